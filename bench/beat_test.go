@@ -26,16 +26,21 @@ const (
 	twentyOf = 20               // beats of each
 )
 
-// BenchmarkBeats lets a host with 1,000 idle shell members give 20 signs of life for each, one a second, and gives the processor time of one round as a share of a core in
-// the usual 30 s, in percent: to be under 2. The baseline, in the same run, is a process's writing of so many files of the same bytes and putting them in the place of the last ones.
+// BenchmarkBeats lets a host with 1,000 idle shell members give 20 signs of life for each, one a
+// second, and gives the processor time of one round as a share of a core in the usual 30 s, in
+// percent: to be under 2. The baseline, in the same run, is a process's writing of so many files of
+// the same bytes and putting them in the place of the last ones.
 func BenchmarkBeats(b *testing.B) {
 	cadre, _ := programs(b)
 	var ours, bare time.Duration
 	for range b.N {
 		h := layout.Home{Root: b.TempDir(), Claude: b.TempDir()}
-		commands := []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: &team.CreateTeam{TeamID: replica.NewID(), Name: "beating", Dir: "/", Timing: team.Timing{Beat: often.Milliseconds()}}}}
+		commands := []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
+			Body: &team.CreateTeam{TeamID: replica.NewID(), Name: "beating", Dir: "/",
+				Timing: team.Timing{Beat: often.Milliseconds()}}}}
 		for i := range beating {
-			commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.Shell}})
+			commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
+				Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.Shell}})
 		}
 		if err := h.Create("beating", commands); err != nil {
 			b.Fatal(err)
@@ -78,7 +83,8 @@ func settled(b *testing.B, h layout.Home) {
 		b.Fatal(err)
 	}
 	defer rep.Close()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 2*time.Minute, errors.New("the members do not become idle"))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), 2*time.Minute,
+		errors.New("the members do not become idle"))
 	defer cancel()
 	for {
 		idle, seq := 0, int64(0)

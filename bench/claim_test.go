@@ -76,7 +76,9 @@ func claimFromCadre(root, name string) error {
 }
 
 func openSQLite(path string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite3", "file:"+path+"?_journal_mode=WAL&_synchronous=FULL&_busy_timeout=60000&_txlock=immediate")
+	db,
+		err := sql.Open("sqlite3",
+		"file:"+path+"?_journal_mode=WAL&_synchronous=FULL&_busy_timeout=60000&_txlock=immediate")
 	if err == nil {
 		db.SetMaxOpenConns(1)
 	}
@@ -89,7 +91,9 @@ func claimFromSQLite(path, name string) error {
 		return err
 	}
 	defer db.Close()
-	claim, err := db.Prepare(`UPDATE tasks SET status = 'in_progress', owner = ? WHERE id = (SELECT id FROM tasks WHERE status = 'pending' ORDER BY priority DESC, id LIMIT 1) RETURNING id`)
+	claim,
+		err := db.Prepare(
+		`UPDATE tasks SET status = 'in_progress', owner = ? WHERE id = (SELECT id FROM tasks WHERE status = 'pending' ORDER BY priority DESC, id LIMIT 1) RETURNING id`)
 	if err != nil {
 		return err
 	}
@@ -109,7 +113,8 @@ func claimFromSQLite(path, name string) error {
 	}
 }
 
-// race starts the claimers, lets them go at once, and returns how long they took to claim everything, once each.
+// race starts the claimers, lets them go at once, and returns how long they took to claim
+// everything, once each.
 func race(b *testing.B, what, at string) time.Duration {
 	b.Helper()
 	type claimer struct {
@@ -165,8 +170,9 @@ func race(b *testing.B, what, at string) time.Duration {
 	return took
 }
 
-// BenchmarkClaims lets 32 processes claim 10,000 tasks, durably and one winner each, from a team and from a table of
-// SQLite (WAL, synchronous FULL), in turn, several times. The ratio of the medians is to be at least 2.
+// BenchmarkClaims lets 32 processes claim 10,000 tasks, durably and one winner each, from a team
+// and from a table of SQLite (WAL, synchronous FULL), in turn, several times. The ratio of the
+// medians is to be at least 2.
 func BenchmarkClaims(b *testing.B) {
 	var all, base []time.Duration
 	for range max(b.N, 5) {
@@ -201,5 +207,6 @@ func BenchmarkClaims(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(theirs.Seconds()/ours.Seconds(), "times-SQLite")
 	b.Logf("%d claims by %d processes: cadre %.2f s (%.2f to %.2f), SQLite %.2f s (%.2f to %.2f)", toClaim, claimers,
-		ours.Seconds(), all[0].Seconds(), all[len(all)-1].Seconds(), theirs.Seconds(), base[0].Seconds(), base[len(base)-1].Seconds())
+		ours.Seconds(), all[0].Seconds(), all[len(all)-1].Seconds(), theirs.Seconds(), base[0].Seconds(),
+		base[len(base)-1].Seconds())
 }

@@ -42,7 +42,8 @@ func reader(b *testing.B) string {
 	return program
 }
 
-// programs builds cadre, as the Makefile does, and a program that does nothing, the cheapest there can be.
+// programs builds cadre, as the Makefile does, and a program that does nothing, the cheapest there
+// can be.
 func programs(b *testing.B) (cadre, nothing string) {
 	dir := b.TempDir()
 	cadre, nothing = filepath.Join(dir, "cadre"), filepath.Join(dir, "nothing")
@@ -61,16 +62,17 @@ func programs(b *testing.B) (cadre, nothing string) {
 	return cadre, nothing
 }
 
-// BenchmarkCommand times whole commands on a team of 10,000 tasks and 100,000 records, in turn with a program that does nothing, and with
-// one that reads what the commands read: the snapshot and the last segment. The ratio of medians to the former is to be at most 20, and
-// at most 12 for status.
+// BenchmarkCommand times whole commands on a team of 10,000 tasks and 100,000 records, in turn with
+// a program that does nothing, and with one that reads what the commands read: the snapshot and the
+// last segment. The ratio of medians to the former is to be at most 20, and at most 12 for status.
 func BenchmarkCommand(b *testing.B) {
 	cadre, nothing := programs(b)
 	h := layout.Home{Root: b.TempDir(), Claude: b.TempDir()}
 	if err := Build(h, "big", 10_000, 100_000); err != nil {
 		b.Fatal(err)
 	}
-	env := append(os.Environ(), "CADRE_HOME="+h.Root, "CLAUDE_CONFIG_DIR="+h.Claude, "HOME="+b.TempDir(), "CADRE_TEAM=", "CADRE_MEMBER_NAME=")
+	env := append(os.Environ(), "CADRE_HOME="+h.Root, "CLAUDE_CONFIG_DIR="+h.Claude, "HOME="+b.TempDir(), "CADRE_TEAM=",
+		"CADRE_MEMBER_NAME=")
 	once := func(program string, args ...string) time.Duration {
 		c := exec.Command(program, args...)
 		c.Env = env

@@ -1,5 +1,5 @@
-// Package bench measures cadre against baselines in the same run: raw disk, SQLite, a program that does nothing. It is a
-// module of its own because SQLite is only of use here.
+// Package bench measures cadre against baselines in the same run: raw disk, SQLite, a program that
+// does nothing. It is a module of its own because SQLite is only of use here.
 //
 // Figures are ratios; `make bench` prints them beside what they must be.
 package bench
@@ -12,24 +12,28 @@ import (
 	"cadre/internal/team"
 )
 
-// Build makes a team with that many tasks and at least that many records: after the tasks, messages that are sent and read.
+// Build makes a team with that many tasks and at least that many records: after the tasks, messages
+// that are sent and read.
 func Build(h layout.Home, name string, tasks, records int) error {
 	var commands []team.Command
 	id := 0
 	add := func(actor string, body team.Body) {
 		id++
-		commands = append(commands, team.Command{ID: fmt.Sprintf("%s-%026d", name, id), Actor: actor, At: replica.Now(), Body: body})
+		commands = append(commands, team.Command{ID: fmt.Sprintf("%s-%026d", name, id), Actor: actor,
+			At: replica.Now(), Body: body})
 	}
 	add(team.User, &team.CreateTeam{TeamID: name + "-" + replica.NewID(), Name: name, Dir: "/"})
 	for i := range 32 {
 		add(team.User, &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.External})
 	}
 	for i := range tasks {
-		add("lead", &team.CreateTask{Subject: fmt.Sprintf("Look into module %d and mend what is broken there", i), Description: "Read the module, run its tests, and report what you changed and why."})
+		add("lead", &team.CreateTask{Subject: fmt.Sprintf("Look into module %d and mend what is broken there", i),
+			Description: "Read the module, run its tests, and report what you changed and why."})
 	}
 	for len(commands) < records {
 		from, to := fmt.Sprintf("m%d", len(commands)%32), fmt.Sprintf("m%d", (len(commands)+7)%32)
-		add(from, &team.SendMessage{To: to, Body: "The parser is done; the tests of the lexer fail on an empty file. Can you look?"})
+		add(from, &team.SendMessage{To: to, Body: "The parser is done; the tests of the lexer fail on an empty file. " +
+			"Can you look?"})
 		add(to, &team.ReceiveMessages{})
 	}
 	return h.Create(name, commands)

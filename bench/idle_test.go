@@ -14,15 +14,18 @@ import (
 	"cadre/internal/team"
 )
 
-// BenchmarkIdleHost lets a host with 100 idle shell members stand for some seconds, and gives the processor time that it
-// takes then as a share of one core, in percent: what two runs of different length differ by, so that its start does not count.
+// BenchmarkIdleHost lets a host with 100 idle shell members stand for some seconds, and gives the
+// processor time that it takes then as a share of one core, in percent: what two runs of different
+// length differ by, so that its start does not count.
 func BenchmarkIdleHost(b *testing.B) {
 	cadre, _ := programs(b)
 	used := func(stand time.Duration) time.Duration {
 		h := layout.Home{Root: b.TempDir(), Claude: b.TempDir()}
-		commands := []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: &team.CreateTeam{TeamID: replica.NewID(), Name: "idle", Dir: "/"}}}
+		commands := []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
+			Body: &team.CreateTeam{TeamID: replica.NewID(), Name: "idle", Dir: "/"}}}
 		for i := range 100 {
-			commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.Shell}})
+			commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
+				Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.Shell}})
 		}
 		if err := h.Create("idle", commands); err != nil {
 			b.Fatal(err)

@@ -14,8 +14,9 @@ import (
 	"cadre/internal/team"
 )
 
-// BenchmarkOpen opens a team of 1,000,000 records, and reads and decodes its snapshot alone, in turn. The ratio is to be at most 2.
-// The heap that the open team takes is given as a ratio to that of a team with the same tasks and a twentieth of the history: about 1.
+// BenchmarkOpen opens a team of 1,000,000 records, and reads and decodes its snapshot alone, in
+// turn. The ratio is to be at most 2. The heap that the open team takes is given as a ratio to that
+// of a team with the same tasks and a twentieth of the history: about 1.
 func BenchmarkOpen(b *testing.B) {
 	ctx := context.Background()
 	long, short := built(b, 1_000_000), built(b, 50_000)
@@ -53,14 +54,16 @@ func built(b *testing.B, records int) layout.Home {
 	}
 	rep := open(b, h)
 	defer rep.Close()
-	if _, err := rep.Do(context.Background(), team.Command{Actor: "m1", Body: &team.SendMessage{To: "m2", Body: "the first write saves the snapshot"}}); err != nil {
+	if _, err := rep.Do(context.Background(), team.Command{Actor: "m1", Body: &team.SendMessage{To: "m2",
+		Body: "the first write saves the snapshot"}}); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(h.Root, "teams", "open", "state.json")); err != nil {
 		b.Fatal(err)
 	}
 	for range 300 {
-		if _, err := rep.Do(context.Background(), team.Command{Actor: "m1", Body: &team.SendMessage{To: "m2", Body: "and this is the tail behind it"}}); err != nil {
+		if _, err := rep.Do(context.Background(), team.Command{Actor: "m1", Body: &team.SendMessage{To: "m2",
+			Body: "and this is the tail behind it"}}); err != nil {
 			b.Fatal(err)
 		}
 	}

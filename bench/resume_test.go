@@ -28,12 +28,14 @@ const (
 	manyEvents = 1_000_000
 )
 
-// dormant makes a team of 100 shell members on a host, with 10,000 tasks, of which half are done and each member holds one, and 1,000,000 records. What is open is for
-// a role that nobody has, so that no session does anything.
+// dormant makes a team of 100 shell members on a host, with 10,000 tasks, of which half are done
+// and each member holds one, and 1,000,000 records. What is open is for a role that nobody has, so
+// that no session does anything.
 func dormant(h layout.Home) error {
 	var commands []team.Command
 	add := func(actor string, lease int64, body team.Body) {
-		commands = append(commands, team.Command{ID: fmt.Sprintf("%s-%026d", resumed, len(commands)), Actor: actor, Lease: lease, At: replica.Now(), Body: body})
+		commands = append(commands, team.Command{ID: fmt.Sprintf("%s-%026d", resumed, len(commands)), Actor: actor,
+			Lease: lease, At: replica.Now(), Body: body})
 	}
 	name := func(i int) string { return fmt.Sprintf("m%d", i%crew) }
 	add(team.User, 0, &team.CreateTeam{TeamID: resumed + "-" + replica.NewID(), Name: resumed, Dir: h.Root})
@@ -43,7 +45,8 @@ func dormant(h layout.Home) error {
 		add(team.Host(firstHost), 1, &team.ReportStarted{Member: name(i), Session: "session-of-" + name(i)})
 	}
 	for i := range manyTasks {
-		t := &team.CreateTask{Subject: fmt.Sprintf("Look into module %d and mend what is broken there", i), Description: "Read the module, run its tests, and report what you changed and why."}
+		t := &team.CreateTask{Subject: fmt.Sprintf("Look into module %d and mend what is broken there", i),
+			Description: "Read the module, run its tests, and report what you changed and why."}
 		if i >= manyTasks/2+crew {
 			t.Role = "reviewer"
 		}
@@ -58,7 +61,8 @@ func dormant(h layout.Home) error {
 	}
 	for len(commands) < manyEvents {
 		from, to := name(len(commands)), name(len(commands)+7)
-		add(from, 0, &team.SendMessage{To: to, Body: "The parser is done; the tests of the lexer fail on an empty file. Can you look?"})
+		add(from, 0, &team.SendMessage{To: to, Body: "The parser is done; the tests of the lexer fail on an empty " +
+			"file. Can you look?"})
 		add(to, 0, &team.ReceiveMessages{})
 	}
 	return h.Create(resumed, commands)
@@ -81,7 +85,8 @@ func newWreck(b *testing.B) *wreck {
 		b.Fatal(err)
 	}
 	w.dir = filepath.Join(w.h.Root, "teams", resumed)
-	w.env = append(os.Environ(), "CADRE_HOME="+w.h.Root, "CLAUDE_CONFIG_DIR="+w.h.Claude, "HOME="+b.TempDir(), "CADRE_TEAM=", "CADRE_MEMBER_NAME=")
+	w.env = append(os.Environ(), "CADRE_HOME="+w.h.Root, "CLAUDE_CONFIG_DIR="+w.h.Claude, "HOME="+b.TempDir(),
+		"CADRE_TEAM=", "CADRE_MEMBER_NAME=")
 	w.run(w.cadre, "send", resumed, "--to", "m1", "the first writer saves the snapshot and the projections")
 	return w
 }
@@ -136,22 +141,26 @@ func (w *wreck) loseLead(host string) {
 	}
 	defer rep.Close()
 	w.leads++
-	lead, err := leader.Take(ctx, leader.Options{Replica: rep, Dir: w.dir, Session: fmt.Sprintf("mcp-%d", w.leads), Beats: true})
+	lead, err := leader.Take(ctx, leader.Options{Replica: rep, Dir: w.dir, Session: fmt.Sprintf("mcp-%d",
+		w.leads), Beats: true})
 	if err != nil {
 		w.b.Fatal(err)
 	}
 	lead.Close()
 	for i := range crew {
 		name := fmt.Sprintf("m%d", i)
-		if err := heartbeat.Of(w.dir).Write(heartbeat.Beat{Member: name, At: time.Now().UnixMilli(), Status: "active", Host: host, Count: 1}); err != nil {
+		if err := heartbeat.Of(w.dir).Write(heartbeat.Beat{Member: name, At: time.Now().UnixMilli(), Status: "active",
+			Host: host, Count: 1}); err != nil {
 			w.b.Fatal(err)
 		}
 	}
 }
 
-// BenchmarkResume times cadre resume, in turn with a process that reads the snapshot and the tail behind it, of a team with 100 members, 10,000 tasks and 1,000,000 records.
+// BenchmarkResume times cadre resume, in turn with a process that reads the snapshot and the tail
+// behind it, of a team with 100 members, 10,000 tasks and 1,000,000 records.
 //
-//   - its lead died, and the host of its teammates lives: the agents apart, this is all. The ratio of the medians is to be at most 3.
+//   - its lead died, and the host of its teammates lives: the agents apart, this is all. The ratio
+//     of the medians is to be at most 3.
 //   - its host died as well: the command ends when a new one has the leases of all.
 func BenchmarkResume(b *testing.B) {
 	w := newWreck(b)
@@ -189,7 +198,8 @@ func (w *wreck) compare(before, after func()) {
 	whole, alone := ours[len(ours)/2], theirs[len(theirs)/2]
 	w.b.ReportMetric(0, "ns/op")
 	w.b.ReportMetric(float64(whole)/float64(alone), "times-reading")
-	w.b.Logf("resumed after %v (%v to %v), read after %v (%v to %v)", whole, ours[0], ours[len(ours)-1], alone, theirs[0], theirs[len(theirs)-1])
+	w.b.Logf("resumed after %v (%v to %v), read after %v (%v to %v)", whole, ours[0], ours[len(ours)-1], alone,
+		theirs[0], theirs[len(theirs)-1])
 }
 
 // killHost kills the host that resume started, as a machine that is switched off would.

@@ -17,8 +17,10 @@ import (
 
 func init() { helpers["actor"] = play }
 
-// actor is an agent without a model, in a process of its own: it speaks the Agent Client Protocol, keeps the history of its sessions in a folder, and can be
-// resumed from there. Of each task it tells a colleague, and completes it. It is as quick as no real agent, so that it can be killed often.
+// actor is an agent without a model, in a process of its own: it speaks the Agent Client Protocol,
+// keeps the history of its sessions in a folder, and can be resumed from there. Of each task it
+// tells a colleague, and completes it. It is as quick as no real agent, so that it can be killed
+// often.
 type actor struct {
 	dir        string
 	colleagues []string
@@ -28,7 +30,8 @@ type actor struct {
 	calls      int
 }
 
-// play runs the actor: its arguments are the folder of its histories and the names of its colleagues.
+// play runs the actor: its arguments are the folder of its histories and the names of its
+// colleagues.
 func play(args []string) error {
 	if len(args) < 2 {
 		return errors.New("an actor needs a folder and colleagues")
@@ -64,7 +67,8 @@ func play(args []string) error {
 		p := request.Params
 		switch request.Method {
 		case "initialize":
-			answer["result"] = map[string]any{"protocolVersion": 1, "agentCapabilities": map[string]any{"loadSession": true}}
+			answer["result"] = map[string]any{"protocolVersion": 1, "agentCapabilities": map[string]any{
+				"loadSession": true}}
 		case "session/new", "session/load":
 			if len(p.McpServers) != 1 {
 				return errors.New("an actor has the tools of its team")
@@ -169,12 +173,15 @@ func chunk(kind, text string) map[string]any {
 
 func (a *actor) used(tool, output string) map[string]any {
 	a.calls++
-	return map[string]any{"sessionUpdate": "tool_call", "toolCallId": fmt.Sprint("call-", a.calls), "title": "cadre_" + tool, "kind": "other", "status": "completed",
-		"rawInput": map[string]any{"n": a.calls}, "content": []any{map[string]any{"type": "content", "content": map[string]any{"type": "text", "text": output}}}}
+	return map[string]any{"sessionUpdate": "tool_call", "toolCallId": fmt.Sprint("call-", a.calls),
+		"title": "cadre_" + tool, "kind": "other", "status": "completed",
+		"rawInput": map[string]any{"n": a.calls}, "content": []any{map[string]any{"type": "content",
+			"content": map[string]any{"type": "text", "text": output}}}}
 }
 
 func (a *actor) say(update map[string]any) error {
-	return a.out.Encode(map[string]any{"jsonrpc": "2.0", "method": "session/update", "params": map[string]any{"sessionId": a.session, "update": update}})
+	return a.out.Encode(map[string]any{"jsonrpc": "2.0", "method": "session/update",
+		"params": map[string]any{"sessionId": a.session, "update": update}})
 }
 
 func (a *actor) turn(text string) error {
@@ -191,7 +198,8 @@ func (a *actor) turn(text string) error {
 	task := found[len(found)-1][1]
 	time.Sleep(20 * time.Millisecond) // this is its work
 	to := a.colleagues[len(text)%len(a.colleagues)]
-	if err := a.use("SendMessage", map[string]any{"to": to, "message": "word of task " + task + " " + rand.Text()}); err != nil {
+	if err := a.use("SendMessage", map[string]any{"to": to, "message": "word of task " + task + " " +
+		rand.Text()}); err != nil {
 		return err
 	}
 	return a.use("TaskUpdate", map[string]any{"taskId": task, "status": "completed", "result": "done"})
@@ -231,7 +239,8 @@ func startTools(command string, args []string) (*actorTools, error) {
 	}
 	t := &actorTools{stdin: stdin, out: bufio.NewScanner(stdout)}
 	t.out.Buffer(nil, 16<<20)
-	_, err = t.ask("initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "actor", "version": "1"}})
+	_, err = t.ask("initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{},
+		"clientInfo": map[string]any{"name": "actor", "version": "1"}})
 	if err == nil {
 		_, err = stdin.Write([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"))
 	}

@@ -49,8 +49,8 @@ func (p *plays) until(text string) {
 	}
 }
 
-// The files of a real team are followed by an observer that is killed again and again: in the end it knows what they show, every message and every request once,
-// and that the team is over.
+// The files of a real team are followed by an observer that is killed again and again: in the end
+// it knows what they show, every message and every request once, and that the team is over.
 func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
 	t.Parallel()
 	for _, version := range teamfilestest.Versions {
@@ -114,7 +114,8 @@ func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
 			w.must("fsck", p.name)
 			once := map[string]int{}
 			for _, e := range w.events(p.name) {
-				for _, kind := range []string{"team_created", "team_cleaned_up", "message_sent", "shutdown_requested", "shutdown_answered", "plan_submitted"} {
+				for _, kind := range []string{"team_created", "team_cleaned_up", "message_sent", "shutdown_requested",
+					"shutdown_answered", "plan_submitted"} {
 					if strings.Contains(e, `"`+kind+`"`) {
 						once[e]++
 					}
@@ -135,7 +136,8 @@ func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
 	}
 }
 
-// A team that is adopted is never written to, not even a lock beside its files, by whatever is done with what is kept of it.
+// A team that is adopted is never written to, not even a lock beside its files, by whatever is done
+// with what is kept of it.
 func TestAdoptedTeamIsNeverWritten(t *testing.T) {
 	w := newWorld(t)
 	p := w.plays("2.1.329")

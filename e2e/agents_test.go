@@ -14,7 +14,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// A Claude lead plans, spawns a Claude, a Codex and a Gemini teammate; all work and talk to each other; the report arrives.
+// A Claude lead plans, spawns a Claude, a Codex and a Gemini teammate; all work and talk to each
+// other; the report arrives.
 func TestMixedTeam(t *testing.T) {
 	t.Parallel()
 	colleagues := map[string]string{"ann": "bob", "bob": "eve", "eve": "ann"}
@@ -23,7 +24,8 @@ func TestMixedTeam(t *testing.T) {
 		if me != "lead" {
 			id, calls := task(r)
 			if id != "" && called(calls, "SendMessage") == 0 {
-				return use(r, "SendMessage", map[string]any{"to": colleagues[me], "message": "I am at task " + id + ", says " + me})
+				return use(r, "SendMessage", map[string]any{"to": colleagues[me],
+					"message": "I am at task " + id + ", says " + me})
 			}
 			return complete(r)
 		}
@@ -43,7 +45,8 @@ func TestMixedTeam(t *testing.T) {
 		case reports(r):
 			return agenttest.Say("# The port\n\nAll four are done; the results are with the tasks.")
 		case n < 3:
-			return use(r, "SpawnTeammate", map[string]any{"name": names[n], "agent": agents[n], "prompt": "You work on the port."})
+			return use(r, "SpawnTeammate", map[string]any{"name": names[n], "agent": agents[n],
+				"prompt": "You work on the port."})
 		case m < 4:
 			return use(r, "TaskCreate", tasks[m])
 		}
@@ -54,13 +57,17 @@ func TestMixedTeam(t *testing.T) {
 		t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
 	}
 	report := s.report(r)
-	for _, part := range []string{"All four are done", "result of task 1 by ann", "result of task 2 by bob", "result of task 3 by eve", "4 of 4"} {
+	for _, part := range []string{"All four are done", "result of task 1 by ann", "result of task 2 by bob",
+		"result of task 3 by eve", "4 of 4"} {
 		if !strings.Contains(report+r.out, part) {
 			t.Errorf("the report has no %q:\n%s", part, report)
 		}
 	}
 	for from, to := range colleagues {
-		if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return who(r) == to && r.Has("says "+from) }) {
+		if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool {
+			return who(r) == to &&
+				r.Has("says "+from)
+		}) {
 			t.Errorf("%s never saw what %s wrote", to, from)
 		}
 	}
@@ -82,7 +89,8 @@ func TestMixedTeam(t *testing.T) {
 	}
 }
 
-// Killed in the middle of a turn, an agent goes on with its history, by itself; and so does the whole team when cadre is run again.
+// Killed in the middle of a turn, an agent goes on with its history, by itself; and so does the
+// whole team when cadre is run again.
 func TestKilledAgents(t *testing.T) {
 	t.Parallel()
 	for name := range shells {
@@ -102,7 +110,9 @@ func TestKilledAgents(t *testing.T) {
 				}
 				return complete(r)
 			}, name)
-			file := s.file("name: killed\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + name + "}, {name: eve, agent: external}]\ntasks: [{id: slow, owner: ann, description: take your time}]\n")
+			file := s.file("name: killed\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " +
+				name + "}, {name: eve, agent: external}]\ntasks: [{id: slow, owner: ann, description: take your " +
+				"time}]\n")
 			began := func(n int) {
 				t.Helper()
 				s.waitFor(fmt.Sprintf("began-%d", n), func() bool {
@@ -150,7 +160,8 @@ func TestKilledAgents(t *testing.T) {
 	}
 }
 
-// A teammate that needs approval changes nothing before it has it: its plan is rejected, revised, and approved by the lead.
+// A teammate that needs approval changes nothing before it has it: its plan is rejected, revised,
+// and approved by the lead.
 func TestPlanApproval(t *testing.T) {
 	t.Parallel()
 	for _, teammate := range []string{"claude", "codex", "gemini"} {
@@ -163,18 +174,21 @@ func TestPlanApproval(t *testing.T) {
 					case reports(r):
 						return agenttest.Say("It is written.")
 					case r.Calls(r.Tool("SpawnTeammate")) == 0:
-						return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": teammate, "prompt": "Plan, then write.", "planApproval": true})
+						return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": teammate,
+							"prompt": "Plan, then write.", "planApproval": true})
 					case len(open) > 0 && r.Has("Write with tests."):
 						return use(r, "RespondToPlan", map[string]any{"requestId": open[0], "approve": true})
 					case len(open) > 0:
-						return use(r, "RespondToPlan", map[string]any{"requestId": open[0], "approve": false, "feedback": "think of tests"})
+						return use(r, "RespondToPlan", map[string]any{"requestId": open[0], "approve": false,
+							"feedback": "think of tests"})
 					}
 					return agenttest.Say("I wait.")
 				}
 				written := filepath.Join(s.dir, "written")
 				write := map[string]agenttest.Turn{
 					"claude": agenttest.Use("Write", map[string]any{"file_path": written, "content": "x"}),
-					"codex":  agenttest.Use("exec_command", map[string]any{"cmd": "echo x > written", "yield_time_ms": 30000}),
+					"codex": agenttest.Use("exec_command", map[string]any{"cmd": "echo x > written",
+						"yield_time_ms": 30000}),
 					"gemini": agenttest.Use("write_file", map[string]any{"file_path": written, "content": "x"}),
 				}[teammate]
 				plans := 0
@@ -223,7 +237,8 @@ func TestPlanApproval(t *testing.T) {
 	}
 }
 
-// Requests for permission are allowed, denied, and time out without a terminal; a mode is inherited, and changed while the member works.
+// Requests for permission are allowed, denied, and time out without a terminal; a mode is
+// inherited, and changed while the member works.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -233,8 +248,10 @@ func TestPermissions(t *testing.T) {
 		}
 		return complete(r)
 	}, "claude")
-	file := s.file("name: ask\npermissions: {timeout: 3s, allow: ['Bash(touch done-4)']}\nmembers: [{name: ann, agent: claude}]\n" +
-		"tasks: [{id: a}, {id: b, blockedBy: [a]}, {id: c, blockedBy: [b]}, {id: d, blockedBy: [c]}, {id: e, blockedBy: [d]}]\n")
+	file := s.file("name: ask\npermissions: {timeout: 3s, allow: ['Bash(touch done-4)']}\nmembers: [{name: ann, " +
+		"agent: claude}]\n" +
+		"tasks: [{id: a}, {id: b, blockedBy: [a]}, {id: c, blockedBy: [b]}, {id: d, blockedBy: [c]}, {id: e, " +
+		"blockedBy: [d]}]\n")
 	p := s.start("run", file)
 	s.there("ask")
 	type open struct {
@@ -289,7 +306,8 @@ func TestDelegateMode(t *testing.T) {
 		case r.Calls("Bash") == 0:
 			return agenttest.Use("Bash", map[string]any{"command": "touch by-lead", "description": "do it"})
 		case r.Calls("Write") == 0:
-			return agenttest.Use("Write", map[string]any{"file_path": filepath.Join(os.TempDir(), "by-lead"), "content": "x"})
+			return agenttest.Use("Write", map[string]any{"file_path": filepath.Join(os.TempDir(), "by-lead"),
+				"content": "x"})
 		case r.Calls(r.Tool("SpawnTeammate")) == 0:
 			return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": "claude", "prompt": "Work."})
 		case r.Calls(r.Tool("TaskCreate")) == 0:
@@ -297,7 +315,8 @@ func TestDelegateMode(t *testing.T) {
 		}
 		return agenttest.Say("I wait.")
 	}, "claude")
-	r := s.run("touch it", "--agent", "claude", "--name", "delegate", "--delegate", "--permission-mode", "bypassPermissions")
+	r := s.run("touch it", "--agent", "claude", "--name", "delegate", "--delegate", "--permission-mode",
+		"bypassPermissions")
 	if r.code != 0 {
 		t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
 	}
@@ -318,8 +337,9 @@ func TestDelegateMode(t *testing.T) {
 	}
 }
 
-// A shutdown ends with the process gone by its deadline, whether the agent agrees, refuses, ends its turn without an answer, or hangs in a tool. One that
-// refused is asked again, for another reason.
+// A shutdown ends with the process gone by its deadline, whether the agent agrees, refuses, ends
+// its turn without an answer, or hangs in a tool. One that refused is asked again, for another
+// reason.
 func TestShutdownOfAgents(t *testing.T) {
 	t.Parallel()
 	request := regexp.MustCompile(`shutdown-\d+@[a-z]+`)
@@ -327,9 +347,11 @@ func TestShutdownOfAgents(t *testing.T) {
 		me, open := who(r), unanswered(r, request, "RespondToShutdown")
 		switch {
 		case len(open) == 0 && me == "hangs" && strings.Contains(r.LastUser(), "hang now"):
-			return agenttest.Use("Bash", map[string]any{"command": "trap '' TERM INT HUP; touch hangs; while true; do sleep 1; done", "description": "hang"})
+			return agenttest.Use("Bash", map[string]any{"command": "trap '' TERM INT HUP; touch hangs; while true; " +
+				"do sleep 1; done", "description": "hang"})
 		case len(open) > 0 && (me == "agrees" || me == "refuses"):
-			return use(r, "RespondToShutdown", map[string]any{"requestId": open[0], "approve": me == "agrees", "reason": "because"})
+			return use(r, "RespondToShutdown", map[string]any{"requestId": open[0], "approve": me == "agrees",
+				"reason": "because"})
 		}
 		return agenttest.Say("Yes?")
 	}, "claude")
@@ -349,18 +371,25 @@ func TestShutdownOfAgents(t *testing.T) {
 		})
 	}
 	shutdown("refuses", "10m", "the first reason")
-	s.waitFor("it refuses", func() bool { return strings.Contains(s.must("inbox", "ends", "lead"), "refuses to shut down") })
+	s.waitFor("it refuses", func() bool {
+		return strings.Contains(s.must("inbox", "ends", "lead"),
+			"refuses to shut down")
+	})
 	for _, m := range members {
 		shutdown(m, "4s", "the second reason")
 	}
 	ending.Wait()
-	if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return who(r) == "refuses" && r.Has("the second reason") }) {
+	if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool {
+		return who(r) == "refuses" &&
+			r.Has("the second reason")
+	}) {
 		t.Error("the second request did not reach the member that refused the first one")
 	}
 	for _, m := range read[struct {
 		Members []struct{ Name, Status, Summary string }
 	}](s.world, "status", "ends").Members {
-		want := map[string]string{"agrees": "as asked", "refuses": "at the deadline", "silent": "as asked", "hangs": "at the deadline"}[m.Name]
+		want := map[string]string{"agrees": "as asked", "refuses": "at the deadline", "silent": "as asked",
+			"hangs": "at the deadline"}[m.Name]
 		if want != "" && (m.Status != "stopped" || !strings.Contains(m.Summary, want)) {
 			t.Errorf("%s is %s: %s", m.Name, m.Status, m.Summary)
 		}
@@ -370,7 +399,8 @@ func TestShutdownOfAgents(t *testing.T) {
 	s.waitFor("nothing is left", func() bool { return len(s.processes()) == 0 })
 }
 
-// The last text of a turn without a report reaches the lead once, and notices of idleness cost it no turn.
+// The last text of a turn without a report reaches the lead once, and notices of idleness cost it
+// no turn.
 func TestLastTextAndIdleNotices(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -384,7 +414,8 @@ func TestLastTextAndIdleNotices(t *testing.T) {
 		}
 		return agenttest.Say("I wait.")
 	}, "claude")
-	file := s.file("name: words\ngoal: think\nlead: {agent: claude}\npermissions: {mode: bypassPermissions}\nmembers: [{name: idle, agent: shell, count: 9}]\n")
+	file := s.file("name: words\ngoal: think\nlead: {agent: claude}\npermissions: {mode: " +
+		"bypassPermissions}\nmembers: [{name: idle, agent: shell, count: 9}]\n")
 	var turns []string
 	r := s.run(file)
 	if r.code != 0 {
@@ -398,13 +429,15 @@ func TestLastTextAndIdleNotices(t *testing.T) {
 			}
 		}
 	}
-	// The goal, the result of its tool, the last text of ann, and the question for the report; nine idle notices and one of ann's cost none.
+	// The goal, the result of its tool, the last text of ann, and the question for the report; nine
+	// idle notices and one of ann's cost none.
 	if len(turns) != 4 {
 		t.Errorf("the lead was asked %d times:\n%s", len(turns), s.model.Story())
 	}
 }
 
-// Errors of the model are said to the lead, in the agent's words; the task goes back on the list, and the team goes on.
+// Errors of the model are said to the lead, in the agent's words; the task goes back on the list,
+// and the team goes on.
 func TestModelErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -424,7 +457,8 @@ func TestModelErrors(t *testing.T) {
 				return complete(r)
 			}, "claude")
 			s.env = append(s.env, "CLAUDE_CODE_MAX_RETRIES=1")
-			file := s.file("name: errors\npermissions: {mode: bypassPermissions}\nmembers: [{name: ill, agent: claude}, {name: late, agent: external}]\ntasks: [{id: one}]\n")
+			file := s.file("name: errors\npermissions: {mode: bypassPermissions}\nmembers: [{name: ill, agent: " +
+				"claude}, {name: late, agent: external}]\ntasks: [{id: one}]\n")
 			p := s.start("run", file)
 			s.there("errors")
 			s.waitFor("the lead is told", func() bool {
@@ -434,7 +468,8 @@ func TestModelErrors(t *testing.T) {
 					Events []struct{ Kind, To, Body string }
 				}) bool {
 					return slices.ContainsFunc(r.Events, func(e struct{ Kind, To, Body string }) bool {
-						return e.Kind == "message_sent" && e.To == "lead" && strings.Contains(e.Body, c.words) && strings.Contains(e.Body, "ill")
+						return e.Kind == "message_sent" && e.To == "lead" && strings.Contains(e.Body, c.words) &&
+							strings.Contains(e.Body, "ill")
 					})
 				})
 			})
@@ -445,14 +480,16 @@ func TestModelErrors(t *testing.T) {
 			if code := p.wait(); code != 0 {
 				t.Fatalf("exit status %d\n%s", code, s.model.Story())
 			}
-			if done := read[struct{ Status, CompletedBy string }](s.world, "task", "show", "errors", "1"); done.CompletedBy != "well" {
+			if done := read[struct{ Status, CompletedBy string }](s.world, "task", "show", "errors",
+				"1"); done.CompletedBy != "well" {
 				t.Errorf("the task is %+v", done)
 			}
 		})
 	}
 }
 
-// A person's interactive Claude Code, in tmux and with cadre mcp configured, is the lead of a Codex teammate.
+// A person's interactive Claude Code, in tmux and with cadre mcp configured, is the lead of a Codex
+// teammate.
 func TestInteractiveLead(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -471,7 +508,8 @@ func TestInteractiveLead(t *testing.T) {
 		}
 		return agenttest.Say("I lead now.")
 	}, "claude", "codex")
-	config := fmt.Sprintf(`{"mcpServers":{"cadre":{"type":"stdio","command":%q,"args":["mcp","--team","tmux"]}}}`, cadre)
+	config := fmt.Sprintf(`{"mcpServers":{"cadre":{"type":"stdio","command":%q,"args":["mcp","--team","tmux"]}}}`,
+		cadre)
 	s.write(".mcp.json", config)
 	settings := filepath.Join(s.root, ".claude.json")
 	if err := os.WriteFile(settings, fmt.Appendf(nil, `{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"customApiKeyResponses":{"approved":["dummy"],"rejected":[]},

@@ -16,7 +16,8 @@ import (
 // item is something that waits for a person, as each of the commands prints it.
 type item struct{ Team, Kind, WaitsFor, Member, Task, Request, Text string }
 
-// items are what waits in the team, which status, probe, attention and ls have to agree on: the same things, in the same order, as many.
+// items are what waits in the team, which status, probe, attention and ls have to agree on: the
+// same things, in the same order, as many.
 func (w *world) items(name string) []item {
 	w.t.Helper()
 	status := read[struct{ Attention []item }](w, "status", name).Attention
@@ -45,13 +46,15 @@ func (w *world) items(name string) []item {
 		}
 		return b.String()
 	}
-	for what, other := range map[string][]item{"probe": probe, "attention of it": one, "attention": here, "ls": listed} {
+	for what, other := range map[string][]item{"probe": probe, "attention of it": one, "attention": here,
+		"ls": listed} {
 		if shape(other) != shape(status) {
 			w.t.Errorf("%s has\n%sand status\n%s", what, shape(other), shape(status))
 		}
 	}
 	for line := range strings.Lines(w.must("ls")) {
-		if rest, ok := strings.CutPrefix(line, name+" "); ok && !strings.Contains(rest, fmt.Sprintf(" %d ", len(status))) {
+		if rest, ok := strings.CutPrefix(line, name+" "); ok &&
+			!strings.Contains(rest, fmt.Sprintf(" %d ", len(status))) {
 			w.t.Errorf("ls does not count %d: %s", len(status), line)
 		}
 	}
@@ -88,14 +91,16 @@ func TestAttentionIsOneList(t *testing.T) {
 	if _, err := rep.Do(t.Context(), team.Command{Actor: "ann", Body: &team.SubmitPlan{Plan: "1. look"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rep.Do(t.Context(), team.Command{Actor: "ann", Body: &team.RequestPermission{Tool: "Read", Input: `{"file_path":"x"}`, Deadline: team.Time(time.Now().Add(time.Hour).UnixMilli())}}); err != nil {
+	if _, err := rep.Do(t.Context(), team.Command{Actor: "ann", Body: &team.RequestPermission{Tool: "Read",
+		Input: `{"file_path":"x"}`, Deadline: team.Time(time.Now().Add(time.Hour).UnixMilli())}}); err != nil {
 		t.Fatal(err)
 	}
 	w.until("the task failed", func(s *team.State) bool { task, _ := s.Task("1"); return task.GivenUp() })
 	if got := kinds(w.items("demo")); got != "permission plan task_failed task_yours unassigned" {
 		t.Errorf("it is %s", got)
 	}
-	if rest := w.must("status", "demo"); !strings.HasSuffix(strings.TrimSpace(rest), "next: cadre permit demo permission-2@ann, or with --deny") {
+	if rest := w.must("status", "demo"); !strings.HasSuffix(strings.TrimSpace(rest), "next: cadre permit demo "+
+		"permission-2@ann, or with --deny") {
 		t.Errorf("status does not end with the next step:\n%s", rest)
 	}
 	if got := kinds(w.items("other")); got != "" {
@@ -107,7 +112,11 @@ func TestAttentionIsOneList(t *testing.T) {
 	w.must("task", "update", "demo", "1", "--run", "true")
 	w.must("task", "update", "demo", "2", "--owner", "ann")
 	w.must("task", "done", "demo", "3")
-	w.until("it is done again", func(s *team.State) bool { task, _ := s.Task("1"); return task.Status == team.Completed })
+	w.until("it is done again", func(s *team.State) bool {
+		task,
+			_ := s.Task("1")
+		return task.Status == team.Completed
+	})
 	if got := kinds(w.items("demo")); got != "" {
 		t.Errorf("in the end waits %s", got)
 	}
@@ -119,7 +128,8 @@ func (w *world) awaits(args ...string) *process {
 	return w.start(append([]string{"attention", "--wait", "--timeout", "1m"}, args...)...)
 }
 
-// A host, a lead and a consolidation that are killed are shown at once, and whoever waits for something that waits is woken.
+// A host, a lead and a consolidation that are killed are shown at once, and whoever waits for
+// something that waits is woken.
 func TestAttentionOfTheKilled(t *testing.T) {
 	t.Parallel()
 	t.Run("host", func(t *testing.T) {
@@ -161,7 +171,10 @@ func TestAttentionOfTheKilled(t *testing.T) {
 		w.must("spawn", "demo", "ann")
 		lead := w.mcp("mcp", "--team", "demo")
 		w.must("task", "add", "demo", "slow", "--run", "until test -e go; do sleep 0.02; done")
-		eventually(t, "the task runs, and nothing waits", func() bool { return len(w.items("demo")) == 0 && w.task("1").Status == team.InProgress })
+		eventually(t, "the task runs, and nothing waits", func() bool {
+			return len(w.items("demo")) == 0 &&
+				w.task("1").Status == team.InProgress
+		})
 		waits := w.awaits("demo")
 		lead.dies()
 		if got := kinds(w.items("demo")); got != "lead_lost" {
@@ -171,12 +184,14 @@ func TestAttentionOfTheKilled(t *testing.T) {
 			t.Errorf("whoever waits is told, with status %d: %s", code, waits.said())
 		}
 		w.lost()
-		order(t, w.must("status", "demo"), "lead ", "offline", "ann ", "zombie", "Nobody leads", "next: cadre resume demo")
+		order(t, w.must("status", "demo"), "lead ", "offline", "ann ", "zombie", "Nobody leads",
+			"next: cadre resume demo")
 		if text := w.must("ls"); !strings.Contains(text, "1, 1 without a lead") {
 			t.Errorf("ls shows no zombie:\n%s", text)
 		}
 		w.must("spawn", "demo", "eve", "--agent", "external")
-		order(t, w.must("send", "demo", "--from", "eve", "--to", "ann", "are you there?"), "is held: nobody leads team demo", "cadre resume demo")
+		order(t, w.must("send", "demo", "--from", "eve", "--to", "ann", "are you there?"),
+			"is held: nobody leads team demo", "cadre resume demo")
 		order(t, w.must("broadcast", "demo", "--from", "eve", "anybody?"), "is held")
 		if r := read[struct{ Held bool }](w, "send", "demo", "--from", "eve", "--to", "ann", "once more"); !r.Held {
 			t.Error("its JSON does not say so")
@@ -215,7 +230,8 @@ func TestAttentionOfTheKilled(t *testing.T) {
 		if code := waits.wait(); code != 0 || !strings.Contains(waits.said(), "cadre consolidate demo") {
 			t.Errorf("whoever waits is told, with status %d: %s", code, waits.said())
 		}
-		order(t, w.must("status", "demo"), "demo is interrupted", "checks: slow not run", "next: cadre consolidate demo")
+		order(t, w.must("status", "demo"), "demo is interrupted", "checks: slow not run",
+			"next: cadre consolidate demo")
 		w.must("consolidate", "demo", "--roll-back")
 		if got := kinds(w.items("demo")); got != "" {
 			t.Errorf("rolled back it is %s", got)
@@ -224,7 +240,8 @@ func TestAttentionOfTheKilled(t *testing.T) {
 	})
 }
 
-// Whoever waits in vain is told so by the status; a team that comes meanwhile counts, one that is damaged keeps nobody from waiting for the others.
+// Whoever waits in vain is told so by the status; a team that comes meanwhile counts, one that is
+// damaged keeps nobody from waiting for the others.
 func TestAttentionWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -243,7 +260,8 @@ func TestAttentionWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(segments[0], []byte(strings.Replace(string(text), "team_created", "team_crested", 1)), 0o600); err != nil {
+	if err := os.WriteFile(segments[0], []byte(strings.Replace(string(text), "team_created", "team_crested", 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if r := w.cadre("attention"); r.code != 2 || !strings.Contains(r.err, "damaged") {
@@ -273,7 +291,8 @@ func TestFirstAnswerWins(t *testing.T) {
 	for round := range 5 {
 		do(&team.RequestPermission{Tool: "Read", Deadline: team.Time(time.Now().Add(time.Hour).UnixMilli())})
 		request := w.items("demo")[0].Request
-		answers := []*process{w.start("permit", "demo", request), w.start("permit", "demo", request, "--deny", "--as", "lead")}
+		answers := []*process{w.start("permit", "demo", request), w.start("permit", "demo", request, "--deny",
+			"--as", "lead")}
 		codes := []int{answers[0].wait(), answers[1].wait()}
 		if codes[0]+codes[1] != 1 {
 			t.Fatalf("two answers end with %v:\n%s%s", codes, answers[0].said(), answers[1].said())
@@ -283,13 +302,15 @@ func TestFirstAnswerWins(t *testing.T) {
 		if codes[0] == 1 {
 			won, lost, by = lost, won, "denied by lead"
 		}
-		if !strings.Contains(won.said(), request) || !strings.Contains(lost.said(), "the request "+request+" was "+by+" already; the first answer counts") {
+		if !strings.Contains(won.said(), request) || !strings.Contains(lost.said(), "the request "+request+" was "+by+
+			" already; the first answer counts") {
 			t.Errorf("round %d: the first is told %q, the second %q", round, won.said(), lost.said())
 		}
 	}
 	do(&team.SubmitPlan{Plan: "1. look"})
 	w.must("plan", "demo", "plan-6@ann", "--reject", "too short", "--as", "lead")
-	w.refused(w.cadre("plan", "demo", "plan-6@ann", "--approve"), 1, "the plan plan-6@ann was rejected by lead already; the first answer counts")
+	w.refused(w.cadre("plan", "demo", "plan-6@ann", "--approve"), 1, "the plan plan-6@ann was rejected by lead "+
+		"already; the first answer counts")
 	outcomes := map[string]int{}
 	for _, e := range w.history("demo") {
 		if e.is("permission_answered") {

@@ -8,16 +8,24 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// A budget that is spent, in whichever unit, stops the team in the middle of what it does: the run says so and how to go on, and nothing is left running. With a
-// new budget the same command goes on.
+// A budget that is spent, in whichever unit, stops the team in the middle of what it does: the run
+// says so and how to go on, and nothing is left running. With a new budget the same command goes
+// on.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ agent, budget, words, more string }{
-		"tokens":          {"claude", "tokens: 1500", `tokens, \d{4} of 1500; to give it more: cadre budget spent --tokens N, and then the same command goes on`, "--tokens=1000000"},
-		"tokens of codex": {"codex", "tokens: 1500", `tokens, \d{4} of 1500; to give it more: cadre budget spent --tokens N, and then the same command goes on`, "--tokens=1000000"},
-		"money":           {"claude", "usd: 0.002", `cost, \$0.00\d\d of \$0.0020; to give it more: cadre budget spent --usd AMOUNT, and then the same command goes on`, "--usd=100"},
-		"money, opencode": {"opencode", "usd: 0.002", `cost, \$0.00\d\d of \$0.0020; to give it more: cadre budget spent --usd AMOUNT, and then the same command goes on`, "--usd=100"},
-		"time":            {"claude", "time: 5s", `time, 5s since the team was created; to give it more: cadre budget spent --time SPAN, and then the same command goes on`, "--time=1h"},
+		"tokens": {"claude", "tokens: 1500",
+			`tokens, \d{4} of 1500; to give it more: cadre budget spent --tokens N, and then the same command goes on`,
+			"--tokens=1000000"},
+		"tokens of codex": {"codex", "tokens: 1500",
+			`tokens, \d{4} of 1500; to give it more: cadre budget spent --tokens N, and then the same command goes on`,
+			"--tokens=1000000"},
+		"money": {"claude", "usd: 0.002",
+			`cost, \$0.00\d\d of \$0.0020; to give it more: cadre budget spent --usd AMOUNT, and then the same command goes on`, "--usd=100"},
+		"money, opencode": {"opencode", "usd: 0.002",
+			`cost, \$0.00\d\d of \$0.0020; to give it more: cadre budget spent --usd AMOUNT, and then the same command goes on`, "--usd=100"},
+		"time": {"claude", "time: 5s",
+			`time, 5s since the team was created; to give it more: cadre budget spent --time SPAN, and then the same command goes on`, "--time=1h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -34,7 +42,8 @@ func TestBudgets(t *testing.T) {
 				}
 				return shells[c.agent]("true") // for ever, in one turn
 			}, c.agent)
-			file := s.file("name: spent\nbudget: {" + c.budget + "}\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + c.agent + "}]\ntasks: [{id: one}]\n")
+			file := s.file("name: spent\nbudget: {" + c.budget + "}\npermissions: {mode: " +
+				"bypassPermissions}\nmembers: [{name: ann, agent: " + c.agent + "}]\ntasks: [{id: one}]\n")
 			for range 2 { // once more without a new budget, it says the same
 				r := s.run(file)
 				s.ended(r, 1)
@@ -59,7 +68,8 @@ func TestBudgets(t *testing.T) {
 						cost += 1000*5 + 10*25
 					}
 				}
-				if counted := read[struct{ Usage struct{ CostMicroUSD int } }](s.world, "status", "spent").Usage.CostMicroUSD; counted != cost {
+				if counted := read[struct{ Usage struct{ CostMicroUSD int } }](s.world, "status",
+					"spent").Usage.CostMicroUSD; counted != cost {
 					t.Errorf("counted are %d millionths of a dollar, not %d\n%s", counted, cost, s.model.Story())
 				}
 			}
@@ -67,9 +77,11 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// An amount of money does not bound an agent that does not say what it costs, which the person is told.
+// An amount of money does not bound an agent that does not say what it costs, which the person is
+// told.
 //
-// What was used is told for each member and each task, in tokens, and in money by the agent that says it. The turn in which a member is asked to go belongs to no task.
+// What was used is told for each member and each task, in tokens, and in money by the agent that
+// says it. The turn in which a member is asked to go belongs to no task.
 func TestCosts(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -80,15 +92,20 @@ func TestCosts(t *testing.T) {
 		}
 		return turn
 	}, "claude", "codex")
-	file := s.file("name: costs\nbudget: {usd: 100}\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: claude, role: a}, {name: bob, agent: codex, role: b}]\ntasks: [{id: one, role: a}, {id: two, role: b}, {id: three, role: a, blockedBy: [one]}]\n")
+	file := s.file("name: costs\nbudget: {usd: 100}\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, " +
+		"agent: claude, role: a}, {name: bob, agent: codex, role: b}]\ntasks: [{id: one, role: a}, {id: two, role: " +
+		"b}, {id: three, role: a, blockedBy: [one]}]\n")
 	r := s.run(file)
 	s.ended(r, 0)
-	if n := strings.Count(r.err, "codex does not say what the model costs, so the budget in USD does not count it"); n != 1 {
+	if n := strings.Count(r.err,
+		"codex does not say what the model costs, so the budget in USD does not count it"); n != 1 {
 		t.Errorf("it says %d times what the budget does not bound:\n%s", n, r.err)
 	}
 	status := s.must("status", "costs")
-	for _, line := range []string{`costs is complete.*`, `in \S+, last change .*, 8800 tokens, \$0\.\d{4}`, `ann +claude +a +stopped .*5500 +\$0\.\d{4} .*`, `bob +codex +b +stopped .*3300 .*`,
-		`TASK +STATUS +OWNER +TOKENS +COST +SUBJECT`, `1 +completed +ann +2200 +\$0\.\d{4} +one`, `2 +completed +bob +2200 +two`, `3 +completed +ann +2200 +\$0\.\d{4} +three`} {
+	for _, line := range []string{`costs is complete.*`, `in \S+, last change .*, 8800 tokens, \$0\.\d{4}`,
+		`ann +claude +a +stopped .*5500 +\$0\.\d{4} .*`, `bob +codex +b +stopped .*3300 .*`,
+		`TASK +STATUS +OWNER +TOKENS +COST +SUBJECT`, `1 +completed +ann +2200 +\$0\.\d{4} +one`,
+		`2 +completed +bob +2200 +two`, `3 +completed +ann +2200 +\$0\.\d{4} +three`} {
 		if !regexp.MustCompile(`(?m)^` + line + `$`).MatchString(status) {
 			t.Errorf("its status has no line %q:\n%s", line, status)
 		}
@@ -103,7 +120,8 @@ func TestCosts(t *testing.T) {
 		TaskUsage map[string]usage
 	}](s.world, "status", "costs")
 	cost := all.TaskUsage["1"].CostMicroUSD + all.TaskUsage["3"].CostMicroUSD
-	if all.TaskUsage["1"] != (usage{1200, 200, 600, 200, all.TaskUsage["1"].CostMicroUSD}) || all.TaskUsage["2"] != (usage{2000, 200, 0, 0, 0}) || cost == 0 || cost >= all.Usage.CostMicroUSD {
+	if all.TaskUsage["1"] != (usage{1200, 200, 600, 200, all.TaskUsage["1"].CostMicroUSD}) ||
+		all.TaskUsage["2"] != (usage{2000, 200, 0, 0, 0}) || cost == 0 || cost >= all.Usage.CostMicroUSD {
 		t.Errorf("%+v", all)
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// A lead with two teammates and three tasks has its model called to plan, and to report with all results before it. What leaves it nothing to do
-// costs no call: with one for every end of a task there were ten.
+// A lead with two teammates and three tasks has its model called to plan, and to report with all
+// results before it. What leaves it nothing to do costs no call: with one for every end of a task
+// there were ten.
 func TestCallsOfALead(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex"} {
@@ -30,7 +31,8 @@ func TestCallsOfALead(t *testing.T) {
 					return turn
 				}
 				calls := all(r)
-				tasks := []map[string]any{{"subject": "Look", "description": "at all"}, {"subject": "Write", "description": "it"},
+				tasks := []map[string]any{{"subject": "Look", "description": "at all"},
+					{"subject": "Write", "description": "it"},
 					{"subject": "Check", "description": "both", "blockedBy": []string{"1", "2"}}}
 				switch n, m := called(calls, "SpawnTeammate"), called(calls, "TaskCreate"); {
 				case reports(r):
@@ -47,14 +49,20 @@ func TestCallsOfALead(t *testing.T) {
 			if r.code != 0 {
 				t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
 			}
-			leads := slices.DeleteFunc(s.model.Requests(), func(r *agenttest.Request) bool { return r.Side || who(r) != "lead" })
+			leads := slices.DeleteFunc(s.model.Requests(), func(r *agenttest.Request) bool {
+				return r.Side ||
+					who(r) != "lead"
+			})
 			if most := 7; len(leads) > most {
-				t.Errorf("the lead's model was called %d times for three tasks, not %d\n%s", len(leads), most, s.model.Story())
+				t.Errorf("the lead's model was called %d times for three tasks, not %d\n%s", len(leads), most,
+					s.model.Story())
 			}
 			last := leads[len(leads)-1]
 			for _, id := range []string{"1", "2", "3"} {
-				if words := "> result of task " + id + " by "; last.Count(words) != 1 || !strings.Contains(last.SinceAnswer(), words) {
-					t.Errorf("the lead had %q %d times before it reported:\n%s", words, last.Count(words), last.SinceAnswer())
+				if words := "> result of task " + id + " by "; last.Count(words) != 1 ||
+					!strings.Contains(last.SinceAnswer(), words) {
+					t.Errorf("the lead had %q %d times before it reported:\n%s", words, last.Count(words),
+						last.SinceAnswer())
 				}
 			}
 			t.Logf("the lead's model was called %d times", len(leads))
@@ -62,7 +70,8 @@ func TestCallsOfALead(t *testing.T) {
 	}
 }
 
-// A session that is resumed has the mail that waited for it in the prompt that it continues with: one call of its model, and no steer behind it.
+// A session that is resumed has the mail that waited for it in the prompt that it continues with:
+// one call of its model, and no steer behind it.
 func TestResumedWithItsMail(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex"} {
@@ -73,7 +82,9 @@ func TestResumedWithItsMail(t *testing.T) {
 				}
 				return complete(r)
 			}, name)
-			file := s.file("name: resumed\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + name + "}, {name: eve, agent: external}]\ntasks: [{id: slow, owner: ann, description: take your time}]\n")
+			file := s.file("name: resumed\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " +
+				name + "}, {name: eve, agent: external}]\ntasks: [{id: slow, owner: ann, description: take your " +
+				"time}]\n")
 			first := s.start("run", file)
 			s.waitFor("the command runs", func() bool { return has(s.dir, "began") })
 			first.kill()
@@ -87,9 +98,11 @@ func TestResumedWithItsMail(t *testing.T) {
 					continue
 				}
 				last := r.LastUser()
-				for _, words := range []string{"Continue where you stopped", "Task 1 is yours now", "the port is 4711\n</team-message>"} {
+				for _, words := range []string{"Continue where you stopped", "Task 1 is yours now",
+					"the port is 4711\n</team-message>"} {
 					if strings.Count(last, words) != 1 {
-						t.Errorf("the first prompt after the resumption has %q %d times:\n%s", words, strings.Count(last, words), last)
+						t.Errorf("the first prompt after the resumption has %q %d times:\n%s", words,
+							strings.Count(last, words), last)
 					}
 				}
 				break
@@ -113,7 +126,8 @@ func TestTextsAreEscapedOnce(t *testing.T) {
 					case called(calls, "SpawnTeammate") == 0:
 						return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": name, "prompt": "Help."})
 					case called(calls, "TaskCreate") == 0:
-						return use(r, "TaskCreate", map[string]any{"subject": "Make it", "description": "<a> & b", "metadata": map[string]any{"rule": "<a> & b"}, "owner": "ann"})
+						return use(r, "TaskCreate", map[string]any{"subject": "Make it", "description": "<a> & b",
+							"metadata": map[string]any{"rule": "<a> & b"}, "owner": "ann"})
 					case called(calls, "TaskGet") == 0:
 						return use(r, "TaskGet", map[string]any{"taskId": "1"})
 					case called(calls, "RespondToPermission") == 0 && requested(r) != "":
@@ -147,16 +161,19 @@ func TestTextsAreEscapedOnce(t *testing.T) {
 				}
 			}
 			if !asked || !kept {
-				t.Errorf("the lead was asked about the command as it is: %t; the metadata are as they are: %t\n%s", asked, kept, s.model.Story())
+				t.Errorf("the lead was asked about the command as it is: %t; the metadata are as they are: %t\n%s",
+					asked, kept, s.model.Story())
 			}
-			if told := s.must("log", "once") + s.must("task", "show", "once", "1") + p.said(); strings.Contains(told, `\u003`) || strings.Contains(told, `\u0026`) {
+			if told := s.must("log", "once") + s.must("task", "show", "once", "1") + p.said(); strings.Contains(told,
+				`\u003`) || strings.Contains(told, `\u0026`) {
 				t.Errorf("a person is shown escapes:\n%s", told)
 			}
 		})
 	}
 }
 
-// A lead that spawns one teammate more than it may have is told so by the tool, with what helps, and has the next one when another has ended.
+// A lead that spawns one teammate more than it may have is told so by the tool, with what helps,
+// and has the next one when another has ended.
 func TestLimitOfTeammates(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex"} {
@@ -171,7 +188,8 @@ func TestLimitOfTeammates(t *testing.T) {
 				case reports(r):
 					return agenttest.Say("It is done.")
 				case n < 2:
-					return use(r, "SpawnTeammate", map[string]any{"name": []string{"ann", "bob"}[n], "agent": name, "prompt": "Help."})
+					return use(r, "SpawnTeammate", map[string]any{"name": []string{"ann", "bob"}[n], "agent": name,
+						"prompt": "Help."})
 				case called(calls, "ShutdownTeammate") == 0:
 					return use(r, "ShutdownTeammate", map[string]any{"name": "ann", "withinSeconds": 0})
 				case n < 200 && !r.Has("bob joined the team"): // ann's host takes a moment to end her
@@ -179,12 +197,16 @@ func TestLimitOfTeammates(t *testing.T) {
 				}
 				return agenttest.Say("I wait.")
 			}, name)
-			r := s.run("help", "--agent", name, "--name", "small", "--max-teammates", "1", "--permission-mode", "bypassPermissions")
+			r := s.run("help", "--agent", name, "--name", "small", "--max-teammates", "1", "--permission-mode",
+				"bypassPermissions")
 			if r.code != 0 {
 				t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
 			}
 			for _, words := range []string{refused, "bob joined the team"} {
-				if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return who(r) == "lead" && r.Has(words) }) {
+				if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool {
+					return who(r) == "lead" &&
+						r.Has(words)
+				}) {
 					t.Errorf("the lead did not read %q\n%s", words, s.model.Story())
 				}
 			}

@@ -11,8 +11,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// Two teammates work in worktrees and on branches of their own, with an agent that leads. Nothing that is checked out changes before the checks passed, and
-// here they do not.
+// Two teammates work in worktrees and on branches of their own, with an agent that leads. Nothing
+// that is checked out changes before the checks passed, and here they do not.
 func TestWorktrees(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -28,23 +28,27 @@ func TestWorktrees(t *testing.T) {
 		case me != "lead":
 			return complete(r)
 		case id != "" && called(calls, "TaskUpdate") == 0:
-			return use(r, "TaskUpdate", map[string]any{"taskId": id, "status": "completed", "result": "left for a person"})
+			return use(r, "TaskUpdate", map[string]any{"taskId": id, "status": "completed",
+				"result": "left for a person"})
 		case reports(r):
 			return agenttest.Say("One work is in, one is on its branch.")
 		}
 		names := []string{"ann", "bob"}
 		switch n, m := called(all(r), "SpawnTeammate"), called(all(r), "TaskCreate"); {
 		case n < 2:
-			return use(r, "SpawnTeammate", map[string]any{"name": names[n], "agent": "claude", "prompt": "You work.", "isolation": "worktree"})
+			return use(r, "SpawnTeammate", map[string]any{"name": names[n], "agent": "claude", "prompt": "You work.",
+				"isolation": "worktree"})
 		case m < 2:
 			return use(r, "TaskCreate", map[string]any{"subject": "Write", "description": "it", "owner": names[m]})
 		}
 		return agenttest.Say("I wait.")
 	}, "claude")
 	before := s.gitSays("rev-parse", "HEAD") + s.gitSays("status", "--porcelain", "--", ":!trees-report.md")
-	r := s.run("write it twice", "--agent", "claude", "--name", "trees", "--permission-mode", "bypassPermissions", "--check", "false")
+	r := s.run("write it twice", "--agent", "claude", "--name", "trees", "--permission-mode", "bypassPermissions",
+		"--check", "false")
 	s.ended(r, 0)
-	if !strings.Contains(r.out, "not committed yet: work on cadre/trees@ann, cadre/trees@bob; to check and commit it: cadre consolidate trees") {
+	if !strings.Contains(r.out, "not committed yet: work on cadre/trees@ann, cadre/trees@bob; to check and commit "+
+		"it: cadre consolidate trees") {
 		t.Errorf("it says\n%s", r.out)
 	}
 	merged := filepath.Join(s.home, "teams/trees/merged")
@@ -56,22 +60,28 @@ func TestWorktrees(t *testing.T) {
 		t.Errorf("to look at is %q, %v", text, err)
 	}
 	merge := read[struct{ Subject, Description, Status string }](s.world, "task", "show", "trees", "3")
-	if merge.Subject != "Merge the branch cadre/trees@bob" || !strings.Contains(merge.Description, "conflicts with the branch cadre/trees@ann in shared") || merge.Status != "completed" {
+	if merge.Subject != "Merge the branch cadre/trees@bob" || !strings.Contains(merge.Description,
+		"conflicts with the branch cadre/trees@ann in shared") || merge.Status != "completed" {
 		t.Errorf("the task of the lead is %+v", merge)
 	}
-	if r := s.cadre("consolidate", "trees"); r.code != 1 || !strings.Contains(r.err, "task 4 (Merge the branch cadre/trees@bob) is open") { // nothing was merged
+	// nothing was merged
+	if r := s.cadre("consolidate", "trees"); r.code != 1 ||
+		!strings.Contains(r.err, "task 4 (Merge the branch cadre/trees@bob) is open") {
 		t.Errorf("consolidated: %+v", r)
 	}
 	s.must("task", "rm", "trees", "4")
-	if r := s.cadre("consolidate", "trees"); r.code != 1 || !strings.Contains(r.err, "the check false failed") || !strings.Contains(r.err, "the branch cadre/trees@bob is left out") {
+	if r := s.cadre("consolidate", "trees"); r.code != 1 || !strings.Contains(r.err, "the check false failed") ||
+		!strings.Contains(r.err, "the branch cadre/trees@bob is left out") {
 		t.Errorf("consolidated: %+v", r)
 	}
-	if after := s.gitSays("rev-parse", "HEAD") + s.gitSays("status", "--porcelain", "--", ":!trees-report.md"); after != before {
+	if after := s.gitSays("rev-parse", "HEAD") + s.gitSays("status", "--porcelain", "--",
+		":!trees-report.md"); after != before {
 		t.Errorf("HEAD and status were\n%s\nand are\n%s", before, after)
 	}
 	for _, name := range []string{"ann", "bob"} {
 		where := filepath.Join(s.home, "teams/trees/worktrees", name) + "\ncadre/trees@" + name
-		if got := s.gitSays("show", "cadre/trees@"+name+":shared", "cadre/trees@"+name+":where-"+name); got != name+"\n"+where {
+		if got := s.gitSays("show", "cadre/trees@"+name+":shared",
+			"cadre/trees@"+name+":where-"+name); got != name+"\n"+where {
 			t.Errorf("on the branch of %s is %q", name, got)
 		}
 	}
@@ -87,7 +97,8 @@ func TestWorktrees(t *testing.T) {
 	}
 }
 
-// Without a repository nobody can have a worktree: the lead is told why, in git's words, and goes on with others.
+// Without a repository nobody can have a worktree: the lead is told why, in git's words, and goes
+// on with others.
 func TestNoWorktree(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -97,7 +108,8 @@ func TestNoWorktree(t *testing.T) {
 		case reports(r):
 			return agenttest.Say("Done without a worktree.")
 		case called(all(r), "SpawnTeammate") == 0:
-			return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": "claude", "prompt": "You work.", "isolation": "worktree"})
+			return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": "claude", "prompt": "You work.",
+				"isolation": "worktree"})
 		case called(all(r), "TaskCreate") == 0:
 			return use(r, "TaskCreate", map[string]any{"subject": "Write", "description": "it"})
 		case r.Has("not a git repository") && called(all(r), "SpawnTeammate") == 1:
@@ -110,7 +122,8 @@ func TestNoWorktree(t *testing.T) {
 	}
 	r := s.run("write it", "--agent", "claude", "--name", "bare", "--permission-mode", "bypassPermissions")
 	s.ended(r, 0)
-	told := "Nobody was added: ann cannot have a worktree of its own: " + s.dir + " is not in a git repository: git rev-parse: fatal: not a git repository"
+	told := "Nobody was added: ann cannot have a worktree of its own: " + s.dir +
+		" is not in a git repository: git rev-parse: fatal: not a git repository"
 	if !slices.ContainsFunc(s.of("lead"), func(r *agenttest.Request) bool { return r.Has(told) }) {
 		t.Errorf("the lead was not told why:\n%s", s.model.Story())
 	}
@@ -119,8 +132,9 @@ func TestNoWorktree(t *testing.T) {
 	}
 }
 
-// What a teammate did before it failed is on its branch, and nothing of it in the project. Where a person leads, the run says what is left to do; run again,
-// another one goes on for the one that failed.
+// What a teammate did before it failed is on its branch, and nothing of it in the project. Where a
+// person leads, the run says what is left to do; run again, another one goes on for the one that
+// failed.
 func TestWorktreeOfAFailedTeammate(t *testing.T) {
 	t.Parallel()
 	var mended atomic.Bool
@@ -134,12 +148,14 @@ func TestWorktreeOfAFailedTeammate(t *testing.T) {
 		return agenttest.Fail(401, "the key was taken back")
 	}, "claude")
 	s.env = append(s.env, "CLAUDE_CODE_MAX_RETRIES=1")
-	file := s.file("name: failed\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: claude, role: careful, isolation: worktree}, {name: bob, agent: claude}]\n" +
+	file := s.file("name: failed\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: claude, role: " +
+		"careful, isolation: worktree}, {name: bob, agent: claude}]\n" +
 		"tasks: [{id: one, role: careful}, {id: two, owner: bob}]\n")
 	r := s.run(file)
 	s.ended(r, 1)
 	for _, part := range []string{"ann has trouble: API error: 401", "ann FAILED", "claude auth login",
-		"not finished: 1 task could not be done; task 3 waits for you: Merge the branch cadre/failed@ann; when it is done: cadre task done failed 3"} {
+		"not finished: 1 task could not be done; task 3 waits for you: Merge the branch cadre/failed@ann; when it is " +
+			"done: cadre task done failed 3"} {
 		if !strings.Contains(r.out+r.err, part) {
 			t.Errorf("it does not say %q:\n%s%s", part, r.out, r.err)
 		}
@@ -151,12 +167,14 @@ func TestWorktreeOfAFailedTeammate(t *testing.T) {
 	mended.Store(true)
 	r = s.run(file)
 	s.ended(r, 0)
-	if done := read[struct{ CompletedBy string }](s.world, "task", "show", "failed", "1"); done.CompletedBy != "ann-again-2" {
+	if done := read[struct{ CompletedBy string }](s.world, "task", "show", "failed",
+		"1"); done.CompletedBy != "ann-again-2" {
 		t.Errorf("task 1 was completed by %q", done.CompletedBy)
 	}
 }
 
-// However a teammate ends, what it did in its worktree is kept: a team that is removed with force leaves the branch, with what was not committed.
+// However a teammate ends, what it did in its worktree is kept: a team that is removed with force
+// leaves the branch, with what was not committed.
 func TestWorktreeIsKept(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {

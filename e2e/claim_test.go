@@ -21,7 +21,8 @@ import (
 
 func init() { helpers["claim"], helpers["send"] = claimAll, sendAll }
 
-// attempt is one claim as its process saw it. The times are of one clock for all processes, the machine's.
+// attempt is one claim as its process saw it. The times are of one clock for all processes, the
+// machine's.
 type attempt struct {
 	Task     string
 	Member   int
@@ -29,8 +30,8 @@ type attempt struct {
 	Won      bool
 }
 
-// claimAll is one of many processes that claim whatever there is: by name in an order of its own, so that they collide, and
-// then the next one until nothing is left.
+// claimAll is one of many processes that claim whatever there is: by name in an order of its own,
+// so that they collide, and then the next one until nothing is left.
 func claimAll(args []string) error {
 	member, tasks := args[1], args[2]
 	number, _ := strconv.Atoi(strings.TrimPrefix(member, "m"))
@@ -93,7 +94,8 @@ func TestManyProcessesClaimTasks(t *testing.T) {
 		if a.Won {
 			winners[a.Task]++
 		}
-		history = append(history, porcupine.Operation{ClientId: a.Member, Input: a.Task, Output: a.Won, Call: a.Call, Return: a.At})
+		history = append(history, porcupine.Operation{ClientId: a.Member, Input: a.Task, Output: a.Won, Call: a.Call,
+			Return: a.At})
 	}
 	if len(winners) != tasks {
 		t.Errorf("%d of %d tasks were claimed", len(winners), tasks)
@@ -112,7 +114,8 @@ func TestManyProcessesClaimTasks(t *testing.T) {
 	}
 }
 
-// claims is the model: each task by itself is free and then taken, and only the claim that takes it wins.
+// claims is the model: each task by itself is free and then taken, and only the claim that takes it
+// wins.
 var claims = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		byTask := map[string][]porcupine.Operation{}
@@ -197,14 +200,16 @@ func sendAll(args []string) error {
 	defer rep.Close()
 	n, _ := strconv.Atoi(args[2])
 	for i := range n {
-		if _, err := rep.Do(context.Background(), team.Command{Actor: args[1], Body: &team.SendMessage{To: "lead", Body: strconv.Itoa(i)}}); err != nil {
+		if _, err := rep.Do(context.Background(), team.Command{Actor: args[1], Body: &team.SendMessage{To: "lead",
+			Body: strconv.Itoa(i)}}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// What many processes send arrives: all of it, once, in order, and in the order of sending for each sender.
+// What many processes send arrives: all of it, once, in order, and in the order of sending for each
+// sender.
 func TestManyProcessesSendToOneInbox(t *testing.T) {
 	processes, each := 16, 1000
 	if testing.Short() {
@@ -247,7 +252,8 @@ func TestManyProcessesSendToOneInbox(t *testing.T) {
 	}
 }
 
-// receive takes the member's mail as a program that uses the replica does, and returns the seq at which it looked.
+// receive takes the member's mail as a program that uses the replica does, and returns the seq at
+// which it looked.
 func receive(t *testing.T, rep *replica.Replica, member string) (mail []team.Message, seq int64) {
 	t.Helper()
 	rep.View(func(s *team.State) { mail, seq = s.Inbox(member), s.Seq() })

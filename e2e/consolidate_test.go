@@ -13,7 +13,8 @@ import (
 	"cadre/internal/team"
 )
 
-// gated is a team whose work is done, in a repository with files of the person's: ann worked in a worktree of her own, bob in the directory.
+// gated is a team whose work is done, in a repository with files of the person's: ann worked in a
+// worktree of her own, bob in the directory.
 func gated(t *testing.T, checks ...string) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -40,7 +41,8 @@ func gated(t *testing.T, checks ...string) *world {
 		rep.View(func(s *team.State) {
 			idle = s.Count(team.Completed) == 2
 			for _, m := range s.Members() {
-				idle = idle && (m.Agent == team.External || m.Status == team.Idle || m.Status == team.Spawning && m.Host == "")
+				idle = idle && (m.Agent == team.External || m.Status == team.Idle ||
+					m.Status == team.Spawning && m.Host == "")
 			}
 		})
 		return idle
@@ -48,16 +50,20 @@ func gated(t *testing.T, checks ...string) *world {
 	return w
 }
 
-// consolidated checks that the team's work is committed, once, and that what is the person's is as it was.
+// consolidated checks that the team's work is committed, once, and that what is the person's is as
+// it was.
 func (w *world) consolidated() {
 	w.t.Helper()
-	if got, want := w.gitSays("log", "--first-parent", "--format=%s", "-2"), "Work of team demo: Two files\nedition 5"; got != want {
+	if got, want := w.gitSays("log", "--first-parent", "--format=%s", "-2"),
+		"Work of team demo: Two files\nedition 5"; got != want {
 		w.t.Errorf("the commits are\n%s", got)
 	}
-	if got, want := w.gitSays("diff", "--name-status", "HEAD^", "HEAD"), "M\tdocs/guide.md\nA\thers.txt\nA\this.txt"; got != want {
+	if got, want := w.gitSays("diff", "--name-status", "HEAD^", "HEAD"),
+		"M\tdocs/guide.md\nA\thers.txt\nA\this.txt"; got != want {
 		w.t.Errorf("the commit is of\n%s", got)
 	}
-	if got, want := w.gitSays("status", "--porcelain"), "M README.md\nA  staged.txt\n?? mine.txt"; got != want { // without its first space
+	// without its first space
+	if got, want := w.gitSays("status", "--porcelain"), "M README.md\nA  staged.txt\n?? mine.txt"; got != want {
 		w.t.Errorf("the status is\n%s", got)
 	}
 	if got := w.gitSays("log", "--format=%s", "HEAD^2", "--not", "HEAD^"); got != "Task 1 (ann, team demo)" {
@@ -71,15 +77,18 @@ func (w *world) consolidated() {
 		w.t.Error("there is no record")
 	}
 	review := w.must("review", "demo")
-	if !strings.Contains(review, "team demo is complete: commit "+w.gitSays("rev-parse", "HEAD")[:12]+", 3 files; 2 tasks by 3 members") || strings.Contains(review, "is not the one") {
+	if !strings.Contains(review, "team demo is complete: commit "+w.gitSays("rev-parse", "HEAD")[:12]+
+		", 3 files; 2 tasks by 3 members") || strings.Contains(review, "is not the one") {
 		w.t.Errorf("the review is\n%s", review)
 	}
 }
 
-// The process that consolidates is killed in the middle of a check: cadre resume says what was staged and what was checked, and finishes.
+// The process that consolidates is killed in the middle of a check: cadre resume says what was
+// staged and what was checked, and finishes.
 func TestConsolidationIsResumed(t *testing.T) {
 	mark := mark()
-	w := gated(t, "first: echo first >> $HOME/ran", fmt.Sprintf("second: echo second >> $HOME/ran; test -e $HOME/go || exec sleep %s", mark))
+	w := gated(t, "first: echo first >> $HOME/ran", fmt.Sprintf("second: echo second >> $HOME/ran; test -e $HOME/go "+
+		"|| exec sleep %s", mark))
 	p := w.start("consolidate", "demo")
 	ran := func() []string {
 		text, _ := os.ReadFile(filepath.Join(w.root, "user", "ran"))
@@ -87,21 +96,25 @@ func TestConsolidationIsResumed(t *testing.T) {
 	}
 	eventually(t, "the second check runs", func() bool { return len(ran()) == 2 })
 	head := w.gitSays("rev-parse", "HEAD")
-	w.refused(w.cadre("run", w.write("../again.yaml", "name: demo\nmembers: [{name: w}]\ntasks: [{id: a, run: 'true'}]\n")), 1, "is being consolidated")
+	w.refused(w.cadre("run", w.write("../again.yaml", "name: demo\nmembers: [{name: w}]\ntasks: [{id: a, run: "+
+		"'true'}]\n")), 1, "is being consolidated")
 	w.refused(w.cadre("consolidate", "demo"), 1, "by another process")
 	p.kill()
 	noneLeft(t, mark)
 	if w.gitSays("rev-parse", "HEAD") != head {
 		t.Error("HEAD moved")
 	}
-	if state := w.gitSays("show", "cadre/demo:.claude/teams/demo/state.json"); !strings.Contains(state, `"status": "consolidating"`) {
+	if state := w.gitSays("show", "cadre/demo:.claude/teams/demo/state.json"); !strings.Contains(state,
+		`"status": "consolidating"`) {
 		t.Errorf("the checkpoint says\n%s", state)
 	}
 	if err := os.WriteFile(filepath.Join(w.root, "user", "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out := w.must("resume", "demo")
-	for _, words := range []string{"! consolidation 1 was begun by user and is not finished", "! staged: 3 files, on " + head[:12] + ", with cadre/demo@ann", "    A hers.txt", "! checks that passed: first; that are left: second", "✓ check second", "team demo is complete"} {
+	for _, words := range []string{"! consolidation 1 was begun by user and is not finished",
+		"! staged: 3 files, on " + head[:12] + ", with cadre/demo@ann", "    A hers.txt",
+		"! checks that passed: first; that are left: second", "✓ check second", "team demo is complete"} {
 		if !strings.Contains(out, words) {
 			t.Errorf("it does not say %q:\n%s", words, out)
 		}
@@ -125,7 +138,8 @@ func TestConsolidationIsTakenBack(t *testing.T) {
 	p.kill()
 	noneLeft(t, mark)
 	w.must("consolidate", "demo", "--roll-back")
-	if after := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files", "--stage"); after != before {
+	if after := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files",
+		"--stage"); after != before {
 		t.Errorf("it was\n%s\nand is\n%s", before, after)
 	}
 	if s := read[struct{ Status string }](w, "status", "demo").Status; s != "active" {
@@ -138,14 +152,16 @@ func TestConsolidationIsTakenBack(t *testing.T) {
 	w.consolidated()
 }
 
-// The team is aborted while a check runs, by whoever: the check ends, nothing is committed, and what ann did is on her branch alone. So it is when the process
-// that consolidated was killed before.
+// The team is aborted while a check runs, by whoever: the check ends, nothing is committed, and
+// what ann did is on her branch alone. So it is when the process that consolidated was killed
+// before.
 func TestConsolidationIsAborted(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprint("killed ", killed), func(t *testing.T) {
 			mark := mark()
 			w := gated(t, fmt.Sprintf("only: touch $HOME/began; exec sleep %s", mark))
-			before := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files", "--stage")
+			before := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") +
+				w.gitSays("ls-files", "--stage")
 			p := w.start("consolidate", "demo")
 			eventually(t, "the check runs", func() bool { return has(w.root, "user", "began") })
 			if killed {
@@ -154,7 +170,8 @@ func TestConsolidationIsAborted(t *testing.T) {
 			w.must("abort", "demo")
 			noneLeft(t, mark)
 			<-p.gone
-			if after := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files", "--stage"); after != before {
+			if after := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files",
+				"--stage"); after != before {
 				t.Errorf("it was\n%s\nand is\n%s", before, after)
 			}
 			w.git("show", "cadre/demo@ann:hers.txt")
@@ -165,7 +182,8 @@ func TestConsolidationIsAborted(t *testing.T) {
 	}
 }
 
-// held is what cadre says of a lock that it will not remove, because only a person can know that the git which made it was killed.
+// held is what cadre says of a lock that it will not remove, because only a person can know that
+// the git which made it was killed.
 var held = regexp.MustCompile(`another git command holds (\S+\.lock); if none is at work there, remove that file`)
 
 // persist has the command succeed, and does what it says when a lock of git is in the way.
@@ -187,7 +205,8 @@ func (w *world) persist(args ...string) {
 	w.t.Fatalf("cadre %s is always held up by a lock", strings.Join(args, " "))
 }
 
-// Killed again and again, at any moment, and everything that it started with it, it comes to one commit.
+// Killed again and again, at any moment, and everything that it started with it, it comes to one
+// commit.
 func TestConsolidationGoesOnAfterKills(t *testing.T) {
 	rounds := 6
 	if testing.Short() {

@@ -10,8 +10,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// shortening makes a script in which each member's model says once, where the script would have it go on, that its prompt is too long. Claude Code then makes a
-// summary and goes on with that.
+// shortening makes a script in which each member's model says once, where the script would have it
+// go on, that its prompt is too long. Claude Code then makes a summary and goes on with that.
 func shortening(when func(*agenttest.Request) bool, script agenttest.Script) agenttest.Script {
 	var mu sync.Mutex
 	full := map[string]bool{}
@@ -29,8 +29,8 @@ func shortening(when func(*agenttest.Request) bool, script agenttest.Script) age
 	}
 }
 
-// After its context was shortened, the next prompt of a lead, and of a teammate, says again who it is, who is there and what is open; and the one after that
-// does not.
+// After its context was shortened, the next prompt of a lead, and of a teammate, says again who it
+// is, who is there and what is open; and the one after that does not.
 func TestCompaction(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, shortening(func(r *agenttest.Request) bool {
@@ -53,23 +53,29 @@ func TestCompaction(t *testing.T) {
 			}
 			return complete(r)
 		}
-		tasks := []map[string]any{{"subject": "Look", "description": "at it", "owner": "ann"}, {"subject": "Write", "description": "it down", "blockedBy": []string{"1"}}}
+		tasks := []map[string]any{{"subject": "Look", "description": "at it", "owner": "ann"},
+			{"subject": "Write", "description": "it down", "blockedBy": []string{"1"}}}
 		switch n := called(all(r), "TaskCreate"); {
 		case reports(r):
 			return agenttest.Say("All is done.")
 		case short:
 			return agenttest.Say("I wait.")
 		case called(all(r), "SpawnTeammate") == 0:
-			return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": "claude", "role": "scout", "prompt": "You look around."})
+			return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": "claude", "role": "scout",
+				"prompt": "You look around."})
 		case n < 2:
 			return use(r, "TaskCreate", tasks[n])
 		}
 		return agenttest.Say("I wait.")
 	}), "claude")
-	s.ended(s.run("look and write", "--agent", "claude", "--name", "short", "--permission-mode", "bypassPermissions"), 0)
+	s.ended(s.run("look and write", "--agent", "claude", "--name", "short", "--permission-mode",
+		"bypassPermissions"), 0)
 	for member, parts := range map[string][]string{
-		"lead": {"You are lead, the lead of the team short, whose goal is:\n> look and write.", "The others in the team:\n- ann: claude, ", ", role scout", "Open tasks (1 are done):\n- task 2 ["},
-		"ann":  {"You are ann in the team short; the lead is lead. Your role in the team: scout.", "The others in the team:\n- lead: claude, ", "Open tasks (0 are done):\n- task 1 [in_progress] Look (ann)\n- task 2 [pending] Write, waits for 1"},
+		"lead": {"You are lead, the lead of the team short, whose goal is:\n> look and write.",
+			"The others in the team:\n- ann: claude, ", ", role scout", "Open tasks (1 are done):\n- task 2 ["},
+		"ann": {"You are ann in the team short; the lead is lead. Your role in the team: scout.",
+			"The others in the team:\n- lead: claude, ", "Open tasks (0 are done):\n- task 1 [in_progress] Look " +
+				"(ann)\n- task 2 [pending] Write, waits for 1"},
 	} {
 		requests := s.of(member)
 		i := slices.IndexFunc(requests, func(r *agenttest.Request) bool { return r.Has("Your context was shortened.") })
@@ -104,21 +110,24 @@ func TestCompactionOfCodex(t *testing.T) {
 		}
 		return agenttest.Say("Where was I?")
 	}, "codex")
-	file := s.file("name: short\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: codex, role: scout, args: [-c, model_auto_compact_token_limit=50000]}]\ntasks: [{id: one, role: scout}]\n")
+	file := s.file("name: short\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: codex, role: " +
+		"scout, args: [-c, model_auto_compact_token_limit=50000]}]\ntasks: [{id: one, role: scout}]\n")
 	s.ended(s.run(file), 0)
 	requests := s.of("ann")
 	i := slices.IndexFunc(requests, func(r *agenttest.Request) bool { return r.Has("Your context was shortened.") })
 	if i < 0 {
 		t.Fatalf("it was told nothing:\n%s", s.model.Story())
 	}
-	for _, part := range []string{"You are ann in the team short; the lead is lead. Your role in the team: scout.", "- task 1 [in_progress] one (ann)"} {
+	for _, part := range []string{"You are ann in the team short; the lead is lead. Your role in the team: scout.",
+		"- task 1 [in_progress] one (ann)"} {
 		if n := requests[len(requests)-1].Count(part); n != 1 {
 			t.Errorf("it was told %q %d times:\n%s", part, n, requests[i].LastUser())
 		}
 	}
 }
 
-// The project's own words reach the model of each teammate as its program reads them, also in a worktree; what the lead said and saw reaches nobody.
+// The project's own words reach the model of each teammate as its program reads them, also in a
+// worktree; what the lead said and saw reaches nobody.
 func TestProjectContext(t *testing.T) {
 	t.Parallel()
 	agents := map[string]string{"ann": "claude", "tim": "claude", "bob": "codex", "eve": "gemini"}
@@ -135,7 +144,8 @@ func TestProjectContext(t *testing.T) {
 		}
 		return agenttest.Say("I wait.")
 	}, "claude", "codex", "gemini")
-	words := map[string]string{"CLAUDE.md": "The fruit is a plum.", "AGENTS.md": "The fruit is a fig.", "GEMINI.md": "The fruit is a pear."}
+	words := map[string]string{"CLAUDE.md": "The fruit is a plum.", "AGENTS.md": "The fruit is a fig.",
+		"GEMINI.md": "The fruit is a pear."}
 	for name, text := range words {
 		s.write(name, text+"\n")
 	}
@@ -158,7 +168,8 @@ func TestProjectContext(t *testing.T) {
 			t.Errorf("%s was never asked:\n%s", name, s.model.Story())
 			continue
 		}
-		own := map[string]string{"claude": words["CLAUDE.md"], "codex": words["AGENTS.md"], "gemini": words["GEMINI.md"]}[agent]
+		own := map[string]string{"claude": words["CLAUDE.md"], "codex": words["AGENTS.md"],
+			"gemini": words["GEMINI.md"]}[agent]
 		if !requests[0].Has(own) {
 			t.Errorf("%s (%s) was not shown %q:\n%s\n%s", name, agent, own, requests[0].System, requests[0].LastUser())
 		}
@@ -172,7 +183,8 @@ func TestProjectContext(t *testing.T) {
 	}
 }
 
-// A teammate whose role has a definition has its prompt, its model where that is one of its agent, and no other tools.
+// A teammate whose role has a definition has its prompt, its model where that is one of its agent,
+// and no other tools.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini"} {
@@ -193,11 +205,14 @@ func TestRoles(t *testing.T) {
 				return complete(r)
 			}, name)
 			tools := map[string]string{"claude": "Read, Bash", "codex": "Read", "gemini": "Read"}[name]
-			s.write(".claude/agents/scout.md", "---\nname: scout\ndescription: looks\ntools: "+tools+"\nmodel: haiku\n---\nYou are a scout who never writes.\n")
-			file := s.file("name: roles\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + name + ", role: scout}]\ntasks: [{id: one, role: scout}]\n")
+			s.write(".claude/agents/scout.md", "---\nname: scout\ndescription: looks\ntools: "+tools+
+				"\nmodel: haiku\n---\nYou are a scout who never writes.\n")
+			file := s.file("name: roles\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + name +
+				", role: scout}]\ntasks: [{id: one, role: scout}]\n")
 			s.ended(s.run(file), 0)
 			requests := s.of("ann")
-			if !requests[0].Has("You are a scout who never writes.") || !requests[0].Has("Your role in the team: scout.") {
+			if !requests[0].Has("You are a scout who never writes.") ||
+				!requests[0].Has("Your role in the team: scout.") {
 				t.Errorf("it was not shown its role:\n%s\n%s", requests[0].System, requests[0].LastUser())
 			}
 			if is := strings.Contains(requests[0].Model, "haiku"); is != (name == "claude") {
@@ -206,7 +221,9 @@ func TestRoles(t *testing.T) {
 			if has(s.dir, "written") || name == "claude" && !has(s.dir, "looked") {
 				t.Errorf("it wrote, or could not look:\n%s", s.model.Story())
 			}
-			if told := slices.ContainsFunc(requests, func(r *agenttest.Request) bool { return r.Has("the role scout has no tool ") }); !told && name == "claude" {
+			if told := slices.ContainsFunc(requests, func(r *agenttest.Request) bool {
+				return r.Has("the role scout has no tool ")
+			}); !told && name == "claude" {
 				t.Errorf("it was not told why:\n%s", s.model.Story())
 			}
 		})

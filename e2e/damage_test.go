@@ -24,7 +24,8 @@ func (w *world) segments(name string) []string {
 	return all
 }
 
-// damaged makes the team demo, changes its journal, and returns the path and the bytes of the changed segment.
+// damaged makes the team demo, changes its journal, and returns the path and the bytes of the
+// changed segment.
 func damaged(t *testing.T, change func([]byte) []byte) (w *world, segment string, content []byte) {
 	t.Helper()
 	w = newWorld(t)
@@ -45,7 +46,8 @@ func damaged(t *testing.T, change func([]byte) []byte) (w *world, segment string
 	return w, segment, content
 }
 
-// Every command refuses a journal that is not what was acknowledged, names the place and the way out, and changes nothing.
+// Every command refuses a journal that is not what was acknowledged, names the place and the way
+// out, and changes nothing.
 func TestDamage(t *testing.T) {
 	third := []byte("task number 3")
 	cases := []struct {
@@ -53,9 +55,11 @@ func TestDamage(t *testing.T) {
 		change func([]byte) []byte
 		says   []string
 	}{
-		{"a bit flipped", func(b []byte) []byte { b[bytes.Index(b, third)] ^= 4; return b }, []string{"line 5", "checksum"}},
+		{"a bit flipped", func(b []byte) []byte { b[bytes.Index(b, third)] ^= 4; return b },
+			[]string{"line 5", "checksum"}},
 		{"cut in the middle of a line", func(b []byte) []byte { return b[:len(b)-10] }, []string{"line 7", "cut off"}},
-		{"cut at the end of a line", func(b []byte) []byte { return b[:1+bytes.LastIndexByte(b[:len(b)-1], '\n')] }, []string{"ends with record 5"}},
+		{"cut at the end of a line", func(b []byte) []byte { return b[:1+bytes.LastIndexByte(b[:len(b)-1], '\n')] },
+			[]string{"ends with record 5"}},
 		{"a line gone", func(b []byte) []byte {
 			at := bytes.Index(b, third)
 			from := bytes.LastIndexByte(b[:at], '\n')
@@ -67,7 +71,8 @@ func TestDamage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w, segment, content := damaged(t, c.change)
 			says := append([]string{segment, "cadre fsck demo"}, c.says...)
-			for _, args := range [][]string{{"status", "demo"}, {"task", "list", "demo"}, {"task", "add", "demo", "more"}, {"send", "demo", "--to", "lead", "x"}, {"inbox", "demo", "lead"}} {
+			for _, args := range [][]string{{"status", "demo"}, {"task", "list", "demo"},
+				{"task", "add", "demo", "more"}, {"send", "demo", "--to", "lead", "x"}, {"inbox", "demo", "lead"}} {
 				w.refused(w.cadre(args...), 2, says...)
 			}
 			r := w.cadre("fsck", "demo")
@@ -119,7 +124,8 @@ func TestNewerFormat(t *testing.T) {
 				changed := reframe(strings.Replace(string(b[line:end]), c.old, c.now, 1))
 				return append(append(append([]byte(nil), b[:line]...), changed...), b[end:]...)
 			})
-			for _, args := range [][]string{{"status", "demo"}, {"task", "add", "demo", "more"}, {"log", "demo"}, {"fsck", "demo"}} {
+			for _, args := range [][]string{{"status", "demo"}, {"task", "add", "demo", "more"}, {"log", "demo"},
+				{"fsck", "demo"}} {
 				w.refused(w.cadre(args...), 2, "newer version of cadre")
 			}
 			if now, err := os.ReadFile(segment); err != nil || !bytes.Equal(now, content) {
@@ -138,7 +144,8 @@ func reframe(line string) string {
 	return crcField.ReplaceAllString(line, fmt.Sprintf(`,"crc":"%08x"`, sum))
 }
 
-// fill adds tasks by the command that add makes until one is refused, and returns how many there are and the refusal.
+// fill adds tasks by the command that add makes until one is refused, and returns how many there
+// are and the refusal.
 func (w *world) fill(add func(subject string) *exec.Cmd) (added int, refusal result) {
 	w.t.Helper()
 	for added = range 1000 {
@@ -150,7 +157,8 @@ func (w *world) fill(add func(subject string) *exec.Cmd) (added int, refusal res
 	return added, refusal
 }
 
-// afterNoRoom checks that nothing was lost or changed by what could not be written, and that all is well once there is room.
+// afterNoRoom checks that nothing was lost or changed by what could not be written, and that all is
+// well once there is room.
 func (w *world) afterNoRoom(added int, refusal result) {
 	w.t.Helper()
 	w.t.Logf("refused after %d tasks: %s", added, refusal.err)
@@ -173,7 +181,8 @@ func TestFileSizeLimit(t *testing.T) {
 	w := newWorld(t)
 	w.must("create", "demo")
 	added, refusal := w.fill(func(subject string) *exec.Cmd {
-		c := exec.Command("/bin/sh", "-c", `ulimit -f 64; exec "$0" "$@"`, cadre, "task", "add", "demo", subject, "--description", padding)
+		c := exec.Command("/bin/sh", "-c", `ulimit -f 64; exec "$0" "$@"`, cadre, "task", "add", "demo", subject,
+			"--description", padding)
 		c.Dir, c.Env = w.dir, w.env
 		return c
 	})
@@ -191,7 +200,8 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Mkdir(w.home, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", w.home).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs",
+		w.home).CombinedOutput(); err != nil {
 		t.Skipf("no small disk here: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
@@ -266,13 +276,15 @@ func TestReadOnlyHome(t *testing.T) {
 		}
 		return finish(t, c)
 	}
-	for _, args := range [][]string{{"ls"}, {"status", "demo"}, {"task", "list", "demo", "--json"}, {"log", "demo"}, {"inbox", "demo", "lead", "--peek"}} {
+	for _, args := range [][]string{{"ls"}, {"status", "demo"}, {"task", "list", "demo", "--json"}, {"log", "demo"},
+		{"inbox", "demo", "lead", "--peek"}} {
 		if r := as(args...); r.code != 0 || r.out == "" {
 			t.Errorf("%v ended with %d: %s", args, r.code, r.err)
 		}
 	}
 	file := w.write("file.yaml", "name: other\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'true'}]\n")
-	for _, args := range [][]string{{"task", "add", "demo", "x"}, {"send", "demo", "--to", "lead", "x"}, {"spawn", "demo", "ann"}, {"create", "second"}, {"cleanup", "demo", "--force"}, {"run", file}} {
+	for _, args := range [][]string{{"task", "add", "demo", "x"}, {"send", "demo", "--to", "lead", "x"},
+		{"spawn", "demo", "ann"}, {"create", "second"}, {"cleanup", "demo", "--force"}, {"run", file}} {
 		w.refused(as(args...), 2, "permission denied")
 	}
 	chmod(0o700, 0o600)
@@ -288,7 +300,8 @@ func TestTooLarge(t *testing.T) {
 	w.must("task", "add", "demo", "look around")
 	w.must("spawn", "demo", "ann", "--agent", "external")
 	w.must("task", "claim", "demo", "1", "--as", "ann")
-	for _, args := range [][]string{{"send", "demo", "--to", "lead", "-"}, {"broadcast", "demo", "-"}, {"task", "done", "demo", "1", "--as", "ann", "--result", "-"}} {
+	for _, args := range [][]string{{"send", "demo", "--to", "lead", "-"}, {"broadcast", "demo", "-"},
+		{"task", "done", "demo", "1", "--as", "ann", "--result", "-"}} {
 		c := exec.Command(cadre, args...)
 		c.Dir, c.Env, c.Stdin = w.dir, w.env, strings.NewReader(strings.Repeat("x", 2<<20))
 		w.refused(finish(t, c), 2, "2097152 bytes, of at most 1048576")

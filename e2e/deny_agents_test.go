@@ -8,8 +8,9 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// Under the policy deny nobody is asked: what only reads runs, all else is denied at once. The model of a teammate hears whom to tell, that of the lead to say it in its
-// report, and the person what was denied. What an agent says last is shown once.
+// Under the policy deny nobody is asked: what only reads runs, all else is denied at once. The
+// model of a teammate hears whom to tell, that of the lead to say it in its report, and the person
+// what was denied. What an agent says last is shown once.
 func TestPolicyDeny(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
@@ -47,8 +48,10 @@ func TestPolicyDeny(t *testing.T) {
 				t.Error("what was denied was done")
 			}
 			for _, told := range [][2]string{
-				{"ann", "the policy of the team is to deny; if the work cannot be done without it, tell lead with a message"}, {"ann", "A project to work in."},
-				{"lead", "the policy of the team is to deny; if the work cannot be done without it, say so in your report"},
+				{"ann", "the policy of the team is to deny; if the work cannot be done without it, tell lead with " +
+					"a message"}, {"ann", "A project to work in."},
+				{"lead", "the policy of the team is to deny; if the work cannot be done without it, say so in " +
+					"your report"},
 			} {
 				if !slices.ContainsFunc(s.of(told[0]), func(r *agenttest.Request) bool { return r.Has(told[1]) }) {
 					t.Errorf("the model of %s was never shown %q", told[0], told[1])
@@ -56,7 +59,8 @@ func TestPolicyDeny(t *testing.T) {
 			}
 			shown := r.out + r.err
 			for words, times := range map[string]int{
-				"! lead may not use Bash: touch by-lead: the policy of the team is to deny": 1, "! ann may not use Bash: touch by-ann: the policy of the team is to deny": 1,
+				"! lead may not use Bash: touch by-lead: the policy of the team is to deny": 1,
+				"! ann may not use Bash: touch by-ann: the policy of the team is to deny":   1,
 				"asks to use": 0, "I could not make it.": 1,
 			} {
 				if n := strings.Count(shown, words); n != times {

@@ -29,7 +29,8 @@ func (s *studio) follow(args ...string) *liveRun {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	s.t.Cleanup(cancel)
-	w := &liveRun{Cmd: exec.CommandContext(ctx, cadre, append([]string{"run"}, args...)...), lines: make(chan string, 1000)}
+	w := &liveRun{Cmd: exec.CommandContext(ctx, cadre, append([]string{"run"}, args...)...),
+		lines: make(chan string, 1000)}
 	w.Dir, w.Env = s.dir, s.env
 	out, err := w.StdoutPipe()
 	if err != nil {
@@ -82,17 +83,21 @@ func (w *liveRun) end() (string, int) {
 	return strings.Join(w.all, "\n"), w.ProcessState.ExitCode()
 }
 
-// atOnce is how long a failure may take to the terminal once the agent told of it, on a machine that has other things to do. Each of these agents
-// tries again for a minute or more.
+// atOnce is how long a failure may take to the terminal once the agent told of it, on a machine
+// that has other things to do. Each of these agents tries again for a minute or more.
 const atOnce = 10 * time.Second
 
-// The first failure of the model is on the terminal, with what to do. One that nobody but a person can mend ends the attempt.
+// The first failure of the model is on the terminal, with what to do. One that nobody but a person
+// can mend ends the attempt.
 func TestErrorsAreShownAtOnce(t *testing.T) {
-	logs := map[string]string{"claude": "claude auth login", "codex": "codex login", "gemini": "start gemini and choose", "opencode": "opencode auth login"}
+	logs := map[string]string{"claude": "claude auth login", "codex": "codex login",
+		"gemini": "start gemini and choose", "opencode": "opencode auth login"}
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
 		for _, status := range []int{401, 403, 429, 500} {
 			t.Run(fmt.Sprint(name, "/", status), func(t *testing.T) {
-				s := newStudio(t, func(*agenttest.Request) agenttest.Turn { return agenttest.Fail(status, "the house is on fire") }, name)
+				s := newStudio(t, func(*agenttest.Request) agenttest.Turn {
+					return agenttest.Fail(status, "the house is on fire")
+				}, name)
 				w := s.follow("sort the shed", "--agent", name, "--name", "shed")
 				s.model.WaitFor(t, "the goal", func(*agenttest.Request) bool { return true })
 				if status > 403 {
@@ -110,7 +115,8 @@ func TestErrorsAreShownAtOnce(t *testing.T) {
 					t.Errorf("the model was asked %d times", n)
 				}
 				text, err := os.ReadFile(filepath.Join(s.dir, "shed-report.md"))
-				if err != nil || !strings.Contains(string(text), "Not finished: ") || !strings.Contains(string(text), logs[name]) {
+				if err != nil || !strings.Contains(string(text), "Not finished: ") ||
+					!strings.Contains(string(text), logs[name]) {
 					t.Errorf("the report does not say why nothing was done: %v\n%s", err, text)
 				}
 			})
@@ -145,13 +151,16 @@ func TestNoNetworkIsShown(t *testing.T) {
 	}
 }
 
-// A program that is not there is found before the team is, and by a rerun before somebody joins in vain.
+// A program that is not there is found before the team is, and by a rerun before somebody joins in
+// vain.
 func TestMissingAgents(t *testing.T) {
 	s := newStudio(t, complete, "claude")
-	file := s.file("name: gone\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: codex}, {name: bob, agent: claude, command: /nowhere/claude}]\ntasks: [{id: one, owner: ann}]\n")
+	file := s.file("name: gone\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: codex}, {name: " +
+		"bob, agent: claude, command: /nowhere/claude}]\ntasks: [{id: one, owner: ann}]\n")
 	r := s.run(file)
 	s.ended(r, 2)
-	for _, words := range []string{"codex cannot work here: not installed; install Codex", "(ann)", "/nowhere/claude", "(bob)"} {
+	for _, words := range []string{"codex cannot work here: not installed; install Codex", "(ann)",
+		"/nowhere/claude", "(bob)"} {
 		if !strings.Contains(r.err, words) {
 			t.Errorf("it does not say %q: %s", words, r.err)
 		}
@@ -165,14 +174,16 @@ func TestMissingAgents(t *testing.T) {
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	file = s.file("name: going\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: claude, command: ./claude-here}]\ntasks: [{id: one}]\n")
+	file = s.file("name: going\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: claude, " +
+		"command: ./claude-here}]\ntasks: [{id: one}]\n")
 	s.ended(s.run(file), 1)
 	if err := os.Remove(program); err != nil {
 		t.Fatal(err)
 	}
 	r = s.run(file)
 	s.ended(r, 1)
-	if out := s.must("status", "going"); strings.Contains(out, "ann-again") || !regexp.MustCompile(`ann failed`).MatchString(r.err) {
+	if out := s.must("status", "going"); strings.Contains(out, "ann-again") ||
+		!regexp.MustCompile(`ann failed`).MatchString(r.err) {
 		t.Errorf("it says %s\n%s", r.err, out)
 	}
 	if !strings.Contains(s.report(r), "ann failed") {

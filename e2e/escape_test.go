@@ -19,31 +19,38 @@ import (
 	"cadre/pkg/teams"
 )
 
-// escapes are the ways in which a shell task tries to be somebody else. TRY stands for the command that calls cadre, with an
-// environment that has the folders alone where the way begins with env -i.
+// escapes are the ways in which a shell task tries to be somebody else. TRY stands for the command
+// that calls cadre, with an environment that has the folders alone where the way begins with env
+// -i.
 var escapes = []struct {
 	name, way string
 	daemon    bool // it is no descendant of the task any more: where there are no subreapers nothing holds it
 	says      string
 }{
 	{"as it is", "TRY", false, "the session of x in team demo"},
-	{"without the variables", "env -u CADRE_TEAM -u CADRE_MEMBER_NAME -u CADRE_TEAM_ID -u CADRE_PROC TRY", false, "the session of x in team demo"},
+	{"without the variables", "env -u CADRE_TEAM -u CADRE_MEMBER_NAME -u CADRE_TEAM_ID -u CADRE_PROC TRY", false,
+		"the session of x in team demo"},
 	{"without an environment", "env -i TRY", false, "the session of x in team demo"},
 	{"as the lead", "env CADRE_MEMBER_NAME=lead TRY", false, `CADRE_MEMBER_NAME says "lead"`},
-	{"as a member of the other team", "env CADRE_TEAM=other CADRE_MEMBER_NAME=z TRY", false, `CADRE_MEMBER_NAME says "z"`},
-	{"as a hook", "env CADRE_HOOK_EVENT=TaskCompleted CADRE_MEMBER_NAME=lead TRY", false, "the session of x in team demo"},
+	{"as a member of the other team", "env CADRE_TEAM=other CADRE_MEMBER_NAME=z TRY", false,
+		`CADRE_MEMBER_NAME says "z"`},
+	{"as a hook", "env CADRE_HOOK_EVENT=TaskCompleted CADRE_MEMBER_NAME=lead TRY", false,
+		"the session of x in team demo"},
 	{"in a session of its own", "env -i setsid --wait TRY", false, "the session of x in team demo"},
 	{"in the background", "(env -i nohup TRY &)", true, "the session of x in team demo"},
 	{"as a daemon", "env -i setsid sh -c '(TRY &)'", true, "a session of team demo"},
-	{"as a daemon of a daemon", "env -i setsid setsid sh -c '(setsid sh -c \"TRY\" &)'", true, "a session of team demo"},
+	{"as a daemon of a daemon", "env -i setsid setsid sh -c '(setsid sh -c \"TRY\" &)'", true,
+		"a session of team demo"},
 	{"in a PID namespace", "unshare -Urpf --mount-proc env -i TRY", false, "this process cannot see it"},
-	{"in a PID namespace, as the lead", "unshare -Urpf --mount-proc env CADRE_MEMBER_NAME=lead TRY", false, "this process cannot see it"},
+	{"in a PID namespace, as the lead", "unshare -Urpf --mount-proc env CADRE_MEMBER_NAME=lead TRY", false,
+		"this process cannot see it"},
 	{"in a time namespace", "unshare -UrTf --boottime 100000 env -i TRY", false, "this process cannot see it"},
 	{"by a link to the home", "env -i CADRE_HOME=LINK TRY", false, "the session of x in team demo"},
 	{"by a home with a link to the teams", "env -i CADRE_HOME=TEAMS TRY", false, "the session of x in team demo"},
 }
 
-// outside are the calls that no session may make, by the row of the table that says so. Each would work for the user.
+// outside are the calls that no session may make, by the row of the table that says so. Each would
+// work for the user.
 var outside = map[string][][]string{
 	"run":                 {{"run", "file.yaml"}},
 	"create":              {{"create", "third"}},
@@ -79,20 +86,26 @@ var outside = map[string][][]string{
 	"task update run":     {{"task", "update", "demo", "2", "--run", "false"}},
 }
 
-// strange are calls that the table lets a member make, in a place or under a name that is not its own.
+// strange are calls that the table lets a member make, in a place or under a name that is not its
+// own.
 var strange = [][]string{
-	{"status", "other"}, {"log", "other"}, {"fsck", "other"}, {"task", "list", "other"}, {"task", "show", "other", "1"}, {"inbox", "other", "lead"},
-	{"task", "add", "other", "mine"}, {"task", "claim", "other", "1"}, {"task", "done", "other", "1"}, {"task", "rm", "other", "1"},
-	{"send", "other", "--to", "lead", "hello"}, {"broadcast", "other", "hello"}, {"spawn", "other", "eve"}, {"shutdown", "other", "z"},
+	{"status", "other"}, {"log", "other"}, {"fsck", "other"}, {"task", "list", "other"}, {"task", "show", "other", "1"},
+	{"inbox", "other", "lead"},
+	{"task", "add", "other", "mine"}, {"task", "claim", "other", "1"}, {"task", "done", "other", "1"},
+	{"task", "rm", "other", "1"},
+	{"send", "other", "--to", "lead", "hello"}, {"broadcast", "other", "hello"}, {"spawn", "other", "eve"},
+	{"shutdown", "other", "z"},
 	{"mcp", "--team", "other"}, {"mcp", "--team", "third"}, {"mcp", "--team", "demo", "--as", "lead"},
 	{"inbox", "demo", "lead"}, {"inbox", "demo", "lead", "--peek"}, {"inbox", "demo", "y", "--again"},
 	{"send", "demo", "--from", "lead", "--to", "y", "push-it"}, {"broadcast", "demo", "--from", "y", "hello"},
-	{"task", "done", "demo", "2", "--as", "lead"}, {"task", "claim", "demo", "2", "--as", "y"}, {"task", "rm", "demo", "2", "--as", "@user"},
-	{"spawn", "demo", "eve"}, {"shutdown", "demo", "y"}, {"permit", "demo", "1"}, {"plan", "demo", "1", "--approve"}, {"resend", "demo", "y"},
+	{"task", "done", "demo", "2", "--as", "lead"}, {"task", "claim", "demo", "2", "--as", "y"},
+	{"task", "rm", "demo", "2", "--as", "@user"},
+	{"spawn", "demo", "eve"}, {"shutdown", "demo", "y"}, {"permit", "demo", "1"}, {"plan", "demo", "1", "--approve"},
+	{"resend", "demo", "y"},
 }
 
-// TestNoSessionGetsOut: a shell task tries every command that is not its to call, in every way out of its session. Each is refused for
-// good, says why, and changes nothing.
+// TestNoSessionGetsOut: a shell task tries every command that is not its to call, in every way out
+// of its session. Each is refused for good, says why, and changes nothing.
 func TestNoSessionGetsOut(t *testing.T) {
 	for _, row := range access.Commands() {
 		if row.Rule == access.User && len(outside[row.Name]) == 0 {
@@ -107,7 +120,8 @@ func TestNoSessionGetsOut(t *testing.T) {
 	w := newWorld(t)
 	w.repository()
 	w.write("file.yaml", "name: third\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'true'}]\n")
-	w.write(".claude/settings.json", `{"hooks": {"TaskCreated": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}}`)
+	w.write(".claude/settings.json",
+		`{"hooks": {"TaskCreated": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}}`)
 	w.must("create", "other", "--check", "true")
 	w.must("spawn", "other", "z", "--agent", "external")
 	w.must("task", "add", "other", "look")
@@ -116,7 +130,8 @@ func TestNoSessionGetsOut(t *testing.T) {
 	w.must("spawn", "demo", "y", "--agent", "external")
 	w.must("send", "demo", "--from", "y", "--to", "lead", "for the lead alone")
 	link, aliased := filepath.Join(w.root, "link"), filepath.Join(w.root, "aliased")
-	if err := errors.Join(os.Symlink(w.home, link), os.Mkdir(aliased, 0o700), os.Symlink(filepath.Join(w.home, "teams"), filepath.Join(aliased, "teams"))); err != nil {
+	if err := errors.Join(os.Symlink(w.home, link), os.Mkdir(aliased, 0o700), os.Symlink(filepath.Join(w.home, "teams"),
+		filepath.Join(aliased, "teams"))); err != nil {
 		t.Fatal(err)
 	}
 
@@ -136,7 +151,8 @@ func TestNoSessionGetsOut(t *testing.T) {
 			continue
 		}
 		for k, call := range calls {
-			one := tried{to: filepath.Join(w.root, fmt.Sprintf("tried-%d-%d", i, k)), how: e.name, says: e.says, call: call}
+			one := tried{to: filepath.Join(w.root, fmt.Sprintf("tried-%d-%d", i, k)), how: e.name,
+				says: e.says, call: call}
 			all = append(all, one)
 			script.WriteString(tryOnce(e.way, filepath.Join(w.dir, "try.sh"), one.to, call, link, aliased))
 		}
@@ -157,11 +173,13 @@ func TestNoSessionGetsOut(t *testing.T) {
 		rc, out, errs := strings.TrimSpace(text(".rc")), text(".out"), text(".err")
 		if rc != "2" || out != "" || !strings.HasPrefix(errs, "cadre: ") {
 			if failed++; failed < 40 {
-				t.Errorf("cadre %s, %s: exit status %s; printed %q; error %q", strings.Join(one.call, " "), one.how, rc, out, errs)
+				t.Errorf("cadre %s, %s: exit status %s; printed %q; error %q", strings.Join(one.call, " "), one.how,
+					rc, out, errs)
 			}
 			continue
 		}
-		if slices.ContainsFunc(outside[one.call[0]], func(c []string) bool { return slices.Equal(c, one.call) }) && !strings.Contains(errs, one.says) {
+		if slices.ContainsFunc(outside[one.call[0]], func(c []string) bool { return slices.Equal(c, one.call) }) &&
+			!strings.Contains(errs, one.says) {
 			t.Errorf("cadre %s, %s: it does not say %q: %s", strings.Join(one.call, " "), one.how, one.says, errs)
 		}
 	}
@@ -172,8 +190,10 @@ func TestNoSessionGetsOut(t *testing.T) {
 	}
 	for _, e := range w.history("demo") {
 		switch e["kind"] {
-		case "team_created", "team_status_changed", "member_spawned", "member_attached", "member_started", "member_status_changed",
-			"task_created", "task_claimed", "task_completed", "message_sent", "messages_delivered", "messages_read", "usage_reported", "work_recorded":
+		case "team_created", "team_status_changed", "member_spawned", "member_attached", "member_started",
+			"member_status_changed",
+			"task_created", "task_claimed", "task_completed", "message_sent", "messages_delivered", "messages_read",
+			"usage_reported", "work_recorded":
 		default:
 			t.Errorf("it happened in the team: %v", e)
 		}
@@ -181,13 +201,15 @@ func TestNoSessionGetsOut(t *testing.T) {
 	if names := read[[]struct{ Name string }](w, "ls"); len(names) != 2 {
 		t.Errorf("teams: %v", names)
 	}
-	if got := w.must("task", "list", "demo", "--json"); strings.Contains(got, "run-it") || strings.Count(got, `"id"`) != 2 {
+	if got := w.must("task", "list", "demo", "--json"); strings.Contains(got, "run-it") ||
+		strings.Count(got, `"id"`) != 2 {
 		t.Errorf("tasks: %s", got)
 	}
 	if mail := w.must("inbox", "demo", "lead"); !strings.Contains(mail, "for the lead alone") {
 		t.Errorf("the lead's mail: %s", mail)
 	}
-	for _, path := range []string{filepath.Join(w.home, "trust.json"), filepath.Join(w.dir, "hooked"), filepath.Join(w.home, "seats")} {
+	for _, path := range []string{filepath.Join(w.home, "trust.json"), filepath.Join(w.dir, "hooked"),
+		filepath.Join(w.home, "seats")} {
 		if has(path) {
 			t.Errorf("%s is there", path)
 		}
@@ -207,8 +229,8 @@ func canTry(t *testing.T, way string) bool {
 	return err == nil
 }
 
-// caller is a script that calls cadre with what it needs of the environment, and then says with which status it ended. Its first
-// argument is where it says so.
+// caller is a script that calls cadre with what it needs of the environment, and then says with
+// which status it ended. Its first argument is where it says so.
 func (w *world) caller(call string) string {
 	return fmt.Sprintf(`TO=$1; shift
 export CADRE_HOME="${CADRE_HOME:-%s}" CLAUDE_CONFIG_DIR='%s' HOME='%s' PATH='%s'
@@ -219,32 +241,40 @@ echo $? >"$TO.rc"
 `, w.home, filepath.Join(w.root, "claude"), filepath.Join(w.root, "user"), os.Getenv("PATH"), cadre, w.dir, call)
 }
 
-// TestNoCheckGivesPowerAway: a check may run what members wrote, so it is refused what gives power away, in whatever way it calls
-// cadre. The rest it does as the user.
+// TestNoCheckGivesPowerAway: a check may run what members wrote, so it is refused what gives power
+// away, in whatever way it calls cadre. The rest it does as the user.
 func TestNoCheckGivesPowerAway(t *testing.T) {
 	w := newWorld(t)
 	w.repository()
 	w.write("file.yaml", "name: third\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'true'}]\n")
-	w.write(".claude/settings.json", `{"hooks": {"TaskCreated": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}}`)
+	w.write(".claude/settings.json",
+		`{"hooks": {"TaskCreated": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}}`)
 	w.must("create", "other")
 	w.must("spawn", "other", "z", "--agent", "external", "--plan-approval")
 	w.must("task", "add", "other", "look")
 	rep := w.replica("other")
-	for _, body := range []team.Body{&team.SubmitPlan{Plan: "1. look"}, &team.RequestPermission{Tool: "Bash", Input: "{}", Deadline: team.Time(time.Now().Add(time.Hour).UnixMilli())}} {
+	for _, body := range []team.Body{&team.SubmitPlan{Plan: "1. look"}, &team.RequestPermission{Tool: "Bash",
+		Input: "{}", Deadline: team.Time(time.Now().Add(time.Hour).UnixMilli())}} {
 		if _, err := rep.Do(t.Context(), team.Command{Actor: "z", Body: body}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.must("create", "demo", "--check", "try: sh escape.sh")
 	w.must("spawn", "demo", "y", "--agent", "external")
-	calls := [][]string{{"trust", "--yes"}, {"mode", "other", "z", "bypassPermissions"}, {"mode", "demo", "y", "bypassPermissions"}, {"delegate", "other", "on"}, {"budget", "other", "--tokens", "1"},
-		{"permit", "other", "permission-2@z"}, {"plan", "other", "plan-1@z", "--approve"}, {"spawn", "other", "eve"}, {"spawn", "demo", "eve"},
-		{"task", "add", "other", "run-it", "--run", "false"}, {"task", "update", "other", "1", "--run", "false"}, {"run", "file.yaml"}, {"create", "third"}, {"mcp", "--team", "other"},
-		{"host", "other"}, {"resume", "other", "--take-over"}, {"resume", "other", "--take-back"}, {"join", "theirs", "--name", "x", "--agent", "shell"},
+	calls := [][]string{{"trust", "--yes"}, {"mode", "other", "z", "bypassPermissions"},
+		{"mode", "demo", "y", "bypassPermissions"}, {"delegate", "other", "on"}, {"budget", "other", "--tokens", "1"},
+		{"permit", "other", "permission-2@z"}, {"plan", "other", "plan-1@z", "--approve"}, {"spawn", "other", "eve"},
+		{"spawn", "demo", "eve"},
+		{"task", "add", "other", "run-it", "--run", "false"}, {"task", "update", "other", "1", "--run", "false"},
+		{"run", "file.yaml"}, {"create", "third"}, {"mcp", "--team", "other"},
+		{"host", "other"}, {"resume", "other", "--take-over"}, {"resume", "other", "--take-back"},
+		{"join", "theirs", "--name", "x", "--agent", "shell"},
 		{"claude-teammate", "--agent-name", "x", "--team-name", "theirs"}, {"handover", "other", "z"},
-		{"push", "other", "--yes"}, {"push", "other", "--yes", "--release"}, {"pull", "third"}, {"pull", "other", "--theirs"}}
+		{"push", "other", "--yes"}, {"push", "other", "--yes", "--release"}, {"pull", "third"},
+		{"pull", "other", "--theirs"}}
 	link, aliased := filepath.Join(w.root, "link"), filepath.Join(w.root, "aliased")
-	if err := errors.Join(os.Symlink(w.home, link), os.Mkdir(aliased, 0o700), os.Symlink(filepath.Join(w.home, "teams"), filepath.Join(aliased, "teams"))); err != nil {
+	if err := errors.Join(os.Symlink(w.home, link), os.Mkdir(aliased, 0o700), os.Symlink(filepath.Join(w.home, "teams"),
+		filepath.Join(aliased, "teams"))); err != nil {
 		t.Fatal(err)
 	}
 	w.write("try.sh", w.caller(`"$PROGRAM" "$@" </dev/null >"$TO.out" 2>"$TO.err"`))
@@ -261,7 +291,8 @@ func TestNoCheckGivesPowerAway(t *testing.T) {
 		}
 	}
 	free := filepath.Join(w.root, "may")
-	script.WriteString(tryOnce("TRY", filepath.Join(w.dir, "try.sh"), free, []string{"send", "other", "--to", "z", "from-the-check"}, link, aliased))
+	script.WriteString(tryOnce("TRY", filepath.Join(w.dir, "try.sh"), free, []string{"send", "other", "--to", "z",
+		"from-the-check"}, link, aliased))
 	w.write("escape.sh", script.String())
 	before := len(w.history("other"))
 	if r := w.cadre("consolidate", "demo", "--no-commit"); r.code != 0 {
@@ -271,14 +302,16 @@ func TestNoCheckGivesPowerAway(t *testing.T) {
 		rc, _ := os.ReadFile(to + ".rc")
 		errs, _ := os.ReadFile(to + ".err")
 		known := !strings.Contains(call, "namespace") // else nobody acts there, and a check neither
-		if string(rc) != "2\n" || !strings.Contains(string(errs), map[bool]string{true: "refused in a check", false: "not known who calls"}[known]) {
+		if string(rc) != "2\n" || !strings.Contains(string(errs), map[bool]string{true: "refused in a check",
+			false: "not known who calls"}[known]) {
 			t.Errorf("cadre %s: exit status %s: %s", call, rc, errs)
 		}
 	}
 	if rc, _ := os.ReadFile(free + ".rc"); string(rc) != "0\n" {
 		t.Errorf("it cannot send: exit status %s", rc)
 	}
-	if since := w.history("other")[before:]; len(since) != 1 || since[0]["body"] != "from-the-check" || since[0]["from"] != "@user" {
+	if since := w.history("other")[before:]; len(since) != 1 || since[0]["body"] != "from-the-check" ||
+		since[0]["from"] != "@user" {
 		t.Errorf("it happened in the other team: %v", since)
 	}
 	if names := read[[]struct{ Name string }](w, "ls"); len(names) != 2 || has(filepath.Join(w.home, "trust.json")) {
@@ -286,15 +319,17 @@ func TestNoCheckGivesPowerAway(t *testing.T) {
 	}
 }
 
-// tryOnce is a line of a script that makes one call by a way out of the session, and waits until it is over.
+// tryOnce is a line of a script that makes one call by a way out of the session, and waits until it
+// is over.
 func tryOnce(way, script, to string, call []string, link, aliased string) string {
-	try := "sh " + script + " " + to + " " + strings.Join(call, " ") // the ways have quotes of their own: no word needs any
+	// the ways have quotes of their own: no word needs any
+	try := "sh " + script + " " + to + " " + strings.Join(call, " ")
 	line := strings.NewReplacer("TRY", try, "LINK", link, "TEAMS", aliased).Replace(way)
 	return line + "\nuntil test -e " + to + ".rc; do sleep 0.01; done\n"
 }
 
-// TestASessionIsItself: what is its own a session may do, in whatever way it calls cadre, and it does it as itself. Another home is
-// free.
+// TestASessionIsItself: what is its own a session may do, in whatever way it calls cadre, and it
+// does it as itself. Another home is free.
 func TestASessionIsItself(t *testing.T) {
 	w := newWorld(t)
 	w.must("create", "demo")
@@ -309,20 +344,31 @@ func TestASessionIsItself(t *testing.T) {
 		}
 		words := fmt.Sprintf("word-%d", i)
 		said[words] = e.name
-		for k, call := range [][]string{{"send", "demo", "--to", "lead", words}, {"status"}, {"ls"}, {"inbox", "demo", "x"}, {"fsck", "demo"}, {"version"}} {
-			script.WriteString(tryOnce(e.way, filepath.Join(w.dir, "try.sh"), filepath.Join(w.root, fmt.Sprintf("did-%d-%d", i, k)), call, filepath.Join(w.root, "link"), filepath.Join(w.root, "aliased")))
+		for k, call := range [][]string{{"send", "demo", "--to", "lead", words}, {"status"}, {"ls"},
+			{"inbox", "demo", "x"}, {"fsck", "demo"}, {"version"}} {
+			script.WriteString(tryOnce(e.way, filepath.Join(w.dir, "try.sh"),
+				filepath.Join(w.root, fmt.Sprintf("did-%d-%d", i, k)), call, filepath.Join(w.root, "link"),
+				filepath.Join(w.root, "aliased")))
 		}
 	}
-	script.WriteString(tryOnce("env -i setsid sh -c '(TRY &)'", filepath.Join(w.dir, "try.sh"), filepath.Join(w.root, "did-read"), []string{"status", "demo"}, "", ""))
-	script.WriteString(tryOnce("env CADRE_HOME="+free+" TRY", filepath.Join(w.dir, "try.sh"), filepath.Join(w.root, "did-free"), []string{"create", "mine"}, "", ""))
-	script.WriteString(tryOnce("env -i CADRE_HOME="+free+" TRY", filepath.Join(w.dir, "try.sh"), filepath.Join(w.root, "did-abort"), []string{"abort", "mine"}, "", ""))
-	if err := errors.Join(os.Symlink(w.home, filepath.Join(w.root, "link")), os.Mkdir(filepath.Join(w.root, "aliased"), 0o700),
+	script.WriteString(tryOnce("env -i setsid sh -c '(TRY &)'", filepath.Join(w.dir, "try.sh"),
+		filepath.Join(w.root, "did-read"), []string{"status", "demo"}, "", ""))
+	script.WriteString(tryOnce("env CADRE_HOME="+free+" TRY", filepath.Join(w.dir, "try.sh"),
+		filepath.Join(w.root, "did-free"), []string{"create", "mine"}, "", ""))
+	script.WriteString(tryOnce("env -i CADRE_HOME="+free+" TRY", filepath.Join(w.dir, "try.sh"),
+		filepath.Join(w.root, "did-abort"), []string{"abort", "mine"}, "", ""))
+	if err := errors.Join(os.Symlink(w.home, filepath.Join(w.root, "link")),
+		os.Mkdir(filepath.Join(w.root, "aliased"), 0o700),
 		os.Symlink(filepath.Join(w.home, "teams"), filepath.Join(w.root, "aliased", "teams"))); err != nil {
 		t.Fatal(err)
 	}
 	w.write("self.sh", script.String())
 	w.must("task", "add", "demo", "be yourself", "--run", "sh self.sh")
-	w.until("the task is over", func(s *team.State) bool { task, _ := s.Task("1"); return task.Status == team.Completed })
+	w.until("the task is over", func(s *team.State) bool {
+		task,
+			_ := s.Task("1")
+		return task.Status == team.Completed
+	})
 	results, _ := filepath.Glob(filepath.Join(w.root, "did-*.rc"))
 	if len(results) != 6*len(said)+3 {
 		t.Errorf("%d calls", len(results))
@@ -348,22 +394,28 @@ func TestASessionIsItself(t *testing.T) {
 	}
 }
 
-// TestHooksActAsTheUser: a trusted hook, and a check, may do what a session may not, whoever hosts the team; a hook that says so in its
-// environment as well.
+// TestHooksActAsTheUser: a trusted hook, and a check, may do what a session may not, whoever hosts
+// the team; a hook that says so in its environment as well.
 func TestHooksActAsTheUser(t *testing.T) {
 	w := newWorld(t)
 	w.repository()
-	w.write(".claude/settings.json", `{"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "sh hook.sh"}]}]}}`)
+	w.write(".claude/settings.json",
+		`{"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "sh hook.sh"}]}]}}`)
 	w.write("hook.sh", fmt.Sprintf(`echo "$CADRE_HOOK_EVENT $CADRE_EVENT_MEMBER $CADRE_MEMBER_NAME" >>about
 CADRE_TEAM=$CADRE_TEAM_NAME '%s' mode $CADRE_TEAM_NAME x acceptEdits 2>>said || echo "mode: $?" >>said
 env -i CADRE_HOME="$CADRE_HOME" CLAUDE_CONFIG_DIR="$CLAUDE_CONFIG_DIR" PATH="$PATH" '%s' send $CADRE_TEAM_NAME --to lead from-the-hook 2>>said || echo "send: $?" >>said
 `, cadre, cadre))
 	w.must("trust", "--yes")
-	w.write("file.yaml", "name: filed\nmembers: [{name: x, agent: shell}]\ntasks: [{id: a, run: 'true'}]\nchecks: [{name: c, run: '"+cadre+" send filed --to lead from-the-check'}]\n")
+	w.write("file.yaml", "name: filed\nmembers: [{name: x, agent: shell}]\ntasks: [{id: a, run: 'true'}]\nchecks: "+
+		"[{name: c, run: '"+cadre+" send filed --to lead from-the-check'}]\n")
 	w.must("create", "demo")
 	w.must("spawn", "demo", "x")
 	w.must("task", "add", "demo", "quick", "--run", "true")
-	w.until("the task is over", func(s *team.State) bool { task, _ := s.Task("1"); return task.Status == team.Completed })
+	w.until("the task is over", func(s *team.State) bool {
+		task,
+			_ := s.Task("1")
+		return task.Status == team.Completed
+	})
 	if r := w.cadre("run", "file.yaml"); r.code != 0 {
 		t.Fatalf("exit status %d: %s", r.code, r.err)
 	}
@@ -402,7 +454,8 @@ env -i CADRE_HOME="$CADRE_HOME" CLAUDE_CONFIG_DIR="$CLAUDE_CONFIG_DIR" PATH="$PA
 
 func init() { helpers["library"] = callLibrary }
 
-// callLibrary is a Go program that somebody runs in a session: it tries to lead, and then does what it may.
+// callLibrary is a Go program that somebody runs in a session: it tries to lead, and then does what
+// it may.
 func callLibrary([]string) error {
 	ctx := context.Background()
 	m, err := teams.New(teams.Options{})
@@ -443,12 +496,18 @@ func TestAProgramInASession(t *testing.T) {
 	}
 	w.write("run.sh", w.caller("env "+helperMode+"=library '"+self+"' 2>\"$TO.err\""))
 	to := filepath.Join(w.root, "library")
-	w.must("task", "add", "demo", "run a program", "--run", tryOnce("env -i TRY", filepath.Join(w.dir, "run.sh"), to, nil, "", ""))
-	w.until("the task is over", func(s *team.State) bool { task, _ := s.Task("1"); return task.Status == team.Completed })
+	w.must("task", "add", "demo", "run a program", "--run", tryOnce("env -i TRY", filepath.Join(w.dir, "run.sh"),
+		to, nil, "", ""))
+	w.until("the task is over", func(s *team.State) bool {
+		task,
+			_ := s.Task("1")
+		return task.Status == team.Completed
+	})
 	if errs, _ := os.ReadFile(to + ".err"); len(errs) > 0 {
 		t.Errorf("%s", errs)
 	}
-	if mail := w.must("inbox", "demo", "lead", "--json"); !strings.Contains(mail, `"from":"x"`) || !strings.Contains(mail, "from the library") {
+	if mail := w.must("inbox", "demo", "lead", "--json"); !strings.Contains(mail, `"from":"x"`) ||
+		!strings.Contains(mail, "from the library") {
 		t.Errorf("the lead's mail: %s", mail)
 	}
 }
@@ -468,7 +527,8 @@ func TestToolsAreTheSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"y", "z"} { // agents that reach their tools by a socket
-		w.must("spawn", "demo", name, "--agent", fmt.Sprintf("acp:'%s' '%s' lead", self, filepath.Join(w.root, "histories")), "--env", helperMode+"=actor")
+		w.must("spawn", "demo", name, "--agent", fmt.Sprintf("acp:'%s' '%s' lead", self,
+			filepath.Join(w.root, "histories")), "--env", helperMode+"=actor")
 		w.must("task", "add", "demo", "work of "+name, "--owner", name)
 	}
 	w.until("both have used them", func(s *team.State) bool { return s.Count(team.Completed) == 2 })
@@ -476,9 +536,14 @@ func TestToolsAreTheSessions(t *testing.T) {
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"SendMessage","arguments":{"to":"lead","message":"by a socket"}}}
 `)
-	run := fmt.Sprintf("for s in %s/cadre-*/[0-9]*; do echo $s; (cat calls.json; sleep 1) | env -i HOME='%s' PATH=\"$PATH\" '%s' mcp --socket $s >>answers; done; true", tmp, w.root, cadre)
+	run := fmt.Sprintf("for s in %s/cadre-*/[0-9]*; do echo $s; (cat calls.json; sleep 1) | env -i HOME='%s' "+
+		"PATH=\"$PATH\" '%s' mcp --socket $s >>answers; done; true", tmp, w.root, cadre)
 	w.must("task", "add", "demo", "use them all", "--owner", "x", "--run", run)
-	w.until("the task is over", func(s *team.State) bool { task, _ := s.Task("3"); return task.Status == team.Completed })
+	w.until("the task is over", func(s *team.State) bool {
+		task,
+			_ := s.Task("3")
+		return task.Status == team.Completed
+	})
 	if said := w.task("3").Result; len(regexp.MustCompile(`/cadre-[A-Z0-9]+/[0-9]`).FindAllString(said, -1)) < 2 {
 		t.Fatalf("the sockets are %s", said)
 	}

@@ -9,8 +9,9 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// The end of a team: a task waits for the teammate that its lead spawns later, an idle notice names the task in hand, teammates are asked to go and have their
-// time, and the lead has stopped with its team.
+// The end of a team: a task waits for the teammate that its lead spawns later, an idle notice names
+// the task in hand, teammates are asked to go and have their time, and the lead has stopped with
+// its team.
 func TestFarewell(t *testing.T) {
 	t.Parallel()
 	request := regexp.MustCompile(`shutdown-\d+@[a-z]+`)
@@ -28,14 +29,16 @@ func TestFarewell(t *testing.T) {
 			}
 			return complete(r)
 		}
-		tasks := []map[string]any{{"subject": "Look", "description": "at all", "owner": "ann"}, {"subject": "Write", "description": "it", "owner": "bob", "blockedBy": []string{"1"}}}
+		tasks := []map[string]any{{"subject": "Look", "description": "at all", "owner": "ann"},
+			{"subject": "Write", "description": "it", "owner": "bob", "blockedBy": []string{"1"}}}
 		switch n, m := r.Calls(r.Tool("TaskCreate")), r.Calls(r.Tool("SpawnTeammate")); {
 		case reports(r):
 			return agenttest.Say("It is written.")
 		case n < len(tasks):
 			return use(r, "TaskCreate", tasks[n])
 		case m < 2:
-			return use(r, "SpawnTeammate", map[string]any{"name": []string{"ann", "bob"}[m], "agent": []string{"claude", "codex"}[m], "prompt": "Help."})
+			return use(r, "SpawnTeammate", map[string]any{"name": []string{"ann", "bob"}[m],
+				"agent": []string{"claude", "codex"}[m], "prompt": "Help."})
 		case r.Has("still holds task 1") && r.Calls(r.Tool("SendMessage")) == 0:
 			return use(r, "SendMessage", map[string]any{"to": "ann", "message": "Carry on."})
 		}
@@ -46,9 +49,13 @@ func TestFarewell(t *testing.T) {
 		t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
 	}
 	saw := func(who_, words string) bool {
-		return slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return who(r) == who_ && r.Has(words) })
+		return slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool {
+			return who(r) == who_ &&
+				r.Has(words)
+		})
 	}
-	for _, one := range [][2]string{{"lead", "the task waits until you spawn a teammate of that name"}, {"lead", "I need a word with you.\n\nann ended its turn and still holds task 1 (Look)."},
+	for _, one := range [][2]string{{"lead", "the task waits until you spawn a teammate of that name"},
+		{"lead", "I need a word with you.\n\nann ended its turn and still holds task 1 (Look)."},
 		{"ann", "All tasks are done; thank you."}, {"bob", "All tasks are done; thank you."}} {
 		if !saw(one[0], one[1]) {
 			t.Errorf("%s never read %q", one[0], one[1])

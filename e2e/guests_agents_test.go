@@ -38,8 +38,9 @@ func commands(calls []agenttest.Call) (n int) {
 	return n
 }
 
-// A Claude Code of a person's spawns a Gemini CLI and an opencode through us. Each claims its task, asks at the lead's screen for a command, completes the task, answers a message of
-// the lead, and goes when it is asked to.
+// A Claude Code of a person's spawns a Gemini CLI and an opencode through us. Each claims its task,
+// asks at the lead's screen for a command, completes the task, answers a message of the lead, and
+// goes when it is asked to.
 func TestClaudeLeadsGeminiAndOpenCode(t *testing.T) {
 	t.Parallel()
 	agents := map[string]string{"gemini-1": "gemini", "opencode-1": "opencode"}
@@ -55,9 +56,11 @@ func TestClaudeLeadsGeminiAndOpenCode(t *testing.T) {
 			case commands(calls) == 0:
 				return shells[agents[me]]("touch made-by-" + me)
 			case called(calls, "TaskUpdate") == 0:
-				return use(r, "TaskUpdate", map[string]any{"taskId": tasks[me], "status": "completed", "result": "made by " + me})
+				return use(r, "TaskUpdate", map[string]any{"taskId": tasks[me], "status": "completed",
+					"result": "made by " + me})
 			case r.Has("which one exactly") && called(calls, "SendMessage") == 0:
-				return use(r, "SendMessage", map[string]any{"to": "team-lead", "message": "Exactly made-by-" + me + "."})
+				return use(r, "SendMessage", map[string]any{"to": "team-lead",
+					"message": "Exactly made-by-" + me + "."})
 			}
 			return agenttest.Say("I made it, says %s.", me)
 		}
@@ -71,17 +74,22 @@ func TestClaudeLeadsGeminiAndOpenCode(t *testing.T) {
 		told := func(name string) int { return strings.Count(strings.Join(sent, " ")+" ", name+" ") }
 		switch n, m := called(calls, "TaskCreate"), called(calls, "Agent"); {
 		case n < 2:
-			return agenttest.Use("TaskCreate", map[string]any{"subject": "Make a file", "description": "in the project"})
+			return agenttest.Use("TaskCreate", map[string]any{"subject": "Make a file",
+				"description": "in the project"})
 		case m < 2:
 			name := []string{"gemini-1", "opencode-1"}[m]
-			return agenttest.Use("Agent", map[string]any{"description": "makes a file", "prompt": "You make a file.", "name": name, "subagent_type": "general-purpose"})
+			return agenttest.Use("Agent", map[string]any{"description": "makes a file", "prompt": "You make a file.",
+				"name": name, "subagent_type": "general-purpose"})
 		}
 		for name := range agents {
 			switch {
 			case r.Has("I made it, says "+name) && told(name) == 0:
-				return agenttest.Use("SendMessage", map[string]any{"to": name, "message": "which one exactly?", "summary": "which one"})
+				return agenttest.Use("SendMessage", map[string]any{"to": name, "message": "which one exactly?",
+					"summary": "which one"})
 			case r.Has("Exactly made-by-"+name) && told(name) == 1:
-				return agenttest.Use("SendMessage", map[string]any{"to": name, "message": map[string]any{"type": "shutdown_request", "reason": "The lead needs you no more"}})
+				return agenttest.Use("SendMessage",
+					map[string]any{"to": name, "message": map[string]any{"type": "shutdown_request",
+						"reason": "The lead needs you no more"}})
 			}
 		}
 		return agenttest.Say("I wait.")
@@ -89,10 +97,12 @@ func TestClaudeLeadsGeminiAndOpenCode(t *testing.T) {
 	l.screen.enter("make two files")
 	l.approveAll("gemini asks to use Bash", "opencode asks to use Bash")
 	l.waitFor("the teammates are gone", func() bool {
-		return strings.Join(l.members(), " ") == "team-lead" && len(l.agentPids("gemini"))+len(l.agentPids("opencode")) == 0
+		return strings.Join(l.members(), " ") == "team-lead" &&
+			len(l.agentPids("gemini"))+len(l.agentPids("opencode")) == 0
 	})
 	for name, id := range tasks {
-		done := func(r *agenttest.Request) bool { return r.Has("Task #" + id + " completed") } // the lead's program removes tasks when all are done
+		// the lead's program removes tasks when all are done
+		done := func(r *agenttest.Request) bool { return r.Has("Task #" + id + " completed") }
 		if !slices.ContainsFunc(l.of(name), done) {
 			t.Errorf("%s did not complete task %s", name, id)
 		}

@@ -12,8 +12,9 @@ import (
 // fresh reports whether the session goes on for an earlier one.
 func fresh(r *agenttest.Request) bool { return r.Has("You continue for an earlier session") }
 
-// A person lets a fresh session go on for a member that is in the middle of a tool: it knows of the task, what the one before said and changed, and gets the
-// mail that was on its way; it has nothing of the history, and does the task once.
+// A person lets a fresh session go on for a member that is in the middle of a tool: it knows of the
+// task, what the one before said and changed, and gets the mail that was on its way; it has nothing
+// of the history, and does the task once.
 func TestHandover(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
@@ -28,7 +29,8 @@ func TestHandover(t *testing.T) {
 				turn.Text = "The port is 4711."
 				return turn
 			}, name)
-			file := s.file("name: astray\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + name + "}, {name: eve, agent: external}]\ntasks: [{id: one, owner: ann}]\n")
+			file := s.file("name: astray\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " +
+				name + "}, {name: eve, agent: external}]\ntasks: [{id: one, owner: ann}]\n")
 			p := s.start("run", file)
 			s.waitFor("it has begun", func() bool { return has(s.dir, "began") })
 			s.must("send", "astray", "--to", "ann", "--from", "eve", "the port has moved")
@@ -42,7 +44,9 @@ func TestHandover(t *testing.T) {
 				t.Fatalf("no fresh session was told of the one before:\n%s", s.model.Story())
 			}
 			first := requests[i]
-			for _, part := range []string{"earlier session of ann, which was ended: it went astray", "It was at task 1 (one).", "> The port is 4711.", "not committed: began, draft", "Task 1 is yours now"} {
+			for _, part := range []string{"earlier session of ann, which was ended: it went astray",
+				"It was at task 1 (one).", "> The port is 4711.", "not committed: began, draft",
+				"Task 1 is yours now"} {
 				if !first.Has(part) {
 					t.Errorf("its first request has no %q:\n%s", part, first.LastUser())
 				}
@@ -55,19 +59,23 @@ func TestHandover(t *testing.T) {
 			if n := s.count("astray", "task_completed")["1"]; n != 1 || done.CompletedBy != "ann" {
 				t.Errorf("the task was completed %d times and is %+v", n, done)
 			}
-			if used := read[struct{ Usage struct{ InputTokens int } }](s.world, "status", "astray").Usage.InputTokens; used < 300 && name == "claude" {
-				t.Errorf("%d tokens are counted, not 100 for each of 3 requests", used) // the others have no figures for what was cut off
+			if used := read[struct{ Usage struct{ InputTokens int } }](s.world, "status",
+				"astray").Usage.InputTokens; used < 300 && name == "claude" {
+				// the others have no figures for what was cut off
+				t.Errorf("%d tokens are counted, not 100 for each of 3 requests", used)
 			}
 		})
 	}
 }
 
-// An agent whose model says that the prompt is too long is replaced by a fresh session, which gets also the mail that was in that prompt. The lead is told
-// in the agent's words.
+// An agent whose model says that the prompt is too long is replaced by a fresh session, which gets
+// also the mail that was in that prompt. The lead is told in the agent's words.
 func TestPromptTooLong(t *testing.T) {
 	t.Parallel()
-	said := map[string]string{"claude": "Prompt is too long", "codex": "Codex ran out of room in the model's context window.", "gemini": "API error 400: The input token count"}
-	for name, words := range map[string]string{"claude": "prompt is too long: 210000 tokens > 200000 maximum", "codex": "Your input exceeds the context window of this model.",
+	said := map[string]string{"claude": "Prompt is too long", "codex": "Codex ran out of room in the model's " +
+		"context window.", "gemini": "API error 400: The input token count"}
+	for name, words := range map[string]string{"claude": "prompt is too long: 210000 tokens > 200000 maximum",
+		"codex":  "Your input exceeds the context window of this model.",
 		"gemini": "The input token count (1050000) exceeds the maximum number of tokens allowed (1048576)."} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +94,8 @@ func TestPromptTooLong(t *testing.T) {
 				}
 				return agenttest.Say("I have no task yet.")
 			}, name)
-			file := s.file("name: full\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + name + "}, {name: eve, agent: external}]\ntasks: [{id: one, owner: ann}]\n")
+			file := s.file("name: full\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + name +
+				"}, {name: eve, agent: external}]\ntasks: [{id: one, owner: ann}]\n")
 			p := s.start("run", file)
 			s.waitFor("it has begun", func() bool { return has(s.dir, "began") })
 			s.must("send", "full", "--to", "ann", "--from", "eve", "the port has moved")
@@ -100,7 +109,8 @@ func TestPromptTooLong(t *testing.T) {
 			if i < 0 {
 				t.Fatalf("no fresh session was told of the one before:\n%s", s.model.Story())
 			}
-			for _, part := range []string{"It was at task 1 (one).", "> The port is 4711.", "draft", "Task 1 is yours now"} {
+			for _, part := range []string{"It was at task 1 (one).", "> The port is 4711.", "draft",
+				"Task 1 is yours now"} {
 				if !requests[i].Has(part) {
 					t.Errorf("its first request has no %q:\n%s", part, requests[i].LastUser())
 				}
@@ -114,15 +124,16 @@ func TestPromptTooLong(t *testing.T) {
 					told += body + "\n"
 				}
 			}
-			if want := "ann could not continue:\n> " + said[name]; strings.Count(told, want) != 1 || !strings.Contains(told, "A fresh session continues for it.") {
+			if want := "ann could not continue:\n> " + said[name]; strings.Count(told, want) != 1 ||
+				!strings.Contains(told, "A fresh session continues for it.") {
 				t.Errorf("the lead was told:\n%s", told)
 			}
 		})
 	}
 }
 
-// A session whose own figure for its context is above the team's share at the end of a turn is replaced, and one below it is not. The fresh one obeys a
-// shutdown as ever.
+// A session whose own figure for its context is above the team's share at the end of a turn is
+// replaced, and one below it is not. The fresh one obeys a shutdown as ever.
 func TestHandoverByFigures(t *testing.T) {
 	t.Parallel()
 	for name, window := range map[string]int{"claude": 1_000_000, "codex": 258_400} {
@@ -144,7 +155,8 @@ func TestHandoverByFigures(t *testing.T) {
 				}
 				return turn
 			}, name)
-			file := s.file("name: share\nhandover: 20\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + name + "}, {name: eve, agent: external}]\n" +
+			file := s.file("name: share\nhandover: 20\npermissions: {mode: bypassPermissions}\nmembers: [{name: " +
+				"ann, agent: " + name + "}, {name: eve, agent: external}]\n" +
 				"tasks: [{id: one, owner: ann}, {id: two, owner: ann, blockedBy: [one]}, {id: three, owner: eve}]\n")
 			p := s.start("run", file)
 			s.there("share")
@@ -162,7 +174,8 @@ func TestHandoverByFigures(t *testing.T) {
 			if i < 0 {
 				t.Fatalf("no fresh session was told of the one before:\n%s", s.model.Story())
 			}
-			for _, part := range []string{"ended: its context is nearly full.", "It was at task 2 (two).", "> Half of it is in the draft.", "draft", "Task 2 is yours now", "> result of task 1"} {
+			for _, part := range []string{"ended: its context is nearly full.", "It was at task 2 (two).",
+				"> Half of it is in the draft.", "draft", "Task 2 is yours now", "> result of task 1"} {
 				if !requests[i].Has(part) {
 					t.Errorf("its first request has no %q:\n%s", part, requests[i].LastUser())
 				}
@@ -183,7 +196,8 @@ func TestHandoverByFigures(t *testing.T) {
 	}
 }
 
-// Where a fresh session is too full as well, it is not tried for ever, and the member can be shut down meanwhile.
+// Where a fresh session is too full as well, it is not tried for ever, and the member can be shut
+// down meanwhile.
 func TestAlwaysTooLong(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(*agenttest.Request) agenttest.Turn {
@@ -194,7 +208,8 @@ func TestAlwaysTooLong(t *testing.T) {
 	s.waitFor("the fresh session is too full as well", func() bool {
 		return slices.ContainsFunc(s.history("long"), func(e event) bool {
 			body, _ := e["body"].(string)
-			return e["to"] == "lead" && strings.Contains(body, "ann could not continue:\n> Prompt is too long") && strings.Contains(body, "A fresh session continues for it in 8 s.")
+			return e["to"] == "lead" && strings.Contains(body, "ann could not continue:\n> Prompt is too long") &&
+				strings.Contains(body, "A fresh session continues for it in 8 s.")
 		})
 	})
 	s.must("shutdown", "long", "ann", "--deadline", "0s")

@@ -12,28 +12,36 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// headless is how a person runs an agent once, for what it prints: its arguments before a prompt, and those with which it goes on with its last session.
+// headless is how a person runs an agent once, for what it prints: its arguments before a prompt,
+// and those with which it goes on with its last session.
 var headless = []struct {
 	agent      string
 	run, again []string
 }{
-	{"codex", []string{"exec", "--json", "--dangerously-bypass-approvals-and-sandbox"}, []string{"exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "resume", "--last"}},
-	{"gemini", []string{"--yolo", "--output-format", "stream-json", "-p"}, []string{"--yolo", "--output-format", "stream-json", "--resume", "latest", "-p"}},
+	{"codex", []string{"exec", "--json", "--dangerously-bypass-approvals-and-sandbox"},
+		[]string{"exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "resume", "--last"}},
+	{"gemini", []string{"--yolo", "--output-format", "stream-json", "-p"}, []string{"--yolo", "--output-format",
+		"stream-json", "--resume", "latest", "-p"}},
 	{"opencode", []string{"run", "--format", "json"}, []string{"run", "--format", "json", "--continue"}},
 }
 
-// What a real agent prints that is run once is observed live, through a pipe: what it does is shown before its model may say that it is done. Interrupted it has
-// failed, gone on with it is the same member, and a turn that fails is told in its own words.
+// What a real agent prints that is run once is observed live, through a pipe: what it does is shown
+// before its model may say that it is done. Interrupted it has failed, gone on with it is the same
+// member, and a turn that fails is told in its own words.
 func TestObservedPrints(t *testing.T) {
 	t.Parallel()
 	for _, a := range headless {
 		t.Run(a.agent, func(t *testing.T) {
 			s := newStudio(t, nil, a.agent)
-			watch := func(args ...string) *watcher { return s.watch(append([]string{"-", "--agent", a.agent}, args...)...) }
+			watch := func(args ...string) *watcher {
+				return s.watch(append([]string{"-", "--agent", a.agent}, args...)...)
+			}
 			works := a.agent + " is active: Bash: "
 			runs := 0
-			// run is one run, whose model answers with that after a command. during is what happens while it runs.
-			run := func(args []string, answer func(kept *watcher) agenttest.Turn, during func(*watched, *watcher)) (kept, programs, state *watcher) {
+			// run is one run, whose model answers with that after a command. during is what happens
+			// while it runs.
+			run := func(args []string, answer func(kept *watcher) agenttest.Turn, during func(*watched, *watcher)) (
+				kept, programs, state *watcher) {
 				kept, programs, state = watch("--as-team", "watched"), watch("--json", "--pass"), watch("--state")
 				last := kept.after(works, answer(kept))
 				runs++
@@ -44,7 +52,8 @@ func TestObservedPrints(t *testing.T) {
 					}
 					return last
 				})
-				program := s.show(s.program(a.agent, append(args[:len(args):len(args)], "do one")...), kept, programs, state)
+				program := s.show(s.program(a.agent, append(args[:len(args):len(args)], "do one")...), kept,
+					programs, state)
 				if during != nil {
 					during(program, kept)
 				}
@@ -78,7 +87,8 @@ func TestObservedPrints(t *testing.T) {
 
 			_, _, state := run(a.run, say("All is well."), nil)
 			first := member()
-			if first.Status != "idle" || first.Summary != "All is well." || first.Incarnation != 1 || first.Usage.InputTokens != 200 || first.Usage.OutputTokens != 20 {
+			if first.Status != "idle" || first.Summary != "All is well." || first.Incarnation != 1 ||
+				first.Usage.InputTokens != 200 || first.Usage.OutputTokens != 20 {
 				t.Errorf("after its first run it is %+v", first)
 			}
 			seen := observedTeam[struct {
@@ -87,7 +97,9 @@ func TestObservedPrints(t *testing.T) {
 			if len(seen.Members) != 1 || seen.Members[0].AgentID != first.Session || seen.Members[0].Status != "idle" {
 				t.Errorf("in the end it is %+v", seen)
 			}
-			if out, want := s.must("status", "watched"), "watched is a session of "+a.agent+" that is not observed at the moment; to go on: cadre observe --agent "+a.agent+" ... --as-team watched"; !strings.Contains(out, want) {
+			if out, want := s.must("status", "watched"), "watched is a session of "+a.agent+" that is not observed "+
+				"at the moment; to go on: cadre observe --agent "+a.agent+
+				" ... --as-team watched"; !strings.Contains(out, want) {
 				t.Errorf("its status is\n%s", out)
 			}
 
@@ -109,15 +121,18 @@ func TestObservedPrints(t *testing.T) {
 				}
 				program.Process.Signal(os.Interrupt)
 			})
-			if m := member(); m.Status != "failed" || m.Summary != "it ended in the middle of a turn" || m.Session == first.Session || m.Incarnation != 1 {
+			if m := member(); m.Status != "failed" || m.Summary != "it ended in the middle of a turn" ||
+				m.Session == first.Session || m.Incarnation != 1 {
 				t.Errorf("interrupted it is %+v", m)
 			}
-			if at, out := strings.Index(kept.out.String(), works), kept.out.String(); at < 0 || strings.Contains(out[:at], "All is well.") {
+			if at, out := strings.Index(kept.out.String(), works), kept.out.String(); at < 0 ||
+				strings.Contains(out[:at], "All is well.") {
 				t.Errorf("its last words are shown in the next turn:\n%s", out)
 			}
 
 			run(a.again, say("It is still so."), nil)
-			if m := member(); m.Status != "idle" || m.Summary != "It is still so." || m.Incarnation != 2 || m.Usage.OutputTokens < 40 {
+			if m := member(); m.Status != "idle" || m.Summary != "It is still so." || m.Incarnation != 2 ||
+				m.Usage.OutputTokens < 40 {
 				t.Errorf("gone on with it is %+v", m)
 			}
 

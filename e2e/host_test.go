@@ -14,7 +14,8 @@ import (
 	"cadre/internal/team"
 )
 
-// shellTeam makes the team demo with that many shell teammates, s0, s1, …, and the tasks, and starts no host for it.
+// shellTeam makes the team demo with that many shell teammates, s0, s1, …, and the tasks, and
+// starts no host for it.
 func (w *world) shellTeam(members int, tasks ...team.CreateTask) {
 	w.t.Helper()
 	w.shellTeamAt(time.Now(), members, tasks...)
@@ -82,7 +83,8 @@ func hangOnce(mark string) string {
 func TestTasksComeBackWhenTheirHostIsKilled(t *testing.T) {
 	w := newWorld(t)
 	mark := mark()
-	w.shellTeam(2, team.CreateTask{Run: hangOnce(mark)}, team.CreateTask{Run: hangOnce(mark)}, team.CreateTask{Run: "echo $CADRE_TASK_ID >>ran", BlockedBy: []string{"1", "2"}})
+	w.shellTeam(2, team.CreateTask{Run: hangOnce(mark)}, team.CreateTask{Run: hangOnce(mark)},
+		team.CreateTask{Run: "echo $CADRE_TASK_ID >>ran", BlockedBy: []string{"1", "2"}})
 	host := w.start("host", "demo")
 	eventually(t, "both tasks run", func() bool { return len(w.lines("ran")) >= 2 })
 	host.kill()
@@ -141,7 +143,8 @@ func TestTwoHosts(t *testing.T) {
 	}
 }
 
-// A host that is stopped, and not dead, keeps its members; one that was killed loses them within a second.
+// A host that is stopped, and not dead, keeps its members; one that was killed loses them within a
+// second.
 func TestDeathOfAHostIsNoticed(t *testing.T) {
 	w := newWorld(t)
 	w.shellTeam(1)
@@ -188,7 +191,8 @@ func TestShutdownEndsWhatIgnoresSIGTERM(t *testing.T) {
 	}
 }
 
-// What commands do to their teammate: print a lot, leave processes, hang, fail, be killed, end badly.
+// What commands do to their teammate: print a lot, leave processes, hang, fail, be killed, end
+// badly.
 func TestCommands(t *testing.T) {
 	w := newWorld(t)
 	mark := mark()
@@ -198,18 +202,24 @@ func TestCommands(t *testing.T) {
 		result    func(string) bool
 		failure   string
 	}{
-		{CreateTask: team.CreateTask{Run: "echo begin; head -c 100000000 /dev/zero | tr '\\0' x; echo; echo end"}, completed: true, result: func(s string) bool {
-			return len(s) < 100_000 && strings.HasPrefix(s, "begin\nxxx") && strings.HasSuffix(s, "xxx\nend\n")
-		}},
-		{CreateTask: team.CreateTask{Run: "sleep " + mark + " & echo done"}, completed: true, result: func(s string) bool { return s == "done\n" }},
-		{CreateTask: team.CreateTask{Run: "(trap '' TERM HUP; sleep " + mark + ") & echo before; sleep " + mark, TimeoutMS: 200},
+		{CreateTask: team.CreateTask{Run: "echo begin; head -c 100000000 /dev/zero | tr '\\0' x; echo; echo end"},
+			completed: true, result: func(s string) bool {
+				return len(s) < 100_000 && strings.HasPrefix(s, "begin\nxxx") && strings.HasSuffix(s, "xxx\nend\n")
+			}},
+		{CreateTask: team.CreateTask{Run: "sleep " + mark + " & echo done"}, completed: true,
+			result: func(s string) bool { return s == "done\n" }},
+		{CreateTask: team.CreateTask{Run: "(trap '' TERM HUP; sleep " + mark + ") & echo before; sleep " + mark,
+			TimeoutMS: 200},
 			result: func(s string) bool { return s == "before\n" }, failure: "timed out after 200ms"},
 		{CreateTask: team.CreateTask{Run: "echo try >>tries; test $(wc -l <tries) -eq 3", Retries: 2}, completed: true},
-		{CreateTask: team.CreateTask{Run: "echo so; echo and so >&2; exit 3", Retries: 1}, result: func(s string) bool { return s == "so\nand so\n" }, failure: "exit status 3"},
+		{CreateTask: team.CreateTask{Run: "echo so; echo and so >&2; exit 3", Retries: 1},
+			result: func(s string) bool { return s == "so\nand so\n" }, failure: "exit status 3"},
 		{CreateTask: team.CreateTask{Run: "kill -9 $$"}, failure: "ended by signal: killed"},
 		{CreateTask: team.CreateTask{Run: "printf '\\377\\000\\033[2J'"}, completed: true},
-		{CreateTask: team.CreateTask{Run: "exec 0<&- 1>&- 2>&-; true"}, completed: true, result: func(s string) bool { return s == "" }},
-		{CreateTask: team.CreateTask{Run: "read line || echo nobody types"}, completed: true, result: func(s string) bool { return s == "nobody types\n" }},
+		{CreateTask: team.CreateTask{Run: "exec 0<&- 1>&- 2>&-; true"}, completed: true,
+			result: func(s string) bool { return s == "" }},
+		{CreateTask: team.CreateTask{Run: "read line || echo nobody types"}, completed: true,
+			result: func(s string) bool { return s == "nobody types\n" }},
 	}
 	var tasks []team.CreateTask
 	for _, c := range cases {
@@ -228,8 +238,10 @@ func TestCommands(t *testing.T) {
 	noneLeft(t, mark)
 	for i, c := range cases {
 		task := w.task(fmt.Sprint(i + 1))
-		if (task.Status == team.Completed) != c.completed || !strings.Contains(task.Failure, c.failure) || c.result != nil && !c.result(task.Result) {
-			t.Errorf("%s: it is %s, failure %q, result (%d bytes) %.60q", c.Run, task.Status, task.Failure, len(task.Result), task.Result)
+		if (task.Status == team.Completed) != c.completed || !strings.Contains(task.Failure, c.failure) ||
+			c.result != nil && !c.result(task.Result) {
+			t.Errorf("%s: it is %s, failure %q, result (%d bytes) %.60q", c.Run, task.Status, task.Failure,
+				len(task.Result), task.Result)
 		}
 	}
 	if tries := w.lines("tries"); len(tries) != 3 {
@@ -244,14 +256,17 @@ func TestHookThatNeverAgrees(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(settings), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(settings, []byte(`{"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "echo not good enough >&2; exit 2"}]}]}}`), 0o600); err != nil {
+	if err := os.WriteFile(settings,
+		[]byte(
+			`{"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "echo not good enough >&2; exit 2"}]}]}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.shellTeam(1, team.CreateTask{Run: `echo "try with: $(echo $CADRE_FEEDBACK)" >>tries`})
 	w.start("host", "demo")
 	w.until("the lead was told", func(s *team.State) bool {
 		for _, m := range s.Inbox("lead") {
-			if m.Type == team.TypeSystem && strings.Contains(m.Body, "10 times in a row") && strings.Contains(m.Body, "not good enough") {
+			if m.Type == team.TypeSystem && strings.Contains(m.Body, "10 times in a row") &&
+				strings.Contains(m.Body, "not good enough") {
 				return true
 			}
 		}
@@ -290,11 +305,13 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 			file := w.write("team.yaml", strings.ReplaceAll(runFile, "MARK", mark))
 			p := w.start("run", file)
 			eventually(t, "the slow task runs, the quick one is done", func() bool {
-				return len(marked(t, mark)) > 0 && has(w.home, "teams", "demo") && w.count("demo", "task_completed")["1"] == 1
+				return len(marked(t, mark)) > 0 && has(w.home, "teams", "demo") &&
+					w.count("demo", "task_completed")["1"] == 1
 			})
 			w.refused(w.cadre("run", file), 1, "is being run already")
 			p.Process.Signal(signal)
-			if code := p.wait(); code != 1 || !strings.Contains(p.said(), "the same command goes on where this one stopped") {
+			if code := p.wait(); code != 1 || !strings.Contains(p.said(), "the same command goes on where this "+
+				"one stopped") {
 				t.Errorf("it ended with %d: %s", code, p.said())
 			}
 			noneLeft(t, mark)
@@ -304,7 +321,8 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 			}
 			w.write("go", "")
 			w.must("run", file)
-			if ran := strings.Join(w.lines("ran"), " "); strings.Count(ran, "quick") != 1 || strings.Count(ran, "slow") != 2 || !strings.HasSuffix(ran, "last") {
+			if ran := strings.Join(w.lines("ran"), " "); strings.Count(ran, "quick") != 1 ||
+				strings.Count(ran, "slow") != 2 || !strings.HasSuffix(ran, "last") {
 				t.Errorf("the tasks ran in the order %s", ran)
 			}
 		})

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Of a member that was killed the lead is told with which words it comes back. In a shell they bring back the same agent, under the same rules.
+// Of a member that was killed the lead is told with which words it comes back. In a shell they
+// bring back the same agent, under the same rules.
 func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
 	w := newWorld(t)
 	p := w.plays("2.1.329")
@@ -31,7 +32,8 @@ func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
 		return ""
 	}
 	const want = "a tester's tester, small, acceptEdits"
-	first := w.start("join", p.name, "--name", "tim", "--agent", "shell", "--type", "a tester's tester", "--model", "small", "--permission-mode", "acceptEdits")
+	first := w.start("join", p.name, "--name", "tim", "--agent", "shell", "--type", "a tester's tester", "--model",
+		"small", "--permission-mode", "acceptEdits")
 	eventually(t, "it has joined", func() bool { return tim() == want })
 	first.awaits("shell is tim on team " + p.name)
 	first.kill()
@@ -71,12 +73,14 @@ func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
 	}
 }
 
-// Who joins in plan mode changes nothing before the lead has approved a plan; an agent that nobody can hold to that does not join, and says why.
+// Who joins in plan mode changes nothing before the lead has approved a plan; an agent that nobody
+// can hold to that does not join, and says why.
 func TestJoinInPlanMode(t *testing.T) {
 	w := newWorld(t)
 	p := w.plays("2.1.329")
 	p.until(`"leadSessionId"`)
-	w.refused(w.cadre("join", p.name, "--name", "tim", "--agent", "external"), 2, `there is no agent "external"; there are: claude, codex, gemini, opencode, acp:COMMAND, claude-tmux, shell`)
+	w.refused(w.cadre("join", p.name, "--name", "tim", "--agent", "external"), 2,
+		`there is no agent "external"; there are: claude, codex, gemini, opencode, acp:COMMAND, claude-tmux, shell`)
 	r := w.cadre("join", p.name, "--name", "tim", "--agent", "shell", "--permission-mode", "plan")
 	if r.code != 2 || !strings.Contains(r.err, "shell cannot be held to a plan") {
 		t.Errorf("it ended with %d: %s%s", r.code, r.out, r.err)
@@ -87,7 +91,8 @@ func TestJoinInPlanMode(t *testing.T) {
 	}
 }
 
-// A configuration that cannot be is refused with what is wrong in it. The lead, which sees nothing of the pane of a teammate that it started, is told so.
+// A configuration that cannot be is refused with what is wrong in it. The lead, which sees nothing
+// of the pane of a teammate that it started, is told so.
 func TestTeammateThatCannotBe(t *testing.T) {
 	w := newWorld(t)
 	p := w.plays("2.1.329")
@@ -96,7 +101,8 @@ func TestTeammateThatCannotBe(t *testing.T) {
 	if err := os.MkdirAll(w.home, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(w.home, "claude-teammates.yaml"), []byte("teammates: [{agent: nobody}]"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.home, "claude-teammates.yaml"), []byte("teammates: [{agent: nobody}]"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	const wrong = `there is no agent "nobody"`
@@ -117,9 +123,11 @@ func TestTeammateThatCannotBe(t *testing.T) {
 	if all := told(); len(all) > 0 {
 		t.Errorf("who joins by hand is told alone, and the lead has %q", all)
 	}
-	w.refused(w.cadre("--agent-id", "tim@"+p.name, "--agent-name", "tim", "--team-name", p.name), 2, "claude-teammates.yaml", wrong)
+	w.refused(w.cadre("--agent-id", "tim@"+p.name, "--agent-name", "tim", "--team-name", p.name), 2,
+		"claude-teammates.yaml", wrong)
 	var notice struct{ Type, IdleReason, Result string }
-	if all := told(); len(all) != 1 || json.Unmarshal([]byte(all[0]), &notice) != nil || notice.Type != "idle_notification" || notice.IdleReason != "failed" ||
+	if all := told(); len(all) != 1 || json.Unmarshal([]byte(all[0]), &notice) != nil ||
+		notice.Type != "idle_notification" || notice.IdleReason != "failed" ||
 		!strings.Contains(notice.Result, "tim could not be started") || !strings.Contains(notice.Result, wrong) {
 		t.Errorf("the lead is told %q", all)
 	}

@@ -18,8 +18,8 @@ import (
 	"cadre/internal/team"
 )
 
-// healthFile is examples/health.yaml with tasks that leave a line when they start and a process when they end, and are slow enough to be
-// killed at.
+// healthFile is examples/health.yaml with tasks that leave a line when they start and a process
+// when they end, and are slow enough to be killed at.
 func healthFile(t *testing.T, mark string) string {
 	t.Helper()
 	text, err := os.ReadFile("../examples/health.yaml")
@@ -30,7 +30,8 @@ func healthFile(t *testing.T, mark string) string {
 	if !strings.Contains(string(text), run) {
 		t.Fatal("the tasks of examples/health.yaml look different now")
 	}
-	return strings.ReplaceAll(string(text), run, run+"      echo $CADRE_TASK_ID >>ran; sleep "+mark+" & sleep 0.$CADRE_TASK_ID\n")
+	return strings.ReplaceAll(string(text), run, run+"      echo $CADRE_TASK_ID >>ran; sleep "+mark+
+		" & sleep 0.$CADRE_TASK_ID\n")
 }
 
 // A run that is killed, at any moment and with its leash or without, goes on where it stopped.
@@ -48,7 +49,9 @@ func TestRunGoesOnAfterKill(t *testing.T) {
 	seq := int64(0)
 	status := func() string { return read[struct{ Status string }](w, "status", "health").Status }
 	for round := range rounds {
-		before := marked(t, mark) // of the round before, whose leash was killed too: this run ends them, unless it is killed before
+		// of the round before, whose leash was killed too: this run ends them, unless it is killed
+		// before
+		before := marked(t, mark)
 		p := w.start("run", file)
 		// At a record, whichever comes then, or when one more task is completed.
 		target := seq + 1 + rand.Int64N(24)
@@ -114,7 +117,8 @@ func times(all []string, one string) (n int) {
 	return n
 }
 
-// awaitState waits until the condition holds for the team, or the process has ended, and returns the seq of its last record.
+// awaitState waits until the condition holds for the team, or the process has ended, and returns
+// the seq of its last record.
 func (w *world) awaitState(p *process, name string, holds func(*team.State) bool) (seq int64) {
 	w.t.Helper()
 	eventually(w.t, "the team exists", func() bool { return has(w.home, "teams", name) || p.over() })
@@ -139,8 +143,8 @@ func (p *process) over() bool {
 	}
 }
 
-// killHost kills the process, and first its leash where that is asked for. The process is stopped meanwhile, so that it
-// cannot take another one.
+// killHost kills the process, and first its leash where that is asked for. The process is stopped
+// meanwhile, so that it cannot take another one.
 func (p *process) killHost(leashToo bool) {
 	p.t.Helper()
 	if leashToo {
@@ -169,7 +173,8 @@ func childrenOf(t *testing.T, parent int, what string) []int {
 	return pids
 }
 
-// A command that said that it is done is done, once, whoever is killed around it; one that was killed is done once or not at all.
+// A command that said that it is done is done, once, whoever is killed around it; one that was
+// killed is done once or not at all.
 func TestKilledCommands(t *testing.T) {
 	kills := 120
 	if testing.Short() {
@@ -177,7 +182,8 @@ func TestKilledCommands(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.create(4, 0)
-	var usual atomic.Int64 // how long a command takes, which is not the same all the time on a machine that has more to do
+	// how long a command takes, which is not the same all the time on a machine that has more to do
+	var usual atomic.Int64
 	began := time.Now()
 	w.must("task", "add", "demo", "how long does it take here?")
 	usual.Store(int64(time.Since(began)))

@@ -15,8 +15,8 @@ import (
 	"cadre/internal/agent/wake"
 )
 
-// A lead that an agent's own session is, through cadre mcp, is briefed, hears of what its teammates completed behind the result of a tool, and waits for that in
-// one call.
+// A lead that an agent's own session is, through cadre mcp, is briefed, hears of what its teammates
+// completed behind the result of a tool, and waits for that in one call.
 func TestLeadThroughMCP(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex"} {
@@ -26,9 +26,11 @@ func TestLeadThroughMCP(t *testing.T) {
 				calls := all(r)
 				switch {
 				case called(calls, "SpawnTeammate") == 0:
-					return use(r, "SpawnTeammate", map[string]any{"name": "bob", "agent": "external", "prompt": "You work."})
+					return use(r, "SpawnTeammate", map[string]any{"name": "bob", "agent": "external",
+						"prompt": "You work."})
 				case called(calls, "TaskCreate") == 0:
-					return use(r, "TaskCreate", map[string]any{"subject": "Look", "description": "at it", "owner": "bob"})
+					return use(r, "TaskCreate", map[string]any{"subject": "Look", "description": "at it",
+						"owner": "bob"})
 				case called(calls, "TeamStatus") == 0:
 					return use(r, "TeamStatus", map[string]any{"wait_seconds": 600})
 				case called(calls, "TaskList") == 0:
@@ -36,18 +38,23 @@ func TestLeadThroughMCP(t *testing.T) {
 				}
 				return agenttest.Say("I lead, and I know.")
 			}, name)
-			server := []string{"-c", fmt.Sprintf("mcp_servers.cadre.command=%q", cadre), "-c", `mcp_servers.cadre.args=["mcp","--team","led"]`,
+			server := []string{"-c", fmt.Sprintf("mcp_servers.cadre.command=%q", cadre), "-c",
+				`mcp_servers.cadre.args=["mcp","--team","led"]`,
 				"-c", `mcp_servers.cadre.default_tools_approval_mode="approve"`}
 			args := append(append([]string{"exec"}, server...), "lead a team")
 			if name == "claude" {
-				args = []string{"-p", "--mcp-config", fmt.Sprintf(`{"mcpServers":{"cadre":{"type":"stdio","command":%q,"args":["mcp","--team","led"]}}}`, cadre),
+				args = []string{"-p", "--mcp-config",
+					fmt.Sprintf(`{"mcpServers":{"cadre":{"type":"stdio","command":%q,"args":["mcp","--team","led"]}}}`,
+						cadre),
 					"--allowedTools", "mcp__cadre", "--", "lead a team"}
 			}
 			c := exec.CommandContext(t.Context(), agenttest.Installed(t, name).Path, args...)
 			c.Dir, c.Env = s.dir, s.env
 			ended := make(chan result, 1)
 			go func() { ended <- finish(t, c) }()
-			s.model.WaitFor(t, "the task is there", func(r *agenttest.Request) bool { return called(all(r), "TaskCreate") > 0 })
+			s.model.WaitFor(t, "the task is there", func(r *agenttest.Request) bool {
+				return called(all(r), "TaskCreate") > 0
+			})
 			s.must("task", "claim", "led", "1", "--as", "bob")
 			s.must("task", "done", "led", "1", "--as", "bob", "--result", "the port is 4711")
 			var r result
@@ -60,7 +67,8 @@ func TestLeadThroughMCP(t *testing.T) {
 				t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
 			}
 			requests := s.model.Requests()
-			for _, words := range []string{"You are lead, the lead of a team of coding agents named led, run by cadre.", "call TeamStatus with wait_seconds", "<team-message> is mail of members"} {
+			for _, words := range []string{"You are lead, the lead of a team of coding agents named led, run by cadre.",
+				"call TeamStatus with wait_seconds", "<team-message> is mail of members"} {
 				if !strings.Contains(string(requests[0].Raw), words) {
 					t.Errorf("its briefing has no %q:\n%s", words, requests[0].Raw)
 				}
@@ -69,7 +77,8 @@ func TestLeadThroughMCP(t *testing.T) {
 			if n := last.Count("Task 1 (Look) is completed by bob."); n != 1 {
 				t.Errorf("it is told %d times that the task is completed:\n%s", n, s.model.Story())
 			}
-			if !last.Has(`#1 [completed] Look (bob): \"the port is 4711\"`) && !last.Has(`#1 [completed] Look (bob): "the port is 4711"`) {
+			if !last.Has(`#1 [completed] Look (bob): \"the port is 4711\"`) &&
+				!last.Has(`#1 [completed] Look (bob): "the port is 4711"`) {
 				t.Errorf("its list does not show the result:\n%s", s.model.Story())
 			}
 			// One call each, and the last words: it did not poll.
@@ -80,7 +89,8 @@ func TestLeadThroughMCP(t *testing.T) {
 	}
 }
 
-// A Codex whose turn has ended is woken when a teammate completes a task, once, and not before its turn has ended.
+// A Codex whose turn has ended is woken when a teammate completes a task, once, and not before its
+// turn has ended.
 func TestIdleCodexIsWoken(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -89,11 +99,14 @@ func TestIdleCodexIsWoken(t *testing.T) {
 		case called(calls, "SpawnTeammate") == 0:
 			return use(r, "SpawnTeammate", map[string]any{"name": "bob", "agent": "external", "prompt": "You work."})
 		case called(calls, "TaskCreate") < 2:
-			return use(r, "TaskCreate", map[string]any{"subject": fmt.Sprintf("Look %d", called(calls, "TaskCreate")), "description": "at it", "owner": "bob"})
-		case strings.Contains(r.LastUser(), "There is news from your team.") && called(calls, "ReadMessages") < strings.Count(told(r), "There is news from your team."):
+			return use(r, "TaskCreate", map[string]any{"subject": fmt.Sprintf("Look %d", called(calls, "TaskCreate")),
+				"description": "at it", "owner": "bob"})
+		case strings.Contains(r.LastUser(), "There is news from your team.") &&
+			called(calls, "ReadMessages") < strings.Count(told(r), "There is news from your team."):
 			return use(r, "ReadMessages", nil)
 		}
-		return agenttest.Say("I lead now, and was woken %d times.", strings.Count(told(r), "There is news from your team."))
+		return agenttest.Say("I lead now, and was woken %d times.",
+			strings.Count(told(r), "There is news from your team."))
 	}, "codex")
 	program := agenttest.Installed(t, "codex").Path
 	config := filepath.Join(s.root, ".codex", "config.toml")
@@ -101,14 +114,17 @@ func TestIdleCodexIsWoken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = fmt.Appendf(text, "[mcp_servers.cadre]\ncommand = %q\nargs = [\"mcp\", \"--team\", \"idle\"]\ndefault_tools_approval_mode = \"approve\"\n[projects.%q]\ntrust_level = \"trusted\"\n", cadre, s.dir)
+	text = fmt.Appendf(text, "[mcp_servers.cadre]\ncommand = %q\nargs = [\"mcp\", \"--team\", "+
+		"\"idle\"]\ndefault_tools_approval_mode = \"approve\"\n[projects.%q]\ntrust_level = \"trusted\"\n", cadre,
+		s.dir)
 	if err := os.WriteFile(config, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	screen := s.terminal(program)
 	t.Cleanup(func() {
 		screen.close()
-		stop := exec.Command(program, "app-server", "daemon", "stop") // which stays when the terminal is closed, with its own keeper
+		// which stays when the terminal is closed, with its own keeper
+		stop := exec.Command(program, "app-server", "daemon", "stop")
 		stop.Dir, stop.Env = s.dir, s.env
 		if out, err := stop.CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
@@ -120,7 +136,8 @@ func TestIdleCodexIsWoken(t *testing.T) {
 	screen.shows("Ask Codex to do anything")
 	screen.do("send-keys", "-l", "lead a team")
 	screen.shows("› lead a team")
-	for len(s.model.Requests()) == 0 { // it takes a line that comes too fast for one that is pasted, and Enter for a part of it
+	// it takes a line that comes too fast for one that is pasted, and Enter for a part of it
+	for len(s.model.Requests()) == 0 {
 		screen.do("send-keys", "Enter")
 		select {
 		case <-time.After(time.Second):
@@ -157,7 +174,8 @@ func told(r *agenttest.Request) (text string) {
 	return text
 }
 
-// A Claude Code whose turn has ended is woken by its Stop hook when a teammate completes a task, once for each. Where the hook fails it wakes nobody.
+// A Claude Code whose turn has ended is woken by its Stop hook when a teammate completes a task,
+// once for each. Where the hook fails it wakes nobody.
 func TestIdleClaudeIsWoken(t *testing.T) {
 	t.Parallel()
 	const news = "There is news from your team."
@@ -169,13 +187,15 @@ func TestIdleClaudeIsWoken(t *testing.T) {
 		case called(calls, "SpawnTeammate") == 0:
 			return use(r, "SpawnTeammate", map[string]any{"name": "bob", "agent": "external", "prompt": "You work."})
 		case called(calls, "TaskCreate") < 2:
-			return use(r, "TaskCreate", map[string]any{"subject": fmt.Sprintf("Look %d", called(calls, "TaskCreate")), "description": "at it", "owner": "bob"})
+			return use(r, "TaskCreate", map[string]any{"subject": fmt.Sprintf("Look %d", called(calls, "TaskCreate")),
+				"description": "at it", "owner": "bob"})
 		case called(calls, "ReadMessages") < r.Count(news):
 			return use(r, "ReadMessages", nil)
 		}
 		return agenttest.Say("I lead now, and was woken %d times.", r.Count(news))
 	}, "claude")
-	s.write(".mcp.json", fmt.Sprintf(`{"mcpServers":{"cadre":{"type":"stdio","command":%q,"args":["mcp","--team","idle"]}}}`, cadre))
+	s.write(".mcp.json",
+		fmt.Sprintf(`{"mcpServers":{"cadre":{"type":"stdio","command":%q,"args":["mcp","--team","idle"]}}}`, cadre))
 	for name, text := range map[string]string{
 		".claude.json": fmt.Sprintf(`{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"customApiKeyResponses":{"approved":["dummy"],"rejected":[]},
 "projects":{%q:{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true,"enabledMcpjsonServers":["cadre"]}}}`, s.dir),
@@ -201,16 +221,19 @@ func TestIdleClaudeIsWoken(t *testing.T) {
 			s.env[i] = "PATH=" + filepath.Dir(cadre) + ":" + path
 		}
 	}
-	screen := s.terminal(agenttest.Installed(t, "claude").Path, "--permission-mode", "default", "--allowedTools", "mcp__cadre")
+	screen := s.terminal(agenttest.Installed(t, "claude").Path, "--permission-mode", "default",
+		"--allowedTools", "mcp__cadre")
 	t.Cleanup(screen.close)
 	screen.shows("❯")
 	for n := 1; !strings.Contains(screen.screen(), "was woken 0 times"); n++ {
 		screen.enter("lead a team")
 		screen.wait("nothing comes of the words", func() bool {
-			return strings.Contains(screen.screen(), "was woken 0 times") || strings.Count(screen.screen(), "My tools are not here.") == n
+			return strings.Contains(screen.screen(), "was woken 0 times") || strings.Count(screen.screen(),
+				"My tools are not here.") == n
 		})
 	}
-	if raw := string(s.model.Requests()[len(s.model.Requests())-1].Raw); !strings.Contains(raw, "messages, results and failures wake you") {
+	if raw := string(s.model.Requests()[len(s.model.Requests())-1].Raw); !strings.Contains(raw,
+		"messages, results and failures wake you") {
 		t.Errorf("its briefing does not say that it is woken:\n%s", raw)
 	}
 	for n := 1; n <= 2; n++ {

@@ -14,20 +14,26 @@ import (
 
 // looked are commands with which a member looks around, and a word that each of them prints.
 var looked = []struct{ command, prints string }{
-	{"ls", "notes.txt"}, {"cat notes.txt", "the-notes"}, {"grep -rn the-notes .", "notes.txt:1"}, {"find . -name 'notes*'", "./notes.txt"}, {"git log --oneline", "the-commit"},
-	{"git status --short", "?? later.txt"}, {"sed -n 1p notes.txt", "the-notes"}, {"ls missing.txt 2>/dev/null || head -1 notes.txt | tr a-z A-Z", "THE-NOTES"},
+	{"ls", "notes.txt"}, {"cat notes.txt", "the-notes"}, {"grep -rn the-notes .", "notes.txt:1"},
+	{"find . -name 'notes*'", "./notes.txt"}, {"git log --oneline", "the-commit"},
+	{"git status --short", "?? later.txt"}, {"sed -n 1p notes.txt", "the-notes"},
+	{"ls missing.txt 2>/dev/null || head -1 notes.txt | tr a-z A-Z", "THE-NOTES"},
 }
 
-// forbidden are commands that must not run unasked: they write, read outside the project, or match an ask rule of the user's.
-var forbidden = []string{"touch wrote", "find . -name victim -delete", "sed -n 'w wrote' notes.txt", "cat ../secret.txt", "cat link.txt", "ls > wrote", "stat notes.txt"}
+// forbidden are commands that must not run unasked: they write, read outside the project, or match
+// an ask rule of the user's.
+var forbidden = []string{"touch wrote", "find . -name victim -delete", "sed -n 'w wrote' notes.txt",
+	"cat ../secret.txt", "cat link.txt", "ls > wrote", "stat notes.txt"}
 
-// A member whose plan waits for approval looks around without asking anybody, and changes nothing; so does one that asks before it acts.
+// A member whose plan waits for approval looks around without asking anybody, and changes nothing;
+// so does one that asks before it acts.
 func TestLooksAround(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		agent string
 		plans bool
-	}{{"claude", true}, {"codex", true}, {"opencode", true}, {"claude", false}, {"codex", false}, {"opencode", false}, {"gemini", false}} {
+	}{{"claude", true}, {"codex", true}, {"opencode", true}, {"claude", false}, {"codex", false}, {"opencode", false},
+		{"gemini", false}} {
 		name := c.agent + " asks"
 		if c.plans {
 			name = c.agent + " plans"
@@ -45,7 +51,8 @@ func TestLooksAround(t *testing.T) {
 					case reports(r):
 						return agenttest.Say("Seen.")
 					case r.Calls(r.Tool("SpawnTeammate")) == 0:
-						return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": c.agent, "prompt": "Look around.", "planApproval": c.plans})
+						return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": c.agent,
+							"prompt": "Look around.", "planApproval": c.plans})
 					}
 					return agenttest.Say("I wait.")
 				}
@@ -57,13 +64,15 @@ func TestLooksAround(t *testing.T) {
 				case "codex":
 					return agenttest.Use("exec_command", map[string]any{"cmd": commands[n], "yield_time_ms": 30000})
 				case "gemini":
-					return agenttest.Use("run_shell_command", map[string]any{"command": commands[n], "description": "look"})
+					return agenttest.Use("run_shell_command", map[string]any{"command": commands[n],
+						"description": "look"})
 				case "opencode":
 					return agenttest.Use("bash", map[string]any{"command": commands[n], "description": "look"})
 				}
 				return agenttest.Use("Bash", map[string]any{"command": commands[n], "description": "look"})
 			}, "claude", c.agent)
-			for file, text := range map[string]string{"notes.txt": "the-notes\n", "victim": "x\n", "../secret.txt": "the-secret\n",
+			for file, text := range map[string]string{"notes.txt": "the-notes\n", "victim": "x\n",
+				"../secret.txt":         "the-secret\n",
 				".claude/settings.json": `{"permissions":{"ask":["Bash(stat:*)"]}}`} {
 				if err := os.MkdirAll(filepath.Join(s.dir, ".claude"), 0o700); err != nil {
 					t.Fatal(err)
@@ -75,7 +84,8 @@ func TestLooksAround(t *testing.T) {
 			if err := os.Symlink("../secret.txt", filepath.Join(s.dir, "link.txt")); err != nil {
 				t.Fatal(err)
 			}
-			for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "the-commit"}} {
+			for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=t", "-c", "user.email=t@t",
+				"commit", "-q", "-m", "the-commit"}} {
 				cmd := exec.Command("git", args...)
 				cmd.Dir = s.dir
 				if out, err := cmd.CombinedOutput(); err != nil {
@@ -129,7 +139,8 @@ func TestLooksAround(t *testing.T) {
 						input[e.Request] = in.Command
 					case "permission_answered":
 						command := input[e.Request]
-						if allowed := e.Outcome == "allowed"; e.By != "" || allowed && slices.Contains(forbidden, command) || !allowed && !slices.Contains(forbidden, command) {
+						if allowed := e.Outcome == "allowed"; e.By != "" || allowed &&
+							slices.Contains(forbidden, command) || !allowed && !slices.Contains(forbidden, command) {
 							t.Errorf("%q was %s by %q", command, e.Outcome, e.By)
 						}
 					}

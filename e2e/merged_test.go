@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// looksAtAll is a team file whose last two tasks run in the merged worktree. The second of them fails for as long as there is no file go.
+// looksAtAll is a team file whose last two tasks run in the merged worktree. The second of them
+// fails for as long as there is no file go.
 const looksAtAll = `name: demo
 members: [{name: ann, isolation: worktree}, {name: bob}]
 tasks:
@@ -18,8 +19,8 @@ tasks:
 - {id: four, owner: bob, in: merged, blockedBy: [three], run: "test -e %s/go && echo saw $(cat hers.txt his.txt) in $(pwd)"}
 `
 
-// The merged worktree of a team follows it: to where its project or its home was moved, and to another machine. It has the work of all
-// there, and the consolidation leaves nothing of it.
+// The merged worktree of a team follows it: to where its project or its home was moved, and to
+// another machine. It has the work of all there, and the consolidation leaves nothing of it.
 func TestMergedWorktreeMoves(t *testing.T) {
 	t.Parallel()
 	for name, move := range map[string]func(w *world) (args []string){
@@ -44,7 +45,8 @@ func TestMergedWorktreeMoves(t *testing.T) {
 			w.dir, w.home = filepath.Join(w.root, "clone"), filepath.Join(w.root, "other")
 			w.env = append(w.env, "CADRE_HOME="+w.home)
 			w.must("pull", "demo")
-			if trees := w.gitSays("-C", project, "worktree", "list"); strings.Contains(trees, "\n") || has(first, "teams", "demo", "merged") {
+			if trees := w.gitSays("-C", project, "worktree", "list"); strings.Contains(trees, "\n") ||
+				has(first, "teams", "demo", "merged") {
 				w.t.Errorf("left in the home that let go of it: %s", trees)
 			}
 			return []string{"resume", "demo"}

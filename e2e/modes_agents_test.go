@@ -10,8 +10,10 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// The permission mode of a member changes while its command runs: the turn is not cut short, nothing is tried again, and the next command runs in the new mode. Claude
-// needs a new session before it skips permissions, which continues with the history of the old one; Codex takes a narrower mode with its next turn.
+// The permission mode of a member changes while its command runs: the turn is not cut short,
+// nothing is tried again, and the next command runs in the new mode. Claude needs a new session
+// before it skips permissions, which continues with the history of the old one; Codex takes a
+// narrower mode with its next turn.
 func TestModeInTheMiddleOfATurn(t *testing.T) {
 	t.Parallel()
 	for _, one := range []struct{ agent, before, after string }{
@@ -23,12 +25,18 @@ func TestModeInTheMiddleOfATurn(t *testing.T) {
 				if id == "" || len(calls) > 0 {
 					return complete(r)
 				}
-				return shells[one.agent]("touch began-" + id + "; while [ ! -e go ]; do sleep 0.1; done; touch ended-" + id)
+				return shells[one.agent]("touch began-" + id +
+					"; while [ ! -e go ]; do sleep 0.1; done; touch ended-" + id)
 			}, one.agent)
-			file := s.file("name: modes\npermissions: {policy: allow}\nmembers: [{name: ann, agent: " + one.agent + ", permissionMode: " + one.before + "}]\n" +
+			file := s.file("name: modes\npermissions: {policy: allow}\nmembers: [{name: ann, agent: " + one.agent +
+				", permissionMode: " + one.before + "}]\n" +
 				"tasks: [{id: a}, {id: b, blockedBy: [a]}]\n")
 			p := s.start("run", file)
-			s.waitFor("the first command runs", func() bool { _, err := os.Stat(filepath.Join(s.dir, "began-1")); return err == nil })
+			s.waitFor("the first command runs", func() bool {
+				_,
+					err := os.Stat(filepath.Join(s.dir, "began-1"))
+				return err == nil
+			})
 			s.must("mode", "modes", "ann", one.after)
 			s.must("send", "modes", "--to", "ann", "The mode has changed.") // the host looks again
 			if one.after == "bypassPermissions" {
@@ -58,7 +66,8 @@ func TestModeInTheMiddleOfATurn(t *testing.T) {
 			}](s.world, "log", "modes") {
 				for _, e := range r.Events {
 					for _, id := range []string{"1", "2"} {
-						asked[id] = asked[id] || e.Kind == "permission_requested" && strings.Contains(e.Input, "began-"+id)
+						asked[id] = asked[id] || e.Kind == "permission_requested" &&
+							strings.Contains(e.Input, "began-"+id)
 					}
 				}
 			}
@@ -69,7 +78,9 @@ func TestModeInTheMiddleOfATurn(t *testing.T) {
 			if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return r.Count(said) == 1 }) {
 				t.Errorf("ann was not told of its mode, once\n%s", s.model.Story())
 			}
-			if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return r.Has("Task 1 is yours now") && r.Has("Task 2 is yours now") }) {
+			if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool {
+				return r.Has("Task 1 is yours now") && r.Has("Task 2 is yours now")
+			}) {
 				t.Errorf("the second task was done without the history of the first\n%s", s.model.Story())
 			}
 		})

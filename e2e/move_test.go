@@ -16,7 +16,8 @@ import (
 	"cadre/internal/team"
 )
 
-// halfDone is a team file whose last task fails for as long as there is no file go. Before that ann has committed in her worktree.
+// halfDone is a team file whose last task fails for as long as there is no file go. Before that ann
+// has committed in her worktree.
 const halfDone = `name: demo
 facts: [a.txt]
 members: [{name: ann, isolation: worktree}, {name: bob}]
@@ -25,7 +26,8 @@ tasks:
 - {id: two, owner: bob, run: "test -e go && echo done >two.txt"}
 `
 
-// moving is a world with a team that has work in a worktree, some of it not committed, and more to do.
+// moving is a world with a team that has work in a worktree, some of it not committed, and more to
+// do.
 func moving(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -37,7 +39,8 @@ func moving(t *testing.T) *world {
 	if r := w.cadre("run", "teams/demo.yaml"); r.code != 1 || !strings.Contains(r.out, "1 of 2 tasks done") {
 		t.Fatalf("exit status %d\n%s%s", r.code, r.out, r.err)
 	}
-	if err := os.WriteFile(filepath.Join(w.home, "teams", "demo", "worktrees", "ann", "b.txt"), []byte("more\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(w.home, "teams", "demo", "worktrees", "ann", "b.txt"), []byte("more\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -82,7 +85,8 @@ func (w *world) goesOn(args ...string) {
 	}
 }
 
-// A project that was moved is missed before anything starts, whoever asks, and goes on where it is said to be.
+// A project that was moved is missed before anything starts, whoever asks, and goes on where it is
+// said to be.
 func TestMovedProject(t *testing.T) {
 	t.Parallel()
 	w := moving(t)
@@ -91,7 +95,8 @@ func TestMovedProject(t *testing.T) {
 	missed := []string{old + " does not exist", "cadre resume demo --dir DIR"}
 	w.refused(w.cadre("resume", "demo"), 2, missed...)
 	w.refused(w.cadre("resume", "demo", "--take-over"), 2, missed...)
-	w.refused(w.cadre("run", "teams/demo.yaml"), 2, append(missed, w.dir+" may be that project: cadre resume demo --dir "+w.dir)...)
+	w.refused(w.cadre("run", "teams/demo.yaml"), 2, append(missed, w.dir+" may be that project: cadre resume "+
+		"demo --dir "+w.dir)...)
 	w.refused(w.cadre("host", "demo"), 2, missed...)
 	w.refused(w.cadre("spawn", "demo", "eve"), 2, missed...)
 	if said := w.must("probe", "demo"); !strings.Contains(said, "! "+old+" does not exist") {
@@ -111,8 +116,10 @@ func TestMovedProject(t *testing.T) {
 	clone := filepath.Join(w.root, "clone")
 	w.git("clone", "-q", w.dir, clone)
 	w.refused(w.cadre("resume", "demo", "--dir", filepath.Join(w.root, "user")), 2, "is not the project of team demo")
-	w.refused(w.cadre("resume", "demo", "--dir", other), 2, "is not the repository of team demo: it has neither the commit")
-	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "cannot be resumed: the worktree of ann", "has no such worktree")
+	w.refused(w.cadre("resume", "demo", "--dir", other), 2, "is not the repository of team demo: it has neither "+
+		"the commit")
+	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "cannot be resumed: the worktree of ann",
+		"has no such worktree")
 	w.refused(w.cadre("resume", "demo", "--dir", filepath.Join(w.root, "nowhere")), 2, "no such file")
 	w.refused(w.cadre("resume", "demo", "--dir", "a.txt"), 2, "is not a directory")
 	if now := w.seq(); now != seq {
@@ -122,7 +129,8 @@ func TestMovedProject(t *testing.T) {
 		t.Errorf("%s is there again", old)
 	}
 
-	if r := w.cadre("resume", "demo", "--dir", "teams/.."); r.code != 1 || !strings.Contains(r.err, "the worktree of ann is joined with the repository again") {
+	if r := w.cadre("resume", "demo", "--dir", "teams/.."); r.code != 1 ||
+		!strings.Contains(r.err, "the worktree of ann is joined with the repository again") {
 		t.Fatalf("exit status %d\n%s%s", r.code, r.out, r.err)
 	}
 	if said := w.must("log", "demo"); strings.Count(said, "the project was moved from "+old+" to "+w.dir) != 1 {
@@ -135,7 +143,8 @@ func TestMovedProject(t *testing.T) {
 	w.goesOn("run", "teams/demo.yaml") // the same file, which has moved with it
 }
 
-// A directory that is there, and is not what it was, is no place to work in: an empty mount point, another repository, a repository around it.
+// A directory that is there, and is not what it was, is no place to work in: an empty mount point,
+// another repository, a repository around it.
 func TestNotTheProject(t *testing.T) {
 	t.Parallel()
 	w := moving(t)
@@ -169,7 +178,8 @@ func TestNotTheProject(t *testing.T) {
 	w.goesOn("resume", "demo")
 }
 
-// A home that was moved, alone or with the project, has its worktrees joined with the repository again.
+// A home that was moved, alone or with the project, has its worktrees joined with the repository
+// again.
 func TestMovedHome(t *testing.T) {
 	t.Parallel()
 	for name, project := range map[string]string{"alone": "project", "with the project": "moved"} {
@@ -187,7 +197,8 @@ func TestMovedHome(t *testing.T) {
 	}
 }
 
-// Killed at any moment while it learns where its project is, the team knows it at the next time, once, and nothing of the work is lost.
+// Killed at any moment while it learns where its project is, the team knows it at the next time,
+// once, and nothing of the work is lost.
 func TestKilledMove(t *testing.T) {
 	t.Parallel()
 	w := moving(t)
@@ -198,13 +209,15 @@ func TestKilledMove(t *testing.T) {
 	for i := range kills {
 		w.moves("moved" + string(rune('a'+i)))
 		p := w.start("resume", "demo", "--dir", ".")
-		time.AfterFunc(time.Duration(rand.Int64N(int64(120*time.Millisecond))), func() { syscall.Kill(p.Process.Pid, syscall.SIGKILL) })
+		time.AfterFunc(time.Duration(rand.Int64N(int64(120*time.Millisecond))),
+			func() { syscall.Kill(p.Process.Pid, syscall.SIGKILL) })
 		<-p.gone
 		if r := w.cadre("resume", "demo", "--dir", "."); r.code != 1 || !strings.Contains(r.out, "1 of 2 tasks done") {
 			t.Fatalf("exit status %d\n%s%s", r.code, r.out, r.err)
 		}
 		tree := filepath.Join(w.home, "teams", "demo", "worktrees", "ann")
-		if status := w.gitSays("-C", tree, "status", "--porcelain", "--branch"); !strings.HasPrefix(status, "## cadre/demo@ann\n?? b.txt") {
+		if status := w.gitSays("-C", tree, "status", "--porcelain", "--branch"); !strings.HasPrefix(status,
+			"## cadre/demo@ann\n?? b.txt") {
 			t.Fatalf("in the worktree: %s", status)
 		}
 		if said := w.must("log", "demo"); strings.Count(said, "the project was moved from ") != i+1 {
@@ -214,7 +227,8 @@ func TestKilledMove(t *testing.T) {
 	w.goesOn("resume", "demo")
 }
 
-// Where a worktree is gone, or something else is in its place, the team is refused before anything starts, and nobody works in the main checkout.
+// Where a worktree is gone, or something else is in its place, the team is refused before anything
+// starts, and nobody works in the main checkout.
 func TestGoneWorktree(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -262,14 +276,16 @@ func TestGoneWorktree(t *testing.T) {
 	}
 }
 
-// A team whose project is gone is cleaned up whole: what was not committed is kept and named, and so are the branches that nobody can look at.
+// A team whose project is gone is cleaned up whole: what was not committed is kept and named, and
+// so are the branches that nobody can look at.
 func TestCleanupOfMoved(t *testing.T) {
 	t.Parallel()
 	w := moving(t)
 	old, seq := w.dir, w.seq()
 	w.moves("moved")
 	for _, args := range [][]string{{"cleanup", "demo"}, {"cleanup", "demo", "--branches"}} {
-		w.refused(w.cadre(args...), 2, "team demo is not removed: "+old+" does not exist", "cadre resume demo --dir DIR", "cadre cleanup demo --force")
+		w.refused(w.cadre(args...), 2, "team demo is not removed: "+old+" does not exist",
+			"cadre resume demo --dir DIR", "cadre cleanup demo --force")
 	}
 	if now := w.seq(); now != seq || !has(w.home, "teams", "demo", "worktrees", "ann", "b.txt") {
 		t.Errorf("it has %d records, and had %d", now, seq)
@@ -279,7 +295,8 @@ func TestCleanupOfMoved(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.err, "kept in "+filepath.Dir(kept)) {
 		t.Fatalf("exit status %d\n%s%s", r.code, r.out, r.err)
 	}
-	order(t, r.out, "team demo is removed", "cadre/demo@ann", "unknown: "+old+" does not exist", "cadre/demo ", "unknown: "+old+" does not exist",
+	order(t, r.out, "team demo is removed", "cadre/demo@ann", "unknown: "+old+" does not exist", "cadre/demo ",
+		"unknown: "+old+" does not exist",
 		"to remove those that are there, in the project: cadre cleanup demo --branches")
 	if has(w.home, "teams", "demo") {
 		t.Error("its folder is still there")
@@ -293,13 +310,15 @@ func TestCleanupOfMoved(t *testing.T) {
 	}
 }
 
-// cleanup --branches is killed at each git command. Run again, it removes all that belongs to the team and nothing else.
-// Every third command is tried, and all of them with CADRE_TEST_AT_GIT_EVERY=1.
+// cleanup --branches is killed at each git command. Run again, it removes all that belongs to the
+// team and nothing else. Every third command is tried, and all of them with
+// CADRE_TEST_AT_GIT_EVERY=1.
 func TestKilledCleanup(t *testing.T) {
 	t.Parallel()
 	w := moving(t)
 	w.git("branch", "cadre/demo@eve")
-	w.git("worktree", "add", "-q", "--detach", filepath.Join(w.root, "theirs")) // which the person has on a volume that is not mounted
+	// which the person has on a volume that is not mounted
+	w.git("worktree", "add", "-q", "--detach", filepath.Join(w.root, "theirs"))
 	if err := os.RemoveAll(filepath.Join(w.root, "theirs")); err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +348,8 @@ func TestKilledCleanup(t *testing.T) {
 			t.Errorf("killed %s %q of git; left: %s", when, at, left)
 		}
 		trees := w.gitSays("worktree", "list", "--porcelain")
-		if strings.Count(trees, "worktree ") != 2 || !strings.Contains(trees, "/theirs\n") || has(w.home, "teams", "demo") {
+		if strings.Count(trees, "worktree ") != 2 || !strings.Contains(trees, "/theirs\n") ||
+			has(w.home, "teams", "demo") {
 			t.Errorf("killed %s %q of git; left: %s", when, at, trees)
 		}
 		return killed
@@ -361,7 +381,8 @@ func copied(t *testing.T, from, to string) {
 	}
 }
 
-// fatalGit is git, but kills the program before or after one command: the how many-th one, or the first with these words.
+// fatalGit is git, but kills the program before or after one command: the how many-th one, or the
+// first with these words.
 const fatalGit = `#!/bin/sh
 echo >> "$CADRE_TEST_AT_GIT_COUNT"
 case "$(wc -l < "$CADRE_TEST_AT_GIT_COUNT" | tr -d ' ') $*" in
@@ -372,7 +393,8 @@ esac
 kill -s KILL "$(cat "$CADRE_TEST_AT_GIT_COUNT.pid")"
 `
 
-// killedAtGit calls the program, and kills it at that command of git. It reports whether there was such a command.
+// killedAtGit calls the program, and kills it at that command of git. It reports whether there was
+// such a command.
 func (w *world) killedAtGit(when, at string, args ...string) bool {
 	w.t.Helper()
 	bin := w.t.TempDir()
@@ -385,8 +407,10 @@ func (w *world) killedAtGit(when, at string, args ...string) bool {
 	}
 	count := filepath.Join(bin, "count")
 	// The shell becomes the program, so that its own number is the program's.
-	c := exec.Command("sh", append([]string{"-c", `echo $$ > "$CADRE_TEST_AT_GIT_COUNT.pid"; exec "$@"`, "sh", cadre}, args...)...)
-	c.Dir, c.Env = w.dir, append(slices.Clip(w.env), "PATH="+bin+":"+os.Getenv("PATH"), "CADRE_TEST_AT_GIT="+at, "CADRE_TEST_AT_GIT_WHEN="+when, "CADRE_TEST_AT_GIT_COUNT="+count)
+	c := exec.Command("sh", append([]string{"-c", `echo $$ > "$CADRE_TEST_AT_GIT_COUNT.pid"; exec "$@"`, "sh",
+		cadre}, args...)...)
+	c.Dir, c.Env = w.dir, append(slices.Clip(w.env), "PATH="+bin+":"+os.Getenv("PATH"), "CADRE_TEST_AT_GIT="+at,
+		"CADRE_TEST_AT_GIT_WHEN="+when, "CADRE_TEST_AT_GIT_COUNT="+count)
 	out, err := c.CombinedOutput()
 	if err != nil && c.ProcessState.ExitCode() >= 0 {
 		w.t.Fatalf("cadre %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -399,7 +423,8 @@ func TestMovedToACopy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.repository()
-	w.write("demo.yaml", "name: demo\nmembers: [{name: bob}]\ntasks:\n- {id: one, run: echo one >one.txt}\n- {id: two, run: test -e go, blockedBy: [one]}\n")
+	w.write("demo.yaml", "name: demo\nmembers: [{name: bob}]\ntasks:\n- {id: one, run: echo one >one.txt}\n- {id: "+
+		"two, run: test -e go, blockedBy: [one]}\n")
 	w.git("add", "-A")
 	w.git("commit", "-qm", "team")
 	if r := w.cadre("run", "demo.yaml"); r.code != 1 {
@@ -408,7 +433,8 @@ func TestMovedToACopy(t *testing.T) {
 	clone := filepath.Join(w.root, "clone")
 	w.git("clone", "-q", "--no-local", "--single-branch", "--branch", "main", w.dir, clone)
 	w.moves("moved")
-	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "it lacks the work of task 1", "cadre resume demo --from-git")
+	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "it lacks the work of task 1",
+		"cadre resume demo --from-git")
 	if r := w.cadre("resume", "demo", "--dir", "."); r.code != 1 || !strings.Contains(r.out, "1 of 2 tasks done") {
 		t.Fatalf("exit status %d\n%s%s", r.code, r.out, r.err)
 	}

@@ -18,7 +18,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// age is a version of Claude Code that leads teams without a terminal, and the words in which it differs from others.
+// age is a version of Claude Code that leads teams without a terminal, and the words in which it
+// differs from others.
 type age struct {
 	version string
 	spawn   string // the tool
@@ -44,10 +45,12 @@ var ages = []age{
 			return map[string]any{"to": to, "summary": text, "message": text}
 		},
 		func(of string) map[string]any {
-			return map[string]any{"to": of, "message": map[string]any{"type": "shutdown_request", "reason": "All is done."}}
+			return map[string]any{"to": of, "message": map[string]any{"type": "shutdown_request",
+				"reason": "All is done."}}
 		},
 		func(request string) map[string]any {
-			return map[string]any{"to": "team-lead", "message": map[string]any{"type": "shutdown_response", "request_id": request, "approve": true}}
+			return map[string]any{"to": "team-lead", "message": map[string]any{"type": "shutdown_response",
+				"request_id": request, "approve": true}}
 		}, `{"type":"team:member:shutdown"`},
 }
 
@@ -65,12 +68,14 @@ type ownTask struct {
 	Metadata                                            map[string]any
 }
 
-// tidy sorts tasks by their ids, without those that Claude Code hides, and without the difference between nothing and none.
+// tidy sorts tasks by their ids, without those that Claude Code hides, and without the difference
+// between nothing and none.
 func tidy(tasks []ownTask) []ownTask {
 	tasks = slices.DeleteFunc(tasks, func(t ownTask) bool { return t.Metadata["_internal"] == true })
 	slices.SortFunc(tasks, func(a, b ownTask) int { return strings.Compare(a.ID, b.ID) })
 	for i := range tasks {
-		tasks[i].Blocks, tasks[i].BlockedBy, tasks[i].Metadata = append([]string{}, tasks[i].Blocks...), append([]string{}, tasks[i].BlockedBy...), nil
+		tasks[i].Blocks, tasks[i].BlockedBy, tasks[i].Metadata = append([]string{}, tasks[i].Blocks...),
+			append([]string{}, tasks[i].BlockedBy...), nil
 	}
 	return tasks
 }
@@ -120,8 +125,9 @@ func own[T any](path string) (value T, err error) {
 	return value, err
 }
 
-// A team of Claude Code without a terminal, of each age, observed live: before the model may say what comes next, the observers have shown what happened. In the
-// end they have what the lead's last TaskList says, and its own files.
+// A team of Claude Code without a terminal, of each age, observed live: before the model may say
+// what comes next, the observers have shown what happened. In the end they have what the lead's
+// last TaskList says, and its own files.
 func TestObservedClaude(t *testing.T) {
 	t.Parallel()
 	for _, a := range ages {
@@ -132,7 +138,8 @@ func TestObservedClaude(t *testing.T) {
 func observeClaude(t *testing.T, a age) {
 	s := newStudio(t, nil, "claude@"+a.version)
 	s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1")
-	people, programs, state := s.watch("-", "--as-team", "watched"), s.watch("-", "--json", "--pass"), s.watch("-", "--state")
+	people, programs, state := s.watch("-", "--as-team", "watched"), s.watch("-", "--json", "--pass"),
+		s.watch("-", "--state")
 	live := s.watch("-", "--json", "--messages", "--live-state")
 
 	type team struct {
@@ -140,7 +147,8 @@ func observeClaude(t *testing.T, a age) {
 		Members    []struct{ Name, AgentID, AgentType, Model, Color string }
 		Tasks      []ownTask
 	}
-	var theirs team                                           // before she was asked to shut down, when the stream had said all of it
+	// before she was asked to shut down, when the stream had said all of it
+	var theirs team
 	worked, heard := make(chan struct{}), make(chan struct{}) // by alice: what was said to her
 	until := func(c chan struct{}) func(context.Context) {
 		return func(ctx context.Context) {
@@ -152,32 +160,40 @@ func observeClaude(t *testing.T, a age) {
 		}
 	}
 	task := func(subject string) agenttest.Call {
-		return agenttest.Call{Name: "TaskCreate", Input: map[string]any{"subject": subject, "description": subject + ", all of it.", "activeForm": "On it"}}
+		return agenttest.Call{Name: "TaskCreate", Input: map[string]any{"subject": subject,
+			"description": subject + ", all of it.", "activeForm": "On it"}}
 	}
 	update := func(id string, more map[string]any) agenttest.Turn {
 		more["taskId"] = id
 		return agenttest.Use("TaskUpdate", more)
 	}
 	steps := []step{
-		{agenttest.Use("TeamCreate", map[string]any{"team_name": "fx", "description": "a team"}), "team watched (fx-", `{"type":"team:created"`},
-		{agenttest.Turn{Calls: []agenttest.Call{task("Plan"), task("Build"), task("Test"), task("Celebrate")}}, "task 4: ", `"description":"Celebrate, all of it.","status":"pending"`},
+		{agenttest.Use("TeamCreate", map[string]any{"team_name": "fx", "description": "a team"}), "team watched (fx-",
+			`{"type":"team:created"`},
+		{agenttest.Turn{Calls: []agenttest.Call{task("Plan"), task("Build"), task("Test"), task("Celebrate")}},
+			"task 4: ", `"description":"Celebrate, all of it.","status":"pending"`},
 		{update("2", map[string]any{"addBlockedBy": []string{"1"}}), "task 2 changed", ""},
 		{update("3", map[string]any{"addBlockedBy": []string{"2", "4"}}), "task 3 changed", ""},
-		{agenttest.Use(a.spawn, map[string]any{"description": "alice works", "prompt": "ROLE=alice Work.", "subagent_type": "general-purpose", "team_name": "fx", "name": "alice"}),
+		{agenttest.Use(a.spawn, map[string]any{"description": "alice works", "prompt": "ROLE=alice Work.",
+			"subagent_type": "general-purpose", "team_name": "fx", "name": "alice"}),
 			"alice joined", `{"type":"team:member:joined"`},
 		// What she does in the lead's process is not in its stream, but in its next list.
-		{agenttest.Turn{Calls: []agenttest.Call{{Name: "TaskList"}}, Wait: until(worked)}, "alice completed task 1, which frees task 2", `{"type":"team:task:completed"`},
-		{update("2", map[string]any{"owner": "alice", "status": "in_progress"}), "alice took task 2", `{"type":"team:task:claimed"`},
+		{agenttest.Turn{Calls: []agenttest.Call{{Name: "TaskList"}}, Wait: until(worked)}, "alice completed task 1, " +
+			"which frees task 2", `{"type":"team:task:completed"`},
+		{update("2", map[string]any{"owner": "alice", "status": "in_progress"}), "alice took task 2",
+			`{"type":"team:task:claimed"`},
 		{update("4", map[string]any{"status": "deleted"}), "task 4 deleted", ""},
-		{agenttest.Use("SendMessage", a.send("alice", "Well done.")), "team-lead → alice: Well done.", `{"type":"team:message:received"`},
+		{agenttest.Use("SendMessage", a.send("alice", "Well done.")), "team-lead → alice: Well done.",
+			`{"type":"team:message:received"`},
 		{agenttest.Turn{Calls: []agenttest.Call{{Name: "TaskList"}}, Wait: until(heard)}, "", ""},
-		{agenttest.Turn{Calls: []agenttest.Call{{Name: "SendMessage", Input: a.askEnd("alice")}}, Wait: func(context.Context) {
-			var err, more error
-			theirs, err = own[team](filepath.Join(s.root, ".claude", "teams", "fx", "config.json"))
-			if theirs.Tasks, more = s.ownTasks(); err != nil || more != nil {
-				t.Error(err, more)
-			}
-		}}, "alice was asked to shut down", `{"type":"team:shutdown:requested"`},
+		{agenttest.Turn{Calls: []agenttest.Call{{Name: "SendMessage", Input: a.askEnd("alice")}},
+			Wait: func(context.Context) {
+				var err, more error
+				theirs, err = own[team](filepath.Join(s.root, ".claude", "teams", "fx", "config.json"))
+				if theirs.Tasks, more = s.ownTasks(); err != nil || more != nil {
+					t.Error(err, more)
+				}
+			}}, "alice was asked to shut down", `{"type":"team:shutdown:requested"`},
 		{agenttest.Say("All is done."), "", ""},
 	}
 	lead := func(n int) agenttest.Turn {
@@ -218,7 +234,8 @@ func observeClaude(t *testing.T, a age) {
 		}
 		return lead(said)
 	})
-	claude := s.show(s.program("claude", "-p", "ROLE=lead Lead.", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"), people, programs, state, live)
+	claude := s.show(s.program("claude", "-p", "ROLE=lead Lead.", "--output-format", "stream-json", "--verbose",
+		"--dangerously-skip-permissions"), people, programs, state, live)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if !claude.said.has(ctx, `"result":"All is done."`) || !programs.out.has(ctx, a.ended) {
@@ -238,7 +255,8 @@ func observeClaude(t *testing.T, a age) {
 		t.Errorf("who applied the patches has\n%v\nand the state is\n%v", kept, last)
 	}
 	notices := programs.passed(claude.said)
-	want := []string{"team:created", "team:task:created", "team:task:created", "team:task:created", "team:task:created", "team:member:joined", "team:task:completed", "team:task:claimed",
+	want := []string{"team:created", "team:task:created", "team:task:created", "team:task:created", "team:task:created",
+		"team:member:joined", "team:task:completed", "team:task:claimed",
 		"team:message:received", "team:shutdown:requested"}
 	at := 0
 	for _, one := range notices {
@@ -251,13 +269,16 @@ func observeClaude(t *testing.T, a age) {
 	}
 
 	seen := observedTeam[team](t, state.out.String())
-	if seen.Name != "fx" || seen.Role != "lead" || len(theirs.Tasks) != 3 || !reflect.DeepEqual(tidy(seen.Tasks), theirs.Tasks) {
+	if seen.Name != "fx" || seen.Role != "lead" || len(theirs.Tasks) != 3 || !reflect.DeepEqual(tidy(seen.Tasks),
+		theirs.Tasks) {
 		t.Errorf("seen is %+v, and Claude Code's own tasks are %+v", seen, theirs.Tasks)
 	}
 	if len(theirs.Members) != 2 || !reflect.DeepEqual(seen.Members, theirs.Members[1:]) {
 		t.Errorf("seen are %+v, and Claude Code's own members %+v", seen.Members, theirs.Members)
 	}
-	list := s.model.WaitFor(t, "the last list", func(r *agenttest.Request) bool { return r.Calls("TaskList") == 2 }).Results()
+	list := s.model.WaitFor(t, "the last list", func(r *agenttest.Request) bool {
+		return r.Calls("TaskList") == 2
+	}).Results()
 	if listed(seen.Tasks) != list {
 		t.Errorf("seen is\n%s\nand Claude Code lists\n%s", listed(seen.Tasks), list)
 	}
@@ -280,7 +301,8 @@ func calls(r *agenttest.Request) (n int) {
 	return n
 }
 
-// Claude Code 2.1.329 has tasks without a terminal, and no team: what it says is passed on, and nothing is made of it.
+// Claude Code 2.1.329 has tasks without a terminal, and no team: what it says is passed on, and
+// nothing is made of it.
 func TestObservedClaudeWithoutATeam(t *testing.T) {
 	steps := []agenttest.Turn{
 		agenttest.Use("TaskCreate", map[string]any{"subject": "Build it", "description": "All of it."}),
@@ -291,13 +313,15 @@ func TestObservedClaudeWithoutATeam(t *testing.T) {
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn { return steps[min(calls(r), len(steps)-1)] }, "claude")
 	s.env = append(s.env, "CLAUDE_CODE_ENABLE_TODO_TOOLS=1")
 	w := s.watch("-", "--json", "--pass", "--as-team", "watched")
-	claude := s.show(s.program("claude", "-p", "ROLE=lead Lead.", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"), w)
+	claude := s.show(s.program("claude", "-p", "ROLE=lead Lead.", "--output-format", "stream-json", "--verbose",
+		"--dangerously-skip-permissions"), w)
 	claude.end()
 	w.end()
 	if notices := w.passed(claude.said); len(notices) > 0 {
 		t.Errorf("there is no team, and seen was %v", notices)
 	}
-	if said := claude.said.String(); !strings.Contains(said, `"TaskCreate"`) || !strings.Contains(said, "All is done.") {
+	if said := claude.said.String(); !strings.Contains(said, `"TaskCreate"`) ||
+		!strings.Contains(said, "All is done.") {
 		t.Errorf("Claude Code made no task:\n%s", said)
 	}
 	if r := s.cadre("status", "watched"); r.code != 2 {
@@ -305,8 +329,9 @@ func TestObservedClaudeWithoutATeam(t *testing.T) {
 	}
 }
 
-// A person's interactive Claude Code leads a team of its own, with a teammate in its own process or in a pane beside it; its transcripts alone show live what both
-// do: neither model says what comes next before it was shown.
+// A person's interactive Claude Code leads a team of its own, with a teammate in its own process or
+// in a pane beside it; its transcripts alone show live what both do: neither model says what comes
+// next before it was shown.
 func TestObservedTranscripts(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"in-process", "tmux"} {
@@ -319,11 +344,13 @@ func TestObservedTranscripts(t *testing.T) {
 				".claude/settings.json": `{"env":{"CLAUDE_CODE_ENABLE_TODO_TOOLS":"1"},"skipDangerousModePermissionPrompt":true}`,
 			} {
 				path := filepath.Join(s.root, name)
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text),
+					0o600)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			w := s.watch("--transcripts", filepath.Join(s.root, ".claude"), "--follow", "--json", "--messages", "--as-team", "watched")
+			w := s.watch("--transcripts", filepath.Join(s.root, ".claude"), "--follow", "--json", "--messages",
+				"--as-team", "watched")
 			update := func(more map[string]any) agenttest.Turn {
 				more["taskId"] = "1"
 				return agenttest.Use("TaskUpdate", more)
@@ -331,15 +358,19 @@ func TestObservedTranscripts(t *testing.T) {
 			lead := []agenttest.Turn{
 				agenttest.Use("TaskCreate", map[string]any{"subject": "Build it", "description": "All of it."}),
 				update(map[string]any{"owner": "alice"}), // there is no team yet
-				agenttest.Use("Agent", map[string]any{"description": "alice works", "prompt": "ROLE=alice Work.", "subagent_type": "general-purpose", "name": "alice"}),
-				w.after(`"team:member:joined"`, agenttest.Use("TaskCreate", map[string]any{"subject": "Ship it", "description": "To all."})),
-				w.after(`"task":{"id":"2","subject":"Ship it","description":"To all.","status":"pending"`, agenttest.Use("TaskUpdate", map[string]any{"taskId": "2", "addBlockedBy": []string{"1"}})),
+				agenttest.Use("Agent", map[string]any{"description": "alice works", "prompt": "ROLE=alice Work.",
+					"subagent_type": "general-purpose", "name": "alice"}),
+				w.after(`"team:member:joined"`, agenttest.Use("TaskCreate", map[string]any{"subject": "Ship it",
+					"description": "To all."})),
+				w.after(`"task":{"id":"2","subject":"Ship it","description":"To all.","status":"pending"`,
+					agenttest.Use("TaskUpdate", map[string]any{"taskId": "2", "addBlockedBy": []string{"1"}})),
 				w.after(`"updatedFields":["blockedBy"]`, agenttest.Say("I wait for her.")),
 			}
 			alice := []agenttest.Turn{
 				w.after(`"team:member:joined"`, update(map[string]any{"status": "in_progress"})),
 				w.after(`"team:task:claimed"`, update(map[string]any{"status": "completed"})),
-				w.after(`"team:task:completed"`, agenttest.Use("SendMessage", map[string]any{"to": "team-lead", "summary": "it is done", "message": "All of it is built."})),
+				w.after(`"team:task:completed"`, agenttest.Use("SendMessage", map[string]any{"to": "team-lead",
+					"summary": "it is done", "message": "All of it is built."})),
 				w.after(`"type":"team:message:received"`, agenttest.Say("That is all.")),
 			}
 			s.model.Answer(func(r *agenttest.Request) agenttest.Turn {
@@ -370,13 +401,16 @@ func TestObservedTranscripts(t *testing.T) {
 			}
 			w.Process.Signal(os.Interrupt)
 			w.end()
-			for event, times := range map[string]int{"team:created": 1, "team:task:created": 2, "team:member:joined": 1, "team:task:claimed": 1, "team:task:completed": 1, "team:message:received": 1} {
+			for event, times := range map[string]int{"team:created": 1, "team:task:created": 2, "team:member:joined": 1,
+				"team:task:claimed": 1, "team:task:completed": 1, "team:message:received": 1} {
 				if n := strings.Count(w.out.String(), `"type":"`+event+`"`); n != times {
 					t.Errorf("%s was said %d times, not %d", event, n, times)
 				}
 			}
-			if theirs, err := s.ownTasks(); err != nil || len(theirs) != 2 || listed(tidy(read[[]ownTask](s.world, "task", "list", "watched"))) != listed(theirs) {
-				t.Errorf("kept is\n%s\nand Claude Code's own tasks are %+v: %v", s.must("task", "list", "watched"), theirs, err)
+			if theirs, err := s.ownTasks(); err != nil || len(theirs) != 2 ||
+				listed(tidy(read[[]ownTask](s.world, "task", "list", "watched"))) != listed(theirs) {
+				t.Errorf("kept is\n%s\nand Claude Code's own tasks are %+v: %v",
+					s.must("task", "list", "watched"), theirs, err)
 			}
 			if !strings.Contains(w.out.String(), `"content":"All of it is built."`) {
 				t.Error("what she said is not shown")

@@ -18,7 +18,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// contract is the published schema as the program prints it, for its own lines and for a definition in it.
+// contract is the published schema as the program prints it, for its own lines and for a definition
+// in it.
 func contract(w *world, definition string) *jsonschema.Resolved {
 	w.t.Helper()
 	var doc map[string]any
@@ -57,8 +58,10 @@ func observed(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for dir, agent := range map[string]string{"observe/testdata/claude": "", "agent/codex/testdata": "codex", "agent/acp/testdata": "acp", "agent/headless/testdata": "headless"} {
-		err := filepath.WalkDir(filepath.Join(root, filepath.FromSlash(dir)), func(path string, e fs.DirEntry, err error) error {
+	for dir, agent := range map[string]string{"observe/testdata/claude": "", "agent/codex/testdata": "codex",
+		"agent/acp/testdata": "acp", "agent/headless/testdata": "headless"} {
+		err := filepath.WalkDir(filepath.Join(root, filepath.FromSlash(dir)), func(path string, e fs.DirEntry,
+			err error) error {
 			if err != nil || !strings.HasSuffix(path, ".jsonl") {
 				return err
 			}
@@ -83,7 +86,8 @@ func observed(t *testing.T) map[string]string {
 	return all
 }
 
-// TestObserveContract: the program prints nothing of any recording but what its own schema says, and no standard output that is no line of it.
+// TestObserveContract: the program prints nothing of any recording but what its own schema says,
+// and no standard output that is no line of it.
 func TestObserveContract(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -112,7 +116,8 @@ func TestObserveContract(t *testing.T) {
 	t.Logf("%d lines", lines)
 }
 
-// keptBy is the session that a program has which applies what --live-state told. Each line is held against the contract.
+// keptBy is the session that a program has which applies what --live-state told. Each line is held
+// against the contract.
 func keptBy(t *testing.T, line *jsonschema.Resolved, told string) (session any) {
 	t.Helper()
 	for text := range strings.Lines(told) {
@@ -166,8 +171,9 @@ func patched(in any, path []string, op map[string]any) any {
 	panic("no such place")
 }
 
-// TestObserveTypeScript has a program in TypeScript, whose types are made from the schema, keep a team by what cadre observe prints: of real streams that end at any line, it
-// has what --state prints there.
+// TestObserveTypeScript has a program in TypeScript, whose types are made from the schema, keep a
+// team by what cadre observe prints: of real streams that end at any line, it has what --state
+// prints there.
 func TestObserveTypeScript(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -183,7 +189,8 @@ func TestObserveTypeScript(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "examples", "observe-ts"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "observe.schema.json"), []byte(w.must("schema", "observe")), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "observe.schema.json"), []byte(w.must("schema", "observe")),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	run := func(in io.Reader, name string, args ...string) (string, error) {
@@ -206,7 +213,8 @@ func TestObserveTypeScript(t *testing.T) {
 		lines := recording(t, name)
 		for cut := 1; cut <= 6; cut++ {
 			part := "part.jsonl"
-			if err := os.WriteFile(filepath.Join(w.dir, part), bytes.Join(lines[:len(lines)*cut/6], nil), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(w.dir, part), bytes.Join(lines[:len(lines)*cut/6], nil),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 			told := w.must("observe", part, "--json", "--messages", "--live-state")
@@ -219,14 +227,16 @@ func TestObserveTypeScript(t *testing.T) {
 				t.Errorf("%d sessions of %d updates", len(sessions), patches)
 			}
 			var got, want any
-			if err := errors.Join(json.Unmarshal([]byte(sessions[len(sessions)-1]), &got), json.Unmarshal([]byte(w.must("observe", part, "--state")), &want)); err != nil {
+			if err := errors.Join(json.Unmarshal([]byte(sessions[len(sessions)-1]), &got),
+				json.Unmarshal([]byte(w.must("observe", part, "--state")), &want)); err != nil {
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("%s to line %d: it has\n%v\nand the state is\n%v", name, len(lines)*cut/6, got, want)
 			}
 		}
-		words, err := run(strings.NewReader(w.must("observe", "part.jsonl", "--json", "--live-state")), "node", "dist/main.js")
+		words, err := run(strings.NewReader(w.must("observe", "part.jsonl", "--json", "--live-state")), "node",
+			"dist/main.js")
 		if err != nil || !strings.Contains(words, "alice joined\n") || !strings.Contains(words, "alice (active), ") {
 			t.Errorf("%v: %s", err, words)
 		}

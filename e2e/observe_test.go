@@ -52,7 +52,8 @@ func observedTeam[T any](t *testing.T, state string) (found T) {
 		Agents []string
 	}
 	var session struct{ Team *T }
-	if err := errors.Join(json.Unmarshal([]byte(state), &named), json.Unmarshal([]byte(state), &session)); err != nil || session.Team == nil {
+	if err := errors.Join(json.Unmarshal([]byte(state), &named), json.Unmarshal([]byte(state), &session)); err != nil ||
+		session.Team == nil {
 		t.Fatalf("no state of a team: %v: %s", err, state)
 	}
 	for i, m := range named.Team.Members {
@@ -76,18 +77,22 @@ func (w *world) events(name string) (all []string) {
 	return all
 }
 
-// An observer that is killed, at any moment of a stream that grows in pieces, goes on where it stopped: nothing is missing, and nothing is there twice.
+// An observer that is killed, at any moment of a stream that grows in pieces, goes on where it
+// stopped: nothing is missing, and nothing is there twice.
 func TestObserverGoesOnAfterKill(t *testing.T) {
 	t.Parallel()
 	sessions := filepath.Join("..", "internal", "agent")
 	for _, c := range []struct{ name, file, agent string }{
-		{"a team of Claude Code", filepath.Join("..", "internal", "observe", "testdata", "claude", "2.1.47", "transcript-lead.jsonl"), ""},
+		{"a team of Claude Code", filepath.Join("..", "internal", "observe", "testdata", "claude", "2.1.47",
+			"transcript-lead.jsonl"), ""},
 		{"a session of Codex", filepath.Join(sessions, "codex", "testdata", "codex-0.169.0", "turn.jsonl"), "codex"},
 		{"a session of Gemini", filepath.Join(sessions, "acp", "testdata", "gemini.jsonl"), "gemini"},
 		{"a session of OpenCode", filepath.Join(sessions, "acp", "testdata", "opencode.jsonl"), "opencode"},
 		{"what Codex prints", filepath.Join(sessions, "headless", "testdata", "codex-0.169.0", "turn.jsonl"), "codex"},
-		{"what Gemini prints", filepath.Join(sessions, "headless", "testdata", "gemini-0.61.0", "turn.jsonl"), "gemini"},
-		{"what OpenCode prints", filepath.Join(sessions, "headless", "testdata", "opencode-1.18.33", "turn.jsonl"), "opencode"},
+		{"what Gemini prints", filepath.Join(sessions, "headless", "testdata", "gemini-0.61.0",
+			"turn.jsonl"), "gemini"},
+		{"what OpenCode prints", filepath.Join(sessions, "headless", "testdata", "opencode-1.18.33",
+			"turn.jsonl"), "opencode"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data, err := os.ReadFile(c.file)
@@ -134,7 +139,8 @@ func goesOnAfterKill(w *world, data []byte, how ...string) {
 	w.t.Logf("%d kills, %d records", kills, len(want))
 }
 
-// awaitOutput waits until what the process has printed is as it is to be. Not every process prints anything, so it waits for no longer than a while.
+// awaitOutput waits until what the process has printed is as it is to be. Not every process prints
+// anything, so it waits for no longer than a while.
 func (p *process) awaitOutput(enough func(said string) bool) {
 	p.t.Helper()
 	for deadline := time.Now().Add(300 * time.Millisecond); !enough(p.said()) && time.Now().Before(deadline); {
@@ -153,13 +159,15 @@ func (p *process) awaits(text string) {
 	}
 }
 
-// While one observer lives there is no second one of its name, and what it keeps is not removed. An interrupt ends it, with everything kept.
+// While one observer lives there is no second one of its name, and what it keeps is not removed. An
+// interrupt ends it, with everything kept.
 func TestOneObserver(t *testing.T) {
 	w := newWorld(t)
 	w.append("stream.jsonl", bytes.Join(recording(t, "2.1.47/stream.jsonl")[:120], nil))
 	p := w.start("observe", "stream.jsonl", "later.jsonl", "--follow", "--as-team", "fx")
 	p.awaits("carol took task 3")
-	for _, args := range [][]string{{"observe", "stream.jsonl", "--as-team", "fx"}, {"cleanup", "fx"}, {"cleanup", "fx", "--force"}} {
+	for _, args := range [][]string{{"observe", "stream.jsonl", "--as-team", "fx"}, {"cleanup", "fx"},
+		{"cleanup", "fx", "--force"}} {
 		if r := w.cadre(args...); r.code != 1 || !strings.Contains(r.err, "observed") {
 			t.Errorf("%v: exit status %d, %s", args, r.code, r.err)
 		}
@@ -180,7 +188,8 @@ func TestOneObserver(t *testing.T) {
 	w.must("cleanup", "fx")
 }
 
-// A line is an event for whoever reads the program's output within milliseconds of being written; a reader who leaves ends it without a complaint.
+// A line is an event for whoever reads the program's output within milliseconds of being written; a
+// reader who leaves ends it without a complaint.
 func TestObserverIsLive(t *testing.T) {
 	w := newWorld(t)
 	for _, keep := range [][]string{nil, {"--as-team", "fx"}} {
@@ -218,8 +227,12 @@ func TestObserverIsLive(t *testing.T) {
 			panic("unreachable")
 		}
 		call := func(id, tool, input, result string) {
-			w.append(name, fmt.Appendf(nil, `{"type":"assistant","session_id":"s","message":{"id":"m%s","content":[{"type":"tool_use","id":"%s","name":"%s","input":%s}]}}`+"\n", id, id, tool, input))
-			w.append(name, fmt.Appendf(nil, `{"type":"user","session_id":"s","message":{"content":[{"type":"tool_result","tool_use_id":"%s","content":"ok"}]},"tool_use_result":%s}`+"\n", id, result))
+			w.append(name,
+				fmt.Appendf(nil,
+					`{"type":"assistant","session_id":"s","message":{"id":"m%s","content":[{"type":"tool_use","id":"%s","name":"%s","input":%s}]}}`+"\n", id, id, tool, input))
+			w.append(name,
+				fmt.Appendf(nil,
+					`{"type":"user","session_id":"s","message":{"content":[{"type":"tool_result","tool_use_id":"%s","content":"ok"}]},"tool_use_result":%s}`+"\n", id, result))
 		}
 		call("t0", "TeamCreate", `{"team_name":"fx"}`, `{"team_name":"fx"}`)
 		next()
@@ -234,7 +247,8 @@ func TestObserverIsLive(t *testing.T) {
 			took = append(took, time.Since(begun))
 		}
 		slices.Sort(took)
-		t.Logf("%v: from before the write to the reader: median %v, 95 of 100 %v, longest %v", keep, took[50], took[94], took[99])
+		t.Logf("%v: from before the write to the reader: median %v, 95 of 100 %v, longest %v", keep, took[50],
+			took[94], took[99])
 		if took[50] > 5*time.Millisecond {
 			t.Errorf("half of the events take longer than %v", took[50])
 		}
@@ -242,7 +256,8 @@ func TestObserverIsLive(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- c.Wait() }()
 		for i := 0; ; i++ {
-			call(fmt.Sprint("u", i), "TaskCreate", `{"subject":"S","description":"D"}`, fmt.Sprintf(`{"task":{"id":"%d","subject":"S"}}`, 101+i))
+			call(fmt.Sprint("u", i), "TaskCreate", `{"subject":"S","description":"D"}`,
+				fmt.Sprintf(`{"task":{"id":"%d","subject":"S"}}`, 101+i))
 			select {
 			case err := <-ended:
 				if err != nil || errs.Len() > 0 {
@@ -259,7 +274,8 @@ func TestObserverIsLive(t *testing.T) {
 	}
 }
 
-// Lines of over 10 MB, and what is no text at all, are counted and passed on, and what is around them is seen.
+// Lines of over 10 MB, and what is no text at all, are counted and passed on, and what is around
+// them is seen.
 func TestObserverOfHugeLines(t *testing.T) {
 	w := newWorld(t)
 	lines := recording(t, "2.1.47/stream.jsonl")[:120]
@@ -281,7 +297,8 @@ func TestObserverOfHugeLines(t *testing.T) {
 	if !bytes.Equal(out.Bytes(), sent) {
 		t.Errorf("%d bytes came, and %d others were passed on", len(sent), out.Len())
 	}
-	if s := errs.String(); !strings.Contains(s, "of 126 lines: 3 too long") || !strings.Contains(s, "carol took task 3") {
+	if s := errs.String(); !strings.Contains(s, "of 126 lines: 3 too long") ||
+		!strings.Contains(s, "carol took task 3") {
 		t.Errorf("it says:\n%s", s)
 	}
 	if usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage); ok {
@@ -299,11 +316,14 @@ func TestRelayThatCannotBe(t *testing.T) {
 	defer taken.Close()
 	w.refused(w.cadre("observe", "--sdk-url", taken.Addr().String()), 1, "address already in use")
 	w.refused(w.cadre("observe", "--sdk-url", "somewhere"), 2, `"somewhere" is no address to listen on`)
-	w.refused(w.cadre("observe", "--sdk-url", ":0", "--exec", "no-such-program"), 2, "ended before it connected: exit status 127", "no-such-program")
-	w.refused(w.cadre("observe", "--sdk-url", ":0", "--exec", "echo 'Error: --sdk-url rejected: not ours' >&2"), 2, "--sdk-url rejected: not ours", "2.1.47 takes any")
+	w.refused(w.cadre("observe", "--sdk-url", ":0", "--exec", "no-such-program"), 2, "ended before it connected: "+
+		"exit status 127", "no-such-program")
+	w.refused(w.cadre("observe", "--sdk-url", ":0", "--exec", "echo 'Error: --sdk-url rejected: not ours' >&2"), 2,
+		"--sdk-url rejected: not ours", "2.1.47 takes any")
 }
 
-// On a terminal the team is shown live, on a page of its own, and stays where the command was called.
+// On a terminal the team is shown live, on a page of its own, and stays where the command was
+// called.
 func TestObserverOnATerminal(t *testing.T) {
 	w := newWorld(t)
 	lines := recording(t, "2.1.47/stream.jsonl")
@@ -326,7 +346,8 @@ func TestObserverOnATerminal(t *testing.T) {
 	}
 }
 
-// q ends the screen, whether the lines come from a file or from standard input, and the terminal is left as it was. Another key does not.
+// q ends the screen, whether the lines come from a file or from standard input, and the terminal is
+// left as it was. Another key does not.
 func TestObserverQuits(t *testing.T) {
 	w := newWorld(t)
 	lines := bytes.Join(recording(t, "2.1.47/stream.jsonl")[:120], nil)
@@ -372,7 +393,8 @@ func TestObserverOnANarrowTerminal(t *testing.T) {
 	whole := func() bool {
 		full := 0
 		for line := range strings.Lines(p.screen()) {
-			if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) == 80 && (strings.HasSuffix(line, "shut down as asked") || strings.HasSuffix(line, "…")) {
+			if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) == 80 &&
+				(strings.HasSuffix(line, "shut down as asked") || strings.HasSuffix(line, "…")) {
 				full++
 			}
 		}

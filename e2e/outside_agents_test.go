@@ -17,10 +17,11 @@ import (
 )
 
 // ofTeammates are the tools that a teammate has.
-var ofTeammates = []string{"Broadcast", "ReadMessages", "RespondToShutdown", "SendMessage", "SubmitPlan", "TaskClaim", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TeamStatus"}
+var ofTeammates = []string{"Broadcast", "ReadMessages", "RespondToShutdown", "SendMessage", "SubmitPlan", "TaskClaim",
+	"TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TeamStatus"}
 
-// A person's own Claude Code, with cadre mcp --as among its MCP servers, is a teammate: it is offered what a teammate may use, takes a task, reads its mail and
-// completes the task.
+// A person's own Claude Code, with cadre mcp --as among its MCP servers, is a teammate: it is
+// offered what a teammate may use, takes a task, reads its mail and completes the task.
 func TestOutsideTeammate(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -41,10 +42,12 @@ func TestOutsideTeammate(t *testing.T) {
 	s.must("spawn", "out", "eve", "--agent", "external")
 	s.must("task", "add", "out", "Look")
 	s.must("send", "out", "--to", "eve", "the port is 4711")
-	servers := fmt.Sprintf(`{"mcpServers":{"cadre":{"type":"stdio","command":%q,"args":["mcp","--team","out","--as","eve"]}}}`, cadre)
+	servers := fmt.Sprintf(
+		`{"mcpServers":{"cadre":{"type":"stdio","command":%q,"args":["mcp","--team","out","--as","eve"]}}}`, cadre)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, agenttest.Installed(t, "claude").Path, "-p", "--mcp-config", servers, "--allowedTools", "mcp__cadre", "--", "help the team")
+	c := exec.CommandContext(ctx, agenttest.Installed(t, "claude").Path, "-p", "--mcp-config", servers,
+		"--allowedTools", "mcp__cadre", "--", "help the team")
 	c.Dir, c.Env = s.dir, s.env
 	if r := finish(t, c); r.code != 0 || !strings.Contains(r.out, "That is all.") {
 		t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
@@ -62,7 +65,8 @@ func TestOutsideTeammate(t *testing.T) {
 	if n := requests[len(requests)-1].Count("the port is 4711"); n != 1 {
 		t.Errorf("it has its mail %d times:\n%s", n, s.model.Story())
 	}
-	if done := read[struct{ Status, CompletedBy, Result string }](s.world, "task", "show", "out", "1"); done.Status != "completed" || done.CompletedBy != "eve" || done.Result != "looked" {
+	if done := read[struct{ Status, CompletedBy, Result string }](s.world, "task", "show", "out",
+		"1"); done.Status != "completed" || done.CompletedBy != "eve" || done.Result != "looked" {
 		t.Errorf("the task is %+v", done)
 	}
 	if mail := s.must("inbox", "out", "lead"); strings.Count(mail, "I have looked.") != 1 {
@@ -70,7 +74,8 @@ func TestOutsideTeammate(t *testing.T) {
 	}
 }
 
-// Whatever speaks MCP can be the teammate. It cannot use what is the lead's, and nobody can be a member that cadre runs, or none.
+// Whatever speaks MCP can be the teammate. It cannot use what is the lead's, and nobody can be a
+// member that cadre runs, or none.
 func TestOutsideProgram(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -78,7 +83,8 @@ func TestOutsideProgram(t *testing.T) {
 	w.must("spawn", "plain", "eve", "--agent", "external")
 	w.must("spawn", "plain", "sh", "--agent", "shell")
 	w.must("task", "add", "plain", "Look", "--owner", "eve")
-	w.refused(w.cadre("mcp", "--team", "plain", "--as", "sh"), 2, "sh is a session of shell that cadre runs", "--agent external")
+	w.refused(w.cadre("mcp", "--team", "plain", "--as", "sh"), 2, "sh is a session of shell that cadre runs",
+		"--agent external")
 	w.refused(w.cadre("mcp", "--team", "plain", "--as", "zoe"), 2, `no member named "zoe"`)
 	w.refused(w.cadre("mcp", "--team", "nowhere", "--as", "eve"), 2, "nowhere")
 	eve := w.mcp("mcp", "--team", "plain", "--as", "eve")
@@ -99,13 +105,16 @@ func TestOutsideProgram(t *testing.T) {
 		words  string
 	}{
 		{"TaskClaim", map[string]any{"next": true}, false, "the port is 4711"}, // mail comes with whatever is called
-		{"SpawnTeammate", map[string]any{"name": "tim", "prompt": "work"}, true, "SpawnTeammate is for the lead alone. Ask lead for it with SendMessage."},
+		{"SpawnTeammate", map[string]any{"name": "tim", "prompt": "work"}, true, "SpawnTeammate is for the lead " +
+			"alone. Ask lead for it with SendMessage."},
 		{"CleanupTeam", map[string]any{"force": true}, true, "for the lead alone"},
 		{"RespondToPermission", map[string]any{"requestId": "x", "allow": true}, true, "for the lead alone"},
 		{"ReadMessages", nil, false, "No new messages."},
-		{"TaskUpdate", map[string]any{"taskId": "1", "status": "completed", "result": "looked"}, false, "Task #1 completed"},
+		{"TaskUpdate", map[string]any{"taskId": "1", "status": "completed", "result": "looked"}, false,
+			"Task #1 completed"},
 	} {
-		if text, failed := eve.call(step.tool, step.input); failed != step.failed || !strings.Contains(text, step.words) {
+		if text, failed := eve.call(step.tool, step.input); failed != step.failed ||
+			!strings.Contains(text, step.words) {
 			t.Errorf("%s says, failed %t: %s", step.tool, failed, text)
 		}
 	}
@@ -144,7 +153,8 @@ func (w *world) mcp(args ...string) *client {
 		w.t.Fatal(err)
 	}
 	p := &client{t: w.t, stdin: stdin, out: bufio.NewScanner(stdout), wait: c.Wait, kill: c.Process.Kill}
-	p.ask("initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": filepath.Base(cadre), "version": "1"}}, nil)
+	p.ask("initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{},
+		"clientInfo": map[string]any{"name": filepath.Base(cadre), "version": "1"}}, nil)
 	p.say(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
 	return p
 }
@@ -214,8 +224,8 @@ func (p *client) leave() {
 	}
 }
 
-// At a terminal, a run puts what needs permission before the person, one question after the other: y allows it, anything else does not, and what is answered
-// elsewhere is passed over.
+// At a terminal, a run puts what needs permission before the person, one question after the other:
+// y allows it, anything else does not, and what is answered elsewhere is passed over.
 func TestPermissionAtTheTerminal(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -224,7 +234,8 @@ func TestPermissionAtTheTerminal(t *testing.T) {
 		}
 		return complete(r)
 	}, "claude")
-	file := s.file("name: ask\nmembers: [{name: ann, agent: claude}]\ntasks: [{id: a}, {id: b, blockedBy: [a]}, {id: c, blockedBy: [b]}, {id: d, blockedBy: [c]}]\n")
+	file := s.file("name: ask\nmembers: [{name: ann, agent: claude}]\ntasks: [{id: a}, {id: b, blockedBy: [a]}, {id: " +
+		"c, blockedBy: [b]}, {id: d, blockedBy: [c]}]\n")
 	screen := s.terminal(cadre, "run", file)
 	question := func(id string) string {
 		return `? ann asks to use Bash: {"command":"touch done-` + id + `","description":"wait"} [y/N]`

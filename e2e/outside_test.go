@@ -8,7 +8,8 @@ import (
 	"cadre/internal/team"
 )
 
-// A team whose members are all sessions outside has no host. They give their own signs of life, and see themselves that their lead is lost.
+// A team whose members are all sessions outside has no host. They give their own signs of life, and
+// see themselves that their lead is lost.
 func TestOutsideTeamLosesItsLead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -29,7 +30,11 @@ func TestOutsideTeamLosesItsLead(t *testing.T) {
 	}
 	lead.dies()
 	w.lost()
-	eventually(t, "bob is a zombie, and says so", func() bool { b, _, err := w.beats().Of("bob"); return err == nil && b.Status == "zombie" })
+	eventually(t, "bob is a zombie, and says so", func() bool {
+		b, _, err := w.beats().Of("bob")
+		return err == nil &&
+			b.Status == "zombie"
+	})
 	if life, status := w.lives("bob"); life != "online" || status != "zombie" {
 		t.Errorf("bob is %s, %s", life, status)
 	}
@@ -37,7 +42,11 @@ func TestOutsideTeamLosesItsLead(t *testing.T) {
 		t.Errorf("bob is told:\n%s", text)
 	}
 	w.must("resume", "demo")
-	eventually(t, "bob is no zombie any more", func() bool { b, _, err := w.beats().Of("bob"); return err == nil && b.Status == "active" })
+	eventually(t, "bob is no zombie any more", func() bool {
+		b, _, err := w.beats().Of("bob")
+		return err == nil &&
+			b.Status == "active"
+	})
 	bob.leave()
 	if _, there, err := w.beats().Of("bob"); there || err != nil {
 		t.Errorf("bob took leave, and its sign of life is there: %v", err)
@@ -47,7 +56,8 @@ func TestOutsideTeamLosesItsLead(t *testing.T) {
 	}
 }
 
-// The lead is told when a teammate is not heard of any more, once, and what it can do: a session outside that is killed or stopped, and one whose host is killed.
+// The lead is told when a teammate is not heard of any more, once, and what it can do: a session
+// outside that is killed or stopped, and one whose host is killed.
 func TestLeadIsToldWhoIsOffline(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T) (w *world, lead *client) {
@@ -58,7 +68,8 @@ func TestLeadIsToldWhoIsOffline(t *testing.T) {
 	}
 	offline := func(w *world, member string, is bool) {
 		w.t.Helper()
-		w.until("it is on record whether "+member+" is offline", func(s *team.State) bool { m, _ := s.Member(member); return (m.Offline != 0) == is })
+		w.until("it is on record whether "+member+" is offline",
+			func(s *team.State) bool { m, _ := s.Member(member); return (m.Offline != 0) == is })
 	}
 	told := func(t *testing.T, lead *client, words string, n int) {
 		t.Helper()
@@ -72,13 +83,18 @@ func TestLeadIsToldWhoIsOffline(t *testing.T) {
 		w.must("task", "add", "demo", "slow", "--owner", "bob")
 		bob := w.mcp("mcp", "--team", "demo", "--as", "bob")
 		bob.call("TaskClaim", map[string]any{"taskId": "1"})
-		eventually(t, "bob gives signs of life", func() bool { _, there, err := w.beats().Of("bob"); return err == nil && there })
+		eventually(t, "bob gives signs of life", func() bool {
+			_, there,
+				err := w.beats().Of("bob")
+			return err == nil && there
+		})
 		bob.dies()
 		offline(w, "bob", true)
 		if life, _ := w.lives("bob"); life != "offline" {
 			t.Errorf("bob is %s", life)
 		}
-		told(t, lead, "bob is offline: its session is gone. It holds task 1: give it to somebody else (TaskUpdate with another owner;", 1)
+		told(t, lead, "bob is offline: its session is gone. It holds task 1: give it to somebody else (TaskUpdate "+
+			"with another owner;", 1)
 		told(t, lead, "[active] (external) at #1 slow; offline for", 1)
 		told(t, lead, "bob is offline:", 0)
 		again := w.mcp("mcp", "--team", "demo", "--as", "bob")
@@ -91,7 +107,11 @@ func TestLeadIsToldWhoIsOffline(t *testing.T) {
 		t.Parallel()
 		w, lead := start(t)
 		bob := w.mcp("mcp", "--team", "demo", "--as", "bob")
-		eventually(t, "bob gives signs of life", func() bool { _, there, err := w.beats().Of("bob"); return err == nil && there })
+		eventually(t, "bob gives signs of life", func() bool {
+			_, there,
+				err := w.beats().Of("bob")
+			return err == nil && there
+		})
 		b, _, err := w.beats().Of("bob")
 		if err != nil {
 			t.Fatal(err)

@@ -54,9 +54,11 @@ func TestProbeTouchesNothing(t *testing.T) {
 func TestReviewChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.must("run", w.write("team.yaml", "name: demo\nmembers: [{name: ann}, {name: eve, agent: external}]\ntasks: [{id: one, run: echo it is done}]\n"))
+	w.must("run", w.write("team.yaml", "name: demo\nmembers: [{name: ann}, {name: eve, agent: external}]\ntasks: "+
+		"[{id: one, run: echo it is done}]\n"))
 	w.untouched("reading a team that has ended", func() {
-		order(t, w.must("review", "demo"), "✓ it is complete", "members: 1 outside, 2 ended", "1 of 1 task done", "completed", "ann", "it is done", "report: "+w.dir)
+		order(t, w.must("review", "demo"), "✓ it is complete", "members: 1 outside, 2 ended", "1 of 1 task done",
+			"completed", "ann", "it is done", "report: "+w.dir)
 		value := read[struct {
 			Team struct{ Status string }
 			All  []struct{ Result string }
@@ -65,8 +67,11 @@ func TestReviewChangesNothing(t *testing.T) {
 			t.Errorf("reviewed is %+v", value)
 		}
 		for _, args := range [][]string{
-			{"task", "add", "demo", "more"}, {"task", "claim", "demo", "1", "--as", "eve"}, {"send", "demo", "--to", "eve", "hello"}, {"broadcast", "demo", "hello"}, {"spawn", "demo", "bob", "--agent", "external"},
-			{"resume", "demo"}, {"resume", "demo", "--take-over"}, {"reassign", "demo", "1", "eve", "--force"}, {"resend", "demo", "eve"}, {"abort", "demo"}, {"facts", "demo", "--record"},
+			{"task", "add", "demo", "more"}, {"task", "claim", "demo", "1", "--as", "eve"},
+			{"send", "demo", "--to", "eve", "hello"}, {"broadcast", "demo", "hello"},
+			{"spawn", "demo", "bob", "--agent", "external"},
+			{"resume", "demo"}, {"resume", "demo", "--take-over"}, {"reassign", "demo", "1", "eve", "--force"},
+			{"resend", "demo", "eve"}, {"abort", "demo"}, {"facts", "demo", "--record"},
 			{"budget", "demo", "--tokens", "5"}, {"delegate", "demo", "on"}, {"shutdown", "demo", "--graceful"},
 		} {
 			if r := w.cadre(args...); r.code != 2 || r.out != "" {
@@ -84,7 +89,8 @@ func TestAbort(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			mark := mark()
-			w.shellTeam(2, team.CreateTask{Run: "trap '' TERM INT HUP; echo on >>ran; while :; do sleep " + mark + "; done"}, team.CreateTask{Run: "echo on >>ran; sleep " + mark})
+			w.shellTeam(2, team.CreateTask{Run: "trap '' TERM INT HUP; echo on >>ran; while :; do sleep " + mark +
+				"; done"}, team.CreateTask{Run: "echo on >>ran; sleep " + mark})
 			host := w.start("host", "demo")
 			eventually(t, "both tasks run", func() bool { return len(w.lines("ran")) == 2 && len(marked(t, mark)) > 2 })
 			if !alive {
@@ -125,7 +131,8 @@ func TestDormant(t *testing.T) {
 			t.Errorf("it is %s, not %s", is, want)
 		}
 		var all []struct{ Dormant bool }
-		if err := json.Unmarshal([]byte(w.must("ls", "--json")), &all); err != nil || len(all) != 1 || all[0].Dormant != (want == "dormant") {
+		if err := json.Unmarshal([]byte(w.must("ls", "--json")), &all); err != nil || len(all) != 1 ||
+			all[0].Dormant != (want == "dormant") {
 			t.Errorf("%v: %+v", err, all)
 		}
 	}

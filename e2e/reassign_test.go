@@ -11,22 +11,27 @@ import (
 	"cadre/internal/team"
 )
 
-// TestReassignBringsTheWork: what somebody has changed where it worked goes with its task, whether its host was killed or it lives and knows nothing of it; and
-// nothing that was there before the team.
+// TestReassignBringsTheWork: what somebody has changed where it worked goes with its task, whether
+// its host was killed or it lives and knows nothing of it; and nothing that was there before the
+// team.
 func TestReassignBringsTheWork(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		isolation string
 		killed    bool
-	}{"a worktree, its host killed": {team.Worktree, true}, "a worktree, living": {team.Worktree, false}, "the team's directory, its host killed": {"", true}} {
+	}{"a worktree, its host killed": {team.Worktree, true}, "a worktree, living": {team.Worktree, false},
+		"the team's directory, its host killed": {"", true}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.repository()
 			w.write(".env", "FOO=supersecretvalue\n")
 			mark, now := mark(), time.Now()
-			commands := founding(now, &team.CreateTeam{Name: "demo", Dir: w.dir, Base: consolidate.Look(t.Context(), w.dir)})
-			for _, body := range []team.Body{&team.SpawnMember{Name: "ann", Agent: team.Shell, Isolation: c.isolation}, &team.SpawnMember{Name: "bob", Agent: team.External},
-				&team.CreateTask{Subject: "half", Owner: "ann", Run: "echo half of it >half && mv half half.txt; sleep " + mark}} {
+			commands := founding(now, &team.CreateTeam{Name: "demo", Dir: w.dir,
+				Base: consolidate.Look(t.Context(), w.dir)})
+			for _, body := range []team.Body{&team.SpawnMember{Name: "ann", Agent: team.Shell, Isolation: c.isolation},
+				&team.SpawnMember{Name: "bob", Agent: team.External},
+				&team.CreateTask{Subject: "half", Owner: "ann",
+					Run: "echo half of it >half && mv half half.txt; sleep " + mark}} {
 				commands = append(commands, command(now, body))
 			}
 			if err := (layout.Home{Root: w.home}).Create("demo", commands); err != nil {
@@ -46,7 +51,8 @@ func TestReassignBringsTheWork(t *testing.T) {
 			}
 			order(t, w.must(reassign...), "task 1 is bob's now, with what ann had done of it")
 			saved := w.task("1").Saved
-			if saved == nil || saved.Member != "ann" || !strings.Contains(saved.Diff, "+half of it") || strings.Contains(saved.Diff, "supersecret") {
+			if saved == nil || saved.Member != "ann" || !strings.Contains(saved.Diff, "+half of it") ||
+				strings.Contains(saved.Diff, "supersecret") {
 				t.Errorf("it comes with %+v", saved)
 			}
 			w.must("checkpoint", "demo")

@@ -9,8 +9,9 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// A teammate refuses to shut down, which whoever waits for it is told at once, and that the request can be withdrawn. Asked again for another reason it agrees, and both who
-// asked hear that it has stopped.
+// A teammate refuses to shut down, which whoever waits for it is told at once, and that the request
+// can be withdrawn. Asked again for another reason it agrees, and both who asked hear that it has
+// stopped.
 func TestRefusedShutdown(t *testing.T) {
 	t.Parallel()
 	request := regexp.MustCompile(`shutdown-\d+@[a-z]+`)
@@ -20,7 +21,8 @@ func TestRefusedShutdown(t *testing.T) {
 			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 				if open := unanswered(r, request, "RespondToShutdown"); len(open) > 0 {
 					agrees := r.Has("the second reason")
-					return use(r, "RespondToShutdown", map[string]any{"requestId": open[0], "approve": agrees, "reason": map[bool]string{true: "done now", false: "one test to go"}[agrees]})
+					return use(r, "RespondToShutdown", map[string]any{"requestId": open[0], "approve": agrees,
+						"reason": map[bool]string{true: "done now", false: "one test to go"}[agrees]})
 				}
 				return agenttest.Say("Yes?")
 			}, name)
@@ -29,16 +31,19 @@ func TestRefusedShutdown(t *testing.T) {
 			withdrawn := s.start("shutdown", "parting", "ann", "--deadline", "5m")
 			withdrawn.awaits("ann refuses to shut down: one test to go; it is ended at the deadline, in ")
 			s.must("shutdown", "parting", "ann", "--withdraw")
-			if code := withdrawn.wait(); code != 1 || !strings.Contains(withdrawn.said(), "ann need not shut down any more") {
+			if code := withdrawn.wait(); code != 1 || !strings.Contains(withdrawn.said(),
+				"ann need not shut down any more") {
 				t.Errorf("exit status %d\n%s", code, withdrawn.said())
 			}
 			first := s.start("shutdown", "parting", "ann", "--deadline", "5m", "--reason", "the first reason")
 			first.awaits("ann refuses to shut down: one test to go; it is ended at the deadline, in ")
 			r := s.cadre("shutdown", "parting", "ann", "--deadline", "1m", "--reason", "the second reason")
-			if r.code != 0 || !strings.Contains(r.out, "ann has stopped: shut down as asked") || strings.Contains(r.err, "refuses") {
+			if r.code != 0 || !strings.Contains(r.out, "ann has stopped: shut down as asked") ||
+				strings.Contains(r.err, "refuses") {
 				t.Errorf("exit status %d\n%s%s", r.code, r.out, r.err)
 			}
-			if code := first.wait(); code != 0 || !strings.Contains(first.said(), "ann has stopped: shut down as asked") {
+			if code := first.wait(); code != 0 || !strings.Contains(first.said(),
+				"ann has stopped: shut down as asked") {
 				t.Errorf("exit status %d\n%s", code, first.said())
 			}
 			for _, reason := range []string{"the first reason", "the second reason"} {

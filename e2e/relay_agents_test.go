@@ -27,13 +27,16 @@ func begins(next agenttest.Script) agenttest.Script {
 	}
 }
 
-// A program that uses Claude Code through cadre observe --sdk-url hears it as it is, with what its team does between its lines; in the end the team is kept.
+// A program that uses Claude Code through cadre observe --sdk-url hears it as it is, with what its
+// team does between its lines; in the end the team is kept.
 func TestRelayedTeam(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t, begins(func(*agenttest.Request) agenttest.Turn { return agenttest.Say("The team is there.") }), "claude@2.1.47")
+	s := newStudio(t, begins(func(*agenttest.Request) agenttest.Turn { return agenttest.Say("The team is there.") }),
+		"claude@2.1.47")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, cadre, "observe", "--sdk-url", ":0", "--exec", "claude", "--pass", "--json", "--as-team", "watched")
+	c := exec.CommandContext(ctx, cadre, "observe", "--sdk-url", ":0", "--exec", "claude", "--pass", "--json",
+		"--as-team", "watched")
 	c.Dir, c.Env = s.dir, append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1")
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -48,7 +51,8 @@ func TestRelayedTeam(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintln(in, `{"type":"user","message":{"role":"user","content":"begin a team"},"parent_tool_use_id":null,"session_id":""}`)
+	fmt.Fprintln(in,
+		`{"type":"user","message":{"role":"user","content":"begin a team"},"parent_tool_use_id":null,"session_id":""}`)
 	kinds := map[string]int{}
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
@@ -74,7 +78,8 @@ func TestRelayedTeam(t *testing.T) {
 	}
 }
 
-// A relay that is killed does not take the program along that somebody else started: called again it has that back, and the team goes on in its history.
+// A relay that is killed does not take the program along that somebody else started: called again
+// it has that back, and the team goes on in its history.
 func TestRelayIsKilled(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, begins(func(r *agenttest.Request) agenttest.Turn {
@@ -86,13 +91,16 @@ func TestRelayIsKilled(t *testing.T) {
 		}
 		return agenttest.Say("The team is there.")
 	}), "claude@2.1.47")
-	s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1", "CLAUDE_CODE_SESSION_ACCESS_TOKEN=between-the-two-of-us")
+	s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1",
+		"CLAUDE_CODE_SESSION_ACCESS_TOKEN=between-the-two-of-us")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	address := ":0"
 	relay := func(prompt, answer string) *watcher {
 		w := s.watch("--sdk-url", address, "--pass", "--json", "--as-team", "watched")
-		fmt.Fprintf(w.in, `{"type":"user","message":{"role":"user","content":%q},"parent_tool_use_id":null,"session_id":""}`+"\n", prompt)
+		fmt.Fprintf(w.in,
+			`{"type":"user","message":{"role":"user","content":%q},"parent_tool_use_id":null,"session_id":""}`+"\n",
+			prompt)
 		const told = "the program is started with --sdk-url "
 		if !w.err.has(ctx, told) {
 			t.Fatal("it does not say where the program connects")
@@ -122,7 +130,8 @@ func TestRelayIsKilled(t *testing.T) {
 	second.in.Close()
 	second.end()
 	history := strings.Join(s.events("watched"), "\n")
-	if strings.Count(history, `"team_created"`) != 1 || strings.Count(history, `"task_created"`) != 2 || !strings.Contains(history, `"Listen"`) {
+	if strings.Count(history, `"team_created"`) != 1 || strings.Count(history, `"task_created"`) != 2 ||
+		!strings.Contains(history, `"Listen"`) {
 		t.Errorf("kept is\n%s", history)
 	}
 }

@@ -14,8 +14,9 @@ import (
 	"cadre/internal/team"
 )
 
-// goesDown ends the machine: all that runs in the world is killed, the tools of agents with it. A host is in no list of processes, and still has its locks, while one of
-// its threads waits for the disk.
+// goesDown ends the machine: all that runs in the world is killed, the tools of agents with it. A
+// host is in no list of processes, and still has its locks, while one of its threads waits for the
+// disk.
 func (s *studio) goesDown() {
 	for len(s.processes()) > 0 {
 		for _, p := range s.processes() {
@@ -31,8 +32,9 @@ func (s *studio) goesDown() {
 	})
 }
 
-// A machine goes down with a team of agents in the middle of its work: the lead, its teammates, and what their tools run. One command brings all of them
-// back, by their own resume, each with what it knew, with its task and with its mail.
+// A machine goes down with a team of agents in the middle of its work: the lead, its teammates, and
+// what their tools run. One command brings all of them back, by their own resume, each with what it
+// knew, with its task and with its mail.
 func TestResumeOfAgents(t *testing.T) {
 	t.Parallel()
 	agents := map[string]string{"ann": "claude", "bob": "codex"}
@@ -45,9 +47,11 @@ func TestResumeOfAgents(t *testing.T) {
 			case reports(r):
 				return agenttest.Say("# The port\n\nBoth are done.")
 			case n < 2:
-				return use(r, "SpawnTeammate", map[string]any{"name": names[n], "agent": agents[names[n]], "prompt": "You work on the port."})
+				return use(r, "SpawnTeammate", map[string]any{"name": names[n], "agent": agents[names[n]],
+					"prompt": "You work on the port."})
 			case m < 2:
-				return use(r, "TaskCreate", map[string]any{"subject": "Part of " + names[m], "description": "do it", "owner": names[m]})
+				return use(r, "TaskCreate", map[string]any{"subject": "Part of " + names[m], "description": "do it",
+					"owner": names[m]})
 			}
 			return agenttest.Say("I wait.")
 		}
@@ -73,10 +77,13 @@ func TestResumeOfAgents(t *testing.T) {
 	if r.code != 0 {
 		t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
 	}
-	order(t, r.out, "✓ team demo", "! session run-", "is gone", "3 offline", "0 of 2 tasks done (0 %), 2 in progress", "team demo goes on", "2 of 2 tasks done")
+	order(t, r.out, "✓ team demo", "! session run-", "is gone", "3 offline", "0 of 2 tasks done (0 %), 2 in progress",
+		"team demo goes on", "2 of 2 tasks done")
 	for id, who := range map[string]string{"1": "ann", "2": "bob"} {
-		if done := s.task(id); done.Status != team.Completed || done.CompletedBy != who || s.count("demo", "task_completed")[id] != 1 {
-			t.Errorf("task %s is %s, by %s, completed %d times", id, done.Status, done.CompletedBy, s.count("demo", "task_completed")[id])
+		if done := s.task(id); done.Status != team.Completed || done.CompletedBy != who ||
+			s.count("demo", "task_completed")[id] != 1 {
+			t.Errorf("task %s is %s, by %s, completed %d times", id, done.Status, done.CompletedBy,
+				s.count("demo", "task_completed")[id])
 		}
 	}
 	for me, words := range map[string]string{"bob": "the port is 4711", "lead": "mind the tests"} {

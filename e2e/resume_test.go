@@ -15,7 +15,8 @@ import (
 	"cadre/internal/team"
 )
 
-// soon are periods that a test can wait for. A lead that is kept from its work by other tests for as long as leadLost is lost, and back at its next beat.
+// soon are periods that a test can wait for. A lead that is kept from its work by other tests for
+// as long as leadLost is lost, and back at its next beat.
 const soon = "beat=200ms,checkpoint=200ms,offline=2s,leadLost=1500ms,undelivered=1s,stale=1h"
 
 // order checks that the words come in that order, each behind the one before.
@@ -42,7 +43,8 @@ func (w *world) state() string {
 	return ""
 }
 
-// What cannot be gone on with is refused, with what to do instead, and a status that says whether to try again.
+// What cannot be gone on with is refused, with what to do instead, and a status that says whether
+// to try again.
 func TestResumeRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -53,14 +55,16 @@ func TestResumeRefuses(t *testing.T) {
 	w.refused(w.cadre("resume", "demo"), 2, "Team is aborted. Use cadre review demo")
 	w.must("run", w.write("quick.yaml", "name: quick\nmembers: [{name: ann}]\ntasks: [{id: one, run: echo 1}]\n"))
 	w.refused(w.cadre("resume", "quick"), 2, "Team is complete. Use cadre review quick")
-	w.refused(w.cadre("run", w.write("lost.yaml", "name: lost\nfacts: [go.mod]\nmembers: [{name: ann}]\ntasks: [{id: one, run: echo 1}]\n")), 2, "go.mod cannot be a fact: there is no such file in "+w.dir)
+	w.refused(w.cadre("run", w.write("lost.yaml", "name: lost\nfacts: [go.mod]\nmembers: [{name: ann}]\ntasks: [{id: "+
+		"one, run: echo 1}]\n")), 2, "go.mod cannot be a fact: there is no such file in "+w.dir)
 	if has(w.home, "teams", "lost") {
 		t.Error("there is a team that relies on nothing")
 	}
 	w.refused(w.cadre("create", "other", "--fact", "go.mod"), 2, "there is no such file")
 	w.refused(w.cadre("create", "other", "--fact", "."), 2, "it is no regular file")
 	w.refused(w.cadre("resend", "quick"), 2, "needs 2 at least", "cadre resend --help")
-	w.refused(w.cadre("create", "other", "--liveness", "beet=1s"), 2, `no period "beet"; it has beat, blocked, checkpoint, leadLost`)
+	w.refused(w.cadre("create", "other", "--liveness", "beet=1s"), 2,
+		`no period "beet"; it has beat, blocked, checkpoint, leadLost`)
 	w.refused(w.cadre("create", "other", "--liveness", "beat=0s"), 2, "it is like 90s or 10m")
 	w.refused(w.cadre("create", "other", "--liveness", "beat=10m"), 2, "the periods of silence must be longer")
 
@@ -99,8 +103,10 @@ func TestResumeExamines(t *testing.T) {
 	w.must("task", "done", "demo", "1", "--as", "ann")
 	w.must("task", "claim", "demo", "2", "--as", "bob")
 	said := w.must("resume", "demo")
-	order(t, said, "✓ team demo", "✓ it is active", "✓ no session leads it", "members: 3 outside", "✓ facts: 2, as they were", "mailbox at #12, 12 not given yet",
-		"#3 ", "ann → bob: words 3", "#12 ", "words 12", "1 of 2 tasks done (50 %), 1 in progress", "2 bob: second", "team demo goes on; you lead it")
+	order(t, said, "✓ team demo", "✓ it is active", "✓ no session leads it", "members: 3 outside",
+		"✓ facts: 2, as they were", "mailbox at #12, 12 not given yet",
+		"#3 ", "ann → bob: words 3", "#12 ", "words 12", "1 of 2 tasks done (50 %), 1 in progress", "2 bob: second",
+		"team demo goes on; you lead it")
 	if strings.Contains(said, "#2 ") {
 		t.Errorf("more than the last ten messages are shown:\n%s", said)
 	}
@@ -115,7 +121,8 @@ func TestResumeExamines(t *testing.T) {
 	w.must("facts", "demo", "--record")
 	order(t, w.must("probe", "demo"), "✓ facts: 2, as they were")
 	order(t, w.must("facts", "demo"), "go.mod", "as it was", "schema", "not there, as was noted")
-	w.refused(w.cadre("reassign", "demo", "2", "ann"), 1, "bob works on task 2, and whether that session lives is not known; to take it from it: cadre reassign demo 2 ann --force")
+	w.refused(w.cadre("reassign", "demo", "2", "ann"), 1, "bob works on task 2, and whether that session lives is "+
+		"not known; to take it from it: cadre reassign demo 2 ann --force")
 	w.write("db/schema.sql", "create table t;\n")
 	found := read[struct {
 		Facts []struct {
@@ -139,7 +146,8 @@ func TestResumeExamines(t *testing.T) {
 	w.refused(w.cadre("facts", "demo", "--record"), 2, "go.mod cannot be a fact", "it is no regular file")
 }
 
-// everybody kills the process with its leash and all that runs for it; nobody has a moment to take leave.
+// everybody kills the process with its leash and all that runs for it; nobody has a moment to take
+// leave.
 func (p *process) everybody(mark string) {
 	p.t.Helper()
 	p.Process.Signal(syscall.SIGSTOP)
@@ -151,7 +159,8 @@ func (p *process) everybody(mark string) {
 	p.kill()
 }
 
-// age makes the last signs of life of a team so much older, as if they had been given by a machine that was off since.
+// age makes the last signs of life of a team so much older, as if they had been given by a machine
+// that was off since.
 func (w *world) age(by time.Duration) {
 	w.t.Helper()
 	folder := heartbeat.Of(filepath.Join(w.home, "teams", "demo"))
@@ -167,7 +176,8 @@ func (w *world) age(by time.Duration) {
 	}
 }
 
-// Whatever of a run was killed in the middle of its work, resume finds out, and goes on where it stopped.
+// Whatever of a run was killed in the middle of its work, resume finds out, and goes on where it
+// stopped.
 func TestResumeAfterDeath(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -207,22 +217,27 @@ func TestResumeAfterDeath(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			mark := mark()
-			p := w.start("run", w.write("team.yaml", strings.ReplaceAll(runFile+"liveness: {beat: 200ms}\n", "MARK", mark)))
+			p := w.start("run", w.write("team.yaml", strings.ReplaceAll(runFile+"liveness: {beat: 200ms}\n",
+				"MARK", mark)))
 			eventually(t, "the slow task runs, the quick one is done", func() bool {
-				return len(marked(t, mark)) > 0 && has(w.home, "teams", "demo") && w.count("demo", "task_completed")["1"] == 1
+				return len(marked(t, mark)) > 0 && has(w.home, "teams", "demo") &&
+					w.count("demo", "task_completed")["1"] == 1
 			})
 			if state := w.state(); state != "active" {
 				t.Errorf("it is %s while it runs", state)
 			}
 			c.dies(w, p, mark)
 			eventually(t, "it is dormant", func() bool { return w.state() == "dormant" })
-			order(t, w.must("probe", "demo"), "✓ it is active", "! session run-", "is gone", "offline", "1 of 3 tasks done (33 %), 1 in progress")
-			order(t, w.must("status", "demo"), "demo is dormant", "offline", "No process of the team is running", "next: cadre resume demo")
+			order(t, w.must("probe", "demo"), "✓ it is active", "! session run-", "is gone", "offline",
+				"1 of 3 tasks done (33 %), 1 in progress")
+			order(t, w.must("status", "demo"), "demo is dormant", "offline", "No process of the team is running",
+				"next: cadre resume demo")
 			w.write("go", "")
 			said := w.must("resume", "demo")
 			order(t, said, "✓ team demo", "! session run-", "is gone", "team demo goes on in", "3 of 3 tasks done")
 			noneLeft(t, mark)
-			if ran := strings.Join(w.lines("ran"), " "); strings.Count(ran, "quick") != 1 || strings.Count(ran, "slow") != 2 || !strings.HasSuffix(ran, "last") {
+			if ran := strings.Join(w.lines("ran"), " "); strings.Count(ran, "quick") != 1 ||
+				strings.Count(ran, "slow") != 2 || !strings.HasSuffix(ran, "last") {
 				t.Errorf("the tasks ran in the order %s", ran)
 			}
 			for task, n := range w.count("demo", "task_completed") {
@@ -237,7 +252,8 @@ func TestResumeAfterDeath(t *testing.T) {
 	}
 }
 
-// Everybody goes on with the task that it held, also members without a session that could be resumed.
+// Everybody goes on with the task that it held, also members without a session that could be
+// resumed.
 func TestResumeGivesEachItsTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -265,7 +281,8 @@ func TestResumeGivesEachItsTask(t *testing.T) {
 	noneLeft(t, mark)
 }
 
-// The lead that lives is left alone, unless the user says otherwise. That is on record, and the one who had it ends.
+// The lead that lives is left alone, unless the user says otherwise. That is on record, and the one
+// who had it ends.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	t.Run("a run", func(t *testing.T) {
@@ -276,7 +293,8 @@ func TestTakeOver(t *testing.T) {
 		eventually(t, "the slow task runs", func() bool { return len(marked(t, mark)) > 0 })
 		first := w.leadSession()
 		r := w.cadre("resume", "demo")
-		if r.code != 1 || !strings.Contains(r.err, "Different lead detected. Coordinator override needed.") || !strings.Contains(r.err, "cadre resume demo --take-over") {
+		if r.code != 1 || !strings.Contains(r.err, "Different lead detected. Coordinator override needed.") ||
+			!strings.Contains(r.err, "cadre resume demo --take-over") {
 			t.Errorf("exit status %d: %s", r.code, r.err)
 		}
 		order(t, r.out, "✓ session "+first+" leads it, and lives", "online")
@@ -289,7 +307,8 @@ func TestTakeOver(t *testing.T) {
 			t.Errorf("the second ended with %d: %s", code, second.said())
 		}
 		noneLeft(t, mark)
-		if ran := strings.Join(w.lines("ran"), " "); strings.Count(ran, "quick") != 1 || strings.Count(ran, "slow") != 2 {
+		if ran := strings.Join(w.lines("ran"), " "); strings.Count(ran, "quick") != 1 ||
+			strings.Count(ran, "slow") != 2 {
 			t.Errorf("the tasks ran in the order %s", ran)
 		}
 		w.tookOver(first)
@@ -310,11 +329,13 @@ func TestTakeOver(t *testing.T) {
 		if r.code != 1 || strings.Contains(r.out+r.err, "and lives") {
 			t.Errorf("exit status %d, and %s lives:\n%s%s", r.code, first, r.out, r.err)
 		}
-		order(t, r.out+r.err, "! session "+first+" led it and is gone; another process is taking the lead", "Another process is taking the lead of team demo; to follow it")
+		order(t, r.out+r.err, "! session "+first+" led it and is gone; another process is taking the lead",
+			"Another process is taking the lead of team demo; to follow it")
 		if err := leader.Attach(t.Context(), leader.Options{Replica: w.replica("demo"), Dir: w.teamDir()}); err != nil {
 			t.Fatal(err)
 		}
-		if r := w.cadre("resume", "demo"); r.code != 1 || !strings.Contains(r.err, "You lead team demo, by another command") {
+		if r := w.cadre("resume", "demo"); r.code != 1 ||
+			!strings.Contains(r.err, "You lead team demo, by another command") {
 			t.Errorf("exit status %d: %s", r.code, r.err)
 		}
 		if err := faster.Unlock(); err != nil {
@@ -329,7 +350,8 @@ func TestTakeOver(t *testing.T) {
 		w.must("spawn", "demo", "eve", "--agent", "external")
 		lead := w.mcp("mcp", "--team", "demo")
 		first := w.leadSession()
-		if r := w.cadre("resume", "demo"); r.code != 1 || !strings.Contains(r.err, "Session "+first+" leads team demo and lives") {
+		if r := w.cadre("resume", "demo"); r.code != 1 ||
+			!strings.Contains(r.err, "Session "+first+" leads team demo and lives") {
 			t.Errorf("exit status %d: %s", r.code, r.err)
 		}
 		order(t, w.must("resume", "demo", "--take-over"), "leads it, and lives", "team demo goes on; you lead it")
@@ -356,10 +378,13 @@ func TestTakeOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := len(w.history("demo"))
-		if r := w.cadre("resume", "demo"); r.code != 1 || !strings.Contains(r.err, "Different lead detected. Coordinator override needed.") || strings.Contains(r.out, "goes on") {
+		if r := w.cadre("resume", "demo"); r.code != 1 ||
+			!strings.Contains(r.err, "Different lead detected. Coordinator override needed.") ||
+			strings.Contains(r.out, "goes on") {
 			t.Errorf("exit status %d: %s%s", r.code, r.out, r.err)
 		}
-		if after := len(w.history("demo")); after != before { // nobody's session was touched, nothing put back on the list
+		// nobody's session was touched, nothing put back on the list
+		if after := len(w.history("demo")); after != before {
 			t.Errorf("who was refused made %d events", after-before)
 		}
 		w.write("go", "")
@@ -378,7 +403,8 @@ func TestTakeOver(t *testing.T) {
 		lead.wait()
 		elsewhere := func(at time.Time) {
 			t.Helper()
-			b := heartbeat.Beat{Member: "lead", At: at.UnixMilli(), Session: first, Machine: "elsewhere", Count: at.UnixMilli()}
+			b := heartbeat.Beat{Member: "lead", At: at.UnixMilli(), Session: first, Machine: "elsewhere",
+				Count: at.UnixMilli()}
 			if err := heartbeat.Of(filepath.Join(w.home, "teams", "demo")).Write(b); err != nil {
 				t.Fatal(err)
 			}
@@ -386,7 +412,8 @@ func TestTakeOver(t *testing.T) {
 		refused := func(words ...string) {
 			t.Helper()
 			r := w.cadre("resume", "demo")
-			if r.code != 1 || !strings.Contains(r.err, "Different lead detected. Coordinator override needed.") || w.leadSession() != first {
+			if r.code != 1 || !strings.Contains(r.err, "Different lead detected. Coordinator override needed.") ||
+				w.leadSession() != first {
 				t.Errorf("exit status %d: %s", r.code, r.err)
 			}
 			order(t, r.out+r.err, words...)
@@ -420,7 +447,8 @@ func (w *world) tookOver(from string) {
 	}
 }
 
-// A teammate that dies with its host leaves a task that can be given away; one that lives has to be asked, or forced.
+// A teammate that dies with its host leaves a task that can be given away; one that lives has to be
+// asked, or forced.
 func TestReassign(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -22,8 +22,9 @@ import (
 )
 
 var (
-	roundsFlag = flag.Int("rounds", 0, "play so many rounds of TestRounds, however long they take; 0 for as many as fit into a normal test run")
-	seedFlag   = flag.Uint64("seed", 0, "the seed of the first round of TestRounds; 0 for a new one")
+	roundsFlag = flag.Int("rounds", 0, "play so many rounds of TestRounds, however long they take; 0 for as many as "+
+		"fit into a normal test run")
+	seedFlag = flag.Uint64("seed", 0, "the seed of the first round of TestRounds; 0 for a new one")
 )
 
 const (
@@ -31,9 +32,10 @@ const (
 	shorter    = 8 * time.Second
 )
 
-// A team of six at work, of which one process is killed: its lead, its host, a leash, an agent, what runs for a task. It is resumed, and in every fourth round that is
-// killed as well and called again. It comes to its end: every task was completed once, every message was given once, and no process is left. The same again, with other
-// teams and other victims, for a while, or so often:
+// A team of six at work, of which one process is killed: its lead, its host, a leash, an agent,
+// what runs for a task. It is resumed, and in every fourth round that is killed as well and called
+// again. It comes to its end: every task was completed once, every message was given once, and no
+// process is left. The same again, with other teams and other victims, for a while, or so often:
 //
 //	make rounds ROUNDS=500
 func TestRounds(t *testing.T) {
@@ -66,7 +68,8 @@ func TestRounds(t *testing.T) {
 			t.Parallel()
 			for !t.Failed() {
 				n := next.Add(1) - 1
-				if *roundsFlag > 0 && n >= int64(*roundsFlag) || *roundsFlag == 0 && n > 0 && time.Since(began) > enough {
+				if *roundsFlag > 0 && n >= int64(*roundsFlag) || *roundsFlag == 0 && n > 0 &&
+					time.Since(began) > enough {
 					return
 				}
 				seed := seed + uint64(n)
@@ -104,7 +107,8 @@ type round struct {
 }
 
 func newRound(t *testing.T, seed uint64) *round {
-	r := &round{world: newWorld(t), dice: rand.New(rand.NewPCG(seed, 500)), seed: seed, members: []string{"s1", "s2", "s3", "s4", "a1", "a2"}}
+	r := &round{world: newWorld(t), dice: rand.New(rand.NewPCG(seed, 500)), seed: seed,
+		members: []string{"s1", "s2", "s3", "s4", "a1", "a2"}}
 	r.byHand = r.dice.IntN(2) == 0
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -139,7 +143,8 @@ func (r *round) colleagues(member string) []string {
 // work is a task of a shell: it tells a colleague of itself, with words that no other message has.
 func (r *round) work() team.CreateTask {
 	to := r.dice.Perm(len(r.members))
-	return team.CreateTask{Retries: 5, Run: fmt.Sprintf("to=%s; test $to != $CADRE_MEMBER_NAME || to=%s; %s send demo --to $to \"word of task $CADRE_TASK_ID $$ $(date +%%N)\" && sleep 0.0%d && echo done",
+	return team.CreateTask{Retries: 5, Run: fmt.Sprintf("to=%s; test $to != $CADRE_MEMBER_NAME || to=%s; %s send "+
+		"demo --to $to \"word of task $CADRE_TASK_ID $$ $(date +%%N)\" && sleep 0.0%d && echo done",
 		r.members[to[0]], r.members[to[1]], cadre, r.dice.IntN(8))}
 }
 
@@ -169,13 +174,15 @@ func (r *round) begin() {
 		}
 		b.WriteString("tasks:\n")
 		for i, task := range tasks {
-			fmt.Fprintf(&b, "  - {id: t%d, retries: %d, run: %q, owner: %q, role: %q, blockedBy: [%s]}\n", i+1, task.Retries, task.Run, task.Owner, task.Role, prefixed("t", task.BlockedBy))
+			fmt.Fprintf(&b, "  - {id: t%d, retries: %d, run: %q, owner: %q, role: %q, blockedBy: [%s]}\n", i+1,
+				task.Retries, task.Run, task.Owner, task.Role, prefixed("t", task.BlockedBy))
 		}
 		r.main = append(r.main, r.start("run", r.write("team.yaml", b.String())))
 		eventually(r.t, "there is a team", func() bool { return has(r.home, "teams", "demo") || r.main[0].over() })
 		return
 	}
-	commands := founding(time.Now(), &team.CreateTeam{Name: "demo", Dir: r.dir, PermissionMode: "bypassPermissions", Timing: team.Timing{Beat: 200, LeadLost: 2000}})
+	commands := founding(time.Now(), &team.CreateTeam{Name: "demo", Dir: r.dir, PermissionMode: "bypassPermissions",
+		Timing: team.Timing{Beat: 200, LeadLost: 2000}})
 	for _, m := range r.members {
 		body := &team.SpawnMember{Name: m, Agent: team.Shell, Role: "shell"}
 		if m[0] == 'a' {
@@ -202,7 +209,8 @@ func prefixed(prefix string, words []string) string {
 	return strings.Join(all, ", ")
 }
 
-// play plays the round, and returns what kind of process was killed; "" where there was none any more.
+// play plays the round, and returns what kind of process was killed; "" where there was none any
+// more.
 func (r *round) play() string {
 	r.begin()
 	target := 6 + r.dice.Int64N(130)
@@ -234,7 +242,8 @@ func (r *round) play() string {
 	r.resume()
 	resumed := time.Now()
 	r.finish()
-	r.t.Logf("killed was the %s, at about record %d, and then resume: %t; by hand: %t; resumed after %s, at its end after %s", r.killed, target, r.again, r.byHand,
+	r.t.Logf("killed was the %s, at about record %d, and then resume: %t; by hand: %t; resumed after %s, at its end "+
+		"after %s", r.killed, target, r.again, r.byHand,
 		resumed.Sub(began).Round(time.Millisecond), time.Since(resumed).Round(time.Millisecond))
 	return r.killed
 }
@@ -253,7 +262,8 @@ func (r *round) processes() map[string][]int {
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		kind := "command"
 		switch {
-		case args[0] == cadre && len(args) > 1 && (args[1] == "run" || args[1] == "host") && pid == r.main[0].Process.Pid: // and no child of it that is about to be another program
+		case args[0] == cadre && len(args) > 1 && (args[1] == "run" || args[1] == "host") &&
+			pid == r.main[0].Process.Pid: // and no child of it that is about to be another program
 			kind = args[1]
 		case args[0] == cadre && slices.Contains(args, "--socket"):
 			kind = "tools"
@@ -298,7 +308,8 @@ func leashesByHost(t *testing.T) map[int][]int {
 	return all
 }
 
-// killOne kills a process of the team, notes its kind, and returns its id; 0 where there is none any more.
+// killOne kills a process of the team, notes its kind, and returns its id; 0 where there is none
+// any more.
 func (r *round) killOne() (pid int) {
 	r.t.Helper()
 	for range 100 {
@@ -324,14 +335,17 @@ func (r *round) resume() {
 		switch {
 		case said.code == 0:
 			return
-		case said.code == 2 && (strings.Contains(said.err, "Team is complete") || strings.Contains(said.err, "has ended meanwhile")):
+		case said.code == 2 && (strings.Contains(said.err, "Team is complete") ||
+			strings.Contains(said.err, "has ended meanwhile")):
 			return
 		case said.code == 1 && strings.Contains(said.err, "Different lead detected"): // it lives
 			if !r.main[0].over() {
 				return
 			}
-			// A child that was just being started may have had the lock of the dead for some milliseconds. A host that lives for longer is that of the first resume.
-			if r.again && r.byHand && time.Since(began) > 500*time.Millisecond && host.Hosted(filepath.Join(r.teamDir(), "hosts")) {
+			// A child that was just being started may have had the lock of the dead for some
+			// milliseconds. A host that lives for longer is that of the first resume.
+			if r.again && r.byHand && time.Since(began) > 500*time.Millisecond &&
+				host.Hosted(filepath.Join(r.teamDir(), "hosts")) {
 				return
 			}
 			if time.Since(began) > 5*time.Second {
@@ -431,7 +445,8 @@ func (r *round) finish() {
 			r.t.Errorf("message %d from %s to %s was never given", seq, m.From, m.To)
 		}
 		if text, acts := heardBy[m.To]; acts && strings.Count(text, m.Body+"\n") != 1 {
-			r.t.Errorf("message %d from %s is %d times in the histories of %s", seq, m.From, strings.Count(text, m.Body+"\n"), m.To)
+			r.t.Errorf("message %d from %s is %d times in the histories of %s", seq, m.From,
+				strings.Count(text, m.Body+"\n"), m.To)
 		}
 	}
 	if r.byHand {

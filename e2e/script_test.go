@@ -16,7 +16,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The scripts show every command as it is called and what it answers. To the commands of testscript they add
+// The scripts show every command as it is called and what it answers. To the commands of testscript
+// they add
 //
 //	cadre ARGS          call the program, which must end with status 0
 //	refused N ARGS      call the program, which must end with status N, print nothing, and say why on standard error
@@ -43,7 +44,8 @@ func TestScripts(t *testing.T) {
 			return errors.Join(os.MkdirAll(env.Cd, 0o755), os.MkdirAll(filepath.Join(env.WorkDir, "user"), 0o755))
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"cadre": scriptCadre, "refused": scriptRefused, "unfinished": scriptUnfinished, "json": scriptJSON, "as": scriptAs, "wait-done": scriptWaitDone,
+			"cadre": scriptCadre, "refused": scriptRefused, "unfinished": scriptUnfinished, "json": scriptJSON,
+			"as": scriptAs, "wait-done": scriptWaitDone,
 		},
 	})
 }

@@ -11,11 +11,13 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// spoken is how a client has an agent without teams work in a session of its own. In all that it says, $DIR is the project's folder and $SESSION the session's id.
+// spoken is how a client has an agent without teams work in a session of its own. In all that it
+// says, $DIR is the project's folder and $SESSION the session's id.
 type spoken struct {
 	agent string
 	args  []string
-	begin []string       // from the beginning of a program to that of its session, each when the one before was answered
+	// from the beginning of a program to that of its session, each when the one before was answered
+	begin []string
 	named *regexp.Regexp // the session, in what the program says
 	ask   string         // what it is to do
 	told  int            // of how many of the two requests to its model it tells what they cost
@@ -40,8 +42,9 @@ var spokens = []spoken{
 	{"opencode", []string{"acp"}, acpSpoken.begin, acpSpoken.named, acpSpoken.ask, 1}, // the last
 }
 
-// A session of a real agent without teams, which somebody else drives, observed live: before the model may say that it is done, the observers have shown what its
-// agent does. It is kept as a team of one, whose member goes on with the agent's next session.
+// A session of a real agent without teams, which somebody else drives, observed live: before the
+// model may say that it is done, the observers have shown what its agent does. It is kept as a team
+// of one, whose member goes on with the agent's next session.
 func TestObservedSession(t *testing.T) {
 	t.Parallel()
 	for _, a := range spokens {
@@ -59,8 +62,10 @@ func TestObservedSession(t *testing.T) {
 					Usage                          struct{ InputTokens, OutputTokens int }
 				}
 			}](s.world, "status", "watched")
-			if m := kept.Members[len(kept.Members)-1]; kept.Observed != a.agent || len(kept.Members) != 2 || m.Name != a.agent || m.Status != "idle" || m.Summary != "It is still so." ||
-				m.Session != second || m.Incarnation != 1 || m.Usage.InputTokens != 2*a.told*100 || m.Usage.OutputTokens != 2*a.told*10 {
+			if m := kept.Members[len(kept.Members)-1]; kept.Observed != a.agent || len(kept.Members) != 2 ||
+				m.Name != a.agent || m.Status != "idle" || m.Summary != "It is still so." ||
+				m.Session != second || m.Incarnation != 1 || m.Usage.InputTokens != 2*a.told*100 ||
+				m.Usage.OutputTokens != 2*a.told*10 {
 				t.Errorf("kept is %+v, and the second session was %s", kept, second)
 			}
 			if out := s.must("ls"); !strings.Contains(out, "watched") || !strings.Contains(out, "observed") {
@@ -73,7 +78,8 @@ func TestObservedSession(t *testing.T) {
 	}
 }
 
-// observeSession has the agent use its shell, and say these words at the end, and returns the id of its session.
+// observeSession has the agent use its shell, and say these words at the end, and returns the id of
+// its session.
 func (s *studio) observeSession(a spoken, words string) (session string) {
 	s.t.Helper()
 	watch := func(args ...string) *watcher { return s.watch(append([]string{"-", "--agent", a.agent}, args...)...) }
@@ -116,7 +122,8 @@ func (s *studio) observeSession(a spoken, words string) (session string) {
 	if n := len(s.model.Requests()) - asked; n != 2 {
 		s.t.Errorf("the model was asked %d times, not twice", n)
 	}
-	if notices := programs.passed(client.said); strings.Join(notices, " ") != "team:created team:member:joined team:member:idle" {
+	if notices := programs.passed(client.said); strings.Join(notices, " ") != "team:created team:member:joined "+
+		"team:member:idle" {
 		s.t.Errorf("noticed was %v", notices)
 	}
 	seen := observedTeam[struct {
@@ -124,7 +131,8 @@ func (s *studio) observeSession(a spoken, words string) (session string) {
 		Members    []struct{ Name, AgentID, Status string }
 		Tasks      []any
 	}](s.t, state.out.String())
-	if seen.Name != a.agent || seen.Role != "teammate" || len(seen.Members) != 1 || seen.Members[0].AgentID != named[1] || seen.Members[0].Status != "idle" {
+	if seen.Name != a.agent || seen.Role != "teammate" || len(seen.Members) != 1 ||
+		seen.Members[0].AgentID != named[1] || seen.Members[0].Status != "idle" {
 		s.t.Errorf("in the end it is %+v", seen)
 	}
 	if log := s.must("log", "watched"); !strings.HasSuffix(log, people.out.String()) {

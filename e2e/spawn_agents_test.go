@@ -10,14 +10,16 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// A teammate whose program or login is missing is not added. One whose session fails later waits for the person.
+// A teammate whose program or login is missing is not added. One whose session fails later waits
+// for the person.
 func TestSpawnOfAnAgent(t *testing.T) {
 	s := newStudio(t, complete, "claude")
 	s.must("create", "hands")
 	refused := func(code int, name string, words string, args ...string) {
 		t.Helper()
 		r := s.cadre(append([]string{"spawn", "hands", name}, args...)...)
-		if r.code != code || !strings.Contains(r.err, name+" was not added: ") || !strings.Contains(r.err, words) || strings.Contains(r.out, "joined") {
+		if r.code != code || !strings.Contains(r.err, name+" was not added: ") || !strings.Contains(r.err, words) ||
+			strings.Contains(r.out, "joined") {
 			t.Errorf("spawn %s %q: exit status %d\n%s%s", name, args, r.code, r.out, r.err)
 		}
 		if s.cadre("status", "hands").code != 0 || strings.Contains(s.must("status", "hands"), name) {
@@ -32,14 +34,16 @@ func TestSpawnOfAnAgent(t *testing.T) {
 		return path
 	}
 	broken := script("broken", "echo 'cannot find libnode.so.42' >&2; exit 127")
-	late := script("late", fmt.Sprintf("case \"$1\" in --version|auth) exec '%s' \"$@\";; esac\necho 'it broke later' >&2; exit 9", agenttest.Installed(t, "claude").Path))
+	late := script("late", fmt.Sprintf("case \"$1\" in --version|auth) exec '%s' \"$@\";; esac\necho 'it broke "+
+		"later' >&2; exit 9", agenttest.Installed(t, "claude").Path))
 
 	refused(2, "ann", "codex cannot work here: not installed; install Codex", "--agent", "codex")
 	refused(2, "bob", "/nowhere/claude", "--agent", "claude", "--command", "/nowhere/claude")
 	refused(2, "carl", "cannot find libnode.so.42", "--agent", "claude", "--command", broken)
 	refused(1, "dora", "To log in: claude auth login", "--agent", "claude", "--env", "ANTHROPIC_API_KEY=")
 
-	if out := s.must("spawn", "hands", "eve", "--agent", "claude", "--wait"); !strings.Contains(out, "its session runs") {
+	if out := s.must("spawn", "hands", "eve", "--agent", "claude", "--wait"); !strings.Contains(out,
+		"its session runs") {
 		t.Errorf("it says %s", out)
 	}
 	if log := s.must("log", "hands"); !strings.Contains(log, "eve started") {
@@ -47,7 +51,8 @@ func TestSpawnOfAnAgent(t *testing.T) {
 	}
 
 	r := s.cadre("spawn", "hands", "fred", "--agent", "claude", "--command", late, "--wait")
-	if r.code != 1 || !strings.Contains(r.err, "fred could not start: it broke later") || strings.Contains(r.out, "joined") {
+	if r.code != 1 || !strings.Contains(r.err, "fred could not start: it broke later") ||
+		strings.Contains(r.out, "joined") {
 		t.Errorf("exit status %d\n%s%s", r.code, r.out, r.err)
 	}
 	s.must("spawn", "hands", "gil", "--agent", "claude", "--command", late)
@@ -82,7 +87,8 @@ func TestLoginsInDoctor(t *testing.T) {
 		t.Fatal(err)
 	}
 	all = logins()
-	for name, how := range map[string]string{"claude": "claude auth login", "codex": "set CADRE_TEST_KEY", "gemini": "start gemini"} {
+	for name, how := range map[string]string{"claude": "claude auth login", "codex": "set CADRE_TEST_KEY",
+		"gemini": "start gemini"} {
 		if all[name].Login != "not logged in" || !strings.Contains(all[name].Detail, "to log in: "+how) {
 			t.Errorf("%s: %+v", name, all[name])
 		}
@@ -95,7 +101,8 @@ func TestLoginsInDoctor(t *testing.T) {
 	}
 }
 
-// A run for a goal does not ask the program of its lead for the version first, which takes some of them seconds: it starts it once, for the session.
+// A run for a goal does not ask the program of its lead for the version first, which takes some of
+// them seconds: it starts it once, for the session.
 func TestGoalStartsItsLeadAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -103,7 +110,8 @@ func TestGoalStartsItsLeadAtOnce(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$*\" >> '"+w.dir+"/calls'\necho 'no model today' >&2\nexit 3\n"), 0o755); err != nil {
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$*\" >> '"+w.dir+"/calls'\necho 'no model today' "+
+		">&2\nexit 3\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for i, v := range w.env {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Nothing waits for a pipe or reads a device to its end: a file that is none is refused, with status 2 and what it is.
+// Nothing waits for a pipe or reads a device to its end: a file that is none is refused, with
+// status 2 and what it is.
 func TestSpecialFiles(t *testing.T) {
 	w := newWorld(t)
 	pipe := filepath.Join(w.dir, "team.yaml")
@@ -34,7 +35,8 @@ func TestSpecialFiles(t *testing.T) {
 	w.must("task", "add", "demo", "one")
 	folder := filepath.Join(w.home, "teams", "demo")
 	for name, status := range map[string]int{
-		"journal/durable": 2, "journal/lock": 2, "journal/00000000000000000001.jsonl": 2, "state.json": 0, "heartbeats/ann.json": 0, "projected": 0,
+		"journal/durable": 2, "journal/lock": 2, "journal/00000000000000000001.jsonl": 2, "state.json": 0,
+		"heartbeats/ann.json": 0, "projected": 0,
 	} {
 		path := filepath.Join(folder, name)
 		aside := filepath.Join(w.dir, "aside")
@@ -73,8 +75,9 @@ func TestSpecialFiles(t *testing.T) {
 	}
 }
 
-// A member puts a pipe in the place of a file that git reads. Nothing waits for it: the run ends with its report, and says which
-// file it is, what to do, and which command is next; after that the work is committed.
+// A member puts a pipe in the place of a file that git reads. Nothing waits for it: the run ends
+// with its report, and says which file it is, what to do, and which command is next; after that the
+// work is committed.
 func TestPipesForGit(t *testing.T) {
 	for file, last := range map[string]string{
 		".gitignore":          "what is to be committed is not known: ",
@@ -84,7 +87,8 @@ func TestPipesForGit(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.repository()
-			w.write("team.yaml", fmt.Sprintf("name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: one, run: 'mkdir -p deep; echo a > deep/a.txt; mkfifo %s'}]\n", file))
+			w.write("team.yaml", fmt.Sprintf("name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: one, "+
+				"run: 'mkdir -p deep; echo a > deep/a.txt; mkfifo %s'}]\n", file))
 			pipe := filepath.Join(w.dir, file)
 			r := w.cadre("run", "team.yaml")
 			for _, words := range []string{"1 of 1 tasks done", last, "cadre consolidate demo\n"} {
@@ -95,7 +99,8 @@ func TestPipesForGit(t *testing.T) {
 			if !strings.Contains(r.err, pipe+" is a named pipe") {
 				t.Errorf("the run does not name the pipe: %s", r.err)
 			}
-			if r := w.cadre("consolidate", "demo"); r.code != 2 || !strings.Contains(r.err, pipe+" is a named pipe") || !strings.Contains(r.err, "remove it or move it elsewhere") {
+			if r := w.cadre("consolidate", "demo"); r.code != 2 || !strings.Contains(r.err, pipe+" is a named pipe") ||
+				!strings.Contains(r.err, "remove it or move it elsewhere") {
 				t.Errorf("the consolidation ended with %d: %s", r.code, r.err)
 			}
 			if err := os.Remove(pipe); err != nil {
@@ -110,10 +115,13 @@ func TestPipesForGit(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.repository()
-		w.write("team.yaml", "name: demo\nmembers: [{name: ann, agent: shell, isolation: worktree}]\ntasks: [{id: one, run: 'echo a > a.txt; mkfifo .gitignore'}]\n")
+		w.write("team.yaml", "name: demo\nmembers: [{name: ann, agent: shell, isolation: worktree}]\ntasks: [{id: "+
+			"one, run: 'echo a > a.txt; mkfifo .gitignore'}]\n")
 		pipe := filepath.Join(w.home, "teams", "demo", "worktrees", "ann", ".gitignore")
-		w.refused(result{code: 1, err: w.cadre("run", "team.yaml").err}, 1, pipe+" is a named pipe", "task 2 waits for you", "cadre task done demo 2")
-		if task := w.must("task", "show", "demo", "2"); !strings.Contains(task, pipe+" is a named pipe") || strings.Contains(task, "context canceled") {
+		w.refused(result{code: 1, err: w.cadre("run", "team.yaml").err}, 1, pipe+" is a named pipe",
+			"task 2 waits for you", "cadre task done demo 2")
+		if task := w.must("task", "show", "demo", "2"); !strings.Contains(task, pipe+" is a named pipe") ||
+			strings.Contains(task, "context canceled") {
 			t.Errorf("the task does not say what to do:\n%s", task)
 		}
 		if data, err := os.ReadFile(filepath.Join(w.dir, "demo-report.md")); err != nil || len(data) == 0 {
@@ -130,7 +138,8 @@ func TestPipesForGit(t *testing.T) {
 	})
 }
 
-// A member that no host can run is not added: what a host needs is there before the member is on record.
+// A member that no host can run is not added: what a host needs is there before the member is on
+// record.
 func TestSpawnWithoutALog(t *testing.T) {
 	w := newWorld(t)
 	w.must("create", "demo")
@@ -165,7 +174,8 @@ func TestSpawnWithoutALog(t *testing.T) {
 	w.must("shutdown", "demo", "ann")
 }
 
-// Something else in the place of a team's folder is named, with status 2, and so are the variables that say where teams are.
+// Something else in the place of a team's folder is named, with status 2, and so are the variables
+// that say where teams are.
 func TestNotATeamsFolder(t *testing.T) {
 	w := newWorld(t)
 	w.must("create", "demo")
@@ -177,7 +187,8 @@ func TestNotATeamsFolder(t *testing.T) {
 		if err := put(); err != nil {
 			t.Fatal(err)
 		}
-		for _, args := range [][]string{{"status", "x"}, {"fsck", "x"}, {"fsck", "x", "--mend"}, {"task", "list", "x"}, {"resume", "x"}, {"create", "x"}, {"cleanup", "x", "--force"}} {
+		for _, args := range [][]string{{"status", "x"}, {"fsck", "x"}, {"fsck", "x", "--mend"}, {"task", "list", "x"},
+			{"resume", "x"}, {"create", "x"}, {"cleanup", "x", "--force"}} {
 			w.refused(w.cadre(args...), 2, path+" is "+name+", and a team is a folder", "move it elsewhere")
 		}
 		if out := w.must("ls"); !strings.Contains(out, "demo") {
@@ -187,7 +198,8 @@ func TestNotATeamsFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.RemoveAll(w.home), os.Mkdir(w.home, 0o700), os.WriteFile(filepath.Join(w.home, "teams"), nil, 0o600)); err != nil {
+	if err := errors.Join(os.RemoveAll(w.home), os.Mkdir(w.home, 0o700), os.WriteFile(filepath.Join(w.home, "teams"),
+		nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	w.refused(w.cadre("ls"), 2, filepath.Join(w.home, "teams"), "not a directory")
@@ -204,20 +216,25 @@ func TestNotATeamsFolder(t *testing.T) {
 	w.env = env
 }
 
-// A hook that is a pipe, or a link to nothing, is shown before it is trusted: what it will do is in no file.
+// A hook that is a pipe, or a link to nothing, is shown before it is trusted: what it will do is in
+// no file.
 func TestTrustNamesPipes(t *testing.T) {
 	w := newWorld(t)
-	w.write(".claude/settings.json", `{"hooks": {"TaskCreated": [{"hooks": [{"type": "command", "command": "./pipe"}, {"type": "command", "command": "sh gone.sh"}]}]}}`)
-	if err := errors.Join(syscall.Mkfifo(filepath.Join(w.dir, "pipe"), 0o700), os.Symlink("nowhere", filepath.Join(w.dir, "gone.sh"))); err != nil {
+	w.write(".claude/settings.json",
+		`{"hooks": {"TaskCreated": [{"hooks": [{"type": "command", "command": "./pipe"}, {"type": "command", "command": "sh gone.sh"}]}]}}`)
+	if err := errors.Join(syscall.Mkfifo(filepath.Join(w.dir, "pipe"), 0o700),
+		os.Symlink("nowhere", filepath.Join(w.dir, "gone.sh"))); err != nil {
 		t.Fatal(err)
 	}
-	w.refused(w.cadre("trust"), 2, "not covered: what comes from pipe (a named pipe)", "not covered: what comes from gone.sh (a link that leads to nothing)", "cadre trust --yes")
+	w.refused(w.cadre("trust"), 2, "not covered: what comes from pipe (a named pipe)", "not covered: what comes from "+
+		"gone.sh (a link that leads to nothing)", "cadre trust --yes")
 	if out := w.must("trust", "--yes"); !strings.Contains(out, "what comes from pipe (a named pipe)") {
 		t.Errorf("trusted:\n%s", out)
 	}
 }
 
-// A damaged team is replaced by its last checkpoint, and nothing of it is lost: its folder is kept aside. A whole one is not replaced.
+// A damaged team is replaced by its last checkpoint, and nothing of it is lost: its folder is kept
+// aside. A whole one is not replaced.
 func TestDamagedTeamFromGit(t *testing.T) {
 	w := newWorld(t)
 	w.repository()
@@ -242,10 +259,12 @@ func TestDamagedTeamFromGit(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.err, aside) {
 		t.Fatalf("it ended with %d: %s%s", r.code, r.out, r.err)
 	}
-	if list := w.must("task", "list", "demo"); !strings.Contains(list, "in the checkpoint") || strings.Contains(list, "after it") {
+	if list := w.must("task", "list", "demo"); !strings.Contains(list, "in the checkpoint") ||
+		strings.Contains(list, "after it") {
 		t.Errorf("restored is\n%s", list)
 	}
-	if kept, err := os.ReadFile(filepath.Join(aside, "journal", filepath.Base(segment))); err != nil || string(kept) != string(broken) {
+	if kept, err := os.ReadFile(filepath.Join(aside, "journal", filepath.Base(segment))); err != nil ||
+		string(kept) != string(broken) {
 		t.Errorf("the damaged history is not as it was: %v", err)
 	}
 	w.must("task", "add", "demo", "it works again")
@@ -272,7 +291,8 @@ func TestAnotherTeamsFiles(t *testing.T) {
 		return was
 	}
 	copyOver("state.json")
-	if list := w.must("task", "list", "demo"); strings.Contains(list, "of other") || strings.Count(list, "of demo") != 40 {
+	if list := w.must("task", "list", "demo"); strings.Contains(list, "of other") ||
+		strings.Count(list, "of demo") != 40 {
 		t.Errorf("the other team's snapshot is believed:\n%s", list)
 	}
 	segment := "journal/00000000000000000001.jsonl"
@@ -294,8 +314,8 @@ func TestAnotherTeamsFiles(t *testing.T) {
 	w.must("task", "add", "demo", "it works again")
 }
 
-// A team of the same name in another home is another team: neither its journal nor one file of it is believed in the place of
-// ours, fsck changes nothing, and the way out that it names works.
+// A team of the same name in another home is another team: neither its journal nor one file of it
+// is believed in the place of ours, fsck changes nothing, and the way out that it names works.
 func TestAnotherHomesFiles(t *testing.T) {
 	w := newWorld(t)
 	w.repository()
@@ -306,8 +326,10 @@ func TestAnotherHomesFiles(t *testing.T) {
 		if home == other {
 			subject = "theirs"
 		}
-		for _, args := range [][]string{{"create", "demo"}, {"spawn", "demo", "ann", "--agent", "external"}, {"task", "add", "demo", subject}} {
-			if r := w.with([]string{"CADRE_HOME=" + home, "CLAUDE_CONFIG_DIR=" + home + "-claude"}, args...); r.code != 0 {
+		for _, args := range [][]string{{"create", "demo"}, {"spawn", "demo", "ann", "--agent", "external"},
+			{"task", "add", "demo", subject}} {
+			if r := w.with([]string{"CADRE_HOME=" + home, "CLAUDE_CONFIG_DIR=" + home + "-claude"},
+				args...); r.code != 0 {
 				t.Fatalf("%q: %s", args, r.err)
 			}
 		}
@@ -326,7 +348,8 @@ func TestAnotherHomesFiles(t *testing.T) {
 		}
 		w.refused(w.cadre("task", "list", "demo"), 2, "it is a segment of the journal", "cadre fsck demo")
 		for _, args := range [][]string{{"fsck", "demo"}, {"fsck", "demo", "--mend"}} {
-			w.refused(w.cadre(args...), 2, "the segments beside it are of", "nothing was changed", "cadre resume demo --from-git")
+			w.refused(w.cadre(args...), 2, "the segments beside it are of", "nothing was changed",
+				"cadre resume demo --from-git")
 		}
 		for name, data := range was {
 			if err := os.WriteFile(at(w.home, name), data, 0o600); err != nil {
@@ -353,7 +376,8 @@ func TestAnotherHomesFiles(t *testing.T) {
 	}
 }
 
-// Task files that somebody removed or added are put right by the next change, and altered ones by fsck.
+// Task files that somebody removed or added are put right by the next change, and altered ones by
+// fsck.
 func TestProjectionsComeBack(t *testing.T) {
 	w := newWorld(t)
 	w.must("create", "demo")
@@ -375,7 +399,8 @@ func TestProjectionsComeBack(t *testing.T) {
 	}
 	harm := func() {
 		t.Helper()
-		if err := errors.Join(os.Remove(filepath.Join(tasks, "2.json")), os.WriteFile(filepath.Join(tasks, "9.json"), []byte("{}"), 0o600)); err != nil {
+		if err := errors.Join(os.Remove(filepath.Join(tasks, "2.json")), os.WriteFile(filepath.Join(tasks, "9.json"),
+			[]byte("{}"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}

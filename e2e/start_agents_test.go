@@ -9,7 +9,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// Whatever keeps an agent from starting, or from asking its model at all, is told to the lead at once in the agent's own words, and the team goes on without it.
+// Whatever keeps an agent from starting, or from asking its model at all, is told to the lead at
+// once in the agent's own words, and the team goes on without it.
 func TestAgentsThatCannotStart(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -47,8 +48,11 @@ tasks: [{id: one}]
 		t.Errorf("something was tried again that only a person can help:\n%s", r.out)
 	}
 	for name, words := range map[string]string{
-		"broken": "broken: cannot find libnode.so.42", "broken-codex": "broken: cannot find libnode.so.42", "broken-gemini": "broken: cannot find libnode.so.42",
-		"keyless": "Not logged in", "keyless-codex": "CADRE_TEST_KEY", "keyless-gemini": "Gemini API key is missing", "odd": "tools is map[no:list], not a list of names",
+		"broken": "broken: cannot find libnode.so.42", "broken-codex": "broken: cannot find libnode.so.42",
+		"broken-gemini": "broken: cannot find libnode.so.42",
+		"keyless":       "Not logged in", "keyless-codex": "CADRE_TEST_KEY",
+		"keyless-gemini": "Gemini API key is missing",
+		"odd":            "tools is map[no:list], not a list of names",
 	} {
 		told := slices.ContainsFunc(s.of("lead"), func(r *agenttest.Request) bool {
 			_, rest, found := strings.Cut(r.LastUser()+r.Results()+r.Last().Text, name+" has failed:\n> ")
@@ -61,7 +65,8 @@ tasks: [{id: one}]
 	}
 }
 
-// A lead that cannot start ends the run, in its own words; one whose program is not there begins none.
+// A lead that cannot start ends the run, in its own words; one whose program is not there begins
+// none.
 func TestLeadThatCannotStart(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(*agenttest.Request) agenttest.Turn { return agenttest.Say("no") }, "claude")
@@ -75,7 +80,8 @@ func TestLeadThatCannotStart(t *testing.T) {
 	}
 	r = s.run(file(`env: {ANTHROPIC_API_KEY: ""}`))
 	s.ended(r, 1)
-	if !strings.Contains(r.err, "not finished: the lead cannot go on: Not logged in") || !strings.Contains(r.err, "claude auth login") {
+	if !strings.Contains(r.err, "not finished: the lead cannot go on: Not logged in") ||
+		!strings.Contains(r.err, "claude auth login") {
 		t.Errorf("it says %s", r.err)
 	}
 }

@@ -21,7 +21,8 @@ type studio struct {
 	model *agenttest.Server
 }
 
-// newStudio makes one with these programs in PATH, or skips the test where one of them cannot be had.
+// newStudio makes one with these programs in PATH, or skips the test where one of them cannot be
+// had.
 func newStudio(t *testing.T, script agenttest.Script, names ...string) *studio {
 	t.Helper()
 	var programs []agenttest.Program
@@ -33,7 +34,9 @@ func newStudio(t *testing.T, script agenttest.Script, names ...string) *studio {
 	s.world = &world{t: t, root: w.Home, home: filepath.Join(w.Home, ".cadre"), dir: w.Dir, env: w.Env}
 	t.Cleanup(func() {
 		left := s.processes()
-		for deadline := time.Now().Add(5 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = s.processes() { // a host is gone a moment after its team
+		// a host is gone a moment after its team
+		for deadline := time.Now().Add(5 * time.Second); len(left) > 0 &&
+			time.Now().Before(deadline); left = s.processes() {
 			<-time.After(20 * time.Millisecond)
 		}
 		if len(left) > 0 {
@@ -97,11 +100,13 @@ func (s *studio) run(args ...string) result {
 
 // who is the member that a model plays, by what it was told of itself.
 func who(r *agenttest.Request) string {
-	if m := regexp.MustCompile(`You are ([a-z0-9-]+), (?:the lead of a team|a teammate)`).FindStringSubmatch(r.System); m != nil {
+	if m := regexp.MustCompile(`You are ([a-z0-9-]+), (?:the lead of a team|a teammate)`).FindStringSubmatch(
+		r.System); m != nil {
 		return m[1]
 	}
 	for _, m := range r.Messages {
-		if found := regexp.MustCompile(`You are ([a-z0-9-]+), (?:the lead of a team|a teammate)`).FindStringSubmatch(m.Text); found != nil {
+		if found := regexp.MustCompile(`You are ([a-z0-9-]+), (?:the lead of a team|a teammate)`).FindStringSubmatch(
+			m.Text); found != nil {
 			return found[1]
 		}
 	}
@@ -133,8 +138,9 @@ func called(calls []agenttest.Call, tool string) (n int) {
 	return n
 }
 
-// unanswered are the requests of a kind, such as plan-1@ann, that the model was told of and did not answer with the tool. It is told of them wherever mail may stand: by a
-// prompt, behind the result of a tool, or while it works.
+// unanswered are the requests of a kind, such as plan-1@ann, that the model was told of and did not
+// answer with the tool. It is told of them wherever mail may stand: by a prompt, behind the result
+// of a tool, or while it works.
 func unanswered(r *agenttest.Request, kind *regexp.Regexp, tool string) (open []string) {
 	var answered []any
 	for _, m := range r.Messages {
@@ -184,7 +190,8 @@ func complete(r *agenttest.Request) agenttest.Turn {
 		return agenttest.Say("There is nothing for me to do.")
 	}
 	if called(calls, "TaskUpdate") == 0 {
-		return use(r, "TaskUpdate", map[string]any{"taskId": id, "status": "completed", "result": "result of task " + id + " by " + who(r)})
+		return use(r, "TaskUpdate", map[string]any{"taskId": id, "status": "completed",
+			"result": "result of task " + id + " by " + who(r)})
 	}
 	return agenttest.Say("Task %s is done.", id)
 }

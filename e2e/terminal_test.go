@@ -21,7 +21,8 @@ type terminal struct {
 	story  func() string // of what went on besides, for a test that failed
 }
 
-// terminal runs a command in a terminal of its own, which stays when the command has ended. The test is skipped where there is no tmux.
+// terminal runs a command in a terminal of its own, which stays when the command has ended. The
+// test is skipped where there is no tmux.
 func (s *studio) terminal(command ...string) *terminal {
 	s.t.Helper()
 	p := s.world.terminal(command...)
@@ -36,8 +37,10 @@ func (w *world) terminal(command ...string) *terminal {
 		w.t.Skip("needs tmux")
 	}
 	w.terminals++
-	p := &terminal{world: w, t: w.t, tmux: tmux, socket: filepath.Join(w.root, fmt.Sprintf("tmux-%d", w.terminals)), story: func() string { return "" }}
-	if err := os.WriteFile(filepath.Join(w.root, "tmux.conf"), []byte("set -g remain-on-exit on\n"), 0o600); err != nil {
+	p := &terminal{world: w, t: w.t, tmux: tmux, socket: filepath.Join(w.root, fmt.Sprintf("tmux-%d", w.terminals)),
+		story: func() string { return "" }}
+	if err := os.WriteFile(filepath.Join(w.root, "tmux.conf"), []byte("set -g remain-on-exit on\n"),
+		0o600); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(p.close)
@@ -47,7 +50,8 @@ func (w *world) terminal(command ...string) *terminal {
 
 // command is a call of tmux, with a server of its own.
 func (p *terminal) command(ctx context.Context, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, p.tmux, append([]string{"-S", p.socket, "-f", filepath.Join(p.root, "tmux.conf")}, args...)...)
+	c := exec.CommandContext(ctx, p.tmux, append([]string{"-S", p.socket, "-f",
+		filepath.Join(p.root, "tmux.conf")}, args...)...)
 	c.Dir, c.Env = p.dir, append(p.env, "TERM=xterm-256color")
 	return c
 }
@@ -94,7 +98,9 @@ func (p *terminal) ended() int {
 	p.wait("the command in the terminal does not end", func() bool {
 		status = strings.TrimSpace(p.do("display-message", "-p", "#{pane_dead_status}"))
 		if status == "" {
-			p.do("run-shell", "-b", "true") // tmux sometimes misses the end of a child, and looks at all of them when the next one ends; it may miss the end of this one too
+			// tmux sometimes misses the end of a child, and looks at all of them when the next one
+			// ends; it may miss the end of this one too
+			p.do("run-shell", "-b", "true")
 		}
 		return status != ""
 	})

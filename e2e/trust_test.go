@@ -7,18 +7,20 @@ import (
 	"testing"
 )
 
-// A person at a terminal is shown the hooks, what trust covers and what it does not, and is asked; what they did not see
-// is not trusted.
+// A person at a terminal is shown the hooks, what trust covers and what it does not, and is asked;
+// what they did not see is not trusted.
 func TestTrustAsks(t *testing.T) {
 	w := newWorld(t)
-	w.write(".claude/settings.json", `{"hooks":{"TaskCreated":[{"hooks":[{"type":"command","command":"setsid -w sh ./gate && make -s $GOAL"}]}]}}`)
+	w.write(".claude/settings.json",
+		`{"hooks":{"TaskCreated":[{"hooks":[{"type":"command","command":"setsid -w sh ./gate && make -s $GOAL"}]}]}}`)
 	w.write("gate", "echo no >&2; exit 2\n")
 	trusted := func() bool { return strings.Contains(w.must("trust", "--list", "--json"), w.dir) }
 	ask := func(answer string, before func()) (*terminal, int) {
 		t.Helper()
 		p := w.terminal(cadre, "trust")
 		p.shows("Let them run? [y/N]")
-		if screen := p.screen(); !strings.Contains(screen, "covered files gate") || !strings.Contains(screen, "by make, setsid") || !strings.Contains(screen, "when it runs, $GOAL") {
+		if screen := p.screen(); !strings.Contains(screen, "covered files gate") ||
+			!strings.Contains(screen, "by make, setsid") || !strings.Contains(screen, "when it runs, $GOAL") {
 			t.Errorf("it does not say what is covered:\n%s", screen)
 		}
 		before()

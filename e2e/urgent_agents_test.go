@@ -27,8 +27,9 @@ func requested(r *agenttest.Request) string {
 	return ""
 }
 
-// Mail that an agent calls urgent waits for the end of the command that runs. What the user calls urgent ends the command; the turn continues with it at once, and
-// the lead is not told that the member is idle.
+// Mail that an agent calls urgent waits for the end of the command that runs. What the user calls
+// urgent ends the command; the turn continues with it at once, and the lead is not told that the
+// member is idle.
 func TestUrgentMail(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
@@ -47,7 +48,8 @@ func TestUrgentMail(t *testing.T) {
 				}
 				return agenttest.Say("I go to sleep.")
 			}, name)
-			file := s.file("name: rush\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + name + "}, {name: eve, agent: external}]\ntasks: [{id: one, owner: ann}]\n")
+			file := s.file("name: rush\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + name +
+				"}, {name: eve, agent: external}]\ntasks: [{id: one, owner: ann}]\n")
 			p := s.start("run", file)
 			s.waitFor("the build runs", func() bool { return has(s.dir, "building") })
 			s.must("send", "rush", "--to", "ann", "--from", "eve", "--priority", "urgent", "the door is open")
@@ -60,7 +62,8 @@ func TestUrgentMail(t *testing.T) {
 			requests := s.of("ann")
 			last := requests[len(requests)-1]
 			for _, words := range []string{"the build is done", "the door is open", "drop everything"} {
-				if n := last.Count(words); n < 1 || n > 1 && words != "the build is done" { // which the call of the command has too
+				// which the call of the command has too
+				if n := last.Count(words); n < 1 || n > 1 && words != "the build is done" {
 					t.Errorf("at the end the model is shown %q %d times\n%s", words, n, s.model.Story())
 				}
 			}
@@ -71,8 +74,8 @@ func TestUrgentMail(t *testing.T) {
 	}
 }
 
-// Requests for permission and agents' urgent mail reach a lead that builds something at its next tool
-// boundary, and its build goes on.
+// Requests for permission and agents' urgent mail reach a lead that builds something at its next
+// tool boundary, and its build goes on.
 func TestALeadIsNotInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex"} {
@@ -84,11 +87,14 @@ func TestALeadIsNotInterrupted(t *testing.T) {
 					case reports(r):
 						return agenttest.Say("Both are done.")
 					case called(calls, "SpawnTeammate") == 0:
-						return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": "claude", "prompt": "You make a file."})
+						return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": "claude",
+							"prompt": "You make a file."})
 					case called(calls, "TaskCreate") == 0:
-						return use(r, "TaskCreate", map[string]any{"subject": "Make it", "description": "the file", "owner": "ann"})
+						return use(r, "TaskCreate", map[string]any{"subject": "Make it", "description": "the file",
+							"owner": "ann"})
 					case !r.Has("the build is done"):
-						return shells[name]("touch building; until test -e go; do sleep 0.1; done; echo the build is done")
+						return shells[name]("touch building; until test -e go; do sleep 0.1; done; echo the " +
+							"build is done")
 					case called(calls, "RespondToPermission") == 0 && requested(r) != "":
 						return use(r, "RespondToPermission", map[string]any{"requestId": requested(r), "allow": true})
 					}
@@ -97,9 +103,11 @@ func TestALeadIsNotInterrupted(t *testing.T) {
 				id, mine := task(r)
 				switch {
 				case id != "" && called(mine, "SendMessage") == 0:
-					return use(r, "SendMessage", map[string]any{"to": "lead", "message": "The door is open!", "urgent": true})
+					return use(r, "SendMessage", map[string]any{"to": "lead", "message": "The door is open!",
+						"urgent": true})
 				case id != "" && called(mine, "Bash") == 0:
-					return agenttest.Use("Bash", map[string]any{"command": "touch made-by-ann", "description": "make it"})
+					return agenttest.Use("Bash", map[string]any{"command": "touch made-by-ann",
+						"description": "make it"})
 				}
 				return complete(r)
 			}, "claude", name)
@@ -134,7 +142,8 @@ func TestALeadIsNotInterrupted(t *testing.T) {
 			boundary := s.model.WaitFor(t, "the end of the build", func(r *agenttest.Request) bool {
 				return who(r) == "lead" && strings.Contains(r.Results(), "the build is done")
 			})
-			if since := boundary.SinceAnswer(); !strings.Contains(since, "The door is open!") || requested(boundary) == "" {
+			if since := boundary.SinceAnswer(); !strings.Contains(since, "The door is open!") ||
+				requested(boundary) == "" {
 				t.Errorf("behind its build the lead is told\n%s", since)
 			}
 		})

@@ -10,15 +10,17 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// A session is woken once for each message: one that does not look at it is not woken at the end of each turn. What waits finds the team by the session beside it,
-// whatever its directory is called, and also where its environment names another team.
+// A session is woken once for each message: one that does not look at it is not woken at the end of
+// each turn. What waits finds the team by the session beside it, whatever its directory is called,
+// and also where its environment names another team.
 func TestWakesOnceForEachMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.must("create", "other")
 	w.env = append(w.env, "CADRE_TEAM=no such name")
 	lead := w.mcp("mcp", "--team", "elsewhere")
-	if text, failed := lead.call("SpawnTeammate", map[string]any{"name": "ann", "agent": "external", "prompt": "x"}); failed {
+	if text, failed := lead.call("SpawnTeammate", map[string]any{"name": "ann", "agent": "external",
+		"prompt": "x"}); failed {
 		t.Fatal(text)
 	}
 	wakes := func(p *process) {
@@ -30,7 +32,8 @@ func TestWakesOnceForEachMessage(t *testing.T) {
 	waits := func() *process {
 		t.Helper()
 		p := w.start("wake")
-		eventually(t, "it waits", func() bool { return proc.Held(wake.Lock(filepath.Join(w.home, "teams", "elsewhere"), "lead")) })
+		eventually(t, "it waits",
+			func() bool { return proc.Held(wake.Lock(filepath.Join(w.home, "teams", "elsewhere"), "lead")) })
 		select {
 		case <-p.gone:
 			t.Fatalf("it wakes the session again: %s", p.said())
@@ -57,7 +60,8 @@ func TestWakesOnceForEachMessage(t *testing.T) {
 	send("three")
 	wakes(p)
 
-	// Another session knows nothing of what that one was told, and one that has ended is waited for no more.
+	// Another session knows nothing of what that one was told, and one that has ended is waited for
+	// no more.
 	lead.leave()
 	if r := w.cadre("wake"); r.code != 0 {
 		t.Errorf("exit status %d: %s%s", r.code, r.out, r.err)

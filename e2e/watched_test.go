@@ -68,7 +68,8 @@ type watcher struct {
 // watch starts a cadre observe with these arguments.
 func (s *studio) watch(args ...string) *watcher {
 	s.t.Helper()
-	w := &watcher{Cmd: exec.Command(cadre, append([]string{"observe"}, args...)...), t: s.t, out: newSpeech(), err: newSpeech(), ended: make(chan error, 1)}
+	w := &watcher{Cmd: exec.Command(cadre, append([]string{"observe"}, args...)...), t: s.t, out: newSpeech(),
+		err: newSpeech(), ended: make(chan error, 1)}
 	w.Dir, w.Env, w.Stdout, w.Stderr = s.dir, s.env, w.out, w.err
 	var err error
 	if w.in, err = w.StdinPipe(); err != nil {
@@ -87,7 +88,8 @@ func (s *studio) watch(args ...string) *watcher {
 	return w
 }
 
-// after is the turn, which the model may not begin before the watcher has shown the text: so it is seen live.
+// after is the turn, which the model may not begin before the watcher has shown the text: so it is
+// seen live.
 func (w *watcher) after(text string, turn agenttest.Turn) agenttest.Turn {
 	wait := turn.Wait
 	turn.Wait = func(ctx context.Context) {

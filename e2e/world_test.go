@@ -21,7 +21,8 @@ import (
 	"cadre/internal/replica"
 )
 
-// patience bounds every wait for something that should happen soon, on a machine that may be busy with other tests.
+// patience bounds every wait for something that should happen soon, on a machine that may be busy
+// with other tests.
 const patience = 30 * time.Second
 
 // world is a user of the program: a home, the program's folders and a directory to work in.
@@ -55,9 +56,11 @@ func newWorld(t *testing.T) *world {
 // environment keeps everything that the program and git touch inside of root.
 func environment(root string) []string {
 	return []string{
-		"CADRE_HOME=" + filepath.Join(root, "cadre"), "CLAUDE_CONFIG_DIR=" + filepath.Join(root, "claude"), "HOME=" + filepath.Join(root, "user"),
+		"CADRE_HOME=" + filepath.Join(root, "cadre"), "CLAUDE_CONFIG_DIR=" + filepath.Join(root, "claude"),
+		"HOME=" + filepath.Join(root, "user"),
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_CEILING_DIRECTORIES=" + root, "LC_ALL=C",
-		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.org",
+		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada",
+		"GIT_COMMITTER_EMAIL=ada@example.org",
 	}
 }
 
@@ -127,7 +130,8 @@ func read[T any](w *world, args ...string) (value T) {
 	return value
 }
 
-// refused checks that a command ended as promised: that status, nothing printed, and an error that has all of the words.
+// refused checks that a command ended as promised: that status, nothing printed, and an error that
+// has all of the words.
 func (w *world) refused(r result, code int, words ...string) {
 	w.t.Helper()
 	if r.code != code || r.out != "" {
@@ -258,7 +262,8 @@ func marked(t *testing.T, mark string) []int {
 	var pids []int
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
-		if pid, err := strconv.Atoi(fields[0]); err == nil && strings.Contains(line, mark) && !strings.HasPrefix(fields[1], "Z") {
+		if pid, err := strconv.Atoi(fields[0]); err == nil && strings.Contains(line, mark) &&
+			!strings.HasPrefix(fields[1], "Z") {
 			pids = append(pids, pid)
 		}
 	}

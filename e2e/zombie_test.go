@@ -49,8 +49,8 @@ func (w *world) lives(member string) (life, status string) {
 	return "", ""
 }
 
-// A lead that is a session outside is killed in the middle of the work. Its teammate goes on with its task and begins no other; whoever leads
-// next has what it said meanwhile, once.
+// A lead that is a session outside is killed in the middle of the work. Its teammate goes on with
+// its task and begins no other; whoever leads next has what it said meanwhile, once.
 func TestTeammateWithoutALead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -73,19 +73,25 @@ func TestTeammateWithoutALead(t *testing.T) {
 	w.write("go", "")
 	w.untilCompleted(1)
 	b, _, _ := w.beats().Of("ann")
-	eventually(t, "it has looked on for a while", func() bool { now, _, _ := w.beats().Of("ann"); return now.Count >= b.Count+5 })
+	eventually(t, "it has looked on for a while", func() bool {
+		now, _,
+			_ := w.beats().Of("ann")
+		return now.Count >= b.Count+5
+	})
 	if task := w.task("2"); task.Status != team.Pending {
 		t.Errorf("without a lead the next task is %s", task.Status)
 	}
 	order(t, w.must("probe", "demo"), "led it and is lost since", "1 online")
-	order(t, w.must("resume", "demo"), "led it and is lost since", "held until there is a lead", "team demo goes on; you lead it")
+	order(t, w.must("resume", "demo"), "led it and is lost since", "held until there is a lead",
+		"team demo goes on; you lead it")
 	w.untilCompleted(2)
 	eventually(t, "it has said so", func() bool {
 		return strings.Contains(w.must("inbox", "demo", "lead", "--peek"), "Task 2 (next) is done")
 	})
 	again := w.mcp("mcp", "--team", "demo")
 	text, failed := again.call("TaskList", nil)
-	if failed || strings.Count(text, "Task 1 (slow) is done") != 1 || strings.Count(text, "Task 2 (next) is done") != 1 {
+	if failed || strings.Count(text, "Task 1 (slow) is done") != 1 ||
+		strings.Count(text, "Task 2 (next) is done") != 1 {
 		t.Errorf("the next lead is told, failed %t: %s", failed, text)
 	}
 	if text, _ := again.call("TaskList", nil); strings.Contains(text, "is done after") {
@@ -113,7 +119,10 @@ func TestLeadThatWasStopped(t *testing.T) {
 	if err := syscall.Kill(b.Pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	w.until("it leads again", func(s *team.State) bool { return s.Team().LeadLost == 0 && s.Team().LeadSession == b.Session })
+	w.until("it leads again", func(s *team.State) bool {
+		return s.Team().LeadLost == 0 &&
+			s.Team().LeadSession == b.Session
+	})
 	session.leave()
 }
 
@@ -172,19 +181,22 @@ func TestClocksThatAreWrong(t *testing.T) {
 		for i := range 3 {
 			w.must("send", "demo", "--from", "lead", "--to", "s0", fmt.Sprintf("words %d", i+1))
 		}
-		order(t, w.must("resume", "demo"), "! clock skew: the team was created", "in the future", "order is by seq", "words 1", "words 2", "words 3", "goes on")
+		order(t, w.must("resume", "demo"), "! clock skew: the team was created", "in the future", "order is by seq",
+			"words 1", "words 2", "words 3", "goes on")
 		w.untilCompleted(1)
 	})
 }
 
-// Two hosts and one of them cut off: its process lives and is not heard. What was sent to its member is marked as undelivered, and is sent again and
-// arrives once; its task is given away, and is completed once, though both do it.
+// Two hosts and one of them cut off: its process lives and is not heard. What was sent to its
+// member is marked as undelivered, and is sent again and arrives once; its task is given away, and
+// is completed once, though both do it.
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.must("create", "demo", "--liveness", "beat=200ms,offline=1500ms,undelivered=1s,leadLost=1h")
 	w.must("spawn", "demo", "s0")
-	w.must("task", "add", "demo", "work", "--owner", "s0", "--run", "echo $CADRE_MEMBER_NAME >>ran; until test -e go; do sleep 0.02; done; echo by $CADRE_MEMBER_NAME")
+	w.must("task", "add", "demo", "work", "--owner", "s0", "--run", "echo $CADRE_MEMBER_NAME >>ran; until test -e "+
+		"go; do sleep 0.02; done; echo by $CADRE_MEMBER_NAME")
 	eventually(t, "it runs", func() bool { return len(w.lines("ran")) == 1 })
 	b, there, err := w.beats().Of("s0")
 	if err != nil || !there {
@@ -216,7 +228,11 @@ func TestPartition(t *testing.T) {
 	w.write("go", "")
 	w.untilCompleted(1)
 	back()
-	w.until("the message is delivered", func(s *team.State) bool { m, _ := s.Member("s0"); return len(m.Inbox) == 0 && len(m.Late) == 0 })
+	w.until("the message is delivered", func(s *team.State) bool {
+		m, _ := s.Member("s0")
+		return len(m.Inbox) == 0 &&
+			len(m.Late) == 0
+	})
 	if task := w.task("1"); task.CompletedBy != "s1" || task.Result != "by s1\n" {
 		t.Errorf("the task was completed by %s: %s", task.CompletedBy, task.Result)
 	}
@@ -273,14 +289,17 @@ func (w *world) saved(member string) (s savedWork, there bool) {
 	return s, true
 }
 
-// half is the work that an agent has done when its lead dies: it changed files, said a word, and is at a command that ends when somebody says so.
+// half is the work that an agent has done when its lead dies: it changed files, said a word, and is
+// at a command that ends when somebody says so.
 func half(agent string) agenttest.Turn {
-	turn := shells[agent]("echo 'half of it' > work.txt; echo more >> README.md; touch began; until test -e go; do sleep 0.05; done")
+	turn := shells[agent]("echo 'half of it' > work.txt; echo more >> README.md; touch began; until test -e go; do " +
+		"sleep 0.05; done")
 	turn.Text = "I have half of it."
 	return turn
 }
 
-// orphans makes a team in a repository whose teammate ann, that agent, is in the middle of its task, and whose lead is killed then.
+// orphans makes a team in a repository whose teammate ann, that agent, is in the middle of its
+// task, and whose lead is killed then.
 func orphans(t *testing.T, agent, liveness string, script agenttest.Script, agents ...string) *studio {
 	t.Helper()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -307,8 +326,8 @@ func orphans(t *testing.T, agent, liveness string, script agenttest.Script, agen
 	return s
 }
 
-// Without a lead an agent goes on with its task, its work is saved again and again, and mail waits. When there is a lead again the mail flows, and
-// what was saved is in the history.
+// Without a lead an agent goes on with its task, its work is saved again and again, and mail waits.
+// When there is a lead again the mail flows, and what was saved is in the history.
 func TestZombie(t *testing.T) {
 	t.Parallel()
 	for _, agent := range []string{"claude", "codex"} {
@@ -317,15 +336,18 @@ func TestZombie(t *testing.T) {
 			var first savedWork
 			s.waitFor("its work is saved", func() (there bool) { first, there = s.saved("ann"); return there })
 			head := s.gitSays("rev-parse", "HEAD")
-			if first.Member != "ann" || first.Task != "1" || first.Commit != head || first.Output != "I have half of it." ||
+			if first.Member != "ann" || first.Task != "1" || first.Commit != head ||
+				first.Output != "I have half of it." ||
 				!slices.Contains(first.Files, "work.txt") || !slices.Contains(first.Files, "README.md") {
 				t.Errorf("saved is %+v", first)
 			}
 			order(t, first.Edits, "README.md", "+more", "work.txt", "+half of it")
 			s.waitFor("it is saved again", func() bool { now, _ := s.saved("ann"); return now.At > first.At })
 			s.must("send", "demo", "--from", "eve", "--to", "ann", "the port is 4711")
-			order(t, s.must("probe", "demo"), "ann", "online", "zombie", "saved work waits", "1 held until there is a lead")
-			if status := s.gitSays("status", "--porcelain"); !strings.Contains(status, "?? work.txt") || strings.Contains(status, "A  ") {
+			order(t, s.must("probe", "demo"), "ann", "online", "zombie", "saved work waits",
+				"1 held until there is a lead")
+			if status := s.gitSays("status", "--porcelain"); !strings.Contains(status, "?? work.txt") ||
+				strings.Contains(status, "A  ") {
 				t.Errorf("saving touched the index:\n%s", status)
 			}
 			before := len(s.model.Requests())
@@ -345,7 +367,9 @@ func TestZombie(t *testing.T) {
 			}
 			if has == 0 {
 				s.waitFor("the held message is in its context", func() bool {
-					return slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return strings.Count(string(r.Raw), "the port is 4711") == 1 })
+					return slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool {
+						return strings.Count(string(r.Raw), "the port is 4711") == 1
+					})
 				})
 			}
 			if n := s.count("demo", "task_completed")["1"]; n != 1 {
@@ -355,7 +379,8 @@ func TestZombie(t *testing.T) {
 	}
 }
 
-// When nobody came for too long, a zombie gives its task back with what it has done, and rests. Whoever gets the task then is shown that work.
+// When nobody came for too long, a zombie gives its task back with what it has done, and rests.
+// Whoever gets the task then is shown that work.
 func TestZombieRests(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ agent, heir string }{{"codex", "claude"}, {"claude", "codex"}} {
@@ -369,7 +394,8 @@ func TestZombieRests(t *testing.T) {
 				t.Errorf("ann is %s", life)
 			}
 			kept := s.task("1").Saved
-			if kept == nil || kept.Member != "ann" || kept.Output != "I have half of it." || kept.Commit != s.gitSays("rev-parse", "HEAD") || has(s.teamDir(), "ann_checkpoint.json") {
+			if kept == nil || kept.Member != "ann" || kept.Output != "I have half of it." ||
+				kept.Commit != s.gitSays("rev-parse", "HEAD") || has(s.teamDir(), "ann_checkpoint.json") {
 				t.Fatalf("kept with the task is %+v", kept)
 			}
 			order(t, kept.Diff, "+more", "+half of it")
@@ -380,7 +406,10 @@ func TestZombieRests(t *testing.T) {
 			if by := s.task("1").CompletedBy; by != "bob" {
 				t.Errorf("%s did it", by)
 			}
-			i := slices.IndexFunc(s.model.Requests(), func(r *agenttest.Request) bool { return who(r) == "bob" && yours.MatchString(string(r.Raw)) })
+			i := slices.IndexFunc(s.model.Requests(), func(r *agenttest.Request) bool {
+				return who(r) == "bob" &&
+					yours.MatchString(string(r.Raw))
+			})
 			if i < 0 {
 				t.Fatal("bob was not told of the task")
 			}
@@ -390,9 +419,14 @@ func TestZombieRests(t *testing.T) {
 					told = m.Text
 				}
 			}
-			order(t, told, "Task 1 is yours now: Write it", "ann had begun it and could not continue", "against the commit "+kept.Commit, "+half of it", "I have half of it.")
+			order(t, told, "Task 1 is yours now: Write it", "ann had begun it and could not continue",
+				"against the commit "+kept.Commit, "+half of it", "I have half of it.")
 			for _, m := range []string{"ann", "bob"} {
-				s.until(m+" is back", func(st *team.State) bool { now, _ := st.Member(m); return now.Host != "" && now.Status == team.Idle })
+				s.until(m+" is back", func(st *team.State) bool {
+					now, _ := st.Member(m)
+					return now.Host != "" &&
+						now.Status == team.Idle
+				})
 			}
 		})
 	}
@@ -411,7 +445,8 @@ func TestZombieThatWaits(t *testing.T) {
 		}
 		return agenttest.Say("I wait for the approval.")
 	}, "claude")
-	s.must("create", "demo", "--permission-mode", "bypassPermissions", "--liveness", "beat=300ms,checkpoint=300ms,leadLost=2s,blocked=2s")
+	s.must("create", "demo", "--permission-mode", "bypassPermissions", "--liveness",
+		"beat=300ms,checkpoint=300ms,leadLost=2s,blocked=2s")
 	s.must("spawn", "demo", "ann", "--agent", "claude", "--plan-approval")
 	lead := s.mcp("mcp", "--team", "demo")
 	s.must("task", "add", "demo", "Write it", "--owner", "ann")
@@ -421,7 +456,11 @@ func TestZombieThatWaits(t *testing.T) {
 	})
 	lead.dies()
 	s.lost()
-	s.until("its task is on the list", func(st *team.State) bool { task, _ := st.Task("1"); return task.Status == team.Pending })
+	s.until("its task is on the list", func(st *team.State) bool {
+		task,
+			_ := st.Task("1")
+		return task.Status == team.Pending
+	})
 	order(t, s.must("log", "demo"), "the lead is lost", "it was blocked for 2 s without a lead")
 	if life, status := s.lives("ann"); life != "online" || status != "zombie" {
 		t.Errorf("ann is %s, %s", life, status)
@@ -430,7 +469,8 @@ func TestZombieThatWaits(t *testing.T) {
 	s.until("its task is its own again", func(st *team.State) bool { return len(st.Held("ann")) == 1 })
 }
 
-// A message for an agent that is in a long answer of its model is late, and sent again, and in its context once.
+// A message for an agent that is in a long answer of its model is late, and sent again, and in its
+// context once.
 func TestLateMessage(t *testing.T) {
 	t.Parallel()
 	for _, agent := range []string{"claude", "codex"} {
@@ -451,18 +491,28 @@ func TestLateMessage(t *testing.T) {
 				}
 				return complete(r)
 			}, agent)
-			s.must("create", "demo", "--permission-mode", "bypassPermissions", "--liveness", "beat=300ms,undelivered=1s")
+			s.must("create", "demo", "--permission-mode", "bypassPermissions", "--liveness",
+				"beat=300ms,undelivered=1s")
 			s.must("spawn", "demo", "ann", "--agent", agent)
 			s.must("spawn", "demo", "eve", "--agent", "external")
 			s.must("task", "add", "demo", "Write it", "--owner", "ann")
-			s.model.WaitFor(t, "ann's model is at it", func(r *agenttest.Request) bool { id, _ := task(r); return id == "1" })
+			s.model.WaitFor(t, "ann's model is at it", func(r *agenttest.Request) bool {
+				id,
+					_ := task(r)
+				return id == "1"
+			})
 			s.must("send", "demo", "--from", "eve", "--to", "ann", "the port is 4711")
 			late := func() { // and the lead knows
 				t.Helper()
-				s.until("the message is late", func(st *team.State) bool { m, _ := st.Member("ann"); return len(m.Late) == 1 })
+				s.until("the message is late", func(st *team.State) bool {
+					m,
+						_ := st.Member("ann")
+					return len(m.Late) == 1
+				})
 			}
 			late()
-			order(t, s.must("inbox", "demo", "lead"), "Not delivered to ann for 1 s: #", "from eve", "cadre resend demo ann")
+			order(t, s.must("inbox", "demo", "lead"), "Not delivered to ann for 1 s: #", "from eve",
+				"cadre resend demo ann")
 			order(t, s.must("resend", "demo", "ann"), "1 message sent to ann again")
 			late() // and once more, after as long
 			s.must("resend", "demo", "ann")

@@ -1,5 +1,5 @@
-// Package examples_test runs the commands of the example team files as the shell agent would: each task's run with /bin/sh in a
-// real repository, after its blockers, with their results at hand.
+// Package examples_test runs the commands of the example team files as the shell agent would: each
+// task's run with /bin/sh in a real repository, after its blockers, with their results at hand.
 package examples_test
 
 import (
@@ -30,8 +30,8 @@ func load(t *testing.T, name string) *teamfile.File {
 	return f
 }
 
-// runAll runs the tasks of a file in dir and returns their outputs by task id. A task that fails gives its error output instead,
-// after "failed: ".
+// runAll runs the tasks of a file in dir and returns their outputs by task id. A task that fails
+// gives its error output instead, after "failed: ".
 func runAll(t *testing.T, f *teamfile.File, dir string, env ...string) map[string]string {
 	t.Helper()
 	results := t.TempDir()
@@ -63,7 +63,8 @@ func runAll(t *testing.T, f *teamfile.File, dir string, env ...string) map[strin
 	return out
 }
 
-// repo is a git repository that a test makes, with a clock and people of its own so that its history is always the same.
+// repo is a git repository that a test makes, with a clock and people of its own so that its
+// history is always the same.
 type repo struct {
 	t   *testing.T
 	dir string
@@ -82,8 +83,10 @@ func (r *repo) git(dir string, args ...string) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
 	stamp := r.day.Format(time.RFC3339)
-	cmd.Env = append(os.Environ(), "GIT_AUTHOR_DATE="+stamp, "GIT_COMMITTER_DATE="+stamp, "GIT_AUTHOR_EMAIL=a@example.org",
-		"GIT_COMMITTER_NAME=committer", "GIT_COMMITTER_EMAIL=c@example.org", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_DATE="+stamp, "GIT_COMMITTER_DATE="+stamp,
+		"GIT_AUTHOR_EMAIL=a@example.org",
+		"GIT_COMMITTER_NAME=committer", "GIT_COMMITTER_EMAIL=c@example.org", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_CONFIG_NOSYSTEM=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		r.t.Fatalf("git %v: %v\n%s", args, err, out)
 	}
@@ -105,7 +108,8 @@ func (r *repo) commit(author string, days int) {
 	r.t.Helper()
 	r.day = r.day.AddDate(0, 0, days)
 	r.git(r.dir, "add", "-A")
-	r.git(r.dir, "-c", "user.name="+author, "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "a change",
+	r.git(r.dir, "-c", "user.name="+author, "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty",
+		"-m", "a change",
 		"--author", author+" <a@example.org>")
 }
 

@@ -13,18 +13,23 @@ import (
 	"cadre/internal/run/teamfile"
 )
 
-// fake joins the parts of something that must look like a secret in a repository of the test, but not in this one.
+// fake joins the parts of something that must look like a secret in a repository of the test, but
+// not in this one.
 func fake(parts ...string) string { return strings.Join(parts, "") }
 
-// planted makes a repository with something for every task to find, and as much that it must not find.
+// planted makes a repository with something for every task to find, and as much that it must not
+// find.
 func planted(t *testing.T) *repo {
 	r := newRepo(t)
 	r.write("go.mod", "module example\n\ngo 1.26\n")
-	r.write("Makefile", "VERSION := 1\n.PHONY: build test\nbuild:\n\tgo build ./...\ntest: build\n\tgo test ./...\nrelease-all:\n\ttrue\n")
-	r.write("package.json", `{"name": "x", "scripts": {"build": "vite \"build\"", "test": "vitest", "lint:fix": "eslint"}, "dependencies": {"test-not": "1"}}`)
+	r.write("Makefile", "VERSION := 1\n.PHONY: build test\nbuild:\n\tgo build ./...\ntest: build\n\tgo test "+
+		"./...\nrelease-all:\n\ttrue\n")
+	r.write("package.json",
+		`{"name": "x", "scripts": {"build": "vite \"build\"", "test": "vitest", "lint:fix": "eslint"}, "dependencies": {"test-not": "1"}}`)
 	r.write("pnpm-lock.yaml", "lock\n")
 	r.write("web/package.json", "{}")
-	r.write(".github/workflows/ci.yml", "jobs:\n  a:\n    steps:\n      - run: make test\n      - run: git checkout main\n      - run: |\n          make release\n")
+	r.write(".github/workflows/ci.yml", "jobs:\n  a:\n    steps:\n      - run: make test\n      - run: git checkout "+
+		"main\n      - run: |\n          make release\n")
 	r.write("vendor/dep/dep.go", "// TODO: not ours\n")
 	r.write("logo.png", "\x89PNG\x00\x01TODO\x00"+strings.Repeat("\xff\x00", 600_000))
 	r.write("core/engine.go", "package core\n")
@@ -56,14 +61,20 @@ func planted(t *testing.T) *repo {
 	r.write("heading.rst", "Title\n=======\n")
 	r.write("README.md", strings.Join([]string{
 		"# The Engine", "", "Usage & more", "------------", "",
-		"Good: [doc](docs/guide.md), [anchor](docs/guide.md#second-part), [here](#the-engine), [setext](#usage--more), [dir](core),",
-		"[space](dir%20with%20space/na%C3%AFve%20%C3%BCn%C3%AFcode.go), [angle](<dir with space/naïve ünïcode.go>), [line](core/engine.go#L3),",
-		"[web](https://example.org/x), [mail](mailto:a@example.org), [root](/site/page), [page](docs/guide), `[code](nowhere)`, [up](../../issues).",
-		"Bad: [file](docs/missing.md), [anchor](docs/guide.md#third-part), ![image](img/none.png \"title\"), [self](#nothing-here).",
+		"Good: [doc](docs/guide.md), [anchor](docs/guide.md#second-part), [here](#the-engine), " +
+			"[setext](#usage--more), [dir](core),",
+		"[space](dir%20with%20space/na%C3%AFve%20%C3%BCn%C3%AFcode.go), [angle](<dir with space/naïve ünïcode.go>), " +
+			"[line](core/engine.go#L3),",
+		"[web](https://example.org/x), [mail](mailto:a@example.org), [root](/site/page), [page](docs/guide), " +
+			"`[code](nowhere)`, [up](../../issues).",
+		"Bad: [file](docs/missing.md), [anchor](docs/guide.md#third-part), ![image](img/none.png \"title\"), " +
+			"[self](#nothing-here).",
 		"```sh", "[in a fence](nowhere.md)", "# not a heading", "```", "<!-- [in a comment](nowhere.md)", "-->",
-		"[good ref]: docs/guide.md 'Guide'", "[bad ref]: <docs/no ref.md>", "[^1]: a note", "[ref to a fence](#not-a-heading)", "",
+		"[good ref]: docs/guide.md 'Guide'", "[bad ref]: <docs/no ref.md>", "[^1]: a note",
+		"[ref to a fence](#not-a-heading)", "",
 	}, "\n"))
-	r.write("docs/guide.md", "# Guide\r\n\r\n## Second *part*\r\n\r\n## Twice\r\n\r\n## Twice\r\n\r\n[back](../README.md) [twice](#twice-1) [lost](README.md)\r\n")
+	r.write("docs/guide.md", "# Guide\r\n\r\n## Second *part*\r\n\r\n## Twice\r\n\r\n## "+
+		"Twice\r\n\r\n[back](../README.md) [twice](#twice-1) [lost](README.md)\r\n")
 
 	r.write("deploy/key.pem", fake("-----BEGIN RSA ", "PRIVATE KEY-----\nabc\n"))
 	r.write("deploy/config.py", strings.Join([]string{
@@ -90,8 +101,8 @@ func planted(t *testing.T) *repo {
 
 var secretParts = []string{"QX3ZT7", "a1B2", "123456789012", "Sy0_", "tr0ub4dor", "correct-h0rse", "s3cr3t-0f"}
 
-// What the tasks say of the planted repository is in testdata/health, a file for each. It is the same with every shell and
-// every awk that this machine has.
+// What the tasks say of the planted repository is in testdata/health, a file for each. It is the
+// same with every shell and every awk that this machine has.
 func TestHealthFindsWhatIsPlanted(t *testing.T) {
 	f, r := load(t, "health.yaml"), planted(t)
 	results := runAll(t, f, r.dir)
@@ -134,7 +145,8 @@ func lead(t *testing.T, f *teamfile.File, results map[string]string) string {
 		r.Members = append(r.Members, report.Member{Name: m.Name, Agent: m.Agent, Role: m.Role})
 	}
 	for _, task := range f.Tasks {
-		r.Tasks = append(r.Tasks, report.Task{ID: task.ID, Subject: task.Subject, Outcome: report.Done, Result: results[task.ID]})
+		r.Tasks = append(r.Tasks, report.Task{ID: task.ID, Subject: task.Subject, Outcome: report.Done,
+			Result: results[task.ID]})
 	}
 	var b strings.Builder
 	if err := report.Markdown(&b, r); err != nil {
@@ -166,7 +178,8 @@ func TestHealthOfOddRepositories(t *testing.T) {
 		{"no repository", func(t *testing.T) string { return t.TempDir() },
 			with(all("failed: fatal: not a git repository"), "summary", "Nothing to sum up")},
 		{"no commits", func(t *testing.T) string { return newRepo(t).dir },
-			with(all("Nothing found"), "summary", "**Nothing is urgent; 1 thing to mend**, 5 of 6 checks found nothing.")},
+			with(all("Nothing found"), "summary",
+				"**Nothing is urgent; 1 thing to mend**, 5 of 6 checks found nothing.")},
 		{"files but no commits", func(t *testing.T) string {
 			r := newRepo(t)
 			r.write("a.txt", "TODO: commit\n")
@@ -182,11 +195,15 @@ func TestHealthOfOddRepositories(t *testing.T) {
 			clone := filepath.Join(t.TempDir(), "clone")
 			full.git("", "clone", "-q", "--depth", "1", "file://"+full.dir, clone)
 			return clone
-		}, map[string]string{"hotspots": "Nothing found: no file changed more than once. This is a shallow clone", "sizes": "**`logo.png` is the largest**",
-			"leftovers": "**Conflict marks in 1 file**", "links": "**", "secrets": "**8 likely", "build": "**Build with", "summary": "**2 things cannot wait**"}},
+		}, map[string]string{"hotspots": "Nothing found: no file changed more than once. This is a shallow clone",
+			"sizes":     "**`logo.png` is the largest**",
+			"leftovers": "**Conflict marks in 1 file**", "links": "**", "secrets": "**8 likely",
+			"build": "**Build with", "summary": "**2 things cannot wait**"}},
 		{"a folder of a repository", func(t *testing.T) string { return filepath.Join(full.dir, "core") },
-			map[string]string{"hotspots": "**`engine.go` changes most**: 10 of", "sizes": "**`engine.go` is the largest** of 2 files", "leftovers": "**1 note**",
-				"links": "Nothing found: the repository has no Markdown", "secrets": "Nothing found", "build": "Nothing found", "summary": "**"}},
+			map[string]string{"hotspots": "**`engine.go` changes most**: 10 of", "sizes": "**`engine.go` is the " +
+				"largest** of 2 files", "leftovers": "**1 note**",
+				"links": "Nothing found: the repository has no Markdown", "secrets": "Nothing found",
+				"build": "Nothing found", "summary": "**"}},
 		{"a submodule and a symbolic link", func(t *testing.T) string {
 			r := newRepo(t)
 			r.git(r.dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", full.dir, "sub")
@@ -196,8 +213,10 @@ func TestHealthOfOddRepositories(t *testing.T) {
 			r.write("README.md", "[in](sub/README.md) [through](docs/guide.md) [module](sub) [none](subs/x)\n")
 			r.commit("Ada", 0)
 			return r.dir
-		}, map[string]string{"hotspots": "Nothing found", "sizes": "**`.gitmodules` is the largest** of 3 files", "leftovers": "Nothing found",
-			"links": "**1 of 4 relative links is broken**", "secrets": "Nothing found", "build": "Nothing found", "summary": "**"}},
+		}, map[string]string{"hotspots": "Nothing found", "sizes": "**`.gitmodules` is the largest** of 3 files",
+			"leftovers": "Nothing found",
+			"links":     "**1 of 4 relative links is broken**", "secrets": "Nothing found", "build": "Nothing found",
+			"summary": "**"}},
 		{"a branch without changes to existing files", func(t *testing.T) string {
 			r := newRepo(t)
 			r.write("gone.md", "[x](y.md)")

@@ -10,7 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// claudeFeed is what the files of a team of Claude Code's show. One that is gone, and was observed before, is known to be over by that.
+// claudeFeed is what the files of a team of Claude Code's show. One that is gone, and was observed
+// before, is known to be over by that.
 func (o *observation) claudeFeed() (source.Feed, error) {
 	t, err := teamfiles.Open(o.home.Claude, o.claudeTeam)
 	switch _, kept := os.Stat(o.home.Observation(o.asTeam)); {
@@ -19,13 +20,15 @@ func (o *observation) claudeFeed() (source.Feed, error) {
 		return nil, err
 	default:
 		if c, err := t.Config(context.Background()); err == nil && c.Cadre != nil {
-			return nil, usage{fmt.Errorf("team %s is one of cadre's, which Claude Code's folder only shows; see: cadre status %s", o.claudeTeam, o.claudeTeam)}
+			return nil, usage{fmt.Errorf("team %s is one of cadre's, which Claude Code's folder only shows; see: "+
+				"cadre status %s", o.claudeTeam, o.claudeTeam)}
 		}
 	}
 	return &source.ClaudeTeam{Claude: o.home.Claude, Name: o.claudeTeam, Follow: o.follow}, nil
 }
 
-// ended is how the watch did. A team of Claude Code's that went while nobody looked is known to be over now.
+// ended is how the watch did. A team of Claude Code's that went while nobody looked is known to be
+// over now.
 func (o *observation) ended(w *source.Watch, err error) error {
 	known := false
 	w.View(func(seen source.Observer) { known = seen.Team() != nil })

@@ -35,7 +35,8 @@ func firstInstalled(ctx context.Context) (string, error) {
 			return name, nil
 		}
 	}
-	return "", usage{fmt.Errorf("no coding agent is installed that could lead: install Claude Code (claude), Codex (codex), Gemini CLI (gemini) or opencode, and see cadre doctor; " +
+	return "", usage{fmt.Errorf("no coding agent is installed that could lead: install Claude Code (claude), Codex " +
+		"(codex), Gemini CLI (gemini) or opencode, and see cadre doctor; " +
 		"a team that needs none: cadre run examples/hello.yaml")}
 }
 

@@ -15,8 +15,9 @@ import (
 	"cadre/internal/team"
 )
 
-// asker puts what waits for the user before the person at the terminal, one question at a time. Where there is no terminal it says how to
-// answer from elsewhere. A question that is answered elsewhere, or times out, is passed over.
+// asker puts what waits for the user before the person at the terminal, one question at a time.
+// Where there is no terminal it says how to answer from elsewhere. A question that is answered
+// elsewhere, or times out, is passed over.
 type asker struct {
 	app      *app
 	progress *progress
@@ -28,7 +29,8 @@ type asker struct {
 	lines     chan typed
 }
 
-// typed is a line from the terminal. What was typed before a question was on the screen is no answer to it.
+// typed is a line from the terminal. What was typed before a question was on the screen is no
+// answer to it.
 type typed struct {
 	text string
 	at   time.Time
@@ -72,8 +74,10 @@ func (q *asker) saw(ctx context.Context, r *team.Record, rep *replica.Replica) {
 			if answered[p.Request] || !asks {
 				continue
 			}
-			q.put(ctx, question{replica: rep, request: p.Request, text: fmt.Sprintf("%s asks to use %s: %s", p.Member, p.Tool, shortened(p.Input, t.Name)),
-				yes: &team.AnswerPermission{Request: p.Request, Allow: true}, no: &team.AnswerPermission{Request: p.Request, Reason: "the user said no"},
+			q.put(ctx, question{replica: rep, request: p.Request, text: fmt.Sprintf("%s asks to use %s: %s", p.Member,
+				p.Tool, shortened(p.Input, t.Name)),
+				yes: &team.AnswerPermission{Request: p.Request, Allow: true},
+				no:  &team.AnswerPermission{Request: p.Request, Reason: "the user said no"},
 				waits: func(s *team.State) bool {
 					for _, open := range s.Permissions() {
 						if open.Request == p.Request {
@@ -86,8 +90,10 @@ func (q *asker) saw(ctx context.Context, r *team.Record, rep *replica.Replica) {
 			if hosted {
 				continue // the lead decides
 			}
-			q.put(ctx, question{replica: rep, request: e.Request, text: e.Member + " plans:", plan: sanitize.Block(e.Plan),
-				yes: &team.AnswerPlan{Request: e.Request, Approved: true}, no: &team.AnswerPlan{Request: e.Request, Feedback: "The user said no."},
+			q.put(ctx, question{replica: rep, request: e.Request, text: e.Member + " plans:",
+				plan: sanitize.Block(e.Plan),
+				yes:  &team.AnswerPlan{Request: e.Request, Approved: true}, no: &team.AnswerPlan{Request: e.Request,
+					Feedback: "The user said no."},
 				waits: func(s *team.State) bool {
 					m, _ := s.Member(e.Member)
 					return m.Plan.Request == e.Request && m.Plan.State == "submitted"
@@ -96,7 +102,8 @@ func (q *asker) saw(ctx context.Context, r *team.Record, rep *replica.Replica) {
 	}
 }
 
-// mostAsked is how much of a tool's input is shown with the question: more than a command has, and less than a file.
+// mostAsked is how much of a tool's input is shown with the question: more than a command has, and
+// less than a file.
 const mostAsked = 4000
 
 // shortened is the input of a tool. Where it is cut that is said: its end may be what matters.
@@ -104,7 +111,8 @@ func shortened(input, name string) string {
 	if len(input) <= mostAsked {
 		return input
 	}
-	return fmt.Sprintf("%s … (%d more bytes; all of it: cadre status %s --json)", strings.ToValidUTF8(input[:mostAsked], ""), len(input)-mostAsked, name)
+	return fmt.Sprintf("%s … (%d more bytes; all of it: cadre status %s --json)", strings.ToValidUTF8(input[:mostAsked],
+		""), len(input)-mostAsked, name)
 }
 
 // settled says how a question ended that was answered elsewhere, or by nobody.
@@ -140,7 +148,8 @@ func (q *asker) put(ctx context.Context, one question, how string) {
 	}
 }
 
-// read reads the terminal line by line. It ends with the program: a read from a terminal cannot be called back.
+// read reads the terminal line by line. It ends with the program: a read from a terminal cannot be
+// called back.
 func (q *asker) read() {
 	scan := bufio.NewScanner(q.in)
 	for scan.Scan() {

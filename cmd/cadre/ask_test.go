@@ -30,7 +30,8 @@ func (s *shared) String() string {
 	return s.text.String()
 }
 
-// TestHostileQuestions: what a member wants to use, and its plan, are put before the person without a line that passes for another question.
+// TestHostileQuestions: what a member wants to use, and its plan, are put before the person without
+// a line that passes for another question.
 func TestHostileQuestions(t *testing.T) {
 	s := newStage(t)
 	rep, _, err := (&app{home: s.home, err: standardError()}).open(t.Context(), "evil", false)
@@ -47,7 +48,8 @@ func TestHostileQuestions(t *testing.T) {
 			}
 			asked++
 			var shown shared
-			a := &app{home: s.home, out: output{sanitize.NewWriter(&shown), os.Stdout}, err: output{sanitize.NewWriter(&shown), os.Stderr}}
+			a := &app{home: s.home, out: output{sanitize.NewWriter(&shown), os.Stdout},
+				err: output{sanitize.NewWriter(&shown), os.Stderr}}
 			input, typing, err := os.Pipe()
 			s.must(err)
 			defer input.Close()
@@ -57,7 +59,8 @@ func TestHostileQuestions(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
 			q.saw(ctx, r, rep)
-			for deadline := time.Now().Add(patience); !strings.HasSuffix(shown.String(), " [y/N]\n"); <-time.After(time.Millisecond) {
+			for deadline := time.Now().Add(patience); !strings.HasSuffix(shown.String(), " [y/N]\n"); <-time.After(
+				time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatalf("it asks\n%s", shown.String())
 				}

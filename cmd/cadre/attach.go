@@ -46,15 +46,18 @@ with Ctrl-b Ctrl-b d.`,
 // terminalOf is the socket of the tmux server in which the member sits.
 func (a *app) terminalOf(d opened, m team.Member) (string, error) {
 	if m.Agent != team.ClaudeTmux {
-		return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is a member with the agent %s, which has no terminal; only claude-tmux has one. To see what %s does: cadre log %s --follow",
+		return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is a member with the agent %s, which has no "+
+			"terminal; only claude-tmux has one. To see what %s does: cadre log %s --follow",
 			m.Name, m.Agent, m.Name, d.name)}
 	}
 	socket := host.Terminal(filepath.Join(d.dir, "hosts"), m.Name)
 	if socket == "" {
-		return "", &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the terminal of %s is not there, because its session does not run; see: cadre status %s", m.Name, d.name)}
+		return "", &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the terminal of %s is not there, because its "+
+			"session does not run; see: cadre status %s", m.Name, d.name)}
 	}
 	if !atTerminal() || !a.out.terminal() {
-		return "", usage{fmt.Errorf("attach needs a terminal, and standard input or output is none; at one, type: cadre attach %s %s", d.name, m.Name)}
+		return "", usage{fmt.Errorf("attach needs a terminal, and standard input or output is none; at one, type: "+
+			"cadre attach %s %s", d.name, m.Name)}
 	}
 	return socket, nil
 }
@@ -63,12 +66,17 @@ func (a *app) terminalOf(d opened, m team.Member) (string, error) {
 func memberNamed(s *team.State, name string) (team.Member, error) {
 	m, known := s.Member(name)
 	if !known {
-		return m, &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no member named %q in team %s; valid names: %s", name, s.Team().Name, strings.Join(s.Recipients(), ", "))}
+		return m, &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no member named %q in team %s; valid names: %s",
+			name, s.Team().Name, strings.Join(s.Recipients(), ", "))}
 	}
 	return m, nil
 }
 
-// outsideTmux is an environment in which tmux does not refuse to attach because it is within another one, whose sessions are not this one's.
+// outsideTmux is an environment in which tmux does not refuse to attach because it is within
+// another one, whose sessions are not this one's.
 func outsideTmux(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, "TMUX=") || strings.HasPrefix(v, "TMUX_PANE=") })
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		return strings.HasPrefix(v, "TMUX=") ||
+			strings.HasPrefix(v, "TMUX_PANE=")
+	})
 }

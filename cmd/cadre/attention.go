@@ -32,7 +32,8 @@ func command(name string, i team.Item) string {
 	case team.ActConsolidate:
 		return "cadre consolidate " + name
 	case team.ActRaiseBudget:
-		return fmt.Sprintf("cadre budget %s %s", name, map[string]string{"tokens": "--tokens N", "cost": "--usd AMOUNT", "time": "--time SPAN"}[i.About])
+		return fmt.Sprintf("cadre budget %s %s", name, map[string]string{"tokens": "--tokens N", "cost": "--usd AMOUNT",
+			"time": "--time SPAN"}[i.About])
 	case team.ActSpawn:
 		spawn := fmt.Sprintf("cadre spawn %s %s", name, cmp.Or(h.Name, "NAME"))
 		if h.Agent != "" {
@@ -114,7 +115,8 @@ Exit status 0: the list was printed, also an empty one; with --wait, something w
 			ctx := c.Context()
 			if timeout > 0 {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeoutCause(ctx, timeout, &team.Error{Code: team.Nothing, Text: fmt.Sprintf("nothing waited for you within %s", timeout)})
+				ctx, cancel = context.WithTimeoutCause(ctx, timeout, &team.Error{Code: team.Nothing,
+					Text: fmt.Sprintf("nothing waited for you within %s", timeout)})
 				defer cancel()
 			}
 			items, err := f.Wait(ctx)
@@ -125,7 +127,8 @@ Exit status 0: the list was printed, also an empty one; with --wait, something w
 		},
 	}
 	c.Flags().BoolVar(&wait, "wait", false, "return when something waits for you")
-	c.Flags().DurationVar(&timeout, "timeout", 0, "with --wait, give up after this time, for example 30m; by default never")
+	c.Flags().DurationVar(&timeout, "timeout", 0, "with --wait, give up after this time, for example 30m; by "+
+		"default never")
 	return c
 }
 

@@ -14,9 +14,10 @@ import (
 	"cadre/internal/team"
 )
 
-// onTeam makes the command one that is about a team. It needs so many arguments, and TEAM before them, which may be left out; run has the team that is meant, and
-// the arguments.
-func (a *app) onTeam(needed int, c *cobra.Command, run func(c *cobra.Command, name string, args []string) error) *cobra.Command {
+// onTeam makes the command one that is about a team. It needs so many arguments, and TEAM before
+// them, which may be left out; run has the team that is meant, and the arguments.
+func (a *app) onTeam(needed int, c *cobra.Command,
+	run func(c *cobra.Command, name string, args []string) error) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		name, args, err := a.split(c, args, needed)
 		if err != nil {
@@ -35,7 +36,8 @@ type opened struct {
 }
 
 // looking is onTeam for a command that looks at the team and changes nothing.
-func (a *app) looking(needed int, c *cobra.Command, run func(c *cobra.Command, d opened, args []string) error) *cobra.Command {
+func (a *app) looking(needed int, c *cobra.Command,
+	run func(c *cobra.Command, d opened, args []string) error) *cobra.Command {
 	return a.onTeam(needed, c, func(c *cobra.Command, name string, args []string) error {
 		rep, dir, err := a.open(c.Context(), name, false)
 		if err != nil {
@@ -47,8 +49,10 @@ func (a *app) looking(needed int, c *cobra.Command, run func(c *cobra.Command, d
 }
 
 // act sends the command to the team as whoever calls; see is called with what became of it.
-func (a *app) act(c *cobra.Command, name string, body team.Body, see func(rep *replica.Replica, r *team.Record) error) error {
-	ctx, cancel := context.WithTimeoutCause(c.Context(), lockWait, fmt.Errorf("team %s was busy for %s", name, lockWait))
+func (a *app) act(c *cobra.Command, name string, body team.Body,
+	see func(rep *replica.Replica, r *team.Record) error) error {
+	ctx, cancel := context.WithTimeoutCause(c.Context(), lockWait, fmt.Errorf("team %s was busy for %s",
+		name, lockWait))
 	defer cancel()
 	rep, _, err := a.open(ctx, name, true)
 	if err != nil {
@@ -62,7 +66,8 @@ func (a *app) act(c *cobra.Command, name string, body team.Body, see func(rep *r
 	return see(rep, receipt.Record)
 }
 
-// split separates TEAM, which may be left out, from the arguments of a command that needs that many.
+// split separates TEAM, which may be left out, from the arguments of a command that needs that
+// many.
 func (a *app) split(c *cobra.Command, args []string, needed int) (name string, rest []string, err error) {
 	switch len(args) {
 	case needed:
@@ -71,7 +76,8 @@ func (a *app) split(c *cobra.Command, args []string, needed int) (name string, r
 	case needed + 1:
 		return args[0], args[1:], nil
 	}
-	return "", nil, usage{fmt.Errorf("%d arguments where %q needs %d or %d; see: %s --help", len(args), c.Use, needed, needed+1, c.CommandPath())}
+	return "", nil, usage{fmt.Errorf("%d arguments where %q needs %d or %d; see: %s --help", len(args), c.Use, needed,
+		needed+1, c.CommandPath())}
 }
 
 // theTeam is the team that is meant when none is named.
@@ -110,7 +116,8 @@ func actsAs(c *cobra.Command) {
 	c.Flags().String("as", "", "act as this member; you by default")
 }
 
-// named is whom the flags of the command name to act as, and by which of them; "" where none was given.
+// named is whom the flags of the command name to act as, and by which of them; "" where none was
+// given.
 func named(c *cobra.Command) (flag, member string) {
 	for _, name := range []string{"as", "from"} {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed {
@@ -120,7 +127,8 @@ func named(c *cobra.Command) (flag, member string) {
 	return "", ""
 }
 
-// admit passes the command through the gate: who calls decides whether the command runs, and which teams it reaches.
+// admit passes the command through the gate: who calls decides whether the command runs, and which
+// teams it reaches.
 func (a *app) admit(c *cobra.Command) (err error) {
 	path := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), c.Root().Name()), " ")
 	rule := access.RuleOf(path, c.Flags().Changed)

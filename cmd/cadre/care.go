@@ -42,7 +42,8 @@ type built struct {
 
 // printVersion prints what the build says of this program.
 func (a *app) printVersion() error {
-	v := built{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Format: team.Version}
+	v := built{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Format: team.Version}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			switch s.Key {
@@ -76,8 +77,10 @@ func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "Check that cadre can work here", Args: exactly(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			checks := []check{a.checkFolder("teams", a.home.Root, true), a.checkFolder("Claude Code's folder", a.home.Claude, false)}
-			checks = append(checks, checkProgram(c.Context(), "/bin/sh", true, "-c", "echo runs the commands of tasks"), checkProgram(c.Context(), "git", false, "--version"))
+			checks := []check{a.checkFolder("teams", a.home.Root, true), a.checkFolder("Claude Code's folder",
+				a.home.Claude, false)}
+			checks = append(checks, checkProgram(c.Context(), "/bin/sh", true, "-c", "echo runs the commands of tasks"),
+				checkProgram(c.Context(), "git", false, "--version"))
 			checks = append(checks, checkAgents(c.Context())...)
 			healthy := true
 			for _, c := range checks {
@@ -139,7 +142,8 @@ func checkAgents(ctx context.Context) []check {
 			loggedIn.Wait()
 			checks[i] = check{Name: name, OK: p.Program != "" && p.Missing == "", Detail: p.Missing}
 			if p.Program != "" {
-				checks[i].Detail = strings.Join(append([]string{p.Version, p.Program}, p.Can...), ", ") + prefix("; ", p.Missing)
+				checks[i].Detail = strings.Join(append([]string{p.Version, p.Program}, p.Can...), ", ") +
+					prefix("; ", p.Missing)
 				if p.Missing == "" {
 					checks[i].Login = string(login.State)
 					checks[i].Detail = loginLine(login) + "; " + checks[i].Detail
@@ -148,7 +152,8 @@ func checkAgents(ctx context.Context) []check {
 		})
 	}
 	asking.Wait()
-	return append(checks, check{Name: team.Shell, OK: true, Detail: "runs the commands of tasks"}, check{Name: team.ACP + "COMMAND", OK: true, Detail: "any agent that speaks the Agent Client Protocol"})
+	return append(checks, check{Name: team.Shell, OK: true, Detail: "runs the commands of tasks"},
+		check{Name: team.ACP + "COMMAND", OK: true, Detail: "any agent that speaks the Agent Client Protocol"})
 }
 
 // loginLine says whether somebody is logged in, and how that is done where nobody is for sure.
@@ -179,7 +184,8 @@ func checkProgram(ctx context.Context, program string, needed bool, args ...stri
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	var out proc.Capture
-	exit, err := procs.Run(ctx, proc.Cmd{Args: append([]string{path}, args...), Stdout: &out, Stderr: &out}, proc.Ladder{})
+	exit, err := procs.Run(ctx, proc.Cmd{Args: append([]string{path}, args...), Stdout: &out, Stderr: &out},
+		proc.Ladder{})
 	c.Detail = strings.TrimSpace(out.String())
 	switch {
 	case err != nil:

@@ -38,7 +38,8 @@ Files that git ignores, files over 5 MiB and files that likely hold a secret are
 
 Hosts make checkpoints by themselves. A team whose folder was lost comes back from the last one: cadre resume TEAM --from-git.`,
 	}, func(c *cobra.Command, d opened, _ []string) error {
-		ctx, cancel := context.WithTimeoutCause(c.Context(), checkpointTime, fmt.Errorf("the checkpoint was not made within %s", checkpointTime))
+		ctx, cancel := context.WithTimeoutCause(c.Context(), checkpointTime,
+			fmt.Errorf("the checkpoint was not made within %s", checkpointTime))
 		defer cancel()
 		t := d.Team()
 		if t.CheckOurs() != nil {
@@ -59,19 +60,23 @@ Hosts make checkpoints by themselves. A team whose folder was lost comes back fr
 			a.note(made.Notice)
 		}
 		a.noteLeft(made)
-		value := map[string]any{"team": made.Team, "seq": made.Seq, "at": made.At, "commit": made.Commit, "place": made.Place, "written": made.Written, "left": leftOf(made)}
+		value := map[string]any{"team": made.Team, "seq": made.Seq, "at": made.At, "commit": made.Commit,
+			"place": made.Place, "written": made.Written, "left": leftOf(made)}
 		return a.print(value, func(w *sanitize.Writer) error {
 			if !made.Written {
-				return said("the last checkpoint has everything: %s, %d records%s", made.Place, made.Seq, prefix(", commit ", made.Commit))(w)
+				return said("the last checkpoint has everything: %s, %d records%s", made.Place, made.Seq,
+					prefix(", commit ", made.Commit))(w)
 			}
 			return said("checkpoint of %d records on %s%s", made.Seq, made.Place, prefix(", commit ", made.Commit))(w)
 		})
 	})
-	c.Flags().StringArrayVar(&include, "include", nil, "file or folder that is carried although it is ignored, large, or likely holds a secret; may be repeated")
+	c.Flags().StringArrayVar(&include, "include", nil, "file or folder that is carried although it is ignored, "+
+		"large, or likely holds a secret; may be repeated")
 	return c
 }
 
-// noteLeft tells what a checkpoint does not carry. What git ignores is told on one line: it is many files as a rule, and no work.
+// noteLeft tells what a checkpoint does not carry. What git ignores is told on one line: it is many
+// files as a rule, and no work.
 func (a *app) noteLeft(made checkpoint.Checkpoint) {
 	if made.Unknown != "" {
 		a.note("the checkpoint carries nothing of the team's directory: " + made.Unknown)
@@ -86,7 +91,9 @@ func (a *app) noteLeft(made checkpoint.Checkpoint) {
 	}
 	switch { // what git ignores comes last, so it is what further paths are if there is any
 	case len(ignored) > 0:
-		a.note("not carried, because git ignores it: " + listed(ignored, made.More, func(l checkpoint.Left) string { return l.Path }))
+		a.note("not carried, because git ignores it: " + listed(ignored, made.More, func(l checkpoint.Left) string {
+			return l.Path
+		}))
 	case made.More > 0:
 		a.note(fmt.Sprintf("not carried: %s more", plural(made.More, "path")))
 	}
@@ -95,7 +102,8 @@ func (a *app) noteLeft(made checkpoint.Checkpoint) {
 // mostPaths is how many paths of a list are named.
 const mostPaths = 10
 
-// listed names the first paths of a list, and says how many further ones there are. more are those that have no names here.
+// listed names the first paths of a list, and says how many further ones there are. more are those
+// that have no names here.
 func listed(all []checkpoint.Left, more int, name func(checkpoint.Left) string) string {
 	var names []string
 	for _, l := range all[:min(len(all), mostPaths)] {
@@ -149,13 +157,15 @@ func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpo
 	if err != nil {
 		return nil, err
 	}
-	o := transfer.Options{Home: a.home, Team: name, Dir: project, Named: how.dir != "", At: how.at, Checks: given, Log: a.note}
+	o := transfer.Options{Home: a.home, Team: name, Dir: project, Named: how.dir != "", At: how.at,
+		Checks: given, Log: a.note}
 	if damaged {
 		o.Clear(func(ctx context.Context) error { return a.setAside(ctx, name) })
 	}
 	found, err := transfer.Adopt(ctx, o)
 	if errors.Is(err, transfer.ErrNoRepository) {
-		return nil, usage{fmt.Errorf("%s is in no git repository, so there are no checkpoints of team %s to restore it from; --dir names the repository", project, name)}
+		return nil, usage{fmt.Errorf("%s is in no git repository, so there are no checkpoints of team %s to restore "+
+			"it from; --dir names the repository", project, name)}
 	}
 	if err != nil {
 		return nil, a.moving(err, name, "cadre resume "+name)
@@ -164,10 +174,12 @@ func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpo
 	if a.json {
 		return found.Restored, nil
 	}
-	return found.Restored, said("team %s is restored from %s: %d records, made %s; it works in %s", name, found.Place, found.Seq, render.Ago(replica.Now(), found.At), found.Dir)(a.out.Writer)
+	return found.Restored, said("team %s is restored from %s: %d records, made %s; it works in %s", name, found.Place,
+		found.Seq, render.Ago(replica.Now(), found.At), found.Dir)(a.out.Writer)
 }
 
-// isHere is the refusal to restore a team that is here. Where another machine has continued it, that is said.
+// isHere is the refusal to restore a team that is here. Where another machine has continued it,
+// that is said.
 func (a *app) isHere(ctx context.Context, name, folder string) error {
 	rep, _, err := a.open(ctx, name, false)
 	if err != nil {
@@ -177,7 +189,8 @@ func (a *app) isHere(ctx context.Context, name, folder string) error {
 	if err := transfer.Here(ctx, rep, folder, false); err != nil {
 		return a.moving(err, name, "cadre resume "+name)
 	}
-	return &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is there, in %s, and newer than any checkpoint. Resume it with: cadre resume %s", name, folder, name)}
+	return &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is there, in %s, and newer than any checkpoint. "+
+		"Resume it with: cadre resume %s", name, folder, name)}
 }
 
 // damaged reports whether the team's folder is there and its history cannot be read.
@@ -189,15 +202,16 @@ func (a *app) damaged(ctx context.Context, name string) (bool, error) {
 	return false, err
 }
 
-// setAside moves a damaged team out of the way. What its members had not committed in their worktrees is on their branches
-// before that.
+// setAside moves a damaged team out of the way. What its members had not committed in their
+// worktrees is on their branches before that.
 func (a *app) setAside(ctx context.Context, name string) error {
 	dir, err := a.home.Folder(name)
 	if err != nil {
 		return err
 	}
 	if host.Hosted(filepath.Join(dir, "hosts")) {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("a host of the damaged team %s still runs; end its process, which %s names, and try again", name, filepath.Join(dir, "hosts", "*", proc.AliveFile))}
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("a host of the damaged team %s still runs; end its "+
+			"process, which %s names, and try again", name, filepath.Join(dir, "hosts", "*", proc.AliveFile))}
 	}
 	if err := host.KeepWork(ctx, dir, "", a.note); err != nil {
 		return err

@@ -47,11 +47,13 @@ Example:
 
 Exit status 0: the team is removed. 1: not now: a teammate runs, or branches stay because commits would be lost. 2: it will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
-		ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute, fmt.Errorf("team %s could not be cleaned up within a minute", name))
+		ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute,
+			fmt.Errorf("team %s could not be cleaned up within a minute", name))
 		defer cancel()
 		return a.cleanup(ctx, name, how)
 	})
-	c.Flags().BoolVar(&how.force, "force", false, "end whoever still runs, and remove branches whose commits would be lost")
+	c.Flags().BoolVar(&how.force, "force", false, "end whoever still runs, and remove branches whose commits "+
+		"would be lost")
 	c.Flags().BoolVar(&how.branches, "branches", false, "remove the team's branches from the repository too")
 	return c
 }
@@ -88,7 +90,8 @@ func (a *app) cleanup(ctx context.Context, name string, how cleaning) error {
 		return err
 	}
 	if err := host.Settle(ctx, filepath.Join(dir, "hosts"), t.Dir, a.note); err != nil {
-		return &team.Error{Code: team.NotReady, Text: "the team is ended, but a process of it is still there: " + err.Error() + "; run cadre cleanup again"}
+		return &team.Error{Code: team.NotReady, Text: "the team is ended, but a process of it is still there: " +
+			err.Error() + "; run cadre cleanup again"}
 	}
 	if now, err := a.glance(ctx, name); err == nil && now.ID != t.ID {
 		return a.print(t, said("team %s is removed; another one of that name has begun meanwhile", name))
@@ -109,7 +112,8 @@ func (a *app) cleanup(ctx context.Context, name string, how cleaning) error {
 	return a.cleaned(t, left, fmt.Sprintf("team %s is removed", name))
 }
 
-// keepRemoved records that the team is removed here as long as its checkpoints stay, so that they can be removed later without force.
+// keepRemoved records that the team is removed here as long as its checkpoints stay, so that they
+// can be removed later without force.
 func (a *app) keepRemoved(t team.Team, left []branches.Branch) error {
 	if commit := checkpointsLeft(left); commit != "" {
 		return a.home.KeepRemoved(t.ID, commit)
@@ -127,14 +131,18 @@ func checkpointsLeft(left []branches.Branch) string {
 	return ""
 }
 
-// reachable refuses a team whose repository is missing, before anything of it is removed: nobody can say which branches it leaves, and what
-// is in its worktrees cannot be put on them. A team that is in no repository has neither.
+// reachable refuses a team whose repository is missing, before anything of it is removed: nobody
+// can say which branches it leaves, and what is in its worktrees cannot be put on them. A team that
+// is in no repository has neither.
 func reachable(t team.Team) error {
 	missing, ok := errors.AsType[*checkout.MissingError](checkout.Glance(t))
 	if !ok || t.Base.Top == "" {
 		return nil
 	}
-	return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("team %s is not removed: %s %s, and the branches of the team are in that repository. If the project was moved, say where it is now: cadre resume %s --dir DIR, then cadre cleanup %s. To remove the team without the repository: cadre cleanup %s --force; worktrees are kept then, and named",
+	return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("team %s is not removed: %s %s, and the branches of the "+
+		"team are in that repository. If the project was moved, say where it is now: cadre resume %s --dir DIR, then "+
+		"cadre cleanup %s. To remove the team without the repository: cadre cleanup %s --force; worktrees are kept "+
+		"then, and named",
 		t.Name, missing.Path, missing.Why, t.Name, t.Name, t.Name)}
 }
 
@@ -151,13 +159,17 @@ func (a *app) removeFolder(dir string) error {
 }
 
 // branchesOf lists the branches of the team, and removes them first if that is wished.
-func (a *app) branchesOf(ctx context.Context, t team.Team, members []team.Member, how cleaning) ([]branches.Branch, error) {
+func (a *app) branchesOf(ctx context.Context, t team.Team, members []team.Member,
+	how cleaning) ([]branches.Branch, error) {
 	procs, err := proc.Open("")
 	if err != nil {
 		return nil, err
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
-	if err := branches.Forget(ctx, procs, t, func(dir string) bool { return a.home.Belonged(t.Name, dir) }); err != nil {
+	if err := branches.Forget(ctx, procs, t, func(dir string) bool {
+		return a.home.Belonged(t.Name,
+			dir)
+	}); err != nil {
 		return nil, err
 	}
 	all, err := branches.Of(ctx, procs, t, members)
@@ -167,8 +179,8 @@ func (a *app) branchesOf(ctx context.Context, t team.Team, members []team.Member
 	return branches.Remove(ctx, procs, t, all, how.force)
 }
 
-// cleanUpAfter removes the branches of a team that is not here any more from the repository that the command was called in, if that is wished. The
-// checkpoints there say whose they are.
+// cleanUpAfter removes the branches of a team that is not here any more from the repository that
+// the command was called in, if that is wished. The checkpoints there say whose they are.
 func (a *app) cleanUpAfter(ctx context.Context, name string, how cleaning) error {
 	gone := team.Team{Name: name, CleanedUp: true}
 	nothing := fmt.Sprintf("there is no team %s; nothing is left to remove", name)
@@ -209,8 +221,9 @@ func (a *app) cleanUpAfter(ctx context.Context, name string, how cleaning) error
 	return a.print(gone, said("%s", nothing))
 }
 
-// unfinished refuses to take its checkpoints from a team that, by the last of them, has not ended. It may run on another machine, or on
-// this one from another home: a checkpoint names a machine, and no home.
+// unfinished refuses to take its checkpoints from a team that, by the last of them, has not ended.
+// It may run on another machine, or on this one from another home: a checkpoint names a machine,
+// and no home.
 func unfinished(last checkpoint.Listed, here string) error {
 	if last.Status == team.TeamComplete || last.Status == team.TeamAborted || last.Released {
 		return nil
@@ -222,7 +235,9 @@ func unfinished(last checkpoint.Listed, here string) error {
 	if last.Machine != "" {
 		is += " on " + last.Machine
 	}
-	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is not here, and by its checkpoints in %s it is %s: it may run there, or under another CADRE_HOME. Continue it here: cadre resume %s --from-git; to remove its branches all the same: cadre cleanup %s --branches --force",
+	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is not here, and by its checkpoints in %s it "+
+		"is %s: it may run there, or under another CADRE_HOME. Continue it here: cadre resume %s --from-git; to "+
+		"remove its branches all the same: cadre cleanup %s --branches --force",
 		last.Name, here, is, last.Name, last.Name)}
 }
 
@@ -236,8 +251,9 @@ func checkpointsIn(ctx context.Context, dir string) ([]checkpoint.Listed, error)
 	return checkpoint.List(ctx, procs, dir)
 }
 
-// cleaned prints what became of a team that was removed, and of its branches. Where branches were to be removed and some stay because
-// their commits would be lost, that is an error, which names the commits.
+// cleaned prints what became of a team that was removed, and of its branches. Where branches were
+// to be removed and some stay because their commits would be lost, that is an error, which names
+// the commits.
 func (a *app) cleaned(t team.Team, left []branches.Branch, what string) error {
 	value := map[string]any{}
 	text, err := json.Marshal(t)
@@ -283,7 +299,8 @@ func (a *app) cleaned(t team.Team, left []branches.Branch, what string) error {
 // mostLost is how many commits that would be lost are named.
 const mostLost = 10
 
-// losing returns an error that names the branches that stay because their commits would be lost. It returns nil if no branch stays.
+// losing returns an error that names the branches that stay because their commits would be lost. It
+// returns nil if no branch stays.
 func losing(t team.Team, left []branches.Branch) error {
 	var names, commits []string
 	seen := map[string]bool{}
@@ -304,6 +321,8 @@ func losing(t team.Team, left []branches.Branch) error {
 	if more := len(commits) - mostLost; more > 0 {
 		commits = append(commits[:mostLost], fmt.Sprintf("and %d more", more))
 	}
-	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("not removed: %s. These commits are in no other branch, and would be lost: %s. To keep them: git -C %s branch NAME COMMIT; to lose them: cd %s && cadre cleanup %s --branches --force",
+	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("not removed: %s. These commits are in no other "+
+		"branch, and would be lost: %s. To keep them: git -C %s branch NAME COMMIT; to lose them: cd %s && cadre "+
+		"cleanup %s --branches --force",
 		strings.Join(names, ", "), strings.Join(commits, ", "), sanitize.Quote(t.Dir), sanitize.Quote(t.Dir), t.Name)}
 }

@@ -67,8 +67,9 @@ func (k kept) done() string {
 	return fmt.Sprintf("%d of %d", k.Completed, k.Pending+k.InProgress+k.Completed)
 }
 
-// onlyInGit returns the checkpoints that the repository of the working directory has of teams that are not in this home: of the team of that name, or
-// with "" of any. Outside a repository it costs nothing.
+// onlyInGit returns the checkpoints that the repository of the working directory has of teams that
+// are not in this home: of the team of that name, or with "" of any. Outside a repository it costs
+// nothing.
 func (a *app) onlyInGit(ctx context.Context, name string, here []string) []checkpoint.Listed {
 	dir, err := os.Getwd()
 	if err != nil || !inRepository(dir) {
@@ -83,7 +84,8 @@ func (a *app) onlyInGit(ctx context.Context, name string, here []string) []check
 	})
 }
 
-// inRepository reports whether the directory looks like one in a git repository, without asking git.
+// inRepository reports whether the directory looks like one in a git repository, without asking
+// git.
 func inRepository(dir string) bool {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -113,10 +115,12 @@ func (a *app) alsoInGit(ctx context.Context, w *sanitize.Writer, here []string) 
 	if len(names) > most {
 		some += fmt.Sprintf(" and %d more", len(names)-most)
 	}
-	return w.Printf("This repository has checkpoints of %s, not here yet: cadre ls --git. To continue one: cadre resume %s --from-git\n", some, names[0])
+	return w.Printf("This repository has checkpoints of %s, not here yet: cadre ls --git. To continue one: cadre "+
+		"resume %s --from-git\n", some, names[0])
 }
 
-// notHere is the error for a team that is not in this home. Where the repository has its checkpoints, it says so.
+// notHere is the error for a team that is not in this home. Where the repository has its
+// checkpoints, it says so.
 func (a *app) notHere(ctx context.Context, name string) error {
 	text := fmt.Sprintf("Team %s not found. Use cadre ls", name)
 	if found := a.onlyInGit(ctx, name, nil); len(found) > 0 {
@@ -124,7 +128,8 @@ func (a *app) notHere(ctx context.Context, name string) error {
 		for _, one := range found {
 			where = append(where, one.Where())
 		}
-		text = fmt.Sprintf("Team %s is not in this home, but the repository has its checkpoints (%s). Continue it here: cadre resume %s --from-git", name, strings.Join(where, ", "), name)
+		text = fmt.Sprintf("Team %s is not in this home, but the repository has its checkpoints (%s). Continue it "+
+			"here: cadre resume %s --from-git", name, strings.Join(where, ", "), name)
 	}
 	return &team.Error{Code: team.NotFound, Text: text}
 }

@@ -49,12 +49,14 @@ unfinished, and has a team go on that was only marked for its end (cadre shutdow
 Exit status 0: the team is complete. 1: not now: somebody works, a check failed, a file is in the way. 2: it will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		o.Actor = a.actor
-		for _, flag := range []string{"message", "include", "only", "no-commit", "clean", "with-check-changes", "without"} {
+		for _, flag := range []string{"message", "include", "only", "no-commit", "clean",
+			"with-check-changes", "without"} {
 			o.Anew = o.Anew || c.Flags().Changed(flag)
 		}
 		if rollBack {
 			if o.Anew {
-				return usage{fmt.Errorf("--roll-back gives up what is unfinished, and begins nothing; leave the other flags away")}
+				return usage{fmt.Errorf("--roll-back gives up what is unfinished, and begins nothing; leave the " +
+					"other flags away")}
 			}
 			return a.rollBack(c.Context(), name, o)
 		}
@@ -64,23 +66,33 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 		to.Home, to.Team, to.Log = a.home, name, a.note
 		return a.pushConsolidated(c.Context(), to)
 	})
-	c.Flags().BoolVar(&push, "push", false, "push the commit and the team's branch, cadre/TEAM, when the team is complete")
-	c.Flags().StringVar(&to.Remote, "remote", "", "with --push, name of the remote; the one that git pushes to by default")
+	c.Flags().BoolVar(&push, "push", false, "push the commit and the team's branch, cadre/TEAM, when the team is "+
+		"complete")
+	c.Flags().StringVar(&to.Remote, "remote", "", "with --push, name of the remote; the one that git pushes to "+
+		"by default")
 	c.Flags().BoolVar(&to.Yes, "yes", false, "with --push, agree to the first push to this remote")
-	c.Flags().StringArrayVar(&o.Without, "without", nil, "task whose work is missing since the team was restored: the team is completed without it; may be repeated")
-	c.Flags().StringVarP(&o.Message, "message", "m", "", "first lines of the commit's message; by default made from the goal")
-	c.Flags().StringArrayVar(&o.Include, "include", nil, "file or folder that is committed although you had changes there before the team; may be repeated")
-	c.Flags().StringArrayVar(&o.Only, "only", nil, "file or folder that is committed, and nothing else of the work tree; may be repeated")
+	c.Flags().StringArrayVar(&o.Without, "without", nil, "task whose work is missing since the team was restored: "+
+		"the team is completed without it; may be repeated")
+	c.Flags().StringVarP(&o.Message, "message", "m", "", "first lines of the commit's message; by default made from "+
+		"the goal")
+	c.Flags().StringArrayVar(&o.Include, "include", nil, "file or folder that is committed although you had changes "+
+		"there before the team; may be repeated")
+	c.Flags().StringArrayVar(&o.Only, "only", nil, "file or folder that is committed, and nothing else of the work "+
+		"tree; may be repeated")
 	c.Flags().BoolVar(&o.NoCommit, "no-commit", false, "run the checks and complete the team, and commit nothing")
 	c.Flags().BoolVar(&o.Clean, "clean", false, "run the checks in a clean checkout of what is to be committed")
-	c.Flags().BoolVar(&o.Changes, "with-check-changes", false, "commit files that the checks write with the work, and run the checks again")
-	c.Flags().BoolVar(&rollBack, "roll-back", false, "give up an unfinished consolidation, or the mark for one: nothing is committed, and the team goes on")
+	c.Flags().BoolVar(&o.Changes, "with-check-changes", false, "commit files that the checks write with the work, "+
+		"and run the checks again")
+	c.Flags().BoolVar(&rollBack, "roll-back", false, "give up an unfinished consolidation, or the mark for one: "+
+		"nothing is committed, and the team goes on")
 	actsAs(c)
 	return c
 }
 
-// consolidating opens the team for its consolidation, and calls do with the options that every one has.
-func (a *app) consolidating(ctx context.Context, name string, o consolidate.Options, do func(o consolidate.Options) error) error {
+// consolidating opens the team for its consolidation, and calls do with the options that every one
+// has.
+func (a *app) consolidating(ctx context.Context, name string, o consolidate.Options,
+	do func(o consolidate.Options) error) error {
 	stays()
 	rep, dir, err := a.open(ctx, name, true)
 	if err != nil {
@@ -88,7 +100,8 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 	}
 	defer rep.Close()
 	if t := rep.Team(); t.CleanedUp || t.Status == team.TeamAborted {
-		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s is %s, and nothing of it is left to be consolidated; to read its record: cadre review %s", name, t.Status, name)}
+		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s is %s, and nothing of it is left to be "+
+			"consolidated; to read its record: cadre review %s", name, t.Status, name)}
 	}
 	if o.Include, err = fromTop(rep.Team(), o.Include); err != nil {
 		return err
@@ -184,7 +197,8 @@ func (a *app) beside(ctx context.Context, t team.Team) (all []string, err error)
 // winding tells who adds something to a team that is marked for its end that nobody will begin it.
 func (a *app) winding(t team.Team) {
 	if t.Status == team.TeamConsolidating {
-		a.note(fmt.Sprintf("team %s is being brought to its end, and nothing new is begun; to have it go on: cadre consolidate %s --roll-back", t.Name, t.Name))
+		a.note(fmt.Sprintf("team %s is being brought to its end, and nothing new is begun; to have it go on: cadre "+
+			"consolidate %s --roll-back", t.Name, t.Name))
 	}
 }
 
@@ -232,18 +246,21 @@ func writeSealed(w *sanitize.Writer, r *consolidate.Record) error {
 	if len(checks) > 0 {
 		passed = "; checks: " + strings.Join(checks, ", ")
 	}
-	return w.Printf("team %s is complete: %s; %s by %s%s\n", r.Name, what, plural(len(r.Tasks), "task"), plural(len(r.Members), "member"), passed)
+	return w.Printf("team %s is complete: %s; %s by %s%s\n", r.Name, what, plural(len(r.Tasks), "task"),
+		plural(len(r.Members), "member"), passed)
 }
 
 // reached says how far a consolidation that was not finished has come.
 func reached(t team.Team) []string {
 	c := t.Consolidation
-	lines := []string{fmt.Sprintf("consolidation %d was begun by %s and is not finished", c.Attempt, strings.TrimPrefix(c.By, "@"))}
+	lines := []string{fmt.Sprintf("consolidation %d was begun by %s and is not finished", c.Attempt,
+		strings.TrimPrefix(c.By, "@"))}
 	if c.Step == team.Began {
 		return append(lines, "nothing is staged, nothing is checked")
 	}
 	if c.Step == team.Merged {
-		return append(lines, "what members did in worktrees is on their branches; nothing is staged, nothing is checked")
+		return append(lines,
+			"what members did in worktrees is on their branches; nothing is staged, nothing is checked")
 	}
 	staged := "nothing to commit"
 	if c.Tree != "" {
@@ -258,14 +275,16 @@ func reached(t team.Team) []string {
 			left = append(left, check.Name)
 		}
 	}
-	lines = append(lines, staged, "checks that passed: "+cmp.Or(strings.Join(c.Passed, ", "), "none")+"; that are left: "+cmp.Or(strings.Join(left, ", "), "none"))
+	lines = append(lines, staged, "checks that passed: "+cmp.Or(strings.Join(c.Passed, ", "), "none")+
+		"; that are left: "+cmp.Or(strings.Join(left, ", "), "none"))
 	if c.Step == team.Made && c.Commit != "" {
 		lines = append(lines, fmt.Sprintf("commit %.12s is made", c.Commit))
 	}
 	return lines
 }
 
-// writeRecord writes what the record of the team says, and whether the history is the one that it was made of.
+// writeRecord writes what the record of the team says, and whether the history is the one that it
+// was made of.
 func (a *app) writeRecord(ctx context.Context, w *sanitize.Writer, rep *replica.Replica, dir string) error {
 	r, err := consolidate.Sealed(dir)
 	if r == nil || err != nil {
@@ -280,12 +299,14 @@ func (a *app) writeRecord(ctx context.Context, w *sanitize.Writer, rep *replica.
 		return err
 	}
 	if !holds {
-		err = w.Printf("! the history is not the one that %s was written of\n", filepath.Join(dir, consolidate.RecordFile))
+		err = w.Printf("! the history is not the one that %s was written of\n",
+			filepath.Join(dir, consolidate.RecordFile))
 	}
 	return err
 }
 
-// checksOf reads checks as flags have them: a command, or "NAME: COMMAND" with a name of letters, digits, _ and -.
+// checksOf reads checks as flags have them: a command, or "NAME: COMMAND" with a name of letters,
+// digits, _ and -.
 func checksOf(args []string) ([]team.Check, error) {
 	var all []team.Check
 	for _, arg := range args {
@@ -301,7 +322,8 @@ func checksOf(args []string) ([]team.Check, error) {
 	return all, nil
 }
 
-// fromTop makes the paths, which are from where the command was called, to ones from the top of the work tree.
+// fromTop makes the paths, which are from where the command was called, to ones from the top of the
+// work tree.
 func fromTop(t team.Team, paths []string) ([]string, error) {
 	var all []string
 	for _, path := range paths {
@@ -309,12 +331,14 @@ func fromTop(t team.Team, paths []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if real, err := filepath.EvalSymlinks(filepath.Dir(whole)); err == nil { // the file itself may be a link, and is meant
+		// the file itself may be a link, and is meant
+		if real, err := filepath.EvalSymlinks(filepath.Dir(whole)); err == nil {
 			whole = filepath.Join(real, filepath.Base(whole))
 		}
 		rel, err := filepath.Rel(t.Base.Top, whole)
 		if err != nil || !filepath.IsLocal(rel) || rel == "." {
-			return nil, usage{fmt.Errorf("%s is no file or folder in %s", path, cmp.Or(t.Base.Top, "a repository that the team was created in"))}
+			return nil, usage{fmt.Errorf("%s is no file or folder in %s", path,
+				cmp.Or(t.Base.Top, "a repository that the team was created in"))}
 		}
 		all = append(all, filepath.ToSlash(rel))
 	}

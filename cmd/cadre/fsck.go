@@ -55,7 +55,8 @@ Exit status 0: all is well, or was mended. 2: there is damage.`,
 			return err
 		}
 		if !v.Healthy && mend && host.Hosted(filepath.Join(dir, "hosts")) {
-			return &team.Error{Code: team.NotReady, Text: "a host still runs sessions of the team, and would lose it; end it first, then mend"}
+			return &team.Error{Code: team.NotReady, Text: "a host still runs sessions of the team, and would lose " +
+				"it; end it first, then mend"}
 		}
 		if !v.Healthy && mend {
 			if err := mendTeam(ctx, dir, &v); err != nil {
@@ -74,7 +75,8 @@ Exit status 0: all is well, or was mended. 2: there is damage.`,
 	return c
 }
 
-// examine reads the journal, and then the team from it: what the files say may be whole and still make no sense.
+// examine reads the journal, and then the team from it: what the files say may be whole and still
+// make no sense.
 func (a *app) examine(ctx context.Context, name, dir string) (verdict, error) {
 	h, err := filejournal.Check(dir)
 	if err != nil {
@@ -83,7 +85,8 @@ func (a *app) examine(ctx context.Context, name, dir string) (verdict, error) {
 	if h.Swapped != "" {
 		return verdict{}, anothers(name, h.Swapped)
 	}
-	v := verdict{Team: name, Segments: h.Segments, Last: h.Last, Durable: h.Durable, Snapshot: h.Snapshot, Problems: []string{}, Notes: []string{}}
+	v := verdict{Team: name, Segments: h.Segments, Last: h.Last, Durable: h.Durable, Snapshot: h.Snapshot,
+		Problems: []string{}, Notes: []string{}}
 	for _, p := range h.Problems {
 		v.Problems = append(v.Problems, p.String())
 	}
@@ -91,11 +94,13 @@ func (a *app) examine(ctx context.Context, name, dir string) (verdict, error) {
 		v.Notes = append(v.Notes, p.String()+"; it was never acknowledged, and the next writer cuts it away")
 	}
 	for _, hole := range h.Holes {
-		v.Notes = append(v.Notes, fmt.Sprintf("the records %s were lost earlier; their effect is in the snapshot", hole))
+		v.Notes = append(v.Notes, fmt.Sprintf("the records %s were lost earlier; their effect is in the snapshot",
+			hole))
 	}
 	if v.Healthy = len(v.Problems) == 0; v.Healthy {
 		j, _, err := a.home.Open(name, a.note)
-		if damage, ok := errors.AsType[*journal.DamageError](err); ok { // each file is whole, and they are another team's
+		// each file is whole, and they are another team's
+		if damage, ok := errors.AsType[*journal.DamageError](err); ok {
 			return v, anothers(name, fmt.Sprintf("%s: %s", damage.Segment, damage.Reason))
 		}
 		if err != nil {
@@ -118,13 +123,16 @@ func (a *app) examine(ctx context.Context, name, dir string) (verdict, error) {
 	return v, nil
 }
 
-// anothers refuses to mend a team whose files are another's: each may be whole, and none can stand for what is missing.
+// anothers refuses to mend a team whose files are another's: each may be whole, and none can stand
+// for what is missing.
 func anothers(name, reason string) error {
-	return &team.Error{Code: team.Finished, Text: fmt.Sprintf("%s. There is nothing to mend, and nothing was changed. Put the team's own files back, or restore the team "+
+	return &team.Error{Code: team.Finished, Text: fmt.Sprintf("%s. There is nothing to mend, and nothing was "+
+		"changed. Put the team's own files back, or restore the team "+
 		"from its last checkpoint, which keeps the present files: cadre resume %s --from-git", reason, name)}
 }
 
-// rebuild puts right what Claude Code's folders show of the team, and returns how many files it took.
+// rebuild puts right what Claude Code's folders show of the team, and returns how many files it
+// took.
 func (a *app) rebuild(ctx context.Context, rep *replica.Replica, j journal.Journal, dir string) (files int, err error) {
 	rep.View(func(s *team.State) { files, err = a.projection(dir).Repair(ctx, j, s) })
 	return files, err
@@ -145,7 +153,8 @@ func (v *verdict) compare(ctx context.Context, rep *replica.Replica) {
 	}
 	rep.View(func(s *team.State) {
 		if string(team.AppendSnapshot(nil, s)) != string(team.AppendSnapshot(nil, again)) {
-			v.Notes = append(v.Notes, "the snapshot differs from what the history says; delete state.json, and it is made anew")
+			v.Notes = append(v.Notes, "the snapshot differs from what the history says; delete state.json, and it is "+
+				"made anew")
 		}
 	})
 }
@@ -159,7 +168,8 @@ func mendTeam(ctx context.Context, dir string, v *verdict) error {
 	}
 	v.Mended, v.Last, v.Aside = true, m.Last, m.Aside
 	if m.Last == 0 {
-		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("nothing of the team could be read, so there is no team any more; what there was is set aside in %s, which may be removed", dir)}
+		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("nothing of the team could be read, so there is no "+
+			"team any more; what there was is set aside in %s, which may be removed", dir)}
 	}
 	if m.Hole != nil {
 		v.Hole = m.Hole.String()
@@ -192,7 +202,8 @@ func (v verdict) write(w *sanitize.Writer) error {
 	case v.Healthy:
 		w.Printf("%s is whole: %d records in %d segments, the snapshot at %d\n", v.Team, v.Last, v.Segments, v.Snapshot)
 		if v.Rebuilt > 0 {
-			w.Printf("%s in Claude Code's folders did not show the team as it is; written again\n", plural(v.Rebuilt, "file"))
+			w.Printf("%s in Claude Code's folders did not show the team as it is; written again\n",
+				plural(v.Rebuilt, "file"))
 		}
 	default:
 		w.Printf("the history is whole up to record %d; to mend the team: cadre fsck %s --mend\n", v.Last, v.Team)

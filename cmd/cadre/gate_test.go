@@ -10,8 +10,8 @@ import (
 	"cadre/internal/access"
 )
 
-// TestEveryCommandIsInTheTable walks the whole tree, with hidden commands and those that cobra adds. Whoever adds a command says in
-// internal/access who may call it.
+// TestEveryCommandIsInTheTable walks the whole tree, with hidden commands and those that cobra
+// adds. Whoever adds a command says in internal/access who may call it.
 func TestEveryCommandIsInTheTable(t *testing.T) {
 	root := (&app{}).root()
 	root.InitDefaultHelpCmd()

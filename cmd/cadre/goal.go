@@ -31,23 +31,29 @@ type goal struct {
 func (g *goal) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&g.name, "name", "", "name of the team; by default made from the goal")
-	f.StringVar(&g.agent, "agent", "", "agent that leads: claude, codex, gemini, opencode or acp:COMMAND; by default the first that is installed")
+	f.StringVar(&g.agent, "agent", "", "agent that leads: claude, codex, gemini, opencode or acp:COMMAND; by default "+
+		"the first that is installed")
 	f.StringVar(&g.model, "model", "", "model of the lead, and of --members; by default the agent's own choice")
 	f.IntVar(&g.members, "members", 0, "teammates to begin with, of the same agent; the lead spawns what else it needs")
-	f.IntVar(&g.most, "max-teammates", 0, "teammates that the team may have at a time; 0 for 10 that the lead spawns, and any number that you do")
+	f.IntVar(&g.most, "max-teammates", 0, "teammates that the team may have at a time; 0 for 10 that the lead "+
+		"spawns, and any number that you do")
 	f.BoolVar(&g.delegate, "delegate", false, "the lead may only coordinate")
 	g.leadMode.flags(c, "")
 	f.StringArrayVar(&g.allow, "allow", nil, "what needs no asking, for example 'Bash(go test:*)'; may be repeated")
-	f.StringVar(&g.policy, "policy", "", "who settles what no rule does: user (you, at this terminal), lead, allow or deny")
+	f.StringVar(&g.policy, "policy", "", "who settles what no rule does: user (you, at this terminal), lead, "+
+		"allow or deny")
 	f.Int64Var(&g.tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
 	f.Float64Var(&g.usd, "budget-usd", 0, "US dollars that the team may cost, where agents say; 0 for any amount")
-	f.StringArrayVar(&g.checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre consolidate commits what the team did; may be repeated")
-	f.IntVar(&g.handover, "handover", 0, "percent of its context at which a session is replaced by a fresh one; 0 for 80")
+	f.StringArrayVar(&g.checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre consolidate "+
+		"commits what the team did; may be repeated")
+	f.IntVar(&g.handover, "handover", 0, "percent of its context at which a session is replaced by a fresh one; "+
+		"0 for 80")
 }
 
 // given reports whether one of the flags was.
 func (g *goal) given(c *cobra.Command) bool {
-	for _, name := range []string{"name", "agent", "model", "members", "max-teammates", "delegate", "permission-mode", "allow", "policy", "budget-tokens", "budget-usd", "handover", "check"} {
+	for _, name := range []string{"name", "agent", "model", "members", "max-teammates", "delegate", "permission-mode",
+		"allow", "policy", "budget-tokens", "budget-usd", "handover", "check"} {
 		if c.Flags().Changed(name) {
 			return true
 		}
@@ -64,7 +70,8 @@ func isFile(arg string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// looksLikeAPath tells what was meant as a file, and is none, from a goal: a folder, or what has the parts of a path and no words.
+// looksLikeAPath tells what was meant as a file, and is none, from a goal: a folder, or what has
+// the parts of a path and no words.
 func looksLikeAPath(arg string) bool {
 	if _, err := os.Stat(arg); err == nil {
 		return true
@@ -76,7 +83,8 @@ func looksLikeAPath(arg string) bool {
 	return err == nil || strings.ContainsRune(arg, filepath.Separator)
 }
 
-// goalFile is the team file that the goal stands for. Where the team is there already and no agent is named, its lead's is meant.
+// goalFile is the team file that the goal stands for. Where the team is there already and no agent
+// is named, its lead's is meant.
 func (a *app) goalFile(ctx context.Context, g goal, text, dir string) (*teamfile.File, error) {
 	name := g.name
 	if name == "" {
@@ -117,11 +125,13 @@ func (g *goal) file(ctx context.Context, text, dir string) (*teamfile.File, erro
 	}
 	switch {
 	case g.agent == team.Shell || g.agent == team.External:
-		return nil, usage{fmt.Errorf("%s cannot lead by itself; the agents that can: %s", g.agent, strings.Join(drivers.Leading(), ", "))}
+		return nil, usage{fmt.Errorf("%s cannot lead by itself; the agents that can: %s", g.agent,
+			strings.Join(drivers.Leading(), ", "))}
 	case !drivers.Known(g.agent):
 		return nil, knownAgent(g.agent)
 	}
-	if err := agent.Missing(agents().Agent(g.agent), ""); err != nil { // to ask for its version would take some programs seconds
+	// to ask for its version would take some programs seconds
+	if err := agent.Missing(agents().Agent(g.agent), ""); err != nil {
 		return nil, usage{fmt.Errorf("%s cannot lead here: %w", g.agent, err)}
 	}
 	var members []teamfile.Member

@@ -31,80 +31,117 @@ type drive struct {
 func shows(args ...string) drive { return drive{args: args, shows: true} }
 func calls(args ...string) drive { return drive{args: args} }
 
-// drives are the calls of every command, by its path. {root} stands for the folder of the stage, {evil} for a hostile text. Besides these, every command is called
-// with hostile arguments and flags, and asked for its help.
+// drives are the calls of every command, by its path. {root} stands for the folder of the stage,
+// {evil} for a hostile text. Besides these, every command is called with hostile arguments and
+// flags, and asked for its help.
 var drives = map[string][]drive{
-	"":                      {calls()},
-	"abort":                 {calls("evil", "--reason", "{evil}")},
-	"attach":                {shows("evil", "{evil}"), calls("evil", "bob")},
-	"attention":             {shows(), shows("evil"), shows("evil", "--json"), shows("--wait"), shows("{evil}")},
-	"broadcast":             {calls("evil", "{evil}")},
-	"budget":                {calls("evil", "--tokens", "7"), shows("evil", "--time", "{evil}")},
-	"bury":                  {shows("lively", "{evil}", "{evil}")},
-	"checkpoint":            {shows("evil"), calls("evil", "--json")},
-	"claude-teammate":       {{args: []string{"--agent-name", "{evil}", "--team-name", "lively"}, shows: true}, {args: []string{"--agent-name", "zed", "--team-name", "lively", "--model", "{evil}", "--agent-type", "shell"}, until: "is ready"}},
+	"":           {calls()},
+	"abort":      {calls("evil", "--reason", "{evil}")},
+	"attach":     {shows("evil", "{evil}"), calls("evil", "bob")},
+	"attention":  {shows(), shows("evil"), shows("evil", "--json"), shows("--wait"), shows("{evil}")},
+	"broadcast":  {calls("evil", "{evil}")},
+	"budget":     {calls("evil", "--tokens", "7"), shows("evil", "--time", "{evil}")},
+	"bury":       {shows("lively", "{evil}", "{evil}")},
+	"checkpoint": {shows("evil"), calls("evil", "--json")},
+	"claude-teammate": {{args: []string{"--agent-name", "{evil}", "--team-name", "lively"}, shows: true},
+		{args: []string{"--agent-name", "zed", "--team-name", "lively", "--model", "{evil}", "--agent-type", "shell"},
+			until: "is ready"}},
 	"cleanup":               {calls("evil", "--force"), calls("seen"), calls("broken", "--force")},
 	"completion":            {calls()},
 	"completion bash":       {calls()},
 	"completion fish":       {calls()},
 	"completion powershell": {calls()},
 	"completion zsh":        {calls()},
-	"consolidate":           {shows("ending"), shows("passing"), shows("passing", "--json"), shows("evil"), shows("ending", "--no-commit"), calls("ending", "--roll-back")},
-	"create":                {shows("new", "--goal", "{evil}", "--fact", "{evil}={evil}"), shows("new", "--check", "{evil}", "--json"), shows("new", "--liveness", "{evil}=1s")},
-	"delegate":              {shows("evil", "{evil}"), calls("evil", "on")},
-	"doctor":                {calls(), calls("--json")},
-	"facts":                 {shows("evil"), shows("evil", "--json"), shows("evil", "--add", "{evil}=fact"), shows("evil", "--record")},
-	"fsck":                  {calls("evil"), shows("broken"), shows("broken", "--mend"), shows("broken", "--json")},
-	"gemini-hook":           {{args: []string{"{root}/socket"}, protocol: "gemini reads it", alone: true}},
-	"handover":              {shows("evil", "{evil}"), calls("evil", "ann", "--reason", "{evil}")},
-	"help":                  {calls("status")},
-	"host":                  {{args: []string{"ending"}, until: "nothing"}, shows("{evil}")},
-	"inbox":                 {shows("evil", "lead"), shows("evil", "bob", "--peek"), shows("evil", "bob", "--json"), shows("seen", "{evil}", "--peek")},
-	"join":                  {{args: []string{"lively", "--name", "zed", "--agent", "shell", "--model", "{evil}", "--type", "{evil}"}, until: "what you type goes to it"}, shows("lively", "--name", "zed", "--agent", "{evil}")},
-	"log":                   {shows("evil"), shows("seen"), shows("aborted", "--follow"), shows("evil", "--json"), shows("aborted", "--follow", "--json"), shows("broken")},
-	"ls":                    {shows(), shows("--json")},
-	"mcp":                   {{args: []string{"--team", "evil"}, protocol: "an agent reads it", alone: true}, {args: []string{"--team", "evil", "--as", "{evil}"}, shows: true, alone: true}},
-	"mode":                  {shows("evil", "bob", "{evil}"), shows("evil", "{evil}", "plan")},
-	"observe": {{args: []string{"{root}/stream.jsonl"}, shows: true, onTerm: "MESSAGES"}, shows("{root}/stream.jsonl", "--json", "--messages"), shows("{root}/stream.jsonl", "--state"),
-		{args: []string{"-", "--pass", "--json"}, stdin: "stream.jsonl", protocol: "it is what was read"}, {args: []string{"-", "--pass"}, stdin: "stream.jsonl", protocol: "it is what was read", shows: true},
-		{args: []string{"--claude-team", "lively", "--state"}, shows: true}, {args: []string{"--claude-team", "lively"}, shows: true, until: "task 1", onTerm: "SUBJECT"},
-		{args: []string{"--sdk-url", "127.0.0.1:0", "--exec", "cat {root}/text >&2; false", "--pass", "-"}, protocol: "it is what was read", alone: true}},
-	"permit":         {shows("evil", "{evil}"), calls("evil", "{permission}", "--deny", "--reason", "{evil}")},
-	"plan":           {shows("evil", "{plan}"), shows("evil", "{plan}", "--json"), shows("evil", "{evil}"), calls("evil", "{plan}", "--reject", "{evil}")},
-	"probe":          {shows("evil"), shows("evil", "--json"), shows("ending"), shows("seen"), shows("broken")},
-	"pull":           {calls("evil"), shows("{evil}"), shows("evil", "--dir", "{evil}"), calls("evil", "--remote", "x")},
-	"push":           {calls("evil"), shows("{evil}"), calls("evil", "--remote", "x"), calls("aborted", "--release")},
-	"reassign":       {shows("evil", "1", "{evil}"), calls("evil", "1", "bob", "--force"), shows("evil", "{evil}", "bob"), shows("evil", "1", "bob", "--json", "--force")},
-	"resend":         {shows("evil", "{evil}"), shows("evil", "bob", "{evil}")},
-	"resume":         {{args: []string{"evil"}, shows: true, hosts: true}, shows("{evil}"), shows("{evil}", "--from-git"), shows("evil", "--from-git"), calls("aborted"), shows("broken")},
-	"review":         {shows("aborted"), shows("aborted", "--json"), calls("evil")},
-	"run":            {shows("{root}/team.yaml"), shows("{root}/team.yaml", "--json"), shows("{root}/broken.yaml"), calls("{root}/not.yaml"), shows("{evil}", "--agent", "{evil}"), shows("{root}/{evil}.yaml")},
-	"send":           {calls("evil", "--to", "ann", "{evil}"), shows("evil", "--to", "{evil}", "x"), shows("evil", "--to", "ann", "{evil}", "--json"), shows("evil", "--to", "ann", "x", "--intent", "{evil}")},
+	"consolidate": {shows("ending"), shows("passing"), shows("passing", "--json"), shows("evil"),
+		shows("ending", "--no-commit"), calls("ending", "--roll-back")},
+	"create": {shows("new", "--goal", "{evil}", "--fact", "{evil}={evil}"),
+		shows("new", "--check", "{evil}", "--json"), shows("new", "--liveness", "{evil}=1s")},
+	"delegate": {shows("evil", "{evil}"), calls("evil", "on")},
+	"doctor":   {calls(), calls("--json")},
+	"facts": {shows("evil"), shows("evil", "--json"), shows("evil", "--add", "{evil}=fact"),
+		shows("evil", "--record")},
+	"fsck":        {calls("evil"), shows("broken"), shows("broken", "--mend"), shows("broken", "--json")},
+	"gemini-hook": {{args: []string{"{root}/socket"}, protocol: "gemini reads it", alone: true}},
+	"handover":    {shows("evil", "{evil}"), calls("evil", "ann", "--reason", "{evil}")},
+	"help":        {calls("status")},
+	"host":        {{args: []string{"ending"}, until: "nothing"}, shows("{evil}")},
+	"inbox": {shows("evil", "lead"), shows("evil", "bob", "--peek"), shows("evil", "bob", "--json"),
+		shows("seen", "{evil}", "--peek")},
+	"join": {{args: []string{"lively", "--name", "zed", "--agent", "shell", "--model", "{evil}",
+		"--type", "{evil}"}, until: "what you type goes to it"}, shows("lively", "--name", "zed", "--agent", "{evil}")},
+	"log": {shows("evil"), shows("seen"), shows("aborted", "--follow"), shows("evil", "--json"),
+		shows("aborted", "--follow", "--json"), shows("broken")},
+	"ls": {shows(), shows("--json")},
+	"mcp": {{args: []string{"--team", "evil"}, protocol: "an agent reads it", alone: true},
+		{args: []string{"--team", "evil", "--as", "{evil}"}, shows: true, alone: true}},
+	"mode": {shows("evil", "bob", "{evil}"), shows("evil", "{evil}", "plan")},
+	"observe": {{args: []string{"{root}/stream.jsonl"}, shows: true, onTerm: "MESSAGES"},
+		shows("{root}/stream.jsonl", "--json", "--messages"), shows("{root}/stream.jsonl", "--state"),
+		{args: []string{"-", "--pass", "--json"}, stdin: "stream.jsonl", protocol: "it is what was read"},
+		{args: []string{"-", "--pass"}, stdin: "stream.jsonl", protocol: "it is what was read", shows: true},
+		{args: []string{"--claude-team", "lively", "--state"}, shows: true}, {args: []string{"--claude-team", "lively"},
+			shows: true, until: "task 1", onTerm: "SUBJECT"},
+		{args: []string{"--sdk-url", "127.0.0.1:0", "--exec", "cat {root}/text >&2; false", "--pass", "-"},
+			protocol: "it is what was read", alone: true}},
+	"permit": {shows("evil", "{evil}"), calls("evil", "{permission}", "--deny", "--reason", "{evil}")},
+	"plan": {shows("evil", "{plan}"), shows("evil", "{plan}", "--json"), shows("evil", "{evil}"),
+		calls("evil", "{plan}", "--reject", "{evil}")},
+	"probe": {shows("evil"), shows("evil", "--json"), shows("ending"), shows("seen"), shows("broken")},
+	"pull": {calls("evil"), shows("{evil}"), shows("evil", "--dir", "{evil}"),
+		calls("evil", "--remote", "x")},
+	"push": {calls("evil"), shows("{evil}"), calls("evil", "--remote", "x"), calls("aborted", "--release")},
+	"reassign": {shows("evil", "1", "{evil}"), calls("evil", "1", "bob", "--force"),
+		shows("evil", "{evil}", "bob"), shows("evil", "1", "bob", "--json", "--force")},
+	"resend": {shows("evil", "{evil}"), shows("evil", "bob", "{evil}")},
+	"resume": {{args: []string{"evil"}, shows: true, hosts: true}, shows("{evil}"),
+		shows("{evil}", "--from-git"), shows("evil", "--from-git"), calls("aborted"), shows("broken")},
+	"review": {shows("aborted"), shows("aborted", "--json"), calls("evil")},
+	"run": {shows("{root}/team.yaml"), shows("{root}/team.yaml", "--json"), shows("{root}/broken.yaml"),
+		calls("{root}/not.yaml"), shows("{evil}", "--agent", "{evil}"), shows("{root}/{evil}.yaml")},
+	"send": {calls("evil", "--to", "ann", "{evil}"), shows("evil", "--to", "{evil}", "x"),
+		shows("evil", "--to", "ann", "{evil}", "--json"), shows("evil", "--to", "ann", "x", "--intent", "{evil}")},
 	"schema":         {calls()},
 	"schema observe": {calls(), calls("--json")},
-	"shutdown":       {shows("evil", "{evil}"), {args: []string{"evil", "bob", "--reason", "{evil}", "--deadline", "10ms"}}, calls("evil", "--graceful")},
-	"spawn":          {shows("evil", "zed", "--agent", "external", "--role", "{evil}", "--json"), shows("evil", "{evil}"), shows("evil", "zed", "--agent", "{evil}"), {args: []string{"evil", "zed", "--model", "{evil}"}, hosts: true}},
-	"status":         {shows("evil"), shows("evil", "--json"), shows("seen"), shows("aborted"), shows("broken"), shows("{evil}")},
-	"task":           {calls()},
-	"task add":       {shows("evil", "{evil}"), shows("evil", "HOOKED {evil}"), shows("evil", "x", "--role", "{evil}", "--json"), calls("evil", "x", "--metadata", "{evil}"), shows("evil", "x", "--owner", "{evil}"), shows("evil", "x", "--priority", "{evil}")},
-	"task claim":     {shows("evil", "2", "--as", "bob"), shows("evil", "1", "--as", "bob"), shows("evil", "{evil}", "--as", "bob"), shows("evil", "--next", "--as", "{evil}")},
-	"task done":      {shows("ending", "1", "--result", "{evil}", "--json"), shows("evil", "{evil}"), calls("evil", "4")},
-	"task fail":      {shows("evil", "1", "--as", "ann", "--reason", "{evil}", "--json"), shows("evil", "{evil}", "--as", "ann")},
-	"task list":      {shows("evil"), shows("evil", "--json"), calls("seen"), calls("evil", "--claimable"), shows("evil", "--status", "{evil}"), shows("broken")},
-	"task release":   {shows("evil", "{evil}"), shows("evil", "1", "--reason", "{evil}", "--json")},
-	"task rm":        {shows("evil", "{evil}"), calls("evil", "2")},
-	"task rollback":  {shows("evil", "{evil}"), calls("evil", "1"), shows("evil", "4")},
-	"task show":      {shows("evil", "1", "--patch"), calls("evil", "4", "--patch", "--json"), shows("evil", "1"), shows("evil", "2"), shows("evil", "3"), shows("evil", "4", "--json"), shows("evil", "{evil}")},
-	"task update":    {shows("evil", "2", "--subject", "{evil}", "--json"), shows("evil", "{evil}"), shows("evil", "2", "--owner", "{evil}")},
-	"trust":          {{args: []string{}, shows: true, types: "y\n"}, shows("--yes"), calls("--list"), shows("--revoke"), shows("--yes", "--json"), shows("--dir", "{evil}")},
-	"version":        {calls(), calls("--json")},
-	"wake":           {calls("--team", "evil"), calls("--team", "{evil}"), calls("--team", "evil", "--as", "{evil}")},
+	"shutdown": {shows("evil", "{evil}"), {args: []string{"evil", "bob", "--reason", "{evil}", "--deadline",
+		"10ms"}}, calls("evil", "--graceful")},
+	"spawn": {shows("evil", "zed", "--agent", "external", "--role", "{evil}", "--json"),
+		shows("evil", "{evil}"), shows("evil", "zed", "--agent", "{evil}"),
+		{args: []string{"evil", "zed", "--model", "{evil}"}, hosts: true}},
+	"status": {shows("evil"), shows("evil", "--json"), shows("seen"), shows("aborted"), shows("broken"),
+		shows("{evil}")},
+	"task": {calls()},
+	"task add": {shows("evil", "{evil}"), shows("evil", "HOOKED {evil}"), shows("evil", "x", "--role", "{evil}",
+		"--json"), calls("evil", "x", "--metadata", "{evil}"), shows("evil", "x", "--owner", "{evil}"),
+		shows("evil", "x", "--priority", "{evil}")},
+	"task claim": {shows("evil", "2", "--as", "bob"), shows("evil", "1", "--as", "bob"),
+		shows("evil", "{evil}", "--as", "bob"), shows("evil", "--next", "--as", "{evil}")},
+	"task done": {shows("ending", "1", "--result", "{evil}", "--json"), shows("evil", "{evil}"),
+		calls("evil", "4")},
+	"task fail": {shows("evil", "1", "--as", "ann", "--reason", "{evil}", "--json"),
+		shows("evil", "{evil}", "--as", "ann")},
+	"task list": {shows("evil"), shows("evil", "--json"), calls("seen"), calls("evil", "--claimable"),
+		shows("evil", "--status", "{evil}"), shows("broken")},
+	"task release":  {shows("evil", "{evil}"), shows("evil", "1", "--reason", "{evil}", "--json")},
+	"task rm":       {shows("evil", "{evil}"), calls("evil", "2")},
+	"task rollback": {shows("evil", "{evil}"), calls("evil", "1"), shows("evil", "4")},
+	"task show": {shows("evil", "1", "--patch"), calls("evil", "4", "--patch", "--json"), shows("evil", "1"),
+		shows("evil", "2"), shows("evil", "3"), shows("evil", "4", "--json"), shows("evil", "{evil}")},
+	"task update": {shows("evil", "2", "--subject", "{evil}", "--json"), shows("evil", "{evil}"),
+		shows("evil", "2", "--owner", "{evil}")},
+	"trust": {{args: []string{}, shows: true, types: "y\n"}, shows("--yes"), calls("--list"),
+		shows("--revoke"), shows("--yes", "--json"), shows("--dir", "{evil}")},
+	"version": {calls(), calls("--json")},
+	"wake":    {calls("--team", "evil"), calls("--team", "{evil}"), calls("--team", "evil", "--as", "{evil}")},
 }
 
-// reading are commands that change nothing, so that the stage need not be made anew before each call.
-var reading = []string{"", "completion", "completion bash", "completion fish", "completion powershell", "completion zsh", "doctor", "help", "log", "ls", "probe", "review", "schema", "schema observe", "status", "task", "task list", "task show", "version"}
+// reading are commands that change nothing, so that the stage need not be made anew before each
+// call.
+var reading = []string{"", "completion", "completion bash", "completion fish", "completion powershell",
+	"completion zsh", "doctor", "help", "log", "ls", "probe", "review", "schema", "schema observe", "status", "task",
+	"task list", "task show", "version"}
 
-// TestHostile calls every command on teams whose every text is hostile, and looks at the bytes that it writes, to a pipe and to a terminal.
+// TestHostile calls every command on teams whose every text is hostile, and looks at the bytes that
+// it writes, to a pipe and to a terminal.
 func TestHostile(t *testing.T) {
 	s := newStage(t)
 	covered := map[string]bool{}
@@ -122,8 +159,10 @@ func TestHostile(t *testing.T) {
 				d.idle = slices.Contains(reading, path)
 				s.drive(path, d)
 			}
-			for _, args := range [][]string{{"--" + evil("flag")}, {"--help"}, {evil("argument"), evil("argument"), evil("argument"), evil("argument")}} {
-				s.drive(path, drive{args: args, alone: true, idle: strings.HasPrefix(args[0], "--") || slices.Contains(reading, path)})
+			for _, args := range [][]string{{"--" + evil("flag")}, {"--help"}, {evil("argument"), evil("argument"),
+				evil("argument"), evil("argument")}} {
+				s.drive(path, drive{args: args, alone: true, idle: strings.HasPrefix(args[0], "--") ||
+					slices.Contains(reading, path)})
 			}
 		})
 		for _, sub := range c.Commands() {
@@ -142,7 +181,8 @@ func TestHostile(t *testing.T) {
 	t.Run("completion of words", func(t *testing.T) {
 		s := *s
 		s.t = t
-		for _, words := range [][]string{{"__complete", "task", evil("word")}, {"__complete", evil("word"), ""}, {evil("command")}, {"task", evil("command")}} {
+		for _, words := range [][]string{{"__complete", "task", evil("word")}, {"__complete", evil("word"), ""},
+			{evil("command")}, {"task", evil("command")}} {
 			s.drive(words[0], drive{args: words[1:]})
 		}
 	})
@@ -220,7 +260,8 @@ func (s *stage) request(kind string) (id string) {
 }
 
 // ours are the control sequences of cadre's.
-var ours = []sanitize.Sequence{sanitize.OpenPage, sanitize.ClosePage, sanitize.TopOfPage, sanitize.NextLine, sanitize.RestOff, sanitize.EraseLine, sanitize.Bold, sanitize.Dim, sanitize.Red, sanitize.Green, sanitize.Normal}
+var ours = []sanitize.Sequence{sanitize.OpenPage, sanitize.ClosePage, sanitize.TopOfPage, sanitize.NextLine,
+	sanitize.RestOff, sanitize.EraseLine, sanitize.Bold, sanitize.Dim, sanitize.Red, sanitize.Green, sanitize.Normal}
 
 // harmless fails where a terminal would obey something, or a line passes for one of cadre's.
 func (s *stage) harmless(c call, out []byte) {
@@ -235,7 +276,10 @@ func (s *stage) harmless(c call, out []byte) {
 	if !utf8.ValidString(text) {
 		s.t.Errorf("%q (terminal: %v) writes bytes that are no UTF-8: %.400q", c.args, c.onTerm, text)
 	}
-	if at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && (unicode.IsControl(r) || hidden(r)) }); at >= 0 {
+	if at := strings.IndexFunc(text, func(r rune) bool {
+		return r != '\n' && r != '\t' &&
+			(unicode.IsControl(r) || hidden(r))
+	}); at >= 0 {
 		s.t.Errorf("%q (terminal: %v) writes %.20q, in %.400q", c.args, c.onTerm, text[at:], text[max(0, at-100):])
 	}
 	for line := range strings.Lines(text) {
@@ -246,12 +290,15 @@ func (s *stage) harmless(c call, out []byte) {
 	}
 }
 
-// hidden reports whether the character shows nothing, or changes how others are shown. No text of the stage has one in a place where its script needs it.
+// hidden reports whether the character shows nothing, or changes how others are shown. No text of
+// the stage has one in a place where its script needs it.
 func hidden(r rune) bool {
-	return r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x206f || r >= 0x200b && r <= 0x200f || r == 0x061c || r == 0x00ad || r == 0xfeff || r >= 0xe0000 && r <= 0xe0fff || r == 0x2028 || r == 0x2029 || r == 0xfffe
+	return r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x206f || r >= 0x200b && r <= 0x200f || r == 0x061c ||
+		r == 0x00ad || r == 0xfeff || r >= 0xe0000 && r <= 0xe0fff || r == 0x2028 || r == 0x2029 || r == 0xfffe
 }
 
-// TestHostileTexts: the hostile texts have none of cadre's own sequences, for which the test looks away.
+// TestHostileTexts: the hostile texts have none of cadre's own sequences, for which the test looks
+// away.
 func TestHostileTexts(t *testing.T) {
 	for _, sequence := range ours {
 		if strings.Contains(evil(""), string(sequence)) {

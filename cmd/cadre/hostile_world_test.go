@@ -34,10 +34,12 @@ func evil(word string) string {
 	return text + "\n" + controls
 }
 
-// evilLine is one that is short, and without bytes that a file name or a name of a branch cannot have.
+// evilLine is one that is short, and without bytes that a file name or a name of a branch cannot
+// have.
 func evilLine(word string) string { return mark + word + "\u009b2J\u202e" }
 
-// stage is a user of the program whose teams, files and programs have hostile texts wherever there can be any.
+// stage is a user of the program whose teams, files and programs have hostile texts wherever there
+// can be any.
 type stage struct {
 	t        *testing.T
 	root     string
@@ -53,17 +55,23 @@ func newStage(t *testing.T) *stage {
 		base = real
 	}
 	root := filepath.Join(base, "root")
-	s := &stage{t: t, root: root, template: filepath.Join(base, "template"), project: filepath.Join(root, "project "+strings.ReplaceAll(evilLine("dir"), "\n", "")+"\x1b[2J\r"+forged[0]),
-		home: layout.Home{Root: filepath.Join(root, "cadre "+evilLine("home")+"\x1b[2J"), Claude: filepath.Join(root, "claude")}}
+	s := &stage{t: t, root: root, template: filepath.Join(base, "template"),
+		project: filepath.Join(root, "project "+strings.ReplaceAll(evilLine("dir"), "\n", "")+"\x1b[2J\r"+forged[0]),
+		home: layout.Home{Root: filepath.Join(root, "cadre "+evilLine("home")+"\x1b[2J"),
+			Claude: filepath.Join(root, "claude")}}
 	bin := filepath.Join(root, "bin")
-	s.env = []string{"CADRE_HOME=" + s.home.Root, "CLAUDE_CONFIG_DIR=" + s.home.Claude, "HOME=" + filepath.Join(root, "user"), "PATH=" + bin, "TMPDIR=" + filepath.Join(root, "tmp"), "TERM=xterm",
+	s.env = []string{"CADRE_HOME=" + s.home.Root, "CLAUDE_CONFIG_DIR=" + s.home.Claude,
+		"HOME=" + filepath.Join(root, "user"), "PATH=" + bin, "TMPDIR=" + filepath.Join(root, "tmp"), "TERM=xterm",
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_CEILING_DIRECTORIES=" + root, "LC_ALL=C.UTF-8",
-		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.org"}
-	for _, dir := range []string{s.project, bin, filepath.Join(root, "user"), filepath.Join(root, "tmp"), s.home.Claude} {
+		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada",
+		"GIT_COMMITTER_EMAIL=ada@example.org"}
+	for _, dir := range []string{s.project, bin, filepath.Join(root, "user"), filepath.Join(root, "tmp"),
+		s.home.Claude} {
 		s.must(os.MkdirAll(dir, 0o755))
 	}
 	// Only these programs: no agent that is installed here is to run.
-	for _, name := range []string{"sh", "git", "cat", "grep", "printf", "sleep", "true", "false", "env", "mkdir", "rm"} {
+	for _, name := range []string{"sh", "git", "cat", "grep", "printf", "sleep", "true", "false", "env",
+		"mkdir", "rm"} {
 		if path, err := exec.LookPath(name); err == nil {
 			s.must(os.Symlink(path, filepath.Join(bin, name)))
 		}
@@ -117,9 +125,13 @@ func (s *stage) files() {
 	quoted := func(text string) string { return string(bytes.Trim(sanitize.JSON(marshal(text)), "\n")) }
 	s.write(filepath.Join(s.root, "text"), evil("text"))
 	shout := fmt.Sprintf("cat '%s' >&2; exit 2", filepath.Join(s.root, "text"))
-	s.write(filepath.Join(s.home.Claude, "settings.json"), fmt.Sprintf(`{"hooks":{"TaskCreated":[{"hooks":[{"type":"command","command":%s}]}],"TaskCompleted":[{"hooks":[{"type":"command","command":%s}]}]}}`,
-		quoted("grep -q HOOKED || exit 0; "+shout), quoted("grep -q HOOKED || exit 0; "+shout)))
-	s.write(filepath.Join(s.project, ".claude", "settings.json"), fmt.Sprintf(`{"hooks":{"TeammateIdle":[{"hooks":[{"type":"command","command":%s}]}]}}`, quoted("true "+evil("hook"))))
+	s.write(filepath.Join(s.home.Claude, "settings.json"),
+		fmt.Sprintf(
+			`{"hooks":{"TaskCreated":[{"hooks":[{"type":"command","command":%s}]}],"TaskCompleted":[{"hooks":[{"type":"command","command":%s}]}]}}`,
+			quoted("grep -q HOOKED || exit 0; "+shout), quoted("grep -q HOOKED || exit 0; "+shout)))
+	s.write(filepath.Join(s.project, ".claude", "settings.json"),
+		fmt.Sprintf(`{"hooks":{"TeammateIdle":[{"hooks":[{"type":"command","command":%s}]}]}}`,
+			quoted("true "+evil("hook"))))
 	say := fmt.Sprintf("cat '%s'; cat '%s' >&2", filepath.Join(s.root, "text"), filepath.Join(s.root, "text"))
 	s.write(filepath.Join(s.root, "team.yaml"), fmt.Sprintf(`name: filed
 goal: %s
@@ -131,7 +143,8 @@ tasks:
   - {id: bad, subject: %s, run: %s}
 report: {title: %s}
 `, quoted(evil("goal")), quoted(evilLine("role")), quoted(evilLine("subject")), quoted(evil("description")), quoted(say), quoted(evilLine("bad")), quoted(say+"; exit 3"), quoted(evilLine("title"))))
-	s.write(filepath.Join(s.root, "broken.yaml"), fmt.Sprintf("name: broken\n%s: 1\nmembers: [{name: %s, agent: %s}]\n", quoted(evil("key")), quoted(evil("name")), quoted(evil("agent"))))
+	s.write(filepath.Join(s.root, "broken.yaml"), fmt.Sprintf("name: broken\n%s: 1\nmembers: [{name: %s, agent: %s}]\n",
+		quoted(evil("key")), quoted(evil("name")), quoted(evil("agent"))))
 	s.write(filepath.Join(s.root, "not.yaml"), "name: [\x1b[2J\r"+forged[0]+"\n")
 	s.write(filepath.Join(s.root, "stream.jsonl"), s.stream())
 }
@@ -139,12 +152,17 @@ report: {title: %s}
 // stream is what the lead of a team of Claude Code's says.
 func (s *stage) stream() string {
 	lines := []map[string]any{
-		{"type": "system", "subtype": "init", "session_id": "s-1", "cwd": s.project, "model": evil("model"), "tools": []string{"Bash"}},
-		use("u1", "TeamCreate", map[string]any{"team_name": "fx", "description": evil("team")}), answered("u1", `{"team_name":"fx","lead_agent_id":"team-lead@fx"}`),
-		use("u2", "Task", map[string]any{"name": "alice", "team_name": "fx", "prompt": evil("prompt"), "description": evil("description"), "subagent_type": evil("kind"), "model": evil("model")}),
+		{"type": "system", "subtype": "init", "session_id": "s-1", "cwd": s.project, "model": evil("model"),
+			"tools": []string{"Bash"}},
+		use("u1", "TeamCreate", map[string]any{"team_name": "fx", "description": evil("team")}),
+		answered("u1", `{"team_name":"fx","lead_agent_id":"team-lead@fx"}`),
+		use("u2", "Task", map[string]any{"name": "alice", "team_name": "fx", "prompt": evil("prompt"),
+			"description": evil("description"), "subagent_type": evil("kind"), "model": evil("model")}),
 		answered("u2", "Spawned successfully.\nagent_id: alice@fx\nname: alice\nteam_name: fx"),
-		use("u3", "TaskCreate", map[string]any{"subject": evil("subject"), "description": evil("description")}), answered("u3", "Task #1 created successfully: x"),
-		use("u4", "SendMessage", map[string]any{"type": "message", "recipient": "alice", "content": evil("message"), "summary": evil("summary")}), answered("u4", `{"success":true,"message":"sent"}`),
+		use("u3", "TaskCreate", map[string]any{"subject": evil("subject"), "description": evil("description")}),
+		answered("u3", "Task #1 created successfully: x"),
+		use("u4", "SendMessage", map[string]any{"type": "message", "recipient": "alice", "content": evil("message"),
+			"summary": evil("summary")}), answered("u4", `{"success":true,"message":"sent"}`),
 	}
 	var all strings.Builder
 	for _, line := range lines {
@@ -154,11 +172,13 @@ func (s *stage) stream() string {
 }
 
 func use(id, tool string, input any) map[string]any {
-	return map[string]any{"type": "assistant", "session_id": "s-1", "message": map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "tool_use", "id": id, "name": tool, "input": input}}}}
+	return map[string]any{"type": "assistant", "session_id": "s-1", "message": map[string]any{"role": "assistant",
+		"content": []any{map[string]any{"type": "tool_use", "id": id, "name": tool, "input": input}}}}
 }
 
 func answered(id, text string) map[string]any {
-	return map[string]any{"type": "user", "session_id": "s-1", "message": map[string]any{"role": "user", "content": []any{map[string]any{"type": "tool_result", "tool_use_id": id, "content": text}}}}
+	return map[string]any{"type": "user", "session_id": "s-1", "message": map[string]any{"role": "user",
+		"content": []any{map[string]any{"type": "tool_result", "tool_use_id": id, "content": text}}}}
 }
 
 func marshal(v any) []byte {
@@ -178,7 +198,8 @@ func (s *stage) repository() {
 	s.git("commit", "-qm", evil("commit"))
 }
 
-// teams are made through the core where its rules allow a text, else from records that another version or another program may have left.
+// teams are made through the core where its rules allow a text, else from records that another
+// version or another program may have left.
 func (s *stage) teams() {
 	n := 0
 	command := func(actor string, body team.Body) team.Command {
@@ -187,21 +208,27 @@ func (s *stage) teams() {
 	}
 	host := team.Host("h1")
 	create := func(name string, checks ...team.Check) team.Command {
-		return command(team.User, &team.CreateTeam{TeamID: name + "-id", Name: name, Goal: evil("goal"), Dir: s.project, Checks: checks, LeadModel: evilLine("model"), LeadRole: evilLine("role"),
-			Facts: []team.Fact{{Name: evil("fact"), Path: "fact", SHA256: "0"}, {Name: "other", Path: evilLine("path")}}, Permissions: team.Permissions{Policy: "user"},
+		return command(team.User, &team.CreateTeam{TeamID: name + "-id", Name: name, Goal: evil("goal"), Dir: s.project,
+			Checks: checks, LeadModel: evilLine("model"), LeadRole: evilLine("role"),
+			Facts: []team.Fact{{Name: evil("fact"), Path: "fact", SHA256: "0"},
+				{Name: "other", Path: evilLine("path")}}, Permissions: team.Permissions{Policy: "user"},
 			Base: team.Base{Top: s.project}})
 	}
 	later := replica.Now() + 1<<40
 	s.must(s.home.Create("evil", []team.Command{
 		create("evil", team.Check{Name: evilLine("check"), Command: evil("command")}),
-		command(team.User, &team.SpawnMember{Name: "ann", Agent: team.ACP + evilLine("agent"), Model: evil("model"), Role: evil("role"), Prompt: evil("prompt"), PlanApproval: false, Program: evilLine("program")}),
-		command(team.User, &team.SpawnMember{Name: "bob", Agent: team.External, Role: evil("role"), PlanApproval: true}),
+		command(team.User, &team.SpawnMember{Name: "ann", Agent: team.ACP + evilLine("agent"), Model: evil("model"),
+			Role: evil("role"), Prompt: evil("prompt"), PlanApproval: false, Program: evilLine("program")}),
+		command(team.User, &team.SpawnMember{Name: "bob", Agent: team.External, Role: evil("role"),
+			PlanApproval: true}),
 		command(team.User, &team.SpawnMember{Name: "eve", Agent: team.Claude, Model: evil("model")}),
 		command(host, &team.AttachMember{Member: "ann"}),
 		command(host, &team.ReportStarted{Member: "ann", Session: evil("session")}),
 		command(host, &team.AttachMember{Member: "eve"}),
-		command("lead", &team.CreateTask{Subject: evil("subject"), Description: evil("description"), ActiveForm: evil("form"), Role: "", Metadata: map[string]json.RawMessage{"x": marshal(evil("meta"))}}),
-		command("lead", &team.CreateTask{Subject: evil("second"), Run: evil("run"), BlockedBy: []string{"1"}, Role: evil("role")}),
+		command("lead", &team.CreateTask{Subject: evil("subject"), Description: evil("description"),
+			ActiveForm: evil("form"), Role: "", Metadata: map[string]json.RawMessage{"x": marshal(evil("meta"))}}),
+		command("lead", &team.CreateTask{Subject: evil("second"), Run: evil("run"), BlockedBy: []string{"1"},
+			Role: evil("role")}),
 		command("lead", &team.CreateTask{Subject: evil("third")}),
 		command("lead", &team.CreateTask{Subject: evil("fourth")}),
 		command("bob", &team.ClaimTask{Task: "3"}),
@@ -209,20 +236,25 @@ func (s *stage) teams() {
 		command("bob", &team.ClaimTask{Task: "4"}),
 		command("bob", &team.CompleteTask{Task: "4", Result: evil("result")}),
 		command("ann", &team.ClaimTask{Task: "1"}),
-		command(host, &team.SaveWork{Task: "1", Saved: team.Saved{Member: "ann", Commit: evilLine("commit"), Diff: evil("diff"), Note: evil("note"), Output: evil("output")}}),
+		command(host, &team.SaveWork{Task: "1", Saved: team.Saved{Member: "ann", Commit: evilLine("commit"),
+			Diff: evil("diff"), Note: evil("note"), Output: evil("output")}}),
 		command(host, &team.ReportStatus{Member: "ann", Status: team.Active, Summary: evil("summary")[:300]}),
 		command("ann", &team.SendMessage{To: "bob", Body: evil("message"), Intent: "question"}),
 		command("ann", &team.Broadcast{Body: evil("broadcast")}),
 		command("bob", &team.SendMessage{To: "lead", Body: evil("answer")}),
 		command("bob", &team.SubmitPlan{Plan: evil("plan")}),
 		command("ann", &team.RequestPermission{Tool: evil("tool"), Input: evil("input"), Deadline: later}),
-		command(host, &team.ReportUsage{Member: "ann", Task: "1", Usage: team.Usage{InputTokens: 7, CostMicroUSD: 7000}, Context: 50}),
-		command(team.User, &team.RejectByHook{Hook: "TaskCompleted", Member: "ann", Task: "1", Feedback: evil("feedback")}),
-		command(host, &team.ReportTrouble{Member: "eve", Trouble: evil("trouble"), Text: evil("crash"), Retrying: true}),
+		command(host, &team.ReportUsage{Member: "ann", Task: "1", Usage: team.Usage{InputTokens: 7, CostMicroUSD: 7000},
+			Context: 50}),
+		command(team.User, &team.RejectByHook{Hook: "TaskCompleted", Member: "ann", Task: "1",
+			Feedback: evil("feedback")}),
+		command(host, &team.ReportTrouble{Member: "eve", Trouble: evil("trouble"), Text: evil("crash"),
+			Retrying: true}),
 		command(host, &team.ReportTrouble{Member: "eve", Trouble: "login", Text: evil("crash")}),
 		command(team.User, &team.RequestShutdown{Member: "bob", Reason: evil("shutdown"), Deadline: later}),
 	}))
-	for name, check := range map[string]string{"ending": "cat '" + filepath.Join(s.root, "text") + "'; exit 1", "passing": "true"} {
+	for name, check := range map[string]string{"ending": "cat '" + filepath.Join(s.root, "text") + "'; exit 1",
+		"passing": "true"} {
 		s.must(s.home.Create(name, []team.Command{
 			create(name, team.Check{Name: evilLine("check"), Command: check}),
 			command(team.User, &team.SpawnMember{Name: "ann", Agent: team.External, Model: evil("model")}),
@@ -237,30 +269,48 @@ func (s *stage) teams() {
 	}))
 	var records [][]byte
 	for i, events := range [][]team.Event{
-		{&team.TeamCreated{Team: team.Team{ID: "seen-id", Name: "seen", Observed: evil("observed"), Goal: evil("goal"), Dir: s.project, Status: team.TeamActive, Lead: evil("lead")},
+		{&team.TeamCreated{Team: team.Team{ID: "seen-id", Name: "seen", Observed: evil("observed"), Goal: evil("goal"),
+			Dir: s.project, Status: team.TeamActive, Lead: evil("lead")},
 			Lead: team.Member{Name: evil("lead"), Agent: team.External, Status: team.Active, Model: evil("model")}}},
-		{&team.MemberSpawned{Member: team.Member{Name: evil("member"), Agent: evil("agent"), Model: evil("model"), Role: evil("role"), Status: team.MemberStatus(evil("status")), Summary: evil("summary"), Incarnation: 1}}},
-		{&team.TaskCreated{Task: team.Task{ID: evil("1"), Subject: evil("subject"), Status: team.InProgress, Owner: evil("member"), Priority: evil("priority"), BlockedBy: []string{evil("2")}, CreatedBy: evil("creator")}}},
-		{&team.MessageSent{Message: team.Message{Seq: 1, From: evil("member"), To: evil("lead"), Type: evil("type"), Ref: evil("ref"), Priority: evil("priority"), Body: evil("body")}}},
-		{&team.GapNoticed{Source: evil("source"), Reason: evil("gap")}, &team.MemberFailed{Member: evil("member"), Reason: evil("failed")}},
+		{&team.MemberSpawned{Member: team.Member{Name: evil("member"), Agent: evil("agent"), Model: evil("model"),
+			Role: evil("role"), Status: team.MemberStatus(evil("status")), Summary: evil("summary"), Incarnation: 1}}},
+		{&team.TaskCreated{Task: team.Task{ID: evil("1"), Subject: evil("subject"), Status: team.InProgress,
+			Owner: evil("member"), Priority: evil("priority"), BlockedBy: []string{evil("2")},
+			CreatedBy: evil("creator")}}},
+		{&team.MessageSent{Message: team.Message{Seq: 1, From: evil("member"), To: evil("lead"), Type: evil("type"),
+			Ref: evil("ref"), Priority: evil("priority"), Body: evil("body")}}},
+		{&team.GapNoticed{Source: evil("source"), Reason: evil("gap")}, &team.MemberFailed{Member: evil("member"),
+			Reason: evil("failed")}},
 	} {
-		records = append(records, team.AppendRecord(nil, &team.Record{Seq: int64(i + 1), ID: fmt.Sprint("r-", i), Actor: evil("actor"), At: replica.Now(), Events: events}))
+		records = append(records, team.AppendRecord(nil, &team.Record{Seq: int64(i + 1), ID: fmt.Sprint("r-", i),
+			Actor: evil("actor"), At: replica.Now(), Events: events}))
 	}
 	s.must(s.home.Found("seen", "seen-id", records))
-	s.must(s.home.Create("broken", []team.Command{create("broken"), command("lead", &team.CreateTask{Subject: evil("subject")}), command("lead", &team.CreateTask{Subject: "two"})}))
+	s.must(s.home.Create("broken", []team.Command{create("broken"),
+		command("lead", &team.CreateTask{Subject: evil("subject")}),
+		command("lead", &team.CreateTask{Subject: "two"})}))
 	segment := filepath.Join(s.home.Root, "teams", "broken", "journal", "00000000000000000001.jsonl")
 	data, err := os.ReadFile(segment)
 	s.must(err)
-	s.must(os.WriteFile(segment, bytes.Replace(data, []byte(`"crc":"`), []byte("\"crc\":\"\x1b[2J\r"+forged[0]), 2), 0o600))
+	s.must(os.WriteFile(segment, bytes.Replace(data, []byte(`"crc":"`), []byte("\"crc\":\"\x1b[2J\r"+forged[0]), 2),
+		0o600))
 }
 
 // claudeTeam is one that Claude Code runs.
 func (s *stage) claudeTeam() {
 	member := func(name string) map[string]any {
-		return map[string]any{"agentId": name + "@lively", "name": name, "agentType": evil("type"), "model": evil("model"), "prompt": evil("prompt"), "color": evil("color"), "joinedAt": 1, "tmuxPaneId": "", "cwd": s.project, "subscriptions": []string{}}
+		return map[string]any{"agentId": name + "@lively", "name": name, "agentType": evil("type"),
+			"model": evil("model"), "prompt": evil("prompt"), "color": evil("color"), "joinedAt": 1, "tmuxPaneId": "",
+			"cwd": s.project, "subscriptions": []string{}}
 	}
-	s.write(filepath.Join(s.home.Claude, "teams", "lively", "config.json"), string(marshal(map[string]any{"name": "lively", "description": evil("goal"), "createdAt": 1, "leadAgentId": "team-lead@lively", "leadSessionId": "s",
-		"members": []any{member("team-lead"), member("alice"), member(evil("stranger"))}})))
-	s.write(filepath.Join(s.home.Claude, "teams", "lively", "inboxes", "alice.json"), string(marshal([]any{map[string]any{"from": evil("sender"), "text": evil("text"), "timestamp": "2026-01-01T00:00:00Z", "read": false}})))
-	s.write(filepath.Join(s.home.Claude, "tasks", "lively", "1.json"), string(marshal(map[string]any{"id": "1", "subject": evil("subject"), "description": evil("description"), "status": "pending", "blocks": []string{}, "blockedBy": []string{}})))
+	s.write(filepath.Join(s.home.Claude, "teams", "lively", "config.json"),
+		string(marshal(map[string]any{"name": "lively", "description": evil("goal"), "createdAt": 1,
+			"leadAgentId": "team-lead@lively", "leadSessionId": "s",
+			"members": []any{member("team-lead"), member("alice"), member(evil("stranger"))}})))
+	s.write(filepath.Join(s.home.Claude, "teams", "lively", "inboxes", "alice.json"),
+		string(marshal([]any{map[string]any{"from": evil("sender"), "text": evil("text"),
+			"timestamp": "2026-01-01T00:00:00Z", "read": false}})))
+	s.write(filepath.Join(s.home.Claude, "tasks", "lively", "1.json"),
+		string(marshal(map[string]any{"id": "1", "subject": evil("subject"), "description": evil("description"),
+			"status": "pending", "blocks": []string{}, "blockedBy": []string{}})))
 }

@@ -7,14 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keys reads what is typed at the terminal while a screen is open there, key by key. An interrupt stays one.
+// keys reads what is typed at the terminal while a screen is open there, key by key. An interrupt
+// stays one.
 type keys struct {
 	tty *os.File
 	was *unix.Termios // how the terminal is left
 }
 
-// openKeys calls quit when q is typed. stdin says that standard input is read by somebody else: then it is the terminal of the session. It returns nil
-// where nobody can type: there is no terminal, or others have it.
+// openKeys calls quit when q is typed. stdin says that standard input is read by somebody else:
+// then it is the terminal of the session. It returns nil where nobody can type: there is no
+// terminal, or others have it.
 func openKeys(stdin bool, quit func()) *keys {
 	tty := os.Stdin
 	if stdin || !atTerminal() {

@@ -25,12 +25,14 @@ type overview struct {
 	Dir      string          `json:"dir"`
 	Lead     string          `json:"lead"`
 	Delegate bool            `json:"delegate"`
-	Observed string          `json:"observed,omitempty"` // the name by which its own agents know it, where it is only observed
-	Session  bool            `json:"session,omitempty"`  // what is observed is no team but one session, of the agent that Observed names
-	Watched  bool            `json:"watched,omitempty"`  // a living process observes it
-	Hosted   bool            `json:"hosted"`             // a living process runs its sessions
-	Led      bool            `json:"led"`                // a living process leads it
-	Dormant  bool            `json:"dormant"`            // no process of it is alive although one should be
+	// the name by which its own agents know it, where it is only observed
+	Observed string `json:"observed,omitempty"`
+	// what is observed is no team but one session, of the agent that Observed names
+	Session bool `json:"session,omitempty"`
+	Watched bool `json:"watched,omitempty"` // a living process observes it
+	Hosted  bool `json:"hosted"`            // a living process runs its sessions
+	Led     bool `json:"led"`               // a living process leads it
+	Dormant bool `json:"dormant"`           // no process of it is alive although one should be
 	// Interrupted says that a consolidation was begun and no process is at it.
 	Interrupted bool           `json:"interrupted,omitempty"`
 	Tasks       map[string]int `json:"tasks"`
@@ -52,9 +54,11 @@ type overview struct {
 // summarize is the team as it is, and as it was found outside.
 func (a *app) summarize(s *team.State, outside *team.Outside) overview {
 	t := s.Team()
-	o := overview{ID: t.ID, Name: t.Name, Status: t.Status, Goal: t.Goal, Dir: t.Dir, Lead: t.Lead, Delegate: t.Delegate, Usage: t.Usage, Exhausted: t.Exhausted,
+	o := overview{ID: t.ID, Name: t.Name, Status: t.Status, Goal: t.Goal, Dir: t.Dir, Lead: t.Lead,
+		Delegate: t.Delegate, Usage: t.Usage, Exhausted: t.Exhausted,
 		Report: t.Report, Seq: s.Seq(), Messages: s.MessageSeq(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
-		Hosted: outside.Hosted, Led: outside.Led, Dormant: s.Dormant(outside), Interrupted: s.Interrupted(outside), LookedAt: outside.At,
+		Hosted: outside.Hosted, Led: outside.Led, Dormant: s.Dormant(outside), Interrupted: s.Interrupted(outside),
+		LookedAt: outside.At,
 		Released: t.Released.At, Tasks: map[string]int{}, Attention: s.Attention(replica.Now(), outside)}
 	if o.Attention == nil {
 		o.Attention = []team.Item{}
@@ -74,7 +78,8 @@ func (a *app) summarize(s *team.State, outside *team.Outside) overview {
 			o.Zombies++
 		}
 	}
-	o.Observed, o.Session, o.Watched = t.Observed, t.Session, t.Observed != "" && source.Observes(a.home.Observation(t.Name))
+	o.Observed, o.Session, o.Watched = t.Observed, t.Session, t.Observed != "" &&
+		source.Observes(a.home.Observation(t.Name))
 	return o
 }
 
@@ -149,7 +154,8 @@ may come from another machine. cadre resume NAME --from-git continues one here.`
 				var t render.Table
 				t.Row("NAME", "STATUS", "TASKS DONE", "TEAMMATES", "WAITING", "LAST CHANGE", "DIRECTORY")
 				for _, o := range all {
-					t.Row(o.Name, o.state(), o.progress(), o.teammates(), fmt.Sprint(len(o.Attention)), render.Ago(replica.Now(), o.UpdatedAt), o.Dir)
+					t.Row(o.Name, o.state(), o.progress(), o.teammates(), fmt.Sprint(len(o.Attention)),
+						render.Ago(replica.Now(), o.UpdatedAt), o.Dir)
 				}
 				if err := t.Write(w); err != nil {
 					return err
@@ -168,7 +174,9 @@ func (a *app) logCommand() *cobra.Command {
 	var after int64
 	c := a.looking(0, &cobra.Command{
 		Use: "log [TEAM]", Short: "Show what happened, all of it",
-		Long: "Show the history of a team, the oldest first. With --follow it goes on with what happens until the team has ended or you\ninterrupt it. With --json it prints an array of records, or with --follow one record a line.",
+		Long: "Show the history of a team, the oldest first. With --follow it goes on with what happens until the " +
+			"team has ended or you\ninterrupt it. With --json it prints an array of records, or with --follow one " +
+			"record a line.",
 	}, func(c *cobra.Command, d opened, _ []string) error {
 		stays()
 		ctx := c.Context()
@@ -235,7 +243,8 @@ func (a *app) printRecord(r *team.Record, first bool, between string) error {
 // writeRecord writes a record for people: a line for each thing that happened.
 func writeRecord(w *sanitize.Writer, r *team.Record) error {
 	for _, line := range render.Lines(r) {
-		if err := w.Printf("%6d  %s  %s\n", r.Seq, time.UnixMilli(int64(r.At)).Format("2006-01-02 15:04:05"), line); err != nil {
+		if err := w.Printf("%6d  %s  %s\n", r.Seq, time.UnixMilli(int64(r.At)).Format("2006-01-02 15:04:05"),
+			line); err != nil {
 			return err
 		}
 	}

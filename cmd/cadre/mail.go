@@ -29,7 +29,8 @@ func text(c *cobra.Command, arg string) (string, error) {
 	}
 	const most = 1 << 30 // what never ends is not counted to its end
 	rest, _ := io.Copy(io.Discard, io.LimitReader(c.InOrStdin(), most))
-	return "", &team.Error{Code: team.TooLarge, Text: fmt.Sprintf("standard input has %d bytes, of at most %d; put the rest into a file and name it", int64(len(in))+rest, team.MaxText)}
+	return "", &team.Error{Code: team.TooLarge, Text: fmt.Sprintf("standard input has %d bytes, of at most %d; put "+
+		"the rest into a file and name it", int64(len(in))+rest, team.MaxText)}
 }
 
 func (a *app) sent(what string) func(*replica.Replica, *team.Record) error {
@@ -39,16 +40,20 @@ func (a *app) sent(what string) func(*replica.Replica, *team.Record) error {
 		held, resting := waits(rep, e.Message)
 		switch name := rep.Team().Name; {
 		case held:
-			return a.print(heldMessage{e.Message}, said("message #%d to %s is held: nobody leads team %s. It is delivered when somebody does: cadre resume %s", e.Message.Seq, what, name, name))
+			return a.print(heldMessage{e.Message}, said("message #%d to %s is held: nobody leads team %s. It is "+
+				"delivered when somebody does: cadre resume %s", e.Message.Seq, what, name, name))
 		case len(resting) > 0:
-			return a.print(e.Message, said("message #%d sent to %s; %s %s no session until somebody leads team %s: cadre resume %s", e.Message.Seq, what,
-				strings.Join(resting, ", "), map[bool]string{true: "has", false: "have"}[len(resting) == 1], name, name))
+			return a.print(e.Message, said("message #%d sent to %s; %s %s no session until somebody leads team %s: "+
+				"cadre resume %s", e.Message.Seq, what,
+				strings.Join(resting, ", "), map[bool]string{true: "has", false: "have"}[len(resting) == 1], name,
+				name))
 		}
 		return a.print(e.Message, said("message #%d sent to %s", e.Message.Seq, what))
 	}
 }
 
-// waits reports whether the message is held until there is a lead, and which of its recipients rest until then.
+// waits reports whether the message is held until there is a lead, and which of its recipients rest
+// until then.
 func waits(rep *replica.Replica, m team.Message) (held bool, resting []string) {
 	rep.View(func(s *team.State) {
 		held = s.Holds(m.Seq)
@@ -73,7 +78,8 @@ func (a *app) sendCommand() *cobra.Command {
 	var body team.SendMessage
 	c := a.onTeam(1, &cobra.Command{
 		Use: "send [TEAM] --to NAME TEXT", Short: "Send a message to a member",
-		Long: "Send a message to one member. TEXT may be - for standard input. A message of at most 1 MiB is kept until its recipient\nhas it; one to a member that does not exist or has ended is refused.",
+		Long: "Send a message to one member. TEXT may be - for standard input. A message of at most 1 MiB is kept " +
+			"until its recipient\nhas it; one to a member that does not exist or has ended is refused.",
 	}, func(c *cobra.Command, name string, args []string) (err error) {
 		if body.To == "" {
 			return usage{fmt.Errorf("say to whom, with --to NAME; to everybody: cadre broadcast")}
@@ -116,9 +122,13 @@ func (a *app) inboxCommand() *cobra.Command {
 	var peek, again bool
 	c := a.onTeam(1, &cobra.Command{
 		Use: "inbox [TEAM] NAME", Short: "Take a member's undelivered messages",
-		Long: "Print the messages that the member was not given yet, and record that it has them. With --peek nothing is recorded. With\n--again the messages that were handed out and never confirmed as read are printed once more: confirming is the last thing that this command does, so\nwhat a killed call may have swallowed is among them.",
+		Long: "Print the messages that the member was not given yet, and record that it has them. With --peek " +
+			"nothing is recorded. With\n--again the messages that were handed out and never confirmed as read are " +
+			"printed once more: confirming is the last thing that this command does, so\nwhat a killed call may have " +
+			"swallowed is among them.",
 	}, func(c *cobra.Command, name string, args []string) error {
-		ctx, cancel := context.WithTimeoutCause(c.Context(), lockWait, fmt.Errorf("team %s was busy for %s", name, lockWait))
+		ctx, cancel := context.WithTimeoutCause(c.Context(), lockWait, fmt.Errorf("team %s was busy for %s",
+			name, lockWait))
 		defer cancel()
 		rep, _, err := a.open(ctx, name, !peek)
 		if err != nil {
@@ -134,7 +144,8 @@ func (a *app) inboxCommand() *cobra.Command {
 
 func (a *app) inbox(ctx context.Context, rep *replica.Replica, name string, peek, again bool) error {
 	if a.actor != team.User && a.actor != name {
-		return &team.Error{Code: team.Denied, Text: fmt.Sprintf("the mail of %s is its own, and this is the session of %s; read yours: cadre inbox %s %s", name, a.actor, rep.Team().Name, a.actor)}
+		return &team.Error{Code: team.Denied, Text: fmt.Sprintf("the mail of %s is its own, and this is the session "+
+			"of %s; read yours: cadre inbox %s %s", name, a.actor, rep.Team().Name, a.actor)}
 	}
 	var m team.Member
 	var err error
@@ -153,7 +164,8 @@ func (a *app) inbox(ctx context.Context, rep *replica.Replica, name string, peek
 		}
 		mail = append(before, mail...)
 	} else if m.DeliveredSeq > m.ReadSeq {
-		a.note(fmt.Sprintf("messages up to #%d were handed out before but never confirmed as read; to see them: cadre inbox %s %s --again", m.DeliveredSeq, rep.Team().Name, name))
+		a.note(fmt.Sprintf("messages up to #%d were handed out before but never confirmed as read; to see them: "+
+			"cadre inbox %s %s --again", m.DeliveredSeq, rep.Team().Name, name))
 	}
 	if peek {
 		return a.printMail(mail)
@@ -177,7 +189,8 @@ func (a *app) inbox(ctx context.Context, rep *replica.Replica, name string, peek
 }
 
 // settle returns the messages that were really taken, with those that had been handed out before.
-func (a *app) settle(ctx context.Context, rep *replica.Replica, looked []team.Message, taken *team.MessagesDelivered, m team.Member) ([]team.Message, error) {
+func (a *app) settle(ctx context.Context, rep *replica.Replica, looked []team.Message, taken *team.MessagesDelivered,
+	m team.Member) ([]team.Message, error) {
 	want := map[int64]bool{}
 	if taken != nil {
 		for _, seq := range taken.Seqs {

@@ -1,7 +1,8 @@
 // Command cadre runs teams of coding agents that people can trust to finish.
 //
-// This package is flags, configuration and wiring: every command finds the team, opens a replica on it, sends a command or looks at the
-// state, and prints. What a team is and may do is in internal/team.
+// This package is flags, configuration and wiring: every command finds the team, opens a replica on
+// it, sends a command or looks at the state, and prints. What a team is and may do is in
+// internal/team.
 package main
 
 import (
@@ -31,7 +32,8 @@ const (
 )
 
 func main() {
-	// A command reads a team once and ends: collecting garbage meanwhile costs more than it gives. Those that stay turn it on again.
+	// A command reads a team once and ends: collecting garbage meanwhile costs more than it gives.
+	// Those that stay turn it on again.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(1 << 30)
 	// Where a file may not grow further a write is to fail, not to end the process.
@@ -57,7 +59,8 @@ func execute(ctx context.Context, args []string) int {
 	if text := err.Error(); text != "" {
 		a.note(text)
 	}
-	if _, said := errors.AsType[exit](err); c.Name() == wakeName && !said { // with 2 its words would go to a model, again and again
+	// with 2 its words would go to a model, again and again
+	if _, said := errors.AsType[exit](err); c.Name() == wakeName && !said {
 		return tryAgain
 	}
 	return status(err)
@@ -102,7 +105,8 @@ func status(err error) int {
 	if _, large := errors.AsType[*regularfile.TooLargeError](err); large {
 		return hopeless
 	}
-	for _, final := range []error{journal.ErrNewer, team.ErrNewer, observe.ErrNewer, source.ErrDamaged, journal.ErrGone, journal.ErrNotFound, consolidate.ErrDamaged, os.ErrPermission, os.ErrNotExist, syscall.EROFS, syscall.ENOTDIR} {
+	for _, final := range []error{journal.ErrNewer, team.ErrNewer, observe.ErrNewer, source.ErrDamaged, journal.ErrGone,
+		journal.ErrNotFound, consolidate.ErrDamaged, os.ErrPermission, os.ErrNotExist, syscall.EROFS, syscall.ENOTDIR} {
 		if errors.Is(err, final) {
 			return hopeless
 		}

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// asProgram makes the test binary the program itself, so that a test sees what a process writes to its streams.
+// asProgram makes the test binary the program itself, so that a test sees what a process writes to
+// its streams.
 const asProgram = "CADRE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {

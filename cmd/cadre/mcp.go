@@ -67,7 +67,8 @@ Nothing wakes Gemini CLI, opencode, claude -p and codex exec: they are told to w
 
 func (a *app) geminiHookCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "gemini-hook SOCKET", Hidden: true, Args: exactly(1), Short: "Give a working Gemini CLI its mail before it asks its model",
+		Use: "gemini-hook SOCKET", Hidden: true, Args: exactly(1), Short: "Give a working Gemini CLI its mail before " +
+			"it asks its model",
 		RunE: func(c *cobra.Command, args []string) error {
 			return acp.Hook(c.Context(), args[0], os.Stdin, protocol())
 		},
@@ -103,15 +104,19 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 	rep.View(func(s *team.State) { m, known = s.Member(as) })
 	switch {
 	case known && !m.Status.Running():
-		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("%s has %s, and acts no more in team %s", as, m.Status, name)}
+		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("%s has %s, and acts no more in team %s", as,
+			m.Status, name)}
 	case !known:
 		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no member named %q in team %s", as, name)}
 	case m.Agent != team.External:
-		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is a session of %s that cadre runs; spawn a member with --agent external to be that one", as, m.Agent)}
+		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is a session of %s that cadre runs; spawn a "+
+			"member with --agent external to be that one", as, m.Agent)}
 	}
 	present, err := proc.NewLock(detector.Presence(dir, as))
 	if errors.Is(err, proc.ErrHeld) {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("another session is %s in team %s already; end that one, or be another member: cadre spawn %s NAME --agent external, and cadre mcp --team %s --as NAME", as, name, name, name)}
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("another session is %s in team %s already; end "+
+			"that one, or be another member: cadre spawn %s NAME --agent external, and cadre mcp --team %s --as NAME",
+			as, name, name, name)}
 	}
 	if err != nil {
 		return err
@@ -131,7 +136,11 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 	defer kept.Wait()
 	defer takeLeave()
 	box := &outsider{app: a, replica: rep, name: name, member: as, ctx: keeping, kept: &kept}
-	tools := tools.New(tools.Options{Team: box, Member: as, Now: replica.Now, Refresh: rep.Refresh, Mail: box.mail, Wait: rep.Wait, LongestWait: box.longest, Agents: func() []string { return append(drivers.Offers(""), team.External) },
+	tools := tools.New(tools.Options{Team: box, Member: as, Now: replica.Now, Refresh: rep.Refresh, Mail: box.mail,
+		Wait: rep.Wait, LongestWait: box.longest, Agents: func() []string {
+			return append(drivers.Offers(""),
+				team.External)
+		},
 		Spawned: func(ctx context.Context, member string) error {
 			rep.View(func(s *team.State) { m, _ = s.Member(member) })
 			if m.Agent == team.External {
@@ -149,26 +158,32 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 			}
 			return a.removeFolder(dir)
 		}})
-	err = mcpserver.Stdio(ctx, tools, os.Stdin, protocol(), mcpserver.Options{Name: agent.ToolServerName, Version: version, Greet: box.greet, Called: box.called})
+	err = mcpserver.Stdio(ctx, tools, os.Stdin, protocol(), mcpserver.Options{Name: agent.ToolServerName,
+		Version: version, Greet: box.greet, Called: box.called})
 	if cause := context.Cause(ctx); errors.Is(cause, leader.ErrTakenOver) {
 		return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("%v; this one acts no more in team %s", cause, name)}
 	}
 	return err
 }
 
-// leadFrom has this session lead the team for as long as it lives, unless another one does: then it works beside that. When it ends its teammates are without
-// a lead, and after a while they know. The context that it returns ends when the lead was taken over: who has it then is to have its mail, too.
-func (a *app) leadFrom(ctx context.Context, rep *replica.Replica, dir string) (leading context.Context, release func(), err error) {
+// leadFrom has this session lead the team for as long as it lives, unless another one does: then it
+// works beside that. When it ends its teammates are without a lead, and after a while they know.
+// The context that it returns ends when the lead was taken over: who has it then is to have its
+// mail, too.
+func (a *app) leadFrom(ctx context.Context, rep *replica.Replica,
+	dir string) (leading context.Context, release func(), err error) {
 	t := rep.Team()
 	lock, err := leader.Claim(dir)
 	if errors.Is(err, proc.ErrHeld) {
-		a.note(fmt.Sprintf("session %s leads team %s already; this one works beside it, as the same lead", t.LeadSession, t.Name))
+		a.note(fmt.Sprintf("session %s leads team %s already; this one works beside it, as the same lead",
+			t.LeadSession, t.Name))
 		return ctx, func() {}, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	lead, err := leader.Take(ctx, leader.Options{Replica: rep, Dir: dir, Session: "mcp-" + strings.ToLower(replica.NewID()), Beats: true, Agent: true, Log: a.note})
+	lead, err := leader.Take(ctx, leader.Options{Replica: rep, Dir: dir,
+		Session: "mcp-" + strings.ToLower(replica.NewID()), Beats: true, Agent: true, Log: a.note})
 	if err != nil {
 		lock.Unlock()
 		return nil, nil, err
@@ -212,7 +227,8 @@ func (a *app) found(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	body := &team.CreateTeam{TeamID: name + "-" + strings.ToLower(replica.NewID()), Name: name, Dir: dir, Lead: team.DefaultLead,
+	body := &team.CreateTeam{TeamID: name + "-" + strings.ToLower(replica.NewID()), Name: name, Dir: dir,
+		Lead: team.DefaultLead,
 		Base: consolidate.Look(ctx, dir, a.home.Root, a.home.Claude)}
 	err = a.home.Create(name, []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body}})
 	if team.CodeOf(err) == team.Taken { // somebody was faster
@@ -221,7 +237,8 @@ func (a *app) found(ctx context.Context, name string) error {
 	return err
 }
 
-// outsider acts as a member that has no session of ours, and knows what it was given but has not shown to have read.
+// outsider acts as a member that has no session of ours, and knows what it was given but has not
+// shown to have read.
 type outsider struct {
 	app          *app
 	replica      *replica.Replica
@@ -243,7 +260,8 @@ func (o *outsider) Do(ctx context.Context, body team.Body) (*team.Record, error)
 	return receipt.Record, err
 }
 
-// greet returns the briefing for the session of a client that introduces itself. From then on it is woken where its agent has a way.
+// greet returns the briefing for the session of a client that introduces itself. From then on it is
+// woken where its agent has a way.
 func (o *outsider) greet(client string) (instructions string) {
 	c := wake.Of(client)
 	session := prompts.Unwoken
@@ -275,9 +293,11 @@ func (o *outsider) wakes(c wake.Client) bool {
 		if c.Agent != team.Claude {
 			return false
 		}
-		// It reads the settings of the directory in which it runs, which need not be the team's, and starts its servers there.
+		// It reads the settings of the directory in which it runs, which need not be the team's,
+		// and starts its servers there.
 		here, err := workDir(".")
-		return err == nil && wake.Session{Claude: o.app.home.Claude, Dir: here, Team: o.name, Member: o.member, Children: children}.Stays(o.ctx)
+		return err == nil && wake.Session{Claude: o.app.home.Claude, Dir: here, Team: o.name, Member: o.member,
+			Children: children}.Stays(o.ctx)
 	}
 	o.codex.Store(codex)
 	o.kept.Go(func() {
@@ -310,8 +330,9 @@ func (o *outsider) longest() time.Duration {
 
 func (o *outsider) View(see func(*team.State)) { o.replica.View(see) }
 
-// mail takes the messages that go behind a result. A further call shows that the result before it came through, so what was with that is read
-// then; what was given to a session that ended before it showed so is repeated to the next one.
+// mail takes the messages that go behind a result. A further call shows that the result before it
+// came through, so what was with that is read then; what was given to a session that ended before
+// it showed so is repeated to the next one.
 func (o *outsider) mail(ctx context.Context) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

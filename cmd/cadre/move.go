@@ -23,7 +23,8 @@ func (a *app) move(ctx context.Context, rep *replica.Replica, dir, to string) er
 		if err == nil {
 			lock.Unlock()
 		}
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("processes of team %s still run in %s, which is to be somewhere else. End them (cadre probe %s names them), and try again", t.Name, t.Dir, t.Name)}
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("processes of team %s still run in %s, which is to "+
+			"be somewhere else. End them (cadre probe %s names them), and try again", t.Name, t.Dir, t.Name)}
 	}
 	if err != nil {
 		return err
@@ -40,7 +41,8 @@ func (a *app) move(ctx context.Context, rep *replica.Replica, dir, to string) er
 	return err
 }
 
-// inPlace refuses a team of which something is missing, before anything of it starts. Worktrees that have moved, or whose repository has, are joined with it again.
+// inPlace refuses a team of which something is missing, before anything of it starts. Worktrees
+// that have moved, or whose repository has, are joined with it again.
 func (a *app) inPlace(ctx context.Context, found *inspect.Examination, dir string) error {
 	if err := inspect.InPlace(found.Team, found.Place); err != nil {
 		return err

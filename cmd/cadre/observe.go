@@ -53,7 +53,8 @@ type observation struct {
 func (a *app) observeCommand() *cobra.Command {
 	o := &observation{app: a}
 	c := &cobra.Command{
-		Use: "observe [FILE|-]...", Short: "Watch a team of Claude Code, or a session of another agent, by what the agents say",
+		Use: "observe [FILE|-]...", Short: "Watch a team of Claude Code, or a session of another agent, by what the " +
+			"agents say",
 		Long: `Watch a team of Claude Code by what its agents say, or a session of another agent, without touching it:
 
   claude -p --output-format stream-json --verbose ... | cadre observe -
@@ -102,16 +103,23 @@ and nobody changes. Called again, after kill -9 too, it goes on with it; what it
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&o.transcripts, "transcripts", "", "read all transcripts below this `folder`: a project's, or Claude Code's own")
-	flags.StringArrayVar(&o.members, "member", nil, "read the stream of a teammate that has a process of its own: `NAME=FILE`")
+	flags.StringVar(&o.transcripts, "transcripts", "", "read all transcripts below this `folder`: a project's, or "+
+		"Claude Code's own")
+	flags.StringArrayVar(&o.members, "member", nil, "read the stream of a teammate that has a process of its own: "+
+		"`NAME=FILE`")
 	flags.BoolVarP(&o.follow, "follow", "f", false, "go on with what is written later")
 	flags.BoolVar(&o.state, "state", false, "print only the session at the end, as one JSON value")
-	flags.BoolVar(&o.live, "live-state", false, "with --json, print the session first, and then its changes as JSON Patches")
-	flags.BoolVar(&o.messages, "messages", false, "with --json, print the messages that supplement the agents' own, too")
+	flags.BoolVar(&o.live, "live-state", false, "with --json, print the session first, and then its changes as "+
+		"JSON Patches")
+	flags.BoolVar(&o.messages, "messages", false,
+		"with --json, print the messages that supplement the agents' own, too")
 	flags.BoolVar(&o.pass, "pass", false, "pass standard input on to standard output, unchanged")
-	flags.StringVar(&o.sdkURL, "sdk-url", "", "listen on this `address`, :PORT or HOST:PORT, for Claude Code with --sdk-url; without a host on this machine alone")
-	flags.BoolVar(&o.insecure, "insecure-listen", false, "with --sdk-url, listen also where other machines can connect: nothing is encrypted")
-	flags.StringVar(&o.exec, "exec", "", "with --sdk-url, start this `command`; {url} in it, else --sdk-url behind it, becomes the address")
+	flags.StringVar(&o.sdkURL, "sdk-url", "", "listen on this `address`, :PORT or HOST:PORT, for Claude Code with "+
+		"--sdk-url; without a host on this machine alone")
+	flags.BoolVar(&o.insecure, "insecure-listen", false, "with --sdk-url, listen also where other machines can "+
+		"connect: nothing is encrypted")
+	flags.StringVar(&o.exec, "exec", "", "with --sdk-url, start this `command`; {url} in it, else --sdk-url behind "+
+		"it, becomes the address")
 	flags.StringVar(&o.agent, "agent", "", "observe a session of this `agent`, which has no teams")
 	flags.StringVar(&o.claudeTeam, "claude-team", "", "follow the files of this `team` of Claude Code's")
 	flags.StringVar(&o.asTeam, "as-team", "", "keep it as a team of this `name`")
@@ -152,7 +160,8 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	}
 	switch err := w.Begin(ctx, restore); {
 	case errors.Is(err, observe.ErrOther):
-		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is kept of something else that was observed; give this another name, or first: cadre cleanup %s", o.asTeam, o.asTeam)}
+		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is kept of something else that was observed; give "+
+			"this another name, or first: cadre cleanup %s", o.asTeam, o.asTeam)}
 	case errors.Is(err, source.ErrDamaged):
 		return fmt.Errorf("%w; to begin anew: cadre cleanup %s", err, o.asTeam)
 	case err != nil:
@@ -216,7 +225,8 @@ func (o *observation) check(args *[]string) error {
 	case o.sdkURL != "": // standard input is a consumer's, or nobody's
 	case len(*args) == 0 && o.transcripts == "" && len(o.members) == 0 && o.claudeTeam == "":
 		if atTerminal() {
-			return usage{errors.New("say what to observe: a file, - for standard input, --transcripts FOLDER or --claude-team TEAM; see: cadre observe --help")}
+			return usage{errors.New("say what to observe: a file, - for standard input, --transcripts FOLDER or " +
+				"--claude-team TEAM; see: cadre observe --help")}
 		}
 		*args = []string{"-"}
 	case stdin > 1:
@@ -297,7 +307,8 @@ func (o *observation) keep(ctx context.Context, w *source.Watch) (err error) {
 	}
 	w.Kept, err = source.OpenKept(o.home.Observation(o.asTeam))
 	if errors.Is(err, source.ErrObserved) {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s is observed already, by a process that lives; it is shown by: cadre status %s", o.asTeam, o.asTeam)}
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s is observed already, by a process that lives; "+
+			"it is shown by: cadre status %s", o.asTeam, o.asTeam)}
 	}
 	if err != nil {
 		return err
@@ -345,7 +356,8 @@ func (o *observation) look(of source.Observer, seen observe.Seen) error {
 // mostNotes is how many warnings are told one by one.
 const mostNotes = 20
 
-// events prints what was seen for programs: the supplements, the events, and what they changed of the state.
+// events prints what was seen for programs: the supplements, the events, and what they changed of
+// the state.
 func (o *observation) events(of source.Observer, seen observe.Seen) error {
 	var values []any
 	if o.messages {
@@ -434,7 +446,8 @@ func (o *observation) count(c observe.Counts, none bool) {
 	for _, one := range []struct {
 		n    int64
 		what string
-	}{{c.Garbage, "no JSON"}, {c.Truncated, "cut off"}, {c.Huge, "too long"}, {c.InvalidUTF, "no valid UTF-8"}, {c.Unknown, "with an unknown tool"}, {c.Invalid, "with a call that lacks something"},
+	}{{c.Garbage, "no JSON"}, {c.Truncated, "cut off"}, {c.Huge, "too long"}, {c.InvalidUTF, "no valid UTF-8"},
+		{c.Unknown, "with an unknown tool"}, {c.Invalid, "with a call that lacks something"},
 		{c.Discarded, "with a call that got no result in time"}, {c.Orphaned, "with a result that got no call in time"},
 		{c.Dropped, "of a teammate whom nobody introduced in time"}} {
 		if one.n > 0 {
@@ -449,7 +462,8 @@ func (o *observation) count(c observe.Counts, none bool) {
 	}
 }
 
-// forget removes what is kept of an observed team, and reports whether there was anything. The team itself is somebody else's.
+// forget removes what is kept of an observed team, and reports whether there was anything. The team
+// itself is somebody else's.
 func (a *app) forget(ctx context.Context, name string, t team.Team) (bool, error) {
 	if team.CheckName("team", name) != nil {
 		return false, nil
@@ -460,7 +474,8 @@ func (a *app) forget(ctx context.Context, name string, t team.Team) (bool, error
 	}
 	k, err := source.OpenKept(kept)
 	if errors.Is(err, source.ErrObserved) {
-		return true, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being observed by a process that lives; end that first", name)}
+		return true, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being observed by a process that "+
+			"lives; end that first", name)}
 	}
 	if err != nil {
 		return true, err

@@ -40,7 +40,8 @@ func (o output) size() (width, height int) {
 	return width, height
 }
 
-// protocol is standard output for a program that reads it: what it carries has a form of its own, and is not changed. Only commands that say so use it.
+// protocol is standard output for a program that reads it: what it carries has a form of its own,
+// and is not changed. Only commands that say so use it.
 func protocol() io.Writer { return os.Stdout }
 
 // atTerminal reports whether somebody sits at standard input.

@@ -47,10 +47,12 @@ Exit status 0: the remote has the team. 1: not now: the remote cannot be reached
 		return a.push(c.Context(), o)
 	})
 	c.Flags().StringVar(&o.Remote, "remote", "", "name of the remote; the one that git pushes to by default")
-	c.Flags().StringArrayVar(&include, "include", nil, "file or folder that goes along although it is ignored, large, or likely holds a secret; may be repeated")
+	c.Flags().StringArrayVar(&include, "include", nil, "file or folder that goes along although it is ignored, "+
+		"large, or likely holds a secret; may be repeated")
 	c.Flags().BoolVar(&o.Release, "release", false, "let go of the team on this machine")
 	c.Flags().BoolVar(&o.Yes, "yes", false, "agree to the first push to this remote")
-	c.Flags().BoolVar(&o.Ours, "ours", false, "of two histories continue this one; the remote's stays reachable from the branch")
+	c.Flags().BoolVar(&o.Ours, "ours", false, "of two histories continue this one; the remote's stays reachable from "+
+		"the branch")
 	return c
 }
 
@@ -69,11 +71,14 @@ func (a *app) push(ctx context.Context, o transfer.PushOptions) error {
 		return a.moving(err, o.Team, fmt.Sprintf("cadre push %s --ours", o.Team))
 	}
 	a.noteLeft(p.Checkpoint)
-	value := map[string]any{"team": p.Team, "seq": p.Seq, "commit": p.Commit, "remote": p.Remote.Name, "url": p.Remote.URL, "pushed": p.New, "released": p.Released, "left": leftOf(p.Checkpoint)}
+	value := map[string]any{"team": p.Team, "seq": p.Seq, "commit": p.Commit, "remote": p.Remote.Name,
+		"url": p.Remote.URL, "pushed": p.New, "released": p.Released, "left": leftOf(p.Checkpoint)}
 	return a.print(value, func(w *sanitize.Writer) error {
-		what := fmt.Sprintf("team %s is on %s (%s): %s, commit %.12s", o.Team, p.Remote.Name, p.Remote.URL, plural(int(p.Seq), "record"), p.Commit)
+		what := fmt.Sprintf("team %s is on %s (%s): %s, commit %.12s", o.Team, p.Remote.Name, p.Remote.URL,
+			plural(int(p.Seq), "record"), p.Commit)
 		if !p.New {
-			what = fmt.Sprintf("%s (%s) has everything of team %s already: %s, commit %.12s", p.Remote.Name, p.Remote.URL, o.Team, plural(int(p.Seq), "record"), p.Commit)
+			what = fmt.Sprintf("%s (%s) has everything of team %s already: %s, commit %.12s", p.Remote.Name,
+				p.Remote.URL, o.Team, plural(int(p.Seq), "record"), p.Commit)
 		}
 		if p.Released {
 			what += fmt.Sprintf(". This machine has let go of it; another one continues it: cadre pull %s", o.Team)
@@ -120,25 +125,32 @@ Exit status 0: the team is here. 1: not now: it runs here, or the remote cannot 
 				a.note("the copy that was here is kept in " + p.Aside)
 			}
 			if p.Released {
-				a.note(fmt.Sprintf("this machine let go of team %s; to continue it here, where it runs nowhere else: cadre resume %s --take-back", o.Team, o.Team))
+				a.note(fmt.Sprintf("this machine let go of team %s; to continue it here, where it runs nowhere else: "+
+					"cadre resume %s --take-back", o.Team, o.Team))
 			}
-			value := map[string]any{"remote": p.Remote.Name, "url": p.Remote.URL, "commit": p.There.Commit, "seq": p.There.Seq, "restored": p.Arrived != nil, "missing": missingOf(p.Arrived), "left": []checkpoint.Left{}}
+			value := map[string]any{"remote": p.Remote.Name, "url": p.Remote.URL, "commit": p.There.Commit,
+				"seq": p.There.Seq, "restored": p.Arrived != nil, "missing": missingOf(p.Arrived),
+				"left": []checkpoint.Left{}}
 			if p.Arrived != nil && p.Arrived.Left != nil {
 				value["left"] = p.Arrived.Left
 			}
 			return a.print(value, func(w *sanitize.Writer) error {
 				if p.Arrived == nil {
-					return said("nothing new: team %s here has everything that %s (%s) has", o.Team, p.Remote.Name, p.Remote.URL)(w)
+					return said("nothing new: team %s here has everything that %s (%s) has", o.Team, p.Remote.Name,
+						p.Remote.URL)(w)
 				}
-				return said("team %s is here, from %s (%s): %s, made %s; it works in %s. Resume with: cadre resume %s", o.Team, p.Remote.Name, p.Remote.URL, plural(int(p.Arrived.Seq), "record"),
+				return said("team %s is here, from %s (%s): %s, made %s; it works in %s. Resume with: cadre resume %s",
+					o.Team, p.Remote.Name, p.Remote.URL, plural(int(p.Arrived.Seq), "record"),
 					render.Ago(replica.Now(), p.Arrived.At), p.Arrived.Dir, o.Team)(w)
 			})
 		},
 	}
 	c.Flags().StringVar(&o.Remote, "remote", "", "name of the remote; the one that git pushes to by default")
 	c.Flags().StringVar(&dir, "dir", ".", "a clone of the project")
-	c.Flags().BoolVar(&o.Theirs, "theirs", false, "of two histories continue the remote's; the one that is here stays reachable from the branch")
-	c.Flags().StringArrayVar(&checks, "check", nil, "NAME: COMMAND for a check whose command was redacted; may be repeated")
+	c.Flags().BoolVar(&o.Theirs, "theirs", false, "of two histories continue the remote's; the one that is here "+
+		"stays reachable from the branch")
+	c.Flags().StringArrayVar(&checks, "check", nil, "NAME: COMMAND for a check whose command was redacted; may be "+
+		"repeated")
 	return c
 }
 
@@ -158,20 +170,24 @@ func (a *app) noteArrived(name string, arrived *transfer.Arrived) {
 		a.note(fmt.Sprintf("missing of task %s: %s", m.Task, m.What))
 	}
 	if len(arrived.Left) > 0 || arrived.More > 0 {
-		a.note("not carried, and not here: " + listed(arrived.Left, arrived.More, checkpoint.Left.String) + "; no task names it as its work")
+		a.note("not carried, and not here: " + listed(arrived.Left, arrived.More, checkpoint.Left.String) +
+			"; no task names it as its work")
 	}
 	if len(arrived.Missing) > 0 {
-		a.note(fmt.Sprintf("when it is there: cadre resume %s; the team can be completed without it: cadre consolidate %s --without TASK", name, name))
+		a.note(fmt.Sprintf("when it is there: cadre resume %s; the team can be completed without it: cadre "+
+			"consolidate %s --without TASK", name, name))
 	}
 }
 
-// moving adds to an error of a team that moves what to type next. mine is the command that continues what it was called for.
+// moving adds to an error of a team that moves what to type next. mine is the command that
+// continues what it was called for.
 func (a *app) moving(err error, name, mine string) error {
 	if fork, ok := errors.AsType[*checkpoint.ForkError](err); ok {
 		return usage{fmt.Errorf("%w. %s", err, choices(fork, name))}
 	}
 	if _, ok := errors.AsType[*transfer.MovedError](err); ok {
-		return usage{fmt.Errorf("%w. To take it over here: cadre pull %s; to continue this copy, and leave what was done elsewhere: cadre resume %s --ours", err, name, name)}
+		return usage{fmt.Errorf("%w. To take it over here: cadre pull %s; to continue this copy, and leave what was "+
+			"done elsewhere: cadre resume %s --ours", err, name, name)}
 	}
 	if suspects, ok := errors.AsType[*transfer.SuspectError](err); ok {
 		var flags []string
@@ -180,7 +196,8 @@ func (a *app) moving(err error, name, mine string) error {
 				flags = append(flags, "--include "+s.Path)
 			}
 		}
-		return usage{fmt.Errorf("%w. A commit cannot be changed; when they are to go there: cadre push %s %s", err, name, strings.Join(flags, " "))}
+		return usage{fmt.Errorf("%w. A commit cannot be changed; when they are to go there: cadre push %s %s", err,
+			name, strings.Join(flags, " "))}
 	}
 	if missing, ok := errors.AsType[*transfer.MissingCheck](err); ok {
 		verb := "resume " + name + " --from-git"
@@ -189,7 +206,8 @@ func (a *app) moving(err error, name, mine string) error {
 		}
 		return usage{fmt.Errorf("%w; set it again with: cadre %s --check '%s: COMMAND'", err, verb, missing.Name)}
 	}
-	if damage := (*checkpoint.DamageError)(nil); errors.Is(err, checkpoint.ErrNone) || errors.As(err, &damage) || errors.Is(err, checkpoint.ErrNoRemote) || errors.Is(err, transfer.ErrNoRepository) || checkpoint.Lasting(err) {
+	if damage := (*checkpoint.DamageError)(nil); errors.Is(err, checkpoint.ErrNone) || errors.As(err, &damage) ||
+		errors.Is(err, checkpoint.ErrNoRemote) || errors.Is(err, transfer.ErrNoRepository) || checkpoint.Lasting(err) {
 		return usage{err}
 	}
 	return err
@@ -205,12 +223,15 @@ func choices(fork *checkpoint.ForkError, name string) string {
 	for _, s := range fork.Sides {
 		switch {
 		case s.Ref == "":
-			all = append(all, fmt.Sprintf("to continue the one that is here: cadre resume %s --ours, or cadre push %s --ours", name, name))
+			all = append(all, fmt.Sprintf("to continue the one that is here: cadre resume %s --ours, or cadre push "+
+				"%s --ours", name, name))
 		case here && strings.Contains(s.Ref, "/cadre/"):
 			remote, _, _ := strings.Cut(s.Ref, "/cadre/")
-			all = append(all, fmt.Sprintf("to continue that of %s: cadre pull %s --remote %s --theirs", remote, name, remote))
+			all = append(all, fmt.Sprintf("to continue that of %s: cadre pull %s --remote %s --theirs", remote,
+				name, remote))
 		case here:
-			all = append(all, fmt.Sprintf("to continue that of %s: set the copy that is here aside (cadre cleanup %s), then cadre resume %s --from-git --at %s", s.Ref, name, name, s.Ref))
+			all = append(all, fmt.Sprintf("to continue that of %s: set the copy that is here aside (cadre cleanup "+
+				"%s), then cadre resume %s --from-git --at %s", s.Ref, name, name, s.Ref))
 		default:
 			all = append(all, fmt.Sprintf("to continue %s: cadre resume %s --from-git --at %s", s.Ref, name, s.Ref))
 		}
@@ -218,7 +239,8 @@ func choices(fork *checkpoint.ForkError, name string) string {
 	return "Choose: " + strings.Join(all, "; ") + ". What is left stays reachable from the branch"
 }
 
-// pushConsolidated pushes the commit of a team that is complete, and its last checkpoint, which carries the record.
+// pushConsolidated pushes the commit of a team that is complete, and its last checkpoint, which
+// carries the record.
 func (a *app) pushConsolidated(ctx context.Context, o transfer.PushOptions) error {
 	if err := a.push(ctx, o); err != nil {
 		return err
@@ -228,7 +250,8 @@ func (a *app) pushConsolidated(ctx context.Context, o transfer.PushOptions) erro
 		return err
 	}
 	if pushed.Commit != "" && !a.json {
-		return said("commit %.12s is on the branch %s of %s (%s)", pushed.Commit, pushed.Branch, pushed.Remote.Name, pushed.Remote.URL)(a.out.Writer)
+		return said("commit %.12s is on the branch %s of %s (%s)", pushed.Commit, pushed.Branch, pushed.Remote.Name,
+			pushed.Remote.URL)(a.out.Writer)
 	}
 	return nil
 }

@@ -27,7 +27,8 @@ const (
 	notFound    = 127
 )
 
-// relayed is a feed: the session of a Claude Code that connects to us, between which and its user we stand.
+// relayed is a feed: the session of a Claude Code that connects to us, between which and its user
+// we stand.
 type relayed struct {
 	relay *sdkrelay.Relay
 	errs  io.Closer // what the program writes to standard error
@@ -36,7 +37,8 @@ type relayed struct {
 	to    source.Listener
 }
 
-// relayFeed listens for the program, and says where its user connects unless that is standard input and output.
+// relayFeed listens for the program, and says where its user connects unless that is standard input
+// and output.
 func (o *observation) relayFeed(args []string) (*relayed, error) {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -45,7 +47,8 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 	errs := o.err.Others()
 	f := &relayed{procs: procs, note: o.note, errs: errs}
 	options := sdkrelay.Options{
-		Listen: o.sdkURL, Insecure: o.insecure, Procs: procs, Stderr: errs, Warn: o.note, Consumer: !o.pass, ConsumerToken: os.Getenv(consumerVariable), Token: os.Getenv(sdkrelay.TokenVariable),
+		Listen: o.sdkURL, Insecure: o.insecure, Procs: procs, Stderr: errs, Warn: o.note, Consumer: !o.pass,
+		ConsumerToken: os.Getenv(consumerVariable), Token: os.Getenv(sdkrelay.TokenVariable),
 		See: func(line []byte) {
 			f.to.Line(relaySource, bytes.TrimSuffix(line, []byte("\n")), source.Place{Event: f.relay.Last()})
 		},
@@ -59,7 +62,8 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 	}
 	f.relay, err = sdkrelay.Listen(options)
 	if _, exposed := errors.AsType[*sdkrelay.ExposedError](err); exposed {
-		return nil, usage{fmt.Errorf("%w; listen on 127.0.0.1 and use a tunnel, or allow it with --insecure-listen", err)}
+		return nil, usage{fmt.Errorf("%w; listen on 127.0.0.1 and use a tunnel, or allow it with --insecure-listen",
+			err)}
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE): // for now
@@ -68,10 +72,12 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 		return nil, usage{err}
 	}
 	if o.exec == "" {
-		o.note(fmt.Sprintf("the program is started with --sdk-url %s and %s=%s", f.relay.URL(), sdkrelay.TokenVariable, f.relay.Token()))
+		o.note(fmt.Sprintf("the program is started with --sdk-url %s and %s=%s", f.relay.URL(), sdkrelay.TokenVariable,
+			f.relay.Token()))
 	}
 	if !o.pass {
-		o.note(fmt.Sprintf("its user connects to %s, with the header Authorization: Bearer %s", f.relay.ConsumerURL(), f.relay.ConsumerToken()))
+		o.note(fmt.Sprintf("its user connects to %s, with the header Authorization: Bearer %s", f.relay.ConsumerURL(),
+			f.relay.ConsumerToken()))
 	}
 	return f, nil
 }

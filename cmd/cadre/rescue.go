@@ -24,10 +24,13 @@ import (
 func (a *app) reviewCommand() *cobra.Command {
 	return a.looking(0, &cobra.Command{
 		Use: "review [TEAM]", Short: "Read a team that has ended, and change nothing",
-		Long: "Read what became of a team that is complete or was aborted: its members, tasks with their results, the last messages, and where\nits report is. A team whose name was given to a new one is found under its id. Nothing can be changed in it any more; its whole\nhistory is in cadre log.",
+		Long: "Read what became of a team that is complete or was aborted: its members, tasks with their results, " +
+			"the last messages, and where\nits report is. A team whose name was given to a new one is found under " +
+			"its id. Nothing can be changed in it any more; its whole\nhistory is in cadre log.",
 	}, func(c *cobra.Command, d opened, _ []string) error {
 		if t := d.Team(); t.Status != team.TeamComplete && t.Status != team.TeamAborted {
-			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is %s, not at its end; what it does is in cadre status %s", d.name, t.Status, d.name)}
+			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is %s, not at its end; what it does "+
+				"is in cadre status %s", d.name, t.Status, d.name)}
 		}
 		found, err := inspect.Examine(c.Context(), d.Replica, d.dir, time.Now())
 		if err != nil {
@@ -83,9 +86,11 @@ func (a *app) abortCommand() *cobra.Command {
 	var reason string
 	c := a.onTeam(0, &cobra.Command{
 		Use: "abort [TEAM]", Short: "End a team at once, and keep its record",
-		Long: "End every session of a team at once, and the team with them. Its record is kept: cadre review reads it. It may be called again\nwhile something is still there.",
+		Long: "End every session of a team at once, and the team with them. Its record is kept: cadre review reads " +
+			"it. It may be called again\nwhile something is still there.",
 	}, func(c *cobra.Command, name string, _ []string) error {
-		ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute, fmt.Errorf("not everybody has ended within a minute"))
+		ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute,
+			fmt.Errorf("not everybody has ended within a minute"))
 		defer cancel()
 		rep, dir, err := a.open(ctx, name, true)
 		if err != nil {
@@ -94,16 +99,19 @@ func (a *app) abortCommand() *cobra.Command {
 		defer rep.Close()
 		was := rep.Team().Consolidation
 		if rep.Team().Status != team.TeamAborted {
-			if _, err := rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.SetStatus{Status: team.TeamAborted, Reason: reason}}); err != nil {
+			if _, err := rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.SetStatus{Status: team.TeamAborted,
+				Reason: reason}}); err != nil {
 				return err
 			}
 		}
 		if err := host.Settle(ctx, filepath.Join(dir, "hosts"), rep.Team().Dir, a.note); err != nil {
-			return &team.Error{Code: team.NotReady, Text: "the team is aborted, but a process of it is still there: " + err.Error() + "; run cadre abort again"}
+			return &team.Error{Code: team.NotReady, Text: "the team is aborted, but a process of it is still there: " +
+				err.Error() + "; run cadre abort again"}
 		}
 		if was.Open() {
 			if err := consolidate.Settle(ctx, consolidate.Options{Replica: rep, Dir: dir, Log: a.note}); err != nil {
-				return &team.Error{Code: team.NotReady, Text: "the team is aborted, but its consolidation has not ended: " + err.Error()}
+				return &team.Error{Code: team.NotReady, Text: "the team is aborted, but its consolidation has " +
+					"not ended: " + err.Error()}
 			}
 		}
 		if err := host.KeepWork(ctx, dir, rep.Team().Dir, a.note); err != nil {
@@ -121,16 +129,19 @@ func (a *app) windDown(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.act(c, name, &team.SetStatus{Status: team.TeamConsolidating}, func(rep *replica.Replica, _ *team.Record) error {
-		return a.print(rep.Team(), said("team %s begins nothing new; when everybody is done: cadre consolidate %s", name, name))
-	})
+	return a.act(c, name, &team.SetStatus{Status: team.TeamConsolidating},
+		func(rep *replica.Replica, _ *team.Record) error {
+			return a.print(rep.Team(), said("team %s begins nothing new; when everybody is done: cadre consolidate %s",
+				name, name))
+		})
 }
 
 func (a *app) reassignCommand() *cobra.Command {
 	var force bool
 	c := a.onTeam(2, &cobra.Command{
 		Use: "reassign [TEAM] TASK NAME", Short: "Give a task to another member, with what was done of it",
-		Long: "Give a task to another member. What the present owner has changed where it works, and said last, goes with it. A task that a\nliving member works on is taken from it only with --force.",
+		Long: "Give a task to another member. What the present owner has changed where it works, and said last, goes " +
+			"with it. A task that a\nliving member works on is taken from it only with --force.",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.reassign(c.Context(), name, args[0], args[1], a.actor, force)
 	})
@@ -151,7 +162,8 @@ func (a *app) reassign(ctx context.Context, name, task, to, actor string, force 
 	var there bool
 	rep.View(func(s *team.State) { t, there = s.Task(task) })
 	if !there {
-		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no task %q in team %s; cadre task list %s shows the tasks", task, name, name)}
+		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no task %q in team %s; cadre task list %s shows "+
+			"the tasks", task, name, name)}
 	}
 	if t.Status == team.InProgress && t.Owner != to {
 		found, err := inspect.Examine(ctx, rep, dir, time.Now())
@@ -160,7 +172,8 @@ func (a *app) reassign(ctx context.Context, name, task, to, actor string, force 
 		}
 		i := slices.IndexFunc(found.Members, func(m inspect.Member) bool { return m.Name == t.Owner })
 		if i >= 0 && found.Members[i].Life != inspect.Offline && !force {
-			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s works on task %s%s; to take it from it: cadre reassign %s %s %s --force", t.Owner, task, perhaps(found.Members[i]), name, task, to)}
+			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s works on task %s%s; to take it from it: "+
+				"cadre reassign %s %s %s --force", t.Owner, task, perhaps(found.Members[i]), name, task, to)}
 		}
 		if err := host.KeepDone(ctx, rep, dir, t); err != nil {
 			if ctx.Err() != nil {
@@ -194,7 +207,8 @@ func perhaps(m inspect.Member) string {
 func (a *app) resendCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "resend TEAM NAME [SEQ...]", Short: "Send messages again that were not delivered", Args: atLeast(2),
-		Long: "Send messages again that wait for a member: those that are late, or the ones named. They stay the same messages: a member that has\none already does not see it twice.",
+		Long: "Send messages again that wait for a member: those that are late, or the ones named. They stay the " +
+			"same messages: a member that has\none already does not see it twice.",
 		RunE: func(c *cobra.Command, args []string) error {
 			body := &team.ResendMessages{Member: args[1]}
 			for _, arg := range args[2:] {
@@ -209,7 +223,8 @@ func (a *app) resendCommand() *cobra.Command {
 				if e == nil {
 					e = &team.MessagesResent{Member: args[1]}
 				}
-				return a.print(map[string]any{"member": e.Member, "seqs": e.Seqs}, said("%s sent to %s again", plural(len(e.Seqs), "message"), e.Member))
+				return a.print(map[string]any{"member": e.Member, "seqs": e.Seqs},
+					said("%s sent to %s again", plural(len(e.Seqs), "message"), e.Member))
 			})
 		},
 	}
@@ -222,7 +237,8 @@ func (a *app) factsCommand() *cobra.Command {
 	var add []string
 	c := a.onTeam(0, &cobra.Command{
 		Use: "facts [TEAM]", Short: "Show the files that everybody relies on, and whether they changed",
-		Long: "Show the files that the team named as shared facts, in its file or with --add, and whether they are as they were when the team\nlast took note of them. With --record it takes note of them as they are now.",
+		Long: "Show the files that the team named as shared facts, in its file or with --add, and whether they are " +
+			"as they were when the team\nlast took note of them. With --record it takes note of them as they are now.",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		ctx := c.Context()
 		rep, dir, err := a.open(ctx, name, true)

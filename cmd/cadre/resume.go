@@ -76,12 +76,17 @@ the one that is here, --at that of a branch, cadre pull that of a remote. A team
 			return a.resume(c.Context(), name, how)
 		},
 	}
-	c.Flags().BoolVar(&fromGit, "from-git", false, "restore the team from its last checkpoint first: its folder was lost")
-	c.Flags().StringVar(&from.dir, "dir", "", "where the project is now that was moved; with --from-git, the repository with the checkpoints, by default the one that you are in")
-	c.Flags().StringArrayVar(&from.checks, "check", nil, "with --from-git, NAME: COMMAND for a check whose command was redacted; may be repeated")
-	c.Flags().StringVar(&from.at, "at", "", "with --from-git, the branch to continue from where there are two histories: cadre/TEAM or REMOTE/cadre/TEAM")
+	c.Flags().BoolVar(&fromGit, "from-git", false, "restore the team from its last checkpoint first: its folder "+
+		"was lost")
+	c.Flags().StringVar(&from.dir, "dir", "", "where the project is now that was moved; with --from-git, the "+
+		"repository with the checkpoints, by default the one that you are in")
+	c.Flags().StringArrayVar(&from.checks, "check", nil, "with --from-git, NAME: COMMAND for a check whose command "+
+		"was redacted; may be repeated")
+	c.Flags().StringVar(&from.at, "at", "", "with --from-git, the branch to continue from where there are two "+
+		"histories: cadre/TEAM or REMOTE/cadre/TEAM")
 	c.Flags().BoolVar(&how.takeOver, "take-over", false, "take the lead from another session, also from one that lives")
-	c.Flags().BoolVar(&how.ours, "ours", false, "of two histories continue the one that is here; the other one stays reachable from the branch")
+	c.Flags().BoolVar(&how.ours, "ours", false, "of two histories continue the one that is here; the other one stays "+
+		"reachable from the branch")
 	c.Flags().BoolVar(&how.takeBack, "take-back", false, "continue a team here that this machine had let go of")
 	return c
 }
@@ -95,7 +100,8 @@ type resumption struct {
 	restored *checkpoint.Restored // which it was just now; it has the last messages. nil for a team that was there
 }
 
-// settled makes sure that the team that is here is the one that counts, and looks whether work that was missing is there by now.
+// settled makes sure that the team that is here is the one that counts, and looks whether work that
+// was missing is there by now.
 func (a *app) settled(ctx context.Context, rep *replica.Replica, dir string, how resumption) error {
 	t := rep.Team()
 	if err := transfer.Here(ctx, rep, dir, how.ours); err != nil {
@@ -105,14 +111,16 @@ func (a *app) settled(ctx context.Context, rep *replica.Replica, dir string, how
 		if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.TakeBackTeam{}}); err != nil {
 			return err
 		}
-		a.note(fmt.Sprintf("team %s is taken back; where another machine continued it since, that is another history of the team", t.Name))
+		a.note(fmt.Sprintf("team %s is taken back; where another machine continued it since, that is another history "+
+			"of the team", t.Name))
 	} else if err := t.CheckHere(); err != nil {
 		return err
 	}
 	return a.recheck(ctx, rep)
 }
 
-// counts makes sure, before a team is run that is there already, that no other history of it counts.
+// counts makes sure, before a team is run that is there already, that no other history of it
+// counts.
 func (a *app) counts(ctx context.Context, name string) error {
 	if _, err := a.home.Folder(name); err != nil {
 		return nil // no team of that name exists, or the run reports what is wrong with the name
@@ -179,7 +187,8 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	closed := sync.OnceFunc(func() { rep.Close() })
 	defer closed()
 	t := rep.Team()
-	if t.Status == team.TeamComplete && t.Consolidation.Step == team.Done && !t.CleanedUp && !sealed(dir) { // killed at the very end
+	// killed at the very end
+	if t.Status == team.TeamComplete && t.Consolidation.Step == team.Done && !t.CleanedUp && !sealed(dir) {
 		closed()
 		return a.consolidate(ctx, name, consolidate.Options{Actor: team.User})
 	}
@@ -222,7 +231,8 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 		if err := rehost(ctx, rep, dir); err != nil || a.json {
 			return err
 		}
-		return said("session %s goes on leading team %s, and its teammates run again", t.LeadSession, name)(a.out.Writer)
+		return said("session %s goes on leading team %s, and its teammates run again", t.LeadSession,
+			name)(a.out.Writer)
 	}
 	lock, err := a.takeLead(ctx, rep, dir, found, how.takeOver)
 	if err != nil {
@@ -259,12 +269,15 @@ func memberOf(rep *replica.Replica, name string) (m team.Member, ok bool) {
 	return m, ok
 }
 
-// takeLead takes the lock of who leads, or says who does. With takeOver the session that has it is told to let go, and waited for.
-func (a *app) takeLead(ctx context.Context, rep *replica.Replica, dir string, found *inspect.Examination, takeOver bool) (*leader.Lock, error) {
+// takeLead takes the lock of who leads, or says who does. With takeOver the session that has it is
+// told to let go, and waited for.
+func (a *app) takeLead(ctx context.Context, rep *replica.Replica, dir string, found *inspect.Examination,
+	takeOver bool) (*leader.Lock, error) {
 	lock, err := leader.Claim(dir)
 	if err == nil {
 		if takeOver && found.Lead.Session != "" && found.Lead.Session != team.User {
-			_, err = rep.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}})
+			_, err = rep.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User,
+				TakeOver: true}})
 		}
 		return lock, err
 	}
@@ -274,7 +287,8 @@ func (a *app) takeLead(ctx context.Context, rep *replica.Replica, dir string, fo
 	if !takeOver {
 		return nil, a.ledByOther(ctx, rep, dir)
 	}
-	if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}}); err != nil {
+	if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User,
+		TakeOver: true}}); err != nil {
 		return nil, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, 15*time.Second)
@@ -287,13 +301,16 @@ func (a *app) takeLead(ctx context.Context, rep *replica.Replica, dir string, fo
 		select {
 		case <-waiting.Done():
 			t := rep.Team()
-			return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the lead of team %s is yours, and the process that had it does not end; end it (cadre probe %s tells who lives), and try again", t.Name, t.Name)}
+			return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the lead of team %s is yours, and the "+
+				"process that had it does not end; end it (cadre probe %s tells who lives), and try again",
+				t.Name, t.Name)}
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// ledByOther is the refusal of the lead, which another process has, or is about to have: it may have been faster than we since the team was examined.
+// ledByOther is the refusal of the lead, which another process has, or is about to have: it may
+// have been faster than we since the team was examined.
 func (a *app) ledByOther(ctx context.Context, rep *replica.Replica, dir string) error {
 	if err := rep.Refresh(ctx); err != nil {
 		return err
@@ -312,10 +329,13 @@ func (a *app) ledByOther(ctx context.Context, rep *replica.Replica, dir string) 
 	case !now.Lead.Lives:
 		who = fmt.Sprintf("Another process led team %s a moment ago", t.Name)
 	}
-	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("Different lead detected. Coordinator override needed. %s; to follow it: cadre log %s --follow; to take the lead from it: cadre resume %s --take-over", who, t.Name, t.Name)}
+	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("Different lead detected. Coordinator override needed. "+
+		"%s; to follow it: cadre log %s --follow; to take the lead from it: cadre resume %s --take-over", who,
+		t.Name, t.Name)}
 }
 
-// keepSaved keeps with their tasks what members saved while there was no lead, where no host that lives does that.
+// keepSaved keeps with their tasks what members saved while there was no lead, where no host that
+// lives does that.
 func (a *app) keepSaved(ctx context.Context, rep *replica.Replica, dir string) error {
 	if host.Hosted(filepath.Join(dir, "hosts")) {
 		return nil
@@ -349,7 +369,8 @@ func (a *app) resumeByHand(ctx context.Context, rep *replica.Replica, dir string
 	return said("team %s goes on; you lead it: cadre status %s", t.Name, t.Name)(a.out.Writer)
 }
 
-// rehost sees to it that everybody whose session cadre runs has a living host, and is tried at once.
+// rehost sees to it that everybody whose session cadre runs has a living host, and is tried at
+// once.
 func rehost(ctx context.Context, rep *replica.Replica, dir string) error {
 	var members []team.Member
 	var hosted []string
@@ -359,7 +380,8 @@ func rehost(ctx context.Context, rep *replica.Replica, dir string) error {
 			continue
 		}
 		if m.Setbacks > 0 {
-			if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.RetryMember{Member: m.Name}}); err != nil {
+			if _, err := rep.Do(ctx, team.Command{Actor: team.User,
+				Body: &team.RetryMember{Member: m.Name}}); err != nil {
 				return err
 			}
 		}
@@ -425,9 +447,11 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 	case l.Taking:
 		line(false, "session %s led it and is gone; another process is taking the lead", l.Session)
 	case l.Machine != "" && !l.Stale:
-		line(false, "session %s leads it on the machine %s; last seen %s", l.Session, l.Machine, render.Ago(now, l.LastSeen))
+		line(false, "session %s leads it on the machine %s; last seen %s", l.Session, l.Machine,
+			render.Ago(now, l.LastSeen))
 	case l.Lost != 0:
-		line(false, "session %s led it and is lost since %s; last seen %s", l.Session, render.Ago(now, l.Lost), render.Ago(now, l.LastSeen))
+		line(false, "session %s led it and is lost since %s; last seen %s", l.Session, render.Ago(now, l.Lost),
+			render.Ago(now, l.LastSeen))
 	default:
 		line(false, "session %s led it and is gone; last seen %s", l.Session, render.Ago(now, l.LastSeen))
 	}
@@ -455,11 +479,13 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 		return err
 	}
 	if stale := e.Stale(); len(stale) > 0 && !over {
-		line(false, "facts stale: %s. Look at what changed, then take note of it: cadre facts %s --record", strings.Join(stale, ", "), t.Name)
+		line(false, "facts stale: %s. Look at what changed, then take note of it: cadre facts %s --record",
+			strings.Join(stale, ", "), t.Name)
 	} else if len(e.Facts) > 0 && !over {
 		line(true, "facts: %d, as they were", len(e.Facts))
 	}
-	line(e.Late == 0, "mailbox at #%d, %d not given yet%s%s", e.Messages, e.Unread, some(e.Held, ", %d held until there is a lead"), some(e.Late, ", %d late: cadre resend"))
+	line(e.Late == 0, "mailbox at #%d, %d not given yet%s%s", e.Messages, e.Unread,
+		some(e.Held, ", %d held until there is a lead"), some(e.Late, ", %d late: cadre resend"))
 	for _, m := range e.Mail {
 		from, to := m.From, m.To
 		if from == "" {
@@ -475,7 +501,8 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 	if e.Left > 0 {
 		left = ", about " + render.Span(e.Left) + " left"
 	}
-	line(true, "%d of %s done (%d %%), %d in progress%s", e.Tasks["completed"], plural(all, "task"), e.Percent, e.Tasks["in_progress"], left)
+	line(true, "%d of %s done (%d %%), %d in progress%s", e.Tasks["completed"], plural(all, "task"), e.Percent,
+		e.Tasks["in_progress"], left)
 	for _, task := range e.InProgress {
 		w.Printf("    %s %s: %s\n", task.ID, task.Owner, task.Subject)
 	}
@@ -484,7 +511,8 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 
 func lives(e *inspect.Examination) string {
 	var parts []string
-	for _, l := range []inspect.Life{inspect.Online, inspect.Offline, inspect.Resting, inspect.Unknown, inspect.Outside, inspect.Ended} {
+	for _, l := range []inspect.Life{inspect.Online, inspect.Offline, inspect.Resting, inspect.Unknown, inspect.Outside,
+		inspect.Ended} {
 		if n := e.Count(l); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, l))
 		}

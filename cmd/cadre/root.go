@@ -28,8 +28,8 @@ const lockWait = 30 * time.Second
 type app struct {
 	home layout.Home
 	who  access.Caller // who calls; home is scoped to it
-	// actor acts with the command: whom its flags name, the member in whose session cadre was called, or the user. A command that
-	// only reads has none.
+	// actor acts with the command: whom its flags name, the member in whose session cadre was
+	// called, or the user. A command that only reads has none.
 	actor string
 	out   output
 	err   output
@@ -92,10 +92,16 @@ func (a *app) root() *cobra.Command {
 	})
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON value instead of text")
-	root.AddGroup(&cobra.Group{ID: "team", Title: "Teams:"}, &cobra.Group{ID: "lead", Title: "Lead a team:"}, &cobra.Group{ID: "work", Title: "Work in a team:"}, &cobra.Group{ID: "care", Title: "Care:"})
-	group(root, "team", a.runCommand(), a.lsCommand(), a.statusCommand(), a.attentionCommand(), a.logCommand(), a.observeCommand(), a.schemaCommand(), a.createCommand(), a.spawnCommand(), a.shutdownCommand(), a.cleanupCommand(), a.hostCommand(), a.resumeCommand(), a.probeCommand(), a.consolidateCommand(), a.reviewCommand(), a.abortCommand(), a.checkpointCommand(), a.pushCommand(), a.pullCommand())
-	group(root, "lead", a.permitCommand(), a.planCommand(), a.modeCommand(), a.attachCommand(), a.delegateCommand(), a.handoverCommand(), a.budgetCommand(), a.reassignCommand(), a.resendCommand(), a.factsCommand())
-	group(root, "work", a.taskCommand(), a.sendCommand(), a.broadcastCommand(), a.inboxCommand(), a.mcpCommand(), a.wakeCommand(), a.joinCommand(), a.teammateCommand(), a.buryCommand())
+	root.AddGroup(&cobra.Group{ID: "team", Title: "Teams:"}, &cobra.Group{ID: "lead", Title: "Lead a team:"},
+		&cobra.Group{ID: "work", Title: "Work in a team:"}, &cobra.Group{ID: "care", Title: "Care:"})
+	group(root, "team", a.runCommand(), a.lsCommand(), a.statusCommand(), a.attentionCommand(), a.logCommand(),
+		a.observeCommand(), a.schemaCommand(), a.createCommand(), a.spawnCommand(), a.shutdownCommand(),
+		a.cleanupCommand(), a.hostCommand(), a.resumeCommand(), a.probeCommand(), a.consolidateCommand(),
+		a.reviewCommand(), a.abortCommand(), a.checkpointCommand(), a.pushCommand(), a.pullCommand())
+	group(root, "lead", a.permitCommand(), a.planCommand(), a.modeCommand(), a.attachCommand(), a.delegateCommand(),
+		a.handoverCommand(), a.budgetCommand(), a.reassignCommand(), a.resendCommand(), a.factsCommand())
+	group(root, "work", a.taskCommand(), a.sendCommand(), a.broadcastCommand(), a.inboxCommand(), a.mcpCommand(),
+		a.wakeCommand(), a.joinCommand(), a.teammateCommand(), a.buryCommand())
 	group(root, "care", a.fsckCommand(), a.trustCommand(), a.doctorCommand(), a.versionCommand())
 	root.AddCommand(a.geminiHookCommand())
 	return root
@@ -130,8 +136,8 @@ func (a *app) glance(ctx context.Context, name string) (team.Team, error) {
 	return rep.Team(), nil
 }
 
-// open opens a replica on the team; a writing one has hooks and keeps the projections, and is refused for a team that is only observed. It also returns the team's
-// folder.
+// open opens a replica on the team; a writing one has hooks and keeps the projections, and is
+// refused for a team that is only observed. It also returns the team's folder.
 func (a *app) open(ctx context.Context, name string, writing bool) (*replica.Replica, string, error) {
 	j, dir, err := a.home.Open(name, a.note)
 	if err != nil {
@@ -139,7 +145,8 @@ func (a *app) open(ctx context.Context, name string, writing bool) (*replica.Rep
 	}
 	options := replica.Options{Log: a.note}
 	if writing {
-		// A session that stays, such as a lead without a host, is not to end with a sync that failed.
+		// A session that stays, such as a lead without a host, is not to end with a sync that
+		// failed.
 		options.Reopen = func(context.Context) (replica.Journal, error) {
 			j, _, err := a.home.Open(name, a.note)
 			return j, err
@@ -169,8 +176,8 @@ func (a *app) projection(dir string) *projection.Projector {
 	return &projection.Projector{Claude: a.home.Claude, Mark: filepath.Join(dir, projection.MarkFile), Log: a.note}
 }
 
-// hooks runs the hooks of settings files. procs returns the register that starts them: a host's, in which they are marked as the
-// user's. Where it is nil, or returns nil, one is made for each event.
+// hooks runs the hooks of settings files. procs returns the register that starts them: a host's, in
+// which they are marked as the user's. Where it is nil, or returns nil, one is made for each event.
 func (a *app) hooks(procs func() *proc.Register) replica.Hooks {
 	return func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error) {
 		var children *proc.Register
@@ -184,7 +191,8 @@ func (a *app) hooks(procs func() *proc.Register) replica.Hooks {
 			}
 			defer children.Close(context.WithoutCancel(ctx))
 		}
-		return replica.SettingsHooks(a.home.Claude, hook.Trust{File: a.home.Trust()}, hook.Runner{Children: children})(ctx, t, e)
+		return replica.SettingsHooks(a.home.Claude, hook.Trust{File: a.home.Trust()},
+			hook.Runner{Children: children})(ctx, t, e)
 	}
 }
 

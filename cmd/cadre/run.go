@@ -58,13 +58,15 @@ With --json every record is printed as it happens, one a line, and the result la
 			}
 			if isFile(args[0]) {
 				if g.given(c) {
-					return usage{errors.New("a team file says itself who leads and works; leave --agent, --members, --model and the like out")}
+					return usage{errors.New("a team file says itself who leads and works; leave --agent, --members, " +
+						"--model and the like out")}
 				}
 				o.File, o.Path, err = a.teamFile(args[0])
 				o.Mode = g.mode
 			} else {
 				if looksLikeAPath(args[0]) {
-					return usage{fmt.Errorf("%s is no team file: a team file is a file, by its usual name with .yaml at its end, and a goal is a sentence; see: cadre run --help", args[0])}
+					return usage{fmt.Errorf("%s is no team file: a team file is a file, by its usual name with .yaml "+
+						"at its end, and a goal is a sentence; see: cadre run --help", args[0])}
 				}
 				o.File, err = a.goalFile(c.Context(), g, args[0], o.Dir)
 				o.Path = team.GoalOrigin + o.Dir
@@ -88,16 +90,19 @@ With --json every record is printed as it happens, one a line, and the result la
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", ".", "directory that the team works in")
-	c.Flags().StringVar(&report, "report", "", "where the report goes; by default where the file says, else NAME-report.md in the directory")
+	c.Flags().StringVar(&report, "report", "", "where the report goes; by default where the file says, else "+
+		"NAME-report.md in the directory")
 	c.Flags().DurationVar(&timeout, "timeout", 0, "end the run after this time, for example 30m")
-	c.Flags().BoolVar(&commits, "consolidate", false, "when all is done, check what the team did and commit it: cadre consolidate")
+	c.Flags().BoolVar(&commits, "consolidate", false, "when all is done, check what the team did and commit it: "+
+		"cadre consolidate")
 	g.flags(c)
 	return c
 }
 
 // runOptions are what every run has.
 func (a *app) runOptions() run.Options {
-	return run.Options{Home: a.home, Log: a.note, Hooks: a.hooks, Project: a.projector, Agent: agents().Agent, Relay: agents().Relay(), Role: a.role, Checkpoints: true}
+	return run.Options{Home: a.home, Log: a.note, Hooks: a.hooks, Project: a.projector, Agent: agents().Agent,
+		Relay: agents().Relay(), Role: a.role, Checkpoints: true}
 }
 
 // maxTeamFile is the most that is read of a team file, in bytes: more than ten thousand tasks take.
@@ -149,7 +154,8 @@ func (a *app) run(ctx context.Context, o run.Options) error {
 	return a.runAndConsolidate(ctx, o, o.File.Consolidate)
 }
 
-// runAndConsolidate runs the team, and consolidates it then if that is wanted and everything is done.
+// runAndConsolidate runs the team, and consolidates it then if that is wanted and everything is
+// done.
 func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool) error {
 	if commits && a.consolidates(ctx, o) { // a run before this one came as far as that
 		return a.consolidate(ctx, o.File.Name, consolidate.Options{Actor: team.User})
@@ -170,7 +176,8 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		return err
 	}
 	done := func() error {
-		return a.out.Printf("%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open, render.Span(time.Duration(r.Seconds*float64(time.Second))), r.Report)
+		return a.out.Printf("%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open,
+			render.Span(time.Duration(r.Seconds*float64(time.Second))), r.Report)
 	}
 	var sealed sealedTeam
 	var failure error
@@ -191,7 +198,8 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	}
 	switch {
 	case a.json:
-		last := result{Team: r.Team, Report: r.Report, Done: r.Done() && failure == nil, Reason: why, Completed: r.Completed, Failed: r.Failed, Open: r.Open, Seconds: r.Seconds,
+		last := result{Team: r.Team, Report: r.Report, Done: r.Done() && failure == nil, Reason: why,
+			Completed: r.Completed, Failed: r.Failed, Open: r.Open, Seconds: r.Seconds,
 			Uncommitted: r.Pending.Files, Unknown: r.Pending.Unknown, Attention: r.Attention}
 		for _, b := range r.Pending.Branches {
 			last.Unmerged = append(last.Unmerged, b.Name)
@@ -208,7 +216,9 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		}
 	case failure == nil:
 		done()
-		if err := writeItems(a.out.Writer, r.Team.Name, slices.DeleteFunc(r.Attention, func(i team.Item) bool { return i.Kind == team.ItemConsolidate })); err != nil { // the last line says more of that
+		// the last line says more of that
+		if err := writeItems(a.out.Writer, r.Team.Name, slices.DeleteFunc(r.Attention,
+			func(i team.Item) bool { return i.Kind == team.ItemConsolidate })); err != nil {
 			return err
 		}
 		if last := next(r); last != "" {
@@ -221,12 +231,15 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	case r.Done():
 		return nil
 	case team.CodeOf(r.Short) == team.Exhausted:
-		return &team.Error{Code: team.Exhausted, Text: fmt.Sprintf("not finished: %v, and then the same command goes on where this one stopped", r.Short)}
+		return &team.Error{Code: team.Exhausted, Text: fmt.Sprintf("not finished: %v, and then the same command goes "+
+			"on where this one stopped", r.Short)}
 	}
-	return &team.Error{Code: team.NotReady, Text: "not finished: " + why + "; the same command goes on where this one stopped"}
+	return &team.Error{Code: team.NotReady, Text: "not finished: " + why + "; the same command goes on where this " +
+		"one stopped"}
 }
 
-// next is the last line of a run: what waits for the consolidation, and its command. It is "" where nothing does.
+// next is the last line of a run: what waits for the consolidation, and its command. It is "" where
+// nothing does.
 func next(r run.Result) string {
 	var waits []string
 	if len(r.Pending.Branches) > 0 {
@@ -249,7 +262,8 @@ func next(r run.Result) string {
 	return ""
 }
 
-// consolidates reports whether the team of the file is being consolidated already, by a run that was killed.
+// consolidates reports whether the team of the file is being consolidated already, by a run that
+// was killed.
 func (a *app) consolidates(ctx context.Context, o run.Options) bool {
 	if _, err := a.home.Folder(o.File.Name); err != nil {
 		return false
@@ -263,7 +277,8 @@ func (a *app) consolidates(ctx context.Context, o run.Options) bool {
 	return t.Consolidation.Open() && t.Origin == o.Path && t.OriginDigest == o.File.Digest() && t.Dir == o.Dir
 }
 
-// progress shows a run: a line for each event that matters, and on a terminal a last line that says where the team stands.
+// progress shows a run: a line for each event that matters, and on a terminal a last line that says
+// where the team stands.
 type progress struct {
 	app  *app
 	live bool
@@ -354,7 +369,8 @@ func (p *progress) said(member, text string) {
 	}
 }
 
-// repeats reports whether the event is a member's report at the end of its turn, which is what it was shown to say last.
+// repeats reports whether the event is a member's report at the end of its turn, which is what it
+// was shown to say last.
 func (p *progress) repeats(e team.Event) bool {
 	sent, ok := e.(*team.MessageSent)
 	if !ok || sent.Message.Type != team.TypeIdle {
@@ -366,7 +382,8 @@ func (p *progress) repeats(e team.Event) bool {
 	return said && words == strings.TrimSpace(sent.Message.Body)
 }
 
-// fresh returns what has come to wait for the user since the call before. This process runs the sessions and leads, so what is found outside is of that no news.
+// fresh returns what has come to wait for the user since the call before. This process runs the
+// sessions and leads, so what is found outside is of that no news.
 func (p *progress) fresh(r *team.Record, rep *replica.Replica) (fresh []team.Item) {
 	if r.Seq < rep.Seq() {
 		return nil // there are more records to come
@@ -427,7 +444,8 @@ func headline(e team.Event, r *team.Record, rep *replica.Replica) string {
 		return fmt.Sprintf("▸ %s  %s", e.Member, task(e.Task).Subject)
 	case *team.TaskCompleted:
 		t := task(e.Task)
-		return fmt.Sprintf("✓ %s  %s (%s)", e.By, t.Subject, render.Span(time.Duration(r.At-t.StartedAt)*time.Millisecond))
+		return fmt.Sprintf("✓ %s  %s (%s)", e.By, t.Subject,
+			render.Span(time.Duration(r.At-t.StartedAt)*time.Millisecond))
 	case *team.TaskFailed:
 		return fmt.Sprintf("✗ %s  %s: %s", e.By, task(e.Task).Subject, e.Reason)
 	case *team.TaskRolledBack:
@@ -439,7 +457,8 @@ func headline(e team.Event, r *team.Record, rep *replica.Replica) string {
 	case *team.TaskCreated:
 		return fmt.Sprintf("· task %s  %s", e.Task.ID, e.Task.Subject)
 	case *team.MessageSent:
-		if e.Message.From == "" || e.Message.Type != team.TypeMessage && e.Message.Type != team.TypeBroadcast && (e.Message.Type != team.TypeIdle || e.Message.Quiet) {
+		if e.Message.From == "" || e.Message.Type != team.TypeMessage && e.Message.Type != team.TypeBroadcast &&
+			(e.Message.Type != team.TypeIdle || e.Message.Quiet) {
 			return ""
 		}
 		return fmt.Sprintf("✉ %s → %s: %s", e.Message.From, e.Message.To, e.Message.Body)
@@ -461,7 +480,8 @@ func headline(e team.Event, r *team.Record, rep *replica.Replica) string {
 	return ""
 }
 
-// permissionLine tells of a request that waits, or that the rules have denied in the same record. One that they allow is no news.
+// permissionLine tells of a request that waits, or that the rules have denied in the same record.
+// One that they allow is no news.
 func permissionLine(e *team.PermissionRequested, r *team.Record) string {
 	p := e.Permission
 	for _, other := range r.Events {
@@ -469,7 +489,8 @@ func permissionLine(e *team.PermissionRequested, r *team.Record) string {
 			if a.Outcome == "allowed" {
 				return ""
 			}
-			return fmt.Sprintf("! %s may not use %s%s: %s", p.Member, p.Tool, prefix(": ", render.Input(p.Input)), a.Reason)
+			return fmt.Sprintf("! %s may not use %s%s: %s", p.Member, p.Tool,
+				prefix(": ", render.Input(p.Input)), a.Reason)
 		}
 	}
 	return "! " + render.Lines(&team.Record{Events: []team.Event{e}})[0]

@@ -13,7 +13,8 @@ import (
 	"cadre/internal/team"
 )
 
-// screen shows a team on a terminal for as long as it is watched, on a page of its own, and leaves the last of it where the command was called.
+// screen shows a team on a terminal for as long as it is watched, on a page of its own, and leaves
+// the last of it where the command was called.
 type screen struct {
 	out  output
 	what string                  // is awaited: a team, a session
@@ -39,7 +40,8 @@ const (
 
 // openScreen begins to show the team.
 func openScreen(out output, what string, keys bool, view func(func(*team.State))) *screen {
-	p := &screen{out: out, what: what, keys: keys, view: view, bare: os.Getenv("NO_COLOR") != "", wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	p := &screen{out: out, what: what, keys: keys, view: view, bare: os.Getenv("NO_COLOR") != "",
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	out.Draw(sanitize.OpenPage)
 	go p.run()
 	return p
@@ -130,7 +132,8 @@ func (p *screen) lines(width, height int) []render.Line {
 	var lines []render.Line
 	p.view(func(s *team.State) {
 		if s == nil {
-			lines = []render.Line{{Text: "There is no " + p.what + " yet. It is shown when one begins.", Tone: render.Faint}}
+			lines = []render.Line{{Text: "There is no " + p.what + " yet. It is shown when one begins.",
+				Tone: render.Faint}}
 			return
 		}
 		lines = render.Board(s, said, width, height-1)
@@ -141,7 +144,8 @@ func (p *screen) lines(width, height int) []render.Line {
 	return lines
 }
 
-var colors = map[render.Tone]sanitize.Sequence{render.Strong: sanitize.Bold, render.Live: sanitize.Green, render.Faint: sanitize.Dim, render.Alarm: sanitize.Red}
+var colors = map[render.Tone]sanitize.Sequence{render.Strong: sanitize.Bold, render.Live: sanitize.Green,
+	render.Faint: sanitize.Dim, render.Alarm: sanitize.Red}
 
 // colored is the line with the color of its tone around it.
 func (p *screen) colored(line render.Line) []any {

@@ -20,19 +20,23 @@ func (o *observation) observed() string {
 	return "session"
 }
 
-// observer is who watches what was named: a team of Claude Code's, or one session of an agent that has no teams.
+// observer is who watches what was named: a team of Claude Code's, or one session of an agent that
+// has no teams.
 func (o *observation) observer(args []string) (source.Restore, error) {
 	if o.agent == "" {
 		return source.Team(observe.Options{Of: o.claudeTeam, Name: o.asTeam}), nil
 	}
 	switch {
 	case drivers.Reader(o.agent) == nil:
-		return nil, usage{fmt.Errorf("--agent %s: the sessions of %s, %s, %s and %sCOMMAND can be observed so; Claude Code's without --agent", o.agent, team.Codex, team.Gemini, team.OpenCode, team.ACP)}
+		return nil, usage{fmt.Errorf("--agent %s: the sessions of %s, %s, %s and %sCOMMAND can be observed so; "+
+			"Claude Code's without --agent", o.agent, team.Codex, team.Gemini, team.OpenCode, team.ACP)}
 	case o.transcripts != "", len(o.members) > 0, len(args) != 1:
-		return nil, usage{errors.New("--agent is for one stream, a file or -: it goes without --transcripts and --member")}
+		return nil, usage{errors.New("--agent is for one stream, a file or -: it goes without --transcripts and " +
+			"--member")}
 	}
 	name, _, _ := strings.Cut(o.agent, ":")
 	return func(saved []byte, newer *team.State) (source.Observer, error) {
-		return session.Restore(session.Options{Agent: name, Name: o.asTeam, Reader: drivers.Reader(o.agent)}, saved, newer)
+		return session.Restore(session.Options{Agent: name, Name: o.asTeam, Reader: drivers.Reader(o.agent)}, saved,
+			newer)
 	}, nil
 }

@@ -42,14 +42,15 @@ those that come next, and what waits for you, with the command that helps. The l
 	})
 }
 
-// uncommitted reports whether a consolidation of the team would have something to check or to commit. It
-// says so, too, where that cannot be found out.
+// uncommitted reports whether a consolidation of the team would have something to check or to
+// commit. It says so, too, where that cannot be found out.
 func (a *app) uncommitted(ctx context.Context, d opened) bool {
 	t := d.Team()
 	if len(t.Checks) > 0 || t.Base.Unknown != "" {
 		return true
 	}
-	p, err := consolidate.LookPending(ctx, consolidate.Options{Replica: d.Replica, Dir: d.dir, Except: []string{a.home.Root, a.home.Claude}})
+	p, err := consolidate.LookPending(ctx, consolidate.Options{Replica: d.Replica, Dir: d.dir,
+		Except: []string{a.home.Root, a.home.Claude}})
 	return err != nil || p.Unknown != "" || len(p.Branches) > 0 || len(p.Files) > 0
 }
 
@@ -63,18 +64,21 @@ const (
 // standing is what is shown of a team.
 type standing struct {
 	overview
-	Members     []team.Member         `json:"members"`
-	Standings   map[string]team.Phase `json:"standings"` // what each member does, by what was recorded and what was found
+	Members []team.Member `json:"members"`
+	// what each member does, by what was recorded and what was found
+	Standings   map[string]team.Phase `json:"standings"`
 	Permissions []team.Permission     `json:"permissions"`
-	Budget      []team.Spent          `json:"budget"`              // what is used of each that the team has
-	Uncounted   []string              `json:"uncounted,omitempty"` // agents that do not say what they cost, where there is a budget of money
-	Checks      []checked             `json:"checks"`
-	Ready       int                   `json:"ready"`               // tasks that somebody could claim
-	Blocked     int                   `json:"blocked"`             // tasks that wait for others
-	Underway    []team.Task           `json:"underway"`            // the first ones in progress
-	Next        []team.Task           `json:"next"`                // the first ones that could be claimed
-	TaskUsage   map[string]team.Usage `json:"taskUsage,omitempty"` // of the tasks that used something, by id
-	Attach      map[string]string     `json:"attach,omitempty"`    // the command that goes to a member's terminal, for each that has one
+	Budget      []team.Spent          `json:"budget"` // what is used of each that the team has
+	// agents that do not say what they cost, where there is a budget of money
+	Uncounted []string              `json:"uncounted,omitempty"`
+	Checks    []checked             `json:"checks"`
+	Ready     int                   `json:"ready"`               // tasks that somebody could claim
+	Blocked   int                   `json:"blocked"`             // tasks that wait for others
+	Underway  []team.Task           `json:"underway"`            // the first ones in progress
+	Next      []team.Task           `json:"next"`                // the first ones that could be claimed
+	TaskUsage map[string]team.Usage `json:"taskUsage,omitempty"` // of the tasks that used something, by id
+	// the command that goes to a member's terminal, for each that has one
+	Attach map[string]string `json:"attach,omitempty"`
 
 	called string            // by which name
 	now    team.Time         //
@@ -86,7 +90,8 @@ type standing struct {
 	waits  bool // there is something to consolidate, or nobody knows; only asked of a team that is complete
 }
 
-// checked is a check, and how it ended in the last consolidation: passed, failed, or "" where it has not run.
+// checked is a check, and how it ended in the last consolidation: passed, failed, or "" where it
+// has not run.
 type checked struct {
 	Name   string `json:"name"`
 	Result string `json:"result,omitempty"`
@@ -203,7 +208,8 @@ func (n *standing) writeMembers(w *sanitize.Writer) error {
 		if mode == "default" {
 			mode = ""
 		}
-		t.Row(m.Name, m.Agent, m.Role, string(n.Standings[m.Name]), mode, mail, tokens(m.Usage), cost(m.Usage), percent(m.Context), n.works[m.Name])
+		t.Row(m.Name, m.Agent, m.Role, string(n.Standings[m.Name]), mode, mail, tokens(m.Usage), cost(m.Usage),
+			percent(m.Context), n.works[m.Name])
 	}
 	t.Compact()
 	if err := t.Write(w); err != nil {
@@ -240,13 +246,15 @@ func (n *standing) writeTasks(w *sanitize.Writer) error {
 	t := render.Table{Width: n.width}
 	t.Row("TASK", "STATUS", "OWNER", "TOKENS", "COST", "SUBJECT")
 	for _, task := range rows {
-		t.Row(task.ID, render.TaskState(task), cmp.Or(task.CompletedBy, task.Owner), tokens(task.Usage), cost(task.Usage), task.Subject)
+		t.Row(task.ID, render.TaskState(task), cmp.Or(task.CompletedBy, task.Owner), tokens(task.Usage),
+			cost(task.Usage), task.Subject)
 	}
 	t.Compact()
 	if err := t.Write(w); err != nil {
 		return err
 	}
-	left := counted(n.Tasks["in_progress"]-len(n.Underway), "in progress", n.Ready-len(n.Next), "ready", n.Blocked, "blocked", n.Tasks["completed"]-completed(n.used), "completed")
+	left := counted(n.Tasks["in_progress"]-len(n.Underway), "in progress", n.Ready-len(n.Next), "ready", n.Blocked,
+		"blocked", n.Tasks["completed"]-completed(n.used), "completed")
 	if left == "" {
 		return nil
 	}
@@ -274,7 +282,8 @@ func (n *standing) writeHead(w *sanitize.Writer) {
 		w.Printf("goal: %s\n", o.Goal)
 	}
 	if o.Released != 0 {
-		w.Printf("this machine let go of it %s, so that it continues elsewhere; to take it back: cadre resume %s --take-back\n", render.Ago(n.now, o.Released), n.called)
+		w.Printf("this machine let go of it %s, so that it continues elsewhere; to take it back: cadre resume %s "+
+			"--take-back\n", render.Ago(n.now, o.Released), n.called)
 	}
 	w.Printf("%slast change %s", where(o.Dir), render.Ago(n.now, o.UpdatedAt))
 	if o.Usage.Tokens() > 0 {
@@ -295,7 +304,8 @@ func (n *standing) writeHead(w *sanitize.Writer) {
 // open says what the open tasks wait for.
 func (n *standing) open() string {
 	failed := n.Tasks["pending"] - n.Ready - n.Blocked
-	return prefix(", ", counted(n.Tasks["in_progress"], "in progress", n.Ready, "ready", n.Blocked, "blocked", failed, "out of retries"))
+	return prefix(", ", counted(n.Tasks["in_progress"], "in progress", n.Ready, "ready", n.Blocked, "blocked", failed,
+		"out of retries"))
 }
 
 // counted lists how many there are of each, without those of which there are none.
@@ -331,7 +341,8 @@ func uncounted(agents []string) string {
 	if len(agents) > 1 {
 		verb = "do"
 	}
-	return fmt.Sprintf("%s %s not say what the model costs, so the budget in USD does not count it: one of tokens or time does", strings.Join(agents, ", "), verb)
+	return fmt.Sprintf("%s %s not say what the model costs, so the budget in USD does not count it: one of tokens or "+
+		"time does", strings.Join(agents, ", "), verb)
 }
 
 func (n *standing) checks() string {

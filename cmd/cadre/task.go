@@ -18,10 +18,12 @@ import (
 
 func (a *app) taskCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "task", Short: "The task list: add, list, show, update, claim, done, fail, release, rm, rollback", Args: subcommand,
+		Use: "task", Short: "The task list: add, list, show, update, claim, done, fail, release, rm, rollback",
+		Args: subcommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.taskAdd(), a.taskList(), a.taskShow(), a.taskUpdate(), a.taskClaim(), a.taskDone(), a.taskFail(), a.taskRelease(), a.taskRemove(), a.taskRollBack())
+	c.AddCommand(a.taskAdd(), a.taskList(), a.taskShow(), a.taskUpdate(), a.taskClaim(), a.taskDone(), a.taskFail(),
+		a.taskRelease(), a.taskRemove(), a.taskRollBack())
 	return c
 }
 
@@ -58,7 +60,8 @@ func (a *app) taskAdd() *cobra.Command {
 			e, _ := find[*team.TaskCreated](r)
 			rep.View(func(s *team.State) {
 				if e.Task.Owner == "" && s.NeedsWorktree(e.Task.ID) {
-					a.note(fmt.Sprintf("task %s builds on work on a branch: members with a worktree take it, and are given that work", e.Task.ID))
+					a.note(fmt.Sprintf("task %s builds on work on a branch: members with a worktree take it, and are "+
+						"given that work", e.Task.ID))
 				}
 				if s.Awaits(e.Task.ID) {
 					a.note(awaits(e.Task.ID, e.Task.Owner, name))
@@ -83,9 +86,11 @@ func (a *app) taskAdd() *cobra.Command {
 	return c
 }
 
-// awaits says that a task is for somebody who is not on the team, so that a name that was mistyped is noticed.
+// awaits says that a task is for somebody who is not on the team, so that a name that was mistyped
+// is noticed.
 func awaits(task, owner, team string) string {
-	return fmt.Sprintf("nobody on the team is named %s: task %s waits until you spawn that member with: cadre spawn %s %s", owner, task, team, owner)
+	return fmt.Sprintf("nobody on the team is named %s: task %s waits until you spawn that member with: cadre "+
+		"spawn %s %s", owner, task, team, owner)
 }
 
 func metadata(text string) (m map[string]json.RawMessage, err error) {
@@ -123,7 +128,8 @@ func (a *app) taskList() *cobra.Command {
 	})
 	c.Flags().StringVar(&status, "status", "", "only those that are pending, in_progress or completed")
 	c.Flags().StringVar(&owner, "owner", "", "only those of this member")
-	c.Flags().BoolVar(&claimable, "claimable", false, "only those that could be claimed now, in the order of claim --next; with --owner those that this member could claim")
+	c.Flags().BoolVar(&claimable, "claimable", false, "only those that could be claimed now, in the order of claim "+
+		"--next; with --owner those that this member could claim")
 	return c
 }
 
@@ -200,7 +206,8 @@ func describe(w *sanitize.Writer, name, folder string, t team.Task) error {
 	if err := head.Write(w); err != nil {
 		return err
 	}
-	for _, part := range []struct{ name, text string }{{"description", t.Description}, {"command", t.Run}, {"result", t.Result}} {
+	for _, part := range []struct{ name, text string }{{"description", t.Description}, {"command", t.Run},
+		{"result", t.Result}} {
 		if part.text != "" {
 			w.Printf("\n%s:\n%s\n", part.name, sanitize.Block(part.text))
 		}
@@ -213,14 +220,17 @@ func (a *app) taskUpdate() *cobra.Command {
 	var addBlockedBy, removeBlockedBy, addBlocks, removeBlocks string
 	c := a.onTeam(1, &cobra.Command{
 		Use: "update [TEAM] ID", Short: "Change a task",
-		Long: "Change what is named by a flag. --owner \"\" takes the owner away; a metadata value null deletes its key.",
+		Long: "Change what is named by a flag. --owner \"\" takes the owner away; a metadata value null deletes " +
+			"its key.",
 	}, func(c *cobra.Command, name string, args []string) (err error) {
-		body := team.UpdateTask{Task: args[0], AddBlockedBy: list(addBlockedBy), RemoveBlockedBy: list(removeBlockedBy), AddBlocks: list(addBlocks), RemoveBlocks: list(removeBlocks)}
+		body := team.UpdateTask{Task: args[0], AddBlockedBy: list(addBlockedBy), RemoveBlockedBy: list(removeBlockedBy),
+			AddBlocks: list(addBlocks), RemoveBlocks: list(removeBlocks)}
 		for flag, to := range map[string]struct {
 			field **string
 			value *string
-		}{"subject": {&body.Subject, &subject}, "description": {&body.Description, &description}, "active-form": {&body.ActiveForm, &activeForm},
-			"owner": {&body.Owner, &owner}, "priority": {&body.Priority, &priority}, "run": {&body.Run, &run}} {
+		}{"subject": {&body.Subject, &subject}, "description": {&body.Description, &description},
+			"active-form": {&body.ActiveForm, &activeForm},
+			"owner":       {&body.Owner, &owner}, "priority": {&body.Priority, &priority}, "run": {&body.Run, &run}} {
 			if c.Flags().Changed(flag) {
 				*to.field = to.value
 			}
@@ -257,7 +267,10 @@ func (a *app) taskClaim() *cobra.Command {
 	var next bool
 	c := &cobra.Command{
 		Use: "claim [TEAM] ID --as NAME", Short: "Claim a task for a member",
-		Long: "Claim a task, or with --next the next one: the highest priority first, then the lowest id, without those that are blocked or\nmeant for others. Of any number of claims for one task one wins; the others end with status 1. The fence that is printed\nmay be given to done: it is then refused if the claim was lost meanwhile.",
+		Long: "Claim a task, or with --next the next one: the highest priority first, then the lowest id, without " +
+			"those that are blocked or\nmeant for others. Of any number of claims for one task one wins; the others " +
+			"end with status 1. The fence that is printed\nmay be given to done: it is then refused if the claim was " +
+			"lost meanwhile.",
 		RunE: func(c *cobra.Command, args []string) error {
 			needed := 1
 			if next {
@@ -278,7 +291,8 @@ func (a *app) taskClaim() *cobra.Command {
 				e, _ := find[*team.TaskClaimed](r)
 				var subject string
 				rep.View(func(s *team.State) { t, _ := s.Task(e.Task); subject = t.Subject })
-				return a.printTask(rep, e.Task, "task %s is claimed by %s (fence %d): %s", e.Task, e.Member, e.Fence, subject)
+				return a.printTask(rep, e.Task, "task %s is claimed by %s (fence %d): %s", e.Task, e.Member,
+					e.Fence, subject)
 			})
 		},
 	}
@@ -292,19 +306,21 @@ func (a *app) taskDone() *cobra.Command {
 	var fence int64
 	c := a.onTeam(1, &cobra.Command{
 		Use: "done [TEAM] ID --as NAME", Short: "Complete a task",
-		Long: "Complete a task with its result. A member completes what it holds; without --as you complete it as the one who leads.\nTaskCompleted hooks may reject it, with status 1 and their feedback.",
+		Long: "Complete a task with its result. A member completes what it holds; without --as you complete it as " +
+			"the one who leads.\nTaskCompleted hooks may reject it, with status 1 and their feedback.",
 	}, func(c *cobra.Command, name string, args []string) (err error) {
 		if result, err = text(c, result); err != nil {
 			return err
 		}
-		return a.act(c, name, &team.CompleteTask{Task: args[0], Fence: fence, Result: result}, func(rep *replica.Replica, r *team.Record) error {
-			e, _ := find[*team.TaskCompleted](r)
-			freed := ""
-			if len(e.Unblocked) > 0 {
-				freed = "; it frees task " + strings.Join(e.Unblocked, ", ")
-			}
-			return a.printTask(rep, args[0], "task %s is completed%s", args[0], freed)
-		})
+		return a.act(c, name, &team.CompleteTask{Task: args[0], Fence: fence, Result: result},
+			func(rep *replica.Replica, r *team.Record) error {
+				e, _ := find[*team.TaskCompleted](r)
+				freed := ""
+				if len(e.Unblocked) > 0 {
+					freed = "; it frees task " + strings.Join(e.Unblocked, ", ")
+				}
+				return a.printTask(rep, args[0], "task %s is completed%s", args[0], freed)
+			})
 	})
 	c.Flags().String("as", "", "the member that holds it")
 	c.Flags().StringVar(&result, "result", "", "what came of it; - for standard input")
@@ -318,9 +334,10 @@ func (a *app) taskFail() *cobra.Command {
 	c := a.onTeam(1, &cobra.Command{
 		Use: "fail [TEAM] ID --as NAME", Short: "End an attempt at a task without success",
 	}, func(c *cobra.Command, name string, args []string) error {
-		return a.act(c, name, &team.FailTask{Task: args[0], Fence: fence, Reason: reason}, func(rep *replica.Replica, _ *team.Record) error {
-			return a.printTask(rep, args[0], "task %s failed", args[0])
-		})
+		return a.act(c, name, &team.FailTask{Task: args[0], Fence: fence, Reason: reason},
+			func(rep *replica.Replica, _ *team.Record) error {
+				return a.printTask(rep, args[0], "task %s failed", args[0])
+			})
 	})
 	c.Flags().String("as", "", "the member that holds it")
 	c.Flags().StringVar(&reason, "reason", "", "why")
@@ -334,9 +351,10 @@ func (a *app) taskRelease() *cobra.Command {
 		Use: "release [TEAM] ID", Short: "Put a task back on the list",
 		Long: "Put a task back on the list: one in progress, or one that failed as often as it was to be tried.",
 	}, func(c *cobra.Command, name string, args []string) error {
-		return a.act(c, name, &team.ReleaseTask{Task: args[0], Reason: reason}, func(rep *replica.Replica, _ *team.Record) error {
-			return a.printTask(rep, args[0], "task %s is back on the list", args[0])
-		})
+		return a.act(c, name, &team.ReleaseTask{Task: args[0], Reason: reason},
+			func(rep *replica.Replica, _ *team.Record) error {
+				return a.printTask(rep, args[0], "task %s is back on the list", args[0])
+			})
 	})
 	c.Flags().String("as", "", "the member that holds it; you by default")
 	c.Flags().StringVar(&reason, "reason", "", "why")

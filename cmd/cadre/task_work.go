@@ -23,13 +23,16 @@ func (a *app) taskShow() *cobra.Command {
 	var patch bool
 	c := a.looking(1, &cobra.Command{
 		Use: "show [TEAM] ID", Short: "Show a task with its result, and what was done of it",
-		Long: "Show a task: its result, what its member saved of it, and which files it changed. With --patch the whole patch of that\nis printed, and nothing else, as git apply takes it; what could harm a terminal is escaped.\n\n  cadre task show health 3 --patch | git apply --check",
+		Long: "Show a task: its result, what its member saved of it, and which files it changed. With --patch the " +
+			"whole patch of that\nis printed, and nothing else, as git apply takes it; what could harm a terminal is " +
+			"escaped.\n\n  cadre task show health 3 --patch | git apply --check",
 	}, func(c *cobra.Command, d opened, args []string) error {
 		var t team.Task
 		var ok bool
 		d.View(func(s *team.State) { t, ok = s.Task(args[0]) })
 		if !ok || t.Status == team.Deleted {
-			return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no task %s in team %s; to see the tasks: cadre task list %s", args[0], d.name, d.name)}
+			return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no task %s in team %s; to see the tasks: "+
+				"cadre task list %s", args[0], d.name, d.name)}
 		}
 		if !patch {
 			return a.print(t, func(w *sanitize.Writer) error { return describe(w, d.name, d.dir, t) })
@@ -63,7 +66,8 @@ func describeWork(w *sanitize.Writer, name, folder string, t team.Task) error {
 			}
 			w.Printf("  %s\n", whole)
 		}
-		for _, part := range []struct{ what, text string }{{"  not in the history", s.Note}, {"  last words", s.Output}} {
+		for _, part := range []struct{ what, text string }{{"  not in the history", s.Note},
+			{"  last words", s.Output}} {
 			if part.text != "" {
 				w.Printf("%s:\n%s\n", part.what, sanitize.Block(part.text))
 			}
@@ -86,12 +90,14 @@ func describeWork(w *sanitize.Writer, name, folder string, t team.Task) error {
 			w.Printf("  %s\n", whole)
 		}
 	case t.Status == team.Completed && t.Attempts > 0:
-		w.Printf("\nwork: not recorded; no host ran when the task was claimed, or the team's directory is in no git repository\n")
+		w.Printf("\nwork: not recorded; no host ran when the task was claimed, or the team's directory is in no git " +
+			"repository\n")
 	}
 	return nil
 }
 
-// isPatch reports whether each line of the text is one that git writes in a patch. What is kept with a task came from a member, and may be anything.
+// isPatch reports whether each line of the text is one that git writes in a patch. What is kept
+// with a task came from a member, and may be anything.
 func isPatch(text string) bool {
 	binary := false
 	for line := range strings.Lines(text) {
@@ -111,7 +117,8 @@ func isPatch(text string) bool {
 }
 
 // patchHeaders are what lines of a patch begin with.
-var patchHeaders = []string{"+", "-", " ", "@@ -", "\\ No newline", "index ", "old mode ", "new mode ", "new file mode ", "deleted file mode ", "literal ", "delta "}
+var patchHeaders = []string{"+", "-", " ", "@@ -", "\\ No newline", "index ", "old mode ", "new mode ",
+	"new file mode ", "deleted file mode ", "literal ", "delta "}
 
 // tally says how many lines a patch of one file adds and removes.
 func tally(patch []byte) string {
@@ -130,7 +137,8 @@ func tally(patch []byte) string {
 	return fmt.Sprintf("+%d -%d", added, removed)
 }
 
-// patchOf is the patch of what was done of the task: of its work, where that is recorded, or of what was saved.
+// patchOf is the patch of what was done of the task: of its work, where that is recorded, or of
+// what was saved.
 func patchOf(ctx context.Context, d opened, t team.Task) ([]byte, error) {
 	if w := t.Work; w != nil && w.Commit != "" {
 		procs, err := proc.Open("")
@@ -139,7 +147,8 @@ func patchOf(ctx context.Context, d opened, t team.Task) ([]byte, error) {
 		}
 		defer procs.Close(context.WithoutCancel(ctx))
 		g := git.Runner{Procs: procs, Dir: d.Team().Dir}
-		return g.Run(ctx, nil, "diff", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", w.Base, w.Commit)
+		return g.Run(ctx, nil, "diff", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
+			"--src-prefix=a/", "--dst-prefix=b/", w.Base, w.Commit)
 	}
 	patch, err := consolidate.Patch(d.dir, t)
 	if err != nil || len(patch) > 0 {
@@ -155,7 +164,8 @@ func patchOf(ctx context.Context, d opened, t team.Task) ([]byte, error) {
 		}
 		where = fmt.Sprintf("; %s works on it in %s", t.Owner, dir)
 	}
-	return nil, &team.Error{Code: team.Nothing, Text: fmt.Sprintf("nothing of task %s was saved or recorded%s", t.ID, where)}
+	return nil, &team.Error{Code: team.Nothing, Text: fmt.Sprintf(
+		"nothing of task %s was saved or recorded%s", t.ID, where)}
 }
 
 func (a *app) taskRollBack() *cobra.Command {
@@ -168,27 +178,29 @@ Killed at any moment, the same command finishes.
 
   cadre task rollback health 3`,
 	}, func(c *cobra.Command, name string, args []string) error {
-		return a.consolidating(c.Context(), name, consolidate.Options{Actor: a.actor}, func(o consolidate.Options) error {
-			u, err := consolidate.RollBackTask(c.Context(), o, args[0], reason)
-			if err != nil {
-				return err
-			}
-			a.winding(o.Replica.Team())
-			return a.print(u, func(w *sanitize.Writer) error {
-				w.Printf("task %s is on the list again; what it did to %s is undone", u.Task, plural(len(u.Files), "file"))
-				if u.Branch != "" {
-					w.Printf(" on %s (%.12s)", u.Branch, u.Commit)
+		return a.consolidating(c.Context(), name, consolidate.Options{Actor: a.actor},
+			func(o consolidate.Options) error {
+				u, err := consolidate.RollBackTask(c.Context(), o, args[0], reason)
+				if err != nil {
+					return err
 				}
-				w.Printf("\n")
-				for i, file := range u.Files {
-					if i == mostListed && len(u.Files) > mostListed+1 {
-						return w.Printf("  and %d more\n", len(u.Files)-i)
+				a.winding(o.Replica.Team())
+				return a.print(u, func(w *sanitize.Writer) error {
+					w.Printf("task %s is on the list again; what it did to %s is undone", u.Task,
+						plural(len(u.Files), "file"))
+					if u.Branch != "" {
+						w.Printf(" on %s (%.12s)", u.Branch, u.Commit)
 					}
-					w.Printf("  %s\n", file)
-				}
-				return nil
+					w.Printf("\n")
+					for i, file := range u.Files {
+						if i == mostListed && len(u.Files) > mostListed+1 {
+							return w.Printf("  and %d more\n", len(u.Files)-i)
+						}
+						w.Printf("  %s\n", file)
+					}
+					return nil
+				})
 			})
-		})
 	})
 	c.Flags().StringVar(&reason, "reason", "", "why, for the record")
 	return c

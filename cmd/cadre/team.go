@@ -23,7 +23,6 @@ import (
 	"cadre/internal/git/checkout"
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
-	"cadre/internal/render"
 	"cadre/internal/replica"
 	"cadre/internal/run/teamfile"
 	"cadre/internal/sys/proc"
@@ -40,7 +39,8 @@ func (a *app) createCommand() *cobra.Command {
 	var checks []string
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a team", Args: exactly(1),
-		Long: "Create a team whose lead is you: you, or a program of yours, act as the lead through this command line.\nTo create a team from a file and work it off in one go, use cadre run.",
+		Long: "Create a team whose lead is you: you, or a program of yours, act as the lead through this command " +
+			"line.\nTo create a team from a file and work it off in one go, use cadre run.",
 		RunE: func(c *cobra.Command, args []string) error {
 			var err error
 			if body.PermissionMode, err = mode.chosen(c); err != nil {
@@ -61,7 +61,8 @@ func (a *app) createCommand() *cobra.Command {
 			}
 			body.Base = consolidate.Look(c.Context(), body.Dir, a.home.Root, a.home.Claude)
 			body.TeamID = args[0] + "-" + strings.ToLower(replica.NewID())
-			if err := a.home.Create(body.Name, []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: &body}}); err != nil {
+			if err := a.home.Create(body.Name, []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
+				Body: &body}}); err != nil {
 				return err
 			}
 			rep, _, err := a.open(c.Context(), body.Name, true)
@@ -70,7 +71,8 @@ func (a *app) createCommand() *cobra.Command {
 			}
 			defer rep.Close()
 			t := rep.Team()
-			return a.print(t, said("team %s (%s) is led by %s; add teammates: cadre spawn %s NAME", t.Name, t.ID, t.Lead, t.Name))
+			return a.print(t, said("team %s (%s) is led by %s; add teammates: cadre spawn %s NAME", t.Name, t.ID,
+				t.Lead, t.Name))
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", ".", "directory that the team works in")
@@ -78,13 +80,20 @@ func (a *app) createCommand() *cobra.Command {
 	c.Flags().StringVar(&body.Lead, "lead", team.DefaultLead, "name of the lead")
 	mode.flags(c, team.PermissionModes[0])
 	c.Flags().BoolVar(&body.Delegate, "delegate", false, "the lead may only coordinate")
-	c.Flags().Int64Var(&body.MaxTeammates, "max-teammates", 0, "teammates that the team may have at a time; 0 for 10 that an agent that leads spawns, and any number that you do")
-	c.Flags().StringArrayVar(&body.Permissions.Allow, "allow", nil, "what needs no asking, for example 'Bash(go test:*)'; may be repeated")
-	c.Flags().StringVar(&body.Permissions.Policy, "policy", "", "who settles what no rule does: user, lead, allow or deny")
+	c.Flags().Int64Var(&body.MaxTeammates, "max-teammates", 0, "teammates that the team may have at a time; 0 for 10 "+
+		"that an agent that leads spawns, and any number that you do")
+	c.Flags().StringArrayVar(&body.Permissions.Allow, "allow", nil, "what needs no asking, for example 'Bash(go "+
+		"test:*)'; may be repeated")
+	c.Flags().StringVar(&body.Permissions.Policy, "policy", "", "who settles what no rule does: user, lead, "+
+		"allow or deny")
 	c.Flags().Int64Var(&body.Budget.Tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
-	c.Flags().StringToStringVar(&liveness, "liveness", nil, "what silence means, for example beat=30s,offline=10m,leadLost=5m,zombie=30m,blocked=10m,undelivered=5m,stale=30m,checkpoint=30s, which are the defaults")
-	c.Flags().StringArrayVar(&facts, "fact", nil, "NAME=PATH, or PATH: a file that everybody relies on; may be repeated")
-	c.Flags().StringArrayVar(&checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre consolidate commits; may be repeated")
+	c.Flags().StringToStringVar(&liveness, "liveness", nil, "what silence means, for example "+
+		"beat=30s,offline=10m,leadLost=5m,zombie=30m,blocked=10m,undelivered=5m,stale=30m,checkpoint=30s, which are "+
+		"the defaults")
+	c.Flags().StringArrayVar(&facts, "fact", nil,
+		"NAME=PATH, or PATH: a file that everybody relies on; may be repeated")
+	c.Flags().StringArrayVar(&checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre "+
+		"consolidate commits; may be repeated")
 	return c
 }
 
@@ -94,10 +103,12 @@ type leadMode struct {
 	skip bool
 }
 
-// flags adds the flags. --dangerously-skip-permissions is Claude Code's name for the mode bypassPermissions.
+// flags adds the flags. --dangerously-skip-permissions is Claude Code's name for the mode
+// bypassPermissions.
 func (m *leadMode) flags(c *cobra.Command, usual string) {
 	c.Flags().StringVar(&m.mode, "permission-mode", usual, "of the lead, and of the teammates that it spawns")
-	c.Flags().BoolVar(&m.skip, skipPermissions, false, "the same as --permission-mode "+bypassPermissions+": nobody is asked before a tool runs")
+	c.Flags().BoolVar(&m.skip, skipPermissions, false, "the same as --permission-mode "+bypassPermissions+
+		": nobody is asked before a tool runs")
 }
 
 // chosen is the mode that the flags ask for.
@@ -106,7 +117,8 @@ func (m *leadMode) chosen(c *cobra.Command) (string, error) {
 	case !m.skip:
 		return m.mode, nil
 	case c.Flags().Changed("permission-mode") && m.mode != bypassPermissions:
-		return "", usage{fmt.Errorf("--%s asks for the mode %s, and --permission-mode for %s; leave one of them out", skipPermissions, bypassPermissions, m.mode)}
+		return "", usage{fmt.Errorf("--%s asks for the mode %s, and --permission-mode for %s; leave one of them out",
+			skipPermissions, bypassPermissions, m.mode)}
 	}
 	return bypassPermissions, nil
 }
@@ -118,15 +130,18 @@ const (
 
 // timing reads the periods of --liveness.
 func timing(periods map[string]string) (t team.Timing, err error) {
-	known := map[string]*int64{"beat": &t.Beat, "offline": &t.Offline, "leadLost": &t.LeadLost, "zombie": &t.Zombie, "blocked": &t.Blocked, "undelivered": &t.Undelivered, "stale": &t.Stale, "checkpoint": &t.Checkpoint}
+	known := map[string]*int64{"beat": &t.Beat, "offline": &t.Offline, "leadLost": &t.LeadLost, "zombie": &t.Zombie,
+		"blocked": &t.Blocked, "undelivered": &t.Undelivered, "stale": &t.Stale, "checkpoint": &t.Checkpoint}
 	for _, name := range slices.Sorted(maps.Keys(periods)) {
 		to := known[name]
 		if to == nil {
-			return t, usage{fmt.Errorf("--liveness has no period %q; it has %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))}
+			return t, usage{fmt.Errorf("--liveness has no period %q; it has %s", name,
+				strings.Join(slices.Sorted(maps.Keys(known)), ", "))}
 		}
 		d, err := time.ParseDuration(periods[name])
 		if err != nil || d < teamfile.MinPeriod {
-			return t, usage{fmt.Errorf("--liveness %s=%s is no period; it is like 90s or 10m, and at least %s", name, periods[name], teamfile.MinPeriod)}
+			return t, usage{fmt.Errorf("--liveness %s=%s is no period; it is like 90s or 10m, and at least %s", name,
+				periods[name], teamfile.MinPeriod)}
 		}
 		*to = d.Milliseconds()
 	}
@@ -136,7 +151,8 @@ func timing(periods map[string]string) (t team.Timing, err error) {
 func exactly(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usage{fmt.Errorf("%d arguments where %q needs %d; see: %s --help", len(args), c.Use, n, c.CommandPath())}
+			return usage{fmt.Errorf("%d arguments where %q needs %d; see: %s --help", len(args), c.Use, n,
+				c.CommandPath())}
 		}
 		return nil
 	}
@@ -145,7 +161,8 @@ func exactly(n int) cobra.PositionalArgs {
 func atMost(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > n {
-			return usage{fmt.Errorf("%d arguments where %q takes %d at most; see: %s --help", len(args), c.Use, n, c.CommandPath())}
+			return usage{fmt.Errorf("%d arguments where %q takes %d at most; see: %s --help", len(args), c.Use, n,
+				c.CommandPath())}
 		}
 		return nil
 	}
@@ -154,7 +171,8 @@ func atMost(n int) cobra.PositionalArgs {
 func atLeast(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < n {
-			return usage{fmt.Errorf("%d arguments where %q needs %d at least; see: %s --help", len(args), c.Use, n, c.CommandPath())}
+			return usage{fmt.Errorf("%d arguments where %q needs %d at least; see: %s --help", len(args), c.Use, n,
+				c.CommandPath())}
 		}
 		return nil
 	}
@@ -165,7 +183,14 @@ func (a *app) spawnCommand() *cobra.Command {
 	var wait bool
 	c := a.onTeam(1, &cobra.Command{
 		Use: "spawn [TEAM] NAME", Short: "Add a teammate",
-		Long: "Add a teammate.\n\n  claude, codex, gemini, opencode, acp:COMMAND   a coding agent; a host in the background runs its session\n  claude-tmux   Claude Code at a terminal of its own, to which you can go\n  shell     runs the commands of tasks (cadre task add --run), in the same way\n  external  has no session: a person or a program acts as it, with --as NAME and --from NAME, or through cadre mcp\n\nIt starts with the lead's permission mode, or with --permission-mode; cadre mode changes it. A role that names a file in .claude/agents has its prompt, tools and model.\n\nA coding agent that is not installed, or to which nobody is logged in, is not added. With --wait the command ends when its session runs, or says why it does not.",
+		Long: "Add a teammate.\n\n  claude, codex, gemini, opencode, acp:COMMAND   a coding agent; a host in the " +
+			"background runs its session\n  claude-tmux   Claude Code at a terminal of its own, to which you can " +
+			"go\n  shell     runs the commands of tasks (cadre task add --run), in the same way\n  external  has no " +
+			"session: a person or a program acts as it, with --as NAME and --from NAME, or through cadre mcp\n\nIt " +
+			"starts with the lead's permission mode, or with --permission-mode; cadre mode changes it. A role that " +
+			"names a file in .claude/agents has its prompt, tools and model.\n\nA coding agent that is not " +
+			"installed, or to which nobody is logged in, is not added. With --wait the command ends when its session " +
+			"runs, or says why it does not.",
 	}, func(c *cobra.Command, name string, args []string) (err error) {
 		if err := knownAgent(body.Agent); err != nil {
 			return err
@@ -185,7 +210,8 @@ func (a *app) spawnCommand() *cobra.Command {
 			}
 			if body.Isolation == team.Worktree {
 				if err := isolates(c.Context(), t.Dir); err != nil {
-					return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot have a worktree of its own: %v", body.Name, err)}
+					return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot have a worktree of its own: %v",
+						body.Name, err)}
 				}
 			}
 			// What can fail comes before the member is on record.
@@ -236,8 +262,10 @@ func (a *app) spawnCommand() *cobra.Command {
 	c.Flags().StringVar(&body.Role, "role", "", "tasks can be meant for a role")
 	c.Flags().StringVar(&body.Prompt, "prompt", "", "what the teammate is told at its start")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until its session runs")
-	c.Flags().BoolVar(&body.PlanApproval, "plan-approval", false, "it may write nothing before the lead approved its plan")
-	c.Flags().StringVar(&body.Mode, "permission-mode", "", "what it may do without asking: "+strings.Join(team.PermissionModes, ", ")+"; by default the lead's mode")
+	c.Flags().BoolVar(&body.PlanApproval, "plan-approval", false, "it may write nothing before the lead approved "+
+		"its plan")
+	c.Flags().StringVar(&body.Mode, "permission-mode", "", "what it may do without asking: "+strings.Join(
+		team.PermissionModes, ", ")+"; by default the lead's mode")
 	actsAs(c)
 	return c
 }
@@ -255,7 +283,8 @@ func (a *app) spawns(ctx context.Context, name, agent string) error {
 	return a.who.Spawns(agent, drivers.Offers(leadAgent(rep)))
 }
 
-// able says why no session of the member could work, as far as that can be told without starting one.
+// able says why no session of the member could work, as far as that can be told without starting
+// one.
 func able(ctx context.Context, m *team.SpawnMember, dir string) error {
 	var login agent.Login
 	var asking sync.WaitGroup
@@ -264,9 +293,12 @@ func able(ctx context.Context, m *team.SpawnMember, dir string) error {
 	asking.Wait()
 	switch {
 	case err != nil:
-		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s was not added: %s cannot work here: %v", m.Name, m.Agent, err)}
+		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s was not added: %s cannot work here: %v", m.Name,
+			m.Agent, err)}
 	case login.State == agent.NotLoggedIn && len(m.Args) == 0: // its arguments may say how it logs in
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s was not added: nobody is logged in to %s here%s. To log in: %s. Then run the command again", m.Name, m.Agent, prefix(": ", login.Detail), login.How)}
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s was not added: nobody is logged in to %s "+
+			"here%s. To log in: %s. Then run the command again", m.Name, m.Agent,
+			prefix(": ", login.Detail), login.How)}
 	}
 	return nil
 }
@@ -274,18 +306,22 @@ func able(ctx context.Context, m *team.SpawnMember, dir string) error {
 // startTime bounds the wait for a session; each driver bounds its own start below that.
 const startTime = 4 * time.Minute
 
-// awaitStart waits until the member's session runs. Its first failure ends the wait, also where it is tried again.
+// awaitStart waits until the member's session runs. Its first failure ends the wait, also where it
+// is tried again.
 func awaitStart(ctx context.Context, rep *replica.Replica, member string) (m team.Member, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("the session of %s did not start within %s; to see why: cadre log %s", member, startTime, rep.Team().Name))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("the session of %s did not start within %s; "+
+		"to see why: cadre log %s", member, startTime, rep.Team().Name))
 	defer cancel()
 	for {
 		var seq int64
 		rep.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
 		switch {
 		case !m.Status.Running():
-			return m, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s could not start: %s. To try again: cadre spawn %s NAME --agent %s", member, m.Summary, rep.Team().Name, m.Agent)}
+			return m, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s could not start: %s. To try again: "+
+				"cadre spawn %s NAME --agent %s", member, m.Summary, rep.Team().Name, m.Agent)}
 		case m.Setbacks > 0:
-			return m, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s could not start yet, and is tried again: %s", member, m.Summary)}
+			return m, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s could not start yet, and is tried "+
+				"again: %s", member, m.Summary)}
 		case m.Status != team.Spawning:
 			return m, nil
 		}
@@ -305,7 +341,8 @@ func isolates(ctx context.Context, dir string) error {
 	return worktree.Able(ctx, procs, dir)
 }
 
-// ensureHost sees to it that a living host has the leases of the members, and starts one in the background if there is none.
+// ensureHost sees to it that a living host has the leases of the members, and starts one in the
+// background if there is none.
 func ensureHost(ctx context.Context, rep *replica.Replica, dir string, members ...string) error {
 	if len(members) == 0 {
 		return nil
@@ -334,7 +371,8 @@ func (l launch) ensure(ctx context.Context, rep *replica.Replica, dir string, me
 
 // awaitHost waits until a living host has the lease of the member.
 func awaitHost(ctx context.Context, rep *replica.Replica, dir, member string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, fmt.Errorf("no host took %s within 10 s; to see why: cadre host %s", member, rep.Team().Name))
+	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second,
+		fmt.Errorf("no host took %s within 10 s; to see why: cadre host %s", member, rep.Team().Name))
 	defer cancel()
 	for {
 		var m team.Member
@@ -366,14 +404,16 @@ func prepareHost(dir string) (l launch, err error) {
 	}
 	l.log, err = regularfile.OpenFile(filepath.Join(dir, "host.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return l, fmt.Errorf("no host can run its session, because its log cannot be written: %w; remove or mend that, then try again", err)
+		return l, fmt.Errorf("no host can run its session, because its log cannot be written: %w; remove or mend "+
+			"that, then try again", err)
 	}
 	return l, nil
 }
 
 func (l launch) close() { l.log.Close() }
 
-// start starts cadre host in a session of its own, so that it outlives this command and its terminal.
+// start starts cadre host in a session of its own, so that it outlives this command and its
+// terminal.
 func (l launch) start(name string) error {
 	c := exec.Command(l.self, "host", name)
 	c.Env = access.Unnamed(proc.Unmarked(os.Environ())) // also when a session of ours asked for it
@@ -388,7 +428,10 @@ func (l launch) start(name string) error {
 func (a *app) hostCommand() *cobra.Command {
 	return a.onTeam(0, &cobra.Command{
 		Use: "host [TEAM]", Short: "Run the sessions of a team's members in this process",
-		Long: "Run the sessions of a team's members until they have ended or the team has. cadre run does this for a team file, and\ncadre spawn starts it in the background; its output is then in the team's folder as host.log. It may be stopped and\nstarted again at any time, also with kill -9: tasks that were under way go back on the list.",
+		Long: "Run the sessions of a team's members until they have ended or the team has. cadre run does this for a " +
+			"team file, and\ncadre spawn starts it in the background; its output is then in the team's folder as " +
+			"host.log. It may be stopped and\nstarted again at any time, also with kill -9: tasks that were under " +
+			"way go back on the list.",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		stays()
 		ctx := c.Context()
@@ -403,7 +446,8 @@ func (a *app) hostCommand() *cobra.Command {
 			j.Close()
 			return err
 		}
-		rep, err := replica.Open(ctx, j, replica.Options{Log: a.note, Hooks: a.hooks(func() *proc.Register { return procs }), Project: a.projector(dir)})
+		rep, err := replica.Open(ctx, j, replica.Options{Log: a.note,
+			Hooks: a.hooks(func() *proc.Register { return procs }), Project: a.projector(dir)})
 		if err != nil {
 			procs.Close(ctx)
 			return err
@@ -415,9 +459,12 @@ func (a *app) hostCommand() *cobra.Command {
 			return err
 		}
 		go projectNowAndThen(ctx, rep)
-		return host.New(host.Options{Replica: rep, Agent: agents().Agent, Offers: drivers.Offers(leadAgent(rep)), Relay: agents().Relay(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true, Checkpoints: true,
+		return host.New(host.Options{Replica: rep, Agent: agents().Agent, Offers: drivers.Offers(leadAgent(rep)),
+			Relay: agents().Relay(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true,
+			Checkpoints: true,
 			Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
-				return consolidate.Hold(ctx, consolidate.Options{Replica: rep, Dir: filepath.Dir(hosts), Except: []string{a.home.Root, a.home.Claude}, Log: a.note}, members)
+				return consolidate.Hold(ctx, consolidate.Options{Replica: rep, Dir: filepath.Dir(hosts),
+					Except: []string{a.home.Root, a.home.Claude}, Log: a.note}, members)
 			}}).Run(ctx)
 	})
 }
@@ -432,131 +479,6 @@ func projectNowAndThen(ctx context.Context, rep *replica.Replica) {
 		case <-ctx.Done():
 		}
 	}
-}
-
-func (a *app) shutdownCommand() *cobra.Command {
-	var reason string
-	var deadline time.Duration
-	var graceful, withdraw bool
-	c := &cobra.Command{
-		Use: "shutdown [TEAM] NAME | shutdown TEAM --graceful", Short: "Shut a teammate down, or bring the whole team to its end",
-		Long: "Ask a teammate to finish and end, and wait until it has. At the deadline its session is ended whatever it answered. Its\ntasks go back on the list and its unread mail back to the senders. A teammate that refuses works until then; --withdraw takes the\nrequest back, so that it need not end.\n\nWith --graceful the whole team is brought to its end: everybody ends what they are at, nothing new is begun, and the team waits\nfor its consolidation (cadre consolidate).",
-		RunE: func(c *cobra.Command, args []string) error {
-			if graceful {
-				return a.windDown(c, args)
-			}
-			name, args, err := a.split(c, args, 1)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeoutCause(c.Context(), deadline+30*time.Second, fmt.Errorf("%s has not ended yet", args[0]))
-			defer cancel()
-			rep, dir, err := a.open(ctx, name, true)
-			if err != nil {
-				return err
-			}
-			defer rep.Close()
-			if withdraw {
-				if _, err := rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.WithdrawShutdown{Member: args[0]}}); err != nil {
-					return err
-				}
-				return a.print(map[string]any{"member": args[0]}, said("%s need not shut down", args[0]))
-			}
-			before := rep.Seq()
-			_, err = rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.RequestShutdown{Member: args[0], Reason: reason, Deadline: replica.Now() + team.Time(deadline.Milliseconds())}})
-			if err != nil && team.CodeOf(err) != team.Conflict { // asked before: wait with the one who asked
-				return err
-			}
-			return a.awaitEnd(ctx, rep, dir, args[0], before)
-		},
-	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for the teammate")
-	c.Flags().BoolVar(&graceful, "graceful", false, "bring the whole team to its end")
-	c.Flags().BoolVar(&withdraw, "withdraw", false, "take the request back that the teammate was sent")
-	c.MarkFlagsMutuallyExclusive("graceful", "withdraw")
-	actsAs(c)
-	c.Flags().DurationVar(&deadline, "deadline", 30*time.Second, "when it is ended whatever it answered")
-	return c
-}
-
-// refusal is why a request to shut down was refused, by the records after the given one; "" where they do not say.
-func refusal(ctx context.Context, rep *replica.Replica, after int64, request string) (reason string, err error) {
-	for r, err := range rep.Read(ctx, after) {
-		if err != nil {
-			return "", err
-		}
-		for _, e := range r.Events {
-			if e, ok := e.(*team.ShutdownAnswered); ok && e.Request == request {
-				reason = e.Reason
-			}
-		}
-	}
-	return reason, nil
-}
-
-// awaitEnd waits until the member has ended, and ends it itself where it has no session that a host could end. A refusal is told, once for each request.
-// What it says of that is in the history after the given record.
-func (a *app) awaitEnd(ctx context.Context, rep *replica.Replica, dir, member string, after int64) error {
-	told := ""
-	for {
-		var m team.Member
-		var seq int64
-		rep.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
-		switch {
-		case !m.Status.Running():
-			return a.print(m, said("%s has %s%s", m.Name, m.Status, prefix(": ", m.Summary)))
-		case m.Shutdown.Request == "":
-			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s need not shut down any more: the request was withdrawn", m.Name)}
-		case m.Shutdown.Answer == "rejected" && told != m.Shutdown.Request:
-			told = m.Shutdown.Request
-			reason, err := refusal(ctx, rep, after, told)
-			if err != nil {
-				return err
-			}
-			a.note(fmt.Sprintf("%s refuses to shut down%s; it is ended at the deadline, in %s; to let it work: cadre shutdown %s %s --withdraw", m.Name, prefix(": ", reason),
-				render.Span(time.Duration(max(0, m.Shutdown.Deadline-replica.Now()))*time.Millisecond), rep.Team().Name, m.Name))
-		}
-		wait := time.Hour
-		hostless := m.Agent == team.External || m.Host == "" || !host.Hosted(filepath.Join(dir, "hosts"))
-		if hostless {
-			if m.Host != "" { // its host is dead: nobody else will end it
-				if err := host.Clear(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
-					return err
-				}
-			}
-			wait = time.Duration(m.Shutdown.Deadline-replica.Now()) * time.Millisecond
-			if m.Agent != team.External {
-				wait = 0
-			}
-			if wait <= 0 {
-				if err := a.expire(ctx, rep, m); err != nil {
-					return err
-				}
-				continue
-			}
-		}
-		waiting, cancel := context.WithTimeout(ctx, min(wait, time.Second))
-		err := rep.Wait(waiting, seq)
-		cancel()
-		if err != nil && ctx.Err() != nil {
-			return &team.Error{Code: team.NotReady, Text: context.Cause(ctx).Error()}
-		}
-		if err != nil && waiting.Err() == nil {
-			return err
-		}
-	}
-}
-
-func (a *app) expire(ctx context.Context, rep *replica.Replica, m team.Member) error {
-	body := team.Body(&team.ExpireShutdown{Member: m.Name})
-	if m.Agent != team.External {
-		body = &team.ReportStopped{Member: m.Name, Reason: "shut down; it had no host"}
-	}
-	_, err := rep.Do(ctx, team.Command{Actor: team.User, Body: body})
-	if code := team.CodeOf(err); code == team.NotReady || code == team.Finished {
-		return nil
-	}
-	return err
 }
 
 func prefix(p, s string) string {

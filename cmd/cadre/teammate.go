@@ -21,7 +21,8 @@ import (
 	"cadre/internal/teammate"
 )
 
-// teammateFlag is the first word with which Claude Code starts a teammate: its setting takes a program alone, so that cadre has to know by it what it is to be.
+// teammateFlag is the first word with which Claude Code starts a teammate: its setting takes a
+// program alone, so that cadre has to know by it what it is to be.
 const teammateFlag = "--agent-id"
 
 // asTeammate has the program be claude-teammate where Claude Code starts it as one.
@@ -43,7 +44,8 @@ type seated struct {
 func (a *app) teammateCommand() *cobra.Command {
 	var s seated
 	c := &cobra.Command{
-		Use: "claude-teammate", Short: "Be a teammate that Claude Code starts, with any agent behind it", FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
+		Use: "claude-teammate", Short: "Be a teammate that Claude Code starts, with any agent behind it",
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		Long: `Be a teammate of a Claude Code team, with any agent behind it. Claude Code starts this command itself, in a tmux pane, with these settings:
 
   CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1 CLAUDE_CODE_TEAMMATE_COMMAND=$(which cadre) claude --teammate-mode tmux
@@ -65,7 +67,8 @@ A shell teammate runs the tasks that have a command as "run" in their metadata. 
 The pane shows the agent at work. What is typed there goes to the agent; y or n answers its question for permission.`,
 		RunE: func(c *cobra.Command, _ []string) error { // of a newer version there may be words that nobody here knows
 			if s.team == "" || s.name == "" {
-				return usage{errors.New("Claude Code starts this command, with --agent-name and --team-name; to join a team that runs: cadre join TEAM --name NAME")}
+				return usage{errors.New("Claude Code starts this command, with --agent-name and --team-name; to join " +
+					"a team that runs: cadre join TEAM --name NAME")}
 			}
 			return a.sit(c.Context(), s)
 		},
@@ -102,20 +105,24 @@ A lead that has spawned no teammate of its own does not read its mail: let it sp
 		},
 	}
 	c.Flags().StringVar(&s.name, "name", "", "name on the team (needed)")
-	c.Flags().StringVar(&s.agent, "agent", "", strings.Join(drivers.Running(), ", ")+"; by default as $CADRE_HOME/"+teammate.ConfigFile+" says")
+	c.Flags().StringVar(&s.agent, "agent", "", strings.Join(drivers.Running(), ", ")+"; by default as $CADRE_HOME/"+
+		teammate.ConfigFile+" says")
 	c.Flags().StringVar(&s.model, "model", "", "the agent's model")
 	c.Flags().StringVar(&s.kind, "type", "general-purpose", "what kind of agent it is, as the others see it")
-	c.Flags().StringVar(&s.mode, "permission-mode", "", "what it may do without asking: "+strings.Join(team.PermissionModes, ", "))
+	c.Flags().StringVar(&s.mode, "permission-mode", "", "what it may do without asking: "+strings.Join(
+		team.PermissionModes, ", "))
 	return c
 }
 
-// again is the command that goes on for the member when it was killed, for a person's shell: with all that makes it the same agent under the same rules.
+// again is the command that goes on for the member when it was killed, for a person's shell: with
+// all that makes it the same agent under the same rules.
 func (s seated) again() string {
 	words, kind := []string{"cadre", "claude-teammate", "--agent-name", s.name, "--team-name", s.team}, "--agent-type"
 	if s.joins {
 		words, kind = []string{"cadre", "join", s.team, "--name", s.name}, "--type"
 	}
-	for _, flag := range []struct{ name, value string }{{"--agent", s.agent}, {kind, s.kind}, {"--model", s.model}, {"--agent-color", s.color}, {"--permission-mode", s.mode}} {
+	for _, flag := range []struct{ name, value string }{{"--agent", s.agent}, {kind, s.kind}, {"--model", s.model},
+		{"--agent-color", s.color}, {"--permission-mode", s.mode}} {
 		if flag.value != "" {
 			words = append(words, flag.name, shellWord(flag.value))
 		}
@@ -143,7 +150,8 @@ func shellWord(word string) string {
 // buryCommand is what the leash runs when the process of a member was killed.
 func (a *app) buryCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "bury TEAM NAME COMMAND", Hidden: true, Args: exactly(3), Short: "Tell the lead of a Claude Code team that a member was killed, and what goes on for it",
+		Use: "bury TEAM NAME COMMAND", Hidden: true, Args: exactly(3), Short: "Tell the lead of a Claude Code team " +
+			"that a member was killed, and what goes on for it",
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), buryTime)
 			defer cancel()
@@ -162,18 +170,22 @@ const excuseTime = 10 * time.Second
 func (a *app) behind(s seated) (choice teammate.Choice, driver agent.Agent, err error) {
 	choice.Agent = s.agent
 	if s.agent == "" {
-		if choice, err = teammate.Choose(filepath.Join(a.home.Root, teammate.ConfigFile), s.name, s.kind, drivers.Known); err != nil {
+		if choice, err = teammate.Choose(filepath.Join(a.home.Root, teammate.ConfigFile), s.name, s.kind,
+			drivers.Known); err != nil {
 			return choice, nil, usage{err}
 		}
 	}
 	if driver = agents().Agent(choice.Agent); driver == nil {
-		err = usage{fmt.Errorf("there is no agent %q; there are: %s", choice.Agent, strings.Join(drivers.Running(), ", "))}
+		err = usage{fmt.Errorf("there is no agent %q; there are: %s", choice.Agent,
+			strings.Join(drivers.Running(), ", "))}
 	}
 	return choice, driver, err
 }
 
-// ofClaudeCode are variables with which Claude Code tells its children that they are its own. A session of ours is not.
-var ofClaudeCode = []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "CLAUDE_CODE_TEAMMATE_COMMAND", "CLAUDE_CODE_SSE_PORT"}
+// ofClaudeCode are variables with which Claude Code tells its children that they are its own. A
+// session of ours is not.
+var ofClaudeCode = []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS",
+	"CLAUDE_CODE_TEAMMATE_COMMAND", "CLAUDE_CODE_SSE_PORT"}
 
 // sit is a member of a Claude Code team to its end.
 func (a *app) sit(ctx context.Context, s seated) (err error) {
@@ -185,7 +197,8 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	if c, err := t.Config(ctx); err != nil {
 		return err
 	} else if c.Cadre != nil {
-		return usage{fmt.Errorf("team %s is one of cadre's, which Claude Code's folder only shows; add a teammate with: cadre spawn %s %s", s.team, s.team, s.name)}
+		return usage{fmt.Errorf("team %s is one of cadre's, which Claude Code's folder only shows; add a teammate "+
+			"with: cadre spawn %s %s", s.team, s.team, s.name)}
 	}
 	choice, driver, err := a.behind(s)
 	if err != nil && !s.joins {
@@ -196,7 +209,8 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.model != "" && (choice.Model == "" && choice.Agent == team.Claude || s.joins) { // the lead's models mean nothing to others
+	// the lead's models mean nothing to others
+	if s.model != "" && (choice.Model == "" && choice.Agent == team.Claude || s.joins) {
 		choice.Model = s.model
 	}
 	s.plan = s.plan || s.joins && s.mode == "plan"
@@ -225,7 +239,8 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 			return usage{err}
 		}
 	}
-	if err := seat.Procs.Bequeath("/usr/bin/env", "CADRE_HOME="+a.home.Root, "CLAUDE_CONFIG_DIR="+a.home.Claude, self(), "bury", s.team, s.name, s.again()); err != nil {
+	if err := seat.Procs.Bequeath("/usr/bin/env", "CADRE_HOME="+a.home.Root, "CLAUDE_CONFIG_DIR="+a.home.Claude, self(),
+		"bury", s.team, s.name, s.again()); err != nil {
 		return err
 	}
 	if s.joins {
@@ -234,9 +249,11 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 		}
 	}
 	a.note(fmt.Sprintf("%s is %s on team %s; what you type goes to it", choice.Agent, s.name, s.team))
-	return teammate.Work(ctx, teammate.Options{Team: t, Name: s.name, Agent: driver, AgentName: choice.Agent, PlanRequired: s.plan, LeadKey: key, Color: s.color, Pane: os.Getenv("TMUX_PANE"),
+	return teammate.Work(ctx, teammate.Options{Team: t, Name: s.name, Agent: driver, AgentName: choice.Agent,
+		PlanRequired: s.plan, LeadKey: key, Color: s.color, Pane: os.Getenv("TMUX_PANE"),
 		Leaves: s.joins, Seat: seat, Relay: agents().Relay(), Show: a.out.Writer, Input: lines(os.Stdin),
-		Spec: agent.Spec{Model: choice.Model, Program: choice.Program, Args: choice.Args, Env: choice.Env, Dir: dir, Scratch: seat.Scratch(), Procs: seat.Procs,
+		Spec: agent.Spec{Model: choice.Model, Program: choice.Program, Args: choice.Args, Env: choice.Env, Dir: dir,
+			Scratch: seat.Scratch(), Procs: seat.Procs,
 			Access: agent.Access{Mode: mode}}})
 }
 
@@ -248,7 +265,8 @@ func (s seated) permissions() (string, error) {
 		return "default", nil
 	case !slices.Contains(team.PermissionModes, s.mode):
 		if s.joins {
-			return "", usage{fmt.Errorf("there is no permission mode %q; there are: %s", s.mode, strings.Join(team.PermissionModes, ", "))}
+			return "", usage{fmt.Errorf("there is no permission mode %q; there are: %s", s.mode,
+				strings.Join(team.PermissionModes, ", "))}
 		}
 		return "default", nil // one of a newer version: who asks more is safe
 	}
@@ -262,8 +280,10 @@ func (s seated) enroll(ctx context.Context, seat *teammate.Seat, model, mode, di
 	if pane == "" {
 		pane, backend = "in-process", "in-process"
 	}
-	return seat.Join(ctx, teamfiles.Member{AgentID: s.name + "@" + s.team, Name: s.name, AgentType: s.kind, Model: &model, Prompt: &prompt, Color: s.color, PlanModeRequired: &s.plan,
-		JoinedAt: time.Now().UnixMilli(), TmuxPaneID: pane, Cwd: dir, Subscriptions: []string{}, BackendType: backend, IsActive: &active, Mode: mode})
+	return seat.Join(ctx, teamfiles.Member{AgentID: s.name + "@" + s.team, Name: s.name, AgentType: s.kind,
+		Model: &model, Prompt: &prompt, Color: s.color, PlanModeRequired: &s.plan,
+		JoinedAt: time.Now().UnixMilli(), TmuxPaneID: pane, Cwd: dir, Subscriptions: []string{}, BackendType: backend,
+		IsActive: &active, Mode: mode})
 }
 
 // mostTyped bounds a line; what is pasted may be long.

@@ -15,7 +15,8 @@ import (
 // terminals reports whether the tests can open one.
 const terminals = true
 
-// runOnTerminal runs the command on a terminal of its own, at which somebody types, and copies to out what it writes there.
+// runOnTerminal runs the command on a terminal of its own, at which somebody types, and copies to
+// out what it writes there.
 func runOnTerminal(t *testing.T, cmd *exec.Cmd, out io.Writer, typed string) error {
 	t.Helper()
 	ours, theirs := openTerminal(t)

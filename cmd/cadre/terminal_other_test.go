@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// terminals reports whether the tests can open one. Other systems than Linux do so by calls that need package unsafe.
+// terminals reports whether the tests can open one. Other systems than Linux do so by calls that
+// need package unsafe.
 const terminals = false
 
 func runOnTerminal(*testing.T, *exec.Cmd, io.Writer, string) error { panic("there is no terminal") }

@@ -41,7 +41,8 @@ Without a terminal to ask at, --yes is needed. A session of a team can never tru
 				if err := trust.Remove(path); err != nil {
 					return err
 				}
-				return a.print(map[string]any{"dir": path, "trusted": false}, said("the hooks of %s do not run any more", path))
+				return a.print(map[string]any{"dir": path, "trusted": false},
+					said("the hooks of %s do not run any more", path))
 			}
 			return a.trust(c.Context(), trust, path, yes)
 		},
@@ -110,8 +111,8 @@ func writeTrust(w *sanitize.Writer, e hook.Examined) (err error) {
 	return err
 }
 
-// confirm asks the person at the terminal, and returns nil when they agree. Where there is no terminal it is refused, and
-// otherwise is the command that needs no answer.
+// confirm asks the person at the terminal, and returns nil when they agree. Where there is no
+// terminal it is refused, and otherwise is the command that needs no answer.
 func (a *app) confirm(ctx context.Context, question, otherwise string) error {
 	if a.json || !atTerminal() || !a.err.terminal() {
 		return usage{errors.New("there is no terminal to ask at; when you agree to what is listed: " + otherwise)}

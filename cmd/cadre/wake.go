@@ -17,13 +17,15 @@ import (
 	"cadre/internal/team"
 )
 
-// wakeName is that of a command whose exit status has a meaning for Claude Code: with 2 it wakes its session.
+// wakeName is that of a command whose exit status has a meaning for Claude Code: with 2 it wakes
+// its session.
 const wakeName = "wake"
 
 func (a *app) wakeCommand() *cobra.Command {
 	var name, as string
 	c := &cobra.Command{
-		Use: wakeName, Short: "Wake an idle Claude Code session when there is news (for its Stop hook)", Args: exactly(0),
+		Use: wakeName, Short: "Wake an idle Claude Code session when there is news (for its Stop hook)",
+		Args: exactly(0),
 		Long: `Wait until there is news for the session that is a member of a team through cadre mcp, and wake it, once for each message. It is meant for a Stop hook of
 Claude Code, which runs it when a turn ends. It finds the team and the member by the session that runs it; in a session without cadre mcp it ends at once.
 
@@ -45,14 +47,16 @@ const (
 	wakeLook = 2 * time.Second
 	// wakeGrace is what a tool that is called just now has to bring the news itself.
 	wakeGrace = time.Second
-	// wakePatience is how long one waits for another that waits for the same session, which may be one that has just ended.
+	// wakePatience is how long one waits for another that waits for the same session, which may be
+	// one that has just ended.
 	wakePatience = 3 * wakeLook
 )
 
 // seat is a place in a team that the session has which started this process.
 type seat struct{ dir, team, member string }
 
-// server returns the process that serves the tools of the session, and how far above this one the session is; ok is false when it is not above.
+// server returns the process that serves the tools of the session, and how far above this one the
+// session is; ok is false when it is not above.
 func (s seat) server() (pid, steps int, ok bool) {
 	b, known, err := heartbeat.Of(s.dir).Of(s.member)
 	if err != nil || !known {
@@ -62,8 +66,9 @@ func (s seat) server() (pid, steps int, ok bool) {
 	return b.Pid, steps, beside && proc.Held(detector.Presence(s.dir, s.member))
 }
 
-// seats returns those of the session that this process is beside; it has several where it has several servers of tools. Of a session within another one's, only its
-// own count. With a team or a member, only theirs do.
+// seats returns those of the session that this process is beside; it has several where it has
+// several servers of tools. Of a session within another one's, only its own count. With a team or a
+// member, only theirs do.
 func (a *app) seats(name, as string) ([]seat, error) {
 	names, err := a.home.Names()
 	if err != nil {
@@ -101,7 +106,8 @@ func (a *app) seats(name, as string) ([]seat, error) {
 	return nearest, nil
 }
 
-// wakeSession returns the exit status 2 when there is news for the session that started this process.
+// wakeSession returns the exit status 2 when there is news for the session that started this
+// process.
 func (a *app) wakeSession(ctx context.Context, name, as string) error {
 	if !a.who.IsUser() { // its host wakes it
 		return nil
@@ -134,7 +140,8 @@ func (a *app) wakeSession(ctx context.Context, name, as string) error {
 	return failed
 }
 
-// wakeSeat returns when there is news for the session, which then is woken unless it is already, or when there is nothing to wait for any more.
+// wakeSeat returns when there is news for the session, which then is woken unless it is already, or
+// when there is nothing to wait for any more.
 func (a *app) wakeSeat(ctx context.Context, at seat, woken *atomic.Bool) error {
 	rep, dir, err := a.open(ctx, at.team, false)
 	if team.CodeOf(err) == team.NotFound {
@@ -194,7 +201,8 @@ func (a *app) wakeSeat(ctx context.Context, at seat, woken *atomic.Bool) error {
 	}
 }
 
-// wakeLock has one process wait for a session: of several turns that end each starts one. It returns nil when another one waits.
+// wakeLock has one process wait for a session: of several turns that end each starts one. It
+// returns nil when another one waits.
 func (a *app) wakeLock(ctx context.Context, path string, at seat) (*proc.Lock, error) {
 	for deadline := time.Now().Add(wakePatience); ; {
 		if _, _, present := at.server(); !present {

@@ -2,9 +2,9 @@
 //
 // # Authority
 //
-// The package has the one table of *command or entry of the library × who may call it*. Both front ends, cmd/cadre and pkg/teams,
-// pass everything through it. What an actor may do in a team is the core's to decide; here it is only decided whose actor a
-// process may be, and in which team.
+// The package has the one table of *command or entry of the library × who may call it*. Both front
+// ends, cmd/cadre and pkg/teams, pass everything through it. What an actor may do in a team is the
+// core's to decide; here it is only decided whose actor a process may be, and in which team.
 //
 // # Who calls
 //
@@ -20,17 +20,18 @@
 //	              └─▶ its environment: the member that CADRE_TEAM and CADRE_MEMBER_NAME name together, in the home that
 //	                  CADRE_SESSION_HOME names, else the user
 //
-// The host's records decide where there are any, and the environment cannot contradict them. Where no host is found the
-// environment restricts a process that keeps it: whoever exports both variables acts as that member. In a hook they say whom the
-// event is about, and not who acts.
+// The host's records decide where there are any, and the environment cannot contradict them. Where
+// no host is found the environment restricts a process that keeps it: whoever exports both
+// variables acts as that member. In a hook they say whom the event is about, and not who acts.
 //
 // # Guarantees
 //
-//   - What runs in a member's session acts as that member in that team, whatever it does to its environment, its session and its
-//     parents, for as long as the host lives and on a system that has subreapers. docs/rough_edges.md says what the system does
-//     not show.
+//   - What runs in a member's session acts as that member in that team, whatever it does to its
+//     environment, its session and its parents, for as long as the host lives and on a system that
+//     has subreapers. docs/rough_edges.md says what the system does not show.
 //   - Another home is free: a test, or a member that tries cadre out, has teams of its own there.
-//   - A refusal is a [team.Error] with the code denied. It says whose session this is, why that is refused, and what to do.
+//   - A refusal is a [team.Error] with the code denied. It says whose session this is, why that is
+//     refused, and what to do.
 package access
 
 import (
@@ -85,8 +86,10 @@ func who(origin proc.Origin, below bool, getenv func(string) string) Caller {
 	record := origin.Record
 	switch {
 	case origin.Hidden:
-		c := Caller{session: true, unknown: fmt.Sprintf("a host of this home runs, process %d in its own PID namespace, and this process cannot see it, "+
-			"so it may be a session of that host; run the command where the host runs, or end the host first", origin.Host)}
+		c := Caller{session: true, unknown: fmt.Sprintf("a host of this home runs, process %d in its own PID "+
+			"namespace, and this process cannot see it, "+
+			"so it may be a session of that host; run the command where the host runs, or end the host first",
+			origin.Host)}
 		if len(origin.Teams) == 1 {
 			c.team = origin.Teams[0]
 		}
@@ -105,14 +108,16 @@ func who(origin proc.Origin, below bool, getenv func(string) string) Caller {
 	}
 	switch {
 	case c.member == "" && origin.Left:
-		c.unknown = "it is " + c.String() + ", left behind by a process that has ended; run it as long as that process waits for it"
+		c.unknown = "it is " + c.String() +
+			", left behind by a process that has ended; run it as long as that process waits for it"
 		return c
 	case c.member == "":
 		c.unknown = "it is " + c.String() + ", and no member's"
 		return c
 	}
 	if name := getenv(agent.MemberVariable); name != "" && name != c.member && getenv(agent.HookVariable) == "" {
-		c.unknown = fmt.Sprintf("it is %s, and %s says %q; unset %s", c, agent.MemberVariable, name, agent.MemberVariable)
+		c.unknown = fmt.Sprintf("it is %s, and %s says %q; unset %s", c, agent.MemberVariable, name,
+			agent.MemberVariable)
 	}
 	return c
 }
@@ -126,9 +131,11 @@ func claimed(getenv func(string) string) Caller {
 	c := Caller{session: true}
 	switch {
 	case of == "":
-		c.unknown = fmt.Sprintf("%s is %q and %s is not set; set both to act as that member, or unset %s", agent.MemberVariable, name, agent.TeamVariable, agent.MemberVariable)
+		c.unknown = fmt.Sprintf("%s is %q and %s is not set; set both to act as that member, or unset %s",
+			agent.MemberVariable, name, agent.TeamVariable, agent.MemberVariable)
 	case !team.ValidName(name) || !team.ValidName(of):
-		c.unknown = fmt.Sprintf("%s is %q and %s is %q, and a name is a letter or digit and then up to 63 letters, digits, _ or -; correct them, or unset both",
+		c.unknown = fmt.Sprintf("%s is %q and %s is %q, and a name is a letter or digit and then up to 63 letters, "+
+			"digits, _ or -; correct them, or unset both",
 			agent.MemberVariable, name, agent.TeamVariable, of)
 	default:
 		c.team, c.member = of, name
@@ -140,17 +147,20 @@ func claimed(getenv func(string) string) Caller {
 func Unnamed(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains([]string{agent.TeamVariable, agent.MemberVariable, agent.HomeVariable, agent.HookVariable}, name)
+		return slices.Contains([]string{agent.TeamVariable, agent.MemberVariable, agent.HomeVariable,
+			agent.HookVariable}, name)
 	})
 }
 
 // IsUser reports whether the person whose home it is calls, or a program of theirs.
 func (c Caller) IsUser() bool { return !c.session }
 
-// Team is the team in whose session the process runs; "" for the user, and for a session of no team of this home.
+// Team is the team in whose session the process runs; "" for the user, and for a session of no team
+// of this home.
 func (c Caller) Team() string { return c.team }
 
-// Member is the member in whose session the process runs; "" for the user, and where it is not known.
+// Member is the member in whose session the process runs; "" for the user, and where it is not
+// known.
 func (c Caller) Member() string {
 	if c.unknown != "" {
 		return ""
@@ -173,7 +183,8 @@ func (c Caller) String() string {
 	return "a session of a team"
 }
 
-// Actor is who acts in a team: the member that is named, the one in whose session this is, or the user. flag is what named it.
+// Actor is who acts in a team: the member that is named, the one in whose session this is, or the
+// user. flag is what named it.
 func (c Caller) Actor(flag, named string) (string, error) {
 	switch {
 	case !c.session && named != "":
@@ -183,7 +194,8 @@ func (c Caller) Actor(flag, named string) (string, error) {
 	case c.unknown != "":
 		return "", deny("Who acts is not known: %s.", c.unknown)
 	case named != "" && named != c.member:
-		return "", deny("This is the session of %s, which acts as itself; leave %s %s away, or ask for it with a message.", c.member, flag, named)
+		return "", deny("This is the session of %s, which acts as itself; leave %s %s away, or ask for it with a "+
+			"message.", c.member, flag, named)
 	}
 	return c.member, nil
 }
@@ -198,7 +210,8 @@ func (c Caller) Reach(name string) error {
 	case c.team == "":
 		return deny("Team %s is not open to this process: it is %s.", name, c)
 	}
-	return deny("Team %s is not the team of this session: this is %s, which reads and changes its own team alone. Ask the user, or the lead with a message.", name, c)
+	return deny("Team %s is not the team of this session: this is %s, which reads and changes its own team alone. "+
+		"Ask the user, or the lead with a message.", name, c)
 }
 
 // Create refuses that a session creates a team. It is part of [layout.Scope].
@@ -206,7 +219,8 @@ func (c Caller) Create(name string) error {
 	if !c.session {
 		return nil
 	}
-	return deny("Team %s was not created: this is %s, and no member creates a team. Ask the user, or the lead with a message.", name, c)
+	return deny("Team %s was not created: this is %s, and no member creates a team. Ask the user, or the lead with a "+
+		"message.", name, c)
 }
 
 // Scoped is the home as far as the caller reaches in it.
@@ -217,13 +231,14 @@ func (c Caller) Scoped(h layout.Home) layout.Home {
 	return h
 }
 
-// Spawns refuses an agent that a session may not choose for a teammate: one of a command of its own would run outside of its
-// permissions. offers are those that the lead's tools have.
+// Spawns refuses an agent that a session may not choose for a teammate: one of a command of its own
+// would run outside of its permissions. offers are those that the lead's tools have.
 func (c Caller) Spawns(kind string, offers []string) error {
 	if !c.session || kind == team.External || kind == team.Shell || slices.Contains(offers, kind) {
 		return nil
 	}
-	return deny("%s cannot spawn a teammate of the agent %q; the agents that a lead may spawn here: %s.", c.capitalized(), kind,
+	return deny("%s cannot spawn a teammate of the agent %q; the agents that a lead may spawn here: %s.",
+		c.capitalized(), kind,
 		strings.Join(append(slices.Clone(offers), team.Shell, team.External), ", "))
 }
 

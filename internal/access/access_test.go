@@ -17,7 +17,8 @@ func given(names ...string) func(string) bool {
 	return func(name string) bool { return slices.Contains(names, name) }
 }
 
-// TestWho: the host's records decide, then the environment; and no environment contradicts the records.
+// TestWho: the host's records decide, then the environment; and no environment contradicts the
+// records.
 func TestWho(t *testing.T) {
 	ann := &proc.Record{Member: "ann"}
 	hook := &proc.Record{Member: "ann", Trusted: true}
@@ -39,24 +40,43 @@ func TestWho(t *testing.T) {
 		{name: "a team that is a path", env: "../demo ann", is: "a session of a team"},
 		{name: "a hook of a command", env: "demo ann TaskCreated", is: "the user"},
 
-		{name: "a session", below: true, origin: proc.Origin{Record: ann, Teams: []string{"demo"}}, is: "the session of ann in team demo", member: "ann", team: "demo"},
-		{name: "its own name", below: true, origin: proc.Origin{Record: ann, Teams: []string{"demo"}}, env: "demo ann", is: "the session of ann in team demo", member: "ann", team: "demo"},
-		{name: "another team's name", below: true, origin: proc.Origin{Record: ann, Teams: []string{"demo"}}, env: "other ann", is: "the session of ann in team demo", member: "ann", team: "demo"},
-		{name: "another's name", below: true, origin: proc.Origin{Record: ann, Teams: []string{"demo"}}, env: "demo lead", is: "the session of ann in team demo", team: "demo"},
-		{name: "a session that calls itself a hook", below: true, origin: proc.Origin{Record: ann, Teams: []string{"demo"}}, env: "demo lead TaskCreated", is: "the session of ann in team demo", member: "ann", team: "demo"},
-		{name: "an orphan of a session", below: true, origin: proc.Origin{Left: true, Record: ann, Teams: []string{"demo"}}, is: "the session of ann in team demo", member: "ann", team: "demo"},
-		{name: "an orphan", below: true, origin: proc.Origin{Left: true, Teams: []string{"demo"}}, env: "demo ann", is: "a session of team demo", team: "demo"},
-		{name: "an orphan of a host of two teams", below: true, origin: proc.Origin{Left: true, Teams: []string{"demo", "other"}}, is: "a session of a team"},
-		{name: "in a namespace", below: true, origin: proc.Origin{Hidden: true, Teams: []string{"demo"}}, env: "demo ann", is: "a session of team demo", team: "demo"},
-		{name: "in a namespace, of two teams", below: true, origin: proc.Origin{Hidden: true, Teams: []string{"demo", "other"}}, is: "a session of a team"},
-		{name: "a hook", below: true, origin: proc.Origin{Record: hook, Teams: []string{"demo"}}, env: "demo ann TaskCreated", is: "the user"},
-		{name: "a check", below: true, origin: proc.Origin{Record: &proc.Record{Trusted: true, Check: true}, Teams: []string{"demo"}}, env: "demo ann", is: "the user"},
-		{name: "a hook that says it is a session", below: true, origin: proc.Origin{Record: hook, Teams: []string{"demo"}}, env: "demo ann", is: "the user"},
-		{name: "what a hook left behind", below: true, origin: proc.Origin{Left: true, Record: hook, Teams: []string{"demo"}}, is: "a session of team demo", team: "demo"},
-		{name: "a child of nobody's", below: true, origin: proc.Origin{Record: &proc.Record{}, Teams: []string{"demo"}}, is: "a session of team demo", team: "demo"},
-		{name: "the host's own program", below: true, origin: proc.Origin{Own: true, Teams: []string{"demo"}}, is: "the user"},
-		{name: "one that it restricts", below: true, origin: proc.Origin{Own: true, Teams: []string{"demo"}}, env: "demo bob", is: "the session of bob in team demo", member: "bob", team: "demo"},
-		{name: "a teammate of Claude Code's", below: true, origin: proc.Origin{Record: ann, Teams: []string{""}}, env: "demo ann", is: "the session of ann in a team of Claude Code's", member: "ann"},
+		{name: "a session", below: true, origin: proc.Origin{Record: ann, Teams: []string{"demo"}},
+			is: "the session of ann in team demo", member: "ann", team: "demo"},
+		{name: "its own name", below: true, origin: proc.Origin{Record: ann, Teams: []string{"demo"}}, env: "demo ann",
+			is: "the session of ann in team demo", member: "ann", team: "demo"},
+		{name: "another team's name", below: true, origin: proc.Origin{Record: ann, Teams: []string{"demo"}},
+			env: "other ann", is: "the session of ann in team demo", member: "ann", team: "demo"},
+		{name: "another's name", below: true, origin: proc.Origin{Record: ann, Teams: []string{"demo"}},
+			env: "demo lead", is: "the session of ann in team demo", team: "demo"},
+		{name: "a session that calls itself a hook", below: true, origin: proc.Origin{Record: ann,
+			Teams: []string{"demo"}}, env: "demo lead TaskCreated", is: "the session of ann in team demo",
+			member: "ann", team: "demo"},
+		{name: "an orphan of a session", below: true, origin: proc.Origin{Left: true, Record: ann,
+			Teams: []string{"demo"}}, is: "the session of ann in team demo", member: "ann", team: "demo"},
+		{name: "an orphan", below: true, origin: proc.Origin{Left: true, Teams: []string{"demo"}}, env: "demo ann",
+			is: "a session of team demo", team: "demo"},
+		{name: "an orphan of a host of two teams", below: true, origin: proc.Origin{Left: true,
+			Teams: []string{"demo", "other"}}, is: "a session of a team"},
+		{name: "in a namespace", below: true, origin: proc.Origin{Hidden: true, Teams: []string{"demo"}},
+			env: "demo ann", is: "a session of team demo", team: "demo"},
+		{name: "in a namespace, of two teams", below: true, origin: proc.Origin{Hidden: true,
+			Teams: []string{"demo", "other"}}, is: "a session of a team"},
+		{name: "a hook", below: true, origin: proc.Origin{Record: hook, Teams: []string{"demo"}},
+			env: "demo ann TaskCreated", is: "the user"},
+		{name: "a check", below: true, origin: proc.Origin{Record: &proc.Record{Trusted: true, Check: true},
+			Teams: []string{"demo"}}, env: "demo ann", is: "the user"},
+		{name: "a hook that says it is a session", below: true, origin: proc.Origin{Record: hook,
+			Teams: []string{"demo"}}, env: "demo ann", is: "the user"},
+		{name: "what a hook left behind", below: true, origin: proc.Origin{Left: true, Record: hook,
+			Teams: []string{"demo"}}, is: "a session of team demo", team: "demo"},
+		{name: "a child of nobody's", below: true, origin: proc.Origin{Record: &proc.Record{}, Teams: []string{"demo"}},
+			is: "a session of team demo", team: "demo"},
+		{name: "the host's own program", below: true, origin: proc.Origin{Own: true, Teams: []string{"demo"}},
+			is: "the user"},
+		{name: "one that it restricts", below: true, origin: proc.Origin{Own: true, Teams: []string{"demo"}},
+			env: "demo bob", is: "the session of bob in team demo", member: "bob", team: "demo"},
+		{name: "a teammate of Claude Code's", below: true, origin: proc.Origin{Record: ann, Teams: []string{""}},
+			env: "demo ann", is: "the session of ann in a team of Claude Code's", member: "ann"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			env := map[string]string{}
@@ -66,7 +86,8 @@ func TestWho(t *testing.T) {
 				}
 			}
 			c := who(test.origin, test.below, func(name string) string { return env[name] })
-			if c.String() != test.is || c.Member() != test.member || c.Team() != test.team || c.IsUser() != (test.is == "the user") {
+			if c.String() != test.is || c.Member() != test.member || c.Team() != test.team ||
+				c.IsUser() != (test.is == "the user") {
 				t.Errorf("it is %s, member %q of team %q", c, c.Member(), c.Team())
 			}
 			actor, err := c.Actor("--as", "")
@@ -147,22 +168,30 @@ func TestGate(t *testing.T) {
 
 // TestChecks: a check acts as the user, but for what gives power away; a hook is not restricted.
 func TestChecks(t *testing.T) {
-	check := who(proc.Origin{Record: &proc.Record{Trusted: true, Check: true}, Teams: []string{"demo"}}, true, func(string) string { return "" })
-	hook := who(proc.Origin{Record: &proc.Record{Trusted: true}, Teams: []string{"demo"}}, true, func(string) string { return "" })
+	check := who(proc.Origin{Record: &proc.Record{Trusted: true, Check: true}, Teams: []string{"demo"}}, true,
+		func(string) string { return "" })
+	hook := who(proc.Origin{Record: &proc.Record{Trusted: true}, Teams: []string{"demo"}}, true,
+		func(string) string { return "" })
 	for _, test := range []struct {
 		path  string
 		flags []string
 		may   bool
 	}{
-		{"trust", []string{"yes"}, false}, {"mode", nil, false}, {"permit", nil, false}, {"budget", nil, false}, {"spawn", nil, false}, {"mcp", nil, false},
-		{"task add", []string{"run"}, false}, {"task add", []string{"owner", "run"}, false}, {"task update", []string{"run"}, false}, {"plan", []string{"approve"}, false},
-		{"run", nil, false}, {"pull", nil, false}, {"push", nil, false}, {"push", []string{"release"}, false}, {"handover", nil, false}, {"resume", []string{"take-back"}, false},
+		{"trust", []string{"yes"}, false}, {"mode", nil, false}, {"permit", nil, false}, {"budget", nil, false},
+		{"spawn", nil, false}, {"mcp", nil, false},
+		{"task add", []string{"run"}, false}, {"task add", []string{"owner", "run"}, false},
+		{"task update", []string{"run"}, false}, {"plan", []string{"approve"}, false},
+		{"run", nil, false}, {"pull", nil, false}, {"push", nil, false}, {"push", []string{"release"}, false},
+		{"handover", nil, false}, {"resume", []string{"take-back"}, false},
 		{"claude-teammate", nil, false}, {"no such command", nil, false},
-		{"mcp", []string{"socket"}, true}, {"plan", nil, true}, {"plan", []string{"reject"}, true}, {"task add", nil, true}, {"task update", []string{"owner"}, true},
-		{"send", nil, true}, {"status", nil, true}, {"version", nil, true}, {"abort", nil, true}, {"fsck", []string{"mend"}, true},
+		{"mcp", []string{"socket"}, true}, {"plan", nil, true}, {"plan", []string{"reject"}, true},
+		{"task add", nil, true}, {"task update", []string{"owner"}, true},
+		{"send", nil, true}, {"status", nil, true}, {"version", nil, true}, {"abort", nil, true},
+		{"fsck", []string{"mend"}, true},
 	} {
 		err := check.Command(test.path, given(test.flags...))
-		if (err == nil) != test.may || err != nil && (team.CodeOf(err) != team.Denied || !strings.Contains(err.Error(), "cadre "+test.path) || !strings.Contains(err.Error(), "refused in a check")) {
+		if (err == nil) != test.may || err != nil && (team.CodeOf(err) != team.Denied || !strings.Contains(err.Error(),
+			"cadre "+test.path) || !strings.Contains(err.Error(), "refused in a check")) {
 			t.Errorf("a check calls cadre %s %v: %v", test.path, test.flags, err)
 		}
 		if err := hook.Command(test.path, given(test.flags...)); err != nil {
@@ -176,7 +205,8 @@ func TestChecks(t *testing.T) {
 		t.Errorf("a check creates a task: %v", err)
 	}
 	for _, entry := range []string{"Manager.PullTeam", "Manager.PushTeam", "Manager.OpenTeam", "Team.HandOver"} {
-		if err := check.Entry(entry, nil); team.CodeOf(err) != team.Denied || !strings.Contains(err.Error(), "refused in a check") {
+		if err := check.Entry(entry, nil); team.CodeOf(err) != team.Denied || !strings.Contains(err.Error(),
+			"refused in a check") {
 			t.Errorf("a check calls %s: %v", entry, err)
 		}
 		if err := hook.Entry(entry, nil); err != nil {
@@ -185,8 +215,9 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestEveryRowHasAVerdictForChecks: whoever adds a command or an entry that acts, or that is the user's, says whether a check may
-// call it. So does whoever adds such a flag to a row that a check may call.
+// TestEveryRowHasAVerdictForChecks: whoever adds a command or an entry that acts, or that is the
+// user's, says whether a check may call it. So does whoever adds such a flag to a row that a check
+// may call.
 func TestEveryRowHasAVerdictForChecks(t *testing.T) {
 	for _, one := range []struct {
 		table    []Row
@@ -215,8 +246,8 @@ func TestEveryRowHasAVerdictForChecks(t *testing.T) {
 	}
 }
 
-// TestTheTableIsWhole: each name is there once, each refusal that is the user's has its reason, and no flag opens what a row closes
-// but one that makes the command a helper.
+// TestTheTableIsWhole: each name is there once, each refusal that is the user's has its reason, and
+// no flag opens what a row closes but one that makes the command a helper.
 func TestTheTableIsWhole(t *testing.T) {
 	for _, table := range [][]Row{commands, entries} {
 		seen := map[string]bool{}
@@ -242,7 +273,8 @@ func TestTheTableIsWhole(t *testing.T) {
 
 func TestSpawns(t *testing.T) {
 	lead := Caller{session: true, team: "demo", member: "lead"}
-	for agent, may := range map[string]bool{"claude": true, "shell": true, "external": true, "acp:sh -c id": false, "codex": false, "": false} {
+	for agent, may := range map[string]bool{"claude": true, "shell": true, "external": true, "acp:sh -c id": false,
+		"codex": false, "": false} {
 		if err := lead.Spawns(agent, []string{"claude"}); (err == nil) != may {
 			t.Errorf("%q: %v", agent, err)
 		}
@@ -252,7 +284,8 @@ func TestSpawns(t *testing.T) {
 	}
 }
 
-// TestWhoInThisHome: a home without hosts has no sessions, whatever is above this process; one whose list cannot be read lets nobody in.
+// TestWhoInThisHome: a home without hosts has no sessions, whatever is above this process; one
+// whose list cannot be read lets nobody in.
 func TestWhoInThisHome(t *testing.T) {
 	for _, name := range []string{"CADRE_TEAM", "CADRE_MEMBER_NAME", "CADRE_SESSION_HOME", "CADRE_HOOK_EVENT"} {
 		t.Setenv(name, "")
@@ -263,7 +296,8 @@ func TestWhoInThisHome(t *testing.T) {
 	}
 	t.Setenv("CADRE_TEAM", "demo")
 	t.Setenv("CADRE_MEMBER_NAME", "ann")
-	for session, member := range map[string]string{"": "ann", h.Root: "ann", h.Root + "/.": "ann", t.TempDir(): "", "/nowhere": ""} {
+	for session, member := range map[string]string{"": "ann", h.Root: "ann", h.Root + "/.": "ann", t.TempDir(): "",
+		"/nowhere": ""} {
 		t.Setenv("CADRE_SESSION_HOME", session)
 		if c, err := Who(h); err != nil || c.Member() != member {
 			t.Errorf("a session of %q: %s, %v", session, c, err)
@@ -280,7 +314,8 @@ func TestWhoInThisHome(t *testing.T) {
 	if err := os.MkdirAll(h.Running(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(h.Running(), fmt.Sprintf("%d-x.json", os.Getppid())), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(h.Running(), fmt.Sprintf("%d-x.json", os.Getppid())), []byte("{"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := Who(h); err == nil {
@@ -295,7 +330,8 @@ func TestWhoInThisHome(t *testing.T) {
 }
 
 func TestUnnamed(t *testing.T) {
-	env := []string{"A=1", "CADRE_TEAM=x", "CADRE_MEMBER_NAME=y", "CADRE_HOOK_EVENT=z", "CADRE_SESSION_HOME=h", "CADRE_TEAM_NAME=kept"}
+	env := []string{"A=1", "CADRE_TEAM=x", "CADRE_MEMBER_NAME=y", "CADRE_HOOK_EVENT=z", "CADRE_SESSION_HOME=h",
+		"CADRE_TEAM_NAME=kept"}
 	if got := Unnamed(env); !slices.Equal(got, []string{"A=1", "CADRE_TEAM_NAME=kept"}) || len(env) != 6 {
 		t.Errorf("got %q", got)
 	}

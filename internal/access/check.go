@@ -2,13 +2,15 @@ package access
 
 import "strings"
 
-// A check acts as the user, because the user chose its command. But what it runs may be the members' work: the
-// tests that they wrote. So it may not call what gives power away, on its own or to a member. That another home
-// is free does not widen this: what was made there must not come back by a remote, so pull and push are refused.
+// A check acts as the user, because the user chose its command. But what it runs may be the
+// members' work: the tests that they wrote. So it may not call what gives power away, on its own or
+// to a member. That another home is free does not widen this: what was made there must not come
+// back by a remote, so pull and push are refused.
 //
-// Both maps have a verdict for every row whose rule is User or Acts, and for every flag with such a rule of a row
-// that a check may call. A key is the name of a row, or of a row with a flag. The value says why a check is
-// refused; it is may where a check is not. Without a verdict a check is refused, and a test fails.
+// Both maps have a verdict for every row whose rule is User or Acts, and for every flag with such a
+// rule of a row that a check may call. A key is the name of a row, or of a row with a flag. The
+// value says why a check is refused; it is may where a check is not. Without a verdict a check is
+// refused, and a test fails.
 const may = ""
 
 var (
@@ -145,7 +147,8 @@ func passCheck(table []Row, verdicts map[string]string, prefix, dash, name strin
 	if because == may {
 		return nil
 	}
-	return deny("%s is refused in a check: %s, and a check may run what members wrote. Call it yourself, or from a hook that you trust.", strings.TrimSpace(prefix+what), because)
+	return deny("%s is refused in a check: %s, and a check may run what members wrote. Call it yourself, or from a "+
+		"hook that you trust.", strings.TrimSpace(prefix+what), because)
 }
 
 // verdict says why a check is refused what has that rule; may where it is not.

@@ -10,11 +10,13 @@ type Rule int
 
 // The rules, from the most open one to the strictest.
 const (
-	// Anyone may call it: it touches no team, or it is a helper that cadre itself starts in sessions.
+	// Anyone may call it: it touches no team, or it is a helper that cadre itself starts in
+	// sessions.
 	Anyone Rule = iota + 1
 	// Reads a team: the user any one, a session its own.
 	Reads
-	// Acts in a team: the user in any one, a session in its own as itself. The core decides what that member may do.
+	// Acts in a team: the user in any one, a session in its own as itself. The core decides what
+	// that member may do.
 	Acts
 	// User alone. Ask is what a session is told to do instead.
 	User
@@ -39,7 +41,8 @@ type Flag struct {
 	Because string
 }
 
-// Command is the gate of the command line: path is the command's without cadre, and given reports whether a flag was.
+// Command is the gate of the command line: path is the command's without cadre, and given reports
+// whether a flag was.
 func (c Caller) Command(path string, given func(flag string) bool) error {
 	if c.check {
 		return passCheck(commands, inChecks, "cadre ", "--", path, given)
@@ -47,7 +50,8 @@ func (c Caller) Command(path string, given func(flag string) bool) error {
 	return c.pass(commands, "cadre ", "--", path, given)
 }
 
-// Entry is the gate of the library: name is the entry's, and given reports whether a field of what it takes was set; nil for none.
+// Entry is the gate of the library: name is the entry's, and given reports whether a field of what
+// it takes was set; nil for none.
 func (c Caller) Entry(name string, given func(field string) bool) error {
 	if c.check {
 		return passCheck(entries, entriesInChecks, "", "", name, given)
@@ -108,7 +112,8 @@ func (c Caller) pass(table []Row, prefix, dash, name string, given func(string) 
 	case rule == User && c.unknown != "":
 		return deny("%s is for the user: %s. It is not known who calls: %s.", what, because, c.unknown)
 	case rule == User:
-		return deny("%s is for the user: %s. This is %s; ask the user for it, or the lead with a message.", what, because, c)
+		return deny("%s is for the user: %s. This is %s; ask the user for it, or the lead with a message.",
+			what, because, c)
 	case c.team == "" && c.unknown == "":
 		return deny("%s is for members of a team of cadre's, and this is %s.", what, c)
 	case c.unknown != "" && (rule == Acts || c.team == "" || c.member != ""):

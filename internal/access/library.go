@@ -1,7 +1,8 @@
 package access
 
-// entries is the table of pkg/teams: its functions, and the methods through which something is done in a team. A manager that is
-// made in a member's session acts as that member in that team, so what Acts needs no more than that: the core decides by the name.
+// entries is the table of pkg/teams: its functions, and the methods through which something is done
+// in a team. A manager that is made in a member's session acts as that member in that team, so what
+// Acts needs no more than that: the core decides by the name.
 var entries = []Row{
 	{Name: "Adapters", Rule: Anyone},
 	{Name: "Enabled", Rule: Anyone},

@@ -1,7 +1,8 @@
 package access
 
-// commands is the table of the command line. What a lead's session may do is what the team's tools let it do (internal/agent/tools):
-// it passes here like any member, and the core decides by its name.
+// commands is the table of the command line. What a lead's session may do is what the team's tools
+// let it do (internal/agent/tools): it passes here like any member, and the core decides by its
+// name.
 var commands = []Row{
 	{Name: "", Rule: Anyone}, // the help
 	{Name: "help", Rule: Anyone},
@@ -25,10 +26,13 @@ var commands = []Row{
 	{Name: "consolidate", Rule: User, Because: "it runs the checks and moves the user's HEAD"},
 	{Name: "push", Rule: User, Because: "it sends the team and its work to another machine"},
 	{Name: "pull", Rule: User, Because: "it decides which history of a team counts here"},
-	{Name: "checkpoint", Rule: User, Because: "it commits to the user's repository, and hosts make checkpoints by themselves"},
+	{Name: "checkpoint", Rule: User, Because: "it commits to the user's repository, and hosts make checkpoints by " +
+		"themselves"},
 	{Name: "trust", Rule: User, Because: "hooks that are trusted run with the user's rights"},
 
-	{Name: "ls", Rule: Reads}, // a session sees its own team there, and no other: their goals and directories are not its business
+	// a session sees its own team there, and no other: their goals and directories are not its
+	// business
+	{Name: "ls", Rule: Reads},
 	{Name: "status", Rule: Reads},
 	{Name: "log", Rule: Reads},
 	{Name: "probe", Rule: Reads},
@@ -42,7 +46,8 @@ var commands = []Row{
 	{Name: "plan", Rule: Reads, Flags: []Flag{
 		{"approve", Acts, ""},
 		{"reject", Acts, ""}}},
-	{Name: "observe", Rule: Anyone, Flags: []Flag{ // without a team it reads files and programs that the session can read itself
+	// without a team it reads files and programs that the session can read itself
+	{Name: "observe", Rule: Anyone, Flags: []Flag{
 		{"as-team", User, "it keeps what it observes as a team"},
 		{"claude-team", User, "it keeps what it observes as a team"}}},
 
@@ -59,7 +64,8 @@ var commands = []Row{
 	{Name: "budget", Rule: User, Because: "it says what the team may spend"},
 	{Name: "attach", Rule: User, Because: "what is typed at a member's terminal is the user's word"},
 	{Name: "handover", Rule: User, Because: "it ends a session; that happens by itself when a context is full"},
-	{Name: "reassign", Rule: User, Because: "it reads what another member did where that works; a lead gives a task to somebody else with cadre task update --owner"},
+	{Name: "reassign", Rule: User, Because: "it reads what another member did where that works; a lead gives a task " +
+		"to somebody else with cadre task update --owner"},
 
 	{Name: "task", Rule: Anyone}, // the help
 	{Name: "task add", Rule: Acts, Flags: []Flag{

@@ -9,7 +9,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// Remedy is what helps with a problem of an agent that is installed and logged in to so; see [Remedier].
+// Remedy is what helps with a problem of an agent that is installed and logged in to so; see
+// [Remedier].
 func Remedy(kind ProblemKind, install, login string) string {
 	switch kind {
 	case ProblemLogin:
@@ -24,7 +25,8 @@ func Remedy(kind ProblemKind, install, login string) string {
 	return ""
 }
 
-// Variable returns the value that a variable has in an environment, the last one where there are several; "" where it has none.
+// Variable returns the value that a variable has in an environment, the last one where there are
+// several; "" where it has none.
 func Variable(env []string, name string) (value string) {
 	for _, v := range env {
 		if text, ok := strings.CutPrefix(v, name+"="); ok {
@@ -34,11 +36,14 @@ func Variable(env []string, name string) (value string) {
 	return value
 }
 
-// askTime bounds the question to an agent whether somebody is logged in: some take seconds to start.
+// askTime bounds the question to an agent whether somebody is logged in: some take seconds to
+// start.
 const askTime = 20 * time.Second
 
-// Ask runs a command in a directory that answers a question and returns what it printed. ok is false where it could not be run to its end.
-func Ask(ctx context.Context, dir string, env []string, program string, args ...string) (out string, exit proc.Exit, ok bool) {
+// Ask runs a command in a directory that answers a question and returns what it printed. ok is
+// false where it could not be run to its end.
+func Ask(ctx context.Context, dir string, env []string, program string,
+	args ...string) (out string, exit proc.Exit, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	path, err := proc.Find(program)
@@ -51,11 +56,13 @@ func Ask(ctx context.Context, dir string, env []string, program string, args ...
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
 	var said proc.Capture
-	exit, err = procs.Run(ctx, proc.Cmd{Args: append([]string{path}, args...), Dir: dir, Env: env, Stdout: &said, Stderr: &said}, proc.Ladder{})
+	exit, err = procs.Run(ctx, proc.Cmd{Args: append([]string{path}, args...), Dir: dir, Env: env, Stdout: &said,
+		Stderr: &said}, proc.Ladder{})
 	return said.String(), exit, err == nil
 }
 
-// Upward returns a folder, "" for the working directory, and those around it, from the inside to the root. Agents look for settings there.
+// Upward returns a folder, "" for the working directory, and those around it, from the inside to
+// the root. Agents look for settings there.
 func Upward(dir string) (folders []string) {
 	if full, err := filepath.Abs(dir); err == nil {
 		dir = full

@@ -9,7 +9,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// Locate looks for a program, for a [Locator]: the one that was named, else the agent's own, of which missing says what to do.
+// Locate looks for a program, for a [Locator]: the one that was named, else the agent's own, of
+// which missing says what to do.
 func Locate(named, own, missing string) error {
 	if named != "" {
 		if _, err := proc.Find(named); err != nil {
@@ -23,7 +24,8 @@ func Locate(named, own, missing string) error {
 	return nil
 }
 
-// Look finds a program and asks it for its version, for a [Prober]. Can and missing are what the answer says where it is found, and where not.
+// Look finds a program and asks it for its version, for a [Prober]. Can and missing are what the
+// answer says where it is found, and where not.
 func Look(ctx context.Context, program string, can []string, missing string) Probe {
 	path, err := proc.Find(program)
 	if err != nil {

@@ -28,7 +28,8 @@ func TestKindOf(t *testing.T) {
 
 		// A status in the words of the programs.
 		{0, "Failed to authenticate. API Error: 401 the key is unknown here", agent.ProblemLogin},
-		{0, "unexpected status 401 Unauthorized: the key is unknown here, url: http://model/v1/responses", agent.ProblemLogin},
+		{0, "unexpected status 401 Unauthorized: the key is unknown here, url: http://model/v1/responses",
+			agent.ProblemLogin},
 		{0, "exceeded retry limit, last status: 429 Too Many Requests", agent.ProblemLimit},
 		{0, `{"error":{"code":429,"message":"slow down"}}`, agent.ProblemLimit},
 		{0, `"{\"error\":{\"code\":403}}"`, agent.ProblemLogin},
@@ -79,7 +80,8 @@ func TestTail(t *testing.T) {
 	if short := strings.Repeat("x", 2000); agent.Tail(short) != short {
 		t.Error("what is short is cut")
 	}
-	if got := agent.Tail(strings.Repeat("é", 3000) + " the end"); len(got) > 2010 || !utf8.ValidString(got) || !strings.HasPrefix(got, "… é") || !strings.HasSuffix(got, " the end") {
+	if got := agent.Tail(strings.Repeat("é", 3000) + " the end"); len(got) > 2010 || !utf8.ValidString(got) ||
+		!strings.HasPrefix(got, "… é") || !strings.HasSuffix(got, " the end") {
 		t.Errorf("%d bytes: %q", len(got), got[:20])
 	}
 }

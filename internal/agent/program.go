@@ -12,7 +12,8 @@ import (
 // silence is how long a program may take to end after the end of its output.
 const silence = 2 * time.Second
 
-// Hushed sees a program to its end that says nothing any more. One that lives on is ended, unless it is being stopped anyway; lost says so, for [Died].
+// Hushed sees a program to its end that says nothing any more. One that lives on is ended, unless
+// it is being stopped anyway; lost says so, for [Died].
 func Hushed(child *proc.Child, stopping func() bool) (lost string) {
 	select {
 	case <-child.Done():

@@ -18,8 +18,8 @@ import (
 // absentFile is in the team's folder, and not in the scratch of an attempt: later attempts read it.
 const absentFile = "missing.json"
 
-// absent is a file that an attempt had staged in a tree, and that could not be put back when that ended. A later
-// attempt would take it for removed by the team, and commit without it.
+// absent is a file that an attempt had staged in a tree, and that could not be put back when that
+// ended. A later attempt would take it for removed by the team, and commit without it.
 type absent struct {
 	Tree string `json:"tree"`
 	Path string `json:"path"`
@@ -35,13 +35,18 @@ func (w *work) absents() (missing []absent, err error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(data, &missing); err != nil && !firstForm(data, &missing) {
-		return nil, fmt.Errorf("%s says which files checks removed, and cannot be read: %w. Look whether all is there, and remove it",
+		return nil, fmt.Errorf("%s says which files checks removed, and cannot be read: %w. Look whether all is "+
+			"there, and remove it",
 			filepath.Join(w.Dir, absentFile), err)
 	}
-	return slices.DeleteFunc(missing, func(a absent) bool { return !filepath.IsLocal(a.Path) || w.repo.isFile(a.Path) }), nil
+	return slices.DeleteFunc(missing, func(a absent) bool {
+		return !filepath.IsLocal(a.Path) ||
+			w.repo.isFile(a.Path)
+	}), nil
 }
 
-// firstForm reads the note as the first version wrote it: of one attempt, with one tree for all files.
+// firstForm reads the note as the first version wrote it: of one attempt, with one tree for all
+// files.
 func firstForm(data []byte, missing *[]absent) bool {
 	var first struct {
 		Tree  string   `json:"tree"`
@@ -74,8 +79,8 @@ func (w *work) noteMissing(tree string, paths []string) error {
 	return atomicfile.Write(filepath.Join(w.Dir, absentFile), data)
 }
 
-// whole refuses to begin an attempt while a file that one before had staged is missing. Somebody who
-// names what is to be committed, or commits nothing, needs no file besides.
+// whole refuses to begin an attempt while a file that one before had staged is missing. Somebody
+// who names what is to be committed, or commits nothing, needs no file besides.
 func (w *work) whole(c team.Consolidation) error {
 	if w.repo.top == "" || c.NoCommit || len(c.Only) > 0 {
 		return nil
@@ -88,7 +93,9 @@ func (w *work) whole(c team.Consolidation) error {
 	for _, a := range missing {
 		paths = append(paths, a.Path)
 	}
-	return notReady("%s was staged by a consolidation before, is missing since its checks ran, and would not be committed. To see it: %s. Put it back, or name what is to be committed without it: cadre consolidate %s --only PATH",
+	return notReady("%s was staged by a consolidation before, is missing since its checks ran, and would not be "+
+		"committed. To see it: %s. Put it back, or name what is to be committed without it: cadre consolidate %s "+
+		"--only PATH",
 		names(paths), w.repo.showing(missing[0].Tree, missing[0].Path), w.Replica.Team().Name)
 }
 

@@ -6,8 +6,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Beside reports whether what the other team did, in the same work tree, may be taken for the work of the team: it was there since the team was created, and has not
-// committed what it did.
+// Beside reports whether what the other team did, in the same work tree, may be taken for the work
+// of the team: it was there since the team was created, and has not committed what it did.
 func Beside(t, other team.Team) bool {
 	if t.Base.Top == "" || t.ID == other.ID || !at(t.Base.Top, other) {
 		return false

@@ -9,7 +9,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Where another team has worked in the same work tree only what was named is committed, and the rest is as it was.
+// Where another team has worked in the same work tree only what was named is committed, and the
+// rest is as it was.
 func TestBeside(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -25,7 +26,8 @@ func TestBeside(t *testing.T) {
 	if team.CodeOf(err) != team.Conflict || l.replica.Seq() != seq {
 		t.Fatal(err)
 	}
-	for _, words := range []string{"team other works in " + l.project, "ours/a.txt, ours/pass, theirs.txt", "cadre consolidate demo --only PATH"} {
+	for _, words := range []string{"team other works in " + l.project, "ours/a.txt, ours/pass, theirs.txt",
+		"cadre consolidate demo --only PATH"} {
 		if !strings.Contains(err.Error(), words) {
 			t.Errorf("%v does not say %q", err, words)
 		}
@@ -55,7 +57,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// What a team did that works in the same work tree may be taken for another one's until it is committed.
+// What a team did that works in the same work tree may be taken for another one's until it is
+// committed.
 func TestWhoIsBeside(t *testing.T) {
 	t.Parallel()
 	here := team.Team{ID: "a", CreatedAt: 10, Base: team.Base{Top: "/p"}}
@@ -63,19 +66,26 @@ func TestWhoIsBeside(t *testing.T) {
 		other team.Team
 		is    bool
 	}{
-		"itself":                    {here, false},
-		"at work":                   {team.Team{ID: "b", Status: team.TeamActive, Base: team.Base{Top: "/p"}}, true},
-		"ending":                    {team.Team{ID: "b", Status: team.TeamConsolidating, Base: team.Base{Top: "/p"}}, true},
-		"elsewhere":                 {team.Team{ID: "b", Status: team.TeamActive, Base: team.Base{Top: "/q"}}, false},
-		"where nobody could tell":   {team.Team{ID: "b", Status: team.TeamActive, Dir: "/p/sub"}, true},
-		"nobody could, elsewhere":   {team.Team{ID: "b", Status: team.TeamActive, Dir: "/pp"}, false},
-		"not begun":                 {team.Team{ID: "b", Status: team.TeamPending, Base: team.Base{Top: "/p"}}, false},
-		"ended before":              {team.Team{ID: "b", Status: team.TeamComplete, UpdatedAt: 9, Base: team.Base{Top: "/p"}}, false},
-		"ended since":               {team.Team{ID: "b", Status: team.TeamComplete, UpdatedAt: 11, Base: team.Base{Top: "/p"}}, true},
-		"given up since":            {team.Team{ID: "b", Status: team.TeamAborted, UpdatedAt: 11, Base: team.Base{Top: "/p"}}, true},
-		"committed":                 {team.Team{ID: "b", Status: team.TeamComplete, UpdatedAt: 11, Base: team.Base{Top: "/p"}, Consolidation: team.Consolidation{Step: team.Done}}, false},
-		"complete without a commit": {team.Team{ID: "b", Status: team.TeamComplete, UpdatedAt: 11, Base: team.Base{Top: "/p"}, Consolidation: team.Consolidation{Step: team.Done, NoCommit: true}}, true},
-		"removed":                   {team.Team{ID: "b", Status: team.TeamActive, CleanedUp: true, Base: team.Base{Top: "/p"}}, false},
+		"itself":  {here, false},
+		"at work": {team.Team{ID: "b", Status: team.TeamActive, Base: team.Base{Top: "/p"}}, true},
+		"ending": {team.Team{ID: "b", Status: team.TeamConsolidating,
+			Base: team.Base{Top: "/p"}}, true},
+		"elsewhere":               {team.Team{ID: "b", Status: team.TeamActive, Base: team.Base{Top: "/q"}}, false},
+		"where nobody could tell": {team.Team{ID: "b", Status: team.TeamActive, Dir: "/p/sub"}, true},
+		"nobody could, elsewhere": {team.Team{ID: "b", Status: team.TeamActive, Dir: "/pp"}, false},
+		"not begun":               {team.Team{ID: "b", Status: team.TeamPending, Base: team.Base{Top: "/p"}}, false},
+		"ended before": {team.Team{ID: "b", Status: team.TeamComplete, UpdatedAt: 9,
+			Base: team.Base{Top: "/p"}}, false},
+		"ended since": {team.Team{ID: "b", Status: team.TeamComplete, UpdatedAt: 11,
+			Base: team.Base{Top: "/p"}}, true},
+		"given up since": {team.Team{ID: "b", Status: team.TeamAborted, UpdatedAt: 11,
+			Base: team.Base{Top: "/p"}}, true},
+		"committed": {team.Team{ID: "b", Status: team.TeamComplete, UpdatedAt: 11,
+			Base: team.Base{Top: "/p"}, Consolidation: team.Consolidation{Step: team.Done}}, false},
+		"complete without a commit": {team.Team{ID: "b", Status: team.TeamComplete, UpdatedAt: 11,
+			Base: team.Base{Top: "/p"}, Consolidation: team.Consolidation{Step: team.Done, NoCommit: true}}, true},
+		"removed": {team.Team{ID: "b", Status: team.TeamActive, CleanedUp: true,
+			Base: team.Base{Top: "/p"}}, false},
 	} {
 		if Beside(here, c.other) != c.is {
 			t.Errorf("a team that is %s: %t", what, !c.is)

@@ -17,7 +17,8 @@ import (
 	"cadre/internal/team"
 )
 
-// A check that fails sees what members did in worktrees of their own, and leaves nothing of it but on their branches: not in HEAD, the index or the work tree.
+// A check that fails sees what members did in worktrees of their own, and leaves nothing of it but
+// on their branches: not in HEAD, the index or the work tree.
 func TestFailedCheckOfBranches(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -25,14 +26,16 @@ func TestFailedCheckOfBranches(t *testing.T) {
 	l.git("add", "c.txt")
 	l.git("commit", "-qm", "second")
 	l.write("b.txt", "the person's\n")
-	l.found(team.Check{Name: "sees", Command: `test -f deep/hers.txt && ! test -e c.txt && test -n "$(GIT_INDEX_FILE=$CADRE_INDEX git ls-files deep/hers.txt)"`},
+	l.found(team.Check{Name: "sees",
+		Command: `test -f deep/hers.txt && ! test -e c.txt && test -n "$(GIT_INDEX_FILE=$CADRE_INDEX git ls-files deep/hers.txt)"`},
 		team.Check{Name: "bad", Command: "echo out > out; test -f pass"})
 	l.isolate("eve", "hers.txt")
 	l.hers("eve", "deep/hers.txt", "hers\n")
 	l.hers("eve", "c.txt", "")
 	l.write("pass.not", "the team's\n")
 	before := l.scene()
-	err := l.refused("the check bad failed", "nothing was committed, and the team goes on", "the work of eve stays on the branch cadre/demo@eve")
+	err := l.refused("the check bad failed", "nothing was committed, and the team goes on",
+		"the work of eve stays on the branch cadre/demo@eve")
 	if failed := (*FailedCheck)(nil); !errors.As(err, &failed) || failed.Name != "bad" {
 		t.Fatal(err)
 	}
@@ -45,7 +48,8 @@ func TestFailedCheckOfBranches(t *testing.T) {
 	}
 	var mail []team.Message
 	l.replica.View(func(s *team.State) { mail = s.Inbox("lead") })
-	if len(mail) == 0 || !strings.Contains(mail[len(mail)-1].Body, "The work of eve stays on the branch cadre/demo@eve") {
+	if len(mail) == 0 || !strings.Contains(mail[len(mail)-1].Body,
+		"The work of eve stays on the branch cadre/demo@eve") {
 		t.Errorf("the lead has %+v", mail)
 	}
 	l.tidy()
@@ -53,10 +57,12 @@ func TestFailedCheckOfBranches(t *testing.T) {
 	l.write("pass", "")
 	r := l.run()
 	l.want(l.committed(), "D:c.txt", "A:deep/hers.txt", "A:hers.txt", "A:pass", "A:pass.not")
-	if parents := l.git("rev-parse", "HEAD^@"); !strings.HasPrefix(parents, r.Parent+"\n") || strings.Count(parents, "\n") != 1 || l.git("log", "-1", "--format=%s", "HEAD^2") != "Work of eve in team demo" {
+	if parents := l.git("rev-parse", "HEAD^@"); !strings.HasPrefix(parents, r.Parent+"\n") ||
+		strings.Count(parents, "\n") != 1 || l.git("log", "-1", "--format=%s", "HEAD^2") != "Work of eve in team demo" {
 		t.Errorf("the parents are\n%s", parents)
 	}
-	if message := l.git("log", "-1", "--format=%B"); !strings.Contains(message, "Members: lead (external), ann (external), eve (claude)\n") || !strings.Contains(message, "Cadre-Consolidation: 2") {
+	if message := l.git("log", "-1", "--format=%B"); !strings.Contains(message, "Members: lead (external), ann "+
+		"(external), eve (claude)\n") || !strings.Contains(message, "Cadre-Consolidation: 2") {
 		t.Errorf("the message is\n%s", message)
 	}
 	if branches := l.git("branch", "--list", "cadre/demo@*"); branches != "" {
@@ -64,14 +70,17 @@ func TestFailedCheckOfBranches(t *testing.T) {
 	}
 }
 
-// Where all of the work is on branches there is one commit of it all the same, and the checks find an index of it.
+// Where all of the work is on branches there is one commit of it all the same, and the checks find
+// an index of it.
 func TestBranchesAlone(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.found(team.Check{Name: "index", Command: `GIT_INDEX_FILE="$CADRE_INDEX" git diff --cached --name-only HEAD > .git/saw; test -s "$CADRE_INDEX"`})
+	l.found(team.Check{Name: "index",
+		Command: `GIT_INDEX_FILE="$CADRE_INDEX" git diff --cached --name-only HEAD > .git/saw; test -s "$CADRE_INDEX"`})
 	l.isolate("eve", "hers.txt")
 	l.isolate("dan", "his.txt")
-	if r := l.run(); r.Files != 2 || r.Commit != l.git("rev-parse", "HEAD") || len(strings.Fields(l.git("rev-parse", "HEAD^@"))) != 3 {
+	if r := l.run(); r.Files != 2 || r.Commit != l.git("rev-parse", "HEAD") ||
+		len(strings.Fields(l.git("rev-parse", "HEAD^@"))) != 3 {
 		t.Errorf("%+v", r)
 	}
 	l.want(l.committed(), "A:hers.txt", "A:his.txt")
@@ -88,32 +97,39 @@ func TestBranchesAlone(t *testing.T) {
 func TestIndexOfNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.found(team.Check{Name: "index", Command: `test -z "$(GIT_INDEX_FILE="$CADRE_INDEX" git diff --cached --name-only HEAD)" && test -s "$CADRE_INDEX"`})
+	l.found(team.Check{Name: "index",
+		Command: `test -z "$(GIT_INDEX_FILE="$CADRE_INDEX" git diff --cached --name-only HEAD)" && test -s "$CADRE_INDEX"`})
 	if r := l.run(); r.Commit != "" {
 		t.Errorf("%+v", r)
 	}
 }
 
-// What others changed in the work tree is merged with what a branch brings, and what is in its way, somebody's or the same, is not written over: that is the lead's to solve.
+// What others changed in the work tree is merged with what a branch brings, and what is in its way,
+// somebody's or the same, is not written over: that is the lead's to solve.
 func TestInTheWay(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		before, after func(l *lab)
 		says          string
 	}{
-		"the person's": {before: func(l *lab) { l.write("hers.txt", "the person's\n") }, says: "not committed and not the team's: hers.txt"},
-		"the same":     {before: func(l *lab) { l.write("hers.txt", "eve's\n") }, says: "not committed and not the team's: hers.txt"},
+		"the person's": {before: func(l *lab) { l.write("hers.txt", "the person's\n") }, says: "not committed and " +
+			"not the team's: hers.txt"},
+		"the same": {before: func(l *lab) { l.write("hers.txt", "eve's\n") }, says: "not committed and not the " +
+			"team's: hers.txt"},
 		"ignored": {before: func(l *lab) { l.write(".git/info/exclude", "hers.txt\n") }, after: func(l *lab) {
 			l.git("-C", filepath.Join(l.folder, "worktrees", "eve"), "add", "--force", "hers.txt")
 			l.write("hers.txt", "built\n")
 		}, says: "not committed and not the team's: hers.txt"},
-		"an ignored folder": {before: func(l *lab) { l.write(".git/info/exclude", "hers.txt/\n") }, after: func(l *lab) { l.write("hers.txt/x", "built\n") }, says: "not committed and not the team's: hers.txt"},
+		"an ignored folder": {before: func(l *lab) { l.write(".git/info/exclude", "hers.txt/\n") },
+			after: func(l *lab) { l.write("hers.txt/x", "built\n") },
+			says:  "not committed and not the team's: hers.txt"},
 		"a link to elsewhere": {before: func(l *lab) {
 			if err := os.Symlink(l.folder, filepath.Join(l.project, "deep")); err != nil {
 				l.Fatal(err)
 			}
 		}, after: func(l *lab) { l.hers("eve", "deep/file", "hers\n") }, says: "deep"},
-		"the team's, in conflict": {after: func(l *lab) { l.write("hers.txt", "the team's\n") }, says: "conflicts with what the team has changed in "},
+		"the team's, in conflict": {after: func(l *lab) { l.write("hers.txt", "the team's\n") },
+			says: "conflicts with what the team has changed in "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -158,7 +174,8 @@ func TestInTheWay(t *testing.T) {
 	}
 }
 
-// What somebody changed, or committed, of what had come in from a branch stays when that is taken out again.
+// What somebody changed, or committed, of what had come in from a branch stays when that is taken
+// out again.
 func TestChangedWhileItWasThere(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -193,7 +210,8 @@ func TestBranchesWithoutACommit(t *testing.T) {
 	before := l.scene()
 	o := l.options()
 	o.NoCommit = true
-	if _, err := Run(l.ctx, o); err == nil || !strings.Contains(err.Error(), "task 2 (Merge the branch cadre/demo@eve) is open") {
+	if _, err := Run(l.ctx, o); err == nil || !strings.Contains(err.Error(), "task 2 (Merge the branch "+
+		"cadre/demo@eve) is open") {
 		t.Fatal(err)
 	}
 	if after := l.scene(); after != before {
@@ -206,9 +224,9 @@ func TestBranchesWithoutACommit(t *testing.T) {
 	}
 }
 
-// What members did in worktrees is on their branches first; what conflicts is a task for the lead, and nothing is committed before
-// that is resolved. The task is carried out by its own words: its commands touch nothing that is checked out, and what comes of them
-// is merged.
+// What members did in worktrees is on their branches first; what conflicts is a task for the lead,
+// and nothing is committed before that is resolved. The task is carried out by its own words: its
+// commands touch nothing that is checked out, and what comes of them is merged.
 func TestConflicts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -217,8 +235,13 @@ func TestConflicts(t *testing.T) {
 		text          string // of both.txt in the commit
 	}{
 		"what is checked out": {
-			after: func(l *lab) { l.write("both.txt", "main's\n"); l.git("add", "-A"); l.git("commit", "-qm", "main's") },
-			with:  "conflicts with what is checked out in %s (main) in both.txt", text: "dan's\nmain's",
+			after: func(l *lab) {
+				l.write("both.txt", "main's\n")
+				l.git("add", "-A")
+				l.git("commit",
+					"-qm", "main's")
+			},
+			with: "conflicts with what is checked out in %s (main) in both.txt", text: "dan's\nmain's",
 		},
 		"no branch is checked out": {
 			after: func(l *lab) {
@@ -247,7 +270,8 @@ func TestConflicts(t *testing.T) {
 				l.hers("dan", "one.txt", "dan's\n")
 				l.hers("dan", "two.txt", "dan's\n")
 			},
-			with: "conflicts with what the team has changed in %s in one.txt, two.txt and conflicts with the branch cadre/demo@eve in both.txt", text: "dan's\neve's",
+			with: "conflicts with what the team has changed in %s in one.txt, two.txt and conflicts with the branch " +
+				"cadre/demo@eve in both.txt", text: "dan's\neve's",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -264,7 +288,8 @@ func TestConflicts(t *testing.T) {
 			l.refused("(Merge the branch cadre/demo@dan) is open")
 			before := l.scene()
 			words := l.ask("dan")
-			l.says(words, "The work of dan is on the branch cadre/demo@dan, which ", strings.Replace(c.with, "%s", l.project, 1))
+			l.says(words, "The work of dan is on the branch cadre/demo@dan, which ",
+				strings.Replace(c.with, "%s", l.project, 1))
 			l.follow(words)
 			if after := l.scene(); after != before {
 				t.Errorf("the commands changed\n%s\nto\n%s", before, after)
@@ -296,8 +321,8 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// What the lead did not resolve is asked again, and what it resolved but did not commit is committed. A branch whose task it deleted is
-// left out, and said to be.
+// What the lead did not resolve is asked again, and what it resolved but did not commit is
+// committed. A branch whose task it deleted is left out, and said to be.
 func TestConflictThatStays(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -341,7 +366,8 @@ func TestForgedTask(t *testing.T) {
 	l.do("ann", &team.CreateTask{Subject: "look at it"})
 	subject, owner := "Merge the branch cadre/demo@eve", "ann"
 	for _, id := range []string{"2", "3", "4"} {
-		l.do("ann", &team.UpdateTask{Task: id, Subject: &subject, Owner: &owner, Metadata: map[string]json.RawMessage{"commit": tip}})
+		l.do("ann", &team.UpdateTask{Task: id, Subject: &subject, Owner: &owner, Metadata: map[string]json.RawMessage{
+			"commit": tip}})
 		l.do("ann", &team.ClaimTask{Task: id})
 	}
 	l.do("ann", &team.CompleteTask{Task: "2"})
@@ -373,17 +399,20 @@ func (l *lab) says(text string, parts ...string) {
 	}
 }
 
-// follow runs the commands that a task names, and resolves conflicts by taking both sides, in order.
+// follow runs the commands that a task names, and resolves conflicts by taking both sides, in
+// order.
 func (l *lab) follow(words string) {
 	l.Helper()
-	script := fmt.Sprintf("set -x\ncadre() { %s=%s %s \"$@\"; }\n", completes, sanitize.Quote(l.folder), sanitize.Quote(os.Args[0]))
+	script := fmt.Sprintf("set -x\ncadre() { %s=%s %s \"$@\"; }\n", completes, sanitize.Quote(l.folder),
+		sanitize.Quote(os.Args[0]))
 	for line := range strings.SplitSeq(words, "\n") {
 		command, ok := strings.CutPrefix(line, "    ")
 		if !ok {
 			continue
 		}
 		if _, files, ok := strings.Cut(command, "in these files: "); ok {
-			command = "for f in " + strings.ReplaceAll(files, ",", "") + "; do sed '/^[<=>][<=>][<=>]/d' $f >$f.new && mv $f.new $f; done"
+			command = "for f in " + strings.ReplaceAll(files, ",", "") +
+				"; do sed '/^[<=>][<=>][<=>]/d' $f >$f.new && mv $f.new $f; done"
 		}
 		script += command + "\n"
 	}
@@ -397,7 +426,8 @@ func (l *lab) follow(words string) {
 	}
 }
 
-// What a member that failed has in its worktree is half a work: it is left on its branch, and a task says so.
+// What a member that failed has in its worktree is half a work: it is left on its branch, and a
+// task says so.
 func TestHalfAWork(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -405,7 +435,8 @@ func TestHalfAWork(t *testing.T) {
 	l.isolate("eve", "half.txt")
 	l.do(team.User, &team.ReportFailed{Member: "eve", Reason: "it died"})
 	l.refused("Merge the branch cadre/demo@eve", "is open")
-	if got := l.git("show", "cadre/demo@eve:half.txt"); got != "eve's" || l.commits() != 1 || host.Worktree(l.folder, "eve") {
+	if got := l.git("show", "cadre/demo@eve:half.txt"); got != "eve's" || l.commits() != 1 ||
+		host.Worktree(l.folder, "eve") {
 		t.Errorf("on her branch is %q", got)
 	}
 }

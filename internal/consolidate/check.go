@@ -158,11 +158,13 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 	if w.repo.top != "" {
 		env = append(env, "CADRE_INDEX="+w.index())
 	}
-	exit, err := w.procs.Run(running, proc.Cmd{Args: []string{"/bin/sh", "-c", check.Command}, Dir: dir, Env: env, Stdout: &out, Stderr: &out, Task: "check " + check.Name, Trusted: true, Check: true}, proc.Ladder{})
+	exit, err := w.procs.Run(running, proc.Cmd{Args: []string{"/bin/sh", "-c", check.Command}, Dir: dir, Env: env,
+		Stdout: &out, Stderr: &out, Task: "check " + check.Name, Trusted: true, Check: true}, proc.Ladder{})
 	how := ""
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("interrupted in the check %s: %w; cadre consolidate %s goes on with it, and with --roll-back gives it up", check.Name, context.Cause(ctx), t.Name)
+		return fmt.Errorf("interrupted in the check %s: %w; cadre consolidate %s goes on with it, and with "+
+			"--roll-back gives it up", check.Name, context.Cause(ctx), t.Name)
 	case givenUp():
 		return w.ended()
 	case limited.Err() != nil:
@@ -172,7 +174,8 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 	case exit.Code != 0:
 		how = exit.String()
 	}
-	report := &team.ReportCheck{Attempt: c.Attempt, Check: check.Name, Millis: exit.Elapsed.Milliseconds(), Failure: how}
+	report := &team.ReportCheck{Attempt: c.Attempt, Check: check.Name,
+		Millis: exit.Elapsed.Milliseconds(), Failure: how}
 	if how == "" {
 		return w.do(ctx, report)
 	}
@@ -195,7 +198,8 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 	return &FailedCheck{check.Name, how, report.Output, then}
 }
 
-// watch ends the context when somebody gives the attempt up. What it returns besides says whether that was so, and ends the watching.
+// watch ends the context when somebody gives the attempt up. What it returns besides says whether
+// that was so, and ends the watching.
 func (w *work) watch(ctx context.Context, c team.Consolidation) (context.Context, func() bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	over := errors.New("given up")
@@ -221,7 +225,8 @@ func (w *work) watch(ctx context.Context, c team.Consolidation) (context.Context
 
 // left is what the checks left behind.
 func (w *work) left(ctx context.Context, c team.Consolidation) []team.Fact {
-	if c.Step != team.Staged && c.Step != team.Made || c.NoCommit || w.repo.top == "" || len(c.Only) > 0 { // what was not named is not known to be theirs
+	// what was not named is not known to be theirs
+	if c.Step != team.Staged && c.Step != team.Made || c.NoCommit || w.repo.top == "" || len(c.Only) > 0 {
 		return nil
 	}
 	staged, err := w.repo.changes(ctx, c.Parent, c.Tree)

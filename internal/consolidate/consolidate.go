@@ -31,13 +31,17 @@ type Options struct {
 	Clean    bool     // the checks run in a clean checkout of what is to be committed
 	Changes  bool     // files that the checks write are committed with the work
 	Without  []string // tasks whose missing work the team is completed without
-	// Anew gives up an attempt that is under way, and begins another one with these options; else that one is gone on with, with its own.
+	// Anew gives up an attempt that is under way, and begins another one with these options; else
+	// that one is gone on with, with its own.
 	Anew bool
-	// Beside names the other teams for which [Beside] holds. Where there are any, only paths that were named are committed; nil for none.
+	// Beside names the other teams for which [Beside] holds. Where there are any, only paths that
+	// were named are committed; nil for none.
 	Beside func(ctx context.Context) ([]string, error)
-	// Staged is told what the commit is of, once: each path with the letter that git has for what became of it.
+	// Staged is told what the commit is of, once: each path with the letter that git has for what
+	// became of it.
 	Staged func(changes []string)
-	// Saw is told every record of this consolidation, and Checking the name of each check that begins.
+	// Saw is told every record of this consolidation, and Checking the name of each check that
+	// begins.
 	Saw      func(*team.Record)
 	Checking func(check string)
 	Log      func(string)
@@ -56,16 +60,19 @@ const (
 	endPatience  = 3 * time.Minute // for a member to end, and its work to be merged
 )
 
-// within are the options with the folders that do not count as git names them, and the team's among these.
+// within are the options with the folders that do not count as git names them, and the team's among
+// these.
 func (o Options) within() Options {
 	o.Except = realPaths(append(slices.Clip(o.Except), o.Dir))
 	return o
 }
 
-// Running reports whether a process of this machine consolidates the team whose folder that is, or takes a consolidation back.
+// Running reports whether a process of this machine consolidates the team whose folder that is, or
+// takes a consolidation back.
 func Running(teamDir string) bool { return proc.Held(filepath.Join(teamDir, lockFile)) }
 
-// Run consolidates the team, from where an attempt before this one was. It returns the record of the team.
+// Run consolidates the team, from where an attempt before this one was. It returns the record of
+// the team.
 func Run(ctx context.Context, o Options) (*Record, error) {
 	w, done, err := prepare(ctx, o, false)
 	if err != nil {
@@ -116,8 +123,9 @@ func Run(ctx context.Context, o Options) (*Record, error) {
 	}
 }
 
-// RollBack gives up the attempt that is under way: nothing is committed, the work tree is as it was, and the team goes on. So does one that was only marked for its
-// end. It is refused when HEAD names the commit already.
+// RollBack gives up the attempt that is under way: nothing is committed, the work tree is as it
+// was, and the team goes on. So does one that was only marked for its end. It is refused when HEAD
+// names the commit already.
 func RollBack(ctx context.Context, o Options, reason string) error {
 	w, done, err := prepare(ctx, o, false)
 	if err != nil {
@@ -129,13 +137,14 @@ func RollBack(ctx context.Context, o Options, reason string) error {
 		return w.do(ctx, &team.SetStatus{Status: team.TeamActive, Reason: reason})
 	}
 	if !c.Open() {
-		return &team.Error{Code: team.Nothing, Text: fmt.Sprintf("no consolidation of team %s is under way", o.Replica.Team().Name)}
+		return &team.Error{Code: team.Nothing, Text: fmt.Sprintf("no consolidation of team %s is under way",
+			o.Replica.Team().Name)}
 	}
 	return w.takeBack(ctx, reason)
 }
 
-// Settle ends what is left of an attempt that the end of the team has just ended: it waits for whoever was at it, and takes out of the work tree what one that was
-// killed had brought there.
+// Settle ends what is left of an attempt that the end of the team has just ended: it waits for
+// whoever was at it, and takes out of the work tree what one that was killed had brought there.
 func Settle(ctx context.Context, o Options) error {
 	w, done, err := prepare(ctx, o, true)
 	if err != nil {
@@ -158,7 +167,8 @@ type work struct {
 	once   bool        // the lead is asked once to merge a commit
 }
 
-// prepare makes sure that nobody else consolidates the team, and that nothing of somebody who was killed at it still runs. With wait it waits for the other one.
+// prepare makes sure that nobody else consolidates the team, and that nothing of somebody who was
+// killed at it still runs. With wait it waits for the other one.
 func prepare(ctx context.Context, o Options, wait bool) (w *work, done func(), err error) {
 	if o.Log == nil {
 		o.Log = func(string) {}
@@ -183,7 +193,8 @@ func prepare(ctx context.Context, o Options, wait bool) (w *work, done func(), e
 			if err := w.sweep(context.WithoutCancel(ctx)); err != nil {
 				w.Log("the clean checkout of the checks stays where it is: " + err.Error())
 			}
-			if err := w.procs.Close(context.WithoutCancel(ctx)); err != nil { // the next one ends what is left, by its record
+			// the next one ends what is left, by its record
+			if err := w.procs.Close(context.WithoutCancel(ctx)); err != nil {
 				w.Log(err.Error())
 			} else {
 				os.RemoveAll(filepath.Join(o.Dir, scratch))
@@ -202,12 +213,14 @@ func (w *work) start(ctx context.Context) error {
 	host := filepath.Join(w.Dir, scratch, children)
 	strays, err := proc.EndStrays(ctx, host)
 	for _, stray := range strays {
-		w.Log(fmt.Sprintf("ended what a consolidation that was killed had left running (%s): process %d", stray.Task, stray.Pid))
+		w.Log(fmt.Sprintf("ended what a consolidation that was killed had left running (%s): process %d",
+			stray.Task, stray.Pid))
 	}
 	if err != nil {
 		return err
 	}
-	// It is listed because this process may be a host of sessions, too: then its checks are the user's by their records.
+	// It is listed because this process may be a host of sessions, too: then its checks are the
+	// user's by their records.
 	list := proc.Listing{Folder: filepath.Join(filepath.Dir(w.Dir), proc.ListFolder), Team: filepath.Base(w.Dir)}
 	if w.procs, err = proc.OpenListed(host, list); err != nil {
 		return err
@@ -255,13 +268,15 @@ func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) 
 	case w.repo.top == "":
 		return false, nil
 	case t.Base.Unknown != "":
-		return false, notReady("what team %s did cannot be told from what was there before: %s. Commit it yourself, then: cadre consolidate %s --no-commit", t.Name, t.Base.Unknown, t.Name)
+		return false, notReady("what team %s did cannot be told from what was there before: %s. Commit it yourself, "+
+			"then: cadre consolidate %s --no-commit", t.Name, t.Base.Unknown, t.Name)
 	case t.Base.Top != w.repo.top:
 		was := "in no repository, or nobody looked"
 		if t.Base.Top != "" {
 			was = "in " + t.Base.Top
 		}
-		return false, notReady("what team %s did cannot be told from what was there before: when it was created it worked %s, and now in the repository %s. Commit it yourself, then: cadre consolidate %s --no-commit",
+		return false, notReady("what team %s did cannot be told from what was there before: when it was created it "+
+			"worked %s, and now in the repository %s. Commit it yourself, then: cadre consolidate %s --no-commit",
 			t.Name, was, w.repo.top, t.Name)
 	}
 	branch, err := w.repo.checkpoints(ctx)
@@ -269,7 +284,8 @@ func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) 
 		return false, err
 	}
 	if branch != "" {
-		return false, notReady("the branch of checkpoints %s is checked out in %s, and what is there is no work of anybody; check out another one", branch, w.repo.top)
+		return false, notReady("the branch of checkpoints %s is checked out in %s, and what is there is no work of "+
+			"anybody; check out another one", branch, w.repo.top)
 	}
 	return true, w.repo.quiet()
 }
@@ -278,23 +294,28 @@ func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) 
 func (w *work) gone() error {
 	t := w.Replica.Team()
 	if err := git.Installed(); err != nil {
-		return notReady("team %s has worked in the repository %s, and there is no git to commit that with: %v. Have git be found by PATH, or complete the team without a commit: cadre consolidate %s --no-commit",
+		return notReady("team %s has worked in the repository %s, and there is no git to commit that with: %v. Have "+
+			"git be found by PATH, or complete the team without a commit: cadre consolidate %s --no-commit",
 			t.Name, t.Base.Top, err, t.Name)
 	}
-	return notReady("team %s has worked in the repository %s, and %s is in none any more. Bring it back, or complete the team without a commit: cadre consolidate %s --no-commit",
+	return notReady("team %s has worked in the repository %s, and %s is in none any more. Bring it back, or complete "+
+		"the team without a commit: cadre consolidate %s --no-commit",
 		t.Name, t.Base.Top, t.Dir, t.Name)
 }
 
-// lost is gone for an attempt that has staged something. It is given up only where nothing of it can be anywhere any more: without git nobody knows, and what it
-// has brought into the work tree would stay there.
+// lost is gone for an attempt that has staged something. It is given up only where nothing of it
+// can be anywhere any more: without git nobody knows, and what it has brought into the work tree
+// would stay there.
 func (w *work) lost(c team.Consolidation) error {
 	if err := git.Installed(); err != nil || c.Step == team.Made {
-		return fmt.Errorf("the consolidation stays as it is: %v", w.gone()) // without the code, for which it would be given up
+		// without the code, for which it would be given up
+		return fmt.Errorf("the consolidation stays as it is: %v", w.gone())
 	}
 	return w.gone()
 }
 
-// selected is the team's work in the work tree. What is shown before a consolidation and what that stages both come from here.
+// selected is the team's work in the work tree. What is shown before a consolidation and what that
+// stages both come from here.
 func (w *work) selected(ctx context.Context, c team.Consolidation) (selection, error) {
 	return w.repo.sort(ctx, w.Replica.Team().Base, c, w.aside(c))
 }
@@ -306,7 +327,8 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 		return nil, err
 	}
 	if len(s.both) > 0 {
-		return nil, notReady("%s had changes before the team was there, and was changed since; nobody can tell whose they are. Commit or stash them (git stash), or have all of it committed: --include %s",
+		return nil, notReady("%s had changes before the team was there, and was changed since; nobody can tell whose "+
+			"they are. Commit or stash them (git stash), or have all of it committed: --include %s",
 			names(s.both), s.both[0])
 	}
 	if len(c.Only) > 0 || len(s.ours) == 0 || w.Beside == nil {
@@ -317,7 +339,9 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 		return s.ours, err
 	}
 	t := w.Replica.Team()
-	return nil, &team.Error{Code: team.Conflict, Text: fmt.Sprintf("team %s works in %s too, or did since team %s was created, and nobody can tell whose work this is: %s. Say what is to be committed for %s: cadre consolidate %s --only PATH",
+	return nil, &team.Error{Code: team.Conflict, Text: fmt.Sprintf("team %s works in %s too, or did since team %s "+
+		"was created, and nobody can tell whose work this is: %s. Say what is to be committed for %s: cadre "+
+		"consolidate %s --only PATH",
 		strings.Join(others, ", "), t.Base.Top, t.Name, names(s.ours), t.Name, t.Name)}
 }
 
@@ -334,7 +358,8 @@ func (w *work) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.do(ctx, &team.Consolidate{Message: w.Message, Include: w.Include, Only: w.Only, NoCommit: w.NoCommit, Clean: w.Clean, Changes: w.Changes, Without: w.Without})
+	return w.do(ctx, &team.Consolidate{Message: w.Message, Include: w.Include, Only: w.Only, NoCommit: w.NoCommit,
+		Clean: w.Clean, Changes: w.Changes, Without: w.Without})
 }
 
 // merge has what members did in worktrees of their own on their branches.
@@ -355,7 +380,8 @@ func (w *work) merge(ctx context.Context) error {
 	return w.do(ctx, &team.ReportMerged{Attempt: w.state().Attempt, Members: home})
 }
 
-// save makes a checkpoint of the team. That it cannot be made, or not on its branch, is told, and no more.
+// save makes a checkpoint of the team. That it cannot be made, or not on its branch, is told, and
+// no more.
 func (w *work) save(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, saveTime, fmt.Errorf("it took longer than %s", saveTime))
 	defer cancel()
@@ -406,7 +432,8 @@ func (w *work) home(ctx context.Context, m team.Member) error {
 			if !m.Status.Running() {
 				return nil
 			}
-			_, err := w.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.ReportStopped{Member: m.Name, Reason: "its work is home"}})
+			_, err := w.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.ReportStopped{Member: m.Name,
+				Reason: "its work is home"}})
 			if team.CodeOf(err) == team.Finished {
 				return nil
 			}
@@ -482,7 +509,8 @@ func (w *work) tell(ctx context.Context, c team.Consolidation) {
 
 // seal saves the team as it is complete, and writes its record.
 func (w *work) seal(ctx context.Context) (*Record, error) {
-	if err := worktree.Hide(ctx, w.procs, w.Replica.Team().Dir, host.MergedDir(w.Dir)); err != nil { // nobody needs it any more
+	// nobody needs it any more
+	if err := worktree.Hide(ctx, w.procs, w.Replica.Team().Dir, host.MergedDir(w.Dir)); err != nil {
 		w.Log("the merged worktree stays where it is: " + err.Error())
 	}
 	if err := w.forgetMissing(); err != nil {
@@ -496,7 +524,8 @@ func (w *work) seal(ctx context.Context) (*Record, error) {
 	return r, err
 }
 
-// failed gives the attempt up when it cannot be finished as things are. Whatever else went wrong, the same attempt is tried again.
+// failed gives the attempt up when it cannot be finished as things are. Whatever else went wrong,
+// the same attempt is tried again.
 func (w *work) failed(ctx context.Context, err error) error {
 	c := w.state()
 	code := team.CodeOf(err)
@@ -512,7 +541,8 @@ func (w *work) failed(ctx context.Context, err error) error {
 	return err
 }
 
-// takeBack ends the attempt without a commit, because somebody wants that. A worktree that was just being removed is gone first.
+// takeBack ends the attempt without a commit, because somebody wants that. A worktree that was just
+// being removed is gone first.
 func (w *work) takeBack(ctx context.Context, reason string) error {
 	if w.state().Step == team.Began {
 		for _, m := range w.isolated() {
@@ -543,7 +573,8 @@ func (w *work) giveUp(ctx context.Context, reason string) error {
 		if there, err := w.repo.follows(ctx, c.Commit, c.Parent, head); err != nil {
 			return err
 		} else if there {
-			return notReady("the work is committed already (%.12s); cadre consolidate %s finishes", c.Commit, w.Replica.Team().Name)
+			return notReady("the work is committed already (%.12s); cadre consolidate %s finishes", c.Commit,
+				w.Replica.Team().Name)
 		}
 	}
 	if err := w.lift(ctx, c); err != nil {

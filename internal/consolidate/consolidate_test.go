@@ -20,7 +20,8 @@ func TestOneCommit(t *testing.T) {
 	l.write("staged.txt", "the person's, staged\n")
 	l.git("add", "staged.txt")
 	l.write(".gitignore", "*.log\n")
-	l.found(team.Check{Name: "build", Command: "test -f new.txt && ! test -e a.txt"}, team.Check{Name: "index", Command: `GIT_INDEX_FILE="$CADRE_INDEX" git diff --cached --name-only HEAD`})
+	l.found(team.Check{Name: "build", Command: "test -f new.txt && ! test -e a.txt"},
+		team.Check{Name: "index", Command: `GIT_INDEX_FILE="$CADRE_INDEX" git diff --cached --name-only HEAD`})
 	l.write("new.txt", "the team's\n")
 	l.write("dir/deep/ünïcode name.txt", "the team's\n")
 	l.write("build.log", "ignored\n")
@@ -29,7 +30,8 @@ func TestOneCommit(t *testing.T) {
 
 	r := l.run()
 	l.want(l.committed(), "D:a.txt", `A:"dir/deep/\303\274n\303\257code`, `name.txt"`, "A:new.txt")
-	if head := l.git("rev-parse", "HEAD"); r.Commit != head || r.Parent != parent || r.Files != 3 || l.git("rev-parse", "HEAD^") != parent {
+	if head := l.git("rev-parse", "HEAD"); r.Commit != head || r.Parent != parent || r.Files != 3 ||
+		l.git("rev-parse", "HEAD^") != parent {
 		t.Errorf("%+v at %s", r, head)
 	}
 	if branch := l.git("symbolic-ref", "HEAD"); branch != "refs/heads/main" {
@@ -42,7 +44,9 @@ func TestOneCommit(t *testing.T) {
 		t.Errorf("the status is\n%s", status)
 	}
 	message := l.git("log", "-1", "--format=%an <%ae>%n%B")
-	for _, words := range []string{"Ann Example <ann@example.org>\nWork of team demo: Port the parser\n\nTasks:\n- 1 port it (ann)\n\nMembers: lead (external), ann (external)\nChecks: build, index\n\nCadre-Team: T1\nCadre-Consolidation: 1"} {
+	for _, words := range []string{"Ann Example <ann@example.org>\nWork of team demo: Port the parser\n\nTasks:\n- 1 " +
+		"port it (ann)\n\nMembers: lead (external), ann (external)\nChecks: build, index\n\nCadre-Team: " +
+		"T1\nCadre-Consolidation: 1"} {
 		if !strings.Contains(message, words) {
 			t.Errorf("the message is\n%s", message)
 		}
@@ -65,7 +69,8 @@ func TestRecord(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o400 {
 		t.Fatalf("%v, %v", info, err)
 	}
-	if len(r.Tasks) != 1 || r.Tasks[0] != (Task{"1", "port it", "ann"}) || len(r.Members) != 2 || len(r.Checks) != 1 || r.Seq != l.replica.Seq() || r.By != team.User {
+	if len(r.Tasks) != 1 || r.Tasks[0] != (Task{"1", "port it", "ann"}) || len(r.Members) != 2 || len(r.Checks) != 1 ||
+		r.Seq != l.replica.Seq() || r.By != team.User {
 		t.Errorf("%+v", r)
 	}
 	if ok, err := r.Holds(l.ctx, l.replica); !ok || err != nil {
@@ -99,11 +104,21 @@ func TestRecord(t *testing.T) {
 func TestNothingToCommit(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(l *lab){
-		"nothing was done":                     func(*lab) {},
-		"the members committed it themselves":  func(l *lab) { l.write("c.txt", "x"); l.git("add", "-A"); l.git("commit", "-qm", "mine") },
-		"it was done and undone":               func(l *lab) { l.write("a.txt", "two\n"); l.write("a.txt", "one\n") },
-		"a repository within it":               func(l *lab) { l.git("init", "-q", "inner"); l.write("inner/x", "y") },
-		"the person's change, committed by it": func(l *lab) { l.write("mine.txt", "x"); l.git("add", "-A"); l.git("commit", "-qm", "mine") },
+		"nothing was done": func(*lab) {},
+		"the members committed it themselves": func(l *lab) {
+			l.write("c.txt", "x")
+			l.git("add",
+				"-A")
+			l.git("commit", "-qm", "mine")
+		},
+		"it was done and undone": func(l *lab) { l.write("a.txt", "two\n"); l.write("a.txt", "one\n") },
+		"a repository within it": func(l *lab) { l.git("init", "-q", "inner"); l.write("inner/x", "y") },
+		"the person's change, committed by it": func(l *lab) {
+			l.write("mine.txt", "x")
+			l.git("add",
+				"-A")
+			l.git("commit", "-qm", "mine")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -122,7 +137,8 @@ func TestNothingToCommit(t *testing.T) {
 	}
 }
 
-// A file that had changes before the team, and was changed since, is nobody's to commit; unless it is included.
+// A file that had changes before the team, and was changed since, is nobody's to commit; unless it
+// is included.
 func TestBothChanged(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -151,7 +167,8 @@ func TestBothChanged(t *testing.T) {
 	l.want(l.committed(), "M:a.txt", "A:dir/x.txt", "A:new.txt")
 }
 
-// What the person had changed before the team, and committed before the team changed it too, is theirs no more to be asked about.
+// What the person had changed before the team, and committed before the team changed it too, is
+// theirs no more to be asked about.
 func TestCommittedMeanwhile(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -174,12 +191,14 @@ func TestCommittedMeanwhile(t *testing.T) {
 	l.want(l.committed(), "M:a.txt", "M:b.txt", "D:link")
 }
 
-// After a failed check all is as it was, the team goes on and its lead knows; and what the check left behind is never committed.
+// After a failed check all is as it was, the team goes on and its lead knows; and what the check
+// left behind is never committed.
 func TestFailedCheck(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.write("mine.txt", "the person's\n")
-	l.found(team.Check{Name: "build", Command: "true"}, team.Check{Name: "test", Command: "echo out > cover.out; echo more >> mine.txt; echo FAIL: no; test -e fixed.txt"})
+	l.found(team.Check{Name: "build", Command: "true"}, team.Check{Name: "test", Command: "echo out > cover.out; " +
+		"echo more >> mine.txt; echo FAIL: no; test -e fixed.txt"})
 	l.write("new.txt", "the team's\n")
 	head, index := l.git("rev-parse", "HEAD"), l.git("ls-files", "--stage")
 	err := l.refused("the check test failed: exit status 1")
@@ -190,7 +209,8 @@ func TestFailedCheck(t *testing.T) {
 	if l.git("rev-parse", "HEAD") != head || l.git("ls-files", "--stage") != index {
 		t.Error("HEAD or the index changed")
 	}
-	if s := l.replica.Team(); s.Status != team.TeamActive || s.Consolidation.Step != team.Abandoned || s.Consolidation.Failed != "test" {
+	if s := l.replica.Team(); s.Status != team.TeamActive || s.Consolidation.Step != team.Abandoned ||
+		s.Consolidation.Failed != "test" {
 		t.Errorf("%+v", s)
 	}
 	var mail []team.Message
@@ -213,11 +233,12 @@ func TestChecks(t *testing.T) {
 		command string
 		says    string
 	}{
-		"is killed":                 {"kill -9 $$", "signal"},
-		"takes too long":            {"exec tail -f /dev/null", "took longer than 1s"},
-		"changes what is staged":    {"echo more >> new.txt", "the checks changed new.txt"},
-		"removes what is staged":    {"rm new.txt", "the checks changed new.txt"},
-		"commits":                   {"git -c core.hooksPath=/dev/null commit -q --allow-empty -m mine", "HEAD was moved"},
+		"is killed":              {"kill -9 $$", "signal"},
+		"takes too long":         {"exec tail -f /dev/null", "took longer than 1s"},
+		"changes what is staged": {"echo more >> new.txt", "the checks changed new.txt"},
+		"removes what is staged": {"rm new.txt", "the checks changed new.txt"},
+		"commits": {"git -c core.hooksPath=/dev/null commit -q --allow-empty -m mine",
+			"HEAD was moved"},
 		"leaves a merge under way":  {"git rev-parse HEAD > .git/MERGE_HEAD", "in the middle of a merge"},
 		"gives the team more to do": {"printf x > more", "task 2 (more) is open"},
 	} {
@@ -330,7 +351,8 @@ func TestRepositories(t *testing.T) {
 		l.git("init", "-q", "--object-format=sha256")
 		l.found(team.Check{Name: "test", Command: "true"})
 		l.write("new.txt", "the team's\n")
-		if r := l.run(); len(r.Commit) != 64 || r.Commit != l.git("rev-parse", "HEAD") || l.git("status", "--porcelain") != "?? a.txt\n?? b.txt" {
+		if r := l.run(); len(r.Commit) != 64 || r.Commit != l.git("rev-parse", "HEAD") ||
+			l.git("status", "--porcelain") != "?? a.txt\n?? b.txt" {
 			t.Errorf("%+v", r)
 		}
 		l.want(l.committed(), "A:new.txt")
@@ -414,7 +436,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// No hook of the repository runs by itself; as a check it sees what is to be committed, and nothing else.
+// No hook of the repository runs by itself; as a check it sees what is to be committed, and nothing
+// else.
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -439,7 +462,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// The team is saved on its branch before anything is done, and again when it is complete; where that cannot be it is told, and no more.
+// The team is saved on its branch before anything is done, and again when it is complete; where
+// that cannot be it is told, and no more.
 func TestCheckpoint(t *testing.T) {
 	t.Parallel()
 	state := func(l *lab) (status, text string) {
@@ -458,7 +482,8 @@ func TestCheckpoint(t *testing.T) {
 	o.at = func(point string) {
 		switch point {
 		case "checkpoint":
-			if status, text := state(l); status != "consolidating" || l.git("rev-parse", "main") != before || l.replica.Team().Consolidation.Step != team.Began {
+			if status, text := state(l); status != "consolidating" || l.git("rev-parse", "main") != before ||
+				l.replica.Team().Consolidation.Step != team.Began {
 				t.Errorf("at the checkpoint it is\n%s", text)
 			}
 			saved = l.git("rev-parse", "cadre/demo")
@@ -475,7 +500,8 @@ func TestCheckpoint(t *testing.T) {
 	if status, text := state(l); saved == "" || status != "complete" || l.git("rev-parse", "cadre/demo~2") != saved {
 		t.Errorf("at the end it is\n%s", text)
 	}
-	if kept := l.git("show", "cadre/demo:.claude/teams/demo/COMPLETED"); !strings.Contains(kept, l.git("rev-parse", "main")) {
+	if kept := l.git("show", "cadre/demo:.claude/teams/demo/COMPLETED"); !strings.Contains(kept,
+		l.git("rev-parse", "main")) {
 		t.Errorf("the record in the last checkpoint is\n%s", kept)
 	}
 

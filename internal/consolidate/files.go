@@ -25,10 +25,11 @@ type entry struct {
 	tracked   bool // HEAD has it
 }
 
-// differing returns what differs from HEAD, in the work tree or in the index, in git's order. What git ignores, and repositories within this one, are
-// left out, and so is what is aside.
+// differing returns what differs from HEAD, in the work tree or in the index, in git's order. What
+// git ignores, and repositories within this one, are left out, and so is what is aside.
 func (r *repository) differing(ctx context.Context, but aside) ([]entry, error) {
-	out, err := r.Run(ctx, nil, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none")
+	out, err := r.Run(ctx, nil, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames",
+		"--ignore-submodules=none")
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +120,8 @@ const mostBytes = 2 << 30
 // facts are the files with their checksums.
 func (r *repository) facts(ctx context.Context, files []entry) ([]team.Fact, error) {
 	if len(files) > team.MaxBase {
-		return nil, fmt.Errorf("%d files are not committed, of at most %d; let git ignore what is none of the project's (.gitignore)", len(files), team.MaxBase)
+		return nil, fmt.Errorf("%d files are not committed, of at most %d; let git ignore what is none of the "+
+			"project's (.gitignore)", len(files), team.MaxBase)
 	}
 	var all []team.Fact
 	most := int64(mostBytes)
@@ -136,8 +138,9 @@ func (r *repository) facts(ctx context.Context, files []entry) ([]team.Fact, err
 	return all, nil
 }
 
-// Look takes note of what the project in the directory is before a team begins to work in it. Where that cannot be told it says why. What is below one of
-// the folders except does not count: cadre keeps its own things there.
+// Look takes note of what the project in the directory is before a team begins to work in it. Where
+// that cannot be told it says why. What is below one of the folders except does not count: cadre
+// keeps its own things there.
 func Look(ctx context.Context, dir string, except ...string) team.Base {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -234,7 +237,8 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 		if err != nil {
 			return s, err
 		}
-		// What the person had there is committed since, so the rest is the team's. A report is written as a whole.
+		// What the person had there is committed since, so the rest is the team's. A report is
+		// written as a whole.
 		if committed == was || e.path == but.report {
 			s.ours = append(s.ours, e.path)
 		} else {
@@ -246,13 +250,15 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 	}
 	for _, p := range slices.Concat(c.Include, c.Only) {
 		if !found[p] {
-			return s, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is to be included and does not differ from the last commit; paths are from the top of the work tree, %s", p, r.top)}
+			return s, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is to be included and does not differ "+
+				"from the last commit; paths are from the top of the work tree, %s", p, r.top)}
 		}
 	}
 	return s, nil
 }
 
-// left is what differs from HEAD, is not part of the tree and is not as it was when the team was created: what checks made or changed.
+// left is what differs from HEAD, is not part of the tree and is not as it was when the team was
+// created: what checks made or changed.
 func (r *repository) left(ctx context.Context, base team.Base, staged []string, but aside) ([]team.Fact, error) {
 	files, err := r.differing(ctx, but)
 	if err != nil {
@@ -274,12 +280,14 @@ func (r *repository) left(ctx context.Context, base team.Base, staged []string, 
 	for _, f := range base.Dirty {
 		before[team.Fact{Path: f.Path, SHA256: f.SHA256}] = true
 	}
-	return slices.DeleteFunc(now, func(f team.Fact) bool { return before[team.Fact{Path: f.Path, SHA256: f.SHA256}] }), nil
+	return slices.DeleteFunc(now, func(f team.Fact) bool { return before[team.Fact{Path: f.Path, SHA256: f.SHA256}] }),
+		nil
 }
 
 // operations are what somebody may be in the middle of, by the file that says so.
 var operations = []struct{ file, what string }{
-	{"MERGE_HEAD", "a merge"}, {"CHERRY_PICK_HEAD", "a cherry-pick"}, {"REVERT_HEAD", "a revert"}, {"rebase-merge", "a rebase"}, {"rebase-apply", "a rebase"},
+	{"MERGE_HEAD", "a merge"}, {"CHERRY_PICK_HEAD", "a cherry-pick"}, {"REVERT_HEAD", "a revert"},
+	{"rebase-merge", "a rebase"}, {"rebase-apply", "a rebase"},
 }
 
 // quiet refuses while somebody is in the middle of something that ends with a commit.

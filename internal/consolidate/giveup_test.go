@@ -15,7 +15,8 @@ import (
 	"cadre/internal/team"
 )
 
-// A team that is given up while a check runs has that ended, and nothing is committed; nor when it is given up at the last moment.
+// A team that is given up while a check runs has that ended, and nothing is committed; nor when it
+// is given up at the last moment.
 func TestGivenUpMeanwhile(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"check", "commit", "made"} {
@@ -78,7 +79,8 @@ func TestGivenUpMeanwhile(t *testing.T) {
 	}
 }
 
-// What a consolidation that was killed had brought into the work tree is gone when the team is given up.
+// What a consolidation that was killed had brought into the work tree is gone when the team is
+// given up.
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	l, _ := prepared(t, true)
@@ -113,7 +115,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// A failed check whose process was killed when the work tree was as before again, and nothing recorded yet, fails again.
+// A failed check whose process was killed when the work tree was as before again, and nothing
+// recorded yet, fails again.
 func TestKilledWhenLifted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -136,7 +139,8 @@ func TestKilledWhenLifted(t *testing.T) {
 	l.tidy()
 }
 
-// A team that was only marked for its end goes on; and one that is complete is consolidated after all, or stays complete.
+// A team that was only marked for its end goes on; and one that is complete is consolidated after
+// all, or stays complete.
 func TestMarkedAndComplete(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -144,7 +148,8 @@ func TestMarkedAndComplete(t *testing.T) {
 	l.do(team.User, &team.SetStatus{Status: team.TeamConsolidating})
 	l.do("lead", &team.CreateTask{Subject: "more"})
 	l.refused("task 2 (more) is open", "cadre consolidate demo --roll-back")
-	if err := RollBack(l.ctx, l.options(), "there is more to do"); err != nil || l.replica.Team().Status != team.TeamActive {
+	if err := RollBack(l.ctx, l.options(), "there is more to do"); err != nil ||
+		l.replica.Team().Status != team.TeamActive {
 		t.Errorf("%v: %+v", err, l.replica.Team())
 	}
 	l.do("lead", &team.CompleteTask{Task: "2"})

@@ -18,8 +18,9 @@ import (
 	"cadre/internal/team"
 )
 
-// prepared is a project in which everything has a part: files of the person, staged or not, work of the team, two checks, and for those whom that is about
-// a worktree, in which files were made, changed and removed.
+// prepared is a project in which everything has a part: files of the person, staged or not, work of
+// the team, two checks, and for those whom that is about a worktree, in which files were made,
+// changed and removed.
 func prepared(t *testing.T, isolated bool) (l *lab, mine string) {
 	l = newLab(t)
 	l.isolated = isolated
@@ -32,7 +33,8 @@ func prepared(t *testing.T, isolated bool) (l *lab, mine string) {
 	l.write("staged.txt", "the person's, staged\n")
 	l.git("add", "staged.txt")
 	l.write(".git/info/exclude", "ran\n")
-	l.found(team.Check{Name: "build", Command: "echo build >> ran"}, team.Check{Name: "test", Command: "echo test >> ran"})
+	l.found(team.Check{Name: "build", Command: "echo build >> ran"},
+		team.Check{Name: "test", Command: "echo test >> ran"})
 	if isolated {
 		l.isolate("eve", "hers.txt")
 		l.hers("eve", "c.txt", "changed\n")
@@ -53,14 +55,16 @@ func right(l *lab, mine string) {
 	} else {
 		l.want(l.committed(), "D:a.txt", "A:new.txt")
 	}
-	l.want(strings.Split(l.git("log", "--first-parent", "--format=%s"), "\n"), "Work of team demo: Port the parser", "second", "first")
+	l.want(strings.Split(l.git("log", "--first-parent", "--format=%s"), "\n"), "Work of team demo: Port the parser",
+		"second", "first")
 	if now := l.git("ls-files", "--stage", "b.txt", "notes.txt", "staged.txt"); now != mine {
 		l.Errorf("the person's index was\n%s\nand is\n%s", mine, now)
 	}
 	if status := l.git("status", "--porcelain"); status != " M b.txt\nA  staged.txt\n?? notes.txt" {
 		l.Errorf("the status is\n%s", status)
 	}
-	if text, err := os.ReadFile(filepath.Join(l.project, "b.txt")); string(text) != "the person's change\n" || err != nil {
+	if text, err := os.ReadFile(filepath.Join(l.project, "b.txt")); string(text) != "the person's change\n" ||
+		err != nil {
 		l.Errorf("b.txt is %q, %v", text, err)
 	}
 	if s := l.replica.Team(); s.Status != team.TeamComplete || s.Consolidation.Commit != l.git("rev-parse", "HEAD") {
@@ -81,7 +85,8 @@ func right(l *lab, mine string) {
 	}
 }
 
-// consolidating starts a process that consolidates the team, and ends itself when it first comes to that point; it returns those that it came to.
+// consolidating starts a process that consolidates the team, and ends itself when it first comes to
+// that point; it returns those that it came to.
 func (l *lab) consolidating(point string) (points []string, killed bool) {
 	l.Helper()
 	cmd := exec.CommandContext(l.ctx, os.Args[0])
@@ -96,7 +101,8 @@ func (l *lab) consolidating(point string) (points []string, killed bool) {
 // killedAt has a process consolidate the team, which is killed at that command of git.
 func (l *lab) killedAt(when, at string) { l.Helper(); l.killedDoing("never", when, at) }
 
-// killedDoing has a process merge the team's work, or consolidate it, which is killed at that command of git. It returns whether it was.
+// killedDoing has a process merge the team's work, or consolidate it, which is killed at that
+// command of git. It returns whether it was.
 func (l *lab) killedDoing(what, when, at string) (killed bool) {
 	l.Helper()
 	counted := filepath.Join(l.folder, "counted")
@@ -104,7 +110,8 @@ func (l *lab) killedDoing(what, when, at string) (killed bool) {
 		l.Fatal(err)
 	}
 	cmd := exec.CommandContext(l.ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s", victim, what, l.folder), "PATH="+fatal+":"+os.Getenv("PATH"), atGit+"="+at, atGit+"_WHEN="+when, atGit+"_COUNT="+counted)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s", victim, what, l.folder), "PATH="+fatal+":"+os.Getenv("PATH"),
+		atGit+"="+at, atGit+"_WHEN="+when, atGit+"_COUNT="+counted)
 	out, err := cmd.Output()
 	if err != nil && cmd.ProcessState.ExitCode() >= 0 {
 		l.Fatalf("the process failed: %v\n%s", err, out)
@@ -115,15 +122,16 @@ func (l *lab) killedDoing(what, when, at string) (killed bool) {
 	return err != nil
 }
 
-// Killed at one point after the other, each time by whoever goes on, it is finished as if nothing had happened: one attempt, one commit, the right files,
-// each check once.
+// Killed at one point after the other, each time by whoever goes on, it is finished as if nothing
+// had happened: one attempt, one commit, the right files, each check once.
 func TestKilledAtEachPoint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a process is killed many times")
 	}
 	t.Parallel()
 	l, mine := prepared(t, true)
-	for _, point := range []string{"began", "checkpoint", "home", "merged", "tree", "staged", "removed", "written", "written", "written", "landed", "check", "check", "commit", "made", "head", "index", "branch", "done"} {
+	for _, point := range []string{"began", "checkpoint", "home", "merged", "tree", "staged", "removed", "written",
+		"written", "written", "landed", "check", "check", "commit", "made", "head", "index", "branch", "done"} {
 		if points, killed := l.consolidating(point); !killed || points[len(points)-1] != point {
 			t.Fatalf("it was to be killed at %s; it was: %t, after %v", point, killed, points)
 		}
@@ -143,13 +151,15 @@ func TestKilledAtEachPoint(t *testing.T) {
 	}
 }
 
-// Killed at each step and given up, HEAD, the index and the work tree are as they were before, and the work of members on their branches; or it is committed already, and stays so.
+// Killed at each step and given up, HEAD, the index and the work tree are as they were before, and
+// the work of members on their branches; or it is committed already, and stays so.
 func TestRolledBackAtEachStep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a process is killed many times")
 	}
 	t.Parallel()
-	for _, last := range []string{"began", "home", "merged", "staged", "removed", "written", "landed", "check", "made", "head"} {
+	for _, last := range []string{"began", "home", "merged", "staged", "removed", "written", "landed", "check",
+		"made", "head"} {
 		t.Run(last, func(t *testing.T) {
 			t.Parallel()
 			l, mine := prepared(t, true)
@@ -186,9 +196,11 @@ func TestRolledBackAtEachStep(t *testing.T) {
 	}
 }
 
-var roundsFlag = flag.Int("rounds", 3, "play so many rounds of TestKilledAnywhere; with 80 each command of git is the first to be killed at once")
+var roundsFlag = flag.Int("rounds", 3, "play so many rounds of TestKilledAnywhere; with 80 each command of git is "+
+	"the first to be killed at once")
 
-// Killed before or after any command of git, and twice more while that is made good, it is finished by the next one, and there is one commit.
+// Killed before or after any command of git, and twice more while that is made good, it is finished
+// by the next one, and there is one commit.
 func TestKilledAnywhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a process is killed many times")
@@ -209,7 +221,8 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// What the person committed on top of the commit, before the index was brought up to it, stays as it is.
+// What the person committed on top of the commit, before the index was brought up to it, stays as
+// it is.
 func TestCommittedOnTop(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -228,7 +241,8 @@ func TestCommittedOnTop(t *testing.T) {
 	}
 }
 
-// What a check started in a session of its own does not outlive the next one, when cadre was killed before it could end that.
+// What a check started in a session of its own does not outlive the next one, when cadre was killed
+// before it could end that.
 func TestStrays(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil {
@@ -236,7 +250,8 @@ func TestStrays(t *testing.T) {
 	}
 	l := newLab(t)
 	pid := filepath.Join(l.folder, "pid")
-	l.found(team.Check{Name: "test", Command: fmt.Sprintf("test -e %[1]s || { setsid sleep 600 & echo $! > %[1]s; kill -s KILL $PPID; exec sleep 600; }", pid)})
+	l.found(team.Check{Name: "test", Command: fmt.Sprintf("test -e %[1]s || { setsid sleep 600 & echo $! > %[1]s; "+
+		"kill -s KILL $PPID; exec sleep 600; }", pid)})
 	if _, killed := l.consolidating("never"); !killed {
 		t.Fatal("it was not killed")
 	}
@@ -258,7 +273,8 @@ func TestStrays(t *testing.T) {
 	}
 }
 
-// A lock of git's own that a git which was killed left is named, with what to do; nothing is given up, and once that was done it goes on.
+// A lock of git's own that a git which was killed left is named, with what to do; nothing is given
+// up, and once that was done it goes on.
 func TestLocksOfGit(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"index.lock", "HEAD.lock", "refs/heads/main.lock"} {
@@ -272,7 +288,8 @@ func TestLocksOfGit(t *testing.T) {
 			o.patience = 100 * time.Millisecond
 			_, err := Run(l.ctx, o)
 			lock := filepath.Join(l.project, ".git", filepath.FromSlash(name))
-			if locked := (*git.LockedError)(nil); !errors.As(err, &locked) || locked.File != lock || !strings.Contains(err.Error(), "remove that file") {
+			if locked := (*git.LockedError)(nil); !errors.As(err, &locked) || locked.File != lock ||
+				!strings.Contains(err.Error(), "remove that file") {
 				t.Fatalf("it ends with %v", err)
 			}
 			if c := l.replica.Team().Consolidation; c.Step != team.Made {
@@ -290,7 +307,8 @@ func TestLocksOfGit(t *testing.T) {
 	}
 }
 
-// A lock of the index that a kill left is known to be ours; one of another git command is waited for, and nothing is given up.
+// A lock of the index that a kill left is known to be ours; one of another git command is waited
+// for, and nothing is given up.
 func TestLockOfTheIndex(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -359,10 +377,12 @@ func TestBranchChangedAfterAKill(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.refused("hers.txt was changed before the checks were through")
-			if status := l.git("status", "--porcelain"); status != " D a.txt\n M b.txt\nA  staged.txt\n?? hers.txt\n?? new.txt\n?? notes.txt" {
+			if status := l.git("status", "--porcelain"); status != " D a.txt\n M b.txt\nA  staged.txt\n?? "+
+				"hers.txt\n?? new.txt\n?? notes.txt" {
 				t.Errorf("the status is\n%s", status)
 			}
-			if text, err := os.ReadFile(filepath.Join(l.project, "hers.txt")); string(text) != "somebody's\n" || err != nil {
+			if text, err := os.ReadFile(filepath.Join(l.project, "hers.txt")); string(text) != "somebody's\n" ||
+				err != nil {
 				t.Errorf("it is %q, %v", text, err)
 			}
 			l.refused("Merge the branch cadre/demo@eve") // it is the lead's to solve
@@ -370,14 +390,16 @@ func TestBranchChangedAfterAKill(t *testing.T) {
 	}
 }
 
-// What somebody did while nobody consolidated is seen: work that was staged and changed since, and a HEAD that moved.
+// What somebody did while nobody consolidated is seen: work that was staged and changed since, and
+// a HEAD that moved.
 func TestChangedAfterAKill(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(l *lab)
 		says   string
 	}{
-		"a file":            {func(l *lab) { l.write("new.txt", "other\n") }, "new.txt was changed before the checks were through"},
+		"a file": {func(l *lab) { l.write("new.txt", "other\n") }, "new.txt was changed before the checks " +
+			"were through"},
 		"HEAD":              {func(l *lab) { l.git("commit", "-q", "--allow-empty", "-m", "mine") }, "HEAD was moved"},
 		"the tree is swept": {func(l *lab) { l.git("gc", "-q", "--prune=now") }, "the tree that was staged is gone"},
 	} {

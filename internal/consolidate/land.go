@@ -22,8 +22,9 @@ import (
 	"cadre/internal/team"
 )
 
-// join makes the tree of what is the team's in the work tree, which has been staged on the parent as before, and of the branches of its
-// members. Where a branch does not come in cleanly the lead gets a task for it.
+// join makes the tree of what is the team's in the work tree, which has been staged on the parent
+// as before, and of the branches of its members. Where a branch does not come in cleanly the lead
+// gets a task for it.
 func (w *work) join(ctx context.Context, parent, before string) (tree string, in []team.Branch, err error) {
 	branches, err := w.waiting(ctx, parent)
 	if err != nil || len(branches) == 0 {
@@ -89,8 +90,8 @@ func (w *work) leave(ctx context.Context) error {
 	return err
 }
 
-// blocked says why what the branch brings, from the one tree to the next, cannot come into the work tree; "" where it can. Nothing is to be in its way, nor the same
-// thing: that is somebody's.
+// blocked says why what the branch brings, from the one tree to the next, cannot come into the work
+// tree; "" where it can. Nothing is to be in its way, nor the same thing: that is somebody's.
 func (w *work) blocked(ctx context.Context, before, tree, next string) (string, error) {
 	brings, err := w.repo.changes(ctx, tree, next)
 	if err != nil {
@@ -116,11 +117,14 @@ func (w *work) blocked(ctx context.Context, before, tree, next string) (string, 
 	}
 	report := w.aside(w.state()).report
 	if slices.ContainsFunc(in, func(one git.Change) bool { return one.Path == report }) {
-		return fmt.Sprintf("It brings %s, and in %s that is cadre's own report on the team, which is not committed. Move the report elsewhere, or have it committed and merged with the branch: cadre consolidate %s --include %s.",
+		return fmt.Sprintf("It brings %s, and in %s that is cadre's own report on the team, which is not committed. "+
+			"Move the report elsewhere, or have it committed and merged with the branch: cadre consolidate %s "+
+			"--include %s.",
 			report, w.repo.top, w.Replica.Team().Name, report), nil
 	}
 	if len(in) > 0 {
-		return fmt.Sprintf("In %s, and in its way, are files that are not committed and not the team's: %s. Whoever they belong to has to commit or move them.", w.repo.top, names(pathsOf(in))), nil
+		return fmt.Sprintf("In %s, and in its way, are files that are not committed and not the team's: %s. Whoever "+
+			"they belong to has to commit or move them.", w.repo.top, names(pathsOf(in))), nil
 	}
 	return "", nil
 }
@@ -131,7 +135,10 @@ func (r *repository) filled(name string, changes []git.Change) bool {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		if !slices.ContainsFunc(changes, func(c git.Change) bool { return c.Is == git.Nothing && r.path(c.Path) == path }) {
+		if !slices.ContainsFunc(changes, func(c git.Change) bool {
+			return c.Is == git.Nothing &&
+				r.path(c.Path) == path
+		}) {
 			return errFilled
 		}
 		return nil
@@ -141,7 +148,8 @@ func (r *repository) filled(name string, changes []git.Change) bool {
 
 var errFilled = errors.New("there is more in it")
 
-// land has the work tree hold what comes in from the branches, so that the checks see it, but for what somebody has changed. It may be called again when it was killed.
+// land has the work tree hold what comes in from the branches, so that the checks see it, but for
+// what somebody has changed. It may be called again when it was killed.
 func (w *work) land(ctx context.Context, c team.Consolidation) error {
 	if c.Before == "" {
 		return nil
@@ -153,8 +161,8 @@ func (w *work) land(ctx context.Context, c team.Consolidation) error {
 	return w.put(ctx, c.Tree, at.here)
 }
 
-// lift takes what came in from the branches out of the work tree again, and puts back what was removed there while the checks ran. What somebody has changed since
-// stays, and is named.
+// lift takes what came in from the branches out of the work tree again, and puts back what was
+// removed there while the checks ran. What somebody has changed since stays, and is named.
 func (w *work) lift(ctx context.Context, c team.Consolidation) error {
 	if c.Before != "" {
 		if err := w.liftBranches(ctx, c); err != nil {
@@ -164,15 +172,18 @@ func (w *work) lift(ctx context.Context, c team.Consolidation) error {
 	return w.restore(ctx, c)
 }
 
-// restore puts back the files that were staged and that the work tree lacks, most likely because a check removed them. Else the next attempt would take the work of the
-// team for removed by the team, and commit without it. A file that was changed is left alone: nobody can tell a check's change from a person's.
+// restore puts back the files that were staged and that the work tree lacks, most likely because a
+// check removed them. Else the next attempt would take the work of the team for removed by the
+// team, and commit without it. A file that was changed is left alone: nobody can tell a check's
+// change from a person's.
 func (w *work) restore(ctx context.Context, c team.Consolidation) error {
 	tree := cmp.Or(c.Before, c.Tree)
 	if tree == "" || c.Clean || w.repo.top == "" { // the checks of a clean checkout had no part in it
 		return nil
 	}
 	if _, err := w.repo.Text(ctx, "cat-file", "-e", tree); refused(err) {
-		w.Log(fmt.Sprintf("what was removed from %s while the checks ran is not put back: git has removed what was staged", w.repo.top))
+		w.Log(fmt.Sprintf("what was removed from %s while the checks ran is not put back: git has removed what "+
+			"was staged", w.repo.top))
 		return nil
 	} else if err != nil {
 		return err
@@ -213,7 +224,8 @@ func (w *work) restore(ctx context.Context, c team.Consolidation) error {
 		if err := w.noteMissing(tree, pathsOf(blocked)); err != nil {
 			return err
 		}
-		w.Log(fmt.Sprintf("missing since it was staged, and not put back, because something else is in its place: %s; to see it: %s", names(pathsOf(blocked)), w.repo.showing(tree, blocked[0].Path)))
+		w.Log(fmt.Sprintf("missing since it was staged, and not put back, because something else is in its place: "+
+			"%s; to see it: %s", names(pathsOf(blocked)), w.repo.showing(tree, blocked[0].Path)))
 	}
 	if len(back) == 0 {
 		return nil
@@ -236,7 +248,8 @@ func (r *repository) isFile(name string) bool {
 	return true
 }
 
-// lacks reports whether there is nothing at the path, and nothing in the way of putting a file there: all folders above it are folders, or missing.
+// lacks reports whether there is nothing at the path, and nothing in the way of putting a file
+// there: all folders above it are folders, or missing.
 func (r *repository) lacks(name string) bool {
 	if _, err := os.Lstat(r.path(name)); !errors.Is(err, fs.ErrNotExist) {
 		return false
@@ -252,13 +265,15 @@ func (r *repository) lacks(name string) bool {
 
 func (w *work) liftBranches(ctx context.Context, c team.Consolidation) error {
 	if w.repo.top == "" {
-		w.Log(fmt.Sprintf("what came in from %s stays in %s, where there is no repository any more", branchers(c), w.Replica.Team().Dir))
+		w.Log(fmt.Sprintf("what came in from %s stays in %s, where there is no repository any more", branchers(c),
+			w.Replica.Team().Dir))
 		return nil
 	}
 	for _, tree := range []string{c.Before, c.Tree} {
 		_, err := w.repo.Text(ctx, "cat-file", "-e", tree)
 		if refused(err) {
-			w.Log(fmt.Sprintf("what came in from %s stays in %s: git has removed what was there before", branchers(c), w.repo.top))
+			w.Log(fmt.Sprintf("what came in from %s stays in %s: git has removed what was there before",
+				branchers(c), w.repo.top))
 			return nil
 		}
 		if err != nil {
@@ -288,7 +303,8 @@ func (w *work) liftBranches(ctx context.Context, c team.Consolidation) error {
 		at.here = slices.DeleteFunc(at.here, func(one git.Change) bool { return !differs[one.Path] })
 	}
 	if len(at.elsewhere) > 0 {
-		w.Log(fmt.Sprintf("what came in from %s was changed since and stays as it is: %s", branchers(c), names(pathsOf(at.elsewhere))))
+		w.Log(fmt.Sprintf("what came in from %s was changed since and stays as it is: %s", branchers(c),
+			names(pathsOf(at.elsewhere))))
 	}
 	return w.put(ctx, c.Before, at.here)
 }
@@ -301,8 +317,9 @@ func branchers(c team.Consolidation) string {
 	return strings.Join(all, ", ")
 }
 
-// sorted are the paths in which two trees differ, by what the work tree has there: what the first tree has, what the second one has, or something else. They
-// are changes from the first to the second.
+// sorted are the paths in which two trees differ, by what the work tree has there: what the first
+// tree has, what the second one has, or something else. They are changes from the first to the
+// second.
 type sorted struct{ here, there, elsewhere []git.Change }
 
 func (r *repository) whereabouts(ctx context.Context, index, from, to string) (s sorted, err error) {
@@ -350,13 +367,16 @@ func (r *repository) changed(ctx context.Context, from, to string) (map[string]b
 
 func (r *repository) path(name string) string { return filepath.Join(r.top, filepath.FromSlash(name)) }
 
-// put makes these files be as the tree has them, one at a time: each is at every moment as it was, or as it is to be.
+// put makes these files be as the tree has them, one at a time: each is at every moment as it was,
+// or as it is to be.
 func (w *work) put(ctx context.Context, tree string, changes []git.Change) error {
 	return w.repo.put(ctx, tree, changes, w.scratch("land"), w.Replica.Team().ID, w.step)
 }
 
-// put does so with an index of our own. The mark is one that no other process uses in the repository.
-func (r *repository) put(ctx context.Context, tree string, changes []git.Change, index, mark string, step func(string)) error {
+// put does so with an index of our own. The mark is one that no other process uses in the
+// repository.
+func (r *repository) put(ctx context.Context, tree string, changes []git.Change, index, mark string,
+	step func(string)) error {
 	making := filepath.Join(r.dir, "cadre-land-"+mark) // most likely on the disk of the work tree
 	if err := os.RemoveAll(making); err != nil {       // of one that was killed
 		return err

@@ -24,10 +24,12 @@ import (
 	"cadre/internal/team"
 )
 
-// victim names, to a copy of the test program, the team's folder and the point at which it is to be killed: it consolidates the team until then.
+// victim names, to a copy of the test program, the team's folder and the point at which it is to be
+// killed: it consolidates the team until then.
 const victim = "CADRE_TEST_CONSOLIDATE"
 
-// atGit names, to the git that victims call, the command at which it is to kill its victim: the how many-th one, or words of it.
+// atGit names, to the git that victims call, the command at which it is to kill its victim: the how
+// many-th one, or words of it.
 const atGit = "CADRE_TEST_AT_GIT"
 
 // fatalGit is git, but for one command, before or after which the victim is killed.
@@ -41,7 +43,8 @@ esac
 kill -s KILL "$%[1]s_PID"
 `
 
-// completes names, to a copy of the test program, the folder of a team in which it is cadre task done TEAM ID.
+// completes names, to a copy of the test program, the folder of a team in which it is cadre task
+// done TEAM ID.
 const completes = "CADRE_TEST_TASK_DONE"
 
 func TestMain(m *testing.M) {
@@ -65,13 +68,15 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// first is a repository with one commit, of which every project is a copy, and fatal the folder of that git.
+// first is a repository with one commit, of which every project is a copy, and fatal the folder of
+// that git.
 var first, fatal string
 
 // prepareAll makes what all tests share; they run beside each other.
 func prepareAll(dir string) error {
 	config := filepath.Join(dir, "gitconfig")
-	if err := os.WriteFile(config, []byte("[user]\n\tname = Ann Example\n\temail = ann@example.org\n[init]\n\tdefaultBranch = main\n"), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte("[user]\n\tname = Ann Example\n\temail = "+
+		"ann@example.org\n[init]\n\tdefaultBranch = main\n"), 0o600); err != nil {
 		return err
 	}
 	os.Setenv("GIT_CONFIG_GLOBAL", config)
@@ -79,13 +84,15 @@ func prepareAll(dir string) error {
 	first, fatal = filepath.Join(dir, "first"), filepath.Join(dir, "bin")
 	git, err := exec.LookPath("git")
 	if err == nil {
-		err = errors.Join(os.Mkdir(fatal, 0o700), os.WriteFile(filepath.Join(fatal, "git"), fmt.Appendf(nil, fatalGit, atGit, git), 0o700))
+		err = errors.Join(os.Mkdir(fatal, 0o700), os.WriteFile(filepath.Join(fatal, "git"),
+			fmt.Appendf(nil, fatalGit, atGit, git), 0o700))
 	}
 	if err != nil {
 		return err
 	}
 	for _, name := range []string{"a.txt", "b.txt"} {
-		if err := errors.Join(os.MkdirAll(first, 0o700), os.WriteFile(filepath.Join(first, name), []byte("one\n"), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(first, 0o700), os.WriteFile(filepath.Join(first, name), []byte("one\n"),
+			0o600)); err != nil {
 			return err
 		}
 	}
@@ -205,7 +212,9 @@ func (l *lab) found(checks ...team.Check) {
 	state := &team.State{}
 	var records [][]byte
 	for i, c := range []team.Command{
-		{Actor: team.User, Body: &team.CreateTeam{TeamID: "T1", Name: "demo", Goal: "Port the parser\nto the new grammar", Dir: l.project, Checks: checks, Clean: l.clean, Changes: l.changes, Base: Look(l.ctx, l.project)}},
+		{Actor: team.User, Body: &team.CreateTeam{TeamID: "T1", Name: "demo",
+			Goal: "Port the parser\nto the new grammar", Dir: l.project, Checks: checks, Clean: l.clean,
+			Changes: l.changes, Base: Look(l.ctx, l.project)}},
 		{Actor: "lead", Body: &team.SpawnMember{Name: "ann", Agent: team.External}},
 		{Actor: "lead", Body: &team.CreateTask{Subject: "port it"}},
 		{Actor: "ann", Body: &team.ClaimTask{Task: "1"}},
@@ -336,7 +345,8 @@ func (l *lab) remove(name string) {
 // files of the last commit, each with what became of it.
 func (l *lab) committed() []string {
 	l.Helper()
-	return strings.Fields(strings.ReplaceAll(l.git("show", "--format=", "--name-status", "--no-renames", "--diff-merges=first-parent", "HEAD"), "\t", ":"))
+	return strings.Fields(strings.ReplaceAll(l.git("show", "--format=", "--name-status", "--no-renames",
+		"--diff-merges=first-parent", "HEAD"), "\t", ":"))
 }
 
 func (l *lab) commits() int {
@@ -344,13 +354,15 @@ func (l *lab) commits() int {
 	return len(strings.Fields(l.git("rev-list", "HEAD")))
 }
 
-// scene is everything in the repository that a rollback leaves as it was; checkpoints, and the branches of members, are none of that.
+// scene is everything in the repository that a rollback leaves as it was; checkpoints, and the
+// branches of members, are none of that.
 func (l *lab) scene() string {
 	l.Helper()
 	status := l.git("status", "--porcelain=v2", "--branch", "--untracked-files=all")
 	index := l.git("ls-files", "--stage")
 	diff := l.git("diff", "HEAD") + l.git("diff", "--cached")
-	refs := slices.DeleteFunc(strings.Split(l.git("for-each-ref"), "\n"), func(ref string) bool { return strings.Contains(ref, "refs/heads/cadre/demo") })
+	refs := slices.DeleteFunc(strings.Split(l.git("for-each-ref"), "\n"),
+		func(ref string) bool { return strings.Contains(ref, "refs/heads/cadre/demo") })
 	return strings.Join(append(refs, status, index, diff), "\n")
 }
 
@@ -364,7 +376,9 @@ func (l *lab) want(got []string, want ...string) {
 // tidy checks that nothing of a consolidation is left but its result.
 func (l *lab) tidy() {
 	l.Helper()
-	for _, pattern := range []string{filepath.Join(l.project, ".git", "*.lock"), filepath.Join(l.project, ".git", "refs", "heads", "*.lock"), filepath.Join(l.folder, "worktrees", ".*"), filepath.Join(l.project, ".git", "cadre-*"), filepath.Join(l.folder, scratch), filepath.Join(l.folder, "."+RecordFile+"*")} {
+	for _, pattern := range []string{filepath.Join(l.project, ".git", "*.lock"), filepath.Join(l.project, ".git",
+		"refs", "heads", "*.lock"), filepath.Join(l.folder, "worktrees", ".*"), filepath.Join(l.project, ".git",
+		"cadre-*"), filepath.Join(l.folder, scratch), filepath.Join(l.folder, "."+RecordFile+"*")} {
 		if left, _ := filepath.Glob(pattern); len(left) > 0 {
 			l.Errorf("left: %v", left)
 		}

@@ -20,10 +20,11 @@ const (
 	mergeScratch = "merging" // folder in the team's
 )
 
-// Merge makes the merged worktree of the team, or brings the one that is there up to date: what HEAD names, what is the team's in its
-// directory, and the branches of its members, in that order. A branch that conflicts is left out, and becomes a task for the lead,
-// once for each of its commits. Of what is checked out in the project it touches nothing. Of the options it takes Replica, Dir, Except and
-// Log.
+// Merge makes the merged worktree of the team, or brings the one that is there up to date: what
+// HEAD names, what is the team's in its directory, and the branches of its members, in that order.
+// A branch that conflicts is left out, and becomes a task for the lead, once for each of its
+// commits. Of what is checked out in the project it touches nothing. Of the options it takes
+// Replica, Dir, Except and Log.
 func Merge(ctx context.Context, o Options) (host.Merged, error) {
 	merged, release, err := Hold(ctx, o, nil)
 	if err == nil {
@@ -32,8 +33,9 @@ func Merge(ctx context.Context, o Options) (host.Merged, error) {
 	return merged, err
 }
 
-// Hold is Merge for somebody who works there on top of what these members did; nil for all. Their branches come first, and of others that
-// conflict nobody is told. Nobody else merges until release is called.
+// Hold is Merge for somebody who works there on top of what these members did; nil for all. Their
+// branches come first, and of others that conflict nobody is told. Nobody else merges until release
+// is called.
 func Hold(ctx context.Context, o Options, members []string) (_ host.Merged, release func(), err error) {
 	if o.Log == nil {
 		o.Log = func(string) {}

@@ -24,10 +24,12 @@ func (l *lab) merge() host.Merged {
 	return m
 }
 
-// worked has a member's work in its worktree on its branch, and the worktree gone, as when its session has ended.
+// worked has a member's work in its worktree on its branch, and the worktree gone, as when its
+// session has ended.
 func (l *lab) worked(name string) {
 	l.Helper()
-	if err := host.LeaveWork(l.ctx, l.replica, l.procs, l.folder, name, func(text string) { l.Error(text) }); err != nil {
+	if err := host.LeaveWork(l.ctx, l.replica, l.procs, l.folder, name,
+		func(text string) { l.Error(text) }); err != nil {
 		l.Fatal(err)
 	}
 }
@@ -47,8 +49,8 @@ func (l *lab) files(dir string) string {
 	return strings.Join(all, " ")
 }
 
-// What a lead looks at is HEAD with what the team has in its directory and what is on all branches. Nothing of that is in what is checked out, and what the
-// person has not committed is not in it.
+// What a lead looks at is HEAD with what the team has in its directory and what is on all branches.
+// Nothing of that is in what is checked out, and what the person has not committed is not in it.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -63,7 +65,8 @@ func TestMerge(t *testing.T) {
 	l.write("team.txt", "the team's\n")
 	l.worked("eve")
 	m := l.merge() // dan has committed nothing yet
-	if got := l.files(m.Dir); got != "a.txt=one b.txt=one hers.txt=eve's team.txt=the team's" || m.Dir != filepath.Join(l.folder, "merged") {
+	if got := l.files(m.Dir); got != "a.txt=one b.txt=one hers.txt=eve's team.txt=the team's" ||
+		m.Dir != filepath.Join(l.folder, "merged") {
 		t.Errorf("in %s is %s", m.Dir, got)
 	}
 	l.worked("dan")
@@ -90,7 +93,8 @@ func TestMerge(t *testing.T) {
 	l.tidy()
 }
 
-// A branch that conflicts is left out and asked about once for each commit, however often the work is merged; the lead that has resolved it sees it merged.
+// A branch that conflicts is left out and asked about once for each commit, however often the work
+// is merged; the lead that has resolved it sees it merged.
 func TestMergeWithConflicts(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -101,7 +105,8 @@ func TestMergeWithConflicts(t *testing.T) {
 	l.worked("dan")
 	for range 2 {
 		m := l.merge()
-		if got := l.files(m.Dir); got != "a.txt=one b.txt=one both.txt=eve's" || len(m.Out) != 1 || m.Out[0].Member != "dan" {
+		if got := l.files(m.Dir); got != "a.txt=one b.txt=one both.txt=eve's" || len(m.Out) != 1 ||
+			m.Out[0].Member != "dan" {
 			t.Errorf("there is %s, without %v", got, m.Out)
 		}
 	}
@@ -129,7 +134,8 @@ func (l *lab) tasks() (n int) {
 	return n
 }
 
-// Killed before or after any command of git, it is made by the next one as if nothing had happened, and nothing is left when it goes.
+// Killed before or after any command of git, it is made by the next one as if nothing had happened,
+// and nothing is left when it goes.
 func TestKilledMerge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a process is killed many times")

@@ -12,17 +12,20 @@ import (
 
 // merging is a merge of branches under way. It is made of commits that nothing refers to.
 type merging struct {
-	parent string        // that HEAD names
-	dir    string        // commit of what the team has changed in its directory, on the parent; the parent itself for nothing
-	ours   string        // commit of what is merged so far
-	tree   string        // of that
-	in     []team.Branch // that are in it
+	parent string // that HEAD names
+	// commit of what the team has changed in its directory, on the parent; the parent itself for
+	// nothing
+	dir  string
+	ours string        // commit of what is merged so far
+	tree string        // of that
+	in   []team.Branch // that are in it
 }
 
 // merging begins to merge the branches into the tree before, which is on the parent.
 //
-// A branch that conflicted with what was in the team's directory has since been merged with that, as it was then. So that git takes
-// what is there now for a later state of it, that commit becomes a parent of what is there now.
+// A branch that conflicted with what was in the team's directory has since been merged with that,
+// as it was then. So that git takes what is there now for a later state of it, that commit becomes
+// a parent of what is there now.
 func (w *work) merging(ctx context.Context, parent, before string, branches []team.Branch) (*merging, error) {
 	m := &merging{parent: parent, tree: before}
 	parents := []string{parent}
@@ -61,8 +64,8 @@ func (m *merging) take(ctx context.Context, r *repository, b team.Branch, next s
 	return nil
 }
 
-// conflicts asks the lead to merge the branch with whatever it conflicts with: what is checked out, what the team has changed in its
-// directory, and the branches that are in already.
+// conflicts asks the lead to merge the branch with whatever it conflicts with: what is checked out,
+// what the team has changed in its directory, and the branches that are in already.
 func (w *work) conflicts(ctx context.Context, m *merging, b team.Branch, all worktree.Conflict) error {
 	ask, with := w.about(b, ""), ""
 	files := func(commit string) ([]string, error) {
@@ -83,7 +86,8 @@ func (w *work) conflicts(ctx context.Context, m *merging, b team.Branch, all wor
 		ask.With, with = []prompts.Other{directory}, m.dir
 	case len(head) > 0:
 		ref := w.checkedOut(ctx, m.parent)
-		ask.With = []prompts.Other{{Name: fmt.Sprintf("what is checked out in %s (%s)", w.repo.top, ref), Ref: ref, Files: head}}
+		ask.With = []prompts.Other{{Name: fmt.Sprintf("what is checked out in %s (%s)", w.repo.top, ref),
+			Ref: ref, Files: head}}
 	}
 	for _, one := range m.in {
 		both, err := files(one.Commit)
@@ -120,12 +124,14 @@ func (w *work) checkedOut(ctx context.Context, commit string) string {
 // about begins what the lead is told of the branch.
 func (w *work) about(b team.Branch, trouble string) prompts.Merge {
 	place := host.Place(w.Replica.Team(), w.Dir, b.Member)
-	return prompts.Merge{Team: w.Replica.Team().Name, Repo: w.repo.top, Dir: place.Dir, There: host.Worktree(w.Dir, b.Member), Member: b.Member, Branch: b.Name, Trouble: trouble}
+	return prompts.Merge{Team: w.Replica.Team().Name, Repo: w.repo.top, Dir: place.Dir,
+		There: host.Worktree(w.Dir, b.Member), Member: b.Member, Branch: b.Name, Trouble: trouble}
 }
 
 // ask asks the lead to merge the branch, and with which commit of ours.
 func (w *work) ask(ctx context.Context, b team.Branch, with string, m prompts.Merge) error {
-	_, err := w.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.LeaveBranch{Member: b.Member, Commit: b.Commit, With: with, Why: m.String(), Once: w.once}})
+	_, err := w.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.LeaveBranch{Member: b.Member,
+		Commit: b.Commit, With: with, Why: m.String(), Once: w.once}})
 	if err != nil {
 		return fmt.Errorf("not on the task list, that %s is to be merged: %w", b.Name, err)
 	}

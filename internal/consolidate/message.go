@@ -15,7 +15,8 @@ const (
 	subjectLen = 72
 )
 
-// message is that of the commit: what was asked for, the tasks and who did them, who took part, what was checked, and last by what it is known again.
+// message is that of the commit: what was asked for, the tasks and who did them, who took part,
+// what was checked, and last by what it is known again.
 func (w *work) message(c team.Consolidation) (text string) {
 	w.Replica.View(func(s *team.State) { text = messageOf(s, c) })
 	return text

@@ -15,8 +15,8 @@ type Pending struct {
 	Unknown  string   // why nobody can tell what there is; "" where it is known
 }
 
-// LookPending looks at what there is to be consolidated, and touches nothing. Of the options it takes Replica, Dir and Except.
-// Where nobody can tell what is the team's, only branches are known.
+// LookPending looks at what there is to be consolidated, and touches nothing. Of the options it
+// takes Replica, Dir and Except. Where nobody can tell what is the team's, only branches are known.
 func LookPending(ctx context.Context, o Options) (p Pending, err error) {
 	procs, err := proc.Open("")
 	if err != nil {

@@ -26,7 +26,8 @@ func (w *work) place(ctx context.Context) error {
 		}
 		if !there {
 			if head != c.Parent {
-				return notReady("HEAD was moved from %.12s to %.12s before the commit was there; consolidate again", c.Parent, head)
+				return notReady("HEAD was moved from %.12s to %.12s before the commit was there; consolidate again",
+					c.Parent, head)
 			}
 			if err := w.repo.quiet(); err != nil {
 				return err
@@ -74,11 +75,13 @@ func (w *work) ended() error {
 // detached tells of a commit that no branch has.
 func (w *work) detached(ctx context.Context, c team.Consolidation) {
 	if _, err := w.repo.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
-		w.Log(fmt.Sprintf("no branch is checked out in %s, so the commit is on none; to keep it: git branch NAME %.12s", w.repo.top, c.Commit))
+		w.Log(fmt.Sprintf("no branch is checked out in %s, so the commit is on none; to keep it: git branch NAME %.12s",
+			w.repo.top, c.Commit))
 	}
 }
 
-// follow brings the index up to the commit. What somebody has committed on top of it meanwhile is theirs in the index too.
+// follow brings the index up to the commit. What somebody has committed on top of it meanwhile is
+// theirs in the index too.
 func (w *work) follow(ctx context.Context, c team.Consolidation, head string) error {
 	changes, err := w.repo.changes(ctx, c.Parent, c.Tree)
 	if err != nil {

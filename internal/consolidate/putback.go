@@ -24,8 +24,10 @@ type Return struct {
 	Step func(string)
 }
 
-// Put has the work tree hold what To has and From has not, but only where it is as From has it: nothing of the person's is in the way there. Killed anywhere, it may be
-// called again. It returns the paths that it changed or found as they should be, and those that something else is in the way of.
+// Put has the work tree hold what To has and From has not, but only where it is as From has it:
+// nothing of the person's is in the way there. Killed anywhere, it may be called again. It returns
+// the paths that it changed or found as they should be, and those that something else is in the way
+// of.
 func (r Return) Put(ctx context.Context) (there, blocked []git.Change, err error) {
 	repo, err := r.open(ctx)
 	if err != nil {
@@ -54,7 +56,8 @@ func (r Return) Put(ctx context.Context) (there, blocked []git.Change, err error
 	return append(at.there, free...), append(blocked, at.elsewhere...), nil
 }
 
-// Lacks returns the paths that differ between From and To, and that the work tree has not as To has them.
+// Lacks returns the paths that differ between From and To, and that the work tree has not as To has
+// them.
 func (r Return) Lacks(ctx context.Context) ([]git.Change, error) {
 	repo, err := r.open(ctx)
 	if err != nil {
@@ -74,7 +77,8 @@ func (r Return) open(ctx context.Context) (*repository, error) {
 
 func (r Return) index() string { return filepath.Join(r.Scratch, "index") }
 
-// Head is the commit that is checked out in the directory, and the top of its work tree; "" for none.
+// Head is the commit that is checked out in the directory, and the top of its work tree; "" for
+// none.
 func Head(ctx context.Context, procs *proc.Register, dir string) (commit, top string, err error) {
 	repo, err := open(ctx, procs, dir)
 	if err != nil || repo.top == "" {
@@ -84,7 +88,8 @@ func Head(ctx context.Context, procs *proc.Register, dir string) (commit, top st
 	return commit, repo.top, err
 }
 
-// Without is what the project was before the team, where part of the team's work is in the work tree already: the paths with that are the team's.
+// Without is what the project was before the team, where part of the team's work is in the work
+// tree already: the paths with that are the team's.
 func Without(base team.Base, work []git.Change) team.Base {
 	ours := map[string]bool{}
 	for _, c := range work {

@@ -18,16 +18,19 @@ type repository struct {
 	dir        string // of the repository, for this work tree
 }
 
-// open finds the repository that the directory is in; top is "" where there is none with a work tree.
+// open finds the repository that the directory is in; top is "" where there is none with a work
+// tree.
 func open(ctx context.Context, procs *proc.Register, dir string) (*repository, error) {
 	r := &repository{Runner: git.Runner{Procs: procs, Dir: dir}}
 	if git.Installed() != nil {
 		return r, nil
 	}
-	out, err := r.Text(ctx, "rev-parse", "--path-format=absolute", "--is-inside-work-tree", "--show-toplevel", "--git-dir", "--git-path", "index")
+	out, err := r.Text(ctx, "rev-parse", "--path-format=absolute", "--is-inside-work-tree", "--show-toplevel",
+		"--git-dir", "--git-path", "index")
 	refused, ok := errors.AsType[*git.Refusal](err)
 	switch lines := strings.Split(out, "\n"); {
-	case ok && (strings.Contains(refused.Words, "not a git repository") || strings.Contains(refused.Words, "must be run in a work tree")):
+	case ok && (strings.Contains(refused.Words, "not a git repository") || strings.Contains(refused.Words,
+		"must be run in a work tree")):
 		return r, nil
 	case err != nil:
 		return nil, err
@@ -58,14 +61,16 @@ func refused(err error) bool {
 func (r *repository) head(ctx context.Context) (string, error) {
 	id, err := r.Text(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if refused(err) {
-		if _, err := r.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); err == nil { // it names a branch that has no commit yet
+		// it names a branch that has no commit yet
+		if _, err := r.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); err == nil {
 			return "", nil
 		}
 	}
 	return id, err
 }
 
-// checkpoints returns the branch that is checked out, where it is one of those to which checkpoints of a team are committed; "" where it is not.
+// checkpoints returns the branch that is checked out, where it is one of those to which checkpoints
+// of a team are committed; "" where it is not.
 func (r *repository) checkpoints(ctx context.Context) (string, error) {
 	branch, err := r.Text(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
 	name, ok := strings.CutPrefix(branch, "cadre/")

@@ -9,7 +9,8 @@ import (
 	"cadre/internal/team"
 )
 
-// A team that has worked in a repository is not completed where that, or git, is not to be found: what it did would never be committed.
+// A team that has worked in a repository is not completed where that, or git, is not to be found:
+// what it did would never be committed.
 func TestWhereNothingCanBeCommitted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -19,7 +20,8 @@ func TestWhereNothingCanBeCommitted(t *testing.T) {
 	if err := os.Rename(filepath.Join(l.project, ".git"), hidden); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.refused(l.project, "in none any more", "--no-commit"); team.CodeOf(err) != team.NotReady || l.replica.Team().Status != team.TeamActive {
+	if err := l.refused(l.project, "in none any more", "--no-commit"); team.CodeOf(err) != team.NotReady ||
+		l.replica.Team().Status != team.TeamActive {
 		t.Errorf("%v, and the team is %s", err, l.replica.Team().Status)
 	}
 	if err := os.Rename(hidden, filepath.Join(l.project, ".git")); err != nil {
@@ -108,7 +110,8 @@ func TestDetachedHeadIsTold(t *testing.T) {
 	o := l.options()
 	o.Log = func(text string) { said += text }
 	r, err := Run(l.ctx, o)
-	if err != nil || !strings.Contains(said, "no branch is checked out") || !strings.Contains(said, "git branch NAME "+r.Commit[:12]) {
+	if err != nil || !strings.Contains(said, "no branch is checked out") ||
+		!strings.Contains(said, "git branch NAME "+r.Commit[:12]) {
 		t.Errorf("it said %q, %v", said, err)
 	}
 }

@@ -25,9 +25,11 @@ type Undone struct {
 	Files  []string `json:"files"`
 }
 
-// RollBackTask undoes what a task saved or committed, and returns it to the queue. In a worktree the member's branch gets a commit that undoes it. In the team's
-// directory each file becomes what it was, if it is as the task left it. It is refused, and nothing is touched, where a file was changed since.
-// Killed at any step, the next call finds each file as it was before or as it is to be, and finishes.
+// RollBackTask undoes what a task saved or committed, and returns it to the queue. In a worktree
+// the member's branch gets a commit that undoes it. In the team's directory each file becomes what
+// it was, if it is as the task left it. It is refused, and nothing is touched, where a file was
+// changed since. Killed at any step, the next call finds each file as it was before or as it is to
+// be, and finishes.
 func RollBackTask(ctx context.Context, o Options, task, reason string) (Undone, error) {
 	w, done, err := prepare(ctx, o, false)
 	if err != nil {
@@ -74,7 +76,8 @@ func RollBackTask(ctx context.Context, o Options, task, reason string) (Undone, 
 func (w *work) undoes(ctx context.Context, t team.Task) ([]git.Change, error) {
 	changes, err := w.repo.Changes(ctx, "diff-tree", "-r", t.Work.Commit, t.Work.Base)
 	if refused(err) {
-		return nil, notReady("what task %s did is not in this repository: %.12s..%.12s", t.ID, t.Work.Base, t.Work.Commit)
+		return nil, notReady("what task %s did is not in this repository: %.12s..%.12s", t.ID, t.Work.Base,
+			t.Work.Commit)
 	}
 	for _, c := range changes {
 		if c.Was == git.Submodule || c.Is == git.Submodule {
@@ -85,7 +88,8 @@ func (w *work) undoes(ctx context.Context, t team.Task) ([]git.Change, error) {
 }
 
 func conflict(t team.Task, why []string) error {
-	return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("task %s cannot be rolled back, and nothing was touched: %s", t.ID, names(why))}
+	return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("task %s cannot be rolled back, and nothing was "+
+		"touched: %s", t.ID, names(why))}
 }
 
 // undoShared puts files in the team's directory back.
@@ -154,7 +158,8 @@ func others(t team.Task, all []team.Task, path string) string {
 		case o.Work.Done && slices.Contains(o.Work.Files, path):
 			return fmt.Sprintf("task %s of %s changed it, too", o.ID, o.Work.Member)
 		case !o.Work.Done && o.Status == team.InProgress && meanwhile:
-			return fmt.Sprintf("task %s of %s, which is in progress, may have changed it; release it first", o.ID, o.Work.Member)
+			return fmt.Sprintf("task %s of %s, which is in progress, may have changed it; release it first", o.ID,
+				o.Work.Member)
 		}
 	}
 	return ""
@@ -176,14 +181,17 @@ func (w *work) asIn(ctx context.Context, one, other string, changes []git.Change
 	return same, nil
 }
 
-// inHEAD says how to undo what is committed already: HEAD is the person's, and moves by the consolidation alone.
+// inHEAD says how to undo what is committed already: HEAD is the person's, and moves by the
+// consolidation alone.
 func (w *work) inHEAD(t team.Task, head string) error {
 	top := sanitize.Quote(w.repo.top)
-	return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("what task %s did is in HEAD (%.12s) already, which cadre does not change; to undo it in the work tree: git -C %s diff --binary %.12s %.12s | git -C %s apply",
+	return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("what task %s did is in HEAD (%.12s) already, which "+
+		"cadre does not change; to undo it in the work tree: git -C %s diff --binary %.12s %.12s | git -C %s apply",
 		t.ID, head, top, t.Work.Commit, t.Work.Base, top)}
 }
 
-// undoOnBranch adds a commit to the member's branch that undoes the task's, and has its worktree follow, where there is one.
+// undoOnBranch adds a commit to the member's branch that undoes the task's, and has its worktree
+// follow, where there is one.
 func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u *Undone) error {
 	u.Branch = t.Work.Branch
 	changes, err := w.undoes(ctx, t)
@@ -208,7 +216,8 @@ func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u
 	}
 	for _, o := range all {
 		if o.Status == team.InProgress && o.Owner == t.Work.Member {
-			return notReady("%s is at task %s in the same worktree; release that first: cadre task release %s %s", o.Owner, o.ID, w.Replica.Team().Name, o.ID)
+			return notReady("%s is at task %s in the same worktree; release that first: cadre task release %s %s",
+				o.Owner, o.ID, w.Replica.Team().Name, o.ID)
 		}
 	}
 	left, err := w.asIn(ctx, tip, t.Work.Commit, changes)
@@ -250,7 +259,8 @@ func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u
 	if own.repo, err = open(ctx, w.procs, place.Dir); err != nil {
 		return err
 	}
-	if on, err := own.repo.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil || on != "refs/heads/"+t.Work.Branch {
+	if on, err := own.repo.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil ||
+		on != "refs/heads/"+t.Work.Branch {
 		return notReady("the worktree %s has not checked out the branch %s", place.Dir, t.Work.Branch)
 	}
 	if err := own.repo.quiet(); err != nil {
@@ -261,7 +271,8 @@ func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u
 		return err
 	}
 	if len(at.elsewhere) > 0 {
-		return conflict(t, []string{names(pathsOf(at.elsewhere)) + " (changed in the worktree of " + t.Work.Member + ", and not committed)"})
+		return conflict(t, []string{names(pathsOf(at.elsewhere)) + " (changed in the worktree of " + t.Work.Member +
+			", and not committed)"})
 	}
 	if err := own.put(ctx, t.Work.Base, at.here); err != nil {
 		return err
@@ -279,8 +290,10 @@ func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u
 	return own.repo.follow(ctx, w.Replica.Team().ID, changes)
 }
 
-// reverting makes the commit on top of the tip of the branch that has the files as the task found them.
-func (w *work) reverting(ctx context.Context, r *repository, t team.Task, tip string, changes []git.Change) (string, error) {
+// reverting makes the commit on top of the tip of the branch that has the files as the task found
+// them.
+func (w *work) reverting(ctx context.Context, r *repository, t team.Task, tip string,
+	changes []git.Change) (string, error) {
 	index := w.scratch("revert")
 	if err := forget(index); err != nil {
 		return "", err
@@ -300,10 +313,12 @@ func (w *work) reverting(ctx context.Context, r *repository, t team.Task, tip st
 	if err != nil {
 		return "", err
 	}
-	return r.commit(ctx, tree, fmt.Sprintf("Roll back task %s (%s, team %s)\n\nThis undoes %s..%s.\n", t.ID, t.Work.Member, w.Replica.Team().Name, t.Work.Base, t.Work.Commit), tip)
+	return r.commit(ctx, tree, fmt.Sprintf("Roll back task %s (%s, team %s)\n\nThis undoes %s..%s.\n", t.ID,
+		t.Work.Member, w.Replica.Team().Name, t.Work.Base, t.Work.Commit), tip)
 }
 
-// undoSaved takes what was saved of a task that nobody completed out of the place where its member worked.
+// undoSaved takes what was saved of a task that nobody completed out of the place where its member
+// worked.
 func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
 	patch, err := Patch(w.Dir, t)
 	if err != nil {
@@ -319,7 +334,8 @@ func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
 	if m.Isolation == team.Worktree {
 		place := host.Place(w.Replica.Team(), w.Dir, m.Name)
 		if _, err := os.Lstat(place.Dir); err != nil {
-			return notReady("%s worked in a worktree that is gone; what it did is on the branch %s, and the next member does not start from it", m.Name, place.Branch)
+			return notReady("%s worked in a worktree that is gone; what it did is on the branch %s, and the next "+
+				"member does not start from it", m.Name, place.Branch)
 		}
 		var of team.Task
 		w.Replica.View(func(s *team.State) {
@@ -372,7 +388,8 @@ func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
 // maxPatch is how much is read of a patch.
 const maxPatch = 64 << 20
 
-// Patch is the whole patch that was saved of the task: the file beside the team, or what is kept with the task.
+// Patch is the whole patch that was saved of the task: the file beside the team, or what is kept
+// with the task.
 func Patch(teamDir string, t team.Task) ([]byte, error) {
 	if t.Saved == nil {
 		return nil, nil

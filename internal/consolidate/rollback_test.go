@@ -28,13 +28,16 @@ func (l *lab) begin(member, task, branch string) {
 		if err != nil {
 			l.Fatal(err)
 		}
-		snap, err := shots.Take(l.ctx, "", "base\n", func(path string) (bool, string) { return filepath.Base(path) == "mine.txt", "" })
+		snap, err := shots.Take(l.ctx, "", "base\n", func(path string) (bool, string) {
+			return filepath.Base(path) == "mine.txt", ""
+		})
 		if err != nil {
 			l.Fatal(err)
 		}
 		base = snap.Commit
 	}
-	l.do(team.User, &team.RecordWork{Task: task, Work: team.Work{Member: member, Branch: branch, Base: base, Fence: t.Fence}})
+	l.do(team.User, &team.RecordWork{Task: task, Work: team.Work{Member: member, Branch: branch, Base: base,
+		Fence: t.Fence}})
 }
 
 // end has the member complete the task, with the record of what it did.
@@ -66,7 +69,8 @@ func (l *lab) rollBack(task string) (Undone, error) {
 	return RollBackTask(l.ctx, l.options(), task, "test")
 }
 
-// notRolledBack rolls the task back, which is to be refused with that code, say these words, and touch nothing.
+// notRolledBack rolls the task back, which is to be refused with that code, say these words, and
+// touch nothing.
 func (l *lab) notRolledBack(task string, code team.Code, words ...string) {
 	l.Helper()
 	scene, before := l.scene(), l.task(task)
@@ -88,7 +92,8 @@ func (l *lab) notRolledBack(task string, code team.Code, words ...string) {
 	l.tidy()
 }
 
-// shared is a project in which ann has changed, made and removed files for task 2; task 1 is older, and did nothing.
+// shared is a project in which ann has changed, made and removed files for task 2; task 1 is older,
+// and did nothing.
 func shared(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t)
@@ -118,7 +123,8 @@ func TestRollBackInTheTeamsDirectory(t *testing.T) {
 	if status := l.git("status", "--porcelain"); status != "?? later.txt\n?? mine.txt" {
 		t.Errorf("the status is\n%s", status)
 	}
-	if task := l.task("2"); task.Status != team.Pending || task.Work != nil || task.Result != "" || task.CompletedBy != "" || task.CompletedAt != 0 {
+	if task := l.task("2"); task.Status != team.Pending || task.Work != nil || task.Result != "" ||
+		task.CompletedBy != "" || task.CompletedAt != 0 {
 		t.Errorf("%+v", task)
 	}
 	if _, err := os.Stat(filepath.Join(l.project, "deep")); err == nil {
@@ -191,7 +197,8 @@ func TestNoRollBackOfThePerson(t *testing.T) {
 	l.found()
 	l.do("lead", &team.CreateTask{Subject: "more"})
 	l.do("ann", &team.ClaimTask{Task: "2"})
-	l.do(team.User, &team.RecordWork{Task: "2", Work: team.Work{Member: "ann", Base: l.git("rev-parse", "HEAD"), Fence: 1}})
+	l.do(team.User, &team.RecordWork{Task: "2", Work: team.Work{Member: "ann",
+		Base: l.git("rev-parse", "HEAD"), Fence: 1}})
 	l.write("a.txt", "the person's\nand ann's\n")
 	l.end("ann", "2")
 	l.notRolledBack("2", team.Conflict, "a.txt (had changes of yours before the team was there)")
@@ -235,10 +242,12 @@ func TestRollBackInAWorktree(t *testing.T) {
 	l.hasHers("hers.txt", "")
 	l.hasHers("b.txt", "hers\n")
 	tree := filepath.Join(l.folder, "worktrees", "eve")
-	if status := l.git("-C", tree, "status", "--porcelain"); status != "" || l.git("rev-parse", "cadre/demo@eve") != u.Commit || l.git("rev-parse", "HEAD") != head {
+	if status := l.git("-C", tree, "status", "--porcelain"); status != "" ||
+		l.git("rev-parse", "cadre/demo@eve") != u.Commit || l.git("rev-parse", "HEAD") != head {
 		t.Errorf("the worktree is\n%s", status)
 	}
-	if subjects := l.git("log", "--format=%s", "cadre/demo@eve"); subjects != "Roll back task 2 (eve, team demo)\nTask 3 (eve, team demo)\nTask 2 (eve, team demo)\nfirst" {
+	if subjects := l.git("log", "--format=%s", "cadre/demo@eve"); subjects != "Roll back task 2 (eve, team "+
+		"demo)\nTask 3 (eve, team demo)\nTask 2 (eve, team demo)\nfirst" {
 		t.Errorf("the branch has\n%s", subjects)
 	}
 	if task := l.task("2"); task.Status != team.Pending || task.Owner != "eve" {
@@ -259,7 +268,8 @@ func TestRollBackInAWorktree(t *testing.T) {
 	if u, err = l.rollBack("3"); err != nil {
 		t.Fatal(err)
 	}
-	if got := l.git("diff", "--name-only", "main", "cadre/demo@eve"); got != "" || l.git("rev-parse", "cadre/demo@eve") != u.Commit {
+	if got := l.git("diff", "--name-only", "main", "cadre/demo@eve"); got != "" ||
+		l.git("rev-parse", "cadre/demo@eve") != u.Commit {
 		t.Errorf("the branch differs in %q", got)
 	}
 }
@@ -334,7 +344,8 @@ func TestRollBackKilled(t *testing.T) {
 					if n := strings.Count(l.git("log", "--format=%s", "cadre/demo@eve"), "Roll back"); n != 1 {
 						t.Errorf("killed at %s: %d commits undo it", point, n)
 					}
-					if status := l.git("-C", filepath.Join(l.folder, "worktrees", "eve"), "status", "--porcelain"); status != "" {
+					if status := l.git("-C", filepath.Join(l.folder, "worktrees", "eve"), "status",
+						"--porcelain"); status != "" {
 						t.Errorf("killed at %s: the worktree is\n%s", point, status)
 					}
 				} else if status := l.git("status", "--porcelain"); status != "?? mine.txt" {

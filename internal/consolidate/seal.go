@@ -71,7 +71,8 @@ type Journal interface {
 	Read(ctx context.Context, after int64) iter.Seq2[*team.Record, error]
 }
 
-// seal writes the record of a team that was consolidated into its folder, unless it is there, and returns it.
+// seal writes the record of a team that was consolidated into its folder, unless it is there, and
+// returns it.
 func seal(ctx context.Context, j Journal, dir string) (*Record, error) {
 	if r, err := Sealed(dir); r != nil || err != nil {
 		return r, err
@@ -116,12 +117,14 @@ func Sealed(dir string) (*Record, error) {
 	}
 	r := &Record{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("%s is %w: %w; it can be moved elsewhere, and cadre consolidate writes it anew from the history", filepath.Join(dir, RecordFile), ErrDamaged, err)
+		return nil, fmt.Errorf("%s is %w: %w; it can be moved elsewhere, and cadre consolidate writes it anew from "+
+			"the history", filepath.Join(dir, RecordFile), ErrDamaged, err)
 	}
 	return r, nil
 }
 
-// Holds reports whether the record is the one that is made of the history: neither of them was changed since.
+// Holds reports whether the record is the one that is made of the history: neither of them was
+// changed since.
 func (r *Record) Holds(ctx context.Context, j Journal) (bool, error) {
 	again, err := describe(ctx, j, r.Seq)
 	if team.CodeOf(err) == team.NotReady {
@@ -130,8 +133,8 @@ func (r *Record) Holds(ctx context.Context, j Journal) (bool, error) {
 	return reflect.DeepEqual(r, again), err
 }
 
-// describe reads the history up to the record that completed the team. Where that is not in it, because the team was restored from a checkpoint, it
-// goes up to the one with that seq; 0 for all.
+// describe reads the history up to the record that completed the team. Where that is not in it,
+// because the team was restored from a checkpoint, it goes up to the one with that seq; 0 for all.
 func describe(ctx context.Context, j Journal, until int64) (*Record, error) {
 	var t team.Team
 	r := &Record{Checks: []Checked{}, Members: []Member{}, Tasks: []Task{}}

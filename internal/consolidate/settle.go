@@ -16,7 +16,8 @@ import (
 	"cadre/internal/team"
 )
 
-// site is where the checks run: the team's directory, or a clean checkout of what is to be committed.
+// site is where the checks run: the team's directory, or a clean checkout of what is to be
+// committed.
 type site struct {
 	repo   *repository // nil where no checks are to be held to files
 	dir    string
@@ -32,7 +33,8 @@ func (w *work) site(ctx context.Context, c team.Consolidation) (at site, err err
 	at = site{dir: t.Dir}
 	switch {
 	case c.Clean && w.repo.top == "":
-		return at, notReady("%s is in no git repository, and so there is no clean checkout of it for the checks; consolidate without --clean", t.Dir)
+		return at, notReady("%s is in no git repository, and so there is no clean checkout of it for the checks; "+
+			"consolidate without --clean", t.Dir)
 	case c.Clean:
 		return w.checkout(ctx, c)
 	case w.repo.top == "" || c.NoCommit:
@@ -78,7 +80,8 @@ func (w *work) sweep(ctx context.Context) error {
 	return worktree.Hide(ctx, w.procs, w.Replica.Team().Dir, w.clean())
 }
 
-// make makes the commit of what is staged. Each time that is the same one, so that what the checks see as HEAD in a clean checkout is what is committed.
+// make makes the commit of what is staged. Each time that is the same one, so that what the checks
+// see as HEAD in a clean checkout is what is committed.
 func (w *work) make(ctx context.Context, c team.Consolidation) (string, error) {
 	parents := []string{c.Parent}
 	for _, b := range c.Branches {
@@ -90,7 +93,8 @@ func (w *work) make(ctx context.Context, c team.Consolidation) (string, error) {
 	return dated.commit(ctx, c.Tree, w.message(c), parents...)
 }
 
-// noted takes down the files that differ from the last commit before the first check runs. A kill does not have what checks wrote taken for what was there before.
+// noted takes down the files that differ from the last commit before the first check runs. A kill
+// does not have what checks wrote taken for what was there before.
 func (w *work) noted(ctx context.Context, c team.Consolidation) (map[string]string, error) {
 	var note struct {
 		Attempt, Rounds int64
@@ -133,8 +137,8 @@ type wrote struct {
 	theirs  []string // tracked files of the person's that are as they were before the team
 }
 
-// settle compares the files with what is staged, after the checks. Where they changed tracked ones it refuses, or stages these, too: then it reports that the checks
-// have to run again.
+// settle compares the files with what is staged, after the checks. Where they changed tracked ones
+// it refuses, or stages these, too: then it reports that the checks have to run again.
 func (w *work) settle(ctx context.Context, c team.Consolidation, at site) (again bool, err error) {
 	if at.repo == nil || len(w.Replica.Team().Checks) == 0 {
 		return false, nil
@@ -145,19 +149,24 @@ func (w *work) settle(ctx context.Context, c team.Consolidation, at site) (again
 	}
 	name := w.Replica.Team().Name
 	if len(found.theirs) > 0 {
-		w.Log(fmt.Sprintf("the checks ran with your changes of %s, which are not committed; to have them run without: cadre consolidate %s --clean", names(found.theirs), name))
+		w.Log(fmt.Sprintf("the checks ran with your changes of %s, which are not committed; to have them run "+
+			"without: cadre consolidate %s --clean", names(found.theirs), name))
 	}
 	all := slices.Concat(found.tracked, found.fresh)
 	switch {
 	case c.Changes && len(all) > 0 && c.Rounds >= team.MaxRounds:
-		return false, notReady("the checks change files each time that they run: %s; have git ignore them, or have the checks leave them alone", names(all))
+		return false, notReady("the checks change files each time that they run: %s; have git ignore them, or have "+
+			"the checks leave them alone", names(all))
 	case c.Changes && len(all) > 0:
 		return true, w.restage(ctx, c, at, all)
 	case len(found.tracked) > 0:
-		return false, notReady("the checks changed %s, or somebody did while they ran, and so they have not passed with what would be committed; to commit that, too, and have them run again: cadre consolidate %s --with-check-changes",
+		return false, notReady("the checks changed %s, or somebody did while they ran, and so they have not passed "+
+			"with what would be committed; to commit that, too, and have them run again: cadre consolidate %s "+
+			"--with-check-changes",
 			names(found.tracked), name)
 	case len(found.fresh) > 0 && !c.Clean:
-		w.Log(fmt.Sprintf("the checks left %s, which is not committed; to commit that, too: cadre consolidate %s --with-check-changes", names(found.fresh), name))
+		w.Log(fmt.Sprintf("the checks left %s, which is not committed; to commit that, too: cadre consolidate %s "+
+			"--with-check-changes", names(found.fresh), name))
 	}
 	return false, nil
 }
@@ -245,7 +254,8 @@ func (w *work) restage(ctx context.Context, c team.Consolidation, at site, files
 	switch {
 	case c.Clean && c.Before == "": // they come into the work tree as what branches bring does
 		body.Before = tree
-	case !c.Clean && c.Before != "": // what checks did to files that no branch brought is in the work tree, and stays there
+	case !c.Clean &&
+		c.Before != "": // what checks did to files that no branch brought is in the work tree, and stays there
 		brought, err := w.repo.changed(ctx, c.Before, c.Tree)
 		if err != nil {
 			return err

@@ -10,7 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// generate writes a tracked file from another one, as go generate does, and fails where the two do not go together after it.
+// generate writes a tracked file from another one, as go generate does, and fails where the two do
+// not go together after it.
 const generate = "tr a-z A-Z < new.txt > b.txt"
 
 // generated is a project whose team has written what a check makes something else of.
@@ -20,12 +21,14 @@ func generated(t *testing.T, change func(*lab)) *lab {
 	if change != nil {
 		change(l)
 	}
-	l.found(team.Check{Name: "generate", Command: generate}, team.Check{Name: "test", Command: `test "$(tr a-z A-Z < new.txt)" = "$(cat b.txt)"`})
+	l.found(team.Check{Name: "generate", Command: generate},
+		team.Check{Name: "test", Command: `test "$(tr a-z A-Z < new.txt)" = "$(cat b.txt)"`})
 	l.write("new.txt", "the team's\n")
 	return l
 }
 
-// passes checks that a clean clone of the commit passes the checks, and has nothing that differs then.
+// passes checks that a clean clone of the commit passes the checks, and has nothing that differs
+// then.
 func (l *lab) passes() {
 	l.Helper()
 	clone := filepath.Join(l.TempDir(), "clone")
@@ -79,7 +82,8 @@ func TestChecksThatWriteAndFail(t *testing.T) {
 	l.refused("the checks changed b.txt")
 }
 
-// What checks write that nobody tracks is told, and committed when that is asked for. What is never the same twice is refused.
+// What checks write that nobody tracks is told, and committed when that is asked for. What is never
+// the same twice is refused.
 func TestNewFilesOfChecks(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -116,7 +120,8 @@ func TestNewFilesOfChecks(t *testing.T) {
 	l.tidy()
 }
 
-// The person's own changes of tracked files are in no commit, and are said to be where the checks saw them; what a check does to them is refused.
+// The person's own changes of tracked files are in no commit, and are said to be where the checks
+// saw them; what a check does to them is refused.
 func TestChecksAndThePerson(t *testing.T) {
 	t.Parallel()
 	for _, touched := range []bool{false, true} {
@@ -139,13 +144,15 @@ func TestChecksAndThePerson(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.want(l.committed(), "A:new.txt")
-		if all := strings.Join(said, "\n"); !strings.Contains(all, "your changes of a.txt") || !strings.Contains(all, "--clean") {
+		if all := strings.Join(said, "\n"); !strings.Contains(all, "your changes of a.txt") ||
+			!strings.Contains(all, "--clean") {
 			t.Errorf("it said %q", all)
 		}
 	}
 }
 
-// Where only some files are committed, the others that differ are not the checks'; what the checks change of them is.
+// Where only some files are committed, the others that differ are not the checks'; what the checks
+// change of them is.
 func TestChecksWithOnly(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"true", "echo more >> b.txt"} {
@@ -172,13 +179,15 @@ func TestCleanChecks(t *testing.T) {
 	l.write("b.txt", "the person's\n")
 	l.write(".git/info/exclude", "*.log\n")
 	l.write("local.log", "ignored\n")
-	l.found(team.Check{Name: "alone", Command: `test "$(git ls-files --others; git status --porcelain; ls)" = "$(printf 'a.txt\nb.txt\nhers.txt\nnew.txt')" && cat b.txt && test "$(cat b.txt)" = one && git rev-parse HEAD > made.log`})
+	l.found(team.Check{Name: "alone",
+		Command: `test "$(git ls-files --others; git status --porcelain; ls)" = "$(printf 'a.txt\nb.txt\nhers.txt\nnew.txt')" && cat b.txt && test "$(cat b.txt)" = one && git rev-parse HEAD > made.log`})
 	l.isolate("eve", "hers.txt")
 	l.write("new.txt", "the team's\n")
 	var head string
 	o := l.options()
 	o.at = func(point string) {
-		if data, err := os.ReadFile(filepath.Join(l.folder, scratch, "clean", "made.log")); point == "check" && err == nil {
+		if data, err := os.ReadFile(filepath.Join(l.folder, scratch, "clean", "made.log")); point == "check" &&
+			err == nil {
 			head = strings.TrimSpace(string(data))
 		}
 	}
@@ -213,15 +222,18 @@ func TestCleanChecks(t *testing.T) {
 	}
 }
 
-// Killed at each point while the checks change what is committed, it is finished as if nothing had happened, or taken back.
+// Killed at each point while the checks change what is committed, it is finished as if nothing had
+// happened, or taken back.
 func TestKilledWhileChecksWrite(t *testing.T) {
 	t.Parallel()
 	for _, clean := range []bool{false, true} {
 		l := generated(t, func(l *lab) { l.clean, l.changes = clean, true })
 		l.isolate("eve", "hers.txt")
-		points := []string{"began", "tree", "staged", "written", "landed", "check", "check", "settled", "staged", "landed", "check", "check", "commit", "made", "head", "done"}
+		points := []string{"began", "tree", "staged", "written", "landed", "check", "check", "settled", "staged",
+			"landed", "check", "check", "commit", "made", "head", "done"}
 		if clean {
-			points = []string{"began", "tree", "staged", "landed", "checkout", "check", "checkout", "check", "settled", "staged", "written", "landed", "checkout", "check", "commit", "made", "head", "done"}
+			points = []string{"began", "tree", "staged", "landed", "checkout", "check", "checkout", "check", "settled",
+				"staged", "written", "landed", "checkout", "check", "commit", "made", "head", "done"}
 		}
 		for _, point := range points {
 			if came, killed := l.consolidating(point); !killed || came[len(came)-1] != point {
@@ -261,7 +273,8 @@ func TestKilledWhileChecksWrite(t *testing.T) {
 			}
 			l.tidy()
 			status := l.git("status", "--porcelain")
-			if want := map[bool]string{false: " M b.txt\n?? new.txt", true: "?? new.txt"}[clean]; status != want || l.commits() != 1 {
+			if want := map[bool]string{false: " M b.txt\n?? new.txt", true: "?? new.txt"}[clean]; status != want ||
+				l.commits() != 1 {
 				t.Errorf("clean %t, killed at %s and taken back: %s", clean, point, status)
 			}
 			if trees := l.git("worktree", "list"); strings.Contains(trees, "\n") {
@@ -271,7 +284,8 @@ func TestKilledWhileChecksWrite(t *testing.T) {
 	}
 }
 
-// removing is a project with new files of the team's, one that it changed and one of a branch, and a check that removes them all the first time that it runs.
+// removing is a project with new files of the team's, one that it changed and one of a branch, and
+// a check that removes them all the first time that it runs.
 func removing(t *testing.T, isolated bool, then string) *lab {
 	l := newLab(t)
 	l.isolated = isolated
@@ -291,7 +305,8 @@ func removing(t *testing.T, isolated bool, then string) *lab {
 	return l
 }
 
-// The report is not committed, but for one that HEAD has: the checks see that, and so has a clone of the commit.
+// The report is not committed, but for one that HEAD has: the checks see that, and so has a clone
+// of the commit.
 func TestTrackedReport(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -300,10 +315,13 @@ func TestTrackedReport(t *testing.T) {
 		check          string
 		want           []string
 	}{
-		"untracked":                      {want: []string{"A:new.txt"}, check: "test -e new.txt"},
-		"tracked":                        {tracked: true, want: []string{"A:new.txt", "M:rep.md"}, check: "grep -q fresh rep.md"},
-		"tracked, and of an earlier run": {tracked: true, dirty: true, want: []string{"A:new.txt", "M:rep.md"}, check: "grep -q fresh rep.md"},
-		"tracked, and not named":         {tracked: true, only: []string{"new.txt"}, want: []string{"A:new.txt"}, check: "test -e new.txt"},
+		"untracked": {want: []string{"A:new.txt"}, check: "test -e new.txt"},
+		"tracked": {tracked: true, want: []string{"A:new.txt", "M:rep.md"},
+			check: "grep -q fresh rep.md"},
+		"tracked, and of an earlier run": {tracked: true, dirty: true, want: []string{"A:new.txt", "M:rep.md"},
+			check: "grep -q fresh rep.md"},
+		"tracked, and not named": {tracked: true, only: []string{"new.txt"}, want: []string{"A:new.txt"},
+			check: "test -e new.txt"},
 	} {
 		l := newLab(t)
 		if c.tracked {
@@ -333,7 +351,8 @@ func TestTrackedReport(t *testing.T) {
 	}
 }
 
-// What the checks remove of what is to be committed is there again when the attempt is given up, so that the next one commits it.
+// What the checks remove of what is to be committed is there again when the attempt is given up, so
+// that the next one commits it.
 func TestChecksThatRemove(t *testing.T) {
 	t.Parallel()
 	for _, isolated := range []bool{false, true} {
@@ -358,10 +377,12 @@ func TestChecksThatRemove(t *testing.T) {
 	}
 }
 
-// Killed at each point between a check that removes the team's files and the end of the attempt, nothing of them is lost.
+// Killed at each point between a check that removes the team's files and the end of the attempt,
+// nothing of them is lost.
 func TestKilledAfterChecksRemoved(t *testing.T) {
 	t.Parallel()
-	for _, points := range [][]string{{"check"}, {"written"}, {"check", "written"}, {"check", "written", "written"}, {"lifted"}, {"check", "written", "lifted"}} {
+	for _, points := range [][]string{{"check"}, {"written"}, {"check", "written"}, {"check", "written", "written"},
+		{"lifted"}, {"check", "written", "lifted"}} {
 		for _, back := range []bool{false, true} {
 			l := removing(t, false, "true")
 			scene := l.scene()
@@ -381,7 +402,8 @@ func TestKilledAfterChecksRemoved(t *testing.T) {
 					t.Errorf("%v: it was\n%s\nand is\n%s", points, scene, now)
 				}
 			}
-			if _, err := Run(l.ctx, l.options()); err != nil { // it finds what was removed, or, when all is back, commits it
+			// it finds what was removed, or, when all is back, commits it
+			if _, err := Run(l.ctx, l.options()); err != nil {
 				l.run()
 			}
 			l.want(l.committed(), "M:b.txt", "A:deep/er/new.txt", "A:new.txt")
@@ -390,7 +412,8 @@ func TestKilledAfterChecksRemoved(t *testing.T) {
 	}
 }
 
-// What a check removed, and nobody can put back, is named with the command that shows it, and no later attempt commits without it.
+// What a check removed, and nobody can put back, is named with the command that shows it, and no
+// later attempt commits without it.
 func TestBlockedPutBack(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -406,7 +429,8 @@ func TestBlockedPutBack(t *testing.T) {
 	}
 	tree := l.replica.Team().Consolidation.Tree
 	show := "show " + tree[:12] + ":"
-	if all := strings.Join(said, "\n"); !strings.Contains(all, "not put back") || !strings.Contains(all, "s/two.txt") || !strings.Contains(all, show+"n/one.txt") {
+	if all := strings.Join(said, "\n"); !strings.Contains(all, "not put back") || !strings.Contains(all, "s/two.txt") ||
+		!strings.Contains(all, show+"n/one.txt") {
 		t.Errorf("it said %q", all)
 	}
 	l.refused("n/one.txt, s/two.txt", show) // while the other files are there
@@ -432,7 +456,8 @@ func TestMissingIsRemembered(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.write(".git/info/exclude", "ran\npass\n")
-	l.found(team.Check{Name: "clean up", Command: "test -e ran || { touch ran; rm s/two.txt; mkdir s/two.txt; }; test -e pass"})
+	l.found(team.Check{Name: "clean up", Command: "test -e ran || { touch ran; rm s/two.txt; mkdir s/two.txt; }; " +
+		"test -e pass"})
 	l.write("n/one.txt", "the team's\n")
 	l.write("s/two.txt", "bob's\n")
 	l.refused("clean up")
@@ -453,7 +478,8 @@ func TestMissingIsRemembered(t *testing.T) {
 	l.refused("s/two.txt was staged", "show abc:s/two.txt") // as the first version wrote it
 }
 
-// A file of a member's at the report's path is in the way of nobody's but cadre's own, and the lead is told so.
+// A file of a member's at the report's path is in the way of nobody's but cadre's own, and the lead
+// is told so.
 func TestBranchBringsReport(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -469,13 +495,14 @@ func TestBranchBringsReport(t *testing.T) {
 			told += task.Description
 		}
 	})
-	if !strings.Contains(told, "cadre's own report") || !strings.Contains(told, "--include rep.md") || strings.Contains(told, "Whoever they belong to") {
+	if !strings.Contains(told, "cadre's own report") || !strings.Contains(told, "--include rep.md") ||
+		strings.Contains(told, "Whoever they belong to") {
 		t.Errorf("the lead is told %q", told)
 	}
 }
 
-// What is not the checks' is not undone: nothing is put through a link that stands where a folder was, nor in the place of something else, and what the person has
-// removed and committed stays so.
+// What is not the checks' is not undone: nothing is put through a link that stands where a folder
+// was, nor in the place of something else, and what the person has removed and committed stays so.
 func TestNotPutBack(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ command, lost string }{
@@ -501,7 +528,8 @@ func TestNotPutBack(t *testing.T) {
 		if _, err := Run(l.ctx, o); err == nil {
 			t.Errorf("%s: it was consolidated", name)
 		}
-		if err := RollBack(l.ctx, l.options(), "test"); err != nil && team.CodeOf(err) != team.Nothing { // where git itself could not go on
+		// where git itself could not go on
+		if err := RollBack(l.ctx, l.options(), "test"); err != nil && team.CodeOf(err) != team.Nothing {
 			t.Errorf("%s: %v", name, err)
 		}
 		if info, err := os.Lstat(filepath.Join(l.project, c.lost)); err == nil && info.Mode().IsRegular() {

@@ -12,7 +12,8 @@ import (
 	"cadre/internal/git"
 )
 
-// stage puts the paths, as they are in the work tree, on top of the commit, by way of an index of our own, and returns the tree.
+// stage puts the paths, as they are in the work tree, on top of the commit, by way of an index of
+// our own, and returns the tree.
 func (r *repository) stage(ctx context.Context, index, commit string, paths []string) (tree string, err error) {
 	if err := forget(index); err != nil {
 		return "", err
@@ -25,7 +26,8 @@ func (r *repository) stage(ctx context.Context, index, commit string, paths []st
 	if _, err := own.Run(ctx, nil, read...); err != nil {
 		return "", err
 	}
-	if _, err := own.Run(ctx, []byte(strings.Join(paths, "\x00")), "update-index", "-z", "--add", "--remove", "--replace", "--stdin"); err != nil {
+	if _, err := own.Run(ctx, []byte(strings.Join(paths, "\x00")), "update-index", "-z", "--add", "--remove",
+		"--replace", "--stdin"); err != nil {
 		return "", err
 	}
 	return own.Text(ctx, "write-tree")
@@ -114,6 +116,7 @@ func (r *repository) follow(ctx context.Context, mark string, changes []git.Chan
 	if _, err := next.Run(ctx, in.Bytes(), "update-index", "-z", "--index-info"); err != nil {
 		return err
 	}
-	next.Run(ctx, nil, "update-index", "-q", "--refresh") // it only spares the next git status from reading them; it fails when anything differs
+	// it only spares the next git status from reading them; it fails when anything differs
+	next.Run(ctx, nil, "update-index", "-q", "--refresh")
 	return index.Install()
 }

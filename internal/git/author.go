@@ -7,18 +7,21 @@ import (
 	"strings"
 )
 
-// Nobody told git who commits: that may be so in CI. It would make somebody up from the names of the user and the machine, or refuse.
+// Nobody told git who commits: that may be so in CI. It would make somebody up from the names of
+// the user and the machine, or refuse.
 const (
 	ourName = "cadre"
 	ourMail = "cadre@localhost"
 )
 
-// Author is whom git names as the author of a commit, as far as it was told, with the mail address in angle brackets; else it is cadre.
+// Author is whom git names as the author of a commit, as far as it was told, with the mail address
+// in angle brackets; else it is cadre.
 func (r Runner) Author(ctx context.Context) string {
 	return cmp.Or(r.told(ctx, "AUTHOR"), ourName+" <"+ourMail+">")
 }
 
-// Committing is the runner with cadre in the place of the author and the committer that git was not told.
+// Committing is the runner with cadre in the place of the author and the committer that git was not
+// told.
 func (r Runner) Committing(ctx context.Context) Runner {
 	named := r
 	for _, role := range []string{"AUTHOR", "COMMITTER"} {
@@ -31,7 +34,8 @@ func (r Runner) Committing(ctx context.Context) Runner {
 
 // Ours is the runner with cadre as the author and the committer, of commits that are nobody's work.
 func (r Runner) Ours() Runner {
-	return r.With("GIT_AUTHOR_NAME="+ourName, "GIT_AUTHOR_EMAIL="+ourMail, "GIT_COMMITTER_NAME="+ourName, "GIT_COMMITTER_EMAIL="+ourMail)
+	return r.With("GIT_AUTHOR_NAME="+ourName, "GIT_AUTHOR_EMAIL="+ourMail, "GIT_COMMITTER_NAME="+ourName,
+		"GIT_COMMITTER_EMAIL="+ourMail)
 }
 
 func (r Runner) told(ctx context.Context, role string) string {

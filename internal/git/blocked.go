@@ -16,16 +16,19 @@ import (
 )
 
 const (
-	// suspicion is how long a command runs before it is looked whether git waits for a pipe. Most commands have ended by
-	// then, so the look costs them nothing.
+	// suspicion is how long a command runs before it is looked whether git waits for a pipe. Most
+	// commands have ended by then, so the look costs them nothing.
 	suspicion = time.Second
-	// certainty is how long git has to wait for the same pipe: one that somebody writes into at once holds nobody up.
+	// certainty is how long git has to wait for the same pipe: one that somebody writes into at
+	// once holds nobody up.
 	certainty = 200 * time.Millisecond
-	// asking is how long git may take to say whether a folder is ignored. It may wait for the same pipe.
+	// asking is how long git may take to say whether a folder is ignored. It may wait for the same
+	// pipe.
 	asking = 2 * time.Second
 )
 
-// BlockedError says that git waits for a named pipe that lies where git reads a regular file. It would do so for ever.
+// BlockedError says that git waits for a named pipe that lies where git reads a regular file. It
+// would do so for ever.
 type BlockedError struct{ File *regularfile.Error }
 
 func (e *BlockedError) Error() string {
@@ -73,7 +76,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// blocked is the pipe that git waits for, "" where it waits for none. Where the system does not tell, it is one that git would wait for.
+// blocked is the pipe that git waits for, "" where it waits for none. Where the system does not
+// tell, it is one that git would wait for.
 func (r Runner) blocked(ctx context.Context, child *proc.Child) string {
 	const program = "git" // and git-remote-https; what hooks run waits for whatever they want it to
 	before, told := child.Pipes(program)
@@ -119,15 +123,17 @@ func (r Runner) suspect(ctx context.Context) string {
 }
 
 var (
-	// inRepository are the files that git opens in a repository, or in the folder that one has for a linked worktree.
+	// inRepository are the files that git opens in a repository, or in the folder that one has for
+	// a linked worktree.
 	inRepository = []string{"config", "config.worktree", "HEAD", "index", "packed-refs", "commondir", "shallow",
 		"info/exclude", "info/attributes", "info/grafts", "info/sparse-checkout"}
-	// inWorkTree are the files that git opens in any folder of a work tree that is not ignored. In the place of any other file it
-	// refuses a pipe.
+	// inWorkTree are the files that git opens in any folder of a work tree that is not ignored. In
+	// the place of any other file it refuses a pipe.
 	inWorkTree = []string{".gitignore", ".gitattributes", ".gitmodules"}
 )
 
-// ignored reports whether git passes over a folder of the work tree. To say so it reads the ignored files of the folders above alone.
+// ignored reports whether git passes over a folder of the work tree. To say so it reads the ignored
+// files of the folders above alone.
 func (r Runner) ignored(ctx context.Context, top, dir string) bool {
 	if dir == top {
 		return false
@@ -137,13 +143,14 @@ func (r Runner) ignored(ctx context.Context, top, dir string) bool {
 	var out bytes.Buffer
 	r.Dir = top
 	// Whatever its name, the folder is one path; this command refuses to be told so.
-	cmd := proc.Cmd{Args: r.command([]string{"check-ignore", "-q", "--", dir}), Env: append(r.environment(os.Environ()), append(slices.Clone(r.Env), "GIT_LITERAL_PATHSPECS=0")...), Stdout: &out, Stderr: &out}
+	cmd := proc.Cmd{Args: r.command([]string{"check-ignore", "-q", "--", dir}), Env: append(r.environment(os.Environ()),
+		append(slices.Clone(r.Env), "GIT_LITERAL_PATHSPECS=0")...), Stdout: &out, Stderr: &out}
 	exit, err := r.Procs.Run(ctx, cmd, proc.Ladder{})
 	return err == nil && exit.Code == 0
 }
 
-// places returns the top of the work tree that git runs in, "" for none, and the folders of its repository. It runs no git, which
-// could wait for the same file.
+// places returns the top of the work tree that git runs in, "" for none, and the folders of its
+// repository. It runs no git, which could wait for the same file.
 func (r Runner) places() (top string, gitDirs []string) {
 	for _, v := range r.Env {
 		if dir, ok := strings.CutPrefix(v, "GIT_DIR="); ok {
@@ -167,7 +174,8 @@ func (r Runner) places() (top string, gitDirs []string) {
 	return "", nil
 }
 
-// linked returns the folders that the file .git of a linked worktree leads to: its own, and the one of the repository.
+// linked returns the folders that the file .git of a linked worktree leads to: its own, and the one
+// of the repository.
 func linked(file string) []string {
 	own := pointer(file, "gitdir: ")
 	if own == "" {
@@ -194,8 +202,8 @@ func pointer(file, prefix string) string {
 	return path
 }
 
-// pipes returns the named pipes below a folder. Sockets and devices hold nobody up: to open a socket fails, and to open a device
-// does not wait. The folder of a repository is passed over.
+// pipes returns the named pipes below a folder. Sockets and devices hold nobody up: to open a
+// socket fails, and to open a device does not wait. The folder of a repository is passed over.
 func pipes(ctx context.Context, dir string) (found []string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {

@@ -12,8 +12,8 @@ import (
 	"cadre/internal/git"
 )
 
-// A pipe in the place of a file that git reads holds git up for ever: the command ends soon, and its error names the pipe. Nobody
-// writes into these pipes.
+// A pipe in the place of a file that git reads holds git up for ever: the command ends soon, and
+// its error names the pipe. Nobody writes into these pipes.
 func TestBlocked(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -62,8 +62,8 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-// On Linux the kernel tells for which pipe git waits, so it is named wherever it lies, and also where somebody holds it open and writes
-// nothing.
+// On Linux the kernel tells for which pipe git waits, so it is named wherever it lies, and also
+// where somebody holds it open and writes nothing.
 func TestBlockedAnywhere(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the system does not tell")
@@ -100,8 +100,8 @@ func TestBlockedAnywhere(t *testing.T) {
 	}
 }
 
-// A pipe that git does not open holds up nobody, however long a command takes, and nor does a socket or a device. Each command here
-// takes longer than it is trusted without a look.
+// A pipe that git does not open holds up nobody, however long a command takes, and nor does a
+// socket or a device. Each command here takes longer than it is trusted without a look.
 func TestNotBlocked(t *testing.T) {
 	t.Parallel()
 	fifo := func(t *testing.T, path string) {
@@ -131,16 +131,26 @@ func TestNotBlocked(t *testing.T) {
 				fifo(t, filepath.Join(l.Dir, name))
 			}
 		}},
-		"a hook that is a device": {make: func(t *testing.T, l *lab) { link(t, os.DevNull, filepath.Join(l.Dir, ".git/hooks/post-commit")) }},
-		"a hook that is a pipe":   {make: func(t *testing.T, l *lab) { fifo(t, filepath.Join(l.Dir, ".git/hooks/notes")) }},
-		"a pipe of a hook's":      {make: func(t *testing.T, l *lab) { fifo(t, filepath.Join(l.Dir, ".git/hook-pipe")) }},
-		"a terminal":              {make: func(t *testing.T, l *lab) { link(t, "/dev/tty", filepath.Join(l.Dir, ".git/x")) }},
+		"a hook that is a device": {make: func(t *testing.T, l *lab) {
+			link(t, os.DevNull, filepath.Join(l.Dir, ".git/hooks/post-commit"))
+		}},
+		"a hook that is a pipe": {make: func(t *testing.T, l *lab) {
+			fifo(t, filepath.Join(l.Dir, ".git/hooks/notes"))
+		}},
+		"a pipe of a hook's": {make: func(t *testing.T, l *lab) {
+			fifo(t, filepath.Join(l.Dir, ".git/hook-pipe"))
+		}},
+		"a terminal": {make: func(t *testing.T, l *lab) {
+			link(t, "/dev/tty", filepath.Join(l.Dir, ".git/x"))
+		}},
 		"a pipe in an ignored folder": {make: func(t *testing.T, l *lab) {
 			l.write(".gitignore", "build/\n")
 			fifo(t, filepath.Join(l.Dir, "build/deep/.gitignore"))
 		}},
-		"a hook that waits for a pipe":        {hook: "#!/bin/sh\nmkfifo .git/own\n(sleep 2; echo >.git/own) &\nread x <.git/own\nwait\n"},
-		"a git of a hook's that reads a pipe": {hook: "#!/bin/sh\nmkfifo .git/own\n(exec >.git/own; sleep 2; echo) &\ngit hash-object --stdin <.git/own >&2\nwait\n"},
+		"a hook that waits for a pipe": {hook: "#!/bin/sh\nmkfifo .git/own\n(sleep 2; echo >.git/own) &\nread " +
+			"x <.git/own\nwait\n"},
+		"a git of a hook's that reads a pipe": {hook: "#!/bin/sh\nmkfifo .git/own\n(exec >.git/own; sleep 2; echo) " +
+			"&\ngit hash-object --stdin <.git/own >&2\nwait\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,8 @@ const (
 	Submodule = "160000"
 )
 
-// Changes are the paths at which two sides differ, in git's order: those that the command compares, which is diff or diff-tree and its arguments.
+// Changes are the paths at which two sides differ, in git's order: those that the command compares,
+// which is diff or diff-tree and its arguments.
 func (r Runner) Changes(ctx context.Context, command string, args ...string) ([]Change, error) {
 	out, err := r.Run(ctx, nil, slices.Concat([]string{command, "--raw", "-z", "--no-renames", "--no-abbrev"}, args)...)
 	if err != nil {
@@ -35,7 +36,8 @@ func (r Runner) Changes(ctx context.Context, command string, args ...string) ([]
 		if len(fields) != 5 {
 			return nil, fmt.Errorf("git %s says %.80q", command, parts[i])
 		}
-		all = append(all, Change{Path: string(parts[i+1]), Letter: fields[4], Was: fields[0], Is: fields[1], WasID: fields[2], IsID: fields[3]})
+		all = append(all, Change{Path: string(parts[i+1]), Letter: fields[4], Was: fields[0], Is: fields[1],
+			WasID: fields[2], IsID: fields[3]})
 	}
 	return all, nil
 }

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// DefaultLimit is what one command may take. Looking at a large work tree that no cache knows is slow.
+	// DefaultLimit is what one command may take. Looking at a large work tree that no cache knows
+	// is slow.
 	DefaultLimit = 5 * time.Minute
 	// DefaultPatience is how long another git in the same repository is waited for.
 	DefaultPatience = 10 * time.Second
@@ -23,7 +24,8 @@ const (
 	lockPause = 50 * time.Millisecond
 )
 
-// Runner runs git in one place. What is changed in a copy stays there. Its methods may be called from any goroutine.
+// Runner runs git in one place. What is changed in a copy stays there. Its methods may be called
+// from any goroutine.
 type Runner struct {
 	Procs    *proc.Register
 	Dir      string        // where git runs; "" for where we are
@@ -31,8 +33,9 @@ type Runner struct {
 	Env      []string      // "name=value", besides what every git has
 	Limit    time.Duration // of one command; 0 for [DefaultLimit]
 	Patience time.Duration // with another git that holds a lock; 0 for [DefaultPatience], less for none
-	// Remote says that the command speaks with a remote: the person's hooks run, as they do when the person calls git, and so does the person's way to get there.
-	// Nothing is asked at a terminal or in a window all the same.
+	// Remote says that the command speaks with a remote: the person's hooks run, as they do when
+	// the person calls git, and so does the person's way to get there. Nothing is asked at a
+	// terminal or in a window all the same.
 	Remote bool
 }
 
@@ -48,7 +51,8 @@ func (r Runner) With(env ...string) Runner {
 	return r
 }
 
-// Refusal is what git said when it did not do what it was asked for. A git that was ended by a signal has said nothing.
+// Refusal is what git said when it did not do what it was asked for. A git that was ended by a
+// signal has said nothing.
 type Refusal struct {
 	Command string
 	Status  int    // never 0
@@ -57,8 +61,8 @@ type Refusal struct {
 
 func (e *Refusal) Error() string { return "git " + e.Command + ": " + e.Words }
 
-// LockedError says that a git command holds a file of the repository and did not let go of it. A git that was killed leaves such a file, and only a person can
-// know that it was.
+// LockedError says that a git command holds a file of the repository and did not let go of it. A
+// git that was killed leaves such a file, and only a person can know that it was.
 type LockedError struct{ File string }
 
 func (e *LockedError) Error() string {
@@ -79,7 +83,8 @@ func locked(err error) error {
 	return nil
 }
 
-// Run gives git the input and returns what it printed, as it is, also with a [*Refusal]. It waits for other git commands that hold the repository's locks.
+// Run gives git the input and returns what it printed, as it is, also with a [*Refusal]. It waits
+// for other git commands that hold the repository's locks.
 func (r Runner) Run(ctx context.Context, input []byte, args ...string) ([]byte, error) {
 	waiting, cancel := context.WithTimeout(ctx, cmp.Or(r.Patience, DefaultPatience))
 	defer cancel()
@@ -103,7 +108,8 @@ func (r Runner) Text(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimRight(string(out), "\n"), err
 }
 
-// Holds reports whether what the command asks is so. To say no git has the exit status 1; any other is an error.
+// Holds reports whether what the command asks is so. To say no git has the exit status 1; any other
+// is an error.
 func (r Runner) Holds(ctx context.Context, args ...string) (bool, error) {
 	_, err := r.Run(ctx, nil, args...)
 	if refused, ok := errors.AsType[*Refusal](err); ok && refused.Status == 1 {
@@ -120,7 +126,8 @@ func (r Runner) try(ctx context.Context, input []byte, args []string) ([]byte, e
 	defer end(nil)
 	var out bytes.Buffer
 	var said proc.Capture
-	cmd := proc.Cmd{Args: r.command(args), Env: append(r.environment(os.Environ()), r.Env...), Input: input, Stdout: &out, Stderr: &said}
+	cmd := proc.Cmd{Args: r.command(args), Env: append(r.environment(os.Environ()), r.Env...), Input: input,
+		Stdout: &out, Stderr: &said}
 	exit, err := r.guarded(ctx, cmd, end)
 	switch {
 	case err != nil:

@@ -23,7 +23,8 @@ func TestAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := l.Run(l.ctx, nil, "cat-file", "blob", strings.TrimSpace(string(id))); err != nil || string(out) != long {
+	if out, err := l.Run(l.ctx, nil, "cat-file", "blob", strings.TrimSpace(string(id))); err != nil ||
+		string(out) != long {
 		t.Errorf("%d bytes of %d, %v", len(out), len(long), err)
 	}
 	if name := l.text("symbolic-ref", "--short", "HEAD"); name != "main" {
@@ -33,15 +34,18 @@ func TestAnswers(t *testing.T) {
 	l.write("a.txt", "one\n")
 	out, err := l.Run(l.ctx, nil, "diff", "--no-index", "--name-only", os.DevNull, "a.txt") // it prints, and refuses
 	refused, ok := errors.AsType[*git.Refusal](err)
-	if !ok || string(out) != "a.txt\n" || *refused != (git.Refusal{Command: "diff", Status: 1, Words: "exit status 1"}) {
+	if !ok || string(out) != "a.txt\n" || *refused != (git.Refusal{Command: "diff", Status: 1,
+		Words: "exit status 1"}) {
 		t.Errorf("%q, %v", out, err)
 	}
 	_, err = l.Text(l.ctx, "rev-parse", "--verify", "nothing")
-	if refused, ok = errors.AsType[*git.Refusal](err); !ok || refused.Status != 128 || refused.Command != "rev-parse" || err.Error() != "git rev-parse: fatal: Needed a single revision" {
+	if refused, ok = errors.AsType[*git.Refusal](err); !ok || refused.Status != 128 || refused.Command != "rev-parse" ||
+		err.Error() != "git rev-parse: fatal: Needed a single revision" {
 		t.Errorf("it ends with %v", err)
 	}
 
-	for commit, want := range map[string]bool{"HEAD": true, l.text("commit-tree", "HEAD^{tree}", "-m", "stranger"): false} {
+	for commit, want := range map[string]bool{"HEAD": true, l.text("commit-tree", "HEAD^{tree}", "-m",
+		"stranger"): false} {
 		if holds, err := l.Holds(l.ctx, "merge-base", "--is-ancestor", commit, "HEAD"); holds != want || err != nil {
 			t.Errorf("%s: %t, %v", commit, holds, err)
 		}
@@ -61,7 +65,8 @@ func TestChanges(t *testing.T) {
 	l.text("add", "--", name)
 	after := l.text("write-tree")
 	changes, err := l.Changes(l.ctx, "diff-tree", "-r", before, after)
-	want := git.Change{Path: name, Letter: "A", Was: git.Nothing, Is: "100755", WasID: strings.Repeat("0", len(after)), IsID: l.text("rev-parse", ":"+name)}
+	want := git.Change{Path: name, Letter: "A", Was: git.Nothing, Is: "100755", WasID: strings.Repeat("0", len(after)),
+		IsID: l.text("rev-parse", ":"+name)}
 	if err != nil || len(changes) != 1 || changes[0] != want {
 		t.Fatalf("it is %+v, %v, and not %+v", changes, err, want)
 	}
@@ -76,12 +81,14 @@ func TestChanges(t *testing.T) {
 		t.Errorf("with it the tree is %s, %v", tree, err)
 	}
 	l.write(name, "two\n")
-	if changes, err = l.Changes(l.ctx, "diff", after); err != nil || len(changes) != 1 || changes[0].Letter != "M" || changes[0].WasID != want.IsID {
+	if changes, err = l.Changes(l.ctx, "diff", after); err != nil || len(changes) != 1 || changes[0].Letter != "M" ||
+		changes[0].WasID != want.IsID {
 		t.Errorf("in the work tree it is %+v, %v", changes, err)
 	}
 }
 
-// A git that has not answered is no git that has said no, whatever kept it from that; and it ends with all that it has started.
+// A git that has not answered is no git that has said no, whatever kept it from that; and it ends
+// with all that it has started.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -120,7 +127,8 @@ func TestNoAnswer(t *testing.T) {
 			if refused, ok := errors.AsType[*git.Refusal](err); ok {
 				t.Errorf("it refused: %+v", refused)
 			}
-			if err == nil || strings.Count(err.Error(), c.says) != 1 || c.is != nil && !errors.Is(err, c.is) || c.cause != nil && !errors.Is(err, c.cause) {
+			if err == nil || strings.Count(err.Error(), c.says) != 1 || c.is != nil && !errors.Is(err, c.is) ||
+				c.cause != nil && !errors.Is(err, c.cause) {
 				t.Errorf("it ends with %v", err)
 			}
 			for _, pid := range pids {
@@ -143,7 +151,8 @@ func canceled() context.Context {
 	return ctx
 }
 
-// What another git holds is waited for as long as somebody has the patience for it, and then it is named.
+// What another git holds is waited for as long as somebody has the patience for it, and then it is
+// named.
 func TestLocked(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"index.lock", "HEAD.lock", "packed-refs.lock", "refs/heads/main.lock"} {
@@ -154,10 +163,11 @@ func TestLocked(t *testing.T) {
 			l.text("pack-refs", "--all")
 			l.write("a.txt", "one\n")
 			args := map[string][]string{
-				"index.lock":           {"add", "a.txt"},
-				"HEAD.lock":            {"commit", "-q", "--allow-empty", "-m", "second"},
-				"packed-refs.lock":     {"tag", "-d", "old"},
-				"refs/heads/main.lock": {"update-ref", "refs/heads/main", l.text("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "second")},
+				"index.lock":       {"add", "a.txt"},
+				"HEAD.lock":        {"commit", "-q", "--allow-empty", "-m", "second"},
+				"packed-refs.lock": {"tag", "-d", "old"},
+				"refs/heads/main.lock": {"update-ref", "refs/heads/main", l.text("commit-tree", "HEAD^{tree}", "-p",
+					"HEAD", "-m", "second")},
 			}[name]
 			l.write(".git/"+name, "")
 			lock := filepath.Join(l.Dir, ".git", filepath.FromSlash(name))
@@ -167,7 +177,8 @@ func TestLocked(t *testing.T) {
 				begun := time.Now()
 				_, err := r.Text(l.ctx, args...)
 				locked, ok := errors.AsType[*git.LockedError](err)
-				if !ok || locked.File != lock || !strings.Contains(err.Error(), "remove that file") || time.Since(begun) < patience {
+				if !ok || locked.File != lock || !strings.Contains(err.Error(), "remove that file") ||
+					time.Since(begun) < patience {
 					t.Errorf("with a patience of %s it ends after %s with %v", patience, time.Since(begun), err)
 				}
 			}
@@ -185,7 +196,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// The index is held as git holds it; what a kill left of that is taken over, and what a git left is not.
+// The index is held as git holds it; what a kill left of that is taken over, and what a git left is
+// not.
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -240,7 +252,8 @@ func TestIndex(t *testing.T) {
 	if err := os.WriteFile(path+".lock", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.HoldIndex(l.ctx, folder, path, "test"); err == nil || !l.exists(".git/index.lock") || l.exists(".git/cadre-index-test") {
+	if _, err := r.HoldIndex(l.ctx, folder, path, "test"); err == nil || !l.exists(".git/index.lock") ||
+		l.exists(".git/cadre-index-test") {
 		t.Errorf("a lock of git's own: %v", err)
 	}
 }

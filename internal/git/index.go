@@ -12,12 +12,15 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Index is the index of a work tree while nobody else changes it. It is held as git holds it, by a file index.lock beside it; but that is a link to a file
-// of a name of ours, so that a lock that a kill left behind is known again, and taken away. What a git that was killed leaves, only a person may remove.
+// Index is the index of a work tree while nobody else changes it. It is held as git holds it, by a
+// file index.lock beside it; but that is a link to a file of a name of ours, so that a lock that a
+// kill left behind is known again, and taken away. What a git that was killed leaves, only a person
+// may remove.
 type Index struct{ path, lock, ours, next string }
 
-// HoldIndex waits for the index and holds it. dir is the repository's folder for the work tree, and mark tells this use from all others that may be under way
-// in it: a mark is used by one process at a time.
+// HoldIndex waits for the index and holds it. dir is the repository's folder for the work tree, and
+// mark tells this use from all others that may be under way in it: a mark is used by one process at
+// a time.
 func (r Runner) HoldIndex(ctx context.Context, dir, path, mark string) (*Index, error) {
 	ours := filepath.Join(dir, "cadre-index-"+mark)
 	i := &Index{path: path, lock: path + ".lock", ours: ours, next: ours + ".new"}
@@ -88,11 +91,13 @@ func (i *Index) Release() {
 // maxIndex is the most that is read of an index, in bytes: that of some ten million files.
 const maxIndex = 1 << 30
 
-// CopyIndex copies an index, for a use of ours beside the person's. Where there is none it does nothing.
+// CopyIndex copies an index, for a use of ours beside the person's. Where there is none it does
+// nothing.
 //
-// The copy gets the time of the original. Git takes a file for unchanged when its size and time are as the index has them,
-// unless the file was changed in the very second in which the index was written, or later: then it looks into the file. A
-// copy with a later time would make it believe what it must not.
+// The copy gets the time of the original. Git takes a file for unchanged when its size and time are
+// as the index has them, unless the file was changed in the very second in which the index was
+// written, or later: then it looks into the file. A copy with a later time would make it believe
+// what it must not.
 func CopyIndex(from, to string) error {
 	info, err := os.Stat(from) // before it is read: an older time only makes git look more often
 	if errors.Is(err, fs.ErrNotExist) {

@@ -5,22 +5,28 @@ import (
 	"strings"
 )
 
-// settings hold for every command: no hook of the repository runs, no watcher of its is started and no upkeep, nothing is signed, what was written survives a
-// loss of power, messages are what they are given as, and paths are printed as they are.
-var settings = []string{noHooks, "core.fsync=added,reference", "core.fsmonitor=false", "core.quotePath=false", "gc.auto=0", "commit.gpgSign=false",
+// settings hold for every command: no hook of the repository runs, no watcher of its is started and
+// no upkeep, nothing is signed, what was written survives a loss of power, messages are what they
+// are given as, and paths are printed as they are.
+var settings = []string{noHooks, "core.fsync=added,reference", "core.fsmonitor=false", "core.quotePath=false",
+	"gc.auto=0", "commit.gpgSign=false",
 	"i18n.commitEncoding=UTF-8", "advice.addEmbeddedRepo=false"}
 
 // noHooks keeps git from finding hooks.
 const noHooks = "core.hooksPath=/dev/null"
 
 // ways are the beginnings of the names of variables that say how a remote is reached.
-var ways = []string{"GIT_SSH", "GIT_ASKPASS", "GIT_PROXY_COMMAND", "GIT_SSL_", "GIT_HTTP_", "GIT_ALLOW_PROTOCOL", "GIT_PROTOCOL"}
+var ways = []string{"GIT_SSH", "GIT_ASKPASS", "GIT_PROXY_COMMAND", "GIT_SSL_", "GIT_HTTP_", "GIT_ALLOW_PROTOCOL",
+	"GIT_PROTOCOL"}
 
-// persons are the variables that say where git is, how far it looks for a repository, and in whose name it commits.
-var persons = []string{"GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"}
+// persons are the variables that say where git is, how far it looks for a repository, and in whose
+// name it commits.
+var persons = []string{"GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_AUTHOR_NAME",
+	"GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"}
 
-// environment is one in which git does what it is told here, and nothing else: not to the repository, index or commit that whoever calls us is just working on.
-// Where its configuration is stays, and what is added to that.
+// environment is one in which git does what it is told here, and nothing else: not to the
+// repository, index or commit that whoever calls us is just working on. Where its configuration is
+// stays, and what is added to that.
 func (r Runner) environment(env []string) []string {
 	asks := true
 	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
@@ -29,7 +35,8 @@ func (r Runner) environment(env []string) []string {
 			asks = asks && name != "GIT_ASKPASS"
 			return false
 		}
-		return strings.HasPrefix(name, "GIT_") && !strings.HasPrefix(name, "GIT_CONFIG_") && !slices.Contains(persons, name)
+		return strings.HasPrefix(name, "GIT_") && !strings.HasPrefix(name, "GIT_CONFIG_") &&
+			!slices.Contains(persons, name)
 	})
 	if r.Remote {
 		env = append(env, "SSH_ASKPASS_REQUIRE=never")
@@ -37,15 +44,20 @@ func (r Runner) environment(env []string) []string {
 			env = append(env, "GIT_ASKPASS=")
 		}
 	}
-	return append(env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_LITERAL_PATHSPECS=1", "GIT_EDITOR=true", "LC_ALL=C")
+	return append(env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_LITERAL_PATHSPECS=1",
+		"GIT_EDITOR=true", "LC_ALL=C")
 }
 
-// localVariables are those by which git means another repository, or another part of this one, than the one that it is called in.
-var localVariables = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_INDEX_VERSION", "GIT_OBJECT_DIRECTORY",
-	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE", "GIT_NAMESPACE", "GIT_PREFIX",
+// localVariables are those by which git means another repository, or another part of this one, than
+// the one that it is called in.
+var localVariables = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE",
+	"GIT_INDEX_VERSION", "GIT_OBJECT_DIRECTORY",
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE",
+	"GIT_REPLACE_REF_BASE", "GIT_NAMESPACE", "GIT_PREFIX",
 	"GIT_INTERNAL_SUPER_PREFIX", "GIT_REFLOG_ACTION", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"}
 
-// Local is an environment in which git means the repository that it is called in, for commands of the person: what else they told git stays.
+// Local is an environment in which git means the repository that it is called in, for commands of
+// the person: what else they told git stays.
 func Local(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

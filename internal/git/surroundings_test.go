@@ -10,13 +10,17 @@ import (
 	"time"
 )
 
-// Whatever whoever calls us is just working on, a command means what it is told; but the person's own words to git count.
+// Whatever whoever calls us is just working on, a command means what it is told; but the person's
+// own words to git count.
 func TestSurroundings(t *testing.T) {
 	other := newLab(t)
 	l := newLab(t)
-	for name, value := range map[string]string{"GIT_DIR": filepath.Join(other.Dir, ".git"), "GIT_WORK_TREE": other.Dir, "GIT_COMMON_DIR": filepath.Join(other.Dir, ".git"),
-		"GIT_INDEX_FILE": filepath.Join(l.Dir, "no-index"), "GIT_OBJECT_DIRECTORY": filepath.Join(l.Dir, "no-objects"), "GIT_NAMESPACE": "space", "GIT_PREFIX": "x/",
-		"GIT_QUARANTINE_PATH": "/nowhere", "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2001-01-01T00:00:00Z"} {
+	for name, value := range map[string]string{"GIT_DIR": filepath.Join(other.Dir, ".git"), "GIT_WORK_TREE": other.Dir,
+		"GIT_COMMON_DIR": filepath.Join(other.Dir, ".git"),
+		"GIT_INDEX_FILE": filepath.Join(l.Dir, "no-index"), "GIT_OBJECT_DIRECTORY": filepath.Join(l.Dir, "no-objects"),
+		"GIT_NAMESPACE": "space", "GIT_PREFIX": "x/",
+		"GIT_QUARANTINE_PATH": "/nowhere", "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z",
+		"GIT_COMMITTER_DATE": "2001-01-01T00:00:00Z"} {
 		t.Setenv(name, value)
 	}
 	l.write("a.txt", "one\n")
@@ -52,7 +56,8 @@ func TestSurroundings(t *testing.T) {
 	}
 }
 
-// Nothing of the repository runs by itself, nothing asks, and what is printed does not depend on who runs it.
+// Nothing of the repository runs by itself, nothing asks, and what is printed does not depend on
+// who runs it.
 func TestQuiet(t *testing.T) {
 	l := newLab(t)
 	t.Setenv("LC_ALL", "de_DE.UTF-8")
@@ -64,7 +69,8 @@ func TestQuiet(t *testing.T) {
 		l.write(".git/hooks/"+hook, "#!/bin/sh\ntouch \"$(dirname \"$0\")/../ran\"\n")
 	}
 	l.write(".git/watcher", "#!/bin/sh\ntouch \"$(dirname \"$0\")/ran\"\nexit 1\n")
-	for name, value := range map[string]string{"core.fsmonitor": filepath.Join(l.Dir, ".git", "watcher"), "commit.gpgSign": "true", "gpg.program": filepath.Join(l.Dir, ".git", "watcher"),
+	for name, value := range map[string]string{"core.fsmonitor": filepath.Join(l.Dir, ".git", "watcher"),
+		"commit.gpgSign": "true", "gpg.program": filepath.Join(l.Dir, ".git", "watcher"),
 		"gc.autoPackLimit": "1", "gc.autoDetach": "false", "i18n.commitEncoding": "ISO-8859-1"} {
 		l.text("config", name, value)
 	}
@@ -76,17 +82,20 @@ func TestQuiet(t *testing.T) {
 	packs, _ := filepath.Glob(filepath.Join(l.Dir, ".git", "objects", "pack", "*.pack"))
 	l.text("commit", "-q", "-m", "Größe")
 	l.text("commit", "-q", "--amend") // with the editor, which would refuse
-	if now, _ := filepath.Glob(filepath.Join(l.Dir, ".git", "objects", "pack", "*.pack")); len(packs) < 2 || !slices.Equal(now, packs) {
+	if now, _ := filepath.Glob(filepath.Join(l.Dir, ".git", "objects", "pack", "*.pack")); len(packs) < 2 ||
+		!slices.Equal(now, packs) {
 		t.Errorf("it was kept up: %v became %v", packs, now)
 	}
-	if files, patterns := l.text("ls-files"), l.text("ls-files", "*.txt"); files != "größe.txt\nother.txt" || patterns != "" {
+	if files, patterns := l.text("ls-files"), l.text("ls-files", "*.txt"); files != "größe.txt\nother.txt" ||
+		patterns != "" {
 		t.Errorf("a pattern is a path, and a path is printed as it is: %s, %s", files, patterns)
 	}
 	index, err := os.ReadFile(filepath.Join(l.Dir, ".git", "index"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chtimes(filepath.Join(l.Dir, "other.txt"), time.Time{}, time.Unix(1e9, 0)); err != nil { // git has to look into it
+	// git has to look into it
+	if err := os.Chtimes(filepath.Join(l.Dir, "other.txt"), time.Time{}, time.Unix(1e9, 0)); err != nil {
 		t.Fatal(err)
 	}
 	l.text("status", "--porcelain")
@@ -96,10 +105,12 @@ func TestQuiet(t *testing.T) {
 	if l.exists(".git/ran") {
 		t.Error("something of the repository ran")
 	}
-	if commit := l.text("cat-file", "commit", "HEAD"); strings.Contains(commit, "encoding ") || strings.Contains(commit, "gpgsig") || !strings.HasSuffix(commit, "\n\nGröße") {
+	if commit := l.text("cat-file", "commit", "HEAD"); strings.Contains(commit, "encoding ") ||
+		strings.Contains(commit, "gpgsig") || !strings.HasSuffix(commit, "\n\nGröße") {
 		t.Errorf("the commit is\n%s", commit)
 	}
-	if _, err := l.Text(l.ctx, "checkout", "nothing"); err == nil || !strings.Contains(err.Error(), "did not match any file") {
+	if _, err := l.Text(l.ctx, "checkout", "nothing"); err == nil || !strings.Contains(err.Error(),
+		"did not match any file") {
 		t.Errorf("it says %v", err)
 	}
 }
@@ -112,11 +123,16 @@ func TestWhoCommits(t *testing.T) {
 		want   string
 		author string
 	}{
-		"the configured":        {nil, true, "Ann Example <ann@example.org>, Ann Example <ann@example.org>", "Ann Example <ann@example.org>"},
-		"nobody":                {nil, false, "cadre <cadre@localhost>, cadre <cadre@localhost>", "cadre <cadre@localhost>"},
-		"an author alone":       {map[string]string{"GIT_AUTHOR_NAME": "Bob", "GIT_AUTHOR_EMAIL": "bob@example.org"}, false, "Bob <bob@example.org>, cadre <cadre@localhost>", "Bob <bob@example.org>"},
-		"a name without a mail": {map[string]string{"GIT_AUTHOR_NAME": "Bob"}, false, "cadre <cadre@localhost>, cadre <cadre@localhost>", "cadre <cadre@localhost>"},
-		"those of a moment": {map[string]string{"GIT_AUTHOR_NAME": "Bob", "GIT_AUTHOR_EMAIL": "bob@example.org", "GIT_COMMITTER_NAME": "Eve", "GIT_COMMITTER_EMAIL": "eve@example.org"}, true,
+		"the configured": {nil, true, "Ann Example <ann@example.org>, Ann Example <ann@example.org>",
+			"Ann Example <ann@example.org>"},
+		"nobody": {nil, false, "cadre <cadre@localhost>, cadre <cadre@localhost>",
+			"cadre <cadre@localhost>"},
+		"an author alone": {map[string]string{"GIT_AUTHOR_NAME": "Bob", "GIT_AUTHOR_EMAIL": "bob@example.org"},
+			false, "Bob <bob@example.org>, cadre <cadre@localhost>", "Bob <bob@example.org>"},
+		"a name without a mail": {map[string]string{"GIT_AUTHOR_NAME": "Bob"}, false, "cadre <cadre@localhost>, " +
+			"cadre <cadre@localhost>", "cadre <cadre@localhost>"},
+		"those of a moment": {map[string]string{"GIT_AUTHOR_NAME": "Bob", "GIT_AUTHOR_EMAIL": "bob@example.org",
+			"GIT_COMMITTER_NAME": "Eve", "GIT_COMMITTER_EMAIL": "eve@example.org"}, true,
 			"Bob <bob@example.org>, Eve <eve@example.org>", "Bob <bob@example.org>"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +160,8 @@ func TestWhoCommits(t *testing.T) {
 func TestDurable(t *testing.T) {
 	l := newLab(t)
 	l.write("a.txt", "one\n")
-	for _, args := range [][]string{{"hash-object", "-w", "a.txt"}, {"add", "a.txt"}, {"branch", "topic"}} { // an object, the index, a reference
+	// an object, the index, a reference
+	for _, args := range [][]string{{"hash-object", "-w", "a.txt"}, {"add", "a.txt"}, {"branch", "topic"}} {
 		trace := filepath.Join(t.TempDir(), "trace")
 		if _, err := l.With("GIT_TRACE2_EVENT="+trace).Text(l.ctx, args...); err != nil {
 			t.Fatal(err)

@@ -12,21 +12,28 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// Where the system does not tell what git waits for, a pipe is suspected under a name that git opens by itself, and no other.
+// Where the system does not tell what git waits for, a pipe is suspected under a name that git
+// opens by itself, and no other.
 func TestSuspect(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		pipe, link string // where it is, and to what a link leads instead
 		found      bool
 	}{
-		{pipe: ".git/config", found: true}, {pipe: ".git/config.worktree", found: true}, {pipe: ".git/HEAD", found: true}, {pipe: ".git/index", found: true},
-		{pipe: ".git/packed-refs", found: true}, {pipe: ".git/commondir", found: true}, {pipe: ".git/shallow", found: true}, {pipe: ".git/info/exclude", found: true},
-		{pipe: ".git/info/attributes", found: true}, {pipe: ".git/info/grafts", found: true}, {pipe: ".git/info/sparse-checkout", found: true},
+		{pipe: ".git/config", found: true}, {pipe: ".git/config.worktree", found: true},
+		{pipe: ".git/HEAD", found: true}, {pipe: ".git/index", found: true},
+		{pipe: ".git/packed-refs", found: true}, {pipe: ".git/commondir", found: true},
+		{pipe: ".git/shallow", found: true}, {pipe: ".git/info/exclude", found: true},
+		{pipe: ".git/info/attributes", found: true}, {pipe: ".git/info/grafts", found: true},
+		{pipe: ".git/info/sparse-checkout", found: true},
 		{pipe: ".git/objects/info/alternates", found: true}, {pipe: ".git/refs/heads/deep/er", found: true},
-		{pipe: ".gitignore", found: true}, {pipe: "src/deep/.gitattributes", found: true}, {pipe: ".gitmodules", found: true},
-		{pipe: ".git/hooks/pre-push"}, {pipe: ".git/own"}, {pipe: ".git/.gitignore"}, {pipe: ".git/hooks/.gitignore"}, {pipe: "build/.gitignore"}, {pipe: "build/deep/.gitattributes"},
+		{pipe: ".gitignore", found: true}, {pipe: "src/deep/.gitattributes", found: true},
+		{pipe: ".gitmodules", found: true},
+		{pipe: ".git/hooks/pre-push"}, {pipe: ".git/own"}, {pipe: ".git/.gitignore"}, {pipe: ".git/hooks/.gitignore"},
+		{pipe: "build/.gitignore"}, {pipe: "build/deep/.gitattributes"},
 		{pipe: "pipe"}, {pipe: "src/a.gitignore"},
-		{pipe: ".git/hooks/post-commit", link: os.DevNull}, {pipe: ".git/x", link: "/dev/tty"}, {pipe: ".git/config", link: os.DevNull}, {pipe: ".git/packed-refs", link: "/dev/tty"},
+		{pipe: ".git/hooks/post-commit", link: os.DevNull}, {pipe: ".git/x", link: "/dev/tty"},
+		{pipe: ".git/config", link: os.DevNull}, {pipe: ".git/packed-refs", link: "/dev/tty"},
 		{pipe: ".git/packed-refs", link: "../pipe", found: true},
 	} {
 		t.Run(c.pipe+" "+c.link, func(t *testing.T) {
@@ -44,7 +51,8 @@ func TestSuspect(t *testing.T) {
 			if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
 			}
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(filepath.Join(dir, ".git/info/attributes"), nil, 0o600)); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+				os.WriteFile(filepath.Join(dir, ".git/info/attributes"), nil, 0o600)); err != nil {
 				t.Fatal(err)
 			}
 			if c.pipe != ".gitignore" {

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Event is what happened, for the commands to judge. Fields that do not belong to the event are left at zero.
+// Event is what happened, for the commands to judge. Fields that do not belong to the event are
+// left at zero.
 type Event struct {
 	Name string // TeammateIdle, TaskCreated or TaskCompleted
 
@@ -34,8 +35,8 @@ type Event struct {
 
 func (e *Event) aboutTask() bool { return e.Name == TaskCreated || e.Name == TaskCompleted }
 
-// payload is the event in Claude Code's field names, with our own behind them. A pointer is a field that is there, even
-// with nothing in it, for one event and not for another.
+// payload is the event in Claude Code's field names, with our own behind them. A pointer is a field
+// that is there, even with nothing in it, for one event and not for another.
 type payload struct {
 	SessionID      string `json:"session_id,omitempty"`
 	TranscriptPath string `json:"transcript_path,omitempty"`
@@ -89,8 +90,9 @@ func list(ids []string) *[]string {
 	return &ids
 }
 
-// environment is the host's, with the event in it. CLAUDE_PROJECT_DIR is there because scripts written for Claude Code
-// find themselves by it. CADRE_MEMBER_NAME is the name that CADRE_EVENT_MEMBER had before; it goes with the next version.
+// environment is the host's, with the event in it. CLAUDE_PROJECT_DIR is there because scripts
+// written for Claude Code find themselves by it. CADRE_MEMBER_NAME is the name that
+// CADRE_EVENT_MEMBER had before; it goes with the next version.
 func (e *Event) environment(dir string) []string {
 	env := os.Environ()
 	set := func(name, value string) { env = append(env, name+"="+fit(value)) }
@@ -117,8 +119,8 @@ func (e *Event) environment(dir string) []string {
 	return env
 }
 
-// maxVariable keeps a long list of ids from making the kernel refuse to start the command (128 KiB a variable on Linux, 1
-// MiB for all on macOS). The JSON on standard input is whole.
+// maxVariable keeps a long list of ids from making the kernel refuse to start the command (128 KiB
+// a variable on Linux, 1 MiB for all on macOS). The JSON on standard input is whole.
 const maxVariable = 64 << 10
 
 // fit makes a value that any environment can hold.

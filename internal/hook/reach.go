@@ -16,21 +16,25 @@ import (
 
 // Reach is what a command line names, as far as that can be told before it runs.
 type Reach struct {
-	Files    []string `json:"files"`    // regular files of the project, relative to it
-	Folders  []string `json:"folders"`  // folders of the project; what is in them is not followed
-	Special  []string `json:"special"`  // pipes and the like in the project, and links to nothing, each with what it is; nobody knows what comes from them
+	Files   []string `json:"files"`   // regular files of the project, relative to it
+	Folders []string `json:"folders"` // folders of the project; what is in them is not followed
+	// pipes and the like in the project, and links to nothing, each with what it is; nobody knows
+	// what comes from them
+	Special  []string `json:"special"`
 	Programs []string `json:"programs"` // what is run from elsewhere; what it reads by itself is not followed
 	Unknown  []string `json:"unknown"`  // words whose value is known only when the command runs
 }
 
-// reachOf returns what the command, which runs in dir, names. It errs on the side of naming more: each word,
-// and each part of one that could be a path, is looked up in the project and in each folder of it that is
-// named too, whatever the word is to the program that gets it.
+// reachOf returns what the command, which runs in dir, names. It errs on the side of naming more:
+// each word, and each part of one that could be a path, is looked up in the project and in each
+// folder of it that is named too, whatever the word is to the program that gets it.
 func reachOf(dir, command string) Reach {
-	r := &reaching{dir: dir, words: map[string]bool{}, values: map[string][]string{}, programs: map[string]bool{}, unknown: map[string]bool{}}
+	r := &reaching{dir: dir, words: map[string]bool{}, values: map[string][]string{}, programs: map[string]bool{},
+		unknown: map[string]bool{}}
 	r.shell(command, 0)
 	files, folders, special := r.resolve()
-	return Reach{Files: files, Folders: folders, Special: special, Programs: slices.Sorted(maps.Keys(r.programs)), Unknown: slices.Sorted(maps.Keys(r.unknown))}
+	return Reach{Files: files, Folders: folders, Special: special, Programs: slices.Sorted(maps.Keys(r.programs)),
+		Unknown: slices.Sorted(maps.Keys(r.unknown))}
 }
 
 // reaching collects what a command names.
@@ -82,7 +86,8 @@ func (r *reaching) shell(text string, depth int) {
 	})
 }
 
-// program notes what a command calls that is not a file of the project. Some words are calls of a shell's own.
+// program notes what a command calls that is not a file of the project. Some words are calls of a
+// shell's own.
 func (r *reaching) program(w *syntax.Word) {
 	name := w.Lit()
 	if _, isFile := r.inside(r.dir, name); name == "" || isFile || slices.Contains(builtins, name) {
@@ -91,7 +96,8 @@ func (r *reaching) program(w *syntax.Word) {
 	r.programs[name] = true
 }
 
-var builtins = []string{"[", ":", "break", "cd", "continue", "echo", "exit", "export", "false", "local", "printf", "pwd", "read",
+var builtins = []string{"[", ":", "break", "cd", "continue", "echo", "exit", "export", "false", "local", "printf",
+	"pwd", "read",
 	"return", "set", "shift", "test", "trap", "true", "ulimit", "umask", "unset", "wait"}
 
 func (r *reaching) word(w *syntax.Word, whole string, depth int) {
@@ -109,7 +115,8 @@ func (r *reaching) word(w *syntax.Word, whole string, depth int) {
 	}
 }
 
-// texts returns what a word can stand for; known is false where a part of it is left out because nobody knows it.
+// texts returns what a word can stand for; known is false where a part of it is left out because
+// nobody knows it.
 func (r *reaching) texts(w *syntax.Word) (texts []string, known bool) {
 	split := *w // the walk does not know what braces are split into
 	syntax.SplitBraces(&split)
@@ -168,7 +175,8 @@ func (r *reaching) parts(parts []syntax.WordPart, quoted bool) (texts []string, 
 	return texts, known
 }
 
-// value returns what a variable may have: the project's folder, or what the command itself gives to it.
+// value returns what a variable may have: the project's folder, or what the command itself gives to
+// it.
 func (r *reaching) value(p *syntax.ParamExp) (values []string, known bool) {
 	plain := p.Exp == nil && p.Repl == nil && p.Slice == nil && p.Index == nil && !p.Length && !p.Excl && !p.Width
 	switch name := p.Param.Value; {
@@ -198,8 +206,9 @@ func unescape(text string, quoted bool) string {
 
 var pathRuns = lazyregexp.New(`[^\s"'\x60\\;&|<>(){}$=:,@!?*\[\]]+`)
 
-// candidates are the parts of a text that could be a path: the whole, what is behind an option's letter or one of =:,@, and each run of
-// the characters that paths are usually made of, as in a program that is given as a text.
+// candidates are the parts of a text that could be a path: the whole, what is behind an option's
+// letter or one of =:,@, and each run of the characters that paths are usually made of, as in a
+// program that is given as a text.
 func candidates(text string) []string {
 	all := []string{text}
 	if len(text) > 2 && text[0] == '-' {

@@ -12,7 +12,8 @@ import (
 // Every file of the project that a command names is found, whatever the command does with it.
 func TestReach(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"x", "a.sh", "scripts/b", "scripts/lib/deep.sh", "with space/c.py", "data.txt", "Makefile.ci", "list", ".hidden"} {
+	for _, name := range []string{"x", "a.sh", "scripts/b", "scripts/lib/deep.sh", "with space/c.py", "data.txt",
+		"Makefile.ci", "list", ".hidden"} {
 		write(t, filepath.Join(dir, name), "")
 	}
 	outside := write(t, filepath.Join(t.TempDir(), "x.sh"), "")
@@ -118,7 +119,8 @@ func TestReach(t *testing.T) {
 func TestReachInAFolderLikeAPattern(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a[b]*c")
 	write(t, filepath.Join(dir, "hooks", "one.sh"), "")
-	for _, command := range []string{"sh hooks/*.sh", "sh hooks/one.sh", `sh "$CLAUDE_PROJECT_DIR"/hooks/o*`, "cd hooks; sh one.?h"} {
+	for _, command := range []string{"sh hooks/*.sh", "sh hooks/one.sh", `sh "$CLAUDE_PROJECT_DIR"/hooks/o*`,
+		"cd hooks; sh one.?h"} {
 		if got := reachOf(dir, command).Files; !slices.Equal(got, []string{"hooks/one.sh"}) {
 			t.Errorf("%s: %q", command, got)
 		}
@@ -130,14 +132,16 @@ func TestReachSaysWhatItCannotFollow(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "tests", "one"), "")
 	for command, want := range map[string]Reach{
-		`make check && "$TOOL"/run $(pick)`: {Programs: []string{"make", "pick"}, Unknown: []string{`"$TOOL"/run`, "$(pick)"}},
-		"pytest tests":                      {Programs: []string{"pytest"}, Folders: []string{"tests"}},
-		"a 'b":                              {Unknown: []string{"a 'b"}},
-		"cd tests && sh one":                {Programs: []string{"sh"}, Folders: []string{"tests"}},
-		"echo done":                         {},
+		`make check && "$TOOL"/run $(pick)`: {Programs: []string{"make", "pick"},
+			Unknown: []string{`"$TOOL"/run`, "$(pick)"}},
+		"pytest tests":       {Programs: []string{"pytest"}, Folders: []string{"tests"}},
+		"a 'b":               {Unknown: []string{"a 'b"}},
+		"cd tests && sh one": {Programs: []string{"sh"}, Folders: []string{"tests"}},
+		"echo done":          {},
 	} {
 		got := reachOf(dir, command)
-		if !slices.Equal(got.Programs, want.Programs) || !slices.Equal(got.Unknown, want.Unknown) || !slices.Equal(got.Folders, want.Folders) {
+		if !slices.Equal(got.Programs, want.Programs) || !slices.Equal(got.Unknown, want.Unknown) ||
+			!slices.Equal(got.Folders, want.Folders) {
 			t.Errorf("%s: %+v, want %+v", command, got, want)
 		}
 	}
@@ -148,7 +152,8 @@ func TestReachSaysWhatItCannotFollow(t *testing.T) {
 	reachOf(dir, deep) // ends
 }
 
-// What is no file is said too, in any position: nobody knows what comes out of a pipe, or to what a link will lead.
+// What is no file is said too, in any position: nobody knows what comes out of a pipe, or to what a
+// link will lead.
 func TestReachNamesSpecialFiles(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "hooks", "good.sh"), "")
@@ -157,7 +162,8 @@ func TestReachNamesSpecialFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, to := range map[string]string{"dangling": "nowhere", "hooks/loop": "loop", "to-pipe": "pipe", "device": "/dev/null"} {
+	for name, to := range map[string]string{"dangling": "nowhere", "hooks/loop": "loop", "to-pipe": "pipe",
+		"device": "/dev/null"} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +189,8 @@ func TestReachNamesSpecialFiles(t *testing.T) {
 	}
 }
 
-// A pipe that comes into the place of a name after a person trusted it waits for trust again, as a file does.
+// A pipe that comes into the place of a name after a person trusted it waits for trust again, as a
+// file does.
 func TestTrustEndsWithASpecialFile(t *testing.T) {
 	dir := t.TempDir()
 	config := &Config{Dir: dir, Hooks: []Hook{{Source: Project, Event: "TaskCompleted", Command: "sh late.sh || true"}}}
@@ -218,7 +225,8 @@ func TestTrustEndsWithASpecialFile(t *testing.T) {
 
 // Whatever the command is, looking at it ends and finds files of the project alone.
 func FuzzReach(f *testing.F) {
-	for _, seed := range []string{"sh x", "cd a; ./{x,y}*", "sh -c 'sh -c \"x\"'", "F=$F; $F", "<<E\nx\nE", "${x:-./x}", "`x`", "a=(x y)", "[[ x == y ]]", "$'\\x'"} {
+	for _, seed := range []string{"sh x", "cd a; ./{x,y}*", "sh -c 'sh -c \"x\"'", "F=$F; $F", "<<E\nx\nE", "${x:-./x}",
+		"`x`", "a=(x y)", "[[ x == y ]]", "$'\\x'"} {
 		f.Add(seed)
 	}
 	dir := f.TempDir()

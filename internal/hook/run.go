@@ -11,7 +11,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// keepOutput is how much of either end of a command's output is kept. Feedback is read by a model, which pays by the byte.
+// keepOutput is how much of either end of a command's output is kept. Feedback is read by a model,
+// which pays by the byte.
 const keepOutput = 16 << 10
 
 // Runner runs the hooks of one project. It may be used from several goroutines.
@@ -24,15 +25,18 @@ type Runner struct {
 // Verdict is what the hooks say together.
 type Verdict struct {
 	Rejected bool
-	Feedback string   // why, worded for the agent that is to act on it; only with Rejected
-	Stop     bool     // a hook answered {"continue": false}: the teammate is to stop, so an idle one is not kept working
-	Reason   string   // what that hook gave as its reason, may be empty
-	Notes    []string // for the log: hooks that failed, timed out or were skipped
-	Ran      int      // how many commands were started
+	Feedback string // why, worded for the agent that is to act on it; only with Rejected
+	// a hook answered {"continue": false}: the teammate is to stop, so an idle one is not kept
+	// working
+	Stop   bool
+	Reason string   // what that hook gave as its reason, may be empty
+	Notes  []string // for the log: hooks that failed, timed out or were skipped
+	Ran    int      // how many commands were started
 }
 
-// Run asks every hook for the event, one after the other. The error is ctx's, or says that the event is none; whatever is
-// wrong with a hook is a note in the verdict and allows. Commands run in the project's folder.
+// Run asks every hook for the event, one after the other. The error is ctx's, or says that the
+// event is none; whatever is wrong with a hook is a note in the verdict and allows. Commands run in
+// the project's folder.
 func (r *Runner) Run(ctx context.Context, event Event) (Verdict, error) {
 	var v Verdict
 	check := Hook{Event: event.Name, Command: "any"}
@@ -99,7 +103,8 @@ func (r *Runner) allowed(event string, v *Verdict) []Hook {
 			own = append(own, h)
 			continue
 		}
-		v.Notes = append(v.Notes, fmt.Sprintf("%s hook [%s] of %s was skipped: this project's hooks are not trusted, or changed since; read them, then run `cadre trust` in %s", event, h.Command, h.File, r.Config.Dir))
+		v.Notes = append(v.Notes, fmt.Sprintf("%s hook [%s] of %s was skipped: this project's hooks are not trusted, "+
+			"or changed since; read them, then run `cadre trust` in %s", event, h.Command, h.File, r.Config.Dir))
 	}
 	return own
 }
@@ -113,7 +118,8 @@ type answer struct {
 
 func (r *Runner) ask(ctx context.Context, h Hook, event Event, input []byte, env []string) answer {
 	note := func(format string, args ...any) answer {
-		return answer{notes: []string{fmt.Sprintf("%s hook [%s] ", event.Name, h.Command) + fmt.Sprintf(format, args...) + "; it counts as allowed"}}
+		return answer{notes: []string{fmt.Sprintf("%s hook [%s] ", event.Name, h.Command) + fmt.Sprintf(format,
+			args...) + "; it counts as allowed"}}
 	}
 	if h.Timeout == 0 {
 		h.Timeout = DefaultTimeout
@@ -155,7 +161,8 @@ func (r *Runner) ask(ctx context.Context, h Hook, event Event, input []byte, env
 	return a
 }
 
-// decode reads the answer of a command that exited with 0. Output that does not begin like an object is meant for people.
+// decode reads the answer of a command that exited with 0. Output that does not begin like an
+// object is meant for people.
 func decode(stdout *proc.Capture) (answer, error) {
 	text := strings.TrimSpace(stdout.String())
 	if !strings.HasPrefix(text, "{") {

@@ -60,23 +60,34 @@ func TestVerdict(t *testing.T) {
 		notes    []string // what each note contains
 	}{
 		{"allow", TaskCompleted, []string{"echo fine"}, false, "", false, nil},
-		{"reject", TaskCompleted, []string{"echo no tests >&2; exit 2"}, true, "TaskCompleted hook feedback:\n[echo no tests >&2; exit 2]: no tests", false, nil},
-		{"reject on standard output", TaskCreated, []string{"echo vague; exit 2"}, true, "TaskCreated hook feedback:\n[echo vague; exit 2]: vague", false, nil},
-		{"reject silently", TaskCreated, []string{"exit 2"}, true, "TaskCreated hook feedback:\n[exit 2]: rejected without a word", false, nil},
+		{"reject", TaskCompleted, []string{"echo no tests >&2; exit 2"}, true, "TaskCompleted hook feedback:\n[echo " +
+			"no tests >&2; exit 2]: no tests", false, nil},
+		{"reject on standard output", TaskCreated, []string{"echo vague; exit 2"}, true,
+			"TaskCreated hook feedback:\n[echo vague; exit 2]: vague", false, nil},
+		{"reject silently", TaskCreated, []string{"exit 2"}, true, "TaskCreated hook feedback:\n[exit 2]: rejected " +
+			"without a word", false, nil},
 		{"block", TeammateIdle, []string{`echo '{"decision":"block","reason":"more to do"}'`}, true,
-			"TeammateIdle hook feedback:\n" + `[echo '{"decision":"block","reason":"more to do"}']: more to do`, false, nil},
+			"TeammateIdle hook feedback:\n" + `[echo '{"decision":"block","reason":"more to do"}']: more to do`, false,
+			nil},
 		{"approve", TeammateIdle, []string{`echo '{"decision":"approve"}'`}, false, "", false, nil},
-		{"let idle", TeammateIdle, []string{"echo work >&2; exit 2", `echo '{"continue":false,"stopReason":"late"}'`}, false, "", true, nil},
-		{"stop does not complete a task", TaskCompleted, []string{"echo work >&2; exit 2", `echo '{"continue":false}'`}, true,
+		{"let idle", TeammateIdle, []string{"echo work >&2; exit 2", `echo '{"continue":false,"stopReason":"late"}'`},
+			false, "", true, nil},
+		{"stop does not complete a task", TaskCompleted, []string{"echo work >&2; exit 2",
+			`echo '{"continue":false}'`}, true,
 			"TaskCompleted hook feedback:\n[echo work >&2; exit 2]: work", true, nil},
-		{"JSON counts only with status 0", TeammateIdle, []string{`echo '{"decision":"block"}'; exit 1`}, false, "", false, []string{"exit status 1: no message"}},
-		{"broken JSON", TeammateIdle, []string{`echo '{"decision":'`}, false, "", false, []string{"JSON that cannot be used"}},
-		{"JSON of another shape", TeammateIdle, []string{`echo '{"decision":7}'`}, false, "", false, []string{"JSON that cannot be used"}},
+		{"JSON counts only with status 0", TeammateIdle, []string{`echo '{"decision":"block"}'; exit 1`}, false, "",
+			false, []string{"exit status 1: no message"}},
+		{"broken JSON", TeammateIdle, []string{`echo '{"decision":'`}, false, "", false,
+			[]string{"JSON that cannot be used"}},
+		{"JSON of another shape", TeammateIdle, []string{`echo '{"decision":7}'`}, false, "", false,
+			[]string{"JSON that cannot be used"}},
 		{"error", TaskCompleted, []string{"echo oops >&2; exit 1"}, false, "", false, []string{"exit status 1: oops"}},
 		{"not found", TaskCompleted, []string{"./no-such-script.sh"}, false, "", false, []string{"exit status 127"}},
 		{"signal", TaskCompleted, []string{"kill -9 $$"}, false, "", false, []string{"ended by signal: killed"}},
-		{"all run, all are heard", TaskCompleted, []string{"echo a >&2; exit 2", "exit 1", "echo b >&2; exit 2", "true"}, true,
-			"TaskCompleted hook feedback:\n[echo a >&2; exit 2]: a\n[echo b >&2; exit 2]: b", false, []string{"exit status 1"}},
+		{"all run, all are heard", TaskCompleted, []string{"echo a >&2; exit 2", "exit 1", "echo b >&2; exit 2",
+			"true"}, true,
+			"TaskCompleted hook feedback:\n[echo a >&2; exit 2]: a\n[echo b >&2; exit 2]: b", false,
+			[]string{"exit status 1"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -85,7 +96,8 @@ func TestVerdict(t *testing.T) {
 				hooks = append(hooks, Hook{Event: test.event, Command: command})
 			}
 			v := run(t, newRunner(t, t.TempDir(), hooks...), Event{Name: test.event, TaskID: "1"})
-			if v.Rejected != test.rejected || v.Feedback != test.feedback || v.Stop != test.stop || v.Ran != len(hooks) {
+			if v.Rejected != test.rejected || v.Feedback != test.feedback || v.Stop != test.stop ||
+				v.Ran != len(hooks) {
 				t.Errorf("got %+v", v)
 			}
 			if len(v.Notes) != len(test.notes) {
@@ -103,7 +115,8 @@ func TestVerdict(t *testing.T) {
 func TestWhatACommandGets(t *testing.T) {
 	idle := Event{Name: TeammateIdle, TeamID: "t-1", TeamName: "blue", MemberID: "m-2", Member: "alice", SessionID: "s",
 		CompletedTasks: []string{"1", "4"}, RemainingTasks: 3, IdleSince: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	task := Event{TeamID: "t-1", TeamName: "blue", MemberID: "m-2", Member: "alice", TaskID: "7", TaskSubject: "build\x00 it",
+	task := Event{TeamID: "t-1", TeamName: "blue", MemberID: "m-2", Member: "alice", TaskID: "7",
+		TaskSubject:     "build\x00 it",
 		TaskDescription: "two\nlines", DependentTasks: []string{"8", "9"}, Duration: 1500 * time.Millisecond}
 	created, completed := task, task
 	created.Name, completed.Name = TaskCreated, TaskCompleted
@@ -114,15 +127,24 @@ func TestWhatACommandGets(t *testing.T) {
 	}{
 		{idle, `{"session_id":"s","cwd":"DIR","hook_event_name":"TeammateIdle","teammate_name":"alice","team_name":"blue","team_id":"t-1","member_id":"m-2",
 			"completed_task_ids":["1","4"],"remaining_tasks":3,"idle_since":"2026-01-02T03:04:05Z"}`,
-			"CADRE_COMPLETED_TASKS=1,4 CADRE_EVENT_MEMBER=alice CADRE_HOOK_EVENT=TeammateIdle CADRE_MEMBER_ID=m-2 CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_REMAINING_TASKS=3 CADRE_TEAM_ID=t-1 CADRE_TEAM_NAME=blue"},
-		{Event{Name: TeammateIdle}, `{"cwd":"DIR","hook_event_name":"TeammateIdle","completed_task_ids":[],"remaining_tasks":0}`,
-			"CADRE_COMPLETED_TASKS= CADRE_EVENT_MEMBER= CADRE_HOOK_EVENT=TeammateIdle CADRE_MEMBER_ID= CADRE_MEMBER_NAME= CADRE_PROJECT_DIR=DIR CADRE_REMAINING_TASKS=0 CADRE_TEAM_ID= CADRE_TEAM_NAME="},
+			"CADRE_COMPLETED_TASKS=1,4 CADRE_EVENT_MEMBER=alice CADRE_HOOK_EVENT=TeammateIdle CADRE_MEMBER_ID=m-2 " +
+				"CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_REMAINING_TASKS=3 CADRE_TEAM_ID=t-1 " +
+				"CADRE_TEAM_NAME=blue"},
+		{Event{Name: TeammateIdle},
+			`{"cwd":"DIR","hook_event_name":"TeammateIdle","completed_task_ids":[],"remaining_tasks":0}`,
+			"CADRE_COMPLETED_TASKS= CADRE_EVENT_MEMBER= CADRE_HOOK_EVENT=TeammateIdle CADRE_MEMBER_ID= " +
+				"CADRE_MEMBER_NAME= CADRE_PROJECT_DIR=DIR CADRE_REMAINING_TASKS=0 CADRE_TEAM_ID= CADRE_TEAM_NAME="},
 		{created, `{"cwd":"DIR","hook_event_name":"TaskCreated","teammate_name":"alice","team_name":"blue","task_id":"7","task_subject":"build\u0000 it","task_description":"two\nlines",
 			"team_id":"t-1","member_id":"m-2","dependent_task_ids":["8","9"]}`,
-			"CADRE_DEPENDENT_TASKS=8,9 CADRE_EVENT_MEMBER=alice CADRE_HOOK_EVENT=TaskCreated CADRE_MEMBER_ID=m-2 CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_TASK_ID=7 CADRE_TASK_TITLE=build it CADRE_TEAM_ID=t-1 CADRE_TEAM_NAME=blue"},
+			"CADRE_DEPENDENT_TASKS=8,9 CADRE_EVENT_MEMBER=alice CADRE_HOOK_EVENT=TaskCreated CADRE_MEMBER_ID=m-2 " +
+				"CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_TASK_ID=7 CADRE_TASK_TITLE=build it " +
+				"CADRE_TEAM_ID=t-1 CADRE_TEAM_NAME=blue"},
 		{completed, `{"cwd":"DIR","hook_event_name":"TaskCompleted","teammate_name":"alice","team_name":"blue","task_id":"7","task_subject":"build\u0000 it","task_description":"two\nlines",
 			"team_id":"t-1","member_id":"m-2","dependent_task_ids":["8","9"],"duration_ms":1500}`,
-			"CADRE_COMPLETED_BY=alice CADRE_DEPENDENT_TASKS=8,9 CADRE_EVENT_MEMBER=alice CADRE_HOOK_EVENT=TaskCompleted CADRE_MEMBER_ID=m-2 CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_TASK_DURATION=1500 CADRE_TASK_ID=7 CADRE_TASK_TITLE=build it CADRE_TEAM_ID=t-1 CADRE_TEAM_NAME=blue"},
+			"CADRE_COMPLETED_BY=alice CADRE_DEPENDENT_TASKS=8,9 CADRE_EVENT_MEMBER=alice " +
+				"CADRE_HOOK_EVENT=TaskCompleted CADRE_MEMBER_ID=m-2 CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR " +
+				"CADRE_TASK_DURATION=1500 CADRE_TASK_ID=7 CADRE_TASK_TITLE=build it CADRE_TEAM_ID=t-1 " +
+				"CADRE_TEAM_NAME=blue"},
 	}
 	for _, test := range tests {
 		t.Run(test.event.Name, func(t *testing.T) {
@@ -140,7 +162,8 @@ func TestWhatACommandGets(t *testing.T) {
 				return strings.ReplaceAll(strings.TrimSuffix(string(data), "\n"), r.Config.Dir, "DIR")
 			}
 			var got, want any
-			if err := errors.Join(json.Unmarshal([]byte(read("input")), &got), json.Unmarshal([]byte(test.json), &want)); err != nil {
+			if err := errors.Join(json.Unmarshal([]byte(read("input")), &got), json.Unmarshal([]byte(test.json),
+				&want)); err != nil {
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(got, want) {
@@ -159,7 +182,8 @@ func TestWhatACommandGets(t *testing.T) {
 func TestTimeoutEndsTheGroup(t *testing.T) {
 	dir := t.TempDir()
 	r := newRunner(t, dir,
-		Hook{Event: TaskCompleted, Timeout: 300 * time.Millisecond, Command: "(trap '' TERM; sleep 1000) & echo $! >pids; sleep 1000 & echo $! >>pids; trap '' TERM; wait"},
+		Hook{Event: TaskCompleted, Timeout: 300 * time.Millisecond, Command: "(trap '' TERM; sleep 1000) & echo $! " +
+			">pids; sleep 1000 & echo $! >>pids; trap '' TERM; wait"},
 		Hook{Event: TaskCompleted, Command: "echo next >&2; exit 2"})
 	v := run(t, r, Event{Name: TaskCompleted})
 	if !v.Rejected || len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "did not end within 300ms and was killed") {
@@ -194,9 +218,11 @@ func TestContextEnds(t *testing.T) {
 }
 
 func TestBigOutputAndInput(t *testing.T) {
-	r := newRunner(t, t.TempDir(), Hook{Event: TaskCompleted, Command: "head -c 3000000 /dev/zero | tr '\\0' x >&2; exit 2"})
+	r := newRunner(t, t.TempDir(), Hook{Event: TaskCompleted, Command: "head -c 3000000 /dev/zero | tr '\\0' x " +
+		">&2; exit 2"})
 	ids := strings.Split(strings.Repeat("123456,", 100_000), ",")
-	v := run(t, r, Event{Name: TaskCompleted, TaskDescription: strings.Repeat("é", 1<<20), DependentTasks: ids, TaskSubject: strings.Repeat("é", 1<<17)})
+	v := run(t, r, Event{Name: TaskCompleted, TaskDescription: strings.Repeat("é", 1<<20), DependentTasks: ids,
+		TaskSubject: strings.Repeat("é", 1<<17)})
 	if !v.Rejected || len(v.Feedback) > 3*keepOutput || !strings.Contains(v.Feedback, "bytes left out") {
 		t.Errorf("got %d bytes of feedback, notes %v", len(v.Feedback), v.Notes)
 	}
@@ -208,7 +234,8 @@ func TestCannotStart(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if v := run(t, r, Event{Name: TaskCompleted}); v.Rejected || len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "could not be run") {
+	if v := run(t, r, Event{Name: TaskCompleted}); v.Rejected || len(v.Notes) != 1 ||
+		!strings.Contains(v.Notes[0], "could not be run") {
 		t.Errorf("got %+v", v)
 	}
 }
@@ -223,7 +250,8 @@ func TestUnknownEvent(t *testing.T) {
 	}
 }
 
-// TestBackgroundDoesNotHoldUp: what a hook leaves in the background ends with it, and a pipe it holds delays nothing.
+// TestBackgroundDoesNotHoldUp: what a hook leaves in the background ends with it, and a pipe it
+// holds delays nothing.
 func TestBackgroundDoesNotHoldUp(t *testing.T) {
 	dir := t.TempDir()
 	r := newRunner(t, dir, Hook{Event: TaskCompleted, Command: "sleep 1000 & echo $! >pid; echo bad >&2; exit 2"})

@@ -22,7 +22,8 @@ const (
 // Events lists them.
 func Events() []string { return []string{TeammateIdle, TaskCreated, TaskCompleted} }
 
-// DefaultTimeout is how long a command may take when nothing else is said; MaxTimeout is the most that can be said.
+// DefaultTimeout is how long a command may take when nothing else is said; MaxTimeout is the most
+// that can be said.
 const (
 	DefaultTimeout = 60 * time.Second
 	MaxTimeout     = 24 * time.Hour
@@ -61,9 +62,9 @@ type Config struct {
 	Notes []string // what in the files has no effect, for the log
 }
 
-// Load reads the hooks for the project in dir. claudeRoot is Claude Code's folder of the user; team are the hooks of the team
-// file. A file that is not there has no hooks; one that cannot be used is an error, a [*SettingsError] where the place is
-// known.
+// Load reads the hooks for the project in dir. claudeRoot is Claude Code's folder of the user; team
+// are the hooks of the team file. A file that is not there has no hooks; one that cannot be used is
+// an error, a [*SettingsError] where the place is known.
 func Load(claudeRoot, dir string, team []Hook) (*Config, error) {
 	dir, err := realDir(dir)
 	if err != nil {
@@ -143,7 +144,8 @@ func (c *Config) event(doc *document, source Source, event string, groups *node)
 	}
 	for _, group := range groups.array {
 		if group.object == nil {
-			return doc.errorf(group.at, `an element of %s must be an object {"hooks": [...]}, not %s`, event, group.kind())
+			return doc.errorf(group.at, `an element of %s must be an object {"hooks": [...]}, not %s`,
+				event, group.kind())
 		}
 		if m := group.object["matcher"]; m != nil && m.scalar != "" && m.scalar != "*" {
 			c.notef(doc, m, "a matcher has no effect on %s: the hook runs every time", event)
@@ -166,7 +168,8 @@ func (c *Config) event(doc *document, source Source, event string, groups *node)
 
 func (c *Config) command(doc *document, source Source, event string, n *node) error {
 	if n.object == nil {
-		return doc.errorf(n.at, `a hook of %s must be an object {"type": "command", "command": "..."}, not %s`, event, n.kind())
+		return doc.errorf(n.at, `a hook of %s must be an object {"type": "command", "command": "..."}, not %s`,
+			event, n.kind())
 	}
 	kind, ok := n.object["type"]
 	if !ok {
@@ -191,7 +194,8 @@ func (c *Config) command(doc *document, source Source, event string, n *node) er
 		number, _ := timeout.scalar.(json.Number)
 		seconds, err := number.Float64()
 		if err != nil || !(seconds > 0 && seconds <= MaxTimeout.Seconds()) {
-			return doc.errorf(timeout.at, `the "timeout" of a hook must be a number of seconds above 0, at most %.0f`, MaxTimeout.Seconds())
+			return doc.errorf(timeout.at, `the "timeout" of a hook must be a number of seconds above 0, at most %.0f`,
+				MaxTimeout.Seconds())
 		}
 		h.Timeout = time.Duration(seconds * float64(time.Second))
 	}

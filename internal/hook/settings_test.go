@@ -27,8 +27,11 @@ func TestLoadOrder(t *testing.T) {
 		"PreToolUse":"not looked at",
 		"TaskCompleted":[{"hooks":[{"type":"command","command":"u1"},{"type":"command","command":"u2","timeout":1.5}]},{"hooks":[{"type":"command","command":"u3"}]}],
 		"TeammateIdle":[]}}`)
-	project := write(t, filepath.Join(dir, ".claude", "settings.json"), `{"hooks":{"TaskCompleted":[{"matcher":"Bash","hooks":[{"type":"prompt","prompt":"?"},{"type":"command","command":"p"}]}]}}`)
-	local := write(t, filepath.Join(dir, ".claude", "settings.local.json"), "\ufeff"+`{"hooks":{"TeammateIdle":[{"matcher":"","hooks":[{"type":"command","command":"l","timeout":10,"async":true}]}]}}`)
+	project := write(t, filepath.Join(dir, ".claude", "settings.json"),
+		`{"hooks":{"TaskCompleted":[{"matcher":"Bash","hooks":[{"type":"prompt","prompt":"?"},{"type":"command","command":"p"}]}]}}`)
+	local := write(t, filepath.Join(dir, ".claude", "settings.local.json"),
+		"\ufeff"+
+			`{"hooks":{"TeammateIdle":[{"matcher":"","hooks":[{"type":"command","command":"l","timeout":10,"async":true}]}]}}`)
 	config, err := Load(root, dir, []Hook{{Event: TaskCreated, Command: "t", Timeout: time.Second}})
 	if err != nil {
 		t.Fatal(err)
@@ -70,10 +73,12 @@ func TestLoadNothing(t *testing.T) {
 	}
 }
 
-// TestHomeIsTheProject: then one file is both the user's and the project's, and the user needs no trust in himself.
+// TestHomeIsTheProject: then one file is both the user's and the project's, and the user needs no
+// trust in himself.
 func TestHomeIsTheProject(t *testing.T) {
 	home := t.TempDir()
-	write(t, filepath.Join(home, ".claude", "settings.json"), `{"hooks":{"TaskCreated":[{"hooks":[{"type":"command","command":"x"}]}]}}`)
+	write(t, filepath.Join(home, ".claude", "settings.json"),
+		`{"hooks":{"TaskCreated":[{"hooks":[{"type":"command","command":"x"}]}]}}`)
 	config, err := Load(filepath.Join(home, ".claude"), home, nil)
 	if err != nil || len(config.Hooks) != 1 || config.Hooks[0].Source != User {
 		t.Errorf("got %+v, %v", config, err)
@@ -89,18 +94,30 @@ func TestMalformed(t *testing.T) {
 		{"more", "{}\n{}", ":2:1: not valid JSON: invalid character '{' after top-level value"},
 		{"a list", ` []`, ":1:2: the settings must be an object, not an array"},
 		{"hooks", `{"hooks": []}`, `:1:11: "hooks" must be an object with the events as its keys, not an array`},
-		{"event", `{"hooks": {"TaskCreated": {}}}`, ":1:27: TaskCreated must be an array of {\"hooks\": [...]}, not an object"},
+		{"event", `{"hooks": {"TaskCreated": {}}}`, ":1:27: TaskCreated must be an array of {\"hooks\": [...]}, not " +
+			"an object"},
 		{"group", `{"hooks": {"TaskCreated": ["x"]}}`, ":1:28: an element of TaskCreated must be an object"},
-		{"group without hooks", `{"hooks": {"TaskCreated": [{"command": "x"}]}}`, `:1:28: an element of TaskCreated lacks its "hooks" array`},
-		{"hooks of the group", `{"hooks": {"TaskCreated": [{"hooks": null}]}}`, `:1:38: "hooks" of TaskCreated must be an array, not null`},
+		{"group without hooks", `{"hooks": {"TaskCreated": [{"command": "x"}]}}`,
+			`:1:28: an element of TaskCreated lacks its "hooks" array`},
+		{"hooks of the group", `{"hooks": {"TaskCreated": [{"hooks": null}]}}`,
+			`:1:38: "hooks" of TaskCreated must be an array, not null`},
 		{"hook", `{"hooks": {"TaskCreated": [{"hooks": ["x"]}]}}`, `:1:39: a hook of TaskCreated must be an object`},
-		{"type", `{"hooks": {"TaskCreated": [{"hooks": [{"command": "x"}]}]}}`, `:1:39: a hook of TaskCreated lacks its "type"`},
-		{"number as type", `{"hooks": {"TaskCreated": [{"hooks": [{"type": 1}]}]}}`, `:1:48: the "type" of a hook must be a string, not a number`},
-		{"command", `{"hooks": {"TaskCreated": [{"hooks": [{"type": "command"}]}]}}`, `:1:39: a hook of TaskCreated lacks its "command"`},
-		{"empty command", `{"hooks": {"TaskCreated": [{"hooks": [{"type": "command", "command": ""}]}]}}`, `:1:70: the "command" of a hook must be a string`},
-		{"timeout", "{\"hooks\": {\"TaskCreated\": [{\"hooks\": [\n{\"type\": \"command\", \"command\": \"x\", \"timeout\": 0}]}]}}", `:2:48: the "timeout" of a hook must be a number of seconds above 0`},
-		{"text as timeout", `{"hooks": {"TaskCreated": [{"hooks": [{"timeout": "5", "type": "command", "command": "x"}]}]}}`, `:1:51: the "timeout"`},
-		{"huge timeout", `{"hooks": {"TaskCreated": [{"hooks": [{"timeout": 1e300, "type": "command", "command": "x"}]}]}}`, `:1:51: the "timeout"`},
+		{"type", `{"hooks": {"TaskCreated": [{"hooks": [{"command": "x"}]}]}}`,
+			`:1:39: a hook of TaskCreated lacks its "type"`},
+		{"number as type", `{"hooks": {"TaskCreated": [{"hooks": [{"type": 1}]}]}}`,
+			`:1:48: the "type" of a hook must be a string, not a number`},
+		{"command", `{"hooks": {"TaskCreated": [{"hooks": [{"type": "command"}]}]}}`,
+			`:1:39: a hook of TaskCreated lacks its "command"`},
+		{"empty command", `{"hooks": {"TaskCreated": [{"hooks": [{"type": "command", "command": ""}]}]}}`,
+			`:1:70: the "command" of a hook must be a string`},
+		{"timeout", "{\"hooks\": {\"TaskCreated\": [{\"hooks\": [\n{\"type\": \"command\", \"command\": \"x\", " +
+			"\"timeout\": 0}]}]}}", `:2:48: the "timeout" of a hook must be a number of seconds above 0`},
+		{"text as timeout",
+			`{"hooks": {"TaskCreated": [{"hooks": [{"timeout": "5", "type": "command", "command": "x"}]}]}}`,
+			`:1:51: the "timeout"`},
+		{"huge timeout",
+			`{"hooks": {"TaskCreated": [{"hooks": [{"timeout": 1e300, "type": "command", "command": "x"}]}]}}`,
+			`:1:51: the "timeout"`},
 		{"deep", strings.Repeat("[", 200) + strings.Repeat("]", 200), ":1:102: values are nested"},
 	}
 	for _, test := range tests {
@@ -120,7 +137,8 @@ func TestMalformed(t *testing.T) {
 }
 
 func TestTeamHooksAreChecked(t *testing.T) {
-	for _, h := range []Hook{{}, {Event: "Stop", Command: "x"}, {Event: TaskCreated}, {Event: TaskCreated, Command: "x", Timeout: -1}} {
+	for _, h := range []Hook{{}, {Event: "Stop", Command: "x"}, {Event: TaskCreated}, {Event: TaskCreated, Command: "x",
+		Timeout: -1}} {
 		if _, err := Load(t.TempDir(), t.TempDir(), []Hook{h}); err == nil {
 			t.Errorf("%+v: no error", h)
 		}

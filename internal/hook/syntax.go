@@ -18,7 +18,8 @@ func (e *SettingsError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s; mend the file, or take the hook out of it", e.File, e.Line, e.Column, e.Reason)
 }
 
-// node is a JSON value that knows where it stands, so that an error about its meaning can name the place.
+// node is a JSON value that knows where it stands, so that an error about its meaning can name the
+// place.
 type node struct {
 	at     int64
 	scalar any // string, json.Number, bool or nil, when it is neither of the following
@@ -54,14 +55,16 @@ type document struct {
 // maxDepth is far above any settings file, and far below what a goroutine's stack takes.
 const maxDepth = 100
 
-// parse reads the file as one JSON value. A file without any content is an empty object, as it is for Claude Code.
+// parse reads the file as one JSON value. A file without any content is an empty object, as it is
+// for Claude Code.
 func parse(file string, data []byte) (*document, *node, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	d := &document{file: file, data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return d, &node{object: map[string]*node{}}, nil
 	}
-	// The decoder of tokens counts its errors from somewhere in the middle; this one counts from the start.
+	// The decoder of tokens counts its errors from somewhere in the middle; this one counts from
+	// the start.
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
 		return nil, nil, d.errorf(max(0, syntax.Offset-1), "not valid JSON: %v", err)

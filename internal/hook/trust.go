@@ -19,14 +19,16 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Trust remembers which hooks of which projects a person has allowed to run, in a file of the user, as a digest for each
-// project's folder.
+// Trust remembers which hooks of which projects a person has allowed to run, in a file of the user,
+// as a digest for each project's folder.
 //
-// The digest covers the hooks of the project's two settings files for the events of this package (event, command and
-// timeout, in order), and the content of every file of the project that these commands name, in any position: as the
-// command, as an operand, in an option, as input, in a command within a command. It does not cover what such a file or a
-// program calls or reads by itself, such as a makefile that is not named, what is in a folder that is named, what comes
-// through a pipe that is named, and names that are known only when the command runs. [Examine] lists these, so that the person knows what they trust.
+// The digest covers the hooks of the project's two settings files for the events of this package
+// (event, command and timeout, in order), and the content of every file of the project that these
+// commands name, in any position: as the command, as an operand, in an option, as input, in a
+// command within a command. It does not cover what such a file or a program calls or reads by
+// itself, such as a makefile that is not named, what is in a folder that is named, what comes
+// through a pipe that is named, and names that are known only when the command runs. [Examine]
+// lists these, so that the person knows what they trust.
 type Trust struct {
 	File string // <cadre home>/trust.json
 }
@@ -50,8 +52,8 @@ type trustProject struct {
 	Recorded time.Time `json:"recorded"`
 }
 
-// Trusted reports whether the project's hooks are, to the letter, those that were recorded. A project without hooks of its
-// own needs no trust.
+// Trusted reports whether the project's hooks are, to the letter, those that were recorded. A
+// project without hooks of its own needs no trust.
 func (t Trust) Trusted(config *Config) (bool, error) {
 	e, err := Examine(config)
 	if err != nil {
@@ -67,7 +69,8 @@ func (t Trust) Trusted(config *Config) (bool, error) {
 	return file.Projects[config.Dir].Digest == e.Digest, nil
 }
 
-// Record trusts the project's hooks as they were when they were examined: what changed since then waits for trust again.
+// Record trusts the project's hooks as they were when they were examined: what changed since then
+// waits for trust again.
 func (t Trust) Record(e Examined, now time.Time) error {
 	return t.change(func(file *trustFile) {
 		delete(file.Projects, e.Dir)
@@ -117,7 +120,8 @@ type ExaminedHook struct {
 	Reach
 }
 
-// Examine looks at the hooks of the project's own settings files. See [Trust] for what the digest covers.
+// Examine looks at the hooks of the project's own settings files. See [Trust] for what the digest
+// covers.
 func Examine(config *Config) (Examined, error) {
 	type covered struct {
 		Source  Source
@@ -185,10 +189,12 @@ func (t Trust) read() (trustFile, error) {
 		return file, fmt.Errorf("read trust: %w", err)
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
-		return file, fmt.Errorf("read trust: %s: %w; delete it and run `cadre trust` again in the projects that you trust", t.File, err)
+		return file, fmt.Errorf("read trust: %s: %w; delete it and run `cadre trust` again in the projects that "+
+			"you trust", t.File, err)
 	}
 	if file.Version != trustVersion {
-		return file, fmt.Errorf("read trust: %s has format version %d, and this cadre knows %d; use the cadre that wrote it", t.File, file.Version, trustVersion)
+		return file, fmt.Errorf("read trust: %s has format version %d, and this cadre knows %d; use the cadre that "+
+			"wrote it", t.File, file.Version, trustVersion)
 	}
 	if file.Projects == nil {
 		file.Projects = map[string]trustProject{}
@@ -196,8 +202,8 @@ func (t Trust) read() (trustFile, error) {
 	return file, nil
 }
 
-// change reads, changes and writes the file while no other process does. The old file or the new one is there whenever the
-// machine stops.
+// change reads, changes and writes the file while no other process does. The old file or the new
+// one is there whenever the machine stops.
 func (t Trust) change(edit func(*trustFile)) error {
 	dir := filepath.Dir(t.File)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

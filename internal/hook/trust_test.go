@@ -31,7 +31,8 @@ func TestProjectHooksNeedTrust(t *testing.T) {
 		if v.Rejected != want {
 			t.Errorf("%s: got %+v", when, v)
 		}
-		if !want && (len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "cadre trust") || !strings.Contains(v.Notes[0], r.Config.Dir)) {
+		if !want && (len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "cadre trust") ||
+			!strings.Contains(v.Notes[0], r.Config.Dir)) {
 			t.Errorf("%s: notes %q", when, v.Notes)
 		}
 	}
@@ -56,7 +57,8 @@ func TestProjectHooksNeedTrust(t *testing.T) {
 	reload()
 	gated("the command changed", false)
 	trust()
-	write(t, filepath.Join(dir, ".claude", "settings.local.json"), strings.Replace(gate, "TaskCompleted", "TaskCreated", 1))
+	write(t, filepath.Join(dir, ".claude", "settings.local.json"), strings.Replace(gate, "TaskCompleted",
+		"TaskCreated", 1))
 	reload()
 	gated("the local file came", false)
 	trust()
@@ -73,7 +75,8 @@ func TestProjectHooksNeedTrust(t *testing.T) {
 
 func TestUserAndTeamNeedNoTrust(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
-	write(t, filepath.Join(root, "settings.json"), strings.Replace(gate, "sh scripts/check.sh", "echo user >&2; exit 2", 1))
+	write(t, filepath.Join(root, "settings.json"), strings.Replace(gate, "sh scripts/check.sh",
+		"echo user >&2; exit 2", 1))
 	write(t, filepath.Join(dir, ".claude", "settings.json"), gate)
 	r := newRunner(t, dir)
 	config, err := Load(root, dir, []Hook{{Event: TaskCompleted, Command: "echo team >&2; exit 2"}})

@@ -11,12 +11,15 @@ import (
 	"cadre/internal/team"
 )
 
-// A mode that a running session cannot be given takes a new session, which continues with its history and its task when the turn has ended. It is asked for once,
-// however long the turn takes, and not at all when the mode is changed back in time.
+// A mode that a running session cannot be given takes a new session, which continues with its
+// history and its task when the turn has ended. It is asked for once, however long the turn takes,
+// and not at all when the mode is changed back in time.
 func TestModeThatTakesANewSession(t *testing.T) {
-	for name, refusal := range map[string]error{"it takes a new session": agent.ErrNewSession, "it fails": errors.New("the program says no")} {
+	for name, refusal := range map[string]error{"it takes a new session": agent.ErrNewSession,
+		"it fails": errors.New("the program says no")} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.CreateTask{Subject: "Look", Description: "everywhere"})
+			s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.CreateTask{Subject: "Look",
+				Description: "everywhere"})
 			sessions := modelled(s)
 			ann := next(t, sessions)
 			ann.refuses = refusal
@@ -48,7 +51,9 @@ func TestModeThatTakesANewSession(t *testing.T) {
 				t.Errorf("the new session resumes %q in mode %s", again.Resume, again.Access.Mode)
 			}
 			again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
-			p := again.turn(t, "Looked.", func() { again.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"nothing there"}`) })
+			p := again.turn(t, "Looked.", func() {
+				again.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"nothing there"}`)
+			})
 			if !strings.Contains(p.Text, "Task 1 is yours now: Look") {
 				t.Errorf("it was told %q", p.Text)
 			}
@@ -57,7 +62,8 @@ func TestModeThatTakesANewSession(t *testing.T) {
 	}
 }
 
-// Where the turn ends because the model cannot be reached, the new session is the one that tries again.
+// Where the turn ends because the model cannot be reached, the new session is the one that tries
+// again.
 func TestModeAfterAFailedTurn(t *testing.T) {
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.CreateTask{Subject: "Look"})
 	sessions := modelled(s)
@@ -94,7 +100,8 @@ func TestModeAfterAFailedTurn(t *testing.T) {
 	s.until("the task is done", func(st *team.State) bool { return st.Count(team.Completed) == 1 })
 }
 
-// A session that rests is replaced at once, and one whose mode is changed back before its turn has ended is not.
+// A session that rests is replaced at once, and one whose mode is changed back before its turn has
+// ended is not.
 func TestModeChangedBack(t *testing.T) {
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."})
 	sessions := modelled(s)
@@ -123,7 +130,8 @@ func TestModeChangedBack(t *testing.T) {
 
 // Git takes no locks for what a session only looks at, unless the user says otherwise.
 func TestSessionsLookWithoutLocks(t *testing.T) {
-	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.SpawnMember{Name: "bob", Agent: "scripted", Env: []string{"GIT_OPTIONAL_LOCKS=1"}})
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.SpawnMember{Name: "bob",
+		Agent: "scripted", Env: []string{"GIT_OPTIONAL_LOCKS=1"}})
 	sessions := modelled(s)
 	for range 2 {
 		one := next(t, sessions)

@@ -18,18 +18,21 @@ import (
 )
 
 // quick is a timing at which a test need not wait.
-var quick = team.Timing{Beat: 20, Offline: 400, LeadLost: 200, Zombie: 600000, Blocked: 300, Undelivered: 300, Stale: 400, Checkpoint: 20}
+var quick = team.Timing{Beat: 20, Offline: 400, LeadLost: 200, Zombie: 600000, Blocked: 300, Undelivered: 300,
+	Stale: 400, Checkpoint: 20}
 
 // newTimedStage is a team of that timing in a repository with one commit, led by the session L1.
 func newTimedStage(t *testing.T, timing team.Timing, bodies ...team.Body) (*stage, string) {
 	t.Helper()
 	dir := t.TempDir()
-	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=x", "-c", "user.email=x@localhost", "commit", "-q", "--allow-empty", "-m", "first"}} {
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=x", "-c", "user.email=x@localhost", "commit",
+		"-q", "--allow-empty", "-m", "first"}} {
 		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	return newStageOf(t, append([]team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir, Timing: timing}, &team.AttachLead{Session: "L1"}}, bodies...)...), dir
+	return newStageOf(t, append([]team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir, Timing: timing},
+		&team.AttachLead{Session: "L1"}}, bodies...)...), dir
 }
 
 // working is a session that claims a task and works on it until it is to end.
@@ -46,7 +49,8 @@ func working(begun chan<- struct{}) scripted {
 	}
 }
 
-// A teammate whose lead is lost saves what it does, again and again; when a lead is back it is kept with the task.
+// A teammate whose lead is lost saves what it does, again and again; when a lead is back it is kept
+// with the task.
 func TestWorkIsSavedWithoutALead(t *testing.T) {
 	s, dir := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
 	begun := make(chan struct{}, 1)
@@ -64,9 +68,11 @@ func TestWorkIsSavedWithoutALead(t *testing.T) {
 		}
 		return w, there
 	}
-	eventually(t, "work is saved", func() bool { w, _ := saved(); return len(w.Files) > 0 && w.Output != "" }) // it may begin to be before that
+	// it may begin to be before that
+	eventually(t, "work is saved", func() bool { w, _ := saved(); return len(w.Files) > 0 && w.Output != "" })
 	w, _ := saved()
-	if w.Task != "1" || w.Member != "ann" || !strings.Contains(w.FileEdits, "+a new line") || w.Output != "half of it is done" || len(w.LastGood) < 40 || len(w.Files) != 1 {
+	if w.Task != "1" || w.Member != "ann" || !strings.Contains(w.FileEdits, "+a new line") ||
+		w.Output != "half of it is done" || len(w.LastGood) < 40 || len(w.Files) != 1 {
 		t.Errorf("saved: %+v", w)
 	}
 	eventually(t, "it is saved again", func() bool { again, _ := saved(); return again.At > w.At })
@@ -78,15 +84,18 @@ func TestWorkIsSavedWithoutALead(t *testing.T) {
 		b, _, _ := heartbeat.Of(teamDir).Of("ann")
 		return b.Status == "zombie"
 	})
-	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince}) // who is never lost
+	// who is never lost
+	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince})
 	s.until("the work is in the history", func(st *team.State) bool {
 		task, _ := st.Task("1")
-		return task.Status == team.InProgress && task.Saved != nil && strings.Contains(task.Saved.Diff, "+a new line") && task.Saved.Output == "half of it is done"
+		return task.Status == team.InProgress && task.Saved != nil && strings.Contains(task.Saved.Diff,
+			"+a new line") && task.Saved.Output == "half of it is done"
 	})
 	eventually(t, "the file is gone", func() bool { _, there := saved(); return !there })
 }
 
-// After a while without a lead its task is back on the list, and its session rests; a lead brings it back.
+// After a while without a lead its task is back on the list, and its session rests; a lead brings
+// it back.
 func TestZombieRests(t *testing.T) {
 	timing := quick
 	timing.Zombie = 200
@@ -100,13 +109,15 @@ func TestZombieRests(t *testing.T) {
 	s.until("ann rests", func(st *team.State) bool {
 		ann, _ := st.Member("ann")
 		task, _ := st.Task("1")
-		return ann.Host == "" && ann.Status == team.Spawning && task.Status == team.Pending && task.Owner == "" && task.Saved != nil && strings.Contains(task.Saved.Diff, "+a new line")
+		return ann.Host == "" && ann.Status == team.Spawning && task.Status == team.Pending && task.Owner == "" &&
+			task.Saved != nil && strings.Contains(task.Saved.Diff, "+a new line")
 	})
 	eventually(t, "it gives no signs of life", func() bool {
 		beats, err := heartbeat.Of(filepath.Dir(s.hosts)).All()
 		return err == nil && len(beats) == 0
 	})
-	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince}) // who is never lost
+	// who is never lost
+	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince})
 	<-begun
 	s.until("ann goes on", func(st *team.State) bool { return len(st.Held("ann")) == 1 })
 }
@@ -119,7 +130,8 @@ func TestBlockedZombieYields(t *testing.T) {
 		if _, err := a.Do(context.Background(), &team.ClaimTask{Member: a.Member}); err != nil {
 			t.Error(err)
 		}
-		if _, err := a.Do(context.Background(), &team.ReportStatus{Member: a.Member, Status: team.Blocked, Summary: "waits for an answer"}); err != nil {
+		if _, err := a.Do(context.Background(), &team.ReportStatus{Member: a.Member, Status: team.Blocked,
+			Summary: "waits for an answer"}); err != nil {
 			t.Error(err)
 		}
 		<-a.stop
@@ -136,7 +148,8 @@ func TestLeadLives(t *testing.T) {
 	s, _ := newTimedStage(t, quick, spawn("ann"))
 	teamDir := filepath.Dir(s.hosts)
 	rep := s.open()
-	lead, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: teamDir, Session: "L1", Beats: true, Log: func(text string) { t.Log(text) }})
+	lead, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: teamDir, Session: "L1", Beats: true,
+		Log: func(text string) { t.Log(text) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,14 +159,21 @@ func TestLeadLives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the next sign of life", func() bool { next, _, _ := heartbeat.Of(teamDir).Of("lead"); return next.Count > b.Count })
+		eventually(t, "the next sign of life", func() bool {
+			next, _,
+				_ := heartbeat.Of(teamDir).Of("lead")
+			return next.Count > b.Count
+		})
 	}
 	if s.Team().LeadLost != 0 {
 		t.Error("the lead was lost while it lived")
 	}
 	// What was recorded by mistake, or while the machine slept, is taken back.
 	s.do(team.Host("h9"), &team.LoseLead{Session: "L1", Since: s.Team().LeadSince, Seen: replica.Now() - 10000})
-	s.until("the lead is back", func(st *team.State) bool { return st.Team().LeadLost == 0 && st.Team().LeadSession == "L1" })
+	s.until("the lead is back", func(st *team.State) bool {
+		return st.Team().LeadLost == 0 &&
+			st.Team().LeadSession == "L1"
+	})
 	lead.Close()
 	s.until("the lead is lost", func(st *team.State) bool { return st.Team().LeadLost != 0 })
 }
@@ -162,7 +182,8 @@ func TestLeadIsTakenOver(t *testing.T) {
 	s, _ := newTimedStage(t, team.Timing{Beat: 20, LeadLost: 60000, Stale: 3600000}, spawn("ann"))
 	teamDir := filepath.Dir(s.hosts)
 	take := func(session string, over bool) (*leader.Lead, error) {
-		return leader.Take(t.Context(), leader.Options{Replica: s.open(), Dir: teamDir, Session: session, Beats: true, TakeOver: over, Log: func(text string) { t.Log(text) }})
+		return leader.Take(t.Context(), leader.Options{Replica: s.open(), Dir: teamDir, Session: session, Beats: true,
+			TakeOver: over, Log: func(text string) { t.Log(text) }})
 	}
 	old, err := take("L1", false)
 	if err != nil {
@@ -170,7 +191,8 @@ func TestLeadIsTakenOver(t *testing.T) {
 	}
 	defer old.Close()
 	// A lead on another machine, of which only the signs of life are known.
-	other := heartbeat.Beat{Member: "lead", Session: "L1", Machine: "elsewhere", At: time.Now().UnixMilli(), Count: 1 << 40}
+	other := heartbeat.Beat{Member: "lead", Session: "L1", Machine: "elsewhere", At: time.Now().UnixMilli(),
+		Count: 1 << 40}
 	old.Close()
 	if err := heartbeat.Of(teamDir).Write(other); err != nil {
 		t.Fatal(err)
@@ -218,8 +240,10 @@ func TestLeadIsTakenOver(t *testing.T) {
 }
 
 func TestLateMessagesAreTold(t *testing.T) {
-	s, _ := newTimedStage(t, quick, &team.AttachLead{Session: "L1"}, &team.SpawnMember{Name: "bob", Agent: team.External}, spawn("ann"))
-	lead, err := leader.Take(t.Context(), leader.Options{Replica: s.open(), Dir: filepath.Dir(s.hosts), Session: "L1", Beats: true})
+	s, _ := newTimedStage(t, quick, &team.AttachLead{Session: "L1"}, &team.SpawnMember{Name: "bob",
+		Agent: team.External}, spawn("ann"))
+	lead, err := leader.Take(t.Context(), leader.Options{Replica: s.open(), Dir: filepath.Dir(s.hosts),
+		Session: "L1", Beats: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// pulse is what a host knows of signs of life: those that it gives for its members, and those of everybody else.
+// pulse is what a host knows of signs of life: those that it gives for its members, and those of
+// everybody else.
 type pulse struct {
 	beats   heartbeat.Folder
 	machine string
@@ -26,8 +27,8 @@ func newPulse(teamDir string) *pulse {
 	return &pulse{beats: heartbeat.Of(teamDir), machine: machine, others: detector.Detector{Dir: teamDir}}
 }
 
-// beat gives a sign of life for each member that has a session here, and looks for those of the others, each time that it is due. It returns when to
-// call it again.
+// beat gives a sign of life for each member that has a session here, and looks for those of the
+// others, each time that it is due. It returns when to call it again.
 func (h *Host) beat(ctx context.Context) time.Duration {
 	p := h.pulse
 	now := time.Now()
@@ -60,7 +61,8 @@ func (h *Host) beat(ctx context.Context) time.Duration {
 }
 
 func (h *Host) sign(s *team.State, m team.Member, now time.Time) heartbeat.Beat {
-	b := heartbeat.Beat{Member: m.Name, At: now.UnixMilli(), Context: m.Context, Status: string(m.Status), MessageSeq: m.DeliveredSeq, CheckpointSeq: h.covered.Load(), Session: m.Session,
+	b := heartbeat.Beat{Member: m.Name, At: now.UnixMilli(), Context: m.Context, Status: string(m.Status),
+		MessageSeq: m.DeliveredSeq, CheckpointSeq: h.covered.Load(), Session: m.Session,
 		Host: h.ID, Machine: h.pulse.machine, Pid: os.Getpid(), Count: h.pulse.count, Incarnation: m.Incarnation}
 	if held := s.Held(m.Name); len(held) > 0 {
 		b.Task = held[0].ID

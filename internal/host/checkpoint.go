@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// completionDelay lets what comes with the end of a task, messages and the next claims, into the same checkpoint.
+	// completionDelay lets what comes with the end of a task, messages and the next claims, into
+	// the same checkpoint.
 	completionDelay = time.Second
 	// manyMessages is how many make a checkpoint due before its time.
 	manyMessages = 10
@@ -30,7 +31,8 @@ func checkpoints(t team.Team) time.Duration {
 	return time.Duration(t.Timing.OrDefaults().Checkpoint) * time.Millisecond
 }
 
-// keeper makes the checkpoints of a host's team: soon after a task was completed, after ten messages, and after each period, half a minute, in which anything happened.
+// keeper makes the checkpoints of a host's team: soon after a task was completed, after ten
+// messages, and after each period, half a minute, in which anything happened.
 type keeper struct {
 	host  *Host
 	store *checkpoint.Store
@@ -78,7 +80,8 @@ func (h *Host) keepCheckpoints(ctx context.Context) {
 	k.write(out)
 }
 
-// openStore opens where checkpoints are kept, which a host that ends at once needs for its last one.
+// openStore opens where checkpoints are kept, which a host that ends at once needs for its last
+// one.
 func openStore(ctx context.Context, procs *proc.Register, t team.Team, teamDir string) (*checkpoint.Store, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpoint)
 	defer cancel()
@@ -162,7 +165,8 @@ func beside(teamDir string) checkpoint.Beside {
 	return b
 }
 
-// ownFolders are those of cadre and of Claude Code. Where a project holds them, they are not its work.
+// ownFolders are those of cadre and of Claude Code. Where a project holds them, they are not its
+// work.
 func ownFolders(teamDir string) []string {
 	claude := os.Getenv("CLAUDE_CONFIG_DIR")
 	if user, err := os.UserHomeDir(); err == nil && claude == "" {
@@ -177,8 +181,10 @@ func ownFolders(teamDir string) []string {
 	return all
 }
 
-// Checkpoint makes one of a team by hand, from a process that is no host of it. The paths, from the top of the work tree, are carried from now on whatever is in them.
-func Checkpoint(ctx context.Context, rep *replica.Replica, teamDir string, include ...string) (checkpoint.Checkpoint, error) {
+// Checkpoint makes one of a team by hand, from a process that is no host of it. The paths, from the
+// top of the work tree, are carried from now on whatever is in them.
+func Checkpoint(ctx context.Context, rep *replica.Replica, teamDir string,
+	include ...string) (checkpoint.Checkpoint, error) {
 	procs, err := proc.Open("")
 	if err != nil {
 		return checkpoint.Checkpoint{}, err

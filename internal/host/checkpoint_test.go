@@ -60,11 +60,13 @@ func (p *project) untilCovered(seq int64) {
 	}
 }
 
-// keeping starts a host that makes checkpoints each so many milliseconds in which anything happened; 0 for the half minute that is usual, which no test
-// waits for. Signs of life come at their own pace, which is slower here.
+// keeping starts a host that makes checkpoints each so many milliseconds in which anything
+// happened; 0 for the half minute that is usual, which no test waits for. Signs of life come at
+// their own pace, which is slower here.
 func keeping(t *testing.T, p *project, every int64) (*stage, *hosted) {
 	t.Helper()
-	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir, Timing: team.Timing{Beat: 600_000, Offline: 1_200_000, LeadLost: 1_200_000, Checkpoint: every}}, spawn("ann"), &team.CreateTask{Subject: "look"})
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir, Timing: team.Timing{Beat: 600_000,
+		Offline: 1_200_000, LeadLost: 1_200_000, Checkpoint: every}}, spawn("ann"), &team.CreateTask{Subject: "look"})
 	h := s.start("h1", scripted(obedient), func(o *host.Options) { o.Checkpoints = true })
 	s.untilStatus("ann", team.Idle)
 	p.untilCovered(1) // of its start
@@ -78,7 +80,8 @@ func TestCheckpointsAreMadeFor(t *testing.T) {
 			s.do("ann", &team.ClaimTask{Task: "1"})
 			return s.do("ann", &team.CompleteTask{Task: "1"})
 		},
-		// The first of them is looked for: a checkpoint that was under way may have it, and then what comes after it is too little for one.
+		// The first of them is looked for: a checkpoint that was under way may have it, and then
+		// what comes after it is too little for one.
 		"ten messages": func(s *stage) *team.Record {
 			first := s.do("lead", &team.SendMessage{To: "ann", Body: "hear this"})
 			for range 9 {

@@ -14,7 +14,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Merged is the merged worktree of a team: what HEAD names, what the team has changed in its directory, and the branches of its members.
+// Merged is the merged worktree of a team: what HEAD names, what the team has changed in its
+// directory, and the branches of its members.
 type Merged struct {
 	Dir string // to work in; "" where no member works in a worktree
 	In  []team.Branch
@@ -24,9 +25,11 @@ type Merged struct {
 // mostClaims bounds how many tasks are tried for one claim.
 const mostClaims = 20
 
-// takeTask claims a task for the member, once what the task builds on is where the member works: in its worktree, or in the merged one.
-// send sends a command as whoever claims. A task whose blockers conflict waits for the lead, and the next one is tried.
-func (s *seat) takeTask(ctx context.Context, c *team.ClaimTask, send func(team.Body) (replica.Receipt, error)) (replica.Receipt, error) {
+// takeTask claims a task for the member, once what the task builds on is where the member works: in
+// its worktree, or in the merged one. send sends a command as whoever claims. A task whose blockers
+// conflict waits for the lead, and the next one is tried.
+func (s *seat) takeTask(ctx context.Context, c *team.ClaimTask,
+	send func(team.Body) (replica.Receipt, error)) (replica.Receipt, error) {
 	if !s.places() {
 		return send(c)
 	}
@@ -89,8 +92,8 @@ func (s *seat) wouldTake(c *team.ClaimTask) (task team.Task, ok bool) {
 	return task, ok
 }
 
-// ready brings what the task builds on to where it is done. why says what stands in the way, where that is for the lead to mend; the
-// error is worth another try.
+// ready brings what the task builds on to where it is done. why says what stands in the way, where
+// that is for the lead to mend; the error is worth another try.
 func (s *seat) ready(ctx context.Context, task team.Task) (why string, err error) {
 	var m team.Member
 	var builds []team.Task
@@ -109,7 +112,8 @@ func (s *seat) ready(ctx context.Context, task team.Task) (why string, err error
 		return "", nil
 	}
 	if len(held) > 0 {
-		return "", &team.Error{Code: team.NotReady, Text: fmt.Sprintf("what task %s builds on is merged into the worktree of %s while it has no task in progress; end task %s first", task.ID, s.member, held[0].ID)}
+		return "", &team.Error{Code: team.NotReady, Text: fmt.Sprintf("what task %s builds on is merged into the "+
+			"worktree of %s while it has no task in progress; end task %s first", task.ID, s.member, held[0].ID)}
 	}
 	if err := s.host.tracer.settle(ctx, ""); err != nil { // what the blockers did is on their branches
 		return "", err
@@ -124,12 +128,14 @@ func (s *seat) ready(ctx context.Context, task team.Task) (why string, err error
 		if commit == "" {
 			continue // it changed nothing
 		}
-		at, conflict, err := worktree.Merge(ctx, s.host.Procs, p, fmt.Sprintf("Merge what task %s of team %s did, for task %s", b.ID, t.Name, task.ID), commit)
+		at, conflict, err := worktree.Merge(ctx, s.host.Procs, p,
+			fmt.Sprintf("Merge what task %s of team %s did, for task %s", b.ID, t.Name, task.ID), commit)
 		if locked := (*git.LockedError)(nil); errors.As(err, &locked) || ctx.Err() != nil {
 			return "", errors.Join(err, ctx.Err())
 		}
 		if err != nil {
-			return fmt.Sprintf("what task %s did could not be merged into the worktree of %s: %v", b.ID, s.member, err), nil
+			return fmt.Sprintf("what task %s did could not be merged into the worktree of %s: %v", b.ID,
+				s.member, err), nil
 		}
 		if at == "" {
 			continue
@@ -178,14 +184,16 @@ func (s *seat) readyMerged(ctx context.Context, task team.Task, builds []team.Ta
 	for _, b := range builds {
 		for _, out := range merged.Out {
 			if out.Member == b.CompletedBy || b.Work != nil && out.Member == b.Work.Member {
-				return s.waitFor(ctx, task, team.LeaveBranch{Member: out.Member, Commit: out.Commit}, "the branch "+out.Name+" conflicts with what is merged before it")
+				return s.waitFor(ctx, task, team.LeaveBranch{Member: out.Member, Commit: out.Commit},
+					"the branch "+out.Name+" conflicts with what is merged before it")
 			}
 		}
 	}
 	return "", nil
 }
 
-// merge makes the merged worktree for a task that builds on those, and holds it until release is called.
+// merge makes the merged worktree for a task that builds on those, and holds it until release is
+// called.
 func (s *seat) merge(ctx context.Context, builds []team.Task) (m Merged, release func(), err error) {
 	if s.host.Merge == nil {
 		return m, nil, errors.New("this host has no merged worktree")
@@ -200,8 +208,10 @@ func (s *seat) merge(ctx context.Context, builds []team.Task) (m Merged, release
 	return s.host.Merge(ctx, members)
 }
 
-// waitFor has the task wait until the lead has merged that branch. Where the lead was asked before, and has not, it cannot be done.
-func (s *seat) waitFor(ctx context.Context, task team.Task, ask team.LeaveBranch, conflict string) (why string, err error) {
+// waitFor has the task wait until the lead has merged that branch. Where the lead was asked before,
+// and has not, it cannot be done.
+func (s *seat) waitFor(ctx context.Context, task team.Task, ask team.LeaveBranch,
+	conflict string) (why string, err error) {
 	ask.Once, ask.Blocks = true, []string{task.ID}
 	if _, err := s.host.send(ctx, team.Command{Actor: team.User, Body: &ask}); err != nil {
 		return "", err
@@ -211,7 +221,8 @@ func (s *seat) waitFor(ctx context.Context, task team.Task, ask team.LeaveBranch
 	return strings.TrimSpace(fmt.Sprintf("%s; task %s asked to merge them", conflict, asked)), nil
 }
 
-// where is the directory in which the task is done, and holds it until done is called. It is what [agent.Spec.Where] asks.
+// where is the directory in which the task is done, and holds it until done is called. It is what
+// [agent.Spec.Where] asks.
 func (s *seat) where(ctx context.Context, task team.Task) (dir string, done func(), err error) {
 	if task.In != team.InMerged {
 		return s.dir, func() {}, nil

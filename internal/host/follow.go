@@ -83,7 +83,8 @@ func (s *seat) follow(session agent.Session, started chan<- agent.Started) error
 				task = s.works()
 			}
 			if s.ending() != stopQuietly { // its bill comes also when it is ended in the middle of a turn
-				s.recordAtLast(&team.ReportUsage{Member: s.member, Task: task, Usage: u.Usage, Context: int64(min(max(u.Context, 0), 100))})
+				s.recordAtLast(&team.ReportUsage{Member: s.member, Task: task, Usage: u.Usage,
+					Context: int64(min(max(u.Context, 0), 100))})
 			}
 		case agent.Text:
 			s.update(func(t *turn) { t.last = u.Text })
@@ -133,8 +134,8 @@ func (s *seat) held() (tasks []team.Task) {
 	return tasks
 }
 
-// works notes which task the turn is for, and returns it: the one that the member holds, else the one that it held last. What a turn uses is told of when
-// the task may be done already.
+// works notes which task the turn is for, and returns it: the one that the member holds, else the
+// one that it held last. What a turn uses is told of when the task may be done already.
 func (s *seat) works() (task string) {
 	held := s.held()
 	s.update(func(t *turn) {
@@ -167,8 +168,8 @@ func (s *seat) record(body team.Body) {
 	}
 }
 
-// unrecorded ends a session of which something could not be recorded: nobody could tell any more what it has and what it did. The next one looks
-// into its transcript.
+// unrecorded ends a session of which something could not be recorded: nobody could tell any more
+// what it has and what it did. The next one looks into its transcript.
 func (s *seat) unrecorded(err error) {
 	if s.ctx.Err() == nil {
 		s.host.Log("not recorded for " + s.member + ": " + err.Error())
@@ -189,7 +190,8 @@ func (s *seat) report(body team.Body) error {
 	return err
 }
 
-// endTurn records what came of a turn. Where a new session is to continue for this one, it does so after that.
+// endTurn records what came of a turn. Where a new session is to continue for this one, it does so
+// after that.
 func (s *seat) endTurn(u agent.TurnEnded) {
 	full := false
 	defer func() {
@@ -272,7 +274,8 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 	}
 }
 
-// retrying tells of a trouble that the agent deals with by itself, once for each turn. Where it tries in vain, for minutes, its session ends.
+// retrying tells of a trouble that the agent deals with by itself, once for each turn. Where it
+// tries in vain, for minutes, its session ends.
 func (s *seat) retrying(p agent.Problem) {
 	told := false
 	s.update(func(t *turn) { told, t.retries = t.retries, true })
@@ -303,7 +306,8 @@ func (s *seat) wordsOf(p agent.Problem) string {
 	return words
 }
 
-// trouble records a turn that failed. A context that is full is no fault of anybody: a fresh session goes on.
+// trouble records a turn that failed. A context that is full is no fault of anybody: a fresh
+// session goes on.
 func (s *seat) trouble(p agent.Problem) {
 	if p.Kind == agent.ProblemContext {
 		s.stop(stopFull, firstLine(p.Text), s.host.StopGrace)
@@ -313,7 +317,8 @@ func (s *seat) trouble(p agent.Problem) {
 	s.record(&team.ReportTrouble{Member: s.member, Trouble: string(p.Kind), Text: s.wordsOf(p)})
 }
 
-// nudge reminds a session that ended its turn of the task that it holds, once for each claim. It reports whether it did.
+// nudge reminds a session that ended its turn of the task that it holds, once for each claim. It
+// reports whether it did.
 func (s *seat) nudge(text string) bool {
 	var held []team.Task
 	s.host.Replica.View(func(st *team.State) {
@@ -348,8 +353,9 @@ func (s *seat) nudge(text string) bool {
 	return false
 }
 
-// remind has a session that rests told of a task that its member holds and that it does not know of: somebody else claimed it
-// for the member, or a call of the session's own was carried out after its turn had ended. Nothing else would ever move it.
+// remind has a session that rests told of a task that its member holds and that it does not know
+// of: somebody else claimed it for the member, or a call of the session's own was carried out after
+// its turn had ended. Nothing else would ever move it.
 func (s *seat) remind() {
 	var rests bool
 	if s.update(func(t *turn) { rests = t.ended }); !rests || s.post.awaits() {
@@ -357,7 +363,8 @@ func (s *seat) remind() {
 	}
 	var held []team.Task
 	s.host.Replica.View(func(st *team.State) {
-		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation && m.RetryAt == 0 && m.Shutdown.Request == "" && m.Plan.State != "submitted" {
+		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation && m.RetryAt == 0 && m.Shutdown.Request == "" &&
+			m.Plan.State != "submitted" {
 			held = st.Held(s.member)
 		}
 	})
@@ -392,19 +399,21 @@ func (s *seat) knew(t team.Task) (knows bool) {
 	return knows
 }
 
-// giveUp fails the tasks that the member holds although it was reminded of them and has nothing to wait for, where no agent leads that could see
-// to it: or they would be in progress for ever.
+// giveUp fails the tasks that the member holds although it was reminded of them and has nothing to
+// wait for, where no agent leads that could see to it: or they would be in progress for ever.
 func (s *seat) giveUp() {
 	var held []team.Task
 	s.host.Replica.View(func(st *team.State) {
 		lead, _ := st.Member(s.lead)
 		m, _ := st.Member(s.member)
-		if lead.Agent == team.External && m.Plan.State != "submitted" && m.Shutdown.Request == "" && !st.Wakes(s.member) {
+		if lead.Agent == team.External && m.Plan.State != "submitted" && m.Shutdown.Request == "" &&
+			!st.Wakes(s.member) {
 			held = st.Held(s.member)
 		}
 	})
 	for _, t := range held {
-		s.record(&team.FailTask{Task: t.ID, Member: s.member, Fence: t.Fence, Reason: "its turn ended, after a reminder too, and the task was not completed"})
+		s.record(&team.FailTask{Task: t.ID, Member: s.member, Fence: t.Fence, Reason: "its turn ended, after a " +
+			"reminder too, and the task was not completed"})
 	}
 }
 
@@ -422,7 +431,8 @@ func (s *seat) giveReport(text string) {
 	}
 }
 
-// reported says whether the member told the lead something in this turn by itself: with a message, a broadcast, a plan, or the result of a task.
+// reported says whether the member told the lead something in this turn by itself: with a message,
+// a broadcast, a plan, or the result of a task.
 func (s *seat) reported() bool {
 	s.mu.Lock()
 	since := s.turn.since
@@ -434,7 +444,8 @@ func (s *seat) reported() bool {
 		for _, e := range r.Events {
 			switch e := e.(type) {
 			case *team.MessageSent:
-				if e.Message.From == s.member && (e.Message.To == s.lead || slices.Contains(e.Message.Recipients, s.lead)) {
+				if e.Message.From == s.member && (e.Message.To == s.lead ||
+					slices.Contains(e.Message.Recipients, s.lead)) {
 					return true
 				}
 			case *team.TaskCompleted:
@@ -449,13 +460,15 @@ func (s *seat) reported() bool {
 
 func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), team.MaxText)], "") }
 
-// ask puts the session's request before the team and gives it the answer, whichever way the request ends.
+// ask puts the session's request before the team and gives it the answer, whichever way the request
+// ends.
 func (s *seat) ask(ctx context.Context, u agent.PermissionAsked) {
 	allow, reason := false, "the session is ending"
 	defer func() { u.Answer(allow, reason) }()
 	receipt, err := s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
-		Body: &team.RequestPermission{Member: s.member, Tool: u.Tool, Input: clip(u.Input), Deadline: replica.Now() + s.patience(),
-			Reads: !u.Ruled && s.reads(u.Tool, u.Input)}})
+		Body: &team.RequestPermission{Member: s.member, Tool: u.Tool, Input: clip(u.Input),
+			Deadline: replica.Now() + s.patience(),
+			Reads:    !u.Ruled && s.reads(u.Tool, u.Input)}})
 	if err != nil {
 		reason = err.Error()
 		return
@@ -521,7 +534,8 @@ func (s *seat) propose(ctx context.Context, u agent.PlanProposed) {
 	}
 }
 
-// hasAnswer records that the session has the message with the answer to its plan: it gets the answer itself.
+// hasAnswer records that the session has the message with the answer to its plan: it gets the
+// answer itself.
 func (s *seat) hasAnswer(r *team.Record) {
 	for _, e := range r.Events {
 		if m, ok := e.(*team.MessageSent); ok && m.Message.Type == team.TypePlanResponse && m.Message.To == s.member {
@@ -530,13 +544,15 @@ func (s *seat) hasAnswer(r *team.Record) {
 	}
 }
 
-// inbox is the mail that the session is to be given. The answer to a plan that it proposed itself comes another way.
+// inbox is the mail that the session is to be given. The answer to a plan that it proposed itself
+// comes another way.
 func (s *seat) inbox() (mail []team.Message) {
 	s.mu.Lock()
 	proposal := s.turn.proposal
 	s.mu.Unlock()
 	s.host.Replica.View(func(st *team.State) {
-		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation { // else it is for the session that took the place of this one
+		// else it is for the session that took the place of this one
+		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation {
 			mail = st.Inbox(s.member)
 		}
 	})

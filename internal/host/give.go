@@ -20,10 +20,12 @@ import (
 // opening is the id of the prompt that a session begins with.
 const opening = "opening"
 
-// wantNudge reminds the session of the task Request, which it still holds. It comes from the seat itself.
+// wantNudge reminds the session of the task Request, which it still holds. It comes from the seat
+// itself.
 const wantNudge team.WantKind = "nudge"
 
-// wantTask tells the session of the task Request, which its member holds and it does not know of. It comes from the seat itself.
+// wantTask tells the session of the task Request, which its member holds and it does not know of.
+// It comes from the seat itself.
 const wantTask team.WantKind = "task"
 
 // deliver gives the session what it is wanted to have, one thing after the other.
@@ -100,8 +102,8 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 	}
 }
 
-// renewFor has a new session continue for this one as soon as no turn runs: the present one cannot be given that permission mode, and nothing would be different
-// if it were tried again.
+// renewFor has a new session continue for this one as soon as no turn runs: the present one cannot
+// be given that permission mode, and nothing would be different if it were tried again.
 func (s *seat) renewFor(mode string, err error) {
 	var rests bool
 	why := fmt.Sprintf("its permission mode is now %s, and that takes a new session", mode)
@@ -119,7 +121,8 @@ func (s *seat) renewFor(mode string, err error) {
 	}
 }
 
-// same reports whether the two let the session do the same, but for the rules, which never change while it runs.
+// same reports whether the two let the session do the same, but for the rules, which never change
+// while it runs.
 func same(a, b agent.Access) bool {
 	return a.Mode == b.Mode && a.Writes == b.Writes && a.Gated == b.Gated
 }
@@ -144,11 +147,13 @@ func (s *seat) deliverTask(ctx context.Context, session agent.Session, id, task 
 		return
 	}
 	if !s.hand(ctx, session, p, wantTask) {
-		s.update(func(turn *turn) { turn.ended = true; delete(turn.knows, claimOf(t)) }) // the host's next look reminds it again
+		// the host's next look reminds it again
+		s.update(func(turn *turn) { turn.ended = true; delete(turn.knows, claimOf(t)) })
 	}
 }
 
-// hand gives the session a prompt, with the mail that waits for it. What it does not take is wanted again.
+// hand gives the session a prompt, with the mail that waits for it. What it does not take is wanted
+// again.
 func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, kind team.WantKind) bool {
 	restates := p.Text != "" && s.restates()
 	if p.Text != "" && p.Mail == nil { // what waits comes with it, and not behind it
@@ -197,14 +202,16 @@ func (s *seat) wantAgain(kind team.WantKind) {
 	}
 }
 
-// wantSoon is wantAgain, with a look after a moment, although nothing of the team may change that the host would look for.
+// wantSoon is wantAgain, with a look after a moment, although nothing of the team may change that
+// the host would look for.
 func (s *seat) wantSoon(kind team.WantKind) {
 	s.wantAgain(kind)
 	time.AfterFunc(lookPause, s.host.lookSoon)
 }
 
-// notTaken gives up a prompt that the session says will not arrive. Its mail is given again; what the session was to begin with goes before the
-// next prompt. Tasks that it told of go back on the list with the turn that failed, and are told of anew.
+// notTaken gives up a prompt that the session says will not arrive. Its mail is given again; what
+// the session was to begin with goes before the next prompt. Tasks that it told of go back on the
+// list with the turn that failed, and are told of anew.
 func (s *seat) notTaken(id string) {
 	if s.post.back(id) {
 		s.wantSoon(team.WantDelivery)
@@ -216,7 +223,8 @@ func (s *seat) notTaken(id string) {
 	})
 }
 
-// unopened is what the session was to begin with and has not got, which the prompt of that id carries from now on.
+// unopened is what the session was to begin with and has not got, which the prompt of that id
+// carries from now on.
 func (s *seat) unopened(id string) (text string) {
 	s.update(func(t *turn) {
 		if t.opening != "" && t.openedBy == "" {
@@ -226,7 +234,8 @@ func (s *seat) unopened(id string) (text string) {
 	return text
 }
 
-// working reports whether the session is at a task that it was told of, though it may not have said yet that it is active: it gets no other one.
+// working reports whether the session is at a task that it was told of, though it may not have said
+// yet that it is active: it gets no other one.
 func (s *seat) working() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,7 +251,8 @@ func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Star
 	}
 	s.host.Replica.View(func(st *team.State) {
 		text = prompts.Opening(st, s.member, begun.Resumed, slices.Contains(begun.Seen, 0))
-		if t := st.Team(); s.member == t.Lead && t.ReportAsked && t.LastWords == "" && !slices.ContainsFunc(st.Inbox(s.member), asksReport) {
+		if t := st.Team(); s.member == t.Lead && t.ReportAsked && t.LastWords == "" &&
+			!slices.ContainsFunc(st.Inbox(s.member), asksReport) {
 			text = strings.TrimSpace(text + "\n\n" + prompts.AskReport(merged))
 			s.asked()
 		}
@@ -257,8 +267,8 @@ func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Star
 	}
 }
 
-// deliverWork takes the next task from the list for the member and tells it of that, after what else there is to say. It reports whether
-// anything was said.
+// deliverWork takes the next task from the list for the member and tells it of that, after what
+// else there is to say. It reports whether anything was said.
 func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text string) bool {
 	var rested bool
 	s.update(func(t *turn) { rested, t.ended = t.ended, false }) // what is claimed here it is told of
@@ -268,7 +278,8 @@ func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text 
 		s.know(team.Task{ID: task, Fence: fence})
 		var work string
 		s.host.Replica.View(func(st *team.State) {
-			// Somebody may have completed, deleted or released it since: then there is nothing to be told.
+			// Somebody may have completed, deleted or released it since: then there is nothing to
+			// be told.
 			if t, _ := st.Task(task); t.Status == team.InProgress && t.Owner == s.member && t.Fence == fence {
 				work = prompts.Work(st, task)
 			}
@@ -294,7 +305,8 @@ func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text 
 	}
 	s.update(func(t *turn) { t.working = false })
 	if task != "" && ctx.Err() == nil {
-		if err := s.host.do(ctx, &team.ReleaseTask{Task: task, Member: s.member, Fence: fence, Reason: "it could not be given to " + s.member}, s.lease); err != nil {
+		if err := s.host.do(ctx, &team.ReleaseTask{Task: task, Member: s.member, Fence: fence,
+			Reason: "it could not be given to " + s.member}, s.lease); err != nil {
 			s.unrecorded(err)
 		}
 		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
@@ -304,7 +316,10 @@ func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text 
 
 // assignments are the notices in the inbox that this task is the member's.
 func (s *seat) assignments(task string) []team.Message {
-	return slices.DeleteFunc(s.inbox(), func(m team.Message) bool { return m.Type != team.TypeTaskAssignment || m.Ref != task })
+	return slices.DeleteFunc(s.inbox(), func(m team.Message) bool {
+		return m.Type != team.TypeTaskAssignment ||
+			m.Ref != task
+	})
 }
 
 // claim takes the next task for the member; "" when there is none to be had now.
@@ -347,16 +362,17 @@ func (s *seat) deliverMail(ctx context.Context, session agent.Session, id string
 		Urgent: slices.ContainsFunc(mail, interrupts)}, w.Kind)
 }
 
-// interrupts reports whether a message ends what the session is doing. Only what a person calls urgent does. What agents call urgent,
-// and the requests of the team, wait for the next tool boundary: they come often, and each would cost the work of a turn.
+// interrupts reports whether a message ends what the session is doing. Only what a person calls
+// urgent does. What agents call urgent, and the requests of the team, wait for the next tool
+// boundary: they come often, and each would cost the work of a turn.
 func interrupts(m team.Message) bool {
 	return m.Priority == "urgent" && m.From == team.User && (m.Type == team.TypeMessage || m.Type == team.TypeBroadcast)
 }
 
 func asksReport(m team.Message) bool { return m.Type == team.TypeSystem && m.Ref == team.ReportRef }
 
-// take takes the mail that is neither in the session nor on its way, once it is durable: after a loss of power, what a transcript has must not be
-// taken for another message that got its number.
+// take takes the mail that is neither in the session nor on its way, once it is durable: after a
+// loss of power, what a transcript has must not be taken for another message that got its number.
 func (s *seat) take(ctx context.Context, carrier string) ([]team.Message, error) {
 	mail := s.inbox()
 	if len(mail) == 0 {

@@ -1,9 +1,11 @@
-// Package host is the host: the one loop that makes a team's wants true for the members whose lease it holds.
+// Package host is the host: the one loop that makes a team's wants true for the members whose lease
+// it holds.
 //
 // # Authority
 //
-// A host decides nothing about the team. It asks the state what is wanted, does that, and reports what happened as commands.
-// One goroutine, [Host.Run], owns the seats; each seat has a goroutine that reads its session's updates, and one at a time that gives it mail.
+// A host decides nothing about the team. It asks the state what is wanted, does that, and reports
+// what happened as commands. One goroutine, [Host.Run], owns the seats; each seat has a goroutine
+// that reads its session's updates, and one at a time that gives it mail.
 //
 // # A seat
 //
@@ -15,14 +17,19 @@
 //
 // # Guarantees
 //
-//   - A member has a session on one host at most: the lease is taken before the session is started, and every report carries it.
-//   - The lease of a dead host is taken over as soon as the kernel has let go of its lock, after what it left running was ended.
+//   - A member has a session on one host at most: the lease is taken before the session is started,
+//     and every report carries it.
+//   - The lease of a dead host is taken over as soon as the kernel has let go of its lock, after
+//     what it left running was ended.
 //   - A message is recorded as delivered after the session has it.
-//   - Nothing is tried again blindly: a session that cannot be started or ends by itself is reported, in its own words.
+//   - Nothing is tried again blindly: a session that cannot be started or ends by itself is
+//     reported, in its own words.
 //   - What a task did is recorded after it is completed: see [tracer].
-//   - What was saved of a task is kept with it before the task goes back on the list, and before anything is saved over it.
+//   - What was saved of a task is kept with it before the task goes back on the list, and before
+//     anything is saved over it.
 //   - A host that can record nothing any more ends, and its members go to another one.
-//   - When Run returns no session runs and the leases are given back. When the host is killed its children end with it.
+//   - When Run returns no session runs and the leases are given back. When the host is killed its
+//     children end with it.
 package host
 
 import (
@@ -46,20 +53,26 @@ import (
 // Options of a host.
 type Options struct {
 	Replica *replica.Replica
-	Agent   func(name string) agent.Agent                          // by the name that members have for it; nil for one that is not known here
-	Offers  []string                                               // names of agents that a lead may spawn, the usual one first
-	Hosts   string                                                 // the team's folder of hosts; this one makes its own in it
-	Procs   *proc.Register                                         // its children; made with [Enroll]
-	ID      string                                                 // that of Procs
-	Env     []string                                               // added to the environment of sessions
-	Relay   []string                                               // command that connects its standard input and output with the socket that is its last argument
-	Role    func(dir, role string) (roles.Definition, bool, error) // what a role means in that directory; nil for nothing
-	Log     func(string)
-	// Said is told what agents say, from any goroutine, a whole text at a time; nil for the first line of it to Log.
+	// by the name that members have for it; nil for one that is not known here
+	Agent func(name string) agent.Agent
+	// names of agents that a lead may spawn, the usual one first
+	Offers []string
+	// the team's folder of hosts; this one makes its own in it
+	Hosts string
+	Procs *proc.Register // its children; made with [Enroll]
+	ID    string         // that of Procs
+	Env   []string       // added to the environment of sessions
+	// command that connects its standard input and output with the socket that is its last argument
+	Relay []string
+	// what a role means in that directory; nil for nothing
+	Role func(dir, role string) (roles.Definition, bool, error)
+	Log  func(string)
+	// Said is told what agents say, from any goroutine, a whole text at a time; nil for the first
+	// line of it to Log.
 	Said func(member, text string)
 
-	// Merge makes the merged worktree for a task that builds on the work of these members, and keeps others away until release is
-	// called; nil for a host whose tasks do not run there.
+	// Merge makes the merged worktree for a task that builds on the work of these members, and
+	// keeps others away until release is called; nil for a host whose tasks do not run there.
 	Merge func(ctx context.Context, members []string) (m Merged, release func(), err error)
 	// Checkpoints has checkpoints of the team made, in the project's repository where there is one.
 	Checkpoints bool
@@ -71,9 +84,11 @@ type Options struct {
 
 const (
 	defaultStopGrace = 5 * time.Second
-	// lastGrace is what a session has at the deadline of its shutdown: its time to end by itself was before that.
+	// lastGrace is what a session has at the deadline of its shutdown: its time to end by itself
+	// was before that.
 	lastGrace = time.Second
-	// watchEvery is how often a host looks whether the hosts of other members live. Only a host that shares its team does.
+	// watchEvery is how often a host looks whether the hosts of other members live. Only a host
+	// that shares its team does.
 	watchEvery = 500 * time.Millisecond
 	// lookPause keeps what is refused again and again from making a host busy.
 	lookPause = time.Second
@@ -84,11 +99,12 @@ const (
 // home is the folder of the program's that the team is in.
 func (h *Host) home() string { return filepath.Dir(filepath.Dir(filepath.Dir(h.Hosts))) }
 
-// Enroll makes the folder of a new host with that id, and its register of children. The host is in the list beside the team's
-// folder, so what its sessions start knows that it runs below it.
+// Enroll makes the folder of a new host with that id, and its register of children. The host is in
+// the list beside the team's folder, so what its sessions start knows that it runs below it.
 func Enroll(hosts, id string) (*proc.Register, error) {
 	dir := filepath.Dir(hosts)
-	return proc.OpenListed(filepath.Join(hosts, id), proc.Listing{Folder: filepath.Join(filepath.Dir(dir), proc.ListFolder), Team: filepath.Base(dir)})
+	return proc.OpenListed(filepath.Join(hosts, id),
+		proc.Listing{Folder: filepath.Join(filepath.Dir(dir), proc.ListFolder), Team: filepath.Base(dir)})
 }
 
 // Hosted reports whether a living host is enrolled in the folder of hosts.
@@ -97,7 +113,8 @@ func Hosted(hosts string) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return proc.Lives(filepath.Join(hosts, e.Name())) })
 }
 
-// Terminal is the socket of the tmux server in whose terminal the member's session is, by the records of the living hosts in the folder of hosts; "" where it has none.
+// Terminal is the socket of the tmux server in whose terminal the member's session is, by the
+// records of the living hosts in the folder of hosts; "" where it has none.
 func Terminal(hosts, member string) string {
 	entries, _ := os.ReadDir(hosts)
 	for _, e := range entries {
@@ -105,7 +122,8 @@ func Terminal(hosts, member string) string {
 		if !proc.Lives(dir) {
 			continue
 		}
-		records, _ := proc.Records(dir) // one that cannot be read is another child's, or is found again when it is asked for
+		// one that cannot be read is another child's, or is found again when it is asked for
+		records, _ := proc.Records(dir)
 		for _, r := range records {
 			if r.Member == member && r.Terminal != "" && proc.Alive(r.Pid, r.Start) {
 				return r.Terminal
@@ -115,8 +133,9 @@ func Terminal(hosts, member string) string {
 	return ""
 }
 
-// Settle waits until no host of an ended team lives any more, ends what they left running, and leaves what members did in worktrees on their branches.
-// hosts is the team's folder of hosts, and project the directory that it worked in.
+// Settle waits until no host of an ended team lives any more, ends what they left running, and
+// leaves what members did in worktrees on their branches. hosts is the team's folder of hosts, and
+// project the directory that it worked in.
 func Settle(ctx context.Context, hosts, project string, log func(string)) error {
 	for Hosted(hosts) {
 		select {
@@ -131,7 +150,8 @@ func Settle(ctx context.Context, hosts, project string, log func(string)) error 
 	return KeepWork(ctx, filepath.Dir(hosts), project, log)
 }
 
-// Clear ends what dead hosts left running, whether or not a member's lease names them, and removes their folders.
+// Clear ends what dead hosts left running, whether or not a member's lease names them, and removes
+// their folders.
 func Clear(ctx context.Context, hosts string, log func(string)) error {
 	entries, err := os.ReadDir(hosts)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -144,7 +164,8 @@ func Clear(ctx context.Context, hosts string, log func(string)) error {
 	return errors.Join(errs...)
 }
 
-// bury ends what the host of that folder left running and removes the folder, unless the host lives.
+// bury ends what the host of that folder left running and removes the folder, unless the host
+// lives.
 func bury(ctx context.Context, dir string, log func(string)) error {
 	if proc.Lives(dir) {
 		return nil
@@ -190,7 +211,8 @@ func New(o Options) *Host {
 	if o.Said == nil {
 		o.Said = func(member, text string) { o.Log(member + ": " + firstLine(text)) }
 	}
-	h := &Host{Options: o, kept: func() {}, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{}, ended: make(chan *seat), look: make(chan struct{}, 1), broken: make(chan error, 1), over: make(chan struct{})}
+	h := &Host{Options: o, kept: func() {}, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{},
+		ended: make(chan *seat), look: make(chan struct{}, 1), broken: make(chan error, 1), over: make(chan struct{})}
 	h.tracer = newTracer(h.Replica, h.Procs, h.teamDir(), filepath.Join(h.Hosts, h.ID), team.Host(h.ID), h.Log)
 	h.tracer.again, h.tracer.broken = h.lookSoon, h.fail
 	h.pulse.others.Log = h.Log
@@ -198,7 +220,8 @@ func New(o Options) *Host {
 	return h
 }
 
-// Run makes wants true until ctx ends, the team has ended, or with UntilIdle no session is left. Its error says why it could not continue; the end of ctx is none.
+// Run makes wants true until ctx ends, the team has ended, or with UntilIdle no session is left.
+// Its error says why it could not continue; the end of ctx is none.
 func (h *Host) Run(ctx context.Context) error {
 	defer close(h.over)
 	watching, stop := context.WithCancel(ctx)
@@ -238,7 +261,8 @@ func (h *Host) Run(ctx context.Context) error {
 	return errors.Join(failure, h.leave(out))
 }
 
-// watch tells of changes of the team after seq. A change that comes while one is told of is told of with it.
+// watch tells of changes of the team after seq. A change that comes while one is told of is told of
+// with it.
 func (h *Host) watch(ctx context.Context, seq int64, changed chan<- error) {
 	for {
 		err := h.Replica.Wait(ctx, seq)
@@ -257,7 +281,8 @@ func (h *Host) watch(ctx context.Context, seq int64, changed chan<- error) {
 	}
 }
 
-// reconcile does what is wanted now. It returns when to look again though nothing happens, and whether there is anything to stay for.
+// reconcile does what is wanted now. It returns when to look again though nothing happens, and
+// whether there is anything to stay for.
 func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, err error) {
 	now := replica.Now()
 	var (
@@ -364,7 +389,8 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 
 func ended(s *team.State) bool {
 	t := s.Team()
-	return !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted || t.Released != (team.Released{})
+	return !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted ||
+		t.Released != (team.Released{})
 }
 
 // session sees to it that the member has a seat here, if its lease can be had.
@@ -415,7 +441,8 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 	return h.keepSaved(ctx, m.Name, as)
 }
 
-// do sends a command as the host, from any goroutine. A refusal is no failure of the host: the state moved on, and the next look shows where to.
+// do sends a command as the host, from any goroutine. A refusal is no failure of the host: the
+// state moved on, and the next look shows where to.
 func (h *Host) do(ctx context.Context, body team.Body, lease int64) error {
 	_, err := h.send(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: inWords(body)})
 	if code := team.CodeOf(err); code != "" {
@@ -425,7 +452,8 @@ func (h *Host) do(ctx context.Context, body team.Body, lease int64) error {
 	return err
 }
 
-// send sends a command. A host whose journal can record nothing any more ends, whoever of its members found out: it must not keep them.
+// send sends a command. A host whose journal can record nothing any more ends, whoever of its
+// members found out: it must not keep them.
 func (h *Host) send(ctx context.Context, c team.Command) (replica.Receipt, error) {
 	receipt, err := h.Replica.Do(ctx, c)
 	if replica.Broken(err) {
@@ -434,7 +462,8 @@ func (h *Host) send(ctx context.Context, c team.Command) (replica.Receipt, error
 	return receipt, err
 }
 
-// fail ends the host, whoever finds that nothing can be recorded any more: it must not keep its leases.
+// fail ends the host, whoever finds that nothing can be recorded any more: it must not keep its
+// leases.
 func (h *Host) fail(err error) {
 	select {
 	case h.broken <- err:
@@ -457,7 +486,8 @@ func (h *Host) vacate(s *seat) {
 	}
 }
 
-// leave ends every session, gives the leases back, unless the team has ended and takes none, and lets go of the register.
+// leave ends every session, gives the leases back, unless the team has ended and takes none, and
+// lets go of the register.
 func (h *Host) leave(ctx context.Context) error {
 	how := stopDetach
 	h.Replica.View(func(s *team.State) {
@@ -475,7 +505,8 @@ func (h *Host) leave(ctx context.Context) error {
 		case <-ctx.Done():
 			h.tracer.close(ctx)
 			h.kept()
-			return errors.Join(fmt.Errorf("%d sessions did not end in time and were killed", len(h.seats)), h.Procs.Close(context.WithoutCancel(ctx)))
+			return errors.Join(fmt.Errorf("%d sessions did not end in time and were killed", len(h.seats)),
+				h.Procs.Close(context.WithoutCancel(ctx)))
 		}
 	}
 	if err := h.tracer.settle(ctx, ""); err != nil {

@@ -249,7 +249,8 @@ func TestShutdown(t *testing.T) {
 					select {
 					case mail := <-s.mail:
 						if c.answer {
-							if _, err := s.Do(context.Background(), &team.AnswerShutdown{Request: mail[0].Ref, Approved: true}); err != nil {
+							if _, err := s.Do(context.Background(), &team.AnswerShutdown{Request: mail[0].Ref,
+								Approved: true}); err != nil {
 								return err
 							}
 						}
@@ -276,7 +277,8 @@ func TestShutdown(t *testing.T) {
 
 // The end of the team ends its host and every session.
 func TestTheEndOfATeam(t *testing.T) {
-	for name, end := range map[string]team.Body{"aborted": &team.SetStatus{Status: team.TeamAborted}, "cleaned up": &team.CleanUp{Force: true}} {
+	for name, end := range map[string]team.Body{"aborted": &team.SetStatus{Status: team.TeamAborted},
+		"cleaned up": &team.CleanUp{Force: true}} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, spawn("ann"))
 			h := s.start("h1", scripted(obedient))

@@ -20,7 +20,8 @@ import (
 	"cadre/internal/team"
 )
 
-// These are bugs that histories of package simtest found. Saved work is in danger wherever its task goes back on the list.
+// These are bugs that histories of package simtest found. Saved work is in danger wherever its task
+// goes back on the list.
 
 // file writes what was saved for ann, as another process would.
 func (s *stage) file(w host.SavedWork) {
@@ -71,8 +72,8 @@ func TestSavedWorkOutlivesItsHost(t *testing.T) {
 	eventually(t, "the file is gone", func() bool { _, err := os.Stat(s.savedFile()); return os.IsNotExist(err) })
 }
 
-// A session that saves its own work keeps what the file has of another task before it replaces that: a host whose lock was
-// lost may have written it after the member was taken over.
+// A session that saves its own work keeps what the file has of another task before it replaces
+// that: a host whose lock was lost may have written it after the member was taken over.
 func TestSavedWorkOfAnotherTaskIsKept(t *testing.T) {
 	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one", Role: "somebody else"})
 	s.start("h1", scripted(idling))
@@ -105,7 +106,8 @@ func TestNewerSavedWorkStays(t *testing.T) {
 	s.untilKept("more")
 }
 
-// A session that ends by itself leaves what it saved with its task, also when that cannot be recorded at once.
+// A session that ends by itself leaves what it saved with its task, also when that cannot be
+// recorded at once.
 func TestSavedWorkOutlivesItsSession(t *testing.T) {
 	for name, failures := range map[string]int64{"at once": 0, "not at once": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +118,8 @@ func TestSavedWorkOutlivesItsSession(t *testing.T) {
 				a.updates <- agent.Started{Session: "s"}
 				a.updates <- agent.Text{Text: "half"}
 				for {
-					if w, there, err := host.ReadSaved(filepath.Dir(s.hosts), "ann"); err == nil && there && w.Task == "1" {
+					if w, there, err := host.ReadSaved(filepath.Dir(s.hosts), "ann"); err == nil && there &&
+						w.Task == "1" {
 						return errors.New("the agent fell over")
 					}
 					select {
@@ -144,7 +147,8 @@ func TestAYieldThatCouldNotBeRecorded(t *testing.T) {
 				if _, err := a.Do(context.Background(), &team.ClaimTask{Member: a.Member}); err != nil {
 					t.Error(err)
 				}
-				if _, err := a.Do(context.Background(), &team.ReportStatus{Member: a.Member, Status: team.Blocked, Summary: "waits for an answer"}); err != nil {
+				if _, err := a.Do(context.Background(), &team.ReportStatus{Member: a.Member, Status: team.Blocked,
+					Summary: "waits for an answer"}); err != nil {
 					t.Error(err)
 				}
 				<-a.stop
@@ -152,17 +156,19 @@ func TestAYieldThatCouldNotBeRecorded(t *testing.T) {
 			}), s.on(j))
 			s.until("the task is back, with what was done of it", func(st *team.State) bool {
 				task, _ := st.Task("1")
-				return task.Status == team.Pending && task.Owner == "" && task.Saved != nil && task.Saved.Output == "half"
+				return task.Status == team.Pending && task.Owner == "" && task.Saved != nil &&
+					task.Saved.Output == "half"
 			})
 		})
 	}
 }
 
-// A session that rests is told of a task that was claimed for it, by the lead or by a call of its own that came late; a worker
-// is woken for it.
+// A session that rests is told of a task that was claimed for it, by the lead or by a call of its
+// own that came late; a worker is woken for it.
 func TestAClaimAfterTheTurn(t *testing.T) {
 	// A task that was given up is claimed by its id alone.
-	givenUp := []team.Body{spawn("ann"), &team.CreateTask{Subject: "look there"}, &team.ClaimTask{Task: "1", Member: "ann"}, &team.FailTask{Task: "1", Member: "ann"}}
+	givenUp := []team.Body{spawn("ann"), &team.CreateTask{Subject: "look there"},
+		&team.ClaimTask{Task: "1", Member: "ann"}, &team.FailTask{Task: "1", Member: "ann"}}
 	late := func(s *stage, a *session) {
 		if _, err := a.Do(t.Context(), &team.ClaimTask{Task: "1"}); err != nil {
 			s.t.Error(err)
@@ -176,7 +182,10 @@ func TestAClaimAfterTheTurn(t *testing.T) {
 			ann.begun <- agent.Started{Session: "s-1"}
 			s.untilStatus("ann", team.Idle)
 			claim(s, ann)
-			p := ann.turn(t, "", func() { ann.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"done"}`) })
+			p := ann.turn(t, "", func() {
+				ann.call(t, "TaskUpdate",
+					`{"taskId":"1","status":"completed","result":"done"}`)
+			})
 			if !strings.Contains(p.Text, "Task 1 is yours now: look there") {
 				t.Errorf("it was told %q", p.Text)
 			}
@@ -211,7 +220,8 @@ type heldUp struct {
 	waits, release chan struct{}
 }
 
-func (h *heldUp) Append(ctx context.Context, after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (int64, error) {
+func (h *heldUp) Append(ctx context.Context, after int64, catchUp func(journal.Record) error,
+	decide func() ([]byte, error)) (int64, error) {
 	if h.holds.CompareAndSwap(true, false) {
 		close(h.waits)
 		<-h.release
@@ -219,8 +229,9 @@ func (h *heldUp) Append(ctx context.Context, after int64, catchUp func(journal.R
 	return h.Journal.Append(ctx, after, catchUp, decide)
 }
 
-// A session that claims a task while its host is about to claim the same one for it is told of it. When the host looks at the
-// claim is left to chance here; TestOnceBroken of package simtest has the history in which it looks too early.
+// A session that claims a task while its host is about to claim the same one for it is told of it.
+// When the host looks at the claim is left to chance here; TestOnceBroken of package simtest has
+// the history in which it looks too early.
 func TestAClaimOfBoth(t *testing.T) {
 	s := newStage(t, spawn("ann"))
 	j := &heldUp{Journal: s.team.Open(), waits: make(chan struct{}), release: make(chan struct{})}
@@ -250,14 +261,16 @@ func TestAClaimOfBoth(t *testing.T) {
 	s.untilStatus("ann", team.Idle)
 }
 
-// claimedIn is a journal that does something right behind the first claim in it, before whoever claimed knows that.
+// claimedIn is a journal that does something right behind the first claim in it, before whoever
+// claimed knows that.
 type claimedIn struct {
 	journal.Journal
 	once sync.Once
 	then func()
 }
 
-func (c *claimedIn) Append(ctx context.Context, after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (int64, error) {
+func (c *claimedIn) Append(ctx context.Context, after int64, catchUp func(journal.Record) error,
+	decide func() ([]byte, error)) (int64, error) {
 	claims := false
 	seq, err := c.Journal.Append(ctx, after, catchUp, func() ([]byte, error) {
 		data, err := decide()
@@ -270,8 +283,9 @@ func (c *claimedIn) Append(ctx context.Context, after int64, catchUp func(journa
 	return seq, err
 }
 
-// A task that is gone before its member was told of it is nobody's work: the session is told nothing, and rests.
-// In a repository the host has snapshots to make between the claim and what it says, so that it has heard of the end.
+// A task that is gone before its member was told of it is nobody's work: the session is told
+// nothing, and rests. In a repository the host has snapshots to make between the claim and what it
+// says, so that it has heard of the end.
 func TestATaskThatIsGoneBeforeItIsGiven(t *testing.T) {
 	for name, gone := range map[string]func(*stage){
 		"deleted":   func(s *stage) { s.do(team.User, &team.DeleteTask{Task: "1"}) },
@@ -309,8 +323,8 @@ func TestATaskThatIsGoneBeforeItIsGiven(t *testing.T) {
 	}
 }
 
-// A host that can record nothing any more ends, and its members go to another one: it must not keep them because nothing but the
-// loss of the lead is to be recorded, which is only looked for.
+// A host that can record nothing any more ends, and its members go to another one: it must not keep
+// them because nothing but the loss of the lead is to be recorded, which is only looked for.
 func TestAHostThatCanRecordNothing(t *testing.T) {
 	s, _ := newTimedStage(t, quick, spawn("ann"))
 	j := &failing{kind: []byte("lead_lost"), err: fmt.Errorf("nothing was written: %w", journal.ErrReopen)}
@@ -375,7 +389,8 @@ func (d deafened) Wait(ctx context.Context, after int64) error {
 	return ctx.Err()
 }
 
-// A session that was replaced, and whose host has not heard of that, gets no mail with the results of its tools: it is for the next one.
+// A session that was replaced, and whose host has not heard of that, gets no mail with the results
+// of its tools: it is for the next one.
 func TestAReplacedSessionGetsNoMail(t *testing.T) {
 	s := newStage(t, spawn("ann"))
 	var deaf atomic.Bool
@@ -392,11 +407,13 @@ func TestAReplacedSessionGetsNoMail(t *testing.T) {
 	deaf.Store(true)
 	s.do("lead", &team.SendMessage{To: "ann", Body: "the first", Priority: "normal"})
 	if text := ann.call(t, "TaskList", `{}`); !strings.Contains(text, "the first") {
-		if p := ann.given(t); !strings.Contains(p.Text, "the first") { // the call also showed it to the host, which was faster
+		// the call also showed it to the host, which was faster
+		if p := ann.given(t); !strings.Contains(p.Text, "the first") {
 			t.Errorf("the present session is told %q, and then %q", text, p.Text)
 		}
 	}
-	if _, err := s.Do(t.Context(), team.Command{Actor: team.Host("h2"), Body: &team.AttachMember{Member: "ann", From: "h1"}}); err != nil {
+	if _, err := s.Do(t.Context(), team.Command{Actor: team.Host("h2"), Body: &team.AttachMember{Member: "ann",
+		From: "h1"}}); err != nil {
 		t.Fatal(err)
 	}
 	s.do("lead", &team.SendMessage{To: "ann", Body: "the second"})
@@ -407,7 +424,8 @@ func TestAReplacedSessionGetsNoMail(t *testing.T) {
 
 // So is a session whose last turn failed, once it is to be tried again.
 func TestAClaimAfterATrouble(t *testing.T) {
-	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "look there"}, &team.ClaimTask{Task: "1", Member: "ann"}, &team.FailTask{Task: "1", Member: "ann"})
+	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "look there"}, &team.ClaimTask{Task: "1", Member: "ann"},
+		&team.FailTask{Task: "1", Member: "ann"})
 	ann := next(t, modelled(s))
 	ann.begun <- agent.Started{Session: "s-1"}
 	s.untilStatus("ann", team.Idle)

@@ -20,7 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// scripted is an agent whose sessions follow a script. A session is over when its script returns; the error is why it ended.
+// scripted is an agent whose sessions follow a script. A session is over when its script returns;
+// the error is why it ended.
 type scripted func(s *session) error
 
 func (a scripted) Start(_ context.Context, spec agent.Spec, d agent.Team) (agent.Session, error) {
@@ -38,8 +39,10 @@ func (a model) Start(_ context.Context, spec agent.Spec, d agent.Team) (agent.Se
 }
 
 func start(script func(*session) error, spec agent.Spec, d agent.Team) *session {
-	s := &session{Spec: spec, Team: d, updates: make(chan agent.Update), wake: make(chan struct{}, 8), mail: make(chan []team.Message), prompts: make(chan agent.Prompt, 8),
-		stop: make(chan struct{}), done: make(chan struct{}), taken: make(chan string, 8), may: make(chan agent.Access, 8)}
+	s := &session{Spec: spec, Team: d, updates: make(chan agent.Update), wake: make(chan struct{}, 8),
+		mail: make(chan []team.Message), prompts: make(chan agent.Prompt, 8),
+		stop: make(chan struct{}), done: make(chan struct{}), taken: make(chan string, 8),
+		may: make(chan agent.Access, 8)}
 	over := make(chan struct{})
 	var acknowledging sync.WaitGroup
 	acknowledging.Go(func() {
@@ -151,7 +154,8 @@ type stage struct {
 
 func newStage(t *testing.T, bodies ...team.Body) *stage {
 	t.Helper()
-	return newStageOf(t, append([]team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir()}}, bodies...)...)
+	return newStageOf(t, append([]team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir()}},
+		bodies...)...)
 }
 
 func newStageOf(t *testing.T, bodies ...team.Body) *stage {
@@ -198,7 +202,8 @@ func (s *stage) start(id string, a agent.Agent, change ...func(*host.Options)) *
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	o := host.Options{Replica: s.open(), Agent: agents("scripted", a), Hosts: s.hosts, Procs: procs, ID: id, Log: func(text string) { s.t.Log(id + ": " + text) }}
+	o := host.Options{Replica: s.open(), Agent: agents("scripted", a), Hosts: s.hosts, Procs: procs, ID: id,
+		Log: func(text string) { s.t.Log(id + ": " + text) }}
 	for _, c := range change {
 		c(&o)
 	}

@@ -14,7 +14,8 @@ import (
 	"cadre/internal/team"
 )
 
-// modelled starts a host for members that are told of their tasks, and gives the test each session as it starts.
+// modelled starts a host for members that are told of their tasks, and gives the test each session
+// as it starts.
 func modelled(s *stage, change ...func(*host.Options)) <-chan *session {
 	sessions := make(chan *session, 8)
 	s.start("h1", model(func(m *session) error {
@@ -110,10 +111,14 @@ func (s *stage) inbox(member, kind string) (bodies []string) {
 
 // A member is told of its task, does it, and goes idle. Its result is its report.
 func TestAModelWorks(t *testing.T) {
-	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."}, &team.CreateTask{Subject: "Look", Description: "everywhere"})
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
+		&team.CreateTask{Subject: "Look", Description: "everywhere"})
 	ann := next(t, modelled(s))
 	ann.begun <- agent.Started{Session: "s-1"}
-	p := ann.turn(t, "Looked.", func() { ann.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"nothing there"}`) })
+	p := ann.turn(t, "Looked.", func() {
+		ann.call(t, "TaskUpdate",
+			`{"taskId":"1","status":"completed","result":"nothing there"}`)
+	})
 	for _, part := range []string{"You test.", "Task 1 is yours now: Look", "everywhere"} {
 		if !strings.Contains(p.Text, part) {
 			t.Errorf("it was not told %q:\n%s", part, p.Text)
@@ -146,7 +151,8 @@ func (s *stage) task(id string) (task team.Task) {
 	return task
 }
 
-// A turn that ends without a report sends its last text to the lead, once; a second idle says nothing.
+// A turn that ends without a report sends its last text to the lead, once; a second idle says
+// nothing.
 func TestTheLastText(t *testing.T) {
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."})
 	ann := next(t, modelled(s))
@@ -169,7 +175,8 @@ func TestTheLastText(t *testing.T) {
 	}
 }
 
-// Who ends a turn with a task in hand is reminded of it, once for each claim; where no agent leads the task fails then.
+// Who ends a turn with a task in hand is reminded of it, once for each claim; where no agent leads
+// the task fails then.
 func TestNudge(t *testing.T) {
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"})
 	ann := next(t, modelled(s))
@@ -187,8 +194,8 @@ func TestNudge(t *testing.T) {
 	}
 }
 
-// A message is delivered when the session says that it has it; what a session that ended did not say is given to the next one, unless the
-// transcript has it.
+// A message is delivered when the session says that it has it; what a session that ended did not
+// say is given to the next one, unless the transcript has it.
 func TestReceipts(t *testing.T) {
 	s := newStage(t, spawn("ann"))
 	sessions := modelled(s)
@@ -239,7 +246,8 @@ func TestMailWithATool(t *testing.T) {
 	again := next(t, sessions)
 	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
 	p := again.peek(t) // with what did not arrive, and not before it
-	if got := envelope.Carries("demo-1", "ann", p.Text); !slices.Equal(got, []int64{0, 1, 2}) || !strings.Contains(p.Text, "Continue where you stopped") || len(p.Mail) != 2 {
+	if got := envelope.Carries("demo-1", "ann", p.Text); !slices.Equal(got, []int64{0, 1, 2}) ||
+		!strings.Contains(p.Text, "Continue where you stopped") || len(p.Mail) != 2 {
 		t.Errorf("it begins with the messages %v:\n%s", got, p.Text)
 	}
 	again.updates <- agent.TurnStarted{}
@@ -251,7 +259,8 @@ func TestMailWithATool(t *testing.T) {
 
 // Mail that came with a tool's result is delivered when the stream shows the result.
 func TestReceiptOfATool(t *testing.T) {
-	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."}, &team.SpawnMember{Name: "eve", Agent: team.External})
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."}, &team.SpawnMember{Name: "eve",
+		Agent: team.External})
 	ann := next(t, modelled(s))
 	s.do("eve", &team.SendMessage{To: "ann", Body: "before she starts"})
 	ann.begun <- agent.Started{}
@@ -260,7 +269,8 @@ func TestReceiptOfATool(t *testing.T) {
 		p := ann.peek(t) // the opening, with the mail
 		text += p.Text
 	}
-	ann.updates <- agent.ToolFinished{ID: "t", Output: envelope.Batch("demo-1", "ann", []team.Message{{Seq: 1, From: "eve"}})}
+	ann.updates <- agent.ToolFinished{ID: "t", Output: envelope.Batch("demo-1", "ann",
+		[]team.Message{{Seq: 1, From: "eve"}})}
 	ann.updates <- agent.TurnStarted{}
 	s.until("it works", func(st *team.State) bool { m, _ := st.Member("ann"); return m.Status == team.Active })
 	if m := s.now("ann"); len(m.Inbox) != 1 {
@@ -268,7 +278,8 @@ func TestReceiptOfATool(t *testing.T) {
 	}
 }
 
-// Troubles are told to the lead in the agent's words, the task goes back on the list, and the member is tried again.
+// Troubles are told to the lead in the agent's words, the task goes back on the list, and the
+// member is tried again.
 func TestTrouble(t *testing.T) {
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"})
 	ann := next(t, modelled(s))
@@ -302,7 +313,8 @@ func TestTrouble(t *testing.T) {
 
 // A session that was cut off in the middle of a turn goes on with its history, its task and a note.
 func TestCutOff(t *testing.T) {
-	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."}, &team.CreateTask{Subject: "Look"})
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
+		&team.CreateTask{Subject: "Look"})
 	sessions := modelled(s)
 	ann := next(t, sessions)
 	ann.begun <- agent.Started{Session: "s-1"}
@@ -312,7 +324,8 @@ func TestCutOff(t *testing.T) {
 	again := next(t, sessions)
 	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
 	p := again.given(t)
-	if strings.Contains(p.Text, "You test.") || !strings.Contains(p.Text, "signal: killed") || !strings.Contains(p.Text, "Task 1 is yours now") {
+	if strings.Contains(p.Text, "You test.") || !strings.Contains(p.Text, "signal: killed") ||
+		!strings.Contains(p.Text, "Task 1 is yours now") {
 		t.Errorf("it was told %q", p.Text)
 	}
 	if task := s.task("1"); task.Owner != "ann" || task.Status != team.InProgress || task.Attempts != 2 {
@@ -343,7 +356,11 @@ func TestPlans(t *testing.T) {
 		}}
 	}
 	propose("first")
-	s.until("it is submitted", func(st *team.State) bool { m, _ := st.Member("ann"); return m.Plan.State == "submitted" })
+	s.until("it is submitted", func(st *team.State) bool {
+		m,
+			_ := st.Member("ann")
+		return m.Plan.State == "submitted"
+	})
 	s.do("lead", &team.AnswerPlan{Request: "plan-1@ann", Feedback: "think of the tests"})
 	if got := <-answers; got != "think of the tests" {
 		t.Errorf("it was told %q", got)
@@ -352,7 +369,11 @@ func TestPlans(t *testing.T) {
 		t.Error("it could write after a rejection")
 	}
 	propose("second")
-	s.until("it is submitted again", func(st *team.State) bool { m, _ := st.Member("ann"); return m.Plan.State == "submitted" })
+	s.until("it is submitted again", func(st *team.State) bool {
+		m,
+			_ := st.Member("ann")
+		return m.Plan.State == "submitted"
+	})
 	s.do("lead", &team.AnswerPlan{Request: "plan-2@ann", Approved: true})
 	if got := <-answers; got != "approved" {
 		t.Errorf("it was told %q", got)
@@ -388,9 +409,11 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-// A prompt that is too long goes to a fresh session, with the mail that was in it and what was said before it.
+// A prompt that is too long goes to a fresh session, with the mail that was in it and what was said
+// before it.
 func TestPromptTooLong(t *testing.T) {
-	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.SpawnMember{Name: "eve", Agent: team.External}, &team.CreateTask{Subject: "Look"})
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.SpawnMember{Name: "eve",
+		Agent: team.External}, &team.CreateTask{Subject: "Look"})
 	sessions := modelled(s)
 	ann := next(t, sessions)
 	ann.begun <- agent.Started{Session: "s-1"}
@@ -409,7 +432,8 @@ func TestPromptTooLong(t *testing.T) {
 	}
 	again.begun <- agent.Started{Session: "s-2"}
 	p := again.given(t)
-	for _, part := range []string{"which was ended: prompt is too long", "It was at task 1", "> I have looked at half of it.", "the port is 4711", "Task 1 is yours now"} {
+	for _, part := range []string{"which was ended: prompt is too long", "It was at task 1",
+		"> I have looked at half of it.", "the port is 4711", "Task 1 is yours now"} {
 		if strings.Count(p.Text, part) != 1 {
 			t.Errorf("it was not told %q, once:\n%s", part, p.Text)
 		}
@@ -431,7 +455,10 @@ func TestTheReport(t *testing.T) {
 	s.untilStatus("lead", team.Idle)
 	s.do(team.User, &team.AskReport{})
 	lead.turn(t, "Wait, one more.", func() { lead.call(t, "TaskCreate", `{"subject":"More","description":"x"}`) })
-	s.until("the question is taken back", func(st *team.State) bool { return !st.Team().ReportAsked && st.Count(team.Pending) == 1 })
+	s.until("the question is taken back", func(st *team.State) bool {
+		return !st.Team().ReportAsked &&
+			st.Count(team.Pending) == 1
+	})
 	s.untilStatus("lead", team.Idle)
 	s.View(func(st *team.State) {
 		if words := st.Team().LastWords; words != "" {
@@ -470,10 +497,12 @@ func TestIdleNoticesCostNothing(t *testing.T) {
 
 func ledStage(t *testing.T) *stage {
 	t.Helper()
-	return newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Goal: "find the bug", Dir: t.TempDir(), LeadAgent: "scripted"})
+	return newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Goal: "find the bug", Dir: t.TempDir(),
+		LeadAgent: "scripted"})
 }
 
-// Mail that comes while the receipt of what came before is being recorded is given, and that is not given again.
+// Mail that comes while the receipt of what came before is being recorded is given, and that is not
+// given again.
 func TestMailIsGivenOnce(t *testing.T) {
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Listen."})
 	ann := next(t, modelled(s))
@@ -483,7 +512,8 @@ func TestMailIsGivenOnce(t *testing.T) {
 	const messages = 300
 	go func() {
 		for range messages {
-			if _, err := s.Do(t.Context(), team.Command{Actor: "lead", Body: &team.SendMessage{To: "ann", Body: "listen"}}); err != nil {
+			if _, err := s.Do(t.Context(), team.Command{Actor: "lead", Body: &team.SendMessage{To: "ann",
+				Body: "listen"}}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -8,9 +8,11 @@ import (
 	"cadre/internal/team"
 )
 
-// What a session gives back is given again: the mail, and what it was to begin with. Its task is told of anew, and nothing comes twice.
+// What a session gives back is given again: the mail, and what it was to begin with. Its task is
+// told of anew, and nothing comes twice.
 func TestWhatASessionGivesBack(t *testing.T) {
-	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."}, &team.CreateTask{Subject: "Look", Description: "everywhere"})
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
+		&team.CreateTask{Subject: "Look", Description: "everywhere"})
 	ann := next(t, modelled(s))
 	ann.begun <- agent.Started{Session: "s-1"}
 	first := ann.peek(t)
@@ -23,12 +25,17 @@ func TestWhatASessionGivesBack(t *testing.T) {
 	ann.updates <- agent.NotTaken{ID: first.ID}
 	ann.updates <- agent.NotTaken{ID: mail.ID}
 	ann.updates <- agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemModel, Text: "the house is on fire"}}
-	s.until("the task is back", func(st *team.State) bool { task, _ := st.Task("1"); return task.Status == team.Pending })
+	s.until("the task is back", func(st *team.State) bool {
+		task,
+			_ := st.Task("1")
+		return task.Status == team.Pending
+	})
 	s.until("the message waits", func(st *team.State) bool { return len(mailOf(st, "ann", team.TypeMessage)) == 1 })
 	s.do(team.User, &team.RetryMember{Member: "ann"})
 
 	var all []string
-	for len(all) == 0 || !strings.Contains(strings.Join(all, "\n"), "4711") || !strings.Contains(strings.Join(all, "\n"), "Task 1 is yours now") {
+	for len(all) == 0 || !strings.Contains(strings.Join(all, "\n"), "4711") ||
+		!strings.Contains(strings.Join(all, "\n"), "Task 1 is yours now") {
 		all = append(all, ann.given(t).Text)
 	}
 	for _, part := range []string{"You test.", "Task 1 is yours now", "the port is 4711"} {
@@ -36,12 +43,15 @@ func TestWhatASessionGivesBack(t *testing.T) {
 			t.Errorf("it was told %q %d times:\n%s", part, n, strings.Join(all, "\n---\n"))
 		}
 	}
-	s.until("the message has arrived", func(st *team.State) bool { return len(mailOf(st, "ann", team.TypeMessage)) == 0 })
+	s.until("the message has arrived", func(st *team.State) bool {
+		return len(mailOf(st, "ann", team.TypeMessage)) == 0
+	})
 }
 
 // Delegate mode that is switched on while a lead in bypassPermissions works reaches its session.
 func TestDelegateReachesTheSession(t *testing.T) {
-	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir(), LeadAgent: "scripted", PermissionMode: "bypassPermissions"})
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir(), LeadAgent: "scripted",
+		PermissionMode: "bypassPermissions"})
 	lead := next(t, modelled(s))
 	if lead.Access.Gated {
 		t.Error("it is gated from the start")

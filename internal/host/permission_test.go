@@ -13,7 +13,8 @@ import (
 	"cadre/internal/team"
 )
 
-// asker is an agent whose sessions ask for one permission at their start and report what came of it.
+// asker is an agent whose sessions ask for one permission at their start and report what came of
+// it.
 type asker struct{ answers chan string }
 
 func (a asker) Start(context.Context, agent.Spec, agent.Team) (agent.Session, error) {
@@ -21,13 +22,14 @@ func (a asker) Start(context.Context, agent.Spec, agent.Team) (agent.Session, er
 	go func() {
 		defer close(s.updates)
 		s.updates <- agent.Started{}
-		s.updates <- agent.PermissionAsked{Tool: "Bash", Input: `{"command":"make"}`, Answer: func(allow bool, reason string) {
-			if allow {
-				a.answers <- "allowed"
-			} else {
-				a.answers <- "denied: " + reason
-			}
-		}}
+		s.updates <- agent.PermissionAsked{Tool: "Bash", Input: `{"command":"make"}`,
+			Answer: func(allow bool, reason string) {
+				if allow {
+					a.answers <- "allowed"
+				} else {
+					a.answers <- "denied: " + reason
+				}
+			}}
 		<-s.stop
 		s.updates <- agent.Ended{}
 	}()
@@ -81,7 +83,8 @@ func TestPermissionOfASession(t *testing.T) {
 			hosting, end := context.WithCancel(ctx)
 			ended := make(chan error, 1)
 			go func() {
-				ended <- host.New(host.Options{Replica: rep, Agent: agents("asker", agent), Hosts: hosts, Procs: procs, ID: "h1"}).Run(hosting)
+				ended <- host.New(host.Options{Replica: rep, Agent: agents("asker", agent), Hosts: hosts, Procs: procs,
+					ID: "h1"}).Run(hosting)
 			}()
 			for asked := false; !asked; {
 				seq := rep.Seq()

@@ -14,8 +14,9 @@ const (
 	here   = "here" // it has arrived
 )
 
-// post knows which messages are on their way into a session's context, and which are in it: handed over, and then known to be there. It keeps one
-// from being given twice, by a prompt and by the result of a tool, and while it is being recorded that it arrived. It goes with its session: what
+// post knows which messages are on their way into a session's context, and which are in it: handed
+// over, and then known to be there. It keeps one from being given twice, by a prompt and by the
+// result of a tool, and while it is being recorded that it arrived. It goes with its session: what
 // did not arrive is given to the next one.
 type post struct {
 	mu      sync.Mutex
@@ -26,11 +27,13 @@ type post struct {
 type parcel struct {
 	carrier string       // the id of the prompt, byTool or here
 	message team.Message // none of one that is here
-	// unclear says that the tool may be one of this turn or of the next one: a prompt waited, which may have begun that.
+	// unclear says that the tool may be one of this turn or of the next one: a prompt waited, which
+	// may have begun that.
 	unclear bool
 }
 
-// handed takes note that the session is given a prompt. It waits until arrived or back says what became of it.
+// handed takes note that the session is given a prompt. It waits until arrived or back says what
+// became of it.
 func (p *post) handed(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,7 +50,8 @@ func (p *post) awaits() bool {
 	return len(p.waiting) > 0
 }
 
-// settle takes what the results of tools carry for that of the turn that ended, as far as that is clear now; with all, also what is not.
+// settle takes what the results of tools carry for that of the turn that ended, as far as that is
+// clear now; with all, also what is not.
 func (p *post) settle(all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,8 +81,8 @@ func (p *post) take(mail []team.Message, carrier string) []team.Message {
 	return taken
 }
 
-// arrived returns what that carrier had, in order; with only, no more than these, and without it, nothing of which it is unclear. It is in the context
-// for good.
+// arrived returns what that carrier had, in order; with only, no more than these, and without it,
+// nothing of which it is unclear. It is in the context for good.
 func (p *post) arrived(carrier string, only ...int64) (mail []team.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +97,8 @@ func (p *post) arrived(carrier string, only ...int64) (mail []team.Message) {
 	return mail
 }
 
-// back takes back what that carrier had: it did not leave, or will not arrive. It reports whether there was anything.
+// back takes back what that carrier had: it did not leave, or will not arrive. It reports whether
+// there was anything.
 func (p *post) back(carrier string) (some bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

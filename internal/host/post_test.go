@@ -7,7 +7,8 @@ import (
 	"cadre/internal/team"
 )
 
-// A message is given once, by whichever road, and not again while it is being recorded that it arrived. What did not leave is given again.
+// A message is given once, by whichever road, and not again while it is being recorded that it
+// arrived. What did not leave is given again.
 func TestPost(t *testing.T) {
 	var p post
 	mail := []team.Message{{Seq: 1}, {Seq: 2}, {Seq: 3}}
@@ -44,18 +45,25 @@ func TestPost(t *testing.T) {
 	taken("d")
 }
 
-// What a tool carries while a prompt waits may be the next turn's, and stays on its way until that is clear.
+// What a tool carries while a prompt waits may be the next turn's, and stays on its way until that
+// is clear.
 func TestPostBetweenTurns(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(*post)
 		here []int64 // of the mail behind tools, when the turn has ended well
 	}{
-		"the prompt waits":                 {func(p *post) { p.settle(false) }, []int64{1}},
-		"it came in this turn":             {func(p *post) { p.arrived("a"); p.settle(false) }, []int64{1, 2}},
-		"it was not taken":                 {func(p *post) { p.back("a"); p.settle(false) }, []int64{1, 2}},
-		"results may be lost":              {func(p *post) { p.settle(true) }, []int64{1, 2}},
-		"the agent showed what it was":     {func(p *post) { p.arrived(byTool, 2); p.settle(false) }, []int64{1}},
-		"the turn that it began has ended": {func(p *post) { p.settle(false); p.back(byTool); p.arrived("a"); p.settle(false) }, []int64{2}},
+		"the prompt waits":             {func(p *post) { p.settle(false) }, []int64{1}},
+		"it came in this turn":         {func(p *post) { p.arrived("a"); p.settle(false) }, []int64{1, 2}},
+		"it was not taken":             {func(p *post) { p.back("a"); p.settle(false) }, []int64{1, 2}},
+		"results may be lost":          {func(p *post) { p.settle(true) }, []int64{1, 2}},
+		"the agent showed what it was": {func(p *post) { p.arrived(byTool, 2); p.settle(false) }, []int64{1}},
+		"the turn that it began has ended": {func(p *post) {
+			p.settle(false)
+			p.back(byTool)
+			p.arrived("a")
+			p.settle(
+				false)
+		}, []int64{2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p post

@@ -10,7 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// reads reports whether a call only looks around in the project, in the member's worktree or, for the lead, in the merged work.
+// reads reports whether a call only looks around in the project, in the member's worktree or, for
+// the lead, in the merged work.
 func (s *seat) reads(tool, input string) bool {
 	var t team.Team
 	s.host.Replica.View(func(st *team.State) { t = st.Team() })

@@ -20,7 +20,8 @@ import (
 	"cadre/internal/team"
 )
 
-// SavedWork is the file <member>_checkpoint.json in the team's folder: what a teammate without a lead has done of its task.
+// SavedWork is the file <member>_checkpoint.json in the team's folder: what a teammate without a
+// lead has done of its task.
 type SavedWork struct {
 	Member    string    `json:"teammate_id"`
 	Task      string    `json:"task_claimed,omitempty"`
@@ -38,12 +39,14 @@ type SavedWork struct {
 func (w SavedWork) Saved() team.Saved {
 	var note []string
 	if w.Patch != "" {
-		note = append(note, fmt.Sprintf("The patch above leaves out %s; the whole patch is in %s.", few(w.Cut), w.Patch))
+		note = append(note, fmt.Sprintf("The patch above leaves out %s; the whole patch is in %s.",
+			few(w.Cut), w.Patch))
 	}
 	if len(w.Left) > 0 {
 		note = append(note, "In no patch is "+few(w.Left)+".")
 	}
-	return team.Saved{Member: w.Member, Commit: w.LastGood, Diff: w.FileEdits, Note: strings.Join(note, "\n"), Output: w.Output, At: w.At}
+	return team.Saved{Member: w.Member, Commit: w.LastGood, Diff: w.FileEdits, Note: strings.Join(note, "\n"),
+		Output: w.Output, At: w.At}
 }
 
 // few names the first of many files.
@@ -60,7 +63,8 @@ const savedSuffix = "_checkpoint.json"
 // maxSaved is the most that is read of such a file, in bytes: far more than is written.
 const maxSaved = 64 << 20
 
-// ReadSaved returns what was saved for the member in the team's folder, and whether there is anything.
+// ReadSaved returns what was saved for the member in the team's folder, and whether there is
+// anything.
 func ReadSaved(teamDir, member string) (SavedWork, bool, error) {
 	data, err := regularfile.Read(filepath.Join(teamDir, member+savedSuffix), maxSaved)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +77,8 @@ func ReadSaved(teamDir, member string) (SavedWork, bool, error) {
 	return w, err == nil, err
 }
 
-// forget removes the file of what was saved, if it still is this: it is in the history now. What was saved since stays.
+// forget removes the file of what was saved, if it still is this: it is in the history now. What
+// was saved since stays.
 func (w SavedWork) forget(teamDir string) error {
 	now, there, err := ReadSaved(teamDir, w.Member)
 	if err != nil || !there || !bytes.Equal(now.encode(), w.encode()) {
@@ -100,13 +105,15 @@ func (w SavedWork) write(teamDir string) error {
 // patches is the folder with the patches that are too long for the history.
 const patches = "saved"
 
-// edits takes down what was changed in dir, as far as it may be a member's work: what is there as it was when the team was created is the person's. In a worktree
-// of its own all is the member's.
-func (w *SavedWork) edits(ctx context.Context, procs *proc.Register, base team.Base, teamDir, dir string, own bool) error {
+// edits takes down what was changed in dir, as far as it may be a member's work: what is there as
+// it was when the team was created is the person's. In a worktree of its own all is the member's.
+func (w *SavedWork) edits(ctx context.Context, procs *proc.Register, base team.Base, teamDir, dir string,
+	own bool) error {
 	before := map[string]string{}
 	if !own {
 		if base.Unknown != "" {
-			w.Left = []string{"what was changed in " + dir + " (nobody knows what was there before the team was: " + base.Unknown + ")"}
+			w.Left = []string{"what was changed in " + dir + " (nobody knows what was there before the team was: " +
+				base.Unknown + ")"}
 			return nil
 		}
 		for _, f := range base.Dirty {
@@ -146,8 +153,9 @@ func (w *SavedWork) edits(ctx context.Context, procs *proc.Register, base team.B
 // digested is how much is read to know the person's files again.
 const digested = 256 << 20
 
-// save writes down what the member has done of its task. What the file has of another task is kept with that one first:
-// the session before this one may have saved it, on a host that died, or this one before it got its present task.
+// save writes down what the member has done of its task. What the file has of another task is kept
+// with that one first: the session before this one may have saved it, on a host that died, or this
+// one before it got its present task.
 func (s *seat) save(ctx context.Context) (SavedWork, error) {
 	s.savedFile.Lock()
 	defer s.savedFile.Unlock()
@@ -177,7 +185,8 @@ func (s *seat) save(ctx context.Context) (SavedWork, error) {
 	return w, w.write(s.host.teamDir())
 }
 
-// KeepSaved keeps with its task what a member saved while there was no lead. It is for a process that is no host of it, where none is there to do so.
+// KeepSaved keeps with its task what a member saved while there was no lead. It is for a process
+// that is no host of it, where none is there to do so.
 func KeepSaved(ctx context.Context, rep *replica.Replica, teamDir, member string) error {
 	w, there, err := ReadSaved(teamDir, member)
 	if err != nil || !there {
@@ -186,8 +195,9 @@ func KeepSaved(ctx context.Context, rep *replica.Replica, teamDir, member string
 	return w.keep(ctx, byUser(rep), rep, teamDir)
 }
 
-// KeepDone keeps with the task what the member that holds it has done of it: what is changed where it works, and the last that it said. It is for a process that
-// is no host of it, before the task is taken away: the member may be dead, or know nothing of it.
+// KeepDone keeps with the task what the member that holds it has done of it: what is changed where
+// it works, and the last that it said. It is for a process that is no host of it, before the task
+// is taken away: the member may be dead, or know nothing of it.
 func KeepDone(ctx context.Context, rep *replica.Replica, teamDir string, task team.Task) error {
 	m := team.Member{}
 	rep.View(func(s *team.State) { m, _ = s.Member(task.Owner) })
@@ -211,7 +221,8 @@ func KeepDone(ctx context.Context, rep *replica.Replica, teamDir string, task te
 	return w.keep(ctx, byUser(rep), rep, teamDir)
 }
 
-// keep records the work and removes its file. A file with what is somebody else's by now stays as it is.
+// keep records the work and removes its file. A file with what is somebody else's by now stays as
+// it is.
 func (w SavedWork) keep(ctx context.Context, do sender, rep *replica.Replica, teamDir string) error {
 	if done, err := w.record(ctx, do, rep); err != nil || !done {
 		return err
@@ -246,8 +257,8 @@ func (s *seat) leased() (leased bool) {
 	return leased
 }
 
-// record records the work with its task. It reports whether nothing of it is needed any more: somebody
-// else may hold the task by now, and may put it back on the list.
+// record records the work with its task. It reports whether nothing of it is needed any more:
+// somebody else may hold the task by now, and may put it back on the list.
 func (w SavedWork) record(ctx context.Context, do sender, rep *replica.Replica) (done bool, err error) {
 	if w.Task == "" {
 		return true, nil
@@ -264,7 +275,8 @@ func (w SavedWork) record(ctx context.Context, do sender, rep *replica.Replica) 
 	return err == nil, err
 }
 
-// saveAlone saves the member's work again and again for as long as there is no lead. When there is one, it is kept with the task.
+// saveAlone saves the member's work again and again for as long as there is no lead. When there is
+// one, it is kept with the task.
 func (s *seat) saveAlone(ctx context.Context) {
 	for ctx.Err() == nil {
 		var alone bool
@@ -284,8 +296,9 @@ func (s *seat) saveAlone(ctx context.Context) {
 	}
 }
 
-// saveAndKeep saves the member's work and keeps it with its tasks. It reports whether nothing is left to keep. One does
-// so at a time: else what somebody saved before could be recorded behind what was saved since, and in its place.
+// saveAndKeep saves the member's work and keeps it with its tasks. It reports whether nothing is
+// left to keep. One does so at a time: else what somebody saved before could be recorded behind
+// what was saved since, and in its place.
 func (s *seat) saveAndKeep(ctx context.Context) bool {
 	s.keeping.Lock()
 	defer s.keeping.Unlock()
@@ -313,8 +326,8 @@ func (s *seat) whileAlone(ctx context.Context, long time.Duration) {
 	}
 }
 
-// keep records the saved work with the tasks that the member holds. It reports whether it is with all of them. A host that
-// lost the member leaves the file to the one that took it over.
+// keep records the saved work with the tasks that the member holds. It reports whether it is with
+// all of them. A host that lost the member leaves the file to the one that took it over.
 func (s *seat) keep(ctx context.Context, w SavedWork) bool {
 	kept := true
 	for _, t := range s.held() {
@@ -341,7 +354,8 @@ func (s *seat) keep(ctx context.Context, w SavedWork) bool {
 	return kept
 }
 
-// lastSave keeps what the session saved when it is over. It reports whether nothing is left to keep.
+// lastSave keeps what the session saved when it is over. It reports whether nothing is left to
+// keep.
 func (s *seat) lastSave(how ending, why string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
 	defer cancel()
@@ -354,7 +368,8 @@ func (s *seat) lastSave(how ending, why string) bool {
 	return s.keepLast(ctx)
 }
 
-// keepLast keeps what was saved, because the tasks go back on the list. It reports whether nothing is left to keep.
+// keepLast keeps what was saved, because the tasks go back on the list. It reports whether nothing
+// is left to keep.
 func (s *seat) keepLast(ctx context.Context) bool {
 	if _, there, err := ReadSaved(s.host.teamDir(), s.member); err != nil || !there {
 		return true // one that cannot be read is reported where it is to be overwritten
@@ -362,8 +377,9 @@ func (s *seat) keepLast(ctx context.Context) bool {
 	return s.saveAndKeep(ctx)
 }
 
-// putDown gives the tasks that the member holds back to the list, with its work. It reports whether that is recorded. A task
-// of which the work is not kept stays with the member: whoever took it would begin without that.
+// putDown gives the tasks that the member holds back to the list, with its work. It reports whether
+// that is recorded. A task of which the work is not kept stays with the member: whoever took it
+// would begin without that.
 func (s *seat) putDown(ctx context.Context, reason string) bool {
 	s.keeping.Lock()
 	defer s.keeping.Unlock()
@@ -377,7 +393,8 @@ func (s *seat) putDown(ctx context.Context, reason string) bool {
 	}
 	done := true
 	for _, t := range held {
-		if err := s.host.do(ctx, &team.ReleaseTask{Task: t.ID, Member: s.member, Fence: t.Fence, Reason: reason}, s.lease); err != nil {
+		if err := s.host.do(ctx, &team.ReleaseTask{Task: t.ID, Member: s.member, Fence: t.Fence, Reason: reason},
+			s.lease); err != nil {
 			s.host.Log("task " + t.ID + " was not given back: " + err.Error())
 			done = false
 		}

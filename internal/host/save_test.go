@@ -23,7 +23,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// dirty is a repository in which a person has things that are not committed, and what a team notes of it when it is created.
+// dirty is a repository in which a person has things that are not committed, and what a team notes
+// of it when it is created.
 func dirty(t *testing.T) (dir string, base team.Base) {
 	t.Helper()
 	p := newProject(t)
@@ -47,29 +48,35 @@ func task(s *stage) (one team.Task) {
 	return one
 }
 
-// What somebody else is to go on with comes with the task, also when its owner saved nothing: its host was killed, or it lives and knows nothing of it.
+// What somebody else is to go on with comes with the task, also when its owner saved nothing: its
+// host was killed, or it lives and knows nothing of it.
 func TestWorkIsKeptFromOutside(t *testing.T) {
 	dir, base := dirty(t)
-	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir, Base: base}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.CreateTask{Subject: "one"})
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir, Base: base},
+		&team.SpawnMember{Name: "ann", Agent: team.External}, &team.CreateTask{Subject: "one"})
 	owned := held(t, s)
-	write(t, dir, map[string]string{"half.txt": "half of it\n", "theirs.txt": "the person's\nand ann's\n", "data.csv": strings.Repeat("1,2\n", 20<<10), "huge.csv": strings.Repeat("1,2\n", 1<<19)})
+	write(t, dir, map[string]string{"half.txt": "half of it\n", "theirs.txt": "the person's\nand ann's\n",
+		"data.csv": strings.Repeat("1,2\n", 20<<10), "huge.csv": strings.Repeat("1,2\n", 1<<19)})
 	teamDir := filepath.Dir(s.hosts)
 	if err := host.KeepDone(t.Context(), s.Replica, teamDir, owned); err != nil {
 		t.Fatal(err)
 	}
 	saved := task(s).Saved
-	if saved == nil || saved.Member != "ann" || !strings.Contains(saved.Diff, "+half of it") || !strings.Contains(saved.Diff, "+and ann's") || len(saved.Diff) > team.MaxDiff {
+	if saved == nil || saved.Member != "ann" || !strings.Contains(saved.Diff, "+half of it") ||
+		!strings.Contains(saved.Diff, "+and ann's") || len(saved.Diff) > team.MaxDiff {
 		t.Fatalf("kept: %+v", saved)
 	}
 	if strings.Contains(saved.Diff, "supersecret") || strings.Contains(saved.Note, ".env") {
 		t.Errorf("the person's file is kept with the task: %s\n%s", saved.Diff, saved.Note)
 	}
 	whole := filepath.Join(teamDir, "saved", "1-ann.patch")
-	if !strings.Contains(saved.Note, "leaves out data.csv; the whole patch is in "+whole) || !strings.Contains(saved.Note, "huge.csv (2 MiB)") {
+	if !strings.Contains(saved.Note, "leaves out data.csv; the whole patch is in "+whole) ||
+		!strings.Contains(saved.Note, "huge.csv (2 MiB)") {
 		t.Errorf("what is not in the patch: %q", saved.Note)
 	}
 	clean := t.TempDir()
-	for _, args := range [][]string{{"clone", "-q", dir, clean}, {"-C", clean, "apply", "--exclude=theirs.txt", whole}} {
+	for _, args := range [][]string{{"clone", "-q", dir, clean},
+		{"-C", clean, "apply", "--exclude=theirs.txt", whole}} {
 		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -82,7 +89,9 @@ func TestWorkIsKeptFromOutside(t *testing.T) {
 // Where nobody knows what was there before, nothing of a folder that others use is told.
 func TestUnknownBaseIsNotTold(t *testing.T) {
 	dir, _ := dirty(t)
-	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir, Base: team.Base{Unknown: "too many files"}}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.CreateTask{Subject: "one"})
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir,
+		Base: team.Base{Unknown: "too many files"}}, &team.SpawnMember{Name: "ann", Agent: team.External},
+		&team.CreateTask{Subject: "one"})
 	if err := host.KeepDone(t.Context(), s.Replica, filepath.Dir(s.hosts), held(t, s)); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +102,9 @@ func TestUnknownBaseIsNotTold(t *testing.T) {
 
 // What was saved of a task that somebody else works on by now is not thrown away.
 func TestSavedWorkOutlivesAConflict(t *testing.T) {
-	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir()}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.SpawnMember{Name: "bob", Agent: team.External}, &team.CreateTask{Subject: "one"})
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir()},
+		&team.SpawnMember{Name: "ann", Agent: team.External}, &team.SpawnMember{Name: "bob", Agent: team.External},
+		&team.CreateTask{Subject: "one"})
 	teamDir := filepath.Dir(s.hosts)
 	keep := func() (there bool) {
 		t.Helper()
@@ -106,7 +117,8 @@ func TestSavedWorkOutlivesAConflict(t *testing.T) {
 		}
 		return there
 	}
-	write(t, teamDir, map[string]string{"ann_checkpoint.json": `{"teammate_id":"ann","task_claimed":"1","last_output":"half"}`})
+	write(t, teamDir,
+		map[string]string{"ann_checkpoint.json": `{"teammate_id":"ann","task_claimed":"1","last_output":"half"}`})
 	s.do("bob", &team.ClaimTask{Task: "1"})
 	if !keep() {
 		t.Error("it is gone, and bob works on the task")
@@ -115,7 +127,8 @@ func TestSavedWorkOutlivesAConflict(t *testing.T) {
 	if keep() || task(s).Saved == nil || task(s).Saved.Output != "half" {
 		t.Errorf("it was not kept with the task: %+v", task(s))
 	}
-	write(t, teamDir, map[string]string{"ann_checkpoint.json": `{"teammate_id":"ann","task_claimed":"1","last_output":"more"}`})
+	write(t, teamDir,
+		map[string]string{"ann_checkpoint.json": `{"teammate_id":"ann","task_claimed":"1","last_output":"more"}`})
 	s.do("bob", &team.ClaimTask{Task: "1"})
 	s.do("bob", &team.CompleteTask{Task: "1"})
 	if keep() {

@@ -72,7 +72,8 @@ func (h *Host) seat(m team.Member, a agent.Agent) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := h.Replica.Team()
 	_, worker := a.(agent.Worker)
-	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, teamID: t.ID, lead: t.Lead, ctx: ctx, leave: cancel, agent: a, dir: t.Dir, told: !worker,
+	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, teamID: t.ID, lead: t.Lead,
+		ctx: ctx, leave: cancel, agent: a, dir: t.Dir, told: !worker,
 		gifts: make(chan team.Want, 12), given: map[team.WantKind]string{}, again: make(chan team.WantKind, 8)}
 	s.turn.since = h.Replica.Seq()
 	h.seats[m.Name] = s
@@ -96,7 +97,8 @@ func (s *seat) ending() ending {
 	return s.how
 }
 
-// give passes on a want for the session that was not given yet. It does not wait: what does not fit is wanted again.
+// give passes on a want for the session that was not given yet. It does not wait: what does not fit
+// is wanted again.
 func (s *seat) give(w team.Want) {
 	for more := true; more; {
 		select {
@@ -132,7 +134,8 @@ func (s *seat) run(m team.Member) {
 	s.mu.Lock()
 	how, why := s.how, s.why
 	s.mu.Unlock()
-	// From here on the session is over; what is reported must not be cut short by the end of the seat.
+	// From here on the session is over; what is reported must not be cut short by the end of the
+	// seat.
 	kept := s.lastSave(how, why)
 	if how == stopReport {
 		s.host.leaveWork(m)
@@ -140,7 +143,9 @@ func (s *seat) run(m team.Member) {
 	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
 	defer cancel()
 	body := s.epitaph(ctx, how, why, failure)
-	if body != nil && kept { // else its tasks would be on the list without what was saved of them; the host sees that it is gone
+	// else its tasks would be on the list without what was saved of them; the host sees that it is
+	// gone
+	if body != nil && kept {
 		if err := s.host.do(ctx, body, s.lease); err != nil {
 			s.host.Log("not recorded that " + s.member + " ended: " + err.Error())
 		}
@@ -160,7 +165,8 @@ func (s *seat) epitaph(ctx context.Context, how ending, why string, failure erro
 	case stopFresh:
 		return &team.DetachMember{Member: s.member, Reason: why, Fresh: true, Note: s.note(ctx, why)}
 	case stopFull:
-		return &team.ReportTrouble{Member: s.member, Trouble: string(agent.ProblemContext), Text: why, Gone: true, Note: s.note(ctx, why)}
+		return &team.ReportTrouble{Member: s.member, Trouble: string(agent.ProblemContext), Text: why, Gone: true,
+			Note: s.note(ctx, why)}
 	case stopHopeless:
 		failure = &s.problem
 	case stopQuietly:
@@ -185,7 +191,8 @@ func (s *seat) note(ctx context.Context, why string) (note string) {
 	s.mu.Lock()
 	h.Last = s.turn.last
 	mail := slices.DeleteFunc(slices.Clone(s.turn.mail), func(m team.Message) bool {
-		return m.Incarnation != 0 || m.Type == team.TypeTaskAssignment // was for this session alone, or is said of the task itself
+		// was for this session alone, or is said of the task itself
+		return m.Incarnation != 0 || m.Type == team.TypeTaskAssignment
 	})
 	s.mu.Unlock()
 	h.Mail = envelope.Batch(s.teamID, s.member, mail)
@@ -200,8 +207,10 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 	var spec agent.Spec
 	s.host.Replica.View(func(st *team.State) {
 		t = st.Team()
-		spec = agent.Spec{TeamID: t.ID, Team: t.Name, Home: s.host.home(), Member: m.Name, Incarnation: m.Incarnation, Lead: t.Lead, Role: m.Role, Prompt: m.Prompt,
-			Instructions: prompts.Instructions(st, m.Name, prompts.Hosted), Model: m.Model, Program: m.Program, Args: m.Args, Resume: m.Session, Spent: m.SessionCost, Dir: t.Dir, Scratch: scratch,
+		spec = agent.Spec{TeamID: t.ID, Team: t.Name, Home: s.host.home(), Member: m.Name, Incarnation: m.Incarnation,
+			Lead: t.Lead, Role: m.Role, Prompt: m.Prompt,
+			Instructions: prompts.Instructions(st, m.Name, prompts.Hosted), Model: m.Model, Program: m.Program,
+			Args: m.Args, Resume: m.Session, Spent: m.SessionCost, Dir: t.Dir, Scratch: scratch,
 			Access: s.access(st), Procs: s.host.Procs}
 		spec.Env = slices.Concat([]string{agent.NoLocks}, s.host.Env, m.Env, spec.Identity())
 	})
@@ -226,7 +235,8 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 	if m.Role != "" && s.host.Role != nil {
 		role, ok, err := s.host.Role(t.Dir, m.Role)
 		if err != nil {
-			return spec, &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("the role of %s cannot be known: %v", m.Name, err)}
+			return spec, &agent.Problem{Kind: agent.ProblemMissing,
+				Text: fmt.Sprintf("the role of %s cannot be known: %v", m.Name, err)}
 		}
 		if ok {
 			spec.Instructions += "\n" + role.Prompt
@@ -247,7 +257,8 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 	if m.Isolation == team.Worktree {
 		dir, err := worktree.Add(ctx, s.host.Procs, Place(t, filepath.Dir(s.host.Hosts), m.Name))
 		if err != nil {
-			return spec, &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("%s cannot have a worktree of its own: %v", m.Name, err)}
+			return spec, &agent.Problem{Kind: agent.ProblemMissing,
+				Text: fmt.Sprintf("%s cannot have a worktree of its own: %v", m.Name, err)}
 		}
 		s.dir, spec.Dir = dir, dir
 	}
@@ -261,10 +272,12 @@ func (s *seat) access(st *team.State) agent.Access {
 	if s.member == s.lead { // to look at the merged work is asked of it, and needs nobody's leave
 		allow = append(slices.Clip(allow), "Read(/"+filepath.ToSlash(MergedDir(filepath.Dir(s.host.Hosts)))+"/**)")
 	}
-	return agent.Access{Mode: m.PermissionMode, Writes: st.Writes(s.member), Gated: s.bound || st.Gated(s.member), Allow: allow}
+	return agent.Access{Mode: m.PermissionMode, Writes: st.Writes(s.member), Gated: s.bound ||
+		st.Gated(s.member), Allow: allow}
 }
 
-// live starts the session and sees it through. It returns when no process of it is left, with the reason why it ended by itself.
+// live starts the session and sees it through. It returns when no process of it is left, with the
+// reason why it ended by itself.
 func (s *seat) live(m team.Member, scratch string) error {
 	spec, err := s.spec(s.ctx, m, scratch)
 	if err != nil {
@@ -317,7 +330,8 @@ type memberTeam struct{ seat *seat }
 
 func (d memberTeam) Do(ctx context.Context, body team.Body) (*team.Record, error) {
 	send := func(body team.Body) (replica.Receipt, error) {
-		return d.seat.host.send(ctx, team.Command{ID: replica.NewID(), Actor: d.seat.member, Incarnation: d.seat.incarnation, Body: inWords(body)})
+		return d.seat.host.send(ctx, team.Command{ID: replica.NewID(), Actor: d.seat.member,
+			Incarnation: d.seat.incarnation, Body: inWords(body)})
 	}
 	var receipt replica.Receipt
 	var err error

@@ -14,8 +14,9 @@ import (
 	"cadre/internal/replica"
 )
 
-// tools are the team's tools as a session of ours has them: its mail comes with their results, and what came so is not given in a prompt as
-// well. They are also served on a unix socket, for agents that want a program as their MCP server: cadre mcp connects the two.
+// tools are the team's tools as a session of ours has them: its mail comes with their results, and
+// what came so is not given in a prompt as well. They are also served on a unix socket, for agents
+// that want a program as their MCP server: cadre mcp connects the two.
 type served struct {
 	*tools.Set
 	gate     func(tool, input string) error
@@ -26,7 +27,8 @@ type served struct {
 
 func (s *seat) serveTools(gate func(tool, input string) error) (*served, error) {
 	t := &served{gate: gate, called: func() { s.works() }}
-	t.Set = tools.New(tools.Options{Team: memberTeam{s}, Member: s.member, Now: replica.Now, Refresh: s.host.Replica.Refresh, Mail: s.mailForTool, Agents: s.host.offers,
+	t.Set = tools.New(tools.Options{Team: memberTeam{s}, Member: s.member, Now: replica.Now,
+		Refresh: s.host.Replica.Refresh, Mail: s.mailForTool, Agents: s.host.offers,
 		Spawned:  func(context.Context, string) error { return nil }, // this host takes it by itself
 		Isolates: s.host.isolates,
 	})
@@ -37,9 +39,10 @@ func (s *seat) serveTools(gate func(tool, input string) error) (*served, error) 
 	if err != nil {
 		return nil, err
 	}
-	t.listener, err = mcpserver.Listen(socket, t, mcpserver.Options{Name: agent.ToolServerName}, s.admits, func(words string) {
-		s.host.Log("the team's tools for " + s.member + ": " + words)
-	})
+	t.listener, err = mcpserver.Listen(socket, t, mcpserver.Options{Name: agent.ToolServerName}, s.admits,
+		func(words string) {
+			s.host.Log("the team's tools for " + s.member + ": " + words)
+		})
 	if err != nil {
 		return nil, err
 	}

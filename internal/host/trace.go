@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// tracePatience is how long a claim or a completion waits for the record of the task's work. A large repository takes longer, and the record is then made while
-	// the session goes on.
+	// tracePatience is how long a claim or a completion waits for the record of the task's work. A
+	// large repository takes longer, and the record is then made while the session goes on.
 	tracePatience = 5 * time.Second
 	// traceTries is how often recording is tried before it is recorded why it failed.
 	traceTries = 3
@@ -28,11 +28,14 @@ const (
 	mostLeft = 60
 )
 
-// tracer records what tasks start from and what they did, as commits. In a member's worktree these are commits on its branch; the tracer commits what the member
-// left uncommitted. In the team's directory they are snapshots that no branch names. A reference of the team's own keeps both from git gc.
+// tracer records what tasks start from and what they did, as commits. In a member's worktree these
+// are commits on its branch; the tracer commits what the member left uncommitted. In the team's
+// directory they are snapshots that no branch names. A reference of the team's own keeps both from
+// git gc.
 //
-// What is to be recorded follows from the state, so a kill between any two steps loses no record: whoever looks next makes the same commits, or finds them
-// made. In one directory one task at a time is recorded, and a completed one before the next is begun there.
+// What is to be recorded follows from the state, so a kill between any two steps loses no record:
+// whoever looks next makes the same commits, or finds them made. In one directory one task at a
+// time is recorded, and a completed one before the next is begun there.
 type tracer struct {
 	replica *replica.Replica
 	procs   *proc.Register
@@ -49,10 +52,12 @@ type tracer struct {
 
 	mu      sync.Mutex
 	running map[string]chan struct{} // by task
-	refused map[string]bool          // keys of wants that can be neither fulfilled nor given up for the moment: the journal takes no record
-	places  map[string]*tracedPlace  // by directory
-	kept    map[string]bool          // commits that the team's reference keeps
-	tip     string                   // what the reference named last
+	// keys of wants that can be neither fulfilled nor given up for the moment: the journal takes no
+	// record
+	refused map[string]bool
+	places  map[string]*tracedPlace // by directory
+	kept    map[string]bool         // commits that the team's reference keeps
+	tip     string                  // what the reference named last
 }
 
 // tracedPlace is a directory that members work in.
@@ -65,13 +70,17 @@ type tracedPlace struct {
 
 func newTracer(rep *replica.Replica, procs *proc.Register, teamDir, scratch, actor string, log func(string)) *tracer {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &tracer{replica: rep, procs: procs, teamDir: teamDir, scratch: scratch, actor: actor, log: log, ctx: ctx, cancel: cancel,
-		running: map[string]chan struct{}{}, refused: map[string]bool{}, places: map[string]*tracedPlace{}, kept: map[string]bool{}}
+	return &tracer{replica: rep, procs: procs, teamDir: teamDir, scratch: scratch, actor: actor, log: log, ctx: ctx,
+		cancel:  cancel,
+		running: map[string]chan struct{}{}, refused: map[string]bool{}, places: map[string]*tracedPlace{},
+		kept: map[string]bool{}}
 }
 
-// RecordWork records what the member's completed tasks did, or those of all members where member is "", as far as that is still to be recorded. It is for a
-// process that is no host of the team, before it changes what the members left.
-func RecordWork(ctx context.Context, rep *replica.Replica, procs *proc.Register, teamDir, member string, log func(string)) error {
+// RecordWork records what the member's completed tasks did, or those of all members where member is
+// "", as far as that is still to be recorded. It is for a process that is no host of the team,
+// before it changes what the members left.
+func RecordWork(ctx context.Context, rep *replica.Replica, procs *proc.Register, teamDir, member string,
+	log func(string)) error {
 	none := false
 	if rep.View(func(s *team.State) { none = len(s.Unrecorded()) == 0 }); none {
 		return nil
@@ -86,7 +95,8 @@ func RecordWork(ctx context.Context, rep *replica.Replica, procs *proc.Register,
 	return t.settle(ctx, member)
 }
 
-// DropWork removes the reference that keeps the work of a team's tasks. It is for a team that is cleaned up; what is on branches stays.
+// DropWork removes the reference that keeps the work of a team's tasks. It is for a team that is
+// cleaned up; what is on branches stays.
 func DropWork(ctx context.Context, t team.Team) error {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -121,7 +131,8 @@ func (t *tracer) close(ctx context.Context) {
 	t.cancel()
 }
 
-// follow records what is to be recorded of the tasks that the events claim or complete, and waits for that, but not for long.
+// follow records what is to be recorded of the tasks that the events claim or complete, and waits
+// for that, but not for long.
 func (t *tracer) follow(ctx context.Context, events []team.Event) {
 	ctx, cancel := context.WithTimeout(ctx, tracePatience)
 	defer cancel()
@@ -142,7 +153,8 @@ func (t *tracer) follow(ctx context.Context, events []team.Event) {
 	}
 }
 
-// begin has what is wanted of the task recorded. The channel is closed when nothing of it is wanted any more, or it cannot be recorded now.
+// begin has what is wanted of the task recorded. The channel is closed when nothing of it is wanted
+// any more, or it cannot be recorded now.
 func (t *tracer) begin(task string) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -271,7 +283,8 @@ func brief(err error) string {
 	return strings.ToValidUTF8(words[:min(len(words), 500)], "")
 }
 
-// report sends the record. That the state has moved on is no error: the next look shows what is wanted now.
+// report sends the record. That the state has moved on is no error: the next look shows what is
+// wanted now.
 func (t *tracer) report(ctx context.Context, task string, work team.Work) error {
 	_, err := t.replica.Do(ctx, team.Command{Actor: t.actor, Body: &team.RecordWork{Task: task, Work: work}})
 	if replica.Broken(err) && t.broken != nil {
@@ -357,8 +370,10 @@ func (t *tracer) trace(ctx context.Context, p *tracedPlace, j job) (err error) {
 	}
 	if j.kind == team.WantRecord {
 		w.Left = append(slices.Clone(was.Left), w.Left...)
-		if late := was.Since - j.task.StartedAt; j.task.StartedAt != 0 && late > team.Time(tracePatience.Milliseconds()) {
-			w.Left = append(w.Left, fmt.Sprintf("what the task changed in its first %s (the repository was looked at only then)", time.Duration(late)*time.Millisecond))
+		if late := was.Since - j.task.StartedAt; j.task.StartedAt != 0 &&
+			late > team.Time(tracePatience.Milliseconds()) {
+			w.Left = append(w.Left, fmt.Sprintf("what the task changed in its first %s (the repository was looked at "+
+				"only then)", time.Duration(late)*time.Millisecond))
 		}
 		if err := t.files(ctx, j, &w); err != nil {
 			return err
@@ -380,8 +395,9 @@ func (j job) title() string {
 
 const earlier = "what an earlier attempt at the task did (it was there already)"
 
-// beginInWorktree takes what is checked out for what the task starts from. A task that its member takes up again starts from where it did, while the branch
-// still has that and something on top of it.
+// beginInWorktree takes what is checked out for what the task starts from. A task that its member
+// takes up again starts from where it did, while the branch still has that and something on top of
+// it.
 func (t *tracer) beginInWorktree(ctx context.Context, j job, w *team.Work) error {
 	if w.Base = worktree.Head(ctx, t.procs, j.dir); w.Base == "" {
 		return fmt.Errorf("the worktree %s has no commit checked out", j.dir)
@@ -407,8 +423,8 @@ func (t *tracer) beginInWorktree(ctx context.Context, j job, w *team.Work) error
 	return nil
 }
 
-// beginShared takes a snapshot of the team's directory for what the task starts from. A task that is taken up again starts from where it did, unless others
-// had tasks there since.
+// beginShared takes a snapshot of the team's directory for what the task starts from. A task that
+// is taken up again starts from where it did, unless others had tasks there since.
 func (t *tracer) beginShared(ctx context.Context, p *tracedPlace, j job, w *team.Work) error {
 	was := j.task.Work
 	if was != nil && was.Base != "" && was.Branch == "" && j.alone {
@@ -439,12 +455,14 @@ func (t *tracer) endShared(ctx context.Context, p *tracedPlace, j job, w *team.W
 	}
 	old, err := worktree.Follows(ctx, t.procs, j.dir, snap.Head, w.Base)
 	if err == nil && !old {
-		w.Left = append(w.Left, fmt.Sprintf("who made the commits up to %.12s, which were checked out meanwhile: their files are among these", snap.Head))
+		w.Left = append(w.Left, fmt.Sprintf("who made the commits up to %.12s, which were checked out meanwhile: "+
+			"their files are among these", snap.Head))
 	}
 	return err
 }
 
-func (t *tracer) shoot(ctx context.Context, p *tracedPlace, j job, parent, message string) (snap worktree.Snapshot, err error) {
+func (t *tracer) shoot(ctx context.Context, p *tracedPlace, j job, parent,
+	message string) (snap worktree.Snapshot, err error) {
 	if p.shots == nil {
 		if p.shots, err = worktree.OpenSnapshots(ctx, t.procs, j.dir, t.scratch); err != nil {
 			return snap, err
@@ -467,7 +485,8 @@ func (t *tracer) files(ctx context.Context, j job, w *team.Work) error {
 	w.Left = append(w.Left, worktree.Named(repositories, "a repository of its own")...)
 	if n := len(files) - team.MaxFiles; n > 0 {
 		files = files[:team.MaxFiles]
-		w.Left = append(w.Left, fmt.Sprintf("the names of %d more files (git diff --name-only %.12s %.12s)", n, w.Base, w.Commit))
+		w.Left = append(w.Left, fmt.Sprintf("the names of %d more files (git diff --name-only %.12s %.12s)", n,
+			w.Base, w.Commit))
 	}
 	w.Files = files
 	return nil
@@ -491,7 +510,8 @@ func (t *tracer) keep(ctx context.Context, j job, w team.Work) error {
 	if w.Commit != "" {
 		what = "what it did"
 	}
-	tip, err := worktree.KeepCommits(ctx, t.procs, j.team.Dir, worktree.WorkRef(j.team.Name), tip, fmt.Sprintf("Keep of task %s of team %s %s\n", j.task.ID, j.team.Name, what), commits...)
+	tip, err := worktree.KeepCommits(ctx, t.procs, j.team.Dir, worktree.WorkRef(j.team.Name), tip,
+		fmt.Sprintf("Keep of task %s of team %s %s\n", j.task.ID, j.team.Name, what), commits...)
 	if err != nil {
 		return err
 	}
@@ -504,8 +524,8 @@ func (t *tracer) keep(ctx context.Context, j job, w team.Work) error {
 	return nil
 }
 
-// personal knows the files that are the person's: those that were not committed when the team was created, as long as they are as they were. It knows cadre's
-// own folder too.
+// personal knows the files that are the person's: those that were not committed when the team was
+// created, as long as they are as they were. It knows cadre's own folder too.
 type personal struct {
 	procs *proc.Register
 	ours  string
@@ -523,7 +543,8 @@ type sighting struct {
 
 func newPersonal(procs *proc.Register, base team.Base, teamDir string) *personal {
 	p := &personal{procs: procs, ours: teamDir, files: map[string]string{}, seen: map[string]sighting{}}
-	if teams := filepath.Dir(teamDir); filepath.Base(teams) == "teams" { // as in cadre's home; a Go program may have its teams elsewhere
+	// as in cadre's home; a Go program may have its teams elsewhere
+	if teams := filepath.Dir(teamDir); filepath.Base(teams) == "teams" {
 		p.ours = filepath.Dir(teams)
 	}
 	if real, err := filepath.EvalSymlinks(p.ours); err == nil {
@@ -556,12 +577,14 @@ func (p *personal) still(ctx context.Context, path, was string, most *int64) boo
 	if err == nil {
 		now = sighting{size: info.Size(), at: info.ModTime(), mode: info.Mode()}
 	}
-	if before, looked := p.seen[path]; looked && err == nil && now.size == before.size && now.at.Equal(before.at) && now.mode == before.mode {
+	if before, looked := p.seen[path]; looked && err == nil && now.size == before.size && now.at.Equal(before.at) &&
+		now.mode == before.mode {
 		return before.still
 	}
 	digest, err := worktree.Digest(ctx, p.procs, path, most)
 	now.still = err != nil || digest == was
-	if info != nil && !info.IsDir() && time.Since(now.at) > time.Second { // a file system may not tell two writes of one moment apart
+	// a file system may not tell two writes of one moment apart
+	if info != nil && !info.IsDir() && time.Since(now.at) > time.Second {
 		p.seen[path] = now
 	}
 	return now.still

@@ -18,7 +18,8 @@ import (
 	"cadre/internal/team"
 )
 
-// worker is a session that takes each task that there is for it, has the test do it, and completes it.
+// worker is a session that takes each task that there is for it, has the test do it, and completes
+// it.
 func worker(does func(s *session, task team.Task)) scripted {
 	return func(s *session) error {
 		s.updates <- agent.Started{Session: "session of " + s.Member}
@@ -30,7 +31,8 @@ func worker(does func(s *session, task team.Task)) scripted {
 				s.View(func(st *team.State) { task, _ = st.Task(claim.Task) })
 				s.updates <- agent.TurnStarted{}
 				does(s, task)
-				if _, err := s.Do(context.Background(), &team.CompleteTask{Task: task.ID, Fence: task.Fence}); err != nil {
+				if _, err := s.Do(context.Background(), &team.CompleteTask{Task: task.ID,
+					Fence: task.Fence}); err != nil {
 					return err
 				}
 				continue
@@ -65,7 +67,8 @@ func (p *project) changed(w team.Work) string {
 	return strings.ReplaceAll(p.git("diff", "--name-only", w.Base, w.Commit), "\n", " ")
 }
 
-// In the team's directory a task's work is two snapshots: its own changes, not those of the tasks before it, and nothing of the person's.
+// In the team's directory a task's work is two snapshots: its own changes, not those of the tasks
+// before it, and nothing of the person's.
 func TestWorkInTheTeamsDirectory(t *testing.T) {
 	dir, base := dirty(t)
 	p := &project{t: t, dir: dir}
@@ -78,16 +81,19 @@ func TestWorkInTheTeamsDirectory(t *testing.T) {
 	s.start("h1", worker(func(_ *session, task team.Task) {
 		switch task.ID {
 		case "1":
-			write(t, dir, map[string]string{"a.txt": "a\n", "both.txt": "1\n", "out": "made\n", "large": strings.Repeat("x", 6<<20)})
+			write(t, dir, map[string]string{"a.txt": "a\n", "both.txt": "1\n", "out": "made\n",
+				"large": strings.Repeat("x", 6<<20)})
 		case "2":
 			write(t, dir, map[string]string{"both.txt": "2\n", "theirs.txt": "the person's\nand ann's\n"})
 		}
 	}))
 	one, two, none := s.work("1"), s.work("2"), s.work("3")
-	if p.changed(one) != "a.txt both.txt" || !slices.Equal(one.Files, []string{"a.txt", "both.txt"}) || one.Base != head || one.Member != "ann" || one.Branch != "" || len(one.Others) > 0 {
+	if p.changed(one) != "a.txt both.txt" || !slices.Equal(one.Files, []string{"a.txt", "both.txt"}) ||
+		one.Base != head || one.Member != "ann" || one.Branch != "" || len(one.Others) > 0 {
 		t.Errorf("task 1: %+v changed %s", one, p.changed(one))
 	}
-	for _, want := range []string{"large (6 MiB; up to 5 MiB are kept)", "out (ignored by git)", ".env (not committed when the team was created, and as it was)"} {
+	for _, want := range []string{"large (6 MiB; up to 5 MiB are kept)", "out (ignored by git)",
+		".env (not committed when the team was created, and as it was)"} {
 		if !slices.Contains(one.Left, want) {
 			t.Errorf("task 1 left %q, not %s", one.Left, want)
 		}
@@ -99,10 +105,12 @@ func TestWorkInTheTeamsDirectory(t *testing.T) {
 		t.Errorf("task 3: %+v", none)
 	}
 	p.git("gc", "-q", "--prune=now")
-	if all := p.git("log", "--format=", "--name-only", worktree.WorkRef("demo"), "--", ".env", "large", "out"); all != "" {
+	if all := p.git("log", "--format=", "--name-only", worktree.WorkRef("demo"), "--", ".env", "large",
+		"out"); all != "" {
 		t.Errorf("what is not the team's is kept: %q", all)
 	}
-	if p.changed(one) != "a.txt both.txt" || p.git("branch", "--list", "--format=%(refname:short)") == "" || p.git("rev-parse", "HEAD") != head || p.git("diff", "--cached", "--name-only") != "" {
+	if p.changed(one) != "a.txt both.txt" || p.git("branch", "--list", "--format=%(refname:short)") == "" ||
+		p.git("rev-parse", "HEAD") != head || p.git("diff", "--cached", "--name-only") != "" {
 		t.Error("the repository is another one")
 	}
 	if err := host.DropWork(t.Context(), s.Team()); err != nil {
@@ -116,7 +124,8 @@ func TestWorkInTheTeamsDirectory(t *testing.T) {
 // Of two that work in one directory at once nobody can tell who did what, and the record says so.
 func TestWorkOfSeveralAtOnce(t *testing.T) {
 	p := newProject(t)
-	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"), spawn("bob"), &team.CreateTask{Subject: "one", Owner: "ann"}, &team.CreateTask{Subject: "two", Owner: "bob"},
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"), spawn("bob"),
+		&team.CreateTask{Subject: "one", Owner: "ann"}, &team.CreateTask{Subject: "two", Owner: "bob"},
 		&team.CreateTask{Subject: "alone", Owner: "bob", BlockedBy: []string{"1", "2"}})
 	met := make(chan bool)
 	s.start("h1", worker(func(_ *session, task team.Task) {
@@ -131,7 +140,8 @@ func TestWorkOfSeveralAtOnce(t *testing.T) {
 		}
 	}))
 	one, two, alone := s.work("1"), s.work("2"), s.work("3")
-	if !slices.Equal(one.Others, []string{"bob"}) || !slices.Equal(two.Others, []string{"ann"}) || len(alone.Others) > 0 {
+	if !slices.Equal(one.Others, []string{"bob"}) || !slices.Equal(two.Others, []string{"ann"}) ||
+		len(alone.Others) > 0 {
 		t.Errorf("others: %q, %q, %q", one.Others, two.Others, alone.Others)
 	}
 	if !slices.Contains(one.Files, "by-1") || !slices.Contains(two.Files, "by-2") || p.changed(alone) != "by-3" {
@@ -139,11 +149,13 @@ func TestWorkOfSeveralAtOnce(t *testing.T) {
 	}
 }
 
-// In a worktree the work is on the member's branch, with what it had not committed, task by task; and it is recorded before the worktree goes.
+// In a worktree the work is on the member's branch, with what it had not committed, task by task;
+// and it is recorded before the worktree goes.
 func TestWorkInAWorktree(t *testing.T) {
 	p := newProject(t)
 	head := p.git("rev-parse", "HEAD")
-	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, &team.SpawnMember{Name: "ann", Agent: "scripted", Isolation: team.Worktree},
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, &team.SpawnMember{Name: "ann",
+		Agent: "scripted", Isolation: team.Worktree},
 		&team.CreateTask{Subject: "one"}, &team.CreateTask{Subject: "two"})
 	h := s.start("h1", worker(func(s *session, task team.Task) {
 		write(t, s.Dir, map[string]string{"by-" + task.ID: "x\n"})
@@ -155,10 +167,12 @@ func TestWorkInAWorktree(t *testing.T) {
 		}
 	}))
 	one, two := s.work("1"), s.work("2")
-	if one.Base != head || p.changed(one) != "by-1 uncommitted" || one.Branch != "cadre/demo@ann" || two.Base != one.Commit || p.changed(two) != "by-2" || len(one.Left)+len(two.Left) > 0 {
+	if one.Base != head || p.changed(one) != "by-1 uncommitted" || one.Branch != "cadre/demo@ann" ||
+		two.Base != one.Commit || p.changed(two) != "by-2" || len(one.Left)+len(two.Left) > 0 {
 		t.Errorf("task 1: %+v\ntask 2: %+v", one, two)
 	}
-	if subjects := p.git("log", "--format=%s", head+".."+two.Commit); subjects != "Task 2 (ann, team demo)\nTask 1 (ann, team demo)\nann's own" {
+	if subjects := p.git("log", "--format=%s", head+".."+two.Commit); subjects != "Task 2 (ann, team demo)\nTask 1 "+
+		"(ann, team demo)\nann's own" {
 		t.Errorf("the branch has\n%s", subjects)
 	}
 	h.wait()
@@ -175,10 +189,12 @@ func (s *stage) dying(id string) *proc.Register {
 	return procs
 }
 
-// A host that is killed before it has recorded what a task did leaves that to the next one, whatever it had made by then.
+// A host that is killed before it has recorded what a task did leaves that to the next one,
+// whatever it had made by then.
 func TestWorkAfterAKill(t *testing.T) {
 	p := newProject(t)
-	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.CreateTask{Subject: "one"}, &team.CreateTask{Subject: "two"})
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, &team.SpawnMember{Name: "ann",
+		Agent: team.External}, &team.CreateTask{Subject: "one"}, &team.CreateTask{Subject: "two"})
 	head := p.git("rev-parse", "HEAD")
 	s.do("ann", &team.ClaimTask{Task: "1"})
 	s.do(team.Host("h0"), &team.RecordWork{Task: "1", Work: team.Work{Member: "ann", Base: head, Fence: task(s).Fence}})
@@ -192,7 +208,8 @@ func TestWorkAfterAKill(t *testing.T) {
 		}
 		snap, err := shots.Take(t.Context(), head, "killed\n", func(string) (bool, string) { return false, "" })
 		if err == nil {
-			_, err = worktree.KeepCommits(t.Context(), procs, p.dir, worktree.WorkRef("demo"), "", "killed\n", head, snap.Commit)
+			_, err = worktree.KeepCommits(t.Context(), procs, p.dir, worktree.WorkRef("demo"), "", "killed\n",
+				head, snap.Commit)
 		}
 		if err := errors.Join(err, procs.Close(context.Background())); err != nil {
 			t.Fatal(err)
@@ -205,7 +222,8 @@ func TestWorkAfterAKill(t *testing.T) {
 	}
 	h.wait()
 
-	// The next host is killed between a claim and its base: the task that is completed then has no record, and a base is not made up.
+	// The next host is killed between a claim and its base: the task that is completed then has no
+	// record, and a base is not made up.
 	s.do("ann", &team.ClaimTask{Task: "2"})
 	s.do("ann", &team.CompleteTask{Task: "2"})
 	s.start("h2", scripted(obedient))
@@ -222,7 +240,8 @@ func TestWorkAfterAKill(t *testing.T) {
 // What cannot be recorded is recorded with the reason, and holds nobody up.
 func TestWorkThatCannotBeRecorded(t *testing.T) {
 	p := newProject(t)
-	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"), &team.CreateTask{Subject: "one"})
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"),
+		&team.CreateTask{Subject: "one"})
 	s.start("h1", worker(func(*session, team.Task) {
 		if err := os.WriteFile(filepath.Join(p.dir, ".git", "HEAD"), []byte("nonsense\n"), 0o600); err != nil {
 			t.Error(err)
@@ -234,10 +253,12 @@ func TestWorkThatCannotBeRecorded(t *testing.T) {
 	}
 }
 
-// A task that nobody was at when it failed starts from where it did; after others worked there, from what they left.
+// A task that nobody was at when it failed starts from where it did; after others worked there,
+// from what they left.
 func TestWorkOfASecondAttempt(t *testing.T) {
 	p := newProject(t)
-	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.SpawnMember{Name: "bob", Agent: team.External},
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, &team.SpawnMember{Name: "ann",
+		Agent: team.External}, &team.SpawnMember{Name: "bob", Agent: team.External},
 		&team.CreateTask{Subject: "one"}, &team.CreateTask{Subject: "two"})
 	s.start("h1", scripted(obedient))
 	begin := func(member, id string) {
@@ -269,7 +290,8 @@ func TestWorkOfASecondAttempt(t *testing.T) {
 	write(t, p.dir, map[string]string{"e.txt": "e\n"})
 	s.do("ann", &team.CompleteTask{Task: "2"})
 	two := s.work("2")
-	if p.changed(two) != "e.txt" || !slices.ContainsFunc(two.Left, func(why string) bool { return strings.HasPrefix(why, "what an earlier attempt") }) {
+	if p.changed(two) != "e.txt" || !slices.ContainsFunc(two.Left,
+		func(why string) bool { return strings.HasPrefix(why, "what an earlier attempt") }) {
 		t.Errorf("task 2: %+v", two)
 	}
 }
@@ -277,9 +299,11 @@ func TestWorkOfASecondAttempt(t *testing.T) {
 // A consolidation, which ends members, records first what they did.
 func TestRecordWork(t *testing.T) {
 	p := newProject(t)
-	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir, Base: consolidate.Look(t.Context(), p.dir)}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.CreateTask{Subject: "one"})
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir, Base: consolidate.Look(t.Context(),
+		p.dir)}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.CreateTask{Subject: "one"})
 	s.do("ann", &team.ClaimTask{Task: "1"})
-	s.do(team.User, &team.RecordWork{Task: "1", Work: team.Work{Member: "ann", Base: p.git("rev-parse", "HEAD"), Fence: 1}})
+	s.do(team.User, &team.RecordWork{Task: "1", Work: team.Work{Member: "ann",
+		Base: p.git("rev-parse", "HEAD"), Fence: 1}})
 	write(t, p.dir, map[string]string{"a.txt": "a\n"})
 	s.do("ann", &team.CompleteTask{Task: "1"})
 	procs, err := proc.Open("")
@@ -287,7 +311,8 @@ func TestRecordWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer procs.Close(context.Background())
-	if err := host.RecordWork(t.Context(), s.Replica, procs, filepath.Dir(s.hosts), "", func(text string) { t.Log(text) }); err != nil {
+	if err := host.RecordWork(t.Context(), s.Replica, procs, filepath.Dir(s.hosts), "",
+		func(text string) { t.Log(text) }); err != nil {
 		t.Fatal(err)
 	}
 	if one := *task(s).Work; !one.Done || p.changed(one) != "a.txt" {
@@ -295,7 +320,8 @@ func TestRecordWork(t *testing.T) {
 	}
 }
 
-// The record of small work costs little: a task whose work is recorded takes less than a second more than one in no repository.
+// The record of small work costs little: a task whose work is recorded takes less than a second
+// more than one in no repository.
 func TestWorkIsRecordedQuickly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")
@@ -308,7 +334,9 @@ func TestWorkIsRecordedQuickly(t *testing.T) {
 	}
 	s := newStageOf(t, bodies...)
 	began := time.Now()
-	s.start("h1", worker(func(_ *session, task team.Task) { write(t, p.dir, map[string]string{"by-" + task.ID: "x\n"}) }))
+	s.start("h1", worker(func(_ *session, task team.Task) {
+		write(t, p.dir, map[string]string{"by-" + task.ID: "x\n"})
+	}))
 	s.work("10")
 	each := time.Since(began) / tasks
 	t.Logf("%s for each task", each)
@@ -317,10 +345,12 @@ func TestWorkIsRecordedQuickly(t *testing.T) {
 	}
 }
 
-// A record for which the disk has no room for a while, longer than is waited for, is made when there is room again, though nothing happens in the team.
+// A record for which the disk has no room for a while, longer than is waited for, is made when
+// there is room again, though nothing happens in the team.
 func TestWorkThatHadNoRoom(t *testing.T) {
 	p := newProject(t)
-	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"), &team.CreateTask{Subject: "one"})
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"),
+		&team.CreateTask{Subject: "one"})
 	j := &failing{kind: []byte(`"done":true`)}
 	j.left.Store(4)
 	s.start("h1", worker(func(_ *session, task team.Task) {

@@ -26,7 +26,8 @@ type failing struct {
 
 var errFull = errors.New("no space left on device")
 
-func (j *failing) Append(ctx context.Context, after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (int64, error) {
+func (j *failing) Append(ctx context.Context, after int64, catchUp func(journal.Record) error,
+	decide func() ([]byte, error)) (int64, error) {
 	return j.Journal.Append(ctx, after, catchUp, func() ([]byte, error) {
 		data, err := decide()
 		if err != nil || !bytes.Contains(data, j.kind) {
@@ -53,8 +54,8 @@ func (s *stage) on(j *failing) func(*host.Options) {
 	return func(o *host.Options) { o.Replica = rep }
 }
 
-// A session of which it could not be recorded that it has a message is replaced, and the next one is asked whether it has it: it is neither lost
-// nor given twice.
+// A session of which it could not be recorded that it has a message is replaced, and the next one
+// is asked whether it has it: it is neither lost nor given twice.
 func TestWhatCouldNotBeRecorded(t *testing.T) {
 	s := newStage(t, spawn("ann"))
 	j := &failing{kind: []byte("messages_delivered")}
@@ -98,7 +99,8 @@ func TestAReportThatCouldNotBeRecorded(t *testing.T) {
 	s.untilStatus("ann", team.Idle)
 }
 
-// A member that was told of a task gets no other one before it is through with it, and then the one that waits.
+// A member that was told of a task gets no other one before it is through with it, and then the one
+// that waits.
 func TestOneTaskAtATime(t *testing.T) {
 	s := newStage(t, spawn("ann"))
 	ann := next(t, modelled(s))

@@ -5,8 +5,9 @@ import (
 	"cadre/internal/team"
 )
 
-// inWords makes what a command says of an error plain text, and returns the command. An error is often what a program wrote for a terminal, and
-// from here on it is read by the lead, by models and in logs. What members say to each other is left as it is.
+// inWords makes what a command says of an error plain text, and returns the command. An error is
+// often what a program wrote for a terminal, and from here on it is read by the lead, by models and
+// in logs. What members say to each other is left as it is.
 func inWords(body team.Body) team.Body {
 	for _, words := range errorsIn(body) {
 		*words = sanitize.Strip(*words)

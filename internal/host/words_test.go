@@ -10,9 +10,11 @@ import (
 	"cadre/internal/team"
 )
 
-// What an agent's program wrote of an error for a terminal is text for the lead, for models and in the history; what members say to each other stays as it is.
+// What an agent's program wrote of an error for a terminal is text for the lead, for models and in
+// the history; what members say to each other stays as it is.
 func TestErrorsAreText(t *testing.T) {
-	const red, plain = "\x1b[1;31m429\x1b[0m: too \x1b]0;title\x07many\u009b2J \u202erequests", "429: too many <U+202E>requests"
+	const red, plain = "\x1b[1;31m429\x1b[0m: too \x1b]0;title\x07many\u009b2J \u202erequests",
+		"429: too many <U+202E>requests"
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"}, &team.CreateTask{Subject: "Look again"})
 	sessions := modelled(s)
 	ann := next(t, sessions)
@@ -40,7 +42,8 @@ func TestErrorsAreText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if line, _ := json.Marshal(r); !strings.Contains(string(line), "red is") && (strings.Contains(string(line), `\u001b`) || strings.Contains(string(line), "\u009b")) {
+		if line, _ := json.Marshal(r); !strings.Contains(string(line), "red is") &&
+			(strings.Contains(string(line), `\u001b`) || strings.Contains(string(line), "\u009b")) {
 			t.Errorf("record %d is %s", r.Seq, line)
 		}
 	}

@@ -18,7 +18,8 @@ import (
 	"cadre/internal/team"
 )
 
-// workTime bounds what is done for the work of a member that has ended: a merge may wait for others, and for a large repository.
+// workTime bounds what is done for the work of a member that has ended: a merge may wait for
+// others, and for a large repository.
 const workTime = 2 * time.Minute
 
 const worktrees = "worktrees" // folder in a team's
@@ -28,7 +29,8 @@ func MergedDir(dir string) string { return filepath.Join(dir, "merged") }
 
 // Place is the worktree of a member that works in isolation, of the team whose folder dir is.
 func Place(t team.Team, dir, member string) worktree.Place {
-	return worktree.Place{Repo: t.Dir, Dir: filepath.Join(dir, worktrees, member), Branch: team.BranchOf(t.Name, member)}
+	return worktree.Place{Repo: t.Dir, Dir: filepath.Join(dir, worktrees, member),
+		Branch: team.BranchOf(t.Name, member)}
 }
 
 func workOf(member, teamName string) string { return "Work of " + member + " in team " + teamName }
@@ -53,10 +55,12 @@ func (h *Host) settle(member string) {
 	}
 }
 
-// LeaveWork commits what a member whose session is over left in its worktree, removes that, and records the branch. The consolidation
-// merges it. The lead is asked about work that is half done, because its member failed, and about what does not follow the branch.
-// Where there is no worktree any more only the branch is looked at. dir is the team's folder.
-func LeaveWork(ctx context.Context, rep *replica.Replica, procs *proc.Register, dir, member string, log func(string)) error {
+// LeaveWork commits what a member whose session is over left in its worktree, removes that, and
+// records the branch. The consolidation merges it. The lead is asked about work that is half done,
+// because its member failed, and about what does not follow the branch. Where there is no worktree
+// any more only the branch is looked at. dir is the team's folder.
+func LeaveWork(ctx context.Context, rep *replica.Replica, procs *proc.Register, dir, member string,
+	log func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, workTime)
 	defer cancel()
 	if err := RecordWork(ctx, rep, procs, dir, member, log); err != nil {
@@ -108,7 +112,8 @@ func Worktree(dir, member string) bool {
 	return err == nil
 }
 
-// keepWork leaves what a member did in its worktree on its branch, if it has ended without being asked to.
+// keepWork leaves what a member did in its worktree on its branch, if it has ended without being
+// asked to.
 func (h *Host) keepWork(m team.Member) {
 	if m.Isolation != team.Worktree {
 		return
@@ -142,7 +147,8 @@ func notKept(p worktree.Place, member string, err error) error {
 	if locked := (*git.LockedError)(nil); errors.As(err, &locked) {
 		return fmt.Errorf("what %s did cannot be put on its branch: %w", member, err)
 	}
-	return fmt.Errorf("what %s did cannot be put on its branch: %w; move %s elsewhere, or remove it, and try again", member, err, p.Dir)
+	return fmt.Errorf("what %s did cannot be put on its branch: %w; move %s elsewhere, or remove it, and try again",
+		member, err, p.Dir)
 }
 
 // isolates says why no member can have a worktree of its own.
@@ -150,8 +156,8 @@ func (h *Host) isolates(ctx context.Context) error {
 	return worktree.Able(ctx, h.Procs, h.Replica.Team().Dir)
 }
 
-// Waiting returns the branches with work of members that is not in HEAD, and apart from them those which the lead has said are to be
-// left out as they are.
+// Waiting returns the branches with work of members that is not in HEAD, and apart from them those
+// which the lead has said are to be left out as they are.
 func Waiting(ctx context.Context, rep *replica.Replica, procs *proc.Register) (all, out []team.Branch, err error) {
 	t := rep.Team()
 	var members []team.Member
@@ -175,9 +181,10 @@ func Waiting(ctx context.Context, rep *replica.Replica, procs *proc.Register) (a
 	return all, out, nil
 }
 
-// KeepWork leaves what members did in the worktrees of a team on their branches, and removes the merged worktree. It is for a team that
-// nobody runs any more, before its folder goes away. project is the directory that the team worked in,
-// "" where nobody knows it. A worktree whose repository cannot be reached stays where it is, which is told.
+// KeepWork leaves what members did in the worktrees of a team on their branches, and removes the
+// merged worktree. It is for a team that nobody runs any more, before its folder goes away. project
+// is the directory that the team worked in, "" where nobody knows it. A worktree whose repository
+// cannot be reached stays where it is, which is told.
 func KeepWork(ctx context.Context, dir, project string, log func(string)) error {
 	entries, err := os.ReadDir(filepath.Join(dir, worktrees))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -1,5 +1,6 @@
-// Package inspect examines a team whose processes may be gone, in the order in which somebody who comes back needs to know: is it there, may it be gone on with,
-// who leads, who lives, do the facts still hold, what was said last, and what is left to do.
+// Package inspect examines a team whose processes may be gone, in the order in which somebody who
+// comes back needs to know: is it there, may it be gone on with, who leads, who lives, do the facts
+// still hold, what was said last, and what is left to do.
 //
 // # Authority
 //
@@ -95,23 +96,30 @@ func (e *Examination) Count(l Life) (n int) {
 
 // Hostless reports whether there is a member without a session that cadre is to run.
 func (e *Examination) Hostless() bool {
-	return slices.ContainsFunc(e.Members, func(m Member) bool { return m.Agent != team.External && (m.Life == Offline || m.Life == Resting) })
+	return slices.ContainsFunc(e.Members, func(m Member) bool {
+		return m.Agent != team.External &&
+			(m.Life == Offline || m.Life == Resting)
+	})
 }
 
-// Refusal is why the team cannot be gone on with, and what to do instead; nil where it can. One in consolidation can, to the end of that.
+// Refusal is why the team cannot be gone on with, and what to do instead; nil where it can. One in
+// consolidation can, to the end of that.
 func Refusal(t team.Team) error {
 	switch {
 	case t.CleanedUp:
-		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s was cleaned up; cadre cleanup %s removes what is left of it", t.Name, t.Name)}
+		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s was cleaned up; cadre cleanup %s removes "+
+			"what is left of it", t.Name, t.Name)}
 	case t.Status == team.TeamComplete || t.Status == team.TeamAborted:
 		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("Team is %s. Use cadre review %s", t.Status, t.Name)}
 	case t.Status == team.TeamPending && t.Goal == "" && t.Origin == "":
-		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("Team not initialized. Spawn with cadre spawn %s NAME", t.Name)}
+		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf(
+			"Team not initialized. Spawn with cadre spawn %s NAME", t.Name)}
 	}
 	return nil
 }
 
-// near is how many records are read on from one message to the next one; what is farther away is looked for by itself.
+// near is how many records are read on from one message to the next one; what is farther away is
+// looked for by itself.
 const near = 512
 
 // Examine looks at the team whose folder is dir.
@@ -122,7 +130,8 @@ func Examine(ctx context.Context, rep *replica.Replica, dir string, now time.Tim
 	var past pace
 	var mail []int64
 	rep.View(func(s *team.State) {
-		e.Team, e.Seq, e.Messages, e.Held, e.Permissions = s.Team(), s.Seq(), s.MessageSeq(), s.HeldMessages(), s.Permissions()
+		e.Team, e.Seq, e.Messages, e.Held, e.Permissions = s.Team(), s.Seq(), s.MessageSeq(), s.HeldMessages(),
+			s.Permissions()
 		members, roster, mail = s.Members(), s.Roster(), s.LastMail()
 		for _, status := range []team.TaskStatus{team.Pending, team.InProgress, team.Completed} {
 			e.Tasks[string(status)] = s.Count(status)
@@ -136,7 +145,8 @@ func Examine(ctx context.Context, rep *replica.Replica, dir string, now time.Tim
 		}
 	})
 	if created := time.UnixMilli(int64(e.Team.CreatedAt)); now.Before(created.Add(-heartbeat.Tolerance)) {
-		e.Skew = append(e.Skew, fmt.Sprintf("the team was created %s in the future", created.Sub(now).Round(time.Second)))
+		e.Skew = append(e.Skew, fmt.Sprintf("the team was created %s in the future",
+			created.Sub(now).Round(time.Second)))
 	}
 	seen, err := look(ctx, e.Team, members, dir, now, nil)
 	if err != nil {
@@ -162,7 +172,8 @@ func Examine(ctx context.Context, rep *replica.Replica, dir string, now time.Tim
 func (e *Examination) member(dir string, m team.Member, task string, seen team.Sight) {
 	e.Unread += len(m.Inbox)
 	e.Late += len(m.Late)
-	one := Member{Name: m.Name, Agent: m.Agent, Status: string(m.Status), Life: seen.Life, Why: seen.Why, LastSeen: seen.Seen, Task: task, Context: m.Context, Session: m.Session}
+	one := Member{Name: m.Name, Agent: m.Agent, Status: string(m.Status), Life: seen.Life, Why: seen.Why,
+		LastSeen: seen.Seen, Task: task, Context: m.Context, Session: m.Session}
 	_, one.Saved, _ = host.ReadSaved(dir, m.Name) // one that cannot be read is reported where it is to be kept
 	if one.Life == Online && e.Team.LeadLost != 0 && m.Name != e.Team.Lead {
 		one.Status = "zombie"
@@ -203,7 +214,8 @@ func (e *Examination) mail(ctx context.Context, rep *replica.Replica, at []int64
 			}
 		}
 	}
-	e.Mail = e.Mail[max(0, len(e.Mail)-team.RecentMail):] // of a record with many, those before are no more among the last
+	// of a record with many, those before are no more among the last
+	e.Mail = e.Mail[max(0, len(e.Mail)-team.RecentMail):]
 	return nil
 }
 

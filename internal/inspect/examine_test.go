@@ -46,7 +46,8 @@ const created = 1_800_000_000_000 // when the team was created
 // at is the time so long after that.
 func at(d time.Duration) time.Time { return time.UnixMilli(created).Add(d) }
 
-// newPlace is a team with that history, a command a second: of the user, or of whom a word before it names.
+// newPlace is a team with that history, a command a second: of the user, or of whom a word before
+// it names.
 func newPlace(t *testing.T, history ...any) *place {
 	t.Helper()
 	h := layout.Home{Root: t.TempDir()}
@@ -57,7 +58,8 @@ func newPlace(t *testing.T, history ...any) *place {
 			actor = name
 			continue
 		}
-		c := team.Command{ID: replica.NewID(), Actor: actor, At: created + team.Time(len(commands))*1000, Body: one.(team.Body)}
+		c := team.Command{ID: replica.NewID(), Actor: actor, At: created + team.Time(len(commands))*1000,
+			Body: one.(team.Body)}
 		if strings.HasPrefix(actor, team.Host("")) {
 			c.Lease = 1
 		}
@@ -128,8 +130,10 @@ func TestRefusal(t *testing.T) {
 		{"consolidating", team.Team{Status: team.TeamConsolidating}, "", ""},
 		{"complete", team.Team{Status: team.TeamComplete}, team.Finished, "Team is complete. Use cadre review demo"},
 		{"aborted", team.Team{Status: team.TeamAborted}, team.Finished, "Team is aborted. Use cadre review demo"},
-		{"cleaned up comes first", team.Team{Status: team.TeamAborted, CleanedUp: true}, team.Finished, "team demo was cleaned up; cadre cleanup demo removes what is left of it"},
-		{"pending", team.Team{Status: team.TeamPending}, team.Invalid, "Team not initialized. Spawn with cadre spawn demo NAME"},
+		{"cleaned up comes first", team.Team{Status: team.TeamAborted, CleanedUp: true}, team.Finished,
+			"team demo was cleaned up; cadre cleanup demo removes what is left of it"},
+		{"pending", team.Team{Status: team.TeamPending}, team.Invalid, "Team not initialized. Spawn with cadre spawn " +
+			"demo NAME"},
 		{"pending, for a goal", team.Team{Status: team.TeamPending, Goal: "mend it"}, "", ""},
 		{"pending, of a team file", team.Team{Status: team.TeamPending, Origin: "/team.yaml"}, "", ""},
 	} {
@@ -157,28 +161,43 @@ func TestLead(t *testing.T) {
 		skew  string
 	}{
 		{name: "nobody", after: time.Hour, want: inspect.Lead{Stale: true}},
-		{name: "one that lives", leads: "s1", after: time.Hour, want: inspect.Lead{Session: "s1", Lives: true, LastSeen: created + 1000}, does: func(p *place) {
+		{name: "one that lives", leads: "s1", after: time.Hour, want: inspect.Lead{Session: "s1", Lives: true,
+			LastSeen: created + 1000}, does: func(p *place) {
 			lock, err := leader.Claim(p.dir)
 			if err != nil {
 				p.t.Fatal(err)
 			}
 			p.t.Cleanup(func() { lock.Unlock() })
 		}},
-		{name: "one that gave no sign of life since it took the lead", leads: "s1", after: 29 * time.Minute, want: inspect.Lead{Session: "s1", LastSeen: created + 1000}},
-		{name: "the same, for too long", leads: "s1", after: 31 * time.Minute, want: inspect.Lead{Session: "s1", LastSeen: created + 1000, Stale: true}},
-		{name: "one that died here", leads: "s1", after: 12 * time.Minute, want: inspect.Lead{Session: "s1", LastSeen: created + 600_000},
-			does: func(p *place) { p.beat(heartbeat.Beat{Member: "lead", Session: "s1", Machine: here}, 10*time.Minute) }},
-		{name: "one on another machine", leads: "s1", after: 12 * time.Minute, want: inspect.Lead{Session: "s1", LastSeen: created + 600_000, Machine: "elsewhere"},
+		{name: "one that gave no sign of life since it took the lead", leads: "s1", after: 29 * time.Minute,
+			want: inspect.Lead{Session: "s1", LastSeen: created + 1000}},
+		{name: "the same, for too long", leads: "s1", after: 31 * time.Minute, want: inspect.Lead{Session: "s1",
+			LastSeen: created + 1000, Stale: true}},
+		{name: "one that died here", leads: "s1", after: 12 * time.Minute, want: inspect.Lead{Session: "s1",
+			LastSeen: created + 600_000},
+			does: func(p *place) {
+				p.beat(heartbeat.Beat{Member: "lead", Session: "s1", Machine: here},
+					10*time.Minute)
+			}},
+		{name: "one on another machine", leads: "s1", after: 12 * time.Minute, want: inspect.Lead{Session: "s1",
+			LastSeen: created + 600_000, Machine: "elsewhere"},
 			does: func(p *place) {
 				p.beat(heartbeat.Beat{Member: "lead", Session: "s1", Machine: "elsewhere"}, 10*time.Minute)
 			}},
-		{name: "one on another machine, silent for too long", leads: "s1", after: 40 * time.Minute, want: inspect.Lead{Session: "s1", LastSeen: created + 600_000, Machine: "elsewhere", Stale: true},
+		{name: "one on another machine, silent for too long", leads: "s1", after: 40 * time.Minute,
+			want: inspect.Lead{Session: "s1", LastSeen: created + 600_000, Machine: "elsewhere", Stale: true},
 			does: func(p *place) {
 				p.beat(heartbeat.Beat{Member: "lead", Session: "s1", Machine: "elsewhere"}, 10*time.Minute)
 			}},
-		{name: "the sign of life of an earlier session", leads: "s2", after: 12 * time.Minute, want: inspect.Lead{Session: "s2", LastSeen: created + 1000},
-			does: func(p *place) { p.beat(heartbeat.Beat{Member: "lead", Session: "s1", Machine: here}, 10*time.Minute) }},
-		{name: "a clock that is wrong makes nobody old", leads: "s1", after: 40 * time.Minute, want: inspect.Lead{Session: "s1", LastSeen: created + 3_600_000}, skew: "the last sign of life of the lead lies 20m0s in the future",
+		{name: "the sign of life of an earlier session", leads: "s2", after: 12 * time.Minute,
+			want: inspect.Lead{Session: "s2", LastSeen: created + 1000},
+			does: func(p *place) {
+				p.beat(heartbeat.Beat{Member: "lead", Session: "s1", Machine: here},
+					10*time.Minute)
+			}},
+		{name: "a clock that is wrong makes nobody old", leads: "s1", after: 40 * time.Minute,
+			want: inspect.Lead{Session: "s1", LastSeen: created + 3_600_000}, skew: "the last sign of life of the " +
+				"lead lies 20m0s in the future",
 			does: func(p *place) { p.beat(heartbeat.Beat{Member: "lead", Session: "s1", Machine: here}, time.Hour) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -223,10 +242,13 @@ func TestLives(t *testing.T) {
 		&team.CreateTask{Subject: "the first"}, &team.CreateTask{Subject: "the second"},
 		"online", &team.ClaimTask{Task: "2"},
 		team.User, &team.ReportStopped{Member: "ended", Reason: "it was done"},
-		team.Host("living"), &team.AttachMember{Member: "online"}, &team.AttachMember{Member: "fresh"}, &team.AttachMember{Member: "silent"}, &team.AttachMember{Member: "almost"},
-		&team.AttachMember{Member: "skewed"}, &team.AttachMember{Member: "damaged"}, &team.AttachMember{Member: "moved"},
+		team.Host("living"), &team.AttachMember{Member: "online"}, &team.AttachMember{Member: "fresh"},
+		&team.AttachMember{Member: "silent"}, &team.AttachMember{Member: "almost"},
+		&team.AttachMember{Member: "skewed"}, &team.AttachMember{Member: "damaged"},
+		&team.AttachMember{Member: "moved"},
 		&team.ReportStarted{Member: "online", Session: "session-7"}, &team.ReportUsage{Member: "online", Context: 47},
-		team.Host("dead"), &team.AttachMember{Member: "orphan"}, &team.AttachMember{Member: "forgotten"}, &team.AttachMember{Member: "lost"},
+		team.Host("dead"), &team.AttachMember{Member: "orphan"}, &team.AttachMember{Member: "forgotten"},
+		&team.AttachMember{Member: "lost"},
 	)
 	p.lives("living")
 	if err := os.MkdirAll(filepath.Join(p.dir, "hosts", "dead"), 0o700); err != nil {
@@ -240,11 +262,14 @@ func TestLives(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.dir, "heartbeats", "damaged.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.beat(heartbeat.Beat{Member: "orphan", Host: "dead"}, now)                // a moment ago, and its host is known to be gone
-	p.beat(heartbeat.Beat{Member: "moved", Host: "other"}, now-20*time.Minute) // of a host that had it before, as that of lost
+	// a moment ago, and its host is known to be gone
+	p.beat(heartbeat.Beat{Member: "orphan", Host: "dead"}, now)
+	// of a host that had it before, as that of lost
+	p.beat(heartbeat.Beat{Member: "moved", Host: "other"}, now-20*time.Minute)
 	p.beat(heartbeat.Beat{Member: "lost", Host: "other"}, now)
 	p.beat(heartbeat.Beat{Member: "stranger", Host: "dead"}, now) // of nobody
-	if err := os.WriteFile(filepath.Join(p.dir, "orphan_checkpoint.json"), []byte(`{"teammate_id":"orphan"}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(p.dir, "orphan_checkpoint.json"), []byte(`{"teammate_id":"orphan"}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, there, err := host.ReadSaved(p.dir, "orphan"); !there || err != nil {
@@ -258,10 +283,15 @@ func TestLives(t *testing.T) {
 	}{
 		"lead": {inspect.Outside, ""}, "outside": {inspect.Outside, ""}, "ended": {inspect.Ended, "it was done"},
 		"resting": {inspect.Resting, "no process runs its session"},
-		"online":  {inspect.Online, ""}, "almost": {inspect.Online, ""}, "fresh": {inspect.Online, "its host lives; it gave no sign of life yet"}, "moved": {inspect.Online, "its host lives; it gave no sign of life yet"},
-		"silent": {inspect.Offline, "silent for 10m0s"}, "orphan": {inspect.Offline, "the host that ran its session is gone"}, "forgotten": {inspect.Offline, "the host that ran its session is gone"},
-		"lost":   {inspect.Offline, "the host that ran its session is gone"},
-		"skewed": {inspect.Unknown, "its last sign of life lies in the future: a clock is wrong"}, "damaged": {inspect.Unknown, "its last sign of life cannot be read"},
+		"online":  {inspect.Online, ""}, "almost": {inspect.Online, ""},
+		"fresh":  {inspect.Online, "its host lives; it gave no sign of life yet"},
+		"moved":  {inspect.Online, "its host lives; it gave no sign of life yet"},
+		"silent": {inspect.Offline, "silent for 10m0s"},
+		"orphan": {inspect.Offline, "the host that ran its session is gone"}, "forgotten": {inspect.Offline,
+			"the host that ran its session is gone"},
+		"lost":    {inspect.Offline, "the host that ran its session is gone"},
+		"skewed":  {inspect.Unknown, "its last sign of life lies in the future: a clock is wrong"},
+		"damaged": {inspect.Unknown, "its last sign of life cannot be read"},
 	}
 	if len(found.Members) != len(want) {
 		t.Errorf("there are %d members", len(found.Members))
@@ -273,11 +303,13 @@ func TestLives(t *testing.T) {
 		if m.Saved != (m.Name == "orphan") || (m.Task == "2") != (m.Name == "online") {
 			t.Errorf("%s saved its work: %t, and holds %q", m.Name, m.Saved, m.Task)
 		}
-		if m.Name == "online" && (m.Session != "session-7" || m.Context != 47 || m.LastSeen != team.Time(at(now-time.Minute).UnixMilli()) || m.Status != "active") {
+		if m.Name == "online" && (m.Session != "session-7" || m.Context != 47 ||
+			m.LastSeen != team.Time(at(now-time.Minute).UnixMilli()) || m.Status != "active") {
 			t.Errorf("online is %+v", m)
 		}
 	}
-	for life, n := range map[inspect.Life]int{inspect.Outside: 2, inspect.Ended: 1, inspect.Resting: 1, inspect.Online: 4, inspect.Offline: 4, inspect.Unknown: 2} {
+	for life, n := range map[inspect.Life]int{inspect.Outside: 2, inspect.Ended: 1, inspect.Resting: 1,
+		inspect.Online: 4, inspect.Offline: 4, inspect.Unknown: 2} {
 		if got := found.Count(life); got != n {
 			t.Errorf("%d are %s, not %d", got, life, n)
 		}
@@ -294,8 +326,10 @@ func TestLives(t *testing.T) {
 func TestZombies(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, &team.AttachLead{Session: "s1"},
-		&team.SpawnMember{Name: "ann", Agent: team.Shell}, &team.SpawnMember{Name: "bob", Agent: team.Shell}, &team.SpawnMember{Name: "cy", Agent: team.External},
-		team.Host("living"), &team.AttachMember{Member: "ann"}, &team.ReportStarted{Member: "ann", Session: "session-7"},
+		&team.SpawnMember{Name: "ann", Agent: team.Shell}, &team.SpawnMember{Name: "bob", Agent: team.Shell},
+		&team.SpawnMember{Name: "cy", Agent: team.External},
+		team.Host("living"), &team.AttachMember{Member: "ann"}, &team.ReportStarted{Member: "ann",
+			Session: "session-7"},
 		team.Host("dead"), &team.AttachMember{Member: "bob"},
 		team.Host("living"), &team.LoseLead{Session: "s1", Since: created + 1000, Seen: created - 600_000},
 		"cy", &team.SendMessage{To: "ann", Body: "are you there?"},
@@ -320,7 +354,8 @@ func TestMail(t *testing.T) {
 		sent, since  int // messages, and other records after them
 		first, shown int64
 	}{
-		{"none", 0, 0, 0, 0}, {"none in a long history", 0, 700, 0, 0}, {"few", 3, 0, 1, 3}, {"ten", 10, 0, 1, 10}, {"many", 25, 0, 16, 10},
+		{"none", 0, 0, 0, 0}, {"none in a long history", 0, 700, 0, 0}, {"few", 3, 0, 1, 3}, {"ten", 10, 0, 1, 10},
+		{"many", 25, 0, 16, 10},
 		{"many, long ago", 25, 700, 16, 10}, {"few, very long ago", 4, 4500, 1, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -334,7 +369,8 @@ func TestMail(t *testing.T) {
 			}
 			found := newPlace(t, history...).examine(2 * time.Hour)
 			if int64(len(found.Mail)) != c.shown || found.Messages != int64(c.sent) || found.Unread != c.sent {
-				t.Fatalf("%d messages of %d, %d not given: %v", len(found.Mail), found.Messages, found.Unread, found.Mail)
+				t.Fatalf("%d messages of %d, %d not given: %v", len(found.Mail), found.Messages,
+					found.Unread, found.Mail)
 			}
 			for i, m := range found.Mail {
 				seq := c.first + int64(i)
@@ -362,7 +398,8 @@ func (c counted) Read(ctx context.Context, after int64) iter.Seq2[journal.Record
 	}
 }
 
-// How much is read for the last messages hangs neither on how long ago they were sent, nor on how much was recorded between them.
+// How much is read for the last messages hangs neither on how long ago they were sent, nor on how
+// much was recorded between them.
 func TestMailCostsTheSameEver(t *testing.T) {
 	t.Parallel()
 	var costs []int64
@@ -395,7 +432,8 @@ func TestMailCostsTheSameEver(t *testing.T) {
 			t.Fatal(err)
 		}
 		costs = append(costs, read.Load())
-		if n := len(found.Mail); n != 10 || found.Mail[9].Body != "now" || found.Mail[8].Body != "long ago" || found.Mail[0].Body != "for 4" {
+		if n := len(found.Mail); n != 10 || found.Mail[9].Body != "now" || found.Mail[8].Body != "long ago" ||
+			found.Mail[0].Body != "for 4" {
 			t.Errorf("shown are %d: %+v", n, found.Mail)
 		}
 	}
@@ -415,14 +453,17 @@ func TestFacts(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("outside"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	facts := []team.Fact{{Name: "same", Path: "same", SHA256: sum("same")}, {Name: "changed", Path: "changed", SHA256: sum("before")}, {Name: "gone", Path: "gone", SHA256: sum("gone")},
-		{Name: "none", Path: "none"}, {Name: "new", Path: "new"}, {Name: "outside", Path: outside, SHA256: sum("outside")}}
+	facts := []team.Fact{{Name: "same", Path: "same", SHA256: sum("same")}, {Name: "changed", Path: "changed",
+		SHA256: sum("before")}, {Name: "gone", Path: "gone", SHA256: sum("gone")},
+		{Name: "none", Path: "none"}, {Name: "new", Path: "new"}, {Name: "outside", Path: outside,
+			SHA256: sum("outside")}}
 	p := newPlace(t, &team.RecordFacts{Facts: facts})
 	for _, name := range []string{"same", "changed", "new"} {
 		p.write(name, name)
 	}
 	found := p.examine(time.Hour)
-	if stale := found.Stale(); !slices.Equal(stale, []string{"changed", "gone", "new"}) || len(found.Facts) != len(facts) {
+	if stale := found.Stale(); !slices.Equal(stale, []string{"changed", "gone", "new"}) ||
+		len(found.Facts) != len(facts) {
 		t.Errorf("stale are %v, of %+v", stale, found.Facts)
 	}
 	if now := found.Facts[1].Now; now != sum("changed") {
@@ -435,18 +476,22 @@ func TestFacts(t *testing.T) {
 	if _, err := inspect.Recorded(t.Context(), p.project, facts[:2]); err != nil {
 		t.Error(err)
 	}
-	if _, err := inspect.Recorded(t.Context(), p.project, facts); team.CodeOf(err) != team.Invalid || err.Error() != "gone cannot be a fact: there is no such file in "+p.project {
+	if _, err := inspect.Recorded(t.Context(), p.project, facts); team.CodeOf(err) != team.Invalid ||
+		err.Error() != "gone cannot be a fact: there is no such file in "+p.project {
 		t.Errorf("a fact that is nowhere: %v", err)
 	}
 }
 
-// What is no regular file any more is a stale fact with a reason: a folder, a pipe that nobody writes to, a link to a device that never ends. Nothing waits for it.
+// What is no regular file any more is a stale fact with a reason: a folder, a pipe that nobody
+// writes to, a link to a device that never ends. Nothing waits for it.
 func TestFactsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	facts := []team.Fact{{Name: "folder", Path: "folder", SHA256: "1"}, {Name: "pipe", Path: "pipe", SHA256: "2"}, {Name: "zeros", Path: "zeros", SHA256: "3"}, {Name: "locked", Path: "locked/in", SHA256: "4"}}
+	facts := []team.Fact{{Name: "folder", Path: "folder", SHA256: "1"}, {Name: "pipe", Path: "pipe", SHA256: "2"},
+		{Name: "zeros", Path: "zeros", SHA256: "3"}, {Name: "locked", Path: "locked/in", SHA256: "4"}}
 	p := newPlace(t, &team.RecordFacts{Facts: facts})
 	in := func(name string) string { return filepath.Join(p.project, name) }
-	err := errors.Join(os.Mkdir(in("folder"), 0o700), syscall.Mkfifo(in("pipe"), 0o600), os.Symlink("/dev/zero", in("zeros")), os.WriteFile(in("locked"), nil, 0o600))
+	err := errors.Join(os.Mkdir(in("folder"), 0o700), syscall.Mkfifo(in("pipe"), 0o600),
+		os.Symlink("/dev/zero", in("zeros")), os.WriteFile(in("locked"), nil, 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -458,7 +503,8 @@ func TestFactsThatCannotBeRead(t *testing.T) {
 		if f := found.Facts[i]; !strings.Contains(f.Why, why) || f.State() != f.Why {
 			t.Errorf("of %s it says %q", f.Name, f.Why)
 		}
-		if _, err := inspect.Facts(t.Context(), p.project, facts[i:i+1]); team.CodeOf(err) != team.Invalid || !strings.Contains(err.Error(), facts[i].Name+" cannot be a fact") {
+		if _, err := inspect.Facts(t.Context(), p.project, facts[i:i+1]); team.CodeOf(err) != team.Invalid ||
+			!strings.Contains(err.Error(), facts[i].Name+" cannot be a fact") {
 			t.Errorf("it is taken note of %s: %v", facts[i].Name, err)
 		}
 	}
@@ -484,7 +530,8 @@ func TestChecksumEndsWithItsContext(t *testing.T) {
 // What is left takes as long as what was done did, shared among those who can work.
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	history := []any{&team.SpawnMember{Name: "ann", Agent: team.External}, &team.SpawnMember{Name: "bob", Agent: team.External}, &team.SpawnMember{Name: "cy", Agent: team.External}}
+	history := []any{&team.SpawnMember{Name: "ann", Agent: team.External}, &team.SpawnMember{Name: "bob",
+		Agent: team.External}, &team.SpawnMember{Name: "cy", Agent: team.External}}
 	for i := range 7 {
 		history = append(history, &team.CreateTask{Subject: fmt.Sprint("task ", i+1)})
 	}
@@ -499,15 +546,18 @@ func TestProgress(t *testing.T) {
 		history = append(history, &team.ClaimTask{Task: fmt.Sprint(i + 1)}, &team.CompleteTask{Task: fmt.Sprint(i + 1)})
 	}
 	found := newPlace(t, history...).examine(time.Hour)
-	if found.Percent != 42 || found.Left != 2*time.Second || found.Tasks["completed"] != 3 || found.Tasks["in_progress"] != 1 || found.Tasks["pending"] != 3 {
+	if found.Percent != 42 || found.Left != 2*time.Second || found.Tasks["completed"] != 3 ||
+		found.Tasks["in_progress"] != 1 || found.Tasks["pending"] != 3 {
 		t.Errorf("%d %% of %v, %s left", found.Percent, found.Tasks, found.Left) // four, by three: two times 1 s
 	}
-	found = newPlace(t, append(history, team.User, &team.ReportStopped{Member: "cy"}, &team.ReportStopped{Member: "bob"})...).examine(time.Hour)
+	found = newPlace(t, append(history, team.User, &team.ReportStopped{Member: "cy"},
+		&team.ReportStopped{Member: "bob"})...).examine(time.Hour)
 	if found.Left != 4*time.Second {
 		t.Errorf("by one, %s are left", found.Left)
 	}
 	history = append(history, team.User)
-	if found := newPlace(t, append(history, &team.DeleteTask{Task: "6"})...).examine(time.Hour); found.Left != time.Second {
+	if found := newPlace(t, append(history, &team.DeleteTask{Task: "6"})...).examine(
+		time.Hour); found.Left != time.Second {
 		t.Errorf("one less, and %s are left", found.Left)
 	}
 	for i := range 4 {
@@ -534,7 +584,8 @@ func TestCreatedInTheFuture(t *testing.T) {
 // It looks, and touches nothing: not the team, not the project.
 func TestTouchesNothing(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, &team.AttachLead{Session: "s1"}, &team.RecordFacts{Facts: []team.Fact{{Name: "go.mod", Path: "go.mod"}}},
+	p := newPlace(t, &team.AttachLead{Session: "s1"},
+		&team.RecordFacts{Facts: []team.Fact{{Name: "go.mod", Path: "go.mod"}}},
 		&team.SpawnMember{Name: "ann", Agent: team.Shell}, team.Host("dead"), &team.AttachMember{Member: "ann"})
 	p.write("go.mod", "module demo")
 	p.beat(heartbeat.Beat{Member: "ann", Host: "dead"}, 0)

@@ -46,18 +46,22 @@ type reading struct {
 	sum  string
 }
 
-// mostRead bounds how much of a fact is read by those who only look: a list of what waits for a person is to cost next to nothing.
+// mostRead bounds how much of a fact is read by those who only look: a list of what waits for a
+// person is to cost next to nothing.
 const mostRead = 64 << 20
 
-// compare finds out what became of the fact. What cannot be read is stale: that is no reason not to continue a team, or not to say who is alive. read
-// remembers files that were read before, and spares reading those again that did not change since; nil for no memory.
+// compare finds out what became of the fact. What cannot be read is stale: that is no reason not to
+// continue a team, or not to say who is alive. read remembers files that were read before, and
+// spares reading those again that did not change since; nil for no memory.
 func compare(ctx context.Context, dir string, f team.Fact, read map[string]reading) Fact {
 	path := within(dir, f.Path)
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().IsRegular() && info.Size() > mostRead {
-		return Fact{Fact: f, Now: f.SHA256, Why: fmt.Sprintf("not compared: it is %s, of at most %s", regularfile.Size(info.Size()), regularfile.Size(mostRead))}
+		return Fact{Fact: f, Now: f.SHA256, Why: fmt.Sprintf("not compared: it is %s, of at most %s",
+			regularfile.Size(info.Size()), regularfile.Size(mostRead))}
 	}
-	if known, ok := read[path]; err == nil && ok && os.SameFile(known.info, info) && known.info.Size() == info.Size() && known.info.ModTime().Equal(info.ModTime()) {
+	if known, ok := read[path]; err == nil && ok && os.SameFile(known.info, info) && known.info.Size() == info.Size() &&
+		known.info.ModTime().Equal(info.ModTime()) {
 		return Fact{Fact: f, Now: known.sum, Stale: known.sum != f.SHA256}
 	}
 	sum, err := Checksum(ctx, dir, f.Path)
@@ -90,13 +94,15 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// Checksum is the SHA-256 of the file, in hex; "" where there is none. A path that is not absolute is below dir. What is no regular file is not read.
+// Checksum is the SHA-256 of the file, in hex; "" where there is none. A path that is not absolute
+// is below dir. What is no regular file is not read.
 func Checksum(ctx context.Context, dir, path string) (string, error) {
 	path = within(dir, path)
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // to open a device may do something
 		return "", &fs.PathError{Op: "read", Path: path, Err: errIrregular}
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that has come there meanwhile is not waited for
+	// a pipe that has come there meanwhile is not waited for
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -127,18 +133,21 @@ func (u until) Read(p []byte) (int, error) {
 	return u.r.Read(p)
 }
 
-// Recorded are the facts with their checksums as they are now. One that is to be relied on has to be there.
+// Recorded are the facts with their checksums as they are now. One that is to be relied on has to
+// be there.
 func Recorded(ctx context.Context, dir string, facts []team.Fact) ([]team.Fact, error) {
 	now, err := Facts(ctx, dir, facts)
 	for _, f := range now {
 		if f.SHA256 == "" {
-			return nil, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot be a fact: there is no such file in %s", f.Path, dir)}
+			return nil, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot be a fact: there is no such "+
+				"file in %s", f.Path, dir)}
 		}
 	}
 	return now, err
 }
 
-// Facts are the facts with their checksums as they are now; that of a file that is gone is empty. What cannot be read cannot be taken note of.
+// Facts are the facts with their checksums as they are now; that of a file that is gone is empty.
+// What cannot be read cannot be taken note of.
 func Facts(ctx context.Context, dir string, facts []team.Fact) ([]team.Fact, error) {
 	now := slices.Clone(facts)
 	for i := range now {

@@ -20,11 +20,13 @@ import (
 	"cadre/internal/team"
 )
 
-// MaxAge is how old what was found outside may be when somebody who stays with a team shows it. Whoever looks once looks at that moment.
+// MaxAge is how old what was found outside may be when somebody who stays with a team shows it.
+// Whoever looks once looks at that moment.
 const MaxAge = 2 * time.Second
 
-// Look finds out what is true of a team outside of its journal: which of its processes are alive on this machine, and whether its directory
-// and its facts are as they were. Everything that shows what waits for a person gets that from here. It changes nothing. dir is the team's folder.
+// Look finds out what is true of a team outside of its journal: which of its processes are alive on
+// this machine, and whether its directory and its facts are as they were. Everything that shows
+// what waits for a person gets that from here. It changes nothing. dir is the team's folder.
 func Look(ctx context.Context, rep *replica.Replica, dir string, now time.Time) (*team.Outside, error) {
 	var t team.Team
 	var members []team.Member
@@ -33,7 +35,8 @@ func Look(ctx context.Context, rep *replica.Replica, dir string, now time.Time) 
 	return &seen.outside, err
 }
 
-// Looker looks at one team again and again, for somebody who stays with it. It belongs to one goroutine.
+// Looker looks at one team again and again, for somebody who stays with it. It belongs to one
+// goroutine.
 type Looker struct {
 	Replica *replica.Replica
 	Dir     string // the team's folder
@@ -74,7 +77,8 @@ type finding struct {
 }
 
 // look looks at everything. read remembers facts that were read before; nil for none.
-func look(ctx context.Context, t team.Team, members []team.Member, dir string, now time.Time, read map[string]reading) (*finding, error) {
+func look(ctx context.Context, t team.Team, members []team.Member, dir string, now time.Time,
+	read map[string]reading) (*finding, error) {
 	f := &finding{facts: []Fact{}, hosts: map[string]bool{}}
 	f.outside = team.Outside{At: team.Time(now.UnixMilli()), Sights: make(map[string]team.Sight, len(members))}
 	var err error
@@ -142,7 +146,8 @@ func (f *finding) leadOf(t team.Team, now time.Time) {
 	}
 	silent, skewed := b.Age(now)
 	if skewed && t.LeadSession != "" {
-		f.skew = append(f.skew, fmt.Sprintf("the last sign of life of the lead lies %s in the future", time.UnixMilli(int64(l.LastSeen)).Sub(now).Round(time.Second)))
+		f.skew = append(f.skew, fmt.Sprintf("the last sign of life of the lead lies %s in the future",
+			time.UnixMilli(int64(l.LastSeen)).Sub(now).Round(time.Second)))
 	}
 	l.Stale = !l.Lives && !skewed && silent >= time.Duration(t.Timing.OrDefaults().Stale)*time.Millisecond
 	f.lead = l
@@ -172,7 +177,8 @@ func (f *finding) sight(dir string, t team.Team, m team.Member, now time.Time) (
 		s.Life, s.Why = Online, "its host lives; it gave no sign of life yet"
 	case skewed:
 		s.Life, s.Why = Unknown, "its last sign of life lies in the future: a clock is wrong"
-		f.skew = append(f.skew, fmt.Sprintf("the last sign of life of %s lies %s in the future", m.Name, time.UnixMilli(b.At).Sub(now).Round(time.Second)))
+		f.skew = append(f.skew, fmt.Sprintf("the last sign of life of %s lies %s in the future", m.Name,
+			time.UnixMilli(b.At).Sub(now).Round(time.Second)))
 	case age >= offline:
 		s.Life, s.Why = Offline, fmt.Sprintf("silent for %s", age.Round(time.Second))
 	default:

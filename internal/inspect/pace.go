@@ -13,7 +13,8 @@ type pace struct {
 	firstEnd, latestBegin team.Time
 }
 
-// enough is how many tasks have to be completed before an estimate says anything: the first one or two are as often as not the odd ones.
+// enough is how many tasks have to be completed before an estimate says anything: the first one or
+// two are as often as not the odd ones.
 const enough = 3
 
 func (p *pace) add(t team.Task) {
@@ -28,8 +29,10 @@ func (p *pace) add(t team.Task) {
 	p.latestBegin = max(p.latestBegin, t.StartedAt)
 }
 
-// left is about how long so many open tasks take that many workers; 0 where too little is known. There have to be some samples, and not of one burst alone: of
-// tasks that began together only the short ones have ended at first, so that a task counts as a sample of its own when it began after another one had ended.
+// left is about how long so many open tasks take that many workers; 0 where too little is known.
+// There have to be some samples, and not of one burst alone: of tasks that began together only the
+// short ones have ended at first, so that a task counts as a sample of its own when it began after
+// another one had ended.
 func (p *pace) left(open, workers int) time.Duration {
 	if open == 0 || p.tasks < enough || p.latestBegin < p.firstEnd {
 		return 0

@@ -24,7 +24,8 @@ type Missing struct {
 	Path   string `json:"path"`
 	Why    string `json:"why"`
 	Try    string `json:"try,omitempty"`
-	// Moved says that it was found where it is now, and is joined with the rest again when the team is resumed.
+	// Moved says that it was found where it is now, and is joined with the rest again when the team
+	// is resumed.
 	Moved bool `json:"moved,omitempty"`
 }
 
@@ -39,8 +40,9 @@ func (m Missing) String() string {
 // worktreeMissing is [Missing].What beside those of a directory.
 const worktreeMissing = "worktree"
 
-// Place examines whether the directory, the repository and the worktrees of the team whose folder dir is are where they were. It runs git
-// a few times, and once more for each worktree; [checkout.Glance] sees less and runs nothing.
+// Place examines whether the directory, the repository and the worktrees of the team whose folder
+// dir is are where they were. It runs git a few times, and once more for each worktree;
+// [checkout.Glance] sees less and runs nothing.
 func Place(ctx context.Context, t team.Team, members []team.Member, dir string) ([]Missing, error) {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -58,7 +60,8 @@ func Place(ctx context.Context, t team.Team, members []team.Member, dir string) 
 }
 
 // worktrees are those of members that are to go on in them, and are not in their places.
-func worktrees(ctx context.Context, procs *proc.Register, t team.Team, members []team.Member, dir string) (all []Missing, err error) {
+func worktrees(ctx context.Context, procs *proc.Register, t team.Team, members []team.Member,
+	dir string) (all []Missing, err error) {
 	for _, m := range members {
 		if m.Isolation != team.Worktree || !m.Status.Running() && !host.Worktree(dir, m.Name) {
 			continue
@@ -68,12 +71,14 @@ func worktrees(ctx context.Context, procs *proc.Register, t team.Team, members [
 		broken, ok := errors.AsType[*worktree.BrokenError](err)
 		switch {
 		case ok && m.Status.Running():
-			all = append(all, Missing{What: worktreeMissing, Member: m.Name, Path: broken.Dir, Why: broken.Why, Try: broken.Try})
+			all = append(all, Missing{What: worktreeMissing, Member: m.Name, Path: broken.Dir, Why: broken.Why,
+				Try: broken.Try})
 		case ok: // of a member that has ended: whoever brings its work home says so
 		case err != nil:
 			return nil, err
 		case state == worktree.Moved:
-			all = append(all, Missing{What: worktreeMissing, Member: m.Name, Path: p.Dir, Why: "has moved, or its repository has", Moved: true})
+			all = append(all, Missing{What: worktreeMissing, Member: m.Name, Path: p.Dir,
+				Why: "has moved, or its repository has", Moved: true})
 		}
 	}
 	return all, nil
@@ -90,11 +95,12 @@ func InPlace(t team.Team, missing []Missing) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("team %s cannot be resumed: %s", t.Name, strings.Join(all, "\n"))}
+	return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("team %s cannot be resumed: %s", t.Name,
+		strings.Join(all, "\n"))}
 }
 
-// Rejoin joins the worktrees that have moved, or whose repository has, with it again, and returns whose they are. Killed in between, it can be
-// called again.
+// Rejoin joins the worktrees that have moved, or whose repository has, with it again, and returns
+// whose they are. Killed in between, it can be called again.
 func Rejoin(ctx context.Context, t team.Team, missing []Missing, dir string) (whose []string, err error) {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -106,16 +112,18 @@ func Rejoin(ctx context.Context, t team.Team, missing []Missing, dir string) (wh
 			continue
 		}
 		if err := worktree.Repair(ctx, procs, host.Place(t, dir, m.Member)); err != nil {
-			return whose, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("the worktree of %s cannot be joined with its repository again: %v", m.Member, err)}
+			return whose, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("the worktree of %s cannot be joined "+
+				"with its repository again: %v", m.Member, err)}
 		}
 		whose = append(whose, m.Member)
 	}
 	return whose, nil
 }
 
-// Move is the command by which a team learns where its project is now. It is refused where that is not the team's project, where the
-// project has not moved, where a worktree of a member belongs to neither place, and where the work of a completed task is missing: then it is
-// another copy of the project.
+// Move is the command by which a team learns where its project is now. It is refused where that is
+// not the team's project, where the project has not moved, where a worktree of a member belongs to
+// neither place, and where the work of a completed task is missing: then it is another copy of the
+// project.
 func Move(ctx context.Context, rep *replica.Replica, dir, to string) (*team.MoveTeam, error) {
 	var members []team.Member
 	commits := map[string][]string{} // of completed tasks: their ids
@@ -155,7 +163,9 @@ func Move(ctx context.Context, rep *replica.Replica, dir, to string) (*team.Move
 			tasks = append(tasks, commits[commit]...)
 		}
 		slices.SortFunc(tasks, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
-		err = &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is not the repository that team %s has worked in, but a copy of it: it lacks the work of task %s. Name the directory that was moved; to continue in another clone: cadre resume %s --from-git",
+		err = &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is not the repository that team %s has worked "+
+			"in, but a copy of it: it lacks the work of task %s. Name the directory that was moved; to continue in "+
+			"another clone: cadre resume %s --from-git",
 			t.Base.Top, t.Name, strings.Join(tasks, ", "), t.Name)}
 	}
 	return body, err

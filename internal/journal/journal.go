@@ -1,20 +1,24 @@
-// Package journal is the contract of a team's history: an ordered, durable list of records that any number of
-// processes append to.
+// Package journal is the contract of a team's history: an ordered, durable list of records that any
+// number of processes append to.
 //
 // # Authority
 //
-// A journal orders records and keeps them. It knows nothing of what they say: a record's data is one JSON value that the
-// team package encodes and reads. The journal is the only truth about a team; a snapshot only saves reading it from the
-// start, and everything else on disk can be made again from it.
+// A journal orders records and keeps them. It knows nothing of what they say: a record's data is
+// one JSON value that the team package encodes and reads. The journal is the only truth about a
+// team; a snapshot only saves reading it from the start, and everything else on disk can be made
+// again from it.
 //
 // # Guarantees
 //
 //   - Order is by [Record.Seq]: 1, 2, 3, … without a gap, the same for every reader.
-//   - The conflict rule: a record is decided on the state at seq n and written as n+1, or it is not written. [Journal.Append]
-//     shows its caller every record up to n before it asks for the next one, and no other writer comes between.
-//   - Append returns nil only when the record is durable: it survives kill -9 and loss of power. On any other outcome
-//     the record is not in the journal, or, after an error for which [errors.Is] with [ErrUncertain] holds, it may be.
-//   - Damage is never skipped: it is reported as a [*DamageError] that names the place and the command that mends it.
+//   - The conflict rule: a record is decided on the state at seq n and written as n+1, or it is not
+//     written. [Journal.Append] shows its caller every record up to n before it asks for the next
+//     one, and no other writer comes between.
+//   - Append returns nil only when the record is durable: it survives kill -9 and loss of power. On
+//     any other outcome the record is not in the journal, or, after an error for which [errors.Is]
+//     with [ErrUncertain] holds, it may be.
+//   - Damage is never skipped: it is reported as a [*DamageError] that names the place and the
+//     command that mends it.
 //   - Nothing grows with the length of the history but the history itself.
 package journal
 
@@ -31,46 +35,53 @@ type Record struct {
 	Data []byte // one JSON value; valid only until the callback or loop body that received it returns
 }
 
-// Snapshot is the state of a team after the record Seq, encoded as one JSON value. The zero Snapshot is the state before the
-// first record.
+// Snapshot is the state of a team after the record Seq, encoded as one JSON value. The zero
+// Snapshot is the state before the first record.
 type Snapshot struct {
 	Seq  int64
 	Data string // a text, because the state that is read from it keeps parts of it
 }
 
-// Taken returns the parts of s: its method value is what [Journal.SaveSnapshot] takes where the snapshot is there already.
+// Taken returns the parts of s: its method value is what [Journal.SaveSnapshot] takes where the
+// snapshot is there already.
 func (s Snapshot) Taken() (seq int64, data []byte) { return s.Seq, []byte(s.Data) }
 
-// Journal is one team's journal. Its methods may be called from any goroutine, and other processes may hold the same
-// journal at the same time.
+// Journal is one team's journal. Its methods may be called from any goroutine, and other processes
+// may hold the same journal at the same time.
 type Journal interface {
-	// Snapshot returns the newest usable snapshot, or the zero Snapshot where there is none. A damaged snapshot counts as none:
-	// the history has everything.
+	// Snapshot returns the newest usable snapshot, or the zero Snapshot where there is none. A
+	// damaged snapshot counts as none: the history has everything.
 	Snapshot(ctx context.Context) (Snapshot, error)
 
-	// Read yields the records after seq after, in order, up to the last one there now. It takes no lock and cuts nothing: a
-	// line that a writer has not finished is not there yet. After an error the sequence ends.
+	// Read yields the records after seq after, in order, up to the last one there now. It takes no
+	// lock and cuts nothing: a line that a writer has not finished is not there yet. After an error
+	// the sequence ends.
 	Read(ctx context.Context, after int64) iter.Seq2[Record, error]
 
-	// Append adds one record under the conflict rule. With other writers held off it calls catchUp with each record after
-	// seq after, in order, and then decide, whose result becomes the next record; it returns that record's seq once it is
-	// durable. catchUp may have been called whatever Append returns, and what it was shown stays true.
+	// Append adds one record under the conflict rule. With other writers held off it calls catchUp
+	// with each record after seq after, in order, and then decide, whose result becomes the next
+	// record; it returns that record's seq once it is durable. catchUp may have been called
+	// whatever Append returns, and what it was shown stays true.
 	//
-	// Where decide returns an error, Append returns that error as it is and has written nothing. A nil result without an error
-	// writes nothing either and returns the seq of the last record. Neither function may call the journal.
+	// Where decide returns an error, Append returns that error as it is and has written nothing. A
+	// nil result without an error writes nothing either and returns the seq of the last record.
+	// Neither function may call the journal.
 	Append(ctx context.Context, after int64, catchUp func(Record) error, decide func() ([]byte, error)) (int64, error)
 
-	// Wait returns nil soon after there is a record after seq after, at once where there is one already; it may also return nil
-	// for no reason. It returns the context's error when that ends first.
+	// Wait returns nil soon after there is a record after seq after, at once where there is one
+	// already; it may also return nil for no reason. It returns the context's error when that ends
+	// first.
 	Wait(ctx context.Context, after int64) error
 
-	// SnapshotDue reports whether enough was written since the last snapshot that a new one pays for itself. size is that of
-	// the snapshot the caller would write, in bytes; 0 takes it to be like the last one.
+	// SnapshotDue reports whether enough was written since the last snapshot that a new one pays
+	// for itself. size is that of the snapshot the caller would write, in bytes; 0 takes it to be
+	// like the last one.
 	SnapshotDue(size int) bool
 
-	// SaveSnapshot calls take and keeps what it returns, the state after the record seq, as the newest snapshot, durably and at once for every reader.
-	// While another process is saving one it does nothing, and does not call take; and one that is not newer than the journal's is dropped, all without
-	// an error: snapshots are a saving, not a fact.
+	// SaveSnapshot calls take and keeps what it returns, the state after the record seq, as the
+	// newest snapshot, durably and at once for every reader. While another process is saving one it
+	// does nothing, and does not call take; and one that is not newer than the journal's is
+	// dropped, all without an error: snapshots are a saving, not a fact.
 	SaveSnapshot(ctx context.Context, take func() (seq int64, data []byte)) error
 
 	// Close lets go of the journal's files. Calls that are under way end with an error.
@@ -79,9 +90,11 @@ type Journal interface {
 
 // The errors of the contract, to be tested with [errors.Is].
 var (
-	// ErrUncertain marks a failure after the record was written and before it was known to be durable.
+	// ErrUncertain marks a failure after the record was written and before it was known to be
+	// durable.
 	ErrUncertain = errors.New("it is not known whether the record was kept")
-	// ErrReopen marks what is refused because an earlier record could not be made durable: nothing can be built on it. The journal has to be opened anew.
+	// ErrReopen marks what is refused because an earlier record could not be made durable: nothing
+	// can be built on it. The journal has to be opened anew.
 	ErrReopen = errors.New("this journal has to be opened anew")
 	// ErrNewer marks a journal in a format that this version does not know.
 	ErrNewer = errors.New("the journal was written by a newer version of cadre")
@@ -106,11 +119,13 @@ func (e *DamageError) Error() string {
 	if e.Line > 0 {
 		where = fmt.Sprintf("%s, line %d", e.Segment, e.Line)
 	}
-	return fmt.Sprintf("the journal is damaged at %s: %s; nothing was changed. To look at it and mend it: cadre fsck %s", where, e.Reason, e.Team)
+	return fmt.Sprintf(
+		"the journal is damaged at %s: %s; nothing was changed. To look at it and mend it: cadre fsck %s", where,
+		e.Reason, e.Team)
 }
 
-// Watch yields the records after seq after as they come, and waits for more, until ctx ends; its error is then the last pair.
-// A slow consumer loses nothing: it holds a cursor, not a buffer.
+// Watch yields the records after seq after as they come, and waits for more, until ctx ends; its
+// error is then the last pair. A slow consumer loses nothing: it holds a cursor, not a buffer.
 func Watch(ctx context.Context, j Journal, after int64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for {

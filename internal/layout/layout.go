@@ -1,4 +1,5 @@
-// Package layout knows what is on disk and where: the folders of teams, and how one appears, is put away and goes.
+// Package layout knows what is on disk and where: the folders of teams, and how one appears, is put
+// away and goes.
 //
 //	<root>/teams/<team>/            a team: its journal, snapshot and projection mark (filejournal, projection)
 //	<root>/teams/<team>/hosts/<id>/ a host that runs or ran sessions for it (proc)
@@ -13,10 +14,12 @@
 //
 // # Guarantees
 //
-//   - A team's folder appears whole, with its first records durable, or not at all; of two that create the same name
-//     at once one wins.
-//   - Removing is safe at any moment: the folder is first moved out of the way, so that a name is either taken or free.
-//   - A name that is not a valid name of a team never becomes a path, and neither does an id that is one.
+//   - A team's folder appears whole, with its first records durable, or not at all; of two that
+//     create the same name at once one wins.
+//   - Removing is safe at any moment: the folder is first moved out of the way, so that a name is
+//     either taken or free.
+//   - A name that is not a valid name of a team never becomes a path, and neither does an id that
+//     is one.
 package layout
 
 import (
@@ -75,7 +78,8 @@ func folder(variable, name string) (string, error) {
 	}
 	user, err := os.UserHomeDir()
 	if err != nil {
-		return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("Neither %s nor HOME is set. Set %s to the folder to use.", variable, variable)}
+		return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("Neither %s nor HOME is set. Set %s to the "+
+			"folder to use.", variable, variable)}
 	}
 	return filepath.Join(user, name), nil
 }
@@ -88,15 +92,15 @@ func (h Home) Observation(name string) string { return filepath.Join(h.Root, "ob
 // Seats is the folder of those who sit in teams that Claude Code runs.
 func (h Home) Seats() string { return filepath.Join(h.Root, "seats") }
 
-// Running is the list of the hosts that run sessions of the home's teams. It lies among the teams, so whoever reaches those by
-// another path finds the same list.
+// Running is the list of the hosts that run sessions of the home's teams. It lies among the teams,
+// so whoever reaches those by another path finds the same list.
 func (h Home) Running() string { return filepath.Join(h.teams(), proc.ListFolder) }
 
 // Trust is the file that says which projects' hooks may run.
 func (h Home) Trust() string { return filepath.Join(h.Root, "trust.json") }
 
-// Folder returns the folder of the team of that name, or of the finished team with that id. The error is a [*team.Error]
-// with code not_found where there is none.
+// Folder returns the folder of the team of that name, or of the finished team with that id. The
+// error is a [*team.Error] with code not_found where there is none.
 func (h Home) Folder(name string) (string, error) {
 	if err := team.CheckName("team", name); err != nil {
 		return "", err
@@ -106,7 +110,8 @@ func (h Home) Folder(name string) (string, error) {
 	}
 	for _, dir := range []string{filepath.Join(h.teams(), name), filepath.Join(h.Root, "archive", name)} {
 		if info, err := os.Lstat(dir); err == nil && info.Mode().Type() == fs.ModeSymlink {
-			return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is a link, and a team is in a folder of its own home; to use the team where it is, set CADRE_HOME", dir)}
+			return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is a link, and a team is in a folder of "+
+				"its own home; to use the team where it is, set CADRE_HOME", dir)}
 		} else if err == nil && !info.IsDir() {
 			return "", notAFolder(dir, info.Mode())
 		} else if err == nil {
@@ -120,14 +125,17 @@ func (h Home) Folder(name string) (string, error) {
 		return "", err
 	}
 	if len(there) == 0 {
-		return "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("there is no team %s, nor any other; create one: cadre create %s", name, name)}
+		return "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("there is no team %s, nor any other; create "+
+			"one: cadre create %s", name, name)}
 	}
-	return "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("there is no team %s; there are: %s", name, strings.Join(there, ", "))}
+	return "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("there is no team %s; there are: %s", name,
+		strings.Join(there, ", "))}
 }
 
 // notAFolder refuses something else in the place of a team's folder.
 func notAFolder(path string, mode fs.FileMode) error {
-	return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is %s, and a team is a folder; remove it or move it elsewhere", path, regularfile.Kind(mode))}
+	return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is %s, and a team is a folder; remove it or move it "+
+		"elsewhere", path, regularfile.Kind(mode))}
 }
 
 // Names returns the names of the teams that are in reach, in order.
@@ -154,7 +162,8 @@ func (h Home) Open(name string, report func(string)) (*filejournal.Journal, stri
 	}
 	j, err := filejournal.Open(dir, filejournal.Options{Report: report})
 	if errors.Is(err, journal.ErrNotFound) {
-		return nil, "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("%s holds no journal; if it is of no use, remove the folder", dir)}
+		return nil, "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("%s holds no journal; if it is of no use, "+
+			"remove the folder", dir)}
 	}
 	if err == nil {
 		if err = owns(j, dir); err != nil {
@@ -164,11 +173,13 @@ func (h Home) Open(name string, report func(string)) (*filejournal.Journal, stri
 	return j, dir, err
 }
 
-// owns returns damage where the journal in a team's folder is another team's: somebody put its files there.
+// owns returns damage where the journal in a team's folder is another team's: somebody put its
+// files there.
 func owns(j *filejournal.Journal, dir string) error {
 	name := filepath.Base(dir)
 	id, _, _ := strings.Cut(j.ID(), restoredMark)
-	if rest, ok := strings.CutPrefix(id, name); ok && (rest == "" || rest[0] == '-' && !strings.Contains(rest[1:], "-")) {
+	if rest, ok := strings.CutPrefix(id, name); ok && (rest == "" || rest[0] == '-' &&
+		!strings.Contains(rest[1:], "-")) {
 		return nil // a team's id is its name and a word, and the folder of an archived team has the id
 	}
 	for r, err := range j.Read(context.Background(), 0) { // the id of an observed team may be made of another name
@@ -183,13 +194,14 @@ func owns(j *filejournal.Journal, dir string) error {
 		if s.Apply(first); !s.Exists() || s.Team().Name == name || s.Team().ID == name {
 			return nil
 		}
-		return &journal.DamageError{Team: name, Segment: filepath.Join(dir, "journal"), Reason: fmt.Sprintf("it is the history of team %s", s.Team().Name)}
+		return &journal.DamageError{Team: name, Segment: filepath.Join(dir, "journal"),
+			Reason: fmt.Sprintf("it is the history of team %s", s.Team().Name)}
 	}
 	return nil
 }
 
-// Create makes the team with these commands as the beginning of its history, all of them or none; the first one is to be a
-// CreateTeam. It returns [team.Taken] where there is a team of that name.
+// Create makes the team with these commands as the beginning of its history, all of them or none;
+// the first one is to be a CreateTeam. It returns [team.Taken] where there is a team of that name.
 func (h Home) Create(name string, commands []team.Command) error {
 	if err := team.CheckName("team", name); err != nil {
 		return err
@@ -210,8 +222,9 @@ func (h Home) Create(name string, commands []team.Command) error {
 	return h.Found(name, journalID(state.Team()), records)
 }
 
-// journalID returns the id of a team's journal: the team's own or, of a team restored from a checkpoint, that and the history
-// that begins here. A team that was moved has one id on both machines, and two histories.
+// journalID returns the id of a team's journal: the team's own or, of a team restored from a
+// checkpoint, that and the history that begins here. A team that was moved has one id on both
+// machines, and two histories.
 func journalID(t team.Team) string {
 	if t.Restored.ID == "" {
 		return t.ID
@@ -221,7 +234,8 @@ func journalID(t team.Team) string {
 
 const restoredMark = "+" // no part of an id
 
-// Found makes the team of that id with these records as the beginning of its history, all of them or none. It returns [team.Taken] where there is a team of that name.
+// Found makes the team of that id with these records as the beginning of its history, all of them
+// or none. It returns [team.Taken] where there is a team of that name.
 func (h Home) Found(name, id string, records [][]byte) error {
 	if err := team.CheckName("team", name); err != nil {
 		return err
@@ -248,7 +262,8 @@ func (h Home) Found(name, id string, records [][]byte) error {
 		return notAFolder(dir, info.Mode())
 	}
 	if err := os.Rename(making, dir); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
-		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a team named %s already; a free name: %s; or remove it: cadre cleanup %s", name, h.free(name), name)}
+		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a team named %s already; a free name: %s; "+
+			"or remove it: cadre cleanup %s", name, h.free(name), name)}
 	} else if err != nil {
 		return fmt.Errorf("create team %s: %w", name, err)
 	}
@@ -264,7 +279,8 @@ func (h Home) free(name string) string {
 	}
 }
 
-// Archive puts the folder of a finished team away under its id, so that its name is free and its record is kept.
+// Archive puts the folder of a finished team away under its id, so that its name is free and its
+// record is kept.
 func (h Home) Archive(name, id string) error {
 	if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
 		return fmt.Errorf("put team %s away: its id %q cannot be the name of a folder", name, id)
@@ -277,7 +293,8 @@ func (h Home) Archive(name, id string) error {
 	if err := os.Rename(filepath.Join(h.teams(), name), dir); err != nil {
 		return fmt.Errorf("put team %s away: %w", name, err)
 	}
-	// Where it is now before where it was: a loss of power in between may leave both names, and never none.
+	// Where it is now before where it was: a loss of power in between may leave both names, and
+	// never none.
 	return errors.Join(atomicfile.Folder(archive), atomicfile.Folder(h.teams()))
 }
 
@@ -287,8 +304,8 @@ const (
 	Replaced = "replaced" // a newer copy of it was pulled
 )
 
-// SetAside moves the folder of a team out of the way, so that the team can be restored under its name. Nothing of it is lost: it returns
-// where the folder is now.
+// SetAside moves the folder of a team out of the way, so that the team can be restored under its
+// name. Nothing of it is lost: it returns where the folder is now.
 func (h Home) SetAside(name, why string) (string, error) {
 	if err := team.CheckName("team", name); err != nil {
 		return "", err
@@ -300,15 +317,17 @@ func (h Home) SetAside(name, why string) (string, error) {
 	return dir, err
 }
 
-// KeepWorktrees moves the worktrees that are left in the folder of a team out of the way, before the folder is removed: their repository
-// could not be reached, and what is in them is nowhere else. It returns where they are now, "" where there are none.
+// KeepWorktrees moves the worktrees that are left in the folder of a team out of the way, before
+// the folder is removed: their repository could not be reached, and what is in them is nowhere
+// else. It returns where they are now, "" where there are none.
 func (h Home) KeepWorktrees(dir string) (string, error) {
 	worktrees := filepath.Join(dir, "worktrees")
 	left, err := os.ReadDir(worktrees)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if !slices.ContainsFunc(left, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") }) { // one with a dot was being removed
+	// one with a dot was being removed
+	if !slices.ContainsFunc(left, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") }) {
 		return "", nil
 	}
 	kept, err := h.aside("stranded", filepath.Base(dir), worktrees)
@@ -318,8 +337,9 @@ func (h Home) KeepWorktrees(dir string) (string, error) {
 	return kept, err
 }
 
-// Belonged reports whether a directory is, or was, in the folder of the team of that name or of one that was being removed. It is told
-// by its path, because it may be gone. While the folder of teams itself is not there, nothing is known to have been in it.
+// Belonged reports whether a directory is, or was, in the folder of the team of that name or of one
+// that was being removed. It is told by its path, because it may be gone. While the folder of teams
+// itself is not there, nothing is known to have been in it.
 func (h Home) Belonged(name, dir string) bool {
 	teams, err := filepath.EvalSymlinks(h.teams())
 	if err != nil {
@@ -357,7 +377,8 @@ func (h Home) aside(into, name, from string) (string, error) {
 	}
 }
 
-// Remove removes the folder of a team, and what a Create or Remove that was killed left beside it. Where there is none it does nothing.
+// Remove removes the folder of a team, and what a Create or Remove that was killed left beside it.
+// Where there is none it does nothing.
 func (h Home) Remove(dir string) error {
 	beside := filepath.Dir(dir)
 	gone, err := os.MkdirTemp(beside, goneMark)

@@ -24,7 +24,8 @@ func newHome(t *testing.T) layout.Home {
 
 func create(h layout.Home, name string, more ...team.Body) error {
 	var commands []team.Command
-	for _, body := range append([]team.Body{&team.CreateTeam{TeamID: name + "-" + strings.ToLower(replica.NewID()), Name: name, Dir: "/"}}, more...) {
+	for _, body := range append([]team.Body{&team.CreateTeam{TeamID: name + "-" + strings.ToLower(replica.NewID()),
+		Name: name, Dir: "/"}}, more...) {
 		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body})
 	}
 	return h.Create(name, commands)
@@ -58,7 +59,8 @@ func TestATeamAppearsWholeOrNotAtAll(t *testing.T) {
 	if names, err := h.Names(); err != nil || len(names) != 0 {
 		t.Errorf("%v, %v", names, err)
 	}
-	err := create(h, "demo", &team.SpawnMember{Name: "ann", Agent: team.External}, &team.SpawnMember{Name: "ann", Agent: team.External})
+	err := create(h, "demo", &team.SpawnMember{Name: "ann", Agent: team.External}, &team.SpawnMember{Name: "ann",
+		Agent: team.External})
 	if team.CodeOf(err) != team.Taken {
 		t.Errorf("a team with two members of one name: %v", err)
 	}
@@ -68,7 +70,8 @@ func TestATeamAppearsWholeOrNotAtAll(t *testing.T) {
 	if err := create(h, "demo", &team.SpawnMember{Name: "ann", Agent: team.External}); err != nil {
 		t.Fatal(err)
 	}
-	if err := create(h, "demo"); team.CodeOf(err) != team.Taken || !strings.Contains(err.Error(), "a free name: demo-2") {
+	if err := create(h, "demo"); team.CodeOf(err) != team.Taken || !strings.Contains(err.Error(),
+		"a free name: demo-2") {
 		t.Errorf("the name again: %v", err)
 	}
 	if names, err := h.Names(); err != nil || !slices.Equal(names, []string{"demo"}) {
@@ -112,7 +115,8 @@ func TestNamesNeverBecomePaths(t *testing.T) {
 	if err := os.MkdirAll(outside, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"", ".", "..", "../secret", "a/b", "/etc", ".hidden", "a\x00b", "a\nb", strings.Repeat("a", 65), "-a", "ä"} {
+	for _, name := range []string{"", ".", "..", "../secret", "a/b", "/etc", ".hidden", "a\x00b", "a\nb",
+		strings.Repeat("a", 65), "-a", "ä"} {
 		if _, err := h.Folder(name); team.CodeOf(err) != team.Invalid {
 			t.Errorf("the folder of %q: %v", name, err)
 		}
@@ -127,7 +131,8 @@ func TestNamesNeverBecomePaths(t *testing.T) {
 
 func TestWhatThereIsNot(t *testing.T) {
 	h := newHome(t)
-	if _, err := h.Folder("demo"); team.CodeOf(err) != team.NotFound || !strings.Contains(err.Error(), "cadre create demo") {
+	if _, err := h.Folder("demo"); team.CodeOf(err) != team.NotFound || !strings.Contains(err.Error(),
+		"cadre create demo") {
 		t.Errorf("without any team: %v", err)
 	}
 	for _, name := range []string{"two", "one"} {
@@ -135,13 +140,15 @@ func TestWhatThereIsNot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := h.Folder("demo"); team.CodeOf(err) != team.NotFound || !strings.Contains(err.Error(), "there are: one, two") {
+	if _, err := h.Folder("demo"); team.CodeOf(err) != team.NotFound || !strings.Contains(err.Error(),
+		"there are: one, two") {
 		t.Errorf("among others: %v", err)
 	}
 	if err := os.Mkdir(filepath.Join(h.Root, "teams", "empty"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := h.Open("empty", nil); team.CodeOf(err) != team.NotFound || !strings.Contains(err.Error(), "holds no journal") {
+	if _, _, err := h.Open("empty", nil); team.CodeOf(err) != team.NotFound || !strings.Contains(err.Error(),
+		"holds no journal") {
 		t.Errorf("an empty folder: %v", err)
 	}
 }
@@ -176,8 +183,8 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// The history of another team in a team's folder is damage, whichever of them has the longer name; the name of an
-// observed team may be another than the one that its id is made of.
+// The history of another team in a team's folder is damage, whichever of them has the longer name;
+// the name of an observed team may be another than the one that its id is made of.
 func TestAnothersHistory(t *testing.T) {
 	h := newHome(t)
 	for _, name := range []string{"demo", "demo-two", "other"} {
@@ -188,7 +195,8 @@ func TestAnothersHistory(t *testing.T) {
 	for from, to := range map[string]string{"demo-two": "demo", "demo": "other"} {
 		whole, err := os.ReadFile(filepath.Join(h.Root, "teams", from, "journal", "00000000000000000001.jsonl"))
 		if err == nil {
-			err = os.WriteFile(filepath.Join(h.Root, "teams", to, "journal", "00000000000000000001.jsonl"), whole, 0o600)
+			err = os.WriteFile(filepath.Join(h.Root, "teams", to, "journal",
+				"00000000000000000001.jsonl"), whole, 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -199,7 +207,8 @@ func TestAnothersHistory(t *testing.T) {
 		}
 	}
 	record := team.AppendRecord(nil, &team.Record{ID: "c", Actor: "lead", At: 1, Events: []team.Event{
-		&team.TeamCreated{Team: team.Team{ID: "session-1-2", Name: "fx", Observed: "session-1"}, Lead: team.Member{Name: "lead"}}}})
+		&team.TeamCreated{Team: team.Team{ID: "session-1-2", Name: "fx", Observed: "session-1"},
+			Lead: team.Member{Name: "lead"}}}})
 	if err := h.Found("fx", "session-1-2", [][]byte{record}); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +225,8 @@ func TestArchiveUnderAPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"../demo-1", "/tmp/demo-1", "a/b", "..", ".", ".hidden", ""} {
-		if err := h.Archive("demo", id); err == nil || !strings.Contains(err.Error(), "cannot be the name of a folder") {
+		if err := h.Archive("demo", id); err == nil || !strings.Contains(err.Error(),
+			"cannot be the name of a folder") {
 			t.Errorf("%q: %v", id, err)
 		}
 	}

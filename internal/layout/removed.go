@@ -10,10 +10,12 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// A checkpoint does not say that its team was removed, only what the team was then. So the home keeps which commit had the
-// last checkpoint of a team that was removed here while its branches stayed. A team that continued elsewhere has another one.
+// A checkpoint does not say that its team was removed, only what the team was then. So the home
+// keeps which commit had the last checkpoint of a team that was removed here while its branches
+// stayed. A team that continued elsewhere has another one.
 
-// KeepRemoved records that the team of that id was removed here, and which commit had its last checkpoint.
+// KeepRemoved records that the team of that id was removed here, and which commit had its last
+// checkpoint.
 func (h Home) KeepRemoved(id, commit string) error {
 	path, ok := h.removed(id)
 	if !ok || commit == "" {
@@ -25,7 +27,8 @@ func (h Home) KeepRemoved(id, commit string) error {
 	return atomicfile.Write(path, []byte(commit+"\n"))
 }
 
-// Removed reports whether the team of that id was removed here, and this commit had its last checkpoint.
+// Removed reports whether the team of that id was removed here, and this commit had its last
+// checkpoint.
 func (h Home) Removed(id, commit string) bool {
 	path, ok := h.removed(id)
 	if !ok || commit == "" {
@@ -36,7 +39,8 @@ func (h Home) Removed(id, commit string) bool {
 	return err == nil && string(data) == commit+"\n"
 }
 
-// DropRemoved removes the record of a team whose branches are gone. Where there is none it does nothing.
+// DropRemoved removes the record of a team whose branches are gone. Where there is none it does
+// nothing.
 func (h Home) DropRemoved(id string) error {
 	path, ok := h.removed(id)
 	if !ok {
@@ -48,7 +52,8 @@ func (h Home) DropRemoved(id string) error {
 	return nil
 }
 
-// removed is the path of the record of a team. An id may come from a checkpoint that somebody else made.
+// removed is the path of the record of a team. An id may come from a checkpoint that somebody else
+// made.
 func (h Home) removed(id string) (path string, ok bool) {
 	if id == "." || id == "" || filepath.Base(id) != id || !filepath.IsLocal(id) {
 		return "", false

@@ -8,7 +8,8 @@ import (
 	"cadre/internal/layout"
 )
 
-// A team counts as removed here with the checkpoint that it had then, and no id leads out of the folder.
+// A team counts as removed here with the checkpoint that it had then, and no id leads out of the
+// folder.
 func TestRemoved(t *testing.T) {
 	t.Parallel()
 	h := layout.Home{Root: t.TempDir()}
@@ -21,7 +22,8 @@ func TestRemoved(t *testing.T) {
 	for _, c := range []struct {
 		id, commit string
 		want       bool
-	}{{"demo-1", "c1", true}, {"demo-1", "c2", false}, {"demo-1", "", false}, {"demo-2", "c1", false}, {"", "c1", false}} {
+	}{{"demo-1", "c1", true}, {"demo-1", "c2", false}, {"demo-1", "", false}, {"demo-2", "c1", false},
+		{"", "c1", false}} {
 		if got := h.Removed(c.id, c.commit); got != c.want {
 			t.Errorf("%q with %q: %v", c.id, c.commit, got)
 		}

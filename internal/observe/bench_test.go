@@ -16,7 +16,8 @@ import (
 	"cadre/internal/team"
 )
 
-// generator makes an agent's stream as long as wished: text, tools, their results, partial messages, of which one line in a hundred is a team's.
+// generator makes an agent's stream as long as wished: text, tools, their results, partial
+// messages, of which one line in a hundred is a team's.
 type generator struct {
 	rand    *rand.Rand
 	lines   int
@@ -28,7 +29,8 @@ type generator struct {
 
 func newGenerator() *generator {
 	g := &generator{rand: rand.New(rand.NewPCG(1, 2))}
-	words := strings.Fields("the parser reads a file and gives \\\"tokens\\\" to func main err != nil return fmt.Errorf \\n\\t { } [] TaskCreate Team tool result alice 0123456789 / src internal snake_case <T> if a < b")
+	words := strings.Fields("the parser reads a file and gives \\\"tokens\\\" to func main err != nil return " +
+		"fmt.Errorf \\n\\t { } [] TaskCreate Team tool result alice 0123456789 / src internal snake_case <T> if a < b")
 	for _, n := range []int{20, 60, 200, 600, 2000} {
 		var b strings.Builder
 		for range n {
@@ -43,12 +45,14 @@ const envelope = `"parent_tool_use_id":null,"session_id":"0963947b-49e4-44e6-9d8
 
 func (g *generator) use(name, input string) string {
 	g.tools++
-	return fmt.Sprintf(`{"type":"assistant","message":{"id":"msg_%08d","type":"message","role":"assistant","model":"claude-opus-4-6","content":[{"type":"tool_use","id":"toolu_%06d","name":%q,"input":%s}],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1,"cache_creation_input_tokens":0,"cache_read_input_tokens":0}},`+envelope,
+	return fmt.Sprintf(
+		`{"type":"assistant","message":{"id":"msg_%08d","type":"message","role":"assistant","model":"claude-opus-4-6","content":[{"type":"tool_use","id":"toolu_%06d","name":%q,"input":%s}],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1,"cache_creation_input_tokens":0,"cache_read_input_tokens":0}},`+envelope,
 		g.lines, g.tools, name, input, g.lines)
 }
 
 func (g *generator) result(text, structured string) string {
-	return fmt.Sprintf(`{"type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_%06d","type":"tool_result","content":"%s"}]},`+strings.TrimSuffix(envelope, "}")+`,"tool_use_result":%s}`,
+	return fmt.Sprintf(
+		`{"type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_%06d","type":"tool_result","content":"%s"}]},`+strings.TrimSuffix(envelope, "}")+`,"tool_use_result":%s}`,
 		g.tools, text, g.lines, structured)
 }
 
@@ -70,12 +74,16 @@ func (g *generator) line() string {
 			g.pending = g.result("ok", `{"team_name":"fx","team_file_path":"/x","lead_agent_id":"team-lead@fx"}`)
 			return line
 		case g.team%3 == 1:
-			line := g.use("TaskCreate", fmt.Sprintf(`{"subject":"Look into module %d","description":"Read it and say what is wrong."}`, task))
-			g.pending = g.result(fmt.Sprintf("Task #%d created successfully: x", task), fmt.Sprintf(`{"task":{"id":"%d","subject":"Look into module %d"}}`, task, task))
+			line := g.use("TaskCreate", fmt.Sprintf(
+				`{"subject":"Look into module %d","description":"Read it and say what is wrong."}`, task))
+			g.pending = g.result(fmt.Sprintf("Task #%d created successfully: x", task),
+				fmt.Sprintf(`{"task":{"id":"%d","subject":"Look into module %d"}}`, task, task))
 			return line
 		case g.team%3 == 2:
-			line := g.use("SendMessage", fmt.Sprintf(`{"type":"message","recipient":"alice","content":"module %d is yours","summary":"module"}`, task))
-			g.pending = g.result("sent", `{"success":true,"message":"Message sent to alice's inbox","routing":{"sender":"team-lead","target":"@alice"}}`)
+			line := g.use("SendMessage", fmt.Sprintf(
+				`{"type":"message","recipient":"alice","content":"module %d is yours","summary":"module"}`, task))
+			g.pending = g.result("sent",
+				`{"success":true,"message":"Message sent to alice's inbox","routing":{"sender":"team-lead","target":"@alice"}}`)
 			return line
 		}
 		line := g.use("TaskUpdate", fmt.Sprintf(`{"taskId":"%d","status":"in_progress","owner":"alice"}`, task))
@@ -84,13 +92,16 @@ func (g *generator) line() string {
 	}
 	switch g.rand.IntN(10) {
 	case 0, 1, 2:
-		return fmt.Sprintf(`{"type":"assistant","message":{"id":"msg_%08d","type":"message","role":"assistant","content":[{"type":"text","text":"%s"}],"stop_reason":null},`+envelope, g.lines, text, g.lines)
+		return fmt.Sprintf(
+			`{"type":"assistant","message":{"id":"msg_%08d","type":"message","role":"assistant","content":[{"type":"text","text":"%s"}],"stop_reason":null},`+envelope, g.lines, text, g.lines)
 	case 3, 4, 5, 6:
-		line := g.use([]string{"Bash", "Read", "Edit", "Grep"}[g.rand.IntN(4)], fmt.Sprintf(`{"command":"%s"}`, g.texts[g.rand.IntN(3)]))
+		line := g.use([]string{"Bash", "Read", "Edit", "Grep"}[g.rand.IntN(4)], fmt.Sprintf(`{"command":"%s"}`,
+			g.texts[g.rand.IntN(3)]))
 		g.pending = g.result(text, fmt.Sprintf(`{"stdout":"%s","stderr":"","interrupted":false}`, text))
 		return line
 	}
-	return fmt.Sprintf(`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}},`+envelope, g.texts[0], g.lines)
+	return fmt.Sprintf(
+		`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}},`+envelope, g.texts[0], g.lines)
 }
 
 // chunk is about that many bytes of lines.
@@ -118,13 +129,16 @@ func feed(o *Observer, r io.Reader, now team.Time) {
 	}
 }
 
-// BenchmarkStream observes 1 GB of which 1% of the lines are a team's, beside scanning the same lines for their ends alone, and beside decoding each with
-// encoding/json. The figures are ratios: how many times faster than decoding, which part of the speed of scanning, and by how much memory grew beyond what the team has.
+// BenchmarkStream observes 1 GB of which 1% of the lines are a team's, beside scanning the same
+// lines for their ends alone, and beside decoding each with encoding/json. The figures are ratios:
+// how many times faster than decoding, which part of the speed of scanning, and by how much memory
+// grew beyond what the team has.
 func BenchmarkStream(b *testing.B) {
 	const total, part = 1 << 30, 32 << 20
 	for range b.N {
 		g, o := newGenerator(), New(Options{})
-		var ofScanning, timesDecoding, speeds []float64 // of each part, one measured right behind the other: the machine has other work too
+		// of each part, one measured right behind the other: the machine has other work too
+		var ofScanning, timesDecoding, speeds []float64
 		seen := 0
 		var first, last runtime.MemStats
 		for seen < total {
@@ -184,7 +198,8 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// BenchmarkLastEvent observes a team with 10,000 tasks and 100,000 messages, and gives how long an event takes at its end for each time it takes at its beginning.
+// BenchmarkLastEvent observes a team with 10,000 tasks and 100,000 messages, and gives how long an
+// event takes at its end for each time it takes at its beginning.
 func BenchmarkLastEvent(b *testing.B) {
 	const tasks, messages, sample = 10_000, 100_000, 2_000
 	now := team.Time(epochMillis)
@@ -194,16 +209,24 @@ func BenchmarkLastEvent(b *testing.B) {
 		call := func(tool, input, structured string) {
 			n++
 			now++
-			o.Line("lead", fmt.Appendf(nil, `{"type":"assistant","session_id":"11112222","message":{"id":"m%d","content":[{"type":"tool_use","id":"t%d","name":%q,"input":%s}]}}`, n, n, tool, input), now)
-			o.Line("lead", fmt.Appendf(nil, `{"type":"user","session_id":"11112222","message":{"content":[{"tool_use_id":"t%d","type":"tool_result","content":"x"}]},"tool_use_result":%s}`, n, structured), now)
+			o.Line("lead",
+				fmt.Appendf(nil,
+					`{"type":"assistant","session_id":"11112222","message":{"id":"m%d","content":[{"type":"tool_use","id":"t%d","name":%q,"input":%s}]}}`, n, n, tool, input), now)
+			o.Line("lead",
+				fmt.Appendf(nil,
+					`{"type":"user","session_id":"11112222","message":{"content":[{"tool_use_id":"t%d","type":"tool_result","content":"x"}]},"tool_use_result":%s}`, n, structured), now)
 		}
 		message := func(i int) {
-			call("SendMessage", fmt.Sprintf(`{"type":"message","recipient":"alice","content":"message %d","summary":"s"}`, i), `{"success":true}`)
+			call("SendMessage",
+				fmt.Sprintf(`{"type":"message","recipient":"alice","content":"message %d","summary":"s"}`, i),
+				`{"success":true}`)
 		}
 		claim := func(i int) {
-			call("TaskUpdate", fmt.Sprintf(`{"taskId":"%d","status":"in_progress","owner":"alice"}`, i), `{"success":true}`)
+			call("TaskUpdate", fmt.Sprintf(`{"taskId":"%d","status":"in_progress","owner":"alice"}`, i),
+				`{"success":true}`)
 		}
-		// quickest is the time of the quickest twentieth of a sample: what else the machine does is not what is measured.
+		// quickest is the time of the quickest twentieth of a sample: what else the machine does is
+		// not what is measured.
 		quickest := func(event func(int), from int) (least time.Duration) {
 			for first := from; first < from+sample; first += sample / 20 {
 				start := time.Now()
@@ -217,10 +240,12 @@ func BenchmarkLastEvent(b *testing.B) {
 			return least
 		}
 		call("TeamCreate", `{"team_name":"fx"}`, `{"team_name":"fx"}`)
-		call("Task", `{"name":"alice","team_name":"fx"}`, `{"status":"teammate_spawned","name":"alice","team_name":"fx"}`)
+		call("Task", `{"name":"alice","team_name":"fx"}`,
+			`{"status":"teammate_spawned","name":"alice","team_name":"fx"}`)
 		create := func(from, to int) {
 			for i := from; i <= to; i++ {
-				call("TaskCreate", fmt.Sprintf(`{"subject":"task %d"}`, i), fmt.Sprintf(`{"task":{"id":"%d","subject":"task %d"}}`, i, i))
+				call("TaskCreate", fmt.Sprintf(`{"subject":"task %d"}`, i),
+					fmt.Sprintf(`{"task":{"id":"%d","subject":"task %d"}}`, i, i))
 			}
 		}
 		create(1, sample)

@@ -10,7 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// stamp is when something was true: at a time, and within the same millisecond in the order of arrival.
+// stamp is when something was true: at a time, and within the same millisecond in the order of
+// arrival.
 type stamp struct {
 	At  team.Time `json:"t,omitempty"`
 	Seq int64     `json:"n,omitempty"`
@@ -18,7 +19,8 @@ type stamp struct {
 
 func (s stamp) before(o stamp) bool { return s.At < o.At || s.At == o.At && s.Seq < o.Seq }
 
-// known is one thing that is known, and since when. The newest counts, in whatever order things are learnt.
+// known is one thing that is known, and since when. The newest counts, in whatever order things are
+// learnt.
 type known[T comparable] struct {
 	V    T     `json:"v"`
 	When stamp `json:"s"`
@@ -41,10 +43,12 @@ func (k *known[T]) assume(v T) {
 	}
 }
 
-// entry is what is known of one task. It may be there before the task is: what a teammate did with a task may be read before the task's creation is.
+// entry is what is known of one task. It may be there before the task is: what a teammate did with
+// a task may be read before the task's creation is.
 type entry struct {
-	There       known[bool]              `json:"there"`
-	Hidden      bool                     `json:"hidden,omitempty"` // the agent's own bookkeeping, which it shows to nobody
+	There known[bool] `json:"there"`
+	// the agent's own bookkeeping, which it shows to nobody
+	Hidden      bool                     `json:"hidden,omitempty"`
 	Subject     known[string]            `json:"subject"`
 	Description known[string]            `json:"description"`
 	ActiveForm  known[string]            `json:"activeForm"`
@@ -151,7 +155,8 @@ func (e *entry) meta(values map[string]json.RawMessage, when stamp) {
 	}
 }
 
-// blockedBy are the tasks that the task waits for, as far as they are there, in the order of their numbers.
+// blockedBy are the tasks that the task waits for, as far as they are there, in the order of their
+// numbers.
 func (b *board) blockedBy(e *entry) []string {
 	var ids []string
 	for id, edge := range e.BlockedBy {
@@ -167,7 +172,8 @@ func sortTasks(ids []string) {
 	slices.SortFunc(ids, func(a, b string) int { return taskNumber(a) - taskNumber(b) })
 }
 
-// listed is the board as TaskList shows it: what is not in it is not there. Blockers that are done are not listed, so that only open ones tell anything.
+// listed is the board as TaskList shows it: what is not in it is not there. Blockers that are done
+// are not listed, so that only open ones tell anything.
 func (b *board) listed(tasks []listedTask, when stamp) {
 	open := map[string]bool{}
 	shown := make(map[string]bool, len(tasks))
@@ -237,7 +243,8 @@ func (b *board) join(o *board) {
 			b.exists(id, from.There.V, from.There.When)
 		}
 		to.Hidden = to.Hidden || from.Hidden
-		for _, pair := range [][2]*known[string]{{&to.Subject, &from.Subject}, {&to.Description, &from.Description}, {&to.ActiveForm, &from.ActiveForm},
+		for _, pair := range [][2]*known[string]{{&to.Subject, &from.Subject}, {&to.Description, &from.Description},
+			{&to.ActiveForm, &from.ActiveForm},
 			{&to.Status, &from.Status}, {&to.Owner, &from.Owner}} {
 			if pair[1].Some {
 				pair[0].learn(pair[1].V, pair[1].When)

@@ -1,6 +1,7 @@
 package observe
 
-// Capabilities say what a way to a session has for whoever uses that session by it. Whoever observes alone answers nothing and gives nothing.
+// Capabilities say what a way to a session has for whoever uses that session by it. Whoever
+// observes alone answers nothing and gives nothing.
 type Capabilities struct {
 	Streaming     bool   `json:"streaming"`     // messages come while the model writes them
 	Permissions   bool   `json:"permissions"`   // requests for permission can be answered
@@ -9,7 +10,8 @@ type Capabilities struct {
 	Teams         bool   `json:"teams"`         // its sessions show what teams do
 }
 
-// Adapters are the ways by which sessions are observed. A session of one without teams is a single member, with its activity, tools and usage.
+// Adapters are the ways by which sessions are observed. A session of one without teams is a single
+// member, with its activity, tools and usage.
 var Adapters = map[string]Capabilities{
 	"stream":     {Streaming: true, Availability: "both", Teams: true},
 	"transcript": {Availability: "local", Teams: true},

@@ -47,9 +47,11 @@ type waiting struct {
 }
 
 const (
-	// TTL is how long a result waits for its call, in milliseconds: they are lines of one stream, whose order differs a little.
+	// TTL is how long a result waits for its call, in milliseconds: they are lines of one stream,
+	// whose order differs a little.
 	TTL = 30_000
-	// CallTTL is how long a call waits for its result, in milliseconds. A person who is asked for permission, or a hook, may hold it for hours.
+	// CallTTL is how long a call waits for its result, in milliseconds. A person who is asked for
+	// permission, or a hook, may hold it for hours.
 	CallTTL = 24 * 60 * 60 * 1000
 	// maxWaiting bounds the halves that wait; the oldest make room.
 	maxWaiting = 4096
@@ -64,7 +66,8 @@ func newCorrelation(ttl team.Time) *correlation {
 // knows reports whether the call was taken already.
 func (c *correlation) knows(id string) bool { return c.calls[id] != nil || c.done.has(hash(id)) }
 
-// call takes a call, and gives its result if that is here already. Of two calls with one id the later counts, until the result came.
+// call takes a call, and gives its result if that is here already. Of two calls with one id the
+// later counts, until the result came.
 func (c *correlation) call(one *call, now team.Time) (*result, bool) {
 	one.Came = now
 	if c.done.has(hash(one.ID)) {
@@ -160,7 +163,8 @@ func (c *correlation) resume(now team.Time) {
 	}
 }
 
-// expire gives up on what has waited for too long, and returns how many calls and results that were.
+// expire gives up on what has waited for too long, and returns how many calls and results that
+// were.
 func (c *correlation) expire(now team.Time) int {
 	return c.expired(&c.asked, now-CallTTL) + c.expired(&c.told, now-c.ttl)
 }

@@ -11,7 +11,8 @@ import (
 	"cadre/internal/team"
 )
 
-// message is a line that was worth decoding. The same struct reads lines of stream-json (snake case), of transcripts (camel case) and the Agent SDK's objects.
+// message is a line that was worth decoding. The same struct reads lines of stream-json (snake
+// case), of transcripts (camel case) and the Agent SDK's objects.
 type message struct {
 	Type, Subtype string
 	UUID          string
@@ -119,7 +120,8 @@ func (c content) text() string {
 	return strings.Join(parts, "\n")
 }
 
-// lenient passes over fields that have another type than expected: they stay as they are, and the rest is read.
+// lenient passes over fields that have another type than expected: they stay as they are, and the
+// rest is read.
 func lenient(err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
@@ -134,8 +136,10 @@ func decode(line []byte) (*message, error) {
 	if err := lenient(json.Unmarshal(line, &w)); err != nil {
 		return nil, err
 	}
-	m := &message{Type: w.Type, Subtype: w.Subtype, UUID: w.UUID, Session: w.SessionID, Dir: w.Cwd, Side: w.IsSidechain, Agent: w.AgentId, Parent: w.ParentUuid,
-		Team: w.TeamName, Member: w.AgentName, ModelMessage: w.Message.ID, Sub: w.ParentToolUseID != "", At: parseTime(w.Timestamp)}
+	m := &message{Type: w.Type, Subtype: w.Subtype, UUID: w.UUID, Session: w.SessionID, Dir: w.Cwd, Side: w.IsSidechain,
+		Agent: w.AgentId, Parent: w.ParentUuid,
+		Team: w.TeamName, Member: w.AgentName, ModelMessage: w.Message.ID, Sub: w.ParentToolUseID != "",
+		At: parseTime(w.Timestamp)}
 	if m.Session == "" {
 		m.Session = w.SessionId
 	}

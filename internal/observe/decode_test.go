@@ -23,8 +23,10 @@ func TestTimeOf(t *testing.T) {
 	if timed < 500 {
 		t.Errorf("only %d lines have a time", timed)
 	}
-	for _, line := range []string{``, `{`, `"`, `{"`, `{"timestamp`, `{"timestamp"`, `{"timestamp":`, `{"timestamp":"`, `{"timestamp":7}`, `{"a":"timestamp","b":"2026-11-21T00:00:00Z"}`,
-		`{"a":{"timestamp":"2026-11-21T00:00:00Z"}}`, `{"a":"\\","b":"\"timestamp\":\"2026-11-21T00:00:00Z\""}`, `["timestamp":"2026`, `{"timestamp":"\\`} {
+	for _, line := range []string{``, `{`, `"`, `{"`, `{"timestamp`, `{"timestamp"`, `{"timestamp":`, `{"timestamp":"`,
+		`{"timestamp":7}`, `{"a":"timestamp","b":"2026-11-21T00:00:00Z"}`,
+		`{"a":{"timestamp":"2026-11-21T00:00:00Z"}}`, `{"a":"\\","b":"\"timestamp\":\"2026-11-21T00:00:00Z\""}`,
+		`["timestamp":"2026`, `{"timestamp":"\\`} {
 		if got := TimeOf([]byte(line)); got != 0 {
 			t.Errorf("%s has the time %d", line, got)
 		}

@@ -14,7 +14,8 @@ func kinds(seen Seen) string {
 	return strings.Join(all, ", ")
 }
 
-// TestBackgroundAgents: agents in the background, and what is said to them, are no team's, in a session that has no team and in one that has.
+// TestBackgroundAgents: agents in the background, and what is said to them, are no team's, in a
+// session that has no team and in one that has.
 func TestBackgroundAgents(t *testing.T) {
 	s := play(t)
 	for _, team := range []bool{false, true} {
@@ -27,40 +28,49 @@ func TestBackgroundAgents(t *testing.T) {
 			if seen := s.use("spawn", "Agent", agent); seen.TeamToolUse || seen.Supplements != nil {
 				t.Errorf("before anybody knows what it is: %+v", seen)
 			}
-			if seen := s.answer("spawn", obj{"isAsync": true, "status": "async_launched", "agentId": "a1"}, "Async agent launched successfully."); seen.TeamToolUse || seen.Supplements != nil {
+			if seen := s.answer("spawn", obj{"isAsync": true, "status": "async_launched", "agentId": "a1"},
+				"Async agent launched successfully."); seen.TeamToolUse || seen.Supplements != nil {
 				t.Errorf("%+v", seen)
 			}
 		} else {
 			s.do("Agent", agent, obj{"isAsync": true, "status": "async_launched", "agentId": "a1"})
 		}
 		s.n++
-		if seen := s.use("say"+name, "SendMessage", obj{"to": name, "message": "go on", "summary": "s"}); seen.TeamToolUse || seen.Supplements != nil || seen.Warnings != nil {
+		if seen := s.use("say"+name, "SendMessage", obj{"to": name, "message": "go on",
+			"summary": "s"}); seen.TeamToolUse || seen.Supplements != nil || seen.Warnings != nil {
 			t.Errorf("%+v", seen)
 		}
-		if seen := s.answer("say"+name, obj{"success": true, "message": "Agent resumed"}, ""); seen.TeamToolUse || seen.Supplements != nil || seen.Records != nil {
+		if seen := s.answer("say"+name, obj{"success": true, "message": "Agent resumed"}, ""); seen.TeamToolUse ||
+			seen.Supplements != nil || seen.Records != nil {
 			t.Errorf("%+v", seen)
 		}
 	}
-	if seen := s.use("team", "SendMessage", obj{"to": "alice", "message": "x", "summary": "s"}); kinds(seen) != "team_message SendMessage" {
+	if seen := s.use("team", "SendMessage", obj{"to": "alice", "message": "x", "summary": "s"}); kinds(
+		seen) != "team_message SendMessage" {
 		t.Errorf("%+v", seen)
 	}
 }
 
-// TestSpawnOfAFirstTeammate: the call that makes a session's first teammate is known for one by its result.
+// TestSpawnOfAFirstTeammate: the call that makes a session's first teammate is known for one by its
+// result.
 func TestSpawnOfAFirstTeammate(t *testing.T) {
 	s := play(t)
 	s.use("spawn", "Agent", obj{"name": "alice", "prompt": "work", "description": "d"})
-	seen := s.answer("spawn", obj{"status": "teammate_spawned", "name": "alice", "agent_id": "alice@session-11112222", "agent_type": "worker", "team_name": "session-11112222"}, "")
-	if !seen.TeamToolUse || kinds(seen) != "team_state_change Agent, team_state_change Agent" || seen.Supplements[0].Metadata.Input == nil || seen.Supplements[1].Metadata.Result == nil {
+	seen := s.answer("spawn", obj{"status": "teammate_spawned", "name": "alice", "agent_id": "alice@session-11112222",
+		"agent_type": "worker", "team_name": "session-11112222"}, "")
+	if !seen.TeamToolUse || kinds(seen) != "team_state_change Agent, team_state_change Agent" ||
+		seen.Supplements[0].Metadata.Input == nil || seen.Supplements[1].Metadata.Result == nil {
 		t.Errorf("%s: %+v", kinds(seen), seen)
 	}
 	s.want("session-11112222/lead alice:active")
 }
 
-// TestCallsOfSides: what an agent without a name calls, in a transcript beside its session's, is no team's before it is known for a teammate, and never is if it is none.
+// TestCallsOfSides: what an agent without a name calls, in a transcript beside its session's, is no
+// team's before it is known for a teammate, and never is if it is none.
 func TestCallsOfSides(t *testing.T) {
 	side := func(s *script, agent, uuid, parent, kind string, content []any, more obj) Seen {
-		line := obj{"type": kind, "isSidechain": true, "sessionId": s.session, "agentId": agent, "uuid": uuid, "parentUuid": parent, "message": obj{"id": uuid, "role": kind, "content": content}}
+		line := obj{"type": kind, "isSidechain": true, "sessionId": s.session, "agentId": agent, "uuid": uuid,
+			"parentUuid": parent, "message": obj{"id": uuid, "role": kind, "content": content}}
 		for key, v := range more {
 			line[key] = v
 		}
@@ -80,15 +90,19 @@ func TestCallsOfSides(t *testing.T) {
 			all = append(all, kinds(seen))
 		}
 		s.source = "side"
-		add(side(s, "a1", "u1", "", "user", []any{obj{"type": "text", "text": "<teammate-message teammate_id=\"team-lead\">\n" + prompt + "\n</teammate-message>"}}, nil))
-		add(side(s, "a1", "u2", "u1", "assistant", []any{obj{"type": "tool_use", "id": "s1", "name": "SendMessage", "input": obj{"to": "team-lead", "message": "hello", "summary": "s"}}}, nil))
+		add(side(s, "a1", "u1", "", "user", []any{
+			obj{"type": "text", "text": "<teammate-message teammate_id=\"team-lead\">\n" + prompt +
+				"\n</teammate-message>"}}, nil))
+		add(side(s, "a1", "u2", "u1", "assistant", []any{obj{"type": "tool_use", "id": "s1", "name": "SendMessage",
+			"input": obj{"to": "team-lead", "message": "hello", "summary": "s"}}}, nil))
 		add(side(s, "a1", "u3", "u2", "user", []any{obj{"type": "tool_result", "tool_use_id": "s1", "content": "ok"}},
 			obj{"toolUseResult": obj{"success": true, "routing": obj{"sender": sender, "target": "@team-lead"}}}))
 		return all
 	}
 	for _, c := range []struct{ name, prompt, sender, want string }{
 		{"a teammate by its prompt", "you are alice", "alice", "|team_message SendMessage|team_message SendMessage"},
-		{"a teammate by its own word", "another prompt", "alice", "||team_message SendMessage, team_message SendMessage"},
+		{"a teammate by its own word", "another prompt", "alice",
+			"||team_message SendMessage, team_message SendMessage"},
 		{"an agent in the background", "another prompt", "", "||"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -99,12 +113,14 @@ func TestCallsOfSides(t *testing.T) {
 	}
 }
 
-// TestSessionOfNotices: the events name the session that is observed: a teammate's, where nobody else is heard, and the lead's, where that is.
+// TestSessionOfNotices: the events name the session that is observed: a teammate's, where nobody
+// else is heard, and the lead's, where that is.
 func TestSessionOfNotices(t *testing.T) {
 	s := play(t)
 	s.Introduce("alice", "fx", "alice")
 	s.source, s.session = "alice", "alices-session"
-	s.send(obj{"type": "message", "recipient": "team-lead", "content": "x"}, obj{"routing": obj{"sender": "alice", "target": "@team-lead"}})
+	s.send(obj{"type": "message", "recipient": "team-lead", "content": "x"},
+		obj{"routing": obj{"sender": "alice", "target": "@team-lead"}})
 	if len(s.all) == 0 {
 		t.Fatal("nothing was noticed")
 	}
@@ -115,8 +131,10 @@ func TestSessionOfNotices(t *testing.T) {
 	}
 	s.resume()
 	s.all = nil
-	s.do("ExitPlanMode", obj{"plan": "1. Build it."}, obj{"plan": "1. Build it.", "isAgent": true, "awaitingLeaderApproval": true, "requestId": "plan_approval-1@alice@fx"})
-	if len(s.all) != 1 || s.all[0].SessionID != "alices-session" || s.all[0].Plan == nil || *s.all[0].Plan != "1. Build it." {
+	s.do("ExitPlanMode", obj{"plan": "1. Build it."}, obj{"plan": "1. Build it.", "isAgent": true,
+		"awaitingLeaderApproval": true, "requestId": "plan_approval-1@alice@fx"})
+	if len(s.all) != 1 || s.all[0].SessionID != "alices-session" || s.all[0].Plan == nil ||
+		*s.all[0].Plan != "1. Build it." {
 		t.Errorf("%+v", s.all)
 	}
 	s.source, s.session, s.all = "lead", "leads-session", nil

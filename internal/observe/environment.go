@@ -12,7 +12,8 @@ const (
 // nameless is what Claude Code calls a teammate whose environment does not name it.
 const nameless = "teammate"
 
-// TeammateOf is the teammate whose session has an environment, and its team; "" for the environment of any other session. getenv is os.Getenv, or its like.
+// TeammateOf is the teammate whose session has an environment, and its team; "" for the environment
+// of any other session. getenv is os.Getenv, or its like.
 func TeammateOf(getenv func(string) string) (ofTeam, member string) {
 	ofTeam, member = getenv(teamVariable), getenv(nameVariable)
 	name, team, _ := strings.Cut(getenv(idVariable), "@")

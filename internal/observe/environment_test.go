@@ -6,11 +6,14 @@ import (
 	"testing"
 )
 
-// TestTeammateAlone: the lines of a teammate alone, which do not name its team, tell its role, and what it sees of the team.
+// TestTeammateAlone: the lines of a teammate alone, which do not name its team, tell its role, and
+// what it sees of the team.
 func TestTeammateAlone(t *testing.T) {
 	for name, want := range map[string]string{
-		"2.1.47 teammate alone":  "team/teammate alice:shutdown #1:completed(alice)>2 #2:pending<1>4 #3:pending>4 #4:pending<2,3",
-		"2.1.329 teammate alone": "session-b1a8c647/teammate bob:idle #1:completed(alice)>2 #2:pending<1>4 #3:pending>4 #4:pending<2,3",
+		"2.1.47 teammate alone": "team/teammate alice:shutdown #1:completed(alice)>2 #2:pending<1>4 #3:pending>4 " +
+			"#4:pending<2,3",
+		"2.1.329 teammate alone": "session-b1a8c647/teammate bob:idle #1:completed(alice)>2 #2:pending<1>4 " +
+			"#3:pending>4 #4:pending<2,3",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := play(t)
@@ -25,18 +28,21 @@ func TestTeammateAlone(t *testing.T) {
 	}
 }
 
-// TestStreamOfATeammate: a stream of a session of its own, with nothing but calls and results, is known for a teammate's by what it signs, and what it did before counts.
-// The name of the team is learnt later, also from its lead.
+// TestStreamOfATeammate: a stream of a session of its own, with nothing but calls and results, is
+// known for a teammate's by what it signs, and what it did before counts. The name of the team is
+// learnt later, also from its lead.
 func TestStreamOfATeammate(t *testing.T) {
 	mate := func(t *testing.T) *script {
 		s := play(t)
 		s.source, s.session = "mate", "alices-session"
-		s.do("TaskList", obj{}, obj{"tasks": []any{obj{"id": "1", "subject": "A", "status": "pending", "blockedBy": []any{}}}})
+		s.do("TaskList", obj{}, obj{"tasks": []any{obj{"id": "1", "subject": "A", "status": "pending",
+			"blockedBy": []any{}}}})
 		s.want("null")
 		return s
 	}
 	says := func(s *script) {
-		s.send(obj{"type": "message", "recipient": "team-lead", "content": "x"}, obj{"routing": obj{"sender": "alice", "target": "@team-lead"}})
+		s.send(obj{"type": "message", "recipient": "team-lead", "content": "x"},
+			obj{"routing": obj{"sender": "alice", "target": "@team-lead"}})
 	}
 	t.Run("by a message", func(t *testing.T) {
 		s := mate(t)
@@ -52,30 +58,36 @@ func TestStreamOfATeammate(t *testing.T) {
 	})
 	t.Run("by a plan", func(t *testing.T) {
 		s := mate(t)
-		s.do("ExitPlanMode", obj{"plan": "p"}, obj{"plan": "p", "isAgent": true, "awaitingLeaderApproval": true, "requestId": "plan_approval-1@alice@fx"})
+		s.do("ExitPlanMode", obj{"plan": "p"}, obj{"plan": "p", "isAgent": true, "awaitingLeaderApproval": true,
+			"requestId": "plan_approval-1@alice@fx"})
 		s.want("fx/teammate alice:active #1:pending")
 	})
 	t.Run("a lead's message is none", func(t *testing.T) {
 		s := play(t)
-		s.send(obj{"type": "message", "recipient": "alice", "content": "x"}, obj{"routing": obj{"sender": "team-lead", "target": "@alice"}})
+		s.send(obj{"type": "message", "recipient": "alice", "content": "x"},
+			obj{"routing": obj{"sender": "team-lead", "target": "@alice"}})
 		s.want("null")
 		s.createTeam("fx")
-		s.send(obj{"type": "message", "recipient": "alice", "content": "x"}, obj{"routing": obj{"sender": "alice", "target": "@alice"}})
+		s.send(obj{"type": "message", "recipient": "alice", "content": "x"},
+			obj{"routing": obj{"sender": "alice", "target": "@alice"}})
 		s.want("fx/lead")
 	})
 }
 
-// TestTeammatesOfAnotherLead: of teammates that do not name their team it is known that they work in their lead's session. Another session's team is another one, in
-// whatever order they are read.
+// TestTeammatesOfAnotherLead: of teammates that do not name their team it is known that they work
+// in their lead's session. Another session's team is another one, in whatever order they are read.
 func TestTeammatesOfAnotherLead(t *testing.T) {
 	side := func(s *script) {
 		s.source, s.session = "side", "first-session"
 		line := func(uuid, parent, kind string, block, result obj) {
-			s.line(obj{"type": kind, "isSidechain": true, "sessionId": s.session, "agentId": "a1", "uuid": uuid, "parentUuid": parent, "message": obj{"id": uuid, "content": []any{block}},
+			s.line(obj{"type": kind, "isSidechain": true, "sessionId": s.session, "agentId": "a1", "uuid": uuid,
+				"parentUuid": parent, "message": obj{"id": uuid, "content": []any{block}},
 				"toolUseResult": result})
 		}
-		line("u1", "", "assistant", obj{"type": "tool_use", "id": "s1", "name": "SendMessage", "input": obj{"type": "message", "recipient": "team-lead", "content": "x"}}, nil)
-		line("u2", "u1", "user", obj{"type": "tool_result", "tool_use_id": "s1"}, obj{"success": true, "routing": obj{"sender": "alice", "target": "@team-lead"}})
+		line("u1", "", "assistant", obj{"type": "tool_use", "id": "s1", "name": "SendMessage",
+			"input": obj{"type": "message", "recipient": "team-lead", "content": "x"}}, nil)
+		line("u2", "u1", "user", obj{"type": "tool_result", "tool_use_id": "s1"},
+			obj{"success": true, "routing": obj{"sender": "alice", "target": "@team-lead"}})
 	}
 	lead := func(s *script, session, name string) {
 		s.source, s.session = session, session
@@ -95,11 +107,13 @@ func TestTeammatesOfAnotherLead(t *testing.T) {
 	s.want("fx/lead alice:active")
 }
 
-// TestEnvironmentOfATeammate: a session is a teammate's by its environment, and its first line shows that.
+// TestEnvironmentOfATeammate: a session is a teammate's by its environment, and its first line
+// shows that.
 func TestEnvironmentOfATeammate(t *testing.T) {
 	for _, c := range []struct{ environ, want string }{
 		{"", ""}, {"CLAUDE_CODE_AGENT_NAME=alice", ""}, {"CLAUDE_CODE_TEAM_NAME=fx", "fx/teammate"},
-		{"CLAUDE_CODE_TEAM_NAME=fx CLAUDE_CODE_AGENT_NAME=alice", "fx/alice"}, {"CLAUDE_CODE_AGENT_ID=alice@fx", "fx/alice"},
+		{"CLAUDE_CODE_TEAM_NAME=fx CLAUDE_CODE_AGENT_NAME=alice", "fx/alice"},
+		{"CLAUDE_CODE_AGENT_ID=alice@fx", "fx/alice"},
 		{"CLAUDE_CODE_TEAM_NAME=fx CLAUDE_CODE_AGENT_NAME=team-lead", ""},
 	} {
 		ofTeam, member := TeammateOf(func(name string) string {

@@ -18,7 +18,9 @@ var timestamps = regexp.MustCompile(`"timestamp\\?":\\?"([^"\\]+)`)
 
 // later is a recording as if another team had done the same, so much later, in sessions of its own.
 func later(lines [][]byte, by time.Duration) [][]byte {
-	another := strings.NewReplacer("b1a8c647", "c2b9d758", "e49217a6", "f5a32807", "1004d5cb", "2115e6dc", "0963947b", "1a74a58c", `"agentId":"a`, `"agentId":"b`, "toolu_", "toolu_2", `"uuid":"`, `"uuid":"2-`, `"parentUuid":"`, `"parentUuid":"2-`)
+	another := strings.NewReplacer("b1a8c647", "c2b9d758", "e49217a6", "f5a32807", "1004d5cb", "2115e6dc", "0963947b",
+		"1a74a58c", `"agentId":"a`, `"agentId":"b`, "toolu_", "toolu_2", `"uuid":"`, `"uuid":"2-`, `"parentUuid":"`,
+		`"parentUuid":"2-`)
 	var all [][]byte
 	for _, line := range lines {
 		one := timestamps.ReplaceAllStringFunc(string(line), func(field string) string {
@@ -34,7 +36,8 @@ func later(lines [][]byte, by time.Duration) [][]byte {
 	return all
 }
 
-// TestTeamThatBeganLast: the transcripts of two teams lie in one folder, and neither says when it is over. However they are read, the later one is observed.
+// TestTeamThatBeganLast: the transcripts of two teams lie in one folder, and neither says when it
+// is over. However they are read, the later one is observed.
 func TestTeamThatBeganLast(t *testing.T) {
 	inputs := recordings["2.1.329 team in tmux"]
 	var old [][][]byte
@@ -43,7 +46,8 @@ func TestTeamThatBeganLast(t *testing.T) {
 	}
 	files := map[time.Duration][][][]byte{}
 	want := ""
-	for _, after := range []time.Duration{10 * time.Second, 30 * 24 * time.Hour} { // while the other is at work, and when it is long gone
+	// while the other is at work, and when it is long gone
+	for _, after := range []time.Duration{10 * time.Second, 30 * 24 * time.Hour} {
 		var all [][][]byte
 		alone := watch()
 		for i, lines := range old {
@@ -88,12 +92,14 @@ func TestTeamThatBeganLast(t *testing.T) {
 	})
 }
 
-// TestTeamsOfOneName: teammates in the lead's process write transcripts without a name or a team. Those of a team that had the same members, with the same prompts, are not
-// taken for this one's, whichever are read first: they are older than it.
+// TestTeamsOfOneName: teammates in the lead's process write transcripts without a name or a team.
+// Those of a team that had the same members, with the same prompts, are not taken for this one's,
+// whichever are read first: they are older than it.
 func TestTeamsOfOneName(t *testing.T) {
 	inputs := recordings["2.1.47 lead and teammate"]
 	lead, alice := clip(recorded(t, inputs[0].file), `"text":"ops done"`), recorded(t, inputs[1].file)
-	files := map[string][][]byte{"old lead": lead, "old alice": alice, "new lead": later(lead, time.Hour), "new alice": later(alice, time.Hour)}
+	files := map[string][][]byte{"old lead": lead, "old alice": alice, "new lead": later(lead, time.Hour),
+		"new alice": later(alice, time.Hour)}
 	alone := watch()
 	for _, name := range []string{"new lead", "new alice"} {
 		for _, line := range files[name] {
@@ -176,7 +182,8 @@ func TestSuccession(t *testing.T) {
 		show("new", later(old, time.Hour))
 		show("old", old)
 		want := "team session-b1a8c647 began before session-c2b9d758, which is the one that is observed"
-		if n := strings.Count(strings.Join(warnings, "\n"), want); n != 1 || strings.Contains(strings.Join(warnings, "\n"), "whose creation") {
+		if n := strings.Count(strings.Join(warnings, "\n"), want); n != 1 ||
+			strings.Contains(strings.Join(warnings, "\n"), "whose creation") {
 			t.Errorf("it is told %d times: %q", n, warnings)
 		}
 	})
@@ -197,7 +204,8 @@ func TestSuccession(t *testing.T) {
 	})
 }
 
-// What a teammate used before it was known is reported when it joins, also by an observer that was read back meanwhile.
+// What a teammate used before it was known is reported when it joins, also by an observer that was
+// read back meanwhile.
 func TestUsageBeforeJoining(t *testing.T) {
 	s := play(t)
 	s.createTeam("fx")
@@ -227,7 +235,8 @@ func TestTooMuchIsHeld(t *testing.T) {
 	s.Introduce("alice", "", "alice")
 	gaps := 0
 	for i := range maxHeld + 10 {
-		s.use(fmt.Sprint("m", i), "SendMessage", obj{"type": "message", "recipient": "team-lead", "content": fmt.Sprint("word ", i)})
+		s.use(fmt.Sprint("m", i), "SendMessage", obj{"type": "message", "recipient": "team-lead",
+			"content": fmt.Sprint("word ", i)})
 		for _, text := range s.answer(fmt.Sprint("m", i), obj{"success": true}, "").Warnings {
 			if strings.Contains(text, "too much was said") {
 				gaps++
@@ -257,7 +266,8 @@ func TestStrangersMakeRoom(t *testing.T) {
 	strangers := later(recorded(t, "2.1.329/tmux/transcript-alice.jsonl"), time.Hour)
 	for i := range maxHeld {
 		for _, line := range strangers {
-			o.Line("stranger", bytes.ReplaceAll(line, []byte("toolu_2"), fmt.Append(nil, "toolu_3x", i, "x")), epochMillis+team.Time(i))
+			o.Line("stranger", bytes.ReplaceAll(line, []byte("toolu_2"), fmt.Append(nil, "toolu_3x", i, "x")),
+				epochMillis+team.Time(i))
 		}
 		if len(o.held) >= maxHeld {
 			break

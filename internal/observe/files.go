@@ -8,15 +8,18 @@ import (
 	"cadre/internal/team"
 )
 
-// FileNote is one thing that the files of a team of Claude Code's show. Whoever follows them gives the notes, as JSON, among the lines: what the files show of a
-// team is then brought together with what its agents say, replayed and kept like any line.
+// FileNote is one thing that the files of a team of Claude Code's show. Whoever follows them gives
+// the notes, as JSON, among the lines: what the files show of a team is then brought together with
+// what its agents say, replayed and kept like any line.
 //
 // A note has one of Config, Gone, Task, Removed, Entry and Whole.
 type FileNote struct {
 	Type string    `json:"type"` // [FileNoteType]; the first field, by which it is told from other lines
 	Team string    `json:"team"`
 	At   team.Time `json:"at"` // when the files were so
-	N    int64     `json:"n"`  // counts the notes of one follower: no two are alike, and one that comes again is known; 0 for that the team is not there
+	// counts the notes of one follower: no two are alike, and one that comes again is known; 0 for
+	// that the team is not there
+	N int64 `json:"n"`
 
 	Config  json.RawMessage `json:"config,omitempty"`  // config.json, whole
 	Gone    bool            `json:"gone,omitempty"`    // config.json is not there any more
@@ -32,9 +35,11 @@ type FileNote struct {
 // FileNoteType is the type of a [FileNote].
 const FileNoteType = "claude-team-files"
 
-// Whole says that everything in the files was told at least once: what is known of the team and not in here went while nobody looked.
+// Whole says that everything in the files was told at least once: what is known of the team and not
+// in here went while nobody looked.
 type Whole struct {
-	Tasks   []string            `json:"tasks"`   // ids; nil where there is no folder of tasks, because Claude Code swept it away
+	// ids; nil where there is no folder of tasks, because Claude Code swept it away
+	Tasks   []string            `json:"tasks"`
 	Waiting map[string][]uint64 `json:"waiting"` // the [Mark] of each entry that waits, by inboxes that can be read
 }
 
@@ -122,8 +127,9 @@ func (o *Observer) takeNote(name string, src *source, line []byte, now team.Time
 	o.again()
 }
 
-// takeConfig takes the roster. A teammate that is on it has been since it joined, and runs, if nobody heard of its end after that; one that was off it is back. What
-// is there was made before it was read, whatever a clock said that was ahead.
+// takeConfig takes the roster. A teammate that is on it has been since it joined, and runs, if
+// nobody heard of its end after that; one that was off it is back. What is there was made before it
+// was read, whatever a clock said that was ahead.
 func (o *Observer) takeConfig(n *FileNote, at stamp) {
 	var c configFile
 	if lenient(json.Unmarshal(n.Config, &c)) != nil {
@@ -164,7 +170,8 @@ func (o *Observer) takeConfig(n *FileNote, at stamp) {
 			joined = at
 		}
 		p.Joined.learn(true, joined)
-		p.About.learn(about{AgentID: m.AgentID, Type: m.Type, Model: m.Model, Color: m.Color, Prompt: m.Prompt, Planned: m.Planned}, joined)
+		p.About.learn(about{AgentID: m.AgentID, Type: m.Type, Model: m.Model, Color: m.Color, Prompt: m.Prompt,
+			Planned: m.Planned}, joined)
 		p.Ended.learn("", joined)
 		switch {
 		case m.Active == nil:
@@ -244,7 +251,8 @@ func (o *Observer) takeEntry(name string, n *FileNote, at stamp) {
 	}
 }
 
-// isNew reports whether that is said of an entry for the first time: whoever begins to follow tells of each one that is there.
+// isNew reports whether that is said of an entry for the first time: whoever begins to follow tells
+// of each one that is there.
 func (o *Observer) isNew(what string, n *FileNote) bool {
 	h := hash(fmt.Sprint(what, o.epoch.Before, " ", n.To, " ", n.Key)) // a team before may have had the like
 	if o.correlation.done.has(h) {

@@ -12,7 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// filesOfRun are the notes that the files of a recorded team make, of every change of them until they go, by a follower that is written here anew.
+// filesOfRun are the notes that the files of a recorded team make, of every change of them until
+// they go, by a follower that is written here anew.
 func filesOfRun(t testing.TB, version string) (notes [][]byte) {
 	t.Helper()
 	type obj = map[string]any
@@ -87,14 +88,18 @@ func (s *script) note(name string, at team.Time, what obj) Seen {
 
 // roster is a config.json of the teammates that joined at those times.
 func rosterFile(name string, created team.Time, joined map[string]team.Time) obj {
-	members := []any{obj{"name": "team-lead", "agentId": "team-lead@" + name, "agentType": "team-lead", "joinedAt": created, "cwd": "/w"}}
+	members := []any{obj{"name": "team-lead", "agentId": "team-lead@" + name, "agentType": "team-lead",
+		"joinedAt": created, "cwd": "/w"}}
 	for _, who := range sortedKeys(joined) {
-		members = append(members, obj{"name": who, "agentId": who + "@" + name, "agentType": "worker", "prompt": "you are " + who, "joinedAt": joined[who], "cwd": "/w"})
+		members = append(members, obj{"name": who, "agentId": who + "@" + name, "agentType": "worker",
+			"prompt": "you are " + who, "joinedAt": joined[who], "cwd": "/w"})
 	}
-	return obj{"config": obj{"name": name, "createdAt": created, "leadAgentId": "team-lead@" + name, "leadSessionId": "11112222-3333", "members": members}}
+	return obj{"config": obj{"name": name, "createdAt": created, "leadAgentId": "team-lead@" + name,
+		"leadSessionId": "11112222-3333", "members": members}}
 }
 
-// Who approved a shutdown stays on the roster for a while, and is not back by that; who was spawned again is.
+// Who approved a shutdown stays on the roster for a while, and is not back by that; who was spawned
+// again is.
 func TestRosterOfFiles(t *testing.T) {
 	const t0 = team.Time(epochMillis)
 	s := play(t)
@@ -103,7 +108,9 @@ func TestRosterOfFiles(t *testing.T) {
 	if dir := s.Team().Team().Dir; dir != "/w" {
 		t.Errorf("it works in %q", dir)
 	}
-	approved := obj{"from": "alice", "text": `{"type":"shutdown_approved","requestId":"shutdown-1@alice","from":"alice","timestamp":"` + stampOf(t0+100) + `"}`}
+	approved := obj{"from": "alice",
+		"text": `{"type":"shutdown_approved","requestId":"shutdown-1@alice","from":"alice","timestamp":"` +
+			stampOf(t0+100) + `"}`}
 	s.note("fx", t0+100, obj{"to": "team-lead", "key": "k", "entry": approved})
 	s.note("fx", t0+110, rosterFile("fx", t0, map[string]team.Time{"alice": t0 + 1, "bob": t0 + 1}))
 	s.want("fx/lead alice:shutdown bob:active")
@@ -111,19 +118,23 @@ func TestRosterOfFiles(t *testing.T) {
 	s.want("fx/lead alice:shutdown bob:shutdown") // bob went without a word
 	s.note("fx", t0+200, rosterFile("fx", t0, map[string]team.Time{"alice": t0 + 190}))
 	s.want("fx/lead alice:active bob:shutdown")
-	// By clocks that were set back both are spawned again before they ended, and by one that was ahead carol is spawned tomorrow.
+	// By clocks that were set back both are spawned again before they ended, and by one that was
+	// ahead carol is spawned tomorrow.
 	s.note("fx", t0+300, rosterFile("fx", t0, map[string]team.Time{"carol": t0 + 86_400_000}))
 	s.want("fx/lead alice:shutdown bob:shutdown carol:active")
 	s.note("fx", t0+400, rosterFile("fx", t0, map[string]team.Time{"alice": t0 - 10, "bob": t0 - 10}))
 	s.want("fx/lead alice:active bob:active carol:shutdown")
 	// One that shut down and went is back like one that only went.
-	s.note("fx", t0+500, obj{"to": "team-lead", "key": "k2", "entry": obj{"from": "alice", "text": `{"type":"shutdown_approved","requestId":"shutdown-2@alice","from":"alice"}`}})
+	s.note("fx", t0+500, obj{"to": "team-lead", "key": "k2",
+		"entry": obj{"from": "alice",
+			"text": `{"type":"shutdown_approved","requestId":"shutdown-2@alice","from":"alice"}`}})
 	s.note("fx", t0+600, rosterFile("fx", t0, nil))
 	s.note("fx", t0+700, rosterFile("fx", t0, map[string]team.Time{"alice": t0 - 10}))
 	s.want("fx/lead alice:active bob:shutdown carol:shutdown")
 }
 
-// A team that ended is not there again by what is left of its files; one of its name that was created later is.
+// A team that ended is not there again by what is left of its files; one of its name that was
+// created later is.
 func TestLeftOverFiles(t *testing.T) {
 	const t0 = team.Time(epochMillis)
 	s := play(t)
@@ -135,7 +146,8 @@ func TestLeftOverFiles(t *testing.T) {
 	s.want("null")
 	s.note("fx", s.now+4, rosterFile("fx", s.now+3, nil))
 	s.want("fx/lead")
-	gone := []byte(`{"type":"` + FileNoteType + `","team":"fx","at":0,"n":0,"gone":true}`) // as it is said each time that the team is not there
+	// as it is said each time that the team is not there
+	gone := []byte(`{"type":"` + FileNoteType + `","team":"fx","at":0,"n":0,"gone":true}`)
 	s.Line("files", gone, s.now+5)
 	s.want("null")
 	s.note("fx", s.now+7, rosterFile("fx", s.now+6, nil))
@@ -147,8 +159,9 @@ func TestLeftOverFiles(t *testing.T) {
 	}
 }
 
-// A team that was deleted and made again under its name while nobody looked is another one, also by a clock that was set back; a session that has its team from its
-// start keeps it, whenever its files are written.
+// A team that was deleted and made again under its name while nobody looked is another one, also by
+// a clock that was set back; a session that has its team from its start keeps it, whenever its
+// files are written.
 func TestTeamMadeAnew(t *testing.T) {
 	const t0 = team.Time(epochMillis)
 	for _, created := range []team.Time{t0 + 1000, t0 - 1000} {
@@ -181,7 +194,8 @@ func TestTeamMadeAnew(t *testing.T) {
 	s.want("session-11112222/lead #1:pending")
 }
 
-// What the lead's session did before the team was made is no part of it: it had a list of its own, or an earlier team of that name, whose end is not this one's.
+// What the lead's session did before the team was made is no part of it: it had a list of its own,
+// or an earlier team of that name, whose end is not this one's.
 func TestBeforeTheTeamOfFiles(t *testing.T) {
 	const t0 = team.Time(epochMillis)
 	s := play(t)
@@ -221,7 +235,8 @@ func TestOneTeamOfSeveral(t *testing.T) {
 	s.want("fx/lead alice:active")
 }
 
-// A message that waits is on its way until it is taken, and one that was taken while nobody looked was delivered.
+// A message that waits is on its way until it is taken, and one that was taken while nobody looked
+// was delivered.
 func TestMailOfFiles(t *testing.T) {
 	const t0 = team.Time(epochMillis)
 	s := play(t)
@@ -250,7 +265,9 @@ func TestMailOfFiles(t *testing.T) {
 	}
 	s.note("fx", t0+5, obj{"whole": obj{"tasks": nil, "waiting": obj{"alice": []any{Mark("team-lead", "alice", "c")}}}})
 	waits("c")
-	for n := range 2 { // a follower, and another one, find one that was read, as files of the first age keep it, and one like it that waits
+	// a follower, and another one, find one that was read, as files of the first age keep it, and
+	// one like it that waits
+	for n := range 2 {
 		s.note("fx", t0+6, obj{"to": "alice", "key": "b", "entry": mail("b")})
 		s.note("fx", t0+6, obj{"to": "alice", "key": "b", "entry": mail("b"), "taken": true})
 		s.note("fx", t0+6, obj{"to": "alice", "key": "b2", "entry": mail("b")})

@@ -38,19 +38,28 @@ func seeds(f *testing.F) {
 			}
 		}
 	}
-	f.Add([]byte(`{"type":"claude-team-files","team":"fx","at":1,"n":1,"whole":{"tasks":["2"],"waiting":{"team-lead":[7]}}}`))
-	f.Add([]byte(`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":7}]}]},"tool_use_result":[1]}`))
-	f.Add([]byte("{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"TaskCreate\",\"input\":{\"subject\":\"\xff\"}}]}}"))
+	f.Add(
+		[]byte(
+			`{"type":"claude-team-files","team":"fx","at":1,"n":1,"whole":{"tasks":["2"],"waiting":{"team-lead":[7]}}}`))
+	f.Add(
+		[]byte(
+			`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":7}]}]},"tool_use_result":[1]}`))
+	f.Add(
+		[]byte(
+			"{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"TaskCreate\",\"input\":{\"subject\":\"\xff\"}}]}}"))
 }
 
 var ofTeam = regexp.MustCompile(`"team":"[^"]*"`)
 
-// FuzzLine: no line is fatal. What is observed afterwards can be saved, journaled and shown, and the line a second time changes nothing.
+// FuzzLine: no line is fatal. What is observed afterwards can be saved, journaled and shown, and
+// the line a second time changes nothing.
 func FuzzLine(f *testing.F) {
 	seeds(f)
 	setup := [][]byte{
-		[]byte(`{"type":"assistant","session_id":"11112222","message":{"id":"m","content":[{"type":"tool_use","id":"c","name":"TeamCreate","input":{"team_name":"fx"}}]}}`),
-		[]byte(`{"type":"user","session_id":"11112222","message":{"content":[{"type":"tool_result","tool_use_id":"c","content":"x"}]},"tool_use_result":{"team_name":"fx"}}`),
+		[]byte(
+			`{"type":"assistant","session_id":"11112222","message":{"id":"m","content":[{"type":"tool_use","id":"c","name":"TeamCreate","input":{"team_name":"fx"}}]}}`),
+		[]byte(
+			`{"type":"user","session_id":"11112222","message":{"content":[{"type":"tool_result","tool_use_id":"c","content":"x"}]},"tool_use_result":{"team_name":"fx"}}`),
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		o := New(Options{})
@@ -75,7 +84,8 @@ func FuzzLine(f *testing.F) {
 			see("other", line)
 			before := o.State()
 			see("lead", line)
-			if a, b := shown(t, before), shown(t, o.State()); a != b && !bytes.Contains(line, []byte("turn_duration")) && !bytes.Contains(line, []byte("task_notification")) {
+			if a, b := shown(t, before), shown(t, o.State()); a != b &&
+				!bytes.Contains(line, []byte("turn_duration")) && !bytes.Contains(line, []byte("task_notification")) {
 				t.Fatalf("again, it is\n%s\nnot\n%s", b, a)
 			}
 		}
@@ -113,7 +123,8 @@ func FuzzSift(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, line []byte) {
 		line = bytes.TrimSpace(line)
-		if len(line) < 2 || line[0] != '{' || line[len(line)-1] != '}' || bytes.IndexByte(line, '\\') >= 0 || bytes.IndexByte(line, '\n') >= 0 {
+		if len(line) < 2 || line[0] != '{' || line[len(line)-1] != '}' || bytes.IndexByte(line, '\\') >= 0 ||
+			bytes.IndexByte(line, '\n') >= 0 {
 			return // a tool's name or a key in escapes is what no program writes
 		}
 		o := New(Options{})
@@ -152,7 +163,8 @@ func FuzzOutcome(f *testing.F) {
 		for tool := range tools {
 			out := outcomeOf(tool, &result{ID: "t", S: structured, R: text}, func(string) bool { return true })
 			for _, task := range out.Tasks {
-				if tool == "TaskList" && !out.structured && taskNumber(task.ID) == 0 && len(task.ID) <= 7 && task.ID[0] != '0' {
+				if tool == "TaskList" && !out.structured && taskNumber(task.ID) == 0 && len(task.ID) <= 7 &&
+					task.ID[0] != '0' {
 					t.Errorf("%q has a task %q", text, task.ID)
 				}
 			}
@@ -179,10 +191,14 @@ func FuzzRestore(f *testing.F) {
 			}
 		}
 	}
-	f.Add([]byte(`{"v":1,"board":{"tasks":{"1":null}},"roster":null,"sides":{"a":null},"sideOrder":["a","b"],"order":["x"]}`))
+	f.Add(
+		[]byte(
+			`{"v":1,"board":{"tasks":{"1":null}},"roster":null,"sides":{"a":null},"sideOrder":["a","b"],"order":["x"]}`))
 	f.Add([]byte(`{"v":2}`))
-	line := []byte(`{"type":"assistant","session_id":"11112222","message":{"id":"m","content":[{"type":"tool_use","id":"c","name":"TaskList","input":{}}]}}`)
-	answer := []byte(`{"type":"user","session_id":"11112222","message":{"content":[{"type":"tool_result","tool_use_id":"c","content":"No tasks found"}]}}`)
+	line := []byte(
+		`{"type":"assistant","session_id":"11112222","message":{"id":"m","content":[{"type":"tool_use","id":"c","name":"TaskList","input":{}}]}}`)
+	answer := []byte(
+		`{"type":"user","session_id":"11112222","message":{"content":[{"type":"tool_result","tool_use_id":"c","content":"No tasks found"}]}}`)
 	f.Fuzz(func(t *testing.T, saved []byte) {
 		o, err := Restore(Options{}, saved, nil)
 		if err != nil {
@@ -200,14 +216,17 @@ func FuzzRestore(f *testing.F) {
 
 // FuzzTeamState: a persisted state that is read makes a team that shows the same members and tasks.
 func FuzzTeamState(f *testing.F) {
-	f.Add([]byte(`{"name":"t","role":"lead","members":[{"name":"a","agentId":"x","agentType":"y","status":"idle"}],"tasks":[{"id":"3","subject":"A","status":"pending","blockedBy":["1"],"blocks":[]}]}`))
+	f.Add(
+		[]byte(
+			`{"name":"t","role":"lead","members":[{"name":"a","agentId":"x","agentType":"y","status":"idle"}],"tasks":[{"id":"3","subject":"A","status":"pending","blockedBy":["1"],"blocks":[]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := ReadTeamState(data)
 		if err != nil {
 			return
 		}
 		o, _ := FromTeamState(Options{}, s, 1)
-		if got := o.State(); got == nil || got.Name != s.Name || len(got.Members) > len(s.Members) || len(got.Tasks) > len(s.Tasks) {
+		if got := o.State(); got == nil || got.Name != s.Name || len(got.Members) > len(s.Members) ||
+			len(got.Tasks) > len(s.Tasks) {
 			t.Errorf("%s became %s", data, shown(t, got))
 		}
 	})

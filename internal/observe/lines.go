@@ -2,8 +2,8 @@ package observe
 
 import "bytes"
 
-// Splitter cuts what is read from a stream into lines. Of a line that is longer than Max it holds Max bytes, so that no stream can fill the memory; the
-// observer sees such a line as a huge one.
+// Splitter cuts what is read from a stream into lines. Of a line that is longer than Max it holds
+// Max bytes, so that no stream can fill the memory; the observer sees such a line as a huge one.
 type Splitter struct {
 	Max  int // 0 for [MaxLine]
 	part []byte

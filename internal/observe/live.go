@@ -12,7 +12,8 @@ import (
 type Session struct {
 	// Team is absent while there is no team.
 	Team *TeamState `json:"team,omitempty"`
-	// Agents are the names of the teammates, in the order of Team.Members; without a team, those that the session itself gave at its start.
+	// Agents are the names of the teammates, in the order of Team.Members; without a team, those
+	// that the session itself gave at its start.
 	Agents []string `json:"agents"`
 }
 
@@ -50,8 +51,9 @@ type Operation struct {
 	Value json.RawMessage `json:"value,omitempty"` // absent for remove
 }
 
-// Live follows a session for a consumer that was shown the whole of it once: after each line it says what changed, as a patch. The size of a patch, and the
-// time that it takes, are those of the change, whatever the size of the team. It belongs to one goroutine.
+// Live follows a session for a consumer that was shown the whole of it once: after each line it
+// says what changed, as a patch. The size of a patch, and the time that it takes, are those of the
+// change, whatever the size of the team. It belongs to one goroutine.
 type Live struct {
 	known Session        // what the consumer has by now
 	at    map[string]int // places of members in it, by name
@@ -81,7 +83,8 @@ func (l *Live) renew(s Session) {
 	}
 }
 
-// Next says what changed with the records that were made last. Each line of o must be followed by one call. The patch is nil where nothing changed.
+// Next says what changed with the records that were made last. Each line of o must be followed by
+// one call. The patch is nil where nothing changed.
 func (l *Live) Next(o Observed, records []*team.Record) Patch {
 	l.patch = nil
 	s := o.Team()
@@ -197,7 +200,8 @@ func (l *Live) members(s *team.State, names map[string]bool) {
 	}
 }
 
-// tasks follows those tasks, and where one came or went, those that it names: a state keeps the dependencies of deleted tasks, and they are not shown.
+// tasks follows those tasks, and where one came or went, those that it names: a state keeps the
+// dependencies of deleted tasks, and they are not shown.
 func (l *Live) tasks(s *team.State, ids map[string]bool) {
 	for _, id := range sortedKeys(ids) {
 		t, ok := s.Task(id)
@@ -311,7 +315,8 @@ type touch struct {
 	all     bool
 }
 
-// by takes an event. A kind that is not listed may have changed anything, and costs a look at everything.
+// by takes an event. A kind that is not listed may have changed anything, and costs a look at
+// everything.
 func (c *touch) by(e team.Event) {
 	switch e := e.(type) {
 	case *team.MemberSpawned:
@@ -348,7 +353,8 @@ func (c *touch) by(e team.Event) {
 		c.task(e.Task)
 	case *team.TaskDeleted:
 		c.task(e.Task)
-	case *team.TasksSkipped, *team.MessageSent, *team.MessagesDelivered, *team.ShutdownRequested, *team.PlanSubmitted, *team.PlanAnswered,
+	case *team.TasksSkipped, *team.MessageSent, *team.MessagesDelivered, *team.ShutdownRequested, *team.PlanSubmitted,
+		*team.PlanAnswered,
 		*team.UsageReported, *team.GapNoticed:
 		// not shown
 	default:

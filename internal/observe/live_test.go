@@ -43,7 +43,8 @@ func consume(t testing.TB, o *Observer) *consumer {
 	return &consumer{live, whole["session"]}
 }
 
-// see takes what the observer made of a line, and holds what the consumer has now against the state. It returns the size of the patch in bytes.
+// see takes what the observer made of a line, and holds what the consumer has now against the
+// state. It returns the size of the patch in bytes.
 func (c *consumer) see(t testing.TB, where string, o *Observer, seen Seen) int {
 	t.Helper()
 	patch := c.live.Next(o, seen.Records)
@@ -120,8 +121,8 @@ func edit(in any, path []string, op string, v any) (any, error) {
 	return nil, fmt.Errorf("%s is in no object and no array", key)
 }
 
-// TestLive: a consumer that applies the patches holds the state at every line of every recording, alone and together, in turns and one after the other; and so
-// does one that begins at any line.
+// TestLive: a consumer that applies the patches holds the state at every line of every recording,
+// alone and together, in turns and one after the other; and so does one that begins at any line.
 func TestLive(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(recordings)) {
 		for _, turns := range []int{1, 1 << 30} {
@@ -161,7 +162,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestLiveOfAnything holds a consumer against sessions that do whatever a session can: also what none of the recorded ones did.
+// TestLiveOfAnything holds a consumer against sessions that do whatever a session can: also what
+// none of the recorded ones did.
 func TestLiveOfAnything(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := play(t)
@@ -187,22 +189,27 @@ func TestLiveOfAnything(t *testing.T) {
 			case 3, 4, 5:
 				s.task(id.Draw(rt, "task"), text.Draw(rt, "subject"))
 			case 6, 7, 8:
-				s.update(id.Draw(rt, "task"), obj{"status": rapid.SampledFrom([]string{"", "pending", "in_progress", "completed", "deleted"}).Draw(rt, "status"),
-					"owner": name.Draw(rt, "owner"), "subject": text.Draw(rt, "subject"), "description": text.Draw(rt, "description"),
-					"addBlocks": ids("blocks"), "addBlockedBy": ids("blocked by")})
+				s.update(id.Draw(rt, "task"), obj{"status": rapid.SampledFrom([]string{"", "pending", "in_progress",
+					"completed", "deleted"}).Draw(rt, "status"),
+					"owner": name.Draw(rt, "owner"), "subject": text.Draw(rt, "subject"),
+					"description": text.Draw(rt, "description"),
+					"addBlocks":   ids("blocks"), "addBlockedBy": ids("blocked by")})
 			case 9:
 				var list []any
 				for _, id := range rapid.SliceOfNDistinct(id, 0, 4, rapid.ID).Draw(rt, "listed") {
-					list = append(list, obj{"id": id, "subject": "S", "status": "pending", "blockedBy": ids("listed blockers")})
+					list = append(list, obj{"id": id, "subject": "S", "status": "pending",
+						"blockedBy": ids("listed blockers")})
 				}
 				s.do("TaskList", obj{}, obj{"tasks": append([]any{}, list...)})
 			case 10:
 				request := "shutdown-" + strconv.Itoa(i) + "@alice"
-				s.send(obj{"type": "shutdown_response", "request_id": request, "approve": true}, obj{"request_id": request})
+				s.send(obj{"type": "shutdown_response", "request_id": request, "approve": true},
+					obj{"request_id": request})
 			case 11:
 				s.line(obj{"type": "system", "subtype": "init", "session_id": s.session, "agents": []any{"x", "y"}})
 			}
-			// What one step says in two lines is one patch here: the consumer is shown the records of both.
+			// What one step says in two lines is one patch here: the consumer is shown the records
+			// of both.
 			c.see(t, fmt.Sprintf("step %d", i+1), s.Observer, Seen{Records: s.records})
 			s.records = nil
 		}
@@ -212,9 +219,11 @@ func TestLiveOfAnything(t *testing.T) {
 // bigTeam is a session with that many tasks.
 func bigTeam(t testing.TB, tasks int) *Observer {
 	o := New(Options{})
-	calls(t, o, 0, "TeamCreate", `{"team_name":"fx"}`, `{"team_name":"fx","team_file_path":"/x","lead_agent_id":"team-lead@fx"}`)
+	calls(t, o, 0, "TeamCreate", `{"team_name":"fx"}`,
+		`{"team_name":"fx","team_file_path":"/x","lead_agent_id":"team-lead@fx"}`)
 	for i := 1; i <= tasks; i++ {
-		calls(t, o, i, "TaskCreate", fmt.Sprintf(`{"subject":"Look into module %d","description":"Read it."}`, i), fmt.Sprintf(`{"task":{"id":"%d","subject":"Look into module %d"}}`, i, i))
+		calls(t, o, i, "TaskCreate", fmt.Sprintf(`{"subject":"Look into module %d","description":"Read it."}`, i),
+			fmt.Sprintf(`{"task":{"id":"%d","subject":"Look into module %d"}}`, i, i))
 	}
 	if got := len(o.State().Tasks); got != tasks {
 		t.Fatalf("%d tasks", got)
@@ -225,11 +234,16 @@ func bigTeam(t testing.TB, tasks int) *Observer {
 // calls makes a call that succeeded, in two lines. It returns what the second one said.
 func calls(t testing.TB, o *Observer, n int, tool, input, result string) Seen {
 	now := epochMillis + team.Time(n)
-	o.Line("lead", fmt.Appendf(nil, `{"type":"assistant","session_id":"s","message":{"id":"m%d","content":[{"type":"tool_use","id":"toolu_%d","name":"%s","input":%s}]}}`, n, n, tool, input), now)
-	return o.Line("lead", fmt.Appendf(nil, `{"type":"user","session_id":"s","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_%d","content":"ok"}]},"tool_use_result":%s}`, n, result), now)
+	o.Line("lead",
+		fmt.Appendf(nil,
+			`{"type":"assistant","session_id":"s","message":{"id":"m%d","content":[{"type":"tool_use","id":"toolu_%d","name":"%s","input":%s}]}}`, n, n, tool, input), now)
+	return o.Line("lead",
+		fmt.Appendf(nil,
+			`{"type":"user","session_id":"s","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_%d","content":"ok"}]},"tool_use_result":%s}`, n, result), now)
 }
 
-// changes are changes of a task, each a call with what its result says. All have 60 bytes or less of news.
+// changes are changes of a task, each a call with what its result says. All have 60 bytes or less
+// of news.
 func changes(task int) [][3]string {
 	id := strconv.Itoa(task)
 	done := `{"success":true}`
@@ -242,7 +256,8 @@ func changes(task int) [][3]string {
 	}
 }
 
-// TestPatchSize: a patch has the size of the change, also in a team of 10,000 tasks, and also of a task on which all others wait.
+// TestPatchSize: a patch has the size of the change, also in a team of 10,000 tasks, and also of a
+// task on which all others wait.
 func TestPatchSize(t *testing.T) {
 	sizes := func(tasks int) (all []int) {
 		o := bigTeam(t, tasks)
@@ -271,13 +286,15 @@ func TestPatchSize(t *testing.T) {
 	calls(t, o, 3000, "TaskUpdate", `{"taskId":"1","addBlocks":`+string(list)+`}`, `{"success":true}`)
 	c := consume(t, o)
 	for i, change := range []string{`{"taskId":"1","addBlocks":["2000"]}`, `{"taskId":"1","status":"completed"}`} {
-		if size := c.see(t, change, o, calls(t, o, 3001+i, "TaskUpdate", change, `{"success":true}`)); size == 0 || size > 256 {
+		if size := c.see(t, change, o, calls(t, o, 3001+i, "TaskUpdate", change, `{"success":true}`)); size == 0 ||
+			size > 256 {
 			t.Errorf("%s takes %d bytes", change, size)
 		}
 	}
 }
 
-// BenchmarkLive measures what it takes to say of one change what it changed, with the observer's own work and without, in small and large teams.
+// BenchmarkLive measures what it takes to say of one change what it changed, with the observer's
+// own work and without, in small and large teams.
 func BenchmarkLive(b *testing.B) {
 	for _, tasks := range []int{10, 10_000} {
 		for _, live := range []bool{false, true} {
@@ -287,7 +304,8 @@ func BenchmarkLive(b *testing.B) {
 				bytes, n := 0, tasks
 				for b.Loop() {
 					n++
-					seen := calls(b, o, n, "TaskUpdate", fmt.Sprintf(`{"taskId":"%d","subject":"subject %d"}`, n%tasks+1, n), `{"success":true}`)
+					seen := calls(b, o, n, "TaskUpdate", fmt.Sprintf(`{"taskId":"%d","subject":"subject %d"}`,
+						n%tasks+1, n), `{"success":true}`)
 					if live {
 						line, _ := json.Marshal(l.Next(o, seen.Records))
 						bytes += len(line)

@@ -2,8 +2,9 @@ package observe
 
 import "strings"
 
-// mailbag counts messages, which are seen twice where both their sender's and their recipient's lines are read: there are as many messages of one kind as were
-// sent, or as one source shows received, whichever is more.
+// mailbag counts messages, which are seen twice where both their sender's and their recipient's
+// lines are read: there are as many messages of one kind as were sent, or as one source shows
+// received, whichever is more.
 type mailbag struct {
 	Tallies map[uint64]*tally `json:"tallies"`
 	Order   []uint64          `json:"order"`
@@ -51,7 +52,8 @@ func (b *mailbag) sent(from, to, body string) bool {
 	return t.most() > before
 }
 
-// received counts one that a source shows in the recipient's context, and reports whether it is a new one.
+// received counts one that a source shows in the recipient's context, and reports whether it is a
+// new one.
 func (b *mailbag) received(source, from, to, body string) bool {
 	t := b.at(Mark(from, to, body))
 	before := t.most()
@@ -82,7 +84,8 @@ func lettersOf(text string) []letter {
 		if !ok {
 			return letters
 		}
-		letters = append(letters, letter{attribute(tag, "teammate_id"), attribute(tag, "summary"), strings.Trim(body, "\n")})
+		letters = append(letters, letter{attribute(tag, "teammate_id"), attribute(tag, "summary"),
+			strings.Trim(body, "\n")})
 		text = rest
 	}
 }

@@ -13,8 +13,9 @@ import (
 
 // memory is everything that an observer knows, as it is saved.
 type memory struct {
-	V         int                 `json:"v"`
-	Agent     string              `json:"agent,omitempty"` // of a session without a team: then all of this is somebody else's
+	V int `json:"v"`
+	// of a session without a team: then all of this is somebody else's
+	Agent     string              `json:"agent,omitempty"`
 	Seq       int64               `json:"seq"`
 	State     json.RawMessage     `json:"state,omitempty"`
 	Epoch     epoch               `json:"epoch"`
@@ -42,14 +43,18 @@ const memoryVersion = 1
 // ErrNewer says that an observer was saved by a newer version of cadre.
 var ErrNewer = errors.New("the observation was saved by a newer version of cadre; update cadre on this machine")
 
-// ErrOther says that something else was observed than what is to be observed now: a team, and not a session without one, or the other way round, or another team.
+// ErrOther says that something else was observed than what is to be observed now: a team, and not a
+// session without one, or the other way round, or another team.
 var ErrOther = errors.New("it is of something else that was observed")
 
-// Save writes everything that the observer knows, as one JSON object: the team's state, what waits for its other half, and what was counted already. An observer
-// that was read back from it goes on as if nothing had happened.
+// Save writes everything that the observer knows, as one JSON object: the team's state, what waits
+// for its other half, and what was counted already. An observer that was read back from it goes on
+// as if nothing had happened.
 func (o *Observer) Save() ([]byte, error) {
-	m := memory{V: memoryVersion, Epoch: o.epoch, Board: o.board, Roster: o.roster, Mail: o.mail, Calls: o.correlation.calls, Early: o.correlation.early,
-		Sessions: o.sessions, Order: o.order, Sides: o.sides, SideOrder: o.sideOrder, Sources: o.sources, Spent: o.spent, Held: o.held, Lines: o.lines, Counts: o.Counts()}
+	m := memory{V: memoryVersion, Epoch: o.epoch, Board: o.board, Roster: o.roster, Mail: o.mail,
+		Calls: o.correlation.calls, Early: o.correlation.early,
+		Sessions: o.sessions, Order: o.order, Sides: o.sides, SideOrder: o.sideOrder, Sources: o.sources,
+		Spent: o.spent, Held: o.held, Lines: o.lines, Counts: o.Counts()}
 	if o.s != nil {
 		m.Seq, m.State = o.s.Seq(), team.AppendSnapshot(nil, o.s)
 	}
@@ -70,8 +75,9 @@ func (o *Observer) Save() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// Restore reads an observer back that [Observer.Save] wrote. A state that is newer than the saved one, because its journal is written more often, takes that one's
-// place; nil for none. Without anything saved, the state is all there is.
+// Restore reads an observer back that [Observer.Save] wrote. A state that is newer than the saved
+// one, because its journal is written more often, takes that one's place; nil for none. Without
+// anything saved, the state is all there is.
 func Restore(options Options, saved []byte, newer *team.State) (*Observer, error) {
 	o := New(options)
 	if len(saved) > 0 {
@@ -274,7 +280,8 @@ func (o *Observer) adoptMember(m *team.Member) {
 	}
 	when, joined := stamp{At: m.Since}, stamp{At: m.JoinedAt}
 	p.Joined.learn(true, joined)
-	p.About.learn(about{AgentID: m.Session, Type: m.Role, Model: m.Model, Color: m.Color, Prompt: m.Prompt, Planned: m.Plan.Required}, joined)
+	p.About.learn(about{AgentID: m.Session, Type: m.Role, Model: m.Model, Color: m.Color, Prompt: m.Prompt,
+		Planned: m.Plan.Required}, joined)
 	switch {
 	case m.Status == team.Failed:
 		p.Ended.learn(failed, when)
@@ -289,12 +296,14 @@ func (o *Observer) adoptMember(m *team.Member) {
 	o.roster.saidAnew(m.Plan.Request, "asked")
 }
 
-// FromTeamState goes on with a team of which only what consumers see was kept. The records that make it so are in Seen, for a journal.
+// FromTeamState goes on with a team of which only what consumers see was kept. The records that
+// make it so are in Seen, for a journal.
 func FromTeamState(options Options, t *TeamState, now team.Time) (*Observer, Seen) {
 	return fromTeamState(New(options), t, now, false)
 }
 
-// FromAgents goes on with a session of which an older version kept the names of the agents alone. Its team has no name until one is seen.
+// FromAgents goes on with a session of which an older version kept the names of the agents alone.
+// Its team has no name until one is seen.
 func FromAgents(options Options, agents []string, now team.Time) (*Observer, Seen) {
 	o := New(options)
 	if len(agents) == 0 {

@@ -27,8 +27,9 @@ const (
 
 // Notice is one event for consumers. Of its fields those are set that belong to its type.
 type Notice struct {
-	Type      string      `json:"type"`
-	SessionID string      `json:"sessionId"` // of the session that is observed: the lead's, where it was seen; "" where no line has said it
+	Type string `json:"type"`
+	// of the session that is observed: the lead's, where it was seen; "" where no line has said it
+	SessionID string      `json:"sessionId"`
 	TeamName  string      `json:"teamName,omitempty"`
 	Member    *TeamMember `json:"-"`
 	Name      string      `json:"-"` // of the member, where only that belongs to it
@@ -65,7 +66,8 @@ func (n Notice) MarshalJSON() ([]byte, error) {
 	}{plain(n), member, request})
 }
 
-// NoticesOf are the events for consumers that a record is, s being the state after it, and session the one that is observed.
+// NoticesOf are the events for consumers that a record is, s being the state after it, and session
+// the one that is observed.
 func NoticesOf(s *team.State, r *team.Record, session string) []Notice {
 	var all []Notice
 	t := s.Team()
@@ -110,7 +112,8 @@ func NoticesOf(s *team.State, r *team.Record, session string) []Notice {
 		case *team.TaskCompleted:
 			task(TaskCompleted, e.Task)
 		case *team.MessageSent:
-			n := Notice{Type: MessageReceived, From: e.Message.From, To: e.Message.To, Content: &e.Message.Body, Summary: e.Message.Summary}
+			n := Notice{Type: MessageReceived, From: e.Message.From, To: e.Message.To, Content: &e.Message.Body,
+				Summary: e.Message.Summary}
 			if e.Message.Type == team.TypeBroadcast {
 				n.To = ""
 			}
@@ -118,11 +121,13 @@ func NoticesOf(s *team.State, r *team.Record, session string) []Notice {
 		case *team.ShutdownRequested:
 			add(Notice{Type: ShutdownRequested, Name: e.Member, RequestID: e.Request, Reason: e.Reason})
 		case *team.ShutdownAnswered:
-			add(Notice{Type: ShutdownResponse, Name: e.Member, RequestID: e.Request, Approved: &e.Approved, Reason: e.Reason})
+			add(Notice{Type: ShutdownResponse, Name: e.Member, RequestID: e.Request, Approved: &e.Approved,
+				Reason: e.Reason})
 		case *team.PlanSubmitted:
 			add(Notice{Type: PlanRequested, From: e.Member, RequestID: e.Request, Plan: &e.Plan})
 		case *team.PlanAnswered:
-			add(Notice{Type: PlanResolved, From: e.Member, RequestID: e.Request, Approved: &e.Approved, Reason: e.Feedback})
+			add(Notice{Type: PlanResolved, From: e.Member, RequestID: e.Request, Approved: &e.Approved,
+				Reason: e.Feedback})
 		case *team.GapNoticed:
 			add(Notice{Type: Gap, From: e.Source, Reason: e.Reason})
 		}

@@ -10,17 +10,21 @@ import (
 
 // Options say how to observe. The zero value is what is wanted nearly always.
 type Options struct {
-	// Lead is the lead's name until a stream says another; "" for team-lead, as Claude Code calls it.
+	// Lead is the lead's name until a stream says another; "" for team-lead, as Claude Code calls
+	// it.
 	Lead string
-	// ID is the id of the team, if it is to be a given one; "" for one made from its name and its lead's session. A second team of one observer has its own.
+	// ID is the id of the team, if it is to be a given one; "" for one made from its name and its
+	// lead's session. A second team of one observer has its own.
 	ID string
 	// Of is the team that is observed, by its own name; "" for the one that began last.
 	Of string
 	// Name is what the team is called in its records, instead of by its own name; "" for that.
 	Name string
-	// TTL is how long a result waits for its call, in milliseconds; 0 for [TTL]. A call waits for [CallTTL].
+	// TTL is how long a result waits for its call, in milliseconds; 0 for [TTL]. A call waits for
+	// [CallTTL].
 	TTL team.Time
-	// MaxLine is the length in bytes from which a line is huge: it is counted and not decoded. 0 for [MaxLine].
+	// MaxLine is the length in bytes from which a line is huge: it is counted and not decoded. 0
+	// for [MaxLine].
 	MaxLine int
 }
 
@@ -84,7 +88,8 @@ type Counts struct {
 
 // Seen is what one line said. Nearly all lines say nothing of a team, and then it is zero.
 type Seen struct {
-	// TeamToolUse says that the line calls a tool of the team, or has the result of such a call: the flag on the original message, which is passed on unchanged.
+	// TeamToolUse says that the line calls a tool of the team, or has the result of such a call:
+	// the flag on the original message, which is passed on unchanged.
 	TeamToolUse bool
 	// Supplements are the messages beside the original one.
 	Supplements []Supplement
@@ -107,12 +112,15 @@ func New(options Options) *Observer {
 	if options.MaxLine == 0 {
 		options.MaxLine = MaxLine
 	}
-	return &Observer{options: options, board: newBoard(), roster: newRoster(), mail: newMailbag(), correlation: newCorrelation(options.TTL),
-		sessions: map[string]*session{}, sides: map[string]*side{}, tails: map[string]string{}, sources: map[string]*source{}, spent: map[string]*spent{}}
+	return &Observer{options: options, board: newBoard(), roster: newRoster(), mail: newMailbag(),
+		correlation: newCorrelation(options.TTL),
+		sessions:    map[string]*session{}, sides: map[string]*side{}, tails: map[string]string{},
+		sources: map[string]*source{}, spent: map[string]*spent{}}
 }
 
-// Introduce says whose lines a source has, where the caller knows and the lines do not: the stream of a teammate with a process of its own, or a file beside
-// which stands its name. A source without introduction is a lead's, or its lines say whose it is.
+// Introduce says whose lines a source has, where the caller knows and the lines do not: the stream
+// of a teammate with a process of its own, or a file beside which stands its name. A source without
+// introduction is a lead's, or its lines say whose it is.
 func (o *Observer) Introduce(name, ofTeam, member string) {
 	src := o.source(name)
 	src.Team, src.Member = ofTeam, member
@@ -128,8 +136,9 @@ func (o *Observer) source(name string) *source {
 	return src
 }
 
-// Line takes one line of a source, without or with its line break, at the time at which it came. The line is not kept and not changed; whoever relays it passes
-// it on as it is, whatever is said here.
+// Line takes one line of a source, without or with its line break, at the time at which it came.
+// The line is not kept and not changed; whoever relays it passes it on as it is, whatever is said
+// here.
 func (o *Observer) Line(name string, line []byte, now team.Time) Seen {
 	o.out = Seen{}
 	o.lines++
@@ -198,7 +207,8 @@ func halves(n int) string {
 	return fmt.Sprintf("%d calls whose results did not come, or results whose calls did not", n)
 }
 
-// Gap says that something of a source was lost: a connection that was down, a file that was cut. What is known of the team stays.
+// Gap says that something of a source was lost: a connection that was down, a file that was cut.
+// What is known of the team stays.
 func (o *Observer) Gap(name, reason string, now team.Time) Seen {
 	o.out = Seen{}
 	o.gap(name, o.source(name), reason, now)
@@ -214,7 +224,8 @@ func (o *Observer) gap(name string, src *source, reason string, now team.Time) {
 	}
 }
 
-// Resume says that an observer which was read back goes on now. What waited for its other half then waits anew: in the time between nobody looked.
+// Resume says that an observer which was read back goes on now. What waited for its other half then
+// waits anew: in the time between nobody looked.
 func (o *Observer) Resume(now team.Time) { o.correlation.resume(now) }
 
 // Counts returns what came so far.
@@ -226,13 +237,15 @@ func (o *Observer) Counts() Counts {
 	return c
 }
 
-// Team returns the state of the team, the last one if it is gone; nil while none has shown itself. It is changed by [Observer.Line] alone, which is to be waited for.
+// Team returns the state of the team, the last one if it is gone; nil while none has shown itself.
+// It is changed by [Observer.Line] alone, which is to be waited for.
 func (o *Observer) Team() *team.State { return o.s }
 
 // State is the team as consumers see it, nil where there is none.
 func (o *Observer) State() *TeamState { return StateOf(o.s) }
 
-// Agents are the names of the teammates; without a team, those that the session itself gave at its start.
+// Agents are the names of the teammates; without a team, those that the session itself gave at its
+// start.
 func (o *Observer) Agents() []string {
 	names := []string{}
 	switch {
@@ -273,7 +286,8 @@ func (o *Observer) lead() string {
 	return o.options.Lead
 }
 
-// called reports whether that is the team's name among its agents. The first that is heard is, where it was not known; "" says nothing against it.
+// called reports whether that is the team's name among its agents. The first that is heard is,
+// where it was not known; "" says nothing against it.
 func (o *Observer) called(name string) bool {
 	if o.epoch.Name == "" {
 		o.epoch.Name = name
@@ -281,7 +295,8 @@ func (o *Observer) called(name string) bool {
 	return name == "" || name == o.epoch.Name
 }
 
-// stamp is when a line of the source was written: at its own time, or in a source whose lines have none, at that of its arrival. It never goes back.
+// stamp is when a line of the source was written: at its own time, or in a source whose lines have
+// none, at that of its arrival. It never goes back.
 func (src *source) stamp(at, now team.Time, seq int64) stamp {
 	switch {
 	case at != 0 && !src.Timed: // those before had none, and were given that of their arrival

@@ -55,16 +55,20 @@ func (l *life) line(who string, v obj) {
 // call is a tool use; its result stands in the line that the function it returns writes.
 func (l *life) call(who, tool string, input, result obj) (answer func()) {
 	id := fmt.Sprint("toolu_", l.n)
-	l.line(who, obj{"type": "assistant", "message": obj{"id": "msg-" + id, "content": []any{obj{"type": "tool_use", "id": id, "name": tool, "input": input}}}})
+	l.line(who, obj{"type": "assistant", "message": obj{"id": "msg-" + id,
+		"content": []any{obj{"type": "tool_use", "id": id, "name": tool, "input": input}}}})
 	return func() {
-		l.line(who, obj{"type": "user", "toolUseResult": result, "message": obj{"content": []any{obj{"type": "tool_result", "tool_use_id": id, "content": "done"}}}})
+		l.line(who, obj{"type": "user", "toolUseResult": result,
+			"message": obj{"content": []any{obj{"type": "tool_result", "tool_use_id": id, "content": "done"}}}})
 	}
 }
 
 func (l *life) spawn(name string) {
 	l.call(leadName, "Agent", obj{"name": name, "prompt": "you are " + name, "subagent_type": "worker"},
-		obj{"status": "teammate_spawned", "name": name, "agent_id": name + "@" + lifeTeam, "agent_type": "worker", "team_name": lifeTeam})()
-	l.line(name, obj{"type": "user", "parentUuid": "", "message": obj{"content": letterFrom(leadName, "you are "+name)}})
+		obj{"status": "teammate_spawned", "name": name, "agent_id": name + "@" + lifeTeam, "agent_type": "worker",
+			"team_name": lifeTeam})()
+	l.line(name, obj{"type": "user", "parentUuid": "",
+		"message": obj{"content": letterFrom(leadName, "you are "+name)}})
 }
 
 func letterFrom(who, text string) string {
@@ -86,7 +90,8 @@ func (l *life) word(from, to string, v obj) {
 func (l *life) message(from, to, text string) {
 	l.sent++
 	delete(l.gone, to)
-	l.call(from, "SendMessage", obj{"to": to, "message": text}, obj{"success": true, "routing": obj{"sender": from, "target": "@" + to, "content": text}})()
+	l.call(from, "SendMessage", obj{"to": to, "message": text},
+		obj{"success": true, "routing": obj{"sender": from, "target": "@" + to, "content": text}})()
 	l.letter(from, to, text)
 }
 
@@ -105,7 +110,8 @@ func (l *life) idle(name string, too bool) {
 func (l *life) ask(name string) (request string) {
 	delete(l.gone, name)
 	request = fmt.Sprintf("shutdown-%d@%s", l.now, name)
-	l.call(leadName, "SendMessage", obj{"to": name, "message": obj{"type": "shutdown_request", "reason": "enough"}}, obj{"success": true, "request_id": request, "target": name})()
+	l.call(leadName, "SendMessage", obj{"to": name, "message": obj{"type": "shutdown_request", "reason": "enough"}},
+		obj{"success": true, "request_id": request, "target": name})()
 	l.word(leadName, name, obj{"type": "shutdown_request", "requestId": request, "reason": "enough"})
 	return request
 }
@@ -113,7 +119,8 @@ func (l *life) ask(name string) (request string) {
 // shutdown asks a teammate to go, and has it answer.
 func (l *life) shutdown(name string, goes bool) {
 	request := l.ask(name)
-	l.call(name, "SendMessage", obj{"to": leadName, "message": obj{"type": "shutdown_response", "request_id": request, "approve": goes, "reason": "well"}}, obj{"success": true})()
+	l.call(name, "SendMessage", obj{"to": leadName, "message": obj{"type": "shutdown_response", "request_id": request,
+		"approve": goes, "reason": "well"}}, obj{"success": true})()
 	if !goes {
 		l.word(name, leadName, obj{"type": "shutdown_rejected", "requestId": request, "reason": "well"})
 		return
@@ -125,16 +132,19 @@ func (l *life) shutdown(name string, goes bool) {
 
 func (l *life) update(who, task, status string) {
 	l.doing[who] = "" // it is idle when it completes one and begins no other
-	l.call(who, "TaskUpdate", obj{"taskId": task, "status": status, "owner": who}, obj{"success": true, "taskId": task})()
+	l.call(who, "TaskUpdate", obj{"taskId": task, "status": status, "owner": who},
+		obj{"success": true, "taskId": task})()
 }
 
-// broadcast has everybody who is there get the same words; the first gets them before the sender has its result.
+// broadcast has everybody who is there get the same words; the first gets them before the sender
+// has its result.
 func (l *life) broadcast(from, text string, to ...string) {
 	if to = slices.DeleteFunc(slices.Clone(to), func(name string) bool { return l.gone[name] }); len(to) == 0 {
 		return
 	}
 	l.sent++
-	answer := l.call(from, "SendMessage", obj{"to": "*", "message": text}, obj{"success": true, "recipients": to, "routing": obj{"sender": from}})
+	answer := l.call(from, "SendMessage", obj{"to": "*", "message": text}, obj{"success": true, "recipients": to,
+		"routing": obj{"sender": from}})
 	for i, name := range to {
 		if l.letter(from, name, text); i == 0 {
 			answer()
@@ -176,8 +186,9 @@ func orders(files []string) (all []func(left []string) string) {
 	return all
 }
 
-// TestAnyOrderOfFiles: what a team's transcripts say of it in the end does not depend on which is read first. It has teammates who come back after they shut down, who reject to
-// go, and whose every line has a time.
+// TestAnyOrderOfFiles: what a team's transcripts say of it in the end does not depend on which is
+// read first. It has teammates who come back after they shut down, who reject to go, and whose
+// every line has a time.
 func TestAnyOrderOfFiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLife()
@@ -206,7 +217,8 @@ func TestAnyOrderOfFiles(t *testing.T) {
 			case 7:
 				tasks++
 				id := fmt.Sprint(tasks)
-				l.call(leadName, "TaskCreate", obj{"subject": "task " + id}, obj{"task": obj{"id": id, "subject": "task " + id}})()
+				l.call(leadName, "TaskCreate", obj{"subject": "task " + id},
+					obj{"task": obj{"id": id, "subject": "task " + id}})()
 				l.update(name, id, "in_progress")
 			case 8:
 				if tasks > 0 {
@@ -218,7 +230,8 @@ func TestAnyOrderOfFiles(t *testing.T) {
 	})
 }
 
-// TestBackFromItsEnd: a teammate that has shut down gets a message, works and is idle, and only its lead's transcript says that it is.
+// TestBackFromItsEnd: a teammate that has shut down gets a message, works and is idle, and only its
+// lead's transcript says that it is.
 func TestBackFromItsEnd(t *testing.T) {
 	l := newLife()
 	l.spawn("alice")
@@ -232,7 +245,8 @@ func TestBackFromItsEnd(t *testing.T) {
 	l.holds(t)
 }
 
-// holds holds what is observed of the transcripts, as they were written and in any order, against what happened.
+// holds holds what is observed of the transcripts, as they were written and in any order, against
+// what happened.
 func (l *life) holds(t rapid.TB) {
 	t.Helper()
 	written := watch()

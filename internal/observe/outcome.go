@@ -9,8 +9,9 @@ import (
 	"cadre/internal/sys/lazyregexp"
 )
 
-// outcome is what became of a call, as its result tells: from the structured result where there is one, else from is_error and the text.
-// A failure is often no is_error: "Task not found" is an answer like any other.
+// outcome is what became of a call, as its result tells: from the structured result where there is
+// one, else from is_error and the text. A failure is often no is_error: "Task not found" is an
+// answer like any other.
 type outcome struct {
 	Success   *bool         `json:"success"`
 	Task      *listedTask   `json:"task"`
@@ -55,7 +56,8 @@ type listedTask struct {
 	Blocks      []string `json:"blocks"`
 }
 
-// outcomeOf reads a result. isMember tells names of the team in a text where they cannot be told otherwise.
+// outcomeOf reads a result. isMember tells names of the team in a text where they cannot be told
+// otherwise.
 func outcomeOf(tool string, r *result, isMember func(string) bool) *outcome {
 	o := &outcome{}
 	switch {
@@ -78,7 +80,8 @@ func outcomeOf(tool string, r *result, isMember func(string) bool) *outcome {
 	return o
 }
 
-// signed is who made a call, where its result says that it was a teammate, and of which team, where it says that too.
+// signed is who made a call, where its result says that it was a teammate, and of which team, where
+// it says that too.
 func (o *outcome) signed(tool string) (member, ofTeam string) {
 	switch sender := o.Routing.Sender; {
 	case !o.ok:
@@ -113,10 +116,12 @@ func (o *outcome) read(data []byte) {
 // isErrorText: a failed call has a text for its structured result.
 func isErrorText(r *result) bool {
 	var s string
-	if r.S != nil && json.Unmarshal(r.S, &s) == nil && (strings.HasPrefix(s, "Error:") || strings.HasPrefix(s, "InputValidationError:")) {
+	if r.S != nil && json.Unmarshal(r.S, &s) == nil && (strings.HasPrefix(s, "Error:") ||
+		strings.HasPrefix(s, "InputValidationError:")) {
 		return true
 	}
-	return strings.HasPrefix(r.R, "<tool_use_error>") || strings.HasPrefix(r.R, "Error:") || strings.HasPrefix(r.R, "InputValidationError:")
+	return strings.HasPrefix(r.R, "<tool_use_error>") || strings.HasPrefix(r.R, "Error:") ||
+		strings.HasPrefix(r.R, "InputValidationError:")
 }
 
 var (
@@ -192,7 +197,8 @@ func tasksFromText(text string, isMember func(string) bool) []listedTask {
 			t.BlockedBy = numbers(b[1])
 			t.Subject = strings.TrimSuffix(t.Subject, b[0])
 		}
-		if own := ownerText().FindStringSubmatch(t.Subject); own != nil && isMember(own[2]) { // a subject may end in brackets too
+		// a subject may end in brackets too
+		if own := ownerText().FindStringSubmatch(t.Subject); own != nil && isMember(own[2]) {
 			t.Subject, t.Owner = own[1], own[2]
 		}
 		tasks = append(tasks, t)

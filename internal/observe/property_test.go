@@ -40,7 +40,8 @@ func (w *watching) see(source string, line []byte) Seen {
 			if !ok {
 				continue
 			}
-			to := sent.Message.Recipients // of a broadcast, a recipient whose context is read first gets its own message
+			// of a broadcast, a recipient whose context is read first gets its own message
+			to := sent.Message.Recipients
 			if to == nil {
 				to = []string{sent.Message.To}
 			}
@@ -85,11 +86,13 @@ func (w *watching) view() string {
 			if m.Shutdown.Answer == "" {
 				asked = m.Shutdown.Request
 			}
-			fmt.Fprintf(&b, "%s %s %s plan %q shutdown %q usage %+v\n", m.Name, m.Status, m.Prompt, m.Plan.State, asked, m.Usage)
+			fmt.Fprintf(&b, "%s %s %s plan %q shutdown %q usage %+v\n", m.Name, m.Status, m.Prompt, m.Plan.State,
+				asked, m.Usage)
 		}
 		for task := range w.Team().Tasks() {
 			meta, _ := json.Marshal(task.Metadata)
-			fmt.Fprintf(&b, "task %s %s\n", task.ID, meta) // who created it is known only where its creation is the first that is read of it
+			// who created it is known only where its creation is the first that is read of it
+			fmt.Fprintf(&b, "task %s %s\n", task.ID, meta)
 		}
 	}
 	sent := slices.Sorted(slices.Values(w.messages))
@@ -107,8 +110,9 @@ func clip(lines [][]byte, until string) [][]byte {
 	return lines
 }
 
-// TestAnyOrder: any interleaving of what belongs together, any repetition of what came before, and an end and a new beginning of the process at any line, in the middle of
-// a call too, give the same team as the whole.
+// TestAnyOrder: any interleaving of what belongs together, any repetition of what came before, and
+// an end and a new beginning of the process at any line, in the middle of a call too, give the same
+// team as the whole.
 func TestAnyOrder(t *testing.T) {
 	for _, c := range []struct {
 		recording, until string // the lead's last word
@@ -198,14 +202,16 @@ func TestCutAnywhere(t *testing.T) {
 				cut.resume(t)
 			}
 			if whole.view() != cut.view() || whole.Counts() != cut.Counts() {
-				t.Errorf("observed is\n%s%+v\nrestored each time\n%s%+v", whole.view(), whole.Counts(), cut.view(), cut.Counts())
+				t.Errorf("observed is\n%s%+v\nrestored each time\n%s%+v", whole.view(), whole.Counts(),
+					cut.view(), cut.Counts())
 			}
 		})
 	}
 }
 
-// TestSavedStateIsOlder: the journal is written with every record and the observation beside it now and then. After a crash the journal is ahead, and the agent's
-// stream is read again from an earlier point.
+// TestSavedStateIsOlder: the journal is written with every record and the observation beside it now
+// and then. After a crash the journal is ahead, and the agent's stream is read again from an
+// earlier point.
 func TestSavedStateIsOlder(t *testing.T) {
 	for _, name := range []string{"2.1.47 stream", "2.1.177 stream", "2.1.329 lead in tmux"} {
 		t.Run(name, func(t *testing.T) {

@@ -57,8 +57,9 @@ func teamish(name []byte) bool {
 	return string(name) == "ExitPlanMode"
 }
 
-// recognise looks whether a tool use is one of a team's. If it is not, why may say why it could have been. A call with a name alone is a spawn where a team is
-// there; with a name and a team's name it is one if its result says so.
+// recognise looks whether a tool use is one of a team's. If it is not, why may say why it could
+// have been. A call with a name alone is a spawn where a team is there; with a name and a team's
+// name it is one if its result says so.
 func recognise(u use, teamIsThere bool) (is bool, why string) {
 	t, ok := tools[u.Name]
 	if !ok {
@@ -121,7 +122,8 @@ type taskInput struct {
 	Metadata     map[string]json.RawMessage `json:"metadata"`
 }
 
-// sendInput is the input of SendMessage in all its forms: the type beside the recipient in the first age, in the message later.
+// sendInput is the input of SendMessage in all its forms: the type beside the recipient in the
+// first age, in the message later.
 type sendInput struct {
 	Type      string      `json:"type"`
 	Recipient string      `json:"recipient"`

@@ -15,8 +15,9 @@ import (
 	"cadre/internal/team"
 )
 
-// The recordings are what the real programs wrote; testdata/claude has them by version. They check the decoder: what is expected at each point is what the
-// agent's own later TaskList and TaskGet, and copies of its files, show there. It is read by readers that share no code with the decoder.
+// The recordings are what the real programs wrote; testdata/claude has them by version. They check
+// the decoder: what is expected at each point is what the agent's own later TaskList and TaskGet,
+// and copies of its files, show there. It is read by readers that share no code with the decoder.
 
 const epochMillis = 1795219500000 // when they were recorded, about; a line without a time gets one from here
 
@@ -24,16 +25,18 @@ type input struct{ source, file string }
 
 // recordings are inputs that go together.
 var recordings = map[string][]input{
-	"2.1.47 stream":            {{"lead", "2.1.47/stream.jsonl"}},
-	"2.1.47 partial messages":  {{"lead", "2.1.47/stream-partial.jsonl"}},
-	"2.1.47 transcript":        {{"lead", "2.1.47/transcript-lead.jsonl"}},
-	"2.1.177 stream":           {{"lead", "2.1.177/stream.jsonl"}},
-	"2.1.329 lead in tmux":     {{"lead", "2.1.329/tmux/transcript-lead.jsonl"}},
-	"2.1.329 team in tmux":     {{"lead", "2.1.329/tmux/transcript-lead.jsonl"}, {"alice", "2.1.329/tmux/transcript-alice.jsonl"}, {"bob", "2.1.329/tmux/transcript-bob.jsonl"}},
+	"2.1.47 stream":           {{"lead", "2.1.47/stream.jsonl"}},
+	"2.1.47 partial messages": {{"lead", "2.1.47/stream-partial.jsonl"}},
+	"2.1.47 transcript":       {{"lead", "2.1.47/transcript-lead.jsonl"}},
+	"2.1.177 stream":          {{"lead", "2.1.177/stream.jsonl"}},
+	"2.1.329 lead in tmux":    {{"lead", "2.1.329/tmux/transcript-lead.jsonl"}},
+	"2.1.329 team in tmux": {{"lead", "2.1.329/tmux/transcript-lead.jsonl"},
+		{"alice", "2.1.329/tmux/transcript-alice.jsonl"}, {"bob", "2.1.329/tmux/transcript-bob.jsonl"}},
 	"2.1.47 teammate alone":    {{"alice", "2.1.47/transcript-alice.jsonl"}},
 	"2.1.329 teammate alone":   {{"bob", "2.1.329/tmux/transcript-bob.jsonl"}},
 	"2.1.47 lead and teammate": {{"lead", "2.1.47/transcript-lead.jsonl"}, {"alice", "2.1.47/transcript-alice.jsonl"}},
-	"2.1.329 team in tmux and its files": {{"lead", "2.1.329/tmux/transcript-lead.jsonl"}, {"alice", "2.1.329/tmux/transcript-alice.jsonl"},
+	"2.1.329 team in tmux and its files": {{"lead", "2.1.329/tmux/transcript-lead.jsonl"},
+		{"alice", "2.1.329/tmux/transcript-alice.jsonl"},
 		{"bob", "2.1.329/tmux/transcript-bob.jsonl"}, {"files", "2.1.329/files"}},
 	"2.1.47 lead and its files": {{"lead", "2.1.47/transcript-lead.jsonl"}, {"files", "2.1.47/files"}},
 }
@@ -50,7 +53,8 @@ func recorded(t testing.TB, file string) [][]byte {
 	return bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
 }
 
-// reader reads a lead's lines and says what its team is, by nothing but what the agent's tools showed.
+// reader reads a lead's lines and says what its team is, by nothing but what the agent's tools
+// showed.
 type reader struct {
 	explicit bool // a team begins with TeamCreate
 	there    bool
@@ -81,7 +85,8 @@ func list(v any) []string {
 func (r *reader) compare(t *testing.T, where string, line []byte, state *TeamState) {
 	t.Helper()
 	var v anyMap
-	if json.Unmarshal(line, &v) != nil || v["type"] != "user" || dig(v, "parent_tool_use_id") != nil || v["isSidechain"] == true {
+	if json.Unmarshal(line, &v) != nil || v["type"] != "user" || dig(v, "parent_tool_use_id") != nil ||
+		v["isSidechain"] == true {
 		return
 	}
 	s, _ := v["tool_use_result"].(anyMap)
@@ -93,7 +98,8 @@ func (r *reader) compare(t *testing.T, where string, line []byte, state *TeamSta
 		return
 	case s["team_file_path"] != nil || s["status"] == "teammate_spawned":
 		r.there = true
-	case strings.HasPrefix(fmt.Sprint(s["message"]), "Cleaned up directories") || strings.HasPrefix(fmt.Sprint(s["message"]), "No team name found"):
+	case strings.HasPrefix(fmt.Sprint(s["message"]), "Cleaned up directories") ||
+		strings.HasPrefix(fmt.Sprint(s["message"]), "No team name found"):
 		r.there = false
 	}
 	if !r.there {
@@ -110,7 +116,8 @@ func (r *reader) compare(t *testing.T, where string, line []byte, state *TeamSta
 		r.shown++
 		var want, got []string
 		for _, task := range tasks {
-			want = append(want, fmt.Sprint(dig(task, "id"), dig(task, "subject"), dig(task, "status"), first(fmt.Sprint(dig(task, "owner"))), list(dig(task, "blockedBy"))))
+			want = append(want, fmt.Sprint(dig(task, "id"), dig(task, "subject"), dig(task, "status"),
+				first(fmt.Sprint(dig(task, "owner"))), list(dig(task, "blockedBy"))))
 		}
 		done := map[string]bool{}
 		for _, task := range state.Tasks {
@@ -125,15 +132,18 @@ func (r *reader) compare(t *testing.T, where string, line []byte, state *TeamSta
 			got = append(got, fmt.Sprint(task.ID, task.Subject, task.Status, owner, open))
 		}
 		if !slices.Equal(want, got) {
-			t.Errorf("%s: TaskList shows\n%s\nobserved is\n%s", where, strings.Join(want, "\n"), strings.Join(got, "\n"))
+			t.Errorf("%s: TaskList shows\n%s\nobserved is\n%s", where, strings.Join(want, "\n"),
+				strings.Join(got, "\n"))
 		}
 	}
 	if task, ok := s["task"].(anyMap); ok && task["status"] != nil {
 		r.shown++
-		want := fmt.Sprint(task["id"], task["subject"], task["description"], task["status"], list(task["blocks"]), list(task["blockedBy"]))
+		want := fmt.Sprint(task["id"], task["subject"], task["description"], task["status"], list(task["blocks"]),
+			list(task["blockedBy"]))
 		for _, one := range state.Tasks {
 			if one.ID == task["id"] {
-				if got := fmt.Sprint(one.ID, one.Subject, one.Description, one.Status, one.Blocks, one.BlockedBy); got != want {
+				if got := fmt.Sprint(one.ID, one.Subject, one.Description, one.Status, one.Blocks,
+					one.BlockedBy); got != want {
 					t.Errorf("%s: TaskGet shows %s\nobserved is %s", where, want, got)
 				}
 				return
@@ -143,7 +153,8 @@ func (r *reader) compare(t *testing.T, where string, line []byte, state *TeamSta
 	}
 }
 
-// TestRecordings drives each lead's recording alone, and looks at every point where the agent shows its tasks.
+// TestRecordings drives each lead's recording alone, and looks at every point where the agent shows
+// its tasks.
 func TestRecordings(t *testing.T) {
 	for name, final := range map[string]string{
 		"2.1.47 stream":           "null",
@@ -194,7 +205,8 @@ type fileTask struct {
 
 func (f fileTask) String() string {
 	meta, _ := json.Marshal(f.Metadata)
-	return fmt.Sprintf("%s %q %q %q %s %s %v %v %s", f.ID, f.Subject, f.Description, f.ActiveForm, f.Status, f.Owner, f.Blocks, f.BlockedBy, meta)
+	return fmt.Sprintf("%s %q %q %q %s %s %v %v %s", f.ID, f.Subject, f.Description, f.ActiveForm, f.Status, f.Owner,
+		f.Blocks, f.BlockedBy, meta)
 }
 
 // filesOf are the tasks that a copy of the program's files has, without its hidden ones.
@@ -234,12 +246,14 @@ func shownTasks(o *Observer) []string {
 	var all []string
 	for _, task := range o.State().Tasks {
 		full, _ := o.Team().Task(task.ID)
-		all = append(all, fileTask{task.ID, task.Subject, task.Description, task.ActiveForm, task.Status, task.Owner, task.Blocks, task.BlockedBy, full.Metadata}.String())
+		all = append(all, fileTask{task.ID, task.Subject, task.Description, task.ActiveForm, task.Status, task.Owner,
+			task.Blocks, task.BlockedBy, full.Metadata}.String())
 	}
 	return all
 }
 
-// TestFiles holds what is observed against copies of the program's own files, taken at the same points.
+// TestFiles holds what is observed against copies of the program's own files, taken at the same
+// points.
 func TestFiles(t *testing.T) {
 	for _, at := range []struct {
 		name, recording, snap string
@@ -275,7 +289,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestFilesOfTeammatesWork: what the teammates' own transcripts add to the lead's is what the files had before any TaskList showed it.
+// TestFilesOfTeammatesWork: what the teammates' own transcripts add to the lead's is what the files
+// had before any TaskList showed it.
 func TestFilesOfTeammatesWork(t *testing.T) {
 	const copied = "2026-11-20T23:49:20" // between the end of the teammates' work and the lead's next word
 	o := New(Options{})
@@ -320,12 +335,14 @@ func checkConfig(t *testing.T, snap string, state *TeamState) {
 			got = append(got, fmt.Sprint(m.AgentID, m.Name, m.AgentType, m.Model, m.Color))
 		}
 		if state.Name != config.Name || !slices.Equal(want, got) {
-			t.Errorf("%s has %s\n%s\nobserved is %s\n%s", path, config.Name, strings.Join(want, "\n"), state.Name, strings.Join(got, "\n"))
+			t.Errorf("%s has %s\n%s\nobserved is %s\n%s", path, config.Name, strings.Join(want, "\n"), state.Name,
+				strings.Join(got, "\n"))
 		}
 	}
 }
 
-// TestTeammatesOwnLines: what a teammate did to its tasks is not on the lead's stream, and is known once its transcript is read, before any TaskList.
+// TestTeammatesOwnLines: what a teammate did to its tasks is not on the lead's stream, and is known
+// once its transcript is read, before any TaskList.
 func TestTeammatesOwnLines(t *testing.T) {
 	for _, version := range []struct{ name, lead, alice, until string }{
 		{"in-process, without its name", "2.1.47/transcript-lead.jsonl", "2.1.47/transcript-alice.jsonl", "spawned"},
@@ -369,7 +386,8 @@ func TestTeammatesOwnLines(t *testing.T) {
 	}
 }
 
-// TestChain: an in-process teammate of 2.1.47 begins a file for every prompt, and none has its name. Its answer to the second request to shut down is in the last.
+// TestChain: an in-process teammate of 2.1.47 begins a file for every prompt, and none has its
+// name. Its answer to the second request to shut down is in the last.
 func TestChain(t *testing.T) {
 	o := New(Options{})
 	for _, in := range recordings["2.1.47 lead and teammate"] {
@@ -409,12 +427,14 @@ func TestMessagesCountOnce(t *testing.T) {
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
-			t.Errorf("read in the order %v, the messages are\n%s\nwant\n%s", order, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("read in the order %v, the messages are\n%s\nwant\n%s", order, strings.Join(got, "\n"),
+				strings.Join(want, "\n"))
 		}
 	}
 }
 
-// The usage is that of the sessions' own last totals, each once, also when a session is seen on two sources.
+// The usage is that of the sessions' own last totals, each once, also when a session is seen on two
+// sources.
 func TestUsageOfRecordings(t *testing.T) {
 	o := New(Options{})
 	for _, in := range recordings["2.1.329 team in tmux"] {
@@ -449,7 +469,8 @@ func TestUsageOfRecordings(t *testing.T) {
 	}
 }
 
-// TestNothingIsWanted: an observed team is in other hands. No host starts a session for it, and nothing of it comes to an end by a deadline of ours.
+// TestNothingIsWanted: an observed team is in other hands. No host starts a session for it, and
+// nothing of it comes to an end by a deadline of ours.
 func TestNothingIsWanted(t *testing.T) {
 	for name, inputs := range recordings {
 		o := New(Options{})
@@ -471,7 +492,8 @@ func TestNothingIsWanted(t *testing.T) {
 	}
 }
 
-// TestJournalOfRecordings: the records of each recording, written and read, give the same state by package team alone.
+// TestJournalOfRecordings: the records of each recording, written and read, give the same state by
+// package team alone.
 func TestJournalOfRecordings(t *testing.T) {
 	for name, inputs := range recordings {
 		t.Run(name, func(t *testing.T) {

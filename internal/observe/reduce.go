@@ -10,15 +10,19 @@ import (
 
 // fact takes something that happened: a call and its result.
 //
-// A fact of the session itself is its team's if it leads one, else its own list's. A teammate's is its team's; one of whom it is not known yet who it is, or
-// whose team has not shown itself, is held until that is known.
+// A fact of the session itself is its team's if it leads one, else its own list's. A teammate's is
+// its team's; one of whom it is not known yet who it is, or whose team has not shown itself, is
+// held until that is known.
 func (o *Observer) fact(f fact) {
 	if f.Mail != nil {
 		o.letters(f.Mail)
 		return
 	}
 	by := &f.Call.By
-	out := outcomeOf(f.Call.Tool, &f.Result, func(name string) bool { return name == o.lead() || o.roster.isMember(name) })
+	out := outcomeOf(f.Call.Tool, &f.Result, func(name string) bool {
+		return name == o.lead() ||
+			o.roster.isMember(name)
+	})
 	if by.Agent != "" && by.Member == "" {
 		if sender := out.Routing.Sender; sender != "" { // it signs its messages
 			o.named(by.Agent, sender)
@@ -26,7 +30,8 @@ func (o *Observer) fact(f fact) {
 		by.Member = o.sideMember(by.Agent)
 	}
 	var own *board // the list of a session that turns out to be a teammate's
-	if who, of := out.signed(f.Call.Tool); by.Agent == "" && by.Member == "" && by.Session != "" && who != "" && who != o.lead() && !o.leads(by.Session, f.Call.Source) {
+	if who, of := out.signed(f.Call.Tool); by.Agent == "" && by.Member == "" && by.Session != "" && who != "" &&
+		who != o.lead() && !o.leads(by.Session, f.Call.Source) {
 		one := o.session(by.Session)
 		one.Team, one.Member, own = of, who, one.Board
 		by.Team, by.Member = of, who
@@ -94,7 +99,8 @@ func (o *Observer) fact(f fact) {
 	o.settle(f.Call.ID, actor, f.Result.At)
 }
 
-// asked is since when the result holds, if it may be older than what came meanwhile: since the call.
+// asked is since when the result holds, if it may be older than what came meanwhile: since the
+// call.
 func (f *fact) asked() stamp {
 	if f.Result.At.before(f.Call.At) {
 		return f.Result.At
@@ -154,7 +160,8 @@ func (o *Observer) spawned(f *fact, out *outcome) {
 	switch {
 	case own && o.wanted(of, f.Result.At) && (!o.here() || o.succeeds(of, f.Call.By.Session, f.Result.At)):
 		o.found(of, f.Call.By.Session, f.Call.Source, f.Result.At, "")
-	case o.here() && (o.leads(f.Call.By.Session, f.Call.Source) || f.Call.By.Session != "" && f.Call.By.Session == o.epoch.Within):
+	case o.here() && (o.leads(f.Call.By.Session, f.Call.Source) || f.Call.By.Session != "" &&
+		f.Call.By.Session == o.epoch.Within):
 		if o.precedes(f.Result.At) {
 			return
 		}
@@ -178,7 +185,8 @@ func (o *Observer) spawned(f *fact, out *outcome) {
 		return
 	}
 	p.Joined.learn(true, f.Result.At)
-	p.About.learn(about{AgentID: first(out.AgentID, name+"@"+of), Type: first(out.AgentType, in.Type), Model: first(out.Model, in.Model), Color: out.Color,
+	p.About.learn(about{AgentID: first(out.AgentID, name+"@"+of), Type: first(out.AgentType, in.Type),
+		Model: first(out.Model, in.Model), Color: out.Color,
 		Prompt: in.Prompt, Planned: out.PlanMode || in.Mode == "plan"}, f.Result.At)
 	p.Ended.learn("", f.Result.At)
 	p.Doing.learn(active, f.Result.At)
@@ -199,7 +207,8 @@ func (o *Observer) taskCreated(f *fact, out *outcome, b *board, actor string) {
 		o.warn("a task with the id %.40q", out.Task.ID)
 		return
 	}
-	// What it was created with holds as long as nobody says otherwise: that may have been read before.
+	// What it was created with holds as long as nobody says otherwise: that may have been read
+	// before.
 	e.Subject.assume(first(out.Task.Subject, value(in.Subject)))
 	e.Description.assume(first(value(in.Description), out.Task.Description))
 	e.ActiveForm.assume(value(in.ActiveForm))
@@ -244,7 +253,8 @@ func (o *Observer) taskUpdated(f *fact, out *outcome, b *board, inTeam bool, act
 	for _, set := range []struct {
 		to   *known[string]
 		from *string
-	}{{&e.Subject, in.Subject}, {&e.Description, in.Description}, {&e.ActiveForm, in.ActiveForm}, {&e.Owner, in.Owner}} {
+	}{{&e.Subject, in.Subject}, {&e.Description, in.Description}, {&e.ActiveForm, in.ActiveForm},
+		{&e.Owner, in.Owner}} {
 		if set.from != nil {
 			set.to.learn(*set.from, at)
 		}
@@ -277,7 +287,8 @@ func (o *Observer) taskUpdated(f *fact, out *outcome, b *board, inTeam bool, act
 	case status == string(team.InProgress):
 		o.roster.at(who).Doing.learn(active, at)
 	case status == string(team.Completed):
-		if src := o.sources[f.Call.Source]; src != nil && p.Began.before(f.Call.At) && !slices.ContainsFunc(src.Arms, func(a arm) bool { return a.Member == who }) {
+		if src := o.sources[f.Call.Source]; src != nil && p.Began.before(f.Call.At) && !slices.ContainsFunc(src.Arms,
+			func(a arm) bool { return a.Member == who }) {
 			src.Arms = append(src.Arms, arm{Member: who, After: f.Call.ModelMsg, When: at})
 		}
 	}
@@ -294,7 +305,8 @@ func (o *Observer) taskGot(f *fact, out *outcome, b *board) {
 	case out.Task != nil && out.ok:
 		b.got(out.Task, f.asked())
 		// In 2.1.47 each spawn takes a task, which TaskList hides and TaskGet does not.
-		if p, e := o.roster.People[out.Task.Subject], b.Tasks[out.Task.ID]; p != nil && e != nil && p.About.V.Prompt != "" && p.About.V.Prompt == out.Task.Description {
+		if p, e := o.roster.People[out.Task.Subject], b.Tasks[out.Task.ID]; p != nil && e != nil &&
+			p.About.V.Prompt != "" && p.About.V.Prompt == out.Task.Description {
 			e.Hidden = true
 		}
 	}

@@ -43,7 +43,8 @@ func (o *Observer) sent(f *fact, out *outcome, actor string) {
 	}
 }
 
-// askedOf is whose request that is: "shutdown-1795219526319@alice", "plan_approval-1795219518352@carol@fx-team".
+// askedOf is whose request that is: "shutdown-1795219526319@alice",
+// "plan_approval-1795219518352@carol@fx-team".
 func askedOf(request string) string {
 	parts := strings.Split(request, "@")
 	if len(parts) < 2 {
@@ -68,16 +69,19 @@ func (o *Observer) broadcast(actor string, out *outcome, body, summary string) {
 		}
 	}
 	if len(anew) > 0 || len(everybody) == 0 {
-		o.send(&team.Message{From: actor, To: "*", Recipients: anew, Type: team.TypeBroadcast, Body: body, Summary: summary})
+		o.send(&team.Message{From: actor, To: "*", Recipients: anew, Type: team.TypeBroadcast, Body: body,
+			Summary: summary})
 	}
 }
 
-// sending is the call of a broadcast that one of the letters is of and that still waits for its result, because the recipient was quicker; "" where there is none. A
-// letter alone does not show that it went to everybody.
+// sending is the call of a broadcast that one of the letters is of and that still waits for its
+// result, because the recipient was quicker; "" where there is none. A letter alone does not show
+// that it went to everybody.
 func (o *Observer) sending(letters []letter, at stamp) string {
 	for id, c := range o.correlation.calls {
 		var in sendInput
-		if c.Tool != "SendMessage" || at.At-c.At.At > TTL || lenient(json.Unmarshal(c.Input, &in)) != nil || in.kind() != "broadcast" {
+		if c.Tool != "SendMessage" || at.At-c.At.At > TTL || lenient(json.Unmarshal(c.Input, &in)) != nil ||
+			in.kind() != "broadcast" {
 			continue
 		}
 		from := first(c.By.Member, o.sideMember(c.By.Agent), o.lead())
@@ -88,7 +92,8 @@ func (o *Observer) sending(letters []letter, at stamp) string {
 	return ""
 }
 
-// send puts a message into the record that is delivered: where nothing says otherwise, Claude Code brings it to its recipient by itself.
+// send puts a message into the record that is delivered: where nothing says otherwise, Claude Code
+// brings it to its recipient by itself.
 func (o *Observer) send(m *team.Message) {
 	if !o.here() {
 		return
@@ -112,7 +117,8 @@ func (o *Observer) post(m *team.Message) {
 	o.emit(&team.MessageSent{Message: *m})
 }
 
-// century is how long a teammate has to shut down, in milliseconds: Claude Code knows no deadline, so nobody here ends anybody at one.
+// century is how long a teammate has to shut down, in milliseconds: Claude Code knows no deadline,
+// so nobody here ends anybody at one.
 const century = 100 * 365 * 24 * 60 * 60 * 1000
 
 func (o *Observer) askedToShutDown(member, request, reason string, at stamp) {

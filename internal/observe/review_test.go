@@ -15,8 +15,9 @@ import (
 
 var eventName = regexp.MustCompile(`^team(:[a-z]+){1,2}$`)
 
-// TestReview has every resolution of the review of the specification, by its number there, but L3, which asked what the coverage of 80% is of: of the statements of
-// this package, as go test -cover counts them.
+// TestReview has every resolution of the review of the specification, by its number there, but L3,
+// which asked what the coverage of 80% is of: of the statements of this package, as go test -cover
+// counts them.
 func TestReview(t *testing.T) {
 	t.Run("CR1 calls and results are brought together", func(t *testing.T) {
 		s := play(t)
@@ -44,7 +45,8 @@ func TestReview(t *testing.T) {
 		s.want("null")
 		s.createTeam("fx")
 		s.do("Task", obj{"description": "d", "team_name": "fx"}, subagent)
-		s.do("Task", obj{"description": "d", "team_name": "fx", "name": "sub"}, subagent) // both, and its result says that it is none
+		// both, and its result says that it is none
+		s.do("Task", obj{"description": "d", "team_name": "fx", "name": "sub"}, subagent)
 		s.want("fx/lead")
 		s.spawn("alice")
 		s.want("fx/lead alice:active")
@@ -69,7 +71,8 @@ func TestReview(t *testing.T) {
 		s.spawn("alice")
 		s.task("1", "A")
 		before := s.state()
-		s.line(obj{"type": "system", "subtype": "compact_boundary", "session_id": s.session, "compact_metadata": obj{"trigger": "auto"}})
+		s.line(obj{"type": "system", "subtype": "compact_boundary", "session_id": s.session,
+			"compact_metadata": obj{"trigger": "auto"}})
 		s.line(obj{"type": "system", "subtype": "init", "session_id": s.session, "agents": []any{}})
 		s.want(before)
 		saved, err := s.Save()
@@ -95,15 +98,19 @@ func TestReview(t *testing.T) {
 		s.createTeam("fx")
 		s.spawn("alice")
 		s.all = nil
-		s.send(obj{"type": "plan_approval_request", "request_id": "plan_approval-1@alice@fx", "content": "the plan"}, nil)
+		s.send(obj{"type": "plan_approval_request", "request_id": "plan_approval-1@alice@fx",
+			"content": "the plan"}, nil)
 		s.wantNames("plan:requested")
-		if m, _ := s.Team().Member("alice"); m.Plan.State != "" { // the lead's own stream, so the plan is the lead's; alice has none
+		// the lead's own stream, so the plan is the lead's; alice has none
+		if m, _ := s.Team().Member("alice"); m.Plan.State != "" {
 			t.Error(m.Plan)
 		}
 		s.session, s.source = "44445555", "alice"
 		s.Introduce("alice", "fx", "alice")
-		s.do("ExitPlanMode", obj{"plan": "p"}, obj{"plan": "p", "isAgent": true, "awaitingLeaderApproval": true, "requestId": "plan_approval-2@alice@fx"})
-		if m, _ := s.Team().Member("alice"); m.Plan.State != "submitted" || m.Plan.Request != "plan_approval-2@alice@fx" {
+		s.do("ExitPlanMode", obj{"plan": "p"}, obj{"plan": "p", "isAgent": true, "awaitingLeaderApproval": true,
+			"requestId": "plan_approval-2@alice@fx"})
+		if m, _ := s.Team().Member("alice"); m.Plan.State != "submitted" ||
+			m.Plan.Request != "plan_approval-2@alice@fx" {
 			t.Errorf("%+v", m.Plan)
 		}
 		s.wantNames("plan:requested plan:requested")
@@ -144,12 +151,14 @@ func TestReview(t *testing.T) {
 		}
 	})
 	t.Run("HI5 estimates", func(t *testing.T) {
-		entries, err := os.ReadDir(".") // an estimate of length is no behaviour; that no part of it grows out of sight is
+		// an estimate of length is no behaviour; that no part of it grows out of sight is
+		entries, err := os.ReadDir(".")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
-			if data, err := os.ReadFile(e.Name()); err == nil && strings.HasSuffix(e.Name(), ".go") && !strings.HasSuffix(e.Name(), "_test.go") {
+			if data, err := os.ReadFile(e.Name()); err == nil && strings.HasSuffix(e.Name(), ".go") &&
+				!strings.HasSuffix(e.Name(), "_test.go") {
 				if n := strings.Count(string(data), "\n"); n > 400 {
 					t.Errorf("%s has %d lines", e.Name(), n)
 				}
@@ -182,7 +191,8 @@ func TestReview(t *testing.T) {
 	})
 	t.Run("M3 type guards", func(t *testing.T) {
 		s := play(t)
-		for tool, is := range map[string]func([]byte) bool{"TeamCreate": IsTeamStateChange, "TaskList": IsTeamTaskUpdate, "SendMessage": IsTeamMessage} {
+		for tool, is := range map[string]func([]byte) bool{"TeamCreate": IsTeamStateChange,
+			"TaskList": IsTeamTaskUpdate, "SendMessage": IsTeamMessage} {
 			seen := s.do(tool, obj{"team_name": "fx", "to": "x", "message": "m"}, obj{"success": true})
 			if data, _ := json.Marshal(seen.Supplements[0]); !is(data) {
 				t.Errorf("%s", data)
@@ -241,7 +251,8 @@ func TestReview(t *testing.T) {
 	t.Run("L1 unknown tools are reported", func(t *testing.T) {
 		s := play(t)
 		for i, tool := range []string{"TeamMerge", "TaskAssign"} {
-			if seen := s.use(fmt.Sprint("u", i), tool, obj{}); len(seen.Warnings) != 1 || !strings.Contains(seen.Warnings[0], tool) {
+			if seen := s.use(fmt.Sprint("u", i), tool, obj{}); len(seen.Warnings) != 1 ||
+				!strings.Contains(seen.Warnings[0], tool) {
 				t.Errorf("%s: %v", tool, seen.Warnings)
 			}
 		}
@@ -282,7 +293,8 @@ func TestReview(t *testing.T) {
 					total += len(data)
 				}
 			}
-			count(s.use("b", "SendMessage", obj{"type": "broadcast", "content": strings.Repeat("x", 1000), "summary": "s"}))
+			count(s.use("b", "SendMessage", obj{"type": "broadcast", "content": strings.Repeat("x", 1000),
+				"summary": "s"}))
 			count(s.answer("b", obj{"success": true, "recipients": names}, ""))
 			s.wantNames("message:received")
 			return total
@@ -290,7 +302,8 @@ func TestReview(t *testing.T) {
 		small, large := cost(2), cost(200)
 		t.Logf("a broadcast of 1000 bytes costs %d bytes for 2 members and %d for 200", small, large)
 		if large > small+200*20 {
-			t.Errorf("%d bytes for 2 members, %d for 200: the text is there more than once for each way it goes", small, large)
+			t.Errorf("%d bytes for 2 members, %d for 200: the text is there more than once for each way it goes", small,
+				large)
 		}
 	})
 }

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// What a member does, as far as it is known. Whether it has ended is another thing, so that a last notice of idleness does not bring it back.
+// What a member does, as far as it is known. Whether it has ended is another thing, so that a last
+// notice of idleness does not bring it back.
 const (
 	active   = "active"
 	idle     = "idle"
@@ -29,7 +30,8 @@ type person struct {
 	Fault  string        `json:"failure,omitempty"` // why it failed
 }
 
-// end is how the teammate ended; "" while it runs. A message that it was given later has it work again, whichever of the two is read first.
+// end is how the teammate ended; "" while it runs. A message that it was given later has it work
+// again, whichever of the two is read first.
 func (p *person) end() string {
 	if p.Ended.V == shutdown && p.Ended.When.before(p.Turn) {
 		return ""
@@ -49,10 +51,11 @@ type about struct {
 
 // roster is what is known of the teammates of a team.
 type roster struct {
-	People map[string]*person  `json:"people"`
-	Spawns map[string]string   `json:"spawns"` // who was spawned by a tool use
-	Said   map[string][]string `json:"said"`   // by request: what was said of it already, so that the letter of a call is not a second one
-	Order  []string            `json:"order"`  // of the requests in Said
+	People map[string]*person `json:"people"`
+	Spawns map[string]string  `json:"spawns"` // who was spawned by a tool use
+	// by request: what was said of it already, so that the letter of a call is not a second one
+	Said  map[string][]string `json:"said"`
+	Order []string            `json:"order"` // of the requests in Said
 
 	dirty map[string]bool
 }
@@ -63,7 +66,8 @@ const (
 )
 
 func newRoster() *roster {
-	return &roster{People: map[string]*person{}, Spawns: map[string]string{}, Said: map[string][]string{}, dirty: map[string]bool{}}
+	return &roster{People: map[string]*person{}, Spawns: map[string]string{}, Said: map[string][]string{},
+		dirty: map[string]bool{}}
 }
 
 // at returns the person of that name to write to, and nil when there are too many.
@@ -116,7 +120,8 @@ func (r *roster) answered(request string) bool {
 	return slices.Contains(said, answer(true)) || slices.Contains(said, answer(false))
 }
 
-// pending reports whether the teammate has been asked to shut down, and has neither answered nor ended since.
+// pending reports whether the teammate has been asked to shut down, and has neither answered nor
+// ended since.
 func (r *roster) pending(p *person) bool {
 	return p.Asked.Some && !r.answered(p.Asked.V) && !(p.Ended.Some && p.Asked.When.before(p.Ended.When))
 }

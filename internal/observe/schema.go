@@ -6,13 +6,15 @@ import (
 	"strings"
 )
 
-// Schema is the JSON Schema (draft 2020-12) of what consumers are given: of each event, each supplement, and each line that keeps a session up to date.
+// Schema is the JSON Schema (draft 2020-12) of what consumers are given: of each event, each
+// supplement, and each line that keeps a session up to date.
 //
 //go:embed schema.json
 var Schema string
 
-// IsSession reports whether data is a [Session] in JSON. Like all of these guards it is as strict as the schema: a field that has to be there is there, each
-// has a value of its type, and more fields are no matter.
+// IsSession reports whether data is a [Session] in JSON. Like all of these guards it is as strict
+// as the schema: a field that has to be there is there, each has a value of its type, and more
+// fields are no matter.
 func IsSession(data []byte) bool { return is(data, isSession) }
 
 // IsTeamState reports whether data is a [TeamState] in JSON.
@@ -27,13 +29,15 @@ func IsTeamTask(data []byte) bool { return is(data, isTeamTask) }
 // IsTeamEvent reports whether data is a [Notice] in JSON.
 func IsTeamEvent(data []byte) bool { return is(data, isTeamEvent) }
 
-// IsTeamMessage reports whether data is a [Supplement] in JSON that is about a message between members.
+// IsTeamMessage reports whether data is a [Supplement] in JSON that is about a message between
+// members.
 func IsTeamMessage(data []byte) bool { return is(data, isSupplement(Message)) }
 
 // IsTeamTaskUpdate reports whether data is a [Supplement] in JSON that is about a task.
 func IsTeamTaskUpdate(data []byte) bool { return is(data, isSupplement(TaskUpdate)) }
 
-// IsTeamStateChange reports whether data is a [Supplement] in JSON that is about the team itself or who is in it.
+// IsTeamStateChange reports whether data is a [Supplement] in JSON that is about the team itself or
+// who is in it.
 func IsTeamStateChange(data []byte) bool { return is(data, isSupplement(StateChange)) }
 
 // guard reports whether a value of JSON has a type.
@@ -95,20 +99,24 @@ func isSession(v any) bool {
 }
 
 func isTeamState(v any) bool {
-	return object{"name": isName, "role": among(RoleLead, RoleTeammate), "members": listOf(isTeamMember), "tasks": listOf(isTeamTask)}.is(v)
+	return object{"name": isName, "role": among(RoleLead, RoleTeammate), "members": listOf(isTeamMember),
+		"tasks": listOf(isTeamTask)}.is(v)
 }
 
 func isTeamMember(v any) bool {
-	return object{"name": isName, "agentId": isName, "agentType": isName, "status": among(active, idle, shutdown), "model?": isText, "color?": isText}.is(v)
+	return object{"name": isName, "agentId": isName, "agentType": isName, "status": among(active, idle, shutdown),
+		"model?": isText, "color?": isText}.is(v)
 }
 
 func isTeamTask(v any) bool {
-	return object{"id": isTaskID, "subject": isText, "status": among("pending", "in_progress", "completed", "deleted"), "blockedBy": listOf(isTaskID),
-		"blocks": listOf(isTaskID), "description?": isText, "owner?": isText, "activeForm?": isText}.is(v)
+	return object{"id": isTaskID, "subject": isText, "status": among("pending", "in_progress", "completed", "deleted"),
+		"blockedBy": listOf(isTaskID),
+		"blocks":    listOf(isTaskID), "description?": isText, "owner?": isText, "activeForm?": isText}.is(v)
 }
 
 func isSupplement(category Category) guard {
-	return object{"type": among(string(category)), "role": among("system"), "metadata": object{"teamToolUseId": isName, "toolName": isName, "input?": isFields,
+	return object{"type": among(string(category)), "role": among("system"), "metadata": object{"teamToolUseId": isName,
+		"toolName": isName, "input?": isFields,
 		"result?": isAny, "isError?": among(true)}.is}.is
 }
 

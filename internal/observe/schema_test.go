@@ -14,7 +14,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// schemas are validators of the published schema's definitions, closed: a field that the contract does not have fails too.
+// schemas are validators of the published schema's definitions, closed: a field that the contract
+// does not have fails too.
 type schemas struct {
 	t      testing.TB
 	closed anyMap
@@ -91,8 +92,9 @@ func told(t testing.TB, name string, each func(line []byte), session func(Sessio
 	}
 }
 
-// TestSchema holds every line that consumers are told of every recording, and the session at every line, against the published schema; and the guards against
-// both, with everything that can be wrong with a value.
+// TestSchema holds every line that consumers are told of every recording, and the session at every
+// line, against the published schema; and the guards against both, with everything that can be
+// wrong with a value.
 func TestSchema(t *testing.T) {
 	s := published(t)
 	kinds := map[string]int{}
@@ -124,8 +126,10 @@ func TestSchema(t *testing.T) {
 
 	// What no recording has, each as an observer makes it.
 	approved, text := true, "text"
-	for _, n := range []Notice{{Type: Gap, From: "lead", Reason: "a line was cut off"}, {Type: MemberFailed, Member: &TeamMember{"a", "a@t", "worker", shutdown, "m", "c"}, Reason: "out of memory"},
-		{Type: PlanRequested, From: "a", Plan: &text}, {Type: ShutdownResponse, Name: "a", Approved: &approved, Reason: "done"}, {Type: MemberIdle, Member: &TeamMember{"a", "a@t", "worker", idle, "", ""}}} {
+	for _, n := range []Notice{{Type: Gap, From: "lead", Reason: "a line was cut off"},
+		{Type: MemberFailed, Member: &TeamMember{"a", "a@t", "worker", shutdown, "m", "c"}, Reason: "out of memory"},
+		{Type: PlanRequested, From: "a", Plan: &text}, {Type: ShutdownResponse, Name: "a", Approved: &approved,
+			Reason: "done"}, {Type: MemberIdle, Member: &TeamMember{"a", "a@t", "worker", idle, "", ""}}} {
 		if kinds[n.Type] == 0 {
 			kinds[n.Type]++
 			samples[n.Type] = generic(t, n)
@@ -134,8 +138,10 @@ func TestSchema(t *testing.T) {
 			t.Errorf("%+v: %v", n, err)
 		}
 	}
-	for _, kind := range []string{Created, Deleted, MemberJoined, MemberIdle, MemberShutdown, MemberFailed, TaskCreated, TaskClaimed, TaskCompleted, MessageReceived,
-		ShutdownRequested, ShutdownResponse, PlanRequested, PlanResolved, Gap, string(StateChange), string(TaskUpdate), string(Message), SessionUpdate, SessionPatch} {
+	for _, kind := range []string{Created, Deleted, MemberJoined, MemberIdle, MemberShutdown, MemberFailed, TaskCreated,
+		TaskClaimed, TaskCompleted, MessageReceived,
+		ShutdownRequested, ShutdownResponse, PlanRequested, PlanResolved, Gap, string(StateChange), string(TaskUpdate),
+		string(Message), SessionUpdate, SessionPatch} {
 		if kinds[kind] == 0 {
 			t.Errorf("there is no %s", kind)
 		}
@@ -197,7 +203,8 @@ func TestSchema(t *testing.T) {
 					wrong++
 				}
 			}
-			if data, _ := json.Marshal(sample); !g.guard(data) || g.guard(append([]byte("["), append(data, ']')...)) || g.guard(bytes.TrimSuffix(data, []byte("}"))) {
+			if data, _ := json.Marshal(sample); !g.guard(data) || g.guard(append([]byte("["), append(data, ']')...)) ||
+				g.guard(bytes.TrimSuffix(data, []byte("}"))) {
 				t.Errorf("%s: %s", g.definition, data)
 			}
 		}

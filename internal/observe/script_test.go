@@ -62,15 +62,19 @@ func (s *script) use(id, tool string, input obj) Seen {
 
 func (s *script) useIn(message, id, tool string, input obj) Seen {
 	s.Helper()
-	return s.line(obj{"type": "assistant", "session_id": s.session, "uuid": "use-" + id + message, "parent_tool_use_id": nil,
-		"message": obj{"id": message, "role": "assistant", "content": []any{obj{"type": "tool_use", "id": id, "name": tool, "input": input}}}})
+	return s.line(obj{"type": "assistant", "session_id": s.session, "uuid": "use-" + id + message,
+		"parent_tool_use_id": nil,
+		"message": obj{"id": message, "role": "assistant",
+			"content": []any{obj{"type": "tool_use", "id": id, "name": tool, "input": input}}}})
 }
 
-// answer is a line with the result of a tool use: the structured one, if it is not nil, and the text.
+// answer is a line with the result of a tool use: the structured one, if it is not nil, and the
+// text.
 func (s *script) answer(id string, structured any, text string) Seen {
 	s.Helper()
 	v := obj{"type": "user", "session_id": s.session, "uuid": "answer-" + id, "parent_tool_use_id": nil,
-		"message": obj{"role": "user", "content": []any{obj{"type": "tool_result", "tool_use_id": id, "content": text}}}}
+		"message": obj{"role": "user", "content": []any{obj{"type": "tool_result", "tool_use_id": id,
+			"content": text}}}}
 	if structured != nil {
 		v["tool_use_result"] = structured
 	}
@@ -79,8 +83,10 @@ func (s *script) answer(id string, structured any, text string) Seen {
 
 func (s *script) fails(id, text string) Seen {
 	s.Helper()
-	return s.line(obj{"type": "user", "session_id": s.session, "parent_tool_use_id": nil, "tool_use_result": "Error: " + text,
-		"message": obj{"role": "user", "content": []any{obj{"type": "tool_result", "tool_use_id": id, "is_error": true, "content": text}}}})
+	return s.line(obj{"type": "user", "session_id": s.session, "parent_tool_use_id": nil,
+		"tool_use_result": "Error: " + text,
+		"message": obj{"role": "user", "content": []any{obj{"type": "tool_result", "tool_use_id": id, "is_error": true,
+			"content": text}}}})
 }
 
 // do is a call that succeeds.
@@ -94,18 +100,22 @@ func (s *script) do(tool string, input obj, structured any) Seen {
 
 func (s *script) createTeam(name string) {
 	s.Helper()
-	s.do("TeamCreate", obj{"team_name": name}, obj{"team_name": name, "team_file_path": "/x", "lead_agent_id": "team-lead@" + name})
+	s.do("TeamCreate", obj{"team_name": name}, obj{"team_name": name, "team_file_path": "/x",
+		"lead_agent_id": "team-lead@" + name})
 }
 
 func (s *script) spawn(name string) {
 	s.Helper()
-	s.do("Task", obj{"name": name, "team_name": "fx", "description": "d", "prompt": "you are " + name, "subagent_type": "worker"},
-		obj{"status": "teammate_spawned", "name": name, "agent_id": name + "@fx", "agent_type": "worker", "model": "m", "color": "blue", "team_name": "fx"})
+	s.do("Task", obj{"name": name, "team_name": "fx", "description": "d", "prompt": "you are " + name,
+		"subagent_type": "worker"},
+		obj{"status": "teammate_spawned", "name": name, "agent_id": name + "@fx", "agent_type": "worker", "model": "m",
+			"color": "blue", "team_name": "fx"})
 }
 
 func (s *script) task(id, subject string) {
 	s.Helper()
-	s.do("TaskCreate", obj{"subject": subject, "description": "about " + subject}, obj{"task": obj{"id": id, "subject": subject}})
+	s.do("TaskCreate", obj{"subject": subject, "description": "about " + subject},
+		obj{"task": obj{"id": id, "subject": subject}})
 }
 
 func (s *script) update(id string, change obj) Seen {
@@ -132,7 +142,8 @@ func (s *script) names() string {
 	return strings.Join(names, " ")
 }
 
-// state is the team in one line of text: members with their status, tasks with status, owner and what they wait for.
+// state is the team in one line of text: members with their status, tasks with status, owner and
+// what they wait for.
 func (s *script) state() string {
 	st := s.State()
 	if st == nil {

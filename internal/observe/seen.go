@@ -1,14 +1,16 @@
 package observe
 
-// seen is a set of hashes that forgets the oldest when it is full: what was counted already. It is a ring and a table of places in it, of numbers alone, so that
-// it costs the garbage collector nothing.
+// seen is a set of hashes that forgets the oldest when it is full: what was counted already. It is
+// a ring and a table of places in it, of numbers alone, so that it costs the garbage collector
+// nothing.
 type seen struct {
 	ring  []uint64
 	next  int
 	table []uint32 // places + 1 by hash, 0 for free; made anew when the ring has grown or gone round
 }
 
-// maxSeen is how many tool uses and letters are remembered: the replay of anything among them changes nothing.
+// maxSeen is how many tool uses and letters are remembered: the replay of anything among them
+// changes nothing.
 const maxSeen = 1 << 18
 
 func (s *seen) has(h uint64) bool {
@@ -36,7 +38,8 @@ func (s *seen) add(h uint64) {
 		s.ring[at] = h
 		s.next = (s.next + 1) % maxSeen
 	}
-	// An entry of the table whose place was given to another since is passed over; they gather until the ring has gone round once.
+	// An entry of the table whose place was given to another since is passed over; they gather
+	// until the ring has gone round once.
 	if 2*len(s.ring) > len(s.table) || s.next == 0 && at == maxSeen-1 {
 		size := max(64, len(s.table))
 		for size < 4*len(s.ring) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestSeen holds the ring and its table against what they must know, over several rounds of the ring.
+// TestSeen holds the ring and its table against what they must know, over several rounds of the
+// ring.
 func TestSeen(t *testing.T) {
 	var s seen
 	const total = 3*maxSeen + 777

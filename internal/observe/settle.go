@@ -14,7 +14,8 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // emit puts events into the record that is being made.
 func (o *Observer) emit(events ...team.Event) { o.events = append(o.events, events...) }
 
-// anID is the id of a record that comes from no call: no line makes two of a kind for one member at one time.
+// anID is the id of a record that comes from no call: no line makes two of a kind for one member at
+// one time.
 func (o *Observer) anID(kind string) string { return fmt.Sprintf("observed-%d-%s", o.lines, kind) }
 
 // settle makes a record of what the state lacks of what is known by now.
@@ -25,7 +26,8 @@ func (o *Observer) settle(id, actor string, at stamp) {
 		clear(o.roster.dirty)
 		return
 	}
-	if t := o.epoch.Name; t != "" && !o.founding() && o.s.Team().Observed == unnamed && t != unnamed && o.options.Name != unnamed {
+	if t := o.epoch.Name; t != "" && !o.founding() && o.s.Team().Observed == unnamed && t != unnamed &&
+		o.options.Name != unnamed {
 		o.emit(&team.MemberDescribed{Member: o.lead(), Team: t})
 	}
 	said := o.events
@@ -70,7 +72,8 @@ func (o *Observer) commit(id, actor string, at stamp) {
 	o.out.Notices = append(o.out.Notices, NoticesOf(o.s, r, o.observed())...)
 }
 
-// observed is the session that is observed: the lead's, else that of the teammate who was heard first; "" where no line has said it.
+// observed is the session that is observed: the lead's, else that of the teammate who was heard
+// first; "" where no line has said it.
 func (o *Observer) observed() string {
 	if lead, _ := o.s.Member(o.lead()); lead.Session != unknownSession {
 		return first(lead.Session, o.epoch.Mate)
@@ -78,7 +81,8 @@ func (o *Observer) observed() string {
 	return o.epoch.Mate
 }
 
-// settleJoin adds a teammate, or says what is known anew of it. It returns how it is before anything of its status is said; nobody if it has not joined.
+// settleJoin adds a teammate, or says what is known anew of it. It returns how it is before
+// anything of its status is said; nobody if it has not joined.
 func (o *Observer) settleJoin(name string) team.Member {
 	p := o.roster.People[name]
 	if !p.Joined.V || name == o.lead() {
@@ -87,7 +91,8 @@ func (o *Observer) settleJoin(name string) team.Member {
 	a := p.About.V
 	have, ok := o.s.Member(name)
 	if !ok {
-		m := team.Member{Name: name, Agent: team.External, Model: a.Model, Role: a.Type, Prompt: a.Prompt, Color: a.Color, Session: a.AgentID,
+		m := team.Member{Name: name, Agent: team.External, Model: a.Model, Role: a.Type, Prompt: a.Prompt,
+			Color: a.Color, Session: a.AgentID,
 			Status: team.Active, Plan: team.Plan{Required: a.Planned}, Incarnation: 1}
 		o.emit(&team.MemberSpawned{Member: m})
 		return m
@@ -96,7 +101,8 @@ func (o *Observer) settleJoin(name string) team.Member {
 	for _, part := range []struct {
 		to         *string
 		want, have string
-	}{{&more.Model, a.Model, have.Model}, {&more.Role, a.Type, have.Role}, {&more.Prompt, a.Prompt, have.Prompt}, {&more.Color, a.Color, have.Color},
+	}{{&more.Model, a.Model, have.Model}, {&more.Role, a.Type, have.Role}, {&more.Prompt, a.Prompt, have.Prompt},
+		{&more.Color, a.Color, have.Color},
 		{&more.Session, a.AgentID, have.Session}} {
 		if part.want != "" && part.want != part.have {
 			*part.to = part.want
@@ -108,7 +114,8 @@ func (o *Observer) settleJoin(name string) team.Member {
 	return have
 }
 
-// settleStatus says what became of a member that was as have says before the events that are said now.
+// settleStatus says what became of a member that was as have says before the events that are said
+// now.
 func (o *Observer) settleStatus(p *person, have team.Member, said []team.Event) {
 	end := p.end()
 	switch {
@@ -117,7 +124,8 @@ func (o *Observer) settleStatus(p *person, have team.Member, said []team.Event) 
 			o.emit(ending(p, have.Name, end))
 		}
 		return
-	case have.Status == team.ShuttingDown, have.Status.Running() && agrees(said, have.Name): // and has come back since, which was read first
+	case have.Status == team.ShuttingDown, have.Status.Running() &&
+		agrees(said, have.Name): // and has come back since, which was read first
 		o.emit(ending(p, have.Name, shutdown))
 		have.Status = team.Stopped
 	}
@@ -157,7 +165,8 @@ func agrees(said []team.Event, name string) bool {
 	})
 }
 
-// settleTasks brings the tasks of the state to what the board knows: first those that are new, so that every other can wait for them.
+// settleTasks brings the tasks of the state to what the board knows: first those that are new, so
+// that every other can wait for them.
 func (o *Observer) settleTasks(actor string) {
 	b := o.board
 	ids := slices.DeleteFunc(sortedKeys(b.dirty), func(id string) bool { return b.Tasks[id] == nil })
@@ -179,7 +188,8 @@ func (o *Observer) settleTasks(actor string) {
 			o.emit(&team.TasksSkipped{Through: int64(n - 1)})
 		}
 		o.placed = max(o.placed, n)
-		t := team.Task{ID: id, Subject: e.Subject.V, Description: e.Description.V, ActiveForm: e.ActiveForm.V, Status: team.Pending, Metadata: metadata(e, nil),
+		t := team.Task{ID: id, Subject: e.Subject.V, Description: e.Description.V, ActiveForm: e.ActiveForm.V,
+			Status: team.Pending, Metadata: metadata(e, nil),
 			CreatedBy: e.CreatedBy}
 		fresh[id] = t
 		o.emit(&team.TaskCreated{Task: t})

@@ -2,8 +2,9 @@ package observe
 
 import "bytes"
 
-// Of a thousand lines of an agent's stream about ten concern its team. Which ones is told here by a look at the bytes, some of them, without decoding JSON:
-// a line that is passed over costs about as much as finding its end. When in doubt, a line is worth decoding.
+// Of a thousand lines of an agent's stream about ten concern its team. Which ones is told here by a
+// look at the bytes, some of them, without decoding JSON: a line that is passed over costs about as
+// much as finding its end. When in doubt, a line is worth decoding.
 
 // worth reports whether a line may say something of a team.
 func (o *Observer) worth(src *source, line []byte) bool {
@@ -11,8 +12,10 @@ func (o *Observer) worth(src *source, line []byte) bool {
 	switch string(kind) {
 	case "": // the type is not its first field: a transcript, or another order
 		some, worth := o.results(line)
-		return worth || bytes.Contains(line[:min(len(line), 512)], isSidechain) || o.uses(line) || !some && bytes.Contains(line, teammateMessage) ||
-			bytes.Contains(line, totalCost) || bytes.Contains(line, turnDuration) || bytes.Contains(line, taskNotification) || len(src.Arms) > 0 ||
+		return worth || bytes.Contains(line[:min(len(line), 512)], isSidechain) || o.uses(line) || !some &&
+			bytes.Contains(line, teammateMessage) ||
+			bytes.Contains(line, totalCost) || bytes.Contains(line, turnDuration) ||
+			bytes.Contains(line, taskNotification) || len(src.Arms) > 0 ||
 			bytes.Contains(line, initWord) && !o.knowsSession(line)
 	case "assistant":
 		return len(src.Arms) > 0 || o.uses(rest)
@@ -23,7 +26,8 @@ func (o *Observer) worth(src *source, line []byte) bool {
 		return true
 	case "system":
 		sub := rest[:min(len(rest), 64)]
-		return bytes.Contains(sub, taskNotification) || bytes.Contains(sub, turnDuration) || bytes.Contains(sub, initWord) && !o.knowsSession(rest) || !bytes.Contains(sub, subtype)
+		return bytes.Contains(sub, taskNotification) || bytes.Contains(sub, turnDuration) ||
+			bytes.Contains(sub, initWord) && !o.knowsSession(rest) || !bytes.Contains(sub, subtype)
 	}
 	return false
 }
@@ -50,7 +54,8 @@ func head(line []byte) (kind, rest []byte) {
 	return member(line[1:], "type")
 }
 
-// member reads `"key":"value"` at the start of in, after a comma if there is one. Without it, or with an escape in the value, the value is empty.
+// member reads `"key":"value"` at the start of in, after a comma if there is one. Without it, or
+// with an escape in the value, the value is empty.
 func member(in []byte, key string) (value, rest []byte) {
 	p := in
 	for len(p) > 0 && (p[0] == ',' || p[0] == ' ') {
@@ -77,7 +82,8 @@ func text(p, in []byte) (value, rest []byte) {
 	return p[1 : end+1], p[end+2:]
 }
 
-// uses reports whether a line has a tool_use that may be a team's, and notes the others, so that their results are passed over too.
+// uses reports whether a line has a tool_use that may be a team's, and notes the others, so that
+// their results are passed over too.
 func (o *Observer) uses(line []byte) bool {
 	for {
 		at := bytes.Index(line, toolUse)
@@ -98,7 +104,8 @@ func (o *Observer) uses(line []byte) bool {
 	}
 }
 
-// results reports whether a line has results of tools, and whether one of them is somebody's who waits for it, or whose call may come later.
+// results reports whether a line has results of tools, and whether one of them is somebody's who
+// waits for it, or whose call may come later.
 func (o *Observer) results(line []byte) (some, worth bool) {
 	for {
 		at := bytes.Index(line, toolUseID)
@@ -122,7 +129,8 @@ func (o *Observer) none(h uint64) { o.foreign[h%uint64(len(o.foreign))] = h }
 
 func (o *Observer) isNone(h uint64) bool { return o.foreign[h%uint64(len(o.foreign))] == h }
 
-// knowsSession reports whether the session of that line has given its init already, which comes again with every turn.
+// knowsSession reports whether the session of that line has given its init already, which comes
+// again with every turn.
 func (o *Observer) knowsSession(line []byte) bool {
 	at := bytes.Index(line, sessionID)
 	if at < 0 {

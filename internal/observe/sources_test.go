@@ -11,7 +11,8 @@ import (
 
 // Tests of what only several sources together, or lines with times, can show.
 
-// Requests are seen in the asker's calls, in letters, and in the answers' calls, and each is said once.
+// Requests are seen in the asker's calls, in letters, and in the answers' calls, and each is said
+// once.
 func TestRequestsAreSaidOnce(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}} {
 		said := map[string]int{}
@@ -69,7 +70,8 @@ func (s *script) as(source, session, teamName, member string) {
 	s.Introduce(source, teamName, member)
 }
 
-// A stream is read an hour after it was written. Its calls have no times and its results have; a teammate's transcript has. What is newer is known by the times alone.
+// A stream is read an hour after it was written. Its calls have no times and its results have; a
+// teammate's transcript has. What is newer is known by the times alone.
 func TestTimesOfLinesAreTheirOwn(t *testing.T) {
 	s := play(t)
 	const t0 = team.Time(epochMillis)
@@ -142,7 +144,8 @@ func TestOwnerFromTheResult(t *testing.T) {
 	s.spawn("alice")
 	s.task("1", "A")
 	s.as("alice", "a", "fx", "alice")
-	s.do("TaskUpdate", obj{"taskId": "1", "status": "in_progress"}, obj{"success": true, "taskId": "1", "updatedFields": []any{"owner", "status"}})
+	s.do("TaskUpdate", obj{"taskId": "1", "status": "in_progress"}, obj{"success": true, "taskId": "1",
+		"updatedFields": []any{"owner", "status"}})
 	s.want("fx/lead alice:active #1:in_progress(alice)")
 }
 
@@ -233,15 +236,27 @@ func TestBadLines(t *testing.T) {
 	}{
 		{"no JSON", "Error: something", false, func(c Counts) int64 { return c.Garbage }},
 		{"an array", `[{"type":"assistant"}]`, false, func(c Counts) int64 { return c.Garbage }},
-		{"a team's call that lacks its beginning", `ent":[{"type":"tool_use","id":"q","name":"TaskCreate","input":{"subject":"A"}}]}}`, true, func(c Counts) int64 { return c.Garbage }},
-		{"a result that lacks its beginning", `ntent":[{"type":"tool_result","tool_use_id":"q","content":"Task #1 created successfully"}]}}`, true, func(c Counts) int64 { return c.Garbage }},
-		{"another tool's call that lacks its beginning", `ent":[{"type":"tool_use","id":"q2","name":"Bash","input":{}}]}}`, false, func(c Counts) int64 { return c.Garbage }},
+		{"a team's call that lacks its beginning",
+			`ent":[{"type":"tool_use","id":"q","name":"TaskCreate","input":{"subject":"A"}}]}}`, true,
+			func(c Counts) int64 { return c.Garbage }},
+		{"a result that lacks its beginning",
+			`ntent":[{"type":"tool_result","tool_use_id":"q","content":"Task #1 created successfully"}]}}`, true,
+			func(c Counts) int64 { return c.Garbage }},
+		{"another tool's call that lacks its beginning",
+			`ent":[{"type":"tool_use","id":"q2","name":"Bash","input":{}}]}}`, false,
+			func(c Counts) int64 { return c.Garbage }},
 		{"cut off", `{"type":"stream_event","event":{"ty`, false, func(c Counts) int64 { return c.Truncated }},
-		{"a team's call that is cut off", `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"q","name":"TaskCreate","input":{"sub`, true, func(c Counts) int64 { return c.Truncated }},
-		{"a team's call that is broken", `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"q","name":"TaskCreate","input":{"sub}}]}}`, true, func(c Counts) int64 { return c.Garbage }},
-		{"huge", `{"type":"assistant","message":{"content":[{"type":"text","text":"` + big + `"}]}}`, false, func(c Counts) int64 { return c.Huge }},
-		{"a team's call that is huge", `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"q","name":"TaskCreate","input":{"subject":"` + big + `"}}]}}`, true, func(c Counts) int64 { return c.Huge }},
-		{"no UTF-8", "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"utf\",\"name\":\"TaskCreate\",\"input\":{\"subject\":\"a\xffb\"}}]}}", false, func(c Counts) int64 { return c.InvalidUTF }},
+		{"a team's call that is cut off",
+			`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"q","name":"TaskCreate","input":{"sub`,
+			true, func(c Counts) int64 { return c.Truncated }},
+		{"a team's call that is broken",
+			`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"q","name":"TaskCreate","input":{"sub}}]}}`, true, func(c Counts) int64 { return c.Garbage }},
+		{"huge", `{"type":"assistant","message":{"content":[{"type":"text","text":"` + big + `"}]}}`, false,
+			func(c Counts) int64 { return c.Huge }},
+		{"a team's call that is huge",
+			`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"q","name":"TaskCreate","input":{"subject":"` + big + `"}}]}}`, true, func(c Counts) int64 { return c.Huge }},
+		{"no UTF-8",
+			"{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"utf\",\"name\":\"TaskCreate\",\"input\":{\"subject\":\"a\xffb\"}}]}}", false, func(c Counts) int64 { return c.InvalidUTF }},
 	} {
 		before := c.count(o.Counts())
 		seen := o.Line("lead", []byte(c.line), s.now)
@@ -266,14 +281,16 @@ func TestAroundALine(t *testing.T) {
 	for _, with := range [][2]string{{"", ""}, {"\uFEFF", ""}, {"  ", "  "}, {"\t", "\r\n"}, {"\uFEFF ", "\n"}} {
 		s := play(t)
 		s.createTeam("fx")
-		line := with[0] + `{"type":"assistant","session_id":"11112222-3333","message":{"content":[{"type":"tool_use","id":"q","name":"TaskCreate","input":{"subject":"A"}}]}}` + with[1]
+		line := with[0] +
+			`{"type":"assistant","session_id":"11112222-3333","message":{"content":[{"type":"tool_use","id":"q","name":"TaskCreate","input":{"subject":"A"}}]}}` + with[1]
 		if seen := s.Line("lead", []byte(line), s.now); !seen.TeamToolUse || len(seen.Warnings) > 0 {
 			t.Errorf("%q: %+v", line, seen)
 		}
 	}
 }
 
-// The frames of --sdk-url are lines of stream-json; what the server said, and what is no message, is passed over.
+// The frames of --sdk-url are lines of stream-json; what the server said, and what is no message,
+// is passed over.
 func TestFramesOfSDKURL(t *testing.T) {
 	o := New(Options{})
 	frames := 0
@@ -283,7 +300,8 @@ func TestFramesOfSDKURL(t *testing.T) {
 			continue
 		}
 		frames++
-		if seen := o.Line("socket", []byte(strings.TrimSuffix(frame, "}")), epochMillis+team.Time(i)); len(seen.Records)+len(seen.Warnings) > 0 {
+		if seen := o.Line("socket", []byte(strings.TrimSuffix(frame, "}")), epochMillis+team.Time(i)); len(
+			seen.Records)+len(seen.Warnings) > 0 {
 			t.Errorf("frame %d: %+v", frames, seen)
 		}
 	}

@@ -19,7 +19,8 @@ type source struct {
 	Arms   []arm  `json:"arms,omitempty"`
 }
 
-// arm is a member that completed a task and will be idle unless it takes another in its next message.
+// arm is a member that completed a task and will be idle unless it takes another in its next
+// message.
 type arm struct {
 	Member string `json:"member"`
 	After  string `json:"after"`          // the message in which it did
@@ -29,18 +30,21 @@ type arm struct {
 
 // session is one session of Claude Code.
 type session struct {
-	Board  *board   `json:"board"` // its own task list: a team's only when a team shows itself that has no list but this
+	// its own task list: a team's only when a team shows itself that has no list but this
+	Board  *board   `json:"board"`
 	Agents []string `json:"agents,omitempty"`
 	Init   bool     `json:"init,omitempty"`
 	Dir    string   `json:"dir,omitempty"`    // where it works
 	Team   string   `json:"team,omitempty"`   // of the teammate whose session it is after all
 	Member string   `json:"member,omitempty"` //
 
-	Background []string `json:"background,omitempty"` // names of the agents that it has in the background, who are no teammates
+	// names of the agents that it has in the background, who are no teammates
+	Background []string `json:"background,omitempty"`
 }
 
-// side is an in-process teammate, or a subagent, that writes a transcript of its own without its name. A teammate begins one for every prompt; they are a
-// chain: the first line of each names the last of the one before.
+// side is an in-process teammate, or a subagent, that writes a transcript of its own without its
+// name. A teammate begins one for every prompt; they are a chain: the first line of each names the
+// last of the one before.
 type side struct {
 	Member string `json:"member,omitempty"`
 	Prompt string `json:"prompt,omitempty"` // the first words that it was given, which are those of its spawn
@@ -114,7 +118,8 @@ func (o *Observer) sideOf(m *message) *side {
 		}
 		o.identify()
 	}
-	if h := hash("side " + m.UUID); m.UUID != "" && !o.correlation.done.has(h) { // an older line that comes again is not the last
+	// an older line that comes again is not the last
+	if h := hash("side " + m.UUID); m.UUID != "" && !o.correlation.done.has(h) {
 		o.correlation.done.add(h)
 		delete(o.tails, one.Last)
 		one.Last = m.UUID
@@ -160,7 +165,8 @@ func (o *Observer) identify() {
 	}
 }
 
-// implicit is the name of the team that a session has without having made one, since the second age of the protocol.
+// implicit is the name of the team that a session has without having made one, since the second age
+// of the protocol.
 func implicit(session string) string {
 	if len(session) < 8 {
 		return ""

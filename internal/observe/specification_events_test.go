@@ -15,24 +15,32 @@ import (
 func TestPhase55Supplements(t *testing.T) {
 	s := play(t)
 	line := obj{"type": "assistant", "session_id": s.session, "message": obj{"id": "m", "content": []any{
-		obj{"type": "tool_use", "id": "t1", "name": "SendMessage", "input": obj{"type": "message", "recipient": "alice", "content": "hi", "summary": "s"}}}}}
+		obj{"type": "tool_use", "id": "t1", "name": "SendMessage", "input": obj{"type": "message", "recipient": "alice",
+			"content": "hi", "summary": "s"}}}}}
 	seen := s.line(line)
-	want := []Supplement{{Message, "system", SupplementMetadata{TeamToolUseID: "t1", ToolName: "SendMessage", Input: json.RawMessage(`{"content":"hi","recipient":"alice","summary":"s","type":"message"}`)}}}
+	want := []Supplement{{Message, "system", SupplementMetadata{TeamToolUseID: "t1", ToolName: "SendMessage",
+		Input: json.RawMessage(`{"content":"hi","recipient":"alice","summary":"s","type":"message"}`)}}}
 	if !seen.TeamToolUse || !reflect.DeepEqual(seen.Supplements, want) {
 		t.Errorf("%v %+v", seen.TeamToolUse, seen.Supplements)
 	}
 	t.Run("the result of a team's tool", func(t *testing.T) {
 		seen := s.answer("t1", obj{"success": true}, "")
-		if len(seen.Supplements) != 1 || seen.Supplements[0].Metadata.TeamToolUseID != "t1" || string(seen.Supplements[0].Metadata.Result) != `{"success":true}` || !seen.TeamToolUse {
+		if len(seen.Supplements) != 1 || seen.Supplements[0].Metadata.TeamToolUseID != "t1" ||
+			string(seen.Supplements[0].Metadata.Result) != `{"success":true}` || !seen.TeamToolUse {
 			t.Errorf("%+v", seen)
 		}
 	})
 	t.Run("of a line that is no valid UTF-8", func(t *testing.T) {
 		s := play(t)
-		use := s.Line("lead", []byte("{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"u\",\"name\":\"TaskCreate\",\"input\":{\"subject\":\"a\xffb\"}}]}}"), s.now)
-		result := s.Line("lead", []byte("{\"type\":\"user\",\"tool_use_result\":{\"task\":{\"id\":\"1\",\"subject\":\"a\xffb\"}},\"message\":{\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"u\"}]}}"), s.now)
+		use := s.Line("lead",
+			[]byte(
+				"{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"u\",\"name\":\"TaskCreate\",\"input\":{\"subject\":\"a\xffb\"}}]}}"), s.now)
+		result := s.Line("lead",
+			[]byte(
+				"{\"type\":\"user\",\"tool_use_result\":{\"task\":{\"id\":\"1\",\"subject\":\"a\xffb\"}},\"message\":{\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"u\"}]}}"), s.now)
 		for _, one := range append(use.Supplements, result.Supplements...) {
-			if data, err := json.Marshal(one); err != nil || !utf8.Valid(data) || !strings.Contains(string(data), "a\uFFFDb") {
+			if data, err := json.Marshal(one); err != nil || !utf8.Valid(data) ||
+				!strings.Contains(string(data), "a\uFFFDb") {
 				t.Errorf("%q, %v", data, err)
 			}
 		}
@@ -42,9 +50,13 @@ func TestPhase55Supplements(t *testing.T) {
 	})
 	t.Run("other messages", func(t *testing.T) {
 		for _, v := range []obj{
-			{"type": "assistant", "session_id": s.session, "message": obj{"id": "m2", "content": []any{obj{"type": "text", "text": "TaskCreate SendMessage"}}}},
-			{"type": "assistant", "session_id": s.session, "message": obj{"id": "m3", "content": []any{obj{"type": "tool_use", "id": "b", "name": "Bash", "input": obj{}}}}},
-			{"type": "user", "session_id": s.session, "message": obj{"content": []any{obj{"type": "tool_result", "tool_use_id": "b", "content": "ok"}}}},
+			{"type": "assistant", "session_id": s.session,
+				"message": obj{"id": "m2", "content": []any{obj{"type": "text", "text": "TaskCreate SendMessage"}}}},
+			{"type": "assistant", "session_id": s.session,
+				"message": obj{"id": "m3", "content": []any{obj{"type": "tool_use", "id": "b", "name": "Bash",
+					"input": obj{}}}}},
+			{"type": "user", "session_id": s.session,
+				"message": obj{"content": []any{obj{"type": "tool_result", "tool_use_id": "b", "content": "ok"}}}},
 		} {
 			if seen := s.line(v); seen.TeamToolUse || seen.Supplements != nil || seen.Records != nil {
 				t.Errorf("%v: %+v", v, seen)
@@ -80,7 +92,8 @@ func TestPhase55Supplements(t *testing.T) {
 	})
 }
 
-// spaced writes JSON with a space behind every colon and comma and keys in the order of the alphabet, as other writers do.
+// spaced writes JSON with a space behind every colon and comma and keys in the order of the
+// alphabet, as other writers do.
 func spaced(v any) []byte {
 	switch v := v.(type) {
 	case map[string]any:
@@ -113,12 +126,14 @@ func TestPhase56Integration(t *testing.T) {
 		s.want("fx/lead")
 		s.use("d", "TeamDelete", obj{})
 		s.want("fx/lead")
-		s.answer("d", obj{"success": false, "message": "Cannot cleanup team with 1 active member(s)", "team_name": "fx"}, "")
+		s.answer("d", obj{"success": false, "message": "Cannot cleanup team with 1 active member(s)",
+			"team_name": "fx"}, "")
 		s.want("fx/lead")
 	})
 	t.Run("agents before, during and after a team", func(t *testing.T) {
 		s := play(t)
-		s.line(obj{"type": "system", "subtype": "init", "session_id": s.session, "agents": []any{"general-purpose", "Plan"}})
+		s.line(obj{"type": "system", "subtype": "init", "session_id": s.session,
+			"agents": []any{"general-purpose", "Plan"}})
 		if got := s.Agents(); !slices.Equal(got, []string{"general-purpose", "Plan"}) {
 			t.Error(got)
 		}
@@ -196,8 +211,10 @@ func TestPhase57Events(t *testing.T) {
 		s.wantNames("message:received member:idle")
 		s.all = nil
 		s.send(obj{"type": "plan_approval_request", "request_id": "plan_approval-1@alice@fx", "content": "p"}, nil)
-		s.send(obj{"type": "plan_approval_response", "recipient": "alice", "request_id": "plan_approval-1@alice@fx", "approve": true}, nil)
-		s.send(obj{"type": "shutdown_request", "recipient": "alice"}, obj{"request_id": "shutdown-1@alice", "target": "alice"})
+		s.send(obj{"type": "plan_approval_response", "recipient": "alice", "request_id": "plan_approval-1@alice@fx",
+			"approve": true}, nil)
+		s.send(obj{"type": "shutdown_request", "recipient": "alice"}, obj{"request_id": "shutdown-1@alice",
+			"target": "alice"})
 		s.send(obj{"type": "shutdown_response", "request_id": "shutdown-1@alice", "approve": true}, nil)
 		s.do("TeamDelete", obj{}, obj{"success": true})
 		s.wantNames("plan:requested plan:resolved shutdown:requested shutdown:response member:shutdown deleted")
@@ -210,8 +227,10 @@ func TestPhase57Events(t *testing.T) {
 		s.update("1", obj{"status": "in_progress", "owner": "alice"})
 		s.send(obj{"type": "message", "recipient": "alice", "content": "hi", "summary": "s"}, nil)
 		s.send(obj{"type": "broadcast", "content": "all", "summary": "b"}, obj{"recipients": []any{"alice"}})
-		s.send(obj{"type": "plan_approval_response", "recipient": "alice", "request_id": "p1", "approve": false, "content": "more tests"}, nil)
-		s.send(obj{"type": "shutdown_response", "request_id": "shutdown-1@alice", "approve": false, "content": "busy"}, nil)
+		s.send(obj{"type": "plan_approval_response", "recipient": "alice", "request_id": "p1", "approve": false,
+			"content": "more tests"}, nil)
+		s.send(obj{"type": "shutdown_response", "request_id": "shutdown-1@alice", "approve": false,
+			"content": "busy"}, nil)
 		var got []string
 		for _, n := range s.all {
 			data, _ := json.Marshal(n)
@@ -227,10 +246,13 @@ func TestPhase57Events(t *testing.T) {
 			`{"type":"team:member:joined",` + session + `,` + member + `}`,
 			`{"type":"team:task:created",` + session + `,` + task(`"status":"pending",`) + `}`,
 			`{"type":"team:task:claimed",` + session + `,` + task(`"status":"in_progress","owner":"alice",`) + `}`,
-			`{"type":"team:message:received",` + session + `,"from":"team-lead","to":"alice","content":"hi","summary":"s"}`,
+			`{"type":"team:message:received",` + session +
+				`,"from":"team-lead","to":"alice","content":"hi","summary":"s"}`,
 			`{"type":"team:message:received",` + session + `,"from":"team-lead","content":"all","summary":"b"}`,
-			`{"type":"team:plan:resolved",` + session + `,"from":"alice","approved":false,"reason":"more tests","requestId":"p1"}`,
-			`{"type":"team:shutdown:response",` + session + `,"approved":false,"reason":"busy","member":"alice","requestId":"shutdown-1@alice"}`,
+			`{"type":"team:plan:resolved",` + session +
+				`,"from":"alice","approved":false,"reason":"more tests","requestId":"p1"}`,
+			`{"type":"team:shutdown:response",` + session +
+				`,"approved":false,"reason":"busy","member":"alice","requestId":"shutdown-1@alice"}`,
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("the events are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -262,7 +284,8 @@ func TestPhase57Events(t *testing.T) {
 		s.update("2", obj{"status": "completed"})
 		s.message++
 		text := func(words string) {
-			s.line(obj{"type": "assistant", "session_id": s.session, "message": obj{"id": fmt.Sprint("msg_", s.message), "content": []any{obj{"type": "text", "text": words}}}})
+			s.line(obj{"type": "assistant", "session_id": s.session, "message": obj{"id": fmt.Sprint("msg_", s.message),
+				"content": []any{obj{"type": "text", "text": words}}}})
 		}
 		text("the next message, which takes none")
 		text("is not over")
@@ -286,7 +309,8 @@ func TestPhase57Events(t *testing.T) {
 		s.answer("y", obj{"success": true}, "")
 		s.answer("x", obj{"success": true}, "")
 		for _, id := range []string{"two", "three", "four"} {
-			s.line(obj{"type": "assistant", "session_id": s.session, "message": obj{"id": id, "content": []any{obj{"type": "text", "text": "well"}}}})
+			s.line(obj{"type": "assistant", "session_id": s.session,
+				"message": obj{"id": id, "content": []any{obj{"type": "text", "text": "well"}}}})
 		}
 		s.line(obj{"type": "result", "session_id": s.session})
 		s.want("fx/lead alice:active #1:completed(alice) #2:in_progress(alice)")
@@ -311,14 +335,16 @@ func TestPhase57Events(t *testing.T) {
 		s.createTeam("fx")
 		s.spawn("alice")
 		s.all = s.Gap("lead", "the connection was lost", s.now).Notices
-		s.line(obj{"type": "system", "subtype": "task_notification", "tool_use_id": "toolu_2", "status": "failed", "summary": "out of memory", "session_id": s.session})
+		s.line(obj{"type": "system", "subtype": "task_notification", "tool_use_id": "toolu_2", "status": "failed",
+			"summary": "out of memory", "session_id": s.session})
 		s.want("fx/lead alice:shutdown")
 		s.spawn("alice")
 		s.want("fx/lead alice:active")
 		s.wantNames("gap member:failed member:joined")
 	})
 	t.Run("names", func(t *testing.T) {
-		for _, name := range []string{Created, Deleted, MemberJoined, MemberIdle, MemberShutdown, MemberFailed, TaskCreated, TaskClaimed, TaskCompleted, MessageReceived,
+		for _, name := range []string{Created, Deleted, MemberJoined, MemberIdle, MemberShutdown, MemberFailed,
+			TaskCreated, TaskClaimed, TaskCompleted, MessageReceived,
 			ShutdownRequested, ShutdownResponse, PlanRequested, PlanResolved, Gap} {
 			if !eventName.MatchString(name) {
 				t.Error(name)
@@ -328,7 +354,8 @@ func TestPhase57Events(t *testing.T) {
 }
 
 func TestPhase58Capabilities(t *testing.T) {
-	for adapter, teams := range map[string]bool{"sdk-url": true, "agent-sdk": true, "stream": true, "transcript": true, "acp": false, "codex": false} {
+	for adapter, teams := range map[string]bool{"sdk-url": true, "agent-sdk": true, "stream": true, "transcript": true,
+		"acp": false, "codex": false} {
 		c, ok := Adapters[adapter]
 		if !ok || c.Teams != teams || !slices.Contains([]string{"local", "remote", "both"}, c.Availability) {
 			t.Errorf("%s: %+v", adapter, c)

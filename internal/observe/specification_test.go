@@ -12,9 +12,11 @@ import (
 
 func TestPhase51Types(t *testing.T) {
 	t.Run("type guards of the new message types", func(t *testing.T) {
-		for kind, want := range map[string][3]bool{"team_message": {true, false, false}, "team_task_update": {false, true, false},
+		for kind, want := range map[string][3]bool{"team_message": {true, false, false},
+			"team_task_update":  {false, true, false},
 			"team_state_change": {false, false, true}, "assistant": {}, "": {}} {
-			data := []byte(`{"type":"` + kind + `","role":"system","metadata":{"teamToolUseId":"toolu_1","toolName":"Any"}}`)
+			data := []byte(`{"type":"` + kind +
+				`","role":"system","metadata":{"teamToolUseId":"toolu_1","toolName":"Any"}}`)
 			if got := [3]bool{IsTeamMessage(data), IsTeamTaskUpdate(data), IsTeamStateChange(data)}; got != want {
 				t.Errorf("%q: %v", kind, got)
 			}
@@ -38,7 +40,8 @@ func TestPhase51Types(t *testing.T) {
 			`{"NAME":"alice","agentId":"a","agentType":"t","status":"idle"}`:                   {},
 			`null`: {}, `[]`: {}, `"x"`: {}, `{`: {}, ``: {},
 		} {
-			if got := [3]bool{IsTeamMember([]byte(data)), IsTeamTask([]byte(data)), IsTeamState([]byte(data))}; got != want {
+			if got := [3]bool{IsTeamMember([]byte(data)), IsTeamTask([]byte(data)),
+				IsTeamState([]byte(data))}; got != want {
 				t.Errorf("%s: %v, not %v", data, got, want)
 			}
 		}
@@ -54,7 +57,8 @@ func TestPhase51Types(t *testing.T) {
 		}
 		empty := play(t)
 		empty.createTeam("fx")
-		if data, _ := json.Marshal(empty.State()); string(data) != `{"name":"fx","role":"lead","members":[],"tasks":[]}` {
+		if data, _ := json.Marshal(empty.State()); string(
+			data) != `{"name":"fx","role":"lead","members":[],"tasks":[]}` {
 			t.Errorf("%s", data)
 		}
 	})
@@ -85,14 +89,19 @@ func TestPhase52Recognizer(t *testing.T) {
 		{"TaskUpdate", "TaskUpdate", `{"taskId":"1"}`, true, true, TaskUpdate, false},
 		{"TaskList", "TaskList", `{}`, true, true, TaskUpdate, false},
 		{"TaskGet", "TaskGet", `{"taskId":"1"}`, true, true, TaskUpdate, false},
-		{"SendMessage of the first age", "SendMessage", `{"type":"message","recipient":"a","content":"x"}`, true, true, Message, false},
-		{"SendMessage of the second age", "SendMessage", `{"to":"a","message":"x","summary":"s"}`, true, true, Message, false},
-		{"a structured SendMessage", "SendMessage", `{"to":"a","message":{"type":"shutdown_request"}}`, true, true, Message, false},
+		{"SendMessage of the first age", "SendMessage", `{"type":"message","recipient":"a","content":"x"}`, true, true,
+			Message, false},
+		{"SendMessage of the second age", "SendMessage", `{"to":"a","message":"x","summary":"s"}`, true, true,
+			Message, false},
+		{"a structured SendMessage", "SendMessage", `{"to":"a","message":{"type":"shutdown_request"}}`, true, true,
+			Message, false},
 		{"Task with only a description is a subagent", "Task", `{"description":"d"}`, true, false, "", false},
-		{"Task with team_name and no name is a subagent", "Task", `{"description":"d","team_name":"fx"}`, true, false, "", false},
+		{"Task with team_name and no name is a subagent", "Task", `{"description":"d","team_name":"fx"}`, true,
+			false, "", false},
 		{"Agent without a name is a subagent", "Agent", `{"description":"d","prompt":"p"}`, true, false, "", false},
 		{"Task with a name and no team to join is a subagent", "Task", `{"name":"alice"}`, false, false, "", false},
-		{"Task with a name joins the team that is there, as recorded", "Task", `{"name":"dave"}`, true, true, StateChange, false},
+		{"Task with a name joins the team that is there, as recorded", "Task", `{"name":"dave"}`, true, true,
+			StateChange, false},
 		{"Read", "Read", `{"file_path":"x"}`, true, false, "", false},
 		{"Bash", "Bash", `{"command":"x"}`, true, false, "", false},
 		{"TaskOutput and TaskStop are known and none", "TaskOutput", `{"task_id":"x"}`, true, false, "", false},
@@ -115,7 +124,9 @@ func TestPhase52Recognizer(t *testing.T) {
 				t.Errorf("category %s", tools[c.tool].category)
 			}
 			// and the sift lets it through, as anything that is worth a warning
-			line := fmt.Sprintf(`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_1","name":%q,"input":%s}]}}`, c.tool, first(c.input, "{}"))
+			line := fmt.Sprintf(
+				`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_1","name":%q,"input":%s}]}}`,
+				c.tool, first(c.input, "{}"))
 			if o := New(Options{}); (is || c.warns) && !o.worth(o.source("lead"), []byte(line)) {
 				t.Error("the line is passed over")
 			}
@@ -125,7 +136,8 @@ func TestPhase52Recognizer(t *testing.T) {
 		s := play(t)
 		blocks := []any{obj{"type": "text", "text": "now"}}
 		for i, tool := range []string{"Bash", "TaskList", "TaskCreate", "Read"} {
-			blocks = append(blocks, obj{"type": "tool_use", "id": fmt.Sprint("t", i), "name": tool, "input": obj{"subject": "A", "command": "x"}})
+			blocks = append(blocks, obj{"type": "tool_use", "id": fmt.Sprint("t", i), "name": tool,
+				"input": obj{"subject": "A", "command": "x"}})
 		}
 		seen := s.line(obj{"type": "assistant", "session_id": s.session, "message": obj{"id": "m", "content": blocks}})
 		var ids []string
@@ -139,10 +151,12 @@ func TestPhase52Recognizer(t *testing.T) {
 	t.Run("a subagent's calls are not the lead's", func(t *testing.T) {
 		s := play(t)
 		s.createTeam("fx")
-		s.line(obj{"type": "assistant", "session_id": s.session, "parent_tool_use_id": "toolu_9", "message": obj{"content": []any{
-			obj{"type": "tool_use", "id": "sub1", "name": "TaskCreate", "input": obj{"subject": "mine"}}}}})
-		s.line(obj{"type": "user", "session_id": s.session, "parent_tool_use_id": "toolu_9", "message": obj{"content": []any{
-			obj{"type": "tool_result", "tool_use_id": "sub1", "content": "Task #1 created successfully: mine"}}}})
+		s.line(obj{"type": "assistant", "session_id": s.session, "parent_tool_use_id": "toolu_9",
+			"message": obj{"content": []any{
+				obj{"type": "tool_use", "id": "sub1", "name": "TaskCreate", "input": obj{"subject": "mine"}}}}})
+		s.line(obj{"type": "user", "session_id": s.session, "parent_tool_use_id": "toolu_9",
+			"message": obj{"content": []any{
+				obj{"type": "tool_result", "tool_use_id": "sub1", "content": "Task #1 created successfully: mine"}}}})
 		s.want("fx/lead")
 		if c := s.Counts(); c.Pending != 0 {
 			t.Errorf("%+v", c)
@@ -278,8 +292,10 @@ func TestPhase54Reducer(t *testing.T) {
 		s.want("fx/lead alice:active bob:active #1:in_progress(alice) #2:pending")
 		s.update("1", obj{"status": "completed"})
 		s.want("fx/lead alice:active bob:active #1:completed(alice) #2:pending")
-		s.send(obj{"type": "shutdown_request", "recipient": "alice"}, obj{"request_id": "shutdown-1@alice", "target": "alice"})
-		s.send(obj{"type": "shutdown_response", "request_id": "shutdown-1@alice", "approve": true}, obj{"request_id": "shutdown-1@alice"})
+		s.send(obj{"type": "shutdown_request", "recipient": "alice"}, obj{"request_id": "shutdown-1@alice",
+			"target": "alice"})
+		s.send(obj{"type": "shutdown_response", "request_id": "shutdown-1@alice", "approve": true},
+			obj{"request_id": "shutdown-1@alice"})
 		s.want("fx/lead alice:shutdown bob:active #1:completed(alice) #2:pending")
 		s.do("TeamDelete", obj{}, obj{"success": true, "message": "Cleaned up", "team_name": "fx"})
 		s.want("null")
@@ -320,16 +336,20 @@ func TestPhase54Reducer(t *testing.T) {
 		s := play(t)
 		s.createTeam("fx")
 		s.spawn("alice")
-		s.send(obj{"type": "shutdown_request", "recipient": "alice"}, obj{"request_id": "shutdown-1@alice", "target": "alice"})
-		s.send(obj{"type": "shutdown_response", "request_id": "shutdown-1@alice", "approve": false, "content": "busy"}, nil)
+		s.send(obj{"type": "shutdown_request", "recipient": "alice"}, obj{"request_id": "shutdown-1@alice",
+			"target": "alice"})
+		s.send(obj{"type": "shutdown_response", "request_id": "shutdown-1@alice", "approve": false,
+			"content": "busy"}, nil)
 		s.want("fx/lead alice:active")
 	})
 	t.Run("plan requests change no state", func(t *testing.T) {
 		s := play(t)
 		s.createTeam("fx")
 		s.spawn("alice")
-		s.send(obj{"type": "plan_approval_request", "recipient": "team-lead", "content": "plan", "request_id": "plan_approval-1@alice@fx"}, nil)
-		s.send(obj{"type": "plan_approval_response", "recipient": "alice", "request_id": "plan_approval-1@alice@fx", "approve": true}, nil)
+		s.send(obj{"type": "plan_approval_request", "recipient": "team-lead", "content": "plan",
+			"request_id": "plan_approval-1@alice@fx"}, nil)
+		s.send(obj{"type": "plan_approval_response", "recipient": "alice", "request_id": "plan_approval-1@alice@fx",
+			"approve": true}, nil)
 		s.want("fx/lead alice:active")
 	})
 	t.Run("dependencies", func(t *testing.T) {
@@ -369,7 +389,8 @@ func TestPhase54Reducer(t *testing.T) {
 		s.want("fx/lead")
 		mate := play(t)
 		mate.Introduce("lead", "fx", "alice")
-		mate.do("TaskList", obj{}, obj{"tasks": []any{obj{"id": "1", "subject": "A", "status": "pending", "blockedBy": []any{}}}})
+		mate.do("TaskList", obj{}, obj{"tasks": []any{obj{"id": "1", "subject": "A", "status": "pending",
+			"blockedBy": []any{}}}})
 		mate.want("fx/teammate alice:active #1:pending")
 	})
 	t.Run("TaskList and TaskGet reconcile", func(t *testing.T) {
@@ -377,10 +398,12 @@ func TestPhase54Reducer(t *testing.T) {
 		s.createTeam("fx")
 		s.task("1", "A")
 		s.task("2", "B")
-		s.do("TaskList", obj{}, obj{"tasks": []any{obj{"id": "2", "subject": "B", "status": "completed", "owner": "alice", "blockedBy": []any{}},
+		s.do("TaskList", obj{}, obj{"tasks": []any{obj{"id": "2", "subject": "B", "status": "completed",
+			"owner": "alice", "blockedBy": []any{}},
 			obj{"id": "5", "subject": "E", "status": "pending", "blockedBy": []any{"2"}}}})
 		s.want("fx/lead #2:completed(alice)>5 #5:pending<2")
-		s.do("TaskGet", obj{"taskId": "5"}, obj{"task": obj{"id": "5", "subject": "E2", "description": "d", "status": "in_progress", "blocks": []any{}, "blockedBy": []any{}}})
+		s.do("TaskGet", obj{"taskId": "5"}, obj{"task": obj{"id": "5", "subject": "E2", "description": "d",
+			"status": "in_progress", "blocks": []any{}, "blockedBy": []any{}}})
 		s.want("fx/lead #2:completed(alice) #5:in_progress")
 		s.use("g", "TaskGet", obj{"taskId": "5"})
 		s.answer("g", obj{"task": nil}, "Task not found")
@@ -391,8 +414,10 @@ func TestPhase54Reducer(t *testing.T) {
 		s.createTeam("fx")
 		s.task("1", "A")
 		s.task("2", "B")
-		for _, list := range []any{obj{}, obj{"todos": []any{}}, obj{"tasks": nil}, obj{"tasks": "none"}, obj{"tasks": obj{}}, obj{"tasks": []any{obj{"id": 1, "status": "pending"}}},
-			obj{"tasks": []any{"1"}}, obj{"tasks": []any{obj{"id": "2", "subject": "B", "status": "pending"}, obj{"key": "1"}}}, obj{"success": true}} {
+		for _, list := range []any{obj{}, obj{"todos": []any{}}, obj{"tasks": nil}, obj{"tasks": "none"},
+			obj{"tasks": obj{}}, obj{"tasks": []any{obj{"id": 1, "status": "pending"}}},
+			obj{"tasks": []any{"1"}}, obj{"tasks": []any{obj{"id": "2", "subject": "B", "status": "pending"},
+				obj{"key": "1"}}}, obj{"success": true}} {
 			if seen := s.do("TaskList", obj{}, list); len(seen.Warnings) != 1 {
 				t.Errorf("%v: %q", list, seen.Warnings)
 			}
@@ -412,15 +437,18 @@ func TestPhase54Reducer(t *testing.T) {
 		s.use("l", "TaskList", obj{})
 		s.task("2", "B")
 		s.update("1", obj{"status": "completed", "owner": "alice"})
-		s.answer("l", obj{"tasks": []any{obj{"id": "1", "subject": "A", "status": "pending", "blockedBy": []any{}}}}, "")
+		s.answer("l", obj{"tasks": []any{obj{"id": "1", "subject": "A", "status": "pending", "blockedBy": []any{}}}},
+			"")
 		s.want("fx/lead #1:completed(alice) #2:pending")
 	})
 	t.Run("hidden tasks stay hidden", func(t *testing.T) {
 		s := play(t)
 		s.createTeam("fx")
 		s.spawn("alice")
-		s.do("TaskCreate", obj{"subject": "alice", "metadata": obj{"_internal": true}}, obj{"task": obj{"id": "1", "subject": "alice"}})
-		s.do("TaskGet", obj{"taskId": "2"}, obj{"task": obj{"id": "2", "subject": "alice", "description": "you are alice", "status": "in_progress", "blocks": []any{}, "blockedBy": []any{}}})
+		s.do("TaskCreate", obj{"subject": "alice", "metadata": obj{"_internal": true}},
+			obj{"task": obj{"id": "1", "subject": "alice"}})
+		s.do("TaskGet", obj{"taskId": "2"}, obj{"task": obj{"id": "2", "subject": "alice",
+			"description": "you are alice", "status": "in_progress", "blocks": []any{}, "blockedBy": []any{}}})
 		s.want("fx/lead alice:active")
 	})
 	t.Run("ids and outcomes from the text alone", func(t *testing.T) {
@@ -432,25 +460,30 @@ func TestPhase54Reducer(t *testing.T) {
 			s.use(id, tool, input)
 			s.answer(id, nil, text)
 		}
-		text("Task", obj{"name": "alice", "team_name": "fx"}, "Spawned successfully.\nagent_id: alice@fx\nname: alice\nteam_name: fx\nThe agent is now running.")
+		text("Task", obj{"name": "alice", "team_name": "fx"}, "Spawned successfully.\nagent_id: alice@fx\nname: "+
+			"alice\nteam_name: fx\nThe agent is now running.")
 		text("TaskCreate", obj{"subject": "A"}, "Task #1 created successfully: A")
 		text("TaskCreate", obj{"subject": "B"}, "Task #2 created successfully: B")
-		text("TaskUpdate", obj{"taskId": "1", "status": "in_progress", "owner": "alice"}, "Updated task #1 owner, status")
+		text("TaskUpdate", obj{"taskId": "1", "status": "in_progress", "owner": "alice"},
+			"Updated task #1 owner, status")
 		text("TaskUpdate", obj{"taskId": "9", "status": "completed"}, "Task not found")
 		text("TaskCreate", obj{"subject": "C"}, "<tool_use_error>InputValidationError: no</tool_use_error>")
 		s.want("fx/lead alice:active #1:in_progress(alice) #2:pending")
-		text("TaskList", obj{}, "#1 [completed] A (alice)\n#2 [pending] B (not a name) [blocked by #1, #3]\n#3 [pending] C")
+		text("TaskList", obj{}, "#1 [completed] A (alice)\n#2 [pending] B (not a name) [blocked by #1, #3]\n#3 "+
+			"[pending] C")
 		s.want("fx/lead alice:active #1:completed(alice)>2 #2:pending<1,3 #3:pending>2")
 		if got := s.State().Tasks[1].Subject; got != "B (not a name)" {
 			t.Error(got)
 		}
-		text("TaskGet", obj{"taskId": "3"}, "Task #3: C\nStatus: pending\nDescription: two\nlines\nBlocked by: #1\nBlocks: #2")
+		text("TaskGet", obj{"taskId": "3"}, "Task #3: C\nStatus: pending\nDescription: two\nlines\nBlocked by: "+
+			"#1\nBlocks: #2")
 		if got := s.State().Tasks[2]; got.Description != "two\nlines" || !slices.Equal(got.BlockedBy, []string{"1"}) {
 			t.Errorf("%+v", got)
 		}
 		text("TaskList", obj{}, "No tasks found")
 		s.want("fx/lead alice:active")
-		text("SendMessage", obj{"type": "shutdown_request", "recipient": "alice"}, "Shutdown request sent to alice. Request ID: shutdown-5@alice")
+		text("SendMessage", obj{"type": "shutdown_request", "recipient": "alice"}, "Shutdown request sent to alice. "+
+			"Request ID: shutdown-5@alice")
 		if last := s.all[len(s.all)-1]; last.Type != ShutdownRequested || last.RequestID != "shutdown-5@alice" {
 			t.Errorf("%+v", last)
 		}

@@ -5,14 +5,16 @@ import (
 	"encoding/json"
 )
 
-// Supplement is a message beside the original one, which is passed on unchanged: what a consumer renders that wants a team's doings and not tool calls.
+// Supplement is a message beside the original one, which is passed on unchanged: what a consumer
+// renders that wants a team's doings and not tool calls.
 type Supplement struct {
 	Type     Category           `json:"type"`
 	Role     string             `json:"role"` // system
 	Metadata SupplementMetadata `json:"metadata"`
 }
 
-// SupplementMetadata says which tool use it belongs to. A call has its input, a result what became of it.
+// SupplementMetadata says which tool use it belongs to. A call has its input, a result what became
+// of it.
 type SupplementMetadata struct {
 	TeamToolUseID string          `json:"teamToolUseId"`
 	ToolName      string          `json:"toolName"`
@@ -24,7 +26,8 @@ type SupplementMetadata struct {
 // FlagKey is the key under which the original message's metadata say that it has supplements.
 const FlagKey = "isTeamToolUse"
 
-// replacement stands for what is no character: the original may be no valid UTF-8, and what is said beside it is.
+// replacement stands for what is no character: the original may be no valid UTF-8, and what is said
+// beside it is.
 var replacement = []byte("\uFFFD")
 
 // supplement adds the message for a call, or for its result.

@@ -46,7 +46,8 @@ func (o *Observer) take(name string, src *source, m *message, now team.Time) {
 	o.again()
 }
 
-// again goes through the facts that are held, for as long as anything new is known that may tell whose they are.
+// again goes through the facts that are held, for as long as anything new is known that may tell
+// whose they are.
 func (o *Observer) again() {
 	for o.retry {
 		o.retry = false
@@ -80,7 +81,8 @@ func (o *Observer) use(name string, src *source, m *message, u use, by speaker, 
 	if u.Name == "TaskUpdate" && !o.correlation.knows(u.ID) {
 		o.begins(src, u, by, at)
 	}
-	c := &call{ID: u.ID, Tool: u.Name, Input: u.Input, By: by, At: at, ModelMsg: first(m.ModelMessage, m.UUID), Source: name}
+	c := &call{ID: u.ID, Tool: u.Name, Input: u.Input, By: by, At: at, ModelMsg: first(m.ModelMessage,
+		m.UUID), Source: name}
 	if c.Quiet = o.doubtful(u, by); !c.Quiet {
 		o.flagged(func() { o.supplement(c, nil) })
 	}
@@ -89,17 +91,20 @@ func (o *Observer) use(name string, src *source, m *message, u use, by speaker, 
 	}
 }
 
-// inBackground reports whether a message is for an agent that its session has in the background, and that is no teammate.
+// inBackground reports whether a message is for an agent that its session has in the background,
+// and that is no teammate.
 func (o *Observer) inBackground(u use, by speaker) bool {
 	var in sendInput
-	if one := o.sessions[by.Session]; one == nil || len(one.Background) == 0 || lenient(json.Unmarshal(u.Input, &in)) != nil {
+	if one := o.sessions[by.Session]; one == nil || len(one.Background) == 0 ||
+		lenient(json.Unmarshal(u.Input, &in)) != nil {
 		return false
 	}
 	return slices.Contains(o.sessions[by.Session].Background, in.to()) && !o.roster.isMember(in.to())
 }
 
-// doubtful reports whether a call may be no team's after all: that of an agent of whom it is not known whether it is a teammate, and one that begins an agent
-// where there is no team. Its result, or a name, will tell.
+// doubtful reports whether a call may be no team's after all: that of an agent of whom it is not
+// known whether it is a teammate, and one that begins an agent where there is no team. Its result,
+// or a name, will tell.
 func (o *Observer) doubtful(u use, by speaker) bool {
 	switch {
 	case by.Agent != "" && by.Member == "":
@@ -138,7 +143,8 @@ func (o *Observer) aloud(f *fact) {
 	}
 }
 
-// begins looks whether a TaskUpdate has its owner begin a task: then it is not idle, whatever it has completed before.
+// begins looks whether a TaskUpdate has its owner begin a task: then it is not idle, whatever it
+// has completed before.
 func (o *Observer) begins(src *source, u use, by speaker, at stamp) {
 	var in taskInput
 	if lenient(json.Unmarshal(u.Input, &in)) != nil || value(in.Status) != string(team.InProgress) {
@@ -161,7 +167,8 @@ func (o *Observer) creates(session string) bool {
 	return false
 }
 
-// ownerOf is the member whom a TaskUpdate is about: the owner that it names, else that of the task, else whoever makes it.
+// ownerOf is the member whom a TaskUpdate is about: the owner that it names, else that of the task,
+// else whoever makes it.
 func (o *Observer) ownerOf(in taskInput, actor string) string {
 	if in.Owner != nil {
 		return *in.Owner
@@ -183,7 +190,8 @@ func (o *Observer) result(r *result, at stamp, now team.Time) {
 	o.answered(c, r)
 }
 
-// fire says idle of the members that completed a task and took no other, now that the message after it has ended: another has begun, or the turn is over ("").
+// fire says idle of the members that completed a task and took no other, now that the message after
+// it has ended: another has begun, or the turn is over ("").
 func (o *Observer) fire(src *source, message string) {
 	var kept []arm
 	for _, a := range src.Arms {
@@ -258,7 +266,8 @@ type mailLine struct {
 	Call   string  `json:"call,omitempty"` // the broadcast whose result it waits for
 }
 
-// letters takes what a user's line brings from other members. In a context of which it is not known yet whose it is, it waits for that.
+// letters takes what a user's line brings from other members. In a context of which it is not known
+// yet whose it is, it waits for that.
 func (o *Observer) letters(m *mailLine) {
 	by, at, name := m.By, m.At, m.Source
 	if !strings.Contains(m.Text, "<teammate-message ") {
@@ -297,7 +306,8 @@ func (o *Observer) letters(m *mailLine) {
 	for i, l := range letters {
 		var n notice
 		switch {
-		case isObject([]byte(l.Text)) && json.Unmarshal([]byte(l.Text), &n) == nil && n.Type != "", o.withTail(l.Text, &n):
+		case isObject([]byte(l.Text)) && json.Unmarshal([]byte(l.Text), &n) == nil && n.Type != "",
+			o.withTail(l.Text, &n):
 			o.notice(&n, l.From, to, at)
 		case i == 0 && m.First && by.Member != "" && l.From == o.lead(): // its prompt, which its spawn says
 		case o.mail.received(name, l.From, to, l.Text) && l.From != "":

@@ -8,7 +8,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TeamState is a team as consumers see it, in one JSON object. Members are the teammates: the lead is not among them.
+// TeamState is a team as consumers see it, in one JSON object. Members are the teammates: the lead
+// is not among them.
 type TeamState struct {
 	Name    string       `json:"name"`
 	Role    string       `json:"role"` // of the session that is observed: lead or teammate
@@ -18,8 +19,9 @@ type TeamState struct {
 
 // TeamMember is a teammate. Who has shut down stays in the list.
 type TeamMember struct {
-	Name      string `json:"name"`
-	AgentID   string `json:"agentId"`   // as Claude Code makes it of the names of member and team, where no spawn said it
+	Name string `json:"name"`
+	// as Claude Code makes it of the names of member and team, where no spawn said it
+	AgentID   string `json:"agentId"`
 	AgentType string `json:"agentType"` // unknown where no spawn said it
 	Status    string `json:"status"`    // active, idle or shutdown
 	Model     string `json:"model,omitempty"`
@@ -44,7 +46,8 @@ const (
 	RoleTeammate = "teammate"
 )
 
-// StateOf shows a state; nil where there is no team, or none any more. It needs no observer: a journal's state will do.
+// StateOf shows a state; nil where there is no team, or none any more. It needs no observer: a
+// journal's state will do.
 func StateOf(s *team.State) *TeamState {
 	if s == nil || !s.Exists() {
 		return nil
@@ -62,7 +65,8 @@ func StateOf(s *team.State) *TeamState {
 	return out
 }
 
-// roleOf is the role of the session that is observed. It is the lead's where the lead has shown itself.
+// roleOf is the role of the session that is observed. It is the lead's where the lead has shown
+// itself.
 func roleOf(s *team.State) string {
 	if lead, ok := s.Member(s.Team().Lead); ok && lead.Session != "" {
 		return RoleLead
@@ -82,7 +86,8 @@ func memberOf(s *team.State, m *team.Member) TeamMember {
 		status = shutdown
 	}
 	t := s.Team()
-	return TeamMember{Name: m.Name, AgentID: first(m.Session, m.Name+"@"+first(t.Observed, t.Name)), AgentType: first(m.Role, unknownType), Status: status,
+	return TeamMember{Name: m.Name, AgentID: first(m.Session, m.Name+"@"+first(t.Observed, t.Name)),
+		AgentType: first(m.Role, unknownType), Status: status,
 		Model: m.Model, Color: m.Color}
 }
 
@@ -97,8 +102,9 @@ func taskOf(s *team.State, t *team.Task) TeamTask {
 		sortTasks(kept)
 		return kept
 	}
-	return TeamTask{ID: t.ID, Subject: t.Subject, Description: t.Description, Status: string(t.Status), Owner: t.Owner, ActiveForm: t.ActiveForm,
-		BlockedBy: there(t.BlockedBy), Blocks: there(t.Blocks)}
+	return TeamTask{ID: t.ID, Subject: t.Subject, Description: t.Description, Status: string(t.Status), Owner: t.Owner,
+		ActiveForm: t.ActiveForm,
+		BlockedBy:  there(t.BlockedBy), Blocks: there(t.Blocks)}
 }
 
 // ReadTeamState reads a TeamState that was persisted, also by a version that knew less of it.
@@ -131,7 +137,8 @@ func (m *TeamMember) valid() error {
 }
 
 func (t *TeamTask) valid() error {
-	if taskNumber(t.ID) == 0 || !slices.Contains([]string{"pending", "in_progress", "completed", "deleted"}, t.Status) || t.BlockedBy == nil || t.Blocks == nil {
+	if taskNumber(t.ID) == 0 || !slices.Contains([]string{"pending", "in_progress", "completed", "deleted"},
+		t.Status) || t.BlockedBy == nil || t.Blocks == nil {
 		return fmt.Errorf("not a task: id %.40q, status %.40q", t.ID, t.Status)
 	}
 	return nil

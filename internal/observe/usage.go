@@ -2,8 +2,8 @@ package observe
 
 import "cadre/internal/team"
 
-// spent is what a session has used, by its own running totals. Several sources may show the same session, and a source may begin again from nothing when its
-// program was started anew.
+// spent is what a session has used, by its own running totals. Several sources may show the same
+// session, and a source may begin again from nothing when its program was started anew.
 type spent struct {
 	Member string              `json:"member,omitempty"`
 	Team   string              `json:"team,omitempty"`
@@ -21,7 +21,8 @@ func tokensOf(u *team.Usage) tokens {
 }
 
 func (t tokens) usage() team.Usage {
-	return team.Usage{InputTokens: t[0], OutputTokens: t[1], CacheReadTokens: t[2], CacheWriteTokens: t[3], CostMicroUSD: t[4]}
+	return team.Usage{InputTokens: t[0], OutputTokens: t[1], CacheReadTokens: t[2], CacheWriteTokens: t[3],
+		CostMicroUSD: t[4]}
 }
 
 // usage takes the running totals of a session.

@@ -59,11 +59,13 @@ func Sayings(r *team.Record) []Saying {
 	return all
 }
 
-// Board shows a team on a screen of that size: who is in it, its tasks, and what was said last. What does not fit is left out, the oldest and the finished first.
-// The members come first: a task that one of them works on is named beside it.
+// Board shows a team on a screen of that size: who is in it, its tasks, and what was said last.
+// What does not fit is left out, the oldest and the finished first. The members come first: a task
+// that one of them works on is named beside it.
 func Board(s *team.State, said []Saying, width, height int) []Line {
 	said = slices.Clone(said)
-	slices.SortStableFunc(said, func(a, b Saying) int { return cmp.Compare(a.At, b.At) }) // they come from several streams, one read after the other
+	// they come from several streams, one read after the other
+	slices.SortStableFunc(said, func(a, b Saying) int { return cmp.Compare(a.At, b.At) })
 	members := roster(s, width)
 	tasks := tasksOf(s)
 	words := saidLines(said)
@@ -72,7 +74,8 @@ func Board(s *team.State, said []Saying, width, height int) []Line {
 	if needs+3 <= height || height >= 40 { // there is room for what is only nice to have
 		room, blank = max(0, room-3), []Line{{}}
 	}
-	// The members that run come first, but tasks and messages keep a few lines each. What these leave is for the members that have ended, and then for more messages.
+	// The members that run come first, but tasks and messages keep a few lines each. What these
+	// leave is for the members that have ended, and then for more messages.
 	running := len(members)
 	for running > 0 && members[running-1].Tone != Live && members[running-1].Tone != Plain {
 		running--
@@ -152,8 +155,8 @@ func headline(s *team.State) Line {
 // longestName is how many characters of a member's name are shown.
 const longestName = 20
 
-// roster is a table with a heading: the lead, then those who run, then those who have ended. What they work on has two fifths of the width before what else is
-// known of them.
+// roster is a table with a heading: the lead, then those who run, then those who have ended. What
+// they work on has two fifths of the width before what else is known of them.
 func roster(s *team.State, width int) []Line {
 	works, members := WorksOn(s), s.Roster()
 	lead := s.Team().Lead
@@ -195,7 +198,8 @@ func roster(s *team.State, width int) []Line {
 	return toned(&t, tones)
 }
 
-// WorksOn is what each member works on, by their names: the tasks that it has in progress; where there are none, what it says of itself.
+// WorksOn is what each member works on, by their names: the tasks that it has in progress; where
+// there are none, what it says of itself.
 func WorksOn(s *team.State) map[string]string {
 	held := map[string][]string{}
 	for task := range s.Underway() {
@@ -208,7 +212,8 @@ func WorksOn(s *team.State) map[string]string {
 	return works
 }
 
-// taskList are the tasks of a board: what is in progress, what is open, what is done, the newest of that first.
+// taskList are the tasks of a board: what is in progress, what is open, what is done, the newest of
+// that first.
 type taskList [3][]team.Task
 
 var taskTones = [...]Tone{Live, Plain, Faint}
@@ -252,7 +257,8 @@ func (l *taskList) table(room int) []Line {
 	return toned(&t, tones)
 }
 
-// fit are as many lines of the tasks as there is room for. Where there are more, those that stand beside their members are left out first.
+// fit are as many lines of the tasks as there is room for. Where there are more, those that stand
+// beside their members are left out first.
 func (l *taskList) fit(room int, members []Line) []Line {
 	switch needs := l.needs(); {
 	case needs == 0 || room <= 0:
@@ -262,7 +268,10 @@ func (l *taskList) fit(room int, members []Line) []Line {
 	}
 	less := *l
 	less[0] = slices.DeleteFunc(slices.Clone(l[0]), func(task team.Task) bool {
-		return slices.ContainsFunc(members, func(m Line) bool { return strings.HasPrefix(m.Text, Clean(Cut(task.Owner, longestName))+" ") })
+		return slices.ContainsFunc(members, func(m Line) bool {
+			return strings.HasPrefix(m.Text,
+				Clean(Cut(task.Owner, longestName))+" ")
+		})
 	})
 	if less.needs() == 0 {
 		less = *l

@@ -11,17 +11,20 @@ import (
 	"cadre/internal/team"
 )
 
-// watched is a team with so many members and tasks, of which every third is in progress and every third done.
+// watched is a team with so many members and tasks, of which every third is in progress and every
+// third done.
 func watched(members, tasks int) *team.State {
 	s := &team.State{}
 	see := func(events ...team.Event) {
 		n := s.Seq() + 1
 		s.Apply(&team.Record{Seq: n, ID: fmt.Sprint("c", n), At: team.Time(1000 * n), Events: events})
 	}
-	see(&team.TeamCreated{Team: team.Team{ID: "t", Name: "here", Observed: "fx", Status: team.TeamPending}, Lead: team.Member{Name: "boss", Agent: team.External, Status: team.Active}})
+	see(&team.TeamCreated{Team: team.Team{ID: "t", Name: "here", Observed: "fx", Status: team.TeamPending},
+		Lead: team.Member{Name: "boss", Agent: team.External, Status: team.Active}})
 	for i := range members {
 		name := fmt.Sprint("m", i)
-		see(&team.MemberSpawned{Member: team.Member{Name: name, Agent: team.External, Status: team.Active, Role: "worker", Incarnation: 1}})
+		see(&team.MemberSpawned{Member: team.Member{Name: name, Agent: team.External, Status: team.Active,
+			Role: "worker", Incarnation: 1}})
 		if i%2 == 1 {
 			see(&team.MemberStopped{Member: name, Reason: "it was\nenough"})
 		}
@@ -79,11 +82,14 @@ func TestBoard(t *testing.T) {
 
 // A session that is watched is called one, and its tasks are not counted.
 func TestBoardOfASession(t *testing.T) {
-	for name, want := range map[string]string{"codex": "a session of codex · 7 tokens", "lone": "lone (a session of codex) · 7 tokens"} {
+	for name, want := range map[string]string{"codex": "a session of codex · 7 tokens",
+		"lone": "lone (a session of codex) · 7 tokens"} {
 		s := &team.State{}
 		s.Apply(&team.Record{Seq: 1, ID: "c", At: 1, Events: []team.Event{
-			&team.TeamCreated{Team: team.Team{ID: "t", Name: name, Observed: "codex", Session: true, Status: team.TeamPending}, Lead: team.Member{Name: "boss", Agent: team.External, Status: team.Active}},
-			&team.MemberSpawned{Member: team.Member{Name: "codex", Agent: team.External, Status: team.Active, Incarnation: 1}},
+			&team.TeamCreated{Team: team.Team{ID: "t", Name: name, Observed: "codex", Session: true,
+				Status: team.TeamPending}, Lead: team.Member{Name: "boss", Agent: team.External, Status: team.Active}},
+			&team.MemberSpawned{Member: team.Member{Name: "codex", Agent: team.External, Status: team.Active,
+				Incarnation: 1}},
 			&team.UsageReported{Member: "codex", Usage: team.Usage{InputTokens: 7}},
 		}})
 		if got := render.Board(s, nil, 80, 30)[0].Text; got != want {
@@ -121,30 +127,35 @@ func TestBoardFits(t *testing.T) {
 				t.Errorf("%v: %d columns: %q", size, columns, line.Text)
 			}
 		}
-		if all := text(lines); size[1] >= 24 && (!strings.Contains(all, "message 99") || !strings.Contains(all, " in progress") || !strings.Contains(all, "more tasks") || !strings.Contains(all, "more teammates")) {
+		if all := text(lines); size[1] >= 24 && (!strings.Contains(all, "message 99") ||
+			!strings.Contains(all, " in progress") || !strings.Contains(all, "more tasks") ||
+			!strings.Contains(all, "more teammates")) {
 			t.Errorf("%v: it shows\n%s", size, all)
 		}
 	}
 }
 
-// On a screen of 80 columns and 24 lines, a team of 12 with 45 tasks is all there: each member with what it works on, what is open with the tasks that it waits for, and
-// the last messages.
+// On a screen of 80 columns and 24 lines, a team of 12 with 45 tasks is all there: each member with
+// what it works on, what is open with the tasks that it waits for, and the last messages.
 func TestBoardOfALargeTeam(t *testing.T) {
 	s := &team.State{}
 	see := func(events ...team.Event) {
 		n := s.Seq() + 1
 		s.Apply(&team.Record{Seq: n, ID: fmt.Sprint("c", n), At: team.Time(1000 * n), Events: events})
 	}
-	see(&team.TeamCreated{Team: team.Team{ID: "t", Name: "fx", Observed: "fx", Status: team.TeamPending}, Lead: team.Member{Name: "team-lead", Agent: team.External, Status: team.Active}})
+	see(&team.TeamCreated{Team: team.Team{ID: "t", Name: "fx", Observed: "fx", Status: team.TeamPending},
+		Lead: team.Member{Name: "team-lead", Agent: team.External, Status: team.Active}})
 	var names []string
 	for i := range 12 {
 		names = append(names, fmt.Sprintf("m%d-specialist-for-one-part", i)[:max(5, 26-2*i)])
-		see(&team.MemberSpawned{Member: team.Member{Name: names[i], Agent: team.External, Status: team.Active, Role: "general-purpose", Model: "claude-opus-4-6-20260115", Incarnation: 1}},
+		see(&team.MemberSpawned{Member: team.Member{Name: names[i], Agent: team.External, Status: team.Active,
+			Role: "general-purpose", Model: "claude-opus-4-6-20260115", Incarnation: 1}},
 			&team.UsageReported{Member: names[i], Usage: team.Usage{InputTokens: 1_234_567}})
 	}
 	for i := 1; i <= 45; i++ {
 		id := fmt.Sprint(i)
-		see(&team.TaskCreated{Task: team.Task{ID: id, Subject: "Implement part " + id + " of the checkout, with its tests and its pages", Status: team.Pending}})
+		see(&team.TaskCreated{Task: team.Task{ID: id, Subject: "Implement part " + id + " of the checkout, with its " +
+			"tests and its pages", Status: team.Pending}})
 		switch {
 		case i <= 12:
 			see(&team.TaskClaimed{Task: id, Member: names[i-1], Fence: 1})
@@ -156,7 +167,8 @@ func TestBoardOfALargeTeam(t *testing.T) {
 	}
 	var said []render.Saying
 	for i := range 20 {
-		said = append(said, render.Saying{At: team.Time(i), Text: fmt.Sprintf("team-lead → %s: message %d", names[i%12], i)})
+		said = append(said, render.Saying{At: team.Time(i), Text: fmt.Sprintf("team-lead → %s: message %d",
+			names[i%12], i)})
 	}
 	for _, size := range [][2]int{{80, 24}, {160, 50}} {
 		lines := render.Board(s, said, size[0], size[1])
@@ -189,7 +201,8 @@ func TestCut(t *testing.T) {
 		columns int
 		want    string
 	}{
-		{"short", 10, "short"}, {"exactly", 7, "exactly"}, {"too long", 7, "too lo…"}, {"漢字漢字", 8, "漢字漢字"}, {"漢字漢字", 7, "漢字漢…"}, {"漢字", 2, "…"}, {"xyz", 0, "…"}, {"éé", 2, "éé"},
+		{"short", 10, "short"}, {"exactly", 7, "exactly"}, {"too long", 7, "too lo…"}, {"漢字漢字", 8, "漢字漢字"},
+		{"漢字漢字", 7, "漢字漢…"}, {"漢字", 2, "…"}, {"xyz", 0, "…"}, {"éé", 2, "éé"},
 	} {
 		if got := render.Cut(c.text, c.columns); got != c.want && c.columns > 0 {
 			t.Errorf("%q in %d columns is %q, not %q", c.text, c.columns, got, c.want)

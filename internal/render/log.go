@@ -1,4 +1,5 @@
-// Package render turns teams into lines for people: what happened, what there is. It prints nothing itself.
+// Package render turns teams into lines for people: what happened, what there is. It prints nothing
+// itself.
 //
 // # Guarantees
 //
@@ -48,12 +49,14 @@ func event(e team.Event, r *team.Record) string {
 		if len(e.Members) == 0 {
 			return ""
 		}
-		return "the work of " + strings.Join(e.Members, ", ") + word(len(e.Members) == 1, " is on its branch", " is on their branches")
+		return "the work of " + strings.Join(e.Members, ", ") + word(len(e.Members) == 1, " is on its branch",
+			" is on their branches")
 	case *team.WorkStaged:
 		if e.Tree == "" {
 			return "nothing to commit"
 		}
-		return fmt.Sprintf("staged: %s on %s", files(e.Files), Parent(e.Parent)) + prefixed(", with ", Branches(e.Branches))
+		return fmt.Sprintf("staged: %s on %s", files(e.Files), Parent(e.Parent)) + prefixed(", with ",
+			Branches(e.Branches))
 	case *team.CheckPassed:
 		return fmt.Sprintf("check %s passed", e.Check)
 	case *team.CheckFailed:
@@ -138,11 +141,14 @@ func event(e team.Event, r *team.Record) string {
 	case *team.PlanSubmitted:
 		return e.Member + " submitted a plan"
 	case *team.PlanAnswered:
-		return fmt.Sprintf("the plan of %s was %s", e.Member, word(e.Approved, "approved", "rejected")) + tail(e.Feedback)
+		return fmt.Sprintf("the plan of %s was %s", e.Member, word(e.Approved, "approved", "rejected")) +
+			tail(e.Feedback)
 	case *team.PermissionRequested:
-		return fmt.Sprintf("%s asks to use %s (%s)", e.Permission.Member, e.Permission.Tool, e.Permission.Request) + tail(Input(e.Permission.Input))
+		return fmt.Sprintf("%s asks to use %s (%s)", e.Permission.Member, e.Permission.Tool, e.Permission.Request) +
+			tail(Input(e.Permission.Input))
 	case *team.PermissionAnswered:
-		return fmt.Sprintf("permission %s of %s: %s", e.Request, e.Member, strings.ReplaceAll(e.Outcome, "_", " ")) + tail(e.Reason)
+		return fmt.Sprintf("permission %s of %s: %s", e.Request, e.Member, strings.ReplaceAll(e.Outcome, "_", " ")) +
+			tail(e.Reason)
 	case *team.UsageReported:
 		return fmt.Sprintf("%s used %d tokens%s", e.Member, e.Usage.Tokens(), prefixed(" for task ", e.Task))
 	case *team.HookRejected:
@@ -310,10 +316,12 @@ func messages(seqs []int64) string {
 	return fmt.Sprintf("%d messages", len(seqs))
 }
 
-// mostInput bounds what is shown of a tool's input, in bytes: more than most commands have, and less than a file.
+// mostInput bounds what is shown of a tool's input, in bytes: more than most commands have, and
+// less than a file.
 const mostInput = 300
 
-// Input is the input of a tool for people: the command of one that runs a command, else the JSON. A long one is cut, and says so.
+// Input is the input of a tool for people: the command of one that runs a command, else the JSON. A
+// long one is cut, and says so.
 func Input(input string) string {
 	var in struct{ Command string }
 	if json.Unmarshal([]byte(input), &in) == nil && in.Command != "" {

@@ -31,7 +31,8 @@ func FuzzClean(f *testing.F) {
 	f.Add("a\x1b[31mb\r\n\u202e\xff")
 	f.Fuzz(func(t *testing.T, s string) {
 		line := render.Clean(s)
-		if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Zl, r) }) || len([]rune(line)) > 400 {
+		if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Zl, r) }) ||
+			len([]rune(line)) > 400 {
 			t.Errorf("%q became %q", s, line)
 		}
 	})
@@ -55,8 +56,10 @@ func TestLines(t *testing.T) {
 		&team.TeamMoved{From: "/old", Dir: "/new"},
 		&team.WorkSaved{Task: "1", Saved: team.Saved{Member: "ann"}},
 		&team.WorkRecorded{Task: "1", Work: team.Work{Member: "ann", Base: "0123456789abcdef"}},
-		&team.WorkRecorded{Task: "1", Work: team.Work{Member: "ann", Branch: "cadre/demo@ann", Base: "0123456789abcdef", Commit: "fedcba9876543210", Done: true, Files: []string{"a.go"}}},
-		&team.WorkRecorded{Task: "2", Work: team.Work{Member: "ann", Base: "0123456789abcdef", Commit: "fedcba9876543210", Done: true, Files: []string{"a", "b"}, Others: []string{"bob"}}},
+		&team.WorkRecorded{Task: "1", Work: team.Work{Member: "ann", Branch: "cadre/demo@ann", Base: "0123456789abcdef",
+			Commit: "fedcba9876543210", Done: true, Files: []string{"a.go"}}},
+		&team.WorkRecorded{Task: "2", Work: team.Work{Member: "ann", Base: "0123456789abcdef",
+			Commit: "fedcba9876543210", Done: true, Files: []string{"a", "b"}, Others: []string{"bob"}}},
 		&team.WorkRecorded{Task: "3", Work: team.Work{Member: "ann", Left: []string{"git is not installed"}}},
 		&team.MessagesLate{Member: "bob", Seqs: []int64{4}},
 		&team.MessagesResent{Member: "bob", Seqs: []int64{5, 6}},
@@ -133,8 +136,9 @@ func TestTimes(t *testing.T) {
 	}
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)
 	for then, want := range map[time.Time]string{
-		noon.Add(-12 * time.Hour): "00:00:00", noon.Add(-12*time.Hour - time.Second): "2026-02-28 23:59:59", noon.Add(12*time.Hour - time.Second): "23:59:59",
-		noon.Add(12 * time.Hour): "2026-03-02 00:00:00", noon.AddDate(-1, 0, 0): "2025-03-01 12:00:00",
+		noon.Add(-12 * time.Hour): "00:00:00", noon.Add(-12*time.Hour - time.Second): "2026-02-28 23:59:59",
+		noon.Add(12*time.Hour - time.Second): "23:59:59",
+		noon.Add(12 * time.Hour):             "2026-03-02 00:00:00", noon.AddDate(-1, 0, 0): "2025-03-01 12:00:00",
 	} {
 		if got := render.When(team.Time(noon.UnixMilli()), team.Time(then.UnixMilli())); got != want {
 			t.Errorf("%s is %q, not %q", then, got, want)

@@ -12,7 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Table is rows of cells, aligned when written. The last column is never padded. All rows have as many cells as the first, which is the head.
+// Table is rows of cells, aligned when written. The last column is never padded. All rows have as
+// many cells as the first, which is the head.
 type Table struct {
 	Width int // of the terminal: longer lines are cut; 0 for any
 
@@ -105,7 +106,8 @@ func (t *Table) only(keep []int) {
 	t.cells, t.widths = cells, widths
 }
 
-// Narrow leaves out columns with these heads, in this order, until the last one has the room that it needs in lines of that width, or at least so much.
+// Narrow leaves out columns with these heads, in this order, until the last one has the room that
+// it needs in lines of that width, or at least so much.
 func (t *Table) Narrow(width, least int, heads ...string) {
 	for _, head := range heads {
 		last := len(t.widths) - 1

@@ -18,10 +18,12 @@ type Rejected struct {
 func (r *Rejected) Error() string { return r.refusal.Text }
 func (r *Rejected) Unwrap() error { return r.refusal }
 
-// Final reports whether the same thing was rejected so often in a row that the lead was told: trying again is a loop.
+// Final reports whether the same thing was rejected so often in a row that the lead was told:
+// trying again is a loop.
 func (r *Rejected) Final() bool { return r.final }
 
-// gate runs the hooks for a command that has some. Its error says that the command is not to be sent.
+// gate runs the hooks for a command that has some. Its error says that the command is not to be
+// sent.
 func (rep *Replica) gate(ctx context.Context, c team.Command) error {
 	if !gated(c.Body) {
 		return nil
@@ -62,7 +64,8 @@ func (rep *Replica) gate(ctx context.Context, c team.Command) error {
 		return nil
 	}
 	about.Feedback = verdict.Feedback
-	receipt, err := rep.send(ctx, team.Command{ID: rep.opts.NewID(), Actor: c.Actor, At: rep.opts.Now(), Incarnation: c.Incarnation, Lease: c.Lease, Body: &about})
+	receipt, err := rep.send(ctx, team.Command{ID: rep.opts.NewID(), Actor: c.Actor, At: rep.opts.Now(),
+		Incarnation: c.Incarnation, Lease: c.Lease, Body: &about})
 	if err != nil {
 		return fmt.Errorf("the rejection by a hook could not be recorded: %w", err)
 	}
@@ -110,7 +113,8 @@ func describe(s *team.State, r *team.Record) (hook.Event, team.RejectByHook, boo
 			task, _ := s.Task(e.Task)
 			event.Name = hook.TaskCompleted
 			by(e.By)
-			event.TaskID, event.TaskSubject, event.TaskDescription, event.DependentTasks = task.ID, task.Subject, task.Description, task.Blocks
+			event.TaskID, event.TaskSubject, event.TaskDescription, event.DependentTasks = task.ID, task.Subject,
+				task.Description, task.Blocks
 			if task.StartedAt != 0 {
 				event.Duration = time.Duration(r.At-task.StartedAt) * time.Millisecond
 			}
@@ -126,23 +130,27 @@ func describe(s *team.State, r *team.Record) (hook.Event, team.RejectByHook, boo
 				}
 			}
 			event.IdleSince = time.UnixMilli(int64(r.At))
-			return event, team.RejectByHook{Hook: event.Name, Member: e.Member}, e.Status == team.Idle && e.Member != t.Lead
+			return event, team.RejectByHook{Hook: event.Name, Member: e.Member}, e.Status == team.Idle &&
+				e.Member != t.Lead
 		}
 	}
 	return event, team.RejectByHook{}, false
 }
 
-// SettingsHooks is a [Hooks] that reads the settings files anew for every event, so that a change counts at once.
+// SettingsHooks is a [Hooks] that reads the settings files anew for every event, so that a change
+// counts at once.
 func SettingsHooks(claude string, trust hook.Trust, children hook.Runner) Hooks {
 	return func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error) {
 		var own []hook.Hook
 		for _, h := range t.Hooks {
-			own = append(own, hook.Hook{Event: h.Event, Command: h.Command, Timeout: time.Duration(h.Seconds) * time.Second})
+			own = append(own, hook.Hook{Event: h.Event, Command: h.Command,
+				Timeout: time.Duration(h.Seconds) * time.Second})
 		}
 		config, err := hook.Load(claude, t.Dir, own)
 		if err != nil {
 			// A gate that cannot be read must not be taken for an open one.
-			return hook.Verdict{}, &team.Error{Code: team.NotReady, Text: "the hooks cannot be read, so nothing passes them: " + err.Error()}
+			return hook.Verdict{}, &team.Error{Code: team.NotReady, Text: "the hooks cannot be read, so nothing " +
+				"passes them: " + err.Error()}
 		}
 		runner := children
 		runner.Config, runner.Trust = config, trust

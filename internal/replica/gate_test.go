@@ -79,7 +79,8 @@ func TestAHookKeepsATaskOffTheList(t *testing.T) {
 func TestAHookKeepsATeammateAtWork(t *testing.T) {
 	rep := newPlace(t).gated(map[string]string{"TeammateIdle": no})
 	idle := func(member string) error {
-		_, err := rep.Do(within(t), team.Command{Actor: member, Body: &team.ReportStatus{Member: member, Status: team.Idle}})
+		_, err := rep.Do(within(t), team.Command{Actor: member, Body: &team.ReportStatus{Member: member,
+			Status: team.Idle}})
 		return err
 	}
 	for range team.MaxStrikes - 1 {
@@ -103,7 +104,8 @@ func TestHooksAreAskedOnlyWhatCanHappen(t *testing.T) {
 	p := newPlace(t, &team.CreateTask{Subject: "look"})
 	asked := filepath.Join(p.dir, "asked")
 	rep := p.gated(map[string]string{"TaskCompleted": "echo $CADRE_TASK_ID $CADRE_MEMBER_NAME >>" + asked})
-	if _, err := rep.Do(within(t), team.Command{Actor: "bob", Body: &team.CompleteTask{Task: "1"}}); team.CodeOf(err) == "" {
+	if _, err := rep.Do(within(t), team.Command{Actor: "bob",
+		Body: &team.CompleteTask{Task: "1"}}); team.CodeOf(err) == "" {
 		t.Errorf("bob completes what he does not hold: %v", err)
 	}
 	do(t, rep, "ann", &team.ClaimTask{Task: "1"})
@@ -133,8 +135,10 @@ func TestHooksOfTheTeamFile(t *testing.T) {
 	p := newPlace(t)
 	own := p.home
 	dir := t.TempDir()
-	err := own.Create("other", []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: &team.CreateTeam{
-		TeamID: "other-1", Name: "other", Dir: dir, Hooks: []team.Hook{{Event: "TaskCreated", Command: "pwd >&2; exit 2", Seconds: 5}}}}})
+	err := own.Create("other", []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
+		Body: &team.CreateTeam{
+			TeamID: "other-1", Name: "other", Dir: dir,
+			Hooks: []team.Hook{{Event: "TaskCreated", Command: "pwd >&2; exit 2", Seconds: 5}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +151,8 @@ func TestHooksOfTheTeamFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer children.Close(context.Background())
-	rep, err := replica.Open(t.Context(), j, replica.Options{Hooks: replica.SettingsHooks(t.TempDir(), hook.Trust{File: filepath.Join(dir, "trust.json")}, hook.Runner{Children: children})})
+	rep, err := replica.Open(t.Context(), j, replica.Options{Hooks: replica.SettingsHooks(t.TempDir(),
+		hook.Trust{File: filepath.Join(dir, "trust.json")}, hook.Runner{Children: children})})
 	if err != nil {
 		t.Fatal(err)
 	}

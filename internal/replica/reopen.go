@@ -16,12 +16,14 @@ func (rep *Replica) current() journal.Journal {
 	return rep.journal
 }
 
-// replaced reports whether an error comes from the end of a journal that another one has taken the place of: nothing was done there, and it can be done here.
+// replaced reports whether an error comes from the end of a journal that another one has taken the
+// place of: nothing was done there, and it can be done here.
 func (rep *Replica) replaced(j journal.Journal, err error) bool {
 	return errors.Is(err, os.ErrClosed) && !errors.Is(err, journal.ErrUncertain) && rep.current() != j
 }
 
-// append is that of the journal, on the present state. One that takes no record any more has written nothing, and another one takes its place.
+// append is that of the journal, on the present state. One that takes no record any more has
+// written nothing, and another one takes its place.
 func (rep *Replica) append(ctx context.Context, decide func() ([]byte, error)) (seq int64, err error) {
 	const most = 3 // journals, of a disk that fails again and again
 	for range most {
@@ -69,7 +71,8 @@ func (rep *Replica) records(ctx context.Context, after int64) iter.Seq2[journal.
 	}
 }
 
-// reopen puts another journal into the place of one that takes no record any more. The state is read anew from that: what was seen is to be there, too.
+// reopen puts another journal into the place of one that takes no record any more. The state is
+// read anew from that: what was seen is to be there, too.
 func (rep *Replica) reopen(ctx context.Context, broken journal.Journal) error {
 	rep.reopening.Lock()
 	defer rep.reopening.Unlock()

@@ -70,17 +70,20 @@ func (s *shaky) breaks(rep *replica.Replica) {
 	s.t.Helper()
 	s.fails.Store(true)
 	defer s.fails.Store(false)
-	if _, err := rep.Do(within(s.t), team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "lost?"}}); !errors.Is(err, journal.ErrUncertain) {
+	if _, err := rep.Do(within(s.t), team.Command{Actor: team.User,
+		Body: &team.CreateTask{Subject: "lost?"}}); !errors.Is(err, journal.ErrUncertain) {
 		s.t.Fatalf("a sync that fails: %v", err)
 	}
 }
 
-// TestReopen: after a sync that failed, a replica that can reopens its journal with the next command. Whoever waited still waits, and sees what comes.
+// TestReopen: after a sync that failed, a replica that can reopens its journal with the next
+// command. Whoever waited still waits, and sees what comes.
 func TestReopen(t *testing.T) {
 	s := newShaky(t)
 	rep := s.open(replica.Options{})
 	s.breaks(rep)
-	if _, err := rep.Do(within(t), team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "more"}}); !replica.Broken(err) {
+	if _, err := rep.Do(within(t), team.Command{Actor: team.User,
+		Body: &team.CreateTask{Subject: "more"}}); !replica.Broken(err) {
 		t.Fatalf("a replica that cannot reopen its journal: %v", err)
 	}
 
@@ -121,7 +124,8 @@ func TestReopen(t *testing.T) {
 	}
 	watching.Wait()
 	cancel()
-	if want := []string{"lost?", "again", "lost?", "and again"}; len(seen) != 4 || seen[0] != want[0] || seen[1] != want[1] || seen[2] != want[2] || seen[3] != want[3] {
+	if want := []string{"lost?", "again", "lost?", "and again"}; len(seen) != 4 || seen[0] != want[0] ||
+		seen[1] != want[1] || seen[2] != want[2] || seen[3] != want[3] {
 		t.Errorf("who watches saw %q", seen)
 	}
 	if n := s.opens.Load(); n != 3 {
@@ -133,7 +137,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestReopenTogether: of many that find the journal broken one reopens it, and what each of them is told is so.
+// TestReopenTogether: of many that find the journal broken one reopens it, and what each of them is
+// told is so.
 func TestReopenTogether(t *testing.T) {
 	s := newShaky(t)
 	rep := s.open(replica.Options{Reopen: s.journal})
@@ -144,7 +149,8 @@ func TestReopenTogether(t *testing.T) {
 		var all sync.WaitGroup
 		for range most {
 			all.Go(func() {
-				if _, err := rep.Do(within(t), team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "together"}}); err != nil {
+				if _, err := rep.Do(within(t), team.Command{Actor: team.User,
+					Body: &team.CreateTask{Subject: "together"}}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -153,13 +159,15 @@ func TestReopenTogether(t *testing.T) {
 		if n := s.opens.Load() - opened; n != 1 {
 			t.Errorf("the journal was opened %d times", n)
 		}
-		if got := rep.Seq() - before; got != most && got != most+1 { // the record that was uncertain may not have been seen before
+		// the record that was uncertain may not have been seen before
+		if got := rep.Seq() - before; got != most && got != most+1 {
 			t.Errorf("%d records came", got)
 		}
 	}
 }
 
-// TestReopenInVain: an error names why a journal could not be opened again, and another team of the same name is not taken for this one.
+// TestReopenInVain: an error names why a journal could not be opened again, and another team of the
+// same name is not taken for this one.
 func TestReopenInVain(t *testing.T) {
 	s := newShaky(t)
 	var trouble error

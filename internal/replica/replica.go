@@ -1,18 +1,20 @@
-// Package replica is one actor's handle on a team: what it is now, a way to change it, and a way to hear of changes. Every
-// front end, and every host, works through one.
+// Package replica is one actor's handle on a team: what it is now, a way to change it, and a way to
+// hear of changes. Every front end, and every host, works through one.
 //
 // # Authority
 //
-// A replica keeps a copy of the state up to date from the journal, and puts commands through Decide under the journal's
-// conflict rule. Around the commands that have hooks it runs them: a command that a hook rejects is not sent, and the rejection is
-// recorded instead.
+// A replica keeps a copy of the state up to date from the journal, and puts commands through Decide
+// under the journal's conflict rule. Around the commands that have hooks it runs them: a command
+// that a hook rejects is not sent, and the rejection is recorded instead.
 //
 // # Guarantees
 //
 //   - Do returns without an error only when the command is durable, or had been before.
 //   - A command that is tried again with the same id after any failure happens once.
-//   - View shows a state that some prefix of the history gives; Refresh brings it to the present end.
-//   - After a sync that failed, a replica that was told how opens its journal again, and records from the next command on.
+//   - View shows a state that some prefix of the history gives; Refresh brings it to the present
+//     end.
+//   - After a sync that failed, a replica that was told how opens its journal again, and records
+//     from the next command on.
 //   - A replica may be used from any goroutine; other processes may have replicas on the same team.
 package replica
 
@@ -32,20 +34,23 @@ import (
 
 // Options of a replica. All may be zero.
 type Options struct {
-	// Reopen opens the journal again after a sync that failed, when it takes no record any more; nil for whoever ends then, as a host does. The replica closes both.
+	// Reopen opens the journal again after a sync that failed, when it takes no record any more;
+	// nil for whoever ends then, as a host does. The replica closes both.
 	Reopen func(ctx context.Context) (journal.Journal, error)
 	// Hooks finds and runs the hooks of the team; nil for none.
 	Hooks Hooks
-	// Project is called to bring the projections up to date with the state, which must not be kept. It is called by Close
-	// and Project.
+	// Project is called to bring the projections up to date with the state, which must not be kept.
+	// It is called by Close and Project.
 	Project func(ctx context.Context, j journal.Journal, s *team.State) error
 	// Log is told what is worth knowing and no error.
 	Log func(string)
 
-	// Now and NewID are where the time and the ids of commands come from that were given none; nil for [Now] and [NewID].
+	// Now and NewID are where the time and the ids of commands come from that were given none; nil
+	// for [Now] and [NewID].
 	Now   func() team.Time
 	NewID func() string
-	// Decide is who decides; nil for [team.Decide]. The simulation breaks it on purpose, to prove that it would find that.
+	// Decide is who decides; nil for [team.Decide]. The simulation breaks it on purpose, to prove
+	// that it would find that.
 	Decide func(*team.State, team.Command) (team.Decision, error)
 }
 
@@ -94,7 +99,8 @@ func Open(ctx context.Context, j journal.Journal, opts Options) (*Replica, error
 	return rep, nil
 }
 
-// load returns the state at the end of the journal, and the size of the snapshot that it was read from.
+// load returns the state at the end of the journal, and the size of the snapshot that it was read
+// from.
 func (rep *Replica) load(ctx context.Context, j journal.Journal) (state *team.State, size int, err error) {
 	snapshot, err := j.Snapshot(ctx)
 	if err != nil {
@@ -122,7 +128,8 @@ func (rep *Replica) load(ctx context.Context, j journal.Journal) (state *team.St
 	return state, len(snapshot.Data), nil
 }
 
-// Broken reports whether the error of a command says that this replica can record nothing any more and has to be opened anew.
+// Broken reports whether the error of a command says that this replica can record nothing any more
+// and has to be opened anew.
 func Broken(err error) bool { return errors.Is(err, journal.ErrReopen) }
 
 func (rep *Replica) log(what string) {
@@ -185,7 +192,8 @@ func (rep *Replica) see(r journal.Record) error {
 	return nil
 }
 
-// Sync returns when everything that the replica shows is durable. Who acts on what it shows outside the journal, and could not do so twice, waits for that first.
+// Sync returns when everything that the replica shows is durable. Who acts on what it shows outside
+// the journal, and could not do so twice, waits for that first.
 func (rep *Replica) Sync(ctx context.Context) error {
 	_, err := rep.append(ctx, func() ([]byte, error) { return nil, nil })
 	return err
@@ -241,7 +249,8 @@ func decoded(records iter.Seq2[journal.Record, error]) iter.Seq2[*team.Record, e
 	}
 }
 
-// Do sends a command. An empty id is given a new one, and a zero time the present. The error is a [*team.Error] where the team, or a hook, refuses.
+// Do sends a command. An empty id is given a new one, and a zero time the present. The error is a
+// [*team.Error] where the team, or a hook, refuses.
 func (rep *Replica) Do(ctx context.Context, c team.Command) (Receipt, error) {
 	if c.ID == "" {
 		c.ID = rep.opts.NewID()
@@ -266,7 +275,8 @@ func (rep *Replica) settle(ctx context.Context) error {
 	now := rep.opts.Now()
 	rep.View(func(s *team.State) { due = s.Overdue(now) })
 	for _, body := range due {
-		if _, err := rep.send(ctx, team.Command{ID: rep.opts.NewID(), Actor: team.User, At: now, Body: body}); err != nil && team.CodeOf(err) == "" {
+		if _, err := rep.send(ctx, team.Command{ID: rep.opts.NewID(), Actor: team.User, At: now,
+			Body: body}); err != nil && team.CodeOf(err) == "" {
 			return err
 		}
 	}

@@ -79,8 +79,8 @@ func TestNothingToChange(t *testing.T) {
 	}
 }
 
-// One replica serves many goroutines, which send and look, while others write too. Nothing is lost, and nobody mistakes what is
-// being written for damage.
+// One replica serves many goroutines, which send and look, while others write too. Nothing is lost,
+// and nobody mistakes what is being written for damage.
 func TestManyAtOnce(t *testing.T) {
 	const writers, each = 6, 60
 	p := newPlace(t)
@@ -116,7 +116,8 @@ func TestManyAtOnce(t *testing.T) {
 		}
 		sending.Go(func() {
 			for i := range each {
-				if _, err := rep.Do(writing, team.Command{Actor: "ann", Body: &team.SendMessage{To: "bob", Body: fmt.Sprintf("%d/%d", w, i)}}); err != nil {
+				if _, err := rep.Do(writing, team.Command{Actor: "ann", Body: &team.SendMessage{To: "bob",
+					Body: fmt.Sprintf("%d/%d", w, i)}}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -227,7 +228,8 @@ func TestATeamThatIsGone(t *testing.T) {
 	if err := p.home.Remove(filepath.Join(p.home.Root, "teams", "demo")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rep.Do(within(t), team.Command{Actor: "ann", Body: &team.SendMessage{To: "bob", Body: "x"}}); !errors.Is(err, journal.ErrGone) {
+	if _, err := rep.Do(within(t), team.Command{Actor: "ann", Body: &team.SendMessage{To: "bob",
+		Body: "x"}}); !errors.Is(err, journal.ErrGone) {
 		t.Errorf("a command: %v", err)
 	}
 	if err := rep.Wait(within(t), rep.Seq()); !errors.Is(err, journal.ErrGone) {

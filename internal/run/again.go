@@ -10,8 +10,9 @@ import (
 	"cadre/internal/team"
 )
 
-// agree brings a team that was made from a goal, and is gone on with, into line with what was asked for this time. What a living team cannot be given
-// any more is refused. What was not said this time stays as it is.
+// agree brings a team that was made from a goal, and is gone on with, into line with what was asked
+// for this time. What a living team cannot be given any more is refused. What was not said this
+// time stays as it is.
 func (a *attempt) agree(ctx context.Context) error {
 	f, t := a.File, a.replica.Team()
 	var lead team.Member
@@ -36,14 +37,20 @@ func (a *attempt) agree(ctx context.Context) error {
 	}
 	differs(f.Leader.Agent != lead.Agent, "--agent", lead.Agent)
 	differs(f.Leader.Model != "" && f.Leader.Model != lead.Model, "--model", or(lead.Model, "the agent's own choice"))
-	differs(len(f.Permissions.Allow) > 0 && !slices.Equal(f.Permissions.Allow, t.Permissions.Allow), "--allow", or(strings.Join(t.Permissions.Allow, ", "), "nothing"))
-	differs(f.Permissions.Policy != "" && f.Permissions.Policy != t.Permissions.Policy, "--policy", or(t.Permissions.Policy, "the default"))
+	differs(len(f.Permissions.Allow) > 0 && !slices.Equal(f.Permissions.Allow, t.Permissions.Allow), "--allow",
+		or(strings.Join(t.Permissions.Allow, ", "), "nothing"))
+	differs(f.Permissions.Policy != "" && f.Permissions.Policy != t.Permissions.Policy, "--policy",
+		or(t.Permissions.Policy, "the default"))
 	differs(len(f.Checks) > 0 && !slices.Equal(checks(f.Checks), t.Checks), "--check", count(len(t.Checks), "check"))
-	differs(f.Handover != 0 && int64(f.Handover) != t.HandoverAt, "--handover", or(fmt.Sprint(t.HandoverAt), "the default"))
-	differs(f.MaxTeammates != 0 && int64(f.MaxTeammates) != t.MaxTeammates, "--max-teammates", or(fmt.Sprint(t.MaxTeammates), "the default"))
-	differs(slices.ContainsFunc(f.Members, func(m teamfile.Member) bool { return !slices.Contains(names, m.Name) }), "--members", "the lead spawns what it needs")
+	differs(f.Handover != 0 && int64(f.Handover) != t.HandoverAt, "--handover",
+		or(fmt.Sprint(t.HandoverAt), "the default"))
+	differs(f.MaxTeammates != 0 && int64(f.MaxTeammates) != t.MaxTeammates, "--max-teammates",
+		or(fmt.Sprint(t.MaxTeammates), "the default"))
+	differs(slices.ContainsFunc(f.Members, func(m teamfile.Member) bool { return !slices.Contains(names, m.Name) }),
+		"--members", "the lead spawns what it needs")
 	if len(fixed) > 0 {
-		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("the unfinished team %s was begun otherwise, and goes on as it was: %s. Leave these flags away, or begin anew: cadre cleanup %s --force",
+		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("the unfinished team %s was begun otherwise, and goes "+
+			"on as it was: %s. Leave these flags away, or begin anew: cadre cleanup %s --force",
 			t.Name, strings.Join(fixed, ", "), t.Name)}
 	}
 	var changes []team.Body
@@ -64,7 +71,8 @@ func (a *attempt) agree(ctx context.Context) error {
 	return a.change(ctx, changes)
 }
 
-// modes brings the lead into that permission mode, and the teammates that are in the lead's; "" changes nothing.
+// modes brings the lead into that permission mode, and the teammates that are in the lead's; ""
+// changes nothing.
 func (a *attempt) modes(mode string) (changes []team.Body) {
 	if mode == "" {
 		return nil

@@ -18,21 +18,26 @@ import (
 	"cadre/internal/team"
 )
 
-// Lead sees one team to its end, beside the host of its sessions: it asks a lead that is an agent for its report, dismisses the teammates, writes the
-// report and completes the team. Whoever has [Take]n the team may have one, and [Lead.Hold]s it while it works.
+// Lead sees one team to its end, beside the host of its sessions: it asks a lead that is an agent
+// for its report, dismisses the teammates, writes the report and completes the team. Whoever has
+// [Take]n the team may have one, and [Lead.Hold]s it while it works.
 type Lead struct {
-	Replica   *replica.Replica
-	Agent     func(name string) agent.Agent // by the name that members have for it; nil where nobody is to be looked for
-	Dir       string                        // the team's folder; "" for a team in memory, whose lead nobody can miss
-	Session   string                        // id of the session that leads; unique for ever
-	Title     string                        // of the report; "" for the usual one
-	Sections  []string                      // ids from the team file, of the tasks whose results the report shows; tasks that are in no file are always shown
-	Report    string                        // where the report is written, an absolute path; "" for nowhere
-	TakesMail bool                          // it takes the mail of a lead that is no agent, because nobody else does
-	Seen      int64                         // seq of the last record that Saw was told
+	Replica *replica.Replica
+	// by the name that members have for it; nil where nobody is to be looked for
+	Agent   func(name string) agent.Agent
+	Dir     string // the team's folder; "" for a team in memory, whose lead nobody can miss
+	Session string // id of the session that leads; unique for ever
+	Title   string // of the report; "" for the usual one
+	// ids from the team file, of the tasks whose results the report shows; tasks that are in no
+	// file are always shown
+	Sections  []string
+	Report    string // where the report is written, an absolute path; "" for nowhere
+	TakesMail bool   // it takes the mail of a lead that is no agent, because nobody else does
+	Seen      int64  // seq of the last record that Saw was told
 	Saw       func(r *team.Record, rep *replica.Replica)
 	Log       func(string)
-	// Merge makes the merged worktree of the team, or brings it up to date, and returns the directory to look in; "" for none.
+	// Merge makes the merged worktree of the team, or brings it up to date, and returns the
+	// directory to look in; "" for none.
 	Merge func(ctx context.Context) (dir string, err error)
 }
 
@@ -62,17 +67,19 @@ var ErrHostEnded = errors.New("the host ended")
 // finishTime bounds what is done when the work has ended.
 const finishTime = time.Minute
 
-// Take takes the right to lead the team in that folder. It is refused with NotReady while somebody else has it.
+// Take takes the right to lead the team in that folder. It is refused with NotReady while somebody
+// else has it.
 func Take(dir, name string) (*leader.Lock, error) {
 	lock, err := leader.Claim(dir)
 	if errors.Is(err, proc.ErrHeld) {
-		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being run already; to follow it: cadre log %s --follow", name, name)}
+		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being run already; to follow it: "+
+			"cadre log %s --follow", name, name)}
 	}
 	return lock, err
 }
 
-// Retry puts what an earlier run gave up back on the list, and a teammate beside each one that has ended since, to do its work. One whose program is still not there
-// could do no more than that one.
+// Retry puts what an earlier run gave up back on the list, and a teammate beside each one that has
+// ended since, to do its work. One whose program is still not there could do no more than that one.
 func (l *Lead) Retry(ctx context.Context) error {
 	var again, troubled []string
 	var ended []team.Member
@@ -107,8 +114,10 @@ func (l *Lead) Retry(ctx context.Context) error {
 			continue
 		}
 		for n := 2; ; n++ {
-			err := l.do(ctx, team.User, &team.SpawnMember{Name: successor(m.Name, n), Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
-				Mode: m.PermissionMode, PlanApproval: m.Plan.Required, Program: m.Program, Args: m.Args, Env: m.Env, Isolation: m.Isolation, Resume: m.Session})
+			err := l.do(ctx, team.User, &team.SpawnMember{Name: successor(m.Name, n), Agent: m.Agent, Model: m.Model,
+				Role: m.Role, Prompt: m.Prompt,
+				Mode: m.PermissionMode, PlanApproval: m.Plan.Required, Program: m.Program, Args: m.Args, Env: m.Env,
+				Isolation: m.Isolation, Resume: m.Session})
 			if err == nil {
 				break
 			}
@@ -161,13 +170,15 @@ func replaced(s *team.State, name string) bool {
 	return ok
 }
 
-// Hold takes the lead until release is called. The context that it returns ends when another session has taken it over. Nothing is to be done for the team before:
-// whoever is refused has touched nothing.
+// Hold takes the lead until release is called. The context that it returns ends when another
+// session has taken it over. Nothing is to be done for the team before: whoever is refused has
+// touched nothing.
 func (l *Lead) Hold(ctx context.Context) (_ context.Context, release func(), err error) {
 	if l.Dir == "" {
 		return ctx, func() {}, nil
 	}
-	held, err := leader.Take(ctx, leader.Options{Replica: l.Replica, Dir: l.Dir, Session: l.Session, Beats: !l.look().led, Log: l.Log})
+	held, err := leader.Take(ctx, leader.Options{Replica: l.Replica, Dir: l.Dir, Session: l.Session,
+		Beats: !l.look().led, Log: l.Log})
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -192,8 +203,9 @@ func (l *Lead) Hold(ctx context.Context) (_ context.Context, release func(), err
 	}, nil
 }
 
-// Work leads until nothing more can happen. hosting is closed when the host of the team's sessions ends. short says why it ended early, the end of ctx
-// included; without a reason [Lead.Undone] tells what is left once the host has ended.
+// Work leads until nothing more can happen. hosting is closed when the host of the team's sessions
+// ends. short says why it ended early, the end of ctx included; without a reason [Lead.Undone]
+// tells what is left once the host has ended.
 func (l *Lead) Work(ctx context.Context, hosting <-chan struct{}) (short, err error) {
 	for {
 		if err := l.show(ctx); err != nil {
@@ -249,7 +261,8 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 		}
 		return false, nil, l.dismiss(ctx, at.members)
 	case at.led && len(at.isolated) > 0:
-		return false, nil, l.dismiss(ctx, at.isolated) // so that their work is on their branches before the lead reports
+		// so that their work is on their branches before the lead reports
+		return false, nil, l.dismiss(ctx, at.isolated)
 	case at.led:
 		return false, nil, l.askReport(ctx)
 	case at.undone > 0 || len(at.members) == 0:
@@ -258,8 +271,8 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 	return false, nil, l.dismiss(ctx, at.members)
 }
 
-// askReport asks the lead for its report, once the work of all members is merged for it to look at. Where that has become work for
-// the lead, because branches conflict, it is asked after that.
+// askReport asks the lead for its report, once the work of all members is merged for it to look at.
+// Where that has become work for the lead, because branches conflict, it is asked after that.
 func (l *Lead) askReport(ctx context.Context) error {
 	dir := ""
 	if l.Merge != nil && !l.Replica.Team().ReportAsked {
@@ -277,8 +290,8 @@ func (l *Lead) askReport(ctx context.Context) error {
 	return l.do(ctx, team.User, &team.AskReport{Merged: dir})
 }
 
-// Undone says why not everything is done although nothing more happens; nil when it is. Of a team whose host has ended it knows what came of the last
-// sessions too.
+// Undone says why not everything is done although nothing more happens; nil when it is. Of a team
+// whose host has ended it knows what came of the last sessions too.
 func (l *Lead) Undone() error {
 	if words := l.look().undoneWords(); words != "" {
 		return reason(team.NotReady, "%s", words)
@@ -296,7 +309,8 @@ func (l *Lead) show(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// The journal may be ahead of the replica. What is seen is to be in the state: who then looks, and waits for more, misses nothing.
+		// The journal may be ahead of the replica. What is seen is to be in the state: who then
+		// looks, and waits for more, misses nothing.
 		if l.Replica.Seq() < r.Seq {
 			if err := l.Replica.Refresh(ctx); err != nil {
 				return err
@@ -331,7 +345,8 @@ func (l *Lead) dismiss(ctx context.Context, members []string) error {
 	return nil
 }
 
-// readMail takes the lead's mail: what it says is in the record, and in the report by way of the tasks.
+// readMail takes the lead's mail: what it says is in the record, and in the report by way of the
+// tasks.
 func (l *Lead) readMail(ctx context.Context) error {
 	var through int64
 	lead := l.Replica.Team().Lead
@@ -354,8 +369,9 @@ func (l *Lead) do(ctx context.Context, actor string, body team.Body) error {
 	return err
 }
 
-// Finish writes the report and, where nothing is short, completes the team. A team with checks, or with work on branches that is not
-// merged, waits for its consolidation instead. It is not cut short by the end of ctx, which may have ended the work.
+// Finish writes the report and, where nothing is short, completes the team. A team with checks, or
+// with work on branches that is not merged, waits for its consolidation instead. It is not cut
+// short by the end of ctx, which may have ended the work.
 func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
@@ -393,7 +409,8 @@ func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 	case short == nil:
 		end = team.TeamComplete
 	}
-	// Where the report is, is recorded also of a run that was cut short: it is none of the team's work.
+	// Where the report is, is recorded also of a run that was cut short: it is none of the team's
+	// work.
 	over := r.Team.CleanedUp || r.Team.Status == team.TeamComplete || r.Team.Status == team.TeamAborted
 	if r.Team.Status != end || r.Team.Report != l.Report && !over {
 		if err := l.do(ctx, r.Team.Lead, &team.SetStatus{Status: end, Report: l.Report}); err != nil && short == nil {

@@ -24,7 +24,8 @@ func (l *Lead) compose(ctx context.Context, short error) (string, error) {
 	var r report.Report
 	l.Replica.View(func(s *team.State) {
 		t := s.Team()
-		r = report.Report{Title: l.Title, Goal: t.Goal, Team: t.Name, TeamID: t.ID, Lead: t.Lead, Dir: t.Dir, Started: clock(t.CreatedAt), Finished: clock(t.UpdatedAt), Words: t.LastWords,
+		r = report.Report{Title: l.Title, Goal: t.Goal, Team: t.Name, TeamID: t.ID, Lead: t.Lead, Dir: t.Dir,
+			Started: clock(t.CreatedAt), Finished: clock(t.UpdatedAt), Words: t.LastWords,
 			Usage: report.Usage{Tokens: t.Usage.Tokens(), USD: float64(t.Usage.CostMicroUSD) / 1e6}}
 		r.Short = why
 		for _, m := range s.Members() {

@@ -1,10 +1,11 @@
-// Package run takes a team file, or a goal, to its end: it creates the team, or goes on with it, runs the sessions, leads where no agent does, and
-// writes the report.
+// Package run takes a team file, or a goal, to its end: it creates the team, or goes on with it,
+// runs the sessions, leads where no agent does, and writes the report.
 //
 // # Authority
 //
-// The package is the lead of a team that was made from a file: it decides when such a team is at its end, and what its
-// report holds. The rules of the team are the team package's, the sessions are package host's, the words of the report are package report's.
+// The package is the lead of a team that was made from a file: it decides when such a team is at
+// its end, and what its report holds. The rules of the team are the team package's, the sessions
+// are package host's, the words of the report are package report's.
 //
 // # States
 //
@@ -16,11 +17,11 @@
 // # Guarantees
 //
 //   - A team file is one team: the team, its members and its tasks appear together or not at all.
-//   - Killed at any moment and run again, it goes on: what is recorded as completed is not done again, and what the killed
-//     run left behind is ended before its tasks start anew.
+//   - Killed at any moment and run again, it goes on: what is recorded as completed is not done
+//     again, and what the killed run left behind is ended before its tasks start anew.
 //   - Of two that run the same file at once, one leads and the other is told.
-//   - A report is written however the work ends, also early, and replaces the one before in one step. Only a kill, or a failure
-//     of the run itself, writes none.
+//   - A report is written however the work ends, also early, and replaces the one before in one
+//     step. Only a kill, or a failure of the run itself, writes none.
 package run
 
 import (
@@ -50,19 +51,24 @@ import (
 
 // Options say what to run and how.
 type Options struct {
-	Home   layout.Home
-	File   *teamfile.File
-	Resume bool                          // go on with the unfinished team of that name, whatever it was made from: of File only the name and the report count
-	Path   string                        // of the team file, absolute
-	Dir    string                        // where the team works, absolute
-	Report string                        // where the report goes; "" for what the file says, else <team>-report.md; relative to Dir
-	Mode   string                        // permission mode in the place of the team file's, also for a team that was begun in another; "" for that
+	Home layout.Home
+	File *teamfile.File
+	// go on with the unfinished team of that name, whatever it was made from: of File only the name
+	// and the report count
+	Resume bool
+	Path   string // of the team file, absolute
+	Dir    string // where the team works, absolute
+	// where the report goes; "" for what the file says, else <team>-report.md; relative to Dir
+	Report string
+	// permission mode in the place of the team file's, also for a team that was begun in another;
+	// "" for that
+	Mode   string
 	Agent  func(name string) agent.Agent // by name
 	Offers []string                      // see host.Options
 	Relay  []string
 	Role   func(dir, role string) (roles.Definition, bool, error)
-	// Hooks are asked around what happens in the team; nil for none. procs returns the register that starts their commands, and
-	// nil while the run has none.
+	// Hooks are asked around what happens in the team; nil for none. procs returns the register
+	// that starts their commands, and nil while the run has none.
 	Hooks func(procs func() *proc.Register) replica.Hooks
 	Env   []string // added to the environment of sessions
 	// Checkpoints has checkpoints of the team made.
@@ -72,8 +78,8 @@ type Options struct {
 	Project func(dir string) ProjectFunc
 	// Began is told the team, and whether it existed before, when the work begins.
 	Began func(t team.Team, again bool)
-	// Saw is told every record from then on, for a new team from its creation, in order, from one goroutine. The state is the one
-	// after some record at or past it.
+	// Saw is told every record from then on, for a new team from its creation, in order, from one
+	// goroutine. The state is the one after some record at or past it.
 	Saw func(r *team.Record, rep *replica.Replica)
 	// Log is told what is worth knowing and no event.
 	Log func(string)
@@ -84,7 +90,8 @@ type Options struct {
 // ProjectFunc is [replica.Options].Project.
 type ProjectFunc = func(ctx context.Context, j replica.Journal, s *team.State) error
 
-// Run runs the team file to its end. The end of ctx ends the run early, with its cause as the reason.
+// Run runs the team file to its end. The end of ctx ends the run early, with its cause as the
+// reason.
 func Run(ctx context.Context, o Options) (Result, error) {
 	began := time.Now()
 	a, err := open(ctx, o)
@@ -95,7 +102,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := a.reopen(ctx); err != nil {
 		return Result{}, err
 	}
-	l := &Lead{Replica: a.replica, Agent: a.Agent, Title: o.File.Report.Title, Sections: o.File.Report.Sections, Report: a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Log, Merge: a.merge}
+	l := &Lead{Replica: a.replica, Agent: a.Agent, Title: o.File.Report.Title, Sections: o.File.Report.Sections,
+		Report: a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Log, Merge: a.merge}
 	short, err := a.work(ctx, l)
 	if err != nil {
 		return Result{}, err
@@ -147,14 +155,16 @@ func (a *attempt) pending(ctx context.Context) consolidate.Pending {
 	return p
 }
 
-// reopen makes a team active that is marked for its end and has open tasks, which nobody would begin.
+// reopen makes a team active that is marked for its end and has open tasks, which nobody would
+// begin.
 func (a *attempt) reopen(ctx context.Context) error {
 	t, open := a.replica.Team(), 0
 	a.replica.View(func(s *team.State) { open = s.Count(team.Pending) + s.Count(team.InProgress) })
 	if t.Status != team.TeamConsolidating || t.Consolidation.Open() || open == 0 {
 		return nil
 	}
-	_, err := a.replica.Do(ctx, team.Command{Actor: team.User, Body: &team.SetStatus{Status: team.TeamActive, Reason: "there are open tasks"}})
+	_, err := a.replica.Do(ctx, team.Command{Actor: team.User, Body: &team.SetStatus{Status: team.TeamActive,
+		Reason: "there are open tasks"}})
 	return err
 }
 
@@ -180,7 +190,8 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := o.Home.Create(name, commands); err != nil && team.CodeOf(err) != team.Taken { // somebody was faster: go on with theirs
+		// somebody was faster: go on with theirs
+		if err := o.Home.Create(name, commands); err != nil && team.CodeOf(err) != team.Taken {
 			return nil, err
 		}
 	} else if err != nil {
@@ -203,7 +214,8 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		return nil, &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s has ended meanwhile", name)}
 	case t.Consolidation.Open():
 		a.close()
-		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being consolidated; to bring that to its end: cadre consolidate %s; to take it back: cadre consolidate %s --roll-back", name, name, name)}
+		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being consolidated; to bring that "+
+			"to its end: cadre consolidate %s; to take it back: cadre consolidate %s --roll-back", name, name, name)}
 	case o.Resume:
 		return a, nil
 	case over:
@@ -248,13 +260,17 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		if t.Origin != "" {
 			from = "made from " + t.Origin
 		}
-		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a team named %s already, %s; give this one another name, or remove that one: cadre cleanup %s", name, from, name)}
+		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a team named %s already, %s; give this "+
+			"one another name, or remove that one: cadre cleanup %s", name, from, name)}
 	case t.OriginDigest != o.File.Digest():
 		a.close()
-		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s was changed since the unfinished team %s was made from it; to begin anew: cadre cleanup %s --force, and run it again", o.Path, name, name)}
+		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s was changed since the unfinished team %s "+
+			"was made from it; to begin anew: cadre cleanup %s --force, and run it again", o.Path, name, name)}
 	case t.Dir != o.Dir:
 		a.close()
-		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the unfinished team %s works in %s, not in %s; finish it with --dir %s, or begin anew: cadre cleanup %s --force", name, t.Dir, o.Dir, sanitize.Quote(t.Dir), name)}
+		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the unfinished team %s works in %s, not in "+
+			"%s; finish it with --dir %s, or begin anew: cadre cleanup %s --force", name, t.Dir, o.Dir,
+			sanitize.Quote(t.Dir), name)}
 	}
 	if a.again {
 		agree := func(ctx context.Context) error { return a.change(ctx, a.modes(o.Mode)) }
@@ -269,7 +285,8 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	return a, nil
 }
 
-// merged refuses to start a team over whose members have left work that HEAD does not have: the new members would begin with that.
+// merged refuses to start a team over whose members have left work that HEAD does not have: the new
+// members would begin with that.
 func merged(ctx context.Context, t team.Team, members []team.Member) error {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -290,14 +307,15 @@ func merged(ctx context.Context, t team.Team, members []team.Member) error {
 		if t.Status != team.TeamComplete || t.Consolidation.Step == team.Done {
 			first = "git merge " + branch
 		}
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the team %s before this one is %s, and the work of %s is on the branch %s, which is not merged. Merge it: %s. To do without it: git branch -D %s",
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the team %s before this one is %s, and the work "+
+			"of %s is on the branch %s, which is not merged. Merge it: %s. To do without it: git branch -D %s",
 			t.Name, t.Status, m.Name, branch, first, branch)}
 	}
 	return nil
 }
 
-// missing says why nobody can work in the directory of the unfinished team. That it was moved to where this run is to work is for a person to
-// say: another copy of the project looks the same.
+// missing says why nobody can work in the directory of the unfinished team. That it was moved to
+// where this run is to work is for a person to say: another copy of the project looks the same.
 func (a *attempt) missing(ctx context.Context, t team.Team) error {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -367,15 +385,23 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 	add := func(body team.Body) {
 		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: now, Body: body})
 	}
-	add(&team.CreateTeam{TeamID: f.Name + "-" + strings.ToLower(replica.NewID()), Name: f.Name, Goal: f.Goal, Dir: a.Dir, Lead: f.Lead, Hooks: hooks(f.Hooks),
-		LeadAgent: f.Leader.Agent, LeadModel: f.Leader.Model, LeadProgram: f.Leader.Command, LeadArgs: f.Leader.Args, LeadEnv: f.Leader.Env, LeadPrompt: f.Leader.Prompt,
-		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover), MaxTeammates: int64(f.MaxTeammates), PermissionMode: cmp.Or(a.Mode, f.Permissions.Mode),
-		Permissions: team.Permissions{Allow: f.Permissions.Allow, Policy: f.Permissions.Policy, Millis: f.Permissions.Timeout.Milliseconds()},
-		Budget:      team.Budget{Tokens: f.Budget.Tokens, CostMicroUSD: int64(f.Budget.USD * 1e6), Millis: f.Budget.Time.Milliseconds()},
-		Timing:      timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Clean: f.Clean, Changes: f.CheckChanges, Base: consolidate.Look(ctx, a.Dir, a.Home.Root, a.Home.Claude, a.reportPath()), // of which it overwrites the report
+	add(&team.CreateTeam{TeamID: f.Name + "-" + strings.ToLower(replica.NewID()), Name: f.Name, Goal: f.Goal,
+		Dir: a.Dir, Lead: f.Lead, Hooks: hooks(f.Hooks),
+		LeadAgent: f.Leader.Agent, LeadModel: f.Leader.Model, LeadProgram: f.Leader.Command, LeadArgs: f.Leader.Args,
+		LeadEnv: f.Leader.Env, LeadPrompt: f.Leader.Prompt,
+		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover),
+		MaxTeammates: int64(f.MaxTeammates), PermissionMode: cmp.Or(a.Mode, f.Permissions.Mode),
+		Permissions: team.Permissions{Allow: f.Permissions.Allow, Policy: f.Permissions.Policy,
+			Millis: f.Permissions.Timeout.Milliseconds()},
+		Budget: team.Budget{Tokens: f.Budget.Tokens, CostMicroUSD: int64(f.Budget.USD * 1e6),
+			Millis: f.Budget.Time.Milliseconds()},
+		// of which it overwrites the report
+		Timing: timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Clean: f.Clean, Changes: f.CheckChanges,
+		Base:   consolidate.Look(ctx, a.Dir, a.Home.Root, a.Home.Claude, a.reportPath()),
 		Origin: a.Path, OriginDigest: f.Digest()})
 	for _, m := range f.Members {
-		add(&team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt, Mode: m.Mode, PlanApproval: m.PlanApproval, Program: m.Command,
+		add(&team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
+			Mode: m.Mode, PlanApproval: m.PlanApproval, Program: m.Command,
 			Args: m.Args, Env: m.Env, Isolation: m.Isolation})
 	}
 	ids := map[string]string{}
@@ -385,8 +411,10 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 		for _, id := range t.BlockedBy {
 			before = append(before, ids[id])
 		}
-		add(&team.CreateTask{Subject: t.Subject, Description: t.Description, Owner: t.Owner, Role: t.Role, BlockedBy: before, Priority: t.Priority,
-			Run: t.Run, In: t.In, TimeoutMS: t.Timeout.Milliseconds(), Retries: int64(t.Retries), Metadata: keyed(t.ID)})
+		add(&team.CreateTask{Subject: t.Subject, Description: t.Description, Owner: t.Owner, Role: t.Role,
+			BlockedBy: before, Priority: t.Priority,
+			Run: t.Run, In: t.In, TimeoutMS: t.Timeout.Milliseconds(), Retries: int64(t.Retries),
+			Metadata: keyed(t.ID)})
 	}
 	return commands, nil
 }
@@ -418,8 +446,10 @@ func (a *attempt) notInstalled() error {
 
 // timing is what the file says of liveness, for the core.
 func timing(l teamfile.Liveness) team.Timing {
-	return team.Timing{Beat: l.Beat.Milliseconds(), Offline: l.Offline.Milliseconds(), LeadLost: l.LeadLost.Milliseconds(), Zombie: l.Zombie.Milliseconds(),
-		Blocked: l.Blocked.Milliseconds(), Undelivered: l.Undelivered.Milliseconds(), Stale: l.Stale.Milliseconds(), Checkpoint: l.Checkpoint.Milliseconds()}
+	return team.Timing{Beat: l.Beat.Milliseconds(), Offline: l.Offline.Milliseconds(),
+		LeadLost: l.LeadLost.Milliseconds(), Zombie: l.Zombie.Milliseconds(),
+		Blocked: l.Blocked.Milliseconds(), Undelivered: l.Undelivered.Milliseconds(), Stale: l.Stale.Milliseconds(),
+		Checkpoint: l.Checkpoint.Milliseconds()}
 }
 
 // work runs the sessions and leads until nothing more can happen.
@@ -451,7 +481,8 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 		return nil, err
 	}
 	a.procs.Store(procs)
-	host := host.New(host.Options{Replica: a.replica, Agent: a.Agent, Offers: a.Offers, Relay: a.Relay, Role: a.Role, Hosts: hosts, Procs: procs, ID: id, Env: a.Env, Log: a.Log, Said: a.Said, Checkpoints: a.Checkpoints,
+	host := host.New(host.Options{Replica: a.replica, Agent: a.Agent, Offers: a.Offers, Relay: a.Relay, Role: a.Role,
+		Hosts: hosts, Procs: procs, ID: id, Env: a.Env, Log: a.Log, Said: a.Said, Checkpoints: a.Checkpoints,
 		Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
 			return consolidate.Hold(ctx, a.merging(), members)
 		}})
@@ -465,7 +496,8 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 	short, err = lead.Work(ctx, hosting)
 	cancel()
 	<-hosting
-	if err = errors.Join(err, failure); err == nil && short == nil { // what came of the last sessions is on the list only now
+	// what came of the last sessions is on the list only now
+	if err = errors.Join(err, failure); err == nil && short == nil {
 		short = lead.Undone()
 	}
 	return short, err

@@ -33,16 +33,19 @@ type office struct {
 
 func newOffice(t *testing.T) office {
 	t.Helper()
-	return office{t: t, home: layout.Home{Root: filepath.Join(t.TempDir(), "cadre"), Claude: filepath.Join(t.TempDir(), "claude")}, dir: t.TempDir()}
+	return office{t: t, home: layout.Home{Root: filepath.Join(t.TempDir(), "cadre"), Claude: filepath.Join(t.TempDir(),
+		"claude")}, dir: t.TempDir()}
 }
 
 func (o office) options(text string) run.Options {
 	o.t.Helper()
-	file, err := teamfile.Parse([]byte(text), "team.yaml", []teamfile.Agent{{Name: team.Shell, CommandsOnly: true}, {Name: team.External}})
+	file, err := teamfile.Parse([]byte(text), "team.yaml", []teamfile.Agent{{Name: team.Shell, CommandsOnly: true},
+		{Name: team.External}})
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	return run.Options{Home: o.home, File: file, Path: filepath.Join(o.dir, "team.yaml"), Dir: o.dir, Log: func(text string) { o.t.Log(text) },
+	return run.Options{Home: o.home, File: file, Path: filepath.Join(o.dir, "team.yaml"), Dir: o.dir,
+		Log: func(text string) { o.t.Log(text) },
 		Agent: func(name string) agent.Agent {
 			if name != team.Shell {
 				return nil
@@ -150,7 +153,8 @@ tasks:
 func TestARunIsCutShort(t *testing.T) {
 	o := newOffice(t)
 	ctx, cancel := context.WithCancelCause(within(t))
-	options := o.options("name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, subject: Hang, run: sleep 1000}]\n")
+	options := o.options("name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, subject: Hang, run: " +
+		"sleep 1000}]\n")
 	options.Saw = func(r *team.Record, _ *replica.Replica) {
 		if _, claimed := r.Events[0].(*team.TaskClaimed); claimed {
 			cancel(errors.New("dinner is ready"))
@@ -160,7 +164,8 @@ func TestARunIsCutShort(t *testing.T) {
 	if err != nil || r.Done() || r.Short.Error() != "dinner is ready" || r.Open != 1 {
 		t.Errorf("it ended with %+v, %v", r, err)
 	}
-	if report := o.read("demo-report.md"); !strings.Contains(report, "Hang") || !strings.Contains(report, "dinner is ready") {
+	if report := o.read("demo-report.md"); !strings.Contains(report, "Hang") ||
+		!strings.Contains(report, "dinner is ready") {
 		t.Errorf("the report is\n%s", report)
 	}
 }
@@ -175,8 +180,10 @@ func TestWhoseTeam(t *testing.T) {
 		says   string
 	}{
 		{"the same", func(office, *run.Options) {}, "", ""},
-		{"changed", func(o office, next *run.Options) { next.File = o.options(failing + "goal: another\n").File }, team.NotReady, "was changed"},
-		{"another file", func(o office, next *run.Options) { next.Path = "/elsewhere/team.yaml" }, team.Taken, "made from "},
+		{"changed", func(o office, next *run.Options) { next.File = o.options(failing + "goal: another\n").File },
+			team.NotReady, "was changed"},
+		{"another file", func(o office, next *run.Options) { next.Path = "/elsewhere/team.yaml" }, team.Taken,
+			"made from "},
 		{"elsewhere", func(o office, next *run.Options) { next.Dir = o.home.Root }, team.NotReady, "not in "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -214,7 +221,8 @@ func TestANameBeginsAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rep.Close()
-	if _, err := rep.Do(within(t), team.Command{Actor: team.User, Body: &team.CleanUp{}}); err != nil { // and killed before the folder went
+	// and killed before the folder went
+	if _, err := rep.Do(within(t), team.Command{Actor: team.User, Body: &team.CleanUp{}}); err != nil {
 		t.Fatal(err)
 	}
 	if third := o.run(three); !third.Done() {
@@ -262,7 +270,8 @@ hooks:
 			if procs() == nil { // the host that runs while there is work starts them
 				return hook.Verdict{}, errors.New("the run has no register")
 			}
-			return replica.SettingsHooks(o.home.Claude, hook.Trust{File: o.home.Trust()}, hook.Runner{Children: procs()})(ctx, t, e)
+			return replica.SettingsHooks(o.home.Claude, hook.Trust{File: o.home.Trust()},
+				hook.Runner{Children: procs()})(ctx, t, e)
 		}
 	}
 	if r, err := run.Run(within(t), options); err != nil || !r.Done() || o.read("tries") != "try\ntry\ntry\n" {
@@ -278,7 +287,8 @@ func TestNoPlaceForTheReport(t *testing.T) {
 	}
 	options := o.options(three)
 	options.Report = "file/report.md"
-	if _, err := run.Run(within(t), options); err == nil || !strings.Contains(err.Error(), "the report was not written") {
+	if _, err := run.Run(within(t), options); err == nil || !strings.Contains(err.Error(),
+		"the report was not written") {
 		t.Errorf("it ended with %v", err)
 	}
 	options = o.options(three)

@@ -73,7 +73,8 @@ func (l *Lead) look() (at situation) {
 	return at
 }
 
-// exhausted says what the team has spent, of how much, and how to give it more; "" while something is left.
+// exhausted says what the team has spent, of how much, and how to give it more; "" while something
+// is left.
 func exhausted(t team.Team) string {
 	used, more := "", ""
 	switch t.Exhausted {
@@ -84,17 +85,21 @@ func exhausted(t team.Team) string {
 	case "cost":
 		used, more = team.Dollars(t.Usage.CostMicroUSD)+" of "+team.Dollars(t.Budget.CostMicroUSD), "--usd AMOUNT"
 	case "time":
-		used, more = fmt.Sprintf("%s since the team was created", time.Duration(t.Budget.Millis)*time.Millisecond), "--time SPAN"
+		used, more = fmt.Sprintf("%s since the team was created", time.Duration(t.Budget.Millis)*time.Millisecond),
+			"--time SPAN"
 	}
-	return fmt.Sprintf("the budget is spent: %s, %s; to give it more: cadre budget %s %s", t.Exhausted, used, t.Name, more)
+	return fmt.Sprintf("the budget is spent: %s, %s; to give it more: cadre budget %s %s", t.Exhausted,
+		used, t.Name, more)
 }
 
 // waiting are the tasks that nobody but the lead can do.
 func waiting(s *team.State) (words []string) {
 	t := s.Team()
 	for task := range s.Tasks() {
-		if task.Owner == t.Lead && task.Status != team.Completed && task.Status != team.Deleted && len(task.Blocked()) == 0 {
-			words = append(words, fmt.Sprintf("task %s waits for you: %s; when it is done: cadre task done %s %s", task.ID, task.Subject, t.Name, task.ID))
+		if task.Owner == t.Lead && task.Status != team.Completed && task.Status != team.Deleted &&
+			len(task.Blocked()) == 0 {
+			words = append(words, fmt.Sprintf("task %s waits for you: %s; when it is done: cadre task done %s %s",
+				task.ID, task.Subject, t.Name, task.ID))
 		}
 	}
 	return words
@@ -119,7 +124,9 @@ func (at situation) undoneWords() string {
 	return strings.Join(words, "; ")
 }
 
-// begins reports whether the lead, which is idle, is about to be given a task: to merge what did not come home, say. It is asked for its report after that.
+// begins reports whether the lead, which is idle, is about to be given a task: to merge what did
+// not come home, say. It is asked for its report after that.
 func begins(s *team.State, lead team.Member) bool {
-	return lead.Setbacks < team.MaxSetbacks && s.Team().Status != team.TeamConsolidating && s.AllowsTool(lead.Name, "TaskClaim") == nil && s.HasWork(lead.Name)
+	return lead.Setbacks < team.MaxSetbacks && s.Team().Status != team.TeamConsolidating &&
+		s.AllowsTool(lead.Name, "TaskClaim") == nil && s.HasWork(lead.Name)
 }

@@ -8,7 +8,8 @@ import (
 	"cadre/internal/team"
 )
 
-// A lead for which a task has just come up, to merge a branch say, is not asked for its report before it has done that; unless it may not do it.
+// A lead for which a task has just come up, to merge a branch say, is not asked for its report
+// before it has done that; unless it may not do it.
 func TestTheLeadHasWork(t *testing.T) {
 	t.Parallel()
 	for _, delegate := range []bool{false, true} {
@@ -19,7 +20,8 @@ func TestTheLeadHasWork(t *testing.T) {
 		defer rep.Close()
 		host := team.Host("h")
 		for _, c := range []team.Command{
-			{Actor: team.User, Body: &team.CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: "claude", Delegate: delegate}},
+			{Actor: team.User, Body: &team.CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: "claude",
+				Delegate: delegate}},
 			{Actor: host, Body: &team.AttachMember{Member: "lead"}},
 			{Actor: host, Body: &team.ReportStarted{Member: "lead", Session: "s"}},
 			{Actor: host, Body: &team.ReportStatus{Member: "lead", Status: team.Idle}},
@@ -32,7 +34,8 @@ func TestTheLeadHasWork(t *testing.T) {
 		if at := l.look(); at.busy || !at.led {
 			t.Fatalf("it is %+v", at)
 		}
-		if _, err := rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "Merge the branch", Owner: "lead"}}); err != nil {
+		if _, err := rep.Do(t.Context(), team.Command{Actor: team.User,
+			Body: &team.CreateTask{Subject: "Merge the branch", Owner: "lead"}}); err != nil {
 			t.Fatal(err)
 		}
 		if at := l.look(); at.busy == delegate {

@@ -5,16 +5,19 @@ import (
 	"strings"
 )
 
-// Answer is what became of a permission request or a plan. A team remembers the last ones, so that whoever answers second learns
-// who was first.
+// Answer is what became of a permission request or a plan. A team remembers the last ones, so that
+// whoever answers second learns who was first.
 type Answer struct {
 	Request string
 	Outcome string // allowed, denied, timed_out, approved or rejected
-	By      string // "" where nobody answered in time, the rules of the team settled it, or an older version recorded it
-	At      Time
+	// "" where nobody answered in time, the rules of the team settled it, or an older version
+	// recorded it
+	By string
+	At Time
 }
 
-// rememberedAnswers bounds how many answers a team remembers: two people answer the same request within minutes.
+// rememberedAnswers bounds how many answers a team remembers: two people answer the same request
+// within minutes.
 const rememberedAnswers = 64
 
 func (s *State) remember(a Answer) {
@@ -32,7 +35,8 @@ func (s *State) Answered(request string) (Answer, bool) {
 	return Answer{}, false
 }
 
-// alreadyAnswered refuses a second answer and says who gave the first one. It returns nil for a request that is not remembered.
+// alreadyAnswered refuses a second answer and says who gave the first one. It returns nil for a
+// request that is not remembered.
 func (s *State) alreadyAnswered(what, request string) error {
 	a, ok := s.Answered(request)
 	switch {
@@ -43,7 +47,8 @@ func (s *State) alreadyAnswered(what, request string) error {
 	case a.By == "":
 		return refuse(Conflict, "the %s %s was %s already", what, request, a.Outcome)
 	}
-	return refuse(Conflict, "the %s %s was %s by %s already; the first answer counts", what, request, a.Outcome, person(a.By))
+	return refuse(Conflict, "the %s %s was %s by %s already; the first answer counts", what, request,
+		a.Outcome, person(a.By))
 }
 
 // person is an actor in a sentence.
@@ -64,7 +69,8 @@ func (a *Answer) fields(c *coder) {
 	c.int("at", (*int64)(&a.At))
 }
 
-// Rejection is something that a hook rejected [MaxStrikes] times in a row, and that has not passed since.
+// Rejection is something that a hook rejected [MaxStrikes] times in a row, and that has not passed
+// since.
 type Rejection struct {
 	Key      string
 	Hook     string

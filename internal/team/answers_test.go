@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A second answer is refused also when the first was so long ago that the team does not remember by whom it was given.
+// A second answer is refused also when the first was so long ago that the team does not remember by
+// whom it was given.
 func TestSecondAnswer(t *testing.T) {
 	s := &State{}
 	seq := int64(0)
@@ -14,12 +15,16 @@ func TestSecondAnswer(t *testing.T) {
 		seq++
 		s.Apply(&Record{Seq: seq, At: Time(seq), Actor: "lead", Events: events})
 	}
-	apply(&TeamCreated{Team: Team{ID: "demo-1", Name: "demo", Lead: "lead"}, Lead: Member{Name: "lead", Agent: External, Status: Active}},
-		&MemberSpawned{Member: Member{Name: "ann", Agent: "claude", Status: Active, Incarnation: 1, Plan: Plan{Required: true}}},
-		&PlanSubmitted{Member: "ann", Request: "plan-1@ann", Plan: "think"}, &PlanAnswered{Member: "ann", Request: "plan-1@ann", Approved: true, By: "lead"})
+	apply(&TeamCreated{Team: Team{ID: "demo-1", Name: "demo", Lead: "lead"}, Lead: Member{Name: "lead", Agent: External,
+		Status: Active}},
+		&MemberSpawned{Member: Member{Name: "ann", Agent: "claude", Status: Active, Incarnation: 1,
+			Plan: Plan{Required: true}}},
+		&PlanSubmitted{Member: "ann", Request: "plan-1@ann", Plan: "think"},
+		&PlanAnswered{Member: "ann", Request: "plan-1@ann", Approved: true, By: "lead"})
 	again := func(want string) {
 		t.Helper()
-		d, err := Decide(s, Command{ID: "again", Actor: User, At: 1000, Body: &AnswerPlan{Request: "plan-1@ann", Approved: true}})
+		d, err := Decide(s, Command{ID: "again", Actor: User, At: 1000, Body: &AnswerPlan{Request: "plan-1@ann",
+			Approved: true}})
 		if CodeOf(err) != Conflict || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v, %v; want %q", d.Record, err, want)
 		}
@@ -27,7 +32,8 @@ func TestSecondAnswer(t *testing.T) {
 	again("by lead already; the first answer counts")
 	for n := range rememberedAnswers {
 		request := fmt.Sprintf("permission-%d@ann", n)
-		apply(&PermissionRequested{Permission: Permission{Request: request, Member: "ann"}}, &PermissionAnswered{Request: request, Member: "ann", Outcome: "allowed"})
+		apply(&PermissionRequested{Permission: Permission{Request: request, Member: "ann"}},
+			&PermissionAnswered{Request: request, Member: "ann", Outcome: "allowed"})
 	}
 	again("was approved already")
 }

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Apply brings the state from the record before r to r. It reports whether it did: a record that the state has already
-// changes nothing. Records must come in the order of their seqs without a gap; who skips one gets a panic, because
-// every later answer would be wrong.
+// Apply brings the state from the record before r to r. It reports whether it did: a record that
+// the state has already changes nothing. Records must come in the order of their seqs without a
+// gap; who skips one gets a panic, because every later answer would be wrong.
 func (s *State) Apply(r *Record) bool {
 	if r.Seq <= s.seq {
 		return false
@@ -204,7 +204,8 @@ func (e *ShutdownWithdrawn) apply(s *State, _ *Record) {
 
 func (e *PlanSubmitted) apply(s *State, r *Record) {
 	if m := s.member(e.Member); m != nil {
-		m.Plan.State, m.Plan.Request, m.Plan.Text, m.Plan.Feedback, m.Plan.Deadline, m.Plan.AskedAt = "submitted", e.Request, e.Plan, "", e.Deadline, r.At
+		m.Plan.State, m.Plan.Request, m.Plan.Text, m.Plan.Feedback, m.Plan.Deadline, m.Plan.AskedAt = "submitted",
+			e.Request, e.Plan, "", e.Deadline, r.At
 	}
 	s.requestSeq++
 }
@@ -250,7 +251,8 @@ func (e *UsageReported) apply(s *State, _ *Record) {
 func (e *HookRejected) apply(s *State, r *Record) {
 	s.setStrikes(e.Key, e.Count)
 	if e.Count >= MaxStrikes {
-		s.stuck(Rejection{Key: e.Key, Hook: e.Hook, Member: e.Member, Task: e.Task, Feedback: clipTo(e.Feedback, MaxSubject), At: r.At})
+		s.stuck(Rejection{Key: e.Key, Hook: e.Hook, Member: e.Member, Task: e.Task,
+			Feedback: clipTo(e.Feedback, MaxSubject), At: r.At})
 	}
 }
 
@@ -499,7 +501,8 @@ func (e *MessagesReturned) apply(s *State, _ *Record) {
 	}
 }
 
-// takeMail takes these messages out of the inbox of m; a message that no inbox holds leaves the state.
+// takeMail takes these messages out of the inbox of m; a message that no inbox holds leaves the
+// state.
 func (s *State) takeMail(m *Member, seqs []int64) {
 	m.Late = notIn(m.Late, seqs)
 	if len(seqs) <= len(m.Inbox) && slices.Equal(seqs, m.Inbox[:len(seqs)]) { // nearly always: mail is taken in order

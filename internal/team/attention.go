@@ -10,8 +10,8 @@ import (
 // ItemKind is what sort of thing waits for a person.
 type ItemKind string
 
-// The kinds of items, in the order in which they are listed: first what has a deadline, then what keeps the whole team, then what keeps
-// a member or a task, then what can wait.
+// The kinds of items, in the order in which they are listed: first what has a deadline, then what
+// keeps the whole team, then what keeps a member or a task, then what can wait.
 const (
 	ItemPermission  ItemKind = "permission"  // a member asks for leave to use a tool
 	ItemPlan        ItemKind = "plan"        // a member's plan waits for approval
@@ -40,7 +40,8 @@ const (
 // ForUser is [Item].WaitsFor where a person is to act.
 const ForUser = "user"
 
-// Item is one thing that waits for a person, or for the lead where an agent leads that can see to it.
+// Item is one thing that waits for a person, or for the lead where an agent leads that can see to
+// it.
 type Item struct {
 	Kind     ItemKind `json:"kind"`
 	WaitsFor string   `json:"waitsFor"` // [ForUser], or the name of the lead
@@ -99,12 +100,15 @@ const mostAlike = 20
 // budgetLow is the percentage of a budget from which on the user is told.
 const budgetLow = 80
 
-// Attention returns what waits for a person, always in the same order. One cause is one item: members that are offline because the only
-// host died are named by the item of that. What an agent that leads is told of and can see to waits for it, not for the user. A team
-// that is only observed has none: its own agents answer there; nor has one that this machine let go of. The cost does not grow with the tasks that are done or in progress.
+// Attention returns what waits for a person, always in the same order. One cause is one item:
+// members that are offline because the only host died are named by the item of that. What an agent
+// that leads is told of and can see to waits for it, not for the user. A team that is only observed
+// has none: its own agents answer there; nor has one that this machine let go of. The cost does not
+// grow with the tasks that are done or in progress.
 func (s *State) Attention(now Time, o *Outside) []Item {
 	a := &attention{s: s, t: &s.team, o: o, now: now, lead: ForUser}
-	if !s.Exists() || s.team.Observed != "" || s.team.Released != (Released{}) { // what waits, waits where the team went
+	// what waits, waits where the team went
+	if !s.Exists() || s.team.Observed != "" || s.team.Released != (Released{}) {
 		return nil
 	}
 	if s.leadActs(o) {
@@ -153,21 +157,26 @@ func (a *attention) add(i Item, format string, args ...any) {
 	a.items = append(a.items, i)
 }
 
-// requests are those that wait for an answer. One whose member has no session any more is answered all the same.
+// requests are those that wait for an answer. One whose member has no session any more is answered
+// all the same.
 func (a *attention) requests() {
 	for _, p := range a.s.permissions {
 		by := a.lead
 		if a.s.AsksUser(p.Member) {
 			by = ForUser
 		}
-		a.add(Item{Kind: ItemPermission, WaitsFor: by, Member: p.Member, Request: p.Request, Since: p.AskedAt, Deadline: p.Deadline,
-			Hint: Hint{Action: ActAnswerPermission, Request: p.Request}}, "%s asks to use %s: %s", p.Member, brief(p.Tool), clipTo(p.Input, 200))
+		a.add(Item{Kind: ItemPermission, WaitsFor: by, Member: p.Member, Request: p.Request, Since: p.AskedAt,
+			Deadline: p.Deadline,
+			Hint:     Hint{Action: ActAnswerPermission, Request: p.Request}}, "%s asks to use %s: %s", p.Member,
+			brief(p.Tool), clipTo(p.Input, 200))
 	}
 	for i := range a.s.members {
 		m := &a.s.members[i]
 		if p := m.Plan; p.State == "submitted" && m.Status.Running() {
-			a.add(Item{Kind: ItemPlan, WaitsFor: a.lead, Member: m.Name, Request: p.Request, Since: p.AskedAt, Deadline: p.Deadline,
-				Hint: Hint{Action: ActAnswerPlan, Request: p.Request}}, "%s submitted a plan and changes nothing before it is approved.", m.Name)
+			a.add(Item{Kind: ItemPlan, WaitsFor: a.lead, Member: m.Name, Request: p.Request, Since: p.AskedAt,
+				Deadline: p.Deadline,
+				Hint:     Hint{Action: ActAnswerPlan, Request: p.Request}}, "%s submitted a plan and changes nothing "+
+				"before it is approved.", m.Name)
 		}
 	}
 }
@@ -186,26 +195,33 @@ func (a *attention) whole() {
 		a.add(Item{Kind: ItemDirectory, Hint: Hint{Action: ActMove}}, "Nobody can work in %s: %s.", t.Dir, o.Directory)
 	}
 	if o != nil && o.Elsewhere != "" && !o.Led && t.LeadLost == 0 {
-		a.add(Item{Kind: ItemElsewhere, Since: o.Sights[t.Lead].Seen, Hint: Hint{Action: ActTakeOver}}, "Session %s leads the team on the machine %s.", t.LeadSession, o.Elsewhere)
+		a.add(Item{Kind: ItemElsewhere, Since: o.Sights[t.Lead].Seen, Hint: Hint{Action: ActTakeOver}},
+			"Session %s leads the team on the machine %s.", t.LeadSession, o.Elsewhere)
 	}
-	waits := t.Status == TeamConsolidating && a.s.Count(InProgress) == 0 // for its consolidation, which needs no session
+	// for its consolidation, which needs no session
+	waits := t.Status == TeamConsolidating && a.s.Count(InProgress) == 0
 	without := a.s.Unhosted(o)
 	switch {
 	case c.Open() || waits && !c.Open():
 	case a.s.Dormant(o):
-		a.add(Item{Kind: ItemDormant, Since: a.lastSeen(), Hint: Hint{Action: ActResume}}, "No process of the team is running%s.", a.leftToDo())
+		a.add(Item{Kind: ItemDormant, Since: a.lastSeen(), Hint: Hint{Action: ActResume}},
+			"No process of the team is running%s.", a.leftToDo())
 	case len(without) > 0 && (o.Elsewhere == "" || o.Led):
-		a.add(Item{Kind: ItemUnhosted, Since: a.lastSeen(), Hint: Hint{Action: ActResume}}, "No process runs the %s of %s.", word(len(without), "session", "sessions"), andMore(without))
+		a.add(Item{Kind: ItemUnhosted, Since: a.lastSeen(), Hint: Hint{Action: ActResume}},
+			"No process runs the %s of %s.", word(len(without), "session", "sessions"), andMore(without))
 	}
 	lead := a.s.lead()
 	switch gone := a.s.leadGone(o); {
 	case a.s.Dormant(o):
 	case t.LeadLost != 0:
-		a.add(Item{Kind: ItemLeadLost, Since: t.LeadLost, Hint: Hint{Action: ActResume}}, "Nobody leads: session %s is lost%s%s.", t.LeadSession, a.zombies(), a.held())
+		a.add(Item{Kind: ItemLeadLost, Since: t.LeadLost, Hint: Hint{Action: ActResume}},
+			"Nobody leads: session %s is lost%s%s.", t.LeadSession, a.zombies(), a.held())
 	case gone:
-		a.add(Item{Kind: ItemLeadLost, Since: o.Sights[t.Lead].Seen, Hint: Hint{Action: ActResume}}, "Nobody leads: the process of session %s has ended.", t.LeadSession)
+		a.add(Item{Kind: ItemLeadLost, Since: o.Sights[t.Lead].Seen, Hint: Hint{Action: ActResume}},
+			"Nobody leads: the process of session %s has ended.", t.LeadSession)
 	case lead.Setbacks >= MaxSetbacks:
-		a.add(Item{Kind: ItemLeadFailed, Member: lead.Name, Since: lead.Since, Hint: Hint{Action: ActResume}}, "The lead cannot continue: %s", clipTo(lead.Summary, 200))
+		a.add(Item{Kind: ItemLeadFailed, Member: lead.Name, Since: lead.Since, Hint: Hint{Action: ActResume}},
+			"The lead cannot continue: %s", clipTo(lead.Summary, 200))
 	}
 }
 
@@ -272,8 +288,11 @@ func (a *attention) people() {
 	s := a.s
 	open := s.Count(Pending)+s.Count(InProgress) > 0
 	for i := range s.members {
-		if m := &s.members[i]; m.Status == Failed && (open || m.Session == "" && m.Agent != External) && !a.replaced(m) { // whoever added one that never started waits for it
-			a.add(Item{Kind: ItemFailed, WaitsFor: a.lead, Member: m.Name, Since: m.Since, Hint: Hint{Action: ActSpawn, Member: m.Name, Name: a.free(m.Name), Agent: m.Agent}},
+		// whoever added one that never started waits for it
+		if m := &s.members[i]; m.Status == Failed && (open || m.Session == "" && m.Agent != External) &&
+			!a.replaced(m) {
+			a.add(Item{Kind: ItemFailed, WaitsFor: a.lead, Member: m.Name, Since: m.Since,
+				Hint: Hint{Action: ActSpawn, Member: m.Name, Name: a.free(m.Name), Agent: m.Agent}},
 				"%s failed: %s", m.Name, clipTo(m.Summary, 200))
 		}
 	}
@@ -299,7 +318,8 @@ func (a *attention) people() {
 		if why == "" {
 			why = "nothing is heard of it"
 		}
-		item := Item{Kind: ItemOffline, WaitsFor: a.lead, Member: m.Name, Since: seen.Seen, Hint: Hint{Action: ActShowLog}}
+		item := Item{Kind: ItemOffline, WaitsFor: a.lead, Member: m.Name, Since: seen.Seen,
+			Hint: Hint{Action: ActShowLog}}
 		if m.Offline != 0 {
 			item.Since = m.Offline
 		}
@@ -316,9 +336,13 @@ func (a *attention) people() {
 	}
 }
 
-// replaced reports whether somebody joined since the member failed: whoever looked into that has seen to it.
+// replaced reports whether somebody joined since the member failed: whoever looked into that has
+// seen to it.
 func (a *attention) replaced(m *Member) bool {
-	return slices.ContainsFunc(a.s.members, func(other Member) bool { return other.JoinedAt > m.Since && other.Status != Failed })
+	return slices.ContainsFunc(a.s.members, func(other Member) bool {
+		return other.JoinedAt > m.Since &&
+			other.Status != Failed
+	})
 }
 
 func (a *attention) free(name string) string {
@@ -333,19 +357,23 @@ func (a *attention) free(name string) string {
 func (a *attention) work() {
 	c := &a.t.Consolidation
 	if a.t.Status == TeamActive && c.Step == Abandoned && c.Failed != "" {
-		a.add(Item{Kind: ItemCheck, WaitsFor: a.lead, About: c.Failed, Since: c.EndedAt, Hint: Hint{Action: ActConsolidate}}, "The check %s failed, and nothing was committed.", brief(c.Failed))
+		a.add(Item{Kind: ItemCheck, WaitsFor: a.lead, About: c.Failed, Since: c.EndedAt,
+			Hint: Hint{Action: ActConsolidate}}, "The check %s failed, and nothing was committed.", brief(c.Failed))
 	}
 	for i := range a.s.members {
 		m := &a.s.members[i]
 		if t := a.s.task(m.Left.Task); t != nil && m.Left.Commit != "" && !m.Left.Out && t.Status.open() {
-			a.add(Item{Kind: ItemConflict, WaitsFor: a.lead, Member: m.Name, Task: t.ID, About: m.Left.Branch, Since: t.CreatedAt, Hint: Hint{Action: ActShowTask, Task: t.ID}},
-				"The work of %s on the branch %s is to be merged by hand; task %s says how.", m.Name, m.Left.Branch, t.ID)
+			a.add(Item{Kind: ItemConflict, WaitsFor: a.lead, Member: m.Name, Task: t.ID, About: m.Left.Branch,
+				Since: t.CreatedAt, Hint: Hint{Action: ActShowTask, Task: t.ID}},
+				"The work of %s on the branch %s is to be merged by hand; task %s says how.", m.Name,
+				m.Left.Branch, t.ID)
 		}
 	}
 	n, all := 0, a.s.failed.count()
 	for t := range a.s.OutOfRetries() {
 		if n++; n == mostAlike && all > mostAlike {
-			a.add(Item{Kind: ItemTaskFailed, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt, Hint: Hint{Action: ActRetryTask, Task: t.ID}},
+			a.add(Item{Kind: ItemTaskFailed, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt,
+				Hint: Hint{Action: ActRetryTask, Task: t.ID}},
 				"Task %s and %d more are out of retries.", t.ID, all-n)
 			break
 		}
@@ -353,7 +381,8 @@ func (a *attention) work() {
 		if t.Failures > 1 {
 			times = fmt.Sprintf(" %d times", t.Failures)
 		}
-		a.add(Item{Kind: ItemTaskFailed, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt, Hint: Hint{Action: ActRetryTask, Task: t.ID}},
+		a.add(Item{Kind: ItemTaskFailed, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt,
+			Hint: Hint{Action: ActRetryTask, Task: t.ID}},
 			"Task %s (%s) failed%s: %s", t.ID, brief(t.Subject), times, clipTo(t.Failure, 200))
 	}
 	yours, nobodys := a.s.untaken()
@@ -361,7 +390,8 @@ func (a *attention) work() {
 		if a.lead != ForUser { // it is the work of an agent
 			break
 		}
-		item := Item{Kind: ItemTaskYours, Task: t.ID, Since: t.UpdatedAt, Hint: Hint{Action: ActCompleteTask, Task: t.ID, Member: a.t.Lead}}
+		item := Item{Kind: ItemTaskYours, Task: t.ID, Since: t.UpdatedAt, Hint: Hint{Action: ActCompleteTask,
+			Task: t.ID, Member: a.t.Lead}}
 		if n+1 == mostAlike && len(yours) > mostAlike {
 			a.add(item, "Task %s and %d more wait for you.", t.ID, len(yours)-mostAlike)
 			break
@@ -386,7 +416,8 @@ func (a *attention) rest() {
 		if m := s.member(r.Member); m != nil && !m.Status.Running() {
 			continue
 		}
-		item, about := Item{Kind: ItemHook, WaitsFor: a.lead, Member: r.Member, About: r.Key, Since: r.At, Hint: Hint{Action: ActShowLog}}, ""
+		item, about := Item{Kind: ItemHook, WaitsFor: a.lead, Member: r.Member, About: r.Key, Since: r.At,
+			Hint: Hint{Action: ActShowLog}}, ""
 		if r.Task != "" {
 			if t := s.task(r.Task); t != nil {
 				if !t.Status.open() {
@@ -396,35 +427,43 @@ func (a *attention) rest() {
 			}
 			about = " (task " + brief(r.Task) + ")"
 		}
-		a.add(item, "The hook %s rejected the same thing of %s %d times%s: %s", r.Hook, person(r.Member), MaxStrikes, about, clipTo(r.Feedback, 200))
+		a.add(item, "The hook %s rejected the same thing of %s %d times%s: %s", r.Hook, person(r.Member), MaxStrikes,
+			about, clipTo(r.Feedback, 200))
 	}
 	if a.t.Status == TeamConsolidating && !a.t.Consolidation.Open() && s.Count(InProgress) == 0 {
-		a.add(Item{Kind: ItemConsolidate, Hint: Hint{Action: ActConsolidate}}, "The work is done and waits to be checked and committed%s.", a.branches())
+		a.add(Item{Kind: ItemConsolidate, Hint: Hint{Action: ActConsolidate}}, "The work is done and waits to be "+
+			"checked and committed%s.", a.branches())
 	}
 	if a.unattended() {
-		a.add(Item{Kind: ItemConsolidate, Hint: Hint{Action: ActConsolidate}}, "All tasks are done, and nobody runs the team; its work waits to be checked and committed%s.", a.branches())
+		a.add(Item{Kind: ItemConsolidate, Hint: Hint{Action: ActConsolidate}}, "All tasks are done, and nobody runs "+
+			"the team; its work waits to be checked and committed%s.", a.branches())
 	}
 	for i := range s.members {
 		if m := &s.members[i]; m.Status.Running() && len(m.Late) > 0 {
-			item := Item{Kind: ItemLate, WaitsFor: a.lead, Member: m.Name, Hint: Hint{Action: ActResend, Member: m.Name}}
+			item := Item{Kind: ItemLate, WaitsFor: a.lead, Member: m.Name,
+				Hint: Hint{Action: ActResend, Member: m.Name}}
 			if msg := s.messages[m.Late[0]]; msg != nil {
 				item.Since = max(msg.SentAt, msg.ResentAt)
 			}
-			a.add(item, "%s for %s for more than %s.", word(len(m.Late), "1 message waits", strconv.Itoa(len(m.Late))+" messages wait"), m.Name,
+			a.add(item, "%s for %s for more than %s.", word(len(m.Late), "1 message waits",
+				strconv.Itoa(len(m.Late))+" messages wait"), m.Name,
 				span(Time(a.t.Timing.OrDefaults().Undelivered)))
 		}
 	}
 	if a.o != nil && len(a.o.Stale) > 0 {
-		a.add(Item{Kind: ItemFacts, Hint: Hint{Action: ActRecordFacts}}, "%s changed since the team took note of %s: %s.",
-			word(len(a.o.Stale), "A fact", "Facts"), word(len(a.o.Stale), "it", "them"), clipTo(strings.Join(a.o.Stale, ", "), 200))
+		a.add(Item{Kind: ItemFacts, Hint: Hint{Action: ActRecordFacts}}, "%s changed since the team took note "+
+			"of %s: %s.",
+			word(len(a.o.Stale), "A fact", "Facts"), word(len(a.o.Stale), "it", "them"),
+			clipTo(strings.Join(a.o.Stale, ", "), 200))
 	}
 }
 
-// unattended reports whether all tasks of the team are done, and no process and no session is there that would
-// add one or end the team. What keeps a team that has somebody has items of its own.
+// unattended reports whether all tasks of the team are done, and no process and no session is there
+// that would add one or end the team. What keeps a team that has somebody has items of its own.
 func (a *attention) unattended() bool {
 	s, o := a.s, a.o
-	if o == nil || o.Hosted || o.Led || o.LeadActs || o.Consolidating || o.Elsewhere != "" || s.ledBySession() || len(s.Unhosted(o)) > 0 {
+	if o == nil || o.Hosted || o.Led || o.LeadActs || o.Consolidating || o.Elsewhere != "" || s.ledBySession() ||
+		len(s.Unhosted(o)) > 0 {
 		return false
 	}
 	if a.t.Status != TeamActive || s.Count(Completed) == 0 || s.Count(Pending)+s.Count(InProgress) > 0 {
@@ -457,8 +496,8 @@ func prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-// untaken returns the tasks that could be claimed and that no running teammate takes: those for the lead itself, and those for nobody.
-// The most urgent come first.
+// untaken returns the tasks that could be claimed and that no running teammate takes: those for the
+// lead itself, and those for nobody. The most urgent come first.
 func (s *State) untaken() (yours, nobodys []*Task) {
 	lead := s.lead()
 	type class struct {
@@ -510,43 +549,6 @@ func (s *State) untaken() (yours, nobodys []*Task) {
 		}
 	}
 	return yours, nobodys
-}
-
-// Spent is how much of one budget is used.
-type Spent struct {
-	What        string `json:"what"` // tokens, cost (in millionths of a US dollar) or time (in milliseconds)
-	Used, Limit int64
-}
-
-// Spending returns what is used of each budget that the team has.
-func (s *State) Spending(now Time) (all []Spent) {
-	b := s.team.Budget
-	for _, one := range []Spent{
-		{"tokens", s.team.Usage.Tokens(), b.Tokens}, {"cost", s.team.Usage.CostMicroUSD, b.CostMicroUSD}, {"time", max(0, int64(now-s.team.CreatedAt)), b.Millis},
-	} {
-		if one.Limit > 0 {
-			all = append(all, one)
-		}
-	}
-	return all
-}
-
-// Percent is how much of the budget is used, 100 for all of it and more.
-func (u Spent) Percent() int64 {
-	if u.Used >= u.Limit {
-		return 100
-	}
-	return int64(float64(u.Used) / float64(u.Limit) * 100)
-}
-
-func (u Spent) String() string {
-	switch u.What {
-	case "cost":
-		return Dollars(u.Used) + " of " + Dollars(u.Limit)
-	case "time":
-		return fmt.Sprintf("%s of %s", span(Time(u.Used)), span(Time(u.Limit)))
-	}
-	return fmt.Sprintf("%d of %d %s", u.Used, u.Limit, u.What)
 }
 
 func word(n int, one, many string) string {

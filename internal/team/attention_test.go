@@ -9,8 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// history is what happened in a team, a command a second from second 1: of the user, or of whom a word before it names. A number is the second of the next
-// command. A history in it stands for what is in that.
+// history is what happened in a team, a command a second from second 1: of the user, or of whom a
+// word before it names. A number is the second of the next command. A history in it stands for what
+// is in that.
 type history []any
 
 func (h history) flat() (all history) {
@@ -57,11 +58,13 @@ func (h history) state(t *testing.T) *State {
 	return s
 }
 
-// lines are the items, a line each: its kind, whom it waits for, since which second, the hint, and the sentence.
+// lines are the items, a line each: its kind, whom it waits for, since which second, the hint, and
+// the sentence.
 func lines(items []Item) string {
 	var b strings.Builder
 	for _, i := range items {
-		hint := strings.Join(strings.Fields(fmt.Sprint(i.Hint.Action, " ", i.Hint.Member, " ", i.Hint.Task, " ", i.Hint.Request, " ", i.Hint.Name, " ", i.Hint.Agent)), " ")
+		hint := strings.Join(strings.Fields(fmt.Sprint(i.Hint.Action, " ", i.Hint.Member, " ", i.Hint.Task, " ",
+			i.Hint.Request, " ", i.Hint.Name, " ", i.Hint.Agent)), " ")
 		fmt.Fprintf(&b, "%s for %s since %d → %s: %s\n", i.Kind, i.WaitsFor, i.Since/second, hint, i.Text)
 	}
 	return b.String()
@@ -84,7 +87,8 @@ func TestAttention(t *testing.T) {
 	ask := history{"ann", &RequestPermission{Tool: "Bash", Input: `{"command":"make"}`, Deadline: 300 * second}}
 	plan := history{"ann", &SubmitPlan{Plan: "1. look"}}
 	ran := &CreateTeam{TeamID: "t1", Name: "demo", Dir: "/project", Origin: "/project/demo.yaml"}
-	checked := &CreateTeam{TeamID: "t1", Name: "demo", Dir: "/project", Checks: []Check{{Name: "test", Command: "make test"}}}
+	checked := &CreateTeam{TeamID: "t1", Name: "demo", Dir: "/project",
+		Checks: []Check{{Name: "test", Command: "make test"}}}
 	eve := &SpawnMember{Name: "eve", Agent: External}
 	rejected := func(times int, r *RejectByHook) (h history) {
 		for range times {
@@ -100,118 +104,219 @@ func TestAttention(t *testing.T) {
 		want    string
 	}{
 		{name: "nothing", history: history{shell("ann"), hosted}, outside: alive()},
-		{name: "a permission request", history: history{&SpawnMember{Name: "ann", Agent: External}, ask}, outside: alive(),
-			want: "permission for user since 3 → answer_permission permission-1@ann: ann asks to use Bash: {\"command\":\"make\"}\n"},
-		{name: "a permission request that the lead answers", history: history{&SpawnMember{Name: "ann", Agent: External}, ask}, outside: &Outside{LeadActs: true},
-			want: "permission for user since 3 → answer_permission permission-1@ann: ann asks to use Bash: {\"command\":\"make\"}\n"},
-		{name: "a plan", history: history{&SpawnMember{Name: "ann", Agent: External, PlanApproval: true}, plan}, outside: alive(),
-			want: "plan for user since 3 → answer_plan plan-1@ann: ann submitted a plan and changes nothing before it is approved.\n"},
-		{name: "a plan for a session that leads", history: history{&AttachLead{Session: "mcp-1"}, &SpawnMember{Name: "ann", Agent: External, PlanApproval: true}, plan}, outside: &Outside{Led: true, LeadActs: true},
-			want: "plan for lead since 4 → answer_plan plan-1@ann: ann submitted a plan and changes nothing before it is approved.\n"},
-		{name: "a plan for a session that led", history: history{&AttachLead{Session: "mcp-1"}, &SpawnMember{Name: "ann", Agent: External, PlanApproval: true}, plan}, outside: dead(),
-			want: "plan for user since 4 → answer_plan plan-1@ann: ann submitted a plan and changes nothing before it is approved.\n" +
+		{name: "a permission request", history: history{&SpawnMember{Name: "ann", Agent: External}, ask},
+			outside: alive(),
+			want: "permission for user since 3 → answer_permission permission-1@ann: ann asks to use Bash: " +
+				"{\"command\":\"make\"}\n"},
+		{name: "a permission request that the lead answers",
+			history: history{&SpawnMember{Name: "ann", Agent: External}, ask}, outside: &Outside{LeadActs: true},
+			want: "permission for user since 3 → answer_permission permission-1@ann: ann asks to use Bash: " +
+				"{\"command\":\"make\"}\n"},
+		{name: "a plan", history: history{&SpawnMember{Name: "ann", Agent: External, PlanApproval: true}, plan},
+			outside: alive(),
+			want: "plan for user since 3 → answer_plan plan-1@ann: ann submitted a plan and changes nothing before " +
+				"it is approved.\n"},
+		{name: "a plan for a session that leads", history: history{&AttachLead{Session: "mcp-1"},
+			&SpawnMember{Name: "ann", Agent: External, PlanApproval: true}, plan},
+			outside: &Outside{Led: true, LeadActs: true},
+			want: "plan for lead since 4 → answer_plan plan-1@ann: ann submitted a plan and changes nothing before " +
+				"it is approved.\n"},
+		{name: "a plan for a session that led", history: history{&AttachLead{Session: "mcp-1"},
+			&SpawnMember{Name: "ann", Agent: External, PlanApproval: true}, plan}, outside: dead(),
+			want: "plan for user since 4 → answer_plan plan-1@ann: ann submitted a plan and changes nothing before " +
+				"it is approved.\n" +
 				"dormant for user since 0 → resume: No process of the team is running.\n"},
-		{name: "a missing directory", history: history{shell("ann")}, outside: &Outside{Hosted: true, Directory: "it does not exist"},
+		{name: "a missing directory", history: history{shell("ann")}, outside: &Outside{Hosted: true,
+			Directory: "it does not exist"},
 			want: "directory for user since 0 → move: Nobody can work in /project: it does not exist.\n"},
-		{name: "it runs elsewhere", history: history{&AttachLead{Session: "run-1", Machine: "box"}, shell("ann")}, outside: saw(&Outside{Elsewhere: "box"}, "lead", Sight{Seen: 50 * second}),
-			want: "elsewhere for user since 50 → take_over: Session run-1 leads the team on the machine box.\n"},
-		{name: "a host that was killed", history: history{shell("ann"), hosted, User, &CreateTask{Subject: "one", Run: "true"}},
+		{name: "it runs elsewhere", history: history{&AttachLead{Session: "run-1", Machine: "box"}, shell("ann")},
+			outside: saw(&Outside{Elsewhere: "box"}, "lead", Sight{Seen: 50 * second}),
+			want:    "elsewhere for user since 50 → take_over: Session run-1 leads the team on the machine box.\n"},
+		{name: "a host that was killed", history: history{shell("ann"), hosted, User,
+			&CreateTask{Subject: "one", Run: "true"}},
 			outside: saw(dead(), "ann", Sight{Life: LifeOffline, Seen: 60 * second, HostGone: true}),
 			want:    "dormant for user since 60 → resume: No process of the team is running; 1 task is open.\n"},
-		{name: "a lead that was killed, and its host", history: history{&AttachLead{Session: "run-1"}, shell("ann")}, outside: dead(),
-			want: "dormant for user since 0 → resume: No process of the team is running.\n"},
-		{name: "people alone need no process", history: history{&SpawnMember{Name: "eve", Agent: External}}, outside: dead()},
-		{name: "a session outside is alive while the lead is not", history: history{&AttachLead{Session: "mcp-1"}, &SpawnMember{Name: "eve", Agent: External}},
+		{name: "a lead that was killed, and its host", history: history{&AttachLead{Session: "run-1"}, shell("ann")},
+			outside: dead(),
+			want:    "dormant for user since 0 → resume: No process of the team is running.\n"},
+		{name: "people alone need no process", history: history{&SpawnMember{Name: "eve", Agent: External}},
+			outside: dead()},
+		{name: "a session outside is alive while the lead is not", history: history{&AttachLead{Session: "mcp-1"},
+			&SpawnMember{Name: "eve", Agent: External}},
 			outside: saw(dead(), "eve", Sight{Life: LifeOnline}),
 			want:    "lead_lost for user since 0 → resume: Nobody leads: the process of session mcp-1 has ended.\n"},
-		{name: "a host that was killed beside a living lead", history: history{&AttachLead{Session: "mcp-1"}, shell("ann"), shell("bob"), hosted}, outside: &Outside{Led: true, LeadActs: true},
+		{name: "a host that was killed beside a living lead", history: history{&AttachLead{Session: "mcp-1"},
+			shell("ann"), shell("bob"), hosted}, outside: &Outside{Led: true, LeadActs: true},
 			want: "unhosted for user since 0 → resume: No process runs the sessions of ann, bob.\n"},
-		{name: "a lead that was killed beside a living host", history: history{&AttachLead{Session: "mcp-1"}, shell("ann"), hosted}, outside: &Outside{Hosted: true},
+		{name: "a lead that was killed beside a living host", history: history{&AttachLead{Session: "mcp-1"},
+			shell("ann"), hosted}, outside: &Outside{Hosted: true},
 			want: "lead_lost for user since 0 → resume: Nobody leads: the process of session mcp-1 has ended.\n"},
-		{name: "a lost lead", history: history{&AttachLead{Session: "mcp-1"}, shell("ann"), &SpawnMember{Name: "eve", Agent: External}, hosted, 400, &LoseLead{Session: "mcp-1", Since: 2 * second, Seen: 3 * second},
+		{name: "a lost lead", history: history{&AttachLead{Session: "mcp-1"}, shell("ann"),
+			&SpawnMember{Name: "eve", Agent: External}, hosted, 400, &LoseLead{Session: "mcp-1", Since: 2 * second,
+				Seen: 3 * second},
 			"eve", &SendMessage{To: "ann", Body: "are you there?"}}, outside: &Outside{Hosted: true}, now: 500,
-			want: "lead_lost for user since 400 → resume: Nobody leads: session mcp-1 is lost; ann, eve end their tasks and begin nothing new; 1 message waits until somebody leads.\n"},
-		{name: "a lead that cannot log in", history: history{agentLead, shell("ann"), Host("h1"), &AttachMember{Member: "lead"}, &ReportStarted{Member: "lead", Session: "s"}, &ReportTrouble{Member: "lead", Trouble: "login", Text: "Please run /login"}},
-			outside: alive(), want: "lead_failed for user since 5 → resume: The lead cannot continue: Please run /login\n"},
-		{name: "a member that cannot log in", history: history{&SpawnMember{Name: "ann", Agent: Claude}, &SpawnMember{Name: "ann-2", Agent: External}, hosted, User, &CreateTask{Subject: "one"},
+			want: "lead_lost for user since 400 → resume: Nobody leads: session mcp-1 is lost; ann, eve end their " +
+				"tasks and begin nothing new; 1 message waits until somebody leads.\n"},
+		{name: "a lead that cannot log in", history: history{agentLead, shell("ann"), Host("h1"),
+			&AttachMember{Member: "lead"}, &ReportStarted{Member: "lead", Session: "s"}, &ReportTrouble{Member: "lead",
+				Trouble: "login", Text: "Please run /login"}},
+			outside: alive(), want: "lead_failed for user since 5 → resume: The lead cannot continue: Please run " +
+				"/login\n"},
+		{name: "a member that cannot log in", history: history{&SpawnMember{Name: "ann", Agent: Claude},
+			&SpawnMember{Name: "ann-2", Agent: External}, hosted, User, &CreateTask{Subject: "one"},
 			Host("h1"), &ReportTrouble{Member: "ann", Trouble: "login", Text: "Please run /login"}}, outside: alive(),
 			want: "failed for user since 7 → spawn ann ann-3 claude: ann failed: Please run /login\n"},
-		{name: "a member that failed, told to an agent that leads", history: history{agentLead, &SpawnMember{Name: "ann", Agent: Claude}, hosted, User, &CreateTask{Subject: "one", Owner: "lead"},
-			Host("h1"), &ReportTrouble{Member: "ann", Trouble: "login", Text: "Please run /login"}}, outside: alive(),
-			want: "failed for lead since 6 → spawn ann ann-2 claude: ann failed: Please run /login\n"},
-		{name: "a member that failed, and was replaced", history: history{&SpawnMember{Name: "ann", Agent: Claude}, hosted, User, &CreateTask{Subject: "one"},
-			Host("h1"), &ReportTrouble{Member: "ann", Trouble: "login", Text: "Please run /login"}, User, &SpawnMember{Name: "bob", Agent: External}}, outside: alive()},
-		{name: "a member that failed when all was done", history: history{&SpawnMember{Name: "ann", Agent: Claude}, hosted, &ReportTrouble{Member: "ann", Trouble: "login", Text: "Please run /login"}}, outside: alive()},
-		{name: "a silent session", history: history{shell("ann"), hosted}, outside: saw(alive(), "ann", Sight{Life: LifeOffline, Why: "silent for 11m0s", Seen: 20 * second}),
-			want: "offline for user since 20 → show_log: ann is offline: silent for 11m0s.\n"},
-		{name: "a session outside that ended with a task", history: history{&SpawnMember{Name: "eve", Agent: External}, &CreateTask{Subject: "one"}, "eve", &ClaimTask{Task: "1"}},
+		{name: "a member that failed, told to an agent that leads",
+			history: history{agentLead, &SpawnMember{Name: "ann", Agent: Claude}, hosted, User,
+				&CreateTask{Subject: "one", Owner: "lead"},
+				Host("h1"), &ReportTrouble{Member: "ann", Trouble: "login", Text: "Please run /login"}},
+			outside: alive(),
+			want:    "failed for lead since 6 → spawn ann ann-2 claude: ann failed: Please run /login\n"},
+		{name: "a member that failed, and was replaced", history: history{&SpawnMember{Name: "ann", Agent: Claude},
+			hosted, User, &CreateTask{Subject: "one"},
+			Host("h1"), &ReportTrouble{Member: "ann", Trouble: "login", Text: "Please run /login"}, User,
+			&SpawnMember{Name: "bob", Agent: External}}, outside: alive()},
+		{name: "a member that failed when all was done", history: history{&SpawnMember{Name: "ann", Agent: Claude},
+			hosted, &ReportTrouble{Member: "ann", Trouble: "login", Text: "Please run /login"}}, outside: alive()},
+		{name: "a silent session", history: history{shell("ann"), hosted},
+			outside: saw(alive(), "ann", Sight{Life: LifeOffline, Why: "silent for 11m0s", Seen: 20 * second}),
+			want:    "offline for user since 20 → show_log: ann is offline: silent for 11m0s.\n"},
+		{name: "a session outside that ended with a task", history: history{&SpawnMember{Name: "eve", Agent: External},
+			&CreateTask{Subject: "one"}, "eve", &ClaimTask{Task: "1"}},
 			outside: saw(alive(), "eve", Sight{Life: LifeOffline, Why: "its session is gone"}),
-			want:    "offline for user since 0 → reassign eve 1: eve is offline: its session is gone; it holds task 1.\n"},
-		{name: "a session outside that ended", history: history{&SpawnMember{Name: "eve", Agent: External}}, outside: saw(alive(), "eve", Sight{Life: LifeOffline, Why: "its session is gone"}),
-			want: "offline for user since 0 → rejoin eve: eve is offline: its session is gone.\n"},
-		{name: "a host that another one takes over", history: history{shell("ann"), hosted}, outside: saw(alive(), "ann", Sight{Life: LifeOffline, HostGone: true})},
-		{name: "recorded as offline", history: history{shell("ann"), hosted, 1000, &ReportOffline{Member: "ann", Incarnation: 1, Gone: "its host ended"}}, now: 1100, outside: alive(),
+			want: "offline for user since 0 → reassign eve 1: eve is offline: its session is gone; it holds " +
+				"task 1.\n"},
+		{name: "a session outside that ended", history: history{&SpawnMember{Name: "eve", Agent: External}},
+			outside: saw(alive(), "eve", Sight{Life: LifeOffline, Why: "its session is gone"}),
+			want:    "offline for user since 0 → rejoin eve: eve is offline: its session is gone.\n"},
+		{name: "a host that another one takes over", history: history{shell("ann"), hosted},
+			outside: saw(alive(), "ann", Sight{Life: LifeOffline, HostGone: true})},
+		{name: "recorded as offline", history: history{shell("ann"), hosted, 1000,
+			&ReportOffline{Member: "ann", Incarnation: 1, Gone: "its host ended"}}, now: 1100, outside: alive(),
 			want: "offline for user since 1000 → show_log: ann is offline: nothing is heard of it.\n"},
-		{name: "a task out of retries", history: history{shell("ann"), hosted, User, &CreateTask{Subject: "one", Run: "false"}, "ann", &ClaimTask{Task: "1"}, fail("1")}, outside: alive(),
+		{name: "a task out of retries", history: history{shell("ann"), hosted, User,
+			&CreateTask{Subject: "one", Run: "false"}, "ann", &ClaimTask{Task: "1"}, fail("1")}, outside: alive(),
 			want: "task_failed for user since 7 → retry_task 1: Task 1 (one) failed: exit status 1\n"},
-		{name: "a task that will be tried again", history: history{shell("ann"), hosted, User, &CreateTask{Subject: "one", Run: "false", Retries: 1}, "ann", &ClaimTask{Task: "1"}, fail("1")}, outside: alive()},
-		{name: "a task that was tried twice", history: history{shell("ann"), hosted, User, &CreateTask{Subject: "one", Run: "false", Retries: 1}, "ann", &ClaimTask{Task: "1"}, fail("1"), &ClaimTask{Task: "1"}, fail("1")}, outside: alive(),
+		{name: "a task that will be tried again", history: history{shell("ann"), hosted, User,
+			&CreateTask{Subject: "one", Run: "false", Retries: 1}, "ann", &ClaimTask{Task: "1"}, fail("1")},
+			outside: alive()},
+		{name: "a task that was tried twice", history: history{shell("ann"), hosted, User,
+			&CreateTask{Subject: "one", Run: "false", Retries: 1}, "ann", &ClaimTask{Task: "1"}, fail("1"),
+			&ClaimTask{Task: "1"}, fail("1")}, outside: alive(),
 			want: "task_failed for user since 9 → retry_task 1: Task 1 (one) failed 2 times: exit status 1\n"},
-		{name: "a task for you", history: history{&CreateTask{Subject: "review it", Owner: "lead"}, &CreateTask{Subject: "later", Owner: "lead", BlockedBy: []string{"1"}}}, outside: alive(),
+		{name: "a task for you", history: history{&CreateTask{Subject: "review it", Owner: "lead"},
+			&CreateTask{Subject: "later", Owner: "lead", BlockedBy: []string{"1"}}}, outside: alive(),
 			want: "task_yours for user since 2 → complete_task lead 1: Task 1 waits for you: review it\n"},
-		{name: "a task for an agent that leads", history: history{agentLead, &CreateTask{Subject: "review it", Owner: "lead"}}, outside: alive()},
-		{name: "tasks that nobody takes", history: history{shell("ann"), hosted, User, &CreateTask{Subject: "think"}, &CreateTask{Subject: "act", Run: "true"}, &CreateTask{Subject: "as a tester", Role: "tester", Run: "true", Priority: "high"}}, outside: alive(),
+		{name: "a task for an agent that leads", history: history{agentLead, &CreateTask{Subject: "review it",
+			Owner: "lead"}}, outside: alive()},
+		{name: "tasks that nobody takes", history: history{shell("ann"), hosted, User, &CreateTask{Subject: "think"},
+			&CreateTask{Subject: "act", Run: "true"}, &CreateTask{Subject: "as a tester", Role: "tester", Run: "true",
+				Priority: "high"}}, outside: alive(),
 			want: "unassigned for user since 7 → assign_task 3: Task 3 and 1 more are open, and no member takes them.\n"},
-		{name: "a task that nobody takes", history: history{shell("ann"), hosted, User, &CreateTask{Subject: "think"}}, outside: alive(),
-			want: "unassigned for user since 5 → assign_task 1: Task 1 is open and unassigned: think\n"},
-		{name: "a task of somebody who has ended", history: history{&SpawnMember{Name: "ann", Agent: External}, &CreateTask{Subject: "think", Owner: "ann"}, &ReportStopped{Member: "ann"}}, outside: alive(),
+		{name: "a task that nobody takes", history: history{shell("ann"), hosted, User, &CreateTask{Subject: "think"}},
+			outside: alive(),
+			want:    "unassigned for user since 5 → assign_task 1: Task 1 is open and unassigned: think\n"},
+		{name: "a task of somebody who has ended", history: history{&SpawnMember{Name: "ann", Agent: External},
+			&CreateTask{Subject: "think", Owner: "ann"}, &ReportStopped{Member: "ann"}}, outside: alive(),
 			want: "unassigned for user since 4 → spawn ann 1 ann-2 external: Task 1 is open and unassigned: think\n"},
-		{name: "a task in a run whose members have ended", history: history{ran, shell("ann"), &CreateTask{Subject: "one", Run: "true"}, hosted, &ReportStopped{Member: "ann"}}, outside: alive(),
+		{name: "a task in a run whose members have ended", history: history{ran, shell("ann"),
+			&CreateTask{Subject: "one", Run: "true"}, hosted, &ReportStopped{Member: "ann"}}, outside: alive(),
 			want: "unassigned for user since 3 → resume: Task 1 is open and unassigned: one\n"},
-		{name: "a task for somebody to come", history: history{&SpawnMember{Name: "ann", Agent: External}, &CreateTask{Subject: "think", Owner: "eve"}}, outside: alive(),
-			want: "unassigned for user since 3 → spawn 1 eve: Task 1 is assigned to eve, which was not spawned yet: think\n"},
+		{name: "a task for somebody to come", history: history{&SpawnMember{Name: "ann", Agent: External},
+			&CreateTask{Subject: "think", Owner: "eve"}}, outside: alive(),
+			want: "unassigned for user since 3 → spawn 1 eve: Task 1 is assigned to eve, which was not spawned " +
+				"yet: think\n"},
 		{name: "a task without a teammate", history: history{&CreateTask{Subject: "think"}}, outside: alive(),
 			want: "unassigned for user since 2 → spawn 1: Task 1 is open and unassigned: think\n"},
-		{name: "a task beside a shell that has ended", history: history{&SpawnMember{Name: "ann", Agent: External}, shell("sh"), &CreateTask{Subject: "think"}, &ReportStopped{Member: "ann"}, &ReportStopped{Member: "sh"}}, outside: alive(),
-			want: "unassigned for user since 4 → spawn ann 1 ann-2 external: Task 1 is open and unassigned: think\n"},
-		{name: "a spent budget", history: history{&SetBudget{Budget: Budget{Tokens: 100, CostMicroUSD: 1e6}}, shell("ann"), hosted, &ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120, CostMicroUSD: 900_000}}}, outside: alive(),
-			want: "budget for user since 0 → raise_budget: The token budget is spent (120 of 100 tokens); no new work is started.\n"},
-		{name: "a budget that is nearly spent", history: history{&SetBudget{Budget: Budget{Tokens: 1000, CostMicroUSD: 1e6, Millis: 1000 * second}}, shell("ann"), hosted, &ReportUsage{Member: "ann", Usage: Usage{InputTokens: 799, CostMicroUSD: 800_000}}}, outside: alive(), now: 900,
-			want: "budget_low for user since 0 → raise_budget: 80 % of the cost budget is spent ($0.80 of $1.00).\nbudget_low for user since 0 → raise_budget: 89 % of the time budget is spent (14 min of 16 min).\n"},
-		{name: "late messages", history: history{&SpawnMember{Name: "eve", Agent: External}, &SendMessage{To: "eve", Body: "x"}, &SendMessage{To: "eve", Body: "y"}, 400, &MarkLate{Member: "eve"}}, outside: alive(), now: 500,
+		{name: "a task beside a shell that has ended", history: history{&SpawnMember{Name: "ann", Agent: External},
+			shell("sh"), &CreateTask{Subject: "think"}, &ReportStopped{Member: "ann"}, &ReportStopped{Member: "sh"}},
+			outside: alive(),
+			want:    "unassigned for user since 4 → spawn ann 1 ann-2 external: Task 1 is open and unassigned: think\n"},
+		{name: "a spent budget", history: history{&SetBudget{Budget: Budget{Tokens: 100, CostMicroUSD: 1e6}},
+			shell("ann"), hosted, &ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120, CostMicroUSD: 900_000}}},
+			outside: alive(),
+			want: "budget for user since 0 → raise_budget: The token budget is spent (120 of 100 tokens); no new " +
+				"work is started.\n"},
+		{name: "a budget that is nearly spent", history: history{
+			&SetBudget{Budget: Budget{Tokens: 1000, CostMicroUSD: 1e6, Millis: 1000 * second}}, shell("ann"), hosted,
+			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 799, CostMicroUSD: 800_000}}},
+			outside: alive(), now: 900,
+			want: "budget_low for user since 0 → raise_budget: 80 % of the cost budget is spent ($0.80 of " +
+				"$1.00).\nbudget_low for user since 0 → raise_budget: 89 % of the time budget is spent (14 min of " +
+				"16 min).\n"},
+		{name: "late messages", history: history{&SpawnMember{Name: "eve", Agent: External},
+			&SendMessage{To: "eve", Body: "x"}, &SendMessage{To: "eve", Body: "y"}, 400, &MarkLate{Member: "eve"}},
+			outside: alive(), now: 500,
 			want: "late for user since 3 → resend eve: 2 messages wait for eve for more than 5 min.\n"},
-		{name: "facts that changed", history: history{shell("ann"), hosted}, outside: &Outside{Hosted: true, Stale: []string{"go.mod", "schema"}},
-			want: "facts for user since 0 → record_facts: Facts changed since the team took note of them: go.mod, schema.\n"},
-		{name: "a failed check", history: history{checked, eve, &Consolidate{}, &ReportMerged{Attempt: 1}, &ReportStaged{Attempt: 1}, &ReportCheck{Attempt: 1, Check: "test", Failure: "exit status 2"}}, outside: alive(),
-			want: "check for user since 6 → consolidate: The check test failed, and nothing was committed.\n"},
-		{name: "marked for its end", history: history{&SpawnMember{Name: "eve", Agent: External}, &SetStatus{Status: TeamConsolidating}}, outside: dead(),
-			want: "consolidate for user since 0 → consolidate: The work is done and waits to be checked and committed.\n"},
-		{name: "all done, and nobody runs the team", history: history{eve, &CreateTask{Subject: "one"}, "eve", &ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}}, outside: dead(),
-			want: "consolidate for user since 0 → consolidate: All tasks are done, and nobody runs the team; its work waits to be checked and committed.\n"},
-		{name: "all done, and all have ended", history: history{eve, &CreateTask{Subject: "one"}, "eve", &ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}, User, &ReportStopped{Member: "eve"}}, outside: dead(),
-			want: "consolidate for user since 0 → consolidate: All tasks are done, and nobody runs the team; its work waits to be checked and committed.\n"},
-		{name: "all done, and the session that led has ended", history: history{&AttachLead{Session: "run-1"}, eve, &CreateTask{Subject: "one"}, "eve", &ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}}, outside: dead(),
-			want: "dormant for user since 0 → resume: No process of the team is running; all tasks are done, and nothing is consolidated.\n"},
-		{name: "all done, and a member is there", history: history{eve, &CreateTask{Subject: "one"}, "eve", &ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}}, outside: saw(dead(), "eve", Sight{Life: LifeOnline})},
-		{name: "all done, and a process runs the team", history: history{eve, &CreateTask{Subject: "one"}, "eve", &ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}}, outside: alive()},
-		{name: "one is done, and one is not", history: history{eve, &CreateTask{Subject: "one"}, &CreateTask{Subject: "two", Owner: "eve"}, "eve", &ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}}, outside: dead()},
+		{name: "facts that changed", history: history{shell("ann"), hosted}, outside: &Outside{Hosted: true,
+			Stale: []string{"go.mod", "schema"}},
+			want: "facts for user since 0 → record_facts: Facts changed since the team took note of them: go.mod, " +
+				"schema.\n"},
+		{name: "a failed check", history: history{checked, eve, &Consolidate{}, &ReportMerged{Attempt: 1},
+			&ReportStaged{Attempt: 1}, &ReportCheck{Attempt: 1, Check: "test", Failure: "exit status 2"}},
+			outside: alive(),
+			want:    "check for user since 6 → consolidate: The check test failed, and nothing was committed.\n"},
+		{name: "marked for its end", history: history{&SpawnMember{Name: "eve", Agent: External},
+			&SetStatus{Status: TeamConsolidating}}, outside: dead(),
+			want: "consolidate for user since 0 → consolidate: The work is done and waits to be checked and " +
+				"committed.\n"},
+		{name: "all done, and nobody runs the team", history: history{eve, &CreateTask{Subject: "one"}, "eve",
+			&ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}}, outside: dead(),
+			want: "consolidate for user since 0 → consolidate: All tasks are done, and nobody runs the team; its " +
+				"work waits to be checked and committed.\n"},
+		{name: "all done, and all have ended", history: history{eve, &CreateTask{Subject: "one"}, "eve",
+			&ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}, User, &ReportStopped{Member: "eve"}}, outside: dead(),
+			want: "consolidate for user since 0 → consolidate: All tasks are done, and nobody runs the team; its " +
+				"work waits to be checked and committed.\n"},
+		{name: "all done, and the session that led has ended", history: history{&AttachLead{Session: "run-1"}, eve,
+			&CreateTask{Subject: "one"}, "eve", &ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}}, outside: dead(),
+			want: "dormant for user since 0 → resume: No process of the team is running; all tasks are done, and " +
+				"nothing is consolidated.\n"},
+		{name: "all done, and a member is there", history: history{eve, &CreateTask{Subject: "one"}, "eve",
+			&ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}}, outside: saw(dead(), "eve", Sight{Life: LifeOnline})},
+		{name: "all done, and a process runs the team", history: history{eve, &CreateTask{Subject: "one"}, "eve",
+			&ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}}, outside: alive()},
+		{name: "one is done, and one is not", history: history{eve, &CreateTask{Subject: "one"},
+			&CreateTask{Subject: "two", Owner: "eve"}, "eve", &ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}},
+			outside: dead()},
 		{name: "no task was there", history: history{eve}, outside: dead()},
-		{name: "a consolidation that was killed", history: history{&SpawnMember{Name: "eve", Agent: External}, &Consolidate{}}, outside: dead(),
-			want: "interrupted for user since 3 → consolidate: Consolidation 1 was begun by the user and interrupted; no process continues it.\n"},
-		{name: "a consolidation under way", history: history{&SpawnMember{Name: "eve", Agent: External}, &Consolidate{}}, outside: &Outside{Consolidating: true}},
-		{name: "a hook that keeps saying no", history: history{eve, &CreateTask{Subject: "one"}, "eve", &ClaimTask{Task: "1"}, rejected(10, &RejectByHook{Hook: "TaskCompleted", Member: "eve", Task: "1", Feedback: "no tests"})}, outside: alive(),
-			want: "hook for user since 14 → show_task 1: The hook TaskCompleted rejected the same thing of eve 10 times (task 1): no tests\n"},
-		{name: "a hook that said no nine times", history: history{eve, &CreateTask{Subject: "one"}, "eve", &ClaimTask{Task: "1"}, rejected(9, &RejectByHook{Hook: "TaskCompleted", Member: "eve", Task: "1", Feedback: "no tests"})}, outside: alive()},
-		{name: "a hook that agreed in the end", history: history{eve, &CreateTask{Subject: "one"}, "eve", &ClaimTask{Task: "1"}, rejected(12, &RejectByHook{Hook: "TaskCompleted", Member: "eve", Task: "1", Feedback: "no tests"}), &CompleteTask{Task: "1"}}, outside: alive()},
-		{name: "a record that was not written", history: history{eve, &Consolidate{NoCommit: true}, &ReportMerged{Attempt: 1}, &ReportStaged{Attempt: 1}, &ReportMade{Attempt: 1}, &ReportConsolidated{Attempt: 1}}, outside: dead(),
-			want: "interrupted for user since 3 → consolidate: Consolidation 1 was begun by the user and interrupted; no process continues it.\n"},
-		{name: "a record that was written", history: history{eve, &Consolidate{NoCommit: true}, &ReportMerged{Attempt: 1}, &ReportStaged{Attempt: 1}, &ReportMade{Attempt: 1}, &ReportConsolidated{Attempt: 1}}, outside: &Outside{Sealed: true}},
-		{name: "nobody looked", history: history{&AttachLead{Session: "mcp-1"}, shell("ann"), &CreateTask{Subject: "think"}},
+		{name: "a consolidation that was killed", history: history{&SpawnMember{Name: "eve", Agent: External},
+			&Consolidate{}}, outside: dead(),
+			want: "interrupted for user since 3 → consolidate: Consolidation 1 was begun by the user and " +
+				"interrupted; no process continues it.\n"},
+		{name: "a consolidation under way", history: history{&SpawnMember{Name: "eve", Agent: External},
+			&Consolidate{}}, outside: &Outside{Consolidating: true}},
+		{name: "a hook that keeps saying no", history: history{eve, &CreateTask{Subject: "one"}, "eve",
+			&ClaimTask{Task: "1"}, rejected(10, &RejectByHook{Hook: "TaskCompleted", Member: "eve", Task: "1",
+				Feedback: "no tests"})}, outside: alive(),
+			want: "hook for user since 14 → show_task 1: The hook TaskCompleted rejected the same thing of eve 10 " +
+				"times (task 1): no tests\n"},
+		{name: "a hook that said no nine times", history: history{eve, &CreateTask{Subject: "one"}, "eve",
+			&ClaimTask{Task: "1"}, rejected(9, &RejectByHook{Hook: "TaskCompleted", Member: "eve", Task: "1",
+				Feedback: "no tests"})}, outside: alive()},
+		{name: "a hook that agreed in the end", history: history{eve, &CreateTask{Subject: "one"}, "eve",
+			&ClaimTask{Task: "1"}, rejected(12, &RejectByHook{Hook: "TaskCompleted", Member: "eve", Task: "1",
+				Feedback: "no tests"}), &CompleteTask{Task: "1"}}, outside: alive()},
+		{name: "a record that was not written", history: history{eve, &Consolidate{NoCommit: true},
+			&ReportMerged{Attempt: 1}, &ReportStaged{Attempt: 1}, &ReportMade{Attempt: 1},
+			&ReportConsolidated{Attempt: 1}}, outside: dead(),
+			want: "interrupted for user since 3 → consolidate: Consolidation 1 was begun by the user and " +
+				"interrupted; no process continues it.\n"},
+		{name: "a record that was written", history: history{eve, &Consolidate{NoCommit: true},
+			&ReportMerged{Attempt: 1}, &ReportStaged{Attempt: 1}, &ReportMade{Attempt: 1},
+			&ReportConsolidated{Attempt: 1}}, outside: &Outside{Sealed: true}},
+		{name: "nobody looked", history: history{&AttachLead{Session: "mcp-1"}, shell("ann"),
+			&CreateTask{Subject: "think"}},
 			want: "unassigned for user since 4 → assign_task 1: Task 1 is open and unassigned: think\n"},
-		{name: "a branch that does not merge", history: history{&SpawnMember{Name: "ann", Agent: Claude, Isolation: Worktree}, &LeaveBranch{Member: "ann", Commit: "c1", Why: "it conflicts"}}, outside: alive(),
-			want: "conflict for user since 3 → show_task 1: The work of ann on the branch cadre/demo@ann is to be merged by hand; task 1 says how.\n"},
-		{name: "marked for its end, with a branch", history: history{&SpawnMember{Name: "ann", Agent: Claude, Isolation: Worktree}, &LeaveBranch{Member: "ann", Commit: "c1"}, &SetStatus{Status: TeamConsolidating}}, outside: dead(),
-			want: "consolidate for user since 0 → consolidate: The work is done and waits to be checked and committed: cadre/demo@ann.\n"},
+		{name: "a branch that does not merge", history: history{&SpawnMember{Name: "ann", Agent: Claude,
+			Isolation: Worktree}, &LeaveBranch{Member: "ann", Commit: "c1", Why: "it conflicts"}}, outside: alive(),
+			want: "conflict for user since 3 → show_task 1: The work of ann on the branch cadre/demo@ann is to be " +
+				"merged by hand; task 1 says how.\n"},
+		{name: "marked for its end, with a branch",
+			history: history{&SpawnMember{Name: "ann", Agent: Claude, Isolation: Worktree},
+				&LeaveBranch{Member: "ann", Commit: "c1"}, &SetStatus{Status: TeamConsolidating}}, outside: dead(),
+			want: "consolidate for user since 0 → consolidate: The work is done and waits to be checked and " +
+				"committed: cadre/demo@ann.\n"},
 		{name: "a team at its end", history: history{shell("ann"), &SetStatus{Status: TeamAborted}}, outside: dead()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -231,10 +336,12 @@ func TestAttention(t *testing.T) {
 func TestAttentionIsBounded(t *testing.T) {
 	h := history{&SpawnMember{Name: "ann", Agent: External}}
 	for i := range 50 {
-		h = append(h, User, &CreateTask{Subject: "one"}, &CreateTask{Subject: "yours", Owner: "lead"}, "ann", &ClaimTask{Task: fmt.Sprint(2*i + 1)}, &FailTask{Task: fmt.Sprint(2*i + 1), Reason: "no"})
+		h = append(h, User, &CreateTask{Subject: "one"}, &CreateTask{Subject: "yours", Owner: "lead"}, "ann",
+			&ClaimTask{Task: fmt.Sprint(2*i + 1)}, &FailTask{Task: fmt.Sprint(2*i + 1), Reason: "no"})
 	}
 	items := h.state(t).Attention(0, &Outside{})
-	if len(items) != 2*mostAlike || items[19].Text != "Task 39 and 30 more are out of retries." || items[39].Text != "Task 40 and 30 more wait for you." {
+	if len(items) != 2*mostAlike || items[19].Text != "Task 39 and 30 more are out of retries." ||
+		items[39].Text != "Task 40 and 30 more wait for you." {
 		t.Errorf("they are\n%s", lines(items))
 	}
 }
@@ -243,18 +350,22 @@ func TestAttentionIsBounded(t *testing.T) {
 func TestNothingOfAnObservedTeamWaits(t *testing.T) {
 	s := &State{}
 	s.Apply(&Record{Seq: 1, ID: "c", At: 1, Events: []Event{
-		&TeamCreated{Team: Team{ID: "t", Name: "here", Observed: "fx", Status: TeamActive}, Lead: Member{Name: "boss", Agent: External, Status: Active}},
+		&TeamCreated{Team: Team{ID: "t", Name: "here", Observed: "fx", Status: TeamActive},
+			Lead: Member{Name: "boss", Agent: External, Status: Active}},
 		&TaskCreated{Task: Task{ID: "1", Subject: "one", Status: Pending, Failure: "no", Failures: 1}}}})
 	if items := s.Attention(0, &Outside{Directory: "it does not exist"}); len(items) > 0 {
 		t.Errorf("they are\n%s", lines(items))
 	}
 }
 
-// TestAttentionOfAnyState: whatever happened, and whatever is found, the list is the same each time, its kinds are in order, no two items have one key, each says
-// something and has a hint, and it is the same after the state was read back.
+// TestAttentionOfAnyState: whatever happened, and whatever is found, the list is the same each
+// time, its kinds are in order, no two items have one key, each says something and has a hint, and
+// it is the same after the state was read back.
 func TestAttentionOfAnyState(t *testing.T) {
-	order := []ItemKind{ItemPermission, ItemPlan, ItemInterrupted, ItemDirectory, ItemElsewhere, ItemDormant, ItemUnhosted, ItemLeadLost, ItemLeadFailed, ItemBudget, ItemBudgetLow, ItemFailed, ItemOffline,
-		ItemCheck, ItemConflict, ItemTaskFailed, ItemTaskYours, ItemUnassigned, ItemHook, ItemConsolidate, ItemLate, ItemFacts}
+	order := []ItemKind{ItemPermission, ItemPlan, ItemInterrupted, ItemDirectory, ItemElsewhere, ItemDormant,
+		ItemUnhosted, ItemLeadLost, ItemLeadFailed, ItemBudget, ItemBudgetLow, ItemFailed, ItemOffline,
+		ItemCheck, ItemConflict, ItemTaskFailed, ItemTaskYours, ItemUnassigned, ItemHook, ItemConsolidate,
+		ItemLate, ItemFacts}
 	rapid.Check(t, func(t *rapid.T) {
 		s, _ := foundedBy(t, rapid.SampledFrom([]string{External, "claude"}).Draw(t, "lead"))
 		for n := range rapid.IntRange(1, 80).Draw(t, "steps") {
@@ -265,12 +376,14 @@ func TestAttentionOfAnyState(t *testing.T) {
 		var o *Outside
 		if rapid.Bool().Draw(t, "looked") {
 			flag := func(name string) bool { return rapid.Bool().Draw(t, name) }
-			o = &Outside{Hosted: flag("hosted"), Led: flag("led"), LeadActs: flag("acts"), Consolidating: flag("consolidating"), Sealed: flag("sealed"), Sights: map[string]Sight{}}
+			o = &Outside{Hosted: flag("hosted"), Led: flag("led"), LeadActs: flag("acts"),
+				Consolidating: flag("consolidating"), Sealed: flag("sealed"), Sights: map[string]Sight{}}
 			if flag("elsewhere") {
 				o.Elsewhere = "box"
 			}
 			for _, m := range s.Members() {
-				o.Sights[m.Name] = Sight{Life: rapid.SampledFrom([]Life{LifeOnline, LifeOffline, LifeResting, LifeOutside, LifeUnknown}).Draw(t, "life"), HostGone: flag("host gone")}
+				o.Sights[m.Name] = Sight{Life: rapid.SampledFrom([]Life{LifeOnline, LifeOffline, LifeResting,
+					LifeOutside, LifeUnknown}).Draw(t, "life"), HostGone: flag("host gone")}
 			}
 		}
 		now := s.team.UpdatedAt + Time(rapid.IntRange(0, 1000).Draw(t, "later"))
@@ -285,7 +398,8 @@ func TestAttentionOfAnyState(t *testing.T) {
 				t.Fatalf("%s comes too late:\n%s", i.Kind, lines(items))
 			}
 			last = at
-			if keys[i.Key()] || i.Text == "" || i.Hint.Action == "" || i.WaitsFor != ForUser && i.WaitsFor != s.team.Lead {
+			if keys[i.Key()] || i.Text == "" || i.Hint.Action == "" || i.WaitsFor != ForUser &&
+				i.WaitsFor != s.team.Lead {
 				t.Fatalf("%+v is twice, or says nothing", i)
 			}
 			keys[i.Key()] = true

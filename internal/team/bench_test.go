@@ -7,11 +7,13 @@ import (
 	"time"
 )
 
-// crowd is a team with that many tasks, some done, some waiting for others, as a snapshot would hold them.
+// crowd is a team with that many tasks, some done, some waiting for others, as a snapshot would
+// hold them.
 func crowd(t fataler, tasks int) *State {
 	s := &State{}
 	do := func(actor string, b Body) {
-		d, err := Decide(s, Command{ID: fmt.Sprint("crowd-command-number-", s.Seq()), Actor: actor, At: 1_700_000_000_000 + Time(s.Seq()), Body: b})
+		d, err := Decide(s, Command{ID: fmt.Sprint("crowd-command-number-", s.Seq()), Actor: actor,
+			At: 1_700_000_000_000 + Time(s.Seq()), Body: b})
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -19,10 +21,12 @@ func crowd(t fataler, tasks int) *State {
 	}
 	do(User, &CreateTeam{TeamID: "t1", Name: "crowd", Dir: "/repo"})
 	for i := range 10 {
-		do("lead", &SpawnMember{Name: fmt.Sprint("worker-", i), Agent: External, Role: "worker", Prompt: "work off the list"})
+		do("lead", &SpawnMember{Name: fmt.Sprint("worker-", i), Agent: External, Role: "worker",
+			Prompt: "work off the list"})
 	}
 	for i := 1; i <= tasks; i++ {
-		b := &CreateTask{Subject: fmt.Sprintf("Look at the module number %d", i), Run: "make check MODULE=module-" + fmt.Sprint(i),
+		b := &CreateTask{Subject: fmt.Sprintf("Look at the module number %d", i), Run: "make check MODULE=module-" +
+			fmt.Sprint(i),
 			Description: "Read the module, note what is \"wrong\" with it,\nand say so."}
 		if i%4 == 0 {
 			b.Metadata = map[string]json.RawMessage{"module": json.RawMessage(fmt.Sprint(i))}
@@ -44,10 +48,12 @@ func crowd(t fataler, tasks int) *State {
 
 func BenchmarkRecord(b *testing.B) {
 	for name, e := range map[string]Event{
-		"claim":   &TaskClaimed{Task: "4711", Member: "worker-7", Fence: 3},
-		"message": &MessageSent{Message: Message{Seq: 99, From: "worker-7", To: "lead", Type: TypeMessage, Priority: "normal", Body: "Task 4711 is done: 12 checks passed.\nThe log is in build/check.log."}},
+		"claim": &TaskClaimed{Task: "4711", Member: "worker-7", Fence: 3},
+		"message": &MessageSent{Message: Message{Seq: 99, From: "worker-7", To: "lead", Type: TypeMessage,
+			Priority: "normal", Body: "Task 4711 is done: 12 checks passed.\nThe log is in build/check.log."}},
 	} {
-		r := &Record{Seq: 1, ID: "01JD7Z8V9QK3W5X7Y9Z1A3B5C7", Actor: "worker-7", At: 1_700_000_000_000, Events: []Event{e}}
+		r := &Record{Seq: 1, ID: "01JD7Z8V9QK3W5X7Y9Z1A3B5C7", Actor: "worker-7", At: 1_700_000_000_000,
+			Events: []Event{e}}
 		line := string(AppendRecord(nil, r))
 		b.Run("encode/"+name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -70,8 +76,10 @@ func BenchmarkRecord(b *testing.B) {
 // BenchmarkApply is what a process that follows a team does with each record: read it and apply it.
 func BenchmarkApply(b *testing.B) {
 	s := crowd(b, 10_000)
-	claim := string(AppendRecord(nil, &Record{ID: "01JD7Z8V9QK3W5X7Y9Z1A3B5C7", Actor: "worker-7", At: 1_700_000_000_000, Events: []Event{&TaskClaimed{Task: "9000", Member: "worker-7", Fence: 3}}}))
-	release := string(AppendRecord(nil, &Record{ID: "01JD7Z8V9QK3W5X7Y9Z1A3B5C8", Actor: "worker-7", At: 1_700_000_000_000, Events: []Event{&TaskReleased{Task: "9000"}}}))
+	claim := string(AppendRecord(nil, &Record{ID: "01JD7Z8V9QK3W5X7Y9Z1A3B5C7", Actor: "worker-7",
+		At: 1_700_000_000_000, Events: []Event{&TaskClaimed{Task: "9000", Member: "worker-7", Fence: 3}}}))
+	release := string(AppendRecord(nil, &Record{ID: "01JD7Z8V9QK3W5X7Y9Z1A3B5C8", Actor: "worker-7",
+		At: 1_700_000_000_000, Events: []Event{&TaskReleased{Task: "9000"}}}))
 	ids := make([]string, 3*Remembered) // as many as the team never remembers at once
 	for i := range ids {
 		ids[i] = fmt.Sprintf("01JD7Z8V9QK3W5X7Y9Z1%06d", i)
@@ -109,7 +117,8 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkDecodeSnapshot reads a team of 10,000 tasks; ratio is encoding/json's time for the same bytes by our own.
+// BenchmarkDecodeSnapshot reads a team of 10,000 tasks; ratio is encoding/json's time for the same
+// bytes by our own.
 func BenchmarkDecodeSnapshot(b *testing.B) {
 	data := AppendSnapshot(nil, crowd(b, 10_000))
 	text := string(data)
@@ -140,12 +149,15 @@ func BenchmarkDecodeSnapshot(b *testing.B) {
 
 // plainTask is a Task as encoding/json would read it.
 type plainTask struct {
-	ID, Subject, Description, ActiveForm, Status, Owner, Role, Priority, Run, Failure, Result, CreatedBy, CompletedBy string
-	Assigned                                                                                                          bool
-	BlockedBy, Blocks                                                                                                 []string
-	TimeoutMs, Retries, Fence, Attempts, Failures, CreatedAt, UpdatedAt, StartedAt, CompletedAt                       int64
-	Metadata                                                                                                          map[string]json.RawMessage
-	Usage                                                                                                             Usage
+	ID, Subject, Description, ActiveForm, Status, Owner, Role, Priority, Run, Failure, Result, CreatedBy,
+	CompletedBy string
+	Assigned bool
+	BlockedBy,
+	Blocks []string
+	TimeoutMs, Retries, Fence, Attempts, Failures, CreatedAt, UpdatedAt, StartedAt,
+	CompletedAt int64
+	Metadata map[string]json.RawMessage
+	Usage    Usage
 }
 
 func BenchmarkEncodeSnapshot(b *testing.B) {
@@ -158,7 +170,8 @@ func BenchmarkEncodeSnapshot(b *testing.B) {
 	b.SetBytes(int64(len(buf)))
 }
 
-// BenchmarkMailbox is the ten-thousandth message being as fast as the first: one is sent to an inbox and the oldest is taken.
+// BenchmarkMailbox is the ten-thousandth message being as fast as the first: one is sent to an
+// inbox and the oldest is taken.
 func BenchmarkMailbox(b *testing.B) {
 	for _, waiting := range []int{1, 16_000} {
 		b.Run(fmt.Sprint(waiting), func(b *testing.B) {

@@ -6,23 +6,26 @@ import (
 	"strings"
 )
 
-// Left is what a member did on its branch, as far as no commit that HEAD names had it at the last look.
+// Left is what a member did on its branch, as far as no commit that HEAD names had it at the last
+// look.
 type Left struct {
 	Branch, Commit string
 	// Task asks the lead to merge the branch; "" where it waits for the consolidation alone.
 	Task string
-	// With is a commit of what the team had changed in its directory, which conflicts with the branch; "" for none. Git keeps it
-	// for as long as the branch that it was merged into.
+	// With is a commit of what the team had changed in its directory, which conflicts with the
+	// branch; "" for none. Git keeps it for as long as the branch that it was merged into.
 	With string
-	// Out says that the lead deleted the task: the branch is left out for as long as it names Commit.
+	// Out says that the lead deleted the task: the branch is left out for as long as it names
+	// Commit.
 	Out bool
 }
 
-// BranchOf is the branch of a member that works in a worktree. It stands beside cadre/TEAM, where git lets none be below.
+// BranchOf is the branch of a member that works in a worktree. It stands beside cadre/TEAM, where
+// git lets none be below.
 func BranchOf(teamName, member string) string { return "cadre/" + teamName + "@" + member }
 
-// Unmerged returns the members with work on a branch that nobody has merged yet and that is not left out, so far as that is
-// recorded. Git may know better: somebody may have merged it since.
+// Unmerged returns the members with work on a branch that nobody has merged yet and that is not
+// left out, so far as that is recorded. Git may know better: somebody may have merged it since.
 func (s *State) Unmerged() []Member {
 	var all []Member
 	for i := range s.members {
@@ -45,18 +48,20 @@ func (s *State) asks(task string) *Member {
 
 const mergeSubject = "Merge the branch "
 
-// ThisTask stands in [LeaveBranch.Why] for the id of the task that asks, which is known only when that is created. No text of
-// anybody's has it.
+// ThisTask stands in [LeaveBranch.Why] for the id of the task that asks, which is known only when
+// that is created. No text of anybody's has it.
 const ThisTask = "\x00"
 
-// LeaveBranch records that a branch has work of a member that HEAD has not. With Why the lead gets a task to merge it, unless
-// there is an open one for the branch already. A Commit of "" says that nothing is left to merge.
+// LeaveBranch records that a branch has work of a member that HEAD has not. With Why the lead gets
+// a task to merge it, unless there is an open one for the branch already. A Commit of "" says that
+// nothing is left to merge.
 type LeaveBranch struct {
 	Member, Commit, With string
 	Why                  string
 	// Once asks for no commit again that the lead was asked to merge before, whatever came of that.
 	Once bool
-	// Blocks are tasks that wait until the lead has done that task. Without an open one they do not.
+	// Blocks are tasks that wait until the lead has done that task. Without an open one they do
+	// not.
 	Blocks []string
 }
 
@@ -71,7 +76,8 @@ func (b *LeaveBranch) decide(d *decision) error {
 	if m.Isolation != Worktree {
 		return refuse(Invalid, "%s has no branch: it works in the directory of team %s", m.Name, d.team.Name)
 	}
-	if err := limit(text{"id of the commit", b.Commit, MaxSubject}, text{"id of the commit", b.With, MaxSubject}); err != nil {
+	if err := limit(text{"id of the commit", b.Commit, MaxSubject}, text{"id of the commit", b.With,
+		MaxSubject}); err != nil {
 		return err
 	}
 	old := m.Left
@@ -85,12 +91,14 @@ func (b *LeaveBranch) decide(d *decision) error {
 		t := d.task(task)
 		return t != nil && t.Status.open()
 	}
-	left := &BranchLeft{Member: m.Name, Branch: BranchOf(d.team.Name, m.Name), Commit: b.Commit, Task: old.Task, With: old.With}
+	left := &BranchLeft{Member: m.Name, Branch: BranchOf(d.team.Name, m.Name), Commit: b.Commit, Task: old.Task,
+		With: old.With}
 	if old.Commit != b.Commit && !open(old.Task) {
 		left.Task = ""
 	}
 	if b.Why != "" && !open(left.Task) && !(b.Once && left.Task != "") {
-		ask := &CreateTask{Subject: mergeSubject + left.Branch, Owner: d.team.Lead, Priority: "high", Description: strings.ReplaceAll(b.Why, ThisTask, d.nextTask())}
+		ask := &CreateTask{Subject: mergeSubject + left.Branch, Owner: d.team.Lead, Priority: "high",
+			Description: strings.ReplaceAll(b.Why, ThisTask, d.nextTask())}
 		left.Task, left.With = d.nextTask(), b.With
 		if err := ask.decide(d); err != nil {
 			return err
@@ -117,8 +125,8 @@ func (d *decision) waitsFor(task string, waiters []string) {
 	}
 }
 
-// BranchLeft says what of the member's work is on its branch and in no commit that HEAD names; a Commit of "" says that nothing is.
-// Task asks the lead to merge it; see [Left].
+// BranchLeft says what of the member's work is on its branch and in no commit that HEAD names; a
+// Commit of "" says that nothing is. Task asks the lead to merge it; see [Left].
 type BranchLeft struct{ Member, Branch, Commit, Task, With string }
 
 // Kind is the event's name in the journal.
@@ -152,7 +160,8 @@ func (l *Left) fields(c *coder) {
 	c.bool("out", &l.Out)
 }
 
-// leftOut notes that the lead, or the user, deleted the task that asked to merge a branch. Nobody else decides that.
+// leftOut notes that the lead, or the user, deleted the task that asked to merge a branch. Nobody
+// else decides that.
 func (s *State) leftOut(task string, r *Record) {
 	if m := s.asks(task); m != nil && (r.Actor == User || r.Actor == s.team.Lead) {
 		m.Left.Out = true
@@ -168,8 +177,9 @@ func (s *State) broughtIn(branches []Branch) {
 	}
 }
 
-// leftByTask reads what a cadre before this one recorded: the user's own task for the lead, with the commit in its metadata. What
-// a member has created is no such task, and what becomes of its subject or metadata later does not count.
+// leftByTask reads what a cadre before this one recorded: the user's own task for the lead, with
+// the commit in its metadata. What a member has created is no such task, and what becomes of its
+// subject or metadata later does not count.
 func (s *State) leftByTask(t *Task, r *Record) {
 	member, ok := strings.CutPrefix(t.Subject, mergeSubject+BranchOf(s.team.Name, ""))
 	m := s.member(member)

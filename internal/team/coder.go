@@ -10,14 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-// fielder is a value that is one JSON object: fields names each of its fields once, in a fixed order, and that one list serves writing, reading and cleaning.
+// fielder is a value that is one JSON object: fields names each of its fields once, in a fixed
+// order, and that one list serves writing, reading and cleaning.
 type fielder interface{ fields(c *coder) }
 
-// coder walks the fields of values. It is our own because a command must load a team of ten thousand tasks in
-// milliseconds, which reflection does not: reading makes one pass over one string, of which every text it yields is a part.
+// coder walks the fields of values. It is our own because a command must load a team of ten
+// thousand tasks in milliseconds, which reflection does not: reading makes one pass over one
+// string, of which every text it yields is a part.
 //
-// Writing leaves out zero values. Reading expects the fields in the order in which they are written, where any may be
-// absent, and that is a single pass; an object with its fields in another order, or with fields of a later version, is read by name instead.
+// Writing leaves out zero values. Reading expects the fields in the order in which they are
+// written, where any may be absent, and that is a single pass; an object with its fields in another
+// order, or with fields of a later version, is read by name instead.
 type coder struct {
 	mode mode
 	view bool // writing for people and programs: with derived fields
@@ -115,7 +118,8 @@ func (c *coder) open(v fielder) {
 	c.pos = end
 }
 
-// index notes where the value of each field of the object lies and returns the position after the object.
+// index notes where the value of each field of the object lies and returns the position after the
+// object.
 func (c *coder) index() int {
 	c.byName = map[string]int{}
 	for c.err == nil {
@@ -138,7 +142,8 @@ func (c *coder) index() int {
 	return c.pos
 }
 
-// field moves to the value of key and reports whether there is one. zero says, for writing, that the value is to be left out.
+// field moves to the value of key and reports whether there is one. zero says, for writing, that
+// the value is to be left out.
 func (c *coder) field(key string, zero bool) bool {
 	switch {
 	case c.mode == writing:
@@ -148,7 +153,8 @@ func (c *coder) field(key string, zero bool) bool {
 	case c.byName != nil:
 		return c.named(key)
 	}
-	// Is it the next one of the object? Most fields of most objects are not, and a call would cost as much as this look. After an error nothing is next.
+	// Is it the next one of the object? Most fields of most objects are not, and a call would cost
+	// as much as this look. After an error nothing is next.
 	p := c.pos
 	if !c.first {
 		if p >= len(c.in) || c.in[p] != ',' {

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// The words of JSON: how texts and numbers are read and written, and how a value that nobody asked for is passed over.
+// The words of JSON: how texts and numbers are read and written, and how a value that nobody asked
+// for is passed over.
 
 func (c *coder) space() {
 	for c.pos < len(c.in) && (c.in[c.pos] == ' ' || c.in[c.pos] == '\n' || c.in[c.pos] == '\t' || c.in[c.pos] == '\r') {
@@ -27,7 +28,8 @@ func (c *coder) take(b byte) bool {
 	return false
 }
 
-// number reads a whole number. The common ones, positive and too short to overflow, are read faster than strconv does.
+// number reads a whole number. The common ones, positive and too short to overflow, are read faster
+// than strconv does.
 func (c *coder) number() int64 {
 	c.space()
 	from, n := c.pos, int64(0)
@@ -77,7 +79,8 @@ func (c *coder) text() string {
 // chunk is how many bytes of texts with escapes share one allocation.
 const chunk = 32 << 10
 
-// escapedText reads a text that has escapes; rest begins after its opening quote, and has its next quote at end.
+// escapedText reads a text that has escapes; rest begins after its opening quote, and has its next
+// quote at end.
 func (c *coder) escapedText(rest string, end int) string {
 	if c.texts.Cap()-c.texts.Len() < end {
 		c.texts = strings.Builder{} // what was read shares the old one

@@ -17,19 +17,22 @@ const (
 	MaxStrikes = 10      // rejections of the same thing in a row, after which the lead is told instead
 )
 
-// Command asks for one change. Everything that a decision depends on, apart from the state, is in it.
+// Command asks for one change. Everything that a decision depends on, apart from the state, is in
+// it.
 type Command struct {
 	ID    string // unique for ever; a repetition with the same id changes nothing
 	Actor string // a member's name, [User], or [Host] with an id
 	At    Time
-	// Incarnation, when not 0, is the one of the actor: a command from an earlier session of the member is refused.
+	// Incarnation, when not 0, is the one of the actor: a command from an earlier session of the
+	// member is refused.
 	Incarnation int64
 	// Lease, when not 0, is the one under which a host acts for the member that the body names.
 	Lease int64
 	Body  Body
 }
 
-// Body says what a command asks for. A kind of command is one struct with the rules for it in its decide method.
+// Body says what a command asks for. A kind of command is one struct with the rules for it in its
+// decide method.
 type Body interface {
 	decide(d *decision) error
 }
@@ -83,7 +86,8 @@ type decision struct {
 
 func (d *decision) emit(e ...Event) { d.events = append(d.events, e...) }
 
-// enter checks what holds for every command: that there is a team to act on and that the actor is who may act on it.
+// enter checks what holds for every command: that there is a team to act on and that the actor is
+// who may act on it.
 func (d *decision) enter() error {
 	switch d.Body.(type) {
 	case *CreateTeam, *RestoreTeam: // there is nothing before them
@@ -111,7 +115,8 @@ func (d *decision) enter() error {
 			_, recording := d.Body.(*RecordWork) // what was done stays true when the team is over
 			_, rollingBack := d.Body.(*RollBackTask)
 			if !receiving && !recording && !((consolidating || rollingBack) && d.team.reopens()) {
-				return refuse(Finished, "team %s is %s and changes no more; cadre cleanup %s removes it", d.team.Name, d.team.Status, d.team.Name)
+				return refuse(Finished, "team %s is %s and changes no more; cadre cleanup %s removes it", d.team.Name,
+					d.team.Status, d.team.Name)
 			}
 		}
 	}
@@ -119,18 +124,22 @@ func (d *decision) enter() error {
 		return nil
 	}
 	if d.actor = d.member(d.Actor); d.actor == nil {
-		return refuse(NotFound, "no member named %q in team %s; its members: %s", brief(d.Actor), d.team.Name, names(d.everybody()))
+		return refuse(NotFound, "no member named %q in team %s; its members: %s", brief(d.Actor), d.team.Name,
+			names(d.everybody()))
 	}
 	if !d.actor.Status.Running() {
-		return refuse(Finished, "%s has %s and acts no more; team %s has: %s", d.actor.Name, ended(d.actor.Status), d.team.Name, names(d.Recipients()))
+		return refuse(Finished, "%s has %s and acts no more; team %s has: %s", d.actor.Name, ended(d.actor.Status),
+			d.team.Name, names(d.Recipients()))
 	}
 	if d.Incarnation != 0 && d.Incarnation != d.actor.Incarnation {
-		return refuse(Conflict, "this is session %d of %s, whose present session is %d: it was replaced and must end", d.Incarnation, d.actor.Name, d.actor.Incarnation)
+		return refuse(Conflict, "this is session %d of %s, whose present session is %d: it was replaced and must end",
+			d.Incarnation, d.actor.Name, d.actor.Incarnation)
 	}
 	return nil
 }
 
-// isHost reports whether the actor is a host. One without an id is none: it would be the host of every member that has none.
+// isHost reports whether the actor is a host. One without an id is none: it would be the host of
+// every member that has none.
 func (d *decision) isHost() bool {
 	return strings.HasPrefix(d.Actor, hostPrefix) && len(d.Actor) > len(hostPrefix)
 }
@@ -163,7 +172,8 @@ func (d *decision) known(name string) (*Member, error) {
 	if m := d.member(name); m != nil {
 		return m, nil
 	}
-	return nil, refuse(NotFound, "no member named %q in team %s; valid names: %s", brief(name), d.team.Name, names(d.everybody()))
+	return nil, refuse(NotFound, "no member named %q in team %s; valid names: %s", brief(name), d.team.Name,
+		names(d.everybody()))
 }
 
 // running returns the member of that name, which must not have ended.
@@ -179,12 +189,14 @@ func (d *decision) running(name string) (*Member, error) {
 func (d *decision) teammate(name, what string) (*Member, error) {
 	m, err := d.running(name)
 	if err == nil && name == d.team.Lead {
-		return nil, refuse(Denied, "%s is the lead, for the life of the team, and cannot be %s; cadre cleanup ends the team", name, what)
+		return nil, refuse(Denied, "%s is the lead, for the life of the team, and cannot be %s; cadre cleanup ends "+
+			"the team", name, what)
 	}
 	return m, err
 }
 
-// hosted returns the running member of that name for whom the actor acts as the host, or as the member itself.
+// hosted returns the running member of that name for whom the actor acts as the host, or as the
+// member itself.
 func (d *decision) hosted(name string) (*Member, error) {
 	m, err := d.running(name)
 	if err != nil {
@@ -194,7 +206,8 @@ func (d *decision) hosted(name string) (*Member, error) {
 	case d.Actor == name || d.Actor == User:
 		return m, nil
 	case !d.isHost():
-		return nil, refuse(Denied, "%s cannot act for %s; only %s itself, its host and the user can", d.Actor, name, name)
+		return nil, refuse(Denied, "%s cannot act for %s; only %s itself, its host and the user can",
+			d.Actor, name, name)
 	case m.Host == "":
 		return nil, refuse(Conflict, "%s does not hold the lease of %s; nobody does", brief(d.Actor), name)
 	case d.Actor != Host(m.Host) || d.Lease != 0 && d.Lease != m.Lease:
@@ -203,7 +216,8 @@ func (d *decision) hosted(name string) (*Member, error) {
 	return m, nil
 }
 
-// self returns the member that the command is about: the actor, or, for the user and the host, the one named.
+// self returns the member that the command is about: the actor, or, for the user and the host, the
+// one named.
 func (d *decision) self(name string) (*Member, error) {
 	if name == "" && d.actor == nil {
 		return nil, refuse(Invalid, "say which member it is for")
@@ -262,15 +276,18 @@ func Inline(s string) string {
 // titled is the task in the words of the team.
 func (t *Task) titled() string { return t.ID + " (" + Inline(t.Subject) + ")" }
 
-var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n",
+	"\u2029", "\n")
 
 // splitLines returns the lines of a text as a model would see them.
 func splitLines(s string) []string { return strings.Split(lineBreaks.Replace(s), "\n") }
 
-// changed tells a member what is different for it from now on: at its next step while it works, else with what it is told next.
+// changed tells a member what is different for it from now on: at its next step while it works,
+// else with what it is told next.
 func (d *decision) changed(m *Member, words string) {
-	begun := m.Session != "" || m.Status != Spawning                             // else it begins with what is so now
-	if begun && m.Agent != External && m.Status.Running() && !d.ending[m.Name] { // nothing is enforced on one from outside
+	begun := m.Session != "" || m.Status != Spawning // else it begins with what is so now
+	// nothing is enforced on one from outside
+	if begun && m.Agent != External && m.Status.Running() && !d.ending[m.Name] {
 		d.post(Message{To: m.Name, Type: TypeSystem, Body: words, Priority: "normal", Quiet: m.Status != Active})
 	}
 }
@@ -282,11 +299,12 @@ func (d *decision) hint(to, words string) {
 	}
 }
 
-// assigned tells a member of a task that is meant for it. Whose session is ours is given the task itself as soon as it is free, so the notice is worth no
-// turn besides.
+// assigned tells a member of a task that is meant for it. Whose session is ours is given the task
+// itself as soon as it is free, so the notice is worth no turn besides.
 func (d *decision) assigned(to, task, format string, args ...any) {
 	if m := d.member(to); m != nil && m.Status.Running() && !d.ending[to] {
-		d.post(Message{To: to, Type: TypeTaskAssignment, Ref: task, Body: clip(fmt.Sprintf(format, args...)), Priority: "normal", Quiet: m.Agent != External})
+		d.post(Message{To: to, Type: TypeTaskAssignment, Ref: task, Body: clip(fmt.Sprintf(format, args...)),
+			Priority: "normal", Quiet: m.Agent != External})
 	}
 }
 
@@ -319,7 +337,8 @@ type text struct {
 func limit(texts ...text) error {
 	for _, t := range texts {
 		if len(t.value) > t.max {
-			return refuse(TooLarge, "the %s has %d bytes, of at most %d; put the rest into a file and name it", t.what, len(t.value), t.max)
+			return refuse(TooLarge, "the %s has %d bytes, of at most %d; put the rest into a file and name it", t.what,
+				len(t.value), t.max)
 		}
 	}
 	return nil

@@ -19,13 +19,16 @@ const MaxChecks = 100
 // MaxBase is how many files that were not committed a [Base] may list.
 const MaxBase = 10_000
 
-// MaxRounds is how often the checks of one consolidation run because they changed files that are committed with the work.
+// MaxRounds is how often the checks of one consolidation run because they changed files that are
+// committed with the work.
 const MaxRounds = 3
 
-// ByChecks is the name of a [Fact] about a file that checks made or changed. It is nobody's work, and not the person's.
+// ByChecks is the name of a [Fact] about a file that checks made or changed. It is nobody's work,
+// and not the person's.
 const ByChecks = "checks"
 
-// Base is what the project was when the team was created. It tells the team's work from what was there before.
+// Base is what the project was when the team was created. It tells the team's work from what was
+// there before.
 type Base struct {
 	Top     string // of the work tree; "" where there was no repository, or nobody looked
 	Commit  string // that HEAD named; "" before the first one
@@ -48,14 +51,19 @@ const (
 	Abandoned Step = "abandoned" // nothing was committed
 )
 
-// Consolidation is the team's last step: its work is checked and committed. Of several attempts it is the last one.
+// Consolidation is the team's last step: its work is checked and committed. Of several attempts it
+// is the last one.
 type Consolidation struct {
-	Attempt  int64 // counts them
-	Step     Step
-	By       string
-	Message  string   // of the commit; "" for one that is made from the tasks
-	Include  []string // paths from the top of the work tree that are committed although they were changed before the team was there
-	Only     []string // paths from the top of the work tree that are committed, and nothing else of it; none for all that is the team's
+	Attempt int64 // counts them
+	Step    Step
+	By      string
+	Message string // of the commit; "" for one that is made from the tasks
+	// paths from the top of the work tree that are committed although they were changed before the
+	// team was there
+	Include []string
+	// paths from the top of the work tree that are committed, and nothing else of it; none for all
+	// that is the team's
+	Only     []string
 	NoCommit bool     // the checks are all there is to it
 	Ended    bool     // the team was complete before, without a record
 	Clean    bool     // the checks run in a clean checkout of what is to be committed
@@ -65,7 +73,9 @@ type Consolidation struct {
 	Members  []string // whose worktrees were brought home
 	Parent   string   // that HEAD named when the tree was made
 	Tree     string   // "" when there is nothing to commit
-	Before   string   // tree of what is the team's in the work tree, without what comes in from the branches; "" where nothing does
+	// tree of what is the team's in the work tree, without what comes in from the branches; ""
+	// where nothing does
+	Before   string
 	Branches []Branch // that come in with the commit
 	Files    int64    // that differ between parent and tree
 	Passed   []string // checks
@@ -96,7 +106,8 @@ func checkChecks(checks []Check) error {
 		case slices.Contains(seen, c.Name):
 			return refuse(Invalid, "two checks are named %s", brief(c.Name))
 		}
-		if err := limit(text{"name of the check", c.Name, MaxSubject}, text{"command of the check", c.Command, MaxText}); err != nil {
+		if err := limit(text{"name of the check", c.Name, MaxSubject}, text{"command of the check", c.Command,
+			MaxText}); err != nil {
 			return err
 		}
 		seen = append(seen, c.Name)
@@ -113,7 +124,8 @@ func (b *Base) check() error {
 			return refuse(Invalid, "%q is no path in the work tree", brief(f.Path))
 		}
 	}
-	return limit(text{"top of the work tree", b.Top, MaxSubject}, text{"commit", b.Commit, MaxSubject}, text{"reason", b.Unknown, MaxSubject})
+	return limit(text{"top of the work tree", b.Top, MaxSubject}, text{"commit", b.Commit, MaxSubject},
+		text{"reason", b.Unknown, MaxSubject})
 }
 
 // below reports whether it is the plain path of a file below some folder.
@@ -186,13 +198,15 @@ type (
 		Clean    bool
 		Changes  bool
 	}
-	// WorktreesMerged says that the work of these members is out of their worktrees and on their branches.
+	// WorktreesMerged says that the work of these members is out of their worktrees and on their
+	// branches.
 	WorktreesMerged struct {
 		Attempt int64
 		Members []string
 	}
-	// WorkStaged says which tree is to be committed on which commit, what of it comes from branches, and how many files differ. From here on the work tree may
-	// hold the branches' part of it.
+	// WorkStaged says which tree is to be committed on which commit, what of it comes from
+	// branches, and how many files differ. From here on the work tree may hold the branches' part
+	// of it.
 	WorkStaged struct {
 		Attempt      int64
 		Parent, Tree string
@@ -219,7 +233,8 @@ type (
 	}
 	// TeamConsolidated says that HEAD named it.
 	TeamConsolidated struct{ Attempt int64 }
-	// ConsolidationAbandoned ends the attempt without a commit. Left is what is nobody's work, and not to be committed by a later one.
+	// ConsolidationAbandoned ends the attempt without a commit. Left is what is nobody's work, and
+	// not to be committed by a later one.
 	ConsolidationAbandoned struct {
 		Attempt int64
 		Reason  string
@@ -280,7 +295,9 @@ func (e *ConsolidationAbandoned) fields(c *coder) {
 }
 
 func (e *ConsolidationBegan) apply(s *State, r *Record) {
-	s.team.Consolidation = Consolidation{Attempt: e.Attempt, Step: Began, By: r.Actor, Message: e.Message, Include: e.Include, Only: e.Only, NoCommit: e.NoCommit, Ended: e.Ended, Without: e.Without, Clean: e.Clean, Changes: e.Changes, BeganAt: r.At}
+	s.team.Consolidation = Consolidation{Attempt: e.Attempt, Step: Began, By: r.Actor, Message: e.Message,
+		Include: e.Include, Only: e.Only, NoCommit: e.NoCommit, Ended: e.Ended, Without: e.Without, Clean: e.Clean,
+		Changes: e.Changes, BeganAt: r.At}
 }
 
 // attempt is the consolidation if it is that attempt, and open.
@@ -302,7 +319,8 @@ func (e *WorkStaged) apply(s *State, _ *Record) {
 		if c.Step == Staged {
 			c.Rounds++
 		}
-		c.Step, c.Parent, c.Tree, c.Before, c.Branches, c.Files, c.Passed = Staged, e.Parent, e.Tree, e.Before, e.Branches, e.Files, nil
+		c.Step, c.Parent, c.Tree, c.Before, c.Branches, c.Files, c.Passed = Staged, e.Parent, e.Tree, e.Before,
+			e.Branches, e.Files, nil
 	}
 }
 

@@ -6,8 +6,10 @@ import (
 	"strings"
 )
 
-// Consolidate begins the team's last step: nothing new is begun, its work is checked and committed, and then it is complete. It is refused while anybody
-// still works or waits. A team that is complete already, and has not been consolidated, may be: it is complete again whatever comes of that.
+// Consolidate begins the team's last step: nothing new is begun, its work is checked and committed,
+// and then it is complete. It is refused while anybody still works or waits. A team that is
+// complete already, and has not been consolidated, may be: it is complete again whatever comes of
+// that.
 type Consolidate struct {
 	Message  string   // of the commit; "" for one that is made from the tasks
 	Include  []string // see [Consolidation]
@@ -33,11 +35,14 @@ func (b *Consolidate) decide(d *decision) error {
 	t := &d.team
 	switch {
 	case t.Consolidation.Open():
-		return refuse(Conflict, "the consolidation of team %s was begun already; cadre consolidate %s goes on with it", t.Name, t.Name)
+		return refuse(Conflict, "the consolidation of team %s was begun already; cadre consolidate %s goes on with it",
+			t.Name, t.Name)
 	case t.Status != TeamConsolidating && !allowed(TeamMoves, t.Status, TeamConsolidating):
-		return refuse(NotReady, "team %s is %s and has nothing to consolidate; spawn a teammate first: cadre spawn %s NAME", t.Name, t.Status, t.Name)
+		return refuse(NotReady, "team %s is %s and has nothing to consolidate; spawn a teammate first: cadre "+
+			"spawn %s NAME", t.Name, t.Status, t.Name)
 	case t.Base.Unknown != "" && !b.NoCommit:
-		return refuse(NotReady, "what team %s did cannot be told from what was there before: %s. Commit it yourself, then: cadre consolidate %s --no-commit", t.Name, t.Base.Unknown, t.Name)
+		return refuse(NotReady, "what team %s did cannot be told from what was there before: %s. Commit it yourself, "+
+			"then: cadre consolidate %s --no-commit", t.Name, t.Base.Unknown, t.Name)
 	}
 	if err := d.green(); err != nil {
 		return err
@@ -48,7 +53,8 @@ func (b *Consolidate) decide(d *decision) error {
 	if t.Status != TeamConsolidating {
 		d.emit(&TeamStatusChanged{Status: TeamConsolidating})
 	}
-	d.emit(&ConsolidationBegan{Attempt: t.Consolidation.Attempt + 1, Message: b.Message, Include: b.Include, Only: b.Only, NoCommit: b.NoCommit, Ended: t.Status == TeamComplete, Without: b.Without,
+	d.emit(&ConsolidationBegan{Attempt: t.Consolidation.Attempt + 1, Message: b.Message, Include: b.Include,
+		Only: b.Only, NoCommit: b.NoCommit, Ended: t.Status == TeamComplete, Without: b.Without,
 		Clean: b.Clean || t.Clean, Changes: b.Changes || t.Changes})
 	return nil
 }
@@ -56,7 +62,8 @@ func (b *Consolidate) decide(d *decision) error {
 // mostReasons is how many reasons a refusal lists.
 const mostReasons = 20
 
-// green refuses while there is work to do, or somebody works or waits. It names everything that stands in the way.
+// green refuses while there is work to do, or somebody works or waits. It names everything that
+// stands in the way.
 func (d *decision) green() error {
 	var reasons []string
 	say := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
@@ -104,9 +111,11 @@ func (d *decision) green() error {
 	}
 	back := ""
 	if d.team.Status == TeamConsolidating && !d.team.Consolidation.Open() {
-		back = fmt.Sprintf(". Nothing new is begun in it; to have it go on: cadre consolidate %s --roll-back", d.team.Name)
+		back = fmt.Sprintf(". Nothing new is begun in it; to have it go on: cadre consolidate %s --roll-back",
+			d.team.Name)
 	}
-	return refuse(NotReady, "team %s is not ready to be consolidated: %s%s", d.team.Name, strings.Join(reasons, "; "), back)
+	return refuse(NotReady, "team %s is not ready to be consolidated: %s%s", d.team.Name,
+		strings.Join(reasons, "; "), back)
 }
 
 // reports checks that the actor may report of that attempt, and that it is at one of the steps.
@@ -143,8 +152,9 @@ func (b *ReportMerged) decide(d *decision) error {
 	return nil
 }
 
-// ReportStaged says which tree is to be committed on which commit; "" for none. Of what comes from branches see [Consolidation]. It may be said again, at most
-// [MaxRounds] times, when the checks changed files that are to be committed, too: all checks run again then.
+// ReportStaged says which tree is to be committed on which commit; "" for none. Of what comes from
+// branches see [Consolidation]. It may be said again, at most [MaxRounds] times, when the checks
+// changed files that are to be committed, too: all checks run again then.
 type ReportStaged struct {
 	Attempt      int64
 	Parent, Tree string
@@ -160,7 +170,8 @@ func (b *ReportStaged) decide(d *decision) error {
 	if c := &d.team.Consolidation; c.Step == Staged {
 		switch {
 		case !c.Changes:
-			return refuse(Denied, "files that the checks change are not committed without being asked for; say so: cadre consolidate %s --with-check-changes", d.team.Name)
+			return refuse(Denied, "files that the checks change are not committed without being asked for; say so: "+
+				"cadre consolidate %s --with-check-changes", d.team.Name)
 		case c.Rounds >= MaxRounds:
 			return refuse(NotReady, "the checks change files each time that they run, %d times by now", c.Rounds+1)
 		case b.Parent != c.Parent || !slices.Equal(b.Branches, c.Branches) || b.Tree == "" || b.Tree == c.Tree:
@@ -170,7 +181,8 @@ func (b *ReportStaged) decide(d *decision) error {
 	if err := d.green(); err != nil { // somebody may have begun something since
 		return err
 	}
-	if err := limit(text{"id of the commit", b.Parent, MaxSubject}, text{"id of the tree", b.Tree, MaxSubject}, text{"id of the tree before", b.Before, MaxSubject}); err != nil {
+	if err := limit(text{"id of the commit", b.Parent, MaxSubject}, text{"id of the tree", b.Tree, MaxSubject},
+		text{"id of the tree before", b.Before, MaxSubject}); err != nil {
 		return err
 	}
 	if b.Files < 0 || b.Tree == "" && b.Files > 0 || d.team.Consolidation.NoCommit && b.Tree != "" {
@@ -183,15 +195,18 @@ func (b *ReportStaged) decide(d *decision) error {
 		if _, err := d.known(one.Member); err != nil {
 			return err
 		}
-		if err := limit(text{"name of the branch", one.Name, MaxSubject}, text{"id of the commit", one.Commit, MaxSubject}); err != nil {
+		if err := limit(text{"name of the branch", one.Name, MaxSubject}, text{"id of the commit", one.Commit,
+			MaxSubject}); err != nil {
 			return err
 		}
 	}
-	d.emit(&WorkStaged{Attempt: b.Attempt, Parent: b.Parent, Tree: b.Tree, Before: b.Before, Branches: b.Branches, Files: b.Files})
+	d.emit(&WorkStaged{Attempt: b.Attempt, Parent: b.Parent, Tree: b.Tree, Before: b.Before, Branches: b.Branches,
+		Files: b.Files})
 	return nil
 }
 
-// ReportCheck says how a check of the staged work ended. The first one that fails is the end of the attempt: the team goes on, and its lead is told.
+// ReportCheck says how a check of the staged work ended. The first one that fails is the end of the
+// attempt: the team goes on, and its lead is told.
 type ReportCheck struct {
 	Attempt int64
 	Check   string
@@ -223,7 +238,8 @@ func (b *ReportCheck) decide(d *decision) error {
 	words := fmt.Sprintf(" the check %s failed: %s. Nothing was committed, and the team %s.",
 		Inline(b.Check), Inline(b.Failure), d.after())
 	for _, one := range d.team.Consolidation.Branches {
-		words += fmt.Sprintf("\nThe work of %s stays on the branch %s, and comes in with the next consolidation.", one.Member, one.Name)
+		words += fmt.Sprintf("\nThe work of %s stays on the branch %s, and comes in with the next consolidation.",
+			one.Member, one.Name)
 	}
 	if output != "" {
 		words += " What the check said:" + cited(output)
@@ -239,7 +255,8 @@ func (d *decision) after() string {
 	return "goes on"
 }
 
-// ends reports whether the team was complete before its consolidation, and nothing has come up that is to be done, nor anybody to do it.
+// ends reports whether the team was complete before its consolidation, and nothing has come up that
+// is to be done, nor anybody to do it.
 func (d *decision) ends() bool {
 	running, _ := d.anyRunning()
 	return d.team.Consolidation.Ended && running == "" && d.Count(Pending)+d.Count(InProgress) == 0
@@ -250,7 +267,8 @@ func (d *decision) abandon(left []Fact, reason, words string) error {
 	if err := (&Base{Dirty: left}).check(); err != nil {
 		return err
 	}
-	d.emit(&ConsolidationAbandoned{Attempt: d.team.Consolidation.Attempt, Reason: clipTo(reason, MaxSubject), Left: left})
+	d.emit(&ConsolidationAbandoned{Attempt: d.team.Consolidation.Attempt,
+		Reason: clipTo(reason, MaxSubject), Left: left})
 	status := TeamActive
 	if d.ends() {
 		status = TeamComplete
@@ -260,7 +278,8 @@ func (d *decision) abandon(left []Fact, reason, words string) error {
 	return nil
 }
 
-// ReportMade says which commit is to be HEAD, now that all checks passed; "" when there is nothing to commit. From here on the attempt is only finished.
+// ReportMade says which commit is to be HEAD, now that all checks passed; "" when there is nothing
+// to commit. From here on the attempt is only finished.
 type ReportMade struct {
 	Attempt int64
 	Commit  string
@@ -301,12 +320,13 @@ func (b *ReportConsolidated) decide(d *decision) error {
 	return nil
 }
 
-// AbandonConsolidation gives the attempt up: nothing is committed, and the team goes on. An attempt whose commit was made is given up only when that
-// cannot become HEAD any more.
+// AbandonConsolidation gives the attempt up: nothing is committed, and the team goes on. An attempt
+// whose commit was made is given up only when that cannot become HEAD any more.
 type AbandonConsolidation struct {
 	Attempt int64
 	Reason  string
-	// Left is what differs from the last commit and is nobody's work: files that checks made, or changed.
+	// Left is what differs from the last commit and is nobody's work: files that checks made, or
+	// changed.
 	Left []Fact
 }
 

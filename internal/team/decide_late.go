@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// late returns the messages that have waited for the member for too long and that the lead was not told of, and when the next one will have.
+// late returns the messages that have waited for the member for too long and that the lead was not
+// told of, and when the next one will have.
 func (s *State) late(m *Member, now Time) (seqs []int64, next Time) {
 	if m.Name == s.team.Lead || s.team.LeadLost != 0 { // there is nobody to be told
 		return nil, 0
@@ -29,15 +30,18 @@ func (s *State) late(m *Member, now Time) (seqs []int64, next Time) {
 		if next == 0 || due < next {
 			next = due
 		}
-		if since <= now { // the later ones were sent later; after one from the future, by a clock that is wrong, they need not seem so
+		// the later ones were sent later; after one from the future, by a clock that is wrong, they
+		// need not seem so
+		if since <= now {
 			break
 		}
 	}
 	return seqs, next
 }
 
-// MarkLate tells the lead of messages that a member has not been given for long; it can send them again, give the work to somebody
-// else, or wait. The member's host sends it, or who else finds that out.
+// MarkLate tells the lead of messages that a member has not been given for long; it can send them
+// again, give the work to somebody else, or wait. The member's host sends it, or who else finds
+// that out.
 type MarkLate struct{ Member string }
 
 func (b *MarkLate) decide(d *decision) error {
@@ -64,12 +68,15 @@ func (b *MarkLate) decide(d *decision) error {
 	if more := len(seqs) - len(list); more > 0 {
 		list = append(list, fmt.Sprintf("and %d more", more))
 	}
-	d.tell(d.team.Lead, TypeSystem, "", "Not delivered to %s for %s: %s. Send them again (ResendMessages; cadre resend %s %s), give its tasks to somebody else (TaskUpdate with another owner; cadre reassign), or wait: they stay in its inbox.",
+	d.tell(d.team.Lead, TypeSystem, "", "Not delivered to %s for %s: %s. Send them again (ResendMessages; cadre "+
+		"resend %s %s), give its tasks to somebody else (TaskUpdate with another owner; cadre reassign), or wait: "+
+		"they stay in its inbox.",
 		m.Name, span(Time(d.team.Timing.OrDefaults().Undelivered)), strings.Join(list, ", "), d.team.Name, m.Name)
 	return nil
 }
 
-// ResendMessages has what waits for the member sent again. A message stays the same message: who has it already does not see it twice.
+// ResendMessages has what waits for the member sent again. A message stays the same message: who
+// has it already does not see it twice.
 type ResendMessages struct {
 	Member string
 	Seqs   []int64 // nil for all that are late
@@ -91,7 +98,8 @@ func (b *ResendMessages) decide(d *decision) error {
 	}
 	for _, seq := range seqs {
 		if _, waits := slices.BinarySearch(m.Inbox, seq); !waits {
-			return refuse(Conflict, "message %d does not wait for %s: it was delivered already, or never sent to it", seq, m.Name)
+			return refuse(Conflict, "message %d does not wait for %s: it was delivered already, or never sent to it",
+				seq, m.Name)
 		}
 	}
 	if len(seqs) > 0 {

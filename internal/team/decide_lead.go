@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Timing says how long a team waits before it takes silence for a sign, in milliseconds; 0 is for the default.
+// Timing says how long a team waits before it takes silence for a sign, in milliseconds; 0 is for
+// the default.
 type Timing struct {
 	Beat        int64 // between two signs of life of a member; 0 for 30 s
 	Offline     int64 // silence after which a member is offline; 0 for 10 min
@@ -16,7 +17,9 @@ type Timing struct {
 	Blocked     int64 // how long a blocked teammate keeps its task without a lead; 0 for 10 min
 	Undelivered int64 // how long a message waits before the lead is told of it; 0 for 5 min
 	Stale       int64 // silence after which another session may take the lead; 0 for 30 min
-	Checkpoint  int64 // between two checkpoints of a team in which anything happens, and of a teammate's work without a lead; 0 for 30 s
+	// between two checkpoints of a team in which anything happens, and of a teammate's work without
+	// a lead; 0 for 30 s
+	Checkpoint int64
 }
 
 const second = 1000
@@ -28,7 +31,8 @@ func (t Timing) OrDefaults() Timing {
 		usual int64
 	}{
 		{&t.Beat, 30 * second}, {&t.Offline, 600 * second}, {&t.LeadLost, 300 * second}, {&t.Zombie, 1800 * second},
-		{&t.Blocked, 600 * second}, {&t.Undelivered, 300 * second}, {&t.Stale, 1800 * second}, {&t.Checkpoint, 30 * second},
+		{&t.Blocked, 600 * second}, {&t.Undelivered, 300 * second}, {&t.Stale, 1800 * second},
+		{&t.Checkpoint, 30 * second},
 	} {
 		if *one.value == 0 {
 			*one.value = one.usual
@@ -42,7 +46,8 @@ func (t Timing) check() error {
 		return refuse(Invalid, "a period cannot be negative; 0 is for the default")
 	}
 	if full := t.OrDefaults(); full.LeadLost <= full.Beat || full.Offline <= full.Beat {
-		return refuse(Invalid, "a member that gives a sign of life each %d ms cannot be taken for gone after %d ms; the periods of silence must be longer",
+		return refuse(Invalid, "a member that gives a sign of life each %d ms cannot be taken for gone after %d ms; "+
+			"the periods of silence must be longer",
 			full.Beat, min(full.LeadLost, full.Offline))
 	}
 	return nil
@@ -66,7 +71,8 @@ func checkFacts(facts []Fact) error {
 		case path.Clean(f.Path) != f.Path:
 			return refuse(Invalid, "%q is no plain path", brief(f.Path))
 		}
-		if err := limit(text{"name of the fact", f.Name, MaxSubject}, text{"path of the fact", f.Path, MaxSubject}, text{"checksum", f.SHA256, MaxSubject}); err != nil {
+		if err := limit(text{"name of the fact", f.Name, MaxSubject}, text{"path of the fact", f.Path, MaxSubject},
+			text{"checksum", f.SHA256, MaxSubject}); err != nil {
 			return err
 		}
 		seen = append(seen, f.Name)
@@ -90,22 +96,28 @@ func (b *RecordFacts) decide(d *decision) error {
 	return nil
 }
 
-// AttachLead takes the lead for a session. It is taken away from another one only when that has been silent for [Timing].Stale, or on the
-// user's word.
+// AttachLead takes the lead for a session. It is taken away from another one only when that has
+// been silent for [Timing].Stale, or on the user's word.
 type AttachLead struct {
-	Session string // unique for ever; or [User], who leads by commands, is never lost, and leaves the lead to any session of theirs
-	// From is the session that leads, so far as the sender knows: nobody takes the lead from another one than the one that it looked at. It may be ""
-	// where no session leads, or with TakeOver. A session that names itself takes up what it lost.
+	// unique for ever; or [User], who leads by commands, is never lost, and leaves the lead to any
+	// session of theirs
+	Session string
+	// From is the session that leads, so far as the sender knows: nobody takes the lead from
+	// another one than the one that it looked at. It may be "" where no session leads, or with
+	// TakeOver. A session that names itself takes up what it lost.
 	From string
 	// Machine is the name of the computer that the session is on; "" for one that nobody knows.
 	Machine string
-	// Agent says that the session is an agent's own, which is told of what a person sees for themselves.
+	// Agent says that the session is an agent's own, which is told of what a person sees for
+	// themselves.
 	Agent bool
 	// Left says that From leaves the lead by itself.
 	Left bool
-	// Seen is the last sign of life of From; 0 where that is known to have ended. Its age is what counts.
+	// Seen is the last sign of life of From; 0 where that is known to have ended. Its age is what
+	// counts.
 	Seen Time
-	// Since is when From took the lead, or came back, so far as the sender knows: what was seen before that says nothing.
+	// Since is when From took the lead, or came back, so far as the sender knows: what was seen
+	// before that says nothing.
 	Since    Time
 	TakeOver bool
 }
@@ -117,14 +129,16 @@ func (b *AttachLead) decide(d *decision) error {
 	if b.Session == "" {
 		return refuse(Invalid, "the session that is to lead has no id")
 	}
-	if err := limit(text{"id of the session", b.Session, MaxSubject}, text{"name of the machine", b.Machine, MaxSubject}); err != nil {
+	if err := limit(text{"id of the session", b.Session, MaxSubject}, text{"name of the machine", b.Machine,
+		MaxSubject}); err != nil {
 		return err
 	}
 	now := d.team.LeadSession
 	e := &LeadAttached{Session: b.Session, Machine: b.Machine, Agent: b.Agent && b.Session != User}
 	switch {
 	case b.From != "" && b.From != now:
-		return refuse(Conflict, "session %s does not lead team %s any more; who does: cadre probe %s", brief(b.From), d.team.Name, d.team.Name)
+		return refuse(Conflict, "session %s does not lead team %s any more; who does: cadre probe %s", brief(b.From),
+			d.team.Name, d.team.Name)
 	case now == b.Session && d.team.LeadLost == 0:
 		return nil
 	case now == "" || now == b.Session || now == User && d.Actor == User || now == b.From && b.Left:
@@ -140,7 +154,8 @@ func (b *AttachLead) decide(d *decision) error {
 			return refuse(Conflict, "session %s has given a sign of life since", brief(now))
 		}
 		if stale := d.team.Timing.OrDefaults().Stale; silent < Time(stale) {
-			return refuse(Conflict, "Different lead detected. Coordinator override needed. Session %s leads team %s and was seen %s ago; it is out of date after %s. To take the lead from it: cadre resume %s --take-over",
+			return refuse(Conflict, "Different lead detected. Coordinator override needed. Session %s leads team %s "+
+				"and was seen %s ago; it is out of date after %s. To take the lead from it: cadre resume %s --take-over",
 				brief(now), d.team.Name, span(silent), span(Time(stale)), d.team.Name)
 		}
 		e.TakenOver = now
@@ -169,7 +184,8 @@ func span(ms Time) string {
 	}
 }
 
-// LoseLead records that nobody leads: the session that did has been silent for too long. A host sends it, or who else finds that out.
+// LoseLead records that nobody leads: the session that did has been silent for too long. A host
+// sends it, or who else finds that out.
 type LoseLead struct {
 	Session string // that leads, so far as the sender knows
 	Since   Time   // when that took the lead, or came back, so far as the sender knows
@@ -181,7 +197,8 @@ func (b *LoseLead) decide(d *decision) error {
 		return refuse(Denied, "a host finds out that the lead is lost")
 	}
 	switch t := &d.team; {
-	case t.LeadLost != 0 || t.LeadSession == "" || t.LeadSession == User: // the user gives no signs of life, and is never lost
+	case t.LeadLost != 0 || t.LeadSession == "" ||
+		t.LeadSession == User: // the user gives no signs of life, and is never lost
 		return nil
 	case t.LeadSession != b.Session:
 		return refuse(Conflict, "session %s leads, not %s", brief(t.LeadSession), brief(b.Session))
@@ -194,7 +211,8 @@ func (b *LoseLead) decide(d *decision) error {
 	return nil
 }
 
-// Zombie reports whether the member goes on without a lead: with the task that it holds, and nothing new.
+// Zombie reports whether the member goes on without a lead: with the task that it holds, and
+// nothing new.
 func (s *State) Zombie(member string) bool {
 	m := s.member(member)
 	return m != nil && s.orphaned(m) && m.Status != Spawning
@@ -207,7 +225,8 @@ func (s *State) orphaned(m *Member) bool {
 
 // held reports whether the message waits for a lead. What the user and the lead say never does.
 func (s *State) held(msg *Message) bool {
-	return s.team.LeadLost != 0 && msg.Seq > s.team.HeldAfter && msg.From != "" && msg.From != User && msg.From != s.team.Lead
+	return s.team.LeadLost != 0 && msg.Seq > s.team.HeldAfter && msg.From != "" && msg.From != User &&
+		msg.From != s.team.Lead
 }
 
 // Holds reports whether the message of that seq waits for a lead.
@@ -227,12 +246,14 @@ func (s *State) HeldMessages() (n int) {
 }
 
 func (e *LeadAttached) apply(s *State, r *Record) {
-	s.team.LeadSession, s.team.LeadMachine, s.team.LeadSince, s.team.LeadLost, s.team.HeldAfter = e.Session, e.Machine, r.At, 0, 0
+	s.team.LeadSession, s.team.LeadMachine, s.team.LeadSince, s.team.LeadLost, s.team.HeldAfter = e.Session,
+		e.Machine, r.At, 0, 0
 	s.team.LeadAgent = e.Agent
 }
 
-// ledByAgent reports whether an agent leads, in a session of ours or of its own. A person looks at the list, and an agent has to be told. While the session of
-// an agent is away, its mail waits for the next one.
+// ledByAgent reports whether an agent leads, in a session of ours or of its own. A person looks at
+// the list, and an agent has to be told. While the session of an agent is away, its mail waits for
+// the next one.
 func (s *State) ledByAgent() bool { return s.lead().Agent != External || s.team.LeadAgent }
 
 func (e *LeadLost) apply(s *State, r *Record) {
@@ -259,7 +280,8 @@ const (
 	MaxOutput = 8 << 10
 )
 
-// SaveWork keeps what a member had done of a task, for whoever goes on with it. What is too long is shortened.
+// SaveWork keeps what a member had done of a task, for whoever goes on with it. What is too long is
+// shortened.
 type SaveWork struct {
 	Task  string
 	Saved Saved
@@ -287,7 +309,8 @@ func (b *SaveWork) decide(d *decision) error {
 		return err
 	}
 	saved := b.Saved
-	saved.Diff, saved.Note, saved.Output = clipTo(saved.Diff, MaxDiff), clipTo(saved.Note, MaxOutput), clipTo(saved.Output, MaxOutput)
+	saved.Diff, saved.Note, saved.Output = clipTo(saved.Diff, MaxDiff), clipTo(saved.Note, MaxOutput),
+		clipTo(saved.Output, MaxOutput)
 	if strings.TrimSpace(saved.Diff+saved.Note+saved.Output) == "" || t.Saved != nil && *t.Saved == saved {
 		return nil
 	}

@@ -33,16 +33,19 @@ func (b *SpawnMember) decide(d *decision) error {
 		return err
 	}
 	if taken := d.sameName(b.Name); taken != "" {
-		return refuse(Taken, "team %s has a member named %s already; a free name: %s", d.team.Name, taken, d.freeName(b.Name))
+		return refuse(Taken, "team %s has a member named %s already; a free name: %s", d.team.Name, taken,
+			d.freeName(b.Name))
 	}
 	if err := d.hasRoom(); err != nil {
 		return err
 	}
 	if b.Agent == Shell && b.PlanApproval {
-		return refuse(Invalid, "a shell runs commands and submits no plan, so its plan cannot be asked for; leave the task that needs one to another agent")
+		return refuse(Invalid, "a shell runs commands and submits no plan, so its plan cannot be asked for; leave "+
+			"the task that needs one to another agent")
 	}
 	if Boundless(b.Agent) && b.PlanApproval {
-		return refuse(Invalid, "%s may do things without asking anybody, so that nothing keeps it from writing before its plan is approved; take another agent, or do without planApproval", brief(b.Agent))
+		return refuse(Invalid, "%s may do things without asking anybody, so that nothing keeps it from writing "+
+			"before its plan is approved; take another agent, or do without planApproval", brief(b.Agent))
 	}
 	if b.Agent == "" {
 		return refuse(Invalid, "say which agent %s is, for example shell or external", b.Name)
@@ -51,7 +54,8 @@ func (b *SpawnMember) decide(d *decision) error {
 		return refuse(Invalid, "%q is no isolation; it is %s, or left out", brief(b.Isolation), Worktree)
 	}
 	if b.Isolation != "" && b.Agent == External {
-		return refuse(Invalid, "%s is external and works where it likes; isolation is for members with a session", b.Name)
+		return refuse(Invalid, "%s is external and works where it likes; isolation is for members with a session",
+			b.Name)
 	}
 	mode := b.Mode
 	if mode == "" {
@@ -62,7 +66,9 @@ func (b *SpawnMember) decide(d *decision) error {
 	if err := d.equips(b.Program, b.Args, b.Env); err != nil {
 		return err
 	}
-	if err := limit(text{"session", b.Resume, MaxSubject}, text{"agent", b.Agent, MaxSubject}, text{"model", b.Model, MaxSubject}, text{"role", b.Role, MaxSubject}, text{"prompt", b.Prompt, MaxText}); err != nil {
+	if err := limit(text{"session", b.Resume, MaxSubject}, text{"agent", b.Agent, MaxSubject},
+		text{"model", b.Model, MaxSubject}, text{"role", b.Role, MaxSubject},
+		text{"prompt", b.Prompt, MaxText}); err != nil {
 		return err
 	}
 	status := Spawning
@@ -70,9 +76,11 @@ func (b *SpawnMember) decide(d *decision) error {
 		status = Active
 	}
 	if owner, t := d.awaitedAs(b.Name); owner != "" {
-		return refuse(Taken, "task %s waits for a member named %s, and %s differs from that only in case; spawn %s, or give the task to somebody else first", t, owner, b.Name, owner)
+		return refuse(Taken, "task %s waits for a member named %s, and %s differs from that only in case; spawn %s, "+
+			"or give the task to somebody else first", t, owner, b.Name, owner)
 	}
-	m := Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Program: b.Program, Args: b.Args, Env: b.Env, Role: b.Role, Prompt: b.Prompt,
+	m := Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Program: b.Program, Args: b.Args, Env: b.Env,
+		Role: b.Role, Prompt: b.Prompt,
 		Isolation: b.Isolation, Session: b.Resume, Status: status, Incarnation: 1,
 		PermissionMode: mode, Plan: Plan{Required: b.PlanApproval}}
 	waiting, err := d.waitingFor(&m)
@@ -82,29 +90,35 @@ func (b *SpawnMember) decide(d *decision) error {
 	d.emit(&MemberSpawned{Member: m})
 	if m.Agent == External { // a session of ours is given the tasks themselves
 		for _, t := range waiting {
-			d.post(Message{To: m.Name, Type: TypeTaskAssignment, Ref: t.ID, Body: clip(fmt.Sprintf("Task %s is yours: %s", t.ID, Quoted(t.Subject))), Priority: "normal"})
+			d.post(Message{To: m.Name, Type: TypeTaskAssignment, Ref: t.ID,
+				Body: clip(fmt.Sprintf("Task %s is yours: %s", t.ID, Quoted(t.Subject))), Priority: "normal"})
 		}
 	}
 	return nil
 }
 
-// DefaultMaxTeammates is how many teammates a lead may have that nobody set a limit for. What a model that is led astray can start is bounded by it.
+// DefaultMaxTeammates is how many teammates a lead may have that nobody set a limit for. What a
+// model that is led astray can start is bounded by it.
 const DefaultMaxTeammates = 10
 
-// hasRoom refuses one more teammate where the team has as many as it may have. Those that have ended do not count.
+// hasRoom refuses one more teammate where the team has as many as it may have. Those that have
+// ended do not count.
 func (d *decision) hasRoom() error {
 	most := d.team.MaxTeammates
 	if most == 0 && d.Actor != User {
 		most = DefaultMaxTeammates
 	}
 	if running := len(d.Recipients()) - 1; most > 0 && int64(running) >= most { // the lead is the other one
-		return refuse(MaxTeammatesReached, "team %s has %s, and may have at most %d at a time (%s); end one that is not needed first: cadre shutdown %s NAME",
-			d.team.Name, word(running, "1 teammate", strconv.Itoa(running)+" teammates"), most, MaxTeammatesReached, d.team.Name)
+		return refuse(MaxTeammatesReached, "team %s has %s, and may have at most %d at a time (%s); end one that is "+
+			"not needed first: cadre shutdown %s NAME",
+			d.team.Name, word(running, "1 teammate", strconv.Itoa(running)+" teammates"), most,
+			MaxTeammatesReached, d.team.Name)
 	}
 	return nil
 }
 
-// waitingFor returns the tasks that were created for a member before it was spawned. It refuses a member that could not do one of them.
+// waitingFor returns the tasks that were created for a member before it was spawned. It refuses a
+// member that could not do one of them.
 func (d *decision) waitingFor(m *Member) (waiting []*Task, err error) {
 	for i := range d.tasks {
 		if t := &d.tasks[i]; t.Owner == m.Name && t.Status == Pending {
@@ -117,8 +131,8 @@ func (d *decision) waitingFor(m *Member) (waiting []*Task, err error) {
 	return waiting, nil
 }
 
-// awaitedAs returns the name that differs from this one only in case, and for whose member a task waits that is not
-// on the team yet, with the task; "" for none.
+// awaitedAs returns the name that differs from this one only in case, and for whose member a task
+// waits that is not on the team yet, with the task; "" for none.
 func (d *decision) awaitedAs(name string) (owner, task string) {
 	for i := range d.tasks {
 		t := &d.tasks[i]
@@ -129,8 +143,8 @@ func (d *decision) awaitedAs(name string) (owner, task string) {
 	return "", ""
 }
 
-// sameName returns the member's name that is the same but for case: files are named after members, and some disks do not
-// tell Ann from ann. Nor do readers.
+// sameName returns the member's name that is the same but for case: files are named after members,
+// and some disks do not tell Ann from ann. Nor do readers.
 func (d *decision) sameName(name string) string {
 	for i := range d.members {
 		if strings.EqualFold(d.members[i].Name, name) {
@@ -154,9 +168,10 @@ func Numbered(name string, n int) string {
 	return name[:min(len(name), MaxName-len(suffix))] + suffix
 }
 
-// AttachMember takes the lease of a member for the host that sends it. From is the host that had it and is known to be dead,
-// or "" for a member without one. Ending is the shutdown request that the sender knows of: a member that was asked to shut down ends
-// when it is taken from a dead host, and what it saved of its tasks must be kept with them before that.
+// AttachMember takes the lease of a member for the host that sends it. From is the host that had it
+// and is known to be dead, or "" for a member without one. Ending is the shutdown request that the
+// sender knows of: a member that was asked to shut down ends when it is taken from a dead host, and
+// what it saved of its tasks must be kept with them before that.
 type AttachMember struct {
 	Member string
 	From   string
@@ -198,8 +213,8 @@ func holder(m *Member) string {
 	return "host " + m.Host
 }
 
-// DetachMember gives the lease back: the session is gone and the member is to be started again, by this host or another one.
-// A member that was asked to shut down has done so with that.
+// DetachMember gives the lease back: the session is gone and the member is to be started again, by
+// this host or another one. A member that was asked to shut down has done so with that.
 type DetachMember struct {
 	Member, Reason string
 	Fresh          bool   // a new session is to go on, and not to resume the one that is gone
@@ -217,11 +232,13 @@ func (b *DetachMember) decide(d *decision) error {
 	if m.Host == "" {
 		return nil
 	}
-	d.detached(m, &MemberDetached{Member: m.Name, Reason: clipTo(b.Reason, MaxSubject), Fresh: b.Fresh, Note: clip(b.Note)})
+	d.detached(m, &MemberDetached{Member: m.Name, Reason: clipTo(b.Reason, MaxSubject), Fresh: b.Fresh,
+		Note: clip(b.Note)})
 	return nil
 }
 
-// detach ends the member's session, and the member with it if that was asked for; then it reports so.
+// detach ends the member's session, and the member with it if that was asked for; then it reports
+// so.
 func (d *decision) detach(m *Member, reason string) (ended bool) {
 	return d.detached(m, &MemberDetached{Member: m.Name, Reason: reason})
 }
@@ -231,7 +248,8 @@ func (d *decision) detached(m *Member, e *MemberDetached) (ended bool) {
 		d.end(m, &MemberStopped{Member: m.Name, Reason: "shut down as asked: " + e.Reason}, true)
 		return true
 	}
-	for _, t := range d.holds(m.Name) { // who goes on goes on with its task, whether or not its session is one that can be resumed
+	// who goes on goes on with its task, whether or not its session is one that can be resumed
+	for _, t := range d.holds(m.Name) {
 		d.releaseTo(m.Name, t, e.Reason)
 	}
 	if e.Note == "" {
@@ -248,7 +266,8 @@ func (d *decision) detached(m *Member, e *MemberDetached) (ended bool) {
 	return false
 }
 
-// dropControl takes the messages out of the inbox that were for the session which is gone, and would mislead the next one.
+// dropControl takes the messages out of the inbox that were for the session which is gone, and
+// would mislead the next one.
 func (d *decision) dropControl(m *Member) {
 	var seqs []int64
 	for _, seq := range m.Inbox {
@@ -291,8 +310,9 @@ func (b *ReportStarted) decide(d *decision) error {
 	return nil
 }
 
-// ReportStatus says what the member does: active, idle or blocked. The lead is told when a teammate goes idle because there is
-// no task for it, and whenever there is a Report, the last text of a turn that ended without one.
+// ReportStatus says what the member does: active, idle or blocked. The lead is told when a teammate
+// goes idle because there is no task for it, and whenever there is a Report, the last text of a
+// turn that ended without one.
 type ReportStatus struct {
 	Member  string
 	Status  MemberStatus
@@ -305,7 +325,8 @@ func (b *ReportStatus) decide(d *decision) error {
 	if err != nil {
 		return err
 	}
-	if err := oneOf("status of a member", string(b.Status), []string{string(Active), string(Idle), string(Blocked)}); err != nil {
+	if err := oneOf("status of a member", string(b.Status), []string{string(Active), string(Idle),
+		string(Blocked)}); err != nil {
 		return err
 	}
 	if err := limit(text{"summary", b.Summary, MaxSubject}, text{"report", b.Report, MaxText}); err != nil {
@@ -329,9 +350,11 @@ func (b *ReportStatus) decide(d *decision) error {
 	return nil
 }
 
-// idleNotice tells the lead what came of a turn, and which task the member still holds. A notice without a report is worth no turn.
+// idleNotice tells the lead what came of a turn, and which task the member still holds. A notice
+// without a report is worth no turn.
 func (d *decision) idleNotice(m *Member, b *ReportStatus) Message {
-	n := Message{From: m.Name, To: d.team.Lead, Type: TypeIdle, Priority: "normal", Body: b.Report, Quiet: b.Report == ""}
+	n := Message{From: m.Name, To: d.team.Lead, Type: TypeIdle, Priority: "normal", Body: b.Report,
+		Quiet: b.Report == ""}
 	held := d.holds(m.Name)
 	if len(held) > 0 {
 		n.Ref = held[0].ID
@@ -398,7 +421,8 @@ func (d *decision) leaves(m *Member) {
 	d.ending[m.Name] = true
 }
 
-// end lets go of everything that a member holds: its tasks, its mail, its requests. With tell set the lead is told.
+// end lets go of everything that a member holds: its tasks, its mail, its requests. With tell set
+// the lead is told.
 func (d *decision) end(m *Member, how Event, tell bool) {
 	d.leaves(m)
 	var back []string

@@ -47,13 +47,16 @@ func (b *SendMessage) decide(d *decision) error {
 	to := d.member(b.To)
 	switch {
 	case to == nil:
-		return refuse(NotFound, "no member named %q in team %s; valid names: %s", brief(b.To), d.team.Name, names(d.others()))
+		return refuse(NotFound, "no member named %q in team %s; valid names: %s", brief(b.To), d.team.Name,
+			names(d.others()))
 	case !to.Status.Running():
-		return refuse(NotFound, "%s has %s and gets no more mail; valid names: %s", b.To, ended(to.Status), names(d.others()))
+		return refuse(NotFound, "%s has %s and gets no more mail; valid names: %s", b.To, ended(to.Status),
+			names(d.others()))
 	case b.To == d.Actor:
 		return refuse(Invalid, "%s cannot write to itself; valid names: %s", b.To, names(d.others()))
 	}
-	d.post(Message{From: d.Actor, To: b.To, Type: TypeMessage, Intent: b.Intent, Priority: orNormal(b.Priority), Body: b.Body})
+	d.post(Message{From: d.Actor, To: b.To, Type: TypeMessage, Intent: b.Intent, Priority: orNormal(b.Priority),
+		Body: b.Body})
 	return nil
 }
 
@@ -65,7 +68,8 @@ func (b *Broadcast) decide(d *decision) error {
 	if len(to) == 0 {
 		return refuse(NotReady, "there is nobody else in team %s yet", d.team.Name)
 	}
-	d.post(Message{From: d.Actor, To: "*", Recipients: to, Type: TypeBroadcast, Intent: b.Intent, Priority: orNormal(b.Priority), Body: b.Body})
+	d.post(Message{From: d.Actor, To: "*", Recipients: to, Type: TypeBroadcast, Intent: b.Intent,
+		Priority: orNormal(b.Priority), Body: b.Body})
 	return nil
 }
 
@@ -81,8 +85,8 @@ func orNormal(priority string) string {
 	return priority
 }
 
-// ReceiveMessages gives a member its undelivered messages, in order, and records that it has them: what the record says was
-// delivered is the answer.
+// ReceiveMessages gives a member its undelivered messages, in order, and records that it has them:
+// what the record says was delivered is the answer.
 type ReceiveMessages struct {
 	Member string  // "" for the actor
 	Max    int     // 0 for all
@@ -108,7 +112,8 @@ func (b *ReceiveMessages) decide(d *decision) error {
 		seqs = slices.Compact(slices.Sorted(slices.Values(b.Seqs))) // in order, each once
 		for _, seq := range seqs {
 			if _, waits := slices.BinarySearch(m.Inbox, seq); !waits {
-				return refuse(Conflict, "message %d does not wait for %s: it was delivered already, or never sent to it", seq, m.Name)
+				return refuse(Conflict,
+					"message %d does not wait for %s: it was delivered already, or never sent to it", seq, m.Name)
 			}
 		}
 	}
@@ -135,7 +140,8 @@ func (s *State) ripe(m *Member) []int64 {
 	return seqs
 }
 
-// reader returns the member whose mail the actor may take: its own, or, for the user and the host, that of the member named.
+// reader returns the member whose mail the actor may take: its own, or, for the user and the host,
+// that of the member named.
 func (d *decision) reader(name string) (*Member, error) {
 	if d.Actor == User && name != "" {
 		return d.known(name)
@@ -155,7 +161,8 @@ func (b *MarkRead) decide(d *decision) error {
 		return err
 	}
 	if b.Through > m.DeliveredSeq {
-		return refuse(Invalid, "%s was given messages up to %d; it cannot have read up to %d", m.Name, m.DeliveredSeq, b.Through)
+		return refuse(Invalid, "%s was given messages up to %d; it cannot have read up to %d", m.Name,
+			m.DeliveredSeq, b.Through)
 	}
 	if b.Through > m.ReadSeq {
 		d.emit(&MessagesRead{Member: m.Name, Through: b.Through})
@@ -163,8 +170,8 @@ func (b *MarkRead) decide(d *decision) error {
 	return nil
 }
 
-// returnMail sends the mail of a member that will never get it back to its senders, one message for each of them. What its
-// sender cannot be given, the lead is.
+// returnMail sends the mail of a member that will never get it back to its senders, one message for
+// each of them. What its sender cannot be given, the lead is.
 func (d *decision) returnMail(m *Member, why string) {
 	if len(m.Inbox) == 0 {
 		return
@@ -175,7 +182,8 @@ func (d *decision) returnMail(m *Member, why string) {
 	more := map[string]int{}
 	for _, seq := range m.Inbox {
 		msg := d.messages[seq]
-		if msg == nil || msg.Type != TypeMessage && msg.Type != TypeBroadcast { // what the team or a request said of this member is moot
+		// what the team or a request said of this member is moot
+		if msg == nil || msg.Type != TypeMessage && msg.Type != TypeBroadcast {
 			continue
 		}
 		name := msg.From
@@ -187,7 +195,8 @@ func (d *decision) returnMail(m *Member, why string) {
 			to = append(to, name)
 		}
 		if letter := letters[name]; letter.Len() < MaxText/2 {
-			fmt.Fprintf(letter, "\n#%d from %s:%s", seq, msg.From, cited(clipTo(msg.Body, MaxSubject))) // the journal has it whole
+			// the journal has it whole
+			fmt.Fprintf(letter, "\n#%d from %s:%s", seq, msg.From, cited(clipTo(msg.Body, MaxSubject)))
 		} else {
 			more[name]++
 		}

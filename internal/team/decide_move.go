@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// GoalOrigin begins the [Team].Origin of a team that was made from a goal. The directory that it was given for follows.
+// GoalOrigin begins the [Team].Origin of a team that was made from a goal. The directory that it
+// was given for follows.
 const GoalOrigin = "goal:"
 
-// MoveTeam says where the directory is now that the team works in: the whole project was moved. The sender has seen that it is the same
-// project, and that nobody works in it.
+// MoveTeam says where the directory is now that the team works in: the whole project was moved. The
+// sender has seen that it is the same project, and that nobody works in it.
 type MoveTeam struct {
 	Dir string // absolute
 	Top string // of the work tree that Dir is in; "" where the team has known no repository
@@ -41,7 +42,8 @@ func (b *MoveTeam) decide(d *decision) error {
 		f.Path = b.moved(t, f.Path)
 		e.Facts = append(e.Facts, f)
 	}
-	if err := limit(text{"path of the team file", e.Origin, MaxSubject}, text{"path of the report", e.Report, MaxSubject}); err != nil {
+	if err := limit(text{"path of the team file", e.Origin, MaxSubject}, text{"path of the report", e.Report,
+		MaxSubject}); err != nil {
 		return err
 	}
 	if err := checkFacts(e.Facts); err != nil {
@@ -50,7 +52,8 @@ func (b *MoveTeam) decide(d *decision) error {
 	d.emit(e)
 	for i := range d.members {
 		if m := &d.members[i]; m.Agent != Shell && m.Agent != External {
-			d.hint(m.Name, "The project was moved from "+e.From+" to "+e.Dir+". Files that you know by their old paths are there now.")
+			d.hint(m.Name, "The project was moved from "+e.From+" to "+e.Dir+". Files that you know by their old "+
+				"paths are there now.")
 		}
 	}
 	return nil
@@ -72,7 +75,8 @@ func (b *MoveTeam) moved(t *Team, p string) string {
 // absolute reports whether p is a plain absolute path.
 func absolute(p string) bool { return strings.HasPrefix(p, "/") && path.Clean(p) == p }
 
-// TeamMoved says where the project is now that was at From, and which paths of the team follow from that.
+// TeamMoved says where the project is now that was at From, and which paths of the team follow from
+// that.
 type TeamMoved struct {
 	Dir, Top, From string
 	Origin, Report string

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// ReportOffline tells the lead that a teammate is offline, once for each time that it is: it has been silent for too long, or its session is known to be
-// gone. Nothing is taken from it by that. A host sends it, or who else finds that out.
+// ReportOffline tells the lead that a teammate is offline, once for each time that it is: it has
+// been silent for too long, or its session is known to be gone. Nothing is taken from it by that. A
+// host sends it, or who else finds that out.
 type ReportOffline struct {
 	Member      string
 	Incarnation int64  // whose silence it is
@@ -23,7 +24,8 @@ func (b *ReportOffline) decide(d *decision) error {
 	silent := d.At - b.Seen
 	switch {
 	case b.Incarnation != m.Incarnation:
-		return refuse(Conflict, "this is session %d of %s, whose present session is %d", b.Incarnation, m.Name, m.Incarnation)
+		return refuse(Conflict, "this is session %d of %s, whose present session is %d", b.Incarnation, m.Name,
+			m.Incarnation)
 	case m.Offline != 0 || d.team.LeadLost != 0: // there is nobody to be told; when there is, it is found out again
 		return nil
 	case reason == "" && silent < Time(d.team.Timing.OrDefaults().Offline):
@@ -38,7 +40,8 @@ func (b *ReportOffline) decide(d *decision) error {
 		for _, t := range held {
 			ids = append(ids, t.ID)
 		}
-		note += fmt.Sprintf(" It holds task %s: give it to somebody else (TaskUpdate with another owner; cadre reassign %s %s NAME), or wait: it goes on with it when it is back.",
+		note += fmt.Sprintf(" It holds task %s: give it to somebody else (TaskUpdate with another owner; cadre "+
+			"reassign %s %s NAME), or wait: it goes on with it when it is back.",
 			strings.Join(ids, ", "), d.team.Name, ids[0])
 	}
 	d.tell(d.team.Lead, TypeSystem, "", "%s", note)

@@ -29,10 +29,12 @@ func (b *SetMode) decide(d *decision) error {
 	return nil
 }
 
-// widening has the permission modes from the one that allows the least to the one that allows everything.
+// widening has the permission modes from the one that allows the least to the one that allows
+// everything.
 var widening = []string{"plan", "dontAsk", "default", "acceptEdits", "auto", "bypassPermissions"}
 
-// gives checks that the actor may have a teammate work in that mode. A lead that is an agent gives at most its own.
+// gives checks that the actor may have a teammate work in that mode. A lead that is an agent gives
+// at most its own.
 func (d *decision) gives(mode string) error {
 	if err := oneOf("permission mode", mode, PermissionModes); err != nil {
 		return err
@@ -41,21 +43,24 @@ func (d *decision) gives(mode string) error {
 	switch {
 	case d.Actor == User:
 	case mode == "bypassPermissions" && lead.PermissionMode != mode:
-		return refuse(Denied, "a member skips permissions only where the lead was started so; %s is in mode %s", lead.Name, lead.PermissionMode)
+		return refuse(Denied, "a member skips permissions only where the lead was started so; %s is in mode %s",
+			lead.Name, lead.PermissionMode)
 	case lead.Agent != External && slices.Index(widening, mode) > slices.Index(widening, lead.PermissionMode):
-		return refuse(Denied, "mode %s allows more than mode %s, which %s is in; the user may give it", mode, lead.PermissionMode, lead.Name)
+		return refuse(Denied, "mode %s allows more than mode %s, which %s is in; the user may give it", mode,
+			lead.PermissionMode, lead.Name)
 	}
 	return nil
 }
 
-// equips checks that the actor may say how a teammate's agent is started. By a program, arguments or variables an agent that leads could give more than it is
-// allowed itself.
+// equips checks that the actor may say how a teammate's agent is started. By a program, arguments
+// or variables an agent that leads could give more than it is allowed itself.
 func (d *decision) equips(program string, args, env []string) error {
 	if err := checkProgram(program, args, env); err != nil {
 		return err
 	}
 	if d.Actor != User && d.lead().Agent != External && len(program)+len(args)+len(env) > 0 {
-		return refuse(Denied, "only the user gives a teammate a program, arguments or variables of its own; leave them out, or ask the user")
+		return refuse(Denied, "only the user gives a teammate a program, arguments or variables of its own; leave "+
+			"them out, or ask the user")
 	}
 	return nil
 }
@@ -94,7 +99,8 @@ func (b *SubmitPlan) decide(d *decision) error {
 	}
 	request := d.newRequest("plan", m.Name)
 	d.emit(&PlanSubmitted{Member: m.Name, Request: request, Plan: b.Plan, Deadline: b.Deadline})
-	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypePlanRequest, Priority: "normal", Body: b.Plan, Ref: request})
+	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypePlanRequest, Priority: "normal", Body: b.Plan,
+		Ref: request})
 	return nil
 }
 
@@ -125,7 +131,8 @@ func (b *AnswerPlan) decide(d *decision) error {
 		if err := d.alreadyAnswered("plan", b.Request); err != nil {
 			return err
 		}
-		return refuse(Conflict, "the plan %s was %s already", b.Request, m.Plan.State) // so long ago that it is not remembered by whom
+		// so long ago that it is not remembered by whom
+		return refuse(Conflict, "the plan %s was %s already", b.Request, m.Plan.State)
 	case !m.Status.Running():
 		return refuse(Finished, "%s has %s", m.Name, ended(m.Status))
 	case !b.Approved && strings.TrimSpace(b.Feedback) == "":
@@ -135,7 +142,8 @@ func (b *AnswerPlan) decide(d *decision) error {
 	return nil
 }
 
-// ExpirePlan rejects a plan that nobody answered in time; its host or anybody who finds it sends it.
+// ExpirePlan rejects a plan that nobody answered in time; its host or anybody who finds it sends
+// it.
 type ExpirePlan struct{ Request string }
 
 func (b *ExpirePlan) decide(d *decision) error {
@@ -161,16 +169,20 @@ func (d *decision) planAnswered(m *Member, by string, approved bool, feedback st
 	if feedback != "" {
 		body += cited(feedback)
 	}
-	d.post(Message{From: by, To: m.Name, Type: TypePlanResponse, Priority: "normal", Body: clip(body), Ref: m.Plan.Request})
+	d.post(Message{From: by, To: m.Name, Type: TypePlanResponse, Priority: "normal", Body: clip(body),
+		Ref: m.Plan.Request})
 }
 
-// RequestPermission asks whether the member may use a tool. It is answered at once where the rules settle it, else it waits until its deadline.
+// RequestPermission asks whether the member may use a tool. It is answered at once where the rules
+// settle it, else it waits until its deadline.
 type RequestPermission struct {
 	Member   string // "" for the actor
 	Tool     string
 	Input    string // JSON
 	Deadline Time
-	Reads    bool // it was found to read only, inside the project or the member's worktree, and no rule of the user's is about it
+	// it was found to read only, inside the project or the member's worktree, and no rule of the
+	// user's is about it
+	Reads bool
 }
 
 func (b *RequestPermission) decide(d *decision) error {
@@ -186,7 +198,8 @@ func (b *RequestPermission) decide(d *decision) error {
 	if err := limit(text{"tool", b.Tool, MaxSubject}, text{"input", b.Input, MaxText}); err != nil {
 		return err
 	}
-	p := Permission{Request: d.newRequest("permission", m.Name), Member: m.Name, Incarnation: m.Incarnation, Tool: b.Tool, Input: b.Input, Deadline: b.Deadline}
+	p := Permission{Request: d.newRequest("permission", m.Name), Member: m.Name, Incarnation: m.Incarnation,
+		Tool: b.Tool, Input: b.Input, Deadline: b.Deadline}
 	d.emit(&PermissionRequested{Permission: p})
 	settle := func(outcome, reason string) {
 		d.emit(&PermissionAnswered{Request: p.Request, Member: m.Name, Outcome: outcome, Reason: reason})
@@ -195,14 +208,18 @@ func (b *RequestPermission) decide(d *decision) error {
 		settle(outcome, reason)
 		return nil
 	}
-	if m.Name == d.team.Lead || d.team.Permissions.Policy == "user" || d.team.Permissions.Policy == "" && d.lead().Agent != External { // the user answers that
+	// the user answers that
+	if m.Name == d.team.Lead || d.team.Permissions.Policy == "user" || d.team.Permissions.Policy == "" &&
+		d.lead().Agent != External {
 		return nil
 	}
-	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypePermissionRequest, Priority: "urgent", Body: clip(strings.TrimSpace(b.Tool + " " + b.Input)), Ref: p.Request})
+	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypePermissionRequest, Priority: "urgent",
+		Body: clip(strings.TrimSpace(b.Tool + " " + b.Input)), Ref: p.Request})
 	return nil
 }
 
-// AnswerPermission allows or denies a request. Only the lead and the user answer, and nobody answers for itself.
+// AnswerPermission allows or denies a request. Only the lead and the user answer, and nobody
+// answers for itself.
 type AnswerPermission struct {
 	Request string
 	Allow   bool
@@ -233,7 +250,8 @@ func (b *AnswerPermission) decide(d *decision) error {
 	return nil
 }
 
-// ExpirePermission ends a request that nobody answered in time; its host or anybody who finds it sends it.
+// ExpirePermission ends a request that nobody answered in time; its host or anybody who finds it
+// sends it.
 type ExpirePermission struct{ Request string }
 
 func (b *ExpirePermission) decide(d *decision) error {
@@ -250,12 +268,14 @@ func (b *ExpirePermission) decide(d *decision) error {
 
 func (d *decision) answered(p Permission, outcome, by, reason string) {
 	d.emit(&PermissionAnswered{Request: p.Request, Member: p.Member, Outcome: outcome, By: by, Reason: reason})
-	if m := d.member(p.Member); m != nil && m.Incarnation == p.Incarnation && m.Agent == External { // a session of ours gets its answer from its host
+	// a session of ours gets its answer from its host
+	if m := d.member(p.Member); m != nil && m.Incarnation == p.Incarnation && m.Agent == External {
 		body := Inline(p.Tool) + ": " + strings.ReplaceAll(outcome, "_", " ") + "."
 		if reason != "" {
 			body += cited(reason)
 		}
-		d.post(Message{From: by, To: p.Member, Type: TypePermissionResponse, Priority: "urgent", Body: body, Ref: p.Request, Incarnation: p.Incarnation})
+		d.post(Message{From: by, To: p.Member, Type: TypePermissionResponse, Priority: "urgent", Body: body,
+			Ref: p.Request, Incarnation: p.Incarnation})
 	}
 }
 
@@ -268,5 +288,6 @@ func (d *decision) pending(request string) (Permission, error) {
 	if err := d.alreadyAnswered("request", request); err != nil {
 		return Permission{}, err
 	}
-	return Permission{}, refuse(NotFound, "no permission request %q waits for an answer; its session ended, or it was answered long ago", brief(request))
+	return Permission{}, refuse(NotFound, "no permission request %q waits for an answer; its session ended, or it "+
+		"was answered long ago", brief(request))
 }

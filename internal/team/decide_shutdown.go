@@ -2,8 +2,8 @@ package team
 
 import "slices"
 
-// RequestShutdown asks a teammate to end. At the deadline its session is ended, whatever it answered. One that refused may be asked again, for another
-// reason and with another deadline.
+// RequestShutdown asks a teammate to end. At the deadline its session is ended, whatever it
+// answered. One that refused may be asked again, for another reason and with another deadline.
 type RequestShutdown struct {
 	Member   string
 	Reason   string
@@ -22,18 +22,21 @@ func (b *RequestShutdown) decide(d *decision) error {
 	case m.Shutdown.Answer == "approved":
 		return refuse(Conflict, "%s agreed to shut down already and is ending", m.Name)
 	case m.Shutdown.Request != "" && m.Shutdown.Answer == "" && deadline >= m.Shutdown.Deadline:
-		return refuse(Conflict, "%s was asked to shut down already (%s); withdraw that, or give an earlier deadline", m.Name, m.Shutdown.Request)
+		return refuse(Conflict, "%s was asked to shut down already (%s); withdraw that, or give an earlier deadline",
+			m.Name, m.Shutdown.Request)
 	}
 	if err := limit(text{"reason", b.Reason, MaxText}); err != nil {
 		return err
 	}
 	request := d.newRequest("shutdown", m.Name)
-	d.emit(&ShutdownRequested{Member: m.Name, Request: request, Incarnation: m.Incarnation, Reason: b.Reason, Deadline: deadline})
+	d.emit(&ShutdownRequested{Member: m.Name, Request: request, Incarnation: m.Incarnation, Reason: b.Reason,
+		Deadline: deadline})
 	body := b.Reason
 	if body == "" {
 		body = "Please finish and shut down."
 	}
-	d.post(Message{From: d.Actor, To: m.Name, Type: TypeShutdownRequest, Priority: "normal", Body: body, Ref: request, Incarnation: m.Incarnation})
+	d.post(Message{From: d.Actor, To: m.Name, Type: TypeShutdownRequest, Priority: "normal", Body: body, Ref: request,
+		Incarnation: m.Incarnation})
 	return nil
 }
 
@@ -51,7 +54,8 @@ func (b *AnswerShutdown) decide(d *decision) error {
 	case err != nil:
 		return err
 	case m.Shutdown.Request == "" || m.Shutdown.Request != b.Request:
-		return refuse(Conflict, "there is no shutdown request %q for the present session of %s", brief(b.Request), m.Name)
+		return refuse(Conflict, "there is no shutdown request %q for the present session of %s",
+			brief(b.Request), m.Name)
 	case m.Shutdown.Answer != "":
 		return refuse(Conflict, "%s has %s this request already", m.Name, m.Shutdown.Answer)
 	}
@@ -62,7 +66,8 @@ func (b *AnswerShutdown) decide(d *decision) error {
 	return nil
 }
 
-// answerShutdown records the answer to the request that the member has, and ends one that has no session.
+// answerShutdown records the answer to the request that the member has, and ends one that has no
+// session.
 func (d *decision) answerShutdown(m *Member, approved bool, reason string) {
 	request := m.Shutdown.Request
 	d.emit(&ShutdownAnswered{Member: m.Name, Request: request, Approved: approved, Reason: reason})
@@ -73,21 +78,23 @@ func (d *decision) answerShutdown(m *Member, approved bool, reason string) {
 	if reason != "" {
 		word += ": " + reason
 	}
-	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypeShutdownResponse, Priority: "normal", Body: m.Name + " " + word, Ref: request,
+	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypeShutdownResponse, Priority: "normal",
+		Body: m.Name + " " + word, Ref: request,
 		Quiet: approved}) // a refusal wants an answer; that somebody goes as asked wants none
 	if approved && (m.Agent == External || m.Host == "") { // no session of ours that has to end first
 		d.end(m, &MemberStopped{Member: m.Name, Reason: "shut down as asked"}, false)
 	}
 }
 
-// letsGo reports whether a member that ends its turn has let a request to shut down pass: it has read the request, did not answer, and has nothing in hand.
-// It would only wait for its deadline.
+// letsGo reports whether a member that ends its turn has let a request to shut down pass: it has
+// read the request, did not answer, and has nothing in hand. It would only wait for its deadline.
 func (d *decision) letsGo(m *Member) bool {
 	unread := func(seq int64) bool {
 		msg := d.messages[seq]
 		return msg != nil && (msg.Ref == m.Shutdown.Request || !msg.Quiet)
 	}
-	return m.Shutdown.Request != "" && m.Shutdown.Answer == "" && m.Status == Active && m.Plan.State != "submitted" && len(d.holds(m.Name)) == 0 &&
+	return m.Shutdown.Request != "" && m.Shutdown.Answer == "" && m.Status == Active && m.Plan.State != "submitted" &&
+		len(d.holds(m.Name)) == 0 &&
 		!slices.ContainsFunc(m.Inbox, unread)
 }
 
@@ -112,7 +119,8 @@ func (b *WithdrawShutdown) decide(d *decision) error {
 	return nil
 }
 
-// ExpireShutdown ends a member without a session of ours at the deadline of its shutdown; any other session is ended by its host.
+// ExpireShutdown ends a member without a session of ours at the deadline of its shutdown; any other
+// session is ended by its host.
 type ExpireShutdown struct{ Member string }
 
 func (b *ExpireShutdown) decide(d *decision) error {

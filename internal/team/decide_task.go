@@ -28,7 +28,8 @@ type CreateTask struct {
 const DefaultPriority = "medium"
 
 func (b *CreateTask) decide(d *decision) error {
-	t := Task{Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm, Status: Pending, Owner: b.Owner, Assigned: b.Owner != "", Role: b.Role,
+	t := Task{Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm, Status: Pending, Owner: b.Owner,
+		Assigned: b.Owner != "", Role: b.Role,
 		Priority: b.Priority, Run: b.Run, In: b.In, TimeoutMS: b.TimeoutMS, Retries: b.Retries, CreatedBy: d.Actor}
 	t.ID = d.nextTask()
 	if t.Priority == "" {
@@ -49,7 +50,8 @@ func (b *CreateTask) decide(d *decision) error {
 	if err := oneOf("priority", t.Priority, Priorities); err != nil {
 		return err
 	}
-	if err := limit(text{"subject", b.Subject, MaxSubject}, text{"active form", b.ActiveForm, MaxSubject}, text{"role", b.Role, MaxSubject},
+	if err := limit(text{"subject", b.Subject, MaxSubject}, text{"active form", b.ActiveForm, MaxSubject},
+		text{"role", b.Role, MaxSubject},
 		text{"description", b.Description, MaxText}, text{"command", b.Run, MaxText}); err != nil {
 		return err
 	}
@@ -97,7 +99,8 @@ func (d *decision) noTask(id string) error {
 	if t := d.task(id); t != nil && t.Status == Deleted {
 		return refuse(NotFound, "task %s was deleted", id)
 	}
-	return refuse(NotFound, "no task %q in team %s; cadre task list %s shows the tasks", brief(id), d.team.Name, d.team.Name)
+	return refuse(NotFound, "no task %q in team %s; cadre task list %s shows the tasks", brief(id),
+		d.team.Name, d.team.Name)
 }
 
 // live returns the task with that id, which must not be deleted.
@@ -108,7 +111,8 @@ func (d *decision) live(id string) (*Task, error) {
 	return nil, d.noTask(id)
 }
 
-// ClaimTask gives a task to a member: the one with that id, or with Task "" the next one of the list.
+// ClaimTask gives a task to a member: the one with that id, or with Task "" the next one of the
+// list.
 type ClaimTask struct {
 	Task   string
 	Member string // "" for the actor
@@ -129,7 +133,8 @@ func (b *ClaimTask) decide(d *decision) error {
 	case m.Status == ShuttingDown:
 		return refuse(NotReady, "%s is shutting down and takes no more tasks", m.Name)
 	case d.orphaned(m):
-		return refuse(NotReady, "nobody leads team %s: %s may end what it is at, and takes nothing new before a lead is back (cadre resume %s)", d.team.Name, m.Name, d.team.Name)
+		return refuse(NotReady, "nobody leads team %s: %s may end what it is at, and takes nothing new before a lead "+
+			"is back (cadre resume %s)", d.team.Name, m.Name, d.team.Name)
 	case d.team.Status == TeamConsolidating:
 		return refuse(NotReady, "team %s is being brought to its end, and nothing new is begun", d.team.Name)
 	}
@@ -147,25 +152,30 @@ func (b *ClaimTask) decide(d *decision) error {
 	case t.Status == InProgress && t.Owner == m.Name:
 		return refuse(Conflict, "%s holds %s already", m.Name, t.label())
 	case t.Status == InProgress:
-		return refuse(Conflict, "%s was claimed by %s; take another one: cadre task claim %s --next", t.label(), t.Owner, d.team.Name)
+		return refuse(Conflict, "%s was claimed by %s; take another one: cadre task claim %s --next", t.label(),
+			t.Owner, d.team.Name)
 	case t.blockers > 0:
 		return refuse(NotReady, "%s waits for task %s", t.label(), strings.Join(d.blockersOf(t), ", "))
 	case t.Owner != "" && t.Owner != m.Name:
 		return refuse(Conflict, "%s is meant for %s", t.label(), t.Owner)
 	case t.Owner == "" && t.Role != "" && t.Role != m.Role:
-		return refuse(Denied, "%s is for the role %s, and %s has the role %q", t.label(), brief(t.Role), m.Name, brief(m.Role))
+		return refuse(Denied, "%s is for the role %s, and %s has the role %q", t.label(), brief(t.Role), m.Name,
+			brief(m.Role))
 	}
 	if err := d.sees(m, t, t.BlockedBy); err != nil {
 		return err
 	}
 	d.emit(&TaskClaimed{Task: t.ID, Member: m.Name, Fence: t.Fence + 1})
-	if d.isHost() && (m.Status == Idle || m.Status == Blocked) { // it is told now: between here and its turn nobody is to think that nothing moves
-		d.emit(&MemberStatusChanged{Member: m.Name, Status: Active, Summary: clipTo("task "+t.ID+": "+t.Subject, MaxSubject)})
+	// it is told now: between here and its turn nobody is to think that nothing moves
+	if d.isHost() && (m.Status == Idle || m.Status == Blocked) {
+		d.emit(&MemberStatusChanged{Member: m.Name, Status: Active,
+			Summary: clipTo("task "+t.ID+": "+t.Subject, MaxSubject)})
 	}
 	return nil
 }
 
-// worker returns the member that is to do something with a task: the actor, or the one that the lead, the user or its host names.
+// worker returns the member that is to do something with a task: the actor, or the one that the
+// lead, the user or its host names.
 func (d *decision) worker(name string) (*Member, error) {
 	if name == "" || name == d.Actor {
 		if d.actor == nil {
@@ -184,10 +194,12 @@ func (d *decision) nothingFor(m *Member) error {
 	if pending+working == 0 {
 		return refuse(Nothing, "there is no task for %s: all of them are done", m.Name)
 	}
-	return refuse(Nothing, "there is no task for %s now: %d in progress, and %d pending that wait for others, are meant for others, or were given up", m.Name, working, pending)
+	return refuse(Nothing, "there is no task for %s now: %d in progress, and %d pending that wait for others, are "+
+		"meant for others, or were given up", m.Name, working, pending)
 }
 
-// held returns the task, which must be in progress by the member that acts, under that fence if it is not 0.
+// held returns the task, which must be in progress by the member that acts, under that fence if it
+// is not 0.
 func (d *decision) held(id string, member *Member, fence int64) (*Task, error) {
 	t, err := d.live(id)
 	switch {
@@ -198,16 +210,19 @@ func (d *decision) held(id string, member *Member, fence int64) (*Task, error) {
 	case t.Status == Pending && fence != 0:
 		return nil, refuse(Conflict, "%s lost its claim on %s: the task is back on the list", member.Name, t.label())
 	case t.Status == Pending:
-		return nil, refuse(NotReady, "%s is not in progress; claim it first: cadre task claim %s %s --as %s", t.label(), d.team.Name, t.ID, member.Name)
+		return nil, refuse(NotReady, "%s is not in progress; claim it first: cadre task claim %s %s --as %s", t.label(),
+			d.team.Name, t.ID, member.Name)
 	case t.Owner != member.Name:
 		return nil, refuse(Conflict, "%s lost its claim on %s: %s holds it now", member.Name, t.label(), t.Owner)
 	case fence != 0 && fence != t.Fence:
-		return nil, refuse(Conflict, "%s claimed %s anew since: this claim (%d) is void, the present one is %d", member.Name, t.label(), fence, t.Fence)
+		return nil, refuse(Conflict, "%s claimed %s anew since: this claim (%d) is void, the present one is %d",
+			member.Name, t.label(), fence, t.Fence)
 	}
 	return t, nil
 }
 
-// CompleteTask ends a task with its result. The member that holds it completes it; the lead and the user may complete any task that waits for nothing.
+// CompleteTask ends a task with its result. The member that holds it completes it; the lead and the
+// user may complete any task that waits for nothing.
 type CompleteTask struct {
 	Task   string
 	Member string // "" for the actor
@@ -254,15 +269,19 @@ func (d *decision) complete(t *Task, by, result string) error {
 		if result != "" {
 			note += cited(clipTo(result, MaxSubject))
 		}
-		quiet := d.lead().Agent != External && d.continues(t, by, free) // a session outside is given what there is behind a result, and may wait for it
-		d.post(Message{To: d.team.Lead, Type: TypeSystem, Ref: t.ID, Body: clip(note), Priority: "normal", Quiet: quiet})
+		// a session outside is given what there is behind a result, and may wait for it
+		quiet := d.lead().Agent != External && d.continues(t, by, free)
+		d.post(Message{To: d.team.Lead, Type: TypeSystem, Ref: t.ID, Body: clip(note), Priority: "normal",
+			Quiet: quiet})
 	}
 	d.wakeOwners(free, "task "+t.ID+" is done")
 	return nil
 }
 
-// continues reports whether the end of t leaves the lead nothing to do. Teammates work, and more is on the list. Or somebody takes the next task. Or nothing is left,
-// and the session that leads asks for the report. A lead whose list ran dry while others work is told: it may have more for who is free.
+// continues reports whether the end of t leaves the lead nothing to do. Teammates work, and more is
+// on the list. Or somebody takes the next task. Or nothing is left, and the session that leads asks
+// for the report. A lead whose list ran dry while others work is told: it may have more for who is
+// free.
 func (d *decision) continues(t *Task, by string, free []string) bool {
 	pending, begun := d.counts[statusIndex(Pending)], d.counts[statusIndex(InProgress)]
 	if t.Status == InProgress {
@@ -279,7 +298,8 @@ func (d *decision) continues(t *Task, by string, free []string) bool {
 		return true
 	}
 	takes := func(m *Member, w *Task) bool {
-		return m.Name != d.team.Lead && m.Agent != External && m.Status.Running() && m.Shutdown.Request == "" && d.takes(m, w)
+		return m.Name != d.team.Lead && m.Agent != External && m.Status.Running() &&
+			m.Shutdown.Request == "" && d.takes(m, w)
 	}
 	for _, id := range free {
 		if w := d.task(id); slices.ContainsFunc(d.members, func(m Member) bool { return takes(&m, w) }) {
@@ -294,8 +314,9 @@ func (d *decision) continues(t *Task, by string, free []string) bool {
 	return w != nil && takes(m, w)
 }
 
-// worked reports whether a teammate of ours works on another task than t, so that the lead hears of that end too. What the
-// lead itself holds, or one that rests, or one outside of whom nobody can tell, moves nothing on.
+// worked reports whether a teammate of ours works on another task than t, so that the lead hears of
+// that end too. What the lead itself holds, or one that rests, or one outside of whom nobody can
+// tell, moves nothing on.
 func (d *decision) worked(t *Task) bool {
 	for i := range d.under.all() {
 		other := &d.tasks[i]
@@ -329,8 +350,8 @@ func (d *decision) wakeOwners(free []string, why string) {
 	}
 }
 
-// FailTask ends an attempt without success. The task goes back on the list while it has retries left, else it is given up until
-// somebody claims it by its id.
+// FailTask ends an attempt without success. The task goes back on the list while it has retries
+// left, else it is given up until somebody claims it by its id.
 type FailTask struct {
 	Task   string
 	Member string // "" for the actor
@@ -357,14 +378,15 @@ func (b *FailTask) decide(d *decision) error {
 	}
 	d.emit(&TaskFailed{Task: t.ID, By: m.Name, Reason: reason, Result: b.Result})
 	if t.Failures >= t.Retries && m.Name != d.team.Lead {
-		d.tell(d.team.Lead, TypeSystem, t.ID, "Task %s is given up after failure %d:%s\nIt is tried again when you release it, or when somebody claims it by its id.",
+		d.tell(d.team.Lead, TypeSystem, t.ID, "Task %s is given up after failure %d:%s\nIt is tried again when you "+
+			"release it, or when somebody claims it by its id.",
 			t.titled(), t.Failures+1, cited(clipTo(reason, MaxSubject)))
 	}
 	return nil
 }
 
-// ReleaseTask puts a task back on the list without a result: one in progress, or one that was given up, whose failures are
-// forgotten then. A given-up task is released by the lead and the user.
+// ReleaseTask puts a task back on the list without a result: one in progress, or one that was given
+// up, whose failures are forgotten then. A given-up task is released by the lead and the user.
 type ReleaseTask struct {
 	Task   string
 	Member string // "" for the actor
@@ -385,7 +407,8 @@ func (b *ReleaseTask) decide(d *decision) error {
 			return refuse(NotReady, "%s is %s, not in progress: there is nothing to release", t.label(), t.Status)
 		}
 		if t.Status == InProgress && t.Owner != d.Actor {
-			d.tell(t.Owner, TypeSystem, t.ID, "Task %s was taken from you by %s; stop working on it.", t.titled(), d.Actor)
+			d.tell(t.Owner, TypeSystem, t.ID, "Task %s was taken from you by %s; stop working on it.",
+				t.titled(), d.Actor)
 		}
 	} else {
 		m, err := d.worker(b.Member)
@@ -400,7 +423,8 @@ func (b *ReleaseTask) decide(d *decision) error {
 	return nil
 }
 
-// release puts a task in progress back on the list; the owner it was meant for keeps it if keep is set.
+// release puts a task in progress back on the list; the owner it was meant for keeps it if keep is
+// set.
 func (d *decision) release(t *Task, reason string, keep bool) {
 	owner := ""
 	if keep && t.Assigned {

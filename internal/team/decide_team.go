@@ -34,7 +34,8 @@ type CreateTeam struct {
 	Base           Base
 	Origin         string
 	OriginDigest   string
-	// TeammateOf is the team that the founder is a teammate of, as its surroundings say; "" for none. A teammate founds no team.
+	// TeammateOf is the team that the founder is a teammate of, as its surroundings say; "" for
+	// none. A teammate founds no team.
 	TeammateOf string
 }
 
@@ -52,11 +53,14 @@ func (b *CreateTeam) decide(d *decision) error {
 	}
 	switch {
 	case b.TeammateOf != "" || d.Actor != User && d.Actor != lead || d.member(d.Actor) != nil && d.Actor != d.team.Lead:
-		return refuse(Denied, "%s is a teammate, and a teammate cannot create a team; ask the lead with a message", brief(d.Actor))
+		return refuse(Denied, "%s is a teammate, and a teammate cannot create a team; ask the lead with a message",
+			brief(d.Actor))
 	case d.team.CleanedUp:
-		return refuse(Finished, "team %s was cleaned up; a new team of that name needs an id and a journal of its own", d.team.Name)
+		return refuse(Finished, "team %s was cleaned up; a new team of that name needs an id and a journal of its own",
+			d.team.Name)
 	case d.team.ID != "":
-		return refuse(Taken, "there is a team named %s already; take another name, such as %s, or remove it: cadre cleanup %s", d.team.Name, Numbered(d.team.Name, 2), d.team.Name)
+		return refuse(Taken, "there is a team named %s already; take another name, such as %s, or remove it: cadre "+
+			"cleanup %s", d.team.Name, Numbered(d.team.Name, 2), d.team.Name)
 	case b.TeamID == "":
 		return refuse(Invalid, "the team has no id")
 	case !absolute(b.Dir):
@@ -64,9 +68,11 @@ func (b *CreateTeam) decide(d *decision) error {
 	case b.Budget.Tokens < 0 || b.Budget.CostMicroUSD < 0 || b.Budget.Millis < 0:
 		return refuse(Invalid, "a budget cannot be negative; 0 is without limit")
 	case b.MaxTeammates < 0:
-		return refuse(Invalid, "a team cannot have %d teammates at most; 0 is for %d that its lead spawns, and any number that the user does", b.MaxTeammates, DefaultMaxTeammates)
+		return refuse(Invalid, "a team cannot have %d teammates at most; 0 is for %d that its lead spawns, and any "+
+			"number that the user does", b.MaxTeammates, DefaultMaxTeammates)
 	case b.HandoverAt < 0 || b.HandoverAt > 100:
-		return refuse(Invalid, "a session is handed over at a percentage of its context, from 1 to 100; 0 is for %d", DefaultHandoverAt)
+		return refuse(Invalid, "a session is handed over at a percentage of its context, from 1 to 100; 0 is for %d",
+			DefaultHandoverAt)
 	}
 	if b.Delegate && Boundless(b.LeadAgent) {
 		return undelegated(b.LeadAgent)
@@ -98,8 +104,11 @@ func (b *CreateTeam) decide(d *decision) error {
 	if err := oneOf("permission mode", mode, PermissionModes); err != nil {
 		return err
 	}
-	if err := limit(text{"goal", b.Goal, MaxText}, text{"directory", b.Dir, MaxSubject}, text{"id", b.TeamID, MaxID}, text{"agent", b.LeadAgent, MaxSubject},
-		text{"model", b.LeadModel, MaxSubject}, text{"prompt of the lead", b.LeadPrompt, MaxText}, text{"role of the lead", b.LeadRole, MaxSubject}, text{"path of the team file", b.Origin, MaxSubject}, text{"digest", b.OriginDigest, MaxSubject}); err != nil {
+	if err := limit(text{"goal", b.Goal, MaxText}, text{"directory", b.Dir, MaxSubject}, text{"id", b.TeamID, MaxID},
+		text{"agent", b.LeadAgent, MaxSubject},
+		text{"model", b.LeadModel, MaxSubject}, text{"prompt of the lead", b.LeadPrompt, MaxText},
+		text{"role of the lead", b.LeadRole, MaxSubject}, text{"path of the team file", b.Origin, MaxSubject},
+		text{"digest", b.OriginDigest, MaxSubject}); err != nil {
 		return err
 	}
 	if err := checkHooks(b.Hooks); err != nil {
@@ -118,9 +127,13 @@ func (b *CreateTeam) decide(d *decision) error {
 		role = "lead"
 	}
 	d.emit(&TeamCreated{
-		Team: Team{ID: b.TeamID, Name: b.Name, Status: TeamPending, Goal: b.Goal, Dir: b.Dir, Lead: lead, Delegate: b.Delegate,
-			Budget: b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt, MaxTeammates: b.MaxTeammates, Timing: b.Timing, Facts: b.Facts, Checks: b.Checks, Clean: b.Clean, Changes: b.Changes, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest},
-		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Program: b.LeadProgram, Args: b.LeadArgs, Env: b.LeadEnv, Role: role, Prompt: b.LeadPrompt,
+		Team: Team{ID: b.TeamID, Name: b.Name, Status: TeamPending, Goal: b.Goal, Dir: b.Dir, Lead: lead,
+			Delegate: b.Delegate,
+			Budget:   b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt,
+			MaxTeammates: b.MaxTeammates, Timing: b.Timing, Facts: b.Facts, Checks: b.Checks, Clean: b.Clean,
+			Changes: b.Changes, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest},
+		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Program: b.LeadProgram, Args: b.LeadArgs,
+			Env: b.LeadEnv, Role: role, Prompt: b.LeadPrompt,
 			Status: status, Incarnation: 1, PermissionMode: mode},
 	})
 	return nil
@@ -141,8 +154,8 @@ func checkHooks(hooks []Hook) error {
 	return nil
 }
 
-// SetStatus moves the team in its life: to consolidating, complete or aborted, and from consolidating back to active. With the status that the team has it records
-// where the report is.
+// SetStatus moves the team in its life: to consolidating, complete or aborted, and from
+// consolidating back to active. With the status that the team has it records where the report is.
 type SetStatus struct {
 	Status TeamStatus
 	Reason string
@@ -175,9 +188,11 @@ func (b *SetStatus) decide(d *decision) error {
 	case !allowed(TeamMoves, now, b.Status):
 		return refuse(Invalid, "team %s is %s and cannot become %s", d.team.Name, now, brief(string(b.Status)))
 	case open && (b.Status == TeamComplete || d.team.Consolidation.Step == Made && b.Status != TeamAborted):
-		return refuse(NotReady, "the consolidation of team %s is under way; cadre consolidate %s brings it to its end", d.team.Name, d.team.Name)
+		return refuse(NotReady, "the consolidation of team %s is under way; cadre consolidate %s brings it to its end",
+			d.team.Name, d.team.Name)
 	case open:
-		d.emit(&ConsolidationAbandoned{Attempt: d.team.Consolidation.Attempt, Reason: "the team was made " + string(b.Status)})
+		d.emit(&ConsolidationAbandoned{Attempt: d.team.Consolidation.Attempt,
+			Reason: "the team was made " + string(b.Status)})
 	}
 	d.emit(&TeamStatusChanged{Status: b.Status, Reason: b.Reason, Report: b.Report})
 	if b.Status == TeamComplete || b.Status == TeamAborted {
@@ -207,8 +222,8 @@ func (d *decision) stopEverybody(reason string) {
 	}
 }
 
-// CleanUp removes the team: this is its last event, after which its folders are deleted. It is refused while a teammate
-// runs, unless it is forced.
+// CleanUp removes the team: this is its last event, after which its folders are deleted. It is
+// refused while a teammate runs, unless it is forced.
 type CleanUp struct{ Force bool }
 
 func (b *CleanUp) decide(d *decision) error {
@@ -219,7 +234,8 @@ func (b *CleanUp) decide(d *decision) error {
 		return nil
 	}
 	if name, _ := d.anyRunning(); name != "" && !b.Force {
-		return refuse(NotReady, "%s still runs; shut it down first (cadre shutdown %s %s), or end everything with --force", name, d.team.Name, name)
+		return refuse(NotReady, "%s still runs; shut it down first (cadre shutdown %s %s), or end everything "+
+			"with --force", name, d.team.Name, name)
 	}
 	d.stopEverybody("the team is cleaned up")
 	d.emit(&TeamCleanedUp{Forced: b.Force})
@@ -248,14 +264,18 @@ func (b *SetDelegate) decide(d *decision) error {
 }
 
 func undelegated(agent string) error {
-	return refuse(Invalid, "%s may do things without asking anybody, so that nothing keeps it from doing the work itself in delegate mode; let another agent lead, or do without", brief(agent))
+	return refuse(Invalid, "%s may do things without asking anybody, so that nothing keeps it from doing the work "+
+		"itself in delegate mode; let another agent lead, or do without", brief(agent))
 }
 
-// DelegateTools are the tools that a lead in delegate mode may use: what coordinates, and nothing that does the work.
-var DelegateTools = []string{"SpawnTeammate", "ShutdownTeammate", "SendMessage", "Broadcast", "ReadMessages", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet",
+// DelegateTools are the tools that a lead in delegate mode may use: what coordinates, and nothing
+// that does the work.
+var DelegateTools = []string{"SpawnTeammate", "ShutdownTeammate", "SendMessage", "Broadcast", "ReadMessages",
+	"TaskCreate", "TaskUpdate", "TaskList", "TaskGet",
 	"RespondToPlan", "RespondToPermission", "ResendMessages", "TeamStatus", "CleanupTeam"}
 
-// AllowsTool says whether delegate mode lets the member use the tool. It restricts the lead and no one else.
+// AllowsTool says whether delegate mode lets the member use the tool. It restricts the lead and no
+// one else.
 func (s *State) AllowsTool(member, tool string) error {
 	if !s.team.Delegate || member != s.team.Lead {
 		return nil
@@ -263,7 +283,8 @@ func (s *State) AllowsTool(member, tool string) error {
 	if slices.Contains(DelegateTools, tool) {
 		return nil
 	}
-	return refuse(Denied, "%s is in delegate mode and may not use %s: give the work to a teammate; it may use: %s", member, brief(tool), strings.Join(DelegateTools, ", "))
+	return refuse(Denied, "%s is in delegate mode and may not use %s: give the work to a teammate; it may use: %s",
+		member, brief(tool), strings.Join(DelegateTools, ", "))
 }
 
 // SetBudget gives the team a new budget. A team that had spent its old one goes on.
@@ -283,8 +304,9 @@ func (b *SetBudget) decide(d *decision) error {
 	return nil
 }
 
-// ReportUsage adds to what the member, and the task it was for, used. It comes from the member's host: a teammate that could
-// say it itself could spend the budget, and so end everybody. Only an external member reports its own.
+// ReportUsage adds to what the member, and the task it was for, used. It comes from the member's
+// host: a teammate that could say it itself could spend the budget, and so end everybody. Only an
+// external member reports its own.
 type ReportUsage struct {
 	Member  string
 	Task    string // "" for none
@@ -340,7 +362,8 @@ func (d *decision) checkBudget(u Usage) {
 	}
 	if what := d.team.spent(d.team.Budget, u, d.At); what != "" {
 		d.emit(&BudgetExhausted{What: what})
-		d.tell(d.team.Lead, TypeSystem, "", "The budget of the team is spent: %s. Nothing more is started, and running sessions are ended; a new budget lets the team go on.", what)
+		d.tell(d.team.Lead, TypeSystem, "", "The budget of the team is spent: %s. Nothing more is started, and "+
+			"running sessions are ended; a new budget lets the team go on.", what)
 	}
 }
 
@@ -360,7 +383,8 @@ func (t *Team) spent(b Budget, u Usage, now Time) string {
 // affordable refuses what would start new work on a spent budget.
 func (d *decision) affordable() error {
 	if d.team.Exhausted != "" {
-		return refuse(Exhausted, "the %s of team %s is spent; a new budget lets it go on", budgetWord(d.team.Exhausted), d.team.Name)
+		return refuse(Exhausted, "the %s of team %s is spent; a new budget lets it go on",
+			budgetWord(d.team.Exhausted), d.team.Name)
 	}
 	return nil
 }
@@ -369,8 +393,9 @@ func budgetWord(what string) string {
 	return map[string]string{"tokens": "token budget", "cost": "cost budget", "time": "time budget"}[what]
 }
 
-// RejectByHook records that a hook said no, about a task or, with Task "", about something of the member itself. The command that
-// the hook was asked about is not sent then. After [MaxStrikes] rejections of the same thing in a row the lead is told.
+// RejectByHook records that a hook said no, about a task or, with Task "", about something of the
+// member itself. The command that the hook was asked about is not sent then. After [MaxStrikes]
+// rejections of the same thing in a row the lead is told.
 type RejectByHook struct {
 	Hook     string // TeammateIdle, TaskCreated or TaskCompleted
 	Member   string
@@ -396,7 +421,8 @@ func (b *RejectByHook) decide(d *decision) error {
 	n := d.strikes[key] + 1
 	d.emit(&HookRejected{Hook: b.Hook, Member: b.Member, Task: b.Task, Feedback: clip(b.Feedback), Key: key, Count: n})
 	if n >= MaxStrikes {
-		d.tell(d.team.Lead, TypeSystem, "", "The hook %s rejected the same thing of %s %d times in a row%s. Last feedback:%s", b.Hook, Inline(b.Member), n, aboutTask(b.Task), cited(clipTo(b.Feedback, MaxSubject)))
+		d.tell(d.team.Lead, TypeSystem, "", "The hook %s rejected the same thing of %s %d times in a row%s. Last "+
+			"feedback:%s", b.Hook, Inline(b.Member), n, aboutTask(b.Task), cited(clipTo(b.Feedback, MaxSubject)))
 	} else if b.Hook == "TeammateIdle" {
 		d.tell(b.Member, TypeSystem, "", "The hook %s has you continue:%s", b.Hook, cited(b.Feedback))
 	}

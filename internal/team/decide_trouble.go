@@ -7,19 +7,22 @@ import (
 	"strings"
 )
 
-// Hopeless reports whether a trouble needs a person before a session can be of use: trying again does not help.
+// Hopeless reports whether a trouble needs a person before a session can be of use: trying again
+// does not help.
 func Hopeless(trouble string) bool { return trouble == "login" || trouble == "missing" }
 
-// ReportTrouble says what kept a member from going on: a turn that failed, or with Gone a session that ended by itself. Its tasks go back on
-// the list and the lead is told, in the agent's own words. It is tried again a little later; a teammate fails after [MaxSetbacks]
-// troubles in a row, or at once where only a person can help.
+// ReportTrouble says what kept a member from going on: a turn that failed, or with Gone a session
+// that ended by itself. Its tasks go back on the list and the lead is told, in the agent's own
+// words. It is tried again a little later; a teammate fails after [MaxSetbacks] troubles in a row,
+// or at once where only a person can help.
 type ReportTrouble struct {
 	Member  string
 	Trouble string // login, limit, model, context, missing, crash or ""
 	Text    string
 	Gone    bool
 	Note    string // with Gone: what the next session is told
-	// Retrying says that its agent tries again by itself: the lead is told, and nothing else changes.
+	// Retrying says that its agent tries again by itself: the lead is told, and nothing else
+	// changes.
 	Retrying bool
 }
 
@@ -44,10 +47,12 @@ func (b *ReportTrouble) decide(d *decision) error {
 	leads := m.Name == d.team.Lead
 	if b.Retrying {
 		if m.Status != ShuttingDown {
-			d.emit(&MemberStatusChanged{Member: m.Name, Status: Active, Summary: reason, Trouble: cmp.Or(b.Trouble, "model")})
+			d.emit(&MemberStatusChanged{Member: m.Name, Status: Active, Summary: reason,
+				Trouble: cmp.Or(b.Trouble, "model")})
 		}
 		if !leads && !Hopeless(b.Trouble) { // else its host ends it, and the lead is told of that
-			d.hint(d.team.Lead, fmt.Sprintf("%s has trouble:%s", m.Name, cited(reason))) // which it may overcome by itself
+			// which it may overcome by itself
+			d.hint(d.team.Lead, fmt.Sprintf("%s has trouble:%s", m.Name, cited(reason)))
 		}
 		return nil
 	}
@@ -114,8 +119,9 @@ func (b *RetryMember) decide(d *decision) error {
 	return err
 }
 
-// HandOver asks for a fresh session of the same member, that goes on with its task and its mail: the context of the present one is full, or
-// led astray. The lead and the user ask for it, and its host when the context fills up.
+// HandOver asks for a fresh session of the same member, that goes on with its task and its mail:
+// the context of the present one is full, or led astray. The lead and the user ask for it, and its
+// host when the context fills up.
 type HandOver struct{ Member, Reason string }
 
 func (b *HandOver) decide(d *decision) error {
@@ -169,7 +175,8 @@ func (b *AskReport) decide(d *decision) error {
 	d.emit(&ReportAsked{})
 	words := d.reportQuestion()
 	if b.Merged != "" {
-		words = "What members did on branches is merged for you to look at in " + b.Merged + ". What you change there is not kept, and nothing of it is in your directory yet. " + words
+		words = "What members did on branches is merged for you to look at in " + b.Merged + ". What you change " +
+			"there is not kept, and nothing of it is in your directory yet. " + words
 	}
 	d.tell(d.team.Lead, TypeSystem, ReportRef, "%s", words)
 	return nil
@@ -192,13 +199,15 @@ func (d *decision) reportQuestion() string {
 		}
 	}
 	if len(open) == 0 {
-		return "All tasks are done and everybody is idle. Answer with the final report on the goal: what was done, what was found, what is left. " +
+		return "All tasks are done and everybody is idle. Answer with the final report on the goal: what was done, " +
+			"what was found, what is left. " +
 			"Your answer to this is the report, as it is. If work is missing, create tasks for it instead."
 	}
 	if more > 0 {
 		open = append(open, fmt.Sprintf("%s open.", word(more, "1 more task is", strconv.Itoa(more)+" more tasks are")))
 	}
-	return "Everybody is idle, and work is left. " + strings.Join(open, " ") + " Either change that (assign, release or delete tasks, spawn a teammate), " +
+	return "Everybody is idle, and work is left. " + strings.Join(open, " ") + " Either change that (assign, release " +
+		"or delete tasks, spawn a teammate), " +
 		"or answer with the final report on the goal: what was done, what was found, what is left and why. Your answer is the report, as it is."
 }
 
@@ -227,7 +236,8 @@ func (b *GiveReport) decide(d *decision) error {
 
 // checkProgram refuses how an agent cannot be started.
 func checkProgram(program string, args, env []string) error {
-	if err := limit(text{"program", program, MaxSubject}, text{"arguments", strings.Join(args, " "), MaxText}, text{"environment", strings.Join(env, " "), MaxText}); err != nil {
+	if err := limit(text{"program", program, MaxSubject}, text{"arguments", strings.Join(args, " "), MaxText},
+		text{"environment", strings.Join(env, " "), MaxText}); err != nil {
 		return err
 	}
 	for _, v := range env {

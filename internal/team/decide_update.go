@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// UpdateTask changes what is not nil. An owner "" takes the owner away; a metadata value null deletes its key.
+// UpdateTask changes what is not nil. An owner "" takes the owner away; a metadata value null
+// deletes its key.
 type UpdateTask struct {
 	Task                                                   string
 	Subject, Description, ActiveForm, Owner, Priority, Run *string // a new command is tried as if it were the first
@@ -22,7 +23,8 @@ func (b *UpdateTask) decide(d *decision) error {
 		return err
 	}
 	if t.Status == Completed && (b.Owner != nil || len(b.AddBlockedBy)+len(b.RemoveBlockedBy) > 0) {
-		return refuse(NotReady, "%s is completed: its owner and what it waits for change no more; create a new task", t.label())
+		return refuse(NotReady, "%s is completed: its owner and what it waits for change no more; create a new task",
+			t.label())
 	}
 	or := func(s *string) string {
 		if s == nil {
@@ -33,7 +35,8 @@ func (b *UpdateTask) decide(d *decision) error {
 	if b.Subject != nil && strings.TrimSpace(*b.Subject) == "" {
 		return refuse(Invalid, "a task needs a subject")
 	}
-	if err := limit(text{"subject", or(b.Subject), MaxSubject}, text{"active form", or(b.ActiveForm), MaxSubject}, text{"description", or(b.Description), MaxText}, text{"command", or(b.Run), MaxText}); err != nil {
+	if err := limit(text{"subject", or(b.Subject), MaxSubject}, text{"active form", or(b.ActiveForm), MaxSubject},
+		text{"description", or(b.Description), MaxText}, text{"command", or(b.Run), MaxText}); err != nil {
 		return err
 	}
 	if b.Priority != nil {
@@ -52,8 +55,10 @@ func (b *UpdateTask) decide(d *decision) error {
 	if b.isEmpty(t) {
 		return nil
 	}
-	e := &TaskUpdated{Task: t.ID, Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm, Priority: b.Priority, Run: b.Run,
-		AddBlockedBy: b.AddBlockedBy, RemoveBlockedBy: b.RemoveBlockedBy, AddBlocks: b.AddBlocks, RemoveBlocks: b.RemoveBlocks}
+	e := &TaskUpdated{Task: t.ID, Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm,
+		Priority: b.Priority, Run: b.Run,
+		AddBlockedBy: b.AddBlockedBy, RemoveBlockedBy: b.RemoveBlockedBy, AddBlocks: b.AddBlocks,
+		RemoveBlocks: b.RemoveBlocks}
 	if e.Metadata, err = metadata(t.Metadata, b.Metadata); err != nil {
 		return err
 	}
@@ -70,7 +75,8 @@ func (b *UpdateTask) decide(d *decision) error {
 	d.emit(e)
 	if reassigned {
 		if t.Status == InProgress && t.Owner != d.Actor {
-			d.tell(t.Owner, TypeSystem, t.ID, "Task %s was taken from you by %s; stop working on it.", t.titled(), d.Actor)
+			d.tell(t.Owner, TypeSystem, t.ID, "Task %s was taken from you by %s; stop working on it.",
+				t.titled(), d.Actor)
 		}
 		if *b.Owner != d.Actor {
 			d.assigned(*b.Owner, t.ID, "Task %s is yours: %s", t.ID, Quoted(t.Subject))
@@ -81,7 +87,8 @@ func (b *UpdateTask) decide(d *decision) error {
 
 // isEmpty reports whether the update asks for nothing.
 func (b *UpdateTask) isEmpty(t *Task) bool {
-	return b.Subject == nil && b.Description == nil && b.ActiveForm == nil && b.Priority == nil && b.Run == nil && (b.Owner == nil || *b.Owner == t.Owner) &&
+	return b.Subject == nil && b.Description == nil && b.ActiveForm == nil && b.Priority == nil && b.Run == nil &&
+		(b.Owner == nil || *b.Owner == t.Owner) &&
 		len(b.Metadata)+len(b.AddBlockedBy)+len(b.RemoveBlockedBy)+len(b.AddBlocks)+len(b.RemoveBlocks) == 0
 }
 
@@ -130,7 +137,8 @@ func (d *decision) relink(t *Task, b *UpdateTask) error {
 		case slices.Contains(removed[waiter], blocker):
 			return refuse(Invalid, "the update both adds and removes that task %s waits for task %s", waiter, blocker)
 		case w.Status != Pending:
-			return refuse(NotReady, "%s is %s, too late to wait for another task; release it first", w.label(), w.Status)
+			return refuse(NotReady, "%s is %s, too late to wait for another task; release it first",
+				w.label(), w.Status)
 		}
 		if m := d.member(w.Owner); m != nil {
 			if err := d.sees(m, w, []string{blocker}); err != nil {
@@ -179,8 +187,9 @@ func (d *decision) relink(t *Task, b *UpdateTask) error {
 	return nil
 }
 
-// cycle returns the way from a task along what it waits for back to itself, nil where there is none. Every dependency that an
-// update adds begins or ends at its task, and there was no cycle before, so that one walk from there finds any.
+// cycle returns the way from a task along what it waits for back to itself, nil where there is
+// none. Every dependency that an update adds begins or ends at its task, and there was no cycle
+// before, so that one walk from there finds any.
 func (d *decision) cycle(task string, added, removed edges) []string {
 	parent := map[string]string{}
 	for open := []string{task}; len(open) > 0; {
@@ -217,7 +226,8 @@ func spell(way []string) string {
 	return strings.Join(way, " → ")
 }
 
-// metadata checks what an update sets, and what the task has with it, and brings each value to one line.
+// metadata checks what an update sets, and what the task has with it, and brings each value to one
+// line.
 func metadata(old, set map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	if len(set) == 0 {
 		return nil, nil
@@ -229,7 +239,8 @@ func metadata(old, set map[string]json.RawMessage) (map[string]json.RawMessage, 
 		c.skip(maxDepth / 2) // an event that carries it is nested too
 		var one bytes.Buffer
 		if err := json.Compact(&one, []byte(value)); err != nil || c.err != nil {
-			return nil, refuse(Invalid, "the metadata %q is not JSON, or nested more than %d times", brief(key), maxDepth/2)
+			return nil, refuse(Invalid, "the metadata %q is not JSON, or nested more than %d times",
+				brief(key), maxDepth/2)
 		}
 		out[strings.ToValidUTF8(key, "\uFFFD")] = one.Bytes()
 	}

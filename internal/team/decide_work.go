@@ -6,13 +6,16 @@ import (
 	"strings"
 )
 
-// Work is what a task did, in git. It begins with what the task starts from, and a host completes it when the task is completed. Base..Commit is what the
-// task did. In a worktree these are commits on the member's branch. In the team's directory they are snapshots that no branch names.
+// Work is what a task did, in git. It begins with what the task starts from, and a host completes
+// it when the task is completed. Base..Commit is what the task did. In a worktree these are commits
+// on the member's branch. In the team's directory they are snapshots that no branch names.
 type Work struct {
-	Member string   // who did it
-	Branch string   // that it is on; "" for the team's directory
-	Base   string   // commit that it started from; "" where that could not be recorded, and Left says why
-	Commit string   // commit that it ended with, Base where it changed nothing; "" until the task is completed, or where it could not be recorded, and Left says why
+	Member string // who did it
+	Branch string // that it is on; "" for the team's directory
+	Base   string // commit that it started from; "" where that could not be recorded, and Left says why
+	// commit that it ended with, Base where it changed nothing; "" until the task is completed, or
+	// where it could not be recorded, and Left says why
+	Commit string
 	Files  []string // that differ between the two, from the top of the repository; of very many the first ones
 	Left   []string // what is in no commit, and why; and what else the record cannot tell
 	Others []string // who else worked in the team's directory meanwhile: some of Files may be theirs
@@ -27,8 +30,8 @@ const MaxFiles = 1000
 // Open reports whether it is still to be recorded what the task did.
 func (w *Work) Open() bool { return w != nil && w.Base != "" && !w.Done }
 
-// WorkWanted returns what is to be recorded now of the task's work: [WantBase], [WantRecord], or "" for nothing. Of a
-// team that is only observed nothing is: its work is its own program's.
+// WorkWanted returns what is to be recorded now of the task's work: [WantBase], [WantRecord], or ""
+// for nothing. Of a team that is only observed nothing is: its work is its own program's.
 func (s *State) WorkWanted(task string) WantKind {
 	t := s.task(task)
 	switch {
@@ -47,9 +50,11 @@ func (s *State) traceWants() (wants []Want) {
 		t := &s.tasks[i]
 		switch kind := s.WorkWanted(t.ID); kind {
 		case WantBase:
-			wants = append(wants, Want{Kind: kind, Key: fmt.Sprintf("%s/%s/%d", kind, t.ID, t.Fence), Member: t.Owner, Task: t.ID})
+			wants = append(wants, Want{Kind: kind, Key: fmt.Sprintf("%s/%s/%d", kind, t.ID, t.Fence),
+				Member: t.Owner, Task: t.ID})
 		case WantRecord:
-			wants = append(wants, Want{Kind: kind, Key: fmt.Sprintf("%s/%s/%d", kind, t.ID, t.Work.Fence), Member: t.Work.Member, Task: t.ID})
+			wants = append(wants, Want{Kind: kind, Key: fmt.Sprintf("%s/%s/%d", kind, t.ID, t.Work.Fence),
+				Member: t.Work.Member, Task: t.ID})
 		}
 	}
 	return wants
@@ -65,7 +70,8 @@ func (s *State) Unrecorded() (tasks []Task) {
 	return tasks
 }
 
-// RecordWork records what a task starts from while it is in progress, and what it did once it is completed. What was recorded stays.
+// RecordWork records what a task starts from while it is in progress, and what it did once it is
+// completed. What was recorded stays.
 type RecordWork struct {
 	Task string
 	Work Work // Fence is that of the claim; Others, Since and Done are the core's
@@ -83,7 +89,8 @@ func (b *RecordWork) decide(d *decision) error {
 	if _, err := d.known(w.Member); err != nil {
 		return err
 	}
-	if err := limit(text{"branch", w.Branch, MaxSubject}, text{"commit", w.Base + w.Commit, MaxSubject}, text{"list of files", strings.Join(w.Files, ""), MaxText},
+	if err := limit(text{"branch", w.Branch, MaxSubject}, text{"commit", w.Base + w.Commit, MaxSubject},
+		text{"list of files", strings.Join(w.Files, ""), MaxText},
 		text{"list of what is in no commit", strings.Join(w.Left, ""), MaxText}); err != nil {
 		return err
 	}
@@ -117,7 +124,8 @@ func (s *State) alongside(t *Task, w Work) (others []string) {
 	for i := range s.tasks {
 		o := &s.tasks[i]
 		switch {
-		case w.Branch != "" || o == t || o.Work == nil || o.Work.Branch != "" || o.Work.Member == w.Member || slices.Contains(others, o.Work.Member):
+		case w.Branch != "" || o == t || o.Work == nil || o.Work.Branch != "" || o.Work.Member == w.Member ||
+			slices.Contains(others, o.Work.Member):
 		case o.Status != Completed || o.CompletedAt >= w.Since: // a base takes longer to make than the clock to tick
 			others = append(others, o.Work.Member)
 		}
@@ -125,7 +133,8 @@ func (s *State) alongside(t *Task, w Work) (others []string) {
 	return others
 }
 
-// Alongside returns who else has had a task in the team's directory since the work of that task began.
+// Alongside returns who else has had a task in the team's directory since the work of that task
+// began.
 func (s *State) Alongside(task string) []string {
 	if t := s.task(task); t != nil && t.Work != nil {
 		return s.alongside(t, *t.Work)

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Code classifies a refusal, for programs. One table in each front end maps it to an exit status or an HTTP status.
+// Code classifies a refusal, for programs. One table in each front end maps it to an exit status or
+// an HTTP status.
 type Code string
 
 // The codes of an [Error].
@@ -22,7 +23,8 @@ const (
 	Finished  Code = "finished"  // the team is complete, aborted or cleaned up
 	Rejected  Code = "rejected"  // a hook said no
 
-	// MaxTeammatesReached is the code of a team that has as many teammates as it may have. Other systems of the field know it by this name.
+	// MaxTeammatesReached is the code of a team that has as many teammates as it may have. Other
+	// systems of the field know it by this name.
 	MaxTeammatesReached Code = "MAX_TEAMMATES_REACHED"
 )
 

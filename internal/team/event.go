@@ -2,13 +2,15 @@ package team
 
 import "encoding/json"
 
-// Event is one fact about a team. An event kind is one struct with its name, its fields and what it changes (apply.go and its
-// neighbours); once recorded its name and the meaning of its fields stay for ever.
+// Event is one fact about a team. An event kind is one struct with its name, its fields and what it
+// changes (apply.go and its neighbours); once recorded its name and the meaning of its fields stay
+// for ever.
 type Event interface {
 	fielder
 	// Kind is the event's name in the journal.
 	Kind() string
-	// apply changes the state. It takes anything: what it names may be unknown, and then it does nothing.
+	// apply changes the state. It takes anything: what it names may be unknown, and then it does
+	// nothing.
 	apply(s *State, r *Record)
 }
 
@@ -24,14 +26,22 @@ func kind[E any, P interface {
 }
 
 var _ = []struct{}{
-	kind[TeamCreated](), kind[TeamRestored](), kind[TeamStatusChanged](), kind[TeamCleanedUp](), kind[DelegateChanged](), kind[BudgetChanged](), kind[BudgetExhausted](),
-	kind[MemberSpawned](), kind[MemberAttached](), kind[MemberStarted](), kind[MemberStatusChanged](), kind[MemberDetached](), kind[MemberStopped](), kind[MemberFailed](),
-	kind[MemberReturned](), kind[MemberDescribed](), kind[TasksSkipped](), kind[GapNoticed](), kind[MemberTroubled](), kind[HandoverRequested](), kind[ReportAsked](), kind[ReportGiven](),
-	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](), kind[PlanSubmitted](), kind[PlanAnswered](),
+	kind[TeamCreated](), kind[TeamRestored](), kind[TeamStatusChanged](), kind[TeamCleanedUp](),
+	kind[DelegateChanged](), kind[BudgetChanged](), kind[BudgetExhausted](),
+	kind[MemberSpawned](), kind[MemberAttached](), kind[MemberStarted](), kind[MemberStatusChanged](),
+	kind[MemberDetached](), kind[MemberStopped](), kind[MemberFailed](),
+	kind[MemberReturned](), kind[MemberDescribed](), kind[TasksSkipped](), kind[GapNoticed](), kind[MemberTroubled](),
+	kind[HandoverRequested](), kind[ReportAsked](), kind[ReportGiven](),
+	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](),
+	kind[PlanSubmitted](), kind[PlanAnswered](),
 	kind[PermissionRequested](), kind[PermissionAnswered](), kind[UsageReported](), kind[HookRejected](),
-	kind[TaskCreated](), kind[TaskUpdated](), kind[TaskClaimed](), kind[TaskReleased](), kind[TaskFailed](), kind[TaskCompleted](), kind[TaskDeleted](),
-	kind[LeadAttached](), kind[LeadLost](), kind[FactsRecorded](), kind[TeamMoved](), kind[WorkSaved](), kind[WorkRecorded](), kind[TaskRolledBack](), kind[MessagesLate](), kind[MessagesResent](), kind[MemberOffline](), kind[MemberOnline](), kind[BranchLeft](), kind[TeamReleased](), kind[TeamTakenBack](), kind[WorkFound](),
-	kind[ConsolidationBegan](), kind[WorktreesMerged](), kind[WorkStaged](), kind[CheckPassed](), kind[CheckFailed](), kind[CommitMade](), kind[TeamConsolidated](), kind[ConsolidationAbandoned](),
+	kind[TaskCreated](), kind[TaskUpdated](), kind[TaskClaimed](), kind[TaskReleased](), kind[TaskFailed](),
+	kind[TaskCompleted](), kind[TaskDeleted](),
+	kind[LeadAttached](), kind[LeadLost](), kind[FactsRecorded](), kind[TeamMoved](), kind[WorkSaved](),
+	kind[WorkRecorded](), kind[TaskRolledBack](), kind[MessagesLate](), kind[MessagesResent](), kind[MemberOffline](),
+	kind[MemberOnline](), kind[BranchLeft](), kind[TeamReleased](), kind[TeamTakenBack](), kind[WorkFound](),
+	kind[ConsolidationBegan](), kind[WorktreesMerged](), kind[WorkStaged](), kind[CheckPassed](), kind[CheckFailed](),
+	kind[CommitMade](), kind[TeamConsolidated](), kind[ConsolidationAbandoned](),
 	kind[MessageSent](), kind[MessagesDelivered](), kind[MessagesRead](), kind[MessagesReturned](),
 }
 
@@ -42,7 +52,8 @@ type (
 		Team Team
 		Lead Member
 	}
-	// TeamRestored is the first event of a journal that goes on where a checkpoint of a lost one ends: the team as it was then.
+	// TeamRestored is the first event of a journal that goes on where a checkpoint of a lost one
+	// ends: the team as it was then.
 	TeamRestored struct {
 		Team                   Team
 		Members                []Member
@@ -70,7 +81,8 @@ type (
 	ReportAsked struct{}
 	// ReportGiven is what it answered.
 	ReportGiven struct{ Text string }
-	// LeadAttached says which session leads from now on: a new one, or the one that was lost. TakenOver is the one whose lead was taken away.
+	// LeadAttached says which session leads from now on: a new one, or the one that was lost.
+	// TakenOver is the one whose lead was taken away.
 	LeadAttached struct {
 		Session, TakenOver, Machine string
 		Agent                       bool // it is an agent's own session
@@ -80,7 +92,8 @@ type (
 		Session string
 		Seen    Time
 	}
-	// GapNoticed says that something of what Source said about the team did not get here. What is known stays as it was.
+	// GapNoticed says that something of what Source said about the team did not get here. What is
+	// known stays as it was.
 	GapNoticed struct{ Source, Reason string }
 	// FactsRecorded takes note anew of the files that everybody relies on.
 	FactsRecorded struct{ Facts []Fact }
@@ -96,7 +109,8 @@ type (
 		Host   string
 		Lease  int64
 	}
-	// MemberStarted says that the member's session runs. Session is the agent's own id of it, for resuming.
+	// MemberStarted says that the member's session runs. Session is the agent's own id of it, for
+	// resuming.
 	MemberStarted struct{ Member, Session string }
 	// MemberStatusChanged is active, idle or blocked.
 	MemberStatusChanged struct {
@@ -105,15 +119,16 @@ type (
 		Summary string
 		Trouble string // why its agent tries again by itself, as in MemberTroubled; "" where it has no trouble
 	}
-	// MemberDetached says that the session is gone with its host, and that the member is to be started again: its
-	// incarnation ends, its tasks are back on the list, and its mail waits. A Fresh session does not resume the one that is gone; Note is what
-	// the new one is told.
+	// MemberDetached says that the session is gone with its host, and that the member is to be
+	// started again: its incarnation ends, its tasks are back on the list, and its mail waits. A
+	// Fresh session does not resume the one that is gone; Note is what the new one is told.
 	MemberDetached struct {
 		Member, Reason string
 		Fresh          bool
 		Note           string
 	}
-	// MemberTroubled says what kept the member from going on, and when it is tried again. With Setbacks 0 it is forgotten.
+	// MemberTroubled says what kept the member from going on, and when it is tried again. With
+	// Setbacks 0 it is forgotten.
 	MemberTroubled struct {
 		Member, Trouble, Text string // Trouble is login, limit, model, context, missing, crash or ""
 		Setbacks              int64
@@ -125,10 +140,12 @@ type (
 	MemberStopped struct{ Member, Reason string }
 	// MemberFailed ends the member: its session ended by itself.
 	MemberFailed struct{ Member, Reason string }
-	// MemberReturned says that a member that had ended is there again, as its Member says it is: somebody else started it anew. No command of ours does it.
+	// MemberReturned says that a member that had ended is there again, as its Member says it is:
+	// somebody else started it anew. No command of ours does it.
 	MemberReturned struct{ Member Member }
-	// MemberDescribed says more of a member than was known when it joined. What is "" stays as it was. Team is the name by which an observed team goes among its
-	// agents, where nobody had said it yet.
+	// MemberDescribed says more of a member than was known when it joined. What is "" stays as it
+	// was. Team is the name by which an observed team goes among its agents, where nobody had said
+	// it yet.
 	MemberDescribed struct{ Member, Model, Role, Prompt, Color, Session, Team string }
 	// ModeChanged sets the member's permission mode.
 	ModeChanged struct{ Member, Mode string }
@@ -182,16 +199,19 @@ type (
 type (
 	// TaskCreated adds a task.
 	TaskCreated struct{ Task Task }
-	// TasksSkipped says that ids up to Through are taken by tasks that nobody here has seen. One of them may be created later.
+	// TasksSkipped says that ids up to Through are taken by tasks that nobody here has seen. One of
+	// them may be created later.
 	TasksSkipped struct{ Through int64 }
-	// TaskUpdated changes what is not nil. An owner "" takes the owner away; a metadata value null deletes its key.
+	// TaskUpdated changes what is not nil. An owner "" takes the owner away; a metadata value null
+	// deletes its key.
 	TaskUpdated struct {
 		Task                                                   string
 		Subject, Description, ActiveForm, Owner, Priority, Run *string
 		Metadata                                               map[string]json.RawMessage
 		AddBlockedBy, RemoveBlockedBy, AddBlocks, RemoveBlocks []string
 	}
-	// TaskClaimed gives the task to the member until it completes, fails or releases it under this fence, or loses it.
+	// TaskClaimed gives the task to the member until it completes, fails or releases it under this
+	// fence, or loses it.
 	TaskClaimed struct {
 		Task, Member string
 		Fence        int64
@@ -231,7 +251,8 @@ type (
 		Member  string
 		Through int64
 	}
-	// MessagesLate says that the member was not given these messages for long, and that the lead was told.
+	// MessagesLate says that the member was not given these messages for long, and that the lead
+	// was told.
 	MessagesLate struct {
 		Member string
 		Seqs   []int64
@@ -241,7 +262,8 @@ type (
 		Member string
 		Seqs   []int64
 	}
-	// MessagesReturned takes messages out of the inbox of a member that will never get them; they went back to their senders.
+	// MessagesReturned takes messages out of the inbox of a member that will never get them; they
+	// went back to their senders.
 	MessagesReturned struct {
 		Member string
 		Seqs   []int64

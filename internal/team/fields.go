@@ -5,8 +5,9 @@ import (
 	"iter"
 )
 
-// How the parts of the state are written as JSON: in snapshots, in events that carry them whole, and, with what is
-// derived added, for people and programs. The names are the vocabulary of docs/ARCHITECTURE.md.
+// How the parts of the state are written as JSON: in snapshots, in events that carry them whole,
+// and, with what is derived added, for people and programs. The names are the vocabulary of
+// docs/ARCHITECTURE.md.
 
 func (u *Usage) fields(c *coder) {
 	c.int("inputTokens", &u.InputTokens)
@@ -238,8 +239,8 @@ func (m Member) MarshalJSON() ([]byte, error) { return encode(&m, true, nil), ni
 // MarshalJSON writes the task as one JSON object; blocked lists the open tasks that it waits for.
 func (t Task) MarshalJSON() ([]byte, error) { return encode(&t, true, nil), nil }
 
-// WriteTasks writes the tasks as one JSON array, as encoding/json would write them. A list may be long, so it goes through one buffer, and each task
-// through one place.
+// WriteTasks writes the tasks as one JSON array, as encoding/json would write them. A list may be
+// long, so it goes through one buffer, and each task through one place.
 func WriteTasks(w io.Writer, tasks iter.Seq[Task]) error {
 	const piece = 64 << 10
 	c := coder{mode: writing, view: true, out: append(make([]byte, 0, piece+piece/4), '[')}

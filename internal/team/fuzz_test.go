@@ -23,11 +23,12 @@ func addGoldens(f *testing.F, pattern string) {
 		f.Add(string(data))
 	}
 	f.Add(`{"events":[{"x":{"y":[1,{"z":null}]},"seqs":[1],"kind":"messages_returned"}]}`)
-	f.Add("{\"id\":\"\\ud83d\\ude00\\ud83d\xff\",\"events\":[{\"kind\":\"task_updated\",\"metadata\":{\"\xff\":1,\"\xfe\": [\n2 ]}}]}")
+	f.Add(
+		"{\"id\":\"\\ud83d\\ude00\\ud83d\xff\",\"events\":[{\"kind\":\"task_updated\",\"metadata\":{\"\xff\":1,\"\xfe\": [\n2 ]}}]}")
 }
 
-// FuzzDecodeRecord: nothing makes reading panic, and what was read is written as one line of JSON that reads as the same again.
-// What a state is given so does not make it panic either.
+// FuzzDecodeRecord: nothing makes reading panic, and what was read is written as one line of JSON
+// that reads as the same again. What a state is given so does not make it panic either.
 func FuzzDecodeRecord(f *testing.F) {
 	addGoldens(f, filepath.Join("events", "*.json"))
 	f.Fuzz(func(t *testing.T, data string) {
@@ -84,7 +85,8 @@ func checkLine(t *testing.T, line []byte) {
 
 // FuzzText has encoding/json as its oracle, for what we write and for what we read.
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"", "plain", "\"\\/\b\f\n\r\t\x00\x1f\x7f", "ä€😀", "\xff\xf0\x9f", "\u2028\ufffd", `\u0041`, `\ud83d\ude00 \ud83d \ude00 \ud83d\ud83d`, `\uD83D\u0041`, `\b\f\n\r\t\/\\\"`} {
+	for _, s := range []string{"", "plain", "\"\\/\b\f\n\r\t\x00\x1f\x7f", "ä€😀", "\xff\xf0\x9f", "\u2028\ufffd",
+		`\u0041`, `\ud83d\ude00 \ud83d \ude00 \ud83d\ud83d`, `\uD83D\u0041`, `\b\f\n\r\t\/\\\"`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -100,8 +102,8 @@ func FuzzText(f *testing.F) {
 		if utf8.ValidString(s) && oracle != s {
 			t.Errorf("%q comes back as %q", s, oracle)
 		}
-		// As the inside of a JSON text: what encoding/json reads we read the same, but for control characters and bad UTF-8, which
-		// we let pass.
+		// As the inside of a JSON text: what encoding/json reads we read the same, but for control
+		// characters and bad UTF-8, which we let pass.
 		quoted := `"` + s + `"`
 		if utf8.ValidString(s) && json.Unmarshal([]byte(quoted), &oracle) == nil {
 			c := coder{mode: reading, in: quoted}
@@ -119,7 +121,8 @@ func FuzzOracle(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string, n int64, on bool) {
 		clean := func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 		r := &Record{Seq: 1, ID: clean(a), Actor: clean(b), At: Time(n), Events: []Event{
-			&TaskCreated{Task: Task{ID: clean(b), Subject: clean(a), BlockedBy: []string{clean(a), clean(b)}, Retries: n, Assigned: on}},
+			&TaskCreated{Task: Task{ID: clean(b), Subject: clean(a), BlockedBy: []string{clean(a), clean(b)},
+				Retries: n, Assigned: on}},
 			&MessagesDelivered{Member: clean(a), Seqs: []int64{n, 0}},
 		}}
 		var got struct {
@@ -144,8 +147,10 @@ func FuzzOracle(f *testing.F) {
 			t.Fatalf("%v: %s", err, line)
 		}
 		task := got.Events[0].Task
-		if got.ID != r.ID || got.Actor != r.Actor || got.At != n || task.ID != clean(b) || task.Subject != clean(a) || task.Retries != n || task.Assigned != on ||
-			!reflect.DeepEqual(task.BlockedBy, []string{clean(a), clean(b)}) || got.Events[1].Member != clean(a) || !reflect.DeepEqual(got.Events[1].Seqs, []int64{n, 0}) {
+		if got.ID != r.ID || got.Actor != r.Actor || got.At != n || task.ID != clean(b) || task.Subject != clean(a) ||
+			task.Retries != n || task.Assigned != on ||
+			!reflect.DeepEqual(task.BlockedBy, []string{clean(a), clean(b)}) || got.Events[1].Member != clean(a) ||
+			!reflect.DeepEqual(got.Events[1].Seqs, []int64{n, 0}) {
 			t.Errorf("encoding/json reads %+v from %s", got, line)
 		}
 	})

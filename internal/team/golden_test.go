@@ -41,7 +41,8 @@ func golden(t *testing.T, path string, got []byte) {
 
 // fill sets every exported field of v, each to another value.
 func fill(v reflect.Value, name string, n *int64) {
-	if v.Kind() == reflect.Pointer && v.IsNil() && v.Type().Elem().Kind() == reflect.Struct { // an object counts once, whether it may be absent or not
+	// an object counts once, whether it may be absent or not
+	if v.Kind() == reflect.Pointer && v.IsNil() && v.Type().Elem().Kind() == reflect.Struct {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
@@ -63,7 +64,8 @@ func fill(v reflect.Value, name string, n *int64) {
 		fill(v.Index(0), name, n)
 		fill(v.Index(1), name, n)
 	case reflect.Map:
-		v.Set(reflect.ValueOf(map[string]json.RawMessage{"key": json.RawMessage(`{"any":[1.5,null]}`), "gone": json.RawMessage("null")}))
+		v.Set(reflect.ValueOf(map[string]json.RawMessage{"key": json.RawMessage(`{"any":[1.5,null]}`),
+			"gone": json.RawMessage("null")}))
 	case reflect.String:
 		v.SetString(strings.ToLower(name) + "-" + strconv.FormatInt(*n, 10))
 	case reflect.Int64:
@@ -94,7 +96,8 @@ func TestEveryEventHasItsGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for how, text := range map[string]string{"as written": string(data), "keys sorted": sortedKeys(t, data), "with unknown fields": withUnknown(t, data)} {
+			for how, text := range map[string]string{"as written": string(data), "keys sorted": sortedKeys(t, data),
+				"with unknown fields": withUnknown(t, data)} {
 				got, err := DecodeRecord(7, text)
 				if err != nil {
 					t.Fatalf("%s: %v\n%s", how, err, text)
@@ -172,7 +175,8 @@ func declaredKinds(t *testing.T) []string {
 	return names
 }
 
-// sortedKeys is the same JSON with the keys of every object in the order of the alphabet, and with spaces.
+// sortedKeys is the same JSON with the keys of every object in the order of the alphabet, and with
+// spaces.
 func sortedKeys(t *testing.T, data []byte) string {
 	var v any
 	if err := json.Unmarshal(data, &v); err != nil {
@@ -185,7 +189,8 @@ func sortedKeys(t *testing.T, data []byte) string {
 	return string(out)
 }
 
-// withUnknown is the same JSON with a field of a later version at the start of every object that is not the user's own.
+// withUnknown is the same JSON with a field of a later version at the start of every object that is
+// not the user's own.
 func withUnknown(t *testing.T, data []byte) string {
 	var v any
 	if err := json.Unmarshal(data, &v); err != nil {
@@ -225,7 +230,8 @@ func TestUpdateTellsEmptyFromAbsent(t *testing.T) {
 }
 
 func TestNewerVersionIsRefused(t *testing.T) {
-	for _, data := range []string{`{"v":2,"id":"x","events":[{"kind":"from_the_future"}]}`, `{"id":"x","v":2}`, `{"v":2,"events":{"now":"an object"}}`} {
+	for _, data := range []string{`{"v":2,"id":"x","events":[{"kind":"from_the_future"}]}`, `{"id":"x","v":2}`,
+		`{"v":2,"events":{"now":"an object"}}`} {
 		if _, err := DecodeRecord(1, data); !errors.Is(err, ErrNewer) {
 			t.Errorf("record %s: %v", data, err)
 		}
@@ -237,10 +243,14 @@ func TestNewerVersionIsRefused(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	for _, data := range []string{
-		``, `{`, `[]`, `{"v":1}x`, `{"v":1.5}`, `{"v":"1"}`, `{"at":9223372036854775808}`, `{"id":5}`, `{"id":"\x"}`, `{"id":"\u12"}`, `{"id":"open`,
-		`{"events":[{}]}`, `{"events":[{"kind":""}]}`, `{"events":[{"kind":"unheard_of"}]}`, `{"events":[{"member":"ann"}]}`, `{"events":[null]}`, `{"events":[,]}`,
+		``, `{`, `[]`, `{"v":1}x`, `{"v":1.5}`, `{"v":"1"}`, `{"at":9223372036854775808}`, `{"id":5}`, `{"id":"\x"}`,
+		`{"id":"\u12"}`, `{"id":"open`,
+		`{"events":[{}]}`, `{"events":[{"kind":""}]}`, `{"events":[{"kind":"unheard_of"}]}`,
+		`{"events":[{"member":"ann"}]}`, `{"events":[null]}`, `{"events":[,]}`,
 		`{"events":[{"kind":"delegate_changed","on":maybe}]}`, `{"events":[{"kind":"delegate_changed","on":true]}`,
-		`{"events":[{"kind":"task_updated","metadata":{"a":}}]}`, `{"events":[{"kind":"task_updated","metadata":{"a":1 "b":2}}]}`, `{"x":01}`, `{"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`,
+		`{"events":[{"kind":"task_updated","metadata":{"a":}}]}`,
+		`{"events":[{"kind":"task_updated","metadata":{"a":1 "b":2}}]}`, `{"x":01}`,
+		`{"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`,
 	} {
 		if r, err := DecodeRecord(1, data); err == nil {
 			t.Errorf("%.80s was read as %+v", data, r)
@@ -249,7 +259,8 @@ func TestDecodeRefuses(t *testing.T) {
 		}
 	}
 	for _, data := range []string{
-		`{"team":{"id":"t","lead":"lead"}}`, `{"team":{"id":"t","lead":"lead"},"members":[{"name":"ann"}]}`, `{"members":[{"name":"lead"}]}`,
+		`{"team":{"id":"t","lead":"lead"}}`, `{"team":{"id":"t","lead":"lead"},"members":[{"name":"ann"}]}`,
+		`{"members":[{"name":"lead"}]}`,
 		`{"team":{},"tasks":[{"id":"2"}]}`, `{"team":{},"tasks":[{"id":"01"}]}`, `{"team":{},"tasks":[{}]}`,
 	} {
 		if _, err := DecodeSnapshot(1, data); err == nil {
@@ -276,11 +287,13 @@ func fullState() *State {
 	message := filled(&MessageSent{}).(*MessageSent)
 	message.Message.Recipients = []string{"lead", "ann"}
 	message.Message.Seq = 4
-	s.Apply(&Record{Seq: 1, ID: "create", Actor: User, At: 1000, Events: []Event{created, member, first, second, message}})
+	s.Apply(&Record{Seq: 1, ID: "create", Actor: User, At: 1000, Events: []Event{created, member, first,
+		second, message}})
 	s.Apply(&Record{Seq: 2, ID: "more", Actor: "ann", At: 2000, Events: []Event{
 		&MessagesDelivered{Member: "lead", Seqs: []int64{4}}, &MessagesRead{Member: "lead", Through: 4},
 		filled(&PermissionRequested{}), &HookRejected{Key: "TaskCompleted/ann/1", Count: 3},
-		&ShutdownRequested{Member: "ann", Request: "shutdown-1@ann", Deadline: 5000, Reason: "enough"}, &ShutdownAnswered{Member: "ann", Request: "shutdown-1@ann"},
+		&ShutdownRequested{Member: "ann", Request: "shutdown-1@ann", Deadline: 5000, Reason: "enough"},
+		&ShutdownAnswered{Member: "ann", Request: "shutdown-1@ann"},
 	}})
 	return s
 }
@@ -294,7 +307,8 @@ func TestSnapshotGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := string(AppendSnapshot(nil, s))
-	for how, text := range map[string]string{"as written": string(data), "keys sorted": sortedKeys(t, data), "with unknown fields": withUnknown(t, data)} {
+	for how, text := range map[string]string{"as written": string(data), "keys sorted": sortedKeys(t, data),
+		"with unknown fields": withUnknown(t, data)} {
 		got, err := DecodeSnapshot(2, text)
 		if err != nil {
 			t.Fatalf("%s: %v", how, err)

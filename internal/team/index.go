@@ -40,7 +40,8 @@ func (b bitset) count() (n int) {
 	return n
 }
 
-// reindex brings what is derived from the task at i up to date: its open blockers and whether it is ready.
+// reindex brings what is derived from the task at i up to date: its open blockers and whether it is
+// ready.
 func (s *State) reindex(i int) {
 	t := &s.tasks[i]
 	t.blockers = 0
@@ -64,10 +65,12 @@ func (s *State) reready(i int) {
 	s.failed.set(i, t.GivenUp())
 }
 
-// Underway yields the tasks in progress, in the order of their ids. Unlike [State.Tasks] it costs nothing for the others.
+// Underway yields the tasks in progress, in the order of their ids. Unlike [State.Tasks] it costs
+// nothing for the others.
 func (s *State) Underway() iter.Seq[Task] { return s.these(s.under) }
 
-// OutOfRetries yields the tasks that failed as often as they were to be tried, in the order of their ids.
+// OutOfRetries yields the tasks that failed as often as they were to be tried, in the order of
+// their ids.
 func (s *State) OutOfRetries() iter.Seq[Task] { return s.these(s.failed) }
 
 // Used yields the tasks for which anything was spent, in the order of their ids.
@@ -81,7 +84,8 @@ func (s *State) Used() iter.Seq[Task] {
 	}
 }
 
-// Ready returns how many tasks could be claimed by somebody, and the first of them in the order in which they would be given out.
+// Ready returns how many tasks could be claimed by somebody, and the first of them in the order in
+// which they would be given out.
 func (s *State) Ready(most int) (n int, first []Task) {
 	for p := len(s.ready) - 1; p >= 0; p-- {
 		n += s.ready[p].count()
@@ -140,17 +144,18 @@ func taskIndex(id string) int {
 // Remembered is the number of accepted commands whose ids a team remembers, the newest ones.
 const Remembered = 4096
 
-// recent remembers which record the newest commands became. Every process that follows a team adds every record to it, so adding is a
-// few stores: a ring, and a table of places in the ring. An entry of the table whose place was given to another id since is
-// passed over, and the table is made anew each time the ring has gone round.
+// recent remembers which record the newest commands became. Every process that follows a team adds
+// every record to it, so adding is a few stores: a ring, and a table of places in the ring. An
+// entry of the table whose place was given to another id since is passed over, and the table is
+// made anew each time the ring has gone round.
 type recent struct {
 	ids   []string // a ring
 	tails []uint64 // of the ids
 	seqs  []int64
 	next  int
 
-	// table finds ids quickly. Making it pays only for a process that stays, so it is made after some records, and only by
-	// add: looking something up changes nothing.
+	// table finds ids quickly. Making it pays only for a process that stays, so it is made after
+	// some records, and only by add: looking something up changes nothing.
 	table []uint16 // places + 1, at the slot of their id or behind it; 0 for a free slot
 	added int
 }

@@ -19,8 +19,10 @@ func invariants(s *State) error {
 		return failure(wrong)
 	}
 	c := s.team.Consolidation
-	check(!c.Open() || s.team.Status == TeamConsolidating || s.team.CleanedUp, "a consolidation is under way in a team that is %s", s.team.Status)
-	check(c.Step != Done || s.team.Status == TeamComplete && len(c.Passed) == len(s.team.Checks) && (c.Tree == "") == (c.Commit == ""), "the consolidation is %+v in a team that is %s", c, s.team.Status)
+	check(!c.Open() || s.team.Status == TeamConsolidating || s.team.CleanedUp, "a consolidation is under way in a "+
+		"team that is %s", s.team.Status)
+	check(c.Step != Done || s.team.Status == TeamComplete && len(c.Passed) == len(s.team.Checks) &&
+		(c.Tree == "") == (c.Commit == ""), "the consolidation is %+v in a team that is %s", c, s.team.Status)
 	checkMembers(s, check)
 	checkTasks(s, check)
 	checkMail(s, check)
@@ -41,19 +43,25 @@ func checkMembers(s *State, check func(bool, string, ...any)) {
 		m := &s.members[i]
 		if m.Name == s.team.Lead {
 			leads++
-			check(i == 0 && m.Status.Running() && m.Shutdown == Shutdown{}, "the lead is at %d, %s, with the shutdown %+v", i, m.Status, m.Shutdown)
+			check(i == 0 && m.Status.Running() && m.Shutdown == Shutdown{}, "the lead is at %d, %s, with the "+
+				"shutdown %+v", i, m.Status, m.Shutdown)
 		}
 		check(s.named[m.Name] == i, "%s is not found by its name", m.Name)
 		check(!folded[strings.ToLower(m.Name)], "there are two named %s", m.Name)
 		folded[strings.ToLower(m.Name)] = true
 		if !m.Status.Running() {
-			check(m.Host == "" && len(m.Inbox) == 0 && m.Shutdown == Shutdown{}, "%s has ended and has a host, mail or a shutdown", m.Name)
-			check(!slices.ContainsFunc(s.permissions, func(p Permission) bool { return p.Member == m.Name }), "%s has ended and asks for permission", m.Name)
+			check(m.Host == "" && len(m.Inbox) == 0 && m.Shutdown == Shutdown{}, "%s has ended and has a host, mail "+
+				"or a shutdown", m.Name)
+			check(!slices.ContainsFunc(s.permissions, func(p Permission) bool { return p.Member == m.Name }),
+				"%s has ended and asks for permission", m.Name)
 		}
-		check(m.Status != ShuttingDown || m.Shutdown.Answer == "approved", "%s shuts down without having agreed", m.Name)
+		check(m.Status != ShuttingDown || m.Shutdown.Answer == "approved",
+			"%s shuts down without having agreed", m.Name)
 		check(m.Handover == "" || m.Host != "", "%s is to be handed over and has no session", m.Name)
-		check(m.Setbacks <= MaxSetbacks && (m.RetryAt == 0 || m.Setbacks > 0), "%s has had %d troubles and is tried again at %d", m.Name, m.Setbacks, m.RetryAt)
-		check(m.Setbacks < MaxSetbacks || i == 0 || !m.Status.Running(), "%s goes on after %d troubles", m.Name, m.Setbacks)
+		check(m.Setbacks <= MaxSetbacks && (m.RetryAt == 0 || m.Setbacks > 0), "%s has had %d troubles and is tried "+
+			"again at %d", m.Name, m.Setbacks, m.RetryAt)
+		check(m.Setbacks < MaxSetbacks || i == 0 || !m.Status.Running(), "%s goes on after %d troubles",
+			m.Name, m.Setbacks)
 		over := s.team.CleanedUp || s.team.Status == TeamComplete || s.team.Status == TeamAborted
 		check(!over || i == 0 || !m.Status.Running(), "%s runs in a team that is over", m.Name)
 	}
@@ -83,16 +91,19 @@ func checkTasks(s *State, check func(bool, string, ...any)) {
 		for _, id := range t.Blocks {
 			check(slices.Contains(s.task(id).BlockedBy, t.ID), "task %s does not know that %s blocks it", id, t.ID)
 		}
-		check(len(slices.Compact(slices.Sorted(slices.Values(t.BlockedBy)))) == len(t.BlockedBy), "task %s is blocked twice by the same", t.ID)
+		check(len(slices.Compact(slices.Sorted(slices.Values(t.BlockedBy)))) == len(t.BlockedBy),
+			"task %s is blocked twice by the same", t.ID)
 		check(t.blockers == open, "task %s counts %d blockers of %d", t.ID, t.blockers, open)
 		check(t.Status != InProgress || open == 0, "task %s is in progress and blocked", t.ID)
 		for p := range s.ready {
 			has := slices.Contains(slices.Collect(s.ready[p].all()), i)
-			check(has == (t.Status == Pending && open == 0 && !t.GivenUp() && Priorities[p] == t.Priority), "task %s: ready at %s is %v", t.ID, Priorities[p], has)
+			check(has == (t.Status == Pending && open == 0 && !t.GivenUp() && Priorities[p] == t.Priority),
+				"task %s: ready at %s is %v", t.ID, Priorities[p], has)
 		}
 		if t.Status == InProgress {
 			m := s.member(t.Owner)
-			check(m != nil && m.Status.Running() && t.Fence > 0 && t.Attempts > 0, "task %s is in progress by %q, fence %d", t.ID, t.Owner, t.Fence)
+			check(m != nil && m.Status.Running() && t.Fence > 0 && t.Attempts > 0,
+				"task %s is in progress by %q, fence %d", t.ID, t.Owner, t.Fence)
 		}
 		if m := s.member(t.Owner); m != nil && t.Status == Pending {
 			check(m.Status.Running(), "task %s waits for %s, who has ended", t.ID, t.Owner)
@@ -102,7 +113,8 @@ func checkTasks(s *State, check func(bool, string, ...any)) {
 	check(counts == s.counts, "the counts are %v of %v", s.counts, counts)
 }
 
-// reaches reports, without any cleverness, whether a task waits for another over any number of steps.
+// reaches reports, without any cleverness, whether a task waits for another over any number of
+// steps.
 func reaches(s *State, from, to string) bool {
 	seen := map[string]bool{}
 	var walk func(id string) bool
@@ -135,7 +147,8 @@ func checkMail(s *State, check func(bool, string, ...any)) {
 		for _, seq := range m.Inbox {
 			waiting[seq]++
 			msg := s.messages[seq]
-			check(msg != nil && msg.From != m.Name || msg != nil && m.Name == s.team.Lead, "%s has message %d, which is not there or its own", m.Name, seq)
+			check(msg != nil && msg.From != m.Name || msg != nil && m.Name == s.team.Lead, "%s has message %d, which "+
+				"is not there or its own", m.Name, seq)
 		}
 	}
 	check(len(waiting) == len(s.messages), "%d messages are kept and %d are waited for", len(s.messages), len(waiting))

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// model is a naive twin of the task list and the mailbox: maps, no index, no deltas. It follows the records and answers from
-// them, slowly and obviously, what Decide and the state answer cleverly.
+// model is a naive twin of the task list and the mailbox: maps, no index, no deltas. It follows the
+// records and answers from them, slowly and obviously, what Decide and the state answer cleverly.
 type model struct {
 	tasks    map[string]*modelTask
 	order    []string
@@ -40,7 +40,9 @@ type modelTask struct {
 }
 
 func newModel(t fataler, s *State, records []*Record) *model {
-	m := &model{tasks: map[string]*modelTask{}, sent: map[int64][]string{}, got: map[string]int64{}, roles: map[string]string{}, shell: map[string]bool{}, status: map[string]MemberStatus{}, lead: s.team.Lead, leads: s.members[0].Agent != External}
+	m := &model{tasks: map[string]*modelTask{}, sent: map[int64][]string{}, got: map[string]int64{},
+		roles: map[string]string{}, shell: map[string]bool{}, status: map[string]MemberStatus{}, lead: s.team.Lead,
+		leads: s.members[0].Agent != External}
 	for _, one := range s.Members() {
 		m.roles[one.Name], m.status[one.Name], m.shell[one.Name] = one.Role, one.Status, one.Agent == Shell
 	}
@@ -59,7 +61,8 @@ func (m *model) next(member string) string {
 	best := ""
 	for _, id := range m.order {
 		t := m.tasks[id]
-		free := t.owner == member || t.owner == "" && (t.role == "" || t.role == m.roles[member]) && (!m.shell[member] || t.run) && (!m.leads || member != m.lead)
+		free := t.owner == member || t.owner == "" && (t.role == "" || t.role == m.roles[member]) &&
+			(!m.shell[member] || t.run) && (!m.leads || member != m.lead)
 		givenUp := t.failed > t.retries && t.failure != ""
 		if t.status != Pending || m.blocked(t) || !free || givenUp {
 			continue
@@ -107,7 +110,8 @@ func (m *model) judgeClaim(t fataler, b *ClaimTask, d Decision) {
 	}
 	claim := d.Record.Events[0].(*TaskClaimed)
 	task := m.tasks[claim.Task]
-	if task == nil || task.status != Pending || m.blocked(task) || m.spent || m.over || m.ending || m.lost && claim.Member != m.lead {
+	if task == nil || task.status != Pending || m.blocked(task) || m.spent || m.over || m.ending || m.lost &&
+		claim.Member != m.lead {
 		t.Fatalf("%s claimed task %s: %+v", claim.Member, claim.Task, task)
 	}
 	if want := m.next(claim.Member); b.Task == "" && want != claim.Task {
@@ -136,7 +140,8 @@ func (m *model) apply(t fataler, r *Record) {
 		case *LeadAttached:
 			m.lost = false
 		case *MemberSpawned:
-			m.roles[e.Member.Name], m.status[e.Member.Name], m.shell[e.Member.Name] = e.Member.Role, e.Member.Status, e.Member.Agent == Shell
+			m.roles[e.Member.Name], m.status[e.Member.Name], m.shell[e.Member.Name] = e.Member.Role, e.Member.Status,
+				e.Member.Agent == Shell
 		case *MemberStopped:
 			m.ends(t, e.Member, Stopped)
 		case *MemberFailed:
@@ -179,7 +184,9 @@ func (m *model) applyTask(e Event) {
 	switch e := e.(type) {
 	case *TaskCreated:
 		m.order = append(m.order, e.Task.ID)
-		m.tasks[e.Task.ID] = &modelTask{status: Pending, owner: e.Task.Owner, assigned: e.Task.Owner != "", role: e.Task.Role, run: e.Task.Run != "", priority: e.Task.Priority, waits: slices.Clone(e.Task.BlockedBy), retries: e.Task.Retries}
+		m.tasks[e.Task.ID] = &modelTask{status: Pending, owner: e.Task.Owner, assigned: e.Task.Owner != "",
+			role: e.Task.Role, run: e.Task.Run != "", priority: e.Task.Priority, waits: slices.Clone(e.Task.BlockedBy),
+			retries: e.Task.Retries}
 	case *TaskUpdated:
 		t := m.tasks[e.Task]
 		if e.Priority != nil {
@@ -244,7 +251,8 @@ func (m *model) take(t fataler, member string, seqs []int64) {
 func (m *model) compare(t fataler, s *State) {
 	for _, id := range m.order {
 		want, got := m.tasks[id], s.task(id)
-		if got.Status != want.status || got.Owner != want.owner || got.Fence != want.fence || got.Priority != want.priority {
+		if got.Status != want.status || got.Owner != want.owner || got.Fence != want.fence ||
+			got.Priority != want.priority {
 			t.Fatalf("task %s is %+v and the model says %+v", id, got, want)
 		}
 		if (len(s.blockersOf(got)) > 0) != m.blocked(want) {
@@ -259,7 +267,8 @@ func (m *model) compare(t fataler, s *State) {
 			}
 		}
 		if got := s.member(name); !slices.Equal(got.Inbox, waiting) || got.Status.Running() != status.Running() {
-			t.Fatalf("%s is %s and has %v in its inbox; the model says %s and %v", name, got.Status, got.Inbox, status, waiting)
+			t.Fatalf("%s is %s and has %v in its inbox; the model says %s and %v", name, got.Status, got.Inbox,
+				status, waiting)
 		}
 		if status.Running() {
 			next := ""
@@ -273,12 +282,14 @@ func (m *model) compare(t fataler, s *State) {
 	}
 }
 
-// hostile is what somebody writes who wants to pass for another. It ends brackets and quotations of several scripts, and lines.
+// hostile is what somebody writes who wants to pass for another. It ends brackets and quotations of
+// several scripts, and lines.
 const hostile = "HOSTILE x). HOSTILE）\" HOSTILE \u201d HOSTILE\nHOSTILE\u2028HOSTILE\r> HOSTILE"
 
 var quotation = regexp.MustCompile(`"(?:[^"\\\x{201d}]|\\.)*"|\((?:HOSTILE)\)`)
 
-// unquoted returns the first line of a message of the team that has such words as if they were the team's, and "" for none.
+// unquoted returns the first line of a message of the team that has such words as if they were the
+// team's, and "" for none.
 func unquoted(m *Message) string {
 	if m.From != "" && m.Type != TypePlanResponse && m.Type != TypePermissionResponse {
 		return ""

@@ -6,17 +6,21 @@ import (
 	"strings"
 )
 
-// Missing is work of a task that a restored team calls completed, and that is not where it should be.
+// Missing is work of a task that a restored team calls completed, and that is not where it should
+// be.
 type Missing struct {
 	Task   string
 	What   string // what is missing and how it gets there, for people
 	Commit string // that has it; "" where none is known
 	Branch string // should have the commit; "" for what is checked out
-	Path   string // of a file that should be there, from the top of the work tree; "" where all of the commit is missing
+	// of a file that should be there, from the top of the work tree; "" where all of the commit is
+	// missing
+	Path   string
 	Object string // that the file should be, as git names it; "" where there should be none
 }
 
-// Released says that the machine which had the team let go of it: it continues elsewhere. It is zero while this copy of the team is the one that counts.
+// Released says that the machine which had the team let go of it: it continues elsewhere. It is
+// zero while this copy of the team is the one that counts.
 type Released struct {
 	Machine string
 	At      Time
@@ -58,7 +62,8 @@ func (e *TeamReleased) apply(s *State, r *Record) { s.team.Released = Released{e
 func (*TeamTakenBack) apply(s *State, _ *Record)  { s.team.Released = Released{} }
 
 func (e *WorkFound) apply(s *State, _ *Record) {
-	s.team.Missing = slices.DeleteFunc(slices.Clone(s.team.Missing), func(m Missing) bool { return slices.Contains(e.Tasks, m.Task) })
+	s.team.Missing = slices.DeleteFunc(slices.Clone(s.team.Missing),
+		func(m Missing) bool { return slices.Contains(e.Tasks, m.Task) })
 }
 
 // CheckHere refuses a team that this machine let go of.
@@ -66,10 +71,13 @@ func (t *Team) CheckHere() error {
 	if t.Released == (Released{}) {
 		return nil
 	}
-	return refuse(Denied, "this machine let go of team %s, so that it continues elsewhere. To see what became of it: cadre pull %s; to take it back, where it runs nowhere else: cadre resume %s --take-back", t.Name, t.Name, t.Name)
+	return refuse(Denied, "this machine let go of team %s, so that it continues elsewhere. To see what became of it: "+
+		"cadre pull %s; to take it back, where it runs nowhere else: cadre resume %s --take-back", t.Name,
+		t.Name, t.Name)
 }
 
-// ReleaseTeam lets go of the team, so that another machine can continue it. Its sessions end as when their host dies: each resumes there, with its tasks.
+// ReleaseTeam lets go of the team, so that another machine can continue it. Its sessions end as
+// when their host dies: each resumes there, with its tasks.
 type ReleaseTeam struct{ Machine string }
 
 func (b *ReleaseTeam) decide(d *decision) error {
@@ -80,9 +88,11 @@ func (b *ReleaseTeam) decide(d *decision) error {
 	case t.Released != (Released{}):
 		return nil
 	case t.Consolidation.Open():
-		return refuse(NotReady, "the consolidation of team %s is under way; cadre consolidate %s brings it to its end", t.Name, t.Name)
+		return refuse(NotReady, "the consolidation of team %s is under way; cadre consolidate %s brings it to its end",
+			t.Name, t.Name)
 	case t.LeadSession != "" && t.LeadSession != User:
-		return refuse(NotReady, "session %s leads team %s; end it first, or take the lead: cadre resume %s --take-over", brief(t.LeadSession), t.Name, t.Name)
+		return refuse(NotReady, "session %s leads team %s; end it first, or take the lead: cadre resume %s --take-over",
+			brief(t.LeadSession), t.Name, t.Name)
 	}
 	if err := limit(text{"name of the machine", b.Machine, MaxSubject}); err != nil {
 		return err
@@ -128,7 +138,8 @@ func (b *ReportFound) decide(d *decision) error {
 	return nil
 }
 
-// Missing returns the work that completed tasks should have and have not, in the order of the tasks.
+// Missing returns the work that completed tasks should have and have not, in the order of the
+// tasks.
 func (s *State) Missing() []Missing {
 	var all []Missing
 	for _, m := range s.team.Missing {
@@ -139,7 +150,8 @@ func (s *State) Missing() []Missing {
 	return all
 }
 
-// hasWork refuses to complete a team that misses work of completed tasks, but for those that it is to be completed without.
+// hasWork refuses to complete a team that misses work of completed tasks, but for those that it is
+// to be completed without.
 func (d *decision) hasWork(without []string) error {
 	for _, id := range without {
 		if d.task(id) == nil {
@@ -161,7 +173,8 @@ func (d *decision) hasWork(without []string) error {
 	if len(flags) == 0 {
 		return nil
 	}
-	return refuse(NotReady, "work of completed tasks is missing here: %s. When it is there: cadre resume %s; to complete the team without it: cadre consolidate %s %s",
+	return refuse(NotReady, "work of completed tasks is missing here: %s. When it is there: cadre resume %s; to "+
+		"complete the team without it: cadre consolidate %s %s",
 		strings.Join(reasons, "; "), d.team.Name, d.team.Name, strings.Join(flags, " "))
 }
 
@@ -173,7 +186,8 @@ func checkMissing(all []Missing) error {
 		return refuse(TooLarge, "%d pieces of work are missing, of at most %d", len(all), MaxMissing)
 	}
 	for _, m := range all {
-		if err := limit(text{"task", m.Task, MaxSubject}, text{"missing work", m.What, MaxSubject}, text{"commit", m.Commit, MaxSubject}, text{"branch", m.Branch, MaxSubject},
+		if err := limit(text{"task", m.Task, MaxSubject}, text{"missing work", m.What, MaxSubject},
+			text{"commit", m.Commit, MaxSubject}, text{"branch", m.Branch, MaxSubject},
 			text{"path", m.Path, MaxSubject}, text{"object", m.Object, MaxSubject}); err != nil {
 			return err
 		}

@@ -12,7 +12,8 @@ func doer(t *testing.T, s *State) func(actor string, body Body) error {
 	return func(actor string, body Body) error {
 		t.Helper()
 		n++
-		d, err := Decide(s, Command{ID: "move " + string(rune('a'+n)), Actor: actor, At: s.team.UpdatedAt + 1, Body: body})
+		d, err := Decide(s, Command{ID: "move " + string(rune('a'+n)), Actor: actor,
+			At: s.team.UpdatedAt + 1, Body: body})
 		if err == nil && d.Record != nil {
 			s.Apply(d.Record)
 		}
@@ -20,7 +21,8 @@ func doer(t *testing.T, s *State) func(actor string, body Body) error {
 	}
 }
 
-// TestReleased: a team that this machine let go of changes no more here, until it is taken back on purpose.
+// TestReleased: a team that this machine let go of changes no more here, until it is taken back on
+// purpose.
 func TestReleased(t *testing.T) {
 	s, _ := founded(t)
 	do := doer(t, s)
@@ -50,7 +52,8 @@ func TestReleased(t *testing.T) {
 	if wants, next := s.Wants(s.team.UpdatedAt + 1<<40); wants != nil || next != 0 {
 		t.Errorf("it wants %v", wants)
 	}
-	for _, body := range []Body{&CreateTask{Subject: "x"}, &ClaimTask{Task: "1", Member: "ann"}, &SendMessage{To: "ann", Body: "x"}, &AttachLead{Session: "run-2"}, &SpawnMember{Name: "new", Agent: External},
+	for _, body := range []Body{&CreateTask{Subject: "x"}, &ClaimTask{Task: "1", Member: "ann"},
+		&SendMessage{To: "ann", Body: "x"}, &AttachLead{Session: "run-2"}, &SpawnMember{Name: "new", Agent: External},
 		&AttachMember{Member: "ann"}, &Consolidate{}, &SetStatus{Status: TeamAborted}, &ReportFound{}} {
 		if err := do(User, body); CodeOf(err) != Denied || !strings.Contains(err.Error(), "--take-back") {
 			t.Errorf("%T: %v", body, err)
@@ -73,7 +76,8 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// TestMissingWork: a team whose completed tasks miss work cannot be completed, unless each of them is named.
+// TestMissingWork: a team whose completed tasks miss work cannot be completed, unless each of them
+// is named.
 func TestMissingWork(t *testing.T) {
 	s, _ := founded(t)
 	do := doer(t, s)
@@ -101,9 +105,12 @@ func TestMissingWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing := []Missing{{Task: "1", What: "commit abc is not here", Commit: "abc", Branch: "cadre/x@ann"}, {Task: "2", What: "a.txt is another one here", Path: "a.txt", Object: "def"}, {Task: "2", What: "b.txt too", Path: "b.txt"}}
+	missing := []Missing{{Task: "1", What: "commit abc is not here", Commit: "abc", Branch: "cadre/x@ann"},
+		{Task: "2", What: "a.txt is another one here", Path: "a.txt", Object: "def"}, {Task: "2", What: "b.txt too",
+			Path: "b.txt"}}
 	base := Base{Top: "/there", Commit: "c"}
-	d, err := Decide(&State{}, Command{ID: "restore", Actor: User, At: s.team.UpdatedAt + 1, Body: &RestoreTeam{From: kept, Dir: "/there", Base: &base, Missing: missing}})
+	d, err := Decide(&State{}, Command{ID: "restore", Actor: User, At: s.team.UpdatedAt + 1,
+		Body: &RestoreTeam{From: kept, Dir: "/there", Base: &base, Missing: missing}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +125,10 @@ func TestMissingWork(t *testing.T) {
 		}
 	}
 	says := "task 1: commit abc is not here; task 2: a.txt is another one here; task 2: b.txt too"
-	for _, body := range []Body{&Consolidate{NoCommit: true}, &Consolidate{}, &Consolidate{NoCommit: true, Without: []string{"3"}}, &SetStatus{Status: TeamComplete}} {
-		if err := do(User, body); CodeOf(err) != NotReady || !strings.Contains(err.Error(), says) || !strings.HasSuffix(err.Error(), "--without 1 --without 2") {
+	for _, body := range []Body{&Consolidate{NoCommit: true}, &Consolidate{},
+		&Consolidate{NoCommit: true, Without: []string{"3"}}, &SetStatus{Status: TeamComplete}} {
+		if err := do(User, body); CodeOf(err) != NotReady || !strings.Contains(err.Error(), says) ||
+			!strings.HasSuffix(err.Error(), "--without 1 --without 2") {
 			t.Errorf("%T: %v", body, err)
 		}
 	}
@@ -132,10 +141,12 @@ func TestMissingWork(t *testing.T) {
 	if err := do(User, &ReportFound{Tasks: []string{"1", "3"}}); err != nil || len(s.Missing()) != 2 {
 		t.Errorf("%v, %+v", err, s.Missing())
 	}
-	if err := do(User, &Consolidate{NoCommit: true}); CodeOf(err) != NotReady || strings.Contains(err.Error(), "task 1") {
+	if err := do(User, &Consolidate{NoCommit: true}); CodeOf(err) != NotReady ||
+		strings.Contains(err.Error(), "task 1") {
 		t.Error(err)
 	}
-	if err := do(User, &Consolidate{NoCommit: true, Without: []string{"2"}}); err != nil || len(s.Team().Consolidation.Without) != 1 {
+	if err := do(User, &Consolidate{NoCommit: true, Without: []string{"2"}}); err != nil ||
+		len(s.Team().Consolidation.Without) != 1 {
 		t.Errorf("%v, %+v", err, s.Team().Consolidation)
 	}
 }

@@ -29,28 +29,35 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// claim is a name that claims an authority which no member has, and whom its messages would seem to come from.
+// claim is a name that claims an authority which no member has, and whom its messages would seem to
+// come from.
 type claim struct{ name, from string }
 
-// Whoever reads the mail of a member with such a name, a model above all, would take it for somebody else's. Names of agents, such
-// as claude or codex, claim nothing.
+// Whoever reads the mail of a member with such a name, a model above all, would take it for
+// somebody else's. Names of agents, such as claude or codex, claim nothing.
 var (
 	// outsiders are the person, the programs around a team, and those who make models.
-	outsiders = []claim{{"user", "the user"}, {"human", "a human"}, {"person", "a person"}, {"system", "the system"}, {"assistant", "an assistant"},
-		{"cadre", "cadre itself"}, {"anthropic", "Anthropic"}, {"openai", "OpenAI"}, {"google", "Google"}, {"deepmind", "DeepMind"}}
+	outsiders = []claim{{"user", "the user"}, {"human", "a human"}, {"person", "a person"}, {"system", "the system"},
+		{"assistant", "an assistant"},
+		{"cadre", "cadre itself"}, {"anthropic", "Anthropic"}, {"openai", "OpenAI"}, {"google", "Google"},
+		{"deepmind", "DeepMind"}}
 	// authorities are names that the lead alone may have.
-	authorities = []claim{{"lead", "the lead"}, {"leader", "the lead"}, {"teamlead", "the lead"}, {"teamleader", "the lead"}, {"admin", "an administrator"},
-		{"administrator", "an administrator"}, {"root", "root"}, {"superuser", "root"}, {"owner", "the owner"}, {"operator", "the operator"}}
+	authorities = []claim{{"lead", "the lead"}, {"leader", "the lead"}, {"teamlead", "the lead"},
+		{"teamleader", "the lead"}, {"admin", "an administrator"},
+		{"administrator", "an administrator"}, {"root", "root"}, {"superuser", "root"}, {"owner", "the owner"},
+		{"operator", "the operator"}}
 )
 
-// CheckNewMember is the error for a name that a new member cannot take: one that is not a [ValidName], or
-// that claims authority, also in other letters that look like it. Members that are there keep theirs.
+// CheckNewMember is the error for a name that a new member cannot take: one that is not a
+// [ValidName], or that claims authority, also in other letters that look like it. Members that are
+// there keep theirs.
 func CheckNewMember(name, lead string) error {
 	if err := CheckName("member", name); err != nil {
 		return err
 	}
 	for _, claimed := range slices.Concat(outsiders, authorities) {
-		if claims(name, claimed.name) || claims(strings.TrimRight(name, "0123456789"), claimed.name) { // lead-2 claims what lead claims
+		// lead-2 claims what lead claims
+		if claims(name, claimed.name) || claims(strings.TrimRight(name, "0123456789"), claimed.name) {
 			return refuse(Invalid, "%q cannot be the name of a member: its messages would seem to come from %s; "+
 				"choose a name that says what it does, such as reviewer", name, claimed.from)
 		}
@@ -76,8 +83,8 @@ func checkNewLead(name string) error {
 	return nil
 }
 
-// claims reports whether a name may be taken for another one, with or without articles: the-lead claims what lead claims, and an-admin
-// what admin does.
+// claims reports whether a name may be taken for another one, with or without articles: the-lead
+// claims what lead claims, and an-admin what admin does.
 func claims(name, other string) bool {
 	if looks(name) == looks(other) {
 		return true
@@ -94,7 +101,8 @@ func claims(name, other string) bool {
 	}
 }
 
-// bare is a name without the articles that it begins with, each a word of its own. A name of nothing else stays as it is.
+// bare is a name without the articles that it begins with, each a word of its own. A name of
+// nothing else stays as it is.
 func bare(name string) string {
 	rest := name
 	for {
@@ -111,10 +119,12 @@ func bare(name string) string {
 	}
 }
 
-// confusable replaces what looks alike, or is read alike, by one of it. Names have ASCII letters only.
-var confusable = strings.NewReplacer("-", "", "_", "", "0", "o", "1", "l", "i", "l", "3", "e", "4", "a", "5", "s", "7", "t",
+// confusable replaces what looks alike, or is read alike, by one of it. Names have ASCII letters
+// only.
+var confusable = strings.NewReplacer("-", "", "_", "", "0", "o", "1", "l", "i", "l", "3", "e", "4", "a", "5",
+	"s", "7", "t",
 	"rn", "m", "vv", "w", "cl", "d")
 
-// looks is what remains of a name when letters that look alike are the same: two names with the same looks
-// may be taken for each other.
+// looks is what remains of a name when letters that look alike are the same: two names with the
+// same looks may be taken for each other.
 func looks(name string) string { return confusable.Replace(strings.ToLower(name)) }

@@ -4,12 +4,14 @@ import "strconv"
 
 // What is said of a team by those who watch it from outside, and no command of ours does.
 
-// CheckOurs refuses a team that is only observed: no command of ours changes it, and no session is run for it.
+// CheckOurs refuses a team that is only observed: no command of ours changes it, and no session is
+// run for it.
 func (t *Team) CheckOurs() error {
 	if t.Observed == "" {
 		return nil
 	}
-	return refuse(Denied, "team %s is only observed: its own agents decide what happens in it. Look at it: cadre status %s; to remove what is kept of it here: cadre cleanup %s", t.Name, t.Name, t.Name)
+	return refuse(Denied, "team %s is only observed: its own agents decide what happens in it. Look at it: cadre "+
+		"status %s; to remove what is kept of it here: cadre cleanup %s", t.Name, t.Name, t.Name)
 }
 
 func (e *MemberReturned) fields(c *coder) { c.sub("member", false, &e.Member) }
@@ -37,7 +39,8 @@ func (e *MemberReturned) apply(s *State, r *Record) {
 		return
 	}
 	m.become(e.Member.Status, r.At)
-	m.Model, m.Role, m.Prompt, m.Color, m.Session = e.Member.Model, e.Member.Role, e.Member.Prompt, e.Member.Color, e.Member.Session
+	m.Model, m.Role, m.Prompt, m.Color, m.Session = e.Member.Model, e.Member.Role, e.Member.Prompt, e.Member.Color,
+		e.Member.Session
 	m.PermissionMode, m.Plan, m.Shutdown, m.Summary = e.Member.PermissionMode, e.Member.Plan, e.Member.Shutdown, ""
 	m.Incarnation++
 }
@@ -63,7 +66,8 @@ func (e *MemberDescribed) apply(s *State, _ *Record) {
 	}
 }
 
-// MaxSkipped is how many ids one event skips at most: what names a task far beyond all others is a mistake, and no reason to hold places for millions.
+// MaxSkipped is how many ids one event skips at most: what names a task far beyond all others is a
+// mistake, and no reason to hold places for millions.
 const MaxSkipped = 1 << 14
 
 // skipped reports whether t only holds the place of a task that nobody here has seen.

@@ -17,11 +17,13 @@ func (w watched) see(events ...Event) {
 
 func observed() watched {
 	w := watched{&State{}}
-	w.see(&TeamCreated{Team: Team{ID: "t", Name: "fx", Status: TeamPending}, Lead: Member{Name: "lead", Agent: External, Status: Active}})
+	w.see(&TeamCreated{Team: Team{ID: "t", Name: "fx", Status: TeamPending}, Lead: Member{Name: "lead", Agent: External,
+		Status: Active}})
 	return w
 }
 
-// Somebody else's task list has ids that nobody here has seen: hidden tasks, or tasks from before the observation.
+// Somebody else's task list has ids that nobody here has seen: hidden tasks, or tasks from before
+// the observation.
 func TestSkippedTasks(t *testing.T) {
 	w := observed()
 	w.see(&TasksSkipped{Through: 2}, &TaskCreated{Task{ID: "3", Subject: "C", Status: Pending}})
@@ -33,7 +35,8 @@ func TestSkippedTasks(t *testing.T) {
 			t.Errorf("task %s is shown, and nobody has seen it", task.ID)
 		}
 	}
-	w.see(&TaskCreated{Task{ID: "1", Subject: "A", Status: Pending}}, &TaskUpdated{Task: "3", AddBlockedBy: []string{"1"}})
+	w.see(&TaskCreated{Task{ID: "1", Subject: "A", Status: Pending}},
+		&TaskUpdated{Task: "3", AddBlockedBy: []string{"1"}})
 	if c, _ := w.Task("3"); len(c.Blocked()) != 1 {
 		t.Errorf("3 waits for %v", c.Blocked())
 	}
@@ -56,12 +59,15 @@ func TestSkippedTasks(t *testing.T) {
 
 func TestReturnedMember(t *testing.T) {
 	w := observed()
-	w.see(&MemberSpawned{Member{Name: "ann", Agent: External, Status: Active, Incarnation: 1}}, &MemberReturned{Member{Name: "ann", Status: Active, Model: "m2"}})
+	w.see(&MemberSpawned{Member{Name: "ann", Agent: External, Status: Active, Incarnation: 1}},
+		&MemberReturned{Member{Name: "ann", Status: Active, Model: "m2"}})
 	if m, _ := w.Member("ann"); m.Model == "m2" {
 		t.Error("one that never ended cannot return")
 	}
-	w.see(&MemberStopped{Member: "ann"}, &MemberReturned{Member{Name: "ann", Status: Active, Model: "m2", Color: "blue"}})
-	if m, _ := w.Member("ann"); m.Status != Active || m.Model != "m2" || m.Color != "blue" || m.Incarnation != 2 || m.Agent != External {
+	w.see(&MemberStopped{Member: "ann"}, &MemberReturned{Member{Name: "ann", Status: Active, Model: "m2",
+		Color: "blue"}})
+	if m, _ := w.Member("ann"); m.Status != Active || m.Model != "m2" || m.Color != "blue" || m.Incarnation != 2 ||
+		m.Agent != External {
 		t.Errorf("ann is %+v", m)
 	}
 	w.see(&MemberDescribed{Member: "ann", Role: "reviewer"}, &MemberDescribed{Member: "nobody", Role: "x"})
@@ -77,9 +83,12 @@ func TestReturnedMember(t *testing.T) {
 // What is only observed is changed by those who are observed, and by no command.
 func TestObservedTeamTakesNoCommand(t *testing.T) {
 	w := watched{&State{}}
-	w.see(&TeamCreated{Team: Team{ID: "t", Name: "here", Observed: "fx", Status: TeamPending}, Lead: Member{Name: "lead", Agent: External, Status: Active}},
-		&MemberSpawned{Member{Name: "ann", Agent: External, Status: Active, Incarnation: 1}}, &TaskCreated{Task{ID: "1", Subject: "A", Status: Pending}})
-	for _, body := range []Body{&CreateTask{Subject: "B"}, &ClaimTask{Task: "1"}, &SendMessage{To: "ann", Body: "hello"}, &CleanUp{Force: true}} {
+	w.see(&TeamCreated{Team: Team{ID: "t", Name: "here", Observed: "fx", Status: TeamPending},
+		Lead: Member{Name: "lead", Agent: External, Status: Active}},
+		&MemberSpawned{Member{Name: "ann", Agent: External, Status: Active, Incarnation: 1}},
+		&TaskCreated{Task{ID: "1", Subject: "A", Status: Pending}})
+	for _, body := range []Body{&CreateTask{Subject: "B"}, &ClaimTask{Task: "1"},
+		&SendMessage{To: "ann", Body: "hello"}, &CleanUp{Force: true}} {
 		for _, actor := range []string{User, "lead", "ann", hostPrefix + "h"} {
 			d, err := Decide(w.State, Command{ID: "c-1", Actor: actor, At: 5000, Body: body})
 			if CodeOf(err) != Denied || d.Record != nil {

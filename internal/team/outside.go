@@ -1,7 +1,8 @@
 package team
 
-// Outside is what was found of a team beside its journal, by somebody who looked: which processes are alive, and whether what the team
-// works on is there. A nil *Outside says that nobody looked, and then only what was recorded counts.
+// Outside is what was found of a team beside its journal, by somebody who looked: which processes
+// are alive, and whether what the team works on is there. A nil *Outside says that nobody looked,
+// and then only what was recorded counts.
 type Outside struct {
 	At            Time             // when it was looked at
 	Hosted        bool             // a process of this machine runs its sessions
@@ -23,7 +24,9 @@ const (
 	LifeOnline  Life = "online"
 	LifeOffline Life = "offline"
 	LifeResting Life = "resting" // it has no session at the moment, and is to get one
-	LifeOutside Life = "outside" // an external member, of whose session nothing is known: it does not use cadre mcp, or has taken leave
+	// an external member, of whose session nothing is known: it does not use cadre mcp, or has
+	// taken leave
+	LifeOutside Life = "outside"
 	LifeEnded   Life = "ended"
 	LifeUnknown Life = "unknown" // a clock is wrong, or the sign of life is damaged
 )
@@ -60,7 +63,8 @@ func (s *State) Standing(member string, o *Outside) Phase {
 	return s.Phase(member)
 }
 
-// ledBySession reports whether a session leads that could be lost: neither nobody, nor the user, who leads by commands.
+// ledBySession reports whether a session leads that could be lost: neither nobody, nor the user,
+// who leads by commands.
 func (s *State) ledBySession() bool { return s.team.LeadSession != "" && s.team.LeadSession != User }
 
 // leadGone reports whether the process that led is known to have ended.
@@ -68,7 +72,8 @@ func (s *State) leadGone(o *Outside) bool {
 	return o != nil && s.ledBySession() && !o.Led && o.Elsewhere == ""
 }
 
-// Unhosted returns the names of the members whose sessions cadre is to run, where no process runs any.
+// Unhosted returns the names of the members whose sessions cadre is to run, where no process runs
+// any.
 func (s *State) Unhosted(o *Outside) (names []string) {
 	if o == nil || o.Hosted || s.over() {
 		return nil
@@ -81,7 +86,8 @@ func (s *State) Unhosted(o *Outside) (names []string) {
 	return names
 }
 
-// Dormant reports whether no process of the team is alive although one should be: a team of people alone needs none.
+// Dormant reports whether no process of the team is alive although one should be: a team of people
+// alone needs none.
 func (s *State) Dormant(o *Outside) bool {
 	if o == nil || o.Hosted || o.Led || o.Consolidating || o.Elsewhere != "" || s.over() {
 		return false

@@ -7,24 +7,30 @@ import (
 	"strings"
 )
 
-// readers are the tools, by Claude Code's names, that change nothing: what a member may use while its plan waits for approval.
-var readers = []string{"Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch", "WebSearch", "TodoRead", "TodoWrite", "ToolSearch", "ExitPlanMode", "Skill",
+// readers are the tools, by Claude Code's names, that change nothing: what a member may use while
+// its plan waits for approval.
+var readers = []string{"Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch", "WebSearch", "TodoRead", "TodoWrite",
+	"ToolSearch", "ExitPlanMode", "Skill",
 	"ListMcpResourcesTool", "ReadMcpResourceTool"}
 
 // TeamTools are the tools that the team gives its members.
-var TeamTools = []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskClaim", "SendMessage", "Broadcast", "ReadMessages", "SpawnTeammate",
-	"ShutdownTeammate", "RespondToShutdown", "SubmitPlan", "RespondToPlan", "RespondToPermission", "ResendMessages", "TeamStatus", "CleanupTeam"}
+var TeamTools = []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskClaim", "SendMessage", "Broadcast",
+	"ReadMessages", "SpawnTeammate",
+	"ShutdownTeammate", "RespondToShutdown", "SubmitPlan", "RespondToPlan", "RespondToPermission", "ResendMessages",
+	"TeamStatus", "CleanupTeam"}
 
 // editors are the tools that change files and nothing else, which the mode acceptEdits lets pass.
 var editors = []string{"Edit", "Write", "MultiEdit", "NotebookEdit"}
 
-// Boundless reports whether an agent cannot be held to the team's rules: not even its driver knows what it would do without asking. What rests on
-// those rules, approval of plans and delegate mode, is refused for it.
+// Boundless reports whether an agent cannot be held to the team's rules: not even its driver knows
+// what it would do without asking. What rests on those rules, approval of plans and delegate mode,
+// is refused for it.
 func Boundless(agent string) bool { return strings.HasPrefix(agent, ACP) || agent == ClaudeTmux }
 
-// Gate says whether the rules of the team forbid the member a tool, whatever anybody allows: delegate mode, and a plan that is not
-// approved. Tools have Claude Code's names, those of the team their own. reads says that this call of the tool was found to read only, inside the
-// project or the member's worktree.
+// Gate says whether the rules of the team forbid the member a tool, whatever anybody allows:
+// delegate mode, and a plan that is not approved. Tools have Claude Code's names, those of the team
+// their own. reads says that this call of the tool was found to read only, inside the project or
+// the member's worktree.
 func (s *State) Gate(member, tool string, reads bool) error {
 	if err := s.AllowsTool(member, tool); err != nil {
 		return err
@@ -37,12 +43,15 @@ func (s *State) Gate(member, tool string, reads bool) error {
 		return refuse(NotFound, "no member named %q", brief(member))
 	}
 	if m.Plan.State == "submitted" {
-		return refuse(Denied, "%s may change nothing before its plan is approved, and %s has not answered yet: end the turn, and the answer comes as a message", member, s.team.Lead)
+		return refuse(Denied, "%s may change nothing before its plan is approved, and %s has not answered yet: end "+
+			"the turn, and the answer comes as a message", member, s.team.Lead)
 	}
-	return refuse(Denied, "%s may change nothing before its plan is approved, and %s could: look around with tools that only read, then submit a plan with SubmitPlan", member, brief(tool))
+	return refuse(Denied, "%s may change nothing before its plan is approved, and %s could: look around with tools "+
+		"that only read, then submit a plan with SubmitPlan", member, brief(tool))
 }
 
-// Gated reports whether the rules of the team restrict the member at present, whatever its permission mode: there are tools that [State.Gate] forbids it.
+// Gated reports whether the rules of the team restrict the member at present, whatever its
+// permission mode: there are tools that [State.Gate] forbids it.
 func (s *State) Gated(member string) bool {
 	return s.team.Delegate && member == s.team.Lead || !s.Writes(member)
 }
@@ -70,15 +79,17 @@ func (d *decision) ruling(m *Member, tool, input string, reads bool) (outcome, r
 		return "allowed", "the policy of the team"
 	case p.Policy == "deny":
 		if m.Name == d.team.Lead {
-			return "denied", "the policy of the team is to deny; if the work cannot be done without it, say so in your report"
+			return "denied",
+				"the policy of the team is to deny; if the work cannot be done without it, say so in your report"
 		}
-		return "denied", "the policy of the team is to deny; if the work cannot be done without it, tell " + d.team.Lead + " with a message"
+		return "denied", "the policy of the team is to deny; if the work cannot be done without it, tell " +
+			d.team.Lead + " with a message"
 	}
 	return "", ""
 }
 
-// AsksUser reports whether a request of the member that no rule settles is the user's to answer: always, but where an agent leads to which the policy
-// gives it.
+// AsksUser reports whether a request of the member that no rule settles is the user's to answer:
+// always, but where an agent leads to which the policy gives it.
 func (s *State) AsksUser(member string) bool {
 	return member == s.team.Lead || s.lead().Agent == External || s.team.Permissions.Policy != "lead"
 }
@@ -105,8 +116,10 @@ func (p *Permissions) check() error {
 		if err := limit(text{"permission rule", rule, MaxSubject}); err != nil {
 			return err
 		}
-		if tool, _, patterned := splitRule(rule); tool == "" || strings.ContainsAny(tool, " \t\n*?") && !strings.HasPrefix(tool, "mcp__") || strings.Contains(rule, "(") && !patterned {
-			return refuse(Invalid, "%q is no permission rule; it is like Edit, Bash(go test:*), Read(docs/**) or mcp__server__tool", brief(rule))
+		if tool, _, patterned := splitRule(rule); tool == "" || strings.ContainsAny(tool, " \t\n*?") &&
+			!strings.HasPrefix(tool, "mcp__") || strings.Contains(rule, "(") && !patterned {
+			return refuse(Invalid, "%q is no permission rule; it is like Edit, Bash(go test:*), Read(docs/**) or "+
+				"mcp__server__tool", brief(rule))
 		}
 	}
 	return nil
@@ -157,8 +170,9 @@ func ruleAllows(rule, tool, input, dir string) bool {
 	return file != "" && pathMatches(pattern, file, dir)
 }
 
-// commandMatches reports whether a shell command is what the pattern allows: prefix:* is the words of prefix with anything behind them, else it
-// is the command itself, in which * stands for anything. A command that is more than one is never what a pattern with a * allows.
+// commandMatches reports whether a shell command is what the pattern allows: prefix:* is the words
+// of prefix with anything behind them, else it is the command itself, in which * stands for
+// anything. A command that is more than one is never what a pattern with a * allows.
 func commandMatches(pattern, command string) bool {
 	command = strings.TrimSpace(command)
 	if command == pattern {
@@ -185,8 +199,8 @@ func commandMatches(pattern, command string) bool {
 	return strings.HasSuffix(command, parts[len(parts)-1])
 }
 
-// pathMatches reports whether the file is what the pattern allows: a path from the team's directory, or with // in front from the root, in which
-// ** stands for any folders.
+// pathMatches reports whether the file is what the pattern allows: a path from the team's
+// directory, or with // in front from the root, in which ** stands for any folders.
 func pathMatches(pattern, file, dir string) bool {
 	if !path.IsAbs(file) {
 		file = path.Join(dir, file)

@@ -48,7 +48,8 @@ func TestPermissionRules(t *testing.T) {
 }
 
 func TestWrongPermissionRules(t *testing.T) {
-	for rule, want := range map[string]bool{"Edit": true, "Bash(go test:*)": true, "mcp__a__*": true, "": false, "Bash(go test": false, "all of it": false, "*": false} {
+	for rule, want := range map[string]bool{"Edit": true, "Bash(go test:*)": true, "mcp__a__*": true, "": false,
+		"Bash(go test": false, "all of it": false, "*": false} {
 		if err := (&Permissions{Allow: []string{rule}}).check(); (err == nil) != want {
 			t.Errorf("%q: %v", rule, err)
 		}

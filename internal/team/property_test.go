@@ -13,13 +13,16 @@ import (
 
 var (
 	// Those who can do most come most often.
-	propertyActors = []string{User, User, "lead", "lead", "lead", "ann", "ann", "ann", "bob", "bob", "cy", "dan", Host("h1"), Host("h1"), Host("h2"), Host(""), "nobody"}
-	propertyNames  = []string{"lead", "ann", "ann", "bob", "bob", "cy", "dan", "Ann", "zoe"}
+	propertyActors = []string{User, User, "lead", "lead", "lead", "ann", "ann", "ann", "bob", "bob", "cy", "dan",
+		Host("h1"), Host("h1"), Host("h2"), Host(""), "nobody"}
+	propertyNames = []string{"lead", "ann", "ann", "bob", "bob", "cy", "dan", "Ann", "zoe"}
 )
 
-// drawCommand draws a command that is often sensible in the state: its ids are those of things that are there, or nearly.
+// drawCommand draws a command that is often sensible in the state: its ids are those of things that
+// are there, or nearly.
 func drawCommand(t *rapid.T, s *State, n int) Command {
-	c := Command{ID: fmt.Sprint("c", n), Actor: rapid.SampledFrom(propertyActors).Draw(t, "actor"), At: Time(n * 10), Body: drawBody(t, s, Time(n*10))}
+	c := Command{ID: fmt.Sprint("c", n), Actor: rapid.SampledFrom(propertyActors).Draw(t, "actor"), At: Time(n * 10),
+		Body: drawBody(t, s, Time(n*10))}
 	switch rapid.IntRange(0, 9).Draw(t, "guards") {
 	case 0:
 		c.Incarnation = rapid.Int64Range(1, 3).Draw(t, "incarnation")
@@ -73,15 +76,18 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	}
 	weights := bodyWeights
 	if s.team.Consolidation.Open() && rapid.IntRange(0, 3).Draw(t, "goes on") > 0 {
-		weights = []string{"ReportMerged", "ReportStaged", "ReportStaged", "ReportCheck", "ReportCheck", "ReportMade", "ReportConsolidated", "AbandonConsolidation"}
+		weights = []string{"ReportMerged", "ReportStaged", "ReportStaged", "ReportCheck", "ReportCheck", "ReportMade",
+			"ReportConsolidated", "AbandonConsolidation"}
 	}
 	switch rapid.SampledFrom(weights).Draw(t, "body") {
 	case "CreateTeam":
-		return &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", Timing: Timing{Beat: 1}, Budget: Budget{Tokens: rapid.SampledFrom([]int64{0, 0, 5000}).Draw(t, "tokens")}}
+		return &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", Timing: Timing{Beat: 1},
+			Budget: Budget{Tokens: rapid.SampledFrom([]int64{0, 0, 5000}).Draw(t, "tokens")}}
 	case "RestoreTeam":
 		return &RestoreTeam{From: s}
 	case "SetStatus":
-		return &SetStatus{Status: rapid.SampledFrom([]TeamStatus{TeamActive, TeamConsolidating, TeamComplete, TeamAborted}).Draw(t, "status")}
+		return &SetStatus{Status: rapid.SampledFrom([]TeamStatus{TeamActive, TeamConsolidating, TeamComplete,
+			TeamAborted}).Draw(t, "status")}
 	case "CleanUp":
 		return &CleanUp{Force: some.Draw(t, "force")}
 	case "SetDelegate":
@@ -89,25 +95,35 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "SetBudget":
 		return &SetBudget{Budget: Budget{Tokens: rapid.Int64Range(-1, 20000).Draw(t, "tokens")}}
 	case "ReportUsage":
-		return &ReportUsage{Member: name.Draw(t, "member"), Task: rapid.OneOf(rapid.Just(""), task).Draw(t, "task"), Usage: Usage{InputTokens: rapid.Int64Range(-1, 500).Draw(t, "tokens")}}
+		return &ReportUsage{Member: name.Draw(t, "member"), Task: rapid.OneOf(rapid.Just(""), task).Draw(t, "task"),
+			Usage: Usage{InputTokens: rapid.Int64Range(-1, 500).Draw(t, "tokens")}}
 	case "CheckBudget":
 		return &CheckBudget{}
 	case "RejectByHook":
-		return &RejectByHook{Hook: rapid.SampledFrom(hookEvents).Draw(t, "hook"), Member: name.Draw(t, "member"), Task: task.Draw(t, "task"), Feedback: word.Draw(t, "feedback")}
+		return &RejectByHook{Hook: rapid.SampledFrom(hookEvents).Draw(t, "hook"), Member: name.Draw(t, "member"),
+			Task: task.Draw(t, "task"), Feedback: word.Draw(t, "feedback")}
 	case "SpawnMember":
-		return &SpawnMember{Name: name.Draw(t, "name"), Agent: rapid.SampledFrom([]string{Shell, External, "claude"}).Draw(t, "agent"), Role: rapid.SampledFrom([]string{"", "r"}).Draw(t, "role"), PlanApproval: some.Draw(t, "plan"),
+		return &SpawnMember{Name: name.Draw(t, "name"),
+			Agent: rapid.SampledFrom([]string{Shell, External, "claude"}).Draw(t, "agent"),
+			Role:  rapid.SampledFrom([]string{"", "r"}).Draw(t, "role"), PlanApproval: some.Draw(t, "plan"),
 			Isolation: rapid.SampledFrom([]string{"", Worktree}).Draw(t, "isolation")}
 	case "LeaveBranch":
-		return &LeaveBranch{Member: name.Draw(t, "member"), Commit: rapid.SampledFrom([]string{"", "c1", "c1", "c2"}).Draw(t, "commit"), With: rapid.SampledFrom([]string{"", "w"}).Draw(t, "with"),
-			Why: rapid.SampledFrom([]string{"", "conflict"}).Draw(t, "why"), Once: some.Draw(t, "once")}
+		return &LeaveBranch{Member: name.Draw(t, "member"),
+			Commit: rapid.SampledFrom([]string{"", "c1", "c1", "c2"}).Draw(t, "commit"),
+			With:   rapid.SampledFrom([]string{"", "w"}).Draw(t, "with"),
+			Why:    rapid.SampledFrom([]string{"", "conflict"}).Draw(t, "why"), Once: some.Draw(t, "once")}
 	case "AttachMember":
-		return &AttachMember{Member: name.Draw(t, "member"), From: rapid.SampledFrom([]string{"", "h1", "h2"}).Draw(t, "from")}
+		return &AttachMember{Member: name.Draw(t, "member"),
+			From: rapid.SampledFrom([]string{"", "h1", "h2"}).Draw(t, "from")}
 	case "DetachMember":
-		return &DetachMember{Member: name.Draw(t, "member"), Reason: word.Draw(t, "reason"), Fresh: some.Draw(t, "fresh"), Note: word.Draw(t, "note")}
+		return &DetachMember{Member: name.Draw(t, "member"), Reason: word.Draw(t, "reason"),
+			Fresh: some.Draw(t, "fresh"), Note: word.Draw(t, "note")}
 	case "ReportStarted":
 		return &ReportStarted{Member: name.Draw(t, "member"), Session: word.Draw(t, "session")}
 	case "ReportStatus":
-		return &ReportStatus{Member: name.Draw(t, "member"), Status: rapid.SampledFrom([]MemberStatus{Active, Idle, Blocked, Stopped}).Draw(t, "status"), Report: word.Draw(t, "report")}
+		return &ReportStatus{Member: name.Draw(t, "member"),
+			Status: rapid.SampledFrom([]MemberStatus{Active, Idle, Blocked, Stopped}).Draw(t, "status"),
+			Report: word.Draw(t, "report")}
 	case "ReportStopped":
 		return &ReportStopped{Member: name.Draw(t, "member"), Reason: word.Draw(t, "reason")}
 	case "ReportFailed":
@@ -117,33 +133,47 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "RequestShutdown":
 		return &RequestShutdown{Member: name.Draw(t, "member"), Deadline: deadline.Draw(t, "deadline")}
 	case "AnswerShutdown":
-		return &AnswerShutdown{Member: maybe.Draw(t, "member"), Request: request("shutdown").Draw(t, "request"), Approved: some.Draw(t, "approved")}
+		return &AnswerShutdown{Member: maybe.Draw(t, "member"), Request: request("shutdown").Draw(t, "request"),
+			Approved: some.Draw(t, "approved")}
 	case "WithdrawShutdown":
 		return &WithdrawShutdown{Member: name.Draw(t, "member")}
 	case "ExpireShutdown":
 		return &ExpireShutdown{Member: name.Draw(t, "member")}
 	case "SubmitPlan":
-		return &SubmitPlan{Member: maybe.Draw(t, "member"), Plan: word.Draw(t, "plan"), Deadline: rapid.OneOf(rapid.Just(Time(0)), deadline).Draw(t, "deadline")}
+		return &SubmitPlan{Member: maybe.Draw(t, "member"), Plan: word.Draw(t, "plan"),
+			Deadline: rapid.OneOf(rapid.Just(Time(0)), deadline).Draw(t, "deadline")}
 	case "AnswerPlan":
-		return &AnswerPlan{Request: request("plan").Draw(t, "request"), Approved: some.Draw(t, "approved"), Feedback: word.Draw(t, "feedback")}
+		return &AnswerPlan{Request: request("plan").Draw(t, "request"), Approved: some.Draw(t, "approved"),
+			Feedback: word.Draw(t, "feedback")}
 	case "RequestPermission":
-		return &RequestPermission{Member: maybe.Draw(t, "member"), Tool: rapid.SampledFrom([]string{"Bash", hostile}).Draw(t, "tool"), Input: word.Draw(t, "input"), Deadline: deadline.Draw(t, "deadline")}
+		return &RequestPermission{Member: maybe.Draw(t, "member"),
+			Tool: rapid.SampledFrom([]string{"Bash", hostile}).Draw(t, "tool"), Input: word.Draw(t, "input"),
+			Deadline: deadline.Draw(t, "deadline")}
 	case "AnswerPermission":
 		return &AnswerPermission{Request: request("permission").Draw(t, "request"), Allow: some.Draw(t, "allow")}
 	case "ExpirePermission":
 		return &ExpirePermission{Request: request("permission").Draw(t, "request")}
 	case "CreateTask":
-		return &CreateTask{Subject: word.Draw(t, "subject"), Owner: maybe.Draw(t, "owner"), Role: rapid.SampledFrom([]string{"", "", "r"}).Draw(t, "role"), Run: rapid.SampledFrom([]string{"", "true", "true"}).Draw(t, "run"), BlockedBy: tasks.Draw(t, "blocked"), Priority: priority.Draw(t, "priority"),
-			Retries: rapid.Int64Range(0, 1).Draw(t, "retries"), Metadata: map[string]json.RawMessage{word.Draw(t, "key"): json.RawMessage(` {"a": [1 ,2]}`)}}
+		return &CreateTask{Subject: word.Draw(t, "subject"), Owner: maybe.Draw(t, "owner"),
+			Role: rapid.SampledFrom([]string{"", "", "r"}).Draw(t, "role"),
+			Run:  rapid.SampledFrom([]string{"", "true", "true"}).Draw(t, "run"), BlockedBy: tasks.Draw(t, "blocked"),
+			Priority: priority.Draw(t, "priority"),
+			Retries:  rapid.Int64Range(0, 1).Draw(t, "retries"), Metadata: map[string]json.RawMessage{
+				word.Draw(t, "key"): json.RawMessage(` {"a": [1 ,2]}`)}}
 	case "UpdateTask":
-		return &UpdateTask{Task: task.Draw(t, "task"), Subject: text(word), Owner: text(maybe), Priority: text(priority), Metadata: map[string]json.RawMessage{word.Draw(t, "key"): json.RawMessage(rapid.SampledFrom([]string{"null", "1"}).Draw(t, "value"))},
-			AddBlockedBy: tasks.Draw(t, "add"), RemoveBlockedBy: tasks.Draw(t, "remove"), AddBlocks: tasks.Draw(t, "addBlocks"), RemoveBlocks: tasks.Draw(t, "removeBlocks")}
+		return &UpdateTask{Task: task.Draw(t, "task"), Subject: text(word), Owner: text(maybe),
+			Priority: text(priority), Metadata: map[string]json.RawMessage{
+				word.Draw(t, "key"): json.RawMessage(rapid.SampledFrom([]string{"null", "1"}).Draw(t, "value"))},
+			AddBlockedBy: tasks.Draw(t, "add"), RemoveBlockedBy: tasks.Draw(t, "remove"),
+			AddBlocks: tasks.Draw(t, "addBlocks"), RemoveBlocks: tasks.Draw(t, "removeBlocks")}
 	case "ClaimTask":
 		return &ClaimTask{Task: rapid.OneOf(rapid.Just(""), task).Draw(t, "task"), Member: maybe.Draw(t, "member")}
 	case "CompleteTask":
-		return &CompleteTask{Task: task.Draw(t, "task"), Member: maybe.Draw(t, "member"), Fence: fence.Draw(t, "fence"), Result: word.Draw(t, "result")}
+		return &CompleteTask{Task: task.Draw(t, "task"), Member: maybe.Draw(t, "member"), Fence: fence.Draw(t, "fence"),
+			Result: word.Draw(t, "result")}
 	case "FailTask":
-		return &FailTask{Task: task.Draw(t, "task"), Member: maybe.Draw(t, "member"), Fence: fence.Draw(t, "fence"), Reason: word.Draw(t, "reason")}
+		return &FailTask{Task: task.Draw(t, "task"), Member: maybe.Draw(t, "member"), Fence: fence.Draw(t, "fence"),
+			Reason: word.Draw(t, "reason")}
 	case "ReleaseTask":
 		return &ReleaseTask{Task: task.Draw(t, "task"), Member: maybe.Draw(t, "member"), Fence: fence.Draw(t, "fence")}
 	case "DeleteTask":
@@ -153,9 +183,13 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "Broadcast":
 		return &Broadcast{Body: word.Draw(t, "text")}
 	case "ReceiveMessages":
-		return &ReceiveMessages{Member: maybe.Draw(t, "member"), Max: rapid.IntRange(0, 2).Draw(t, "most"), Seqs: rapid.SampledFrom([][]int64{nil, nil, {s.messageSeq, s.messageSeq}, {s.messageSeq, 1}}).Draw(t, "seqs")}
+		return &ReceiveMessages{Member: maybe.Draw(t, "member"), Max: rapid.IntRange(0, 2).Draw(t, "most"),
+			Seqs: rapid.SampledFrom([][]int64{nil, nil, {s.messageSeq, s.messageSeq},
+				{s.messageSeq, 1}}).Draw(t, "seqs")}
 	case "ReportTrouble":
-		return &ReportTrouble{Member: name.Draw(t, "member"), Trouble: rapid.SampledFrom([]string{"login", "limit", "model", "model", "context", "crash", ""}).Draw(t, "trouble"), Text: word.Draw(t, "text"),
+		return &ReportTrouble{Member: name.Draw(t, "member"),
+			Trouble: rapid.SampledFrom([]string{"login", "limit", "model", "model", "context", "crash", ""}).Draw(t,
+				"trouble"), Text: word.Draw(t, "text"),
 			Gone: some.Draw(t, "gone"), Retrying: rapid.IntRange(0, 4).Draw(t, "retrying") == 0}
 	case "RetryMember":
 		return &RetryMember{Member: name.Draw(t, "member")}
@@ -166,55 +200,86 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "GiveReport":
 		return &GiveReport{Text: word.Draw(t, "text")}
 	case "AttachLead":
-		return &AttachLead{Agent: some.Draw(t, "agent"), Session: rapid.SampledFrom([]string{"s1", "s1", "s2", User}).Draw(t, "session"), From: rapid.SampledFrom([]string{"", s.team.LeadSession, "s1", "s2"}).Draw(t, "from"), Seen: now - Time(rapid.Int64Range(0, 3000).Draw(t, "silent")), Since: rapid.SampledFrom([]Time{s.team.LeadSince, s.team.LeadSince, 0}).Draw(t, "since"), TakeOver: some.Draw(t, "over"), Left: some.Draw(t, "left")}
+		return &AttachLead{Agent: some.Draw(t, "agent"),
+			Session:  rapid.SampledFrom([]string{"s1", "s1", "s2", User}).Draw(t, "session"),
+			From:     rapid.SampledFrom([]string{"", s.team.LeadSession, "s1", "s2"}).Draw(t, "from"),
+			Seen:     now - Time(rapid.Int64Range(0, 3000).Draw(t, "silent")),
+			Since:    rapid.SampledFrom([]Time{s.team.LeadSince, s.team.LeadSince, 0}).Draw(t, "since"),
+			TakeOver: some.Draw(t, "over"), Left: some.Draw(t, "left")}
 	case "LoseLead":
-		return &LoseLead{Session: rapid.SampledFrom([]string{"s1", "s2"}).Draw(t, "session"), Since: rapid.SampledFrom([]Time{s.team.LeadSince, s.team.LeadSince, 0}).Draw(t, "since"), Seen: now - Time(rapid.Int64Range(0, 500000).Draw(t, "silent"))}
+		return &LoseLead{Session: rapid.SampledFrom([]string{"s1", "s2"}).Draw(t, "session"),
+			Since: rapid.SampledFrom([]Time{s.team.LeadSince, s.team.LeadSince, 0}).Draw(t, "since"),
+			Seen:  now - Time(rapid.Int64Range(0, 500000).Draw(t, "silent"))}
 	case "RecordFacts":
-		return &RecordFacts{Facts: []Fact{{Name: "f", Path: rapid.SampledFrom([]string{"a", "a/../b", ""}).Draw(t, "path"), SHA256: word.Draw(t, "sum")}}}
+		return &RecordFacts{Facts: []Fact{{Name: "f", Path: rapid.SampledFrom([]string{"a", "a/../b", ""}).Draw(t,
+			"path"), SHA256: word.Draw(t, "sum")}}}
 	case "MoveTeam":
-		return &MoveTeam{Dir: rapid.SampledFrom([]string{"/project", "/moved", "/moved/", "moved"}).Draw(t, "dir"), Top: rapid.SampledFrom([]string{"", "", "/moved"}).Draw(t, "top")}
+		return &MoveTeam{Dir: rapid.SampledFrom([]string{"/project", "/moved", "/moved/", "moved"}).Draw(t, "dir"),
+			Top: rapid.SampledFrom([]string{"", "", "/moved"}).Draw(t, "top")}
 	case "SaveWork":
-		return &SaveWork{Task: task.Draw(t, "task"), Saved: Saved{Member: name.Draw(t, "member"), Diff: word.Draw(t, "diff"), Output: word.Draw(t, "output"), At: now}}
+		return &SaveWork{Task: task.Draw(t, "task"), Saved: Saved{Member: name.Draw(t, "member"),
+			Diff: word.Draw(t, "diff"), Output: word.Draw(t, "output"), At: now}}
 	case "RollBackTask":
 		return &RollBackTask{Task: task.Draw(t, "task"), Fence: fence.Draw(t, "fence")}
 	case "RecordWork":
-		return &RecordWork{Task: task.Draw(t, "task"), Work: Work{Member: name.Draw(t, "member"), Branch: rapid.SampledFrom([]string{"", "branch"}).Draw(t, "branch"), Base: rapid.SampledFrom([]string{"", "base"}).Draw(t, "base"), Commit: rapid.SampledFrom([]string{"", "", "commit"}).Draw(t, "commit"), Fence: fence.Draw(t, "fence"), Left: rapid.SampledFrom([][]string{nil, nil, {word.Draw(t, "left")}}).Draw(t, "why")}}
+		return &RecordWork{Task: task.Draw(t, "task"), Work: Work{Member: name.Draw(t, "member"),
+			Branch: rapid.SampledFrom([]string{"", "branch"}).Draw(t, "branch"),
+			Base:   rapid.SampledFrom([]string{"", "base"}).Draw(t, "base"),
+			Commit: rapid.SampledFrom([]string{"", "", "commit"}).Draw(t, "commit"), Fence: fence.Draw(t, "fence"),
+			Left: rapid.SampledFrom([][]string{nil, nil, {word.Draw(t, "left")}}).Draw(t, "why")}}
 	case "MarkLate":
 		return &MarkLate{Member: name.Draw(t, "member")}
 	case "ResendMessages":
-		return &ResendMessages{Member: name.Draw(t, "member"), Seqs: rapid.SampledFrom([][]int64{nil, nil, {s.messageSeq}, {s.messageSeq, 1}}).Draw(t, "seqs")}
+		return &ResendMessages{Member: name.Draw(t, "member"),
+			Seqs: rapid.SampledFrom([][]int64{nil, nil, {s.messageSeq}, {s.messageSeq, 1}}).Draw(t, "seqs")}
 	case "ReportOffline":
-		return &ReportOffline{Member: name.Draw(t, "member"), Incarnation: rapid.Int64Range(1, 3).Draw(t, "session"), Seen: now - Time(rapid.Int64Range(0, 1_000_000).Draw(t, "silent")), Gone: rapid.SampledFrom([]string{"", "it is gone"}).Draw(t, "gone")}
+		return &ReportOffline{Member: name.Draw(t, "member"), Incarnation: rapid.Int64Range(1, 3).Draw(t, "session"),
+			Seen: now - Time(rapid.Int64Range(0, 1_000_000).Draw(t, "silent")),
+			Gone: rapid.SampledFrom([]string{"", "it is gone"}).Draw(t, "gone")}
 	case "ReportOnline":
 		return &ReportOnline{Member: name.Draw(t, "member"), Incarnation: rapid.Int64Range(1, 3).Draw(t, "session")}
 	case "Consolidate":
-		return &Consolidate{Message: word.Draw(t, "message"), Include: rapid.SampledFrom([][]string{nil, nil, {"a"}, {"../a"}}).Draw(t, "include"), Only: rapid.SampledFrom([][]string{nil, nil, nil, {"a"}}).Draw(t, "only"), NoCommit: some.Draw(t, "noCommit")}
+		return &Consolidate{Message: word.Draw(t, "message"),
+			Include:  rapid.SampledFrom([][]string{nil, nil, {"a"}, {"../a"}}).Draw(t, "include"),
+			Only:     rapid.SampledFrom([][]string{nil, nil, nil, {"a"}}).Draw(t, "only"),
+			NoCommit: some.Draw(t, "noCommit")}
 	case "ReportMerged":
-		return &ReportMerged{Attempt: attempt.Draw(t, "attempt"), Members: rapid.SampledFrom([][]string{nil, nil, {"ann"}, {"zoe"}}).Draw(t, "members")}
+		return &ReportMerged{Attempt: attempt.Draw(t, "attempt"),
+			Members: rapid.SampledFrom([][]string{nil, nil, {"ann"}, {"zoe"}}).Draw(t, "members")}
 	case "ReportStaged":
-		return &ReportStaged{Attempt: attempt.Draw(t, "attempt"), Parent: "p", Tree: rapid.SampledFrom([]string{"", "tree"}).Draw(t, "tree")}
+		return &ReportStaged{Attempt: attempt.Draw(t, "attempt"), Parent: "p",
+			Tree: rapid.SampledFrom([]string{"", "tree"}).Draw(t, "tree")}
 	case "ReportCheck":
-		return &ReportCheck{Attempt: attempt.Draw(t, "attempt"), Check: rapid.SampledFrom([]string{"build", "build", "test", "none"}).Draw(t, "check"), Failure: rapid.SampledFrom([]string{"", "", "", "exit status 1"}).Draw(t, "failure"),
-			Output: word.Draw(t, "output"), Left: left.Draw(t, "left")}
+		return &ReportCheck{Attempt: attempt.Draw(t, "attempt"),
+			Check:   rapid.SampledFrom([]string{"build", "build", "test", "none"}).Draw(t, "check"),
+			Failure: rapid.SampledFrom([]string{"", "", "", "exit status 1"}).Draw(t, "failure"),
+			Output:  word.Draw(t, "output"), Left: left.Draw(t, "left")}
 	case "ReportMade":
-		return &ReportMade{Attempt: attempt.Draw(t, "attempt"), Commit: rapid.SampledFrom([]string{"", "commit"}).Draw(t, "commit")}
+		return &ReportMade{Attempt: attempt.Draw(t, "attempt"),
+			Commit: rapid.SampledFrom([]string{"", "commit"}).Draw(t, "commit")}
 	case "ReportConsolidated":
 		return &ReportConsolidated{Attempt: attempt.Draw(t, "attempt")}
 	case "AbandonConsolidation":
-		return &AbandonConsolidation{Attempt: attempt.Draw(t, "attempt"), Reason: word.Draw(t, "reason"), Left: left.Draw(t, "left")}
+		return &AbandonConsolidation{Attempt: attempt.Draw(t, "attempt"), Reason: word.Draw(t, "reason"),
+			Left: left.Draw(t, "left")}
 	case "ExpirePlan":
 		return &ExpirePlan{Request: request("plan").Draw(t, "request")}
 	case "MarkRead":
-		return &MarkRead{Member: maybe.Draw(t, "member"), Through: rapid.Int64Range(0, s.messageSeq+1).Draw(t, "through")}
+		return &MarkRead{Member: maybe.Draw(t, "member"), Through: rapid.Int64Range(0, s.messageSeq+1).Draw(
+			t, "through")}
 	}
 	panic("nobody draws one of the kinds of commands")
 }
 
-// bodyWeights has each kind of command as often as it is to be drawn: the end of a team only now and then.
+// bodyWeights has each kind of command as often as it is to be drawn: the end of a team only now
+// and then.
 var bodyWeights = func() []string {
 	var all []string
 	for name := range bodies {
-		n := map[string]int{"CreateTeam": 1, "RestoreTeam": 1, "SetStatus": 1, "CleanUp": 1, "ReportFailed": 2, "ReportStopped": 2, "SetBudget": 2, "CreateTask": 10, "UpdateTask": 10, "ClaimTask": 12, "CompleteTask": 10, "RequestPermission": 6, "FailTask": 6, "SendMessage": 8, "Broadcast": 4, "ReceiveMessages": 8, "AttachMember": 6, "SpawnMember": 6}[name]
+		n := map[string]int{"CreateTeam": 1, "RestoreTeam": 1, "SetStatus": 1, "CleanUp": 1, "ReportFailed": 2,
+			"ReportStopped": 2, "SetBudget": 2, "CreateTask": 10, "UpdateTask": 10, "ClaimTask": 12, "CompleteTask": 10,
+			"RequestPermission": 6, "FailTask": 6, "SendMessage": 8, "Broadcast": 4, "ReceiveMessages": 8,
+			"AttachMember": 6, "SpawnMember": 6}[name]
 		for range max(n, 3) {
 			all = append(all, name)
 		}
@@ -230,8 +295,10 @@ func foundedBy(t fataler, lead string) (*State, []*Record) {
 	s := &State{}
 	var records []*Record
 	for i, c := range []Command{
-		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: lead, Timing: Timing{Undelivered: 100, Zombie: 300, Blocked: 200},
-			Checks: []Check{{Name: "build", Command: "make"}, {Name: "test", Command: "make test"}}, Base: Base{Top: "/d", Commit: "c", Dirty: []Fact{{Path: "out", SHA256: "0"}}}}},
+		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: lead,
+			Timing: Timing{Undelivered: 100, Zombie: 300, Blocked: 200},
+			Checks: []Check{{Name: "build", Command: "make"}, {Name: "test", Command: "make test"}},
+			Base:   Base{Top: "/d", Commit: "c", Dirty: []Fact{{Path: "out", SHA256: "0"}}}}},
 		{Actor: "lead", Body: &SpawnMember{Name: "ann", Agent: External, Role: "r"}},
 		{Actor: "lead", Body: &SpawnMember{Name: "bob", Agent: "claude", PlanApproval: true}},
 		{Actor: Host("h1"), Body: &AttachMember{Member: "bob"}},
@@ -253,7 +320,8 @@ func foundedBy(t fataler, lead string) (*State, []*Record) {
 // finishWork ends all that is to be done, so that the team can be consolidated, and begins that.
 func finishWork(t fataler, s *State) (records []*Record) {
 	for i, c := range []Command{
-		{Actor: User, Body: &CompleteTask{Task: "1"}}, {Actor: User, Body: &CompleteTask{Task: "2"}}, {Actor: User, Body: &CompleteTask{Task: "3"}},
+		{Actor: User, Body: &CompleteTask{Task: "1"}}, {Actor: User, Body: &CompleteTask{Task: "2"}},
+		{Actor: User, Body: &CompleteTask{Task: "3"}},
 		{Actor: Host("h1"), Body: &DetachMember{Member: "bob"}}, {Actor: "lead", Body: &Consolidate{}},
 	} {
 		c.ID = fmt.Sprint("finish", i)
@@ -300,7 +368,8 @@ func TestRandomHistories(t *testing.T) {
 				continue
 			}
 			if again := recoded(t, d.Record); !reflect.DeepEqual(again, d.Record) {
-				t.Fatalf("the record is read as\n%s\nand was\n%s", AppendRecord(nil, again), AppendRecord(nil, d.Record))
+				t.Fatalf("the record is read as\n%s\nand was\n%s", AppendRecord(nil, again),
+					AppendRecord(nil, d.Record))
 			}
 			moved, left := movesOf(s), leftOf(s)
 			if !s.Apply(d.Record) || s.Apply(d.Record) {
@@ -311,7 +380,8 @@ func TestRandomHistories(t *testing.T) {
 				t.Fatalf("%T %+v: %v", c.Body, c.Body, err)
 			}
 			if c.Actor != User && c.Actor != s.team.Lead && !reflect.DeepEqual(leftOf(s), left) {
-				t.Fatalf("%s changed what is to be merged with %T %+v: %v became %v", c.Actor, c.Body, c.Body, left, leftOf(s))
+				t.Fatalf("%s changed what is to be merged with %T %+v: %v became %v", c.Actor, c.Body, c.Body,
+					left, leftOf(s))
 			}
 			model.apply(t, d.Record)
 			if err := invariants(s); err != nil {
@@ -320,7 +390,8 @@ func TestRandomHistories(t *testing.T) {
 			model.compare(t, s)
 			s.Wants(c.At)
 		}
-		// Any prefix applied again changes nothing; a snapshot anywhere and the rest give the same as the whole.
+		// Any prefix applied again changes nothing; a snapshot anywhere and the rest give the same
+		// as the whole.
 		want := string(AppendSnapshot(nil, s))
 		for _, r := range records[:rapid.IntRange(0, len(records)).Draw(t, "prefix")] {
 			if s.Apply(r) {
@@ -391,7 +462,9 @@ func drawEvent(t *rapid.T) Event {
 
 func eventOf(kind string) Event { return kinds[kind]() }
 
-var scrambledTexts = []string{"", "lead", "ann", "bob", "1", "2", "3", "4", "pending", "in_progress", "completed", "deleted", "active", "stopped", "failed", "shutting_down", "idle", "high", "shutdown-1@ann", "@user", "h1", "t", "x\xff"}
+var scrambledTexts = []string{"", "lead", "ann", "bob", "1", "2", "3", "4", "pending", "in_progress", "completed",
+	"deleted", "active", "stopped", "failed", "shutting_down", "idle", "high", "shutdown-1@ann", "@user",
+	"h1", "t", "x\xff"}
 
 func scramble(t *rapid.T, v reflect.Value) {
 	switch v.Kind() {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestRecent holds the ring and its table against a map, over several rounds of the ring, with ids that have one end in common.
+// TestRecent holds the ring and its table against a map, over several rounds of the ring, with ids
+// that have one end in common.
 func TestRecent(t *testing.T) {
 	var r recent
 	all := map[string]int64{}

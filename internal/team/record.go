@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Version of the records and snapshots that this package writes. It reads this one and every older one; what a newer
-// version wrote is refused with [ErrNewer].
+// Version of the records and snapshots that this package writes. It reads this one and every older
+// one; what a newer version wrote is refused with [ErrNewer].
 const Version = 1
 
 // ErrNewer says that a record or snapshot was written by a newer version of cadre.
@@ -24,7 +24,8 @@ type Record struct {
 // AppendRecord appends the record's encoding, one JSON object without a line break, to buf.
 func AppendRecord(buf []byte, r *Record) []byte { return encode(r, false, buf) }
 
-// DecodeRecord reads a record that [AppendRecord] wrote. The record keeps data, which must not change afterwards.
+// DecodeRecord reads a record that [AppendRecord] wrote. The record keeps data, which must not
+// change afterwards.
 func DecodeRecord(seq int64, data string) (*Record, error) {
 	r := &Record{Seq: seq}
 	if err := decode(r, data); err != nil {

@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// Kept is what a checkpoint keeps of a state, in pieces of one JSON object each: what changes often apart from what seldom does. The ids of commands and the places of messages, which mean
-// nothing to another journal, are not in it, nor are the tasks that are completed or deleted: those change no more, nearly, and are kept by whoever
-// makes checkpoints, so that none grows with what is done.
+// Kept is what a checkpoint keeps of a state, in pieces of one JSON object each: what changes often
+// apart from what seldom does. The ids of commands and the places of messages, which mean nothing
+// to another journal, are not in it, nor are the tasks that are completed or deleted: those change
+// no more, nearly, and are kept by whoever makes checkpoints, so that none grows with what is done.
 type Kept struct {
 	Team     string   // the state without what follows
 	Base     string   // what the project was
@@ -26,7 +27,8 @@ type Piece struct {
 // Keep returns what a checkpoint keeps of the state.
 func Keep(s *State) Kept {
 	rest := *s
-	rest.team.Base, rest.recent, rest.lastMail, rest.members, rest.messages, rest.tasks = Base{}, recent{}, nil, nil, nil, nil
+	rest.team.Base, rest.recent, rest.lastMail, rest.members, rest.messages, rest.tasks = Base{}, recent{},
+		nil, nil, nil, nil
 	rest.answers, rest.rejections = nil, nil // they are for whoever is there now
 	text := func(v fielder) string { return string(encode(v, false, nil)) }
 	k := Kept{Team: text(&rest), Base: text(&s.team.Base)}
@@ -44,8 +46,8 @@ func Keep(s *State) Kept {
 	return k
 }
 
-// State reads the state of a team after the record seq. Closed are the closed tasks, each as one JSON object; of several of one id the last counts.
-// The state keeps the texts.
+// State reads the state of a team after the record seq. Closed are the closed tasks, each as one
+// JSON object; of several of one id the last counts. The state keeps the texts.
 func (k Kept) State(seq int64, closed []string) (*State, error) {
 	s := &State{seq: seq}
 	if err := decode(s, k.Team); err != nil {
@@ -113,7 +115,8 @@ func allTasks(open []Piece, closed []string) ([]Task, error) {
 	return all, nil
 }
 
-// whole checks that what things name is there: a snapshot that is wrong is made again from the history, a checkpoint is all there is.
+// whole checks that what things name is there: a snapshot that is wrong is made again from the
+// history, a checkpoint is all there is.
 func (s *State) whole() error {
 	for i := range s.members {
 		m := &s.members[i]
@@ -140,13 +143,14 @@ func (s *State) whole() error {
 	return nil
 }
 
-// leap is how far what is counted is moved on when a team is restored. What happened after the checkpoint is lost, but sessions
-// may remember it: a message that was sent then must not be taken for a new one of the same number, nor an old claim for a new one.
-// What an external member has in hand stays as it is, because it may go on under the number that it knows.
+// leap is how far what is counted is moved on when a team is restored. What happened after the
+// checkpoint is lost, but sessions may remember it: a message that was sent then must not be taken
+// for a new one of the same number, nor an old claim for a new one. What an external member has in
+// hand stays as it is, because it may go on under the number that it knows.
 const leap = 1000
 
-// RestoreTeam founds a journal anew from a checkpoint, because the one that the team had is lost. With its journal its hosts are gone: all
-// sessions end as when their host dies.
+// RestoreTeam founds a journal anew from a checkpoint, because the one that the team had is lost.
+// With its journal its hosts are gone: all sessions end as when their host dies.
 type RestoreTeam struct {
 	From *State // as [Kept.State] gives it; it is not changed
 	Dir  string // where the members work from now on; "" for where they did
@@ -162,7 +166,8 @@ func (b *RestoreTeam) decide(d *decision) error {
 	case d.Actor != User:
 		return refuse(Denied, "only the user restores a team")
 	case d.team.ID != "":
-		return refuse(Taken, "there is a team named %s already; what it has is newer than any checkpoint: cadre resume %s", d.team.Name, d.team.Name)
+		return refuse(Taken, "there is a team named %s already; what it has is newer than any checkpoint: cadre "+
+			"resume %s", d.team.Name, d.team.Name)
 	case b.From == nil || b.From.team.ID == "":
 		return refuse(Invalid, "the checkpoint holds no team")
 	case b.From.team.CleanedUp:
@@ -218,9 +223,11 @@ func (b *RestoreTeam) decide(d *decision) error {
 
 // leapt is the state as an event, with what is counted moved on.
 func (s *State) leapt() *TeamRestored {
-	e := &TeamRestored{Team: s.team, Members: slices.Clone(s.members), MessageSeq: s.messageSeq + leap, RequestSeq: s.requestSeq + leap,
+	e := &TeamRestored{Team: s.team, Members: slices.Clone(s.members), MessageSeq: s.messageSeq + leap,
+		RequestSeq:  s.requestSeq + leap,
 		Permissions: slices.Clone(s.permissions), Strikes: s.strikeList(), Tasks: slices.Clone(s.tasks)}
-	e.Team.LeadSession, e.Team.LeadAgent, e.Team.LeadSince, e.Team.LeadLost, e.Team.HeldAfter = "", false, 0, 0, 0 // who led went with the history
+	// who led went with the history
+	e.Team.LeadSession, e.Team.LeadAgent, e.Team.LeadSince, e.Team.LeadLost, e.Team.HeldAfter = "", false, 0, 0, 0
 	external := map[string]bool{}
 	for i := range e.Members {
 		m := &e.Members[i]
@@ -254,7 +261,8 @@ func (e *TeamRestored) state() (*State, error) {
 	if e.Team.ID == "" {
 		return nil, errors.New("it has no id")
 	}
-	s := &State{team: e.Team, members: slices.Clone(e.Members), tasks: slices.Clone(e.Tasks), messages: make(map[int64]*Message, len(e.Messages)),
+	s := &State{team: e.Team, members: slices.Clone(e.Members), tasks: slices.Clone(e.Tasks),
+		messages:   make(map[int64]*Message, len(e.Messages)),
 		messageSeq: e.MessageSeq, requestSeq: e.RequestSeq, permissions: slices.Clone(e.Permissions)}
 	for i := range s.members {
 		s.members[i].Inbox = slices.Clip(s.members[i].Inbox)

@@ -19,8 +19,8 @@ func parted(s *State) (kept Kept, closed []string) {
 	return Keep(s), closed
 }
 
-// TestRestoredIsAsItWas: a team that is restored from a checkpoint of any state is what it would be had all its hosts died, and counts on from numbers
-// that were never used.
+// TestRestoredIsAsItWas: a team that is restored from a checkpoint of any state is what it would be
+// had all its hosts died, and counts on from numbers that were never used.
 func TestRestoredIsAsItWas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, _ := foundedBy(t, rapid.SampledFrom([]string{External, "claude"}).Draw(t, "lead"))
@@ -59,12 +59,15 @@ func TestRestoredIsAsItWas(t *testing.T) {
 			t.Fatalf("it goes on at %d after %+v", one.Position(), one.team.Restored)
 		}
 		want := forgetful(t, s)
-		want.team.LeadSession, want.team.LeadAgent, want.team.LeadSince, want.team.LeadLost, want.team.HeldAfter = "", false, 0, 0, 0 // who led is gone
+		// who led is gone
+		want.team.LeadSession, want.team.LeadAgent, want.team.LeadSince, want.team.LeadLost, want.team.HeldAfter = "",
+			false, 0, 0, 0
 		for _, m := range want.Members() {
 			if m.Host == "" {
 				continue
 			}
-			d, err := Decide(want, Command{ID: "detach " + m.Name, Actor: Host(m.Host), At: at, Body: &DetachMember{Member: m.Name, Reason: "the team was restored from a checkpoint"}})
+			d, err := Decide(want, Command{ID: "detach " + m.Name, Actor: Host(m.Host), At: at,
+				Body: &DetachMember{Member: m.Name, Reason: "the team was restored from a checkpoint"}})
 			if err != nil && CodeOf(err) != Finished { // of a team that is over nobody has a host
 				t.Fatal(err)
 			}
@@ -92,8 +95,8 @@ func TestRestoredIsAsItWas(t *testing.T) {
 	})
 }
 
-// forgetful is a copy of the state that knows what a checkpoint keeps: no commands, not where messages are, nothing that was answered, and no thing that a hook
-// stopped.
+// forgetful is a copy of the state that knows what a checkpoint keeps: no commands, not where
+// messages are, nothing that was answered, and no thing that a hook stopped.
 func forgetful(t fataler, s *State) *State {
 	again := reopened(t, s)
 	again.recent, again.lastMail, again.answers, again.rejections = recent{}, nil, nil, nil
@@ -106,7 +109,8 @@ func same(t fataler, what string, got, want *State) {
 	}
 }
 
-// settle takes the leap back out of what was restored, after a look that nothing goes backwards; s then differs from want in nothing that it should not.
+// settle takes the leap back out of what was restored, after a look that nothing goes backwards; s
+// then differs from want in nothing that it should not.
 func settle(t fataler, s, want *State) {
 	back := func(what string, n *int64, old int64, leaps bool) {
 		if leaps {
@@ -135,7 +139,8 @@ func settle(t fataler, s, want *State) {
 	}
 	for seq, msg := range s.messages {
 		if old := want.messages[seq]; old != nil {
-			back("incarnation of a message", &msg.Incarnation, old.Incarnation, old.Incarnation != 0 && !external(msg.To))
+			back("incarnation of a message", &msg.Incarnation, old.Incarnation, old.Incarnation != 0 &&
+				!external(msg.To))
 		}
 	}
 	for i := range s.permissions {
@@ -144,7 +149,8 @@ func settle(t fataler, s, want *State) {
 	}
 	for i := range s.tasks {
 		task := &s.tasks[i]
-		back("fence", &task.Fence, want.tasks[i].Fence, task.Status == Pending || task.Status == InProgress && !external(task.Owner))
+		back("fence", &task.Fence, want.tasks[i].Fence, task.Status == Pending || task.Status == InProgress &&
+			!external(task.Owner))
 	}
 	back("messages", &s.messageSeq, want.messageSeq, true)
 	back("requests", &s.requestSeq, want.requestSeq, true)
@@ -179,7 +185,8 @@ func TestRestoreRefuses(t *testing.T) {
 
 func TestDamagedCheckpoint(t *testing.T) {
 	s, _ := founded(t)
-	for i, body := range []Body{&ClaimTask{Task: "1", Member: "ann"}, &CompleteTask{Task: "1", Member: "ann"}, &SendMessage{To: "ann", Body: "hello"}} {
+	for i, body := range []Body{&ClaimTask{Task: "1", Member: "ann"}, &CompleteTask{Task: "1", Member: "ann"},
+		&SendMessage{To: "ann", Body: "hello"}} {
 		d, err := Decide(s, Command{ID: fmt.Sprint("more", i), Actor: User, At: 100, Body: body})
 		if err != nil {
 			t.Fatal(err)
@@ -207,17 +214,23 @@ func TestDamagedCheckpoint(t *testing.T) {
 		closed []string
 		says   string
 	}{
-		"a closed task is missing":  {data, nil, "task 1 is missing"},
-		"a closed task is none":     {data, []string{"{"}, "a task"},
-		"a message is missing":      {changed(func(k *Kept) { k.Messages = nil }), closed, "is missing"},
-		"a message is none":         {changed(func(k *Kept) { k.Messages = []Piece{{1, "["}} }), closed, "a message"},
-		"an open task is missing":   {changed(func(k *Kept) { replace(&k.Tasks[1].JSON, `"id":"3"`, `"id":"4"`) }), closed, "task 3 is missing"},
-		"a member is there twice":   {changed(func(k *Kept) { replace(&k.Members[2], `"name":"bob"`, `"name":"ann"`) }), closed, "two members"},
-		"a member is none":          {changed(func(k *Kept) { k.Members[1] = "" }), closed, "a member"},
-		"the lead is not the first": {changed(func(k *Kept) { replace(&k.Members[0], `"name":"lead"`, `"name":"bab"`) }), closed, "lead"},
-		"it is of a later version":  {changed(func(k *Kept) { replace(&k.Team, `"v":1`, `"v":2`) }), closed, "newer"},
-		"it is cut off":             {changed(func(k *Kept) { k.Team = k.Team[:len(k.Team)/2] }), closed, "not a valid"},
-		"the project is cut off":    {changed(func(k *Kept) { k.Base = "{" }), closed, "what the project was"},
+		"a closed task is missing": {data, nil, "task 1 is missing"},
+		"a closed task is none":    {data, []string{"{"}, "a task"},
+		"a message is missing":     {changed(func(k *Kept) { k.Messages = nil }), closed, "is missing"},
+		"a message is none":        {changed(func(k *Kept) { k.Messages = []Piece{{1, "["}} }), closed, "a message"},
+		"an open task is missing": {changed(func(k *Kept) { replace(&k.Tasks[1].JSON, `"id":"3"`, `"id":"4"`) }),
+			closed, "task 3 is missing"},
+		"a member is there twice": {changed(func(k *Kept) { replace(&k.Members[2], `"name":"bob"`, `"name":"ann"`) }),
+			closed, "two members"},
+		"a member is none": {changed(func(k *Kept) { k.Members[1] = "" }), closed, "a member"},
+		"the lead is not the first": {changed(func(k *Kept) {
+			replace(&k.Members[0], `"name":"lead"`,
+				`"name":"bab"`)
+		}), closed, "lead"},
+		"it is of a later version": {changed(func(k *Kept) { replace(&k.Team, `"v":1`, `"v":2`) }), closed, "newer"},
+		"it is cut off": {changed(func(k *Kept) { k.Team = k.Team[:len(k.Team)/2] }), closed,
+			"not a valid"},
+		"the project is cut off": {changed(func(k *Kept) { k.Base = "{" }), closed, "what the project was"},
 	} {
 		if _, err := c.data.State(s.Seq(), c.closed); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)

@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// RollsBack says why the work of the task cannot be rolled back; nil where it can, as far as the team is concerned.
+// RollsBack says why the work of the task cannot be rolled back; nil where it can, as far as the
+// team is concerned.
 func (s *State) RollsBack(task string) error {
 	d := decision{State: s}
 	t, err := d.live(task)
@@ -32,36 +33,45 @@ func (s *State) RollsBack(task string) error {
 			if len(c.Branches) > 0 { // it is a merge
 				mainline = "-m 1 "
 			}
-			return refuse(Finished, "team %s is complete and its work is committed; to undo all of that: git revert %s%.12s", s.team.Name, mainline, c.Commit)
+			return refuse(Finished, "team %s is complete and its work is committed; to undo all of that: git "+
+				"revert %s%.12s", s.team.Name, mainline, c.Commit)
 		}
 		return refuse(Finished, "team %s is %s, and what its tasks did stays as it is", s.team.Name, s.team.Status)
 	case s.team.Consolidation.Open():
-		return refuse(NotReady, "team %s is being consolidated; to take that back first: cadre consolidate %s --roll-back", s.team.Name, s.team.Name)
+		return refuse(NotReady, "team %s is being consolidated; to take that back first: cadre consolidate %s "+
+			"--roll-back", s.team.Name, s.team.Name)
 	case t.Status == InProgress:
-		return refuse(NotReady, "%s is in progress by %s; release it first: cadre task release %s %s", t.label(), t.Owner, s.team.Name, t.ID)
+		return refuse(NotReady, "%s is in progress by %s; release it first: cadre task release %s %s", t.label(),
+			t.Owner, s.team.Name, t.ID)
 	case done && len(waiting) > 0:
-		return refuse(Conflict, "%s builds on %s and is completed; roll that back first", strings.Join(waiting, ", "), t.label())
+		return refuse(Conflict, "%s builds on %s and is completed; roll that back first",
+			strings.Join(waiting, ", "), t.label())
 	case done && len(holders) > 0:
-		return refuse(Conflict, "%s builds on %s and is in progress; release it first", strings.Join(holders, ", "), t.label())
+		return refuse(Conflict, "%s builds on %s and is in progress; release it first",
+			strings.Join(holders, ", "), t.label())
 	case !done && t.Saved == nil:
 		return refuse(Nothing, "nothing was saved of %s", t.label())
 	case !done:
 		return nil
 	case t.Work == nil || t.Work.Base == "":
-		return refuse(Nothing, "what %s did is not recorded: no host ran when it was claimed, or the team is in no repository", t.label())
+		return refuse(Nothing, "what %s did is not recorded: no host ran when it was claimed, or the team is in no "+
+			"repository", t.label())
 	case t.Work.Open():
-		return refuse(NotReady, "what %s did is still to be recorded; a host does that: cadre resume %s", t.label(), s.team.Name)
+		return refuse(NotReady, "what %s did is still to be recorded; a host does that: cadre resume %s",
+			t.label(), s.team.Name)
 	case t.Work.Commit == "":
-		return refuse(Nothing, "what %s did could not be recorded: %s", t.label(), clipTo(strings.Join(t.Work.Left, "; "), 500))
+		return refuse(Nothing, "what %s did could not be recorded: %s", t.label(),
+			clipTo(strings.Join(t.Work.Left, "; "), 500))
 	}
 	return nil
 }
 
-// reopens reports whether the rollback of a task opens the team again: it is complete, and was not consolidated.
+// reopens reports whether the rollback of a task opens the team again: it is complete, and was not
+// consolidated.
 func (t *Team) reopens() bool { return t.Status == TeamComplete && t.Consolidation.Step != Done }
 
-// RollBackTask returns a task to the queue whose work was undone. A team that is complete, and was not
-// consolidated, is active again then.
+// RollBackTask returns a task to the queue whose work was undone. A team that is complete, and was
+// not consolidated, is active again then.
 type RollBackTask struct {
 	Task   string
 	Fence  int64  // the task's, when its work was looked at
@@ -95,15 +105,18 @@ func (b *RollBackTask) decide(d *decision) error {
 	}
 	d.emit(&TaskRolledBack{Task: t.ID, Owner: owner, Commit: b.Commit, Reason: b.Reason})
 	if owner != "" {
-		d.assigned(owner, t.ID, "What was done of task %s was rolled back, and the task is on the list again.", t.titled())
+		d.assigned(owner, t.ID, "What was done of task %s was rolled back, and the task is on the list again.",
+			t.titled())
 	}
 	if d.ledByAgent() {
-		d.tell(d.team.Lead, TypeSystem, t.ID, "What was done of task %s was rolled back by the user, and the task is on the list again.", t.titled())
+		d.tell(d.team.Lead, TypeSystem, t.ID, "What was done of task %s was rolled back by the user, and the task is "+
+			"on the list again.", t.titled())
 	}
 	return nil
 }
 
-// TaskRolledBack says that the work of the task was undone, and that it is on the list again. Owner is who it is meant for.
+// TaskRolledBack says that the work of the task was undone, and that it is on the list again. Owner
+// is who it is meant for.
 type TaskRolledBack struct{ Task, Owner, Commit, Reason string }
 
 func (e *TaskRolledBack) fields(c *coder) {

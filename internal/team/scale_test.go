@@ -97,7 +97,8 @@ func TestLongChainAndWideFan(t *testing.T) {
 		b.do("lead", task)
 		all = append(all, strconv.Itoa(i))
 	}
-	_, err := Decide(b.State, Command{ID: "cycle", Actor: "lead", Body: &UpdateTask{Task: "1", AddBlockedBy: []string{strconv.Itoa(n)}}})
+	_, err := Decide(b.State, Command{ID: "cycle", Actor: "lead",
+		Body: &UpdateTask{Task: "1", AddBlockedBy: []string{strconv.Itoa(n)}}})
 	want := "that would be a cycle of tasks which wait for each other: 1 → 10000 → 9999 → 9998 → 9997 → 9996 → 9995 → 9994 → 9993 → 9992 → (9981 more) → 10 → 9 → 8 → 7 → 6 → 5 → 4 → 3 → 2 → 1"
 	if err == nil || err.Error() != want {
 		t.Errorf("the error is %v", err)
@@ -139,14 +140,16 @@ func TestCommandsAreRememberedUpToALimit(t *testing.T) {
 	}
 }
 
-// TestReadersShareAState runs under the race detector: any number may read and decide while nobody applies.
+// TestReadersShareAState runs under the race detector: any number may read and decide while nobody
+// applies.
 func TestReadersShareAState(t *testing.T) {
 	s := fullState()
 	var readers sync.WaitGroup
 	for i := range 4 {
 		readers.Go(func() {
 			for j := range 50 {
-				Decide(s, Command{ID: fmt.Sprint(i, j), Actor: User, Body: &CreateTask{Subject: "x", BlockedBy: []string{"1"}}})
+				Decide(s, Command{ID: fmt.Sprint(i, j), Actor: User, Body: &CreateTask{Subject: "x",
+					BlockedBy: []string{"1"}}})
 				s.Wants(Time(j))
 				AppendSnapshot(nil, s)
 				s.Claimable("")
@@ -156,11 +159,13 @@ func TestReadersShareAState(t *testing.T) {
 	readers.Wait()
 }
 
-// TestWhatReadersHoldStays: what was taken from a state does not change under its reader, who may be another goroutine.
+// TestWhatReadersHoldStays: what was taken from a state does not change under its reader, who may
+// be another goroutine.
 func TestWhatReadersHoldStays(t *testing.T) {
 	b := newBusy(t)
 	for i := range 4 {
-		b.do("lead", &CreateTask{Subject: fmt.Sprint(i), Metadata: map[string]json.RawMessage{"a": json.RawMessage("1"), "b": json.RawMessage("2")}})
+		b.do("lead", &CreateTask{Subject: fmt.Sprint(i), Metadata: map[string]json.RawMessage{"a": json.RawMessage("1"),
+			"b": json.RawMessage("2")}})
 	}
 	b.do("lead", &UpdateTask{Task: "1", AddBlockedBy: []string{"2", "3", "4"}})
 	for range 3 {
@@ -174,7 +179,8 @@ func TestWhatReadersHoldStays(t *testing.T) {
 			_ = fmt.Sprintf("%+v %+v", held, members)
 		}
 	})
-	b.do("lead", &UpdateTask{Task: "1", RemoveBlockedBy: []string{"2"}, Metadata: map[string]json.RawMessage{"a": json.RawMessage("null"), "c": json.RawMessage("3")}})
+	b.do("lead", &UpdateTask{Task: "1", RemoveBlockedBy: []string{"2"}, Metadata: map[string]json.RawMessage{
+		"a": json.RawMessage("null"), "c": json.RawMessage("3")}})
 	b.do("lead", &UpdateTask{Task: "2", AddBlocks: []string{"1"}})
 	b.do("ann", &ReceiveMessages{Seqs: []int64{2}})
 	b.do("lead", &SendMessage{To: "ann", Body: "y"})
@@ -205,7 +211,8 @@ func TestDecideLeavesTheCommandAlone(t *testing.T) {
 	b := newBusy(t)
 	b.do("lead", &CreateTask{Subject: "x"})
 	subject := "bad \xff"
-	update := &UpdateTask{Task: "1", Subject: &subject, Metadata: map[string]json.RawMessage{"bad \xff": json.RawMessage("1")}}
+	update := &UpdateTask{Task: "1", Subject: &subject, Metadata: map[string]json.RawMessage{
+		"bad \xff": json.RawMessage("1")}}
 	b.do("lead", update)
 	if subject != "bad \xff" || update.Subject != &subject || len(update.Metadata) != 1 {
 		t.Errorf("the command is now %+v", update)
@@ -214,7 +221,8 @@ func TestDecideLeavesTheCommandAlone(t *testing.T) {
 	if task.Subject != "bad \uFFFD" || string(task.Metadata["bad \uFFFD"]) != "1" {
 		t.Errorf("the task is %+v", task)
 	}
-	for _, c := range []Command{{Actor: User, Body: &CleanUp{}}, {ID: "x", Actor: User}, {ID: strings.Repeat("x", MaxID+1), Actor: User, Body: &CleanUp{}}} {
+	for _, c := range []Command{{Actor: User, Body: &CleanUp{}}, {ID: "x", Actor: User},
+		{ID: strings.Repeat("x", MaxID+1), Actor: User, Body: &CleanUp{}}} {
 		if _, err := Decide(b.State, c); CodeOf(err) == "" {
 			t.Errorf("%+v was accepted", c)
 		}

@@ -8,8 +8,8 @@ import (
 // AppendSnapshot appends the state's encoding, one JSON object without a line break, to buf.
 func AppendSnapshot(buf []byte, s *State) []byte { return encode(s, false, buf) }
 
-// DecodeSnapshot reads a state that [AppendSnapshot] wrote after the record seq. The state keeps data, which must not change
-// afterwards. An empty data is the state before the first record.
+// DecodeSnapshot reads a state that [AppendSnapshot] wrote after the record seq. The state keeps
+// data, which must not change afterwards. An empty data is the state before the first record.
 func DecodeSnapshot(seq int64, data string) (*State, error) {
 	s := &State{seq: seq}
 	if data != "" {
@@ -69,7 +69,8 @@ func (s *State) fields(c *coder) {
 	objects(c, "tasks", &s.tasks)
 }
 
-// reserve writes how long a list is, before the list, so that reading it allocates once. A count that cannot be true is ignored.
+// reserve writes how long a list is, before the list, so that reading it allocates once. A count
+// that cannot be true is ignored.
 func reserve[T any](c *coder, key string, list *[]T) {
 	n := int64(len(*list))
 	c.int(key, &n)
@@ -97,8 +98,8 @@ func (s *State) strikeList() []Strike {
 	return list
 }
 
-// derive makes what the state keeps beside what it was read from. It refuses a snapshot in which things are not where every
-// other function expects them.
+// derive makes what the state keeps beside what it was read from. It refuses a snapshot in which
+// things are not where every other function expects them.
 func (s *State) derive() error {
 	if (s.team.ID == "") != (len(s.members) == 0) || len(s.members) > 0 && s.members[0].Name != s.team.Lead {
 		return errors.New("not a valid snapshot: the first member is not the lead")

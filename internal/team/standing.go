@@ -48,22 +48,25 @@ func (s *State) Awaits(task string) bool {
 	return t != nil && t.Status == Pending && s.awaits(t)
 }
 
-// heir returns the running member that a task is to belong to. It is nil for a name under which the lead may still spawn somebody: the task waits for that
-// member. A teammate names who is there, because nobody might ever spawn the one it has in mind.
+// heir returns the running member that a task is to belong to. It is nil for a name under which the
+// lead may still spawn somebody: the task waits for that member. A teammate names who is there,
+// because nobody might ever spawn the one it has in mind.
 func (d *decision) heir(name string) (*Member, error) {
 	if d.member(name) == nil && d.sameName(name) == "" && d.leads("") == nil {
 		if err := CheckNewMember(name, d.team.Lead); err != nil {
 			return nil, err
 		}
 		if owner, t := d.awaitedAs(name); owner != "" {
-			return nil, refuse(Taken, "task %s waits for a member named %s, and %s differs from that only in case; write %s", t, owner, name, owner)
+			return nil, refuse(Taken, "task %s waits for a member named %s, and %s differs from that only in case; "+
+				"write %s", t, owner, name, owner)
 		}
 		return nil, nil
 	}
 	return d.running(name)
 }
 
-// taker says how a task that no member takes gets one. Where no teammate runs, nobody could be named as its owner.
+// taker says how a task that no member takes gets one. Where no teammate runs, nobody could be
+// named as its owner.
 func (a *attention) taker(t *Task) Hint {
 	assign := Hint{Action: ActAssignTask, Task: t.ID}
 	if a.lead != ForUser { // it adds teammates itself

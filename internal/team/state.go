@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Time is a point in time in UTC milliseconds since 1970: for people and for timeouts. It never decides order.
+// Time is a point in time in UTC milliseconds since 1970: for people and for timeouts. It never
+// decides order.
 type Time int64
 
 // The actors of a command that are not members of the team.
@@ -68,10 +69,12 @@ var Priorities = []string{"low", "medium", "high", "critical"}
 // PermissionModes that a member can be in, by the names that Claude Code gives them.
 var PermissionModes = []string{"default", "acceptEdits", "auto", "bypassPermissions", "dontAsk", "plan"}
 
-// External is the agent of a member that has no session of ours: a person or a program of their own acts as it.
+// External is the agent of a member that has no session of ours: a person or a program of their own
+// acts as it.
 const External = "external"
 
-// Agents that are models behind a program of their own. acp: with a command behind it is any that speaks the Agent Client Protocol.
+// Agents that are models behind a program of their own. acp: with a command behind it is any that
+// speaks the Agent Client Protocol.
 const (
 	Claude   = "claude"
 	Codex    = "codex"
@@ -85,7 +88,8 @@ const (
 // Shell is the agent that runs the commands of tasks and needs no model.
 const Shell = "shell"
 
-// DefaultHandoverAt leaves an agent enough room to end its turn, and is below what agents compact their contexts at by themselves.
+// DefaultHandoverAt leaves an agent enough room to end its turn, and is below what agents compact
+// their contexts at by themselves.
 const DefaultHandoverAt = 80
 
 // DefaultPatience is how long a permission request waits for an answer, in milliseconds.
@@ -97,7 +101,8 @@ const Worktree = "worktree"
 // MaxSetbacks is how many troubles in a row end a teammate, and what is tried for the lead.
 const MaxSetbacks = 5
 
-// FileIDKey is the metadata key that holds a task's id in the team file it came from, a JSON string.
+// FileIDKey is the metadata key that holds a task's id in the team file it came from, a JSON
+// string.
 const FileIDKey = "id"
 
 // Budget is what a team may spend at most; zero means without limit.
@@ -114,11 +119,14 @@ type Hook struct {
 	Seconds int64  // timeout; 0 for the default
 }
 
-// Permissions say what the members of a team may do without asking, and who is asked about the rest.
+// Permissions say what the members of a team may do without asking, and who is asked about the
+// rest.
 type Permissions struct {
 	Allow  []string // rules, as Claude Code writes them: Bash(go test:*), Edit, mcp__server__tool
 	Millis int64    // how long a request, and a plan, waits for its answer; 0 for [DefaultPatience]
-	Policy string   // who settles a teammate's request that no rule settles: user, lead, allow or deny; "" for user, and the lead where that is a person or a program of theirs
+	// who settles a teammate's request that no rule settles: user, lead, allow or deny; "" for
+	// user, and the lead where that is a person or a program of theirs
+	Policy string
 }
 
 // PermissionPolicies are the values of [Permissions.Policy].
@@ -126,21 +134,27 @@ var PermissionPolicies = []string{"user", "lead", "allow", "deny"}
 
 // Team is what holds for the team as a whole.
 type Team struct {
-	ID            string
-	Name          string
-	Status        TeamStatus
-	Goal          string
-	Dir           string // where its members work; absolute
-	Lead          string // name of the lead, for life
-	Observed      string // the name by which its own agents know it, where it is a team that is watched; "" for a team of ours
-	Session       bool   // what is watched is no team but one session, of the agent that Observed names
-	Delegate      bool   // the lead may only coordinate
-	Budget        Budget
-	Exhausted     string // which budget was spent; "" while there is one left
-	Hooks         []Hook
-	Permissions   Permissions
-	MaxTeammates  int64  // that run at a time, the lead not counted; 0 for [DefaultMaxTeammates] that a lead spawns, and any number that the user does
-	HandoverAt    int64  // percent of a context at which a fresh session goes on for the full one; 0 for [DefaultHandoverAt]
+	ID     string
+	Name   string
+	Status TeamStatus
+	Goal   string
+	Dir    string // where its members work; absolute
+	Lead   string // name of the lead, for life
+	// the name by which its own agents know it, where it is a team that is watched; "" for a team
+	// of ours
+	Observed    string
+	Session     bool // what is watched is no team but one session, of the agent that Observed names
+	Delegate    bool // the lead may only coordinate
+	Budget      Budget
+	Exhausted   string // which budget was spent; "" while there is one left
+	Hooks       []Hook
+	Permissions Permissions
+	// that run at a time, the lead not counted; 0 for [DefaultMaxTeammates] that a lead spawns, and
+	// any number that the user does
+	MaxTeammates int64
+	// percent of a context at which a fresh session goes on for the full one; 0 for
+	// [DefaultHandoverAt]
+	HandoverAt    int64
 	Origin        string // path of the team file that it was made from, if any
 	OriginDigest  string // SHA-256 of that file
 	Report        string // where the lead's report is, once there is one
@@ -168,7 +182,8 @@ type Team struct {
 	Released      Released
 }
 
-// Restored says on which checkpoint a journal was founded, because the one before it was lost. It is zero for a team's first journal.
+// Restored says on which checkpoint a journal was founded, because the one before it was lost. It
+// is zero for a team's first journal.
 type Restored struct {
 	ID   string // of this history: that of the command that restored it
 	From string // the ID of the history that made the checkpoint; "" for the team's first
@@ -177,16 +192,17 @@ type Restored struct {
 
 // Member is the lead or a teammate.
 type Member struct {
-	Name           string
-	Agent          string // which agent is its session: shell, external, claude, …
-	Model          string
-	Program        string   // executable instead of the agent's own
-	Args           []string // added to the agent's arguments
-	Env            []string // NAME=value, added to its environment
-	Role           string
-	Prompt         string
-	Color          string // that its agent shows it in, where the agent says so
-	Isolation      string // worktree: it works in a git worktree and on a branch of its own; "" for the team's directory
+	Name    string
+	Agent   string // which agent is its session: shell, external, claude, …
+	Model   string
+	Program string   // executable instead of the agent's own
+	Args    []string // added to the agent's arguments
+	Env     []string // NAME=value, added to its environment
+	Role    string
+	Prompt  string
+	Color   string // that its agent shows it in, where the agent says so
+	// worktree: it works in a git worktree and on a branch of its own; "" for the team's directory
+	Isolation      string
 	Status         MemberStatus
 	Since          Time  // when it came to be in that state
 	Incarnation    int64 // counts its sessions; control messages name the one they are for
@@ -256,8 +272,12 @@ type Task struct {
 	Failure     string // why the last attempt failed; kept until the next claim
 	Result      string
 	Metadata    map[string]json.RawMessage
-	Saved       *Saved // what the last owner left behind when it could not continue; nil for nothing. It is replaced, never changed
-	Work        *Work  // what it started from, and once it is completed what it did; nil while nobody recorded that. It is replaced, never changed
+	// what the last owner left behind when it could not continue; nil for nothing. It is replaced,
+	// never changed
+	Saved *Saved
+	// what it started from, and once it is completed what it did; nil while nobody recorded that.
+	// It is replaced, never changed
+	Work        *Work
 	CreatedBy   string
 	CompletedBy string
 	CreatedAt   Time
@@ -273,8 +293,8 @@ type Task struct {
 // Blocked returns the ids of the open tasks that it waits for.
 func (t Task) Blocked() []string { return t.open }
 
-// GivenUp reports whether the task failed as often as it was to be tried: it is not taken from the list again by
-// itself, only when somebody claims it by its id.
+// GivenUp reports whether the task failed as often as it was to be tried: it is not taken from the
+// list again by itself, only when somebody claims it by its id.
 func (t Task) GivenUp() bool {
 	return t.Failures > t.Retries && t.Status == Pending && t.Failure != ""
 }
@@ -325,7 +345,8 @@ type Permission struct {
 	AskedAt     Time // 0 where an older version recorded it
 }
 
-// State is a team after the record Seq. It is changed by [State.Apply] alone, and belongs to one goroutine, or to many that only read.
+// State is a team after the record Seq. It is changed by [State.Apply] alone, and belongs to one
+// goroutine, or to many that only read.
 type State struct {
 	seq         int64
 	team        Team
@@ -352,7 +373,8 @@ type State struct {
 // Seq is that of the last record that was applied; 0 for a team that does not exist yet.
 func (s *State) Seq() int64 { return s.seq }
 
-// Position counts all records since the team was created, those of lost journals too, as far as a checkpoint had them.
+// Position counts all records since the team was created, those of lost journals too, as far as a
+// checkpoint had them.
 func (s *State) Position() int64 { return s.team.Restored.Seq + s.seq }
 
 // Remembers reports whether the command of that id is among the last [Remembered] ones.
@@ -421,8 +443,8 @@ func (s *State) Inbox(member string) []Message {
 // MessageSeq is the seq of the last message that was sent.
 func (s *State) MessageSeq() int64 { return s.messageSeq }
 
-// LastMail returns where the last messages are: for each of at most [RecentMail] of them the seq of its record, in order. A restored team has none of
-// before that.
+// LastMail returns where the last messages are: for each of at most [RecentMail] of them the seq of
+// its record, in order. A restored team has none of before that.
 func (s *State) LastMail() []int64 { return slices.Clone(s.lastMail) }
 
 // RecentMail is of how many messages a team remembers where they are.
@@ -471,9 +493,10 @@ func (s *State) blockersOf(t *Task) []string {
 	return open
 }
 
-// takes reports whether m may take t: it is meant for m by name, or for nobody else and for the role of m or any. A shell does nothing
-// but run a task's command, so what has none is left to others, unless it was given to the shell by name. A lead that is an agent plans work
-// for others, so it is offered only what is its own.
+// takes reports whether m may take t: it is meant for m by name, or for nobody else and for the
+// role of m or any. A shell does nothing but run a task's command, so what has none is left to
+// others, unless it was given to the shell by name. A lead that is an agent plans work for others,
+// so it is offered only what is its own.
 func (s *State) takes(m *Member, t *Task) bool {
 	if m.Name == s.team.Lead && m.Agent != External && t.Owner != m.Name {
 		return false
@@ -496,8 +519,8 @@ func (s *State) next(m *Member) *Task {
 	return nil
 }
 
-// Claimable returns the tasks that the member could claim now, in the order in which they would be given to it; "" asks
-// for those that anybody could.
+// Claimable returns the tasks that the member could claim now, in the order in which they would be
+// given to it; "" asks for those that anybody could.
 func (s *State) Claimable(member string) []Task {
 	m := s.member(member)
 	var found []Task

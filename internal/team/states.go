@@ -15,7 +15,8 @@ var TeamMoves = []Move[TeamStatus]{
 	{TeamPending, TeamActive, "the first teammate is spawned"},
 	{TeamActive, TeamConsolidating, "it is to end: nothing new is begun"},
 	{TeamConsolidating, TeamActive, "a check failed, or there is more to do"},
-	{TeamConsolidating, TeamComplete, "every check passed and the work is committed; or the lead ends it, or it was complete before"},
+	{TeamConsolidating, TeamComplete, "every check passed and the work is committed; or the lead ends it, or it was " +
+		"complete before"},
 	{TeamComplete, TeamConsolidating, "what it did is checked and committed after all"},
 	{TeamComplete, TeamActive, "a task is rolled back, and nothing was consolidated"},
 	{TeamPending, TeamComplete, "the lead ends it"},
@@ -25,7 +26,8 @@ var TeamMoves = []Move[TeamStatus]{
 	{TeamConsolidating, TeamAborted, "it is given up"},
 }
 
-// Phase is what a member does as people see it: its status, or what follows from that while nobody leads.
+// Phase is what a member does as people see it: its status, or what follows from that while nobody
+// leads.
 type Phase string
 
 // The phases that are no statuses.
@@ -64,7 +66,8 @@ var MemberMoves = func() []Move[Phase] {
 	for _, before := range []Phase{active, idle, blocked} {
 		add("a lead is there again", before, Zombie)
 	}
-	add("it ends as it was asked to, or with its team", stopped, spawning, active, idle, blocked, shuttingDown, Zombie, Resting)
+	add("it ends as it was asked to, or with its team", stopped, spawning, active, idle, blocked, shuttingDown,
+		Zombie, Resting)
 	add("its session ends by itself, for good", failed, spawning, active, idle, blocked, shuttingDown, Zombie, Resting)
 	return all
 }()
@@ -96,8 +99,9 @@ func (s *State) Roster() []Member {
 	return all
 }
 
-// retired is a lead as people see it. Its session ends with its host after the report, and nothing starts it again in a team that is over: it has stopped,
-// though it stays the lead for the life of the team, which a rollback may open again.
+// retired is a lead as people see it. Its session ends with its host after the report, and nothing
+// starts it again in a team that is over: it has stopped, though it stays the lead for the life of
+// the team, which a rollback may open again.
 func (s *State) retired(lead Member) Member {
 	over := s.team.Status == TeamComplete || s.team.Status == TeamAborted
 	if over && lead.Name == s.team.Lead && lead.Agent != External && lead.Status.Running() {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// movesOf remembers where the team and its members are, and checks later that they got where they are then by moves that the tables have.
+// movesOf remembers where the team and its members are, and checks later that they got where they
+// are then by moves that the tables have.
 func movesOf(s *State) func(*Record) error {
 	was := s.team.Status
 	phases := map[string]Phase{}
@@ -51,7 +52,8 @@ func reachable[S ~string](moves []Move[S], from, to S, steps int) bool {
 	return false
 }
 
-// draw is the moves as a picture of text, a line for those that are made to the same state for the same reason.
+// draw is the moves as a picture of text, a line for those that are made to the same state for the
+// same reason.
 func draw[S ~string](what string, moves []Move[S]) string {
 	type line struct {
 		from     []string
@@ -79,7 +81,8 @@ func draw[S ~string](what string, moves []Move[S]) string {
 // The page shows the tables as they are.
 func TestThePageDrawsTheStates(t *testing.T) {
 	const page = "../../docs/ARCHITECTURE.md"
-	const begin, end = "<!-- states: drawn by internal/team from its tables; go test ./internal/team -run Draws -update -->\n", "<!-- end of states -->"
+	const begin, end = "<!-- states: drawn by internal/team from its tables; go test ./internal/team -run Draws " +
+		"-update -->\n", "<!-- end of states -->"
 	data, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -95,14 +98,16 @@ func TestThePageDrawsTheStates(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s does not draw the states as the code has them; write it anew with -update. They are:\n%s", page, drawn)
+		t.Fatalf("%s does not draw the states as the code has them; write it anew with -update. They are:\n%s", page,
+			drawn)
 	}
 	if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// No two moves say the same, and every state of the tables can be got to and, but for the last ones, left.
+// No two moves say the same, and every state of the tables can be got to and, but for the last
+// ones, left.
 func TestMovesAreATable(t *testing.T) {
 	checkMoves(t, TeamMoves, TeamAborted)
 	checkMoves(t, MemberMoves, Phase(Stopped), Phase(Failed))

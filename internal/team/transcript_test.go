@@ -17,12 +17,17 @@ import (
 var bodies = func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, b := range []Body{
-		&CreateTeam{}, &RestoreTeam{}, &SetStatus{}, &CleanUp{}, &SetDelegate{}, &SetBudget{}, &ReportUsage{}, &CheckBudget{}, &RejectByHook{},
-		&SpawnMember{}, &AttachMember{}, &DetachMember{}, &ReportStarted{}, &ReportStatus{}, &ReportStopped{}, &ReportFailed{}, &SetMode{},
-		&RequestShutdown{}, &AnswerShutdown{}, &WithdrawShutdown{}, &ExpireShutdown{}, &SubmitPlan{}, &AnswerPlan{}, &ExpirePlan{},
+		&CreateTeam{}, &RestoreTeam{}, &SetStatus{}, &CleanUp{}, &SetDelegate{}, &SetBudget{}, &ReportUsage{},
+		&CheckBudget{}, &RejectByHook{},
+		&SpawnMember{}, &AttachMember{}, &DetachMember{}, &ReportStarted{}, &ReportStatus{}, &ReportStopped{},
+		&ReportFailed{}, &SetMode{},
+		&RequestShutdown{}, &AnswerShutdown{}, &WithdrawShutdown{}, &ExpireShutdown{}, &SubmitPlan{}, &AnswerPlan{},
+		&ExpirePlan{},
 		&ReportTrouble{}, &RetryMember{}, &HandOver{}, &AskReport{}, &GiveReport{},
-		&AttachLead{}, &LoseLead{}, &RecordFacts{}, &MoveTeam{}, &SaveWork{}, &RecordWork{}, &RollBackTask{}, &MarkLate{}, &ResendMessages{}, &ReportOffline{}, &ReportOnline{},
-		&LeaveBranch{}, &Consolidate{}, &ReportMerged{}, &ReportStaged{}, &ReportCheck{}, &ReportMade{}, &ReportConsolidated{}, &AbandonConsolidation{},
+		&AttachLead{}, &LoseLead{}, &RecordFacts{}, &MoveTeam{}, &SaveWork{}, &RecordWork{}, &RollBackTask{},
+		&MarkLate{}, &ResendMessages{}, &ReportOffline{}, &ReportOnline{},
+		&LeaveBranch{}, &Consolidate{}, &ReportMerged{}, &ReportStaged{}, &ReportCheck{}, &ReportMade{},
+		&ReportConsolidated{}, &AbandonConsolidation{},
 		&RequestPermission{}, &AnswerPermission{}, &ExpirePermission{},
 		&CreateTask{}, &UpdateTask{}, &ClaimTask{}, &CompleteTask{}, &FailTask{}, &ReleaseTask{}, &DeleteTask{},
 		&SendMessage{}, &Broadcast{}, &ReceiveMessages{}, &MarkRead{},
@@ -33,8 +38,8 @@ var bodies = func() map[string]reflect.Type {
 	return all
 }()
 
-// TestTranscripts plays testdata/transcripts/*.txt. Each line that is not indented is a step, and the indented lines below it
-// are what came of it:
+// TestTranscripts plays testdata/transcripts/*.txt. Each line that is not indented is a step, and
+// the indented lines below it are what came of it:
 //
 //	[id=X] ACTOR[/INCARNATION][%LEASE] BODY {fields}   a command: its events, nothing, repeats SEQ, or the refusal
 //	at MILLIS                                          the time of the commands that follow
@@ -107,7 +112,8 @@ func (s *stage) number(text string) int64 {
 
 func (s *stage) printf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
-	line = regexp.MustCompile(`x{100,}`).ReplaceAllStringFunc(line, func(run string) string { return "$x*" + strconv.Itoa(len(run)) })
+	line = regexp.MustCompile(`x{100,}`).ReplaceAllStringFunc(line,
+		func(run string) string { return "$x*" + strconv.Itoa(len(run)) })
 	fmt.Fprintf(&s.out, "  %s\n", strings.ReplaceAll(line, "\n", "\n  "))
 }
 
@@ -134,7 +140,8 @@ func (s *stage) command(line string) {
 		c.Lease = s.number(m[4])
 	}
 	if m[6] != "" {
-		fields := regexp.MustCompile(`\$x\*\d+`).ReplaceAllStringFunc(m[6], func(run string) string { return strings.Repeat("x", int(s.number(run[3:]))) })
+		fields := regexp.MustCompile(`\$x\*\d+`).ReplaceAllStringFunc(m[6],
+			func(run string) string { return strings.Repeat("x", int(s.number(run[3:]))) })
 		d := json.NewDecoder(strings.NewReader(fields))
 		d.DisallowUnknownFields()
 		if err := d.Decode(c.Body); err != nil {
@@ -217,7 +224,8 @@ func (s *stage) json(v json.Marshaler) {
 	s.printf("%s", data)
 }
 
-// replays checks that what was recorded gives the same state again, from its encoding and through a snapshot in its middle.
+// replays checks that what was recorded gives the same state again, from its encoding and through a
+// snapshot in its middle.
 func (s *stage) replays() {
 	want := string(AppendSnapshot(nil, s.state))
 	again := &State{}

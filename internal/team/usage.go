@@ -42,7 +42,8 @@ func plus[N ~int64](a, b N) N {
 // tellsCost reports whether an agent says what its model costs, in money.
 func tellsCost(agent string) bool { return agent == Claude || agent == OpenCode }
 
-// Dollars is an amount in millionths of a US dollar for people: in cents, and exacter where it is less than a dollar.
+// Dollars is an amount in millionths of a US dollar for people: in cents, and exacter where it is
+// less than a dollar.
 func Dollars(micro int64) string {
 	if micro < 1e6 && micro%1e4 != 0 {
 		return fmt.Sprintf("$%.4f", float64(micro)/1e6)
@@ -50,15 +51,16 @@ func Dollars(micro int64) string {
 	return fmt.Sprintf("$%.2f", float64(micro)/1e6)
 }
 
-// Uncounted returns the agents of running members that do not say what they cost, sorted, where the team has a budget of money: that budget does not bound
-// them.
+// Uncounted returns the agents of running members that do not say what they cost, sorted, where the
+// team has a budget of money: that budget does not bound them.
 func (s *State) Uncounted() (agents []string) {
 	if s.team.Budget.CostMicroUSD == 0 {
 		return nil
 	}
 	for i := range s.members {
 		m := &s.members[i]
-		if m.Status.Running() && m.Agent != External && m.Agent != Shell && !tellsCost(m.Agent) && m.Usage.CostMicroUSD == 0 {
+		if m.Status.Running() && m.Agent != External && m.Agent != Shell && !tellsCost(m.Agent) &&
+			m.Usage.CostMicroUSD == 0 {
 			agents = append(agents, m.Agent)
 		}
 	}

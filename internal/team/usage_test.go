@@ -5,12 +5,15 @@ import (
 	"testing"
 )
 
-// An amount of money bounds the agents that say what they cost. What a session has cost is counted from its beginning, also when it is resumed.
+// An amount of money bounds the agents that say what they cost. What a session has cost is counted
+// from its beginning, also when it is resumed.
 func TestCosts(t *testing.T) {
 	s := &State{}
 	apply := func(events ...Event) { s.Apply(&Record{Seq: s.Seq() + 1, ID: "r", At: 1, Events: events}) }
-	apply(&TeamCreated{Team: Team{ID: "t", Name: "demo", Lead: "lead"}, Lead: Member{Name: "lead", Agent: External, Status: Active}})
-	for name, agent := range map[string]string{"ann": Claude, "bob": Codex, "carl": Gemini, "dora": OpenCode, "eve": External, "fred": Shell, "gil": Codex} {
+	apply(&TeamCreated{Team: Team{ID: "t", Name: "demo", Lead: "lead"}, Lead: Member{Name: "lead", Agent: External,
+		Status: Active}})
+	for name, agent := range map[string]string{"ann": Claude, "bob": Codex, "carl": Gemini, "dora": OpenCode,
+		"eve": External, "fred": Shell, "gil": Codex} {
 		apply(&MemberSpawned{Member: Member{Name: name, Agent: agent, Status: Active, Incarnation: 1}})
 	}
 	if s.Uncounted() != nil {
@@ -20,7 +23,8 @@ func TestCosts(t *testing.T) {
 	if got, want := s.Uncounted(), []string{Codex, Gemini}; !slices.Equal(got, want) {
 		t.Errorf("uncounted are %v, not %v", got, want)
 	}
-	apply(&UsageReported{Member: "carl", Usage: Usage{CostMicroUSD: 5}}, &MemberStopped{Member: "bob"}, &MemberStopped{Member: "gil"})
+	apply(&UsageReported{Member: "carl", Usage: Usage{CostMicroUSD: 5}}, &MemberStopped{Member: "bob"},
+		&MemberStopped{Member: "gil"})
 	if s.Uncounted() != nil {
 		t.Errorf("one says what it costs, and the others have stopped: uncounted are %v", s.Uncounted())
 	}
@@ -31,14 +35,16 @@ func TestCosts(t *testing.T) {
 			t.Errorf("the session has cost %d, not %d", m.SessionCost, want)
 		}
 	}
-	apply(&MemberStarted{Member: "dora", Session: "one"}, &UsageReported{Member: "dora", Usage: Usage{CostMicroUSD: 7}}, &MemberStarted{Member: "dora", Session: "one"})
+	apply(&MemberStarted{Member: "dora", Session: "one"}, &UsageReported{Member: "dora", Usage: Usage{CostMicroUSD: 7}},
+		&MemberStarted{Member: "dora", Session: "one"})
 	cost(7)
 	apply(&MemberStarted{Member: "dora", Session: "two"}, &UsageReported{Member: "dora", Usage: Usage{CostMicroUSD: 2}})
 	cost(2)
 }
 
 func TestDollars(t *testing.T) {
-	for micro, want := range map[int64]string{0: "$0.00", 12_600: "$0.0126", 500_000: "$0.50", 999_999: "$1.0000", 1_004_000: "$1.00", 20_000_000: "$20.00"} {
+	for micro, want := range map[int64]string{0: "$0.00", 12_600: "$0.0126", 500_000: "$0.50", 999_999: "$1.0000",
+		1_004_000: "$1.00", 20_000_000: "$20.00"} {
 		if got := Dollars(micro); got != want {
 			t.Errorf("%d is %s, not %s", micro, got, want)
 		}

@@ -11,27 +11,33 @@ type WantKind string
 
 // The kinds of wants.
 const (
-	WantSession          WantKind = "session"           // a session runs for this incarnation of the member
-	WantDelivery         WantKind = "delivery"          // the messages Seqs are in that session
-	WantWork             WantKind = "work"              // the idle session looks at the task list: there is something for it
-	WantRetry            WantKind = "retry"             // the session goes on after its trouble Reason
-	WantAccess           WantKind = "access"            // the session may do by itself what the state says
-	WantHandover         WantKind = "handover"          // the session is ended, for Reason, and a fresh one goes on for it
-	WantExpirePlan       WantKind = "expire_plan"       // the plan Request is rejected because nobody answered
-	WantStop             WantKind = "stop"              // the session is ended, for Reason, and the member reported as stopped
+	WantSession  WantKind = "session"  // a session runs for this incarnation of the member
+	WantDelivery WantKind = "delivery" // the messages Seqs are in that session
+	// the idle session looks at the task list: there is something for it
+	WantWork   WantKind = "work"
+	WantRetry  WantKind = "retry"  // the session goes on after its trouble Reason
+	WantAccess WantKind = "access" // the session may do by itself what the state says
+	// the session is ended, for Reason, and a fresh one goes on for it
+	WantHandover   WantKind = "handover"
+	WantExpirePlan WantKind = "expire_plan" // the plan Request is rejected because nobody answered
+	// the session is ended, for Reason, and the member reported as stopped
+	WantStop             WantKind = "stop"
 	WantExpirePermission WantKind = "expire_permission" // the request is answered as timed out
 	WantExpireShutdown   WantKind = "expire_shutdown"   // the member without a session is stopped
 	WantBudgetCheck      WantKind = "budget_check"      // the time of the budget is over
 	WantSave             WantKind = "save"              // what the zombie does is saved again and again
-	WantRest             WantKind = "rest"              // the zombie's session is ended, for Reason, until there is a lead again
-	WantYield            WantKind = "yield"             // the zombie that waits for something gives its tasks back, for Reason
-	WantMarkLate         WantKind = "mark_late"         // the lead is told of messages that wait for long
-	WantBase             WantKind = "base"              // what the claimed Task starts from is recorded
-	WantRecord           WantKind = "record"            // what the completed Task did is recorded
+	// the zombie's session is ended, for Reason, until there is a lead again
+	WantRest WantKind = "rest"
+	// the zombie that waits for something gives its tasks back, for Reason
+	WantYield    WantKind = "yield"
+	WantMarkLate WantKind = "mark_late" // the lead is told of messages that wait for long
+	WantBase     WantKind = "base"      // what the claimed Task starts from is recorded
+	WantRecord   WantKind = "record"    // what the completed Task did is recorded
 )
 
-// Want is one thing that should be true of the outside world. Wants are derived from the state and never queued, so a
-// restart finds them again; making one true twice under the same Key is the same as once.
+// Want is one thing that should be true of the outside world. Wants are derived from the state and
+// never queued, so a restart finds them again; making one true twice under the same Key is the same
+// as once.
 type Want struct {
 	Kind        WantKind
 	Key         string
@@ -43,8 +49,9 @@ type Want struct {
 	Task        string  // base, record
 }
 
-// Wants returns what should be true at that time, always in the same order, and the time at which more may be due though nothing happens; 0 for never.
-// A session that runs although nothing wants it is to be ended.
+// Wants returns what should be true at that time, always in the same order, and the time at which
+// more may be due though nothing happens; 0 for never. A session that runs although nothing wants
+// it is to be ended.
 func (s *State) Wants(now Time) (wants []Want, next Time) {
 	if !s.Exists() || s.team.Status == TeamComplete || s.team.Status == TeamAborted || s.team.Released != (Released{}) {
 		return nil, 0
@@ -64,7 +71,8 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 	}
 	for _, p := range s.permissions {
 		if due(p.Deadline) {
-			wants = append(wants, Want{Kind: WantExpirePermission, Key: "expire/" + p.Request, Member: p.Member, Request: p.Request})
+			wants = append(wants, Want{Kind: WantExpirePermission, Key: "expire/" + p.Request, Member: p.Member,
+				Request: p.Request})
 		}
 	}
 	wants = append(wants, s.traceWants()...)
@@ -74,11 +82,13 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 			continue
 		}
 		if p := m.Plan; p.State == "submitted" && p.Deadline != 0 && due(p.Deadline) {
-			wants = append(wants, Want{Kind: WantExpirePlan, Key: "expire/" + p.Request, Member: m.Name, Request: p.Request})
+			wants = append(wants, Want{Kind: WantExpirePlan, Key: "expire/" + p.Request, Member: m.Name,
+				Request: p.Request})
 		}
 		seqs, then := s.late(m, now)
 		if len(seqs) > 0 {
-			wants = append(wants, Want{Kind: WantMarkLate, Key: fmt.Sprintf("late/%s/%d", m.Name, seqs[0]), Member: m.Name})
+			wants = append(wants, Want{Kind: WantMarkLate, Key: fmt.Sprintf("late/%s/%d", m.Name, seqs[0]),
+				Member: m.Name})
 		}
 		if then != 0 {
 			due(then)
@@ -87,7 +97,8 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 		switch {
 		case ends && (m.Agent == External || m.Host == ""):
 			if due(m.Shutdown.Deadline) {
-				wants = append(wants, Want{Kind: WantExpireShutdown, Key: "expire/" + m.Shutdown.Request, Member: m.Name})
+				wants = append(wants, Want{Kind: WantExpireShutdown, Key: "expire/" + m.Shutdown.Request,
+					Member: m.Name})
 			}
 		case m.Agent == External:
 		case ends:
@@ -99,7 +110,8 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 			default:
 				reason = "shut down at the deadline"
 			}
-			wants = append(wants, Want{Kind: WantStop, Key: "stop/" + m.Shutdown.Request, Member: m.Name, Incarnation: m.Incarnation, Reason: reason})
+			wants = append(wants, Want{Kind: WantStop, Key: "stop/" + m.Shutdown.Request, Member: m.Name,
+				Incarnation: m.Incarnation, Reason: reason})
 		case s.team.Exhausted == "" && m.Setbacks < MaxSetbacks:
 			patient := m.RetryAt != 0 && !due(m.RetryAt)
 			if m.Status == Spawning && m.Host == "" && patient {
@@ -107,7 +119,8 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 			}
 			if s.orphaned(m) && due(plus(s.team.LeadLost, Time(s.team.Timing.OrDefaults().Zombie))) {
 				if m.Host != "" {
-					wants = append(wants, Want{Kind: WantRest, Key: fmt.Sprintf("rest/%s/%d", m.Name, m.Incarnation), Member: m.Name, Incarnation: m.Incarnation,
+					wants = append(wants, Want{Kind: WantRest, Key: fmt.Sprintf("rest/%s/%d", m.Name, m.Incarnation),
+						Member: m.Name, Incarnation: m.Incarnation,
 						Reason: "there has been no lead for " + span(Time(s.team.Timing.OrDefaults().Zombie))})
 				}
 				break
@@ -121,8 +134,8 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 	return wants, next
 }
 
-// Overdue returns the commands that end what nobody ended in time and no host sees to: requests whose deadline has passed, and
-// members without a session that were to shut down by now.
+// Overdue returns the commands that end what nobody ended in time and no host sees to: requests
+// whose deadline has passed, and members without a session that were to shut down by now.
 func (s *State) Overdue(now Time) (due []Body) {
 	if !s.Exists() || s.team.Status == TeamComplete || s.team.Status == TeamAborted || s.team.Released != (Released{}) {
 		return nil
@@ -133,13 +146,15 @@ func (s *State) Overdue(now Time) (due []Body) {
 		}
 	}
 	for i := range s.members {
-		if p := s.members[i].Plan; p.State == "submitted" && p.Deadline != 0 && p.Deadline <= now && s.members[i].Status.Running() {
+		if p := s.members[i].Plan; p.State == "submitted" && p.Deadline != 0 && p.Deadline <= now &&
+			s.members[i].Status.Running() {
 			due = append(due, &ExpirePlan{Request: p.Request})
 		}
 		if seqs, _ := s.late(&s.members[i], now); len(seqs) > 0 && s.members[i].Status.Running() {
 			due = append(due, &MarkLate{Member: s.members[i].Name})
 		}
-		if m := &s.members[i]; m.Shutdown.Request != "" && m.Shutdown.Deadline <= now && m.Status.Running() && (m.Agent == External || m.Host == "") {
+		if m := &s.members[i]; m.Shutdown.Request != "" && m.Shutdown.Deadline <= now && m.Status.Running() &&
+			(m.Agent == External || m.Host == "") {
 			due = append(due, &ExpireShutdown{Member: m.Name})
 		}
 	}
@@ -149,16 +164,21 @@ func (s *State) Overdue(now Time) (due []Body) {
 // zombieWants is what a member without a lead is to have besides its session.
 func (s *State) zombieWants(m *Member, due func(Time) bool) []Want {
 	session := fmt.Sprintf("%s/%d", m.Name, m.Incarnation)
-	wants := []Want{{Kind: WantSave, Key: fmt.Sprintf("save/%s/%d", session, s.team.LeadLost), Member: m.Name, Incarnation: m.Incarnation}}
-	waits := m.Status == Blocked || m.Status == Idle // one that holds a task and is not at it waits: for better times, an answer, an approval
-	if patience := Time(s.team.Timing.OrDefaults().Blocked); waits && len(s.holds(m.Name)) > 0 && due(plus(max(m.Since, s.team.LeadLost), patience)) {
-		wants = append(wants, Want{Kind: WantYield, Key: fmt.Sprintf("yield/%s/%d", session, m.Since), Member: m.Name, Incarnation: m.Incarnation,
-			Reason: "it was blocked for " + span(patience) + " without a lead"})
+	wants := []Want{{Kind: WantSave, Key: fmt.Sprintf("save/%s/%d", session, s.team.LeadLost), Member: m.Name,
+		Incarnation: m.Incarnation}}
+	// one that holds a task and is not at it waits: for better times, an answer, an approval
+	waits := m.Status == Blocked || m.Status == Idle
+	if patience := Time(s.team.Timing.OrDefaults().Blocked); waits && len(s.holds(m.Name)) > 0 &&
+		due(plus(max(m.Since, s.team.LeadLost), patience)) {
+		wants = append(wants, Want{Kind: WantYield, Key: fmt.Sprintf("yield/%s/%d", session, m.Since), Member: m.Name,
+			Incarnation: m.Incarnation,
+			Reason:      "it was blocked for " + span(patience) + " without a lead"})
 	}
 	return wants
 }
 
-// sessionWants is what the member's session is to have. One that is left alone after a trouble keeps its session, and gets nothing.
+// sessionWants is what the member's session is to have. One that is left alone after a trouble
+// keeps its session, and gets nothing.
 func (s *State) sessionWants(m *Member, patient bool) []Want {
 	session := "/" + m.Name + "/" + strconv.FormatInt(m.Incarnation, 10)
 	want := func(kind WantKind, key string) Want {
@@ -173,12 +193,14 @@ func (s *State) sessionWants(m *Member, patient bool) []Want {
 		w.Reason = m.Handover
 		return append(wants, w)
 	}
-	wants = append(wants, want(WantAccess, "/"+m.PermissionMode+"/"+strconv.FormatBool(s.Writes(m.Name))+"/"+strconv.FormatBool(s.Gated(m.Name))))
+	wants = append(wants, want(WantAccess, "/"+m.PermissionMode+"/"+strconv.FormatBool(s.Writes(m.Name))+"/"+
+		strconv.FormatBool(s.Gated(m.Name))))
 	if patient {
 		return wants
 	}
 	if m.Status == Blocked && m.RetryAt != 0 {
-		w := want(WantRetry, fmt.Sprintf("/%d", m.RetryAt)) // the first setback after a good turn is another one than the first before it
+		// the first setback after a good turn is another one than the first before it
+		w := want(WantRetry, fmt.Sprintf("/%d", m.RetryAt))
 		w.Reason = m.Summary
 		wants = append(wants, w)
 	}
@@ -191,7 +213,8 @@ func (s *State) sessionWants(m *Member, patient bool) []Want {
 		w.Seqs = slices.Clone(ripe)
 		wants = append(wants, w)
 	}
-	if m.Status == Idle && !s.orphaned(m) && s.team.Status != TeamConsolidating && m.Shutdown.Request == "" && s.AllowsTool(m.Name, "TaskClaim") == nil {
+	if m.Status == Idle && !s.orphaned(m) && s.team.Status != TeamConsolidating && m.Shutdown.Request == "" &&
+		s.AllowsTool(m.Name, "TaskClaim") == nil {
 		if t := s.next(m); t != nil {
 			wants = append(wants, want(WantWork, fmt.Sprintf("/%s/%d", t.ID, t.Fence)))
 		}
@@ -225,13 +248,15 @@ func (s *State) News(member string) (newest int64) {
 	return newest
 }
 
-// Busy reports whether the member's session, which is ours, does something or is about to. One that is asked to end is waited for.
+// Busy reports whether the member's session, which is ours, does something or is about to. One that
+// is asked to end is waited for.
 func (s *State) Busy(member string) bool {
 	m := s.member(member)
 	switch {
 	case m == nil || !m.Status.Running() || m.Setbacks >= MaxSetbacks:
 		return false
-	case m.RetryAt != 0 && m.Status != Active && m.Name != s.team.Lead: // it is tried again if there is something for it
+	case m.RetryAt != 0 && m.Status != Active &&
+		m.Name != s.team.Lead: // it is tried again if there is something for it
 		return s.next(m) != nil || s.wakes(m)
 	case m.Agent == Shell && len(s.holds(m.Name)) > 0: // it begins
 		return true
@@ -239,13 +264,14 @@ func (s *State) Busy(member string) bool {
 	return m.Status != Idle || m.Shutdown.Request != "" || m.Handover != "" || m.Plan.State == "submitted" || s.wakes(m)
 }
 
-// Expects reports whether news for the member may still come: from others on the team that do something or are about to, and from sessions outside, of which
-// nobody can tell.
+// Expects reports whether news for the member may still come: from others on the team that do
+// something or are about to, and from sessions outside, of which nobody can tell.
 func (s *State) Expects(member string) bool {
 	if s.over() {
 		return false
 	}
 	return slices.ContainsFunc(s.members, func(m Member) bool {
-		return m.Name != member && m.Status.Running() && (m.Agent == External || s.Busy(m.Name) || s.team.Exhausted == "" && s.next(&m) != nil)
+		return m.Name != member && m.Status.Running() && (m.Agent == External || s.Busy(m.Name) ||
+			s.team.Exhausted == "" && s.next(&m) != nil)
 	})
 }

@@ -16,8 +16,8 @@ import (
 	"cadre/internal/team"
 )
 
-// ConfigFile is the name, in cadre's folder, of the file that says which agent stands behind which teammate. It is the user's: a project cannot
-// choose what is run.
+// ConfigFile is the name, in cadre's folder, of the file that says which agent stands behind which
+// teammate. It is the user's: a project cannot choose what is run.
 //
 //	teammates:
 //	  - name: build-*        # of the teammate; * stands for anything
@@ -27,8 +27,9 @@ import (
 //	    model: gemini-2.5-pro
 //	  - agent: codex         # everybody else
 //
-// The first that fits counts. Where none does, a teammate is the agent that its name, its kind, or the beginning of its name up to a - is: codex,
-// codex-2. Any other is claude, with the model of the lead's choice.
+// The first that fits counts. Where none does, a teammate is the agent that its name, its kind, or
+// the beginning of its name up to a - is: codex, codex-2. Any other is claude, with the model of
+// the lead's choice.
 const ConfigFile = "claude-teammates.yaml"
 
 // Choice is the agent behind a name.
@@ -54,7 +55,8 @@ type rule struct {
 // maxConfig bounds what is read of the file.
 const maxConfig = 1 << 20
 
-// Choose finds the agent for a teammate. file is the path of the configuration, which may be missing; known says which agents there are.
+// Choose finds the agent for a teammate. file is the path of the configuration, which may be
+// missing; known says which agents there are.
 func Choose(file, name, kind string, known func(agent string) bool) (Choice, error) {
 	rules, err := readRules(file, known)
 	if err != nil {
@@ -114,7 +116,8 @@ func readRules(file string, known func(string) bool) ([]rule, error) {
 		case r.Agent == "":
 			wrong = "it names no agent"
 		case r.Agent == team.External || !known(r.Agent):
-			wrong = fmt.Sprintf("there is no agent %q; it is claude, codex, gemini, opencode, acp:COMMAND, claude-tmux or shell", r.Agent)
+			wrong = fmt.Sprintf("there is no agent %q; it is claude, codex, gemini, opencode, acp:COMMAND, "+
+				"claude-tmux or shell", r.Agent)
 		case name != nil || kind != nil:
 			wrong = "name and type are words in which * stands for anything"
 		}

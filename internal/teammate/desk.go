@@ -20,7 +20,8 @@ import (
 type replica struct {
 	team  *teamfiles.Team
 	color string
-	// answered is told of the member's answer to a request to shut down, which is not sent yet: the lead is to hear of an end that is one.
+	// answered is told of the member's answer to a request to shut down, which is not sent yet: the
+	// lead is to hear of an end that is one.
 	answered func(approved bool)
 
 	mu    sync.Mutex // held while the files are looked at and changed
@@ -90,7 +91,8 @@ func (d *replica) View(see func(*team.State)) {
 
 func now() team.Time { return team.Time(time.Now().UnixMilli()) }
 
-// attempts is how often something is decided anew because a file changed meanwhile. Each time somebody else came a step further.
+// attempts is how often something is decided anew because a file changed meanwhile. Each time
+// somebody else came a step further.
 const attempts = 30
 
 // Do implements [agent.Replica]. It waits for the locks of the files.
@@ -171,7 +173,8 @@ func (d *replica) write(ctx context.Context, r *team.Record) error {
 			if e.Approved {
 				d.self.shutdown.Answer = "approved"
 			} else {
-				err = d.tellLead(ctx, &teamfiles.ShutdownRejected{RequestID: e.Request, From: d.self.name, Reason: e.Reason, Timestamp: teamfiles.Stamp(time.Now())})
+				err = d.tellLead(ctx, &teamfiles.ShutdownRejected{RequestID: e.Request, From: d.self.name,
+					Reason: e.Reason, Timestamp: teamfiles.Stamp(time.Now())})
 				d.self.shutdown = team.Shutdown{}
 			}
 			if err == nil {
@@ -195,7 +198,8 @@ func (d *replica) planID() string {
 }
 
 func (d *replica) submit(ctx context.Context, request, plan string) error {
-	return d.tellLead(ctx, &teamfiles.PlanRequest{From: d.self.name, Timestamp: teamfiles.Stamp(time.Now()), Plan: plan, RequestID: request})
+	return d.tellLead(ctx, &teamfiles.PlanRequest{From: d.self.name, Timestamp: teamfiles.Stamp(time.Now()), Plan: plan,
+		RequestID: request})
 }
 
 // changeTask changes a task that still is what was decided on.
@@ -226,7 +230,8 @@ func note(t *teamfiles.Task, key, words string) error {
 }
 
 func (d *replica) create(ctx context.Context, t *team.Task) (string, error) {
-	file := teamfiles.Task{Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm, Owner: t.Owner, Status: string(team.Pending), Metadata: t.Metadata}
+	file := teamfiles.Task{Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm, Owner: t.Owner,
+		Status: string(team.Pending), Metadata: t.Metadata}
 	if t.Priority != team.DefaultPriority {
 		if err := note(&file, keyPriority, t.Priority); err != nil {
 			return "", err
@@ -249,7 +254,8 @@ func (d *replica) updateTask(ctx context.Context, e *team.TaskUpdated) error {
 		for _, f := range []struct {
 			to *string
 			is *string
-		}{{&t.Subject, e.Subject}, {&t.Description, e.Description}, {&t.ActiveForm, e.ActiveForm}, {&t.Owner, e.Owner}} {
+		}{{&t.Subject, e.Subject}, {&t.Description, e.Description}, {&t.ActiveForm, e.ActiveForm},
+			{&t.Owner, e.Owner}} {
 			if f.is != nil {
 				*f.to = *f.is
 			}
@@ -288,7 +294,8 @@ func (d *replica) updateTask(ctx context.Context, e *team.TaskUpdated) error {
 	return err
 }
 
-// send passes a message on. What our team says to its members by itself Claude Code's says in its own ways.
+// send passes a message on. What our team says to its members by itself Claude Code's says in its
+// own ways.
 func (d *replica) send(ctx context.Context, m *team.Message, id func(string) string) error {
 	switch m.Type {
 	case team.TypeMessage:
@@ -302,7 +309,8 @@ func (d *replica) send(ctx context.Context, m *team.Message, id func(string) str
 			}
 		}
 		if len(missed) > 0 {
-			return fmt.Errorf("it is sent, but not to %s; do not send it to the others again: %w", strings.Join(missed, ", "), errors.Join(errs...))
+			return fmt.Errorf("it is sent, but not to %s; do not send it to the others again: %w",
+				strings.Join(missed, ", "), errors.Join(errs...))
 		}
 	case team.TypeTaskAssignment:
 		task := id(m.Ref)
@@ -313,7 +321,8 @@ func (d *replica) send(ctx context.Context, m *team.Message, id func(string) str
 		if err != nil {
 			return err
 		}
-		return d.tell(ctx, m.To, &teamfiles.Assignment{TaskID: task, Subject: file.Subject, Description: file.Description, AssignedBy: d.self.name, Timestamp: teamfiles.Stamp(time.Now())})
+		return d.tell(ctx, m.To, &teamfiles.Assignment{TaskID: task, Subject: file.Subject,
+			Description: file.Description, AssignedBy: d.self.name, Timestamp: teamfiles.Stamp(time.Now())})
 	}
 	return nil
 }
@@ -357,10 +366,12 @@ func (d *replica) deeds() (did deeds) {
 	return did
 }
 
-// ruling settles a request for leave without asking anybody, where the rules do; else ruled is false.
+// ruling settles a request for leave without asking anybody, where the rules do; else ruled is
+// false.
 func (d *replica) ruling(tool, input string, reads bool) (allow bool, reason string, ruled bool) {
 	d.View(func(s *team.State) {
-		decision, err := team.Decide(s, team.Command{ID: "asked", Actor: d.self.name, At: now(), Body: &team.RequestPermission{Tool: tool, Input: input, Deadline: now() + 1, Reads: reads}})
+		decision, err := team.Decide(s, team.Command{ID: "asked", Actor: d.self.name, At: now(),
+			Body: &team.RequestPermission{Tool: tool, Input: input, Deadline: now() + 1, Reads: reads}})
 		if err != nil {
 			allow, reason, ruled = false, err.Error(), true
 			return
@@ -378,7 +389,8 @@ func (d *replica) ruling(tool, input string, reads bool) (allow bool, reason str
 func (d *replica) access() (a agent.Access) {
 	d.View(func(s *team.State) {
 		m, _ := s.Member(d.self.name)
-		a = agent.Access{Mode: m.PermissionMode, Writes: s.Writes(d.self.name), Gated: s.Gated(d.self.name), Allow: s.Team().Permissions.Allow}
+		a = agent.Access{Mode: m.PermissionMode, Writes: s.Writes(d.self.name), Gated: s.Gated(d.self.name),
+			Allow: s.Team().Permissions.Allow}
 	})
 	return a
 }

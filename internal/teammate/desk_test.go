@@ -20,10 +20,12 @@ type jsonRaw = json.RawMessage
 func atoi(s string) int { n, _ := strconv.Atoi(s); return n }
 
 func (s *stage) replica(name string) *replica {
-	return &replica{team: s.team, self: self{name: name, agent: team.Codex, dir: s.claude, mode: "default"}, answered: func(bool) {}}
+	return &replica{team: s.team, self: self{name: name, agent: team.Codex, dir: s.claude, mode: "default"},
+		answered: func(bool) {}}
 }
 
-// Of many members that take what is next, each task goes to one, in an order in which none waits for another, and only who holds it completes it.
+// Of many members that take what is next, each task goes to one, in an order in which none waits
+// for another, and only who holds it completes it.
 func TestClaims(t *testing.T) {
 	names := []string{"ann", "bob", "eve", "tim"}
 	s := newStage(t, names...)
@@ -63,7 +65,8 @@ func TestClaims(t *testing.T) {
 				id := r.Events[0].(*team.TaskClaimed).Task
 				claimed, err := s.team.Task(s.ctx, id)
 				for _, blocker := range claimed.BlockedBy {
-					if before, err2 := s.team.Task(s.ctx, blocker); err != nil || err2 != nil || before.Status != "completed" {
+					if before, err2 := s.team.Task(s.ctx, blocker); err != nil || err2 != nil ||
+						before.Status != "completed" {
 						t.Errorf("task %s was claimed before task %s was done: %v, %v", id, blocker, err, err2)
 					}
 				}
@@ -74,10 +77,12 @@ func TestClaims(t *testing.T) {
 				owner[id] = name
 				mu.Unlock()
 				other := names[(atoi(id)+1)%len(names)]
-				if _, err := s.replica(other).Do(s.ctx, &team.CompleteTask{Task: id}); other != name && team.CodeOf(err) != team.Conflict {
+				if _, err := s.replica(other).Do(s.ctx, &team.CompleteTask{Task: id}); other != name &&
+					team.CodeOf(err) != team.Conflict {
 					t.Errorf("somebody else completes task %s: %v", id, err)
 				}
-				if _, err := d.Do(s.ctx, &team.CompleteTask{Task: id, Result: "by " + name}); err != nil && team.CodeOf(err) != team.Conflict {
+				if _, err := d.Do(s.ctx, &team.CompleteTask{Task: id, Result: "by " + name}); err != nil &&
+					team.CodeOf(err) != team.Conflict {
 					t.Error(err)
 				}
 				mu.Lock()
@@ -117,16 +122,19 @@ func TestDeskWrites(t *testing.T) {
 	if err := s.team.DeleteTask(s.ctx, "2"); err != nil {
 		t.Fatal(err)
 	}
-	do(&team.CreateTask{Subject: "Port", Description: "it", Owner: "bob", BlockedBy: []string{"1"}, Priority: "high", Metadata: map[string]jsonRaw{"k": jsonRaw(`[1]`)}})
+	do(&team.CreateTask{Subject: "Port", Description: "it", Owner: "bob", BlockedBy: []string{"1"}, Priority: "high",
+		Metadata: map[string]jsonRaw{"k": jsonRaw(`[1]`)}})
 	waiting, err := s.team.Waiting(s.ctx, "bob")
 	if err != nil || len(waiting) != 1 {
 		t.Fatal(waiting, err)
 	}
-	if a, ok := teamfiles.Parse(waiting[0].Text).(*teamfiles.Assignment); !ok || a.TaskID != "4" || a.Subject != "Port" || a.AssignedBy != "ann" || waiting[0].From != "ann" {
+	if a, ok := teamfiles.Parse(waiting[0].Text).(*teamfiles.Assignment); !ok || a.TaskID != "4" ||
+		a.Subject != "Port" || a.AssignedBy != "ann" || waiting[0].From != "ann" {
 		t.Errorf("bob is told %+v", waiting[0])
 	}
 	subject := "The port"
-	do(&team.UpdateTask{Task: "4", Subject: &subject, AddBlocks: []string{"3"}, RemoveBlockedBy: []string{"1"}, Metadata: map[string]jsonRaw{"k": jsonRaw("null"), "n": jsonRaw("2")}})
+	do(&team.UpdateTask{Task: "4", Subject: &subject, AddBlocks: []string{"3"}, RemoveBlockedBy: []string{"1"},
+		Metadata: map[string]jsonRaw{"k": jsonRaw("null"), "n": jsonRaw("2")}})
 	task, err := s.team.Task(s.ctx, "4")
 	data, _ := json.Marshal(task)
 	if want := `{"id":"4","subject":"The port","description":"it","owner":"bob","status":"pending","blocks":["3"],"blockedBy":[],"metadata":{"n":2,"priority":"high"}}`; err != nil || string(data) != want {
@@ -148,7 +156,8 @@ func TestDeskWrites(t *testing.T) {
 	if err := os.WriteFile(bobs, []byte("[{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Do(s.ctx, &team.Broadcast{Body: "and this"}); err == nil || !strings.Contains(err.Error(), "not to bob; do not send it to the others again") {
+	if _, err := d.Do(s.ctx, &team.Broadcast{Body: "and this"}); err == nil || !strings.Contains(err.Error(),
+		"not to bob; do not send it to the others again") {
 		t.Errorf("whom it misses it says in: %v", err)
 	}
 	if mail, err := s.team.Waiting(s.ctx, teamfiles.Lead); err != nil || mail[len(mail)-1].Text != "and this" {
@@ -158,9 +167,12 @@ func TestDeskWrites(t *testing.T) {
 		body team.Body
 		code team.Code
 	}{
-		{&team.ClaimTask{Task: "2"}, team.NotFound}, {&team.ClaimTask{Task: "3"}, team.NotReady}, {&team.ClaimTask{Task: "4"}, team.Conflict},
-		{&team.SendMessage{To: "zoe", Body: "x"}, team.NotFound}, {&team.SpawnMember{Name: "zoe", Agent: team.Claude}, team.Denied},
-		{&team.AnswerShutdown{Request: "x", Approved: true}, team.Conflict}, {&team.RequestShutdown{Member: "bob"}, team.Denied},
+		{&team.ClaimTask{Task: "2"}, team.NotFound}, {&team.ClaimTask{Task: "3"}, team.NotReady},
+		{&team.ClaimTask{Task: "4"}, team.Conflict},
+		{&team.SendMessage{To: "zoe", Body: "x"}, team.NotFound},
+		{&team.SpawnMember{Name: "zoe", Agent: team.Claude}, team.Denied},
+		{&team.AnswerShutdown{Request: "x", Approved: true}, team.Conflict},
+		{&team.RequestShutdown{Member: "bob"}, team.Denied},
 	} {
 		if _, err := d.Do(s.ctx, c.body); team.CodeOf(err) != c.code {
 			t.Errorf("%T: %v, not %s", c.body, err, c.code)
@@ -190,13 +202,16 @@ func TestChoose(t *testing.T) {
 		}
 		return Choose(file, name, kind, known)
 	}
-	for _, c := range [][3]string{{"ann", "general-purpose", "claude"}, {"codex", "x", "codex"}, {"codex-2", "x", "codex"}, {"ann", "gemini", "gemini"}, {"external", "x", "claude"}, {"acp:rm", "acp:rm", "claude"}} {
+	for _, c := range [][3]string{{"ann", "general-purpose", "claude"}, {"codex", "x", "codex"},
+		{"codex-2", "x", "codex"}, {"ann", "gemini", "gemini"}, {"external", "x", "claude"},
+		{"acp:rm", "acp:rm", "claude"}} {
 		if got, err := choose("", c[0], c[1]); err != nil || got.Agent != c[2] {
 			t.Errorf("%s of kind %s is %+v, %v", c[0], c[1], got, err)
 		}
 	}
 	rules := "teammates:\n  - name: build-*\n    agent: shell\n  - type: reviewer\n    agent: gemini\n    model: m\n    env: {B: b, A: a}\n  - agent: codex\n"
-	for _, c := range []struct{ name, kind, agent string }{{"build-1", "reviewer", "shell"}, {"ann", "reviewer", "gemini"}, {"claude", "x", "codex"}} {
+	for _, c := range []struct{ name, kind, agent string }{{"build-1", "reviewer", "shell"},
+		{"ann", "reviewer", "gemini"}, {"claude", "x", "codex"}} {
 		if got, err := choose(rules, c.name, c.kind); err != nil || got.Agent != c.agent {
 			t.Errorf("%s of kind %s is %+v, %v", c.name, c.kind, got, err)
 		}
@@ -207,9 +222,12 @@ func TestChoose(t *testing.T) {
 	if got, err := choose("# nothing yet\n", "ann", "x"); err != nil || got.Agent != "claude" {
 		t.Errorf("by an empty file it is %+v, %v", got, err)
 	}
-	for text, word := range map[string]string{"teammates: [{name: x}]": "names no agent", "teammates: [{agent: nobody}]": `no agent "nobody"`, "teammates: [{agent: codex, name: '['}]": "stands for anything",
-		"teammates: [{agnet: codex}]": "agnet", "teammates: {": file} {
-		if _, err := choose(text, "ann", "x"); err == nil || !strings.Contains(err.Error(), word) || !strings.Contains(err.Error(), file) {
+	for text, word := range map[string]string{"teammates: [{name: x}]": "names no agent",
+		"teammates: [{agent: nobody}]":           `no agent "nobody"`,
+		"teammates: [{agent: codex, name: '['}]": "stands for anything",
+		"teammates: [{agnet: codex}]":            "agnet", "teammates: {": file} {
+		if _, err := choose(text, "ann", "x"); err == nil || !strings.Contains(err.Error(), word) ||
+			!strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

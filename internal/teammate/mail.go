@@ -83,7 +83,8 @@ func (m *member) forget(waiting []teamfiles.Entry) {
 	}
 }
 
-// number is that of an entry in its letter, the same for whoever reads it: a session is resumed by other processes.
+// number is that of an entry in its letter, the same for whoever reads it: a session is resumed by
+// other processes.
 func number(e teamfiles.Entry) int64 {
 	sum := sha256.Sum256([]byte(e.Key()))
 	return int64(binary.BigEndian.Uint64(sum[:])>>16) + 1
@@ -99,14 +100,17 @@ func (m *member) spawnedWith(ctx context.Context, e teamfiles.Entry) bool {
 	return err == nil && entry != nil && entry.Prompt != nil && *entry.Prompt == e.Text
 }
 
-// read turns an entry into a message for the agent, or does what it asks the program for. What is for the program counts from the lead alone.
+// read turns an entry into a message for the agent, or does what it asks the program for. What is
+// for the program counts from the lead alone.
 func (m *member) read(ctx context.Context, e teamfiles.Entry) (msg team.Message, forAgent bool) {
-	msg = team.Message{Seq: number(e), From: e.From, To: m.o.Name, Type: team.TypeMessage, Priority: "normal", Body: e.Text}
+	msg = team.Message{Seq: number(e), From: e.From, To: m.o.Name, Type: team.TypeMessage,
+		Priority: "normal", Body: e.Text}
 	fromLead := e.From == m.replica.lead()
 	if fromLead && m.o.LeadKey != nil && !m.o.LeadKey.Signed(e) {
 		msg.From, fromLead = "somebody who claims to be "+e.From, false
 	}
-	if !team.ValidName(msg.From) && msg.From == e.From { // the files are anybody's to write, and nobody in them is the user or the team
+	// the files are anybody's to write, and nobody in them is the user or the team
+	if !team.ValidName(msg.From) && msg.From == e.From {
 		msg.From = "somebody without a name"
 	}
 	said := teamfiles.Parse(e.Text)
@@ -114,7 +118,8 @@ func (m *member) read(ctx context.Context, e teamfiles.Entry) (msg team.Message,
 		return msg, true
 	}
 	if a, ok := said.(*teamfiles.Assignment); ok {
-		msg.Type, msg.Ref, msg.Body = team.TypeTaskAssignment, a.TaskID, strings.TrimSpace(fmt.Sprintf("Task %s is yours: %s\n%s", a.TaskID, a.Subject, a.Description))
+		msg.Type, msg.Ref, msg.Body = team.TypeTaskAssignment, a.TaskID,
+			strings.TrimSpace(fmt.Sprintf("Task %s is yours: %s\n%s", a.TaskID, a.Subject, a.Description))
 		return msg, e.From != m.o.Name
 	}
 	if !fromLead {
@@ -173,7 +178,8 @@ func (m *member) planAnswered(ctx context.Context, msg team.Message, r *teamfile
 	submitted := false
 	m.try(ctx, func(ctx context.Context) error {
 		return m.replica.know(ctx, func(s *self) {
-			if submitted = (s.plan.State == "submitted" || s.plan.State == state) && (s.plan.Request == r.RequestID || !strings.HasPrefix(r.RequestID, "plan_approval-")); submitted {
+			if submitted = (s.plan.State == "submitted" || s.plan.State == state) && (s.plan.Request == r.RequestID ||
+				!strings.HasPrefix(r.RequestID, "plan_approval-")); submitted {
 				s.plan.State, s.plan.Feedback = state, r.Feedback
 			}
 		})
@@ -191,11 +197,13 @@ func (m *member) planAnswered(ctx context.Context, msg team.Message, r *teamfile
 		m.proposal = nil
 		return msg, false
 	}
-	msg.Type, msg.Ref, msg.Body = team.TypePlanResponse, r.RequestID, strings.TrimSuffix("Your plan is "+state+".\n"+envelope.Quote(r.Feedback), "\n> ")
+	msg.Type, msg.Ref, msg.Body = team.TypePlanResponse, r.RequestID,
+		strings.TrimSuffix("Your plan is "+state+".\n"+envelope.Quote(r.Feedback), "\n> ")
 	return msg, true
 }
 
-// setMode changes what the member may do by itself; nothing makes it skip permissions that was not started so.
+// setMode changes what the member may do by itself; nothing makes it skip permissions that was not
+// started so.
 func (m *member) setMode(ctx context.Context, mode string) {
 	if !slices.Contains(team.PermissionModes, mode) || mode == "bypassPermissions" && m.o.Spec.Access.Mode != mode {
 		m.show("the permission mode stays as it is: %q is not for this session", mode)
@@ -214,7 +222,8 @@ func (m *member) setAccess(ctx context.Context) {
 	}
 }
 
-// give gives the agent what is new, as one prompt. One that has to be started for it gets it when it has begun.
+// give gives the agent what is new, as one prompt. One that has to be started for it gets it when
+// it has begun.
 func (m *member) give(ctx context.Context, keys []string, opening string, mail []team.Message) {
 	if m.session == nil {
 		if m.retry != nil { // it is tried again by itself, and the mail waits
@@ -298,7 +307,8 @@ func (m *member) ask(ctx context.Context, u agent.PermissionAsked) {
 		input, _ = json.Marshal(map[string]string{"input": u.Input})
 	}
 	asked := m.try(ctx, func(ctx context.Context) error {
-		return m.replica.tellLead(ctx, &teamfiles.PermissionRequest{RequestID: id, Agent: m.o.Name, Tool: u.Tool, ToolUseID: "toolu_" + rand.Text(), Description: m.o.AgentName + " asks to use " + u.Tool,
+		return m.replica.tellLead(ctx, &teamfiles.PermissionRequest{RequestID: id, Agent: m.o.Name, Tool: u.Tool,
+			ToolUseID: "toolu_" + rand.Text(), Description: m.o.AgentName + " asks to use " + u.Tool,
 			Input: input, Suggestions: json.RawMessage("[]")})
 	})
 	if !asked && m.o.Input == nil {
@@ -342,7 +352,10 @@ func (m *member) propose(ctx context.Context, u agent.PlanProposed) {
 		if err := m.replica.submit(ctx, id, u.Plan); err != nil {
 			return err
 		}
-		return m.replica.know(ctx, func(s *self) { s.plan.State, s.plan.Request, s.plan.Text = "submitted", id, u.Plan })
+		return m.replica.know(ctx, func(s *self) {
+			s.plan.State, s.plan.Request,
+				s.plan.Text = "submitted", id, u.Plan
+		})
 	})
 	if !sent {
 		u.Answer(false, "the plan could not be laid before the lead; try again")
@@ -352,7 +365,8 @@ func (m *member) propose(ctx context.Context, u agent.PlanProposed) {
 	m.show("the plan is with the lead")
 }
 
-// typed is what the person at the pane wrote: the answer to the oldest question, or something for the agent.
+// typed is what the person at the pane wrote: the answer to the oldest question, or something for
+// the agent.
 func (m *member) typed(ctx context.Context, line string) {
 	line = strings.TrimSpace(line)
 	if len(m.asked) > 0 {

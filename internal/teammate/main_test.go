@@ -23,8 +23,10 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// asMember makes the test binary the member ann on a seat, with a leash that misses it. Its value is the folder of Claude Code and, where it is there, the word that
-// says what it does: "deaf" gets its mail and never has it in its context, "busy" works at it for ever, "joined" does so and joined by hand.
+// asMember makes the test binary the member ann on a seat, with a leash that misses it. Its value
+// is the folder of Claude Code and, where it is there, the word that says what it does: "deaf" gets
+// its mail and never has it in its context, "busy" works at it for ever, "joined" does so and
+// joined by hand.
 const asMember = "CADRE_CLAUDETEAM_TEST"
 
 // asLeash makes it what a leash runs, with the same value.
@@ -38,7 +40,8 @@ func TestMain(m *testing.M) {
 	} else if value := os.Getenv(asLeash); value != "" {
 		claude, _, _ := strings.Cut(value, "|")
 		err = Bury(context.Background(), claude, seats(claude), "demo", "ann", "start it")
-		if f, err := os.CreateTemp(filepath.Dir(claude), "buried-"); err == nil { // so that the test knows that nothing is written any more
+		// so that the test knows that nothing is written any more
+		if f, err := os.CreateTemp(filepath.Dir(claude), "buried-"); err == nil {
 			f.Close()
 		}
 	} else {
@@ -65,14 +68,16 @@ func beMember(claude, what string) error {
 		return err
 	}
 	if what == "joined" {
-		if err := seat.Join(ctx, teamfiles.Member{AgentID: "ann@demo", Name: "ann", AgentType: "general-purpose", JoinedAt: time.Now().UnixMilli(), Subscriptions: []string{}}); err != nil {
+		if err := seat.Join(ctx, teamfiles.Member{AgentID: "ann@demo", Name: "ann", AgentType: "general-purpose",
+			JoinedAt: time.Now().UnixMilli(), Subscriptions: []string{}}); err != nil {
 			return err
 		}
 		fmt.Println("joined")
 	}
 	held := actor(func(*act, agent.Prompt) { fmt.Println("given"); select {} })
 	held.deaf = what == "deaf"
-	return Work(ctx, Options{Team: t, Name: "ann", Agent: held, AgentName: "claude", Seat: seat, Spec: agent.Spec{Dir: claude, Procs: seat.Procs, Scratch: seat.Scratch()}})
+	return Work(ctx, Options{Team: t, Name: "ann", Agent: held, AgentName: "claude", Seat: seat,
+		Spec: agent.Spec{Dir: claude, Procs: seat.Procs, Scratch: seat.Scratch()}})
 }
 
 const patience = 20 * time.Second
@@ -98,10 +103,13 @@ func newStage(t *testing.T, members ...string) *stage {
 	}
 	t.Cleanup(func() { procs.Close(context.Background()) })
 	s := &stage{t: t, claude: filepath.Join(t.TempDir(), "claude"), ctx: ctx, procs: procs}
-	c := projection.Config{Name: "demo", CreatedAt: 1, LeadAgentID: "team-lead@demo", LeadSessionID: "s", Members: []teamfiles.Member{{AgentID: "team-lead@demo", Name: teamfiles.Lead, AgentType: teamfiles.Lead, Subscriptions: []string{}}}}
+	c := projection.Config{Name: "demo", CreatedAt: 1, LeadAgentID: "team-lead@demo", LeadSessionID: "s",
+		Members: []teamfiles.Member{{AgentID: "team-lead@demo", Name: teamfiles.Lead, AgentType: teamfiles.Lead,
+			Subscriptions: []string{}}}}
 	prompt := "You look after the port."
 	for _, name := range members {
-		c.Members = append(c.Members, teamfiles.Member{AgentID: name + "@demo", Name: name, AgentType: "general-purpose", Prompt: &prompt, Subscriptions: []string{}})
+		c.Members = append(c.Members, teamfiles.Member{AgentID: name + "@demo", Name: name,
+			AgentType: "general-purpose", Prompt: &prompt, Subscriptions: []string{}})
 	}
 	if s.team, err = teamfiles.Found(s.claude, c); err != nil {
 		t.Fatal(err)
@@ -130,7 +138,8 @@ func (s *stage) victim(what, word string) *exec.Cmd {
 	return c
 }
 
-// kill ends a victim. It may have died with a lock, and a minute goes by. What its leash does is waited for at the end of the test.
+// kill ends a victim. It may have died with a lock, and a minute goes by. What its leash does is
+// waited for at the end of the test.
 func (s *stage) kill(victim *exec.Cmd) {
 	victim.Process.Kill()
 	victim.Wait()
@@ -179,7 +188,8 @@ func (s *stage) work(a agent.Agent, change func(*Options)) (over chan error, scr
 	s.t.Helper()
 	var shown seen
 	o := Options{Team: s.team, Name: "ann", Agent: a, AgentName: "claude", Color: "blue", Pane: "%7",
-		Spec: agent.Spec{Dir: s.t.TempDir(), Scratch: filepath.Join(s.t.TempDir(), "scratch"), Procs: s.procs, Access: agent.Access{Mode: "default"}},
+		Spec: agent.Spec{Dir: s.t.TempDir(), Scratch: filepath.Join(s.t.TempDir(), "scratch"), Procs: s.procs,
+			Access: agent.Access{Mode: "default"}},
 		Show: sanitize.NewWriter(&shown)}
 	if change != nil {
 		change(&o)
@@ -288,7 +298,8 @@ type act struct {
 }
 
 func (a acting) Start(_ context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {
-	s := &act{acting: a, spec: spec, updates: make(chan agent.Update), prompts: make(chan agent.Prompt, 16), access: make(chan agent.Access, 16)}
+	s := &act{acting: a, spec: spec, updates: make(chan agent.Update), prompts: make(chan agent.Prompt, 16),
+		access: make(chan agent.Access, 16)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	go s.run()
 	return s, nil

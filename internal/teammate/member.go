@@ -23,7 +23,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Options of a member. Team, Name, Agent, AgentName and Spec are needed; of Spec its Dir, Scratch, Procs, Model, Program, Args, Env and Access.Mode are taken.
+// Options of a member. Team, Name, Agent, AgentName and Spec are needed; of Spec its Dir, Scratch,
+// Procs, Model, Program, Args, Env and Access.Mode are taken.
 type Options struct {
 	Team      *teamfiles.Team
 	Name      string
@@ -31,12 +32,14 @@ type Options struct {
 	AgentName string
 	Spec      agent.Spec
 
-	PlanRequired bool               // nothing is changed before the lead approved a plan
-	Color        string             // of its messages
-	LeadKey      *teamfiles.LeadKey // tells the lead's messages from others that claim to be; nil where the lead does not sign to this member
-	Pane         string             // where it runs, as the lead closes it: %1
-	Leaves       bool               // its entry is taken off the roster at its end; else the lead does that
-	Seat         *Seat              // where one that was killed is missed, and gone on for; nil for nowhere
+	PlanRequired bool   // nothing is changed before the lead approved a plan
+	Color        string // of its messages
+	// tells the lead's messages from others that claim to be; nil where the lead does not sign to
+	// this member
+	LeadKey *teamfiles.LeadKey
+	Pane    string // where it runs, as the lead closes it: %1
+	Leaves  bool   // its entry is taken off the roster at its end; else the lead does that
+	Seat    *Seat  // where one that was killed is missed, and gone on for; nil for nowhere
 
 	Relay    []string         // command line that serves tools from a socket behind it, for agents that want a program
 	Patience time.Duration    // how long the lead may take to answer a question; 0 for ten minutes
@@ -103,7 +106,8 @@ type member struct {
 	deadline <-chan time.Time // of the shutdown
 }
 
-// Work sees a member through until it is shut down or the team is over, which are no errors, or ctx ends. No process of its agent is left then.
+// Work sees a member through until it is shut down or the team is over, which are no errors, or ctx
+// ends. No process of its agent is left then.
 func Work(ctx context.Context, o Options) error {
 	if o.Patience <= 0 {
 		o.Patience = defaultPatience
@@ -115,12 +119,14 @@ func Work(ctx context.Context, o Options) error {
 		o.Show = sanitize.NewWriter(io.Discard)
 	}
 	_, worker := o.Agent.(agent.Worker)
-	m := &member{o: o, wake: make(chan struct{}, 1), gone: make(chan struct{}), answers: make(chan bool, 8), expired: make(chan string, 16),
-		given: map[string][]string{}, onTheWay: map[string]bool{}, questions: map[string]func(bool, string){}}
+	m := &member{o: o, wake: make(chan struct{}, 1), gone: make(chan struct{}), answers: make(chan bool, 8),
+		expired: make(chan string, 16),
+		given:   map[string][]string{}, onTheWay: map[string]bool{}, questions: map[string]func(bool, string){}}
 	if o.Seat != nil {
 		m.resume, m.cut = o.Seat.sits.Session, o.Seat.cut
 	}
-	m.replica = &replica{team: o.Team, color: o.Color, self: self{name: o.Name, agent: o.AgentName, dir: o.Spec.Dir, mode: o.Spec.Access.Mode, worker: worker,
+	m.replica = &replica{team: o.Team, color: o.Color, self: self{name: o.Name, agent: o.AgentName, dir: o.Spec.Dir,
+		mode: o.Spec.Access.Mode, worker: worker,
 		plan: team.Plan{Required: o.PlanRequired}}, answered: func(approved bool) {
 		select {
 		case m.answers <- approved:
@@ -131,7 +137,8 @@ func Work(ctx context.Context, o Options) error {
 		return err
 	}
 	if o.PlanRequired && (team.Boundless(o.AgentName) || worker) {
-		err := &team.Error{Code: team.Invalid, Text: o.AgentName + " cannot be held to a plan: nobody can keep it from changing things before one is approved"}
+		err := &team.Error{Code: team.Invalid, Text: o.AgentName + " cannot be held to a plan: nobody can keep it " +
+			"from changing things before one is approved"}
 		m.report(ctx, &teamfiles.Idle{Reason: "failed", Failure: err.Error(), Result: err.Error()})
 		m.leave()
 		return err
@@ -156,7 +163,8 @@ func Work(ctx context.Context, o Options) error {
 	return err
 }
 
-// enter waits until the member is on the roster: the lead adds it at about the time at which it starts it.
+// enter waits until the member is on the roster: the lead adds it at about the time at which it
+// starts it.
 func (m *member) enter(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, rosterTime, errOff)
 	defer cancel()
@@ -178,7 +186,8 @@ func (m *member) enter(ctx context.Context) error {
 // serve makes the team's tools.
 func (m *member) serve() error {
 	box := tools.New(tools.Options{Team: m.replica, Member: m.o.Name, Now: now, Refresh: m.replica.Refresh,
-		Mail: func(context.Context) (string, error) { return "", nil }}) // it comes by itself, also in the middle of a turn
+		// it comes by itself, also in the middle of a turn
+		Mail: func(context.Context) (string, error) { return "", nil }})
 	m.tools = gated{box, m.replica}
 	if len(m.o.Relay) == 0 {
 		return nil
@@ -187,7 +196,8 @@ func (m *member) serve() error {
 	if err != nil {
 		return err
 	}
-	m.listener, err = mcpserver.Listen(socket, m.tools, mcpserver.Options{Name: agent.ToolServerName}, m.admits, func(words string) { m.show("tools: %s", words) })
+	m.listener, err = mcpserver.Listen(socket, m.tools, mcpserver.Options{Name: agent.ToolServerName}, m.admits,
+		func(words string) { m.show("tools: %s", words) })
 	m.server = append(slices.Clone(m.o.Relay), socket)
 	return err
 }
@@ -241,7 +251,8 @@ func (m *member) run(ctx context.Context) error {
 			err = m.look(ctx)
 		case <-m.news():
 			for _, u := range m.updates.take() {
-				if err = m.update(ctx, u); err != nil || m.session == nil { // over, and what it said after that is of no account
+				// over, and what it said after that is of no account
+				if err = m.update(ctx, u); err != nil || m.session == nil {
 					break
 				}
 			}
@@ -292,9 +303,11 @@ func (m *member) start(ctx context.Context) error {
 	m.replica.View(func(s *team.State) {
 		t := s.Team()
 		me, _ := s.Member(m.o.Name)
-		spec.TeamID, spec.Team, spec.Lead, spec.Role, spec.Instructions = t.ID, t.Name, t.Lead, me.Role, prompts.Guest(s, m.o.Name)
+		spec.TeamID, spec.Team, spec.Lead, spec.Role, spec.Instructions = t.ID, t.Name, t.Lead, me.Role,
+			prompts.Guest(s, m.o.Name)
 	})
-	spec.Member, spec.Incarnation, spec.Resume, spec.Access, spec.Gate = m.o.Name, 1, m.resume, m.replica.access(), m.gate
+	spec.Member, spec.Incarnation, spec.Resume, spec.Access, spec.Gate = m.o.Name, 1, m.resume,
+		m.replica.access(), m.gate
 	spec.Reads, spec.Env = m.reads, append([]string{agent.NoLocks}, spec.Env...)
 	spec.Tools, spec.ToolServer = m.tools, m.server
 	spec.Carries = func(text string) []int64 { return envelope.Carries(spec.TeamID, m.o.Name, text) }
@@ -437,7 +450,8 @@ func (m *member) turnEnded(ctx context.Context, u agent.TurnEnded) {
 	m.nudge()
 }
 
-// renew ends a session whose context is full; what comes next is for a fresh one, which knows nothing of it.
+// renew ends a session whose context is full; what comes next is for a fresh one, which knows
+// nothing of it.
 func (m *member) renew(ctx context.Context) {
 	m.close(ctx)
 	m.session, m.updates, m.resume = nil, nil, ""
@@ -455,7 +469,8 @@ func (m *member) report(ctx context.Context, idle *teamfiles.Idle) {
 	m.try(ctx, func(ctx context.Context) error { return m.replica.tellLead(ctx, idle) })
 }
 
-// down is told of a session that could not start, or ended by itself: what it had not received is given to the next one.
+// down is told of a session that could not start, or ended by itself: what it had not received is
+// given to the next one.
 func (m *member) down(ctx context.Context, err error) {
 	clear(m.given)
 	clear(m.onTheWay)
@@ -466,7 +481,8 @@ func (m *member) down(ctx context.Context, err error) {
 	m.worked, m.last = false, ""
 	m.show("✗ %v", err)
 	m.report(ctx, &teamfiles.Idle{Reason: "failed", Failure: err.Error()})
-	if p, ok := errors.AsType[*agent.Problem](err); ok && (p.Kind == agent.ProblemMissing || p.Kind == agent.ProblemLogin) {
+	if p, ok := errors.AsType[*agent.Problem](err); ok && (p.Kind == agent.ProblemMissing ||
+		p.Kind == agent.ProblemLogin) {
 		return // only a person helps; whoever writes again has it tried again
 	}
 	m.retry = time.After(pauses[min(max(m.failures, 1), len(pauses))-1])
@@ -482,7 +498,8 @@ func (m *member) nudge() {
 
 func (m *member) active(ctx context.Context, on bool) {
 	m.try(ctx, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, lastTime) // nothing hangs on it, and a lock that was left behind holds for a minute
+		// nothing hangs on it, and a lock that was left behind holds for a minute
+		ctx, cancel := context.WithTimeout(ctx, lastTime)
 		defer cancel()
 		return m.o.Team.SetActive(ctx, m.o.Name, on)
 	})
@@ -517,7 +534,8 @@ func (m *member) end(why error) {
 		request := ""
 		m.replica.View(func(s *team.State) { me, _ := s.Member(m.o.Name); request = me.Shutdown.Request })
 		m.try(ctx, func(ctx context.Context) error {
-			return m.replica.tellLead(ctx, &teamfiles.ShutdownApproved{RequestID: request, From: m.o.Name, Timestamp: teamfiles.Stamp(time.Now()), PaneID: m.o.Pane, Backend: backend})
+			return m.replica.tellLead(ctx, &teamfiles.ShutdownApproved{RequestID: request, From: m.o.Name,
+				Timestamp: teamfiles.Stamp(time.Now()), PaneID: m.o.Pane, Backend: backend})
 		})
 	default:
 		m.report(ctx, &teamfiles.Idle{Reason: "failed", Failure: m.o.Name + " has left: " + why.Error()})
@@ -540,7 +558,8 @@ func (m *member) close(ctx context.Context) {
 	m.refuse(ctx)
 }
 
-// refuse answers every question of a session that is to end with a no, and takes note of what it still received.
+// refuse answers every question of a session that is to end with a no, and takes note of what it
+// still received.
 func (m *member) refuse(ctx context.Context) {
 	const ending = "the session is ending"
 	for _, u := range m.updates.take() {

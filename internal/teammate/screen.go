@@ -6,7 +6,8 @@ import (
 	"cadre/internal/agent"
 )
 
-// queue holds the updates of a session until the member takes them, so that neither waits for the other: a session may be given something while it says much.
+// queue holds the updates of a session until the member takes them, so that neither waits for the
+// other: a session may be given something while it says much.
 type queue struct {
 	more chan struct{} // holds one wake-up
 	over chan struct{}

@@ -17,7 +17,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Seat is what cadre keeps of a member while it is on the team, so that one that is killed is missed, and whoever is started under its name goes on for it.
+// Seat is what cadre keeps of a member while it is on the team, so that one that is killed is
+// missed, and whoever is started under its name goes on for it.
 //
 //	<root>/<team>/<name>/seat.json    who sits there
 //	                     processes/   of its agent (proc)
@@ -42,7 +43,8 @@ type sitter struct {
 	Key      leadKey `json:"key,omitzero"`       // of the signatures of the lead that started it
 }
 
-// leadKey is the key with which a lead signs to one teammate that it starts. It holds for one process of the lead's.
+// leadKey is the key with which a lead signs to one teammate that it starts. It holds for one
+// process of the lead's.
 type leadKey struct {
 	Lead projection.LeadProcess `json:"lead"`
 	Key  string                 `json:"key"`
@@ -51,8 +53,9 @@ type leadKey struct {
 // standUp is how long whoever looks after somebody who was killed may sit there.
 const standUp = 2 * time.Second
 
-// Take sits a member down. root is the folder of all seats. What is left of one that was killed there is ended, and where it was the same agent in the same team
-// the new one is to go on with its session. Somebody who sits there already is a [team.Error] with code taken.
+// Take sits a member down. root is the folder of all seats. What is left of one that was killed
+// there is ended, and where it was the same agent in the same team the new one is to go on with its
+// session. Somebody who sits there already is a [team.Error] with code taken.
 func Take(ctx context.Context, root string, t *teamfiles.Team, name, agent string) (*Seat, error) {
 	if err := team.CheckName("member", name); err != nil {
 		return nil, err
@@ -90,12 +93,14 @@ func (s *Seat) sit(ctx context.Context) error {
 		case !errors.Is(err, proc.ErrHeld):
 			return err
 		case time.Now().After(until):
-			return &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a %s on team %s already; take another name", s.name, filepath.Base(filepath.Dir(s.dir)))}
+			return &team.Error{Code: team.Taken, Text: fmt.Sprintf(
+				"there is a %s on team %s already; take another name", s.name, filepath.Base(filepath.Dir(s.dir)))}
 		}
 	}
 }
 
-// list is where hosts are listed, among the teams of the home whose seats these are. The team is none of those.
+// list is where hosts are listed, among the teams of the home whose seats these are. The team is
+// none of those.
 func (s *Seat) list() string {
 	seats := filepath.Dir(filepath.Dir(s.dir))
 	return filepath.Join(filepath.Dir(seats), "teams", proc.ListFolder)
@@ -114,7 +119,8 @@ const maxNote = 64 << 10
 // last is who sat there before; the zero sitter for nobody.
 func (s *Seat) last() (who sitter) {
 	data, err := regularfile.Read(s.file(), maxNote)
-	if err != nil || json.Unmarshal(data, &who) != nil { // what is damaged is of no use to whoever comes next, and nothing hangs on it
+	// what is damaged is of no use to whoever comes next, and nothing hangs on it
+	if err != nil || json.Unmarshal(data, &who) != nil {
 		return sitter{}
 	}
 	return who
@@ -133,7 +139,8 @@ func writeWhole(path string, v any) error {
 	return err
 }
 
-// Join puts the member on the roster, by hand. The entry of one that was killed on this seat is its own.
+// Join puts the member on the roster, by hand. The entry of one that was killed on this seat is its
+// own.
 func (s *Seat) Join(ctx context.Context, m teamfiles.Member) error {
 	c, err := s.team.Config(ctx)
 	if err != nil {
@@ -160,7 +167,8 @@ func (s *Seat) keep(session string, working bool) error {
 	return s.save()
 }
 
-// done notes that all is said: whoever is killed from now on, such as by the lead that closes its pane, is not missed.
+// done notes that all is said: whoever is killed from now on, such as by the lead that closes its
+// pane, is not missed.
 func (s *Seat) done() { os.Remove(s.file()) }
 
 // Leave frees the seat.
@@ -180,7 +188,8 @@ func (s *Seat) remove() error {
 	return err
 }
 
-// Sweep removes the seats of teams that are over, of which nobody came back to say so. claude is Claude Code's folder.
+// Sweep removes the seats of teams that are over, of which nobody came back to say so. claude is
+// Claude Code's folder.
 func Sweep(ctx context.Context, claude, root string) error {
 	seats, err := fs.Glob(os.DirFS(root), "*/*/processes")
 	for _, seat := range seats {
@@ -200,8 +209,10 @@ func Sweep(ctx context.Context, claude, root string) error {
 	return err
 }
 
-// LeadKey is the key with which the lead signs what it sends to this member: the given one, which is kept for whoever goes on for the member, else the one that was
-// kept; nil where there is none. A lead has a key for each teammate that it starts, and signs nothing to others: whoever joins by hand has none.
+// LeadKey is the key with which the lead signs what it sends to this member: the given one, which
+// is kept for whoever goes on for the member, else the one that was kept; nil where there is none.
+// A lead has a key for each teammate that it starts, and signs nothing to others: whoever joins by
+// hand has none.
 func (s *Seat) LeadKey(ctx context.Context, given string) (*teamfiles.LeadKey, error) {
 	c, err := s.team.Config(ctx)
 	if err != nil {
@@ -225,8 +236,10 @@ func (s *Seat) LeadKey(ctx context.Context, given string) (*teamfiles.LeadKey, e
 	return key, s.save()
 }
 
-// Bury does for a member that was killed what it cannot do any more: it ends what is left of its agent and tells the lead, and one that joined by hand it takes
-// off the roster. Its seat stays for whoever is started under its name, and so does its mail. claude is Claude Code's folder, and again the command for that.
+// Bury does for a member that was killed what it cannot do any more: it ends what is left of its
+// agent and tells the lead, and one that joined by hand it takes off the roster. Its seat stays for
+// whoever is started under its name, and so does its mail. claude is Claude Code's folder, and
+// again the command for that.
 func Bury(ctx context.Context, claude, root, teamName, name, again string) error {
 	t, gone := teamfiles.Open(claude, teamName)
 	if err := errors.Join(team.CheckName("team", teamName), team.CheckName("member", name)); err != nil {
@@ -261,9 +274,11 @@ func Bury(ctx context.Context, claude, root, teamName, name, again string) error
 	case byHand && entry.JoinedAt != s.sits.JoinedAt: // somebody else has the name by now
 		return err
 	}
-	words := fmt.Sprintf("%s was killed; nobody does its work now. What is sent to it waits for whoever goes on for it, with: %s", name, again)
+	words := fmt.Sprintf("%s was killed; nobody does its work now. What is sent to it waits for whoever goes on for "+
+		"it, with: %s", name, again)
 	if byHand {
-		words = fmt.Sprintf("%s was killed and is off the team; nobody does its work now. It comes back with: %s", name, again)
+		words = fmt.Sprintf("%s was killed and is off the team; nobody does its work now. It comes back with: %s", name,
+			again)
 	}
 	err = errors.Join(err, failed(ctx, t, c, name, entry.Color, words))
 	if byHand {
@@ -274,11 +289,14 @@ func Bury(ctx context.Context, claude, root, teamName, name, again string) error
 
 // failed tells the lead, in the name of a member that does not run, why nobody does its work.
 func failed(ctx context.Context, t *teamfiles.Team, c projection.Config, name, color, words string) error {
-	idle := &teamfiles.Idle{From: name, Timestamp: teamfiles.Stamp(time.Now()), Reason: "failed", Failure: words, Result: words}
-	return t.Send(ctx, stateOf(c, nil, self{name: name}).Team().Lead, teamfiles.Entry{From: name, Text: teamfiles.Text(idle), Color: color})
+	idle := &teamfiles.Idle{From: name, Timestamp: teamfiles.Stamp(time.Now()), Reason: "failed", Failure: words,
+		Result: words}
+	return t.Send(ctx, stateOf(c, nil, self{name: name}).Team().Lead,
+		teamfiles.Entry{From: name, Text: teamfiles.Text(idle), Color: color})
 }
 
-// Excuse tells the lead why a teammate that it started cannot be: its pane, which says so too, is closed by then.
+// Excuse tells the lead why a teammate that it started cannot be: its pane, which says so too, is
+// closed by then.
 func Excuse(ctx context.Context, t *teamfiles.Team, name, color string, why error) error {
 	if err := team.CheckName("member", name); err != nil {
 		return err
@@ -287,5 +305,6 @@ func Excuse(ctx context.Context, t *teamfiles.Team, name, color string, why erro
 	if err != nil {
 		return err
 	}
-	return failed(ctx, t, c, name, color, fmt.Sprintf("%s could not be started, and nobody does its work: %v", name, why))
+	return failed(ctx, t, c, name, color, fmt.Sprintf("%s could not be started, and nobody does its work: %v", name,
+		why))
 }

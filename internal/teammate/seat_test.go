@@ -43,12 +43,13 @@ func (s *stage) missed() {
 	s.t.Helper()
 	s.hears("that ann was killed", func(e teamfiles.Entry) bool {
 		idle, ok := teamfiles.Parse(e.Text).(*teamfiles.Idle)
-		return ok && idle.Reason == "failed" && strings.Contains(idle.Result, "ann was killed") && strings.Contains(idle.Result, "start it")
+		return ok && idle.Reason == "failed" && strings.Contains(idle.Result, "ann was killed") &&
+			strings.Contains(idle.Result, "start it")
 	})
 }
 
-// A member that is killed at work is missed: its lead is told. Who is started under its name goes on with its session, knows that it was cut off, and has
-// each message once.
+// A member that is killed at work is missed: its lead is told. Who is started under its name goes
+// on with its session, knows that it was cut off, and has each message once.
 func TestKilledAtWork(t *testing.T) {
 	s := newStage(t, "ann", "bob")
 	s.say(teamfiles.Lead, "You look after the port.")
@@ -85,21 +86,27 @@ func TestKilledAtWork(t *testing.T) {
 	if got := next(); got != "one: "+prompts.CutOff(true) {
 		t.Errorf("it was told %q", got)
 	}
-	if got := next(); !strings.Contains(got, "which was it again?") || strings.Contains(got, "which port is it?") || strings.Contains(got, "look after the port") {
+	if got := next(); !strings.Contains(got, "which was it again?") || strings.Contains(got, "which port is it?") ||
+		strings.Contains(got, "look after the port") {
 		t.Errorf("it was told %q", got)
 	}
-	s.eventually("all is settled", func() bool { mail, err := s.team.Inbox(s.ctx, "ann"); return err == nil && len(mail) == 0 })
+	s.eventually("all is settled", func() bool {
+		mail, err := s.team.Inbox(s.ctx, "ann")
+		return err == nil &&
+			len(mail) == 0
+	})
 }
 
-// Another agent under the name of one that was killed begins anew, and so does one in another team of that name. One that sits is not disturbed, and one that
-// leaves leaves nothing.
+// Another agent under the name of one that was killed begins anew, and so does one in another team
+// of that name. One that sits is not disturbed, and one that leaves leaves nothing.
 func TestSeat(t *testing.T) {
 	s := newStage(t, "ann")
 	first := s.take("claude")
 	if err := first.keep("one", true); err != nil {
 		t.Fatal(err)
 	}
-	if err := Bury(s.ctx, s.claude, seats(s.claude), "demo", "ann", "x"); err != nil { // too late: somebody sits there again
+	// too late: somebody sits there again
+	if err := Bury(s.ctx, s.claude, seats(s.claude), "demo", "ann", "x"); err != nil {
 		t.Error(err)
 	}
 	if _, err := Take(s.ctx, seats(s.claude), s.team, "ann", "claude"); team.CodeOf(err) != team.Taken {
@@ -126,7 +133,8 @@ func TestSeat(t *testing.T) {
 	}
 }
 
-// Whoever was killed with its leash is not there any more when its team is over: the next one that sits down anywhere takes its seat away, and no other.
+// Whoever was killed with its leash is not there any more when its team is over: the next one that
+// sits down anywhere takes its seat away, and no other.
 func TestSweep(t *testing.T) {
 	s := newStage(t, "ann")
 	seat := s.take("claude")
@@ -156,14 +164,15 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// One that joined by hand and is killed is off the roster, so that nobody writes to it, and comes back under its name; where it was not missed, too. A name that
-// somebody else has it does not get.
+// One that joined by hand and is killed is off the roster, so that nobody writes to it, and comes
+// back under its name; where it was not missed, too. A name that somebody else has it does not get.
 func TestKilledAfterJoining(t *testing.T) {
 	s := newStage(t, "bob")
 	s.kill(s.victim("joined", "joined"))
 	s.missed()
 	s.eventually("ann is off the roster", func() bool { return !slices.Contains(s.members(), "ann") })
-	entry := teamfiles.Member{AgentID: "ann@demo", Name: "ann", AgentType: "general-purpose", JoinedAt: 7, Subscriptions: []string{}}
+	entry := teamfiles.Member{AgentID: "ann@demo", Name: "ann", AgentType: "general-purpose", JoinedAt: 7,
+		Subscriptions: []string{}}
 	seat := s.take("claude")
 	if err := seat.Join(s.ctx, entry); err != nil {
 		t.Error(err)
@@ -184,7 +193,8 @@ func TestKilledAfterJoining(t *testing.T) {
 	}
 }
 
-// A lead that rewrites the roster may lose the entry of a member that joined by hand. It hears of its death all the same.
+// A lead that rewrites the roster may lose the entry of a member that joined by hand. It hears of
+// its death all the same.
 func TestKilledOffTheRoster(t *testing.T) {
 	s := newStage(t)
 	victim := s.victim("joined", "joined")
@@ -195,7 +205,8 @@ func TestKilledOffTheRoster(t *testing.T) {
 	s.missed()
 }
 
-// The key that a member was given holds for whoever goes on for it, as long as the same lead runs, and for nobody else: each teammate has its own.
+// The key that a member was given holds for whoever goes on for it, as long as the same lead runs,
+// and for nobody else: each teammate has its own.
 func TestKeptKey(t *testing.T) {
 	s := newStage(t, "ann")
 	lead := func(pid int) {

@@ -39,9 +39,11 @@ func stateOf(c projection.Config, tasks []teamfiles.Task, me self) *team.State {
 	if !team.ValidName(lead) {
 		lead = teamfiles.Lead
 	}
-	e := &team.TeamRestored{Team: team.Team{ID: teamID(c), Name: c.Name, Status: team.TeamActive, Dir: me.dir, Lead: lead, CreatedAt: team.Time(c.CreatedAt)}}
+	e := &team.TeamRestored{Team: team.Team{ID: teamID(c), Name: c.Name, Status: team.TeamActive, Dir: me.dir,
+		Lead: lead, CreatedAt: team.Time(c.CreatedAt)}}
 	for _, m := range c.Members {
-		if !team.ValidName(m.Name) || slices.ContainsFunc(e.Members, func(o team.Member) bool { return o.Name == m.Name }) {
+		if !team.ValidName(m.Name) || slices.ContainsFunc(e.Members,
+			func(o team.Member) bool { return o.Name == m.Name }) {
 			continue
 		}
 		e.Members = append(e.Members, memberOf(m, me))
@@ -63,7 +65,8 @@ func stateOf(c projection.Config, tasks []teamfiles.Task, me self) *team.State {
 func teamID(c projection.Config) string { return c.Name + "/" + c.LeadSessionID }
 
 func memberOf(m teamfiles.Member, me self) team.Member {
-	o := team.Member{Name: m.Name, Agent: team.External, Status: team.Active, Role: m.AgentType, Incarnation: 1, PermissionMode: m.Mode, JoinedAt: team.Time(m.JoinedAt)}
+	o := team.Member{Name: m.Name, Agent: team.External, Status: team.Active, Role: m.AgentType, Incarnation: 1,
+		PermissionMode: m.Mode, JoinedAt: team.Time(m.JoinedAt)}
 	if m.IsActive != nil && !*m.IsActive {
 		o.Status = team.Idle
 	}
@@ -73,7 +76,8 @@ func memberOf(m teamfiles.Member, me self) team.Member {
 	return o
 }
 
-// tasksOf has a place for every id: what has no file was deleted, and Claude Code's own notes are nobody's work.
+// tasksOf has a place for every id: what has no file was deleted, and Claude Code's own notes are
+// nobody's work.
 func tasksOf(tasks []teamfiles.Task, worker bool) []team.Task {
 	var all []team.Task
 	there := map[string]bool{}
@@ -83,14 +87,16 @@ func tasksOf(tasks []teamfiles.Task, worker bool) []team.Task {
 			continue
 		}
 		for len(all) < n-1 {
-			all = append(all, team.Task{ID: strconv.Itoa(len(all) + 1), Status: team.Deleted, Priority: team.DefaultPriority})
+			all = append(all, team.Task{ID: strconv.Itoa(len(all) + 1), Status: team.Deleted,
+				Priority: team.DefaultPriority})
 		}
 		all = append(all, taskOf(t, worker))
 		there[t.ID] = all[n-1].Status != team.Deleted
 	}
 	gone := func(id string) bool { return !there[id] }
 	for i := range all {
-		all[i].BlockedBy, all[i].Blocks = slices.DeleteFunc(all[i].BlockedBy, gone), slices.DeleteFunc(all[i].Blocks, gone)
+		all[i].BlockedBy, all[i].Blocks = slices.DeleteFunc(all[i].BlockedBy, gone),
+			slices.DeleteFunc(all[i].Blocks, gone)
 	}
 	return all
 }
@@ -100,8 +106,10 @@ func taskOf(t teamfiles.Task, worker bool) team.Task {
 		json.Unmarshal(t.Metadata[key], &s)
 		return s
 	}
-	o := team.Task{ID: t.ID, Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm, Status: team.TaskStatus(t.Status), Owner: t.Owner, Assigned: t.Owner != "",
-		BlockedBy: slices.Clone(t.BlockedBy), Blocks: slices.Clone(t.Blocks), Run: word(keyRun), Result: word(keyResult), Failure: word(keyFailure), Role: word(keyRole),
+	o := team.Task{ID: t.ID, Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm,
+		Status: team.TaskStatus(t.Status), Owner: t.Owner, Assigned: t.Owner != "",
+		BlockedBy: slices.Clone(t.BlockedBy), Blocks: slices.Clone(t.Blocks), Run: word(keyRun),
+		Result: word(keyResult), Failure: word(keyFailure), Role: word(keyRole),
 		Priority: word(keyPriority), Metadata: t.Metadata}
 	if !slices.Contains(team.Priorities, o.Priority) {
 		o.Priority = team.DefaultPriority

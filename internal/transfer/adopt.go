@@ -24,9 +24,11 @@ type Options struct {
 	Home layout.Home
 	Team string
 	Dir  string // in the project's repository; absolute
-	// Named says that the user named the directory. Else the team works where it did, if that is in the same repository.
+	// Named says that the user named the directory. Else the team works where it did, if that is in
+	// the same repository.
 	Named bool
-	// At is the ref of the checkpoint to continue from, where there are two histories; "" for the newest.
+	// At is the ref of the checkpoint to continue from, where there are two histories; "" for the
+	// newest.
 	At     string
 	Checks []team.Check // that were redacted, and are given anew
 	Log    func(string)
@@ -59,8 +61,8 @@ type Arrived struct {
 	*checkpoint.Restored
 	Dir     string         // where it works
 	Missing []team.Missing // of its work
-	// Left is what was not carried from where the team worked, is not here, and is no task's by its record; More is how many further
-	// paths the checkpoint only counts.
+	// Left is what was not carried from where the team worked, is not here, and is no task's by its
+	// record; More is how many further paths the checkpoint only counts.
 	Left []checkpoint.Left
 	More int
 }
@@ -69,7 +71,8 @@ type Arrived struct {
 type MissingCheck struct{ Name string }
 
 func (e *MissingCheck) Error() string {
-	return fmt.Sprintf("the command of the check %q was redacted in the checkpoint, and nothing may be committed without it", e.Name)
+	return fmt.Sprintf("the command of the check %q was redacted in the checkpoint, and nothing may be committed "+
+		"without it", e.Name)
 }
 
 // ErrNoRepository says that a directory is in no git repository.
@@ -110,8 +113,10 @@ func Adopt(ctx context.Context, o Options) (*Arrived, error) {
 	return o.bring(ctx, procs, store, from, r, own)
 }
 
-// choose returns the checkpoint to continue from. One of two histories that was chosen leaves the others.
-func (o *Options) choose(ctx context.Context, store *checkpoint.Store, found []checkpoint.Found) (checkpoint.Found, error) {
+// choose returns the checkpoint to continue from. One of two histories that was chosen leaves the
+// others.
+func (o *Options) choose(ctx context.Context, store *checkpoint.Store,
+	found []checkpoint.Found) (checkpoint.Found, error) {
 	if o.At == "" {
 		return store.Newest(ctx, found)
 	}
@@ -121,7 +126,9 @@ func (o *Options) choose(ctx context.Context, store *checkpoint.Store, found []c
 		for _, f := range found {
 			refs = append(refs, f.Ref)
 		}
-		return checkpoint.Found{}, &team.Error{Code: team.NotFound, Text: fmt.Sprintf("%s is no branch with checkpoints of team %s; there are: %s", o.At, o.Team, cmp.Or(strings.Join(refs, ", "), "none"))}
+		return checkpoint.Found{}, &team.Error{Code: team.NotFound,
+			Text: fmt.Sprintf("%s is no branch with checkpoints of team %s; there are: %s", o.At, o.Team,
+				cmp.Or(strings.Join(refs, ", "), "none"))}
 	}
 	var others []string
 	for _, f := range found {
@@ -135,7 +142,8 @@ func (o *Options) choose(ctx context.Context, store *checkpoint.Store, found []c
 }
 
 // bring makes the branches, puts the work back, and founds the team.
-func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkpoint.Store, from checkpoint.Found, r *checkpoint.Restored, own bool) (*Arrived, error) {
+func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkpoint.Store, from checkpoint.Found,
+	r *checkpoint.Restored, own bool) (*Arrived, error) {
 	a := &Arrived{Restored: r}
 	old := r.State.Team()
 	if a.Dir = o.Dir; !o.Named || below(o.Dir, old.Dir) { // it works on where it did, if that is in this repository
@@ -199,8 +207,9 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 	return a, nil
 }
 
-// heldBy says who did not let go of the team, and what to do about it. The name of a machine tells nothing of which one it is, so only
-// the repository that the team worked in says that it is this one.
+// heldBy says who did not let go of the team, and what to do about it. The name of a machine tells
+// nothing of which one it is, so only the repository that the team worked in says that it is this
+// one.
 func (o *Options) heldBy(ctx context.Context, procs *proc.Register, from checkpoint.Found) string {
 	who, where := cmp.Or(from.Work.Machine, "the machine that had it"), "there"
 	if top := from.Work.Top; top != "" {
@@ -208,7 +217,9 @@ func (o *Options) heldBy(ctx context.Context, procs *proc.Register, from checkpo
 			who, where = "the copy in "+top+" on this machine", "with the CADRE_HOME of that copy"
 		}
 	}
-	return fmt.Sprintf("%s did not let go of team %s: it may still run there. The last that was heard of it is of %s. What it does there from now on is another history of the team. To let go of it, %s: cadre push %s --release; then, here: cadre pull %s",
+	return fmt.Sprintf("%s did not let go of team %s: it may still run there. The last that was heard of it is of "+
+		"%s. What it does there from now on is another history of the team. To let go of it, %s: cadre push %s "+
+		"--release; then, here: cadre pull %s",
 		who, o.Team, checkpoint.Date(from.Heard), where, o.Team, o.Team)
 }
 

@@ -26,7 +26,8 @@ import (
 	"cadre/internal/team"
 )
 
-// victim names, to a copy of the test program, what it is to do until it is killed: push, release or pull, the home and the clone.
+// victim names, to a copy of the test program, what it is to do until it is killed: push, release
+// or pull, the home and the clone.
 const victim = "CADRE_TEST_TRANSFER"
 
 // atStep and atGit say when: after so many steps, or at the git command of that number.
@@ -53,7 +54,8 @@ func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "cadre-transfer-")
 	config := filepath.Join(dir, "gitconfig")
 	if err == nil {
-		err = os.WriteFile(config, []byte("[user]\n\tname = Ann Example\n\temail = ann@example.org\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n"), 0o600)
+		err = os.WriteFile(config, []byte("[user]\n\tname = Ann Example\n\temail = "+
+			"ann@example.org\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n"), 0o600)
 	}
 	os.Setenv("GIT_CONFIG_GLOBAL", config)
 	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -63,7 +65,8 @@ func TestMain(m *testing.M) {
 		path, err = exec.LookPath("git")
 	}
 	if err == nil {
-		err = errors.Join(os.Mkdir(fatal, 0o700), os.WriteFile(filepath.Join(fatal, "git"), fmt.Appendf(nil, fatalGit, atGit, path), 0o700))
+		err = errors.Join(os.Mkdir(fatal, 0o700), os.WriteFile(filepath.Join(fatal, "git"),
+			fmt.Appendf(nil, fatalGit, atGit, path), 0o700))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -120,7 +123,8 @@ type machine struct {
 
 func (m *machine) options() Options {
 	m.said = nil
-	return Options{Home: m.home, Team: "demo", Dir: m.dir, Log: func(text string) { m.said = append(m.said, text) }, step: m.step}
+	return Options{Home: m.home, Team: "demo", Dir: m.dir,
+		Log: func(text string) { m.said = append(m.said, text) }, step: m.step}
 }
 
 func (m *machine) push(ctx context.Context, o PushOptions) (*Pushed, error) {
@@ -151,8 +155,10 @@ func newLab(t testing.TB) *lab {
 	l := &lab{TB: t, root: t.TempDir()}
 	remote := filepath.Join(l.root, "remote.git")
 	l.git(l.root, "init", "-q", "--bare", remote)
-	l.laptop = &machine{name: "laptop", home: layout.Home{Root: filepath.Join(l.root, "home1"), Claude: filepath.Join(l.root, "claude1")}, dir: filepath.Join(l.root, "laptop")}
-	l.desktop = &machine{name: "desktop", home: layout.Home{Root: filepath.Join(l.root, "home2"), Claude: filepath.Join(l.root, "claude2")}, dir: filepath.Join(l.root, "desktop")}
+	l.laptop = &machine{name: "laptop", home: layout.Home{Root: filepath.Join(l.root, "home1"),
+		Claude: filepath.Join(l.root, "claude1")}, dir: filepath.Join(l.root, "laptop")}
+	l.desktop = &machine{name: "desktop", home: layout.Home{Root: filepath.Join(l.root, "home2"),
+		Claude: filepath.Join(l.root, "claude2")}, dir: filepath.Join(l.root, "desktop")}
 	l.git(l.root, "clone", "-q", remote, l.laptop.dir)
 	l.write(filepath.Join(l.laptop.dir, "a.txt"), "one\n")
 	l.git(l.laptop.dir, "add", "-A")
@@ -165,7 +171,8 @@ func newLab(t testing.TB) *lab {
 	}
 	base := consolidate.Look(t.Context(), l.laptop.dir)
 	var commands []team.Command
-	for _, body := range []team.Body{&team.CreateTeam{TeamID: "T1", Name: "demo", Dir: l.laptop.dir, Base: base}, &team.SpawnMember{Name: "ann", Agent: team.External},
+	for _, body := range []team.Body{&team.CreateTeam{TeamID: "T1", Name: "demo", Dir: l.laptop.dir, Base: base},
+		&team.SpawnMember{Name: "ann", Agent: team.External},
 		&team.SpawnMember{Name: "bob", Agent: "claude", Isolation: team.Worktree}} {
 		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body})
 	}
@@ -225,7 +232,8 @@ func (l *lab) on(m *machine, do func(rep *replica.Replica, folder string)) (ther
 	return true
 }
 
-// work has a member do a task on the machine, as it would when somebody resumes the team there. What it did is in the task's result. The error is the refusal to go on.
+// work has a member do a task on the machine, as it would when somebody resumes the team there.
+// What it did is in the task's result. The error is the refusal to go on.
 func (l *lab) work(m *machine, member string) (err error) {
 	l.Helper()
 	there := l.on(m, func(rep *replica.Replica, folder string) {
@@ -258,12 +266,14 @@ func (l *lab) work(m *machine, member string) (err error) {
 			w.Branch = "cadre/demo@bob"
 		}
 		from := "HEAD"
-		if _, err := l.try(m.dir, "", "rev-parse", "--verify", "-q", "refs/heads/"+w.Branch); err == nil && w.Branch != "" {
+		if _, err := l.try(m.dir, "", "rev-parse", "--verify", "-q", "refs/heads/"+w.Branch); err == nil &&
+			w.Branch != "" {
 			from = w.Branch
 		}
 		w.Base = l.git(m.dir, "rev-parse", from)
 		do(&team.RecordWork{Task: id, Work: w})
-		tree := l.git(m.dir, "ls-tree", from) + "\n100644 blob " + l.feed(m.dir, text, "hash-object", "-w", "--stdin") + "\t" + path + "\n"
+		tree := l.git(m.dir, "ls-tree", from) + "\n100644 blob " + l.feed(m.dir, text, "hash-object", "-w", "--stdin") +
+			"\t" + path + "\n"
 		w.Commit = l.git(m.dir, "commit-tree", l.feed(m.dir, tree, "mktree"), "-p", from, "-m", "task "+id)
 		if w.Branch != "" {
 			l.git(m.dir, "update-ref", "refs/heads/"+w.Branch, w.Commit)
@@ -281,8 +291,9 @@ func (l *lab) work(m *machine, member string) (err error) {
 	return err
 }
 
-// whole checks that the work of every task which the team on the machine calls completed is there, or named as missing, and that the person's files are as they were. It
-// returns how many tasks are completed, and how much is missing.
+// whole checks that the work of every task which the team on the machine calls completed is there,
+// or named as missing, and that the person's files are as they were. It returns how many tasks are
+// completed, and how much is missing.
 func (l *lab) whole(m *machine) (completed, missing int) {
 	l.Helper()
 	l.on(m, func(rep *replica.Replica, _ string) {
@@ -314,7 +325,8 @@ func (l *lab) whole(m *machine) (completed, missing int) {
 			}
 		})
 	})
-	for path, want := range map[string]string{"mine.txt": "of the person on " + m.name + "\n", "a.txt": "one, and more by the person on " + m.name + "\n"} {
+	for path, want := range map[string]string{"mine.txt": "of the person on " + m.name + "\n",
+		"a.txt": "one, and more by the person on " + m.name + "\n"} {
 		if text, err := os.ReadFile(filepath.Join(m.dir, path)); err != nil || string(text) != want {
 			l.Errorf("on %s the person's %s is %q, %v", m.name, path, text, err)
 		}
@@ -328,7 +340,8 @@ func (l *lab) whole(m *machine) (completed, missing int) {
 	return completed, missing
 }
 
-// killed runs a command on the machine that is killed after so many steps, or at a git command. It reports whether it was.
+// killed runs a command on the machine that is killed after so many steps, or at a git command. It
+// reports whether it was.
 func (l *lab) killed(m *machine, what, step, gitCommand, when string) bool {
 	l.Helper()
 	ctx, cancel := context.WithTimeout(l.Context(), 2*time.Minute)
@@ -336,7 +349,8 @@ func (l *lab) killed(m *machine, what, step, gitCommand, when string) bool {
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	count := filepath.Join(l.root, "count")
 	os.Remove(count)
-	cmd.Env = append(os.Environ(), victim+"="+what+"|"+m.home.Root+"|"+m.dir, atStep+"="+step, atGit+"="+gitCommand, atGit+"_WHEN="+when, atGit+"_COUNT="+count)
+	cmd.Env = append(os.Environ(), victim+"="+what+"|"+m.home.Root+"|"+m.dir, atStep+"="+step, atGit+"="+gitCommand,
+		atGit+"_WHEN="+when, atGit+"_COUNT="+count)
 	if gitCommand != "" {
 		cmd.Env = append(cmd.Env, "PATH="+fatal+":"+os.Getenv("PATH"))
 	}

@@ -32,8 +32,9 @@ type Pulled struct {
 	Released bool
 }
 
-// Pull fetches the branch of the team and restores the team from it, where it has something that the team here has not. A team that runs here is left alone. Where there
-// are two histories the error is a [*checkpoint.ForkError].
+// Pull fetches the branch of the team and restores the team from it, where it has something that
+// the team here has not. A team that runs here is left alone. Where there are two histories the
+// error is a [*checkpoint.ForkError].
 func Pull(ctx context.Context, o PullOptions) (*Pulled, error) {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -111,7 +112,8 @@ func (o *PullOptions) adopt(ctx context.Context, procs *proc.Register, from chec
 	return Adopt(ctx, o.Options)
 }
 
-func (o *PullOptions) open(ctx context.Context, procs *proc.Register, dir string) (*checkpoint.Store, checkpoint.Remote, error) {
+func (o *PullOptions) open(ctx context.Context, procs *proc.Register,
+	dir string) (*checkpoint.Store, checkpoint.Remote, error) {
 	store, err := o.store(ctx, procs, dir)
 	if err != nil {
 		return nil, checkpoint.Remote{}, err
@@ -126,17 +128,20 @@ func (o *PullOptions) open(ctx context.Context, procs *proc.Register, dir string
 // idle makes sure that no process of the team runs here, and holds its lead.
 func (o *PullOptions) idle(folder string) (*leader.Lock, error) {
 	if host.Hosted(filepath.Join(folder, "hosts")) {
-		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s runs here: a host runs its sessions. To let go of it: cadre push %s --release; to see who runs: cadre probe %s", o.Team, o.Team, o.Team)}
+		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s runs here: a host runs its sessions. "+
+			"To let go of it: cadre push %s --release; to see who runs: cadre probe %s", o.Team, o.Team, o.Team)}
 	}
 	lock, err := leader.Claim(folder)
 	if errors.Is(err, proc.ErrHeld) {
-		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s runs here: a process leads it. End that first; cadre probe %s shows which", o.Team, o.Team)}
+		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s runs here: a process leads it. End "+
+			"that first; cadre probe %s shows which", o.Team, o.Team)}
 	}
 	return lock, err
 }
 
 // compare finds out whether what the remote has takes the place of the team that is here.
-func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, rep *replica.Replica, folder string) (*Pulled, bool, error) {
+func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, rep *replica.Replica,
+	folder string) (*Pulled, bool, error) {
 	t := rep.Team()
 	if err := t.CheckOurs(); err != nil {
 		return nil, false, err
@@ -176,7 +181,8 @@ func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, rep *re
 		p.Released = t.Released != team.Released{}
 		return p, false, nil
 	case relation == checkpoint.Another && !over:
-		return nil, false, &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is %s, and the one of that name on %s is another team; remove this one first: cadre cleanup %s", o.Team, t.Status, remote.Name, o.Team)}
+		return nil, false, &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is %s, and the one of that name "+
+			"on %s is another team; remove this one first: cadre cleanup %s", o.Team, t.Status, remote.Name, o.Team)}
 	}
 	if relation == checkpoint.Forked && !o.Theirs {
 		for _, f := range found { // it was decided about, if our line has it
@@ -186,9 +192,11 @@ func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, rep *re
 				}
 			}
 		}
-		return nil, false, &checkpoint.ForkError{Team: o.Team, Since: common, Sides: []checkpoint.Side{ours, p.There.Side(common)}}
+		return nil, false, &checkpoint.ForkError{Team: o.Team, Since: common, Sides: []checkpoint.Side{ours,
+			p.There.Side(common)}}
 	}
-	// What members left in worktrees goes onto their branches, and into a last checkpoint of this copy.
+	// What members left in worktrees goes onto their branches, and into a last checkpoint of this
+	// copy.
 	if t.CheckHere() == nil && !over {
 		if err := host.RecordWork(ctx, rep, procs, folder, "", o.tell); err != nil {
 			return nil, false, err
@@ -198,7 +206,8 @@ func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, rep *re
 		return nil, false, err
 	}
 	o.did("kept")
-	if _, err := host.Checkpoint(ctx, rep, folder); err != nil && !errors.Is(err, checkpoint.ErrForked) && !errors.Is(err, checkpoint.ErrTaken) {
+	if _, err := host.Checkpoint(ctx, rep, folder); err != nil && !errors.Is(err, checkpoint.ErrForked) &&
+		!errors.Is(err, checkpoint.ErrTaken) {
 		return nil, false, err
 	}
 	o.did("checkpoint")

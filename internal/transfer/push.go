@@ -39,20 +39,24 @@ type Pushed struct {
 	Released bool
 }
 
-// UnconfirmedError says what would go to a remote that this team was never pushed to, and that nobody agreed to it.
+// UnconfirmedError says what would go to a remote that this team was never pushed to, and that
+// nobody agreed to it.
 type UnconfirmedError struct{ checkpoint.Outgoing }
 
 func (e *UnconfirmedError) Error() string {
 	o := e.Outgoing
-	parts := []string{count(int(o.Records), "record"), count(int(o.Messages), "message"), count(o.Tasks, "task"), count(o.Commits, "commit") + " with " + count(o.Files, "file")}
+	parts := []string{count(int(o.Records), "record"), count(int(o.Messages), "message"), count(o.Tasks, "task"),
+		count(o.Commits, "commit") + " with " + count(o.Files, "file")}
 	branches := "no branches of members"
 	if len(o.Branches) > 0 {
 		branches = "the branches " + strings.Join(o.Branches, ", ")
 	}
-	return fmt.Sprintf("the first push to %s (%s) brings there: %s, and %s", o.Remote.Name, o.Remote.URL, strings.Join(parts, ", "), branches)
+	return fmt.Sprintf("the first push to %s (%s) brings there: %s, and %s", o.Remote.Name, o.Remote.URL,
+		strings.Join(parts, ", "), branches)
 }
 
-// SuspectError says that commits hold what would not be carried by itself. They cannot be changed: only the user can say that they are to go.
+// SuspectError says that commits hold what would not be carried by itself. They cannot be changed:
+// only the user can say that they are to go.
 type SuspectError struct {
 	Remote   string
 	Suspects []checkpoint.Left
@@ -81,7 +85,9 @@ func count(n int, what string) string {
 // releaseTime bounds the end of the sessions of a team that is let go of.
 const releaseTime = time.Minute
 
-// Push makes a checkpoint of the team that is here, and pushes its branch. With Release it does so once more when the team was let go of. Where the remote has another history the error is a [*checkpoint.ForkError].
+// Push makes a checkpoint of the team that is here, and pushes its branch. With Release it does so
+// once more when the team was let go of. Where the remote has another history the error is a
+// [*checkpoint.ForkError].
 func Push(ctx context.Context, o PushOptions) (*Pushed, error) {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -99,7 +105,8 @@ func Push(ctx context.Context, o PushOptions) (*Pushed, error) {
 		if pushed, err = o.push(ctx, procs, rep, folder); err != nil || !o.Release {
 			return err
 		}
-		// Only now that the remote has the team, and takes more of it: a team that was let go of and is nowhere else would help nobody.
+		// Only now that the remote has the team, and takes more of it: a team that was let go of
+		// and is nowhere else would help nobody.
 		if err := o.release(ctx, procs, rep, folder); err != nil {
 			return err
 		}
@@ -111,19 +118,22 @@ func Push(ctx context.Context, o PushOptions) (*Pushed, error) {
 
 // release ends the sessions of the team and lets go of it.
 func (o *PushOptions) release(ctx context.Context, procs *proc.Register, rep *replica.Replica, folder string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, releaseTime, fmt.Errorf("not everybody has ended within %s", releaseTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, releaseTime,
+		fmt.Errorf("not everybody has ended within %s", releaseTime))
 	defer cancel()
 	if t := rep.Team(); t.Released == (team.Released{}) {
 		lock, err := leader.Claim(folder)
 		if errors.Is(err, proc.ErrHeld) {
-			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("a process leads team %s; end it first: cadre probe %s shows which", o.Team, o.Team)}
+			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("a process leads team %s; end it first: cadre "+
+				"probe %s shows which", o.Team, o.Team)}
 		}
 		if err != nil {
 			return err
 		}
 		defer lock.Unlock()
 		if t.LeadSession != "" && t.LeadSession != team.User { // it has ended, or the lock would be held
-			if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}}); err != nil {
+			if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User,
+				TakeOver: true}}); err != nil {
 				return err
 			}
 		}
@@ -137,7 +147,8 @@ func (o *PushOptions) release(ctx context.Context, procs *proc.Register, rep *re
 	}
 	o.did("released")
 	if err := host.Settle(ctx, filepath.Join(folder, "hosts"), o.Dir, o.tell); err != nil {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("this machine has let go of team %s, but a process of it is still there: %v; push again", o.Team, err)}
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("this machine has let go of team %s, but a process "+
+			"of it is still there: %v; push again", o.Team, err)}
 	}
 	o.did("ended")
 	return nil
@@ -146,7 +157,8 @@ func (o *PushOptions) release(ctx context.Context, procs *proc.Register, rep *re
 func (o *Options) tell(text string) { o.log("%s", text) }
 
 // push brings the remote up to a new checkpoint.
-func (o *PushOptions) push(ctx context.Context, procs *proc.Register, rep *replica.Replica, folder string) (*Pushed, error) {
+func (o *PushOptions) push(ctx context.Context, procs *proc.Register, rep *replica.Replica,
+	folder string) (*Pushed, error) {
 	store, err := checkpoint.Open(ctx, procs, rep.Team().Dir, o.Team, folder)
 	if err != nil {
 		return nil, err
@@ -178,10 +190,16 @@ func (o *PushOptions) push(ctx context.Context, procs *proc.Register, rep *repli
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(there, func(f checkpoint.Found) bool { return f.Ref == remote.Name+"/cadre/"+o.Team && f.Commit == made.Commit }) {
+		if slices.ContainsFunc(there, func(f checkpoint.Found) bool {
+			return f.Ref == remote.Name+"/cadre/"+o.Team &&
+				f.Commit == made.Commit
+		}) {
 			return p, nil
 		}
-		has := slices.ContainsFunc(there, func(f checkpoint.Found) bool { return f.Ref == remote.Name+"/cadre/"+o.Team && f.Team == made.Team })
+		has := slices.ContainsFunc(there, func(f checkpoint.Found) bool {
+			return f.Ref == remote.Name+"/cadre/"+
+				o.Team && f.Team == made.Team
+		})
 		if err := o.agree(ctx, store, remote, made.Commit, rep.Team().Base.Commit, folder, has); err != nil {
 			return nil, err
 		}
@@ -199,8 +217,10 @@ func (o *PushOptions) push(ctx context.Context, procs *proc.Register, rep *repli
 	}
 }
 
-// follow makes sure that the commit follows what the remote has. It returns the commit to push, "" where the branch was moved for that.
-func (o *PushOptions) follow(ctx context.Context, store *checkpoint.Store, remote checkpoint.Remote, rep *replica.Replica, commit string) (string, error) {
+// follow makes sure that the commit follows what the remote has. It returns the commit to push, ""
+// where the branch was moved for that.
+func (o *PushOptions) follow(ctx context.Context, store *checkpoint.Store, remote checkpoint.Remote,
+	rep *replica.Replica, commit string) (string, error) {
 	there, err := store.Fetch(ctx, remote)
 	if errors.Is(err, checkpoint.ErrNone) {
 		return commit, nil
@@ -227,7 +247,8 @@ func (o *PushOptions) follow(ctx context.Context, store *checkpoint.Store, remot
 		return "", &MovedError{Team: o.Team, There: there.Side(common)}
 	}
 	if !o.Ours {
-		return "", &checkpoint.ForkError{Team: o.Team, Since: common, Sides: []checkpoint.Side{ours, there.Side(common)}}
+		return "", &checkpoint.ForkError{Team: o.Team, Since: common, Sides: []checkpoint.Side{ours,
+			there.Side(common)}}
 	}
 	if err := store.Settle(ctx, commit, there.Commit); err != nil {
 		return "", err
@@ -254,8 +275,10 @@ func (e *MovedError) Error() string {
 
 func (e *MovedError) Unwrap() error { return checkpoint.ErrForked }
 
-// agree makes sure that what goes to a remote is what the user wants there. One that has the team needs no consent again.
-func (o *PushOptions) agree(ctx context.Context, store *checkpoint.Store, remote checkpoint.Remote, commit, before, folder string, has bool) error {
+// agree makes sure that what goes to a remote is what the user wants there. One that has the team
+// needs no consent again.
+func (o *PushOptions) agree(ctx context.Context, store *checkpoint.Store, remote checkpoint.Remote, commit, before,
+	folder string, has bool) error {
 	out, err := store.Outgoing(ctx, remote, commit, before)
 	if err != nil {
 		return err
@@ -298,8 +321,9 @@ func readAgreed(path string) (agreed []string, err error) {
 	return agreed, err
 }
 
-// Here makes sure that the team that is here is the one that counts, as far as the repository knows: no checkpoint of it is of another history, or of a later time.
-// With ours the user has said that this one continues: the others are left.
+// Here makes sure that the team that is here is the one that counts, as far as the repository
+// knows: no checkpoint of it is of another history, or of a later time. With ours the user has said
+// that this one continues: the others are left.
 func Here(ctx context.Context, rep *replica.Replica, folder string, ours bool) error {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -371,7 +395,8 @@ func here(ctx context.Context, store *checkpoint.Store, rep *replica.Replica, ou
 			return store.Settle(ctx, last, leave...)
 		}
 	}
-	return fmt.Errorf("%w, and no checkpoint of the one that is here can be found; rename the branch of the other one to keep it: git branch -m cadre/%s NAME", refusal, name)
+	return fmt.Errorf("%w, and no checkpoint of the one that is here can be found; rename the branch of the other "+
+		"one to keep it: git branch -m cadre/%s NAME", refusal, name)
 }
 
 // PushedCommit is the commit of a consolidated team, and the branch of a remote that names it.
@@ -380,7 +405,8 @@ type PushedCommit struct {
 	Commit, Branch string // "" where there was nothing to commit
 }
 
-// PushCommit pushes the commit of a team that was consolidated to the remote's branch of the name that is checked out.
+// PushCommit pushes the commit of a team that was consolidated to the remote's branch of the name
+// that is checked out.
 func PushCommit(ctx context.Context, o PushOptions) (*PushedCommit, error) {
 	procs, err := proc.Open("")
 	if err != nil {

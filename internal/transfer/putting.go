@@ -29,7 +29,8 @@ type putting struct {
 	lacks          []git.Change     // paths of the shared directory that are not here as they were carried
 }
 
-// put has the work tree hold what the team had not committed, where nothing is in its way. It returns what the project is without that; nil for what it was.
+// put has the work tree hold what the team had not committed, where nothing is in its way. It
+// returns what the project is without that; nil for what it was.
 func (p *putting) put(ctx context.Context) (*team.Base, error) {
 	if p.same || p.top == "" {
 		return nil, nil
@@ -48,7 +49,8 @@ func (p *putting) put(ctx context.Context) (*team.Base, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(scratch)
-	back := consolidate.Return{Procs: p.procs, Dir: p.dir, Scratch: scratch, Mark: p.r.Team, From: w.Head, To: to, Step: p.step}
+	back := consolidate.Return{Procs: p.procs, Dir: p.dir, Scratch: scratch, Mark: p.r.Team, From: w.Head,
+		To: to, Step: p.step}
 	if w.Shared != "" {
 		there, blocked, err := back.Put(ctx)
 		if err != nil {
@@ -109,7 +111,8 @@ func (p *putting) missing(ctx context.Context) (all []team.Missing, err error) {
 		switch w := t.Work; {
 		case w != nil && w.Branch != "" && w.Commit != "":
 			if lost[w.Commit] {
-				all = append(all, team.Missing{Task: t.ID, Commit: w.Commit, Branch: w.Branch, What: p.onBranch(w.Branch, w.Commit)})
+				all = append(all, team.Missing{Task: t.ID, Commit: w.Commit, Branch: w.Branch,
+					What: p.onBranch(w.Branch, w.Commit)})
 			}
 		case p.same:
 		case w != nil && w.Commit != "":
@@ -119,9 +122,12 @@ func (p *putting) missing(ctx context.Context) (all []team.Missing, err error) {
 				all = append(all, team.Missing{Task: t.ID, Branch: team.BranchOf(p.Team, t.CompletedBy), What: what})
 			}
 		case p.r.Work.Machine == "":
-			all = append(all, team.Missing{Task: t.ID, What: fmt.Sprintf("what it did was in %s, and this checkpoint, of the format 1.0, does not carry that", p.r.State.Team().Dir)})
+			all = append(all, team.Missing{Task: t.ID,
+				What: fmt.Sprintf("what it did was in %s, and this checkpoint, of the format 1.0, does not carry that",
+					p.r.State.Team().Dir)})
 		case p.r.Work.Unknown != "":
-			all = append(all, team.Missing{Task: t.ID, What: fmt.Sprintf("what it did was in %s on %s and is not carried: %s", p.r.Work.Top, p.r.Work.Machine, p.r.Work.Unknown)})
+			all = append(all, team.Missing{Task: t.ID, What: fmt.Sprintf("what it did was in %s on %s and is not "+
+				"carried: %s", p.r.Work.Top, p.r.Work.Machine, p.r.Work.Unknown)})
 		default:
 			all = append(all, p.inFiles(t.ID, nil, nil)...)
 		}
@@ -135,7 +141,8 @@ func (p *putting) missing(ctx context.Context) (all []team.Missing, err error) {
 func (p *putting) onBranch(branch, commit string) string {
 	for _, b := range p.branches {
 		if b.Name == branch {
-			return fmt.Sprintf("the commit %.12s, because %s here has commits of its own; bring it in: git switch %s && git merge %.12s", commit, branch, branch, commit)
+			return fmt.Sprintf("the commit %.12s, because %s here has commits of its own; bring it in: git switch %s "+
+				"&& git merge %.12s", commit, branch, branch, commit)
 		}
 	}
 	return fmt.Sprintf("the commit %.12s of the branch %s; it is on %s", commit, branch, p.machine())
@@ -148,14 +155,16 @@ func (p *putting) machine() string {
 	return p.r.Work.Machine
 }
 
-// unrecorded says what is missing of a member with a branch, where the task has no record of its work; "" where nothing is.
+// unrecorded says what is missing of a member with a branch, where the task has no record of its
+// work; "" where nothing is.
 func (p *putting) unrecorded(branch string) string {
 	carried := slices.ContainsFunc(p.r.Work.Branches, func(t checkpoint.Tip) bool { return t.Name == branch })
 	stays := slices.ContainsFunc(p.branches, func(t checkpoint.Tip) bool { return t.Name == branch })
 	there, _ := p.git().Holds(context.Background(), "rev-parse", "--verify", "--quiet", "refs/heads/"+branch)
 	switch {
 	case stays:
-		return fmt.Sprintf("the work on the branch %s, which here has commits of its own and not those of the checkpoint", branch)
+		return fmt.Sprintf("the work on the branch %s, which here has commits of its own and not those of the "+
+			"checkpoint", branch)
 	case carried || there:
 		return ""
 	case p.r.Work.Machine != "" && len(p.lacks) == 0: // it was merged there, and that is checked out here
@@ -164,8 +173,9 @@ func (p *putting) unrecorded(branch string) string {
 	return fmt.Sprintf("the branch %s; it is on %s", branch, p.machine())
 }
 
-// inFiles lists which of the files of a task are not here as they were carried, or were not carried; of a task whose files
-// nobody recorded any may be its. left are those that its record names because no commit has them, each with the reason.
+// inFiles lists which of the files of a task are not here as they were carried, or were not
+// carried; of a task whose files nobody recorded any may be its. left are those that its record
+// names because no commit has them, each with the reason.
 func (p *putting) inFiles(task string, files, left []string) (all []team.Missing) {
 	its := func(path string) bool {
 		return files == nil || slices.Contains(files, path) ||
@@ -190,16 +200,20 @@ func (p *putting) inFiles(task string, files, left []string) (all []team.Missing
 	}
 	for _, l := range p.r.Work.Left {
 		if !l.Ignored && its(l.Path) && len(all) < mostPaths {
-			if info, err := os.Lstat(filepath.Join(p.top, filepath.FromSlash(l.Path))); err == nil && !info.IsDir() && files == nil {
+			if info, err := os.Lstat(filepath.Join(p.top, filepath.FromSlash(l.Path))); err == nil && !info.IsDir() &&
+				files == nil {
 				continue
 			}
-			all = append(all, team.Missing{Task: task, Path: l.Path, Object: anyFile, What: fmt.Sprintf("%s was not carried (%s); it is in %s on %s", l.Path, l.Why, p.r.Work.Top, p.machine())})
+			all = append(all, team.Missing{Task: task, Path: l.Path, Object: anyFile,
+				What: fmt.Sprintf("%s was not carried (%s); it is in %s on %s", l.Path, l.Why, p.r.Work.Top,
+					p.machine())})
 		}
 	}
 	return all
 }
 
-// unclaimed lists what was not carried, is not here and is missing of no task, and how many paths the checkpoint has no names of.
+// unclaimed lists what was not carried, is not here and is missing of no task, and how many paths
+// the checkpoint has no names of.
 func (p *putting) unclaimed(missing []team.Missing) (left []checkpoint.Left, more int) {
 	if p.same {
 		return nil, 0
@@ -272,7 +286,8 @@ func unreachable(ctx context.Context, g git.Runner, name string, commits []strin
 }
 
 // Recheck returns the tasks whose missing work is there by now: somebody has merged or copied it.
-func Recheck(ctx context.Context, procs *proc.Register, t team.Team, missing []team.Missing) (found []string, err error) {
+func Recheck(ctx context.Context, procs *proc.Register, t team.Team,
+	missing []team.Missing) (found []string, err error) {
 	if len(missing) == 0 {
 		return nil, nil
 	}

@@ -22,7 +22,8 @@ func (l *lab) must(err error) {
 	}
 }
 
-// TestThereAndBack: a team goes to another machine and comes back, each time with all of its work, and no warning where it was let go of.
+// TestThereAndBack: a team goes to another machine and comes back, each time with all of its work,
+// and no warning where it was let go of.
 func TestThereAndBack(t *testing.T) {
 	l := newLab(t)
 	from, to := l.laptop, l.desktop
@@ -47,7 +48,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestForks: two machines that both go on are told so by every command, and nothing of either is lost when the user has chosen.
+// TestForks: two machines that both go on are told so by every command, and nothing of either is
+// lost when the user has chosen.
 func TestForks(t *testing.T) {
 	for _, chosen := range []string{"theirs", "ours", "resume"} {
 		t.Run(chosen, func(t *testing.T) {
@@ -68,7 +70,8 @@ func TestForks(t *testing.T) {
 
 			_, err = l.laptop.push(t.Context(), PushOptions{Yes: true})
 			fork, ok := errors.AsType[*checkpoint.ForkError](err)
-			if !ok || len(fork.Sides) != 2 || fork.Sides[0].Ref != "" || fork.Sides[1].Ref != "origin/cadre/demo" || fork.Sides[0].Records < 8 || fork.Sides[1].Records < 5 || fork.Since < 8 {
+			if !ok || len(fork.Sides) != 2 || fork.Sides[0].Ref != "" || fork.Sides[1].Ref != "origin/cadre/demo" ||
+				fork.Sides[0].Records < 8 || fork.Sides[1].Records < 5 || fork.Since < 8 {
 				t.Fatalf("%v: %+v", err, fork)
 			}
 			if err := l.work(l.laptop, "ann"); !isFork(err) {
@@ -90,7 +93,9 @@ func TestForks(t *testing.T) {
 				_, err := l.laptop.push(t.Context(), PushOptions{Ours: true})
 				l.must(err)
 			case "resume":
-				l.on(l.laptop, func(rep *replica.Replica, folder string) { l.must(Here(t.Context(), rep, folder, true)) })
+				l.on(l.laptop, func(rep *replica.Replica, folder string) {
+					l.must(Here(t.Context(), rep, folder, true))
+				})
 				l.must(l.work(l.laptop, "ann"))
 			}
 			l.must(l.work(l.laptop, "ann"))
@@ -98,7 +103,8 @@ func TestForks(t *testing.T) {
 			l.must(err)
 			l.whole(l.laptop)
 			for _, commit := range []string{left, theirs} {
-				if out, err := l.try(l.laptop.dir, "", "merge-base", "--is-ancestor", commit, "origin/cadre/demo"); err != nil {
+				if out, err := l.try(l.laptop.dir, "", "merge-base", "--is-ancestor", commit,
+					"origin/cadre/demo"); err != nil {
 					t.Errorf("commit %s is lost: %s", commit, out)
 				}
 			}
@@ -120,7 +126,8 @@ func TestForks(t *testing.T) {
 	}
 }
 
-// TestInTheWay: what is the person's stays, the task whose work it is in the way of is named, and the team cannot be completed until that is there.
+// TestInTheWay: what is the person's stays, the task whose work it is in the way of is named, and
+// the team cannot be completed until that is there.
 func TestInTheWay(t *testing.T) {
 	l := newLab(t)
 	l.must(l.work(l.laptop, "ann"))
@@ -130,7 +137,8 @@ func TestInTheWay(t *testing.T) {
 	l.write(filepath.Join(l.desktop.dir, "ann-2.txt"), "of the person\n")
 	pulled, err := l.desktop.pull(t.Context(), PullOptions{})
 	l.must(err)
-	if m := pulled.Arrived.Missing; len(m) != 1 || m[0].Task != "2" || m[0].Path != "ann-2.txt" || !strings.Contains(m[0].What, "git show") {
+	if m := pulled.Arrived.Missing; len(m) != 1 || m[0].Task != "2" || m[0].Path != "ann-2.txt" ||
+		!strings.Contains(m[0].What, "git show") {
 		t.Errorf("%+v", m)
 	}
 	if text, _ := os.ReadFile(filepath.Join(l.desktop.dir, "ann-2.txt")); string(text) != "of the person\n" {
@@ -142,7 +150,9 @@ func TestInTheWay(t *testing.T) {
 			_, err := rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.ReportStopped{Member: name}})
 			l.must(err)
 		}
-		if _, err := rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.Consolidate{NoCommit: true}}); team.CodeOf(err) != team.NotReady || !strings.Contains(err.Error(), "--without 2") {
+		if _, err := rep.Do(t.Context(), team.Command{Actor: team.User,
+			Body: &team.Consolidate{NoCommit: true}}); team.CodeOf(err) != team.NotReady ||
+			!strings.Contains(err.Error(), "--without 2") {
 			t.Errorf("it is completed without the work: %v", err)
 		}
 		var missing []team.Missing
@@ -151,7 +161,8 @@ func TestInTheWay(t *testing.T) {
 		if found, err := Recheck(t.Context(), procs, rep.Team(), missing); err != nil || len(found) > 0 {
 			t.Errorf("%v, %v", found, err)
 		}
-		l.write(filepath.Join(l.desktop.dir, "ann-2.txt"), l.git(l.desktop.dir, "show", missing[0].Commit+":ann-2.txt")+"\n")
+		l.write(filepath.Join(l.desktop.dir, "ann-2.txt"),
+			l.git(l.desktop.dir, "show", missing[0].Commit+":ann-2.txt")+"\n")
 		found, err := Recheck(t.Context(), procs, rep.Team(), missing)
 		if err != nil || fmt.Sprint(found) != "[2]" {
 			t.Errorf("%v, %v", found, err)
@@ -163,7 +174,8 @@ func TestInTheWay(t *testing.T) {
 	})
 }
 
-// TestBranchInTheWay: a member's branch that has commits of its own stays as it is, and its tasks are named.
+// TestBranchInTheWay: a member's branch that has commits of its own stays as it is, and its tasks
+// are named.
 func TestBranchInTheWay(t *testing.T) {
 	l := newLab(t)
 	l.must(l.work(l.laptop, "bob"))
@@ -173,7 +185,8 @@ func TestBranchInTheWay(t *testing.T) {
 	l.git(l.desktop.dir, "update-ref", "refs/heads/cadre/demo@bob", own)
 	pulled, err := l.desktop.pull(t.Context(), PullOptions{})
 	l.must(err)
-	if m := pulled.Arrived.Missing; len(m) != 1 || m[0].Task != "1" || m[0].Branch != "cadre/demo@bob" || m[0].Commit == "" {
+	if m := pulled.Arrived.Missing; len(m) != 1 || m[0].Task != "1" || m[0].Branch != "cadre/demo@bob" ||
+		m[0].Commit == "" {
 		t.Errorf("%+v", m)
 	}
 	if now := l.git(l.desktop.dir, "rev-parse", "cadre/demo@bob"); now != own {
@@ -182,7 +195,8 @@ func TestBranchInTheWay(t *testing.T) {
 	l.whole(l.desktop)
 }
 
-// TestAnotherCommitCheckedOut: where the clone is behind what the team worked on, that is named and nothing is overwritten.
+// TestAnotherCommitCheckedOut: where the clone is behind what the team worked on, that is named and
+// nothing is overwritten.
 func TestAnotherCommitCheckedOut(t *testing.T) {
 	l := newLab(t)
 	l.write(filepath.Join(l.laptop.dir, "committed.txt"), "by ann\n")
@@ -200,7 +214,8 @@ func TestAnotherCommitCheckedOut(t *testing.T) {
 		l.must(err)
 		l.git(l.laptop.dir, "add", "committed.txt")
 		l.git(l.laptop.dir, "commit", "-q", "-m", "by ann")
-		_, err = rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.CompleteTask{Task: "2", Member: "ann", Result: "file|committed.txt|by ann\n"}})
+		_, err = rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.CompleteTask{Task: "2", Member: "ann",
+			Result: "file|committed.txt|by ann\n"}})
 		l.must(err)
 		w.Commit, w.Files = l.git(l.laptop.dir, "rev-parse", "HEAD"), []string{"committed.txt"}
 		_, err = rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.RecordWork{Task: "2", Work: w}})
@@ -220,7 +235,8 @@ func TestAnotherCommitCheckedOut(t *testing.T) {
 	if fmt.Sprint(tasks) != "[2]" {
 		t.Fatalf("%+v", pulled.Arrived.Missing)
 	}
-	if text, err := os.ReadFile(filepath.Join(l.desktop.dir, "ann-1.txt")); err != nil || !strings.HasPrefix(string(text), "task 1") {
+	if text, err := os.ReadFile(filepath.Join(l.desktop.dir, "ann-1.txt")); err != nil ||
+		!strings.HasPrefix(string(text), "task 1") {
 		t.Errorf("what was not committed is %q, %v", text, err)
 	}
 	l.git(l.desktop.dir, "merge", "-q", "--ff-only", l.git(l.laptop.dir, "rev-parse", "HEAD"))
@@ -253,13 +269,15 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestFirstPush: what goes to a remote for the first time is told and agreed to, once for each place; commits with secrets are refused.
+// TestFirstPush: what goes to a remote for the first time is told and agreed to, once for each
+// place; commits with secrets are refused.
 func TestFirstPush(t *testing.T) {
 	l := newLab(t)
 	l.must(l.work(l.laptop, "bob"))
 	_, err := l.laptop.push(t.Context(), PushOptions{})
 	first, ok := errors.AsType[*UnconfirmedError](err)
-	if !ok || first.Records < 5 || first.Tasks != 1 || len(first.Branches) != 1 || first.Files != 1 || first.Commits != 1 {
+	if !ok || first.Records < 5 || first.Tasks != 1 || len(first.Branches) != 1 || first.Files != 1 ||
+		first.Commits != 1 {
 		t.Fatalf("%v: %+v", err, first)
 	}
 	if out := l.git(l.laptop.dir, "ls-remote", "origin"); strings.Contains(out, "cadre") {
@@ -277,15 +295,18 @@ func TestFirstPush(t *testing.T) {
 		t.Error("nobody was asked about another place")
 	}
 	l.git(l.laptop.dir, "remote", "add", "third", "https://someone:pass-word@localhost:1/x.git")
-	if _, err = l.laptop.push(t.Context(), PushOptions{Remote: "third"}); err == nil || strings.Contains(err.Error(), "pass-word") {
+	if _, err = l.laptop.push(t.Context(), PushOptions{Remote: "third"}); err == nil ||
+		strings.Contains(err.Error(), "pass-word") {
 		t.Errorf("an error with a password: %v", err)
 	}
-	if out := l.git(l.laptop.dir, "for-each-ref", "refs/remotes/origin", "--format=%(refname)"); !strings.Contains(out, "refs/remotes/origin/cadre/demo") || strings.Contains(out, "@bob") {
+	if out := l.git(l.laptop.dir, "for-each-ref", "refs/remotes/origin", "--format=%(refname)"); !strings.Contains(out,
+		"refs/remotes/origin/cadre/demo") || strings.Contains(out, "@bob") {
 		t.Errorf("the remote has\n%s", out)
 	}
 }
 
-// TestKilled: killed at any step and at any command of git, the same command called again ends as if nothing had been; until then no work is lost, and the person's files and index are as they
+// TestKilled: killed at any step and at any command of git, the same command called again ends as
+// if nothing had been; until then no work is lost, and the person's files and index are as they
 // were.
 func TestKilled(t *testing.T) {
 	prepare := map[string]func(l *lab) *machine{
@@ -384,7 +405,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// fork has both machines go on without knowing of each other, and the laptop know of the other's checkpoint.
+// fork has both machines go on without knowing of each other, and the laptop know of the other's
+// checkpoint.
 func (l *lab) fork() {
 	_, err := l.laptop.push(l.Context(), PushOptions{Yes: true})
 	l.must(err)
@@ -398,9 +420,10 @@ func (l *lab) fork() {
 	l.must(l.work(l.laptop, "bob"))
 }
 
-// TestTwoMachines plays random histories of two machines with a bare repository between them: work, pushes, fetches, pulls, kills, in any order. Whatever happens, the work of every
-// task that a machine calls completed is there or named, a team that was not let go of is not adopted without a warning, and two histories are an error for whoever comes
-// second.
+// TestTwoMachines plays random histories of two machines with a bare repository between them: work,
+// pushes, fetches, pulls, kills, in any order. Whatever happens, the work of every task that a
+// machine calls completed is there or named, a team that was not let go of is not adopted without a
+// warning, and two histories are an error for whoever comes second.
 func TestTwoMachines(t *testing.T) {
 	histories, moves := 12, 14
 	if testing.Short() {
@@ -420,7 +443,8 @@ func TestTwoMachines(t *testing.T) {
 			l.must(l.work(l.laptop, "ann"))
 			for range moves {
 				m := []*machine{l.laptop, l.desktop}[random.IntN(2)]
-				what := []string{"work", "work", "work", "push", "release", "pull", "pull", "fetch", "kill", "theirs", "ours", "back"}[random.IntN(12)]
+				what := []string{"work", "work", "work", "push", "release", "pull", "pull", "fetch", "kill", "theirs",
+					"ours", "back"}[random.IntN(12)]
 				released := l.released(m)
 				var err error
 				switch what {
@@ -523,12 +547,14 @@ func (l *lab) noticed(told []string) {
 				}
 				settled := false
 				for _, own := range found {
-					if in, err := store.Leads(l.Context(), f.Commit, own.Commit); own.Own && in && err == nil && own.Commit != f.Commit {
+					if in, err := store.Leads(l.Context(), f.Commit, own.Commit); own.Own && in && err == nil &&
+						own.Commit != f.Commit {
 						settled = true // the user has said so
 					}
 				}
 				if err := Here(l.Context(), rep, folder, false); err == nil && !settled {
-					l.Errorf("on %s %s is another history, and nobody says so:\n%s", m.name, f.Ref, strings.Join(told, "\n"))
+					l.Errorf("on %s %s is another history, and nobody says so:\n%s", m.name, f.Ref,
+						strings.Join(told, "\n"))
 				}
 			}
 		})

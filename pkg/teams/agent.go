@@ -10,34 +10,37 @@ import (
 	"cadre/internal/team"
 )
 
-// Agent starts sessions of one kind: it is how your own agents work in a team. A simple one is a [Worker]. It may be used
-// from any goroutine.
+// Agent starts sessions of one kind: it is how your own agents work in a team. A simple one is a
+// [Worker]. It may be used from any goroutine.
 type Agent interface {
-	// Start starts a session for the member whose seat it is given. ctx is for the start alone, and does not end with it: the
-	// session goes on until it ends or is stopped. An error says why the agent cannot work here; the member has failed then.
+	// Start starts a session for the member whose seat it is given. ctx is for the start alone, and
+	// does not end with it: the session goes on until it ends or is stopped. An error says why the
+	// agent cannot work here; the member has failed then.
 	Start(ctx context.Context, seat *Seat) (Session, error)
 }
 
-// Session is one running session of a member. Its methods are called by the manager, from any goroutine and some at the same
-// time.
+// Session is one running session of a member. Its methods are called by the manager, from any
+// goroutine and some at the same time.
 //
 //	Start ──▶ runs ──Stop──▶ over          Wait returns nil
 //	            └───by itself──▶ over      Wait returns why: the member has failed, and its tasks are back on the list
 type Session interface {
-	// Deliver gives messages to the session. It returns nil once the session has them; after an error they are given again.
-	// A [MessageShutdownRequest] among them is to be answered with [Teammate.AnswerShutdown].
+	// Deliver gives messages to the session. It returns nil once the session has them; after an
+	// error they are given again. A [MessageShutdownRequest] among them is to be answered with
+	// [Teammate.AnswerShutdown].
 	Deliver(ctx context.Context, mail []Message) error
 	// Wake tells a session that said that it is idle that there is a task for it now.
 	Wake(ctx context.Context) error
-	// Stop ends the session and returns when it is over. ctx bounds the friendly part. A session that is still there a second after
-	// ctx is given up: for the team it is over, and its seat is refused everything from then on.
+	// Stop ends the session and returns when it is over. ctx bounds the friendly part. A session
+	// that is still there a second after ctx is given up: for the team it is over, and its seat is
+	// refused everything from then on.
 	Stop(ctx context.Context) error
 	// Wait returns when the session is over and nothing of it is left running. It is called once.
 	Wait() error
 }
 
-// Seat is a session's place in its team. As a [Teammate] it acts as its member, for as long as the session is the member's
-// present one.
+// Seat is a session's place in its team. As a [Teammate] it acts as its member, for as long as the
+// session is the member's present one.
 type Seat struct {
 	*Teammate
 
@@ -56,8 +59,8 @@ type Seat struct {
 	over    chan struct{}
 }
 
-// Started says that the session runs, and by which id the agent can resume it later, with Resume. Without it a session counts
-// as running once Start has returned.
+// Started says that the session runs, and by which id the agent can resume it later, with Resume.
+// Without it a session counts as running once Start has returned.
 func (s *Seat) Started(session string) { s.report(agent.Started{Session: session}) }
 
 // Used adds to what the member used, by the agent's own figures, and for which task; "" for none.
@@ -82,9 +85,12 @@ type plug struct {
 
 func (p plug) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {
 	seat := &Seat{Teammate: &Teammate{actor{team: p.team, name: spec.Member, incarnation: spec.Incarnation}},
-		Incarnation: spec.Incarnation, Role: spec.Role, Prompt: spec.Prompt, Model: spec.Model, Program: spec.Program, Args: spec.Args, Resume: spec.Resume,
-		Dir: spec.Dir, Scratch: spec.Scratch, Env: spec.Env, reports: make(chan agent.Update), over: make(chan struct{})}
-	s := &plugged{seat: seat, updates: make(chan agent.Update), started: make(chan struct{}), ended: make(chan error, 2)}
+		Incarnation: spec.Incarnation, Role: spec.Role, Prompt: spec.Prompt, Model: spec.Model, Program: spec.Program,
+		Args: spec.Args, Resume: spec.Resume,
+		Dir: spec.Dir, Scratch: spec.Scratch, Env: spec.Env, reports: make(chan agent.Update),
+		over: make(chan struct{})}
+	s := &plugged{seat: seat, updates: make(chan agent.Update), started: make(chan struct{}),
+		ended: make(chan error, 2)}
 	go s.pump()
 	session, err := p.Agent.Start(ctx, seat)
 	if err == nil && session == nil {
@@ -102,7 +108,8 @@ func (p plug) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.S
 	return s, nil
 }
 
-// plugged is a Session as a host wants it: what happens in it comes as updates, the last of which says that it is over.
+// plugged is a Session as a host wants it: what happens in it comes as updates, the last of which
+// says that it is over.
 type plugged struct {
 	Session
 	seat    *Seat
@@ -135,7 +142,8 @@ func (s *plugged) SetAccess(context.Context, agent.Access) error { return errors
 // givenUp is how long after the friendly part of its end a session is waited for.
 const givenUp = time.Second
 
-// Stop returns when the session is over, or given up: what a Go function does cannot be killed, and shall not hold up its team.
+// Stop returns when the session is over, or given up: what a Go function does cannot be killed, and
+// shall not hold up its team.
 func (s *plugged) Stop(ctx context.Context) error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Session.Stop(ctx) }()
@@ -164,7 +172,8 @@ func (s *plugged) Stop(ctx context.Context) error {
 // Interrupt is nothing that a Session can do.
 func (s *plugged) Interrupt(context.Context) error { return errors.ErrUnsupported }
 
-// pump passes the session's reports on. A session that reports never waits for a slow host: the reports queue here.
+// pump passes the session's reports on. A session that reports never waits for a slow host: the
+// reports queue here.
 func (s *plugged) pump() {
 	defer close(s.updates)
 	var queue []agent.Update

@@ -74,7 +74,8 @@ func TestLeadAgent(t *testing.T) {
 	ok(t, err)
 	ok(t, as(t, team, "ann").Idle(limited(t), "done"))
 	equal(t, "what the lead hears", next(t, agent.mail).Body, "done")
-	_, err = manage(t, teams.Options{}).CreateTeam(limited(t), teams.TeamConfig{Name: "core", Lead: teams.Spawn{Agent: "dog"}})
+	_, err = manage(t, teams.Options{}).CreateTeam(limited(t), teams.TeamConfig{Name: "core",
+		Lead: teams.Spawn{Agent: "dog"}})
 	want(t, err, teams.Invalid)
 }
 
@@ -117,9 +118,11 @@ func TestWorker(t *testing.T) {
 	await(t, team.Mail(), teams.MessageIdle)
 	all, err := team.Tasks().List(ctx)
 	ok(t, err)
-	for i, should := range []string{"completed ann did it", "completed ann did it, again", "pending half cannot", "pending not good"} {
+	for i, should := range []string{"completed ann did it", "completed ann did it, again", "pending half cannot",
+		"pending not good"} {
 		task := all[i]
-		equal(t, task.Subject, strings.Join(strings.Fields(fmt.Sprint(task.Status, " ", task.Result, " ", task.Failure)), " "), should)
+		equal(t, task.Subject, strings.Join(strings.Fields(fmt.Sprint(task.Status, " ", task.Result, " ",
+			task.Failure)), " "), should)
 	}
 	ok(t, m.SendMessage(ctx, "", "ann", "hello"))
 	equal(t, "answer", await(t, team.Mail(), "message").Body, "heard: hello")
@@ -177,7 +180,8 @@ func TestWorkerThatDoesNotEnd(t *testing.T) {
 			}
 			return "", err
 		}}
-		m := manage(t, teams.Options{StopGrace: 3 * time.Second, ShutdownWithin: 10 * time.Second, Agents: map[string]teams.Agent{"worker": worker}})
+		m := manage(t, teams.Options{StopGrace: 3 * time.Second, ShutdownWithin: 10 * time.Second,
+			Agents: map[string]teams.Agent{"worker": worker}})
 		team := create(t, m, "core")
 		for _, name := range []string{"ann", "bob"} {
 			add(t, team.Tasks(), "for "+name)
@@ -187,7 +191,8 @@ func TestWorkerThatDoesNotEnd(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		ok(t, m.ShutdownTeammate(ctx, "ann"))
-		if took := time.Since(began); took < 10*time.Second || took > 15*time.Second { // the deadline, and the grace after it
+		// the deadline, and the grace after it
+		if took := time.Since(began); took < 10*time.Second || took > 15*time.Second {
 			t.Errorf("the shutdown took %s", took)
 		}
 		is, err := team.Member(ctx, "ann")
@@ -205,7 +210,8 @@ func TestShellTeammate(t *testing.T) {
 	o.Env = []string{"GREETING=hello"}
 	m := manage(t, o)
 	team := create(t, m, "core")
-	_, err := team.Tasks().Create(limited(t), teams.NewTask{Subject: "greet", Run: `echo "$GREETING from $CADRE_MEMBER_NAME"`})
+	_, err := team.Tasks().Create(limited(t), teams.NewTask{Subject: "greet",
+		Run: `echo "$GREETING from $CADRE_MEMBER_NAME"`})
 	ok(t, err)
 	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: teams.Shell})
 	ok(t, err)
@@ -229,7 +235,8 @@ func TestTeammateIdleHook(t *testing.T) {
 	err := ann.Idle(limited(t), "")
 	want(t, err, teams.Rejected)
 	equal(t, "feedback", err.Error(), "ann, there are 1 tasks left")
-	equal(t, "and as mail", await(t, ann.Mail(), teams.MessageSystem).Body, "The hook TeammateIdle has you continue:\n> "+err.Error())
+	equal(t, "and as mail", await(t, ann.Mail(), teams.MessageSystem).Body, "The hook TeammateIdle has you "+
+		"continue:\n> "+err.Error())
 	is, err := ann.Member(limited(t))
 	ok(t, err)
 	equal(t, "status", is.Status, teams.Active)
@@ -247,7 +254,9 @@ func TestTaskCompletedHook(t *testing.T) {
 			}
 			return nil
 		},
-		TaskCompleted: func(_ context.Context, e teams.HookEvent) error { return teams.Reject("tests fail in " + e.Subject) },
+		TaskCompleted: func(_ context.Context, e teams.HookEvent) error {
+			return teams.Reject("tests fail in " + e.Subject)
+		},
 	}})
 	team := create(t, m, "core", "ann")
 	_, err := team.Tasks().Create(ctx, teams.NewTask{Subject: "secret things"})

@@ -11,8 +11,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Attention is one thing in a team that waits for a person, or for the lead where an agent leads that can see to it. The cadre program shows the same list, in the
-// same order.
+// Attention is one thing in a team that waits for a person, or for the lead where an agent leads
+// that can see to it. The cadre program shows the same list, in the same order.
 type Attention struct {
 	Kind     string    // what sort of thing it is, such as permission, plan, lead_lost, failed or task_failed
 	WaitsFor string    // [ForUser], or the name of the lead
@@ -39,8 +39,9 @@ type Hint struct {
 	Agent   string // spawn
 }
 
-// Attention returns what waits for a person: open requests, members that failed or of which nothing is heard, tasks out of retries, a lead that was lost, a spent
-// budget, and the like. Which processes are alive is looked at in the call.
+// Attention returns what waits for a person: open requests, members that failed or of which nothing
+// is heard, tasks out of retries, a lead that was lost, a spent budget, and the like. Which
+// processes are alive is looked at in the call.
 func (t *Team) Attention(ctx context.Context) ([]Attention, error) {
 	return t.attention(ctx, &inspect.Looker{Replica: t.replica, Dir: filepath.Dir(t.room.hosts)})
 }
@@ -55,15 +56,17 @@ func (t *Team) attention(ctx context.Context, looker *inspect.Looker) (all []Att
 	}
 	t.replica.View(func(s *team.State) {
 		for _, i := range s.Attention(replica.Now(), outside) {
-			all = append(all, Attention{Kind: string(i.Kind), WaitsFor: i.WaitsFor, Member: i.Member, Task: i.Task, Request: i.Request, About: i.About, Since: clock(i.Since),
-				Deadline: clock(i.Deadline), Text: i.Text, Hint: Hint{string(i.Hint.Action), i.Hint.Member, i.Hint.Task, i.Hint.Request, i.Hint.Name, i.Hint.Agent}})
+			all = append(all, Attention{Kind: string(i.Kind), WaitsFor: i.WaitsFor, Member: i.Member, Task: i.Task,
+				Request: i.Request, About: i.About, Since: clock(i.Since),
+				Deadline: clock(i.Deadline), Text: i.Text, Hint: Hint{string(i.Hint.Action), i.Hint.Member, i.Hint.Task,
+					i.Hint.Request, i.Hint.Name, i.Hint.Agent}})
 		}
 	})
 	return all, nil
 }
 
-// AwaitAttention waits until something waits for the user, and returns the list as it is then. What is not recorded, such as the end of a process, it sees within
-// two seconds.
+// AwaitAttention waits until something waits for the user, and returns the list as it is then. What
+// is not recorded, such as the end of a process, it sees within two seconds.
 func (t *Team) AwaitAttention(ctx context.Context) ([]Attention, error) {
 	looker := &inspect.Looker{Replica: t.replica, Dir: filepath.Dir(t.room.hosts)}
 	for {

@@ -9,7 +9,8 @@ import (
 // What waits for a person is on the list for as long as it waits, and whoever awaits it is woken.
 func TestAttention(t *testing.T) {
 	m := manage(t, teams.Options{})
-	team := found(t, m, teams.TeamConfig{Name: "core", Members: []teams.Spawn{{Name: "ann", Agent: teams.External, PlanApproval: true}}})
+	team := found(t, m, teams.TeamConfig{Name: "core",
+		Members: []teams.Spawn{{Name: "ann", Agent: teams.External, PlanApproval: true}}})
 	ann := as(t, team, "ann")
 	list, err := team.Attention(limited(t))
 	ok(t, err)
@@ -26,7 +27,8 @@ func TestAttention(t *testing.T) {
 	request, err := ann.SubmitPlan(limited(t), "write")
 	ok(t, err)
 	list = <-awaited
-	if len(list) != 1 || list[0].Kind != "plan" || list[0].WaitsFor != teams.ForUser || list[0].Since.IsZero() || list[0].Hint != (teams.Hint{Action: "answer_plan", Request: request}) {
+	if len(list) != 1 || list[0].Kind != "plan" || list[0].WaitsFor != teams.ForUser || list[0].Since.IsZero() ||
+		list[0].Hint != (teams.Hint{Action: "answer_plan", Request: request}) {
 		t.Errorf("it is %+v", list)
 	}
 	ok(t, team.ApprovePlan(limited(t), request, ""))

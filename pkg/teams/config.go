@@ -19,29 +19,34 @@ type TeamConfig struct {
 	Name string // a letter or digit, then up to 63 letters, digits, _ or -
 	Goal string // what the team is for; a lead that is an agent works towards it
 	Dir  string // where its members work; "" for Options.Dir
-	// Lead leads the team for its life. Its Agent is [External], or "", where this program leads; an agent leads by itself, and the manager acts as the user
-	// then. Its Name is lead where it has none. It cannot be isolated, and nobody approves its plans.
+	// Lead leads the team for its life. Its Agent is [External], or "", where this program leads;
+	// an agent leads by itself, and the manager acts as the user then. Its Name is lead where it
+	// has none. It cannot be isolated, and nobody approves its plans.
 	Lead     Spawn
 	Delegate bool // the lead may only coordinate
-	// Members and Tasks are there from the beginning: with the team or not at all. The ids of the tasks are "1", "2" and so on, in their order. No hook is asked
-	// about them.
+	// Members and Tasks are there from the beginning: with the team or not at all. The ids of the
+	// tasks are "1", "2" and so on, in their order. No hook is asked about them.
 	Members []Spawn
 	Tasks   []NewTask
 
 	Rules  Rules
 	Budget Budget
-	// HandoverAt is how full a session's context gets, in percent, before a fresh session goes on for it with a note; 0 for 80.
+	// HandoverAt is how full a session's context gets, in percent, before a fresh session goes on
+	// for it with a note; 0 for 80.
 	HandoverAt int
-	// MaxTeammates is how many teammates the team may have at a time, the lead not counted; one more is refused with the code [MaxTeammatesReached]. 0 is for
-	// 10 that a lead that is an agent spawns, and any number that this program does.
+	// MaxTeammates is how many teammates the team may have at a time, the lead not counted; one
+	// more is refused with the code [MaxTeammatesReached]. 0 is for 10 that a lead that is an agent
+	// spawns, and any number that this program does.
 	MaxTeammates int
 }
 
-// Spawn says who to add to a team, and how its sessions are started. All of it is kept in the team's history; secrets belong into Options.Env.
+// Spawn says who to add to a team, and how its sessions are started. All of it is kept in the
+// team's history; secrets belong into Options.Env.
 type Spawn struct {
 	Name  string // unique in the team, in lower and upper case; as TeamConfig.Name
 	Agent string // External, Shell, Claude, Codex, Gemini, OpenCode, ACP with a command, or a name in Options.Agents
-	// Role is what tasks can be meant for. A role that has a definition in .claude/agents, of the project or the user, brings its prompt, its tools and its model.
+	// Role is what tasks can be meant for. A role that has a definition in .claude/agents, of the
+	// project or the user, brings its prompt, its tools and its model.
 	Role    string
 	Prompt  string   // what its first session is told; of the lead's own conversation it gets nothing
 	Model   string   // "" for the agent's own choice
@@ -55,31 +60,37 @@ type Spawn struct {
 	Isolation    string // [Worktree], or "" to work in the team's directory
 }
 
-// Worktree is the isolation of a member that works in a git worktree and on a branch of its own, cadre/TEAM@NAME. Its work stays there when it
-// ends: nothing that is checked out changes before the team is consolidated (cadre consolidate TEAM), or somebody merges the branch.
-// [Result] names the branches that are not merged.
+// Worktree is the isolation of a member that works in a git worktree and on a branch of its own,
+// cadre/TEAM@NAME. Its work stays there when it ends: nothing that is checked out changes before
+// the team is consolidated (cadre consolidate TEAM), or somebody merges the branch. [Result] names
+// the branches that are not merged.
 const Worktree = team.Worktree
 
-// Mode is what a member may do without asking, by the names that Claude Code gives them; other agents do what comes closest.
+// Mode is what a member may do without asking, by the names that Claude Code gives them; other
+// agents do what comes closest.
 type Mode string
 
 // The permission modes.
 const (
-	ModeDefault     Mode = "default"           // it asks before it changes anything
-	ModeAcceptEdits Mode = "acceptEdits"       // it edits files without asking
-	ModeAuto        Mode = "auto"              // its agent decides what to ask about
-	ModeBypass      Mode = "bypassPermissions" // it asks nothing; only for teammates of a lead that is in this mode, unless the user gives it
-	ModeDontAsk     Mode = "dontAsk"           // what no rule allows is denied
-	ModePlan        Mode = "plan"              // it changes nothing
+	ModeDefault     Mode = "default"     // it asks before it changes anything
+	ModeAcceptEdits Mode = "acceptEdits" // it edits files without asking
+	ModeAuto        Mode = "auto"        // its agent decides what to ask about
+	// it asks nothing; only for teammates of a lead that is in this mode, unless the user gives it
+	ModeBypass  Mode = "bypassPermissions"
+	ModeDontAsk Mode = "dontAsk" // what no rule allows is denied
+	ModePlan    Mode = "plan"    // it changes nothing
 )
 
 // Rules say what the members of a team may do without asking, and who is asked about the rest.
 type Rules struct {
-	// Allow are rules for tools, as Claude Code writes them: Edit, Bash(go test:*), Read(docs/**), mcp__server__tool.
+	// Allow are rules for tools, as Claude Code writes them: Edit, Bash(go test:*), Read(docs/**),
+	// mcp__server__tool.
 	Allow []string
-	// Policy is who settles a request that no rule settles. "" is PolicyUser where an agent leads, and else PolicyLead: this program.
+	// Policy is who settles a request that no rule settles. "" is PolicyUser where an agent leads,
+	// and else PolicyLead: this program.
 	Policy Policy
-	// Timeout is how long what a coding agent asks waits for its answer, also a plan, in whole milliseconds; 0 for 5 minutes. What nobody answers is denied.
+	// Timeout is how long what a coding agent asks waits for its answer, also a plan, in whole
+	// milliseconds; 0 for 5 minutes. What nobody answers is denied.
 	Timeout time.Duration
 }
 
@@ -94,8 +105,8 @@ const (
 	PolicyDeny  Policy = "deny"  // every request is denied
 )
 
-// Budget is what a team may spend at most; zero fields are without limit. Once it is spent nothing more is started and
-// running sessions are ended.
+// Budget is what a team may spend at most; zero fields are without limit. Once it is spent nothing
+// more is started and running sessions are ended.
 type Budget struct {
 	Tokens       int64
 	CostMicroUSD int64         // millionths of a US dollar, as far as agents say what they cost
@@ -105,7 +116,8 @@ type Budget struct {
 // founding is the config as the commands that make the team.
 func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, error) {
 	if m.opts.As != "" { // the refusal is the core's
-		return commands(m.opts.As, &team.CreateTeam{TeamID: c.Name, Name: c.Name, Dir: m.opts.Dir, TeammateOf: "another team"}), nil
+		return commands(m.opts.As, &team.CreateTeam{TeamID: c.Name, Name: c.Name, Dir: m.opts.Dir,
+			TeammateOf: "another team"}), nil
 	}
 	dir := m.opts.Dir
 	if c.Dir != "" {
@@ -119,7 +131,8 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 		lead.Agent = External
 	}
 	if lead.PlanApproval || lead.Isolation != "" {
-		return nil, refuse(Invalid, "the lead works in the team's directory, and nobody approves its plans: PlanApproval and Isolation are for teammates")
+		return nil, refuse(Invalid, "the lead works in the team's directory, and nobody approves its plans: "+
+			"PlanApproval and Isolation are for teammates")
 	}
 	for _, s := range append([]Spawn{lead}, c.Members...) {
 		if err := m.check(ctx, s, dir); err != nil {
@@ -130,9 +143,12 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 	if d, ok := m.place.(disk); ok { // cadre consolidate can commit what such a team does
 		base = consolidate.Look(ctx, dir, d.Root, d.Claude)
 	}
-	all := commands(team.User, &team.CreateTeam{TeamID: c.Name + "-" + strings.ToLower(replica.NewID()), Name: c.Name, Goal: c.Goal, Dir: dir, Lead: lead.Name,
-		LeadAgent: lead.Agent, LeadModel: lead.Model, LeadProgram: lead.Program, LeadArgs: lead.Args, LeadEnv: lead.Env, LeadPrompt: lead.Prompt, LeadRole: lead.Role,
-		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: c.Budget.core(), Permissions: c.Rules.core(), HandoverAt: int64(c.HandoverAt), MaxTeammates: int64(c.MaxTeammates), Base: base})
+	all := commands(team.User, &team.CreateTeam{TeamID: c.Name + "-" + strings.ToLower(replica.NewID()), Name: c.Name,
+		Goal: c.Goal, Dir: dir, Lead: lead.Name,
+		LeadAgent: lead.Agent, LeadModel: lead.Model, LeadProgram: lead.Program, LeadArgs: lead.Args, LeadEnv: lead.Env,
+		LeadPrompt: lead.Prompt, LeadRole: lead.Role,
+		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: c.Budget.core(),
+		Permissions: c.Rules.core(), HandoverAt: int64(c.HandoverAt), MaxTeammates: int64(c.MaxTeammates), Base: base})
 	founder := team.User
 	if lead.Agent == External {
 		if founder = lead.Name; founder == "" {
@@ -152,10 +168,12 @@ func commands(actor string, body team.Body) []team.Command {
 	return []team.Command{{ID: replica.NewID(), Actor: actor, At: replica.Now(), Body: body}}
 }
 
-// check refuses a member whose session this manager could not start in that directory, before it is one. What else makes no sense the core refuses.
+// check refuses a member whose session this manager could not start in that directory, before it is
+// one. What else makes no sense the core refuses.
 func (m *Manager) check(ctx context.Context, s Spawn, dir string) error {
 	if s.Agent != "" && !m.opts.knows(s.Agent) {
-		return refuse(Invalid, fmt.Sprintf("no agent named %q; there are: %s", s.Agent, strings.Join(m.opts.agentWords(), ", ")))
+		return refuse(Invalid, fmt.Sprintf("no agent named %q; there are: %s", s.Agent,
+			strings.Join(m.opts.agentWords(), ", ")))
 	}
 	if s.Isolation != Worktree {
 		return nil
@@ -172,7 +190,8 @@ func (m *Manager) check(ctx context.Context, s Spawn, dir string) error {
 }
 
 func (s Spawn) core() *team.SpawnMember {
-	return &team.SpawnMember{Name: s.Name, Agent: s.Agent, Model: s.Model, Role: s.Role, Prompt: s.Prompt, Mode: string(s.PermissionMode),
+	return &team.SpawnMember{Name: s.Name, Agent: s.Agent, Model: s.Model, Role: s.Role, Prompt: s.Prompt,
+		Mode:         string(s.PermissionMode),
 		PlanApproval: s.PlanApproval, Program: s.Program, Args: s.Args, Env: s.Env, Isolation: s.Isolation}
 }
 
@@ -181,7 +200,8 @@ func (r Rules) core() team.Permissions {
 }
 
 func rulesOf(p team.Permissions) Rules {
-	return Rules{Allow: append([]string(nil), p.Allow...), Policy: Policy(p.Policy), Timeout: time.Duration(p.Millis) * time.Millisecond}
+	return Rules{Allow: append([]string(nil), p.Allow...), Policy: Policy(p.Policy),
+		Timeout: time.Duration(p.Millis) * time.Millisecond}
 }
 
 func (b Budget) core() team.Budget {

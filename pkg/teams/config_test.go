@@ -23,21 +23,28 @@ func TestTeamConfig(t *testing.T) {
 			teams.TeamConfig
 			code teams.Code
 		}{
-			"policy":          {teams.TeamConfig{Rules: teams.Rules{Policy: "whoever"}}, teams.Invalid},
-			"rule":            {teams.TeamConfig{Rules: teams.Rules{Allow: []string{"Bash(go test"}}}, teams.Invalid},
-			"timeout":         {teams.TeamConfig{Rules: teams.Rules{Timeout: -time.Second}}, teams.Invalid},
-			"handover":        {teams.TeamConfig{HandoverAt: 101}, teams.Invalid},
-			"mode":            {teams.TeamConfig{Lead: teams.Spawn{PermissionMode: "root"}}, teams.Invalid},
-			"isolated lead":   {teams.TeamConfig{Lead: teams.Spawn{Isolation: teams.Worktree}}, teams.Invalid},
-			"lead's agent":    {teams.TeamConfig{Lead: teams.Spawn{Agent: "dog"}}, teams.Invalid},
-			"member's agent":  {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: "dog"}}}, teams.Invalid},
-			"no command":      {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.ACP}}}, teams.Invalid},
-			"isolation":       {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell, Isolation: "island"}}}, teams.Invalid},
-			"no repository":   {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell, Isolation: teams.Worktree}}}, teams.Invalid},
-			"variable":        {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell, Env: []string{"HOME"}}}}, teams.Invalid},
-			"two of a name":   {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell}, {Name: "Ann", Agent: teams.Shell}}}, teams.Taken},
-			"more than lead":  {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Claude, PermissionMode: teams.ModeBypass}}}, teams.Denied},
-			"no such blocker": {teams.TeamConfig{Tasks: []teams.NewTask{{Subject: "look", BlockedBy: []string{"2"}}}}, teams.NotFound},
+			"policy":         {teams.TeamConfig{Rules: teams.Rules{Policy: "whoever"}}, teams.Invalid},
+			"rule":           {teams.TeamConfig{Rules: teams.Rules{Allow: []string{"Bash(go test"}}}, teams.Invalid},
+			"timeout":        {teams.TeamConfig{Rules: teams.Rules{Timeout: -time.Second}}, teams.Invalid},
+			"handover":       {teams.TeamConfig{HandoverAt: 101}, teams.Invalid},
+			"mode":           {teams.TeamConfig{Lead: teams.Spawn{PermissionMode: "root"}}, teams.Invalid},
+			"isolated lead":  {teams.TeamConfig{Lead: teams.Spawn{Isolation: teams.Worktree}}, teams.Invalid},
+			"lead's agent":   {teams.TeamConfig{Lead: teams.Spawn{Agent: "dog"}}, teams.Invalid},
+			"member's agent": {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: "dog"}}}, teams.Invalid},
+			"no command": {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.ACP}}},
+				teams.Invalid},
+			"isolation": {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell,
+				Isolation: "island"}}}, teams.Invalid},
+			"no repository": {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell,
+				Isolation: teams.Worktree}}}, teams.Invalid},
+			"variable": {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell,
+				Env: []string{"HOME"}}}}, teams.Invalid},
+			"two of a name": {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell},
+				{Name: "Ann", Agent: teams.Shell}}}, teams.Taken},
+			"more than lead": {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Claude,
+				PermissionMode: teams.ModeBypass}}}, teams.Denied},
+			"no such blocker": {teams.TeamConfig{Tasks: []teams.NewTask{{Subject: "look", BlockedBy: []string{"2"}}}},
+				teams.NotFound},
 		} {
 			c.Name = "core"
 			_, err := m.CreateTeam(limited(t), c.TeamConfig)
@@ -48,22 +55,27 @@ func TestTeamConfig(t *testing.T) {
 			want(t, err, teams.NotFound)
 		}
 
-		c := teams.TeamConfig{Name: "core", Goal: "to look", Delegate: true, HandoverAt: 70, Budget: teams.Budget{Tokens: 9, CostMicroUSD: 8, Time: time.Hour},
-			Rules:   teams.Rules{Allow: []string{"Edit", "Bash(go test:*)"}, Policy: teams.PolicyDeny, Timeout: time.Minute},
-			Lead:    teams.Spawn{Name: "boss", Role: "chief", PermissionMode: teams.ModeBypass},
-			Members: []teams.Spawn{{Name: "ann", Agent: teams.External, Role: "reader", PlanApproval: true}, {Name: "bob", Agent: teams.External, PermissionMode: teams.ModePlan}},
-			Tasks:   []teams.NewTask{{Subject: "one", Owner: "ann"}, {Subject: "two", BlockedBy: []string{"1"}}}}
+		c := teams.TeamConfig{Name: "core", Goal: "to look", Delegate: true, HandoverAt: 70,
+			Budget: teams.Budget{Tokens: 9, CostMicroUSD: 8, Time: time.Hour},
+			Rules: teams.Rules{Allow: []string{"Edit", "Bash(go test:*)"}, Policy: teams.PolicyDeny,
+				Timeout: time.Minute},
+			Lead: teams.Spawn{Name: "boss", Role: "chief", PermissionMode: teams.ModeBypass},
+			Members: []teams.Spawn{{Name: "ann", Agent: teams.External, Role: "reader", PlanApproval: true},
+				{Name: "bob", Agent: teams.External, PermissionMode: teams.ModePlan}},
+			Tasks: []teams.NewTask{{Subject: "one", Owner: "ann"}, {Subject: "two", BlockedBy: []string{"1"}}}}
 		team := found(t, m, c)
 		is, err := team.Info(limited(t))
 		ok(t, err)
-		if is.Goal != c.Goal || !is.Delegate || is.HandoverAt != 70 || is.Budget != c.Budget || is.Lead != "boss" || !slices.Equal(is.Rules.Allow, c.Rules.Allow) ||
+		if is.Goal != c.Goal || !is.Delegate || is.HandoverAt != 70 || is.Budget != c.Budget || is.Lead != "boss" ||
+			!slices.Equal(is.Rules.Allow, c.Rules.Allow) ||
 			is.Rules.Policy != teams.PolicyDeny || is.Rules.Timeout != time.Minute {
 			t.Errorf("the team is %+v", is)
 		}
 		members, err := team.Members(limited(t))
 		ok(t, err)
 		boss, ann, bob := members[0], members[1], members[2]
-		if boss.Role != "chief" || boss.Agent != teams.External || ann.PermissionMode != teams.ModeBypass || !ann.Plan.Required || ann.Role != "reader" || bob.PermissionMode != teams.ModePlan {
+		if boss.Role != "chief" || boss.Agent != teams.External || ann.PermissionMode != teams.ModeBypass ||
+			!ann.Plan.Required || ann.Role != "reader" || bob.PermissionMode != teams.ModePlan {
 			t.Errorf("the members are %+v", members)
 		}
 		tasks, err := team.Tasks().List(limited(t))
@@ -84,12 +96,14 @@ func received(t testing.TB, m *teams.Teammate) chan teams.Message {
 	return c
 }
 
-// What a spawn says of the session comes to the session: to an agent of the program's own in its seat, to a shell's command in its environment.
+// What a spawn says of the session comes to the session: to an agent of the program's own in its
+// seat, to a shell's command in its environment.
 func TestSpawn(t *testing.T) {
 	agent := newListener()
 	m := manage(t, teams.Options{Env: []string{"A=1", "B=1"}, Agents: map[string]teams.Agent{"listener": agent}})
 	team := create(t, m, "core")
-	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: "listener", Program: "/bin/listen", Args: []string{"-v"}, Env: []string{"B=2"}})
+	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: "listener", Program: "/bin/listen",
+		Args: []string{"-v"}, Env: []string{"B=2"}})
 	ok(t, err)
 	seat := next(t, agent.seats)
 	equal(t, "program", strings.Join(append([]string{seat.Program}, seat.Args...), " "), "/bin/listen -v")
@@ -105,13 +119,14 @@ func TestSpawn(t *testing.T) {
 	want(t, team.HandOver(limited(t), "bob", ""), teams.Invalid)
 }
 
-// A member in a worktree works on a branch of its own, and its work stays there when it ends; what is checked out does not change, and
-// nothing is lost with its manager.
+// A member in a worktree works on a branch of its own, and its work stays there when it ends; what
+// is checked out does not change, and nothing is lost with its manager.
 func TestIsolation(t *testing.T) {
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		git := func(args ...string) string {
 			t.Helper()
-			c := exec.Command("git", append([]string{"-C", o.Dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.org"}, args...)...)
+			c := exec.Command("git", append([]string{"-C", o.Dir, "-c", "user.name=Ada", "-c",
+				"user.email=ada@example.org"}, args...)...)
 			out, err := c.CombinedOutput()
 			if err != nil {
 				t.Fatalf("git %v: %v\n%s", args, err, out)
@@ -121,8 +136,9 @@ func TestIsolation(t *testing.T) {
 		git("init", "-q", "-b", "main")
 		git("commit", "-q", "--allow-empty", "-m", "begin")
 		m := manage(t, o)
-		team := found(t, m, teams.TeamConfig{Name: "core", Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell, Isolation: teams.Worktree}},
-			Tasks: []teams.NewTask{{Subject: "write", Run: "echo by ann >written; git branch --show-current; pwd"}}})
+		team := found(t, m, teams.TeamConfig{Name: "core",
+			Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell, Isolation: teams.Worktree}},
+			Tasks:   []teams.NewTask{{Subject: "write", Run: "echo by ann >written; git branch --show-current; pwd"}}})
 		said := strings.Fields(first(t, team, any1[teams.TaskCompleted]).Result)
 		equal(t, "branch", said[0], "cadre/core@ann")
 		if _, err := os.Stat(filepath.Join(o.Dir, "written")); err == nil {
@@ -187,7 +203,8 @@ func TestDamage(t *testing.T) {
 // What is installed is found, asked for its version, and told in the order of choice.
 func TestInstalled(t *testing.T) {
 	bin := t.TempDir()
-	for name, script := range map[string]string{"codex": "echo codex-cli 1.2.3", "claude": "echo 9.9 \\(Claude Code\\)", "gemini": "exit 1"} {
+	for name, script := range map[string]string{"codex": "echo codex-cli 1.2.3", "claude": "echo 9.9 \\(Claude Code\\)",
+		"gemini": "exit 1"} {
 		ok(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	}
 	t.Setenv("PATH", bin+":/usr/bin:/bin")

@@ -36,15 +36,17 @@ const (
 	Forked    Code = "forked"    // the team has another history elsewhere; which one continues is for the user to say
 	// MaxTeammatesReached is refused until a teammate ends: the team has as many as it may have.
 	MaxTeammatesReached Code = "MAX_TEAMMATES_REACHED"
-	Uncertain           Code = "uncertain" // it may have happened: the disk failed after the change was written and before it was known to be durable
+	// it may have happened: the disk failed after the change was written and before it was known to
+	// be durable
+	Uncertain Code = "uncertain"
 )
 
 // Error is a refusal. Its text says what is wrong and what to do next.
 type Error struct {
 	Code Code
 	Text string
-	// Final is set with the code Rejected when the same thing was rejected so often in a row that the lead was told: to try
-	// again is a loop.
+	// Final is set with the code Rejected when the same thing was rejected so often in a row that
+	// the lead was told: to try again is a loop.
 	Final bool
 
 	cause error
@@ -60,13 +62,15 @@ func (e *Error) Unwrap() error { return e.cause }
 
 func refuse(code Code, text string) error { return &Error{Code: code, Text: text} }
 
-// public gives an error of the packages below its public form. Errors that are no refusals stay as they are.
+// public gives an error of the packages below its public form. Errors that are no refusals stay as
+// they are.
 func public(err error) error {
 	if _, done := errors.AsType[*Error](err); err == nil || done {
 		return err
 	}
 	if errors.Is(err, journal.ErrGone) || errors.Is(err, os.ErrClosed) {
-		return &Error{Code: Finished, Text: "the manager has let go of this team: it was closed, or the team was cleaned up", cause: err}
+		return &Error{Code: Finished, Text: "the manager has let go of this team: it was closed, or the team was " +
+			"cleaned up", cause: err}
 	}
 	code := codeOf(err)
 	if code == "" {
@@ -79,7 +83,8 @@ func public(err error) error {
 	return e
 }
 
-// codeOf is the one table from the errors of the packages below to codes; "" for those that have none.
+// codeOf is the one table from the errors of the packages below to codes; "" for those that have
+// none.
 func codeOf(err error) Code {
 	if _, damaged := errors.AsType[*journal.DamageError](err); damaged {
 		return Damaged
@@ -87,7 +92,8 @@ func codeOf(err error) Code {
 	for _, known := range []struct {
 		err  error
 		code Code
-	}{{journal.ErrNewer, Newer}, {team.ErrNewer, Newer}, {observe.ErrNewer, Newer}, {observe.ErrOther, Invalid}, {journal.ErrUncertain, Uncertain}} {
+	}{{journal.ErrNewer, Newer}, {team.ErrNewer, Newer}, {observe.ErrNewer, Newer}, {observe.ErrOther, Invalid},
+		{journal.ErrUncertain, Uncertain}} {
 		if errors.Is(err, known.err) {
 			return known.code
 		}
@@ -101,8 +107,8 @@ const Variable = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"
 // ErrDisabled is returned by [New] when Options.Gate is set and the feature is not enabled.
 var ErrDisabled = errors.New("agent teams are not enabled; set " + Variable + "=1")
 
-// Enabled reports whether agent teams are enabled in an environment: whether [Variable] is 1. A nil getenv stands for
-// os.Getenv.
+// Enabled reports whether agent teams are enabled in an environment: whether [Variable] is 1. A nil
+// getenv stands for os.Getenv.
 func Enabled(getenv func(string) string) bool {
 	if getenv == nil {
 		getenv = os.Getenv

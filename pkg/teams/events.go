@@ -43,7 +43,8 @@ type (
 	BudgetExhausted struct{ What string }
 	ReportAsked     struct{} // of a lead that is an agent: all work is done
 	ReportGiven     struct{ Text string }
-	// GapNoticed says that something of what Source said of an observed team was lost. What is known stays.
+	// GapNoticed says that something of what Source said of an observed team was lost. What is
+	// known stays.
 	GapNoticed struct{ Source, Reason string }
 )
 
@@ -58,13 +59,15 @@ type (
 		Summary string
 		Trouble string // why its agent tries again by itself, as in MemberTroubled; "" where it has no trouble
 	}
-	// MemberDetached says that the member's session is gone and another one is to go on: by resuming it, or a Fresh one.
+	// MemberDetached says that the member's session is gone and another one is to go on: by
+	// resuming it, or a Fresh one.
 	MemberDetached struct {
 		Member, Reason string
 		Fresh          bool
 		Note           string // what the next session is told
 	}
-	// MemberTroubled says what kept the member from going on, Setbacks times in a row now, and when it is tried again. With Setbacks 0 that is forgotten.
+	// MemberTroubled says what kept the member from going on, Setbacks times in a row now, and when
+	// it is tried again. With Setbacks 0 that is forgotten.
 	MemberTroubled struct {
 		Member, Trouble, Text string // Trouble is login, limit, model, context, missing, crash or ""
 		Setbacks              int64
@@ -127,8 +130,9 @@ type (
 	}
 	// TaskReleased puts the task back on the list, meant for Owner, or for anybody.
 	TaskReleased struct{ Task, Owner, Reason string }
-	// TaskRolledBack undoes the work of the task and puts it back on the list, meant for Owner, or for anybody. Commit undid it on the member's branch; it is ""
-	// where files were put back in the team's directory.
+	// TaskRolledBack undoes the work of the task and puts it back on the list, meant for Owner, or
+	// for anybody. Commit undid it on the member's branch; it is "" where files were put back in
+	// the team's directory.
 	TaskRolledBack struct{ Task, Owner, Commit, Reason string }
 	// TaskFailed ends an attempt.
 	TaskFailed struct{ Task, By, Reason, Result string }
@@ -154,7 +158,8 @@ type (
 		Member  string
 		Through int64
 	}
-	// MessagesReturned takes mail from a member that will never get it; it went back to its senders.
+	// MessagesReturned takes mail from a member that will never get it; it went back to its
+	// senders.
 	MessagesReturned struct {
 		Member string
 		Seqs   []int64
@@ -204,14 +209,16 @@ func (MessagesDelivered) fact()   {}
 func (MessagesRead) fact()        {}
 func (MessagesReturned) fact()    {}
 
-// Events yields what happens from now on, which is when Events is called, as it happens, until ctx ends or the team or its
-// manager does; the error, ctx's or one with the code Finished, is the last pair. A slow consumer misses nothing as long as the
-// team is there. The sequence ends without an error after [TeamCleanedUp], whose consumer has seen all of it.
+// Events yields what happens from now on, which is when Events is called, as it happens, until ctx
+// ends or the team or its manager does; the error, ctx's or one with the code Finished, is the last
+// pair. A slow consumer misses nothing as long as the team is there. The sequence ends without an
+// error after [TeamCleanedUp], whose consumer has seen all of it.
 func (t *Team) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return t.EventsAfter(ctx, t.replica.Seq())
 }
 
-// EventsAfter yields what happened after the record seq, 0 for the whole history, and goes on as Events does.
+// EventsAfter yields what happened after the record seq, 0 for the whole history, and goes on as
+// Events does.
 func (t *Team) EventsAfter(ctx context.Context, seq int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for r, err := range t.replica.Watch(ctx, seq) {

@@ -13,8 +13,9 @@ import (
 	"cadre/pkg/teams"
 )
 
-// A coding agent works towards a goal, with a colleague of another kind, until it gives its report. The program answers what the agents ask, and runs
-// again what was cut short: killed at any point and started again, it goes on.
+// A coding agent works towards a goal, with a colleague of another kind, until it gives its report.
+// The program answers what the agents ask, and runs again what was cut short: killed at any point
+// and started again, it goes on.
 func ExampleManager_CreateTeam() {
 	helper := teams.Helper() // first in main
 
@@ -35,7 +36,8 @@ func ExampleManager_CreateTeam() {
 				{Name: "ann", Agent: teams.Codex, Isolation: teams.Worktree},
 				{Name: "eve", Agent: teams.ACP + "my-agent --acp", Role: "reviewer", PlanApproval: true},
 			},
-			Rules:  teams.Rules{Allow: []string{"Bash(go test:*)"}, Policy: teams.PolicyUser, Timeout: 10 * time.Minute},
+			Rules: teams.Rules{Allow: []string{"Bash(go test:*)"}, Policy: teams.PolicyUser,
+				Timeout: 10 * time.Minute},
 			Budget: teams.Budget{Tokens: 2_000_000},
 		})
 	}
@@ -63,7 +65,8 @@ func ExampleManager_CreateTeam() {
 	fmt.Println(result.Report)
 }
 
-// A team of shells works its tasks off, without a model. When a task fails the team stays as it is: what is wrong is mended, and it goes on.
+// A team of shells works its tasks off, without a model. When a task fails the team stays as it is:
+// what is wrong is mended, and it goes on.
 func ExampleTeam_Run() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example-")
@@ -77,12 +80,14 @@ func ExampleTeam_Run() {
 	}
 	defer m.Close()
 	team, err := m.CreateTeam(ctx, teams.TeamConfig{
-		Name:    "release",
-		Goal:    "Find out whether we can release.",
-		Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell}, {Name: "bob", Agent: teams.Shell, Env: []string{"LEVEL=high"}}},
+		Name: "release",
+		Goal: "Find out whether we can release.",
+		Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell}, {Name: "bob", Agent: teams.Shell,
+			Env: []string{"LEVEL=high"}}},
 		Tasks: []teams.NewTask{
 			{Subject: "build", Run: "echo built"},
-			{Subject: "test", Run: "test -e config && echo tested at level $LEVEL", Owner: "bob", BlockedBy: []string{"1"}},
+			{Subject: "test", Run: "test -e config && echo tested at level $LEVEL", Owner: "bob",
+				BlockedBy: []string{"1"}},
 			{Subject: "sum up", Run: `cat "$CADRE_RESULTS"/*`, BlockedBy: []string{"1", "2"}},
 		},
 	})

@@ -11,8 +11,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// Two agents made of Go functions work off a task list. The third task waits for the other two, and finds their results
-// on the list.
+// Two agents made of Go functions work off a task list. The third task waits for the other two, and
+// finds their results on the list.
 func Example() {
 	ctx := context.Background()
 	counter := teams.Worker{Task: func(ctx context.Context, seat *teams.Seat, job teams.Job) (string, error) {
@@ -72,8 +72,8 @@ func Example() {
 	// cleaned up: true
 }
 
-// External members have no session: programs act as them. A claim is what entitles to complete a task; ann's is void once the
-// lead gave her task to bob.
+// External members have no session: programs act as them. A claim is what entitles to complete a
+// task; ann's is void once the lead gave her task to bob.
 func ExampleTeam_As() {
 	ctx := context.Background()
 	m, err := teams.New(teams.Options{Memory: new(teams.Memory)})
@@ -235,7 +235,8 @@ func ExampleHooks() {
 	// done: written and tested
 }
 
-// The lead hears by mail what its teammates have to say, in order, and waits for it where it has to.
+// The lead hears by mail what its teammates have to say, in order, and waits for it where it has
+// to.
 func ExampleMailbox_All() {
 	ctx := context.Background()
 	m, err := teams.New(teams.Options{Memory: new(teams.Memory)})

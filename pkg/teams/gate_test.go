@@ -17,13 +17,15 @@ import (
 	"cadre/pkg/teams"
 )
 
-// passive are the types of the library whose methods touch no team of ours: values, what an agent tells its host, and the observer.
+// passive are the types of the library whose methods touch no team of ours: values, what an agent
+// tells its host, and the observer.
 var passive = []string{"Code", "Error", "MemberStatus", "Observer", "Options", "Seat", "Worker"}
 
 // exported are the functions of the library and the methods of its other types.
 func exported(t *testing.T) (names []string) {
 	t.Helper()
-	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	packages, err := parser.ParseDir(token.NewFileSet(), ".",
+		func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,18 +85,21 @@ func onDisk(t *testing.T) teams.Options {
 	for _, name := range []string{"project", "claude", "cadre"} {
 		ok(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
-	return teams.Options{Home: filepath.Join(dir, "cadre"), ClaudeHome: filepath.Join(dir, "claude"), Dir: filepath.Join(dir, "project")}
+	return teams.Options{Home: filepath.Join(dir, "cadre"), ClaudeHome: filepath.Join(dir, "claude"),
+		Dir: filepath.Join(dir, "project")}
 }
 
-// TestASessionsManager: in a member's session the library acts as that member in that team, and no entry makes it anybody else. The
-// lead's session is no exception: what is the user's is refused to it, too.
+// TestASessionsManager: in a member's session the library acts as that member in that team, and no
+// entry makes it anybody else. The lead's session is no exception: what is the user's is refused to
+// it, too.
 func TestASessionsManager(t *testing.T) {
 	o := onDisk(t)
 	for _, name := range []string{"core", "other"} {
 		user, err := teams.New(o)
 		ok(t, err)
-		_, err = user.CreateTeam(limited(t), teams.TeamConfig{Name: name, Members: []teams.Spawn{{Name: "ann", Agent: teams.External}, {Name: "bob", Agent: teams.External}},
-			Tasks: []teams.NewTask{{Subject: "look"}}})
+		_, err = user.CreateTeam(limited(t), teams.TeamConfig{Name: name,
+			Members: []teams.Spawn{{Name: "ann", Agent: teams.External}, {Name: "bob", Agent: teams.External}},
+			Tasks:   []teams.NewTask{{Subject: "look"}}})
 		ok(t, err)
 		ok(t, user.Close())
 	}
@@ -190,7 +195,9 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 		},
 		"Team.SetMode":     func(ctx context.Context) error { return team.SetMode(ctx, "bob", teams.ModeBypass) },
 		"Team.SetDelegate": func(ctx context.Context) error { return team.SetDelegate(ctx, true) },
-		"Team.SetBudget":   func(ctx context.Context) error { return team.SetBudget(ctx, teams.Budget{Tokens: 1, Time: time.Hour}) },
+		"Team.SetBudget": func(ctx context.Context) error {
+			return team.SetBudget(ctx, teams.Budget{Tokens: 1, Time: time.Hour})
+		},
 		"Team.HandOver":    func(ctx context.Context) error { return team.HandOver(ctx, "bob", "") },
 		"Team.Run":         func(ctx context.Context) error { _, err := team.Run(ctx, teams.Report{}); return err },
 		"Team.Retry":       team.Retry,
@@ -221,7 +228,8 @@ func TestALeadsSessionSpawns(t *testing.T) {
 	_, err = m.OpenTeam(limited(t), "core")
 	ok(t, err)
 	for _, s := range []teams.Spawn{
-		{Agent: teams.ACP + "sh -c id"}, {Agent: teams.Shell, Program: "/bin/false"}, {Agent: teams.Shell, Args: []string{"-v"}},
+		{Agent: teams.ACP + "sh -c id"}, {Agent: teams.Shell, Program: "/bin/false"},
+		{Agent: teams.Shell, Args: []string{"-v"}},
 		{Agent: teams.Shell, Env: []string{"PATH=."}}, {Agent: teams.Shell, PermissionMode: teams.ModeBypass},
 	} {
 		s.Name = "eve"

@@ -2,8 +2,10 @@ package teams
 
 import "cadre/internal/observe"
 
-// The guards report whether a JSON value is what its name says. They are as strict as the types: a field that has to be there is there, every field has a value
-// of its type, and a field more is no matter. They are for values that were kept or sent elsewhere; docs/observe.md says what is in them.
+// The guards report whether a JSON value is what its name says. They are as strict as the types: a
+// field that has to be there is there, every field has a value of its type, and a field more is no
+// matter. They are for values that were kept or sent elsewhere; docs/observe.md says what is in
+// them.
 
 // IsTeamState reports whether data is a [TeamState].
 func IsTeamState(data []byte) bool { return observe.IsTeamState(data) }
@@ -17,14 +19,17 @@ func IsTeamTask(data []byte) bool { return observe.IsTeamTask(data) }
 // IsTeamEvent reports whether data is one of [Sight.Notices].
 func IsTeamEvent(data []byte) bool { return observe.IsTeamEvent(data) }
 
-// IsTeamMessage reports whether data is one of [Sight.Messages] that is about a message between members.
+// IsTeamMessage reports whether data is one of [Sight.Messages] that is about a message between
+// members.
 func IsTeamMessage(data []byte) bool { return observe.IsTeamMessage(data) }
 
 // IsTeamTaskUpdate reports whether data is one of [Sight.Messages] that is about a task.
 func IsTeamTaskUpdate(data []byte) bool { return observe.IsTeamTaskUpdate(data) }
 
-// IsTeamStateChange reports whether data is one of [Sight.Messages] that is about the team itself or who is in it.
+// IsTeamStateChange reports whether data is one of [Sight.Messages] that is about the team itself
+// or who is in it.
 func IsTeamStateChange(data []byte) bool { return observe.IsTeamStateChange(data) }
 
-// ObserverSchema is the JSON Schema (draft 2020-12) of [Sight.Notices], [Sight.Messages] and [TeamState].
+// ObserverSchema is the JSON Schema (draft 2020-12) of [Sight.Notices], [Sight.Messages] and
+// [TeamState].
 func ObserverSchema() string { return observe.Schema }

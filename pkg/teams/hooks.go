@@ -12,19 +12,23 @@ import (
 	"cadre/internal/team"
 )
 
-// Hooks are functions that are asked before something happens in a team. They are asked about what is done through this
-// manager, its handles and the sessions it runs; what other processes do passes their hooks. The commands in settings.json
-// files (see Options.NoSettingsHooks) come first, and each of both can reject.
+// Hooks are functions that are asked before something happens in a team. They are asked about what
+// is done through this manager, its handles and the sessions it runs; what other processes do
+// passes their hooks. The commands in settings.json files (see Options.NoSettingsHooks) come first,
+// and each of both can reject.
 //
-// A function returns nil to allow, [Reject] to reject, and any other error to say that it could not judge, which is logged and
-// allows: a broken hook never stops a team. It may use the team's handles, but a hook that does what it is asked about asks itself.
+// A function returns nil to allow, [Reject] to reject, and any other error to say that it could not
+// judge, which is logged and allows: a broken hook never stops a team. It may use the team's
+// handles, but a hook that does what it is asked about asks itself.
 type Hooks struct {
-	// TeammateIdle is asked before a teammate goes idle. A rejection keeps it working: it gets the feedback as a message.
+	// TeammateIdle is asked before a teammate goes idle. A rejection keeps it working: it gets the
+	// feedback as a message.
 	TeammateIdle func(context.Context, HookEvent) error
-	// TaskCreated is asked before a task is on the list. A rejection is the error of the call that creates it.
+	// TaskCreated is asked before a task is on the list. A rejection is the error of the call that
+	// creates it.
 	TaskCreated func(context.Context, HookEvent) error
-	// TaskCompleted is asked before a task is completed. A rejected one stays in progress, and the rejection is the error of
-	// the call that completes it.
+	// TaskCompleted is asked before a task is completed. A rejected one stays in progress, and the
+	// rejection is the error of the call that completes it.
 	TaskCompleted func(context.Context, HookEvent) error
 }
 
@@ -42,7 +46,8 @@ type HookEvent struct {
 	Remaining   int           // TeammateIdle: tasks of the team that are not completed
 }
 
-// Reject is the error with which a hook says no. The feedback is for the agent that is to act on it.
+// Reject is the error with which a hook says no. The feedback is for the agent that is to act on
+// it.
 func Reject(feedback string) error { return rejection(feedback) }
 
 type rejection string
@@ -61,7 +66,8 @@ func (h Hooks) of(event string) func(context.Context, HookEvent) error {
 	return nil
 }
 
-// gate is what a replica of this manager asks. procs starts the commands; nil for a register made when one is needed.
+// gate is what a replica of this manager asks. procs starts the commands; nil for a register made
+// when one is needed.
 func (m *Manager) gate(procs *proc.Register) replica.Hooks {
 	return func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error) {
 		var v hook.Verdict
@@ -74,7 +80,8 @@ func (m *Manager) gate(procs *proc.Register) replica.Hooks {
 				}
 				defer children.Close(context.WithoutCancel(ctx))
 			}
-			if v, err = replica.SettingsHooks(d.Claude, hook.Trust{File: d.Trust()}, hook.Runner{Children: children})(ctx, t, e); err != nil {
+			if v, err = replica.SettingsHooks(d.Claude, hook.Trust{File: d.Trust()}, hook.Runner{Children: children})(
+				ctx, t, e); err != nil {
 				return v, err
 			}
 		}
@@ -82,8 +89,10 @@ func (m *Manager) gate(procs *proc.Register) replica.Hooks {
 		if ask == nil || v.Stop && e.Name == hook.TeammateIdle {
 			return v, nil
 		}
-		err := ask(ctx, HookEvent{Name: e.Name, Team: e.TeamName, Member: e.Member, Task: e.TaskID, Subject: e.TaskSubject,
-			Description: e.TaskDescription, Dependents: e.DependentTasks, Duration: e.Duration, Completed: e.CompletedTasks, Remaining: e.RemainingTasks})
+		err := ask(ctx, HookEvent{Name: e.Name, Team: e.TeamName, Member: e.Member, Task: e.TaskID,
+			Subject:     e.TaskSubject,
+			Description: e.TaskDescription, Dependents: e.DependentTasks, Duration: e.Duration,
+			Completed: e.CompletedTasks, Remaining: e.RemainingTasks})
 		v.Ran++
 		if r, rejected := errors.AsType[rejection](err); rejected {
 			if v.Rejected {

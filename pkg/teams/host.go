@@ -52,7 +52,8 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 			return nil, err
 		}
 	}
-	if e.replica, err = replica.Open(ctx, r.journal, replica.Options{Hooks: m.gate(e.procs), Project: r.project, Log: m.opts.Log}); err != nil {
+	if e.replica, err = replica.Open(ctx, r.journal, replica.Options{Hooks: m.gate(e.procs), Project: r.project,
+		Log: m.opts.Log}); err != nil {
 		if e.procs != nil {
 			err = errors.Join(err, e.procs.Close(context.WithoutCancel(ctx)))
 		}
@@ -74,10 +75,12 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e.cancel = cancel
 	if e.procs != nil {
-		e.host(background, host.Options{Replica: e.replica, Agent: m.opts.agents(t), Offers: m.opts.offers(e.whoLeads().Agent), Relay: m.opts.drivers().Relay(), Role: r.role,
+		e.host(background, host.Options{Replica: e.replica, Agent: m.opts.agents(t),
+			Offers: m.opts.offers(e.whoLeads().Agent), Relay: m.opts.drivers().Relay(), Role: r.role,
 			Hosts: r.hosts, Procs: e.procs, ID: id, Env: m.opts.Env, StopGrace: m.opts.StopGrace, Log: m.opts.Log,
 			Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
-				return consolidate.Hold(ctx, consolidate.Options{Replica: e.replica, Dir: filepath.Dir(r.hosts), Log: m.opts.Log}, members)
+				return consolidate.Hold(ctx, consolidate.Options{Replica: e.replica, Dir: filepath.Dir(r.hosts),
+					Log: m.opts.Log}, members)
 			}})
 	}
 	e.project(ctx)
@@ -141,8 +144,8 @@ func (e *engine) keepProjecting(ctx context.Context) {
 
 func (e *engine) project(ctx context.Context) { e.replica.Project(ctx) }
 
-// leave ends the host and its sessions and closes the replica; what went wrong with that is in closed. When ctx ends first it goes on
-// in the background, and leave can be called again.
+// leave ends the host and its sessions and closes the replica; what went wrong with that is in
+// closed. When ctx ends first it goes on in the background, and leave can be called again.
 func (e *engine) leave(ctx context.Context) error {
 	e.closing.Do(func() {
 		go func() {

@@ -17,7 +17,8 @@ import (
 // folders are the options of a manager on disk, in folders of the test.
 func folders(t testing.TB) teams.Options {
 	dir := t.TempDir()
-	o := teams.Options{Home: filepath.Join(dir, "cadre"), ClaudeHome: filepath.Join(dir, "claude"), Dir: filepath.Join(dir, "work")}
+	o := teams.Options{Home: filepath.Join(dir, "cadre"), ClaudeHome: filepath.Join(dir, "claude"),
+		Dir: filepath.Join(dir, "work")}
 	ok(t, os.Mkdir(o.Dir, 0o700))
 	return o
 }
@@ -87,7 +88,8 @@ func TestTeammateSpawning(t *testing.T) {
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent, "worker": teams.Worker{}}})
 	team := create(t, m, "core")
 	for _, name := range []string{"ann", "bob"} {
-		is, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: name, Agent: "listener", Role: "reader", Model: "large", Prompt: "read, " + name})
+		is, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: name, Agent: "listener", Role: "reader",
+			Model: "large", Prompt: "read, " + name})
 		ok(t, err)
 		equal(t, "status", is.Status, teams.Active)
 		equal(t, "session", is.Session, "session-of-"+name)
@@ -128,7 +130,10 @@ func TestTeammateShutdown(t *testing.T) {
 		ask    func() teams.Message
 		notice string // of the lead
 	}{
-		{"ann", as(t, team, "ann"), func() teams.Message { return await(t, as(t, team, "ann").Mail(), teams.MessageShutdownRequest) }, teams.MessageShutdownResponse},
+		{"ann", as(t, team, "ann"), func() teams.Message {
+			return await(t, as(t, team, "ann").Mail(),
+				teams.MessageShutdownRequest)
+		}, teams.MessageShutdownResponse},
 		{"bob", bob.Teammate, func() teams.Message { return next(t, agent.mail) }, teams.MessageSystem},
 	} {
 		ended := make(chan error, 1)
@@ -149,7 +154,8 @@ func TestTeammateShutdown(t *testing.T) {
 	want(t, m.ShutdownTeammate(limited(t), "nobody"), teams.NotFound)
 }
 
-// Whatever a teammate answers, it has ended at the deadline, unless the lead takes the request back.
+// Whatever a teammate answers, it has ended at the deadline, unless the lead takes the request
+// back.
 func TestTeammateShutdownDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -190,7 +196,8 @@ func TestTeamCleanup(t *testing.T) {
 	ok(t, err)
 	ok(t, m.Cleanup(limited(t)))
 	ok(t, m.Cleanup(limited(t)))
-	for _, path := range []string{filepath.Join(o.ClaudeHome, "teams", "core"), filepath.Join(o.ClaudeHome, "tasks", "core"), filepath.Join(o.Home, "teams", "core")} {
+	for _, path := range []string{filepath.Join(o.ClaudeHome, "teams", "core"), filepath.Join(o.ClaudeHome, "tasks",
+		"core"), filepath.Join(o.Home, "teams", "core")} {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is still there", path)
 		}
@@ -317,7 +324,8 @@ func TestResume(t *testing.T) {
 			mail, err := as(t, team, "ext").Mail().Receive(limited(t))
 			ok(t, err)
 			equal(t, "message", mail[0].Body, "hello")
-			_, err = as(t, team, "ext").Tasks().Complete(limited(t), teams.Claim{ID: theirs.ID, Fence: theirs.Fence}, "done")
+			_, err = as(t, team, "ext").Tasks().Complete(limited(t),
+				teams.Claim{ID: theirs.ID, Fence: theirs.Fence}, "done")
 			ok(t, err)
 			_, err = again.Tasks().Complete(limited(t), hers, "done")
 			want(t, err, teams.Conflict) // the claim went with the session

@@ -8,17 +8,19 @@ import (
 	"cadre/internal/team"
 )
 
-// Mailbox is the mail of one member. Mail is kept until its recipient has it. The mail of a member with a session is given to
-// that session by its host, so its mailbox is for sending; an external member, and a program that leads, take theirs here.
+// Mailbox is the mail of one member. Mail is kept until its recipient has it. The mail of a member
+// with a session is given to that session by its host, so its mailbox is for sending; an external
+// member, and a program that leads, take theirs here.
 type Mailbox struct{ actor }
 
-// Send sends a message to the member To and returns it as it was sent. It is refused with NotFound, and the valid names, where
-// the recipient is unknown or has ended, and with TooLarge above 1 MiB.
+// Send sends a message to the member To and returns it as it was sent. It is refused with NotFound,
+// and the valid names, where the recipient is unknown or has ended, and with TooLarge above 1 MiB.
 func (b *Mailbox) Send(ctx context.Context, m Message) (Message, error) {
 	return b.sent(b.do(ctx, &team.SendMessage{To: m.To, Intent: m.Intent, Priority: m.Priority, Body: m.Body}))
 }
 
-// Broadcast sends one message to everybody but the sender; To is not used. Each recipient pays for reading it.
+// Broadcast sends one message to everybody but the sender; To is not used. Each recipient pays for
+// reading it.
 func (b *Mailbox) Broadcast(ctx context.Context, m Message) (Message, error) {
 	return b.sent(b.do(ctx, &team.Broadcast{Intent: m.Intent, Priority: m.Priority, Body: m.Body}))
 }
@@ -36,14 +38,15 @@ func (b *Mailbox) sent(r *team.Record, err error) (Message, error) {
 // Peek returns the messages that the member was not given yet, and leaves them there.
 func (b *Mailbox) Peek(ctx context.Context) (mail []Message, err error) {
 	if b.name == team.User {
-		return nil, refuse(Denied, b.team.lead+" is an agent and has the lead's mail itself; the user sends, and hears of what happens from Events")
+		return nil, refuse(Denied, b.team.lead+" is an agent and has the lead's mail itself; the user sends, and "+
+			"hears of what happens from Events")
 	}
 	err = b.look(ctx, func(s *team.State) { mail = messagesOf(s.Inbox(b.name)) })
 	return mail, err
 }
 
-// Receive returns the messages that the member was not given yet, in order, and records that it has them: nobody gets
-// them again. It does not wait; without mail it returns none.
+// Receive returns the messages that the member was not given yet, in order, and records that it has
+// them: nobody gets them again. It does not wait; without mail it returns none.
 func (b *Mailbox) Receive(ctx context.Context) ([]Message, error) { return b.take(ctx, 0) }
 
 // take receives up to max messages; 0 is for all.
@@ -101,8 +104,9 @@ func (b *Mailbox) wait(ctx context.Context, max int) ([]Message, error) {
 	}
 }
 
-// All yields the member's messages as they come, each recorded as delivered just before it is yielded, until ctx or the team
-// ends; that error is the last pair. Who breaks off leaves the rest in the box.
+// All yields the member's messages as they come, each recorded as delivered just before it is
+// yielded, until ctx or the team ends; that error is the last pair. Who breaks off leaves the rest
+// in the box.
 func (b *Mailbox) All(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		for {
@@ -118,7 +122,8 @@ func (b *Mailbox) All(ctx context.Context) iter.Seq2[Message, error] {
 	}
 }
 
-// MarkRead records that the member has read everything that it was given up to the message through, by its Seq.
+// MarkRead records that the member has read everything that it was given up to the message through,
+// by its Seq.
 func (b *Mailbox) MarkRead(ctx context.Context, through int64) error {
 	_, err := b.do(ctx, &team.MarkRead{Through: through})
 	return err

@@ -35,7 +35,8 @@ func TestMessaging(t *testing.T) {
 	for _, m := range mail {
 		got = append(got, fmt.Sprint(m.Seq, m.From, " ", m.Type, " ", m.Body))
 	}
-	equal(t, "mail", strings.Join(got, ", "), "1ann message one, 2ann broadcast two, 3@user message three, 4lead message four")
+	equal(t, "mail", strings.Join(got, ", "), "1ann message one, 2ann broadcast two, 3@user message three, 4lead "+
+		"message four")
 	equal(t, "what was to be seen before", len(peeked), 4)
 	again, err := bob.Receive(ctx)
 	ok(t, err)
@@ -105,7 +106,8 @@ func TestPermissions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		m := manage(t, teams.Options{})
-		team, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "core", Lead: teams.Spawn{PermissionMode: teams.ModeAcceptEdits}})
+		team, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "core",
+			Lead: teams.Spawn{PermissionMode: teams.ModeAcceptEdits}})
 		ok(t, err)
 		is, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "ann", Agent: teams.External})
 		ok(t, err)

@@ -28,7 +28,8 @@ func limited(t testing.TB) context.Context {
 	return ctx
 }
 
-// manage returns a manager that is closed with the test. Without folders of its own it keeps its teams in memory.
+// manage returns a manager that is closed with the test. Without folders of its own it keeps its
+// teams in memory.
 func manage(t testing.TB, o teams.Options) *teams.Manager {
 	t.Helper()
 	if o.Home == "" && o.Memory == nil {
@@ -127,7 +128,8 @@ type listener struct {
 }
 
 func newListener() *listener {
-	return &listener{seats: make(chan *teams.Seat, 16), mail: make(chan teams.Message, 16), woken: make(chan string, 16), sessions: map[string]*listening{}}
+	return &listener{seats: make(chan *teams.Seat, 16), mail: make(chan teams.Message, 16),
+		woken: make(chan string, 16), sessions: map[string]*listening{}}
 }
 
 func (l *listener) Start(_ context.Context, seat *teams.Seat) (teams.Session, error) {

@@ -25,9 +25,10 @@ type Manager struct {
 	closed bool
 }
 
-// New returns a manager without a team. The error is [ErrDisabled] behind a closed gate, else it says what is wrong with the
-// options, or that there is no home folder. In a program that runs in a member's session the manager acts as that member, in
-// that team alone, and another Options.As is refused with Denied.
+// New returns a manager without a team. The error is [ErrDisabled] behind a closed gate, else it
+// says what is wrong with the options, or that there is no home folder. In a program that runs in a
+// member's session the manager acts as that member, in that team alone, and another Options.As is
+// refused with Denied.
 func New(o Options) (*Manager, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -61,17 +62,20 @@ func (m *Manager) admit(d disk) (err error) {
 	return nil
 }
 
-// pass refuses an entry that is the user's alone to a program in a member's session. fields are those of what the entry takes
-// that have rules of their own, by their names, and whether they are set.
+// pass refuses an entry that is the user's alone to a program in a member's session. fields are
+// those of what the entry takes that have rules of their own, by their names, and whether they are
+// set.
 func (m *Manager) pass(entry string, fields map[string]bool) error { return pass(m.who, entry, fields) }
 
 func pass(who access.Caller, entry string, fields map[string]bool) error {
 	return public(who.Entry(entry, func(field string) bool { return fields[field] }))
 }
 
-// CreateTeam creates a team and makes it the manager's. It is refused with NotReady while the manager has another one, with
-// Taken where there is a team of that name, with Invalid for a config that makes no sense, and with Denied for a teammate. It does not wait for the sessions
-// of the config's lead and members. A team that was created although the error says otherwise, because ctx ended, can be opened.
+// CreateTeam creates a team and makes it the manager's. It is refused with NotReady while the
+// manager has another one, with Taken where there is a team of that name, with Invalid for a config
+// that makes no sense, and with Denied for a teammate. It does not wait for the sessions of the
+// config's lead and members. A team that was created although the error says otherwise, because ctx
+// ended, can be opened.
 func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -91,9 +95,10 @@ func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	return m.enter(ctx, c.Name)
 }
 
-// OpenTeam makes a team that exists the manager's and goes on with it: members whose host has died are started again, and their
-// tasks are back on the list. It is refused with NotFound where there is no such team, or no such member for Options.As,
-// and with NotReady while the manager has a team.
+// OpenTeam makes a team that exists the manager's and goes on with it: members whose host has died
+// are started again, and their tasks are back on the list. It is refused with NotFound where there
+// is no such team, or no such member for Options.As, and with NotReady while the manager has a
+// team.
 func (m *Manager) OpenTeam(ctx context.Context, name string) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -113,7 +118,8 @@ func (m *Manager) vacant() error {
 	case m.closed:
 		return refuse(Finished, "the manager is closed")
 	case m.team != nil:
-		return refuse(NotReady, fmt.Sprintf("team %s is active; clean it up before another one: a manager has one team at a time", m.team.name))
+		return refuse(NotReady, fmt.Sprintf("team %s is active; clean it up before another one: a manager has one "+
+			"team at a time", m.team.name))
 	}
 	return nil
 }
@@ -143,8 +149,9 @@ func (m *Manager) current() (*Team, error) {
 	return nil, refuse(NotFound, "the manager has no team; create one, or open one that exists")
 }
 
-// SpawnTeammate adds a teammate and waits until its session runs, which takes a coding agent some seconds. A teammate whose session
-// could not be started is a member that has failed, and the error has the code Broken and the agent's own words; what may pass, such as a crash, is tried a few
+// SpawnTeammate adds a teammate and waits until its session runs, which takes a coding agent some
+// seconds. A teammate whose session could not be started is a member that has failed, and the error
+// has the code Broken and the agent's own words; what may pass, such as a crash, is tried a few
 // times first. When ctx ends first, the teammate is there and goes on starting.
 func (m *Manager) SpawnTeammate(ctx context.Context, s Spawn) (Member, error) {
 	t, err := m.current()
@@ -170,21 +177,24 @@ func (m *Manager) SpawnTeammate(ctx context.Context, s Spawn) (Member, error) {
 	return spawned, err
 }
 
-// mayChoose refuses to a program in a member's session what the lead's tools do not let it choose for a teammate.
+// mayChoose refuses to a program in a member's session what the lead's tools do not let it choose
+// for a teammate.
 func (m *Manager) mayChoose(t *Team, s Spawn) error {
 	if m.who.IsUser() {
 		return nil
 	}
-	fields := map[string]bool{"Program": s.Program != "", "Args": len(s.Args) > 0, "Env": len(s.Env) > 0, "PermissionMode": s.PermissionMode != ""}
+	fields := map[string]bool{"Program": s.Program != "", "Args": len(s.Args) > 0, "Env": len(s.Env) > 0,
+		"PermissionMode": s.PermissionMode != ""}
 	if err := m.pass("Manager.SpawnTeammate", fields); err != nil {
 		return err
 	}
 	return public(m.who.Spawns(s.Agent, drivers.Offers(t.whoLeads().Agent)))
 }
 
-// ShutdownTeammate asks a teammate to end and waits until it has, which is at Options.ShutdownWithin from now at the latest,
-// whatever it answers, unless the request is withdrawn. One that was asked already is waited for. Its tasks are back on the
-// list then, and the lead has a message. For other deadlines see [Team.RequestShutdown].
+// ShutdownTeammate asks a teammate to end and waits until it has, which is at
+// Options.ShutdownWithin from now at the latest, whatever it answers, unless the request is
+// withdrawn. One that was asked already is waited for. Its tasks are back on the list then, and the
+// lead has a message. For other deadlines see [Team.RequestShutdown].
 func (m *Manager) ShutdownTeammate(ctx context.Context, name string) error {
 	t, err := m.current()
 	if err != nil {
@@ -194,7 +204,10 @@ func (m *Manager) ShutdownTeammate(ctx context.Context, name string) error {
 	if err != nil && !t.leaving(name) {
 		return err
 	}
-	ended, err := t.await(ctx, name, func(m team.Member) bool { return !m.Status.Running() || m.Shutdown.Request == "" })
+	ended, err := t.await(ctx, name, func(m team.Member) bool {
+		return !m.Status.Running() ||
+			m.Shutdown.Request == ""
+	})
 	if err == nil && ended.Status.Running() {
 		return refuse(Conflict, name+" runs on: the request to shut down was withdrawn")
 	}
@@ -202,9 +215,9 @@ func (m *Manager) ShutdownTeammate(ctx context.Context, name string) error {
 	return err
 }
 
-// SendMessage sends a message as the member from; "" is the manager's own actor, and a lead's manager may also give [User]. To a coding agent it is a
-// colleague's note, or the user's word.
-// A recipient that is unknown or has ended is refused with NotFound and the valid names.
+// SendMessage sends a message as the member from; "" is the manager's own actor, and a lead's
+// manager may also give [User]. To a coding agent it is a colleague's note, or the user's word. A
+// recipient that is unknown or has ended is refused with NotFound and the valid names.
 func (m *Manager) SendMessage(ctx context.Context, from, to, content string) error {
 	box, err := m.mailbox(from)
 	if err != nil {
@@ -242,9 +255,9 @@ func (m *Manager) mailbox(from string) (*Mailbox, error) {
 	return as.Mail(), nil
 }
 
-// Cleanup removes the team and everything that belongs to it, and the manager is free for another one. It is refused with
-// NotReady while a teammate runs, with its name; [Team.Abort] ends them all. Without a team it does nothing, and after an
-// error it can be called again.
+// Cleanup removes the team and everything that belongs to it, and the manager is free for another
+// one. It is refused with NotReady while a teammate runs, with its name; [Team.Abort] ends them
+// all. Without a team it does nothing, and after an error it can be called again.
 func (m *Manager) Cleanup(ctx context.Context) error {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -268,7 +281,8 @@ func (m *Manager) Cleanup(ctx context.Context) error {
 		m.opts.Log(t.closed.Error())
 	}
 	if err := host.Settle(ctx, t.room.hosts, t.dir, m.opts.Log); err != nil {
-		return refuse(NotReady, "the team is ended, but a process of it is still there: "+err.Error()+"; clean it up again")
+		return refuse(NotReady, "the team is ended, but a process of it is still there: "+err.Error()+
+			"; clean it up again")
 	}
 	if err := t.room.remove(); err != nil {
 		return err
@@ -277,8 +291,8 @@ func (m *Manager) Cleanup(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the sessions that this manager runs and lets go of the team, which goes on when it is opened again. The team's
-// handles fail from then on. It may be called more than once.
+// Close ends the sessions that this manager runs and lets go of the team, which goes on when it is
+// opened again. The team's handles fail from then on. It may be called more than once.
 func (m *Manager) Close() error {
 	m.turn.Lock()
 	defer m.turn.Unlock()

@@ -15,11 +15,13 @@ import (
 	"cadre/internal/team"
 )
 
-// Observer watches a team of Claude Code that somebody else runs, by what its agents say: their streams (--output-format stream-json), their transcripts, and
-// the message objects of the Agent SDK, one JSON object each; and by the files of the team. It starts, answers and writes nothing.
+// Observer watches a team of Claude Code that somebody else runs, by what its agents say: their
+// streams (--output-format stream-json), their transcripts, and the message objects of the Agent
+// SDK, one JSON object each; and by the files of the team. It starts, answers and writes nothing.
 //
-// A source is one stream or file; its name is the caller's choice, and stays the same when it is read again. What is shown again counts once. Lines that cannot be
-// read are counted and end nothing.
+// A source is one stream or file; its name is the caller's choice, and stays the same when it is
+// read again. What is shown again counts once. Lines that cannot be read are counted and end
+// nothing.
 //
 // Methods may be called from any goroutine.
 type Observer struct {
@@ -38,16 +40,18 @@ type ObserverOptions struct {
 	Team string
 	// Saved is what [Observer.Save] returned, to go on from there; nil for nothing.
 	Saved []byte
-	// State is the team as [Observer.State] gave it, to go on from where nothing more was saved, and Agents the names that an older consumer kept instead: then the
-	// team has no name but "team", until one is seen. That which says most is taken.
+	// State is the team as [Observer.State] gave it, to go on from where nothing more was saved,
+	// and Agents the names that an older consumer kept instead: then the team has no name but
+	// "team", until one is seen. That which says most is taken.
 	State  *TeamState
 	Agents []string
 	// Log is told what is worth knowing and no error.
 	Log func(string)
 }
 
-// NewObserver returns an observer that goes on with what was saved. The error has the code [Newer] where a newer version saved it, and [Invalid] where the state
-// is none, or what was saved is of another team than the only one to observe.
+// NewObserver returns an observer that goes on with what was saved. The error has the code [Newer]
+// where a newer version saved it, and [Invalid] where the state is none, or what was saved is of
+// another team than the only one to observe.
 func NewObserver(o ObserverOptions) (*Observer, error) {
 	options := observe.Options{Lead: o.Lead, Of: o.Team}
 	saved, err := o.saved(options)
@@ -84,10 +88,12 @@ func (o *ObserverOptions) saved(options observe.Options) ([]byte, error) {
 
 // Sight is what one message said of the team. Nearly all say nothing, and then it is zero.
 type Sight struct {
-	// TeamToolUse says that the message calls a tool of the team, or has the result of such a call: the flag for whoever passes it on, unchanged, and has metadata
-	// beside it ([TeamToolUseKey]), so that nobody shows both it and the messages that supplement it.
+	// TeamToolUse says that the message calls a tool of the team, or has the result of such a call:
+	// the flag for whoever passes it on, unchanged, and has metadata beside it ([TeamToolUseKey]),
+	// so that nobody shows both it and the messages that supplement it.
 	TeamToolUse bool
-	// Messages supplement the message for those who render what a team does and not tool calls: team_state_change, team_task_update or team_message, as JSON.
+	// Messages supplement the message for those who render what a team does and not tool calls:
+	// team_state_change, team_task_update or team_message, as JSON.
 	Messages []json.RawMessage
 	// Notices are what happened, as JSON: team:created, team:member:joined, team:task:completed …
 	Notices []json.RawMessage
@@ -111,7 +117,8 @@ func (o *Observer) Show(source string, message []byte) Sight {
 // TeamToolUseKey is the key of that flag in a message's metadata.
 const TeamToolUseKey = observe.FlagKey
 
-// Capabilities say what a way to a session has for whoever uses that session by it. An [Observer] answers nothing and gives nothing.
+// Capabilities say what a way to a session has for whoever uses that session by it. An [Observer]
+// answers nothing and gives nothing.
 type Capabilities struct {
 	Streaming     bool   `json:"streaming"`     // messages come while the model writes them
 	Permissions   bool   `json:"permissions"`   // requests for permission can be answered
@@ -120,8 +127,9 @@ type Capabilities struct {
 	Teams         bool   `json:"teams"`         // its sessions show what teams do
 }
 
-// Adapters are the ways by which sessions are observed: stream, transcript, sdk-url, agent-sdk, acp and codex. The last two have no teams: a session of theirs is
-// a single member, as the program cadre shows it (cadre observe --agent).
+// Adapters are the ways by which sessions are observed: stream, transcript, sdk-url, agent-sdk, acp
+// and codex. The last two have no teams: a session of theirs is a single member, as the program
+// cadre shows it (cadre observe --agent).
 func Adapters() map[string]Capabilities {
 	all := map[string]Capabilities{}
 	for name, c := range observe.Adapters {
@@ -138,7 +146,8 @@ func encoded(v any) json.RawMessage {
 // Introduce says that a source is the stream of that teammate, where its lines do not.
 func (o *Observer) Introduce(source, member string) { o.watch.Introduce(source, "", member) }
 
-// IntroduceEnvironment says that a source is the stream of a session with this environment, in the form of os.Environ. It reports whether that is a teammate's.
+// IntroduceEnvironment says that a source is the stream of a session with this environment, in the
+// form of os.Environ. It reports whether that is a teammate's.
 func (o *Observer) IntroduceEnvironment(source string, environ []string) bool {
 	ofTeam, member := observe.TeammateOf(func(name string) string {
 		for _, one := range environ {
@@ -157,25 +166,29 @@ func (o *Observer) IntroduceEnvironment(source string, environ []string) bool {
 // Gap says that something of a source was lost, as behind a connection that was down.
 func (o *Observer) Gap(source, reason string) { o.watch.Gap(source, reason) }
 
-// Read shows the observer all lines that the reader gives, to its end. When ctx ends first, a reader that does not come back is left to itself.
+// Read shows the observer all lines that the reader gives, to its end. When ctx ends first, a
+// reader that does not come back is left to itself.
 func (o *Observer) Read(ctx context.Context, name string, r io.Reader) error {
 	return o.bring(ctx, &source.Stream{Source: name, Reader: r})
 }
 
-// Follow shows the observer the lines of a file, and what is written to it later, until ctx ends. The path is the source. The error has the code
-// [Invalid] where that is a folder.
+// Follow shows the observer the lines of a file, and what is written to it later, until ctx ends.
+// The path is the source. The error has the code [Invalid] where that is a folder.
 func (o *Observer) Follow(ctx context.Context, path string) error {
 	return public(o.bring(ctx, &source.File{Path: path, Follow: true}))
 }
 
-// Transcripts shows the observer all transcripts below Claude Code's folder or a project's, and what is written to them later, until ctx ends. The error has the code
-// [Invalid] where that is no folder.
+// Transcripts shows the observer all transcripts below Claude Code's folder or a project's, and
+// what is written to them later, until ctx ends. The error has the code [Invalid] where that is no
+// folder.
 func (o *Observer) Transcripts(ctx context.Context, dir string) error {
 	return public(o.bring(ctx, &source.Transcripts{Dir: dir, Follow: true}))
 }
 
-// ClaudeTeam shows the observer what the files of a team of Claude Code's show, and what changes there later, until the team is gone, which is no error, or ctx ends.
-// claude is Claude Code's folder, and name that of a folder in its teams folder. The error has the code [NotFound] where there is no such team.
+// ClaudeTeam shows the observer what the files of a team of Claude Code's show, and what changes
+// there later, until the team is gone, which is no error, or ctx ends. claude is Claude Code's
+// folder, and name that of a folder in its teams folder. The error has the code [NotFound] where
+// there is no such team.
 func (o *Observer) ClaudeTeam(ctx context.Context, claude, name string) error {
 	return public(o.bring(ctx, &source.ClaudeTeam{Claude: claude, Name: name, Follow: true}))
 }
@@ -202,20 +215,23 @@ func (o *Observer) State() *TeamState {
 	return s
 }
 
-// Agents are the names of the teammates; without a team, those that the session itself gave at its start.
+// Agents are the names of the teammates; without a team, those that the session itself gave at its
+// start.
 func (o *Observer) Agents() (names []string) {
 	o.watch.View(func(seen source.Observer) { names = seen.Agents() })
 	return names
 }
 
-// Save returns everything that the observer knows, as JSON: the team, and what waits for its other half. It may be called between any two messages.
+// Save returns everything that the observer knows, as JSON: the team, and what waits for its other
+// half. It may be called between any two messages.
 func (o *Observer) Save() (saved []byte, err error) {
 	o.watch.View(func(seen source.Observer) { saved, err = seen.Save() })
 	return saved, err
 }
 
-// Events yields what happens from now on, which is when Events is called, as it happens, until ctx ends; its error is the last pair. A consumer misses nothing and
-// holds nobody up: what it has not taken yet is kept for it.
+// Events yields what happens from now on, which is when Events is called, as it happens, until ctx
+// ends; its error is the last pair. A consumer misses nothing and holds nobody up: what it has not
+// taken yet is kept for it.
 func (o *Observer) Events(ctx context.Context) iter.Seq2[Event, error] {
 	c := &consumer{more: make(chan struct{}, 1)}
 	o.mu.Lock()
@@ -292,7 +308,8 @@ func eventsOf(records []*team.Record) (all []Event) {
 	return all
 }
 
-// TeamState is an observed team, in the shape in which consumers of an agent's stream have it. Its members are the teammates.
+// TeamState is an observed team, in the shape in which consumers of an agent's stream have it. Its
+// members are the teammates.
 type TeamState struct {
 	Name    string         `json:"name"`
 	Role    string         `json:"role"` // of the session that is observed: lead or teammate

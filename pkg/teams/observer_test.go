@@ -44,22 +44,24 @@ func ExampleObserver() {
 			}
 		}
 	}
-	// Output:
-	// {"type":"team:created","sessionId":"s1","teamName":"docs"}
-	// {"type":"team:task:created","sessionId":"s1","task":{"id":"1","subject":"Describe the flags","description":"All of them.","status":"pending","blockedBy":[],"blocks":[]}}
-	// docs is to Describe the flags
+	// Output: {"type":"team:created","sessionId":"s1","teamName":"docs"}
+	// {"type":"team:task:created","sessionId":"s1","task":{"id":"1","subject":"Describe the
+	// flags","description":"All of them.","status":"pending","blockedBy":[],"blocks":[]}} docs is
+	// to Describe the flags
 }
 
 func recordedStream(t *testing.T) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "observe", "testdata", "claude", "2.1.47", "stream.jsonl"))
+	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "observe", "testdata", "claude", "2.1.47",
+		"stream.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
 }
 
-// A consumer that kept no more than what the team is goes on with that, and one of an older version with the agents' names.
+// A consumer that kept no more than what the team is goes on with that, and one of an older version
+// with the agents' names.
 func TestObserverOfAPersistedState(t *testing.T) {
 	whole, err := teams.NewObserver(teams.ObserverOptions{})
 	if err != nil {
@@ -81,7 +83,8 @@ func TestObserverOfAPersistedState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(again.State(), whole.State()) || len(state.Members) < 3 || len(state.Tasks) < 3 || again.TeamName() != "fx-team" {
+	if !reflect.DeepEqual(again.State(), whole.State()) || len(state.Members) < 3 || len(state.Tasks) < 3 ||
+		again.TeamName() != "fx-team" {
 		t.Errorf("%s became %+v", kept, again.State())
 	}
 	for _, o := range []*teams.Observer{whole, again} {
@@ -108,7 +111,8 @@ func TestObserverOfAPersistedState(t *testing.T) {
 // A consumer can ask whether a way to observe a session shows teams, before it looks for any.
 func TestAdapters(t *testing.T) {
 	has := teams.Adapters()
-	for name, teams := range map[string]bool{"stream": true, "transcript": true, "sdk-url": true, "agent-sdk": true, "acp": false, "codex": false} {
+	for name, teams := range map[string]bool{"stream": true, "transcript": true, "sdk-url": true, "agent-sdk": true,
+		"acp": false, "codex": false} {
 		if c, ok := has[name]; !ok || c.Teams != teams || c.Availability == "" {
 			t.Errorf("%s: %+v", name, c)
 		}
@@ -134,14 +138,16 @@ func TestObserverGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := part.Read(t.Context(), "lead", bytes.NewReader(bytes.Join(lines[max(0, i-5):i+10], nil))); err != nil {
+		if err := part.Read(t.Context(), "lead", bytes.NewReader(bytes.Join(lines[max(0, i-5):i+10],
+			nil))); err != nil {
 			t.Fatal(err)
 		}
 		if saved, err = part.Save(); err != nil {
 			t.Fatal(err)
 		}
 		if i+10 == len(lines) {
-			if got, want := asJSON(part.State()), asJSON(whole.State()); got != want || part.TeamName() != "fx-team" || !reflect.DeepEqual(part.Agents(), whole.Agents()) {
+			if got, want := asJSON(part.State()), asJSON(whole.State()); got != want || part.TeamName() != "fx-team" ||
+				!reflect.DeepEqual(part.Agents(), whole.Agents()) {
 				t.Errorf("in parts:\n%s\nwhole:\n%s", got, want)
 			}
 		}
@@ -156,7 +162,8 @@ func asJSON(v any) string {
 	return string(out)
 }
 
-// Consumers hear everything from when they asked, whatever they ask meanwhile, and one that does not listen holds nobody up.
+// Consumers hear everything from when they asked, whatever they ask meanwhile, and one that does
+// not listen holds nobody up.
 func TestObserverEvents(t *testing.T) {
 	o, err := teams.NewObserver(teams.ObserverOptions{})
 	if err != nil {
@@ -188,7 +195,8 @@ func TestObserverEvents(t *testing.T) {
 	if err := <-followed; !errors.Is(err, context.Canceled) {
 		t.Errorf("following ended with %v", err)
 	}
-	for fact, want := range map[string]int{"TeamCreated": 1, "MemberSpawned": 4, "TaskCreated": 4, "MessageSent": 3, "ShutdownRequested": 5, "TaskDeleted": 1} {
+	for fact, want := range map[string]int{"TeamCreated": 1, "MemberSpawned": 4, "TaskCreated": 4, "MessageSent": 3,
+		"ShutdownRequested": 5, "TaskDeleted": 1} {
 		got := 0
 		for _, one := range heard {
 			if one == fact {
@@ -204,7 +212,8 @@ func TestObserverEvents(t *testing.T) {
 	}
 }
 
-// What a teammate does is known by whoever introduces its stream, what was lost is said, and the transcripts of a folder are found in it.
+// What a teammate does is known by whoever introduces its stream, what was lost is said, and the
+// transcripts of a folder are found in it.
 func TestObserverOfSeveralSources(t *testing.T) {
 	o, err := teams.NewObserver(teams.ObserverOptions{})
 	if err != nil {
@@ -220,7 +229,9 @@ func TestObserverOfSeveralSources(t *testing.T) {
 	}
 	claude := t.TempDir()
 	transcript := filepath.Join(claude, "projects", "-w", "lead.jsonl")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(transcript), 0o700), os.WriteFile(transcript, calls("s1", "t1", "TeamCreate", `{"team_name":"fx"}`, `{"team_name":"fx"}`), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(transcript), 0o700),
+		os.WriteFile(transcript, calls("s1", "t1", "TeamCreate", `{"team_name":"fx"}`, `{"team_name":"fx"}`),
+			0o600)); err != nil {
 		t.Fatal(err)
 	}
 	followed := make(chan error, 1)
@@ -232,7 +243,8 @@ func TestObserverOfSeveralSources(t *testing.T) {
 		switch fact := e.Fact.(type) {
 		case teams.TeamCreated:
 			o.Introduce("pane", "ann")
-			if err := o.Read(ctx, "pane", bytes.NewReader(calls("s2", "t2", "TaskCreate", `{"subject":"Look","description":"at it"}`, `{"task":{"id":"1","subject":"Look"}}`))); err != nil {
+			if err := o.Read(ctx, "pane", bytes.NewReader(calls("s2", "t2", "TaskCreate",
+				`{"subject":"Look","description":"at it"}`, `{"task":{"id":"1","subject":"Look"}}`))); err != nil {
 				t.Fatal(err)
 			}
 		case teams.TaskCreated:
@@ -259,7 +271,8 @@ func TestObserverOfSeveralSources(t *testing.T) {
 func TestObservedTeamIsNotManaged(t *testing.T) {
 	h := layout.Home{Root: t.TempDir(), Claude: t.TempDir()}
 	record := &team.Record{Seq: 1, ID: "c1", At: 1, Events: []team.Event{&team.TeamCreated{
-		Team: team.Team{ID: "fx-1", Name: "fx", Observed: "fx", Status: team.TeamPending}, Lead: team.Member{Name: "lead", Agent: team.External, Status: team.Active}}}}
+		Team: team.Team{ID: "fx-1", Name: "fx", Observed: "fx", Status: team.TeamPending},
+		Lead: team.Member{Name: "lead", Agent: team.External, Status: team.Active}}}}
 	if err := h.Found("fx", "fx-1", [][]byte{team.AppendRecord(nil, record)}); err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +296,8 @@ func TestObserverOfFiles(t *testing.T) {
 	write := func(path, text string) {
 		t.Helper()
 		path = filepath.Join(claude, path)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text),
+			0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -309,12 +323,16 @@ func TestObserverOfFiles(t *testing.T) {
 		}
 		switch fact := e.Fact.(type) {
 		case teams.MemberSpawned:
-			if o.Show("another", []byte(`{"type":"assistant","session_id":"x","message":{"id":"m1","content":[{"type":"tool_use","id":"t1","name":"TeamCreate","input":{"team_name":"other"}}]}}`)); o.TeamName() != "fx" {
+			if o.Show("another",
+				[]byte(
+					`{"type":"assistant","session_id":"x","message":{"id":"m1","content":[{"type":"tool_use","id":"t1","name":"TeamCreate","input":{"team_name":"other"}}]}}`)); o.TeamName() != "fx" {
 				t.Errorf("observed is %s", o.TeamName())
 			}
-			write("tasks/fx/1.json", `{"id":"1","subject":"Do it","description":"","status":"in_progress","owner":"ann","blocks":[],"blockedBy":[]}`)
+			write("tasks/fx/1.json",
+				`{"id":"1","subject":"Do it","description":"","status":"in_progress","owner":"ann","blocks":[],"blockedBy":[]}`)
 		case teams.TaskClaimed:
-			write("teams/fx/inboxes/ann.json", `[{"from":"team-lead","text":"Well done","timestamp":"2026-11-21T00:00:00.000Z","read":false}]`)
+			write("teams/fx/inboxes/ann.json",
+				`[{"from":"team-lead","text":"Well done","timestamp":"2026-11-21T00:00:00.000Z","read":false}]`)
 		case teams.MessageSent:
 			if fact.Message.Body != "Well done" || fact.Message.To != "ann" {
 				t.Errorf("the message is %+v", fact.Message)

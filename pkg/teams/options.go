@@ -19,46 +19,55 @@ import (
 type Options struct {
 	// Home is the folder in which teams are kept; "" for $CADRE_HOME, else ~/.cadre.
 	Home string
-	// ClaudeHome is Claude Code's folder, where teams/<team>/config.json and tasks/<team>/ show the team to that program, and
-	// whose settings.json can have hooks and whose agents folder can have roles; "" for $CLAUDE_CONFIG_DIR, else ~/.claude. The coding agents themselves go by
-	// their environment.
+	// ClaudeHome is Claude Code's folder, where teams/<team>/config.json and tasks/<team>/ show the
+	// team to that program, and whose settings.json can have hooks and whose agents folder can have
+	// roles; "" for $CLAUDE_CONFIG_DIR, else ~/.claude. The coding agents themselves go by their
+	// environment.
 	ClaudeHome string
-	// Memory, when not nil, keeps the teams in memory, for tests and for programs that need them no longer than they run.
-	// Home and ClaudeHome are not used then, nothing is shown to Claude Code, of the hooks only the functions run, and of the roles only the project's are
-	// found.
+	// Memory, when not nil, keeps the teams in memory, for tests and for programs that need them no
+	// longer than they run. Home and ClaudeHome are not used then, nothing is shown to Claude Code,
+	// of the hooks only the functions run, and of the roles only the project's are found.
 	Memory *Memory
 
 	// Dir is where teams work unless their TeamConfig says otherwise; "" for the current directory.
 	Dir string
-	// As is the teammate that this manager acts as, in a team opened with OpenTeam; "" for the lead. A teammate's manager
-	// cannot create a team, spawn, shut down or clean up, and runs no sessions. A program that runs in a member's session acts as
-	// that member, whatever it says here. It finds the name in $CADRE_MEMBER_NAME and its team's in $CADRE_TEAM.
+	// As is the teammate that this manager acts as, in a team opened with OpenTeam; "" for the
+	// lead. A teammate's manager cannot create a team, spawn, shut down or clean up, and runs no
+	// sessions. A program that runs in a member's session acts as that member, whatever it says
+	// here. It finds the name in $CADRE_MEMBER_NAME and its team's in $CADRE_TEAM.
 	As string
 
-	// Agents are your own agents, by the name that Spawn.Agent uses; they stand before the ones that are always there. A lead that is an agent may
-	// spawn them too. A member whose agent no manager knows waits for one that does.
+	// Agents are your own agents, by the name that Spawn.Agent uses; they stand before the ones
+	// that are always there. A lead that is an agent may spawn them too. A member whose agent no
+	// manager knows waits for one that does.
 	Agents map[string]Agent
-	// Env is added to the environment of sessions, and so of what their tools run, each as "name=value".
+	// Env is added to the environment of sessions, and so of what their tools run, each as
+	// "name=value".
 	Env []string
-	// Helper is the command line of a program that Gemini, OpenCode and ACP agents start to reach their team: the cadre program, or one that calls
-	// the function [Helper]. nil is for cadre from PATH; without that, these agents cannot be started.
+	// Helper is the command line of a program that Gemini, OpenCode and ACP agents start to reach
+	// their team: the cadre program, or one that calls the function [Helper]. nil is for cadre from
+	// PATH; without that, these agents cannot be started.
 	Helper []string
 
 	// Hooks are functions around what a team does; see [Hooks].
 	Hooks Hooks
-	// NoSettingsHooks turns the commands in settings.json files off. A project's own hooks also need to be trusted once, with
-	// the command cadre trust.
+	// NoSettingsHooks turns the commands in settings.json files off. A project's own hooks also
+	// need to be trusted once, with the command cadre trust.
 	NoSettingsHooks bool
 
-	// Gate makes New fail with ErrDisabled unless the feature is enabled in the process's environment; see [Enabled].
+	// Gate makes New fail with ErrDisabled unless the feature is enabled in the process's
+	// environment; see [Enabled].
 	Gate bool
 
-	// ShutdownWithin is what ShutdownTeammate gives a teammate to end before it is ended; 0 for 30 s.
+	// ShutdownWithin is what ShutdownTeammate gives a teammate to end before it is ended; 0 for 30
+	// s.
 	ShutdownWithin time.Duration
-	// StopGrace is what a session gets for the friendly part of its end, once that is decided; 0 for 5 s.
+	// StopGrace is what a session gets for the friendly part of its end, once that is decided; 0
+	// for 5 s.
 	StopGrace time.Duration
 
-	// Log is told what is worth knowing and no error, and what agents say, from any goroutine; nil for nobody.
+	// Log is told what is worth knowing and no error, and what agents say, from any goroutine; nil
+	// for nobody.
 	Log func(string)
 }
 
@@ -150,7 +159,8 @@ func (o Options) agentWords() []string {
 	return unique(slices.Sorted(maps.Keys(o.Agents)), drivers.Words())
 }
 
-// offers are the agents that a lead may spawn: its own, those that are installed, and the program's.
+// offers are the agents that a lead may spawn: its own, those that are installed, and the
+// program's.
 func (o Options) offers(lead string) []string {
 	return unique(drivers.Offers(lead), slices.Sorted(maps.Keys(o.Agents)))
 }

@@ -49,7 +49,8 @@ func (d disk) open(name string, log func(string)) (*room, error) {
 		return nil, err
 	}
 	projector := &projection.Projector{Claude: d.Claude, Mark: filepath.Join(dir, projection.MarkFile), Log: log}
-	return &room{journal: j, folder: dir, hosts: filepath.Join(dir, "hosts"), role: rolesIn(d.Claude), project: projector.Project,
+	return &room{journal: j, folder: dir, hosts: filepath.Join(dir, "hosts"), role: rolesIn(d.Claude),
+		project: projector.Project,
 		lead: func() (func(), error) {
 			lock, err := run.Take(dir, name)
 			if err != nil {
@@ -69,14 +70,16 @@ func (d disk) open(name string, log func(string)) (*room, error) {
 		}}, nil
 }
 
-// roles finds what a role means, in the project and in Claude Code's folder; "" for the project alone.
+// roles finds what a role means, in the project and in Claude Code's folder; "" for the project
+// alone.
 func rolesIn(claude string) func(dir, role string) (roles.Definition, bool, error) {
 	return func(dir, role string) (roles.Definition, bool, error) { return roles.Find(claude, dir, role) }
 }
 
-// Memory keeps teams in memory. The zero Memory is empty and ready for use; managers that have it in common see the same
-// teams, as processes do that have a folder in common. What sessions need of the disk is in a temporary folder while a manager has the team open, and longer where
-// a member left work in a worktree there.
+// Memory keeps teams in memory. The zero Memory is empty and ready for use; managers that have it
+// in common see the same teams, as processes do that have a folder in common. What sessions need of
+// the disk is in a temporary folder while a manager has the team open, and longer where a member
+// left work in a worktree there.
 type Memory struct {
 	mu    sync.Mutex
 	teams map[string]*memoryTeam
@@ -93,7 +96,8 @@ func (m *Memory) create(name string, commands []team.Command) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.teams[name] != nil {
-		return refuse(Taken, fmt.Sprintf("there is a team named %s already; take another name, or clean that one up", name))
+		return refuse(Taken, fmt.Sprintf("there is a team named %s already; take another name, or clean that one up",
+			name))
 	}
 	state := &team.State{}
 	var records [][]byte
@@ -129,7 +133,8 @@ func (m *Memory) open(name string, _ func(string)) (*room, error) {
 		t.dir = filepath.Join(temp, name)
 	}
 	t.users++
-	return &room{journal: t.store.Open(), hosts: filepath.Join(t.dir, "hosts"), role: rolesIn(""), lead: func() (func(), error) { return m.lead(name, t) },
+	return &room{journal: t.store.Open(), hosts: filepath.Join(t.dir, "hosts"), role: rolesIn(""),
+		lead:  func() (func(), error) { return m.lead(name, t) },
 		leave: func() { m.leave(t) }, remove: func() error { return m.remove(name, t) }}, nil
 }
 
@@ -156,7 +161,8 @@ func (m *Memory) leave(t *memoryTeam) {
 	for _, passing := range []string{"hosts", "heartbeats"} {
 		os.RemoveAll(filepath.Join(t.dir, passing))
 	}
-	for _, empty := range []string{filepath.Join(t.dir, "worktrees"), t.dir, filepath.Dir(t.dir)} { // else there is work in it
+	// else there is work in it
+	for _, empty := range []string{filepath.Join(t.dir, "worktrees"), t.dir, filepath.Dir(t.dir)} {
 		if err := os.Remove(empty); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return
 		}

@@ -12,7 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// The agents that are always there. Shell and External need nothing; the others are programs, which have to be installed and logged in.
+// The agents that are always there. Shell and External need nothing; the others are programs, which
+// have to be installed and logged in.
 const (
 	External = team.External // no session: a person or a program acts as the member
 	Shell    = team.Shell    // runs the commands of tasks, see NewTask.Run
@@ -22,7 +23,8 @@ const (
 	OpenCode = team.OpenCode
 	// ClaudeTmux is Claude Code at a terminal of its own, in tmux, to which a person can go.
 	ClaudeTmux = team.ClaudeTmux
-	// ACP, with a command line behind it, is any program that speaks the Agent Client Protocol: ACP + "my-agent --acp". Quotes keep words together.
+	// ACP, with a command line behind it, is any program that speaks the Agent Client Protocol: ACP
+	// + "my-agent --acp". Quotes keep words together.
 	ACP = team.ACP
 )
 
@@ -34,8 +36,10 @@ type Program struct {
 	Can     []string // what it can do in a team, in a word or two each
 }
 
-// Installed returns which of Claude, Codex, Gemini and OpenCode are installed, in the order in which cadre run chooses one to lead. It starts each of them to
-// ask for its version, which can take some seconds; one that does not answer within 20 s counts as not installed. Whether somebody is logged in is not known.
+// Installed returns which of Claude, Codex, Gemini and OpenCode are installed, in the order in
+// which cadre run chooses one to lead. It starts each of them to ask for its version, which can
+// take some seconds; one that does not answer within 20 s counts as not installed. Whether somebody
+// is logged in is not known.
 func Installed(ctx context.Context) []Program {
 	found := make([]Program, len(drivers.Models))
 	var asking sync.WaitGroup
@@ -53,9 +57,10 @@ func Installed(ctx context.Context) []Program {
 // helperWord is the argument by which a program knows that it is started as a helper.
 const helperWord = "cadre-helper"
 
-// Helper makes the calling program its own helper (see [Options]): it returns the command line for Options.Helper. In a process that an agent started with that
-// command line it does what the agent wants, and ends the process instead of returning. So it is to be called first in main, before the program looks
-// at its arguments:
+// Helper makes the calling program its own helper (see [Options]): it returns the command line for
+// Options.Helper. In a process that an agent started with that command line it does what the agent
+// wants, and ends the process instead of returning. So it is to be called first in main, before the
+// program looks at its arguments:
 //
 //	func main() {
 //		helper := teams.Helper()

@@ -8,7 +8,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Question is something that waits for the user: leave for a member to use a tool or, where this program leads, a member's plan.
+// Question is something that waits for the user: leave for a member to use a tool or, where this
+// program leads, a member's plan.
 type Question struct {
 	Request  string    // its id
 	Member   string    // who asks
@@ -18,9 +19,11 @@ type Question struct {
 	Deadline time.Time // when it is answered with no because nobody did; zero for never
 }
 
-// Questions yields what waits for the user's answer, now and later, each question once. The user is the human whose team it is, for whom the lead's program
-// speaks; what the rules settle, and what an agent that leads is to decide, is not among it. [Team.Answer] answers. It ends with the team, and with an error, the
-// last pair, when ctx or the manager does, and with Denied for the manager of a teammate.
+// Questions yields what waits for the user's answer, now and later, each question once. The user is
+// the human whose team it is, for whom the lead's program speaks; what the rules settle, and what
+// an agent that leads is to decide, is not among it. [Team.Answer] answers. It ends with the team,
+// and with an error, the last pair, when ctx or the manager does, and with Denied for the manager
+// of a teammate.
 //
 //	for q, err := range team.Questions(ctx) {
 //		if err != nil {
@@ -78,7 +81,8 @@ func questions(s *team.State) (open []Question) {
 	}
 	for _, p := range s.Permissions() {
 		if s.AsksUser(p.Member) {
-			open = append(open, Question{Request: p.Request, Member: p.Member, Tool: p.Tool, Input: p.Input, Deadline: clock(p.Deadline)})
+			open = append(open, Question{Request: p.Request, Member: p.Member, Tool: p.Tool, Input: p.Input,
+				Deadline: clock(p.Deadline)})
 		}
 	}
 	if lead, _ := s.Member(s.Team().Lead); lead.Agent != team.External {
@@ -86,14 +90,16 @@ func questions(s *team.State) (open []Question) {
 	}
 	for _, m := range s.Members() {
 		if m.Plan.State == "submitted" && m.Status.Running() {
-			open = append(open, Question{Request: m.Plan.Request, Member: m.Name, Plan: m.Plan.Text, Deadline: clock(m.Plan.Deadline)})
+			open = append(open, Question{Request: m.Plan.Request, Member: m.Name, Plan: m.Plan.Text,
+				Deadline: clock(m.Plan.Deadline)})
 		}
 	}
 	return open
 }
 
-// Answer answers a question. The words are for the member; the rejection of a plan needs them. The first answer counts: a question that was answered
-// elsewhere meanwhile, or timed out, is refused with Conflict and who answered it, and one whose session ended with NotFound.
+// Answer answers a question. The words are for the member; the rejection of a plan needs them. The
+// first answer counts: a question that was answered elsewhere meanwhile, or timed out, is refused
+// with Conflict and who answered it, and one whose session ended with NotFound.
 func (t *Team) Answer(ctx context.Context, q Question, yes bool, words string) error {
 	if q.Plan == "" {
 		return t.AnswerPermission(ctx, q.Request, yes, words)

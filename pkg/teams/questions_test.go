@@ -42,11 +42,13 @@ func questions(t *testing.T, team *teams.Team) chan teams.Question {
 	return asked
 }
 
-// The program is asked what no rule settles, and for plans, each once; what was asked before it listened too.
+// The program is asked what no rule settles, and for plans, each once; what was asked before it
+// listened too.
 func TestQuestions(t *testing.T) {
 	m := manage(t, teams.Options{})
 	team := found(t, m, teams.TeamConfig{Name: "core", Rules: teams.Rules{Allow: []string{"Edit"}},
-		Members: []teams.Spawn{{Name: "ann", Agent: teams.External}, {Name: "bob", Agent: teams.External, PlanApproval: true}}})
+		Members: []teams.Spawn{{Name: "ann", Agent: teams.External}, {Name: "bob", Agent: teams.External,
+			PlanApproval: true}}})
 	ann, bob := as(t, team, "ann"), as(t, team, "bob")
 	before := ask(t, ann, "Bash")
 	first(t, team, any1[teams.PermissionRequested])
@@ -85,12 +87,15 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// Who is asked: the user, or the agent that leads where the policy says so; never for the lead itself.
+// Who is asked: the user, or the agent that leads where the policy says so; never for the lead
+// itself.
 func TestPolicies(t *testing.T) {
-	for policy, user := range map[teams.Policy]bool{"": true, teams.PolicyUser: true, teams.PolicyLead: false, teams.PolicyAllow: false, teams.PolicyDeny: false} {
+	for policy, user := range map[teams.Policy]bool{"": true, teams.PolicyUser: true, teams.PolicyLead: false,
+		teams.PolicyAllow: false, teams.PolicyDeny: false} {
 		agent := newListener()
 		m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
-		team := found(t, m, teams.TeamConfig{Name: "core", Rules: teams.Rules{Policy: policy}, Lead: teams.Spawn{Agent: "listener"},
+		team := found(t, m, teams.TeamConfig{Name: "core", Rules: teams.Rules{Policy: policy},
+			Lead:    teams.Spawn{Agent: "listener"},
 			Members: []teams.Spawn{{Name: "ann", Agent: teams.External}}})
 		seat := next(t, agent.seats)
 		asked := questions(t, team)

@@ -15,7 +15,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// studio is a place in which real agents talk to a scripted model: the options of a manager there, and the model.
+// studio is a place in which real agents talk to a scripted model: the options of a manager there,
+// and the model.
 func studio(t *testing.T, name string, script agenttest.Script) (teams.Options, *agenttest.Server) {
 	t.Helper()
 	p := agenttest.Installed(t, name)
@@ -31,7 +32,8 @@ func studio(t *testing.T, name string, script agenttest.Script) (teams.Options, 
 			t.Logf("what the model was shown:\n%s", model.Story())
 		}
 	})
-	return teams.Options{Home: filepath.Join(w.Home, ".cadre"), ClaudeHome: filepath.Join(w.Home, ".claude"), Dir: w.Dir, Env: w.Env, Helper: helper,
+	return teams.Options{Home: filepath.Join(w.Home, ".cadre"), ClaudeHome: filepath.Join(w.Home, ".claude"),
+		Dir: w.Dir, Env: w.Env, Helper: helper,
 		Log: func(text string) { t.Log(text) }}, model
 }
 
@@ -39,7 +41,8 @@ func studio(t *testing.T, name string, script agenttest.Script) (teams.Options, 
 func processes(home string) (all []string) {
 	entries, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range entries {
-		if data, err := os.ReadFile(path); err == nil && strings.Contains("\x00"+string(data), "\x00HOME="+home+"\x00") {
+		if data, err := os.ReadFile(path); err == nil && strings.Contains("\x00"+string(data),
+			"\x00HOME="+home+"\x00") {
 			line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
 			all = append(all, strings.ReplaceAll(string(line), "\x00", " "))
 		}
@@ -71,7 +74,8 @@ func who(r *agenttest.Request) string {
 	return ""
 }
 
-// A program has Claude Code work towards a goal: Claude leads, spawns a Claude teammate, the program is asked for leave, and gets the report.
+// A program has Claude Code work towards a goal: Claude leads, spawns a Claude teammate, the
+// program is asked for leave, and gets the report.
 func TestClaudeLeads(t *testing.T) {
 	o, model := studio(t, "claude", func(r *agenttest.Request) agenttest.Turn {
 		use := func(tool string, input map[string]any) agenttest.Turn { return agenttest.Use(r.Tool(tool), input) }
@@ -79,7 +83,8 @@ func TestClaudeLeads(t *testing.T) {
 		case me == "boss" && strings.Contains(r.LastUser(), "the final report on the goal"):
 			return agenttest.Say("# Ported\n\nThe parser is ported, says boss.")
 		case me == "boss" && r.Calls(r.Tool("SpawnTeammate")) == 0:
-			return use("SpawnTeammate", map[string]any{"name": "ann", "agent": "claude", "role": "porter", "prompt": "You work on the port."})
+			return use("SpawnTeammate", map[string]any{"name": "ann", "agent": "claude", "role": "porter",
+				"prompt": "You work on the port."})
 		case me == "boss" && r.Calls(r.Tool("TaskCreate")) == 0:
 			return use("TaskCreate", map[string]any{"subject": "Port", "description": "the parser", "owner": "ann"})
 		case me == "ann" && r.Has("Task 1 is yours now") && r.Calls("Bash") == 0:
@@ -91,9 +96,11 @@ func TestClaudeLeads(t *testing.T) {
 	})
 	agents := filepath.Join(o.Dir, ".claude", "agents")
 	ok(t, os.MkdirAll(agents, 0o700))
-	ok(t, os.WriteFile(filepath.Join(agents, "porter.md"), []byte("---\nname: porter\ndescription: ports\n---\nYou port with care.\n"), 0o600))
+	ok(t, os.WriteFile(filepath.Join(agents, "porter.md"), []byte("---\nname: porter\ndescription: ports\n---\nYou "+
+		"port with care.\n"), 0o600))
 	m := manage(t, o)
-	team, err := m.CreateTeam(patient(t), teams.TeamConfig{Name: "port", Goal: "Port the parser.", Lead: teams.Spawn{Name: "boss", Agent: teams.Claude}})
+	team, err := m.CreateTeam(patient(t), teams.TeamConfig{Name: "port", Goal: "Port the parser.",
+		Lead: teams.Spawn{Name: "boss", Agent: teams.Claude}})
 	ok(t, err)
 	asked := questions(t, team)
 	type end struct {
@@ -137,12 +144,14 @@ func TestClaudeLeads(t *testing.T) {
 	ok(t, m.Close())
 }
 
-// A program leads Claude Code itself: it spawns, writes, changes the mode, and has a fresh session go on.
+// A program leads Claude Code itself: it spawns, writes, changes the mode, and has a fresh session
+// go on.
 func TestProgramLeadsClaude(t *testing.T) {
 	var o teams.Options
 	o, model := studio(t, "claude", func(r *agenttest.Request) agenttest.Turn {
 		if strings.Contains(r.LastUser(), "write it down") && r.Calls("Write") == 0 {
-			return agenttest.Use("Write", map[string]any{"file_path": filepath.Join(o.Dir, "written"), "content": "4711"})
+			return agenttest.Use("Write", map[string]any{"file_path": filepath.Join(o.Dir, "written"),
+				"content": "4711"})
 		}
 		return agenttest.Say("Understood, in request %d.", r.N)
 	})
@@ -150,12 +159,14 @@ func TestProgramLeadsClaude(t *testing.T) {
 	m := manage(t, o)
 	team, err := m.CreateTeam(patient(t), teams.TeamConfig{Name: "talk", Rules: teams.Rules{Policy: teams.PolicyDeny}})
 	ok(t, err)
-	ann, err := m.SpawnTeammate(patient(t), teams.Spawn{Name: "ann", Agent: teams.Claude, Model: "claude-fake-1", Prompt: "Listen.", Env: []string{"GREETING=hello"}})
+	ann, err := m.SpawnTeammate(patient(t), teams.Spawn{Name: "ann", Agent: teams.Claude, Model: "claude-fake-1",
+		Prompt: "Listen.", Env: []string{"GREETING=hello"}})
 	ok(t, err)
 	if ann.Session == "" || ann.PermissionMode != teams.ModeDefault {
 		t.Errorf("ann is %+v", ann)
 	}
-	equal(t, "model", model.WaitFor(t, "the prompt", func(r *agenttest.Request) bool { return r.Has("Listen.") }).Model, "claude-fake-1")
+	equal(t, "model", model.WaitFor(t, "the prompt", func(r *agenttest.Request) bool { return r.Has("Listen.") }).Model,
+		"claude-fake-1")
 	await(t, team.Mail(), teams.MessageIdle)
 
 	ok(t, team.SetMode(patient(t), "ann", teams.ModeAcceptEdits))
@@ -168,9 +179,12 @@ func TestProgramLeadsClaude(t *testing.T) {
 	ok(t, team.HandOver(patient(t), "ann", "it knows too much"))
 	fresh := first(t, team, func(f teams.MemberStarted) bool { return f.Member == "ann" && f.Session != ann.Session })
 	ok(t, m.SendMessage(patient(t), "", "ann", "what now?"))
-	r := model.WaitFor(t, "the message in the fresh session", func(r *agenttest.Request) bool { return r.Has("what now?") })
+	r := model.WaitFor(t, "the message in the fresh session", func(r *agenttest.Request) bool {
+		return r.Has("what now?")
+	})
 	if !r.Has("it knows too much") || r.Calls("Write") != 0 {
-		t.Errorf("session %s knows of its beginning: %t, of the one before: %d calls", fresh.Session, r.Has("it knows too much"), r.Calls("Write"))
+		t.Errorf("session %s knows of its beginning: %t, of the one before: %d calls", fresh.Session,
+			r.Has("it knows too much"), r.Calls("Write"))
 	}
 	is, err := team.Member(patient(t), "ann")
 	ok(t, err)
@@ -179,12 +193,14 @@ func TestProgramLeadsClaude(t *testing.T) {
 	ok(t, m.Cleanup(patient(t)))
 }
 
-// Agents that reach their team through a helper do so through the program itself, also while they work.
+// Agents that reach their team through a helper do so through the program itself, also while they
+// work.
 func TestHelper(t *testing.T) {
 	o, model := studio(t, "gemini", func(r *agenttest.Request) agenttest.Turn {
 		switch {
 		case r.Calls("run_shell_command") == 0:
-			return agenttest.Use("run_shell_command", map[string]any{"command": "echo 1 >began; cat go; echo finished", "description": "wait"})
+			return agenttest.Use("run_shell_command", map[string]any{"command": "echo 1 >began; cat go; echo finished",
+				"description": "wait"})
 		case r.Has("the port is 4711") && r.Calls(r.Tool("SendMessage")) == 0:
 			return agenttest.Use(r.Tool("SendMessage"), map[string]any{"to": "lead", "message": "I know the port."})
 		}
@@ -200,7 +216,8 @@ func TestHelper(t *testing.T) {
 		begun <- err
 	}()
 	m := manage(t, o)
-	team, err := m.CreateTeam(patient(t), teams.TeamConfig{Name: "help", Lead: teams.Spawn{PermissionMode: teams.ModeBypass}})
+	team, err := m.CreateTeam(patient(t), teams.TeamConfig{Name: "help",
+		Lead: teams.Spawn{PermissionMode: teams.ModeBypass}})
 	ok(t, err)
 	_, err = m.SpawnTeammate(patient(t), teams.Spawn{Name: "ann", Agent: teams.Gemini, Prompt: "Wait for the port."})
 	ok(t, err)
@@ -208,7 +225,9 @@ func TestHelper(t *testing.T) {
 	ok(t, m.SendMessage(patient(t), "", "ann", "the port is 4711"))
 	ok(t, os.WriteFile(goOn, nil, 0o600)) // which waits for the tool to read it
 	equal(t, "what the lead hears", await(t, team.Mail(), "message").Body, "I know the port.")
-	then := model.WaitFor(t, "the result of the tool", func(r *agenttest.Request) bool { return strings.Contains(r.Results(), "finished") })
+	then := model.WaitFor(t, "the result of the tool", func(r *agenttest.Request) bool {
+		return strings.Contains(r.Results(), "finished")
+	})
 	if then.Count("the port is 4711") != 1 {
 		t.Errorf("the very next request has the message %d times", then.Count("the port is 4711"))
 	}

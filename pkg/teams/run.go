@@ -29,34 +29,41 @@ type Result struct {
 	Unmerged  []string // branches with work of members that nobody has merged yet, so far as that is recorded
 }
 
-// Run sees the team to its end. It waits until nothing more can happen: every task is completed, or cannot be, and everybody is idle. A lead that is an
-// agent then gives its report, unless it begins new work instead. The teammates are ended, the report is written and the team is complete, as with
-// [Team.Complete]. A team with checks, or with branches that are not merged, is consolidating instead: cadre consolidate checks and
-// commits what it did, or the program merges the branches and then completes it.
+// Run sees the team to its end. It waits until nothing more can happen: every task is completed, or
+// cannot be, and everybody is idle. A lead that is an agent then gives its report, unless it begins
+// new work instead. The teammates are ended, the report is written and the team is complete, as
+// with [Team.Complete]. A team with checks, or with branches that are not merged, is consolidating
+// instead: cadre consolidate checks and commits what it did, or the program merges the branches and
+// then completes it.
 //
 //	working ──all tasks done──▶ report of the lead ──▶ teammates ended ──▶ complete
 //	   │  ▲                           └─ new work ─▶ working
 //	   └──┴─ ctx ended, budget spent, tasks given up: the report says so, and the team stays as it is
 //
-// The error is nil when everything is done. With one of the following, Result is valid too, the report is written, and the team is unfinished:
+// The error is nil when everything is done. With one of the following, Result is valid too, the
+// report is written, and the team is unfinished:
 //
 //   - the cause of ctx: its sessions go on until the manager is closed;
 //   - Exhausted: the budget is spent; [Team.SetBudget] gives more;
-//   - NotReady: there are tasks that could not be done, or that wait for this program as the lead; [Team.Retry] has the former tried again;
+//   - NotReady: there are tasks that could not be done, or that wait for this program as the lead;
+//     [Team.Retry] has the former tried again;
 //   - Broken: the lead's agent cannot go on, in its own words, and only a person can help;
 //   - Finished: somebody else ended the team.
 //
-// After any other error Result is nothing: NotReady where the team is being run already, also by cadre run; Denied for the manager of a teammate; Finished
-// where the manager was closed meanwhile; or what kept the host or the report's file from working. Run can be called again, in any process.
+// After any other error Result is nothing: NotReady where the team is being run already, also by
+// cadre run; Denied for the manager of a teammate; Finished where the manager was closed meanwhile;
+// or what kept the host or the report's file from working. Run can be called again, in any process.
 //
-// While it runs, somebody should answer the team's [Team.Questions]: what nobody answers is denied. Where this program leads, its mail stays its own, and Run
-// does not wait for what it may still have in mind.
+// While it runs, somebody should answer the team's [Team.Questions]: what nobody answers is denied.
+// Where this program leads, its mail stays its own, and Run does not wait for what it may still
+// have in mind.
 func (t *Team) Run(ctx context.Context, report Report) (Result, error) {
 	if err := t.pass("Team.Run", nil); err != nil {
 		return Result{}, err
 	}
 	if t.hosting == nil {
-		return Result{}, refuse(Denied, fmt.Sprintf("this manager acts as %s and runs no sessions; the lead's manager runs the team", t.me.name))
+		return Result{}, refuse(Denied, fmt.Sprintf("this manager acts as %s and runs no sessions; the lead's "+
+			"manager runs the team", t.me.name))
 	}
 	leave, err := t.room.lead()
 	if err != nil {
@@ -96,8 +103,10 @@ func (t *Team) Run(ctx context.Context, report Report) (Result, error) {
 	return r, public(short)
 }
 
-// Retry gives a team that stopped short another try, before Run is called again: tasks that were given up are back on the list, members in trouble are tried at
-// once, and, while there is something left to do, a teammate is put beside each one that has ended, to go on for it: NAME-again-2 for NAME.
+// Retry gives a team that stopped short another try, before Run is called again: tasks that were
+// given up are back on the list, members in trouble are tried at once, and, while there is
+// something left to do, a teammate is put beside each one that has ended, to go on for it:
+// NAME-again-2 for NAME.
 func (t *Team) Retry(ctx context.Context) error {
 	if _, err := t.asUser("Team.Retry", "give the team another try"); err != nil {
 		return err
@@ -112,16 +121,19 @@ func (t *Team) runner(r Report) *run.Lead {
 	if r.File != "" && !filepath.IsAbs(r.File) {
 		r.File = filepath.Join(t.dir, r.File)
 	}
-	return &run.Lead{Replica: t.replica, Agent: t.opts.agents(t), Title: r.Title, Report: r.File, Seen: t.replica.Seq(), Log: t.opts.Log,
+	return &run.Lead{Replica: t.replica, Agent: t.opts.agents(t), Title: r.Title, Report: r.File, Seen: t.replica.Seq(),
+		Log: t.opts.Log,
 		Merge: func(ctx context.Context) (string, error) {
-			m, err := consolidate.Merge(ctx, consolidate.Options{Replica: t.replica, Dir: filepath.Dir(t.room.hosts), Log: t.opts.Log})
+			m, err := consolidate.Merge(ctx, consolidate.Options{Replica: t.replica, Dir: filepath.Dir(t.room.hosts),
+				Log: t.opts.Log})
 			return m.Dir, err
 		}}
 }
 
-// HandOver ends a member's session and has a fresh one go on for it, with its task, its mail, and a note of what the one before did: its context is full, or was
-// led astray. It does not wait for that. It happens by itself when a context is nearly full; see TeamConfig.HandoverAt. Members without a
-// context, [Shell] and [External], are refused with Invalid.
+// HandOver ends a member's session and has a fresh one go on for it, with its task, its mail, and a
+// note of what the one before did: its context is full, or was led astray. It does not wait for
+// that. It happens by itself when a context is nearly full; see TeamConfig.HandoverAt. Members
+// without a context, [Shell] and [External], are refused with Invalid.
 func (t *Team) HandOver(ctx context.Context, member, reason string) error {
 	if err := t.pass("Team.HandOver", nil); err != nil {
 		return err

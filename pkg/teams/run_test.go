@@ -20,7 +20,8 @@ func everywhere(t *testing.T, test func(t *testing.T, o teams.Options)) {
 
 // shells is a team of two shells with these tasks.
 func shells(tasks ...teams.NewTask) teams.TeamConfig {
-	return teams.TeamConfig{Name: "core", Goal: "work", Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell}, {Name: "bob", Agent: teams.Shell}}, Tasks: tasks}
+	return teams.TeamConfig{Name: "core", Goal: "work", Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell},
+		{Name: "bob", Agent: teams.Shell}}, Tasks: tasks}
 }
 
 func found(t testing.TB, m *teams.Manager, c teams.TeamConfig) *teams.Team {
@@ -33,16 +34,19 @@ func found(t testing.TB, m *teams.Manager, c teams.TeamConfig) *teams.Team {
 func TestRun(t *testing.T) {
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		m := manage(t, o)
-		team := found(t, m, shells(teams.NewTask{Subject: "one", Run: "echo first"}, teams.NewTask{Subject: "two", Run: "echo second"},
+		team := found(t, m, shells(teams.NewTask{Subject: "one", Run: "echo first"},
+			teams.NewTask{Subject: "two", Run: "echo second"},
 			teams.NewTask{Subject: "both", Run: `cat "$CADRE_RESULTS"/*`, BlockedBy: []string{"1", "2"}}))
 		r, err := team.Run(limited(t), teams.Report{File: "reports/core.md", Title: "How it went"})
 		ok(t, err)
-		if r.Completed != 3 || r.Failed+r.Open != 0 || r.Team.Status != teams.TeamComplete || r.Team.Report != filepath.Join(o.Dir, "reports/core.md") {
+		if r.Completed != 3 || r.Failed+r.Open != 0 || r.Team.Status != teams.TeamComplete ||
+			r.Team.Report != filepath.Join(o.Dir, "reports/core.md") {
 			t.Errorf("it ended with %+v", r)
 		}
 		text, err := os.ReadFile(r.Team.Report)
 		ok(t, err)
-		if string(text) != r.Report || !strings.Contains(r.Report, "first\nsecond") || !strings.Contains(r.Report, "# How it went") {
+		if string(text) != r.Report || !strings.Contains(r.Report, "first\nsecond") ||
+			!strings.Contains(r.Report, "# How it went") {
 			t.Errorf("the report is\n%s\nand in the file\n%s", r.Report, text)
 		}
 		members, err := team.Members(limited(t))
@@ -56,14 +60,17 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// Tasks that fail leave the team unfinished; tried again after what was wrong is mended, it goes on where it stopped.
+// Tasks that fail leave the team unfinished; tried again after what was wrong is mended, it goes on
+// where it stopped.
 func TestRunAgain(t *testing.T) {
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		m := manage(t, o)
-		team := found(t, m, shells(teams.NewTask{Subject: "good", Run: "echo good >>ran"}, teams.NewTask{Subject: "bad", Run: "echo bad >>ran; test -e mended"}))
+		team := found(t, m, shells(teams.NewTask{Subject: "good", Run: "echo good >>ran"},
+			teams.NewTask{Subject: "bad", Run: "echo bad >>ran; test -e mended"}))
 		r, err := team.Run(limited(t), teams.Report{})
 		want(t, err, teams.NotReady)
-		if r.Completed != 1 || r.Failed != 1 || r.Team.Status != teams.TeamActive || !strings.Contains(r.Report, "exit status 1") {
+		if r.Completed != 1 || r.Failed != 1 || r.Team.Status != teams.TeamActive ||
+			!strings.Contains(r.Report, "exit status 1") {
 			t.Errorf("it stopped with %+v", r)
 		}
 		ok(t, m.Close())
@@ -90,7 +97,8 @@ func TestRetryReplacesWhoEnded(t *testing.T) {
 	m := manage(t, teams.Options{})
 	team := found(t, m, teams.TeamConfig{Name: "core", Tasks: []teams.NewTask{{Subject: "look", Run: "echo seen"}},
 		Lead: teams.Spawn{PermissionMode: teams.ModeBypass}})
-	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: teams.Shell, Role: "looker", PermissionMode: teams.ModePlan})
+	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: teams.Shell, Role: "looker",
+		PermissionMode: teams.ModePlan})
 	ok(t, err)
 	first(t, team, any1[teams.TaskCompleted])
 	ok(t, m.ShutdownTeammate(limited(t), "ann"))
@@ -107,7 +115,8 @@ func TestRetryReplacesWhoEnded(t *testing.T) {
 // Nobody starts in the place of one that ended where the team has as many as it may have.
 func TestRetryAtTheLimit(t *testing.T) {
 	m := manage(t, teams.Options{})
-	team := found(t, m, teams.TeamConfig{Name: "core", MaxTeammates: 1, Tasks: []teams.NewTask{{Subject: "look", Run: "echo seen"}}})
+	team := found(t, m, teams.TeamConfig{Name: "core", MaxTeammates: 1,
+		Tasks: []teams.NewTask{{Subject: "look", Run: "echo seen"}}})
 	for _, name := range []string{"ann", "bob"} {
 		_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: name, Agent: teams.Shell})
 		ok(t, err)
@@ -136,7 +145,8 @@ func TestRunIsCutShort(t *testing.T) {
 		"aborted": {func(t *testing.T, _ *teams.Manager, team *teams.Team, _ context.CancelCauseFunc) {
 			ok(t, team.Abort(limited(t), "enough"))
 		}, teams.Finished},
-		"closed": {func(t *testing.T, m *teams.Manager, _ *teams.Team, _ context.CancelCauseFunc) { ok(t, m.Close()) }, teams.Finished},
+		"closed": {func(t *testing.T, m *teams.Manager, _ *teams.Team, _ context.CancelCauseFunc) { ok(t, m.Close()) },
+			teams.Finished},
 	} {
 		t.Run(name, func(t *testing.T) {
 			everywhere(t, func(t *testing.T, o teams.Options) {
@@ -158,7 +168,8 @@ func TestRunIsCutShort(t *testing.T) {
 				if !errors.Is(e.err, c.why) {
 					t.Errorf("it ended with %v", e.err)
 				}
-				led := o.Memory != nil || e.r.Report != "" // on disk it may have ended while it still took the lead, with nothing to report
+				// on disk it may have ended while it still took the lead, with nothing to report
+				led := o.Memory != nil || e.r.Report != ""
 				if name == "ctx" && led && (!strings.Contains(e.r.Report, "hang") || e.r.Open != 1) {
 					t.Errorf("the result is %+v", e.r)
 				}
@@ -205,7 +216,8 @@ func TestRunOnABudget(t *testing.T) {
 		return "", ctx.Err()
 	}}
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"worker": worker}})
-	team := found(t, m, teams.TeamConfig{Name: "core", Budget: teams.Budget{Tokens: 500}, Members: []teams.Spawn{{Name: "ann", Agent: "worker"}}, Tasks: []teams.NewTask{{Subject: "look"}}})
+	team := found(t, m, teams.TeamConfig{Name: "core", Budget: teams.Budget{Tokens: 500},
+		Members: []teams.Spawn{{Name: "ann", Agent: "worker"}}, Tasks: []teams.NewTask{{Subject: "look"}}})
 	r, err := team.Run(limited(t), teams.Report{})
 	want(t, err, teams.Exhausted)
 	equal(t, "spent", r.Team.Exhausted, "tokens")
@@ -215,7 +227,8 @@ func TestRunOnABudget(t *testing.T) {
 	equal(t, "tokens", r.Team.Usage.InputTokens, 1000)
 }
 
-// chief is a lead that is an agent of the program's own: asked for its report it first finds something more to do.
+// chief is a lead that is an agent of the program's own: asked for its report it first finds
+// something more to do.
 type chief struct{}
 
 func (c chief) Start(_ context.Context, seat *teams.Seat) (teams.Session, error) {
@@ -241,7 +254,8 @@ func (s *chiefSession) Deliver(ctx context.Context, mail []teams.Message) error 
 		first := s.asked == 1
 		s.mu.Unlock()
 		if first {
-			if _, err := s.seat.Tasks().Create(ctx, teams.NewTask{Subject: "what was missing", Run: "echo found"}); err != nil {
+			if _, err := s.seat.Tasks().Create(ctx, teams.NewTask{Subject: "what was missing",
+				Run: "echo found"}); err != nil {
 				return err
 			}
 		} else if err := s.seat.GiveReport(ctx, "All is done, says "+s.seat.Name()); err != nil {
@@ -266,7 +280,8 @@ func TestRunLedByAnAgent(t *testing.T) {
 	team := found(t, m, c)
 	r, err := team.Run(limited(t), teams.Report{})
 	ok(t, err)
-	if r.Completed != 2 || !strings.Contains(r.Report, "All is done, says boss") || !strings.Contains(r.Report, "found") {
+	if r.Completed != 2 || !strings.Contains(r.Report, "All is done, says boss") ||
+		!strings.Contains(r.Report, "found") {
 		t.Errorf("it ended with %+v", r)
 	}
 	want(t, as(t, team, "ann").GiveReport(limited(t), "mine"), teams.Finished)
@@ -277,7 +292,8 @@ func TestRunLedByAnAgent(t *testing.T) {
 func TestUserWhereAnAgentLeads(t *testing.T) {
 	agent := newListener()
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
-	team := found(t, m, teams.TeamConfig{Name: "core", Lead: teams.Spawn{Agent: "listener", PermissionMode: teams.ModePlan}, Members: []teams.Spawn{{Name: "ann", Agent: teams.External}}})
+	team := found(t, m, teams.TeamConfig{Name: "core", Lead: teams.Spawn{Agent: "listener",
+		PermissionMode: teams.ModePlan}, Members: []teams.Spawn{{Name: "ann", Agent: teams.External}}})
 	next(t, agent.seats)
 	ok(t, m.SendMessage(limited(t), "", "lead", "go on"))
 	equal(t, "who says so", next(t, agent.mail).From, teams.User)

@@ -28,8 +28,10 @@ type NewTask struct {
 }
 
 func (n NewTask) core() *team.CreateTask {
-	return &team.CreateTask{Subject: n.Subject, Description: n.Description, ActiveForm: n.ActiveForm, Owner: n.Owner, Role: n.Role,
-		BlockedBy: n.BlockedBy, Priority: n.Priority, Run: n.Run, TimeoutMS: n.Timeout.Milliseconds(), Retries: int64(n.Retries), Metadata: n.Metadata}
+	return &team.CreateTask{Subject: n.Subject, Description: n.Description, ActiveForm: n.ActiveForm,
+		Owner: n.Owner, Role: n.Role,
+		BlockedBy: n.BlockedBy, Priority: n.Priority, Run: n.Run, TimeoutMS: n.Timeout.Milliseconds(),
+		Retries: int64(n.Retries), Metadata: n.Metadata}
 }
 
 // Create adds a task and returns it. The hook TaskCreated can reject it.
@@ -54,16 +56,17 @@ func (l *TaskList) seen(id string) (t Task) {
 	return t
 }
 
-// Claim is the right to complete a task. It can be written down and used after a restart: ID and Fence are all of it. A claim
-// is lost when the task is released, given to somebody else, or deleted, and when its member ends.
+// Claim is the right to complete a task. It can be written down and used after a restart: ID and
+// Fence are all of it. A claim is lost when the task is released, given to somebody else, or
+// deleted, and when its member ends.
 type Claim struct {
 	ID    string // of the task
 	Fence int64  // counts the claims of that task; 0 is no claim, only a member's word about a task
 	Task  Task   // as it was when it was claimed
 }
 
-// Claim takes a task. It is refused with Conflict where somebody else has it, NotReady while it waits for other tasks, and
-// Denied where it is for another role or the lead is in delegate mode.
+// Claim takes a task. It is refused with Conflict where somebody else has it, NotReady while it
+// waits for other tasks, and Denied where it is for another role or the lead is in delegate mode.
 func (l *TaskList) Claim(ctx context.Context, id string) (Claim, error) {
 	if id == "" {
 		return Claim{}, refuse(Invalid, "say which task to claim, or use ClaimNext")
@@ -71,8 +74,8 @@ func (l *TaskList) Claim(ctx context.Context, id string) (Claim, error) {
 	return l.claim(ctx, id)
 }
 
-// ClaimNext takes the next task that the member may have: the highest priority first, then the lowest id. Where there is none
-// the error has the code Nothing.
+// ClaimNext takes the next task that the member may have: the highest priority first, then the
+// lowest id. Where there is none the error has the code Nothing.
 func (l *TaskList) ClaimNext(ctx context.Context) (Claim, error) { return l.claim(ctx, "") }
 
 func (l *TaskList) claim(ctx context.Context, id string) (Claim, error) {
@@ -98,9 +101,10 @@ func (l *TaskList) WaitNext(ctx context.Context) (Claim, error) {
 	}
 }
 
-// Complete ends a task with its result, and returns the ids of the tasks that wait for nothing any more. It is refused with
-// Conflict when the claim was lost, and with Rejected, and feedback, by the hook TaskCompleted: the task stays in progress then.
-// The lead may complete any task that waits for nothing, with Claim{ID: id}.
+// Complete ends a task with its result, and returns the ids of the tasks that wait for nothing any
+// more. It is refused with Conflict when the claim was lost, and with Rejected, and feedback, by
+// the hook TaskCompleted: the task stays in progress then. The lead may complete any task that
+// waits for nothing, with Claim{ID: id}.
 func (l *TaskList) Complete(ctx context.Context, c Claim, result string) (unblocked []string, err error) {
 	r, err := l.do(ctx, &team.CompleteTask{Task: c.ID, Fence: c.Fence, Result: result})
 	if err != nil {
@@ -113,14 +117,16 @@ func (l *TaskList) Complete(ctx context.Context, c Claim, result string) (unbloc
 	return append(unblocked, e.Unblocked...), nil
 }
 
-// Fail ends an attempt without success. The task is back on the list while it has retries left; else it is given up until
-// somebody claims it by its id, and the lead is told. partial is what there is of a result.
+// Fail ends an attempt without success. The task is back on the list while it has retries left;
+// else it is given up until somebody claims it by its id, and the lead is told. partial is what
+// there is of a result.
 func (l *TaskList) Fail(ctx context.Context, c Claim, reason, partial string) error {
 	_, err := l.do(ctx, &team.FailTask{Task: c.ID, Fence: c.Fence, Reason: reason, Result: partial})
 	return err
 }
 
-// Release puts a task back on the list. The lead may release any task in progress, with Claim{ID: id}.
+// Release puts a task back on the list. The lead may release any task in progress, with Claim{ID:
+// id}.
 func (l *TaskList) Release(ctx context.Context, c Claim, reason string) error {
 	_, err := l.do(ctx, &team.ReleaseTask{Task: c.ID, Fence: c.Fence, Reason: reason})
 	return err
@@ -129,16 +135,20 @@ func (l *TaskList) Release(ctx context.Context, c Claim, reason string) error {
 // TaskUpdate says what to change: what is not nil or empty.
 type TaskUpdate struct {
 	Subject, Description, ActiveForm, Priority *string
-	Owner                                      *string                    // "" takes the owner away; a task in progress goes back on the list
-	Metadata                                   map[string]json.RawMessage // the value null deletes its key
-	AddBlockedBy, RemoveBlockedBy              []string                   // tasks that it comes after
-	AddBlocks, RemoveBlocks                    []string                   // tasks that come after it
+	// "" takes the owner away; a task in progress goes back on the list
+	Owner                         *string
+	Metadata                      map[string]json.RawMessage // the value null deletes its key
+	AddBlockedBy, RemoveBlockedBy []string                   // tasks that it comes after
+	AddBlocks, RemoveBlocks       []string                   // tasks that come after it
 }
 
-// Update changes a task and returns it. A dependency that would close a circle is refused with Invalid and the circle.
+// Update changes a task and returns it. A dependency that would close a circle is refused with
+// Invalid and the circle.
 func (l *TaskList) Update(ctx context.Context, id string, u TaskUpdate) (Task, error) {
-	_, err := l.do(ctx, &team.UpdateTask{Task: id, Subject: u.Subject, Description: u.Description, ActiveForm: u.ActiveForm, Owner: u.Owner, Priority: u.Priority,
-		Metadata: u.Metadata, AddBlockedBy: u.AddBlockedBy, RemoveBlockedBy: u.RemoveBlockedBy, AddBlocks: u.AddBlocks, RemoveBlocks: u.RemoveBlocks})
+	_, err := l.do(ctx, &team.UpdateTask{Task: id, Subject: u.Subject, Description: u.Description,
+		ActiveForm: u.ActiveForm, Owner: u.Owner, Priority: u.Priority,
+		Metadata: u.Metadata, AddBlockedBy: u.AddBlockedBy, RemoveBlockedBy: u.RemoveBlockedBy, AddBlocks: u.AddBlocks,
+		RemoveBlocks: u.RemoveBlocks})
 	if err != nil {
 		return Task{}, err
 	}
@@ -176,7 +186,8 @@ func (l *TaskList) List(ctx context.Context) (all []Task, err error) {
 	return all, err
 }
 
-// Unblocked returns the pending tasks that wait for no other and were not given up, in the order in which they are given out.
+// Unblocked returns the pending tasks that wait for no other and were not given up, in the order in
+// which they are given out.
 func (l *TaskList) Unblocked(ctx context.Context) (ready []Task, err error) {
 	err = l.look(ctx, func(s *team.State) {
 		for _, t := range s.Claimable("") {

@@ -18,7 +18,8 @@ func TestSharedTaskList(t *testing.T) {
 	m := manage(t, teams.Options{})
 	team := create(t, m, "core", "ann", "bob")
 	ann, bob := as(t, team, "ann").Tasks(), as(t, team, "bob").Tasks()
-	task, err := team.Tasks().Create(ctx, teams.NewTask{Subject: "look", Description: "closely", Priority: "high", Retries: 1, Metadata: map[string]json.RawMessage{"k": []byte("1")}})
+	task, err := team.Tasks().Create(ctx, teams.NewTask{Subject: "look", Description: "closely", Priority: "high",
+		Retries: 1, Metadata: map[string]json.RawMessage{"k": []byte("1")}})
 	ok(t, err)
 	equal(t, "id and creator", task.ID+" "+task.CreatedBy, "1 lead")
 	add(t, ann, "from a teammate")
@@ -36,9 +37,11 @@ func TestSharedTaskList(t *testing.T) {
 	ok(t, bob.Fail(ctx, his, "no luck", "half"))
 	task, err = bob.Get(ctx, "1")
 	ok(t, err)
-	equal(t, "failed once", fmt.Sprintf("%s %d/%d %s %v", task.Status, task.Failures, task.Attempts, task.Failure, task.GivenUp), "pending 1/2 no luck false")
+	equal(t, "failed once", fmt.Sprintf("%s %d/%d %s %v", task.Status, task.Failures, task.Attempts, task.Failure,
+		task.GivenUp), "pending 1/2 no luck false")
 
-	task, err = team.Tasks().Update(ctx, "1", teams.TaskUpdate{Owner: new("bob"), Metadata: map[string]json.RawMessage{"k": []byte("null")}})
+	task, err = team.Tasks().Update(ctx, "1", teams.TaskUpdate{Owner: new("bob"), Metadata: map[string]json.RawMessage{
+		"k": []byte("null")}})
 	ok(t, err)
 	equal(t, "updated", fmt.Sprintf("%s %d", task.Owner, len(task.Metadata)), "bob 0")
 	_, err = ann.Claim(ctx, "1")
@@ -99,7 +102,8 @@ func TestTaskDependencies(t *testing.T) {
 	equal(t, "the one that was waited for", next(t, waited).ID, "2")
 	third, err := l.Get(ctx, "3")
 	ok(t, err)
-	equal(t, "the third waits for", strings.Join(third.Waiting, " ")+" of "+strings.Join(third.BlockedBy, " "), "2 of 1 2")
+	equal(t, "the third waits for", strings.Join(third.Waiting, " ")+" of "+strings.Join(third.BlockedBy,
+		" "), "2 of 1 2")
 	_, err = l.Complete(ctx, teams.Claim{ID: "2"}, "the lead says so")
 	ok(t, err)
 	ready, err = l.Unblocked(ctx)
@@ -107,7 +111,8 @@ func TestTaskDependencies(t *testing.T) {
 	equal(t, "unblocked", ready[0].ID, "3")
 }
 
-// Managers with a team on disk in common stand for processes: they share files and locks, and nothing in memory.
+// Managers with a team on disk in common stand for processes: they share files and locks, and
+// nothing in memory.
 func TestTaskClaiming(t *testing.T) {
 	const managers, tasks = 6, 60
 	o := folders(t)
@@ -167,7 +172,8 @@ func TestDelegateMode(t *testing.T) {
 	ok(t, team.SetDelegate(ctx, true))
 	want(t, team.Allows(ctx, "lead", "Bash"), teams.Denied)
 	ok(t, team.Allows(ctx, "ann", "Bash"))
-	for _, tool := range []string{"SpawnTeammate", "ShutdownTeammate", "SendMessage", "Broadcast", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "CleanupTeam"} {
+	for _, tool := range []string{"SpawnTeammate", "ShutdownTeammate", "SendMessage", "Broadcast", "TaskCreate",
+		"TaskUpdate", "TaskList", "TaskGet", "CleanupTeam"} {
 		ok(t, team.Allows(ctx, "lead", tool))
 	}
 	_, err := team.Tasks().ClaimNext(ctx)

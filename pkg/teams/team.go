@@ -12,7 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Team is a manager's handle on its team. Methods that only the lead may use are refused with Denied for a teammate.
+// Team is a manager's handle on its team. Methods that only the lead may use are refused with
+// Denied for a teammate.
 type Team struct {
 	*engine
 	opts Options
@@ -71,7 +72,8 @@ func (t *Team) asUser(entry, what string) (actor, error) {
 	return t.user(), nil
 }
 
-// leads reports whether the manager is the lead's: it acts as the lead, or as the user where an agent is that.
+// leads reports whether the manager is the lead's: it acts as the lead, or as the user where an
+// agent is that.
 func (t *Team) leads() bool { return t.me.name == t.lead || t.me.name == team.User }
 
 // pass is [Manager.pass].
@@ -95,8 +97,9 @@ func (t *Team) Tasks() *TaskList { return &TaskList{t.me} }
 // Mail is the mailbox of the manager's actor.
 func (t *Team) Mail() *Mailbox { return &Mailbox{t.me} }
 
-// As returns the handle of a member, for a program that acts as it: an external one, or the manager's own. A teammate's
-// manager acts as its own member only. The error has the code NotFound for a name that no member has.
+// As returns the handle of a member, for a program that acts as it: an external one, or the
+// manager's own. A teammate's manager acts as its own member only. The error has the code NotFound
+// for a name that no member has.
 func (t *Team) As(name string) (*Teammate, error) {
 	if (!t.leads() || !t.who.IsUser()) && name != t.me.name {
 		return nil, refuse(Denied, fmt.Sprintf("this manager acts as %s, and not as %s", t.me.name, name))
@@ -115,7 +118,8 @@ func (t *Team) member(name string) error {
 		names = s.Recipients()
 	})
 	if !known {
-		return refuse(NotFound, fmt.Sprintf("no member named %q in team %s; its members: %s", name, t.name, strings.Join(names, ", ")))
+		return refuse(NotFound, fmt.Sprintf("no member named %q in team %s; its members: %s", name, t.name,
+			strings.Join(names, ", ")))
 	}
 	return nil
 }
@@ -126,7 +130,8 @@ func (t *Team) Info(ctx context.Context) (info Info, err error) {
 	return info, err
 }
 
-// Members returns the lead and then the teammates in the order in which they joined, also those that have ended.
+// Members returns the lead and then the teammates in the order in which they joined, also those
+// that have ended.
 func (t *Team) Members(ctx context.Context) (members []Member, err error) {
 	err = t.me.look(ctx, func(s *team.State) {
 		for _, m := range s.Roster() {
@@ -193,11 +198,12 @@ type ShutdownRequest struct {
 	Within time.Duration // at this time from now it is ended, whatever it answered; 0 is at once
 }
 
-// RequestShutdown asks a teammate to end, does not wait for it, and returns the request's id. A later request than one that
-// is under way is refused with Conflict; an earlier one replaces it.
+// RequestShutdown asks a teammate to end, does not wait for it, and returns the request's id. A
+// later request than one that is under way is refused with Conflict; an earlier one replaces it.
 func (t *Team) RequestShutdown(ctx context.Context, r ShutdownRequest) (string, error) {
 	now := replica.Now()
-	record, err := t.me.do(ctx, &team.RequestShutdown{Member: r.Member, Reason: r.Reason, Deadline: now + team.Time(r.Within.Milliseconds())})
+	record, err := t.me.do(ctx, &team.RequestShutdown{Member: r.Member, Reason: r.Reason,
+		Deadline: now + team.Time(r.Within.Milliseconds())})
 	if err != nil {
 		return "", err
 	}
@@ -214,7 +220,8 @@ func (t *Team) leaving(name string) (asked bool) {
 	return asked
 }
 
-// WithdrawShutdown takes a request back, for example after the teammate gave a good reason not to end.
+// WithdrawShutdown takes a request back, for example after the teammate gave a good reason not to
+// end.
 func (t *Team) WithdrawShutdown(ctx context.Context, member string) error {
 	_, err := t.me.do(ctx, &team.WithdrawShutdown{Member: member})
 	return err
@@ -226,7 +233,8 @@ func (t *Team) ApprovePlan(ctx context.Context, request, feedback string) error 
 	return err
 }
 
-// RejectPlan sends a plan back: the teammate revises and resubmits it. The feedback must say what it lacks.
+// RejectPlan sends a plan back: the teammate revises and resubmits it. The feedback must say what
+// it lacks.
 func (t *Team) RejectPlan(ctx context.Context, request, feedback string) error {
 	_, err := t.me.do(ctx, &team.AnswerPlan{Request: request, Feedback: feedback})
 	return err
@@ -242,8 +250,8 @@ func (t *Team) Permissions(ctx context.Context) (open []Permission, err error) {
 	return open, err
 }
 
-// AnswerPermission allows or denies a request. The lead's own requests are the user's to answer, which the lead's program
-// stands for here.
+// AnswerPermission allows or denies a request. The lead's own requests are the user's to answer,
+// which the lead's program stands for here.
 func (t *Team) AnswerPermission(ctx context.Context, request string, allow bool, reason string) error {
 	by := t.me
 	t.replica.View(func(s *team.State) {
@@ -257,8 +265,10 @@ func (t *Team) AnswerPermission(ctx context.Context, request string, allow bool,
 	return err
 }
 
-// SetMode changes what a member may do without asking, from its next tool or its next turn on, whichever its agent can do. No turn is cut short for it. The mode of a lead that is an agent is changed too by this; a program that leads
-// has no use for one. ModeBypass is refused with Denied where the program leads and has another mode itself.
+// SetMode changes what a member may do without asking, from its next tool or its next turn on,
+// whichever its agent can do. No turn is cut short for it. The mode of a lead that is an agent is
+// changed too by this; a program that leads has no use for one. ModeBypass is refused with Denied
+// where the program leads and has another mode itself.
 func (t *Team) SetMode(ctx context.Context, member string, mode Mode) error {
 	if err := t.pass("Team.SetMode", nil); err != nil {
 		return err
@@ -267,8 +277,8 @@ func (t *Team) SetMode(ctx context.Context, member string, mode Mode) error {
 	return err
 }
 
-// SetDelegate switches delegate mode, in which the lead may only coordinate: it claims no task, and [Team.Allows] tells its
-// agent which tools it has.
+// SetDelegate switches delegate mode, in which the lead may only coordinate: it claims no task, and
+// [Team.Allows] tells its agent which tools it has.
 func (t *Team) SetDelegate(ctx context.Context, on bool) error {
 	user, err := t.asUser("Team.SetDelegate", "switch delegate mode")
 	if err == nil {
@@ -277,8 +287,8 @@ func (t *Team) SetDelegate(ctx context.Context, on bool) error {
 	return err
 }
 
-// Allows says whether delegate mode lets the member use a tool. It restricts the lead and nobody else: the error has the code
-// Denied and lists what the lead may use.
+// Allows says whether delegate mode lets the member use a tool. It restricts the lead and nobody
+// else: the error has the code Denied and lists what the lead may use.
 func (t *Team) Allows(ctx context.Context, member, tool string) error {
 	var refused error
 	if err := t.me.look(ctx, func(s *team.State) { refused = s.AllowsTool(member, tool) }); err != nil {
@@ -303,9 +313,10 @@ type Undone struct {
 	Commit string   // that undid the work on the branch
 }
 
-// RollBackTask undoes what a task saved or committed, and returns it to the queue; reason may be "". It is refused, and touches nothing, while the task is in
-// progress, where a task that builds on it is completed, where files were changed since, where the work is in HEAD already, and where nothing was saved. When it was
-// interrupted, the next call finishes.
+// RollBackTask undoes what a task saved or committed, and returns it to the queue; reason may be
+// "". It is refused, and touches nothing, while the task is in progress, where a task that builds
+// on it is completed, where files were changed since, where the work is in HEAD already, and where
+// nothing was saved. When it was interrupted, the next call finishes.
 func (t *Team) RollBackTask(ctx context.Context, id, reason string) (Undone, error) {
 	if _, err := t.asUser("Team.RollBackTask", "roll back a task"); err != nil {
 		return Undone{}, err
@@ -313,11 +324,13 @@ func (t *Team) RollBackTask(ctx context.Context, id, reason string) (Undone, err
 	if t.room.folder == "" {
 		return Undone{}, refuse(NotReady, "a team in memory has no folder that a rollback could work in")
 	}
-	u, err := consolidate.RollBackTask(ctx, consolidate.Options{Replica: t.replica, Dir: t.room.folder, Actor: team.User, Log: t.opts.Log}, id, reason)
+	u, err := consolidate.RollBackTask(ctx, consolidate.Options{Replica: t.replica, Dir: t.room.folder,
+		Actor: team.User, Log: t.opts.Log}, id, reason)
 	return Undone{Files: u.Files, Branch: u.Branch, Commit: u.Commit}, public(err)
 }
 
-// Consolidate says that the lead puts the results together now, and Resume that the work goes on after all.
+// Consolidate says that the lead puts the results together now, and Resume that the work goes on
+// after all.
 func (t *Team) Consolidate(ctx context.Context) error {
 	return t.setStatus(ctx, "Team.Consolidate", team.TeamConsolidating, "", "")
 }
@@ -327,8 +340,8 @@ func (t *Team) Resume(ctx context.Context) error {
 	return t.setStatus(ctx, "Team.Resume", team.TeamActive, "", "")
 }
 
-// Complete ends the team: its history and results stay, and nothing in it changes any more. It is refused while a teammate
-// with a session runs. report is the path of the lead's report, or "".
+// Complete ends the team: its history and results stay, and nothing in it changes any more. It is
+// refused while a teammate with a session runs. report is the path of the lead's report, or "".
 func (t *Team) Complete(ctx context.Context, report string) error {
 	return t.setStatus(ctx, "Team.Complete", team.TeamComplete, "", report)
 }

@@ -9,8 +9,9 @@ import (
 	"cadre/internal/team"
 )
 
-// Teammate is what a member does in its team: it is the handle of a program that acts as the member, and part of the [Seat] of
-// a session. A handle of a session that was replaced is refused with Conflict, and of a member that has ended with Finished.
+// Teammate is what a member does in its team: it is the handle of a program that acts as the
+// member, and part of the [Seat] of a session. A handle of a session that was replaced is refused
+// with Conflict, and of a member that has ended with Finished.
 type Teammate struct{ actor }
 
 // Name is the member's name.
@@ -43,29 +44,32 @@ func (m *Teammate) Busy(ctx context.Context, summary string) error {
 	return err
 }
 
-// Idle says that the member waits for something to do. The lead is told: the report where there is one, else, when there
-// is no task for the member, that it is idle. Where the hook TeammateIdle rejects it, the error has the code Rejected and the
-// feedback, and the member is to go on working; it gets the same feedback as a message.
+// Idle says that the member waits for something to do. The lead is told: the report where there is
+// one, else, when there is no task for the member, that it is idle. Where the hook TeammateIdle
+// rejects it, the error has the code Rejected and the feedback, and the member is to go on working;
+// it gets the same feedback as a message.
 func (m *Teammate) Idle(ctx context.Context, report string) error {
 	_, err := m.do(ctx, &team.ReportStatus{Status: team.Idle, Report: report, Member: m.name})
 	return err
 }
 
-// AnswerShutdown answers a request to end, which came as a message with the request's id as Ref. Who approves is ended once
-// its session has; who rejects, with a reason, is ended at the deadline unless the lead withdraws the request.
+// AnswerShutdown answers a request to end, which came as a message with the request's id as Ref.
+// Who approves is ended once its session has; who rejects, with a reason, is ended at the deadline
+// unless the lead withdraws the request.
 func (m *Teammate) AnswerShutdown(ctx context.Context, request string, approve bool, reason string) error {
 	_, err := m.do(ctx, &team.AnswerShutdown{Request: request, Approved: approve, Reason: reason})
 	return err
 }
 
-// Writes reports whether the member may change anything: not while it needs approval of a plan and has none.
+// Writes reports whether the member may change anything: not while it needs approval of a plan and
+// has none.
 func (m *Teammate) Writes(ctx context.Context) (may bool, err error) {
 	err = m.look(ctx, func(s *team.State) { may = s.Writes(m.name) })
 	return may, err
 }
 
-// SubmitPlan lays a plan before the lead and returns the request's id. It is refused with Invalid for a member that needs no
-// approval.
+// SubmitPlan lays a plan before the lead and returns the request's id. It is refused with Invalid
+// for a member that needs no approval.
 func (m *Teammate) SubmitPlan(ctx context.Context, plan string) (request string, err error) {
 	r, err := m.do(ctx, &team.SubmitPlan{Plan: plan})
 	if err != nil {
@@ -75,7 +79,8 @@ func (m *Teammate) SubmitPlan(ctx context.Context, plan string) (request string,
 	return e.Request, nil
 }
 
-// AwaitPlan waits for the answer to a plan. A rejected one is to be revised, by the feedback, and submitted again.
+// AwaitPlan waits for the answer to a plan. A rejected one is to be revised, by the feedback, and
+// submitted again.
 func (m *Teammate) AwaitPlan(ctx context.Context, request string) (approved bool, feedback string, err error) {
 	var plan team.Plan
 	var is team.Member
@@ -103,8 +108,9 @@ type Answer struct {
 	Reason  string
 }
 
-// GiveReport gives the lead's report on the team's work, for which [Team.Run] asks it with a message of the type [MessageSystem] and with [ReportRef] as Ref. It is
-// refused with Conflict when there is new work since, and with Denied for a teammate.
+// GiveReport gives the lead's report on the team's work, for which [Team.Run] asks it with a
+// message of the type [MessageSystem] and with [ReportRef] as Ref. It is refused with Conflict when
+// there is new work since, and with Denied for a teammate.
 func (m *Teammate) GiveReport(ctx context.Context, report string) error {
 	_, err := m.do(ctx, &team.GiveReport{Text: report})
 	return err
@@ -113,9 +119,10 @@ func (m *Teammate) GiveReport(ctx context.Context, report string) error {
 // ReportRef is the Ref of the message that asks the lead for its report.
 const ReportRef = team.ReportRef
 
-// AskPermission asks whether the member may use a tool, whose input is given as JSON, and waits for the answer. Some requests
-// are answered at once, by the member's mode and by delegate mode; for the others the lead is asked, and the user for the
-// lead. A request that nobody answers within the time is denied as timed_out. A denial is no error.
+// AskPermission asks whether the member may use a tool, whose input is given as JSON, and waits for
+// the answer. Some requests are answered at once, by the member's mode and by delegate mode; for
+// the others the lead is asked, and the user for the lead. A request that nobody answers within the
+// time is denied as timed_out. A denial is no error.
 func (m *Teammate) AskPermission(ctx context.Context, tool, input string, within time.Duration) (Answer, error) {
 	deadline := time.Now().Add(within)
 	r, err := m.do(ctx, &team.RequestPermission{Tool: tool, Input: input, Deadline: millis(deadline)})

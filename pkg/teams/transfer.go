@@ -12,9 +12,12 @@ import (
 
 // Push says how a team is pushed. The zero Push pushes to the remote that git would push to.
 type Push struct {
-	Remote  string   // its name
-	Include []string // paths from the top of the work tree that go along although they are ignored, large, or likely hold a secret
-	// Agree is asked once for each remote, with a sentence about what goes there for the first time. Nil refuses.
+	Remote string // its name
+	// paths from the top of the work tree that go along although they are ignored, large, or likely
+	// hold a secret
+	Include []string
+	// Agree is asked once for each remote, with a sentence about what goes there for the first
+	// time. Nil refuses.
 	Agree   func(what string) bool
 	Release bool // this machine lets go of the team: it changes no more here, and another machine continues it
 	Ours    bool // of two histories the one that is here continues
@@ -38,9 +41,10 @@ type Pulled struct {
 // Missing is work of a completed task that a pull could not bring.
 type Missing struct{ Task, What string }
 
-// PushTeam makes a checkpoint of the team of that name and pushes its branch, as cadre push does. It is refused with Forked where the remote has another history of the
-// team, with Denied where something would go there that nobody agreed to, and with NotReady where the team is led and cannot be let go of. A manager that has the team leads it, and
-// is to be closed first for Release.
+// PushTeam makes a checkpoint of the team of that name and pushes its branch, as cadre push does.
+// It is refused with Forked where the remote has another history of the team, with Denied where
+// something would go there that nobody agreed to, and with NotReady where the team is led and
+// cannot be let go of. A manager that has the team leads it, and is to be closed first for Release.
 func (m *Manager) PushTeam(ctx context.Context, name string, p Push) error {
 	if err := m.pass("Manager.PushTeam", nil); err != nil {
 		return err
@@ -52,7 +56,8 @@ func (m *Manager) PushTeam(ctx context.Context, name string, p Push) error {
 	if has := m.Team(); p.Release && has != nil && has.name == name {
 		return refuse(NotReady, "this manager has team "+name+" and runs it; close it, and push with another one")
 	}
-	o := transfer.PushOptions{Options: transfer.Options{Home: d.Home, Team: name, Log: m.opts.Log}, Remote: p.Remote, Include: p.Include, Release: p.Release, Ours: p.Ours}
+	o := transfer.PushOptions{Options: transfer.Options{Home: d.Home, Team: name, Log: m.opts.Log}, Remote: p.Remote,
+		Include: p.Include, Release: p.Release, Ours: p.Ours}
 	_, err := transfer.Push(ctx, o)
 	if first, ok := errors.AsType[*transfer.UnconfirmedError](err); ok && p.Agree != nil && p.Agree(first.Error()) {
 		o.Yes = true
@@ -61,8 +66,10 @@ func (m *Manager) PushTeam(ctx context.Context, name string, p Push) error {
 	return moved(err)
 }
 
-// PullTeam fetches the team of that name and restores it with its work, as cadre pull does. No session is started: [Manager.OpenTeam] does that. It is refused with Forked where
-// both sides have a history of their own, with NotReady where the team runs here, and with NotFound where the remote does not have it.
+// PullTeam fetches the team of that name and restores it with its work, as cadre pull does. No
+// session is started: [Manager.OpenTeam] does that. It is refused with Forked where both sides have
+// a history of their own, with NotReady where the team runs here, and with NotFound where the
+// remote does not have it.
 func (m *Manager) PullTeam(ctx context.Context, name string, p Pull) (Pulled, error) {
 	if err := m.pass("Manager.PullTeam", nil); err != nil {
 		return Pulled{}, err
@@ -77,7 +84,8 @@ func (m *Manager) PullTeam(ctx context.Context, name string, p Pull) (Pulled, er
 	}
 	var pulled Pulled
 	o := transfer.PullOptions{Remote: p.Remote, Theirs: p.Theirs,
-		Options: transfer.Options{Home: d.Home, Team: name, Dir: dir, Named: p.Dir != "", Log: func(text string) { pulled.Notices = append(pulled.Notices, text) }}}
+		Options: transfer.Options{Home: d.Home, Team: name, Dir: dir, Named: p.Dir != "",
+			Log: func(text string) { pulled.Notices = append(pulled.Notices, text) }}}
 	found, err := transfer.Pull(ctx, o)
 	if err != nil {
 		return Pulled{}, moved(err)
@@ -103,7 +111,8 @@ func moved(err error) error {
 		return &Error{Code: Forked, Text: err.Error(), cause: err}
 	case unconfirmed, suspect:
 		return &Error{Code: Denied, Text: err.Error(), cause: err}
-	case errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrNoRemote), errors.Is(err, transfer.ErrNoRepository):
+	case errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrNoRemote),
+		errors.Is(err, transfer.ErrNoRepository):
 		return &Error{Code: NotFound, Text: err.Error(), cause: err}
 	case damage:
 		return &Error{Code: Damaged, Text: err.Error(), cause: err}
@@ -111,11 +120,12 @@ func moved(err error) error {
 	return public(err)
 }
 
-// counts makes sure, before sessions of a team run, that this copy of it is the one that counts: the machine has not let go of it, and the repository has no other
-// history.
+// counts makes sure, before sessions of a team run, that this copy of it is the one that counts:
+// the machine has not let go of it, and the repository has no other history.
 func (e *engine) counts(ctx context.Context) error {
 	t := e.replica.Team()
-	if err := t.CheckHere(); err != nil || e.room.folder == "" || t.Status == team.TeamComplete || t.Status == team.TeamAborted {
+	if err := t.CheckHere(); err != nil || e.room.folder == "" || t.Status == team.TeamComplete ||
+		t.Status == team.TeamAborted {
 		return err
 	}
 	return moved(transfer.Here(ctx, e.replica, e.room.folder, false))

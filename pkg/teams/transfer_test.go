@@ -19,7 +19,8 @@ func TestPushAndPull(t *testing.T) {
 	t.Setenv("CLAUDE_CONFIG_DIR", filepath.Join(root, "claude"))
 	git := func(args ...string) {
 		t.Helper()
-		if out, err := exec.Command("git", append([]string{"-C", root, "-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "init.defaultBranch=main"}, args...)...).CombinedOutput(); err != nil {
+		if out, err := exec.Command("git", append([]string{"-C", root, "-c", "user.name=Ann", "-c",
+			"user.email=ann@example.org", "-c", "init.defaultBranch=main"}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 	}
@@ -51,7 +52,10 @@ func TestPushAndPull(t *testing.T) {
 		t.Errorf("without consent: %v", err)
 	}
 	asked := ""
-	if err := m.PushTeam(t.Context(), "port", teams.Push{Agree: func(what string) bool { asked = what; return true }}); err != nil || !strings.Contains(asked, "the first push to origin") {
+	if err := m.PushTeam(t.Context(), "port", teams.Push{Agree: func(what string) bool {
+		asked = what
+		return true
+	}}); err != nil || !strings.Contains(asked, "the first push to origin") {
 		t.Fatalf("%v; asked: %s", err, asked)
 	}
 	if err := m.PushTeam(t.Context(), "port", teams.Push{Release: true}); !errors.Is(err, teams.NotReady) {
@@ -79,7 +83,8 @@ func TestPushAndPull(t *testing.T) {
 	if _, err := manager("one").OpenTeam(t.Context(), "port"); !errors.Is(err, teams.Denied) {
 		t.Errorf("where it was let go of: %v", err)
 	}
-	if _, err := manager("three").PullTeam(t.Context(), "other", teams.Pull{Dir: desktop}); !errors.Is(err, teams.NotFound) {
+	if _, err := manager("three").PullTeam(t.Context(), "other", teams.Pull{Dir: desktop}); !errors.Is(err,
+		teams.NotFound) {
 		t.Errorf("of a team that nobody pushed: %v", err)
 	}
 }

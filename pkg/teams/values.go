@@ -73,7 +73,8 @@ type Info struct {
 	Rules      Rules
 	Budget     Budget
 	HandoverAt int // percent; 0 for 80
-	// MaxTeammates is how many teammates the team may have at a time; 0 for 10 that its lead spawns, and any number that the user does.
+	// MaxTeammates is how many teammates the team may have at a time; 0 for 10 that its lead
+	// spawns, and any number that the user does.
 	MaxTeammates int
 	Exhausted    string // which budget was spent: tokens, cost or time; "" while none is
 	Report       string // path of the report's file, once there is one
@@ -144,7 +145,8 @@ type Task struct {
 	Usage       Usage
 }
 
-// Message is one entry of the mailbox. Who sends one fills in To, Body, and if they matter Intent and Priority.
+// Message is one entry of the mailbox. Who sends one fills in To, Body, and if they matter Intent
+// and Priority.
 type Message struct {
 	Seq        int64 // its id, and its place in the order
 	From       string
@@ -160,11 +162,12 @@ type Message struct {
 
 // Types of messages that the team itself sends, or that come with a request.
 const (
-	MessageSystem             = team.TypeSystem             // from the team itself
-	MessageIdle               = team.TypeIdle               // to the lead: a teammate went idle
-	MessageShutdownRequest    = team.TypeShutdownRequest    // to be answered with [Teammate.AnswerShutdown] and Ref
-	MessageShutdownResponse   = team.TypeShutdownResponse   // to the lead
-	MessagePlanRequest        = team.TypePlanRequest        // to the lead, for [Team.ApprovePlan] and [Team.RejectPlan] with Ref
+	MessageSystem           = team.TypeSystem           // from the team itself
+	MessageIdle             = team.TypeIdle             // to the lead: a teammate went idle
+	MessageShutdownRequest  = team.TypeShutdownRequest  // to be answered with [Teammate.AnswerShutdown] and Ref
+	MessageShutdownResponse = team.TypeShutdownResponse // to the lead
+	// to the lead, for [Team.ApprovePlan] and [Team.RejectPlan] with Ref
+	MessagePlanRequest        = team.TypePlanRequest
 	MessagePlanResponse       = team.TypePlanResponse       // to the teammate
 	MessagePermissionRequest  = team.TypePermissionRequest  // to the lead, for [Team.AnswerPermission] with Ref
 	MessagePermissionResponse = team.TypePermissionResponse // to the teammate
@@ -190,28 +193,40 @@ func clock(t team.Time) time.Time {
 func millis(t time.Time) team.Time { return team.Time(t.UnixMilli()) }
 
 func infoOf(t team.Team) Info {
-	return Info{ID: t.ID, Name: t.Name, Status: TeamStatus(t.Status), Goal: t.Goal, Dir: t.Dir, Lead: t.Lead, Delegate: t.Delegate,
-		Rules: rulesOf(t.Permissions), Budget: budgetOf(t.Budget), HandoverAt: int(t.HandoverAt), MaxTeammates: int(t.MaxTeammates), Exhausted: t.Exhausted, Report: t.Report, Usage: Usage(t.Usage),
+	return Info{ID: t.ID, Name: t.Name, Status: TeamStatus(t.Status), Goal: t.Goal, Dir: t.Dir, Lead: t.Lead,
+		Delegate: t.Delegate,
+		Rules:    rulesOf(t.Permissions), Budget: budgetOf(t.Budget), HandoverAt: int(t.HandoverAt),
+		MaxTeammates: int(t.MaxTeammates), Exhausted: t.Exhausted, Report: t.Report, Usage: Usage(t.Usage),
 		CreatedAt: clock(t.CreatedAt), UpdatedAt: clock(t.UpdatedAt)}
 }
 
 func memberOf(m team.Member) Member {
-	return Member{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt, Status: MemberStatus(m.Status),
-		Incarnation: m.Incarnation, PermissionMode: Mode(m.PermissionMode), Plan: Plan{m.Plan.Required, m.Plan.State, m.Plan.Request, m.Plan.Text, m.Plan.Feedback, clock(m.Plan.Deadline)}, Shutdown: m.Shutdown.Request,
-		Session: m.Session, Summary: m.Summary, Context: int(m.Context), Isolation: m.Isolation, Undelivered: len(m.Inbox), JoinedAt: clock(m.JoinedAt), Usage: Usage(m.Usage)}
+	return Member{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
+		Status:      MemberStatus(m.Status),
+		Incarnation: m.Incarnation, PermissionMode: Mode(m.PermissionMode), Plan: Plan{m.Plan.Required, m.Plan.State,
+			m.Plan.Request, m.Plan.Text, m.Plan.Feedback, clock(m.Plan.Deadline)}, Shutdown: m.Shutdown.Request,
+		Session: m.Session, Summary: m.Summary, Context: int(m.Context), Isolation: m.Isolation,
+		Undelivered: len(m.Inbox), JoinedAt: clock(m.JoinedAt), Usage: Usage(m.Usage)}
 }
 
 func taskOf(t team.Task) Task {
-	return Task{ID: t.ID, Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm, Status: TaskStatus(t.Status),
-		Owner: t.Owner, Role: t.Role, BlockedBy: slices.Clone(t.BlockedBy), Blocks: slices.Clone(t.Blocks), Waiting: slices.Clone(t.Blocked()),
-		Priority: t.Priority, Run: t.Run, Timeout: time.Duration(t.TimeoutMS) * time.Millisecond, Retries: int(t.Retries),
-		Attempts: int(t.Attempts), Failures: int(t.Failures), Failure: t.Failure, GivenUp: t.GivenUp(), Result: t.Result,
-		Metadata: maps.Clone(t.Metadata), CreatedBy: t.CreatedBy, CompletedBy: t.CompletedBy, CreatedAt: clock(t.CreatedAt),
-		UpdatedAt: clock(t.UpdatedAt), StartedAt: clock(t.StartedAt), CompletedAt: clock(t.CompletedAt), Usage: Usage(t.Usage)}
+	return Task{ID: t.ID, Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm,
+		Status: TaskStatus(t.Status),
+		Owner:  t.Owner, Role: t.Role, BlockedBy: slices.Clone(t.BlockedBy), Blocks: slices.Clone(t.Blocks),
+		Waiting:  slices.Clone(t.Blocked()),
+		Priority: t.Priority, Run: t.Run, Timeout: time.Duration(t.TimeoutMS) * time.Millisecond,
+		Retries:  int(t.Retries),
+		Attempts: int(t.Attempts), Failures: int(t.Failures), Failure: t.Failure, GivenUp: t.GivenUp(),
+		Result:   t.Result,
+		Metadata: maps.Clone(t.Metadata), CreatedBy: t.CreatedBy, CompletedBy: t.CompletedBy,
+		CreatedAt: clock(t.CreatedAt),
+		UpdatedAt: clock(t.UpdatedAt), StartedAt: clock(t.StartedAt), CompletedAt: clock(t.CompletedAt),
+		Usage: Usage(t.Usage)}
 }
 
 func messageOf(m team.Message) Message {
-	return Message{Seq: m.Seq, From: m.From, To: m.To, Recipients: slices.Clone(m.Recipients), Type: m.Type, Intent: m.Intent,
+	return Message{Seq: m.Seq, From: m.From, To: m.To, Recipients: slices.Clone(m.Recipients), Type: m.Type,
+		Intent:   m.Intent,
 		Priority: m.Priority, Body: m.Body, Ref: m.Ref, SentAt: clock(m.SentAt)}
 }
 

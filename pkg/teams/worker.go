@@ -7,15 +7,17 @@ import (
 	"sync"
 )
 
-// Worker is an agent made of Go functions: its sessions take tasks from the list, one at a time, and call Task for each; the
-// lead hears when there is none left. Asked to shut down it agrees after the task at hand. It makes no plans, so it cannot be
-// spawned with PlanApproval.
+// Worker is an agent made of Go functions: its sessions take tasks from the list, one at a time,
+// and call Task for each; the lead hears when there is none left. Asked to shut down it agrees
+// after the task at hand. It makes no plans, so it cannot be spawned with PlanApproval.
 type Worker struct {
-	// Task does one task. Its result completes the task and its error fails it. ctx ends when the session is to end; the task is
-	// back on the list then, whatever is returned, and who does not return soon is given up.
+	// Task does one task. Its result completes the task and its error fails it. ctx ends when the
+	// session is to end; the task is back on the list then, whatever is returned, and who does not
+	// return soon is given up.
 	Task func(ctx context.Context, seat *Seat, job Job) (result string, err error)
-	// Mail is given the messages to the member, one at a time and never while Task runs; nil to ignore them. Requests to
-	// shut down are answered by the Worker. An error ends the session: the member has failed.
+	// Mail is given the messages to the member, one at a time and never while Task runs; nil to
+	// ignore them. Requests to shut down are answered by the Worker. An error ends the session: the
+	// member has failed.
 	Mail func(ctx context.Context, seat *Seat, m Message) error
 }
 
@@ -104,7 +106,8 @@ func (s *workerSession) work(ctx context.Context) error {
 			continue
 		}
 		if !leaving {
-			if err := s.seat.Idle(ctx, ""); err != nil && !errors.Is(err, Rejected) { // whose feedback comes as a message
+			// whose feedback comes as a message
+			if err := s.seat.Idle(ctx, ""); err != nil && !errors.Is(err, Rejected) {
 				return err
 			}
 		}

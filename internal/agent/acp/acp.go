@@ -1,9 +1,11 @@
-// Package acp is the driver for agents that speak the Agent Client Protocol: Gemini CLI, opencode, and any other by its command.
+// Package acp is the driver for agents that speak the Agent Client Protocol: Gemini CLI, opencode,
+// and any other by its command.
 //
 // # Authority
 //
-// The driver speaks the protocol, and knows when a prompt is in the agent's context. What is particular to one agent is data, in facts.go and gemini.go. It
-// decides nothing about the team: permissions and plans are asked of whoever started the session.
+// The driver speaks the protocol, and knows when a prompt is in the agent's context. What is
+// particular to one agent is data, in facts.go and gemini.go. It decides nothing about the team:
+// permissions and plans are asked of whoever started the session.
 //
 //	lines.go    what the agent says, in its order: it waits when it says more than is taken
 //	decode.go   what that means, as updates: a pure function of the stream
@@ -16,17 +18,22 @@
 //
 //	initialize ──▶ session/new or session/load ──▶ Started ──session/prompt──▶ turn ──its answer──▶ waiting …
 //
-// How a prompt gets to an agent that works hangs on the agent: by a prompt on top of the one that runs, by a hook that the agent calls before it asks its
-// model, or when the turn has ended. A turn that fails gives back what did not arrive; one that is interrupted takes it along into the next.
+// How a prompt gets to an agent that works hangs on the agent: by a prompt on top of the one that
+// runs, by a hook that the agent calls before it asks its model, or when the turn has ended. A turn
+// that fails gives back what did not arrive; one that is interrupted takes it along into the next.
 //
-// The protocol has no place for what a system prompt holds, so that stands before the first prompt of a fresh session; and no receipt: a prompt counts as
-// received when the agent answers it, or does something that shows that it is in its history. That hangs on the agent: gemini forgets the prompt of a turn whose first
-// call of the model fails, and all of a turn that is cancelled while its model answers; opencode keeps every prompt, whatever comes of it.
+// The protocol has no place for what a system prompt holds, so that stands before the first prompt
+// of a fresh session; and no receipt: a prompt counts as received when the agent answers it, or
+// does something that shows that it is in its history. That hangs on the agent: gemini forgets the
+// prompt of a turn whose first call of the model fails, and all of a turn that is cancelled while
+// its model answers; opencode keeps every prompt, whatever comes of it.
 //
-// The user's own settings stay in force, but where the gate holds: then nothing that they allow is done without it. What an agent has to be told besides comes by its
-// command line, its environment, and files in the session's scratch folder.
+// The user's own settings stay in force, but where the gate holds: then nothing that they allow is
+// done without it. What an agent has to be told besides comes by its command line, its environment,
+// and files in the session's scratch folder.
 //
-// Source of the protocol: the schema of ACP version 1, and recordings of gemini 0.61.0 and opencode 1.18.33.
+// Source of the protocol: the schema of ACP version 1, and recordings of gemini 0.61.0 and opencode
+// 1.18.33.
 package acp
 
 import (
@@ -50,7 +57,8 @@ func Gemini(hook []string) Agent { return Agent{facts: gemini, hook: hook} }
 // OpenCode is opencode.
 func OpenCode() Agent { return Agent{facts: openCode} }
 
-// Command is any agent, by the command that starts it: words with space between them, of which quotes keep some together.
+// Command is any agent, by the command that starts it: words with space between them, of which
+// quotes keep some together.
 func Command(line string) Agent {
 	f := anyAgent
 	f.command = words(line)

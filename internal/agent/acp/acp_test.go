@@ -35,7 +35,9 @@ func TestMain(m *testing.M) {
 func TestGemini(t *testing.T) {
 	agenttest.TestDriver(t, agenttest.Driver{
 		Program: "gemini",
-		Agent:   func(p agenttest.Program) agent.Agent { return acp.Gemini([]string{os.Args[0], "hook"}).Program(p.Path) },
+		Agent: func(p agenttest.Program) agent.Agent {
+			return acp.Gemini([]string{os.Args[0], "hook"}).Program(p.Path)
+		},
 		Shell: func(command string) agenttest.Turn {
 			return agenttest.Use("run_shell_command", map[string]any{"command": command, "description": "run it"})
 		},
@@ -57,6 +59,7 @@ func TestOpenCode(t *testing.T) {
 			return agenttest.Use("write", map[string]any{"filePath": file, "content": text})
 		},
 		MidTurn: true, Asks: true, Gates: true, Tokens: 220, // those of the last call of each turn
-		Vague: true, Patient: []string{"429", "500", "a cut stream"}, // what it tells while it tries again is without the status
+		// what it tells while it tries again is without the status
+		Vague: true, Patient: []string{"429", "500", "a cut stream"},
 	})
 }

@@ -15,13 +15,14 @@ import (
 	"cadre/internal/agent"
 )
 
-// openCodePlugin tells of errors and retries. The protocol has neither: opencode is silent on it for a minute while it tries again, and answers with words
-// that lack the status.
+// openCodePlugin tells of errors and retries. The protocol has neither: opencode is silent on it
+// for a minute while it tries again, and answers with words that lack the status.
 //
 //go:embed opencode.js
 var openCodePlugin []byte
 
-// writeOpenCodePlugin puts the plugin into dir, and returns the name under which the configuration loads it.
+// writeOpenCodePlugin puts the plugin into dir, and returns the name under which the configuration
+// loads it.
 func writeOpenCodePlugin(dir string) (string, error) {
 	path, err := filepath.Abs(filepath.Join(dir, "cadre-trouble.js"))
 	if err != nil {
@@ -55,7 +56,8 @@ const asideMark = "@cadre-trouble "
 // maxAside bounds a line of standard error that may be a trouble, in bytes.
 const maxAside = 64 << 10
 
-// aside is the standard error of an agent: its troubles are told, and the rest is kept for the day on which the program dies. One goroutine writes to it.
+// aside is the standard error of an agent: its troubles are told, and the rest is kept for the day
+// on which the program dies. One goroutine writes to it.
 type aside struct {
 	keep io.Writer
 	tell func(trouble)
@@ -94,7 +96,8 @@ func (a *aside) take(whole bool) {
 	a.line, a.part = nil, !whole
 }
 
-// troubled takes what the agent says beside the protocol of the session. What it says of others, such as those of its subagents, is in what they answer.
+// troubled takes what the agent says beside the protocol of the session. What it says of others,
+// such as those of its subagents, is in what they answer.
 func (s *session) troubled(t trouble) {
 	s.mu.Lock()
 	if s.queue.running == 0 || t.Session != s.id {
@@ -113,10 +116,12 @@ func (s *session) troubled(t trouble) {
 	s.say(agent.Retrying{Problem: t.problem()})
 }
 
-// reasonTimeout bounds the wait for what an agent says beside the protocol of an error that it answered with.
+// reasonTimeout bounds the wait for what an agent says beside the protocol of an error that it
+// answered with.
 const reasonTimeout = time.Second
 
-// reason is why a prompt was answered with an error: in the words of the answer, with what the agent told of it beside the protocol.
+// reason is why a prompt was answered with an error: in the words of the answer, with what the
+// agent told of it beside the protocol.
 func (s *session) reason(err error) *agent.Problem {
 	p := problemOf(err)
 	s.mu.Lock()

@@ -11,7 +11,8 @@ import (
 
 // What an agent says on standard error is kept but for its troubles, however it comes in pieces.
 func TestAside(t *testing.T) {
-	const said = "a warning\n" + asideMark + `{"session":"s","retry":1,"text":"Overloaded"}` + "\n" + asideMark + "no JSON\n\n" + asideMark + `{"session":"s","status":401,"text":"no key"}` + "\nthe end"
+	const said = "a warning\n" + asideMark + `{"session":"s","retry":1,"text":"Overloaded"}` + "\n" + asideMark +
+		"no JSON\n\n" + asideMark + `{"session":"s","status":401,"text":"no key"}` + "\nthe end"
 	for size := 1; size <= len(said); size++ {
 		var keep bytes.Buffer
 		var told []trouble
@@ -21,7 +22,8 @@ func TestAside(t *testing.T) {
 				t.Fatal(n, err)
 			}
 		}
-		if want := []trouble{{Session: "s", Retry: 1, Text: "Overloaded"}, {Session: "s", Status: 401, Text: "no key"}}; !slices.Equal(told, want) {
+		if want := []trouble{{Session: "s", Retry: 1, Text: "Overloaded"},
+			{Session: "s", Status: 401, Text: "no key"}}; !slices.Equal(told, want) {
 			t.Fatalf("in pieces of %d it told %+v", size, told)
 		}
 		if got := strings.Fields(keep.String()); strings.Join(got, " ") != "a warning the end" {

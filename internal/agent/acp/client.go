@@ -30,8 +30,10 @@ func (c client) SessionUpdate(_ context.Context, n sdk.SessionNotification) erro
 	return nil
 }
 
-// RequestPermission answers a request of the agent: the team's own tools may be used, what the gate refuses may not, and the rest is asked.
-func (c client) RequestPermission(ctx context.Context, r sdk.RequestPermissionRequest) (sdk.RequestPermissionResponse, error) {
+// RequestPermission answers a request of the agent: the team's own tools may be used, what the gate
+// refuses may not, and the rest is asked.
+func (c client) RequestPermission(ctx context.Context,
+	r sdk.RequestPermissionRequest) (sdk.RequestPermissionResponse, error) {
 	c.mu.Lock()
 	name, input, aside := c.decoder.permission(r)
 	said := append(c.sees(acted), c.decoder.flush()...)
@@ -43,7 +45,8 @@ func (c client) RequestPermission(ctx context.Context, r sdk.RequestPermissionRe
 		for _, k := range kinds {
 			for _, o := range r.Options {
 				if o.Kind == k {
-					return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeSelected(o.OptionId)}, nil
+					return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeSelected(o.OptionId)},
+						nil
 				}
 			}
 		}
@@ -95,7 +98,8 @@ func (c client) RequestPermission(ctx context.Context, r sdk.RequestPermissionRe
 	return withdrawn, nil
 }
 
-// withdrawn is the answer to a request of a turn that is cancelled, or that nothing among its options answers.
+// withdrawn is the answer to a request of a turn that is cancelled, or that nothing among its
+// options answers.
 var withdrawn = sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}
 
 // The client offers the agent no files and no terminals: it has its own.
@@ -124,6 +128,7 @@ func (client) ReleaseTerminal(context.Context, sdk.ReleaseTerminalRequest) (r sd
 	return r, sdk.NewMethodNotFound("terminal/release")
 }
 
-func (client) WaitForTerminalExit(context.Context, sdk.WaitForTerminalExitRequest) (r sdk.WaitForTerminalExitResponse, err error) {
+func (client) WaitForTerminalExit(context.Context,
+	sdk.WaitForTerminalExitRequest) (r sdk.WaitForTerminalExitResponse, err error) {
 	return r, sdk.NewMethodNotFound("terminal/wait_for_exit")
 }

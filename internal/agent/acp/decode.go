@@ -14,8 +14,8 @@ import (
 	"cadre/internal/team"
 )
 
-// decoder turns what an agent says of its session into updates. It knows what the stream said so far and nothing else, so that a recording gives the same
-// updates every time.
+// decoder turns what an agent says of its session into updates. It knows what the stream said so
+// far and nothing else, so that a recording gives the same updates every time.
 type decoder struct {
 	facts   facts
 	tools   map[sdk.ToolCallId]*tool
@@ -64,18 +64,20 @@ func (d *decoder) decode(u sdk.SessionUpdate) (said []agent.Update, shows sign) 
 		return nil, spoke
 	case u.ToolCall != nil:
 		t := u.ToolCall
-		return append(d.flush(), d.tool(t.ToolCallId, tool{Kind: t.Kind, Title: t.Title, Input: input(t.RawInput), Files: filesOf(t.Locations, t.Content)}, t.Status, contentOf(t.Content, t.RawOutput))...), acted
+		return append(d.flush(), d.tool(t.ToolCallId, tool{Kind: t.Kind, Title: t.Title, Input: input(t.RawInput),
+			Files: filesOf(t.Locations, t.Content)}, t.Status, contentOf(t.Content, t.RawOutput))...), acted
 	case u.ToolCallUpdate != nil:
 		t := u.ToolCallUpdate
-		return d.tool(t.ToolCallId, tool{Kind: value(t.Kind), Title: value(t.Title), Input: input(t.RawInput), Files: filesOf(t.Locations, t.Content)}, value(t.Status), contentOf(t.Content, t.RawOutput)), noSign
+		return d.tool(t.ToolCallId, tool{Kind: value(t.Kind), Title: value(t.Title), Input: input(t.RawInput),
+			Files: filesOf(t.Locations, t.Content)}, value(t.Status), contentOf(t.Content, t.RawOutput)), noSign
 	case u.UsageUpdate != nil:
 		return d.usage(*u.UsageUpdate), noSign
 	}
 	return nil, noSign
 }
 
-// usage is what the agent says of its context and of the cost of its session. A context that is half as full as it was has been shortened; an empty one belongs to
-// an answer that failed.
+// usage is what the agent says of its context and of the cost of its session. A context that is
+// half as full as it was has been shortened; an empty one belongs to an answer that failed.
 func (d *decoder) usage(u sdk.SessionUsageUpdate) (said []agent.Update) {
 	var now agent.Used
 	if u.Cost != nil && u.Cost.Currency == "USD" {
@@ -127,7 +129,8 @@ func (d *decoder) tool(id sdk.ToolCallId, told tool, status sdk.ToolCallStatus, 
 	}
 	if ends {
 		delete(d.tools, id)
-		said = append(said, agent.ToolFinished{ID: string(id), Failed: status == sdk.ToolCallStatusFailed, Output: output})
+		said = append(said, agent.ToolFinished{ID: string(id), Failed: status == sdk.ToolCallStatusFailed,
+			Output: output})
 	}
 	return said
 }
@@ -153,7 +156,8 @@ func (t *tool) whole(status sdk.ToolCallStatus) bool {
 	return t.Kind != "" || len(t.Input) > 0
 }
 
-// permission is what the agent asks leave for. Aside it asks about something else than the tool that it uses, such as a folder that is not the project's.
+// permission is what the agent asks leave for. Aside it asks about something else than the tool
+// that it uses, such as a folder that is not the project's.
 func (d *decoder) permission(r sdk.RequestPermissionRequest) (name, text string, aside bool) {
 	about := tool{Kind: value(r.ToolCall.Kind), Title: value(r.ToolCall.Title)}
 	if t := d.tools[r.ToolCall.ToolCallId]; t != nil {
@@ -191,11 +195,13 @@ func filesOf(where []sdk.ToolCallLocation, content []sdk.ToolCallContent) (files
 
 // kinds are the names that Claude Code has for kinds of tools.
 var kinds = map[sdk.ToolKind]string{
-	sdk.ToolKindExecute: "Bash", sdk.ToolKindEdit: "Edit", sdk.ToolKindDelete: "Edit", sdk.ToolKindMove: "Edit", sdk.ToolKindRead: "Read", sdk.ToolKindSearch: "Grep",
+	sdk.ToolKindExecute: "Bash", sdk.ToolKindEdit: "Edit", sdk.ToolKindDelete: "Edit", sdk.ToolKindMove: "Edit",
+	sdk.ToolKindRead: "Read", sdk.ToolKindSearch: "Grep",
 	sdk.ToolKindFetch: "WebFetch", sdk.ToolKindThink: "Task",
 }
 
-// name is a tool by the name that Claude Code has for its kind, or that of an MCP tool, and its input.
+// name is a tool by the name that Claude Code has for its kind, or that of an MCP tool, and its
+// input.
 func (d *decoder) name(t tool) (string, string) {
 	in := map[string]any{}
 	maps.Copy(in, t.Input)
@@ -210,11 +216,13 @@ func (d *decoder) name(t tool) (string, string) {
 	case "Edit", "Read":
 		t.nameFile(in)
 	case "", "Task":
-		// A title is the agent's own name of the tool only where the kind says nothing: that of a command is what the model wrote.
+		// A title is the agent's own name of the tool only where the kind says nothing: that of a
+		// command is what the model wrote.
 		if known := d.facts.names[title]; known != "" {
 			name = known
 		} else if server, tool := d.facts.mcp(title); name == "" && server != "" {
-			if name = "mcp__" + server + "__" + tool; server == agent.ToolServerName && slices.Contains(team.TeamTools, tool) {
+			if name = "mcp__" + server + "__" + tool; server == agent.ToolServerName &&
+				slices.Contains(team.TeamTools, tool) {
 				name = tool
 			}
 		} else if name == "" {
@@ -230,8 +238,9 @@ func (d *decoder) name(t tool) (string, string) {
 	return name, text
 }
 
-// nameFile puts the file that the tool is about where Claude Code's tools have theirs. A tool that is about several is about none of them alone: what is allowed
-// for one file is not allowed for another beside it.
+// nameFile puts the file that the tool is about where Claude Code's tools have theirs. A tool that
+// is about several is about none of them alone: what is allowed for one file is not allowed for
+// another beside it.
 func (t *tool) nameFile(in map[string]any) {
 	rename(in, "file_path", "filePath", "filepath", "path", "absolute_path")
 	listed, _ := in["files"].([]any)
@@ -249,7 +258,8 @@ func (t *tool) nameFile(in map[string]any) {
 	}
 }
 
-// same reports whether two paths may be of one file, of which one is told from the project's folder on.
+// same reports whether two paths may be of one file, of which one is told from the project's folder
+// on.
 func same(a, b string) bool {
 	return a == b || strings.HasSuffix(a, "/"+b) || strings.HasSuffix(b, "/"+a)
 }
@@ -303,7 +313,9 @@ func replayed(u sdk.SessionUpdate) string {
 // usageOf is what the answer to a prompt says of its cost.
 func usageOf(r sdk.PromptResponse) (team.Usage, bool) {
 	if u := r.Usage; u != nil {
-		return team.Usage{InputTokens: int64(u.InputTokens), OutputTokens: int64(u.OutputTokens), CacheReadTokens: int64(value(u.CachedReadTokens)), CacheWriteTokens: int64(value(u.CachedWriteTokens))}, true
+		return team.Usage{InputTokens: int64(u.InputTokens), OutputTokens: int64(u.OutputTokens),
+				CacheReadTokens: int64(value(u.CachedReadTokens)), CacheWriteTokens: int64(value(u.CachedWriteTokens))},
+			true
 	}
 	var meta struct {
 		Quota struct {

@@ -76,7 +76,8 @@ func told(d *decoder, lines []byte) string {
 
 var recorded = map[string]facts{"gemini": gemini, "opencode": openCode}
 
-// What the programs said in recorded sessions means always the same: text, a command, a tool of the team, one of another server, a file written and read, and a command that fails.
+// What the programs said in recorded sessions means always the same: text, a command, a tool of the
+// team, one of another server, a file written and read, and a command that fails.
 func TestRecordings(t *testing.T) {
 	for name, f := range recorded {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +103,8 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// Whatever an agent writes, tools begin before they end, and end once; no other tool passes for one of the team's, or for one that only looks.
+// Whatever an agent writes, tools begin before they end, and end once; no other tool passes for one
+// of the team's, or for one that only looks.
 func FuzzDecode(f *testing.F) {
 	for name := range recorded {
 		lines, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
@@ -120,7 +122,8 @@ func FuzzDecode(f *testing.F) {
 			for _, text := range bytes.Split(lines, []byte("\n")) {
 				var m message
 				var n sdk.SessionNotification
-				if json.Unmarshal(text, &m) != nil || m.Method != "session/update" || json.Unmarshal(m.Params, &n) != nil {
+				if json.Unmarshal(text, &m) != nil || m.Method != "session/update" ||
+					json.Unmarshal(m.Params, &n) != nil {
 					continue
 				}
 				said, _ := d.decode(n.Update)
@@ -147,28 +150,35 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// The file that is to be changed is known where the agent names it, whatever word it has for it; one of several stands for none of the others.
+// The file that is to be changed is known where the agent names it, whatever word it has for it;
+// one of several stands for none of the others.
 func TestFileOfAnEdit(t *testing.T) {
 	for _, c := range []struct{ told, asked, want string }{
 		{``, `"kind":"edit","rawInput":{"filePath":"a","x":1}`, `{"file_path":"a","x":1}`},
 		{``, `"kind":"edit","rawInput":{"filepath":"a"},"locations":[{"path":"/p/a"}]`, `{"file_path":"a"}`},
-		{``, `"kind":"edit","locations":[{"path":"/p/a"}],"content":[{"type":"diff","path":"/p/a","newText":"x"}]`, `{"file_path":"/p/a"}`},
-		{``, `"kind":"edit","content":[{"type":"diff","path":"a","newText":""},{"type":"diff","path":"b","newText":"x"}]`, `{"files":["a","b"]}`},
+		{``, `"kind":"edit","locations":[{"path":"/p/a"}],"content":[{"type":"diff","path":"/p/a","newText":"x"}]`,
+			`{"file_path":"/p/a"}`},
+		{``,
+			`"kind":"edit","content":[{"type":"diff","path":"a","newText":""},{"type":"diff","path":"b","newText":"x"}]`, `{"files":["a","b"]}`},
 		{``, `"kind":"edit","rawInput":{"path":"a"},"locations":[{"path":"a"},{"path":"b"}]`, `{"files":["a","b"]}`},
-		{``, `"kind":"edit","rawInput":{"filepath":"a, b","files":[{"path":"a"},{"path":"b"}]}`, `{"files":[{"path":"a"},{"path":"b"}]}`},
+		{``, `"kind":"edit","rawInput":{"filepath":"a, b","files":[{"path":"a"},{"path":"b"}]}`,
+			`{"files":[{"path":"a"},{"path":"b"}]}`},
 		{``, `"kind":"move","rawInput":{"path":"a","to":"b"},"locations":[{"path":"a"}]`, `{"files":["a"],"to":"b"}`},
 		{``, `"kind":"edit","rawInput":[]`, `{}`},
 		{`"kind":"edit","rawInput":{"path":"a"}`, `"rawInput":[]`, `{"file_path":"a"}`},
 		{`"kind":"edit","rawInput":{"path":"a"}`, `"locations":[{"path":"/p/a"}]`, `{"file_path":"a"}`},
 		{`"kind":"edit","rawInput":{"path":"a"}`, `"locations":[{"path":"/p/ba"}]`, `{"files":["/p/ba"]}`},
-		{`"kind":"edit","locations":[{"path":"a"}]`, `"rawInput":{"path":"b"},"locations":[{"path":"b"}]`, `{"file_path":"b"}`},
+		{`"kind":"edit","locations":[{"path":"a"}]`, `"rawInput":{"path":"b"},"locations":[{"path":"b"}]`,
+			`{"file_path":"b"}`},
 	} {
 		d := newDecoder(anyAgent)
 		var u sdk.SessionUpdate
 		var r sdk.RequestPermissionRequest
 		for text, v := range map[string]any{
-			`{"sessionUpdate":"tool_call","toolCallId":"t","title":"write","status":"pending",` + cmp.Or(c.told, `"content":[]`) + `}`: &u,
-			`{"sessionId":"s","options":[],"toolCall":{"toolCallId":"t","title":"write",` + c.asked + `}}`:                             &r,
+			`{"sessionUpdate":"tool_call","toolCallId":"t","title":"write","status":"pending",` + cmp.Or(c.told,
+				`"content":[]`) + `}`: &u,
+			`{"sessionId":"s","options":[],"toolCall":{"toolCallId":"t","title":"write",` + c.asked +
+				`}}`: &r,
 		} {
 			if err := json.Unmarshal([]byte(text), v); err != nil {
 				t.Fatal(text, err)
@@ -215,16 +225,21 @@ func TestNamesOfTools(t *testing.T) {
 	}
 }
 
-// A session says what it has cost in all, also to the next program that loads it: each cent is counted once, also by a reader that is saved between two lines.
+// A session says what it has cost in all, also to the next program that loads it: each cent is
+// counted once, also by a reader that is saved between two lines.
 func TestCostOfASession(t *testing.T) {
 	begins := func(session string) []string {
-		return []string{`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}`, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"` + session + `"}}`}
+		return []string{`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}`,
+			`{"jsonrpc":"2.0","id":1,"result":{"sessionId":"` + session + `"}}`}
 	}
 	costs := func(session, amount string) string {
-		return `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"` + session + `","update":{"sessionUpdate":"usage_update","used":0,"size":0,"cost":` + amount + `}}}`
+		return `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"` + session +
+			`","update":{"sessionUpdate":"usage_update","used":0,"size":0,"cost":` + amount + `}}}`
 	}
-	lines := slices.Concat(begins("a"), []string{costs("a", `{"amount":0.0105,"currency":"USD"}`), costs("a", `{"amount":0.0105,"currency":"USD"}`), costs("a", `{"amount":9,"currency":"EUR"}`)},
-		begins("a"), []string{costs("a", `{"amount":0.02625,"currency":"USD"}`)}, begins("b"), []string{costs("b", `{"amount":0.001,"currency":"USD"}`), costs("b", `null`)})
+	lines := slices.Concat(begins("a"), []string{costs("a", `{"amount":0.0105,"currency":"USD"}`),
+		costs("a", `{"amount":0.0105,"currency":"USD"}`), costs("a", `{"amount":9,"currency":"EUR"}`)},
+		begins("a"), []string{costs("a", `{"amount":0.02625,"currency":"USD"}`)}, begins("b"),
+		[]string{costs("b", `{"amount":0.001,"currency":"USD"}`), costs("b", `null`)})
 	for saved := range len(lines) + 1 {
 		r := Agent{facts: openCode}.Reader()
 		var said []int64

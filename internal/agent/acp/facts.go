@@ -25,7 +25,8 @@ type facts struct {
 	command []string
 	can     []string // for doctor
 	missing string
-	// install and howToLog are what a person does who has not the program, or is not logged in to it.
+	// install and howToLog are what a person does who has not the program, or is not logged in to
+	// it.
 	install, howToLog string
 	login             func(env []string, dir string) (agent.LoginState, string) // nil where nobody knows
 
@@ -33,17 +34,21 @@ type facts struct {
 	memory  memory
 	// modeless: what it does without asking cannot be changed.
 	modeless bool
-	// mode is the agent's name for the mode in which it does by itself what it may, and no more; "" for the one that it begins in. What is gated needs a mode in which
-	// nothing that the user's own settings allow is done without the gate.
+	// mode is the agent's name for the mode in which it does by itself what it may, and no more; ""
+	// for the one that it begins in. What is gated needs a mode in which nothing that the user's
+	// own settings allow is done without the gate.
 	mode func(a agent.Access, leads bool) string
 	// ungated is why no session can be gated here; "" when one can.
 	ungated func() string
 	model   func(model string) []string
-	// ruled reports whether the user's own settings deny something or want it asked about, where the agent does not say which one made it ask; nil for never.
+	// ruled reports whether the user's own settings deny something or want it asked about, where
+	// the agent does not say which one made it ask; nil for never.
 	ruled func(env []string, dir string) bool
-	// prepare gives the agent what it has to be told besides, in files below dir: more arguments and variables. env is what its environment will be.
+	// prepare gives the agent what it has to be told besides, in files below dir: more arguments
+	// and variables. env is what its environment will be.
 	prepare func(dir string, hook, env []string) (args, more []string, err error)
-	// load makes a session ready to be loaded: its id for the protocol, and how long to wait before. env is the agent's environment.
+	// load makes a session ready to be loaded: its id for the protocol, and how long to wait
+	// before. env is the agent's environment.
 	load func(session string, env []string) (id string, wait time.Duration)
 	// name is what the team knows the session by, for load.
 	name func(id string) string
@@ -51,9 +56,11 @@ type facts struct {
 	aside bool
 	// noise is the beginning of texts that the agent says about itself, and not as the model.
 	noise string
-	// names are the names that Claude Code has for tools of the agent's own whose kind does not tell.
+	// names are the names that Claude Code has for tools of the agent's own whose kind does not
+	// tell.
 	names map[string]string
-	// mcp is the server and the tool that a title stands for, of a tool whose kind says nothing; "" for what is none.
+	// mcp is the server and the tool that a title stands for, of a tool whose kind says nothing; ""
+	// for what is none.
 	mcp func(title string) (server, tool string)
 }
 
@@ -80,7 +87,8 @@ var openCode = facts{
 	can:     []string{"mail while it works", "permissions", "resumes", "tokens and cost"},
 	missing: "not installed; install opencode, and log in once with opencode auth login",
 
-	install: "install opencode, or name the program with its command", howToLog: "opencode auth login", login: openCodeLogin,
+	install: "install opencode, or name the program with its command", howToLog: "opencode auth login",
+	login: openCodeLogin,
 
 	midTurn: overlap,
 	memory:  atOnce,
@@ -90,7 +98,8 @@ var openCode = facts{
 			return openCodeGated
 		case a.Mode == "plan":
 			return "plan"
-		case a.Mode == "bypassPermissions" && !leads: // a lead may be gated in the middle of a turn, and a mode holds from the next prompt on
+		case a.Mode == "bypassPermissions" &&
+			!leads: // a lead may be gated in the middle of a turn, and a mode holds from the next prompt on
 			return ""
 		}
 		return openCodeAsks
@@ -101,7 +110,8 @@ var openCode = facts{
 	ruled:   openCodeRuled,
 	load:    anyAgent.load,
 	name:    anyAgent.name,
-	names:   map[string]string{"todowrite": "TodoWrite", "todoread": "TodoRead", "list": "LS", "skill": "Skill", "websearch": "WebSearch", "task": "Task"},
+	names: map[string]string{"todowrite": "TodoWrite", "todoread": "TodoRead", "list": "LS", "skill": "Skill",
+		"websearch": "WebSearch", "task": "Task"},
 	mcp: func(title string) (server, tool string) {
 		server, tool, ok := strings.Cut(title, "_")
 		if !ok || strings.ContainsAny(title, " /\\\n") {
@@ -111,21 +121,24 @@ var openCode = facts{
 	},
 }
 
-// The modes that opencode gets from us. The user's own stay as they are, and are used where nothing has to be asked about.
+// The modes that opencode gets from us. The user's own stay as they are, and are used where nothing
+// has to be asked about.
 const (
 	openCodeAsks  = "cadre-asks"  // before it changes anything, and before the tools of MCP servers
 	openCodeGated = "cadre-gated" // before everything, whatever the user's settings allow
 )
 
-// prepareOpenCode adds the modes, that a turn continues after a refusal, and the plugin that tells of errors, to what the environment has of the configuration. Of the
-// rules of a mode the last that matches counts, and they come after the user's.
+// prepareOpenCode adds the modes, that a turn continues after a refusal, and the plugin that tells
+// of errors, to what the environment has of the configuration. Of the rules of a mode the last that
+// matches counts, and they come after the user's.
 func prepareOpenCode(dir string, _, env []string) (args, more []string, err error) {
 	const variable = "OPENCODE_CONFIG_CONTENT"
 	config := map[string]any{}
 	for _, v := range env {
 		if text, ok := strings.CutPrefix(v, variable+"="); ok && strings.TrimSpace(text) != "" {
 			if err := json.Unmarshal([]byte(text), &config); err != nil {
-				return nil, nil, fmt.Errorf("what %s holds cannot be read, and the modes of cadre cannot be added to it: %w", variable, err)
+				return nil, nil, fmt.Errorf("what %s holds cannot be read, and the modes of cadre cannot be added "+
+					"to it: %w", variable, err)
 			}
 		}
 	}
@@ -133,8 +146,11 @@ func prepareOpenCode(dir string, _, env []string) (args, more []string, err erro
 	if modes == nil {
 		modes = map[string]any{}
 	}
-	modes[openCodeAsks] = json.RawMessage(`{"mode":"primary","description":"asks the team before it changes anything","permission":{"*_*":"ask","edit":"ask","bash":"ask","webfetch":"ask","task":"ask",` + openCodeNever + `}}`)
-	modes[openCodeGated] = json.RawMessage(`{"mode":"primary","description":"asks the team before everything","permission":{"*":"ask",` + openCodeNever + `}}`)
+	modes[openCodeAsks] = json.RawMessage(
+		`{"mode":"primary","description":"asks the team before it changes anything","permission":{"*_*":"ask","edit":"ask","bash":"ask","webfetch":"ask","task":"ask",` + openCodeNever + `}}`)
+	modes[openCodeGated] = json.RawMessage(
+		`{"mode":"primary","description":"asks the team before everything","permission":{"*":"ask",` +
+			openCodeNever + `}}`)
 	config["agent"] = modes
 	// Else a refusal ends the turn, and its model never hears why.
 	experimental, _ := config["experimental"].(map[string]any)
@@ -155,5 +171,7 @@ func prepareOpenCode(dir string, _, env []string) (args, more []string, err erro
 	return nil, []string{variable + "=" + string(text)}, err
 }
 
-// openCodeNever is what is asked about in neither mode: the team's tools, and what asks a person at a terminal.
-const openCodeNever = `"question":"deny","plan_enter":"deny","plan_exit":"deny","` + agent.ToolServerName + `_*":"allow"`
+// openCodeNever is what is asked about in neither mode: the team's tools, and what asks a person at
+// a terminal.
+const openCodeNever = `"question":"deny","plan_enter":"deny","plan_exit":"deny","` +
+	agent.ToolServerName + `_*":"allow"`

@@ -20,7 +20,8 @@ var gemini = facts{
 	can:     []string{"mail while it works", "permissions", "plan mode", "resumes with care", "tokens"},
 	missing: "not installed; install Gemini CLI, and log in once by starting gemini",
 
-	install: "install Gemini CLI, or name the program with its command", howToLog: "start gemini and choose how with /auth, or set GEMINI_API_KEY", login: geminiLogin,
+	install: "install Gemini CLI, or name the program with its command", howToLog: "start gemini and choose how with " +
+		"/auth, or set GEMINI_API_KEY", login: geminiLogin,
 
 	midTurn: byHook,
 	memory:  byTool,
@@ -28,11 +29,13 @@ var gemini = facts{
 		if a.Gated || !a.Writes {
 			return "plan"
 		}
-		return map[string]string{"default": "default", "dontAsk": "default", "acceptEdits": "autoEdit", "auto": "autoEdit", "bypassPermissions": "yolo", "plan": "plan"}[a.Mode]
+		return map[string]string{"default": "default", "dontAsk": "default", "acceptEdits": "autoEdit",
+			"auto": "autoEdit", "bypassPermissions": "yolo", "plan": "plan"}[a.Mode]
 	},
 	ungated: func() string {
 		if found, _ := filepath.Glob(filepath.Join(geminiPolicies(), "*.toml")); len(found) > 0 {
-			return "the policies of this machine in " + geminiPolicies() + " keep gemini from taking any other, without which nothing can be forbidden it; give the work to another agent"
+			return "the policies of this machine in " + geminiPolicies() +
+				" keep gemini from taking any other, without which nothing can be forbidden it; give the work to another agent"
 		}
 		return ""
 	},
@@ -57,12 +60,14 @@ var gemini = facts{
 	},
 }
 
-// geminiRules are the policy of its sessions. Its mode plan is the one in which nothing but looking is possible, whatever the user's settings allow elsewhere.
+// geminiRules are the policy of its sessions. Its mode plan is the one in which nothing but looking
+// is possible, whatever the user's settings allow elsewhere.
 //
 //go:embed gemini.toml
 var geminiRules string
 
-// geminiPolicies is where an administrator puts policies, besides which the program takes none from its command line at that rank.
+// geminiPolicies is where an administrator puts policies, besides which the program takes none from
+// its command line at that rank.
 func geminiPolicies() string {
 	if runtime.GOOS == "darwin" {
 		return "/Library/Application Support/GeminiCli/policies"
@@ -70,9 +75,10 @@ func geminiPolicies() string {
 	return "/etc/gemini-cli/policies"
 }
 
-// prepareGemini has the hook, the policy, and what keeps a chat so that it can be resumed. The program says nothing while it tries again after an error, so it does not
-// try: the team does, and its lead knows. All that but the policy comes as the defaults of the system, which the user's own settings stand above. The program
-// passes over such a file in a folder that others may write to.
+// prepareGemini has the hook, the policy, and what keeps a chat so that it can be resumed. The
+// program says nothing while it tries again after an error, so it does not try: the team does, and
+// its lead knows. All that but the policy comes as the defaults of the system, which the user's own
+// settings stand above. The program passes over such a file in a folder that others may write to.
 func prepareGemini(dir string, hook, _ []string) (args, more []string, err error) {
 	command := make([]string, len(hook))
 	for i, word := range hook {
@@ -96,14 +102,18 @@ func prepareGemini(dir string, hook, _ []string) (args, more []string, err error
 	for _, name := range team.TeamTools {
 		tools = append(tools, `"mcp_`+agent.ToolServerName+`_`+name+`"`)
 	}
-	if err := os.WriteFile(rules, []byte(strings.Replace(geminiRules, `"mcp_cadre_*"`, strings.Join(tools, ", "), 1)), 0o600); err != nil {
+	if err := os.WriteFile(rules, []byte(strings.Replace(geminiRules, `"mcp_cadre_*"`, strings.Join(tools, ", "), 1)),
+		0o600); err != nil {
 		return nil, nil, err
 	}
-	return []string{"--admin-policy", rules}, []string{"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=" + defaults, "GEMINI_CLI_NO_RELAUNCH=true"}, nil
+	return []string{"--admin-policy", rules}, []string{"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=" + defaults,
+		"GEMINI_CLI_NO_RELAUNCH=true"}, nil
 }
 
-// loadGemini makes a chat ready to be loaded. It is in a file that is named by the minute of its making, and what loads it makes an empty one, named by the minute of
-// that. In the same minute both are one file, and what it had is gone. So the chat gets the name of the minute before; where it is not found the minute has to be over.
+// loadGemini makes a chat ready to be loaded. It is in a file that is named by the minute of its
+// making, and what loads it makes an empty one, named by the minute of that. In the same minute
+// both are one file, and what it had is gone. So the chat gets the name of the minute before; where
+// it is not found the minute has to be over.
 func loadGemini(session string, env []string) (id string, wait time.Duration) {
 	id, stamp, ok := strings.Cut(session, "#")
 	var minute int64
@@ -111,13 +121,15 @@ func loadGemini(session string, env []string) (id string, wait time.Duration) {
 		return session, 0
 	}
 	made := time.Unix(minute*60, 0).UTC()
-	if wait = time.Until(made.Add(time.Minute)) + 200*time.Millisecond; wait < 0 || antedate(geminiHome(env), id, made) {
+	if wait = time.Until(made.Add(time.Minute)) + 200*time.Millisecond; wait < 0 ||
+		antedate(geminiHome(env), id, made) {
 		return id, 0
 	}
 	return id, wait
 }
 
-// antedate gives the chat that name, and reports whether it has it. What stands in the way is the chat, which had it already when it was loaded before.
+// antedate gives the chat that name, and reports whether it has it. What stands in the way is the
+// chat, which had it already when it was loaded before.
 func antedate(home, id string, made time.Time) bool {
 	name := func(at time.Time) string {
 		return "session-" + at.Format("2006-01-02T15-04") + "-" + id[:min(8, len(id))] + ".jsonl"

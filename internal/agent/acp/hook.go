@@ -17,13 +17,14 @@ import (
 // hookTimeout bounds what the hook may take: the agent waits for it before every call of its model.
 const hookTimeout = 5 * time.Second
 
-// Hook runs in the process of Gemini CLI's BeforeModel hook. It reads a request from in and writes the request to out with the prompts
-// that wait at the session behind the socket. The session also learns what the request's history begins with. Without a session the
-// request stays as it is.
+// Hook runs in the process of Gemini CLI's BeforeModel hook. It reads a request from in and writes
+// the request to out with the prompts that wait at the session behind the socket. The session also
+// learns what the request's history begins with. Without a session the request stays as it is.
 //
-// The program's history never has what a hook adds. So a prompt is the newest message of one call, and each later call of the turn
-// has it behind the message that the turn began with, marked as seen. It cannot stand where the model first saw it: the program
-// matches the messages of a hook with its own by their order, so that a message in the middle would replace another one.
+// The program's history never has what a hook adds. So a prompt is the newest message of one call,
+// and each later call of the turn has it behind the message that the turn began with, marked as
+// seen. It cannot stand where the model first saw it: the program matches the messages of a hook
+// with its own by their order, so that a message in the middle would replace another one.
 func Hook(ctx context.Context, socket string, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, hookTimeout)
 	defer cancel()
@@ -49,10 +50,12 @@ func Hook(ctx context.Context, socket string, in io.Reader, out io.Writer) error
 	if event.Request["messages"], err = json.Marshal(add.to(messages)); err != nil {
 		return err
 	}
-	return json.NewEncoder(out).Encode(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": "BeforeModel", "llm_request": event.Request}})
+	return json.NewEncoder(out).Encode(map[string]any{"hookSpecificOutput": map[string]any{
+		"hookEventName": "BeforeModel", "llm_request": event.Request}})
 }
 
-// llmMessage is one of a request's, as the program shows it to a hook: all texts of a turn of the user or the model, joined.
+// llmMessage is one of a request's, as the program shows it to a hook: all texts of a turn of the
+// user or the model, joined.
 type llmMessage struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
@@ -61,8 +64,9 @@ type llmMessage struct {
 // seenBefore stands before prompts that an earlier call of the turn had.
 const seenBefore = "(The messages below reached you while you worked on the above. You have seen them already; they are not new.)\n"
 
-// to returns the messages with what is to be added. Where the turn's beginning is not among them any more, because the program
-// shortened its history, what the model has seen before comes at the end as well.
+// to returns the messages with what is to be added. Where the turn's beginning is not among them
+// any more, because the program shortened its history, what the model has seen before comes at the
+// end as well.
 func (h handout) to(messages []json.RawMessage) []any {
 	all := make([]any, len(messages), len(messages)+2)
 	behind := -1
@@ -115,7 +119,8 @@ func ask(ctx context.Context, socket, began string) (add handout, err error) {
 	return add, json.NewDecoder(conn).Decode(&add)
 }
 
-// listen serves the hook on that socket, with what next returns each time. admit refuses a connection by who is at its other end.
+// listen serves the hook on that socket, with what next returns each time. admit refuses a
+// connection by who is at its other end.
 func listen(socket string, admit func(syscall.Conn) error, next func(began string) handout) (net.Listener, error) {
 	listener, err := net.Listen("unix", socket)
 	if err != nil {

@@ -10,15 +10,18 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 )
 
-// lines are what the agent says, for the connection to read. The connection deals with requests at once, and with notifications one after the other, out of a
-// queue that must not be full. So a request waits until what was said before it was dealt with, and so does every line after so many: an agent that says
-// more than is taken has to wait.
+// lines are what the agent says, for the connection to read. The connection deals with requests at
+// once, and with notifications one after the other, out of a queue that must not be full. So a
+// request waits until what was said before it was dealt with, and so does every line after so many:
+// an agent that says more than is taken has to wait.
 type lines struct {
-	from    *bufio.Reader
-	now     []byte        // the rest of the line that is being read
-	held    []byte        // the line that waits
-	passed  int           // lines since the last one that waited
-	ready   chan struct{} // closed when the connection is made up: it reads at once, and may not be told anything any more while it does
+	from   *bufio.Reader
+	now    []byte // the rest of the line that is being read
+	held   []byte // the line that waits
+	passed int    // lines since the last one that waited
+	// closed when the connection is made up: it reads at once, and may not be told anything any
+	// more while it does
+	ready   chan struct{}
 	reached chan struct{} // has something when all that was said before the line that waits was dealt with
 }
 

@@ -48,9 +48,10 @@ func (a Agent) CheckLogin(_ context.Context, _, dir string, env []string) agent.
 // maxLogin is the most that is read of a file that tells of a login, in bytes.
 const maxLogin = 1 << 20
 
-// geminiLogin looks at how the program is told to log in, and whether what that needs is there. Keys that
-// it keeps in the keychain of the system are not seen. What stands in the files of a project is not looked
-// at: whether the program reads these depends on whether it trusts the folder.
+// geminiLogin looks at how the program is told to log in, and whether what that needs is there.
+// Keys that it keeps in the keychain of the system are not seen. What stands in the files of a
+// project is not looked at: whether the program reads these depends on whether it trusts the
+// folder.
 func geminiLogin(env []string, dir string) (agent.LoginState, string) {
 	var settings struct {
 		Security struct {
@@ -82,7 +83,8 @@ func geminiLogin(env []string, dir string) (agent.LoginState, string) {
 		return agent.LoggedIn, "by a variable of the environment"
 	case how == "" && slices.ContainsFunc(geminiVariables(top, dir), exists):
 		return agent.LoginUnknown, "a file of variables may hold a key"
-	case how == "" && slices.ContainsFunc(agent.Upward(dir), func(at string) bool { return exists(filepath.Join(at, ".gemini", "settings.json")) }):
+	case how == "" && slices.ContainsFunc(agent.Upward(dir),
+		func(at string) bool { return exists(filepath.Join(at, ".gemini", "settings.json")) }):
 		return agent.LoginUnknown, "the settings of the project may say how"
 	case how == "" && err != nil:
 		return agent.NotLoggedIn, ""
@@ -101,7 +103,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// openCodeLogin looks at the file in which the program keeps what auth login gave it. Keys may be in its configuration too, and some models need none.
+// openCodeLogin looks at the file in which the program keeps what auth login gave it. Keys may be
+// in its configuration too, and some models need none.
 func openCodeLogin(env []string, _ string) (agent.LoginState, string) {
 	data := agent.Variable(env, "XDG_DATA_HOME")
 	if data == "" {
@@ -113,7 +116,8 @@ func openCodeLogin(env []string, _ string) (agent.LoginState, string) {
 		err = json.Unmarshal(text, &providers)
 	}
 	if err != nil || len(providers) == 0 {
-		return agent.LoginUnknown, "it keeps no credentials; keys may be in its configuration or its environment, and some models need none"
+		return agent.LoginUnknown,
+			"it keeps no credentials; keys may be in its configuration or its environment, and some models need none"
 	}
 	return agent.LoggedIn, strings.Join(slices.Sorted(maps.Keys(providers)), ", ")
 }

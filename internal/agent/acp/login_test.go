@@ -10,7 +10,8 @@ import (
 )
 
 func TestLogins(t *testing.T) {
-	const oauth, key = `{"security":{"auth":{"selectedType":"oauth-personal"}}}`, `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`
+	const oauth, key = `{"security":{"auth":{"selectedType":"oauth-personal"}}}`,
+		`{"security":{"auth":{"selectedType":"gemini-api-key"}}}`
 	const secret = "sk-very-secret"
 	for _, c := range []struct {
 		name  string
@@ -21,21 +22,36 @@ func TestLogins(t *testing.T) {
 	}{
 		{"gemini, nothing", geminiLogin, nil, nil, agent.NotLoggedIn},
 		{"gemini, a variable", geminiLogin, nil, []string{"GEMINI_API_KEY=" + secret}, agent.LoggedIn},
-		{"gemini, an empty variable", geminiLogin, nil, []string{"GEMINI_API_KEY=" + secret, "GEMINI_API_KEY="}, agent.NotLoggedIn},
-		{"gemini, a file of variables", geminiLogin, map[string]string{".gemini/.env": "GEMINI_API_KEY=" + secret}, nil, agent.LoginUnknown},
-		{"gemini, a key of the project", geminiLogin, map[string]string{"work/project/.env": "GEMINI_API_KEY=" + secret}, nil, agent.LoginUnknown},
-		{"gemini, a key of the project's settings", geminiLogin, map[string]string{"work/project/.gemini/.env": "GEMINI_API_KEY=" + secret}, nil, agent.LoginUnknown},
-		{"gemini, a key around the project", geminiLogin, map[string]string{"work/.env": "GEMINI_API_KEY=" + secret}, nil, agent.LoginUnknown},
-		{"gemini, settings of the project", geminiLogin, map[string]string{"work/project/.gemini/settings.json": key}, nil, agent.LoginUnknown},
-		{"gemini, a key below the project", geminiLogin, map[string]string{"work/project/sub/.env": "GEMINI_API_KEY=" + secret}, nil, agent.NotLoggedIn},
-		{"gemini, an account", geminiLogin, map[string]string{".gemini/settings.json": oauth, ".gemini/oauth_creds.json": secret}, nil, agent.LoggedIn},
-		{"gemini, an account elsewhere", geminiLogin, map[string]string{".gemini/settings.json": oauth}, nil, agent.LoginUnknown},
-		{"gemini, a key", geminiLogin, map[string]string{".gemini/settings.json": key}, []string{"GEMINI_API_KEY=" + secret}, agent.LoggedIn},
-		{"gemini, a key elsewhere", geminiLogin, map[string]string{".gemini/settings.json": key}, nil, agent.LoginUnknown},
-		{"gemini, settings that are broken", geminiLogin, map[string]string{".gemini/settings.json": "{"}, nil, agent.LoginUnknown},
+		{"gemini, an empty variable", geminiLogin, nil, []string{"GEMINI_API_KEY=" + secret, "GEMINI_API_KEY="},
+			agent.NotLoggedIn},
+		{"gemini, a file of variables", geminiLogin, map[string]string{".gemini/.env": "GEMINI_API_KEY=" + secret}, nil,
+			agent.LoginUnknown},
+		{"gemini, a key of the project", geminiLogin,
+			map[string]string{"work/project/.env": "GEMINI_API_KEY=" + secret}, nil, agent.LoginUnknown},
+		{"gemini, a key of the project's settings", geminiLogin,
+			map[string]string{"work/project/.gemini/.env": "GEMINI_API_KEY=" + secret}, nil, agent.LoginUnknown},
+		{"gemini, a key around the project", geminiLogin, map[string]string{"work/.env": "GEMINI_API_KEY=" + secret},
+			nil, agent.LoginUnknown},
+		{"gemini, settings of the project", geminiLogin, map[string]string{"work/project/.gemini/settings.json": key},
+			nil, agent.LoginUnknown},
+		{"gemini, a key below the project", geminiLogin,
+			map[string]string{"work/project/sub/.env": "GEMINI_API_KEY=" + secret}, nil, agent.NotLoggedIn},
+		{"gemini, an account", geminiLogin, map[string]string{".gemini/settings.json": oauth,
+			".gemini/oauth_creds.json": secret}, nil, agent.LoggedIn},
+		{"gemini, an account elsewhere", geminiLogin, map[string]string{".gemini/settings.json": oauth}, nil,
+			agent.LoginUnknown},
+		{"gemini, a key", geminiLogin, map[string]string{".gemini/settings.json": key},
+			[]string{"GEMINI_API_KEY=" + secret}, agent.LoggedIn},
+		{"gemini, a key elsewhere", geminiLogin, map[string]string{".gemini/settings.json": key}, nil,
+			agent.LoginUnknown},
+		{"gemini, settings that are broken", geminiLogin, map[string]string{".gemini/settings.json": "{"}, nil,
+			agent.LoginUnknown},
 		{"opencode, nothing", openCodeLogin, nil, nil, agent.LoginUnknown},
-		{"opencode, a provider", openCodeLogin, map[string]string{".local/share/opencode/auth.json": `{"anthropic":{"type":"api","key":"` + secret + `"}}`}, nil, agent.LoggedIn},
-		{"opencode, none", openCodeLogin, map[string]string{".local/share/opencode/auth.json": `{}`}, nil, agent.LoginUnknown},
+		{"opencode, a provider", openCodeLogin, map[string]string{
+			".local/share/opencode/auth.json": `{"anthropic":{"type":"api","key":"` + secret + `"}}`}, nil,
+			agent.LoggedIn},
+		{"opencode, none", openCodeLogin, map[string]string{".local/share/opencode/auth.json": `{}`}, nil,
+			agent.LoginUnknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			home := t.TempDir()

@@ -18,7 +18,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// peer is an agent whose words are the test's. Its process is the test binary, which passes on what both say.
+// peer is an agent whose words are the test's. Its process is the test binary, which passes on what
+// both say.
 type peer struct {
 	t    *testing.T
 	conn net.Conn
@@ -74,7 +75,8 @@ func listenPeer(t *testing.T) (*agenttest.Bench, func() *peer) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	b := agenttest.NewBench(t, acp.Command(fmt.Sprintf("'%s' peer %s", os.Args[0], socket)), agenttest.World{Home: dir, Dir: dir})
+	b := agenttest.NewBench(t, acp.Command(fmt.Sprintf("'%s' peer %s", os.Args[0], socket)),
+		agenttest.World{Home: dir, Dir: dir})
 	b.Spec.Instructions = ""
 	return b, func() *peer {
 		listener.(*net.UnixListener).SetDeadline(time.Now().Add(peerPatience))
@@ -126,7 +128,8 @@ func (p *peer) next() (m message) {
 	return m
 }
 
-// expect is the next message of the driver, which has to be of that method; "" stands for an answer.
+// expect is the next message of the driver, which has to be of that method; "" stands for an
+// answer.
 func (p *peer) expect(method string) message {
 	p.t.Helper()
 	m := p.next()
@@ -219,15 +222,19 @@ func TestPromptWaitsForTheEndOfATurn(t *testing.T) {
 	agenttest.Next[agent.TurnEnded](run)
 	agenttest.Next[agent.TurnEnded](run)
 	story(t, run, `TurnStarted`, `Received ID="one"`, `Text Text="I am at it."`, `TurnEnded Text="I am at it."`,
-		`TurnStarted`, `Received ID="two"`, `Received ID="three"`, `Used Usage={InputTokens=7 OutputTokens=3}`, `Text Text="All done."`, `TurnEnded Text="All done."`)
+		`TurnStarted`, `Received ID="two"`, `Received ID="three"`, `Used Usage={InputTokens=7 OutputTokens=3}`,
+		`Text Text="All done."`, `TurnEnded Text="All done."`)
 }
 
 // What is no message of the protocol, or none that is known, means nothing, wherever it stands.
 func TestGarbage(t *testing.T) {
 	run, p := startPeer(t)
 	noise := func() {
-		for _, line := range []string{"", "garbage", "{", "[1,2]", "null", `"text"`, "\x00\xff", strings.Repeat("x", 11<<20), `{"jsonrpc":"2.0","method":5}`, `{"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":4711,"result":{}}`,
-			`{"jsonrpc":"2.0","id":[],"error":{"code":1,"message":"x"}}`, `{"jsonrpc":"2.0","method":"no/such/thing","params":[1]}`, `{"jsonrpc":"2.0","method":"session/update"}`,
+		for _, line := range []string{"", "garbage", "{", "[1,2]", "null", `"text"`, "\x00\xff",
+			strings.Repeat("x", 11<<20), `{"jsonrpc":"2.0","method":5}`, `{"jsonrpc":"2.0"}`,
+			`{"jsonrpc":"2.0","id":4711,"result":{}}`,
+			`{"jsonrpc":"2.0","id":[],"error":{"code":1,"message":"x"}}`,
+			`{"jsonrpc":"2.0","method":"no/such/thing","params":[1]}`, `{"jsonrpc":"2.0","method":"session/update"}`,
 			`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"later"}}}`,
 			`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":7}}}`,
 			`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call","toolCallId":{}}}}`} {
@@ -258,7 +265,8 @@ func TestDiesInATurn(t *testing.T) {
 	run.Got("p")
 	p.die()
 	end := agenttest.Next[agent.Ended](run)
-	if end.Err == nil || !strings.Contains(end.Err.Error(), "exit status 7") || !strings.Contains(end.Err.Error(), lastWords) {
+	if end.Err == nil || !strings.Contains(end.Err.Error(), "exit status 7") ||
+		!strings.Contains(end.Err.Error(), lastWords) {
 		t.Errorf("it ended with %v", end.Err)
 	}
 	if ends := agenttest.Said[agent.TurnEnded](run); len(ends) > 0 {
@@ -269,7 +277,8 @@ func TestDiesInATurn(t *testing.T) {
 	}
 }
 
-// One that dies at its start is reported in its own words, too. It is tried again if it has answered before: then it runs here, and its tools were killed, say.
+// One that dies at its start is reported in its own words, too. It is tried again if it has
+// answered before: then it runs here, and its tools were killed, say.
 func TestDiesAtItsStart(t *testing.T) {
 	for _, method := range []string{"initialize", "session/new"} {
 		t.Run(method, func(t *testing.T) {
@@ -337,10 +346,12 @@ func (p *peer) outcome() string {
 // permission asks for leave to run a command.
 func (p *peer) permission(command, options string) {
 	p.t.Helper()
-	p.ask("session/request_permission", fmt.Sprintf(`{"sessionId":"s1","toolCall":{"toolCallId":"t1","kind":"execute","title":"run it","rawInput":{"command":%q}},"options":%s}`, command, options))
+	p.ask("session/request_permission", fmt.Sprintf(
+		`{"sessionId":"s1","toolCall":{"toolCallId":"t1","kind":"execute","title":"run it","rawInput":{"command":%q}},"options":%s}`, command, options))
 }
 
-// A request for permission is answered as it was decided, by the option of that kind. The reason of a refusal goes before the next prompt.
+// A request for permission is answered as it was decided, by the option of that kind. The reason of
+// a refusal goes before the next prompt.
 func TestPermission(t *testing.T) {
 	run, p := startPeer(t)
 	run.Tell("one", "do one")
@@ -384,10 +395,13 @@ func TestPermissionByRules(t *testing.T) {
 		title  string
 		want   string
 	}{
-		{"forbidden", agent.Access{Mode: "bypassPermissions", Writes: true}, errors.New("ann may only coordinate"), "execute", "run it", "c"},
+		{"forbidden", agent.Access{Mode: "bypassPermissions", Writes: true}, errors.New("ann may only coordinate"),
+			"execute", "run it", "c"},
 		{"everything is allowed", agent.Access{Mode: "bypassPermissions", Writes: true}, nil, "execute", "run it", "b"},
-		{"a tool of the team", agent.Access{Mode: "default", Writes: true}, errors.New("ann may only coordinate"), "other", "cadre_TaskList", "b"},
-		{"a command by the name of a tool of the team", agent.Access{Mode: "default", Writes: true}, errors.New("ann may only coordinate"), "execute", "cadre_TaskList", "c"},
+		{"a tool of the team", agent.Access{Mode: "default", Writes: true}, errors.New("ann may only coordinate"),
+			"other", "cadre_TaskList", "b"},
+		{"a command by the name of a tool of the team", agent.Access{Mode: "default", Writes: true},
+			errors.New("ann may only coordinate"), "execute", "cadre_TaskList", "c"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run, p := startPeerWith(t, func(s *agent.Spec) {
@@ -396,7 +410,8 @@ func TestPermissionByRules(t *testing.T) {
 			})
 			run.Tell("one", "do one")
 			prompt := p.prompt("do one")
-			p.ask("session/request_permission", fmt.Sprintf(`{"sessionId":"s1","toolCall":{"toolCallId":"t1","kind":%q,"title":%q,"rawInput":{"command":"x"}},"options":%s}`, c.kind, c.title, options))
+			p.ask("session/request_permission", fmt.Sprintf(
+				`{"sessionId":"s1","toolCall":{"toolCallId":"t1","kind":%q,"title":%q,"rawInput":{"command":"x"}},"options":%s}`, c.kind, c.title, options))
 			if got := p.outcome(); got != c.want {
 				t.Errorf("the answer is %q", got)
 			}
@@ -416,8 +431,11 @@ func TestPermissionForAToolThatWasTold(t *testing.T) {
 	p.prompt("do one")
 	for n := range 50 {
 		p.say("I look.")
-		p.update(fmt.Sprintf(`{"sessionUpdate":"tool_call","toolCallId":"t%d","kind":"execute","title":"run it","status":"pending","rawInput":{"command":"make %d"}}`, n, n))
-		p.ask("session/request_permission", fmt.Sprintf(`{"sessionId":"s1","toolCall":{"toolCallId":"t%d"},"options":%s}`, n, options))
+		p.update(
+			fmt.Sprintf(
+				`{"sessionUpdate":"tool_call","toolCallId":"t%d","kind":"execute","title":"run it","status":"pending","rawInput":{"command":"make %d"}}`, n, n))
+		p.ask("session/request_permission", fmt.Sprintf(
+			`{"sessionId":"s1","toolCall":{"toolCallId":"t%d"},"options":%s}`, n, options))
 		asked := agenttest.Next[agent.PermissionAsked](run)
 		if asked.Tool != "Bash" || asked.Input != fmt.Sprintf(`{"command":"make %d"}`, n) {
 			t.Fatalf("asked for %s", agenttest.Words(asked))
@@ -427,7 +445,8 @@ func TestPermissionForAToolThatWasTold(t *testing.T) {
 	}
 }
 
-// A turn that is interrupted ends, also one that waits for leave; what was given meanwhile comes next.
+// A turn that is interrupted ends, also one that waits for leave; what was given meanwhile comes
+// next.
 func TestInterrupt(t *testing.T) {
 	run, p := startPeer(t)
 	run.Tell("one", "do one")
@@ -452,7 +471,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// cancelled expects that the turn is cancelled, and with it the request for permission, in either order.
+// cancelled expects that the turn is cancelled, and with it the request for permission, in either
+// order.
 func (p *peer) cancelled() {
 	p.t.Helper()
 	for range 2 {
@@ -480,10 +500,12 @@ func TestUrgent(t *testing.T) {
 	p.answer(p.prompt("stop that\n\ndo two"), `{"stopReason":"end_turn"}`)
 	agenttest.Next[agent.TurnEnded](run)
 	agenttest.Next[agent.TurnEnded](run)
-	story(t, run, `TurnStarted`, `Received ID="one"`, `TurnEnded Interrupted=true GoesOn=true`, `TurnStarted`, `Received ID="three"`, `Received ID="two"`, `TurnEnded`)
+	story(t, run, `TurnStarted`, `Received ID="one"`, `TurnEnded Interrupted=true GoesOn=true`, `TurnStarted`,
+		`Received ID="three"`, `Received ID="two"`, `TurnEnded`)
 }
 
-// How a turn ends is told by the reason, or by the error in the agent's own words. A prompt of which nothing shows that the agent has it is given back.
+// How a turn ends is told by the reason, or by the error in the agent's own words. A prompt of
+// which nothing shows that the agent has it is given back.
 func TestEnds(t *testing.T) {
 	run, p := startPeer(t)
 	end := func(want string) {
@@ -502,8 +524,10 @@ func TestEnds(t *testing.T) {
 	p.refuse(prompt, -32000, "Authentication required")
 	end(`TurnEnded Problem={Kind="login" Text="Authentication required"}`)
 	for _, c := range []struct{ reason, want string }{
-		{"end_turn", `TurnEnded Text="So it is."`}, {"max_turn_requests", `TurnEnded Text="So it is."`}, {"later", `TurnEnded Text="So it is."`},
-		{"refusal", `TurnEnded Problem={Kind="model" Text="the model refused to go on"}`}, {"max_tokens", `TurnEnded Problem={Kind="context" Text="the model has no tokens left"}`},
+		{"end_turn", `TurnEnded Text="So it is."`}, {"max_turn_requests", `TurnEnded Text="So it is."`},
+		{"later", `TurnEnded Text="So it is."`},
+		{"refusal", `TurnEnded Problem={Kind="model" Text="the model refused to go on"}`},
+		{"max_tokens", `TurnEnded Problem={Kind="context" Text="the model has no tokens left"}`},
 		{"cancelled", `TurnEnded Text="So it is." Interrupted=true`},
 	} {
 		run.Tell(c.reason, "go on")
@@ -531,7 +555,8 @@ func TestSaysMuchAtOnce(t *testing.T) {
 	const tools = 3000
 	var much strings.Builder
 	for n := range tools {
-		fmt.Fprintf(&much, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call","toolCallId":"t%d","kind":"read","title":"%01000d","status":"completed"}}}`+"\n", n, n)
+		fmt.Fprintf(&much,
+			`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call","toolCallId":"t%d","kind":"read","title":"%01000d","status":"completed"}}}`+"\n", n, n)
 	}
 	p.conn.SetWriteDeadline(time.Now().Add(time.Second))
 	n, err := io.WriteString(p.conn, much.String())

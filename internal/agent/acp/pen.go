@@ -9,9 +9,9 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 )
 
-// pen writes what the connection says to the agent, and keeps prompts and cancellations in the order in which
-// they were queued. The connection returns from a prompt when that is answered, so each prompt has a goroutine
-// of its own, and goroutines write in any order.
+// pen writes what the connection says to the agent, and keeps prompts and cancellations in the
+// order in which they were queued. The connection returns from a prompt when that is answered, so
+// each prompt has a goroutine of its own, and goroutines write in any order.
 type pen struct {
 	to io.Writer
 
@@ -26,8 +26,9 @@ func newPen(to io.Writer) *pen {
 	return &pen{to: to, last: free}
 }
 
-// queue takes the next place in the order. wait returns when all before it is written. done gives the place
-// up; it has to be called, and may be called again. The writing of a prompt gives it up too.
+// queue takes the next place in the order. wait returns when all before it is written. done gives
+// the place up; it has to be called, and may be called again. The writing of a prompt gives it up
+// too.
 func (p *pen) queue() (wait func(context.Context), done func()) {
 	written := make(chan struct{})
 	done = sync.OnceFunc(func() { close(written) })

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Prompts reach the agent in the order in which they were queued, whichever goroutine runs first, and none waits for one that was never written.
+// Prompts reach the agent in the order in which they were queued, whichever goroutine runs first,
+// and none waits for one that was never written.
 func TestPenKeepsTheOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))

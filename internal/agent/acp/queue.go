@@ -14,7 +14,9 @@ type memory int
 const (
 	bySign memory = iota // nothing is known: what it showed to have, it has
 	atOnce               // a prompt is in its history as soon as it is sent, whatever comes of it
-	byTool               // the answer of the model that asks for a tool makes a prompt last; a call of the model that is cancelled takes the whole turn with it
+	// the answer of the model that asks for a tool makes a prompt last; a call of the model that is
+	// cancelled takes the whole turn with it
+	byTool
 )
 
 // sign is what an update shows of what the agent has.
@@ -26,8 +28,8 @@ const (
 	acted       // it uses a tool: the answer that asked for that is whole
 )
 
-// queue is the book of a session's prompts: where each is on its way, what stands before the next one, and what became of it. It is a value with rules and no
-// more: no clock, no lock, no protocol.
+// queue is the book of a session's prompts: where each is on its way, what stands before the next
+// one, and what became of it. It is a value with rules and no more: no clock, no lock, no protocol.
 //
 // # A prompt
 //
@@ -51,8 +53,9 @@ type queue struct {
 	turn      []agent.Prompt // that it began with
 	lasting   bool           // they are in the agent's history, whatever happens now
 	opening   string         // the text that the turn began with
-	handed    []agent.Prompt // that the hook was handed: with each call of the model again, for they are not in the history
-	received  map[string]bool
+	// that the hook was handed: with each call of the model again, for they are not in the history
+	handed   []agent.Prompt
+	received map[string]bool
 
 	forHook []agent.Prompt
 	waiting []agent.Prompt // for the end of the turn
@@ -75,7 +78,8 @@ type post struct {
 	first   bool // a turn begins with it
 }
 
-// give takes a prompt. Either it is to be sent now, or the turn is to be cancelled for it, or it waits.
+// give takes a prompt. Either it is to be sent now, or the turn is to be cancelled for it, or it
+// waits.
 func (q *queue) give(p agent.Prompt, inTool bool) (send *post, cancel bool) {
 	switch {
 	case q.running == 0:
@@ -124,8 +128,9 @@ func texts(prompts []agent.Prompt) string {
 // note is to stand before the next prompt.
 func (q *queue) note(text string) { q.preface += text + "\n\n" }
 
-// explain takes the reason of a refusal. It goes into the turn that runs, the way a prompt does, so that the model knows it when it
-// decides what to do next; else it stands before the next prompt. Nobody hears what became of it.
+// explain takes the reason of a refusal. It goes into the turn that runs, the way a prompt does, so
+// that the model knows it when it decides what to do next; else it stands before the next prompt.
+// Nobody hears what became of it.
 func (q *queue) explain(reason string) (send *post) {
 	q.reasons++
 	p := agent.Prompt{ID: fmt.Sprint(ownPrefix, q.reasons), Text: reason}
@@ -147,7 +152,8 @@ const ownPrefix = "\x00"
 
 func own(p agent.Prompt) bool { return strings.HasPrefix(p.ID, ownPrefix) }
 
-// keep has the reasons among prompts that did not arrive stand before the next prompt, and returns the others.
+// keep has the reasons among prompts that did not arrive stand before the next prompt, and returns
+// the others.
 func (q *queue) keep(prompts []agent.Prompt) []agent.Prompt {
 	for _, p := range prompts {
 		if own(p) {
@@ -159,8 +165,9 @@ func (q *queue) keep(prompts []agent.Prompt) []agent.Prompt {
 
 // handout is what the hook adds to a call of the model.
 type handout struct {
-	New   string `json:"new,omitempty"`   // prompts that came since the last call; they are the newest message
-	Again string `json:"again,omitempty"` // prompts that an earlier call of this turn had; the program's history lacks them
+	New string `json:"new,omitempty"` // prompts that came since the last call; they are the newest message
+	// prompts that an earlier call of this turn had; the program's history lacks them
+	Again string `json:"again,omitempty"`
 	After string `json:"after,omitempty"` // the text that the turn began with, behind which Again belongs
 }
 
@@ -184,9 +191,9 @@ func (q *queue) sees(s sign) []string {
 	return q.receive(append(slices.Clone(q.turn), q.handed...))
 }
 
-// onTop sends what waited for a sign of the turn, as one prompt on top of it; nil where nothing did. Before
-// that sign the agent may take the second of two prompts for the first: it would work on mail before it has
-// its task.
+// onTop sends what waited for a sign of the turn, as one prompt on top of it; nil where nothing
+// did. Before that sign the agent may take the second of two prompts for the first: it would work
+// on mail before it has its task.
 func (q *queue) onTop() *post {
 	if q.midTurn != overlap || q.running == 0 || q.cancelled || !q.lasting || len(q.waiting) == 0 {
 		return nil
@@ -221,7 +228,8 @@ func (q *queue) split(prompts []agent.Prompt) (has, lacks []agent.Prompt) {
 	return has, lacks
 }
 
-// answer takes the answer to a prompt, and returns the ids that were received and given back by it, and whether the turn is over.
+// answer takes the answer to a prompt, and returns the ids that were received and given back by it,
+// and whether the turn is over.
 func (q *queue) answer(p *post, how outcome) (received, back []string, over bool) {
 	q.running--
 	has := how == done || how == stopped && q.memory != byTool || how == failed && q.memory == atOnce
@@ -244,8 +252,9 @@ func ids(prompts []agent.Prompt) (all []string) {
 	return all
 }
 
-// end closes the turn. What waits goes next, unless there is trouble: then it is given back, with all of the turn that did not arrive. What was received and is not in the
-// agent's history stands before the next prompt, as what it is.
+// end closes the turn. What waits goes next, unless there is trouble: then it is given back, with
+// all of the turn that did not arrive. What was received and is not in the agent's history stands
+// before the next prompt, as what it is.
 func (q *queue) end(how outcome, trouble bool) (next, back []agent.Prompt) {
 	began, unread := q.split(q.turn)
 	given, unseen := q.split(q.handed)
@@ -262,7 +271,8 @@ func (q *queue) end(how outcome, trouble bool) (next, back []agent.Prompt) {
 	}
 	q.preface = instructions + q.preface
 	if lost = slices.DeleteFunc(append(lost, given...), own); len(lost) > 0 {
-		q.preface += "(For the record: in your last turn you were given this. It is not new; see what you did about it.)\n" + texts(lost) + "\n\n(What is new:)\n"
+		q.preface += "(For the record: in your last turn you were given this. It is not new; see what you did " +
+			"about it.)\n" + texts(lost) + "\n\n(What is new:)\n"
 	}
 	missing := q.keep(append(unread, unseen...))
 	waiting = q.keep(waiting)
@@ -272,7 +282,8 @@ func (q *queue) end(how outcome, trouble bool) (next, back []agent.Prompt) {
 	return append(missing, waiting...), nil
 }
 
-// goOn sends what came before the end of a turn, or has it wait for the end of the one that has begun since.
+// goOn sends what came before the end of a turn, or has it wait for the end of the one that has
+// begun since.
 func (q *queue) goOn(next []agent.Prompt) *post {
 	switch {
 	case len(next) == 0:

@@ -41,7 +41,8 @@ func (l *ledger) fates(word string, ids []string) {
 	}
 }
 
-// do is one thing that happens: give ID, urgent ID, hook, says, uses, ok, cancelled, fails, refuses.
+// do is one thing that happens: give ID, urgent ID, hook, says, uses, ok, cancelled, fails,
+// refuses.
 func (l *ledger) do(step string) {
 	what, id, _ := strings.Cut(step, " ")
 	switch what {
@@ -62,7 +63,8 @@ func (l *ledger) do(step string) {
 	case "hook":
 		h := l.hand()
 		if h.Again != "" {
-			l.note("hook, again after %s: %s", strings.Join(strings.Fields(h.After), " "), strings.Join(strings.Fields(h.Again), " "))
+			l.note("hook, again after %s: %s", strings.Join(strings.Fields(h.After), " "),
+				strings.Join(strings.Fields(h.Again), " "))
 		}
 		l.note("hook: %s", strings.Join(strings.Fields(h.New), " "))
 	case "says":
@@ -108,24 +110,34 @@ func TestQueue(t *testing.T) {
 		{"an urgent prompt", any, "give a; says; give b; urgent c; cancelled",
 			"begins: text of a; a received; cancel; over; begins: text of c text of b"},
 
-		{"gemini: a text is no receipt, a tool is", gem, "give a; says; uses; ok", "begins: text of a; a received; over"},
+		{"gemini: a text is no receipt, a tool is", gem, "give a; says; uses; ok",
+			"begins: text of a; a received; over"},
 		{"gemini: the hook", gem, "give a; uses; give b; hook; hook; says; uses; ok; give c",
-			"begins: text of a; a received; hook: text of b; hook, again after text of a: text of b; hook: ; b received; over; begins: " + record + "text of b (What is new:) text of c"},
-		{"gemini: mail that the hook was handed and no answer", gem, "note you are ann; give a; uses; give b; hook; fails; give c",
+			"begins: text of a; a received; hook: text of b; hook, again after text of a: text of b; hook: ; b " +
+				"received; over; begins: " + record + "text of b (What is new:) text of c"},
+		{"gemini: mail that the hook was handed and no answer", gem, "note you are ann; give a; uses; give b; hook; " +
+			"fails; give c",
 			"begins: you are ann text of a; a received; hook: text of b; b back; over; begins: text of c"},
 		{"gemini: mail that it had, and then no answer", gem, "give a; uses; give b; hook; uses; give d; fails; give c",
-			"begins: text of a; a received; hook: text of b; b received; d back; over; begins: " + record + "text of b (What is new:) text of c"},
+			"begins: text of a; a received; hook: text of b; b received; d back; over; begins: " + record +
+				"text of b (What is new:) text of c"},
 		{"gemini: half an answer is none", gem, "note you are ann; give a; says; fails; give c",
 			"begins: you are ann text of a; a back; over; begins: you are ann text of c"},
-		{"gemini: interrupted while its model answers, it forgets the turn", gem, "note you are ann; give a; uses; urgent c; cancelled; ok; give d",
-			"begins: you are ann text of a; a received; cancel; over; begins: you are ann " + record + "text of a (What is new:) text of c; c received; over; begins: text of d"},
-		{"gemini: interrupted in a tool, it does not", gem, "note you are ann; give a; uses; interrupt tool; urgent c; cancelled",
+		{"gemini: interrupted while its model answers, it forgets the turn", gem, "note you are ann; give a; uses; " +
+			"urgent c; cancelled; ok; give d",
+			"begins: you are ann text of a; a received; cancel; over; begins: you are ann " + record +
+				"text of a (What is new:) text of c; c received; over; begins: text of d"},
+		{"gemini: interrupted in a tool, it does not", gem, "note you are ann; give a; uses; interrupt tool; urgent " +
+			"c; cancelled",
 			"begins: you are ann text of a; a received; cancel; over; begins: text of c"},
-		{"gemini: interrupted before it had anything", gem, "note you are ann; give a; give b; hook; urgent c; cancelled; ok",
-			"begins: you are ann text of a; hook: text of b; cancel; over; begins: you are ann text of a text of b text of c; a received; b received; c received; over"},
+		{"gemini: interrupted before it had anything", gem, "note you are ann; give a; give b; hook; urgent c; " +
+			"cancelled; ok",
+			"begins: you are ann text of a; hook: text of b; cancel; over; begins: you are ann text of a text of b " +
+				"text of c; a received; b received; c received; over"},
 		{"gemini: interrupted, and nothing is to come", gem, "note you are ann; give a; interrupt; cancelled; give c",
 			"begins: you are ann text of a; a back; over; begins: you are ann text of c"},
-		{"gemini: over when it was interrupted", gem, "give a; urgent c; ok", "begins: text of a; cancel; a received; over; begins: text of c"},
+		{"gemini: over when it was interrupted", gem, "give a; urgent c; ok", "begins: text of a; cancel; a " +
+			"received; over; begins: text of c"},
 
 		{"opencode: on top of a turn", open, "give a; says; give b; give c; ok; ok; ok",
 			"begins: text of a; a received; on top: text of b; on top: text of c; b received; c received; over"},
@@ -135,18 +147,24 @@ func TestQueue(t *testing.T) {
 			"begins: text of a; a received; over; begins: text of b; b received; over"},
 		{"opencode: interrupted before it showed anything", open, "give a; give b; interrupt; says; cancelled; ok",
 			"begins: text of a; a received; over; begins: text of b; b received; over"},
-		{"opencode: it keeps what a turn that failed was told", open, "note you are ann; give a; says; give b; fails; fails; give c",
+		{"opencode: it keeps what a turn that failed was told", open, "note you are ann; give a; says; give b; " +
+			"fails; fails; give c",
 			"begins: you are ann text of a; a received; on top: text of b; b received; over; begins: text of c"},
-		{"opencode: the reason of a refusal goes on top", open, "give a; uses; deny no a; deny no b; ok; ok; ok; give c",
+		{"opencode: the reason of a refusal goes on top", open,
+			"give a; uses; deny no a; deny no b; ok; ok; ok; give c",
 			"begins: text of a; a received; on top: no a; on top: no b; over; begins: text of c"},
-		{"opencode: a reason that did not arrive stands before the next prompt", open, "give a; uses; deny no a; refuses; refuses; give c",
+		{"opencode: a reason that did not arrive stands before the next prompt", open, "give a; uses; deny no a; " +
+			"refuses; refuses; give c",
 			"begins: text of a; a received; on top: no a; over; begins: no a text of c"},
 		{"gemini: the reason of a refusal goes by the hook", gem, "give a; uses; deny no a; hook; uses; ok; give c",
 			"begins: text of a; a received; hook: no a; over; begins: text of c"},
-		{"gemini: a reason that nobody fetched stands before the next prompt", gem, "give a; uses; deny no a; ok; give c",
+		{"gemini: a reason that nobody fetched stands before the next prompt", gem,
+			"give a; uses; deny no a; ok; give c",
 			"begins: text of a; a received; over; begins: no a text of c"},
-		{"any: so does every reason", any, "give a; says; deny no a; ok; give c", "begins: text of a; a received; over; begins: no a text of c"},
-		{"opencode: what it refuses it does not keep", open, "note you are ann; give a; refuses; give c", "begins: you are ann text of a; a back; over; begins: you are ann text of c"},
+		{"any: so does every reason", any, "give a; says; deny no a; ok; give c", "begins: text of a; a received; " +
+			"over; begins: no a text of c"},
+		{"opencode: what it refuses it does not keep", open, "note you are ann; give a; refuses; give c",
+			"begins: you are ann text of a; a back; over; begins: you are ann text of c"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := &ledger{queue: c.queue}
@@ -160,7 +178,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// Whatever happens, every prompt is received once or given back once, and when all is over none is on its way.
+// Whatever happens, every prompt is received once or given back once, and when all is over none is
+// on its way.
 func TestQueueLosesNothing(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -168,12 +187,14 @@ func TestQueueLosesNothing(t *testing.T) {
 			l := &ledger{queue: q}
 			given := 0
 			for range 40 {
-				step := []string{"give", "urgent", "interrupt", "interrupt tool", "hook", "deny no", "says", "uses", "ok", "cancelled", "fails", "refuses"}[r.IntN(11)]
+				step := []string{"give", "urgent", "interrupt", "interrupt tool", "hook", "deny no", "says", "uses",
+					"ok", "cancelled", "fails", "refuses"}[r.IntN(11)]
 				switch {
 				case step == "give" || step == "urgent":
 					given++
 					step += fmt.Sprintf(" p%d", given)
-				case slices.Contains([]string{"ok", "cancelled", "fails", "refuses", "interrupt", "interrupt tool"}, step) && len(l.sends) == 0:
+				case slices.Contains([]string{"ok", "cancelled", "fails", "refuses", "interrupt", "interrupt tool"},
+					step) && len(l.sends) == 0:
 					continue
 				}
 				l.do(step)

@@ -9,8 +9,9 @@ import (
 	"cadre/internal/agent"
 )
 
-// Reader is an [agent.Reader] of what an agent says, a message a line; those of its driver may stand between them, and are not needed. It is for one session: the
-// first that is seen since the agent introduced itself.
+// Reader is an [agent.Reader] of what an agent says, a message a line; those of its driver may
+// stand between them, and are not needed. It is for one session: the first that is seen since the
+// agent introduced itself.
 type Reader struct {
 	decoder *decoder
 	session sdk.SessionId
@@ -45,7 +46,8 @@ type reading struct {
 // MarshalJSON implements [agent.Reader].
 func (r *Reader) MarshalJSON() ([]byte, error) {
 	d := r.decoder
-	return json.Marshal(reading{r.session, r.told, r.turn, d.tools, d.text.String(), d.message, d.last, d.used, d.cost, r.before})
+	return json.Marshal(reading{r.session, r.told, r.turn, d.tools, d.text.String(), d.message, d.last, d.used,
+		d.cost, r.before})
 }
 
 // UnmarshalJSON implements [agent.Reader].
@@ -164,7 +166,8 @@ func (r *Reader) begin() []agent.Update {
 	return []agent.Update{agent.TurnStarted{}}
 }
 
-// end is the answer to a prompt. An error that comes in no turn may be about something else, as its code tells: else it is of a turn that failed at its start.
+// end is the answer to a prompt. An error that comes in no turn may be about something else, as its
+// code tells: else it is of a turn that failed at its start.
 func (r *Reader) end(response sdk.PromptResponse, refused *sdk.RequestError) []agent.Update {
 	if refused != nil && !r.turn && (r.session == "" || outcomeOf(response, refused, false) == rejected) {
 		return nil

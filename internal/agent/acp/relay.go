@@ -8,8 +8,9 @@ import (
 	"cadre/internal/team"
 )
 
-// Relay is what runs in the process that an agent starts as its MCP server: it connects in and out with the socket on which the session's host serves
-// the team's tools, until either ends. The end of ctx is no error.
+// Relay is what runs in the process that an agent starts as its MCP server: it connects in and out
+// with the socket on which the session's host serves the team's tools, until either ends. The end
+// of ctx is no error.
 func Relay(ctx context.Context, socket string, in io.Reader, out io.Writer) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)

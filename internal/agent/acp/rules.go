@@ -14,10 +14,12 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// openCodeRuled reports whether a configuration of opencode's may deny something or want it asked about. Our modes come after it, so opencode asks about both.
+// openCodeRuled reports whether a configuration of opencode's may deny something or want it asked
+// about. Our modes come after it, so opencode asks about both.
 func openCodeRuled(env []string, dir string) bool {
 	set := variables(env)
-	folders := []string{filepath.Join(set["HOME"], ".config", "opencode"), filepath.Join(set["HOME"], ".opencode"), set["OPENCODE_CONFIG_DIR"]}
+	folders := []string{filepath.Join(set["HOME"], ".config", "opencode"), filepath.Join(set["HOME"], ".opencode"),
+		set["OPENCODE_CONFIG_DIR"]}
 	if xdg := set["XDG_CONFIG_HOME"]; xdg != "" {
 		folders = append(folders, filepath.Join(xdg, "opencode"))
 	}
@@ -28,7 +30,8 @@ func openCodeRuled(env []string, dir string) bool {
 	files := []string{set["OPENCODE_CONFIG"]}
 	for _, folder := range folders {
 		if folder != "" {
-			files = append(files, filepath.Join(folder, "opencode.json"), filepath.Join(folder, "opencode.jsonc"), filepath.Join(folder, "config.json"))
+			files = append(files, filepath.Join(folder, "opencode.json"), filepath.Join(folder, "opencode.jsonc"),
+				filepath.Join(folder, "config.json"))
 		}
 	}
 	denies := func(text []byte) bool {
@@ -37,15 +40,16 @@ func openCodeRuled(env []string, dir string) bool {
 	restricts := func(text []byte) bool {
 		return bytes.Contains(text, []byte("permission")) && denies(text) || bytes.Contains(text, []byte(`"tools"`))
 	}
-	return restricts([]byte(set["OPENCODE_CONFIG_CONTENT"])) || denies([]byte(set["OPENCODE_PERMISSION"])) || anyFile(files, restricts)
+	return restricts([]byte(set["OPENCODE_CONFIG_CONTENT"])) || denies([]byte(set["OPENCODE_PERMISSION"])) ||
+		anyFile(files, restricts)
 }
 
 // assignment is where a file of variables may set one.
 var assignment = lazyregexp.New(`([A-Za-z_][A-Za-z0-9_]*)\s*[=:]`)
 
-// geminiRuled reports whether a policy of the machine's, the user's or the project's wants something asked
-// about. What they deny the program refuses by itself. A file of variables that the program reads counts
-// too where it sets one that may change what a command does.
+// geminiRuled reports whether a policy of the machine's, the user's or the project's wants
+// something asked about. What they deny the program refuses by itself. A file of variables that the
+// program reads counts too where it sets one that may change what a command does.
 func geminiRuled(env []string, dir string) bool {
 	set := variables(env)
 	home := set["GEMINI_CLI_HOME"]
@@ -53,7 +57,8 @@ func geminiRuled(env []string, dir string) bool {
 		home = set["HOME"]
 	}
 	var files []string
-	for _, folder := range []string{filepath.Join(home, ".gemini", "policies"), filepath.Join(dir, ".gemini", "policies"), geminiPolicies()} {
+	for _, folder := range []string{filepath.Join(home, ".gemini", "policies"),
+		filepath.Join(dir, ".gemini", "policies"), geminiPolicies()} {
 		found, err := filepath.Glob(filepath.Join(folder, "*.toml"))
 		if err != nil {
 			return true
@@ -62,7 +67,8 @@ func geminiRuled(env []string, dir string) bool {
 	}
 	return anyFile(files, func(text []byte) bool { return bytes.Contains(text, []byte("ask_user")) }) ||
 		anyFile(geminiVariables(home, dir), func(text []byte) bool {
-			return slices.ContainsFunc(assignment().FindAllSubmatch(text, -1), func(m [][]byte) bool { return readonly.Steers(string(m[1])) })
+			return slices.ContainsFunc(assignment().FindAllSubmatch(text, -1),
+				func(m [][]byte) bool { return readonly.Steers(string(m[1])) })
 		})
 }
 

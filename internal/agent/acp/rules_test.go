@@ -37,11 +37,13 @@ func TestRuled(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.agent([]string{"HOME=" + filepath.Join(base, "home")}, filepath.Join(base, "project")); got != c.want {
+		if got := c.agent([]string{"HOME=" + filepath.Join(base, "home")},
+			filepath.Join(base, "project")); got != c.want {
 			t.Errorf("%s, %s: %t", c.file, c.text, got)
 		}
 	}
-	for variable, want := range map[string]bool{`{"bash":{"cat *":"deny"}}`: true, `{"bash":"ask"}`: true, `{"bash":"allow"}`: false, ``: false} {
+	for variable, want := range map[string]bool{`{"bash":{"cat *":"deny"}}`: true, `{"bash":"ask"}`: true,
+		`{"bash":"allow"}`: false, ``: false} {
 		if openCodeRuled([]string{"OPENCODE_PERMISSION=" + variable, "HOME=/nowhere"}, "/nowhere") != want {
 			t.Errorf("OPENCODE_PERMISSION=%s: %t", variable, !want)
 		}
@@ -54,10 +56,12 @@ func TestRuled(t *testing.T) {
 // A settings file that is a pipe, or has no end, may hold a rule. Nobody waits for it.
 func TestRuledBySpecialFiles(t *testing.T) {
 	for name, make := range map[string]func(file string) error{
-		"a pipe":        func(file string) error { return syscall.Mkfifo(file, 0o600) },
-		"a folder":      func(file string) error { return os.Mkdir(file, 0o700) },
-		"a device":      func(file string) error { return os.Symlink("/dev/zero", file) },
-		"a large file":  func(file string) error { return os.WriteFile(file, bytes.Repeat([]byte(" "), maxSettings+1), 0o600) },
+		"a pipe":   func(file string) error { return syscall.Mkfifo(file, 0o600) },
+		"a folder": func(file string) error { return os.Mkdir(file, 0o700) },
+		"a device": func(file string) error { return os.Symlink("/dev/zero", file) },
+		"a large file": func(file string) error {
+			return os.WriteFile(file, bytes.Repeat([]byte(" "), maxSettings+1), 0o600)
+		},
 		"an empty file": func(file string) error { return os.WriteFile(file, nil, 0o600) },
 	} {
 		for file, ruled := range map[string]func(env []string, dir string) bool{

@@ -19,7 +19,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// startTimeout bounds the time until the session is there; an agent that has to be waited for before it may resume has up to a minute for that.
+// startTimeout bounds the time until the session is there; an agent that has to be waited for
+// before it may resume has up to a minute for that.
 const startTimeout = 3 * time.Minute
 
 // How long the end of a program is waited for, for its own words about that.
@@ -68,7 +69,8 @@ type session struct {
 }
 
 func newSession(a Agent, spec agent.Spec) *session {
-	s := &session{agent: a, spec: spec, updates: make(chan agent.Update, 64), reasons: make(chan trouble, 1), access: spec.Access, decoder: newDecoder(a.facts),
+	s := &session{agent: a, spec: spec, updates: make(chan agent.Update, 64), reasons: make(chan trouble, 1),
+		access: spec.Access, decoder: newDecoder(a.facts),
 		queue: queue{midTurn: a.facts.midTurn, memory: a.facts.memory}}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s
@@ -110,7 +112,8 @@ func (s *session) launch() error {
 		}
 		args, env = append(args, more...), variables
 	}
-	child, err := s.spec.Procs.Start(proc.Cmd{Args: append(args, s.spec.Args...), Dir: s.spec.Dir, Env: environment(s.spec, env), StdinPipe: true, StdoutPipe: true,
+	child, err := s.spec.Procs.Start(proc.Cmd{Args: append(args, s.spec.Args...), Dir: s.spec.Dir,
+		Env: environment(s.spec, env), StdinPipe: true, StdoutPipe: true,
 		Stderr: &aside{keep: &s.stderr, tell: s.troubled}, Member: s.spec.Member})
 	if err != nil {
 		s.close()
@@ -149,7 +152,8 @@ func (s *session) begin(ctx context.Context) error {
 	s.greeted = true
 	servers := []sdk.McpServer{}
 	if line := s.spec.ToolServer; len(line) > 0 {
-		servers = append(servers, sdk.McpServer{Stdio: &sdk.McpServerStdio{Name: agent.ToolServerName, Command: line[0], Args: line[1:], Env: []sdk.EnvVariable{}}})
+		servers = append(servers, sdk.McpServer{Stdio: &sdk.McpServerStdio{Name: agent.ToolServerName, Command: line[0],
+			Args: line[1:], Env: []sdk.EnvVariable{}}})
 	}
 	started := agent.Started{}
 	if s.spec.Resume != "" && hello.AgentCapabilities.LoadSession {
@@ -162,7 +166,8 @@ func (s *session) begin(ctx context.Context) error {
 		s.mu.Lock()
 		s.loading = true
 		s.mu.Unlock()
-		loaded, err := s.conn.LoadSession(ctx, sdk.LoadSessionRequest{Cwd: s.spec.Dir, McpServers: servers, SessionId: sdk.SessionId(id)})
+		loaded, err := s.conn.LoadSession(ctx, sdk.LoadSessionRequest{Cwd: s.spec.Dir, McpServers: servers,
+			SessionId: sdk.SessionId(id)})
 		s.settle(ctx)
 		s.mu.Lock()
 		s.loading = false
@@ -192,7 +197,8 @@ func (s *session) begin(ctx context.Context) error {
 		}
 	}
 	if s.spec.Model != "" && s.agent.facts.model == nil {
-		if _, err := s.conn.UnstableSetSessionModel(ctx, sdk.UnstableSetSessionModelRequest{SessionId: s.id, ModelId: sdk.UnstableModelId(s.spec.Model)}); err != nil {
+		if _, err := s.conn.UnstableSetSessionModel(ctx, sdk.UnstableSetSessionModelRequest{SessionId: s.id,
+			ModelId: sdk.UnstableModelId(s.spec.Model)}); err != nil {
 			return fmt.Errorf("the model %s is not to be had: %w", s.spec.Model, err)
 		}
 	}
@@ -204,7 +210,8 @@ func (s *session) begin(ctx context.Context) error {
 	return nil
 }
 
-// settle lets the updates in that were sent before the answer: they are handled one after the other, and the answer overtakes them.
+// settle lets the updates in that were sent before the answer: they are handled one after the
+// other, and the answer overtakes them.
 func (s *session) settle(ctx context.Context) {
 	quiet := time.NewTimer(200 * time.Millisecond)
 	defer quiet.Stop()
@@ -214,14 +221,16 @@ func (s *session) settle(ctx context.Context) {
 	}
 }
 
-// fail ends a session that did not begin, and says why in the program's own words. A program that ends before it has answered anything does not run here, whatever
-// is tried; of one that was killed, or ended later, nobody knows that.
+// fail ends a session that did not begin, and says why in the program's own words. A program that
+// ends before it has answered anything does not run here, whatever is tried; of one that was
+// killed, or ended later, nobody knows that.
 func (s *session) fail(err error) error {
 	s.mu.Lock()
 	s.stopping = true
 	s.mu.Unlock()
 	if answer := (*sdk.RequestError)(nil); !errors.As(err, &answer) || answer.Code == internalError {
-		// A program that is ending breaks the connection first, and what it says of that comes a moment later.
+		// A program that is ending breaks the connection first, and what it says of that comes a
+		// moment later.
 		patience := endTimeout
 		if broken(err) {
 			patience = breakTimeout
@@ -301,7 +310,8 @@ func (s *session) say(u agent.Update) {
 	}
 }
 
-// SetAccess sets the agent's mode, where it has one for what the session may do. What has to be gated, and cannot be, is an error.
+// SetAccess sets the agent's mode, where it has one for what the session may do. What has to be
+// gated, and cannot be, is an error.
 func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	s.mu.Lock()
 	s.access = a
@@ -318,17 +328,21 @@ func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	case gated && s.agent.facts.ungated() != "":
 		return &agent.Problem{Kind: agent.ProblemMissing, Text: s.agent.facts.ungated()}
 	case gated && s.modes != nil && !slices.ContainsFunc(s.modes.AvailableModes, has):
-		return &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("%s has no mode %s here, in which it asks before it changes anything: its settings or those of its project forbid it", s.agent.facts.command[0], mode)}
+		return &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("%s has no mode %s here, in which it "+
+			"asks before it changes anything: its settings or those of its project forbid it",
+			s.agent.facts.command[0], mode)}
 	case mode == "" || s.modes != nil && !slices.ContainsFunc(s.modes.AvailableModes, has):
 		return errors.ErrUnsupported
 	}
-	if _, err := s.conn.SetSessionMode(ctx, sdk.SetSessionModeRequest{SessionId: s.id, ModeId: sdk.SessionModeId(mode)}); err != nil {
+	if _, err := s.conn.SetSessionMode(ctx, sdk.SetSessionModeRequest{SessionId: s.id,
+		ModeId: sdk.SessionModeId(mode)}); err != nil {
 		return errors.New(wordsOf(err))
 	}
 	return nil
 }
 
-// usual is the mode that a session begins in. Some agents have modes, others an option of that name.
+// usual is the mode that a session begins in. Some agents have modes, others an option of that
+// name.
 func usual(modes *sdk.SessionModeState, options []sdk.SessionConfigOption) string {
 	if modes != nil {
 		return string(modes.CurrentModeId)

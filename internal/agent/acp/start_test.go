@@ -15,7 +15,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// A program that ends at its start is told of in its own words, however it comes about that nothing can be asked of it.
+// A program that ends at its start is told of in its own words, however it comes about that nothing
+// can be asked of it.
 func TestAProgramThatEndsAtItsStart(t *testing.T) {
 	procs, err := proc.Open(filepath.Join(t.TempDir(), "host"))
 	if err != nil {
@@ -43,7 +44,8 @@ func TestAShortenedContext(t *testing.T) {
 		var used atomic.Int64 // by the next answer, in percent
 		b, s := p.bench(t, func(r *agenttest.Request) agenttest.Turn {
 			percent := int(used.Swap(1)) // once: what comes of it may go on in the same turn
-			return agenttest.Turn{Text: fmt.Sprintf("An answer at %d.", percent), In: percent * map[string]int{"gemini": 10_000, "opencode": 2_000}[p.name]}
+			return agenttest.Turn{Text: fmt.Sprintf("An answer at %d.", percent),
+				In: percent * map[string]int{"gemini": 10_000, "opencode": 2_000}[p.name]}
 		})
 		r := b.Start()
 		n := 0
@@ -51,7 +53,8 @@ func TestAShortenedContext(t *testing.T) {
 			t.Helper()
 			n++
 			used.Store(percent)
-			r.Tell(fmt.Sprint("p", n), fmt.Sprintf("go on, for the time %d, with %s", n, strings.Repeat("this and that ", 400)))
+			r.Tell(fmt.Sprint("p", n), fmt.Sprintf("go on, for the time %d, with %s", n,
+				strings.Repeat("this and that ", 400)))
 			agenttest.Next[agent.TurnEnded](r)
 		}
 		for _, percent := range []int64{1, 20, 30, 45} {

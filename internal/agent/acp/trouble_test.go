@@ -26,12 +26,16 @@ type program struct {
 }
 
 var programs = []program{
-	{"gemini", func(p agenttest.Program) agent.Agent { return acp.Gemini([]string{os.Args[0], "hook"}).Program(p.Path) }, func(command string) agenttest.Turn {
+	{"gemini", func(p agenttest.Program) agent.Agent {
+		return acp.Gemini([]string{os.Args[0], "hook"}).Program(
+			p.Path)
+	}, func(command string) agenttest.Turn {
 		return agenttest.Use("run_shell_command", map[string]any{"command": command, "description": "run it"})
 	}},
-	{"opencode", func(p agenttest.Program) agent.Agent { return acp.OpenCode().Program(p.Path) }, func(command string) agenttest.Turn {
-		return agenttest.Use("bash", map[string]any{"command": command, "description": "run it"})
-	}},
+	{"opencode", func(p agenttest.Program) agent.Agent { return acp.OpenCode().Program(p.Path) },
+		func(command string) agenttest.Turn {
+			return agenttest.Use("bash", map[string]any{"command": command, "description": "run it"})
+		}},
 }
 
 func (p program) bench(t *testing.T, script agenttest.Script) (*agenttest.Bench, *agenttest.Server) {
@@ -65,8 +69,9 @@ func fates(r *agenttest.Run) map[string]string {
 	return all
 }
 
-// A model that fails before it has answered, and with mail on the way: by the end of the turn every prompt was received or given back, once. What is told after it starts
-// one turn and no other, and what was received stands in it once.
+// A model that fails before it has answered, and with mail on the way: by the end of the turn every
+// prompt was received or given back, once. What is told after it starts one turn and no other, and
+// what was received stands in it once.
 func TestAModelThatFails(t *testing.T) {
 	for _, when := range []string{"at once", "with mail on its way"} {
 		t.Run(when, func(t *testing.T) {
@@ -135,7 +140,8 @@ func TestAModelThatFails(t *testing.T) {
 	}
 }
 
-// What an interrupted agent has forgotten with its turn it is told again: who it is, and what it had been given.
+// What an interrupted agent has forgotten with its turn it is told again: who it is, and what it
+// had been given.
 func TestAnInterruptedTurn(t *testing.T) {
 	for _, where := range []string{"model", "tool"} {
 		t.Run(where, func(t *testing.T) {
@@ -156,12 +162,15 @@ func TestAnInterruptedTurn(t *testing.T) {
 				if agenttest.Next[agent.ToolFinished](r); where == "tool" {
 					waitFor(t, b, "began")
 				} else {
-					s.WaitFor(t, "the result", func(r *agenttest.Request) bool { return strings.Contains(r.Results(), "one") })
+					s.WaitFor(t, "the result", func(r *agenttest.Request) bool {
+						return strings.Contains(r.Results(), "one")
+					})
 				}
 				urgent := agenttest.Mail("urgent", 3, "stop that")
 				urgent.Urgent = true
 				r.Prompt(urgent)
-				for end := agenttest.Next[agent.TurnEnded](r); end.Text != "Stopped."; end = agenttest.Next[agent.TurnEnded](r) {
+				for end := agenttest.Next[agent.TurnEnded](
+					r); end.Text != "Stopped."; end = agenttest.Next[agent.TurnEnded](r) {
 					if !end.Interrupted {
 						t.Fatalf("the turn ended with %+v", end)
 					}
@@ -180,8 +189,9 @@ func TestAnInterruptedTurn(t *testing.T) {
 	}
 }
 
-// The gate holds whatever the user's own settings allow: commands by name, whole MCP servers, all that the mode of an agent of theirs may do. It holds for a member that needs approval
-// from its start, and for a lead from the moment in which it may only coordinate.
+// The gate holds whatever the user's own settings allow: commands by name, whole MCP servers, all
+// that the mode of an agent of theirs may do. It holds for a member that needs approval from its
+// start, and for a lead from the moment in which it may only coordinate.
 func TestTheGateAboveTheUsersSettings(t *testing.T) {
 	for _, who := range []string{"a teammate that needs approval", "a lead that is restricted while it works"} {
 		t.Run(who, func(t *testing.T) {
@@ -194,7 +204,8 @@ func TestTheGateAboveTheUsersSettings(t *testing.T) {
 					case 1:
 						return p.shell("touch too-early")
 					case 2:
-						return agenttest.Use(r.Tool("write_down"), map[string]any{"file": filepath.Join(b.World.Dir, "by-server")})
+						return agenttest.Use(r.Tool("write_down"),
+							map[string]any{"file": filepath.Join(b.World.Dir, "by-server")})
 					case 3:
 						return agenttest.Use(r.Tool("TeamStatus"), map[string]any{"about": "us"})
 					}
@@ -216,12 +227,14 @@ func TestTheGateAboveTheUsersSettings(t *testing.T) {
 				r := b.Start()
 				if b.Spec.Lead == "ann" {
 					gated.Store(true)
-					if err := r.SetAccess(b.Ctx, agent.Access{Mode: "bypassPermissions", Writes: true, Gated: true}); err != nil {
+					if err := r.SetAccess(b.Ctx, agent.Access{Mode: "bypassPermissions", Writes: true,
+						Gated: true}); err != nil {
 						t.Fatal(err)
 					}
 				}
 				r.Tell("p", "do it all")
-				for end := agenttest.Next[agent.TurnEnded](r); end.Text != "That is all."; end = agenttest.Next[agent.TurnEnded](r) {
+				for end := agenttest.Next[agent.TurnEnded](
+					r); end.Text != "That is all."; end = agenttest.Next[agent.TurnEnded](r) {
 					if end.Problem != nil {
 						t.Fatalf("the turn ended with %v\n%s", end.Problem, r.Story())
 					}
@@ -257,7 +270,8 @@ func TestAServersToolIsAskedAbout(t *testing.T) {
 		b, s := p.bench(t, nil)
 		s.Answer(func(r *agenttest.Request) agenttest.Turn {
 			if r.Results() == "" {
-				return agenttest.Use(r.Tool("write_down"), map[string]any{"file": filepath.Join(b.World.Dir, "by-server")})
+				return agenttest.Use(r.Tool("write_down"),
+					map[string]any{"file": filepath.Join(b.World.Dir, "by-server")})
 			}
 			return agenttest.Say("That is all.")
 		})
@@ -279,7 +293,8 @@ func TestAServersToolIsAskedAbout(t *testing.T) {
 type writer struct{}
 
 func (writer) List() []agent.Tool {
-	return []agent.Tool{{Name: "write_down", Description: "Writes a file.", Schema: json.RawMessage(`{"type":"object","properties":{"file":{"type":"string"}},"required":["file"]}`)}}
+	return []agent.Tool{{Name: "write_down", Description: "Writes a file.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"file":{"type":"string"}},"required":["file"]}`)}}
 }
 
 func (writer) Call(_ context.Context, _ string, input json.RawMessage) (string, bool) {
@@ -296,16 +311,20 @@ func (writer) Call(_ context.Context, _ string, input json.RawMessage) (string, 
 // addServer has both programs know an MCP server named notes, by their users' settings.
 func addServer(t *testing.T, w agenttest.World, command []string) {
 	t.Helper()
-	change(t, filepath.Join(w.Home, ".gemini/settings.json"), map[string]any{"mcpServers": map[string]any{"notes": map[string]any{"command": command[0], "args": command[1:]}}})
-	change(t, filepath.Join(w.Home, ".config/opencode/opencode.json"), map[string]any{"mcp": map[string]any{"notes": map[string]any{"type": "local", "command": command}}})
+	change(t, filepath.Join(w.Home, ".gemini/settings.json"),
+		map[string]any{"mcpServers": map[string]any{"notes": map[string]any{"command": command[0],
+			"args": command[1:]}}})
+	change(t, filepath.Join(w.Home, ".config/opencode/opencode.json"),
+		map[string]any{"mcp": map[string]any{"notes": map[string]any{"type": "local", "command": command}}})
 }
 
 // allowAll does so, and the user trusts that server and everything else.
 func allowAll(t *testing.T, w agenttest.World, command []string) {
 	t.Helper()
 	change(t, filepath.Join(w.Home, ".gemini/settings.json"), map[string]any{
-		"mcpServers": map[string]any{"notes": map[string]any{"command": command[0], "args": command[1:], "trust": true}},
-		"tools":      map[string]any{"allowed": []string{"run_shell_command", "write_file"}},
+		"mcpServers": map[string]any{"notes": map[string]any{"command": command[0], "args": command[1:],
+			"trust": true}},
+		"tools": map[string]any{"allowed": []string{"run_shell_command", "write_file"}},
 	})
 	all := map[string]any{"*": "allow", "bash": "allow", "notes_*": "allow"}
 	change(t, filepath.Join(w.Home, ".config/opencode/opencode.json"), map[string]any{

@@ -49,7 +49,8 @@ func (s *session) Interrupt(ctx context.Context) error {
 	return s.conn.Cancel(ctx, sdk.CancelNotification{SessionId: s.id})
 }
 
-// withdraw takes back what was asked about in the turn: the agent waits for that before it ends a turn that is cancelled. The caller holds mu.
+// withdraw takes back what was asked about in the turn: the agent waits for that before it ends a
+// turn that is cancelled. The caller holds mu.
 func (s *session) withdraw() {
 	select {
 	case <-s.cancelled:
@@ -58,7 +59,8 @@ func (s *session) withdraw() {
 	}
 }
 
-// sees takes what an update shows of the agent, and sends what waited for that. The caller holds mu.
+// sees takes what an update shows of the agent, and sends what waited for that. The caller holds
+// mu.
 func (s *session) sees(shown sign) []agent.Update {
 	said := arrived(s.queue.sees(shown))
 	if next := s.queue.onTop(); next != nil && !s.stopping && s.ctx.Err() == nil {
@@ -84,14 +86,16 @@ func (s *session) start(p *post) {
 			s.say(agent.TurnStarted{})
 		}
 		wait(s.ctx)
-		response, err := s.conn.Prompt(s.ctx, sdk.PromptRequest{SessionId: s.id, Prompt: []sdk.ContentBlock{sdk.TextBlock(p.text)}})
+		response, err := s.conn.Prompt(s.ctx, sdk.PromptRequest{SessionId: s.id,
+			Prompt: []sdk.ContentBlock{sdk.TextBlock(p.text)}})
 		if err == nil || s.ctx.Err() == nil && !s.cut(err) {
 			s.answered(p, response, err)
 		}
 	})
 }
 
-// cut reports whether an error is none of the agent's, but of a connection that breaks because the agent ends. What became of a prompt then, its transcript knows.
+// cut reports whether an error is none of the agent's, but of a connection that breaks because the
+// agent ends. What became of a prompt then, its transcript knows.
 func (s *session) cut(err error) bool {
 	if !broken(err) {
 		return false
@@ -175,7 +179,8 @@ func stopOf(response sdk.PromptResponse) *agent.Problem {
 	return nil
 }
 
-// outcomeOf is what an answer says of the turn. An agent may answer a turn that was cancelled with an error, and one that was over by then as if nothing had been.
+// outcomeOf is what an answer says of the turn. An agent may answer a turn that was cancelled with
+// an error, and one that was over by then as if nothing had been.
 func outcomeOf(response sdk.PromptResponse, err error, cancelled bool) outcome {
 	refused := (*sdk.RequestError)(nil)
 	switch {
@@ -183,7 +188,8 @@ func outcomeOf(response sdk.PromptResponse, err error, cancelled bool) outcome {
 		return stopped
 	case err == nil:
 		return done
-	case errors.As(err, &refused) && refused.Code <= -32600 && refused.Code > internalError, errors.As(err, &refused) && refused.Code == authRequired:
+	case errors.As(err, &refused) && refused.Code <= -32600 && refused.Code > internalError, errors.As(err, &refused) &&
+		refused.Code == authRequired:
 		return rejected
 	}
 	return failed
@@ -215,7 +221,8 @@ func (s *session) sayAll(all []agent.Update) {
 	}
 }
 
-// note tells the model why a tool was denied: the protocol has no place for the reason of a refusal.
+// note tells the model why a tool was denied: the protocol has no place for the reason of a
+// refusal.
 func (s *session) note(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,8 +231,9 @@ func (s *session) note(text string) {
 	}
 }
 
-// forHook is what the hook adds to the next call of the model. began is a digest of what the agent's history begins with: when that was the same for a whole turn and is
-// another one now, the history was shortened.
+// forHook is what the hook adds to the next call of the model. began is a digest of what the
+// agent's history begins with: when that was the same for a whole turn and is another one now, the
+// history was shortened.
 func (s *session) forHook(began string) handout {
 	s.mu.Lock()
 	shortened := s.whole != "" && began != "" && began != s.whole

@@ -32,7 +32,8 @@ func wordsOf(err error) string {
 	return cmp.Or(words, "the agent failed without a word")
 }
 
-// problemOf tells what helps from the code, which is an HTTP status where an agent passes one on, else from what it says.
+// problemOf tells what helps from the code, which is an HTTP status where an agent passes one on,
+// else from what it says.
 func problemOf(err error) *agent.Problem {
 	status := 0
 	if refused := (*sdk.RequestError)(nil); errors.As(err, &refused) && refused.Code >= 400 && refused.Code < 600 {

@@ -1,21 +1,26 @@
-// Package agenttest holds what tests need to run real coding agents without a model: a scripted model server on loopback, the programs
-// themselves, installed from npm, and a clean environment in which they know nothing but that server.
+// Package agenttest holds what tests need to run real coding agents without a model: a scripted
+// model server on loopback, the programs themselves, installed from npm, and a clean environment in
+// which they know nothing but that server.
 //
 // # The model server
 //
-// A [Server] speaks Anthropic Messages, OpenAI Responses and Gemini generateContent, streaming and not, on one address. A [Script] says what the
-// model answers; what each model was shown is recorded, in a form that is the same for all three.
+// A [Server] speaks Anthropic Messages, OpenAI Responses and Gemini generateContent, streaming and
+// not, on one address. A [Script] says what the model answers; what each model was shown is
+// recorded, in a form that is the same for all three.
 //
 // # Recordings
 //
-// What the programs say is kept in testdata of their drivers, a folder for each version, and beside each recording what the driver's decoder makes of it.
-// To record a version: go test ./internal/agent/codex -run Recordings -record -update. What they print where nobody drives them is kept by package headless.
+// What the programs say is kept in testdata of their drivers, a folder for each version, and beside
+// each recording what the driver's decoder makes of it. To record a version: go test
+// ./internal/agent/codex -run Recordings -record -update. What they print where nobody drives them
+// is kept by package headless.
 //
 // # Guarantees
 //
-//   - Nobody's credentials are used and nothing but loopback is reached: the environment is made from nothing, with a home folder of its own.
-//   - A program is installed once for a machine and version, whatever number of tests wants it, and a test is skipped with the reason only
-//     where it cannot be installed.
+//   - Nobody's credentials are used and nothing but loopback is reached: the environment is made
+//     from nothing, with a home folder of its own.
+//   - A program is installed once for a machine and version, whatever number of tests wants it, and
+//     a test is skipped with the reason only where it cannot be installed.
 package agenttest
 
 import (
@@ -51,7 +56,9 @@ type Request struct {
 
 // Message is one of the messages that a model was shown.
 type Message struct {
-	Role    string // user, assistant or tool; system for what Claude Code tells its model later. Results stand in a user's message but with openai
+	// user, assistant or tool; system for what Claude Code tells its model later. Results stand in
+	// a user's message but with openai
+	Role    string
 	Text    string
 	Calls   []Call
 	Results []Result
@@ -182,7 +189,8 @@ func (r *Request) Calls(tool string) int {
 	return n
 }
 
-// Tool is the full name of the tool that was offered and ends in the name, such as mcp__cadre__TaskList for TaskList; the name itself when none does.
+// Tool is the full name of the tool that was offered and ends in the name, such as
+// mcp__cadre__TaskList for TaskList; the name itself when none does.
 func (r *Request) Tool(name string) string {
 	for _, t := range r.Tools {
 		if t == name {
@@ -281,7 +289,8 @@ func (s *Server) Story() string {
 		if len(text) > 300 {
 			text = text[:150] + " … " + text[len(text)-150:]
 		}
-		fmt.Fprintf(&b, "%3d %-9s side=%-5t %2d messages, %2d tools; last, of %s: %s\n", r.N, r.Protocol, r.Side, len(r.Messages), len(r.Tools), last.Role, text)
+		fmt.Fprintf(&b, "%3d %-9s side=%-5t %2d messages, %2d tools; last, of %s: %s\n", r.N, r.Protocol, r.Side,
+			len(r.Messages), len(r.Tools), last.Role, text)
 	}
 	return b.String()
 }
@@ -352,7 +361,8 @@ func (s *Server) serve(w http.ResponseWriter, h *http.Request) {
 
 // key is what the program authenticated with, in whichever way its protocol does.
 func key(h *http.Request) string {
-	for _, k := range []string{h.Header.Get("X-Api-Key"), h.Header.Get("X-Goog-Api-Key"), strings.TrimPrefix(h.Header.Get("Authorization"), "Bearer "), h.URL.Query().Get("key")} {
+	for _, k := range []string{h.Header.Get("X-Api-Key"), h.Header.Get("X-Goog-Api-Key"),
+		strings.TrimPrefix(h.Header.Get("Authorization"), "Bearer "), h.URL.Query().Get("key")} {
 		if k != "" {
 			return k
 		}

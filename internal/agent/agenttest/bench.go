@@ -31,7 +31,8 @@ type Bench struct {
 // NewBench makes a bench in the world, for a member ann that may write.
 func NewBench(t testing.TB, a agent.Agent, w World) *Bench {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 6*patience) // for several sessions, each of which has patience of its own
+	// for several sessions, each of which has patience of its own
+	ctx, cancel := context.WithTimeout(context.Background(), 6*patience)
 	t.Cleanup(cancel)
 	procs, err := proc.Open(filepath.Join(t.TempDir(), "host"))
 	if err != nil {
@@ -43,16 +44,20 @@ func NewBench(t testing.TB, a agent.Agent, w World) *Bench {
 		}
 	})
 	b := &Bench{T: t, Agent: a, World: w, Tools: &Tools{}, Ctx: ctx}
-	b.Spec = agent.Spec{TeamID: "demo-1", Team: "demo", Member: "ann", Incarnation: 1, Lead: "lead", Instructions: "You are ann, a teammate.", Dir: w.Dir,
-		Scratch: filepath.Join(w.Home, "scratch"), Env: w.Env, Access: agent.Access{Mode: "default", Writes: true}, Tools: b.Tools,
+	b.Spec = agent.Spec{TeamID: "demo-1", Team: "demo", Member: "ann", Incarnation: 1, Lead: "lead",
+		Instructions: "You are ann, a teammate.", Dir: w.Dir,
+		Scratch: filepath.Join(w.Home, "scratch"), Env: w.Env, Access: agent.Access{Mode: "default", Writes: true},
+		Tools:   b.Tools,
 		Gate:    func(string, string) error { return nil },
 		Carries: func(text string) []int64 { return envelope.Carries("demo-1", "ann", text) }, Procs: procs}
 	ClearEnvironment(t)
 	return b
 }
 
-// ClearEnvironment leaves the test nothing of its own environment that a driver could pass on: the world has all that an agent is to know. It comes back after
-// the test. The test binary is run by agents, too, for their hooks and the team's tools; with -race it would wait for a second at each of its ends.
+// ClearEnvironment leaves the test nothing of its own environment that a driver could pass on: the
+// world has all that an agent is to know. It comes back after the test. The test binary is run by
+// agents, too, for their hooks and the team's tools; with -race it would wait for a second at each
+// of its ends.
 func ClearEnvironment(t testing.TB) {
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
@@ -130,7 +135,8 @@ func (r *Run) Prompt(p agent.Prompt) {
 func Mail(id string, seq int64, bodies ...string) agent.Prompt {
 	var mail []team.Message
 	for i, body := range bodies {
-		mail = append(mail, team.Message{Seq: seq + int64(i), From: "bob", To: "ann", Type: team.TypeMessage, Priority: "normal", Body: body})
+		mail = append(mail, team.Message{Seq: seq + int64(i), From: "bob", To: "ann", Type: team.TypeMessage,
+			Priority: "normal", Body: body})
 	}
 	return agent.Prompt{ID: id, Text: envelope.Batch("demo-1", "ann", mail), Mail: mail}
 }
@@ -142,7 +148,8 @@ func Next[U agent.Update](r *Run) (u U) {
 	return u
 }
 
-// Got waits until the session has said that it has the prompt, wherever that stands among its updates.
+// Got waits until the session has said that it has the prompt, wherever that stands among its
+// updates.
 func (r *Run) Got(id string) {
 	r.T.Helper()
 	r.mu.Lock()
@@ -215,7 +222,8 @@ func Said[U agent.Update](r *Run) (all []U) {
 	return all
 }
 
-// Tools are the team's tools for a bench: one, TeamStatus, that says how the team is, and remembers who asked.
+// Tools are the team's tools for a bench: one, TeamStatus, that says how the team is, and remembers
+// who asked.
 type Tools struct {
 	mu    sync.Mutex
 	Calls []string
@@ -226,7 +234,8 @@ const Status = "The team is well."
 
 // List offers TeamStatus.
 func (*Tools) List() []agent.Tool {
-	return []agent.Tool{{Name: "TeamStatus", Description: "How the team is.", Schema: json.RawMessage(`{"type":"object","properties":{"about":{"type":"string"}}}`)}}
+	return []agent.Tool{{Name: "TeamStatus", Description: "How the team is.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"about":{"type":"string"}}}`)}}
 }
 
 // Call answers it.

@@ -14,7 +14,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// dialect is one of the protocols as a program speaks it: just enough to ask, and to understand the answer as strictly as the real ones do.
+// dialect is one of the protocols as a program speaks it: just enough to ask, and to understand the
+// answer as strictly as the real ones do.
 type dialect struct {
 	name   string
 	path   func(stream bool) string
@@ -53,7 +54,8 @@ func (d dialect) send(ctx context.Context, s *agenttest.Server, a ask) (answer, 
 	return d.post(ctx, s, a.stream, bytes.NewReader(body))
 }
 
-func (d dialect) post(ctx context.Context, s *agenttest.Server, stream bool, body io.Reader) (answer, *http.Response, error) {
+func (d dialect) post(ctx context.Context, s *agenttest.Server, stream bool,
+	body io.Reader) (answer, *http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+d.path(stream), body)
 	if err != nil {
 		return answer{}, nil, err
@@ -127,12 +129,17 @@ var anthropic = dialect{
 		messages := []object{{"role": "user", "content": "What is the sum?"}}
 		if a.history {
 			messages = append(messages,
-				object{"role": "assistant", "content": []object{{"type": "text", "text": "I look."}, {"type": "tool_use", "id": "c1", "name": "Sum", "input": object{"of": "40 and 2"}}}},
-				object{"role": "user", "content": []object{{"type": "tool_result", "tool_use_id": "c1", "is_error": true, "content": []object{{"type": "text", "text": "no such sum"}}}, {"type": "text", "text": "Go on."}}})
+				object{"role": "assistant", "content": []object{{"type": "text", "text": "I look."},
+					{"type": "tool_use", "id": "c1", "name": "Sum", "input": object{"of": "40 and 2"}}}},
+				object{"role": "user", "content": []object{{"type": "tool_result", "tool_use_id": "c1",
+					"is_error": true, "content": []object{{"type": "text", "text": "no such sum"}}},
+					{"type": "text", "text": "Go on."}}})
 		}
-		o := object{"model": "m-1", "stream": a.stream, "max_tokens": 10, "system": []object{{"type": "text", "text": "You are ann."}}, "messages": messages}
+		o := object{"model": "m-1", "stream": a.stream, "max_tokens": 10,
+			"system": []object{{"type": "text", "text": "You are ann."}}, "messages": messages}
 		if a.tools {
-			o["tools"] = []object{{"name": "Sum", "input_schema": object{}}, {"name": "mcp__cadre__TaskList", "input_schema": object{}}}
+			o["tools"] = []object{{"name": "Sum", "input_schema": object{}}, {"name": "mcp__cadre__TaskList",
+				"input_schema": object{}}}
 		}
 		return o
 	},
@@ -187,7 +194,8 @@ var anthropic = dialect{
 				if open = -1; input != "" {
 					a.calls[len(a.calls)-1].Input = decode[object]([]byte(input))
 				}
-			case in.Type == "message_delta" && in.Delta.StopReason == map[bool]string{true: "tool_use", false: "end_turn"}[len(a.calls) > 0]:
+			case in.Type == "message_delta" && in.Delta.StopReason == map[bool]string{true: "tool_use",
+				false: "end_turn"}[len(a.calls) > 0]:
 				a.usage["output_tokens"] = in.Usage["output_tokens"]
 			case in.Type == "message_stop" && open == -1:
 				a.over = true
@@ -229,7 +237,8 @@ func (r response) answer() answer {
 			a.text += c.Text
 		}
 		if i.Type == "function_call" {
-			a.calls = append(a.calls, agenttest.Call{ID: i.CallID, Name: i.Name, Input: decode[object]([]byte(i.Arguments))})
+			a.calls = append(a.calls, agenttest.Call{ID: i.CallID, Name: i.Name,
+				Input: decode[object]([]byte(i.Arguments))})
 		}
 	}
 	return a
@@ -247,11 +256,13 @@ var openai = dialect{
 		if a.history {
 			input = append(input, say("assistant", "output_text", "I look."),
 				object{"type": "function_call", "call_id": "c1", "name": "Sum", "arguments": `{"of":"40 and 2"}`},
-				object{"type": "function_call_output", "call_id": "c1", "output": "no such sum"}, say("user", "input_text", "Go on."))
+				object{"type": "function_call_output", "call_id": "c1", "output": "no such sum"},
+				say("user", "input_text", "Go on."))
 		}
 		o := object{"model": "m-1", "stream": a.stream, "instructions": "You are ann.", "input": input}
 		if a.tools {
-			o["tools"] = []object{{"type": "function", "name": "Sum"}, {"type": "namespace", "name": "mcp__cadre__", "tools": []object{{"type": "function", "name": "TaskList"}}}}
+			o["tools"] = []object{{"type": "function", "name": "Sum"}, {"type": "namespace", "name": "mcp__cadre__",
+				"tools": []object{{"type": "function", "name": "TaskList"}}}}
 		}
 		return o
 	},
@@ -297,7 +308,9 @@ var openai = dialect{
 		if number(a.usage, "total_tokens") != number(a.usage, "input_tokens")+number(a.usage, "output_tokens") {
 			return [4]int64{}
 		}
-		return [4]int64{number(a.usage, "input_tokens"), number(a.usage, "output_tokens"), number(a.usage, "input_tokens_details", "cached_tokens"), number(a.usage, "input_tokens_details", "cache_write_tokens")}
+		return [4]int64{number(a.usage, "input_tokens"), number(a.usage, "output_tokens"),
+			number(a.usage, "input_tokens_details", "cached_tokens"), number(a.usage, "input_tokens_details",
+				"cache_write_tokens")}
 	},
 }
 
@@ -324,7 +337,8 @@ func (c candidates) addTo(a answer) answer {
 	}
 	for _, p := range c.Candidates[0].Content.Parts {
 		if a.text += p.Text; p.FunctionCall != nil {
-			a.calls = append(a.calls, agenttest.Call{ID: p.FunctionCall.ID, Name: p.FunctionCall.Name, Input: p.FunctionCall.Args})
+			a.calls = append(a.calls, agenttest.Call{ID: p.FunctionCall.ID, Name: p.FunctionCall.Name,
+				Input: p.FunctionCall.Args})
 		}
 	}
 	a.usage, a.over = c.UsageMetadata, c.Candidates[0].FinishReason == "STOP"
@@ -334,15 +348,18 @@ func (c candidates) addTo(a answer) answer {
 var gemini = dialect{
 	name: "gemini",
 	path: func(stream bool) string {
-		return "/v1beta/models/m-1:" + map[bool]string{true: "streamGenerateContent?alt=sse", false: "generateContent"}[stream]
+		return "/v1beta/models/m-1:" + map[bool]string{true: "streamGenerateContent?alt=sse",
+			false: "generateContent"}[stream]
 	},
 	header: "X-Goog-Api-Key",
 	ask: func(a ask) object {
 		say := func(role string, parts ...object) object { return object{"role": role, "parts": parts} }
 		contents := []object{say("user", object{"text": "What is the sum?"})}
 		if a.history {
-			contents = append(contents, say("model", object{"text": "I look."}, object{"functionCall": object{"id": "c1", "name": "Sum", "args": object{"of": "40 and 2"}}}),
-				say("user", object{"functionResponse": object{"id": "c1", "name": "Sum", "response": object{"error": "no such sum"}}}, object{"text": "Go on."}))
+			contents = append(contents, say("model", object{"text": "I look."},
+				object{"functionCall": object{"id": "c1", "name": "Sum", "args": object{"of": "40 and 2"}}}),
+				say("user", object{"functionResponse": object{"id": "c1", "name": "Sum",
+					"response": object{"error": "no such sum"}}}, object{"text": "Go on."}))
 		}
 		o := object{"systemInstruction": say("user", object{"text": "You are ann."}), "contents": contents}
 		if a.tools {
@@ -370,6 +387,7 @@ var gemini = dialect{
 		return fmt.Sprintf("%d: %s: %s", in.Error.Code, in.Error.Status, in.Error.Message)
 	},
 	tokens: func(a answer) [4]int64 {
-		return [4]int64{number(a.usage, "promptTokenCount"), number(a.usage, "candidatesTokenCount"), number(a.usage, "cachedContentTokenCount"), 0}
+		return [4]int64{number(a.usage, "promptTokenCount"), number(a.usage, "candidatesTokenCount"),
+			number(a.usage, "cachedContentTokenCount"), 0}
 	},
 }

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Print is something that a program does when it is run without a driver, for a recording of what it prints.
+// Print is something that a program does when it is run without a driver, for a recording of what
+// it prints.
 type Print struct {
 	Name   string
 	Script Script
@@ -20,7 +21,8 @@ type Print struct {
 	Until  string     // the last run is interrupted when this was printed, as a terminal does it; "" for its own end
 }
 
-// RecordPrints plays them with the real program and keeps what it prints, cleaned up, in testdata. drop are the keys of what nobody reads.
+// RecordPrints plays them with the real program and keeps what it prints, cleaned up, in testdata.
+// drop are the keys of what nobody reads.
 func RecordPrints(t *testing.T, name string, drop []string, prints ...Print) {
 	p := Installed(t, name)
 	for _, print := range prints {
@@ -35,12 +37,14 @@ func RecordPrints(t *testing.T, name string, drop []string, prints ...Print) {
 				}
 				said = append(said, printed(t, w, p, until, args...)...)
 			}
-			keep(t, filepath.Join("testdata", p.Name+"-"+p.Version, print.Name+".jsonl"), newCleaner(w, s, drop), bytes.Split(bytes.TrimSpace(said), []byte("\n")))
+			keep(t, filepath.Join("testdata", p.Name+"-"+p.Version, print.Name+".jsonl"), newCleaner(w, s, drop),
+				bytes.Split(bytes.TrimSpace(said), []byte("\n")))
 		})
 	}
 }
 
-// printed runs the program to its end and returns its standard output. That it fails is a part of what is recorded.
+// printed runs the program to its end and returns its standard output. That it fails is a part of
+// what is recorded.
 func printed(t *testing.T, w World, p Program, until string, args ...string) []byte {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience) // some try again for a while
 	defer cancel()

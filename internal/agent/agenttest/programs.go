@@ -42,8 +42,9 @@ func Programs() []Program {
 	return all
 }
 
-// Installed returns the program, which it installs if it has to. name is claude, codex, gemini or opencode, or one of them with @ and a version
-// that is pinned. The test is skipped where it cannot be installed.
+// Installed returns the program, which it installs if it has to. name is claude, codex, gemini or
+// opencode, or one of them with @ and a version that is pinned. The test is skipped where it cannot
+// be installed.
 func Installed(t testing.TB, name string) Program {
 	t.Helper()
 	if testing.Short() {
@@ -67,7 +68,8 @@ func Installed(t testing.TB, name string) Program {
 // installTimeout bounds one installation, and the wait for another process that installs the same.
 const installTimeout = 5 * time.Minute
 
-// Install installs a program from npm into the user's cache folder, unless it is there. Of several processes one installs, and the others wait.
+// Install installs a program from npm into the user's cache folder, unless it is there. Of several
+// processes one installs, and the others wait.
 func Install(ctx context.Context, p Program) (_ Program, err error) {
 	var cache string
 	if cache, err = os.UserCacheDir(); err != nil {
@@ -103,10 +105,12 @@ func Install(ctx context.Context, p Program) (_ Program, err error) {
 		return p, err
 	}
 	defer os.RemoveAll(fresh)
-	if _, err = output(ctx, fresh, nil, "npm", "install", "--no-fund", "--no-audit", "--loglevel", "error", "--fetch-retries", "1", "--prefix", fresh, p.Package+"@"+p.Version); err != nil {
+	if _, err = output(ctx, fresh, nil, "npm", "install", "--no-fund", "--no-audit", "--loglevel", "error",
+		"--fetch-retries", "1", "--prefix", fresh, p.Package+"@"+p.Version); err != nil {
 		return p, err
 	}
-	// npm says nothing of an optional package that it could not get, which is where some of them have the program itself.
+	// npm says nothing of an optional package that it could not get, which is where some of them
+	// have the program itself.
 	if err = p.runs(ctx, filepath.Join(fresh, "node_modules", ".bin", p.Name)); err != nil {
 		return p, fmt.Errorf("npm installed it, but it does not run: %w", err)
 	}
@@ -114,7 +118,8 @@ func Install(ctx context.Context, p Program) (_ Program, err error) {
 	return p, os.Rename(fresh, dir)
 }
 
-// A program that cannot be installed is not tried again by every test that wants it: why is kept in a file for a while.
+// A program that cannot be installed is not tried again by every test that wants it: why is kept in
+// a file for a while.
 const (
 	refused    = ".refused"
 	refusedFor = 20 * time.Minute
@@ -136,7 +141,8 @@ func (p Program) runs(ctx context.Context, launcher string) error {
 		return err
 	}
 	defer os.RemoveAll(home)
-	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "DISABLE_AUTOUPDATER=1", "OPENCODE_DISABLE_AUTOUPDATE=true"}
+	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "DISABLE_AUTOUPDATER=1",
+		"OPENCODE_DISABLE_AUTOUPDATE=true"}
 	text, err := output(ctx, home, env, launcher, "--version")
 	if err == nil && !strings.Contains(text, p.Version) {
 		err = fmt.Errorf("its version is not %s: %s", p.Version, text)
@@ -144,7 +150,8 @@ func (p Program) runs(ctx context.Context, launcher string) error {
 	return err
 }
 
-// output runs a command in a folder to its end, or kills it and all that it started when ctx ends. An error has the end of what it said.
+// output runs a command in a folder to its end, or kills it and all that it started when ctx ends.
+// An error has the end of what it said.
 func output(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	var words bytes.Buffer
 	c := exec.CommandContext(ctx, name, args...)
@@ -184,8 +191,9 @@ type World struct {
 	Env  []string
 }
 
-// NewWorld makes a home for the programs, with the configuration of each, and a project. It is not below the folder for temporary files, which codex
-// refuses to keep its own in, and goes with the test.
+// NewWorld makes a home for the programs, with the configuration of each, and a project. It is not
+// below the folder for temporary files, which codex refuses to keep its own in, and goes with the
+// test.
 func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -201,7 +209,8 @@ func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for n := 0; os.RemoveAll(home) != nil && n < 50; n++ { // a program that was just killed may leave something behind
+		// a program that was just killed may leave something behind
+		for n := 0; os.RemoveAll(home) != nil && n < 50; n++ {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
@@ -215,21 +224,29 @@ func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 			path = append(path, filepath.Dir(found))
 		}
 	}
-	w.Env = []string{"HOME=" + home, "PATH=" + strings.Join(append(path, "/usr/local/bin", "/usr/bin", "/bin"), ":"), "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8", "TERM=dumb", "USER=cadre",
+	w.Env = []string{"HOME=" + home, "PATH=" + strings.Join(append(path, "/usr/local/bin", "/usr/bin", "/bin"), ":"),
+		"TMPDIR=" + os.TempDir(), "LANG=C.UTF-8", "TERM=dumb", "USER=cadre",
 		"SHELL=/bin/bash", "NO_PROXY=127.0.0.1,localhost", "GIT_CONFIG_GLOBAL=" + filepath.Join(home, "gitconfig")}
 	w.Env = append(w.Env, claudeEnv(s)...)
 	w.Env = append(w.Env, "CADRE_TEST_KEY=dummy") // of codex
-	w.Env = append(w.Env, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL="+s.URL, "GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE=true")
-	w.Env = append(w.Env, "OPENCODE_DISABLE_AUTOUPDATE=true", "OPENCODE_DISABLE_MODELS_FETCH=true", "OPENCODE_MODELS_PATH="+filepath.Join(home, "models.json"), "OPENCODE_DISABLE_LSP_DOWNLOAD=true", "OPENCODE_DISABLE_DEFAULT_PLUGINS=true")
+	w.Env = append(w.Env, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL="+s.URL, "GEMINI_CLI_NO_RELAUNCH=true",
+		"GEMINI_CLI_TRUST_WORKSPACE=true")
+	w.Env = append(w.Env, "OPENCODE_DISABLE_AUTOUPDATE=true", "OPENCODE_DISABLE_MODELS_FETCH=true",
+		"OPENCODE_MODELS_PATH="+filepath.Join(home, "models.json"), "OPENCODE_DISABLE_LSP_DOWNLOAD=true",
+		"OPENCODE_DISABLE_DEFAULT_PLUGINS=true")
 	for name, text := range map[string]string{
-		"gitconfig":                      "[user]\n\tname = test\n\temail = test@example.org\n[init]\n\tdefaultBranch = main\n",
+		"gitconfig": "[user]\n\tname = test\n\temail = " +
+			"test@example.org\n[init]\n\tdefaultBranch = main\n",
 		".codex/config.toml":             codexConfig(s),
 		".gemini/settings.json":          `{"model":{"name":"gemini-2.5-pro"},"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}},"general":{"enableAutoUpdate":false,"disableAutoUpdate":true},"privacy":{"usageStatisticsEnabled":false},"telemetry":{"enabled":false}}`,
 		".config/opencode/opencode.json": openCodeConfig(s),
-		"models.json":                    "{}", // none but the one of its configuration: the thousands that it knows otherwise cost it a second at each start
+		// none but the one of its configuration: the thousands that it knows otherwise cost it a
+		// second at each start
+		"models.json": "{}",
 		// As if the library for its plugins were there, which it would install from npm.
-		".config/opencode/package-lock.json": `{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`, ".config/opencode/node_modules/.keep": "",
-		"project/README.md": "A project to work in.\n",
+		".config/opencode/package-lock.json":  `{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`,
+		".config/opencode/node_modules/.keep": "",
+		"project/README.md":                   "A project to work in.\n",
 	} {
 		file := filepath.Join(home, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -250,7 +267,8 @@ func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 }
 
 func claudeEnv(s *Server) []string {
-	return []string{"ANTHROPIC_BASE_URL=" + s.URL, "ANTHROPIC_API_KEY=dummy", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1",
+	return []string{"ANTHROPIC_BASE_URL=" + s.URL, "ANTHROPIC_API_KEY=dummy", "DISABLE_TELEMETRY=1",
+		"DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "IS_SANDBOX=1"}
 }
 

@@ -16,12 +16,13 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// fakeNPM makes a machine of its own for the test: an empty cache, and an npm that is this script. The script has the folder to install into as
-// $prefix, and the folder of the machine as $machine.
+// fakeNPM makes a machine of its own for the test: an empty cache, and an npm that is this script.
+// The script has the folder to install into as $prefix, and the folder of the machine as $machine.
 func fakeNPM(t *testing.T, script string) (machine string) {
 	t.Helper()
 	machine = t.TempDir()
-	for name, value := range map[string]string{"HOME": machine, "XDG_CACHE_HOME": filepath.Join(machine, "cache"), "PATH": machine + ":/usr/bin:/bin"} {
+	for name, value := range map[string]string{"HOME": machine, "XDG_CACHE_HOME": filepath.Join(machine, "cache"),
+		"PATH": machine + ":/usr/bin:/bin"} {
 		t.Setenv(name, value)
 	}
 	npm := "#!/bin/sh\nmachine=" + machine + `
@@ -67,7 +68,8 @@ func TestInstallOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if _, err := os.Stat(p.Path); err != nil || filepath.Base(p.Path) != "pilot" || p.Dir() != filepath.Dir(p.Path) {
+			if _, err := os.Stat(p.Path); err != nil || filepath.Base(p.Path) != "pilot" ||
+				p.Dir() != filepath.Dir(p.Path) {
 				t.Errorf("it is %s: %v", p.Path, err)
 			}
 		})
@@ -81,12 +83,14 @@ func TestInstallOnce(t *testing.T) {
 	}
 }
 
-// What cannot be installed leaves nothing, and the reason is in the words of the program that has it.
+// What cannot be installed leaves nothing, and the reason is in the words of the program that has
+// it.
 func TestCannotInstall(t *testing.T) {
 	for _, c := range []struct{ name, script, words string }{
 		{"npm fails", `echo "npm error: no such host" >&2; exit 1`, "npm error: no such host"},
 		{"no program", `exit 0`, "no such file"},
-		{"the program is not for here", `launcher 'echo cannot find pilot-linux-x64; exit 3'`, "cannot find pilot-linux-x64"},
+		{"the program is not for here", `launcher 'echo cannot find pilot-linux-x64; exit 3'`,
+			"cannot find pilot-linux-x64"},
 		{"another version", `launcher 'echo 1.2.4'`, "its version is not 1.2.3: 1.2.4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -98,7 +102,8 @@ func TestCannotInstall(t *testing.T) {
 			if names := left(t); len(names) != 1 || names[0] != "pilot-1.2.3.refused" {
 				t.Errorf("the cache has %q", names)
 			}
-			if _, again := agenttest.Install(t.Context(), pilot); again == nil || !strings.Contains(again.Error(), c.words) {
+			if _, again := agenttest.Install(t.Context(), pilot); again == nil ||
+				!strings.Contains(again.Error(), c.words) {
 				t.Errorf("the second one who wants it hears %v", again)
 			}
 		})
@@ -112,9 +117,11 @@ func TestCannotInstall(t *testing.T) {
 	})
 }
 
-// An installation that hangs is given up with all that it started, and one that waits for it as well.
+// An installation that hangs is given up with all that it started, and one that waits for it as
+// well.
 func TestInstallHangs(t *testing.T) {
-	machine := fakeNPM(t, `sh -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; while :; do sleep 1; done' "$machine"; exit 0`)
+	machine := fakeNPM(t,
+		`sh -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; while :; do sleep 1; done' "$machine"; exit 0`)
 	ctx, giveUp := context.WithCancel(t.Context())
 	defer giveUp()
 	var all sync.WaitGroup
@@ -205,7 +212,8 @@ func TestWorld(t *testing.T) {
 			}
 		}
 		for _, file := range []string{".codex/config.toml", ".config/opencode/opencode.json"} {
-			if text, err := os.ReadFile(filepath.Join(w.Home, file)); err != nil || !strings.Contains(string(text), s.URL+"/v1") {
+			if text, err := os.ReadFile(filepath.Join(w.Home, file)); err != nil || !strings.Contains(string(text),
+				s.URL+"/v1") {
 				t.Errorf("%s is %s: %v", file, text, err)
 			}
 		}

@@ -93,7 +93,8 @@ func (anthropic) read(_ *http.Request, body []byte) *Request {
 }
 
 func (anthropic) failure(t Turn) any {
-	kind := map[int]string{400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 529: "overloaded_error"}[t.Status]
+	kind := map[int]string{400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",
+		429: "rate_limit_error", 529: "overloaded_error"}[t.Status]
 	if kind == "" {
 		kind = "api_error"
 	}
@@ -111,9 +112,11 @@ func (anthropic) answer(out *stream, r *Request, t Turn) {
 		content = append(content, object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.Input})
 	}
 	usage := func(out int) object {
-		return object{"input_tokens": t.In - t.CacheRead - t.CacheWrite, "output_tokens": out, "cache_read_input_tokens": t.CacheRead, "cache_creation_input_tokens": t.CacheWrite}
+		return object{"input_tokens": t.In - t.CacheRead - t.CacheWrite, "output_tokens": out,
+			"cache_read_input_tokens": t.CacheRead, "cache_creation_input_tokens": t.CacheWrite}
 	}
-	message := object{"id": fmt.Sprintf("msg_%04d", r.N), "type": "message", "role": "assistant", "model": r.Model, "content": content, "stop_reason": stop, "stop_sequence": nil,
+	message := object{"id": fmt.Sprintf("msg_%04d", r.N), "type": "message", "role": "assistant", "model": r.Model,
+		"content": content, "stop_reason": stop, "stop_sequence": nil,
 		"usage": usage(t.Out)}
 	if !out.live {
 		out.whole(message)
@@ -138,12 +141,15 @@ func (anthropic) answer(out *stream, r *Request, t Turn) {
 			event("content_block_delta", object{"index": i, "delta": object{"type": "text_delta", "text": rest}})
 		} else {
 			input, _ := json.Marshal(block["input"])
-			event("content_block_start", object{"index": i, "content_block": object{"type": "tool_use", "id": block["id"], "name": block["name"], "input": object{}}})
-			event("content_block_delta", object{"index": i, "delta": object{"type": "input_json_delta", "partial_json": string(input)}})
+			event("content_block_start", object{"index": i, "content_block": object{"type": "tool_use",
+				"id": block["id"], "name": block["name"], "input": object{}}})
+			event("content_block_delta", object{"index": i, "delta": object{"type": "input_json_delta",
+				"partial_json": string(input)}})
 		}
 		event("content_block_stop", object{"index": i})
 	}
-	event("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": t.Out}})
+	event("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil},
+		"usage": object{"output_tokens": t.Out}})
 	event("message_stop", object{})
 }
 
@@ -198,7 +204,8 @@ func (openai) read(_ *http.Request, body []byte) *Request {
 			}
 			r.Messages = append(r.Messages, Message{Role: "assistant", Calls: []Call{{item.CallID, item.Name, input}}})
 		case "function_call_output", "custom_tool_call_output":
-			r.Messages = append(r.Messages, Message{Role: "tool", Results: []Result{{ID: item.CallID, Text: texts(item.Output)}}})
+			r.Messages = append(r.Messages, Message{Role: "tool",
+				Results: []Result{{ID: item.CallID, Text: texts(item.Output)}}})
 		case "message", "":
 			if item.Role == "system" || item.Role == "developer" {
 				r.System += "\n" + texts(item.Content)
@@ -227,15 +234,19 @@ func (openai) answer(out *stream, r *Request, t Turn) {
 	}
 	for _, c := range t.Calls {
 		input, _ := json.Marshal(c.Input)
-		call := object{"type": "function_call", "id": "fc_" + c.ID, "call_id": c.ID, "name": c.Name, "arguments": string(input), "status": "completed"}
+		call := object{"type": "function_call", "id": "fc_" + c.ID, "call_id": c.ID, "name": c.Name,
+			"arguments": string(input), "status": "completed"}
 		if space, name, ok := strings.Cut(c.Name, "/"); ok {
 			call["namespace"], call["name"] = space, name
 		}
 		items = append(items, call)
 	}
-	usage := object{"input_tokens": t.In, "input_tokens_details": object{"cached_tokens": t.CacheRead, "cache_write_tokens": t.CacheWrite}, "output_tokens": t.Out, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": t.In + t.Out}
+	usage := object{"input_tokens": t.In, "input_tokens_details": object{"cached_tokens": t.CacheRead,
+		"cache_write_tokens": t.CacheWrite}, "output_tokens": t.Out, "output_tokens_details": object{
+		"reasoning_tokens": 0}, "total_tokens": t.In + t.Out}
 	response := func(status string, output []object, usage any) object {
-		return object{"id": id, "object": "response", "created_at": 1, "status": status, "model": r.Model, "output": output, "usage": usage}
+		return object{"id": id, "object": "response", "created_at": 1, "status": status, "model": r.Model,
+			"output": output, "usage": usage}
 	}
 	if !out.live {
 		out.whole(response("completed", items, usage))
@@ -260,7 +271,8 @@ func (openai) answer(out *stream, r *Request, t Turn) {
 				}
 				return o
 			}
-			event("response.content_part.added", with("part", object{"type": "output_text", "text": "", "annotations": []any{}}))
+			event("response.content_part.added", with("part", object{"type": "output_text", "text": "",
+				"annotations": []any{}}))
 			first, rest := halves(t.Text)
 			event("response.output_text.delta", with("delta", first))
 			if out.cut {
@@ -269,7 +281,8 @@ func (openai) answer(out *stream, r *Request, t Turn) {
 			event("response.output_text.delta", with("delta", rest))
 			event("response.output_text.done", with("text", t.Text))
 		} else {
-			event("response.function_call_arguments.done", object{"item_id": item["id"], "output_index": i, "arguments": item["arguments"]})
+			event("response.function_call_arguments.done", object{"item_id": item["id"], "output_index": i,
+				"arguments": item["arguments"]})
 		}
 		event("response.output_item.done", object{"output_index": i, "item": item})
 	}
@@ -342,7 +355,8 @@ func (gemini) read(h *http.Request, body []byte) *Request {
 }
 
 func (gemini) failure(t Turn) any {
-	status := map[int]string{400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}[t.Status]
+	status := map[int]string{400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED",
+		429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}[t.Status]
 	if status == "" {
 		status = "INTERNAL"
 	}
@@ -355,7 +369,8 @@ func (gemini) answer(out *stream, r *Request, t Turn) {
 		o := object{"candidates": []object{candidate}, "modelVersion": r.Model, "responseId": fmt.Sprintf("r%04d", r.N)}
 		if last {
 			candidate["finishReason"] = "STOP"
-			o["usageMetadata"] = object{"promptTokenCount": t.In, "cachedContentTokenCount": t.CacheRead, "candidatesTokenCount": t.Out, "totalTokenCount": t.In + t.Out}
+			o["usageMetadata"] = object{"promptTokenCount": t.In, "cachedContentTokenCount": t.CacheRead,
+				"candidatesTokenCount": t.Out, "totalTokenCount": t.In + t.Out}
 		}
 		return o
 	}

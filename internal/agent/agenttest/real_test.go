@@ -20,9 +20,10 @@ var headless = []struct {
 }{
 	{"claude", []string{"-p", "--dangerously-skip-permissions"}, "Bash", bash},
 	{"claude@2.1.197", []string{"-p", "--dangerously-skip-permissions"}, "Bash", bash},
-	{"codex", []string{"exec", "--dangerously-bypass-approvals-and-sandbox"}, "exec_command", func(command string) agenttest.Turn {
-		return agenttest.Use("exec_command", map[string]any{"cmd": command})
-	}},
+	{"codex", []string{"exec", "--dangerously-bypass-approvals-and-sandbox"}, "exec_command",
+		func(command string) agenttest.Turn {
+			return agenttest.Use("exec_command", map[string]any{"cmd": command})
+		}},
 	{"gemini", []string{"--yolo", "-p"}, "run_shell_command", func(command string) agenttest.Turn {
 		return agenttest.Use("run_shell_command", map[string]any{"command": command, "description": "run it"})
 	}},
@@ -35,8 +36,8 @@ func bash(command string) agenttest.Turn {
 	return agenttest.Use("Bash", map[string]any{"command": command, "description": "run it"})
 }
 
-// Each program, run in its simplest way, knows the server and nothing else: it runs a command, shows the model what it printed, and says what the model
-// said then.
+// Each program, run in its simplest way, knows the server and nothing else: it runs a command,
+// shows the model what it printed, and says what the model said then.
 func TestRealPrograms(t *testing.T) {
 	for _, c := range headless {
 		t.Run(c.name, func(t *testing.T) {
@@ -61,7 +62,8 @@ func TestRealPrograms(t *testing.T) {
 					t.Errorf("request %d has the key %q, stream %t, the tools %v", r.N, r.Key, r.Stream, r.Tools)
 				}
 			}
-			if first, second := requests[0], requests[1]; first.Calls(c.tool) != 0 || second.Calls(c.tool) != 1 || strings.TrimSpace(first.Results()) != "" {
+			if first, second := requests[0], requests[1]; first.Calls(c.tool) != 0 || second.Calls(c.tool) != 1 ||
+				strings.TrimSpace(first.Results()) != "" {
 				t.Errorf("calls and results are wrong:\n%s", s.Story())
 			}
 		})

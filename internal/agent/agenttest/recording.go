@@ -22,7 +22,8 @@ type Scene struct {
 	Play   func(*Run)
 }
 
-// Tap lets a bench keep what the programs of its sessions say, and returns what that was so far: lines of JSON.
+// Tap lets a bench keep what the programs of its sessions say, and returns what that was so far:
+// lines of JSON.
 type Tap func(*Bench, Program) (said func() [][]byte)
 
 // Tee is the tap for programs that speak on their standard output.
@@ -38,7 +39,8 @@ func Tee(b *Bench, p Program) func() [][]byte {
 	}
 }
 
-// Noise lets the programs of a bench say things that mean nothing before each line of their standard output.
+// Noise lets the programs of a bench say things that mean nothing before each line of their
+// standard output.
 func Noise(b *Bench, p Program) {
 	var all strings.Builder
 	for _, line := range garbage {
@@ -48,7 +50,8 @@ func Noise(b *Bench, p Program) {
 }
 
 // garbage are lines that mean nothing in any of the protocols.
-var garbage = []string{"", "garbage", "{", "[1,2]", "null", `"text"`, `{"type":"later"}`, `{"type":["result"]}`, `{"method":5}`}
+var garbage = []string{"", "garbage", "{", "[1,2]", "null", `"text"`, `{"type":"later"}`, `{"type":["result"]}`,
+	`{"method":5}`}
 
 // pipe lets the sessions of the bench hear their program through a command.
 func pipe(b *Bench, p Program, command string) {
@@ -60,7 +63,8 @@ func pipe(b *Bench, p Program, command string) {
 	}
 }
 
-// Record plays the scenes with the real program and keeps what it says, cleaned up, in testdata. drop are the keys of what nobody reads.
+// Record plays the scenes with the real program and keeps what it says, cleaned up, in testdata.
+// drop are the keys of what nobody reads.
 func Record(t *testing.T, d Driver, tap Tap, drop []string, scenes ...Scene) {
 	p := Installed(t, d.Program)
 	for _, scene := range scenes {
@@ -71,7 +75,8 @@ func Record(t *testing.T, d Driver, tap Tap, drop []string, scenes ...Scene) {
 			run := b.Start()
 			scene.Play(run)
 			run.End()
-			keep(t, filepath.Join("testdata", p.Name+"-"+p.Version, scene.Name+".jsonl"), newCleaner(b.World, s, drop), said())
+			keep(t, filepath.Join("testdata", p.Name+"-"+p.Version, scene.Name+".jsonl"),
+				newCleaner(b.World, s, drop), said())
 		})
 	}
 }
@@ -108,13 +113,15 @@ func Scenes(d Driver) []Scene {
 			r.Turn("do one")
 			r.Turn("do two")
 		}},
-		{"permission", agent.Access{Mode: "default", Writes: true}, byPrompt(map[string][]Turn{"one": {d.Shell("touch allowed"), Say("Done.")}, "two": {d.Shell("touch denied"), Say("Not done.")}}), func(r *Run) {
-			for i, prompt := range []string{"do one", "do two"} {
-				r.Tell(prompt, prompt)
-				Next[agent.PermissionAsked](r).Answer(i == 0, "not today")
-				Next[agent.TurnEnded](r)
-			}
-		}},
+		{"permission", agent.Access{Mode: "default", Writes: true},
+			byPrompt(map[string][]Turn{"one": {d.Shell("touch allowed"), Say("Done.")}, "two": {d.Shell("touch denied"),
+				Say("Not done.")}}), func(r *Run) {
+				for i, prompt := range []string{"do one", "do two"} {
+					r.Tell(prompt, prompt)
+					Next[agent.PermissionAsked](r).Answer(i == 0, "not today")
+					Next[agent.TurnEnded](r)
+				}
+			}},
 		{"urgent", all, func(r *Request) Turn {
 			if r.Has("stop that") {
 				return Say("Stopped.")
@@ -135,11 +142,13 @@ func Scenes(d Driver) []Scene {
 		name string
 		turn Turn
 	}{
-		{"400", Fail(400, "prompt is too long: 300000 tokens > 200000 maximum")}, {"401", Fail(401, "the key is unknown here")}, {"429", Fail(429, "slow down a little")},
+		{"400", Fail(400, "prompt is too long: 300000 tokens > 200000 maximum")},
+		{"401", Fail(401, "the key is unknown here")}, {"429", Fail(429, "slow down a little")},
 		{"500", Fail(500, "the house is on fire")}, {"a cut stream", Turn{Text: "half of a word", Cut: true}},
 	} {
 		if !slices.Contains(d.Patient, e.name) {
-			scenes = append(scenes, Scene{strings.ReplaceAll(e.name, " ", "-"), all, func(*Request) Turn { return e.turn }, func(r *Run) { r.Turn("try") }})
+			scenes = append(scenes, Scene{strings.ReplaceAll(e.name, " ", "-"), all,
+				func(*Request) Turn { return e.turn }, func(r *Run) { r.Turn("try") }})
 		}
 	}
 	if d.Plan != nil {
@@ -167,7 +176,8 @@ func (r *Run) Turn(text string) {
 	Next[agent.TurnEnded](r)
 }
 
-// Replay checks what the decoder for a program makes of every recording in testdata: it is in the file beside the recording, each line of it under what it is of.
+// Replay checks what the decoder for a program makes of every recording in testdata: it is in the
+// file beside the recording, each line of it under what it is of.
 func Replay(t *testing.T, update bool, fresh func(program string) (decode func(line []byte) []any)) {
 	recordings, err := filepath.Glob("testdata/*/*.jsonl")
 	if err != nil || len(recordings) == 0 {
@@ -220,10 +230,12 @@ func caption(line []byte) string {
 	if json.Unmarshal(line, &l); l.Type+l.Method == "" {
 		l.Type = "answer"
 	}
-	return strings.Join(strings.Fields(strings.Join([]string{l.Type, l.Subtype, l.Request.Subtype, l.Item.Type, l.Method, l.Params.Item.Type, l.Params.Update.SessionUpdate}, " ")), " ")
+	return strings.Join(strings.Fields(strings.Join([]string{l.Type, l.Subtype, l.Request.Subtype, l.Item.Type,
+		l.Method, l.Params.Item.Type, l.Params.Update.SessionUpdate}, " ")), " ")
 }
 
-// Seeds gives a fuzz test of a decoder something to begin with: a line of each kind that the recordings have, and lines that mean nothing.
+// Seeds gives a fuzz test of a decoder something to begin with: a line of each kind that the
+// recordings have, and lines that mean nothing.
 func Seeds(f *testing.F, more ...string) {
 	recordings, _ := filepath.Glob("testdata/*/*.jsonl")
 	kinds := map[string]bool{}
@@ -244,7 +256,8 @@ func Seeds(f *testing.F, more ...string) {
 	}
 }
 
-// Sound checks that what a decoder said keeps the contract of the updates, whatever it was made from.
+// Sound checks that what a decoder said keeps the contract of the updates, whatever it was made
+// from.
 func Sound(t *testing.T, all []any) {
 	for _, said := range all {
 		whole := true
@@ -277,7 +290,8 @@ type cleaner struct {
 
 // newCleaner returns one for what was said in the world. drop are the keys of what nobody reads.
 func newCleaner(w World, s *Server, drop []string) *cleaner {
-	c := &cleaner{drop: map[string]bool{}, names: map[string]string{}, places: strings.NewReplacer(w.Home, "/home/ann", inName.ReplaceAllString(w.Home, "-"), "-home-ann", strings.TrimPrefix(s.URL, "http://"), "model")}
+	c := &cleaner{drop: map[string]bool{}, names: map[string]string{}, places: strings.NewReplacer(w.Home, "/home/ann",
+		inName.ReplaceAllString(w.Home, "-"), "-home-ann", strings.TrimPrefix(s.URL, "http://"), "model")}
 	for _, key := range drop {
 		c.drop[key] = true
 	}
@@ -285,10 +299,13 @@ func newCleaner(w World, s *Server, drop []string) *cleaner {
 }
 
 var (
-	passing = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b\d{13,}\b|\bses_[0-9A-Za-z]{26}\b`) // names for one session only
-	moment  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d[:-]\d\d[:-]\d\d(\.\d+)?Z?`)
-	inName  = regexp.MustCompile(`[^a-zA-Z0-9]`) // what some programs do not have in names of files that are made from paths
-	timing  = regexp.MustCompile(`(?i)(ms|at|time|timestamp|pid|duration|revision)$`)
+	// names for one session only
+	passing = regexp.MustCompile(
+		`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b\d{13,}\b|\bses_[0-9A-Za-z]{26}\b`)
+	moment = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d[:-]\d\d[:-]\d\d(\.\d+)?Z?`)
+	// what some programs do not have in names of files that are made from paths
+	inName = regexp.MustCompile(`[^a-zA-Z0-9]`)
+	timing = regexp.MustCompile(`(?i)(ms|at|time|timestamp|pid|duration|revision)$`)
 )
 
 // longest is how much of a text is kept.

@@ -12,10 +12,12 @@ import (
 	"cadre/internal/agent/mcpserver"
 )
 
-// relayVariable names the socket that the test binary connects its standard input and output with, when it is run as the server of a session's tools.
+// relayVariable names the socket that the test binary connects its standard input and output with,
+// when it is run as the server of a session's tools.
 const relayVariable = "CADRE_TEST_RELAY"
 
-// Relay does so, where the binary is run for that, and then never returns. It is called first in TestMain.
+// Relay does so, where the binary is run for that, and then never returns. It is called first in
+// TestMain.
 func Relay() {
 	socket := os.Getenv(relayVariable)
 	if socket == "" {
@@ -33,10 +35,12 @@ func Relay() {
 	os.Exit(0)
 }
 
-// ServeTools serves the bench's tools on a socket, and returns the command line that connects to it.
+// ServeTools serves the bench's tools on a socket, and returns the command line that connects to
+// it.
 func (b *Bench) ServeTools() []string { return b.Serve(b.Tools, agent.ToolServerName) }
 
-// Serve serves tools on a socket, as an MCP server of that name, and returns the command line that connects to it.
+// Serve serves tools on a socket, as an MCP server of that name, and returns the command line that
+// connects to it.
 func (b *Bench) Serve(tools agent.Tools, name string) []string {
 	b.T.Helper()
 	dir, err := os.MkdirTemp("", "cadre-test-")

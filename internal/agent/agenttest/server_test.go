@@ -24,10 +24,13 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"a text", agenttest.Say("The sum is %d: käse, 中文.", 42), "The sum is 42: käse, 中文.", nil, [4]int64{100, 10}},
 		{"nothing", agenttest.Turn{}, "", nil, [4]int64{100, 10}},
-		{"a call", agenttest.Use("Sum", map[string]any{"of": []any{"40", "2"}}), "", []string{`Sum{"of":["40","2"]}`}, [4]int64{100, 10}},
-		{"a text and two calls", agenttest.Turn{Text: "I look.", Calls: []agenttest.Call{{Name: "Sum", Input: map[string]any{"a": "b"}}, {Name: "Look"}}},
+		{"a call", agenttest.Use("Sum", map[string]any{"of": []any{"40", "2"}}), "", []string{`Sum{"of":["40","2"]}`},
+			[4]int64{100, 10}},
+		{"a text and two calls", agenttest.Turn{Text: "I look.",
+			Calls: []agenttest.Call{{Name: "Sum", Input: map[string]any{"a": "b"}}, {Name: "Look"}}},
 			"I look.", []string{`Sum{"a":"b"}`, `Look{}`}, [4]int64{100, 10}},
-		{"usage", agenttest.Turn{Text: "x", In: 1000, Out: 7, CacheRead: 600, CacheWrite: 30}, "x", nil, [4]int64{1000, 7, 600, 30}},
+		{"usage", agenttest.Turn{Text: "x", In: 1000, Out: 7, CacheRead: 600, CacheWrite: 30}, "x", nil,
+			[4]int64{1000, 7, 600, 30}},
 		{"all from the cache", agenttest.Turn{Text: "x", CacheRead: 600}, "x", nil, [4]int64{600, 10, 600}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -75,24 +78,29 @@ func TestWhatTheModelWasShown(t *testing.T) {
 		}
 		first, second := requests[0], requests[1]
 		for i, r := range requests {
-			if r.N != i+1 || r.Protocol != d.name || r.Model != "m-1" || r.Key != "dummy" || r.Stream != stream || r.Side || len(r.Raw) == 0 {
+			if r.N != i+1 || r.Protocol != d.name || r.Model != "m-1" || r.Key != "dummy" || r.Stream != stream ||
+				r.Side || len(r.Raw) == 0 {
 				t.Errorf("request %d is %+v", i+1, r)
 			}
-			if !strings.Contains(r.System, "You are ann.") || !r.Has("You are ann.") || r.Has("You are bob.") || r.Count("What is the sum?") != 1 {
+			if !strings.Contains(r.System, "You are ann.") || !r.Has("You are ann.") || r.Has("You are bob.") ||
+				r.Count("What is the sum?") != 1 {
 				t.Errorf("request %d was shown %q and %+v", i+1, r.System, r.Messages)
 			}
 			listed := "mcp__cadre__TaskList"
 			if d.name == "openai" {
 				listed = "mcp__cadre__/TaskList" // of a namespace
 			}
-			if !slices.Equal(r.Tools, []string{"Sum", listed}) || r.Tool("TaskList") != listed || r.Tool("Sum") != "Sum" || r.Tool("Other") != "Other" {
+			if !slices.Equal(r.Tools, []string{"Sum", listed}) || r.Tool("TaskList") != listed ||
+				r.Tool("Sum") != "Sum" || r.Tool("Other") != "Other" {
 				t.Errorf("request %d was offered %q", i+1, r.Tools)
 			}
 		}
-		if first.LastUser() != "What is the sum?" || first.Last().Text != "What is the sum?" || first.Results() != "" || first.Calls("Sum") != 0 {
+		if first.LastUser() != "What is the sum?" || first.Last().Text != "What is the sum?" || first.Results() != "" ||
+			first.Calls("Sum") != 0 {
 			t.Errorf("the first has %+v", first.Messages)
 		}
-		if second.LastUser() != "Go on." || second.Results() != "no such sum" || second.Count("no such sum") != 1 || second.Calls("Sum") != 1 {
+		if second.LastUser() != "Go on." || second.Results() != "no such sum" || second.Count("no such sum") != 1 ||
+			second.Calls("Sum") != 1 {
 			t.Errorf("the second has %+v", second.Messages)
 		}
 		for _, m := range second.Messages {
@@ -115,9 +123,12 @@ func TestWhatTheModelWasShown(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	kinds := map[string]map[int]string{
-		"anthropic": {400: "error: invalid_request_error", 401: "error: authentication_error", 429: "error: rate_limit_error", 500: "error: api_error", 529: "error: overloaded_error"},
-		"openai":    {400: "error: context_length_exceeded", 401: "error: invalid_api_key", 429: "error: rate_limit_exceeded", 500: "error: server_error", 529: "error: server_error"},
-		"gemini":    {400: "400: INVALID_ARGUMENT", 401: "401: UNAUTHENTICATED", 429: "429: RESOURCE_EXHAUSTED", 500: "500: INTERNAL", 529: "529: INTERNAL"},
+		"anthropic": {400: "error: invalid_request_error", 401: "error: authentication_error",
+			429: "error: rate_limit_error", 500: "error: api_error", 529: "error: overloaded_error"},
+		"openai": {400: "error: context_length_exceeded", 401: "error: invalid_api_key",
+			429: "error: rate_limit_exceeded", 500: "error: server_error", 529: "error: server_error"},
+		"gemini": {400: "400: INVALID_ARGUMENT", 401: "401: UNAUTHENTICATED", 429: "429: RESOURCE_EXHAUSTED",
+			500: "500: INTERNAL", 529: "529: INTERNAL"},
 	}
 	forEach(t, func(t *testing.T, d dialect, stream bool) {
 		for status, kind := range kinds[d.name] {
@@ -125,7 +136,8 @@ func TestErrors(t *testing.T) {
 			turn.RetryAfter = "3"
 			s := agenttest.NewServer(t, agenttest.Sequence(turn, agenttest.Say("Now.")))
 			a, resp, err := d.send(t.Context(), s, ask{stream: stream, tools: true})
-			if err != nil || resp.StatusCode != status || resp.Header.Get("Retry-After") != "3" || a.text != kind+": not today" {
+			if err != nil || resp.StatusCode != status || resp.Header.Get("Retry-After") != "3" ||
+				a.text != kind+": not today" {
 				t.Errorf("%d: %v, %+v, %q", status, err, resp, a.text)
 			}
 			if a, _, err := d.send(t.Context(), s, ask{stream: stream, tools: true}); err != nil || a.text != "Now." {
@@ -137,7 +149,9 @@ func TestErrors(t *testing.T) {
 
 func TestCut(t *testing.T) {
 	forEach(t, func(t *testing.T, d dialect, stream bool) {
-		s := agenttest.NewServer(t, func(*agenttest.Request) agenttest.Turn { return agenttest.Turn{Text: "half of a word", Cut: true} })
+		s := agenttest.NewServer(t, func(*agenttest.Request) agenttest.Turn {
+			return agenttest.Turn{Text: "half of a word", Cut: true}
+		})
 		a, _, err := d.send(t.Context(), s, ask{stream: stream, tools: true})
 		if err == nil || a.over {
 			t.Errorf("it came to its end: %+v", a)
@@ -168,7 +182,8 @@ func TestSide(t *testing.T) {
 	})
 }
 
-// A turn that is held back goes on when the script says so, and is given up when the program goes away, however it sent its request.
+// A turn that is held back goes on when the script says so, and is given up when the program goes
+// away, however it sent its request.
 func TestWait(t *testing.T) {
 	forEach(t, func(t *testing.T, d dialect, stream bool) {
 		let := make(chan struct{})
@@ -177,7 +192,8 @@ func TestWait(t *testing.T) {
 		})
 		var asking sync.WaitGroup
 		asking.Go(func() {
-			if a, _, err := d.send(t.Context(), s, ask{stream: stream, tools: true}); err != nil || a.text != "At last." {
+			if a, _, err := d.send(t.Context(), s, ask{stream: stream, tools: true}); err != nil ||
+				a.text != "At last." {
 				t.Errorf("it said %q: %v", a.text, err)
 			}
 		})
@@ -209,7 +225,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// The same turn twice is two turns: its calls have ids of their own, also when programs ask at the same time.
+// The same turn twice is two turns: its calls have ids of their own, also when programs ask at the
+// same time.
 func TestSameTurnAgain(t *testing.T) {
 	s := agenttest.NewServer(t, agenttest.Sequence(agenttest.Say("First."), agenttest.Use("Sum", nil)))
 	if a, _, err := anthropic.send(t.Context(), s, ask{tools: true}); err != nil || a.text != "First." {
@@ -243,7 +260,9 @@ func TestWaitForWhatWas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r := s.WaitFor(t, "a request of openai", func(r *agenttest.Request) bool { return r.Protocol == "openai" }); r.N != 2 {
+	if r := s.WaitFor(t, "a request of openai", func(r *agenttest.Request) bool {
+		return r.Protocol == "openai"
+	}); r.N != 2 {
 		t.Errorf("it is request %d", r.N)
 	}
 }

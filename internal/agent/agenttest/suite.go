@@ -20,16 +20,20 @@ type Driver struct {
 	Agent   func(p Program) agent.Agent  // drives that program
 	Shell   func(command string) Turn    // the model runs a command
 	Write   func(file, text string) Turn // the model writes a file, by an absolute path
-	Plan    func(plan string) Turn       // the model lays its plan before the user; nil for a program that has no tool for it
-	MidTurn bool                         // a working agent gets a prompt at its next tool boundary, else when its turn has ended
-	Asks    bool                         // it asks before it runs a command or writes, in mode default
-	Gates   bool                         // it asks the gate before every tool, not only where it asks for permission
-	Mute    bool                         // what the gate refuses its model is not even offered
-	Silent  bool                         // it does not show what a command printed
-	Vague   bool                         // its words for an error do not tell what kind it is
-	Patient []string                     // errors of the model after which a turn goes on for minutes: they are not recorded
-	Env     []string                     // added to the environment
-	Tokens  int64                        // that it counts of the 330 that three calls of the model take in two turns; 0 for all
+	// the model lays its plan before the user; nil for a program that has no tool for it
+	Plan func(plan string) Turn
+	// a working agent gets a prompt at its next tool boundary, else when its turn has ended
+	MidTurn bool
+	Asks    bool // it asks before it runs a command or writes, in mode default
+	Gates   bool // it asks the gate before every tool, not only where it asks for permission
+	Mute    bool // what the gate refuses its model is not even offered
+	Silent  bool // it does not show what a command printed
+	Vague   bool // its words for an error do not tell what kind it is
+	// errors of the model after which a turn goes on for minutes: they are not recorded
+	Patient []string
+	Env     []string // added to the environment
+	// that it counts of the 330 that three calls of the model take in two turns; 0 for all
+	Tokens int64
 }
 
 // TestDriver is the suite that every driver passes, with the real program.
@@ -39,8 +43,10 @@ func TestDriver(t *testing.T, d Driver) {
 		name string
 		test func(*testing.T, Driver, Program)
 	}{
-		{"Turn", testTurn}, {"TeamTool", testTeamTool}, {"WhileAToolRuns", testWhileAToolRuns}, {"AtTheEndOfATurn", testAtTheEnd}, {"Urgent", testUrgent},
-		{"Permission", testPermission}, {"Refusals", testRefusals}, {"Gate", testGate}, {"Plan", testPlan}, {"Errors", testErrors}, {"KilledAndResumed", testKilled},
+		{"Turn", testTurn}, {"TeamTool", testTeamTool}, {"WhileAToolRuns", testWhileAToolRuns},
+		{"AtTheEndOfATurn", testAtTheEnd}, {"Urgent", testUrgent},
+		{"Permission", testPermission}, {"Refusals", testRefusals}, {"Gate", testGate}, {"Plan", testPlan},
+		{"Errors", testErrors}, {"KilledAndResumed", testKilled},
 		{"Stop", testStop}, {"CannotStart", testCannotStart},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, d, p) })
@@ -57,8 +63,9 @@ func (d Driver) bench(t *testing.T, p Program, script Script) (*Bench, *Server) 
 	return b, s
 }
 
-// byPrompt answers by the last thing that the model was told: a prompt with "do N" gets the turns of N, one after the other as results come in. Several prompts may stand in
-// one message, the last at its end: so does one that was never answered.
+// byPrompt answers by the last thing that the model was told: a prompt with "do N" gets the turns
+// of N, one after the other as results come in. Several prompts may stand in one message, the last
+// at its end: so does one that was never answered.
 func byPrompt(turns map[string][]Turn) Script {
 	return func(r *Request) Turn {
 		last, n := "", 0
@@ -82,7 +89,8 @@ func byPrompt(turns map[string][]Turn) Script {
 }
 
 func testTurn(t *testing.T, d Driver, p Program) {
-	b, s := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("echo from the shell"), Say("It said so.")}, "two": {Say("Again.")}}))
+	b, s := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("echo from the shell"), Say("It said so.")},
+		"two": {Say("Again.")}}))
 	b.Spec.Access.Mode = "bypassPermissions"
 	r := b.Start()
 	if started := Next[agent.Started](r); started.Session == "" || started.Resumed {
@@ -94,7 +102,8 @@ func testTurn(t *testing.T, d Driver, p Program) {
 	if tool.Tool != "Bash" || !strings.Contains(tool.Input, "echo from the shell") {
 		t.Errorf("the tool is %+v", tool)
 	}
-	if done := Next[agent.ToolFinished](r); done.ID != tool.ID || !strings.Contains(done.Output, "from the shell") && !d.Silent {
+	if done := Next[agent.ToolFinished](r); done.ID != tool.ID || !strings.Contains(done.Output,
+		"from the shell") && !d.Silent {
 		t.Errorf("it gave %+v", done)
 	}
 	if end := Next[agent.TurnEnded](r); end.Text != "It said so." || end.Problem != nil || end.Interrupted {
@@ -148,10 +157,14 @@ func testTeamTool(t *testing.T, d Driver, p Program) {
 	}
 }
 
-// A message that is given while a slow tool runs is in the very next request, once, and the tool goes on. It is what the model was
-// told last in one request only, however many follow in the same turn.
+// A message that is given while a slow tool runs is in the very next request, once, and the tool
+// goes on. It is what the model was told last in one request only, however many follow in the same
+// turn.
 func testWhileAToolRuns(t *testing.T, d Driver, p Program) {
-	b, s := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("touch began; until test -e go; do sleep 0.05; done; echo finished"), d.Shell("echo second"), d.Shell("echo third"), Say("Done.")}}))
+	b,
+		s := d.bench(t, p, byPrompt(map[string][]Turn{
+		"one": {d.Shell("touch began; until test -e go; do sleep 0.05; done; echo finished"), d.Shell("echo second"),
+			d.Shell("echo third"), Say("Done.")}}))
 	b.Spec.Access.Mode = "bypassPermissions"
 	r := b.Start()
 	r.Tell("p", "do one")
@@ -166,7 +179,10 @@ func testWhileAToolRuns(t *testing.T, d Driver, p Program) {
 	}
 	next := s.Requests
 	if d.MidTurn {
-		req := s.WaitFor(t, "the result of the tool", func(r *Request) bool { return strings.Contains(r.Results(), "finished") })
+		req := s.WaitFor(t, "the result of the tool", func(r *Request) bool {
+			return strings.Contains(r.Results(),
+				"finished")
+		})
 		if req.Count("the port is 4711") != 1 {
 			t.Errorf("the very next request has the message %d times:\n%s", req.Count("the port is 4711"), s.Story())
 		}
@@ -199,7 +215,9 @@ func testAtTheEnd(t *testing.T, d Driver, p Program) {
 		r.Tell(fmt.Sprintf("b%d", i), fmt.Sprintf("second of round %d;", i)) // the answer is under way
 		r.Got(fmt.Sprintf("a%d", i))
 		r.Got(fmt.Sprintf("b%d", i))
-		last := s.WaitFor(t, "the second", func(r *Request) bool { return r.Has(fmt.Sprintf("second of round %d;", i)) })
+		last := s.WaitFor(t, "the second", func(r *Request) bool {
+			return r.Has(fmt.Sprintf("second of round %d;", i))
+		})
 		if last.Count(fmt.Sprintf("second of round %d;", i)) != 1 {
 			t.Errorf("round %d: doubled\n%s", i, s.Story())
 		}
@@ -284,7 +302,8 @@ func testPlan(t *testing.T, d Driver, p Program) {
 		Next[agent.TurnEnded](r)
 		b.Absent("written")
 		allowed = true
-		if err := r.SetAccess(b.Ctx, agent.Access{Mode: "bypassPermissions", Writes: true}); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		if err := r.SetAccess(b.Ctx, agent.Access{Mode: "bypassPermissions", Writes: true}); err != nil &&
+			!errors.Is(err, errors.ErrUnsupported) {
 			t.Fatal(err)
 		}
 		r.Tell("go", "The plan is approved: now write.")
@@ -350,10 +369,13 @@ func testErrors(t *testing.T, d Driver, p Program) {
 	}
 }
 
-// A program that was killed in the middle of a turn goes on with its history; what it had not got is not there. So it does when it is killed again soon.
+// A program that was killed in the middle of a turn goes on with its history; what it had not got
+// is not there. So it does when it is killed again soon.
 func testKilled(t *testing.T, d Driver, p Program) {
 	b, s := d.bench(t, p, byPrompt(map[string][]Turn{
-		"one": {Say("The first turn is over.")}, "two": {d.Shell("touch began; sleep 1000"), Say("never")}, "three": {Say("I go on.")}, "four": {d.Shell("touch again; sleep 1000"), Say("never")}, "five": {Say("Still I go on.")}}))
+		"one": {Say("The first turn is over.")}, "two": {d.Shell("touch began; sleep 1000"), Say("never")},
+		"three": {Say("I go on.")}, "four": {d.Shell("touch again; sleep 1000"), Say("never")},
+		"five": {Say("Still I go on.")}}))
 	b.Spec.Access.Mode = "bypassPermissions"
 	r := b.Start()
 	id := Next[agent.Started](r).Session
@@ -394,7 +416,8 @@ func testKilled(t *testing.T, d Driver, p Program) {
 		t.Errorf("the history is gone:\n%s", s.Story())
 	}
 	if n := req.Count("in between"); n > 1 || n == 1 != has[6] {
-		t.Errorf("the message that was on its way is there %d times, and the transcript is said to have %v", n, started.Seen)
+		t.Errorf("the message that was on its way is there %d times, and the transcript is said to have %v",
+			n, started.Seen)
 	}
 	again.Tell("p4", "do four")
 	b.WaitFile("again")
@@ -416,7 +439,9 @@ func testKilled(t *testing.T, d Driver, p Program) {
 
 // A session ends soon, also when a tool of it hangs and ignores all that it can.
 func testStop(t *testing.T, d Driver, p Program) {
-	b, _ := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("trap '' TERM INT HUP; touch began; while true; do sleep 1; done"), Say("never")}}))
+	b,
+		_ := d.bench(t, p, byPrompt(map[string][]Turn{
+		"one": {d.Shell("trap '' TERM INT HUP; touch began; while true; do sleep 1; done"), Say("never")}}))
 	b.Spec.Access.Mode = "bypassPermissions"
 	r := b.Start()
 	r.Tell("p", "do one")
@@ -447,7 +472,8 @@ func testCannotStart(t *testing.T, d Driver, p Program) {
 	}{
 		{"no such program", func(s *agent.Spec) { s.Program = "/nowhere/agent" }, "/nowhere/agent"},
 		{"it fails at once", func(s *agent.Spec) { s.Program = "/bin/false" }, "exit status 1"},
-		{"a wrong argument", func(s *agent.Spec) { s.Args = []string{"--no-such-argument-of-anybody"} }, ""}, // gemini shows all that there are
+		// gemini shows all that there are
+		{"a wrong argument", func(s *agent.Spec) { s.Args = []string{"--no-such-argument-of-anybody"} }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec := b.Spec

@@ -13,7 +13,8 @@ func testPermission(t *testing.T, d Driver, p Program) {
 	if !d.Asks {
 		t.Skip("it asks nobody")
 	}
-	b, _ := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("touch allowed"), Say("Done.")}, "two": {d.Shell("touch denied"), Say("Not done.")}}))
+	b, _ := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("touch allowed"), Say("Done.")},
+		"two": {d.Shell("touch denied"), Say("Not done.")}}))
 	r := b.Start()
 	r.Tell("p1", "do one")
 	asked := Next[agent.PermissionAsked](r)
@@ -37,12 +38,14 @@ func testPermission(t *testing.T, d Driver, p Program) {
 	b.Absent("denied")
 }
 
-// A model that was refused something twice hears why each time, and the turn comes to its end without another word from anybody.
+// A model that was refused something twice hears why each time, and the turn comes to its end
+// without another word from anybody.
 func testRefusals(t *testing.T, d Driver, p Program) {
 	if !d.Asks {
 		t.Skip("it asks nobody")
 	}
-	b, s := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("touch first"), d.Shell("touch second"), Say("Not done.")}}))
+	b, s := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("touch first"), d.Shell("touch second"),
+		Say("Not done.")}}))
 	r := b.Start()
 	r.Tell("p", "do one")
 	for _, reason := range []string{"not on mondays", "not on tuesdays"} {

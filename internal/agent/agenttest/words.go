@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Words tells in one line what a session, or a decoder, said: the name of its type, and its fields as far as they are set.
+// Words tells in one line what a session, or a decoder, said: the name of its type, and its fields
+// as far as they are set.
 func Words(said any) string {
 	v := reflect.ValueOf(said)
 	return strings.TrimSpace(v.Type().Name() + " " + fields(v))

@@ -1,9 +1,11 @@
-// Package claude is the driver for Claude Code, by its stream of JSON lines and its control protocol.
+// Package claude is the driver for Claude Code, by its stream of JSON lines and its control
+// protocol.
 //
 // # Authority
 //
-// The driver speaks the protocol of the program, and knows when a prompt is in its context. It decides nothing about the team: permissions,
-// plans and tools are asked of whoever started the session.
+// The driver speaks the protocol of the program, and knows when a prompt is in its context. It
+// decides nothing about the team: permissions, plans and tools are asked of whoever started the
+// session.
 //
 // # A session
 //
@@ -11,13 +13,14 @@
 //	user line ──▶ turn ──result──▶ waiting ──user line──▶ turn …
 //	           └─ user line, priority next: in the same turn's next call of the model; now: ends the turn, and is the next one
 //
-// The program echoes each user line once it has gone to the model: that is the receipt. The team's tools are served through the control protocol, without
-// a process of their own.
+// The program echoes each user line once it has gone to the model: that is the receipt. The team's
+// tools are served through the control protocol, without a process of their own.
 //
 // # What it is started with
 //
-// The settings, CLAUDE.md, MCP servers, hooks and skills of the project and of the user are loaded by the program as always. Its own tools for
-// messages between agents and for task lists are switched off, because the team's have the same names, and a model that took the wrong one would
+// The settings, CLAUDE.md, MCP servers, hooks and skills of the project and of the user are loaded
+// by the program as always. Its own tools for messages between agents and for task lists are
+// switched off, because the team's have the same names, and a model that took the wrong one would
 // talk to nobody.
 //
 // Source of the protocol: recorded from Claude Code 2.1.197 and 2.1.329.
@@ -46,16 +49,19 @@ type Agent struct {
 const startTimeout = time.Minute
 
 // replaced are tools of the program that the team has its own of.
-var replaced = []string{"SendMessage", "ListAgents", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TeamCreate", "TeamDelete"}
+var replaced = []string{"SendMessage", "ListAgents", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet",
+	"TeamCreate", "TeamDelete"}
 
-// Start starts a session. Where the program does not find the history of the one that is to be resumed, it is a new one: before 2.1.329 it looked for
-// that in the directory alone in which it was begun, which may have moved since.
+// Start starts a session. Where the program does not find the history of the one that is to be
+// resumed, it is a new one: before 2.1.329 it looked for that in the directory alone in which it
+// was begun, which may have moved since.
 func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {
 	if spec.Program == "" {
 		spec.Program = a.program()
 	}
 	if history := transcript(spec); spec.Resume != "" && history != "" {
-		s, err := start(ctx, spec, agent.Started{Session: spec.Resume, Resumed: true, Seen: seen(history, spec.Carries)})
+		s, err := start(ctx, spec, agent.Started{Session: spec.Resume, Resumed: true,
+			Seen: seen(history, spec.Carries)})
 		if err == nil || !strings.Contains(err.Error(), "No conversation found") {
 			return s, err
 		}
@@ -86,9 +92,11 @@ func (a Agent) program() string {
 
 // commandLine is the program and its arguments.
 func commandLine(spec agent.Spec, id string, resumed bool) []string {
-	args := []string{spec.Program, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--replay-user-messages",
+	args := []string{spec.Program, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--replay-user-messages",
 		"--permission-prompt-tool", "stdio", "--permission-mode", mode(spec.Access),
-		"--mcp-config", `{"mcpServers":{"` + agent.ToolServerName + `":{"type":"sdk","name":"` + agent.ToolServerName + `"}}}`}
+		"--mcp-config", `{"mcpServers":{"` + agent.ToolServerName + `":{"type":"sdk","name":"` +
+			agent.ToolServerName + `"}}}`}
 	if spec.Access.Mode == bypass {
 		args = append(args, "--allow-dangerously-skip-permissions")
 	}
@@ -101,7 +109,8 @@ func commandLine(spec agent.Spec, id string, resumed bool) []string {
 		args = append(args, "--model", spec.Model)
 	}
 	args = append(args, "--disallowedTools", strings.Join(replaced, ","))
-	args = append(args, "--allowedTools", strings.Join(append([]string{"mcp__" + agent.ToolServerName}, spec.Access.Allow...), ","))
+	args = append(args, "--allowedTools", strings.Join(append([]string{"mcp__" + agent.ToolServerName},
+		spec.Access.Allow...), ","))
 	return append(args, spec.Args...)
 }
 
@@ -123,7 +132,8 @@ func mode(a agent.Access) string {
 
 // Probe looks for the program.
 func (a Agent) Probe(ctx context.Context) agent.Probe {
-	return agent.Look(ctx, a.program(), []string{"mail while it works", "permissions", "plans", "resumes", "tokens and cost"},
+	return agent.Look(ctx, a.program(), []string{"mail while it works", "permissions", "plans", "resumes",
+		"tokens and cost"},
 		notThere)
 }
 

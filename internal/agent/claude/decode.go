@@ -41,7 +41,8 @@ type request struct {
 	Reason     string          `json:"decision_reason_type"` // why it asks: rule, mode, …
 }
 
-// line is one line of the stream. The shapes are those of Claude Code 2.1.197 and 2.1.329, recorded from the programs.
+// line is one line of the stream. The shapes are those of Claude Code 2.1.197 and 2.1.329, recorded
+// from the programs.
 type line struct {
 	Type      string          `json:"type"`
 	Subtype   string          `json:"subtype"`
@@ -62,9 +63,10 @@ type line struct {
 	Result         string   `json:"result"`
 	TerminalReason string   `json:"terminal_reason"`
 	Errors         []string `json:"errors"`
-	ModelUsage     spending `json:"modelUsage"`                    // since the program started, or, in later versions, since the session did
-	Since          spending `json:"model_usage_since_last_result"` // in later versions
-	Status         int      `json:"api_error_status"`
+	// since the program started, or, in later versions, since the session did
+	ModelUsage spending `json:"modelUsage"`
+	Since      spending `json:"model_usage_since_last_result"` // in later versions
+	Status     int      `json:"api_error_status"`
 
 	// of an init
 	KeySource string `json:"apiKeySource"`
@@ -128,7 +130,8 @@ type block struct {
 // synthetic is the model of what the program says in the model's place: the words of an error.
 const synthetic = "<synthetic>"
 
-// decoder turns the lines of one session into what they say. It keeps what later lines are told apart by.
+// decoder turns the lines of one session into what they say. It keeps what later lines are told
+// apart by.
 type decoder struct {
 	last   string     // the last text of the turn
 	error  string     // the kind of error that the program told last, by its own word for it
@@ -140,7 +143,8 @@ type decoder struct {
 	renews bool       // it is logged in with an account, whose token it renews by itself when it is refused once
 }
 
-// decode returns what a line says, in order; nothing for what is no line of the protocol, or is of no interest.
+// decode returns what a line says, in order; nothing for what is no line of the protocol, or is of
+// no interest.
 func (d *decoder) decode(data []byte) []any {
 	var l line
 	if agent.Parse(data, &l) != nil {
@@ -262,10 +266,12 @@ func (d *decoder) result(l *line) []any {
 	switch {
 	case l.TerminalReason == "prompt_too_long":
 		end.Problem = &agent.Problem{Kind: agent.ProblemContext, Text: wordsOf(l, d.last)}
-	case strings.HasPrefix(l.TerminalReason, "aborted"), l.Subtype == "error_during_execution" && l.TerminalReason == "":
+	case strings.HasPrefix(l.TerminalReason, "aborted"), l.Subtype == "error_during_execution" &&
+		l.TerminalReason == "":
 		end.Interrupted = true
 	case l.IsError || strings.HasPrefix(l.Subtype, "error"):
-		end.Problem = &agent.Problem{Kind: kindOf(d.error, l.Status, wordsOf(l, "")), Text: wordsOf(l, d.last)} // what the model said tells nothing of it
+		// what the model said tells nothing of it
+		end.Problem = &agent.Problem{Kind: kindOf(d.error, l.Status, wordsOf(l, "")), Text: wordsOf(l, d.last)}
 	}
 	if end.Problem != nil {
 		end.Text = ""
@@ -294,23 +300,30 @@ func (d *decoder) used(u team.Usage) agent.Used {
 }
 
 func (u usage) team() team.Usage {
-	return team.Usage{InputTokens: u.Input, OutputTokens: u.Output, CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrite}
+	return team.Usage{InputTokens: u.Input, OutputTokens: u.Output, CacheReadTokens: u.CacheRead,
+		CacheWriteTokens: u.CacheWrite}
 }
 
 func plus(u, v team.Usage) team.Usage {
-	return team.Usage{InputTokens: u.InputTokens + v.InputTokens, OutputTokens: u.OutputTokens + v.OutputTokens, CacheReadTokens: u.CacheReadTokens + v.CacheReadTokens,
+	return team.Usage{InputTokens: u.InputTokens + v.InputTokens, OutputTokens: u.OutputTokens + v.OutputTokens,
+		CacheReadTokens:  u.CacheReadTokens + v.CacheReadTokens,
 		CacheWriteTokens: u.CacheWriteTokens + v.CacheWriteTokens, CostMicroUSD: u.CostMicroUSD + v.CostMicroUSD}
 }
 
-// minus is what of u is not in v, nothing where that is more: a model's call may be told of twice, and a bill is never taken back.
+// minus is what of u is not in v, nothing where that is more: a model's call may be told of twice,
+// and a bill is never taken back.
 func minus(u, v team.Usage) team.Usage {
-	return team.Usage{InputTokens: max(0, u.InputTokens-v.InputTokens), OutputTokens: max(0, u.OutputTokens-v.OutputTokens), CacheReadTokens: max(0, u.CacheReadTokens-v.CacheReadTokens),
-		CacheWriteTokens: max(0, u.CacheWriteTokens-v.CacheWriteTokens), CostMicroUSD: max(0, u.CostMicroUSD-v.CostMicroUSD)}
+	return team.Usage{InputTokens: max(0, u.InputTokens-v.InputTokens),
+		OutputTokens:     max(0, u.OutputTokens-v.OutputTokens),
+		CacheReadTokens:  max(0, u.CacheReadTokens-v.CacheReadTokens),
+		CacheWriteTokens: max(0, u.CacheWriteTokens-v.CacheWriteTokens),
+		CostMicroUSD:     max(0, u.CostMicroUSD-v.CostMicroUSD)}
 }
 
 // wordsOf are the program's own words for what went wrong.
 func wordsOf(l *line, last string) string {
-	for _, words := range []string{l.Result, strings.Join(l.Errors, "; "), last, strings.ReplaceAll(l.Subtype, "_", " ")} {
+	for _, words := range []string{l.Result, strings.Join(l.Errors, "; "), last,
+		strings.ReplaceAll(l.Subtype, "_", " ")} {
 		if words != "" {
 			return words
 		}
@@ -318,7 +331,8 @@ func wordsOf(l *line, last string) string {
 	return "the turn failed"
 }
 
-// kindOf tells what helps from the program's word for the error, else from the HTTP status, else from what it says.
+// kindOf tells what helps from the program's word for the error, else from the HTTP status, else
+// from what it says.
 func kindOf(word string, status int, text string) agent.ProblemKind {
 	switch word {
 	case "authentication_failed", "billing_error", "oauth_org_not_allowed", "account_on_hold":

@@ -16,8 +16,10 @@ var (
 )
 
 // unread are the keys of the stream that say much and that nobody here reads.
-var unread = []string{"tools", "mcp_servers", "slash_commands", "commands", "agents", "skills", "plugins", "models", "memory_paths", "permission_suggestions", "capabilities", "available_output_styles",
-	"account", "description", "signature", "fast_mode_state", "terminal_slash_commands", "transcript_path", "prompt_id", "effort", "agent_id", "messaging_socket_path", "subagent_stats", "clientInfo", "output_file",
+var unread = []string{"tools", "mcp_servers", "slash_commands", "commands", "agents", "skills", "plugins", "models",
+	"memory_paths", "permission_suggestions", "capabilities", "available_output_styles",
+	"account", "description", "signature", "fast_mode_state", "terminal_slash_commands", "transcript_path", "prompt_id",
+	"effort", "agent_id", "messaging_socket_path", "subagent_stats", "clientInfo", "output_file",
 	"run_id", "task_id"}
 
 func TestRecordings(t *testing.T) {
@@ -30,7 +32,8 @@ func TestRecordings(t *testing.T) {
 	agenttest.Replay(t, *update, func(string) func([]byte) []any { return new(decoder).decode })
 }
 
-// A 401 cannot heal where the program was given a key. An account's token it renews by itself, once.
+// A 401 cannot heal where the program was given a key. An account's token it renews by itself,
+// once.
 func TestLoginThatRenews(t *testing.T) {
 	for _, c := range []struct {
 		source string
@@ -42,7 +45,8 @@ func TestLoginThatRenews(t *testing.T) {
 		d := &decoder{}
 		d.decode(fmt.Appendf(nil, `{"type":"system","subtype":"init","apiKeySource":%q}`, c.source))
 		for i, kind := range c.kinds {
-			said := d.decode(fmt.Appendf(nil, `{"type":"system","subtype":"api_retry","attempt":%d,"max_retries":10,"error_status":401,"error":"authentication_failed"}`, i+1))
+			said := d.decode(fmt.Appendf(nil,
+				`{"type":"system","subtype":"api_retry","attempt":%d,"max_retries":10,"error_status":401,"error":"authentication_failed"}`, i+1))
 			if r, ok := said[len(said)-1].(agent.Retrying); !ok || r.Problem.Kind != kind {
 				t.Errorf("%s: attempt %d is %+v, not %s", c.source, i+1, said, kind)
 			}
@@ -50,11 +54,15 @@ func TestLoginThatRenews(t *testing.T) {
 	}
 }
 
-// Whatever a stream has, the decoder goes on: what is none of its lines means nothing, and the end of a turn is understood.
+// Whatever a stream has, the decoder goes on: what is none of its lines means nothing, and the end
+// of a turn is understood.
 func FuzzDecode(f *testing.F) {
-	agenttest.Seeds(f, `{"type":"assistant","message":{"content":[{"type":"tool_use","name":7,"input":{}},{"type":"text","text":"x"}],"usage":{"input_tokens":9e18}}}`,
-		`{"type":"result","is_error":"yes","modelUsage":{"m":{"costUSD":1e300,"contextWindow":1}},"result":{}}`, `{"type":"control_request","request_id":5,"request":[]}`)
-	known := map[string]bool{"control_request": true, "control_cancel_request": true, "control_response": true, "system": true, "assistant": true, "user": true, "result": true}
+	agenttest.Seeds(f,
+		`{"type":"assistant","message":{"content":[{"type":"tool_use","name":7,"input":{}},{"type":"text","text":"x"}],"usage":{"input_tokens":9e18}}}`,
+		`{"type":"result","is_error":"yes","modelUsage":{"m":{"costUSD":1e300,"contextWindow":1}},"result":{}}`,
+		`{"type":"control_request","request_id":5,"request":[]}`)
+	known := map[string]bool{"control_request": true, "control_cancel_request": true, "control_response": true,
+		"system": true, "assistant": true, "user": true, "result": true}
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		d := &decoder{}
 		for line := range bytes.Lines(stream) {
@@ -75,23 +83,28 @@ func FuzzDecode(f *testing.F) {
 
 // scenes are those of this program alone.
 var scenes = []agenttest.Scene{
-	{Name: "compaction", Access: agent.Access{Mode: "default", Writes: true}, Script: func(r *agenttest.Request) agenttest.Turn {
-		return agenttest.Turn{Text: "Yes.", In: 150_000, CacheRead: 120_000, CacheWrite: 20_000}
-	}, Play: func(r *agenttest.Run) {
-		for _, prompt := range []string{"do one", "do two", "/compact", "do three"} {
-			r.Turn(prompt)
-		}
-	}},
-	{Name: "subagent", Access: agent.Access{Mode: "bypassPermissions", Writes: true}, Script: func(r *agenttest.Request) agenttest.Turn {
-		switch {
-		case r.Has("you are the helper"):
-			if r.Results() == "" {
-				return agenttest.Use("Bash", map[string]any{"command": "echo from the helper", "description": "run it"})
+	{Name: "compaction", Access: agent.Access{Mode: "default", Writes: true},
+		Script: func(r *agenttest.Request) agenttest.Turn {
+			return agenttest.Turn{Text: "Yes.", In: 150_000, CacheRead: 120_000, CacheWrite: 20_000}
+		}, Play: func(r *agenttest.Run) {
+			for _, prompt := range []string{"do one", "do two", "/compact", "do three"} {
+				r.Turn(prompt)
 			}
-			return agenttest.Say("I have helped.")
-		case r.Calls("Agent")+r.Calls("Task") == 0:
-			return agenttest.Use(r.Tool("Agent"), map[string]any{"description": "help", "prompt": "you are the helper", "subagent_type": "general-purpose", "run_in_background": false})
-		}
-		return agenttest.Say("Helped.")
-	}, Play: func(r *agenttest.Run) { r.Turn("get help") }},
+		}},
+	{Name: "subagent", Access: agent.Access{Mode: "bypassPermissions", Writes: true},
+		Script: func(r *agenttest.Request) agenttest.Turn {
+			switch {
+			case r.Has("you are the helper"):
+				if r.Results() == "" {
+					return agenttest.Use("Bash", map[string]any{"command": "echo from the helper",
+						"description": "run it"})
+				}
+				return agenttest.Say("I have helped.")
+			case r.Calls("Agent")+r.Calls("Task") == 0:
+				return agenttest.Use(r.Tool("Agent"), map[string]any{"description": "help",
+					"prompt":        "you are the helper",
+					"subagent_type": "general-purpose", "run_in_background": false})
+			}
+			return agenttest.Say("Helped.")
+		}, Play: func(r *agenttest.Run) { r.Turn("get help") }},
 }

@@ -34,7 +34,8 @@ func (a Agent) CheckLogin(ctx context.Context, program, dir string, env []string
 		LoggedIn *bool  `json:"loggedIn"`
 		Method   string `json:"authMethod"`
 	}
-	if at := strings.Index(out, "{"); at < 0 || json.NewDecoder(strings.NewReader(out[at:])).Decode(&said) != nil || said.LoggedIn == nil {
+	if at := strings.Index(out, "{"); at < 0 || json.NewDecoder(strings.NewReader(out[at:])).Decode(&said) != nil ||
+		said.LoggedIn == nil {
 		return login
 	}
 	login.State, login.Detail = agent.NotLoggedIn, ""

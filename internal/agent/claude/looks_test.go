@@ -21,7 +21,8 @@ func TestWhereACommandRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := agenttest.Installed(t, name)
 			shell := driver(name).Shell
-			s := agenttest.NewServer(t, agenttest.Sequence(shell("cd sub"), shell("touch here"), agenttest.Say("Done.")))
+			s := agenttest.NewServer(t, agenttest.Sequence(shell("cd sub"), shell("touch here"),
+				agenttest.Say("Done.")))
 			b := agenttest.NewBench(t, Agent{Program: p.Path}, agenttest.NewWorld(t, s, p))
 			sub := filepath.Join(b.World.Dir, "sub")
 			if err := os.Mkdir(sub, 0o700); err != nil {
@@ -84,7 +85,8 @@ func TestExplores(t *testing.T) {
 					if !slices.Contains(r.Tools, tool) {
 						tool = "Task"
 					}
-					return agenttest.Use(tool, map[string]any{"subagent_type": "Explore", "description": "look", "prompt": "find the notes"})
+					return agenttest.Use(tool, map[string]any{"subagent_type": "Explore", "description": "look",
+						"prompt": "find the notes"})
 				}
 				return agenttest.Say("Planned.")
 			})
@@ -102,8 +104,13 @@ func TestExplores(t *testing.T) {
 			}
 			r := b.Start()
 			r.Tell("p", "plan it")
-			s.WaitFor(t, "the notes", func(r *agenttest.Request) bool { return strings.Contains(r.Results(), "the-notes") })
-			s.WaitFor(t, "the refusal", func(r *agenttest.Request) bool { return r.Has("may change nothing before its plan") })
+			s.WaitFor(t, "the notes", func(r *agenttest.Request) bool {
+				return strings.Contains(r.Results(),
+					"the-notes")
+			})
+			s.WaitFor(t, "the refusal", func(r *agenttest.Request) bool {
+				return r.Has("may change nothing before its plan")
+			})
 			s.WaitFor(t, "the end", func(r *agenttest.Request) bool { return r.Has("plan it") && r.Has("They say") })
 			b.Absent("wrote")
 		})

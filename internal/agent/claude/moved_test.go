@@ -9,7 +9,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// A session whose directory was moved starts all the same: resumed, where the program finds its history again, or as a new one. It says which.
+// A session whose directory was moved starts all the same: resumed, where the program finds its
+// history again, or as a new one. It says which.
 func TestMovedDirectory(t *testing.T) {
 	for _, name := range []string{"claude", "claude@2.1.197"} {
 		t.Run(name, func(t *testing.T) {

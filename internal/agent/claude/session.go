@@ -20,7 +20,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// session is one running program. One goroutine, read, takes its lines and is the only one that says updates.
+// session is one running program. One goroutine, read, takes its lines and is the only one that
+// says updates.
 type session struct {
 	spec    agent.Spec
 	id      string
@@ -46,13 +47,16 @@ type session struct {
 	given    map[string]string     // prompts that were written and not yet received: uuid → id
 	waiting  map[string]chan error // requests of ours, by id
 	open     map[string]bool       // requests of the program that wait for an answer
-	dirs     map[string]string     // where the program's shell was when the gate was asked about a tool, by the id of the call
-	last     int                   // number of the last request of ours
-	access   agent.Access
+	// where the program's shell was when the gate was asked about a tool, by the id of the call
+	dirs   map[string]string
+	last   int // number of the last request of ours
+	access agent.Access
 }
 
 func newSession(spec agent.Spec, id string) *session {
-	s := &session{spec: spec, id: id, updates: make(chan agent.Update, 64), given: map[string]string{}, waiting: map[string]chan error{}, open: map[string]bool{}, dirs: map[string]string{}, listed: make(chan struct{}), access: spec.Access}
+	s := &session{spec: spec, id: id, updates: make(chan agent.Update, 64), given: map[string]string{},
+		waiting: map[string]chan error{}, open: map[string]bool{}, dirs: map[string]string{},
+		listed: make(chan struct{}), access: spec.Access}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -61,7 +65,8 @@ func (s *session) Updates() <-chan agent.Update { return s.updates }
 
 // launch starts the program and its reader.
 func (s *session) launch(args []string) error {
-	child, err := s.spec.Procs.Start(proc.Cmd{Args: args, Dir: s.spec.Dir, Env: environment(s.spec), StdinPipe: true, StdoutPipe: true, Stderr: &s.stderr, Member: s.spec.Member})
+	child, err := s.spec.Procs.Start(proc.Cmd{Args: args, Dir: s.spec.Dir, Env: environment(s.spec), StdinPipe: true,
+		StdoutPipe: true, Stderr: &s.stderr, Member: s.spec.Member})
 	if err != nil {
 		s.end()
 		return &agent.Problem{Kind: agent.ProblemMissing, Text: err.Error()}
@@ -76,7 +81,9 @@ func (s *session) launch(args []string) error {
 
 // begin waits until the program is ready. When it is not, nothing of it is left.
 func (s *session) begin(ctx context.Context, started agent.Started) error {
-	err := s.request(ctx, map[string]any{"subtype": "initialize", "hooks": map[string]any{"PreToolUse": []any{map[string]any{"matcher": "", "hookCallbackIds": []string{gateHook}}}},
+	err := s.request(ctx, map[string]any{"subtype": "initialize",
+		"hooks": map[string]any{"PreToolUse": []any{
+			map[string]any{"matcher": "", "hookCallbackIds": []string{gateHook}}}},
 		"sdkMcpServers": []string{agent.ToolServerName}, "appendSystemPrompt": s.spec.Instructions})
 	if err == nil {
 		select { // or the first turn may begin without the team's tools
@@ -115,7 +122,8 @@ func (s *session) begin(ctx context.Context, started agent.Started) error {
 
 const gateHook = "gate"
 
-// toolsTimeout bounds the wait for the program to ask for the team's tools. One that does so later has them later.
+// toolsTimeout bounds the wait for the program to ask for the team's tools. One that does so later
+// has them later.
 const toolsTimeout = 10 * time.Second
 
 func (s *session) stop() {
@@ -238,7 +246,8 @@ func (s *session) asked(a asked) {
 	case "can_use_tool":
 		s.permission(a.id, r)
 	default:
-		s.write(map[string]any{"type": "control_response", "response": map[string]any{"subtype": "error", "request_id": a.id, "error": "cadre knows no " + r.Subtype}})
+		s.write(map[string]any{"type": "control_response", "response": map[string]any{"subtype": "error",
+			"request_id": a.id, "error": "cadre knows no " + r.Subtype}})
 	}
 }
 
@@ -273,19 +282,22 @@ func (s *session) gate(input json.RawMessage, id string) map[string]any {
 	s.dirs[id] = call.Dir
 	s.mu.Unlock()
 	decide := func(word, why string) map[string]any {
-		return map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": "PreToolUse", "permissionDecision": word, "permissionDecisionReason": why}}
+		return map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": "PreToolUse",
+			"permissionDecision": word, "permissionDecisionReason": why}}
 	}
 	name, in := toolName(call.Tool), s.inputOf(call.Tool, call.Input, id)
 	switch err := s.spec.Gate(name, in); {
 	case err != nil && !s.writesPlan(call.Input):
 		return decide("deny", err.Error())
-	case err == nil && s.spec.Reads != nil && s.spec.Reads(name, in): // in its plan mode the program would not run an agent, nor most commands
+	case err == nil && s.spec.Reads != nil && s.spec.Reads(name,
+		in): // in its plan mode the program would not run an agent, nor most commands
 		return decide("allow", "it only reads")
 	}
 	return map[string]any{}
 }
 
-// inputOf is the input of a call. That of a shell says where it runs, where that is not the session's folder: the shell keeps the one that it changed to.
+// inputOf is the input of a call. That of a shell says where it runs, where that is not the
+// session's folder: the shell keeps the one that it changed to.
 func (s *session) inputOf(tool string, input json.RawMessage, id string) string {
 	s.mu.Lock()
 	dir := s.dirs[id]
@@ -302,7 +314,8 @@ func (s *session) inputOf(tool string, input json.RawMessage, id string) string 
 	return string(text)
 }
 
-// writesPlan reports whether a tool writes the program's own file for a plan, which is no file of the project.
+// writesPlan reports whether a tool writes the program's own file for a plan, which is no file of
+// the project.
 func (s *session) writesPlan(input json.RawMessage) bool {
 	var in struct {
 		Path string `json:"file_path"`
@@ -338,7 +351,8 @@ func (s *session) permission(id string, r request) {
 	case "EnterPlanMode":
 		allow()
 	case exitPlan:
-		// The plan is in the request when the model wrote it into its plan file, in the call when it gave it there, and else what it said.
+		// The plan is in the request when the model wrote it into its plan file, in the call when
+		// it gave it there, and else what it said.
 		plan := planIn(r.Input)
 		for _, other := range []string{s.plan, s.words} {
 			if plan == "" {
@@ -362,7 +376,8 @@ func (s *session) permission(id string, r request) {
 			}()
 		}}
 	default:
-		s.updates <- agent.PermissionAsked{Tool: toolName(r.ToolName), Input: s.inputOf(r.ToolName, r.Input, r.ToolUseID), Ruled: r.Reason == "rule", Answer: func(allowed bool, reason string) {
+		s.updates <- agent.PermissionAsked{Tool: toolName(r.ToolName), Input: s.inputOf(r.ToolName, r.Input,
+			r.ToolUseID), Ruled: r.Reason == "rule", Answer: func(allowed bool, reason string) {
 			if allowed {
 				allow()
 			} else {
@@ -379,7 +394,8 @@ func (s *session) answer(id string, response any) {
 	delete(s.open, id)
 	s.mu.Unlock()
 	if open {
-		s.write(map[string]any{"type": "control_response", "response": map[string]any{"subtype": "success", "request_id": id, "response": response}})
+		s.write(map[string]any{"type": "control_response", "response": map[string]any{"subtype": "success",
+			"request_id": id, "response": response}})
 	}
 }
 
@@ -428,11 +444,13 @@ func (s *session) write(v any) error {
 	return err
 }
 
-// Give writes a prompt. The program alone would let a command run to its end before it takes an urgent one, so the turn is interrupted first: behind that,
-// the prompt cannot be in the turn that is cut off.
+// Give writes a prompt. The program alone would let a command run to its end before it takes an
+// urgent one, so the turn is interrupted first: behind that, the prompt cannot be in the turn that
+// is cut off.
 func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	uuid := newUUID()
-	line := map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": p.Text}, "parent_tool_use_id": nil, "session_id": s.id, "uuid": uuid}
+	line := map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": p.Text},
+		"parent_tool_use_id": nil, "session_id": s.id, "uuid": uuid}
 	s.mu.Lock()
 	if s.stopping || s.ctx.Err() != nil {
 		s.mu.Unlock()
@@ -463,7 +481,8 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	return nil
 }
 
-// SetAccess changes the program's mode. It refuses to skip permissions unless it was started so that it may.
+// SetAccess changes the program's mode. It refuses to skip permissions unless it was started so
+// that it may.
 func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	if mode(a) == bypass && s.spec.Access.Mode != bypass {
 		return agent.ErrNewSession
@@ -490,7 +509,8 @@ func (s *session) Stop(ctx context.Context) error {
 	return s.child.Stop(ctx, proc.Ladder{Stdin: 5 * time.Second, Term: time.Second})
 }
 
-// withdraw takes back what the program has not given to its model yet, or that would be the next turn of a session that is to end.
+// withdraw takes back what the program has not given to its model yet, or that would be the next
+// turn of a session that is to end.
 func (s *session) withdraw(ctx context.Context) {
 	s.mu.Lock()
 	waiting := slices.Collect(maps.Keys(s.given))

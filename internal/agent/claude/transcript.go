@@ -10,7 +10,8 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// transcript is the file with the history of the session that is to be resumed; "" where there is none, or nothing was said in it yet.
+// transcript is the file with the history of the session that is to be resumed; "" where there is
+// none, or nothing was said in it yet.
 func transcript(spec agent.Spec) string {
 	if spec.Resume == "" || filepath.Base(spec.Resume) != spec.Resume {
 		return ""
@@ -63,8 +64,8 @@ func (e *entry) told() (texts []string) {
 	return texts
 }
 
-// entries calls see with each entry that tells something, until it returns true. It reports whether it did. A line that is not whole is passed
-// over: the program was killed while it wrote it.
+// entries calls see with each entry that tells something, until it returns true. It reports whether
+// it did. A line that is not whole is passed over: the program was killed while it wrote it.
 func entries(path string, see func(*entry) bool) bool {
 	f, err := regularfile.Open(path)
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"cadre/internal/agent"
 )
 
-// between holds what a working agent is to be told between two of its tools: in a file that a hook of the program takes when some of its tools have run. A file
-// is taken by renaming it, so the hook has it or we have, and never both.
+// between holds what a working agent is to be told between two of its tools: in a file that a hook
+// of the program takes when some of its tools have run. A file is taken by renaming it, so the hook
+// has it or we have, and never both.
 type between struct {
 	path    string
 	waiting []agent.Prompt // in the file, unless the hook took it
@@ -19,11 +20,14 @@ type between struct {
 }
 
 const (
-	// mostBetween is how much a hook may say at once: what is longer the program shows as the beginning of a file.
+	// mostBetween is how much a hook may say at once: what is longer the program shows as the
+	// beginning of a file.
 	mostBetween = 8 << 10
-	// patience is how long something waits for a tool when none runs: the agent may not work any more, though it is not known yet.
+	// patience is how long something waits for a tool when none runs: the agent may not work any
+	// more, though it is not known yet.
 	patience = 10 * time.Second
-	// hookScript takes the file. Of a subagent's tools, whose context is another one, it makes nothing.
+	// hookScript takes the file. Of a subagent's tools, whose context is another one, it makes
+	// nothing.
 	hookScript = `grep -c '"agent_id":' >/dev/null || { mv -- $ $.taken && cat -- $.taken; } 2>/dev/null; exit 0`
 )
 
@@ -35,7 +39,8 @@ func newBetween(scratch string) (*between, error) {
 func (b *between) settings() string {
 	quoted := "'" + strings.ReplaceAll(b.path, "'", `'\''`) + "'"
 	hook := map[string]any{"type": "command", "command": strings.ReplaceAll(hookScript, "$", quoted)}
-	data, _ := json.Marshal(map[string]any{"hooks": map[string]any{"PostToolBatch": []any{map[string]any{"hooks": []any{hook}}}}})
+	data, _ := json.Marshal(map[string]any{"hooks": map[string]any{
+		"PostToolBatch": []any{map[string]any{"hooks": []any{hook}}}}})
 	return string(data)
 }
 
@@ -58,7 +63,8 @@ func (b *between) write(all []agent.Prompt) bool {
 		texts = append(texts, p.Text)
 	}
 	text := strings.Join(texts, "\n\n")
-	data, err := json.Marshal(map[string]any{"hookSpecificOutput": map[string]string{"hookEventName": "PostToolBatch", "additionalContext": text}})
+	data, err := json.Marshal(map[string]any{"hookSpecificOutput": map[string]string{"hookEventName": "PostToolBatch",
+		"additionalContext": text}})
 	if len(text) > mostBetween || err != nil {
 		return false
 	}

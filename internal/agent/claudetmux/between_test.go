@@ -9,7 +9,8 @@ import (
 	"cadre/internal/agent"
 )
 
-// What the hook takes is not taken back, and what was taken back it does not take; a subagent's takes nothing.
+// What the hook takes is not taken back, and what was taken back it does not take; a subagent's
+// takes nothing.
 func TestWhoTakes(t *testing.T) {
 	b, err := newBetween(t.TempDir())
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package claudetmux is the driver for an interactive Claude Code: it sits in a terminal of tmux, to which a person can go, and is spoken to as a
-// teammate of one of Claude Code's own teams, of which the driver is the lead, by the files of that team alone.
+// Package claudetmux is the driver for an interactive Claude Code: it sits in a terminal of tmux,
+// to which a person can go, and is spoken to as a teammate of one of Claude Code's own teams, of
+// which the driver is the lead, by the files of that team alone.
 //
 // # A session
 //
@@ -9,17 +10,22 @@
 //	Interrupt ──▶ Escape                                             it is idle  ──▶ TurnEnded
 //	Stop      ──▶ the terminal is closed           the terminal closes           ──▶ Ended
 //
-// A session of a host that died goes on where its transcript ends. Its team has its name, so that the files that are left of that are found and removed.
+// A session of a host that died goes on where its transcript ends. Its team has its name, so that
+// the files that are left of that are found and removed.
 //
-// The terminal has a tmux server of its own, which is a child like any other: nothing of it outlives its host. The record of that child has its socket, and by
-// that cadre attach TEAM NAME takes a person there.
+// The terminal has a tmux server of its own, which is a child like any other: nothing of it
+// outlives its host. The record of that child has its socket, and by that cadre attach TEAM NAME
+// takes a person there.
 //
 // # What is different from claude
 //
-//   - A working agent gets a prompt by a hook that runs when some of its tools have, and a long one, or one that interrupts, when its turn has ended.
-//   - Its tools are not asked about before they run, but where it asks itself: what rests on the team's rules, approval of plans and delegate mode, is refused for it.
+//   - A working agent gets a prompt by a hook that runs when some of its tools have, and a long
+//     one, or one that interrupts, when its turn has ended.
+//   - Its tools are not asked about before they run, but where it asks itself: what rests on the
+//     team's rules, approval of plans and delegate mode, is refused for it.
 //   - Its permission mode is that of its start, until a person changes it at its terminal.
-//   - What it has to be asked at its start, such as whether a folder is trusted, waits for a person at its terminal.
+//   - What it has to be asked at its start, such as whether a folder is trusted, waits for a person
+//     at its terminal.
 //
 // Source of the protocol: recorded from Claude Code 2.1.329.
 package claudetmux
@@ -85,10 +91,13 @@ func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.
 	}
 	name, prompt, mode := teamOf(h.session), "", spec.Access.Mode
 	joined := time.Now().UnixMilli()
-	t, err := teamfiles.Found(h.claude, projection.Config{Name: name, Description: "a session of " + spec.Member + " in team " + spec.Team + " of cadre", CreatedAt: joined,
+	t, err := teamfiles.Found(h.claude, projection.Config{Name: name, Description: "a session of " + spec.Member +
+		" in team " + spec.Team + " of cadre", CreatedAt: joined,
 		LeadAgentID: teamfiles.Lead + "@" + name, LeadSessionID: newUUID(), Members: []teamfiles.Member{
-			{AgentID: teamfiles.Lead + "@" + name, Name: teamfiles.Lead, AgentType: teamfiles.Lead, JoinedAt: joined, TmuxPaneID: "leader", Cwd: spec.Dir, Subscriptions: []string{}, BackendType: "in-process"},
-			{AgentID: spec.Member + "@" + name, Name: spec.Member, AgentType: "general-purpose", Model: &spec.Model, Prompt: &prompt, Color: color, JoinedAt: joined, TmuxPaneID: "%0", Cwd: spec.Dir,
+			{AgentID: teamfiles.Lead + "@" + name, Name: teamfiles.Lead, AgentType: teamfiles.Lead, JoinedAt: joined,
+				TmuxPaneID: "leader", Cwd: spec.Dir, Subscriptions: []string{}, BackendType: "in-process"},
+			{AgentID: spec.Member + "@" + name, Name: spec.Member, AgentType: "general-purpose", Model: &spec.Model,
+				Prompt: &prompt, Color: color, JoinedAt: joined, TmuxPaneID: "%0", Cwd: spec.Dir,
 				Subscriptions: []string{}, BackendType: "tmux", Mode: mode}}})
 	if err != nil {
 		return nil, err
@@ -113,7 +122,8 @@ func (a Agent) Probe(ctx context.Context) agent.Probe {
 	if err := a.Locate(""); err != nil {
 		return agent.Probe{Missing: err.Error()}
 	}
-	return agent.Look(ctx, a.program(), []string{"mail while it works", "permissions", "resumes", "a terminal for a person", "tokens"}, "not installed; install Claude Code, and log in once: claude auth login")
+	return agent.Look(ctx, a.program(), []string{"mail while it works", "permissions", "resumes",
+		"a terminal for a person", "tokens"}, "not installed; install Claude Code, and log in once: claude auth login")
 }
 
 // commandLine is the program and its arguments.
@@ -122,8 +132,10 @@ func commandLine(spec agent.Spec, team string, started agent.Started, settings s
 	if started.Resumed {
 		session = "--resume"
 	}
-	args := []string{spec.Program, "--agent-id", spec.Member + "@" + team, "--agent-name", spec.Member, "--team-name", team, "--agent-color", color, "--agent-type", "general-purpose",
-		"--parent-session-id", started.Session, session, started.Session, "--settings", settings, "--append-system-prompt", spec.Instructions}
+	args := []string{spec.Program, "--agent-id", spec.Member + "@" + team, "--agent-name", spec.Member, "--team-name",
+		team, "--agent-color", color, "--agent-type", "general-purpose",
+		"--parent-session-id", started.Session, session, started.Session, "--settings", settings,
+		"--append-system-prompt", spec.Instructions}
 	switch spec.Access.Mode {
 	case bypass:
 		args = append(args, "--dangerously-skip-permissions")
@@ -136,18 +148,22 @@ func commandLine(spec agent.Spec, team string, started agent.Started, settings s
 		args = append(args, "--model", spec.Model)
 	}
 	if len(spec.ToolServer) > 0 {
-		servers, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{agent.ToolServerName: map[string]any{"type": "stdio", "command": spec.ToolServer[0], "args": spec.ToolServer[1:]}}})
+		servers, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{agent.ToolServerName: map[string]any{
+			"type": "stdio", "command": spec.ToolServer[0], "args": spec.ToolServer[1:]}}})
 		args = append(args, "--mcp-config", string(servers))
 	}
 	args = append(args, "--disallowedTools", strings.Join(replaced, ","))
-	args = append(args, "--allowedTools", strings.Join(append([]string{"mcp__" + agent.ToolServerName}, spec.Access.Allow...), ","))
+	args = append(args, "--allowedTools", strings.Join(append([]string{"mcp__" + agent.ToolServerName},
+		spec.Access.Allow...), ","))
 	return append(args, spec.Args...)
 }
 
 // environment is what the program runs in.
 func environment(spec agent.Spec) []string {
-	return append(append(os.Environ(), spec.Env...), "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDECODE=", "CLAUDE_CODE_TEAMMATE_COMMAND=", "TMUX=", "TERM=xterm-256color",
-		"CLAUDE_CODE_RESUME_THRESHOLD_MINUTES=5000000") // it would ask a person whether to go on with a long session that is older
+	return append(append(os.Environ(), spec.Env...), "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDECODE=",
+		"CLAUDE_CODE_TEAMMATE_COMMAND=", "TMUX=", "TERM=xterm-256color",
+		// it would ask a person whether to go on with a long session that is older
+		"CLAUDE_CODE_RESUME_THRESHOLD_MINUTES=5000000")
 }
 
 // folder is Claude Code's in an environment.
@@ -187,7 +203,8 @@ func (s *session) launch(ctx context.Context, env, args []string) error {
 		return err
 	}
 	s.tmux, s.env = []string{"tmux", "-S", socket, "-f", os.DevNull, "-N"}, env
-	child, err := s.spec.Procs.Start(proc.Cmd{Args: []string{"tmux", "-S", socket, "-f", os.DevNull, "-D"}, Dir: s.spec.Dir, Env: env, Stdout: &s.words, Stderr: &s.words, Member: s.spec.Member,
+	child, err := s.spec.Procs.Start(proc.Cmd{Args: []string{"tmux", "-S", socket, "-f", os.DevNull, "-D"},
+		Dir: s.spec.Dir, Env: env, Stdout: &s.words, Stderr: &s.words, Member: s.spec.Member,
 		Terminal: socket})
 	if err != nil {
 		return &agent.Problem{Kind: agent.ProblemMissing, Text: err.Error()}
@@ -196,7 +213,8 @@ func (s *session) launch(ctx context.Context, env, args []string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	for {
-		err := s.call(ctx, append([]string{"new-session", "-d", "-x", "200", "-y", "50", "-c", s.spec.Dir, "--"}, args...)...)
+		err := s.call(ctx, append([]string{"new-session", "-d", "-x", "200", "-y", "50", "-c", s.spec.Dir,
+			"--"}, args...)...)
 		if err == nil {
 			err = s.call(ctx, "set-option", "-s", "exit-empty", "on") // the server ends with the program
 			if err == nil {
@@ -226,7 +244,8 @@ func exitOf(child *proc.Child) proc.Exit {
 // call runs a command of tmux.
 func (s *session) call(ctx context.Context, args ...string) error {
 	var words proc.Capture
-	exit, err := s.spec.Procs.Run(ctx, proc.Cmd{Args: append(append([]string{}, s.tmux...), args...), Dir: s.spec.Dir, Env: s.env, Stdout: &words, Stderr: &words, Member: s.spec.Member}, proc.Ladder{})
+	exit, err := s.spec.Procs.Run(ctx, proc.Cmd{Args: append(append([]string{}, s.tmux...), args...), Dir: s.spec.Dir,
+		Env: s.env, Stdout: &words, Stderr: &words, Member: s.spec.Member}, proc.Ladder{})
 	if err == nil && exit.Code != 0 {
 		err = errors.New(strings.TrimSpace(words.String()))
 	}

@@ -38,7 +38,8 @@ func bench(t *testing.T, script agenttest.Script) (*agenttest.Bench, *agenttest.
 	return b, model
 }
 
-// A prompt is in its context when it says so, once; what it says and does is told; one that comes while it works is in its next turn; and it is idle when its turn has ended.
+// A prompt is in its context when it says so, once; what it says and does is told; one that comes
+// while it works is in its next turn; and it is idle when its turn has ended.
 func TestConversation(t *testing.T) {
 	release := make(chan struct{})
 	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn {
@@ -90,7 +91,8 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// What comes while its tools run it has when they have, in the same turn and once; what is too long for that, in its next one.
+// What comes while its tools run it has when they have, in the same turn and once; what is too long
+// for that, in its next one.
 func TestBetweenTools(t *testing.T) {
 	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn {
 		switch {
@@ -99,7 +101,8 @@ func TestBetweenTools(t *testing.T) {
 		case r.Has("the second"):
 			return agenttest.Say("I have two.")
 		case r.Has("the first"):
-			return agenttest.Use("Bash", map[string]any{"command": "touch works; until [ -e go ]; do sleep 0.05; done", "description": "wait"})
+			return agenttest.Use("Bash", map[string]any{"command": "touch works; until [ -e go ]; do sleep 0.05; done",
+				"description": "wait"})
 		}
 		return agenttest.Say("Hm.")
 	})
@@ -132,7 +135,8 @@ func TestBetweenTools(t *testing.T) {
 	}
 }
 
-// A session whose host died goes on with what it was told, and knows which messages that were. What its host left of its team is gone.
+// A session whose host died goes on with what it was told, and knows which messages that were. What
+// its host left of its team is gone.
 func TestResume(t *testing.T) {
 	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn { return agenttest.Say("I have it.") })
 	b.Spec.Access.Mode = "bypassPermissions"
@@ -153,14 +157,16 @@ func TestResume(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(teams[0], "inboxes"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"config.json": string(config), "inboxes/ann.json": `[{"from":"team-lead","text":"too late","timestamp":"2026-01-01T00:00:00.000Z","read":false}]`} {
+	for name, text := range map[string]string{"config.json": string(config),
+		"inboxes/ann.json": `[{"from":"team-lead","text":"too late","timestamp":"2026-01-01T00:00:00.000Z","read":false}]`} {
 		if err := os.WriteFile(filepath.Join(teams[0], name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b.Spec.Resume = first.Session
 	again := b.Start()
-	if s := agenttest.Next[agent.Started](again); !s.Resumed || s.Session != first.Session || fmt.Sprint(s.Seen) != "[7]" {
+	if s := agenttest.Next[agent.Started](again); !s.Resumed || s.Session != first.Session ||
+		fmt.Sprint(s.Seen) != "[7]" {
 		t.Errorf("it goes on as %+v", s)
 	}
 	again.Tell("2", "and the host?")
@@ -187,8 +193,10 @@ func TestResume(t *testing.T) {
 func TestPermission(t *testing.T) {
 	b, _ := bench(t, func(r *agenttest.Request) agenttest.Turn {
 		for n, word := range []string{"yes", "no"} {
-			// The program may not find its own team file while it writes it, and says that the tool is to be used again.
-			if again := strings.Contains(r.Results(), "could not be delivered"); strings.Contains(r.LastUser(), "touch "+word) && (r.Calls("Bash") == n || again) {
+			// The program may not find its own team file while it writes it, and says that the tool
+			// is to be used again.
+			if again := strings.Contains(r.Results(), "could not be delivered"); strings.Contains(r.LastUser(),
+				"touch "+word) && (r.Calls("Bash") == n || again) {
 				return agenttest.Use("Bash", map[string]any{"command": "touch made-" + word, "description": "make"})
 			}
 		}
@@ -212,7 +220,8 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// It ends when it is stopped, with its terminal and its files, and when it is interrupted only its turn does; one that is killed has ended by itself.
+// It ends when it is stopped, with its terminal and its files, and when it is interrupted only its
+// turn does; one that is killed has ended by itself.
 func TestEnd(t *testing.T) {
 	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn {
 		if strings.Contains(r.LastUser(), "for ever") && r.Calls("Bash") == 0 {
@@ -257,7 +266,8 @@ func TestEnd(t *testing.T) {
 	}
 	entries, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range entries {
-		if data, err := os.ReadFile(path); err == nil && strings.Contains("\x00"+string(data), "\x00HOME="+b.World.Home+"\x00") {
+		if data, err := os.ReadFile(path); err == nil && strings.Contains("\x00"+string(data),
+			"\x00HOME="+b.World.Home+"\x00") {
 			line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
 			t.Errorf("left running is %q", line)
 		}

@@ -71,7 +71,8 @@ func (h *history) find() bool {
 	return true
 }
 
-// past reads what there is of a session that is to be resumed, and returns the messages that it was told. ok is false where nothing was said to it.
+// past reads what there is of a session that is to be resumed, and returns the messages that it was
+// told. ok is false where nothing was said to it.
 func (h *history) past(carries func(string) []int64) (seen []int64, ok bool) {
 	for _, e := range h.fresh() {
 		for _, text := range append(e.told(), e.results()...) {
@@ -196,7 +197,10 @@ func (e *entry) results() (texts []string) {
 
 // interrupted reports whether the entry says that somebody ended the turn.
 func (e *entry) interrupted() bool {
-	return slices.ContainsFunc(e.told(), func(text string) bool { return strings.HasPrefix(text, "[Request interrupted by user") })
+	return slices.ContainsFunc(e.told(), func(text string) bool {
+		return strings.HasPrefix(text,
+			"[Request interrupted by user")
+	})
 }
 
 // carries reports whether a text has a prompt in it.

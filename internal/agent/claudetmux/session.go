@@ -14,7 +14,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// session is one program in its terminal. One goroutine, run, follows it and is the only one that says updates.
+// session is one program in its terminal. One goroutine, run, follows it and is the only one that
+// says updates.
 type session struct {
 	spec    agent.Spec
 	team    *teamfiles.Team
@@ -41,7 +42,8 @@ type session struct {
 }
 
 func newSession(spec agent.Spec, t *teamfiles.Team, started agent.Started, h *history, b *between) *session {
-	s := &session{spec: spec, team: t, started: started, updates: make(chan agent.Update, 64), history: h, wake: make(chan struct{}, 1), between: b,
+	s := &session{spec: spec, team: t, started: started, updates: make(chan agent.Update, 64), history: h,
+		wake: make(chan struct{}, 1), between: b,
 		aside: map[string]bool{}, tools: map[string]bool{}}
 	s.over, s.stop = context.WithCancel(context.Background())
 	return s
@@ -51,7 +53,8 @@ func (s *session) Updates() <-chan agent.Update { return s.updates }
 
 var errOver = errors.New("the session is over")
 
-// Give puts a prompt into the inbox, or before an agent that works where it finds it between two tools.
+// Give puts a prompt into the inbox, or before an agent that works where it finds it between two
+// tools.
 func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	if s.over.Err() != nil {
 		return errOver
@@ -111,7 +114,8 @@ func (s *session) waits() bool {
 	return len(s.given) > 0
 }
 
-// SetAccess changes nothing: since 2.1.329 the program takes no mode from its lead, and a person changes it at its terminal.
+// SetAccess changes nothing: since 2.1.329 the program takes no mode from its lead, and a person
+// changes it at its terminal.
 func (s *session) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
 
 func (s *session) tell(ctx context.Context, m teamfiles.Structured) error {
@@ -133,7 +137,8 @@ func (s *session) Stop(ctx context.Context) error {
 // How often the transcript is looked at while there is something to expect from it.
 const lookTime = 100 * time.Millisecond
 
-// flushes is how often the transcript is looked at for the last words of a turn that has ended: it is written a little later than the notice.
+// flushes is how often the transcript is looked at for the last words of a turn that has ended: it
+// is written a little later than the notice.
 const flushes = 20
 
 // run follows the program to its end.
@@ -249,7 +254,8 @@ func (s *session) rest() {
 	s.repost(func(agent.Prompt) bool { return true })
 }
 
-// hurry has what waits for the end of a tool come at the end of the turn where no tool runs, for who knows whether one will.
+// hurry has what waits for the end of a tool come at the end of the turn where no tool runs, for
+// who knows whether one will.
 func (s *session) hurry() {
 	s.mu.Lock()
 	var late []agent.Prompt
@@ -301,7 +307,8 @@ func (s *session) heard(e teamfiles.Entry) {
 	s.team.Settle(ctx, teamfiles.Lead, e.Key()) // what cannot be settled is seen once all the same
 }
 
-// idle ends the turn. What the program took and its transcript does not show by now it has in another form.
+// idle ends the turn. What the program took and its transcript does not show by now it has in
+// another form.
 func (s *session) idle(m *teamfiles.Idle) {
 	s.mu.Lock()
 	told := s.told
@@ -329,7 +336,8 @@ func (s *session) idle(m *teamfiles.Idle) {
 	s.say(end)
 }
 
-// lags reports whether the transcript may lack something of a turn that has ended: its last words, or what was taken between its tools.
+// lags reports whether the transcript may lack something of a turn that has ended: its last words,
+// or what was taken between its tools.
 func (s *session) lags(m *teamfiles.Idle) bool {
 	if m.Result != "" {
 		return strings.TrimSpace(s.history.last) != strings.TrimSpace(m.Result)
@@ -339,8 +347,9 @@ func (s *session) lags(m *teamfiles.Idle) bool {
 	return slices.ContainsFunc(s.given, func(p agent.Prompt) bool { return s.aside[p.ID] })
 }
 
-// overtaken says of prompts that were out of the inbox a turn ago that they were received, although the transcript has no such words: what was taken in
-// the middle of a turn is in the next one, in whatever form.
+// overtaken says of prompts that were out of the inbox a turn ago that they were received, although
+// the transcript has no such words: what was taken in the middle of a turn is in the next one, in
+// whatever form.
 func (s *session) overtaken() {
 	ctx, cancel := context.WithTimeout(s.over, fileTime)
 	defer cancel()
@@ -379,6 +388,7 @@ func (s *session) permit(m *teamfiles.PermissionRequest) func(allow bool, reason
 
 func (s *session) decide(m *teamfiles.PlanRequest) func(approved bool, feedback string) {
 	return func(approved bool, feedback string) {
-		go s.answer(&teamfiles.PlanResponse{RequestID: m.RequestID, Approved: approved, Feedback: feedback, Timestamp: teamfiles.Stamp(time.Now())})
+		go s.answer(&teamfiles.PlanResponse{RequestID: m.RequestID, Approved: approved, Feedback: feedback,
+			Timestamp: teamfiles.Stamp(time.Now())})
 	}
 }

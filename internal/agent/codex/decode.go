@@ -27,7 +27,8 @@ type (
 
 // What a request of the program asks for.
 type (
-	// permission asks for leave to use a tool, by Claude Code's name for its kind. That of an MCP server is asked for as that server's elicitation.
+	// permission asks for leave to use a tool, by Claude Code's name for its kind. That of an MCP
+	// server is asked for as that server's elicitation.
 	permission struct {
 		tool, input string
 		elicits     bool
@@ -101,8 +102,8 @@ type thread struct {
 	Turns []turn `json:"turns"`
 }
 
-// decoder turns what one thread says into what it means, and says that once: on a new connection the program tells some of it again, and
-// some of it stands in the thread's history only.
+// decoder turns what one thread says into what it means, and says that once: on a new connection
+// the program tells some of it again, and some of it stands in the thread's history only.
 type decoder struct {
 	turn  string           // the turn that was said last; "" before the first one
 	over  bool             // so was its end
@@ -121,7 +122,8 @@ type seen struct {
 	Edit  string `json:"edit,omitempty"` // its input, when it is an edit
 }
 
-// resume tells the decoder what happened in the thread before this session, which is not said again.
+// resume tells the decoder what happened in the thread before this session, which is not said
+// again.
 func (d *decoder) resume(t *thread) {
 	if n := len(t.Turns); n > 0 {
 		d.turn, d.over = t.Turns[n-1].ID, true
@@ -308,11 +310,13 @@ type breakdown struct {
 }
 
 func (b breakdown) minus(o breakdown) breakdown {
-	return breakdown{max(0, b.Total-o.Total), max(0, b.Input-o.Input), max(0, b.Cached-o.Cached), max(0, b.CacheWrite-o.CacheWrite), max(0, b.Output-o.Output)}
+	return breakdown{max(0, b.Total-o.Total), max(0, b.Input-o.Input), max(0, b.Cached-o.Cached),
+		max(0, b.CacheWrite-o.CacheWrite), max(0, b.Output-o.Output)}
 }
 
-// usage is what the thread has spent since it was last told, by its own sum, which it also tells when nothing was spent; and how full its context is. The
-// input has what came from the cache in it.
+// usage is what the thread has spent since it was last told, by its own sum, which it also tells
+// when nothing was spent; and how full its context is. The input has what came from the cache in
+// it.
 func (d *decoder) usage(total breakdown, full, window int64) []any {
 	if total.Total < d.spent.Total {
 		d.spent = breakdown{}
@@ -325,7 +329,8 @@ func (d *decoder) usage(total breakdown, full, window int64) []any {
 	if !d.ours || b == (breakdown{}) && d.context == before {
 		return nil
 	}
-	return []any{agent.Used{Context: d.context, Usage: team.Usage{InputTokens: max(0, b.Input-b.Cached-b.CacheWrite), CacheReadTokens: b.Cached, CacheWriteTokens: b.CacheWrite, OutputTokens: b.Output}}}
+	return []any{agent.Used{Context: d.context, Usage: team.Usage{InputTokens: max(0, b.Input-b.Cached-b.CacheWrite),
+		CacheReadTokens: b.Cached, CacheWriteTokens: b.CacheWrite, OutputTokens: b.Output}}}
 }
 
 // toolOf is the kind of tool that the item is, by Claude Code's name for it, and its input.
@@ -344,8 +349,9 @@ func toolOf(i *item) (name, input string) {
 	return "", ""
 }
 
-// editOf names the file of a change where Claude Code's Edit has its file, and has the rest beside it. A change of several files is about none of them
-// alone: what is allowed for one is not allowed for another.
+// editOf names the file of a change where Claude Code's Edit has its file, and has the rest beside
+// it. A change of several files is about none of them alone: what is allowed for one is not allowed
+// for another.
 func editOf(changes json.RawMessage) string {
 	var list []struct {
 		Path string `json:"path"`
@@ -384,7 +390,8 @@ func wordsOf(e turnError) string {
 	return e.Message + ": " + e.Details
 }
 
-// retryOf is an error after which the program tries again: it counts the tries in front of what went wrong.
+// retryOf is an error after which the program tries again: it counts the tries in front of what
+// went wrong.
 func retryOf(e turnError) agent.Problem {
 	p := agent.Problem{Kind: kindOf(e), Text: wordsOf(e)}
 	count, rest, ok := strings.Cut(p.Text, ": ")
@@ -397,7 +404,8 @@ func retryOf(e turnError) agent.Problem {
 	return p
 }
 
-// kindOf tells what helps from the program's word for the error, else from the HTTP status, else from what it says.
+// kindOf tells what helps from the program's word for the error, else from the HTTP status, else
+// from what it says.
 func kindOf(e turnError) agent.ProblemKind {
 	word, status := "", 0
 	if json.Unmarshal(e.Info, &word) != nil {
@@ -451,7 +459,8 @@ func (d *decoder) request(method string, params json.RawMessage) any {
 		if p.Dir != "" {
 			in["cwd"] = p.Dir
 		}
-		for name, more := range map[string]json.RawMessage{"additionalPermissions": p.More, "networkApprovalContext": p.Network, "environmentId": p.Place} {
+		for name, more := range map[string]json.RawMessage{"additionalPermissions": p.More,
+			"networkApprovalContext": p.Network, "environmentId": p.Place} {
 			if text := string(more); text != "" && text != "null" && !(name == "environmentId" && text == `"local"`) {
 				in[name] = more
 			}

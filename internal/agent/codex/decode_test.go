@@ -17,8 +17,10 @@ var (
 )
 
 // unread are the keys of the stream that say much and that nobody here reads.
-var unread = []string{"environments", "codexHome", "userAgent", "commandActions", "gitInfo", "collaborationMode", "proposedExecpolicyAmendment", "availableDecisions", "processId", "sandbox",
-	"sandboxPolicy", "runtimeWorkspaceRoots", "instructionSources", "rateLimits", "installationId", "serverName", "platformOs", "platformFamily", "details"}
+var unread = []string{"environments", "codexHome", "userAgent", "commandActions", "gitInfo", "collaborationMode",
+	"proposedExecpolicyAmendment", "availableDecisions", "processId", "sandbox",
+	"sandboxPolicy", "runtimeWorkspaceRoots", "instructionSources", "rateLimits", "installationId", "serverName",
+	"platformOs", "platformFamily", "details"}
 
 func TestRecordings(t *testing.T) {
 	if *record {
@@ -27,7 +29,8 @@ func TestRecordings(t *testing.T) {
 			r = throughRelay(b, p)
 			return func() [][]byte { return r.said }
 		}
-		agenttest.Record(t, driver, tap, unread, append(agenttest.Scenes(driver), scenes(func() *relay { return r })...)...)
+		agenttest.Record(t, driver, tap, unread, append(agenttest.Scenes(driver),
+			scenes(func() *relay { return r })...)...)
 	}
 	agenttest.Replay(t, *update, func(string) func([]byte) []any { return (&stream{}).line })
 }
@@ -96,7 +99,8 @@ func scenes(r func() *relay) []agenttest.Scene {
 	all := agent.Access{Mode: "bypassPermissions", Writes: true}
 	patch := shell("apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch\nEOF")
 	return []agenttest.Scene{
-		{Name: "edit", Access: agent.Access{Mode: "default", Writes: true}, Script: agenttest.Sequence(patch, agenttest.Say("Done.")), Play: func(run *agenttest.Run) {
+		{Name: "edit", Access: agent.Access{Mode: "default", Writes: true}, Script: agenttest.Sequence(patch,
+			agenttest.Say("Done.")), Play: func(run *agenttest.Run) {
 			run.Tell("p", "do one")
 			agenttest.Next[agent.PermissionAsked](run).Answer(true, "")
 			agenttest.Next[agent.TurnEnded](run)
@@ -110,7 +114,8 @@ func scenes(r func() *relay) []agenttest.Scene {
 			run.Turn("do one")
 			run.Turn("do two")
 		}},
-		{Name: "cut", Access: all, Script: agenttest.Sequence(agenttest.Turn{Text: "I begin.", Calls: shell(slow).Calls}, agenttest.Say("Done.")), Play: func(run *agenttest.Run) {
+		{Name: "cut", Access: all, Script: agenttest.Sequence(agenttest.Turn{Text: "I begin.",
+			Calls: shell(slow).Calls}, agenttest.Say("Done.")), Play: func(run *agenttest.Run) {
 			thread := agenttest.Next[agent.Started](run).Session
 			run.Tell("p", "do one")
 			run.WaitFile("began")
@@ -125,12 +130,17 @@ func scenes(r func() *relay) []agenttest.Scene {
 	}
 }
 
-// Whatever a stream has, the decoder goes on: what is none of its messages means nothing, and the end of a turn is understood, once.
+// Whatever a stream has, the decoder goes on: what is none of its messages means nothing, and the
+// end of a turn is understood, once.
 func FuzzDecode(f *testing.F) {
-	agenttest.Seeds(f, `{"method":"turn/completed","params":{"turn":{"id":"t","status":"failed","error":{}}}}`, `{"method":"error","params":{"willRetry":true}}`, `{"method":"item/completed","params":{"item":{"type":"reasoning","content":["x"]}}}`,
+	agenttest.Seeds(f, `{"method":"turn/completed","params":{"turn":{"id":"t","status":"failed","error":{}}}}`,
+		`{"method":"error","params":{"willRetry":true}}`,
+		`{"method":"item/completed","params":{"item":{"type":"reasoning","content":["x"]}}}`,
 		`{"result":{"thread":{"id":"x","turns":[{"id":"t","status":"inProgress","items":[{"type":"reasoning","content":["x"]},{"type":"fileChange","id":"7","changes":5}]}]}}}`)
-	known := map[string]bool{"": true, "turn/started": true, "turn/completed": true, "item/started": true, "item/completed": true, "thread/tokenUsage/updated": true, "thread/compacted": true,
-		"serverRequest/resolved": true, "error": true, "item/commandExecution/requestApproval": true, "item/fileChange/requestApproval": true, "item/tool/call": true, "item/tool/requestUserInput": true,
+	known := map[string]bool{"": true, "turn/started": true, "turn/completed": true, "item/started": true,
+		"item/completed": true, "thread/tokenUsage/updated": true, "thread/compacted": true,
+		"serverRequest/resolved": true, "error": true, "item/commandExecution/requestApproval": true,
+		"item/fileChange/requestApproval": true, "item/tool/call": true, "item/tool/requestUserInput": true,
 		"mcpServer/elicitation/request": true}
 	f.Fuzz(func(t *testing.T, said []byte) {
 		s := &stream{}

@@ -27,7 +27,8 @@ func (a Agent) Locate(program string) error { return agent.Locate(program, a.pro
 // Remedy implements [agent.Remedier].
 func (Agent) Remedy(kind agent.ProblemKind) string { return agent.Remedy(kind, install, howToLog) }
 
-// CheckLogin asks the program, which knows the accounts of OpenAI. The key of another provider is a variable that its configuration names.
+// CheckLogin asks the program, which knows the accounts of OpenAI. The key of another provider is a
+// variable that its configuration names.
 func (a Agent) CheckLogin(ctx context.Context, program, dir string, env []string) agent.Login {
 	login := agent.Login{State: agent.LoginUnknown, How: howToLog}
 	c := readConfig(env)
@@ -42,7 +43,8 @@ func (a Agent) CheckLogin(ctx context.Context, program, dir string, env []string
 		case agent.Variable(env, c.key) == "" && c.variables:
 			login.Detail = c.key + " may be in the program's file of variables"
 		case agent.Variable(env, c.key) == "":
-			login.State, login.Detail, login.How = agent.NotLoggedIn, c.key+" is not set, which the provider "+c.provider+" needs", "set "+c.key
+			login.State, login.Detail, login.How = agent.NotLoggedIn, c.key+" is not set, which the provider "+
+				c.provider+" needs", "set "+c.key
 		default:
 			login.State, login.Detail = agent.LoggedIn, c.key+" is set"
 		}
@@ -81,7 +83,8 @@ var (
 	setting = regexp.MustCompile(`^\s*([A-Za-z_]+)\s*=\s*(?:"([^"\\]*)"|'([^']*)')?`)
 )
 
-// readConfig reads the few settings that tell of a login. What it does not understand makes the answer unclear, not wrong.
+// readConfig reads the few settings that tell of a login. What it does not understand makes the
+// answer unclear, not wrong.
 func readConfig(env []string) (c config) {
 	home := agent.Variable(env, "CODEX_HOME")
 	if home == "" {

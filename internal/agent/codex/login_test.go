@@ -8,7 +8,8 @@ import (
 	"cadre/internal/agent"
 )
 
-// The key of a provider of the user's own is looked for in the variable that the configuration names. What is not understood is unknown.
+// The key of a provider of the user's own is looked for in the variable that the configuration
+// names. What is not understood is unknown.
 func TestLoginOfAProvider(t *testing.T) {
 	const provider = "model = \"m\"\nmodel_provider = \"mine\" # ours\n[features]\nmodel_provider = \"no\"\n[model_providers.mine]\nname = \"mine\"\nenv_key = 'MY_KEY'\n"
 	for _, c := range []struct {
@@ -18,7 +19,8 @@ func TestLoginOfAProvider(t *testing.T) {
 	}{
 		{"its key is set", provider, []string{"MY_KEY=x"}, agent.LoggedIn},
 		{"its key is not set", provider, nil, agent.NotLoggedIn},
-		{"it needs no key", "model_provider = \"mine\"\n[model_providers.mine]\nname = \"mine\"\n", nil, agent.LoginUnknown},
+		{"it needs no key", "model_provider = \"mine\"\n[model_providers.mine]\nname = \"mine\"\n", nil,
+			agent.LoginUnknown},
 		{"a profile may say otherwise", "profile = \"p\"\n" + provider, []string{"MY_KEY=x"}, agent.LoginUnknown},
 		{"no program to ask", "", nil, agent.LoginUnknown},
 	} {
@@ -27,7 +29,8 @@ func TestLoginOfAProvider(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(c.config), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got := Agent{}.CheckLogin(t.Context(), "/nowhere/codex", "", append([]string{"CODEX_HOME=" + home}, c.env...))
+			got := Agent{}.CheckLogin(t.Context(), "/nowhere/codex", "",
+				append([]string{"CODEX_HOME=" + home}, c.env...))
 			if got.State != c.want {
 				t.Errorf("%+v, not %s", got, c.want)
 			}
@@ -44,11 +47,13 @@ func TestLoginByAFileOfVariables(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(filepath.Join(home, "config.toml"), "model_provider = \"mine\"\n[model_providers.mine]\nname = \"mine\"\nenv_key = \"MY_KEY\"\n")
+	write(filepath.Join(home, "config.toml"), "model_provider = \"mine\"\n[model_providers.mine]\nname = "+
+		"\"mine\"\nenv_key = \"MY_KEY\"\n")
 	write(filepath.Join(dir, ".env"), "MY_KEY=x\n")
 	check := func(want agent.LoginState) {
 		t.Helper()
-		if got := (Agent{}).CheckLogin(t.Context(), "/nowhere/codex", dir, []string{"CODEX_HOME=" + home}); got.State != want {
+		if got := (Agent{}).CheckLogin(t.Context(), "/nowhere/codex", dir,
+			[]string{"CODEX_HOME=" + home}); got.State != want {
 			t.Errorf("%+v, not %s", got, want)
 		}
 	}

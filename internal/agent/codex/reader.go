@@ -7,8 +7,9 @@ import (
 	"cadre/internal/agent"
 )
 
-// Reader is an [agent.Reader] of what an app-server says: notifications, requests, and the answers in which a thread is. It is for one thread: the first of which
-// the program tells since it introduced itself. The zero Reader is ready for use.
+// Reader is an [agent.Reader] of what an app-server says: notifications, requests, and the answers
+// in which a thread is. It is for one thread: the first of which the program tells since it
+// introduced itself. The zero Reader is ready for use.
 type Reader struct {
 	decoder decoder
 	thread  string
@@ -43,7 +44,8 @@ func (r *Reader) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	maps.DeleteFunc(was.Items, func(_ string, s *seen) bool { return s == nil })
-	*r = Reader{decoder{was.Turn, was.Over, was.Items, was.Last, was.Spent, was.Context, was.Ours}, was.Thread, was.Told, was.Anew}
+	*r = Reader{decoder{was.Turn, was.Over, was.Items, was.Last, was.Spent, was.Context, was.Ours}, was.Thread,
+		was.Told, was.Anew}
 	return nil
 }
 
@@ -73,7 +75,8 @@ func (r *Reader) read(line []byte) []agent.Update {
 	return public(r.decoder.decode(m.Method, m.Params))
 }
 
-// answer looks for a thread in an answer. One that is there again has what happened while nobody read along.
+// answer looks for a thread in an answer. One that is there again has what happened while nobody
+// read along.
 func (r *Reader) answer(result json.RawMessage) []agent.Update {
 	var got struct {
 		Program string `json:"userAgent"`

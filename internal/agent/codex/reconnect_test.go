@@ -66,7 +66,8 @@ func spent(r *agenttest.Run, tokens int64) int64 {
 
 // The connection breaks while a tool runs: the turn goes on, on another one.
 func TestCutWhileAToolRuns(t *testing.T) {
-	b, _, r := bench(t, agenttest.Sequence(agenttest.Turn{Text: "I begin.", Calls: shell(slow).Calls}, agenttest.Say("Done."), agenttest.Say("Again.")))
+	b, _, r := bench(t, agenttest.Sequence(agenttest.Turn{Text: "I begin.", Calls: shell(slow).Calls},
+		agenttest.Say("Done."), agenttest.Say("Again.")))
 	b.Spec.Access.Mode = "bypassPermissions"
 	run := b.Start()
 	run.Tell("one", "do one")
@@ -80,11 +81,13 @@ func TestCutWhileAToolRuns(t *testing.T) {
 	run.Tell("two", "do two")
 	agenttest.Next[agent.TurnEnded](run)
 	saidOnce(t, run, 330,
-		`TurnStarted`, `Received ID="one"`, `Text Text="I begin."`, `ToolStarted Bash`, `ToolFinished ID="toolu_0001" Output="finished\n"`, `Text Text="Done."`, `TurnEnded Text="Done."`,
+		`TurnStarted`, `Received ID="one"`, `Text Text="I begin."`, `ToolStarted Bash`,
+		`ToolFinished ID="toolu_0001" Output="finished\n"`, `Text Text="Done."`, `TurnEnded Text="Done."`,
 		`TurnStarted`, `Received ID="two"`, `Text Text="Again."`, `TurnEnded Text="Again."`)
 }
 
-// The connection breaks between turns, when the program puts the thread away: it comes back with its history, its tools and its instructions.
+// The connection breaks between turns, when the program puts the thread away: it comes back with
+// its history, its tools and its instructions.
 func TestCutBetweenTurns(t *testing.T) {
 	b, s, r := bench(t, func(r *agenttest.Request) agenttest.Turn {
 		switch {
@@ -103,7 +106,8 @@ func TestCutBetweenTurns(t *testing.T) {
 		agenttest.Next[agent.TurnEnded](run)
 	}
 	saidOnce(t, run, 330, `TurnStarted`, `Received ID="one"`, `Text Text="Done."`, `TurnEnded Text="Done."`,
-		`TurnStarted`, `Received ID="two"`, `ToolStarted TeamStatus`, `ToolFinished ID="toolu_0001" Output="The team is well."`, `Text Text="Good."`, `TurnEnded Text="Good."`)
+		`TurnStarted`, `Received ID="two"`, `ToolStarted TeamStatus`,
+		`ToolFinished ID="toolu_0001" Output="The team is well."`, `Text Text="Good."`, `TurnEnded Text="Good."`)
 	last := s.WaitFor(t, "the second prompt", func(r *agenttest.Request) bool { return r.Has("and two") })
 	if !last.Has("You are ann, a teammate.") || last.Count("do one") != 1 {
 		t.Errorf("the model was shown:\n%s\n%s", last.System, s.Story())
@@ -119,7 +123,9 @@ func TestEndWithoutConnection(t *testing.T) {
 		want   []string
 	}{
 		{"well", agenttest.Say("Done."), 220, []string{`Text Text="Done."`, `TurnEnded Text="Done."`}},
-		{"badly", agenttest.Fail(429, "slow down"), 110, []string{`TurnEnded Problem={Kind="limit" Text="exceeded retry limit, last status: 429 Too Many Requests"}`}},
+		{"badly", agenttest.Fail(429, "slow down"), 110,
+			[]string{
+				`TurnEnded Problem={Kind="limit" Text="exceeded retry limit, last status: 429 Too Many Requests"}`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, _, r := bench(t, agenttest.Sequence(shell(slow), c.last))
@@ -134,7 +140,8 @@ func TestEndWithoutConnection(t *testing.T) {
 			r.idle(thread)
 			r.release()
 			agenttest.Next[agent.TurnEnded](run)
-			saidOnce(t, run, c.tokens, append([]string{`TurnStarted`, `Received ID="p"`, `ToolStarted Bash`, `ToolFinished ID="toolu_0001" Output="finished\n"`}, c.want...)...)
+			saidOnce(t, run, c.tokens, append([]string{`TurnStarted`, `Received ID="p"`, `ToolStarted Bash`,
+				`ToolFinished ID="toolu_0001" Output="finished\n"`}, c.want...)...)
 		})
 	}
 }
@@ -175,7 +182,8 @@ func TestPromptOnABrokenConnection(t *testing.T) {
 	for _, method := range []string{"turn/start", "turn/steer"} {
 		for what, where := range map[string]fate{"the prompt is lost": cutBefore, "its answer is lost": cutBehind} {
 			t.Run(method+", "+what, func(t *testing.T) {
-				b, s, r := bench(t, agenttest.Sequence(shell(slow), agenttest.Say("Done."), agenttest.Say("Done."), agenttest.Say("Done.")))
+				b, s, r := bench(t, agenttest.Sequence(shell(slow), agenttest.Say("Done."), agenttest.Say("Done."),
+					agenttest.Say("Done.")))
 				b.Spec.Access.Mode = "bypassPermissions"
 				cuts := 0
 				r.at = func(toProgram bool, m rpc) fate {
@@ -219,7 +227,8 @@ func TestPromptOnABrokenConnection(t *testing.T) {
 	}
 }
 
-// A turn that ends because somebody else broke it off did not come to its end, and nobody here wanted that.
+// A turn that ends because somebody else broke it off did not come to its end, and nobody here
+// wanted that.
 func TestBrokenOffByOthers(t *testing.T) {
 	b, _, r := bench(t, agenttest.Sequence(shell("touch began; sleep 1000")))
 	b.Spec.Access.Mode = "bypassPermissions"
@@ -254,7 +263,8 @@ func TestPermissionOnABrokenConnection(t *testing.T) {
 			between(r, func() { asked.Answer(true, "") })
 			agenttest.Next[agent.TurnEnded](run)
 			input := fmt.Sprintf("{\"command\":\"touch ran; echo x\",\"cwd\":%q,\"description\":\"\"}", b.World.Dir)
-			saidOnce(t, run, 220, `TurnStarted`, `Received ID="p"`, `ToolStarted Bash`, fmt.Sprintf("PermissionAsked Tool=\"Bash\" Input=%q", input),
+			saidOnce(t, run, 220, `TurnStarted`, `Received ID="p"`, `ToolStarted Bash`,
+				fmt.Sprintf("PermissionAsked Tool=\"Bash\" Input=%q", input),
 				`ToolFinished ID="toolu_0001" Output="x\n"`, `Text Text="Done."`, `TurnEnded Text="Done."`)
 		})
 	}
@@ -293,13 +303,20 @@ func (g *gated) Call(ctx context.Context, name string, input json.RawMessage) (s
 	return text, failed
 }
 
-// A team's tool that is called is called once, however often the connection breaks before its result is there.
+// A team's tool that is called is called once, however often the connection breaks before its
+// result is there.
 func TestTeamToolOnABrokenConnection(t *testing.T) {
 	for name, between := range map[string]func(*relay, func()){
-		"a result on the next one":  func(r *relay, let func()) { r.cut(); r.connections(2); let() },
-		"a result on a broken one":  func(r *relay, let func()) { r.loseAnswer(); let(); r.connections(2) },
-		"a result without any":      func(r *relay, let func()) { r.hold(); r.cut(); let(); r.release() },
-		"a result on the third one": func(r *relay, let func()) { r.cut(); r.connections(2); r.cut(); r.connections(3); let() },
+		"a result on the next one": func(r *relay, let func()) { r.cut(); r.connections(2); let() },
+		"a result on a broken one": func(r *relay, let func()) { r.loseAnswer(); let(); r.connections(2) },
+		"a result without any":     func(r *relay, let func()) { r.hold(); r.cut(); let(); r.release() },
+		"a result on the third one": func(r *relay, let func()) {
+			r.cut()
+			r.connections(2)
+			r.cut()
+			r.connections(3)
+			let()
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := func(about string) agenttest.Turn {
@@ -317,9 +334,12 @@ func TestTeamToolOnABrokenConnection(t *testing.T) {
 			}
 			between(r, func() { close(tools.let) })
 			agenttest.Next[agent.TurnEnded](run)
-			saidOnce(t, run, 330, `TurnStarted`, `Received ID="p"`, `ToolStarted TeamStatus`, `ToolFinished ID="toolu_0001" Output="The team is well."`,
-				`ToolStarted TeamStatus`, `ToolFinished ID="toolu_0002" Output="The team is well."`, `Text Text="Good."`, `TurnEnded Text="Good."`)
-			if calls := b.Tools.Called(); !slices.Equal(calls, []string{`TeamStatus{"about":"one"}`, `TeamStatus{"about":"two"}`}) {
+			saidOnce(t, run, 330, `TurnStarted`, `Received ID="p"`, `ToolStarted TeamStatus`,
+				`ToolFinished ID="toolu_0001" Output="The team is well."`,
+				`ToolStarted TeamStatus`, `ToolFinished ID="toolu_0002" Output="The team is well."`,
+				`Text Text="Good."`, `TurnEnded Text="Good."`)
+			if calls := b.Tools.Called(); !slices.Equal(calls, []string{`TeamStatus{"about":"one"}`,
+				`TeamStatus{"about":"two"}`}) {
 				t.Errorf("called was %v\n%s", calls, s.Story())
 			}
 		})
@@ -350,7 +370,8 @@ func TestCutWhileConnecting(t *testing.T) {
 				r.connections(5)
 				b.Touch("go")
 				agenttest.Next[agent.TurnEnded](run)
-				saidOnce(t, run, 220, `TurnStarted`, `Received ID="p"`, `ToolStarted Bash`, `ToolFinished ID="toolu_0001" Output="finished\n"`, `Text Text="Done."`, `TurnEnded Text="Done."`)
+				saidOnce(t, run, 220, `TurnStarted`, `Received ID="p"`, `ToolStarted Bash`,
+					`ToolFinished ID="toolu_0001" Output="finished\n"`, `Text Text="Done."`, `TurnEnded Text="Done."`)
 			})
 		}
 	}
@@ -364,9 +385,13 @@ func TestGarbage(t *testing.T) {
 	run := b.Start()
 	run.Tell("p", "do one")
 	agenttest.Next[agent.TurnEnded](run)
-	saidOnce(t, run, 220, `TurnStarted`, `Received ID="p"`, `ToolStarted Bash`, `ToolFinished ID="toolu_0001" Output="x\n"`, `Text Text="Done."`, `TurnEnded Text="Done."`)
+	saidOnce(t, run, 220, `TurnStarted`, `Received ID="p"`, `ToolStarted Bash`,
+		`ToolFinished ID="toolu_0001" Output="x\n"`, `Text Text="Done."`, `TurnEnded Text="Done."`)
 }
 
 // garbage are messages that mean nothing.
-var garbage = []string{"", "garbage", "{", "[1,2]", "null", `"text"`, `{"method":5}`, `{"method":"no/such/thing","params":[1]}`, `{"method":"turn/completed"}`,
-	`{"method":"turn/completed","params":{"turn":7}}`, `{"method":"item/completed","params":{"item":{"type":"later","id":[]}}}`, `{"id":"4711","result":{}}`, `{"id":{},"error":{"code":1,"message":"x"}}`}
+var garbage = []string{"", "garbage", "{", "[1,2]", "null", `"text"`, `{"method":5}`,
+	`{"method":"no/such/thing","params":[1]}`, `{"method":"turn/completed"}`,
+	`{"method":"turn/completed","params":{"turn":7}}`,
+	`{"method":"item/completed","params":{"item":{"type":"later","id":[]}}}`, `{"id":"4711","result":{}}`,
+	`{"id":{},"error":{"code":1,"message":"x"}}`}

@@ -17,13 +17,14 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// relay stands between the driver and the real app-server, message by message: it breaks the connection where that hurts, holds back the next one, and
-// says things that no app-server says.
+// relay stands between the driver and the real app-server, message by message: it breaks the
+// connection where that hurts, holds back the next one, and says things that no app-server says.
 type relay struct {
 	t    testing.TB
 	near string // its socket, which the driver takes for the app-server's
 	far  string // the app-server's
-	// at decides what becomes of a message; nil passes all. It is called for one message after the other.
+	// at decides what becomes of a message; nil passes all. It is called for one message after the
+	// other.
 	at func(toProgram bool, m rpc) fate
 	// noise is what the driver hears before each message of the app-server.
 	noise []string
@@ -53,14 +54,16 @@ func throughRelay(b *agenttest.Bench, p agenttest.Program) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{t: t, near: filepath.Join(dir, "near"), far: filepath.Join(dir, "far"), more: make(chan struct{}), cutoff: func() {}}
+	r := &relay{t: t, near: filepath.Join(dir, "near"), far: filepath.Join(dir, "far"), more: make(chan struct{}),
+		cutoff: func() {}}
 	listener, err := net.Listen("unix", r.near)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// In place of the program: its socket is the relay's, and it listens on another one.
 	program := filepath.Join(dir, "codex")
-	script := fmt.Sprintf("#!/bin/sh\nln -s %s \"${3#unix://}\"\nexec %s \"$1\" \"$2\" unix://%s\n", r.near, p.Path, r.far)
+	script := fmt.Sprintf("#!/bin/sh\nln -s %s \"${3#unix://}\"\nexec %s \"$1\" \"$2\" unix://%s\n", r.near,
+		p.Path, r.far)
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -207,13 +210,15 @@ func (r *relay) beside() *wire {
 		w.conn.CloseNow()
 		<-w.broken
 	})
-	if err := w.call(ctx, "initialize", object{"clientInfo": object{"name": "test", "version": "1"}, "capabilities": object{"experimentalApi": true}}, nil); err != nil {
+	if err := w.call(ctx, "initialize", object{"clientInfo": object{"name": "test", "version": "1"},
+		"capabilities": object{"experimentalApi": true}}, nil); err != nil {
 		r.t.Fatal(err)
 	}
 	return w
 }
 
-// keep keeps the program from putting the thread away as soon as nobody listens to it, and with it a turn that has just begun.
+// keep keeps the program from putting the thread away as soon as nobody listens to it, and with it
+// a turn that has just begun.
 func (r *relay) keep(thread string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)

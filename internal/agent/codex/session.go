@@ -21,8 +21,9 @@ const (
 
 var errEnded = errors.New("the session is over")
 
-// session is one app-server with one thread. Updates are said by the reader of the connection, of which there is one at a time, and the last one by run,
-// which keeps the connection and outlives every reader.
+// session is one app-server with one thread. Updates are said by the reader of the connection, of
+// which there is one at a time, and the last one by run, which keeps the connection and outlives
+// every reader.
 type session struct {
 	spec    agent.Spec
 	child   *proc.Child
@@ -38,16 +39,18 @@ type session struct {
 
 	words decoder // of what the thread says; the reader's alone
 
-	mu       sync.Mutex
-	wire     *wire
-	ready    chan struct{} // closed while there is a connection with the thread on it
-	thread   string
-	model    string
-	turn     string           // the turn that runs; "" while none does
-	ended    chan struct{}    // closed when that turn has ended
-	given    map[string]given // prompts that are not received yet, by the client's id
-	over     string           // the turn that ended last
-	doubtful []agent.Prompt   // of these, those that the turn which runs may have taken: the connection broke before its answer
+	mu     sync.Mutex
+	wire   *wire
+	ready  chan struct{} // closed while there is a connection with the thread on it
+	thread string
+	model  string
+	turn   string           // the turn that runs; "" while none does
+	ended  chan struct{}    // closed when that turn has ended
+	given  map[string]given // prompts that are not received yet, by the client's id
+	over   string           // the turn that ended last
+	// of these, those that the turn which runs may have taken: the connection broke before its
+	// answer
+	doubtful []agent.Prompt
 	open     map[string]*open // requests of the program that wait for their answers, by id
 	plan     string           // that the turn laid out
 	access   agent.Access
@@ -66,7 +69,8 @@ type given struct {
 }
 
 func newSession(spec agent.Spec) *session {
-	s := &session{spec: spec, updates: make(chan agent.Update, 64), ready: make(chan struct{}), given: map[string]given{}, open: map[string]*open{}, access: spec.Access}
+	s := &session{spec: spec, updates: make(chan agent.Update, 64), ready: make(chan struct{}),
+		given: map[string]given{}, open: map[string]*open{}, access: spec.Access}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -79,7 +83,8 @@ func (s *session) launch() error {
 		return err
 	}
 	args := append([]string{s.spec.Program, "app-server", "--listen", "unix://" + s.socket}, s.spec.Args...)
-	s.child, err = s.spec.Procs.Start(proc.Cmd{Args: args, Dir: s.spec.Dir, Env: environment(s.spec), Stdout: &s.stderr, Stderr: &s.stderr, Member: s.spec.Member})
+	s.child, err = s.spec.Procs.Start(proc.Cmd{Args: args, Dir: s.spec.Dir, Env: environment(s.spec), Stdout: &s.stderr,
+		Stderr: &s.stderr, Member: s.spec.Member})
 	if err != nil {
 		s.end()
 		return &agent.Problem{Kind: agent.ProblemMissing, Text: err.Error()}
@@ -130,8 +135,11 @@ func (s *session) begin(ctx context.Context) error {
 		params := s.threadParams()
 		params["dynamicTools"] = s.tools()
 		err = w.call(ctx, "thread/start", params, &got)
-		if err == nil { // one without a name is not kept before its first turn, and could not be gone on with on another connection
-			err = w.call(ctx, "thread/name/set", object{"threadId": got.Thread.ID, "name": s.spec.Member + " of " + s.spec.Team}, nil)
+		// one without a name is not kept before its first turn, and could not be gone on with on
+		// another connection
+		if err == nil {
+			err = w.call(ctx, "thread/name/set", object{"threadId": got.Thread.ID,
+				"name": s.spec.Member + " of " + s.spec.Team}, nil)
 		}
 	}
 	if err != nil {
@@ -188,7 +196,8 @@ func (s *session) tools() []object {
 	all := []object{}
 	if s.spec.Tools != nil {
 		for _, t := range s.spec.Tools.List() {
-			all = append(all, object{"type": "function", "name": t.Name, "description": t.Description, "inputSchema": t.Schema})
+			all = append(all, object{"type": "function", "name": t.Name, "description": t.Description,
+				"inputSchema": t.Schema})
 		}
 	}
 	return all
@@ -282,7 +291,8 @@ func (s *session) reconnect() (*wire, error) {
 	}
 }
 
-// resumed catches up with what happened while there was no connection. It runs on the connection's reader, before it reads what happens from now on.
+// resumed catches up with what happened while there was no connection. It runs on the connection's
+// reader, before it reads what happens from now on.
 func (s *session) resumed(w *wire, result json.RawMessage) {
 	var got struct {
 		Thread thread `json:"thread"`

@@ -38,7 +38,8 @@ func notes(b *agenttest.Bench) string {
 	return "mcp__notes/TeamStatus"
 }
 
-// A tool of the project's own MCP server is asked about, as any other is, and runs when it was allowed and then only.
+// A tool of the project's own MCP server is asked about, as any other is, and runs when it was
+// allowed and then only.
 func TestToolOfTheProjectsServer(t *testing.T) {
 	for _, allowed := range []bool{true, false} {
 		t.Run(fmt.Sprint(allowed), func(t *testing.T) {
@@ -116,7 +117,8 @@ func TestNarrowerAccess(t *testing.T) {
 	r.Tell("one", "begin")
 	agenttest.Next[agent.ToolStarted](r)
 	forbidden = true
-	if err := r.Session.SetAccess(b.Ctx, agent.Access{Mode: "bypassPermissions", Writes: true, Gated: true}); err != nil {
+	if err := r.Session.SetAccess(b.Ctx, agent.Access{Mode: "bypassPermissions", Writes: true,
+		Gated: true}); err != nil {
 		t.Fatal(err)
 	}
 	if end := agenttest.Next[agent.TurnEnded](r); !end.Interrupted || !end.GoesOn {

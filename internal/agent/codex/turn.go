@@ -12,7 +12,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// see takes what the program says by itself. It runs on the connection's reader, one message after the other.
+// see takes what the program says by itself. It runs on the connection's reader, one message after
+// the other.
 func (s *session) see(w *wire, m rpc) {
 	if m.ID != nil {
 		s.asked(w, m)
@@ -60,7 +61,8 @@ func (s *session) endTurn(t turnEnded) {
 	s.mu.Lock()
 	plan, writes, doubtful := s.plan, s.access.Writes, s.doubtful
 	if t.end.Interrupted && !s.interrupted {
-		t.end = agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemModel, Text: "codex broke the turn off by itself"}}
+		t.end = agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemModel,
+			Text: "codex broke the turn off by itself"}}
 	}
 	if s.turn != "" {
 		s.turn = ""
@@ -110,7 +112,8 @@ func (s *session) client(p agent.Prompt) string {
 	return fmt.Sprintf("%d/%s", s.spec.Incarnation, p.ID)
 }
 
-// say gives an update to whoever reads them. The end of the program lets go of one that nobody takes.
+// say gives an update to whoever reads them. The end of the program lets go of one that nobody
+// takes.
 func (s *session) say(u agent.Update) {
 	select {
 	case s.updates <- u:
@@ -141,7 +144,8 @@ func (s *session) answerPlan(approved bool, feedback string) {
 	})
 }
 
-// Give hands a prompt over: it starts a turn, or goes into the one that runs. When the connection breaks meanwhile, the thread says whether it was taken.
+// Give hands a prompt over: it starts a turn, or goes into the one that runs. When the connection
+// breaks meanwhile, the thread says whether it was taken.
 func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	s.giving.Lock()
 	defer s.giving.Unlock()
@@ -184,8 +188,8 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	}
 }
 
-// taken reports whether a prompt whose answer was lost with the connection needs no more: it is in the thread, or may be about to be, because a turn
-// runs; the turn's end shows which.
+// taken reports whether a prompt whose answer was lost with the connection needs no more: it is in
+// the thread, or may be about to be, because a turn runs; the turn's end shows which.
 func (s *session) taken(client string, p agent.Prompt) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +208,8 @@ func (s *session) untaken(client string, err error) error {
 	return err
 }
 
-// maxRefusals bounds how often a prompt is handed over anew because the turn that it was for was another one by then.
+// maxRefusals bounds how often a prompt is handed over anew because the turn that it was for was
+// another one by then.
 const maxRefusals = 5
 
 // settle gives the stream a moment to say which turn runs.
@@ -226,7 +231,8 @@ func (s *session) hand(ctx context.Context, w *wire, client, text string) error 
 	turn := s.turn
 	s.mu.Unlock()
 	if turn != "" && turn != starting {
-		err := w.call(ctx, "turn/steer", object{"threadId": s.thread, "expectedTurnId": turn, "clientUserMessageId": client, "input": input(text)}, nil)
+		err := w.call(ctx, "turn/steer", object{"threadId": s.thread, "expectedTurnId": turn,
+			"clientUserMessageId": client, "input": input(text)}, nil)
 		if err == nil {
 			err = s.handed(client, turn)
 		}
@@ -239,7 +245,8 @@ func (s *session) hand(ctx context.Context, w *wire, client, text string) error 
 	access := s.access
 	s.mu.Unlock()
 	approval, sandbox := policy(access, s.spec.Gate)
-	mode := object{"mode": "default", "settings": object{"model": s.model, "reasoning_effort": nil, "developer_instructions": nil}}
+	mode := object{"mode": "default", "settings": object{"model": s.model, "reasoning_effort": nil,
+		"developer_instructions": nil}}
 	if !access.Writes {
 		mode["mode"] = "plan"
 	}
@@ -248,7 +255,8 @@ func (s *session) hand(ctx context.Context, w *wire, client, text string) error 
 			ID string `json:"id"`
 		} `json:"turn"`
 	}
-	err := w.call(ctx, "turn/start", object{"threadId": s.thread, "clientUserMessageId": client, "input": input(text), "approvalPolicy": approval, "sandboxPolicy": sandbox,
+	err := w.call(ctx, "turn/start", object{"threadId": s.thread, "clientUserMessageId": client, "input": input(text),
+		"approvalPolicy": approval, "sandboxPolicy": sandbox,
 		"collaborationMode": mode}, &got)
 	if err == nil {
 		return s.handed(client, got.Turn.ID)
@@ -314,8 +322,9 @@ func (s *session) Interrupt(ctx context.Context) error {
 	return w.call(ctx, "turn/interrupt", object{"threadId": s.thread, "turnId": turn}, nil)
 }
 
-// SetAccess holds from the next turn on, because a turn keeps the policy that it was started with. What the team's rules forbid holds at once: a turn that runs
-// is interrupted for that, and the next one continues its work.
+// SetAccess holds from the next turn on, because a turn keeps the policy that it was started with.
+// What the team's rules forbid holds at once: a turn that runs is interrupted for that, and the
+// next one continues its work.
 func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	s.mu.Lock()
 	before := s.access
@@ -330,7 +339,8 @@ func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	s.goesOn = true
 	s.mu.Unlock()
 	s.interruptAndWait(ctx)
-	return s.Give(ctx, agent.Prompt{ID: fmt.Sprintf("access-%d", time.Now().UnixNano()), Text: "What you may do has changed: some of it is for others now. Go on within that."})
+	return s.Give(ctx, agent.Prompt{ID: fmt.Sprintf("access-%d", time.Now().UnixNano()), Text: "What you may do has " +
+		"changed: some of it is for others now. Go on within that."})
 }
 
 func (s *session) Stop(ctx context.Context) error {
@@ -341,8 +351,8 @@ func (s *session) Stop(ctx context.Context) error {
 	return s.child.Stop(ctx, proc.Ladder{Term: time.Second})
 }
 
-// open is a request of the program that waits for its answer. An answer is lost with a connection that breaks; on the next one the
-// program asks again, under the same id.
+// open is a request of the program that waits for its answer. An answer is lost with a connection
+// that breaks; on the next one the program asks again, under the same id.
 type open struct {
 	wire   *wire  // on which it was asked last
 	answer object // nil while there is none
@@ -386,13 +396,14 @@ func (s *session) asked(w *wire, m rpc) {
 				return
 			}
 		}
-		s.say(agent.PermissionAsked{Tool: r.tool, Input: r.input, Ruled: ruled(environment(s.spec), s.spec.Dir), Answer: func(allowed bool, reason string) {
-			if allowed || reason == "" {
-				decide(allowed)
-				return
-			}
-			s.refuse(w, r.tool, reason, func() { decide(false) })
-		}})
+		s.say(agent.PermissionAsked{Tool: r.tool, Input: r.input, Ruled: ruled(environment(s.spec), s.spec.Dir),
+			Answer: func(allowed bool, reason string) {
+				if allowed || reason == "" {
+					decide(allowed)
+					return
+				}
+				s.refuse(w, r.tool, reason, func() { decide(false) })
+			}})
 	case call:
 		s.serving.Go(func() {
 			text, failed := "The team has no tools here.", true
@@ -414,8 +425,8 @@ func (s *session) asked(w *wire, m rpc) {
 	}
 }
 
-// refuse declines a request once the reason is on its way to the model. The protocol's answer has no place for a reason, so it goes
-// into the turn that runs.
+// refuse declines a request once the reason is on its way to the model. The protocol's answer has
+// no place for a reason, so it goes into the turn that runs.
 func (s *session) refuse(w *wire, tool, reason string, decline func()) {
 	s.mu.Lock()
 	turn := s.turn
@@ -430,8 +441,9 @@ func (s *session) refuse(w *wire, tool, reason string, decline func()) {
 		ctx, cancel := context.WithTimeout(s.ctx, reasonTimeout)
 		defer cancel()
 		// The refusal itself reaches the model in any case.
-		_ = w.call(ctx, "turn/steer", object{"threadId": s.thread, "expectedTurnId": turn, "clientUserMessageId": client,
-			"input": input(fmt.Sprintf("(%s was denied: %s)", tool, reason))}, nil)
+		_ = w.call(ctx, "turn/steer", object{"threadId": s.thread, "expectedTurnId": turn,
+			"clientUserMessageId": client,
+			"input":               input(fmt.Sprintf("(%s was denied: %s)", tool, reason))}, nil)
 	})
 }
 

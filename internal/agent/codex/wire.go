@@ -31,7 +31,8 @@ type wire struct {
 // question is one of ours that waits for its answer.
 type question struct {
 	answer chan reply
-	then   func(result json.RawMessage) // is called by the reader, before it reads what came after the answer; nil for nothing
+	// is called by the reader, before it reads what came after the answer; nil for nothing
+	then func(result json.RawMessage)
 }
 
 type reply struct {
@@ -53,12 +54,14 @@ const maxMessage = 256 << 20
 
 // connect connects to the socket, which a program that has just started may not listen on yet.
 func connect(ctx context.Context, socket string) (*wire, error) {
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _,
+		_ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", socket)
 	}}}
 	for {
-		conn, _, err := websocket.Dial(ctx, "ws://codex/", &websocket.DialOptions{HTTPClient: client, CompressionMode: websocket.CompressionDisabled})
+		conn, _, err := websocket.Dial(ctx, "ws://codex/", &websocket.DialOptions{HTTPClient: client,
+			CompressionMode: websocket.CompressionDisabled})
 		if err == nil {
 			conn.SetReadLimit(maxMessage)
 			return &wire{conn: conn, broken: make(chan struct{}), waiting: map[string]question{}}, nil

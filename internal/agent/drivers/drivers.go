@@ -2,8 +2,9 @@
 //
 // # Authority
 //
-// The package is the one place where a name becomes a driver, for the command line and for programs that embed teams alike. What a driver does is its
-// own affair, and which agents a team may have is its caller's.
+// The package is the one place where a name becomes a driver, for the command line and for programs
+// that embed teams alike. What a driver does is its own affair, and which agents a team may have is
+// its caller's.
 //
 //	claude, codex, gemini, opencode   a program with a model behind it
 //	claude-tmux                       Claude Code at a terminal of its own, to which a person can go
@@ -13,8 +14,9 @@
 //
 // # The helper
 //
-// Some agents take the team's tools from a program that they start, and gemini asks one for its mail. That program is the [Set]'s helper: it is started
-// with the words of [Relay] or [Hook] and a socket behind its own, and answers with [Serve]. The program cadre is one.
+// Some agents take the team's tools from a program that they start, and gemini asks one for its
+// mail. That program is the [Set]'s helper: it is started with the words of [Relay] or [Hook] and a
+// socket behind its own, and answers with [Serve]. The program cadre is one.
 package drivers
 
 import (
@@ -36,7 +38,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Models are the agents with a model behind them that have a name of their own, in the order in which one is chosen.
+// Models are the agents with a model behind them that have a name of their own, in the order in
+// which one is chosen.
 var Models = []string{team.Claude, team.Codex, team.Gemini, team.OpenCode}
 
 // What a helper is asked to do, before the path of a socket.
@@ -47,11 +50,13 @@ var (
 
 // Set is the agents that one program has. It may be used from any goroutine.
 type Set struct {
-	// Helper is the command line of the helper; nil where there is none, and then agents that need one say so when they are started.
+	// Helper is the command line of the helper; nil where there is none, and then agents that need
+	// one say so when they are started.
 	Helper []string
 }
 
-// Relay is the command line that serves a session's tools as MCP, without the socket; nil without a helper.
+// Relay is the command line that serves a session's tools as MCP, without the socket; nil without a
+// helper.
 func (s Set) Relay() []string { return s.help(relayWords) }
 
 func (s Set) help(words []string) []string {
@@ -83,7 +88,8 @@ func (s Set) Agent(name string) agent.Agent {
 	return nil
 }
 
-// helped is an agent that cannot work without a helper: it would be in the team and could do nothing in it.
+// helped is an agent that cannot work without a helper: it would be in the team and could do
+// nothing in it.
 func (s Set) helped(name string, a acp.Agent) agent.Agent {
 	if len(s.Helper) == 0 {
 		return helpless{a, name}
@@ -97,10 +103,12 @@ type helpless struct {
 }
 
 func (h helpless) Start(context.Context, agent.Spec, agent.Team) (agent.Session, error) {
-	return nil, &agent.Problem{Kind: agent.ProblemMissing, Text: h.name + " reaches its team through the program cadre, which is not installed here"}
+	return nil, &agent.Problem{Kind: agent.ProblemMissing, Text: h.name + " reaches its team through the program " +
+		"cadre, which is not installed here"}
 }
 
-// Reader reads along what the agent of that name says to whoever drives it, or prints where nobody does; nil where nobody here can.
+// Reader reads along what the agent of that name says to whoever drives it, or prints where nobody
+// does; nil where nobody here can.
 func Reader(name string) agent.Reader {
 	switch name {
 	case team.Codex:
@@ -126,7 +134,8 @@ func Words() []string { return append(Running(), team.External) }
 func Running() []string { return append(Leading(), team.ClaudeTmux, team.Shell) }
 func Leading() []string { return append(slices.Clone(Models), team.ACP+"COMMAND") }
 
-// Offers are the agents that a lead may spawn: its own, and those that are installed, as far as a look into PATH tells. own may be "".
+// Offers are the agents that a lead may spawn: its own, and those that are installed, as far as a
+// look into PATH tells. own may be "".
 func Offers(own string) []string {
 	var found []string
 	for _, name := range Models {
@@ -154,7 +163,8 @@ func Probe(ctx context.Context, name string) agent.Probe {
 	return p.Probe(ctx)
 }
 
-// Login asks whether somebody is logged in to the agent, by its own cheap means. dir is where it would work, and program its executable, or "".
+// Login asks whether somebody is logged in to the agent, by its own cheap means. dir is where it
+// would work, and program its executable, or "".
 func Login(ctx context.Context, name, program, dir string, env []string) agent.Login {
 	a, ok := Set{}.Agent(name).(agent.LoginChecker)
 	if !ok {
@@ -163,8 +173,9 @@ func Login(ctx context.Context, name, program, dir string, env []string) agent.L
 	return a.CheckLogin(ctx, program, dir, env)
 }
 
-// Missing says why the agent's program cannot be used here: it is not there, or does not tell its version. Any other program than those of [Models] is
-// not asked, because nobody knows what it does with the question. nil where nothing speaks against it.
+// Missing says why the agent's program cannot be used here: it is not there, or does not tell its
+// version. Any other program than those of [Models] is not asked, because nobody knows what it does
+// with the question. nil where nothing speaks against it.
 func Missing(ctx context.Context, name, program string) error {
 	a := Set{}.Agent(name)
 	if err := agent.Missing(a, program); err != nil {

@@ -22,7 +22,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestNames(t *testing.T) {
-	for name, known := range map[string]bool{"claude": true, "codex": true, "gemini": true, "opencode": true, "acp:my-agent --fast": true, "shell": true, "external": true,
+	for name, known := range map[string]bool{"claude": true, "codex": true, "gemini": true, "opencode": true,
+		"acp:my-agent --fast": true, "shell": true, "external": true,
 		"acp:": false, "acp: ": false, "acp": false, "": false, "Claude": false} {
 		if drivers.Known(name) != known {
 			t.Errorf("that %q is known is %t", name, !known)
@@ -55,14 +56,16 @@ func TestWithoutAHelper(t *testing.T) {
 // A lead may spawn what is installed, and agents like itself.
 func TestOffers(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	for own, want := range map[string][]string{"": nil, "external": nil, "claude": {"claude"}, "acp:mine": {"acp:mine"}} {
+	for own, want := range map[string][]string{"": nil, "external": nil, "claude": {"claude"},
+		"acp:mine": {"acp:mine"}} {
 		if offers := drivers.Offers(own); !slices.Equal(offers, want) {
 			t.Errorf("to %q are offered %q", own, offers)
 		}
 	}
 }
 
-// What a set has started is what Serve understands: the words come back with a socket behind them, and what is written arrives on both sides.
+// What a set has started is what Serve understands: the words come back with a socket behind them,
+// and what is written arrives on both sides.
 func TestServe(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -95,7 +98,8 @@ func TestServe(t *testing.T) {
 	if got := <-heard; got != "a question" || out.String() != "an answer" {
 		t.Errorf("there it is %q, and here %q", got, out.String())
 	}
-	err = drivers.Serve(ctx, []string{"mcp", "--socket", filepath.Join(t.TempDir(), "gone")}, strings.NewReader(""), io.Discard)
+	err = drivers.Serve(ctx, []string{"mcp", "--socket", filepath.Join(t.TempDir(), "gone")},
+		strings.NewReader(""), io.Discard)
 	if team.CodeOf(err) != team.NotReady {
 		t.Errorf("a session that is gone gives %v", err)
 	}

@@ -84,7 +84,8 @@ func (c *Codex) Line(line []byte) []agent.Update {
 	return nil
 }
 
-// started begins a process of codex, with a thread of its own or one from before. A turn of a process before it is over, whatever became of it.
+// started begins a process of codex, with a thread of its own or one from before. A turn of a
+// process before it is over, whatever became of it.
 func (c *Codex) started(thread string) []agent.Update {
 	if thread == "" {
 		return nil
@@ -110,7 +111,8 @@ func (c *Codex) completed(i *codexItem) []agent.Update {
 	return append(t.tool(i.ID, name, input), t.done(i.ID, failed, i.Output)...)
 }
 
-// tool is which one the item is, by Claude Code's name for its kind, and its input. A change of several files is about none of them alone.
+// tool is which one the item is, by Claude Code's name for its kind, and its input. A change of
+// several files is about none of them alone.
 func (i *codexItem) tool() (name string, input map[string]any) {
 	switch i.Type {
 	case "command_execution":
@@ -129,7 +131,8 @@ func (i *codexItem) tool() (name string, input map[string]any) {
 	return "", nil
 }
 
-// spends says what the thread has spent since it was last told. A sum that is less is that of another beginning.
+// spends says what the thread has spent since it was last told. A sum that is less is that of
+// another beginning.
 func (c *Codex) spends(sum codexTokens) []agent.Update {
 	was := c.state.Spent
 	if sum.Input < was.Input || sum.Output < was.Output {
@@ -137,13 +140,15 @@ func (c *Codex) spends(sum codexTokens) []agent.Update {
 	}
 	c.state.Spent = sum
 	cached, written := max(0, sum.Cached-was.Cached), max(0, sum.CacheWrite-was.CacheWrite)
-	return used(team.Usage{InputTokens: max(0, sum.Input-was.Input-cached-written), CacheReadTokens: cached, CacheWriteTokens: written, OutputTokens: max(0, sum.Output-was.Output)})
+	return used(team.Usage{InputTokens: max(0, sum.Input-was.Input-cached-written), CacheReadTokens: cached,
+		CacheWriteTokens: written, OutputTokens: max(0, sum.Output-was.Output)})
 }
 
 // reconnects are the words with which it tries again by itself, and mostly those for the reason.
 var reconnects = lazyregexp.New(`^Reconnecting\.\.\. \d+/\d+(?: \((?s:(.*))\))?$`)
 
-// failed is an error. That of a turn is told again with its end; one before any turn is all that comes.
+// failed is an error. That of a turn is told again with its end; one before any turn is all that
+// comes.
 func (c *Codex) failed(words string) []agent.Update {
 	t := &c.state.Turn
 	switch again := reconnects().FindStringSubmatch(strings.TrimSpace(words)); {

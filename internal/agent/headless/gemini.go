@@ -62,7 +62,8 @@ func (g *Gemini) Line(line []byte) []agent.Update {
 	case "tool_result":
 		return append(g.flush(), t.done(m.ID, m.Status == "error", m.Output)...)
 	case "result":
-		said := append(g.flush(), used(team.Usage{InputTokens: max(0, m.Stats.Input-m.Stats.Cached), CacheReadTokens: max(0, m.Stats.Cached), OutputTokens: max(0, m.Stats.Output)})...)
+		said := append(g.flush(), used(team.Usage{InputTokens: max(0, m.Stats.Input-m.Stats.Cached),
+			CacheReadTokens: max(0, m.Stats.Cached), OutputTokens: max(0, m.Stats.Output)})...)
 		if m.Status == "error" {
 			return append(said, t.end(problem(plain(m.Error.Message)))...)
 		}
@@ -95,6 +96,8 @@ func plain(words string) (status int, text string) {
 
 // geminiTools are the names that Claude Code has for the kinds of gemini's tools.
 var geminiTools = map[string]string{
-	"run_shell_command": "Bash", "write_file": "Write", "replace": "Edit", "read_file": "Read", "read_many_files": "Read", "list_directory": "LS", "glob": "Glob", "grep_search": "Grep",
-	"search_file_content": "Grep", "web_fetch": "WebFetch", "google_web_search": "WebSearch", "write_todos": "TodoWrite",
+	"run_shell_command": "Bash", "write_file": "Write", "replace": "Edit", "read_file": "Read",
+	"read_many_files": "Read", "list_directory": "LS", "glob": "Glob", "grep_search": "Grep",
+	"search_file_content": "Grep", "web_fetch": "WebFetch", "google_web_search": "WebSearch",
+	"write_todos": "TodoWrite",
 }

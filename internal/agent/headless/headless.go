@@ -1,4 +1,5 @@
-// Package headless reads what agents print that are run once, with nobody who drives them: in a terminal, a script, CI.
+// Package headless reads what agents print that are run once, with nobody who drives them: in a
+// terminal, a script, CI.
 //
 //	codex exec --json PROMPT                        [Codex]
 //	gemini --output-format stream-json -p PROMPT    [Gemini]
@@ -6,8 +7,9 @@
 //
 // # Authority
 //
-// The package knows these three streams, a JSON object a line whose type says what it is, and makes updates of them. What an agent says to a driver of its own, in a
-// protocol, is read by that driver's package; [Reader] tells the two apart.
+// The package knows these three streams, a JSON object a line whose type says what it is, and makes
+// updates of them. What an agent says to a driver of its own, in a protocol, is read by that
+// driver's package; [Reader] tells the two apart.
 //
 // # What the streams have, and what not
 //
@@ -19,7 +21,8 @@
 //
 // # Guarantees
 //
-//   - A tool begins before it ends, and a turn ends once. What a line says that is not known here is nothing.
+//   - A tool begins before it ends, and a turn ends once. What a line says that is not known here
+//     is nothing.
 //   - A tool has the name that Claude Code has for its kind, and an input that is JSON.
 package headless
 
@@ -33,8 +36,9 @@ import (
 	"cadre/internal/team"
 )
 
-// Reader is an [agent.Reader] for the lines of an agent, of whichever of its two kinds they are: messages to its driver, or what it prints without one. A line
-// with a type and without a method is printed.
+// Reader is an [agent.Reader] for the lines of an agent, of whichever of its two kinds they are:
+// messages to its driver, or what it prints without one. A line with a type and without a method is
+// printed.
 type Reader struct{ driven, printed agent.Reader }
 
 // Or returns a reader that reads what is printed with the one, and everything else with the other.
@@ -172,7 +176,8 @@ func used(u team.Usage) []agent.Update {
 	return []agent.Update{agent.Used{Usage: u}}
 }
 
-// known is a tool of an agent's own, or of a server of its user's, by the name that Claude Code has for its kind, and its input with the file where Claude Code has it.
+// known is a tool of an agent's own, or of a server of its user's, by the name that Claude Code has
+// for its kind, and its input with the file where Claude Code has it.
 func known(tool string, input map[string]any, names map[string]string) (string, map[string]any) {
 	name := names[tool]
 	if server, rest, ok := strings.Cut(strings.TrimPrefix(tool, "mcp_"), "_"); name == "" && ok {

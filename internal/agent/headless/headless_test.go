@@ -36,12 +36,14 @@ type program struct {
 
 var programs = []program{
 	{
-		name: "codex", run: []string{"exec", "--json", "--dangerously-bypass-approvals-and-sandbox"}, again: []string{"exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "resume", "--last"},
+		name: "codex", run: []string{"exec", "--json", "--dangerously-bypass-approvals-and-sandbox"},
+		again: []string{"exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "resume", "--last"},
 		shell: func(command string) agenttest.Turn {
 			return agenttest.Use("exec_command", map[string]any{"cmd": command})
 		},
 		write: func(file, text string) agenttest.Turn {
-			return agenttest.Use("exec_command", map[string]any{"cmd": "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: " + file + "\n+" + text + "\n*** End Patch\nEOF"})
+			return agenttest.Use("exec_command", map[string]any{"cmd": "apply_patch <<'EOF'\n*** Begin Patch\n*** " +
+				"Add File: " + file + "\n+" + text + "\n*** End Patch\nEOF"})
 		},
 		look: func(file string) agenttest.Turn {
 			return agenttest.Use("exec_command", map[string]any{"cmd": "cat " + file})
@@ -49,7 +51,8 @@ var programs = []program{
 		begun: "item.started", reader: func() agent.Reader { return new(Codex) },
 	},
 	{
-		name: "gemini", run: []string{"--yolo", "--output-format", "stream-json", "-p"}, again: []string{"--yolo", "--output-format", "stream-json", "--resume", "latest", "-p"},
+		name: "gemini", run: []string{"--yolo", "--output-format", "stream-json", "-p"},
+		again: []string{"--yolo", "--output-format", "stream-json", "--resume", "latest", "-p"},
 		shell: func(command string) agenttest.Turn {
 			return agenttest.Use("run_shell_command", map[string]any{"command": command, "description": "run it"})
 		},
@@ -59,10 +62,12 @@ var programs = []program{
 		look: func(file string) agenttest.Turn {
 			return agenttest.Use("read_file", map[string]any{"file_path": file})
 		},
-		begun: "tool_use", patient: []string{"429", "500"}, drop: []string{"models"}, reader: func() agent.Reader { return new(Gemini) },
+		begun: "tool_use", patient: []string{"429", "500"}, drop: []string{"models"},
+		reader: func() agent.Reader { return new(Gemini) },
 	},
 	{
-		name: "opencode", run: []string{"run", "--format", "json"}, again: []string{"run", "--format", "json", "--continue"},
+		name: "opencode", run: []string{"run", "--format", "json"}, again: []string{"run", "--format", "json",
+			"--continue"},
 		shell: func(command string) agenttest.Turn {
 			return agenttest.Use("bash", map[string]any{"command": command, "description": "run it"})
 		},
@@ -72,7 +77,8 @@ var programs = []program{
 		look: func(file string) agenttest.Turn {
 			return agenttest.Use("read", map[string]any{"filePath": file})
 		},
-		begun: "step_start", patient: []string{"400", "429"}, drop: []string{"id", "messageID", "snapshot", "responseBody", "responseHeaders", "time"}, reader: func() agent.Reader { return new(OpenCode) },
+		begun: "step_start", patient: []string{"400", "429"}, drop: []string{"id", "messageID", "snapshot",
+			"responseBody", "responseHeaders", "time"}, reader: func() agent.Reader { return new(OpenCode) },
 	},
 }
 
@@ -103,31 +109,38 @@ func TestRecordings(t *testing.T) {
 	})
 }
 
-// prints are what is recorded: two runs in one session, with tools that fail, one that is interrupted, and turns that fail.
+// prints are what is recorded: two runs in one session, with tools that fail, one that is
+// interrupted, and turns that fail.
 func (p program) prints() []agenttest.Print {
 	prompt := func(args []string, text string) []string { return append(slices.Clone(args), text) }
 	fails := p.shell("echo from the shell; exit 3")
 	fails.Text, fails.CacheRead = "I look.", 60
 	all := []agenttest.Print{
-		{Name: "turn", Script: agenttest.Sequence(fails, p.write("new.txt", "hello"), p.look("missing.txt"), agenttest.Say("It said so."), agenttest.Say("Again.")),
+		{Name: "turn", Script: agenttest.Sequence(fails, p.write("new.txt", "hello"), p.look("missing.txt"),
+			agenttest.Say("It said so."), agenttest.Say("Again.")),
 			Runs: [][]string{prompt(p.run, "do one"), prompt(p.again, "do two")}},
-		{Name: "interrupted", Script: agenttest.Sequence(p.shell("sleep 20")), Runs: [][]string{prompt(p.run, "do one")}, Until: p.begun},
+		{Name: "interrupted", Script: agenttest.Sequence(p.shell("sleep 20")),
+			Runs: [][]string{prompt(p.run, "do one")}, Until: p.begun},
 	}
 	for _, e := range []struct {
 		name string
 		turn agenttest.Turn
 	}{
-		{"400", agenttest.Fail(400, "prompt is too long: 300000 tokens > 200000 maximum")}, {"401", agenttest.Fail(401, "the key is unknown here")}, {"429", agenttest.Fail(429, "slow down a little")},
-		{"500", agenttest.Fail(500, "the house is on fire")}, {"a-cut-stream", agenttest.Turn{Text: "half of a word", Cut: true}},
+		{"400", agenttest.Fail(400, "prompt is too long: 300000 tokens > 200000 maximum")},
+		{"401", agenttest.Fail(401, "the key is unknown here")}, {"429", agenttest.Fail(429, "slow down a little")},
+		{"500", agenttest.Fail(500, "the house is on fire")},
+		{"a-cut-stream", agenttest.Turn{Text: "half of a word", Cut: true}},
 	} {
 		if !slices.Contains(p.patient, e.name) {
-			all = append(all, agenttest.Print{Name: e.name, Script: agenttest.Sequence(e.turn), Runs: [][]string{prompt(p.run, "try")}})
+			all = append(all, agenttest.Print{Name: e.name, Script: agenttest.Sequence(e.turn),
+				Runs: [][]string{prompt(p.run, "try")}})
 		}
 	}
 	return all
 }
 
-// said are the updates for a stream, in words; after each line the reader is saved and read back by another one, if fresh is not nil.
+// said are the updates for a stream, in words; after each line the reader is saved and read back by
+// another one, if fresh is not nil.
 func said(t *testing.T, r agent.Reader, stream []byte, fresh func() agent.Reader) (words []string) {
 	t.Helper()
 	for line := range bytes.Lines(stream) {
@@ -164,7 +177,8 @@ func recordings(t testing.TB, program string) map[string][]byte {
 	return all
 }
 
-// A reader that is saved and read back after every line says what one says that goes on; lines that mean nothing between them change nothing.
+// A reader that is saved and read back after every line says what one says that goes on; lines that
+// mean nothing between them change nothing.
 func TestRestored(t *testing.T) {
 	for _, p := range programs {
 		fresh := func() agent.Reader { return Or(new(deaf), p.reader()) }
@@ -175,7 +189,8 @@ func TestRestored(t *testing.T) {
 			}
 			var noisy []byte
 			for line := range bytes.Lines(stream) {
-				noisy = append(noisy, "garbage\n{\n[1,2]\n{\"type\":5}\n{\"type\":\"later\"}\n{\"method\":\"error\",\"type\":\"turn.failed\"}\n{\"id\":1,\"result\":{}}\n"...)
+				noisy = append(noisy,
+					"garbage\n{\n[1,2]\n{\"type\":5}\n{\"type\":\"later\"}\n{\"method\":\"error\",\"type\":\"turn.failed\"}\n{\"id\":1,\"result\":{}}\n"...)
 				noisy = append(noisy, line...)
 			}
 			if got := said(t, fresh(), noisy, nil); !slices.Equal(got, want) {
@@ -201,7 +216,8 @@ func (d *deaf) Line(line []byte) []agent.Update {
 func (d *deaf) MarshalJSON() ([]byte, error)    { return json.Marshal(d.lines) }
 func (d *deaf) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &d.lines) }
 
-// What a thread of codex has spent is told as a sum: of what is resumed only the rest counts, and of another thread all.
+// What a thread of codex has spent is told as a sum: of what is resumed only the rest counts, and
+// of another thread all.
 func TestCodexSums(t *testing.T) {
 	turn := func(thread string, in, cached, out int) string {
 		return fmt.Sprintf(`{"type":"thread.started","thread_id":%q}
@@ -229,27 +245,40 @@ func TestCodexSums(t *testing.T) {
 	}
 }
 
-// What the recordings do not have: ends by the model's limits, an error before any turn, tools of servers.
+// What the recordings do not have: ends by the model's limits, an error before any turn, tools of
+// servers.
 func TestOtherLines(t *testing.T) {
 	for _, c := range []struct {
 		r            agent.Reader
 		stream, want string
 	}{
 		{new(Codex), `{"type":"error","message":"too early"}`, ""},
-		{new(Codex), "{\"type\":\"thread.started\",\"thread_id\":\"a\"}\n{\"type\":\"error\",\"message\":\"no thread\"}", `Started Session="a"|TurnStarted|TurnEnded Problem={Kind="model" Text="no thread"}`},
-		{new(Codex), `{"type":"item.completed","item":{"type":"mcp_tool_call","id":"1","server":"notes","tool":"write","arguments":{"a":1},"status":"failed"}}`,
+		{new(Codex),
+			"{\"type\":\"thread.started\",\"thread_id\":\"a\"}\n{\"type\":\"error\",\"message\":\"no thread\"}",
+			`Started Session="a"|TurnStarted|TurnEnded Problem={Kind="model" Text="no thread"}`},
+		{new(Codex),
+			`{"type":"item.completed","item":{"type":"mcp_tool_call","id":"1","server":"notes","tool":"write","arguments":{"a":1},"status":"failed"}}`,
 			`TurnStarted|ToolStarted ID="1" Tool="mcp__notes__write" Input="{\"a\":1}"|ToolFinished ID="1" Failed=true`},
-		{new(Codex), `{"type":"item.started","item":{"type":"web_search","id":"1","query":"go"}}`, `TurnStarted|ToolStarted ID="1" Tool="WebSearch" Input="{\"query\":\"go\"}"`},
-		{new(Codex), `{"type":"item.started","item":{"type":"file_change","id":"1","changes":[{"path":"a"},{"path":"b"}]}}`,
+		{new(Codex), `{"type":"item.started","item":{"type":"web_search","id":"1","query":"go"}}`,
+			`TurnStarted|ToolStarted ID="1" Tool="WebSearch" Input="{\"query\":\"go\"}"`},
+		{new(Codex),
+			`{"type":"item.started","item":{"type":"file_change","id":"1","changes":[{"path":"a"},{"path":"b"}]}}`,
 			`TurnStarted|ToolStarted ID="1" Tool="Edit" Input="{\"changes\":[{\"path\":\"a\",\"kind\":\"\"},{\"path\":\"b\",\"kind\":\"\"}]}"`},
-		{new(Codex), `{"type":"error","message":"Reconnecting... 1/5"}`, `TurnStarted|Retrying Problem={Kind="model" Text="Reconnecting... 1/5"}`},
+		{new(Codex), `{"type":"error","message":"Reconnecting... 1/5"}`,
+			`TurnStarted|Retrying Problem={Kind="model" Text="Reconnecting... 1/5"}`},
 		{new(Codex), `{"type":"turn.failed"}`, `TurnStarted|TurnEnded Problem={Kind="model" Text="the turn failed"}`},
-		{new(Gemini), `{"type":"tool_use","tool_name":"mcp_notes_write","tool_id":"1"}`, `TurnStarted|ToolStarted ID="1" Tool="mcp__notes__write" Input="{}"`},
-		{new(Gemini), `{"type":"result","status":"error","error":{"message":"[API Error: {\"error\":{\"code\":429,\"message\":\"well\"}}]"}}`, `TurnStarted|TurnEnded Problem={Kind="limit" Text="well"}`},
-		{new(OpenCode), `{"type":"step_finish","sessionID":"s","part":{"reason":"length"}}`, `Started Session="s"|TurnStarted|TurnEnded Problem={Kind="context" Text="the model has no tokens left"}`},
-		{new(OpenCode), `{"type":"step_finish","sessionID":"s","part":{"reason":"content-filter"}}`, `Started Session="s"|TurnStarted|TurnEnded Problem={Kind="model" Text="the model refused to go on"}`},
-		{new(OpenCode), `{"type":"error","sessionID":"s","error":{"name":"MessageAbortedError"}}`, `Started Session="s"|TurnStarted|TurnEnded Problem={Kind="model" Text="MessageAbortedError"}`},
-		{new(OpenCode), `{"type":"error","sessionID":"s","error":{"data":{"message":"wait","statusCode":429}}}`, `Started Session="s"|TurnStarted|TurnEnded Problem={Kind="limit" Text="wait"}`},
+		{new(Gemini), `{"type":"tool_use","tool_name":"mcp_notes_write","tool_id":"1"}`,
+			`TurnStarted|ToolStarted ID="1" Tool="mcp__notes__write" Input="{}"`},
+		{new(Gemini),
+			`{"type":"result","status":"error","error":{"message":"[API Error: {\"error\":{\"code\":429,\"message\":\"well\"}}]"}}`, `TurnStarted|TurnEnded Problem={Kind="limit" Text="well"}`},
+		{new(OpenCode), `{"type":"step_finish","sessionID":"s","part":{"reason":"length"}}`,
+			`Started Session="s"|TurnStarted|TurnEnded Problem={Kind="context" Text="the model has no tokens left"}`},
+		{new(OpenCode), `{"type":"step_finish","sessionID":"s","part":{"reason":"content-filter"}}`,
+			`Started Session="s"|TurnStarted|TurnEnded Problem={Kind="model" Text="the model refused to go on"}`},
+		{new(OpenCode), `{"type":"error","sessionID":"s","error":{"name":"MessageAbortedError"}}`,
+			`Started Session="s"|TurnStarted|TurnEnded Problem={Kind="model" Text="MessageAbortedError"}`},
+		{new(OpenCode), `{"type":"error","sessionID":"s","error":{"data":{"message":"wait","statusCode":429}}}`,
+			`Started Session="s"|TurnStarted|TurnEnded Problem={Kind="limit" Text="wait"}`},
 		{new(OpenCode), `{"type":"text","part":{"text":"of nobody"}}`, ""},
 	} {
 		if got := strings.Join(said(t, c.r, []byte(c.stream), nil), "|"); got != c.want {
@@ -262,7 +291,8 @@ func FuzzCodex(f *testing.F)    { fuzz(f, func() agent.Reader { return new(Codex
 func FuzzGemini(f *testing.F)   { fuzz(f, func() agent.Reader { return new(Gemini) }) }
 func FuzzOpenCode(f *testing.F) { fuzz(f, func() agent.Reader { return new(OpenCode) }) }
 
-// Whatever a stream has: tools begin before they end, and end once, in a turn, which ends once; and a reader that is saved and read back after each line says the same.
+// Whatever a stream has: tools begin before they end, and end once, in a turn, which ends once; and
+// a reader that is saved and read back after each line says the same.
 func fuzz(f *testing.F, fresh func() agent.Reader) {
 	agenttest.Seeds(f)
 	for _, p := range programs {

@@ -66,7 +66,8 @@ func (o *OpenCode) Line(line []byte) []agent.Update {
 		return append(said, t.text(m.Part.Text)...)
 	case "tool_use":
 		name, input := known(m.Part.Tool, m.Part.State.Input, openCodeTools)
-		return append(append(said, t.tool(m.Part.Call, name, input)...), t.done(m.Part.Call, m.Part.failed(), cmp.Or(m.Part.State.Output, m.Part.State.Error))...)
+		return append(append(said, t.tool(m.Part.Call, name, input)...), t.done(m.Part.Call, m.Part.failed(),
+			cmp.Or(m.Part.State.Output, m.Part.State.Error))...)
 	case "step_finish":
 		return append(append(said, m.Part.used()...), o.step(m.Part.Reason)...)
 	case "error":
@@ -75,7 +76,8 @@ func (o *OpenCode) Line(line []byte) []agent.Update {
 	return said
 }
 
-// of tells of a session when it is first seen. A turn of the one before is over, whatever became of it.
+// of tells of a session when it is first seen. A turn of the one before is over, whatever became of
+// it.
 func (o *OpenCode) of(session string) []agent.Update {
 	if session == o.state.Session {
 		return nil
@@ -98,16 +100,20 @@ func (o *OpenCode) step(reason string) []agent.Update {
 	return t.end(nil)
 }
 
-// failed reports whether the tool did not do what it was to do: a command that ended with another status than 0 is completed for opencode.
+// failed reports whether the tool did not do what it was to do: a command that ended with another
+// status than 0 is completed for opencode.
 func (p *openCodePart) failed() bool { return p.State.Status == "error" || p.State.Metadata.Exit != 0 }
 
 func (p *openCodePart) used() []agent.Update {
 	n := p.Tokens
-	return used(team.Usage{InputTokens: max(0, n.Input), CacheReadTokens: max(0, n.Cache.Read), CacheWriteTokens: max(0, n.Cache.Write), OutputTokens: max(0, n.Output) + max(0, n.Reasoning)})
+	return used(team.Usage{InputTokens: max(0, n.Input), CacheReadTokens: max(0, n.Cache.Read),
+		CacheWriteTokens: max(0, n.Cache.Write), OutputTokens: max(0, n.Output) + max(0, n.Reasoning)})
 }
 
 // openCodeTools are the names that Claude Code has for the kinds of opencode's tools.
 var openCodeTools = map[string]string{
-	"bash": "Bash", "write": "Write", "edit": "Edit", "apply_patch": "Edit", "patch": "Edit", "multiedit": "Edit", "read": "Read", "list": "LS", "glob": "Glob", "grep": "Grep",
-	"webfetch": "WebFetch", "websearch": "WebSearch", "task": "Task", "todowrite": "TodoWrite", "todoread": "TodoRead", "skill": "Skill",
+	"bash": "Bash", "write": "Write", "edit": "Edit", "apply_patch": "Edit", "patch": "Edit", "multiedit": "Edit",
+	"read": "Read", "list": "LS", "glob": "Glob", "grep": "Grep",
+	"webfetch": "WebFetch", "websearch": "WebSearch", "task": "Task", "todowrite": "TodoWrite", "todoread": "TodoRead",
+	"skill": "Skill",
 }

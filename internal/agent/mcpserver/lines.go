@@ -18,7 +18,8 @@ const MaxLine = 16 << 20
 // errGone says that nothing more comes.
 var errGone = errors.New("the connection is closed")
 
-// lines is the transport with a message a line. The SDK's own ends at the first line that is no message.
+// lines is the transport with a message a line. The SDK's own ends at the first line that is no
+// message.
 type lines struct {
 	in  io.ReadCloser
 	out io.Writer

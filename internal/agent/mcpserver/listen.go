@@ -10,16 +10,19 @@ import (
 	"cadre/internal/agent"
 )
 
-// Listener serves tools on a unix socket, for agents that want a program as their MCP server: that program connects the two.
+// Listener serves tools on a unix socket, for agents that want a program as their MCP server: that
+// program connects the two.
 type Listener struct {
 	listener net.Listener
 	stop     context.CancelFunc
 	serving  sync.WaitGroup
 }
 
-// Listen serves the tools to whoever connects, until Close. admit refuses a connection by who is at its other end; nil admits
-// everybody. log is told of connections that are refused or end before their time.
-func Listen(socket string, tools agent.Tools, o Options, admit func(syscall.Conn) error, log func(string)) (*Listener, error) {
+// Listen serves the tools to whoever connects, until Close. admit refuses a connection by who is at
+// its other end; nil admits everybody. log is told of connections that are refused or end before
+// their time.
+func Listen(socket string, tools agent.Tools, o Options, admit func(syscall.Conn) error,
+	log func(string)) (*Listener, error) {
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,8 @@ import (
 	"cadre/internal/agent"
 )
 
-// Pipe serves tools to a client whose messages come one by one, each with a place for its answer. It may be used from any goroutine.
+// Pipe serves tools to a client whose messages come one by one, each with a place for its answer.
+// It may be used from any goroutine.
 type Pipe struct {
 	incoming chan jsonrpc.Message
 	ended    chan struct{} // closed with the connection
@@ -27,7 +28,8 @@ type Pipe struct {
 // NewPipe starts a server. It has to be closed.
 func NewPipe(tools agent.Tools, o Options) *Pipe {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &Pipe{incoming: make(chan jsonrpc.Message), ended: make(chan struct{}), stop: stop, served: make(chan struct{}), waiting: map[jsonrpc.ID]chan json.RawMessage{}}
+	p := &Pipe{incoming: make(chan jsonrpc.Message), ended: make(chan struct{}), stop: stop,
+		served: make(chan struct{}), waiting: map[jsonrpc.ID]chan json.RawMessage{}}
 	go func() {
 		defer close(p.served)
 		defer p.end()
@@ -36,8 +38,9 @@ func NewPipe(tools agent.Tools, o Options) *Pipe {
 	return p
 }
 
-// Handle takes one message of the client and returns the answer to it: nil for a notification, which has none. What is no message is
-// answered too. When ctx ends first, the request is cancelled. After Close the error is [io.ErrClosedPipe].
+// Handle takes one message of the client and returns the answer to it: nil for a notification,
+// which has none. What is no message is answered too. When ctx ends first, the request is
+// cancelled. After Close the error is [io.ErrClosedPipe].
 func (p *Pipe) Handle(ctx context.Context, message json.RawMessage) (json.RawMessage, error) {
 	decoded, broken := decoded(message)
 	if broken != nil {
@@ -70,7 +73,8 @@ func (p *Pipe) Handle(ctx context.Context, message json.RawMessage) (json.RawMes
 func (p *Pipe) cancel(id jsonrpc.ID) {
 	params, err := json.Marshal(mcp.CancelledParams{RequestID: id.Raw()})
 	if err == nil {
-		p.put(context.Background(), &jsonrpc.Request{Method: "notifications/cancelled", Params: params}) // the server takes messages as long as it runs
+		// the server takes messages as long as it runs
+		p.put(context.Background(), &jsonrpc.Request{Method: "notifications/cancelled", Params: params})
 	}
 }
 
@@ -126,7 +130,8 @@ func (p piped) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write passes an answer to whoever waits for it. Nothing else has a way out, and nothing else is sent.
+// Write passes an answer to whoever waits for it. Nothing else has a way out, and nothing else is
+// sent.
 func (p piped) Write(_ context.Context, message jsonrpc.Message) error {
 	response, ok := message.(*jsonrpc.Response)
 	if !ok {
@@ -154,7 +159,8 @@ func (p piped) SessionID() string { return "" }
 
 // refusal is the answer to what is no message, or none that can be told apart.
 func refusal(code int64, text string) json.RawMessage {
-	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": text}})
+	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code,
+		"message": text}})
 	if err != nil {
 		panic(err) // strings and numbers
 	}

@@ -2,8 +2,9 @@
 //
 // # Authority
 //
-// What the tools are and do is their own affair: the server asks for the list whenever a client does, and passes on what a call says. It
-// adds the protocol, and that nothing a client sends, and nothing a tool does, ends the server before its time.
+// What the tools are and do is their own affair: the server asks for the list whenever a client
+// does, and passes on what a call says. It adds the protocol, and that nothing a client sends, and
+// nothing a tool does, ends the server before its time.
 //
 // # Ways in
 //
@@ -13,10 +14,13 @@
 //
 // # Guarantees
 //
-//   - A call has no deadline here. Its context ends when the client cancels it, and with the connection.
-//   - A line that is no message is answered with an error and passed over, and so is one of more than [MaxLine] bytes.
+//   - A call has no deadline here. Its context ends when the client cancels it, and with the
+//     connection.
+//   - A line that is no message is answered with an error and passed over, and so is one of more
+//     than [MaxLine] bytes.
 //   - A tool that panics has failed; the server goes on.
-//   - When Serve, Stdio or Close have returned, nothing of them runs but a read of standard input that the system does not let go of.
+//   - When Serve, Stdio or Close have returned, nothing of them runs but a read of standard input
+//     that the system does not let go of.
 package mcpserver
 
 import (
@@ -35,13 +39,16 @@ import (
 type Options struct {
 	Name    string // "" for [agent.ToolServerName]
 	Version string
-	// Greet is told the name of a client that introduces itself, and returns the instructions for its model.
+	// Greet is told the name of a client that introduces itself, and returns the instructions for
+	// its model.
 	Greet func(client string) (instructions string)
-	// Called is told what a client says beside each call of a tool. It is called before the tool is, from any goroutine.
+	// Called is told what a client says beside each call of a tool. It is called before the tool
+	// is, from any goroutine.
 	Called func(beside map[string]any)
 }
 
-// Serve serves the tools until the client has gone, which is no error, or ctx ends, whose error it returns then.
+// Serve serves the tools until the client has gone, which is no error, or ctx ends, whose error it
+// returns then.
 func Serve(ctx context.Context, tools agent.Tools, transport mcp.Transport, o Options) error {
 	if o.Name == "" {
 		o.Name = agent.ToolServerName
@@ -49,7 +56,8 @@ func Serve(ctx context.Context, tools agent.Tools, transport mcp.Transport, o Op
 	if o.Version == "" {
 		o.Version = "0"
 	}
-	// Without the option for tools the SDK would announce them only if it kept the list, which is not its to keep: it can change.
+	// Without the option for tools the SDK would announce them only if it kept the list, which is
+	// not its to keep: it can change.
 	server := mcp.NewServer(&mcp.Implementation{Name: o.Name, Version: o.Version}, &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
 	server.AddReceivingMiddleware(func(rest mcp.MethodHandler) mcp.MethodHandler {
@@ -63,7 +71,8 @@ func Serve(ctx context.Context, tools agent.Tools, transport mcp.Transport, o Op
 				}
 				calling, cancel := context.WithCancel(asked)
 				defer cancel()
-				defer context.AfterFunc(ctx, cancel)() // the SDK waits for the calls under way before it ends, and does not end them
+				// the SDK waits for the calls under way before it ends, and does not end them
+				defer context.AfterFunc(ctx, cancel)()
 				return call(calling, tools, r.Params.Name, r.Params.Arguments), nil
 			}
 			result, err := rest(asked, method, request)
@@ -80,7 +89,8 @@ func Serve(ctx context.Context, tools agent.Tools, transport mcp.Transport, o Op
 	return err
 }
 
-// greet puts the instructions into the answer to a client that introduces itself, in one of the two ways that the versions of the protocol have for it.
+// greet puts the instructions into the answer to a client that introduces itself, in one of the two
+// ways that the versions of the protocol have for it.
 func greet(instructions func(client string) string, request mcp.Request, result mcp.Result) {
 	name := func(client *mcp.Implementation) string {
 		if client == nil {
@@ -101,11 +111,14 @@ func greet(instructions func(client string) string, request mcp.Request, result 
 }
 
 func list(tools agent.Tools) *mcp.ListToolsResult {
-	// The list is one member's, and stale at once. Claude Code refuses a list that does not say whose it is.
+	// The list is one member's, and stale at once. Claude Code refuses a list that does not say
+	// whose it is.
 	result := &mcp.ListToolsResult{Tools: []*mcp.Tool{}, Cacheable: mcp.Cacheable{CacheScope: "private"}}
 	for _, t := range tools.List() {
-		// Claude Code hides the tools of a server from its model until that searches for them, unless they say this.
-		result.Tools = append(result.Tools, &mcp.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Schema, Meta: mcp.Meta{"anthropic/alwaysLoad": true}})
+		// Claude Code hides the tools of a server from its model until that searches for them,
+		// unless they say this.
+		result.Tools = append(result.Tools, &mcp.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Schema,
+			Meta: mcp.Meta{"anthropic/alwaysLoad": true}})
 	}
 	return result
 }
@@ -119,13 +132,15 @@ func call(ctx context.Context, tools agent.Tools, name string, input json.RawMes
 func guarded(ctx context.Context, tools agent.Tools, name string, input json.RawMessage) (text string, failed bool) {
 	defer func() {
 		if why := recover(); why != nil {
-			text, failed = fmt.Sprintf("%s broke, which is a mistake in cadre and not in the call: %v\nIt may have been done in part: look before you call it again.", name, why), true
+			text, failed = fmt.Sprintf("%s broke, which is a mistake in cadre and not in the call: %v\nIt may have "+
+				"been done in part: look before you call it again.", name, why), true
 		}
 	}()
 	return tools.Call(ctx, name, input)
 }
 
-// Stdio serves the tools to whoever writes to in and reads from out, a message a line, until in ends or ctx does. It closes in.
+// Stdio serves the tools to whoever writes to in and reads from out, a message a line, until in
+// ends or ctx does. It closes in.
 func Stdio(ctx context.Context, tools agent.Tools, in io.ReadCloser, out io.Writer, o Options) error {
 	return Serve(ctx, tools, &lines{in: in, out: out}, o)
 }

@@ -28,10 +28,12 @@ import (
 
 const asServer = "CADRE_TEST_AS_MCP_SERVER"
 
-// TestMain makes of this program a server on its standard input and output where a test starts it as one.
+// TestMain makes of this program a server on its standard input and output where a test starts it
+// as one.
 func TestMain(m *testing.M) {
 	if os.Getenv(asServer) != "" {
-		if err := mcpserver.Stdio(context.Background(), &offered{}, os.Stdin, os.Stdout, mcpserver.Options{Version: "1"}); err != nil {
+		if err := mcpserver.Stdio(context.Background(), &offered{}, os.Stdin, os.Stdout,
+			mcpserver.Options{Version: "1"}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -40,7 +42,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// tools are what a server is tried with: echo, a tool that waits until it is cancelled, and one that panics. The list grows when more is called.
+// tools are what a server is tried with: echo, a tool that waits until it is cancelled, and one
+// that panics. The list grows when more is called.
 type offered struct {
 	more    atomic.Bool
 	started chan struct{} // when wait was called
@@ -49,7 +52,8 @@ type offered struct {
 
 func (t *offered) List() []agent.Tool {
 	all := []agent.Tool{
-		{Name: "echo", Description: "Echoes.", Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","description":"what"}}}`)},
+		{Name: "echo", Description: "Echoes.", Schema: json.RawMessage(
+			`{"type":"object","properties":{"text":{"type":"string","description":"what"}}}`)},
 		{Name: "wait", Description: "Waits.", Schema: json.RawMessage(`{"type":"object"}`)},
 	}
 	if t.more.Load() {
@@ -87,7 +91,8 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// connect starts a server on one end of a transport in memory, and gives the SDK's client on the other.
+// connect starts a server on one end of a transport in memory, and gives the SDK's client on the
+// other.
 func connect(t *testing.T, has agent.Tools, o mcpserver.Options) *mcp.ClientSession {
 	t.Helper()
 	ctx, stop := context.WithCancel(within(t))
@@ -142,15 +147,20 @@ func listed(t *testing.T, c *mcp.ClientSession) (names string) {
 }
 
 func TestServer(t *testing.T) {
-	c := connect(t, &offered{}, mcpserver.Options{Version: "7", Greet: func(client string) string { return "Be nice, " + client + "." }})
-	if is := c.InitializeResult(); is.ServerInfo.Name != agent.ToolServerName || is.ServerInfo.Version != "7" || is.Instructions != "Be nice, test." || is.Capabilities.Tools == nil {
+	c := connect(t, &offered{}, mcpserver.Options{Version: "7", Greet: func(client string) string {
+		return "Be nice, " + client + "."
+	}})
+	if is := c.InitializeResult(); is.ServerInfo.Name != agent.ToolServerName || is.ServerInfo.Version != "7" ||
+		is.Instructions != "Be nice, test." || is.Capabilities.Tools == nil {
 		t.Errorf("it says of itself %+v", is)
 	}
 	if got := listed(t, c); got != " echo wait" {
 		t.Error(got)
 	}
-	for name, want := range map[string]string{"echo": `{"text":"ü\u2028"}`, "panic": "FAILED panic broke, which is a mistake in cadre and not in the call: on purpose", "unknown": "FAILED there is no tool unknown"} {
-		if got := call(t, c, name, map[string]string{"text": "ü\u2028"}); !strings.HasPrefix(got, want) && name != "echo" || name == "echo" && !strings.Contains(got, "ü") {
+	for name, want := range map[string]string{"echo": `{"text":"ü\u2028"}`, "panic": "FAILED panic broke, which is a " +
+		"mistake in cadre and not in the call: on purpose", "unknown": "FAILED there is no tool unknown"} {
+		if got := call(t, c, name, map[string]string{"text": "ü\u2028"}); !strings.HasPrefix(got, want) &&
+			name != "echo" || name == "echo" && !strings.Contains(got, "ü") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -189,7 +199,8 @@ func TestClientGone(t *testing.T) {
 	ours, theirs := io.Pipe()
 	done := make(chan error, 1)
 	go func() { done <- mcpserver.Stdio(within(t), has, ours, io.Discard, mcpserver.Options{}) }()
-	for _, line := range []string{hello, ready, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait"}}`} {
+	for _, line := range []string{hello, ready,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait"}}`} {
 		fmt.Fprintln(theirs, line)
 	}
 	<-has.started
@@ -208,7 +219,8 @@ func TestStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(within(t))
 	done := make(chan error, 1)
 	go func() { done <- mcpserver.Stdio(ctx, has, ours, io.Discard, mcpserver.Options{}) }()
-	for _, line := range []string{hello, ready, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait"}}`} {
+	for _, line := range []string{hello, ready,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait"}}`} {
 		fmt.Fprintln(theirs, line)
 	}
 	<-has.started
@@ -250,7 +262,8 @@ func TestLines(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":4,"method":"tools/none"}`, `"id":4,"error"`},
 		{`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":7}}`, `"id":5,"error"`},
 		{`{"jsonrpc":"2.0","id":6,"method":"tools/call"}`, `"id":6`},
-		{`{"jsonrpc":"2.0","id":"seven","method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}` + "\r", `"id":"seven","result"`},
+		{`{"jsonrpc":"2.0","id":"seven","method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}` + "\r",
+			`"id":"seven","result"`},
 		{`{"jsonrpc":"2.0","id":8,"method":"ping"}`, `"id":8,"result"`},
 	} {
 		if _, err := fmt.Fprintln(theirs, step.line); err != nil {
@@ -281,7 +294,8 @@ func TestProgram(t *testing.T) {
 	command.Env = append(os.Environ(), asServer+"=1")
 	var trouble strings.Builder
 	command.Stderr = &trouble
-	c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(within(t), &mcp.CommandTransport{Command: command}, nil)
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(within(t),
+		&mcp.CommandTransport{Command: command}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,9 +348,12 @@ func TestPipe(t *testing.T) {
 	var all sync.WaitGroup
 	for id := range 50 {
 		all.Go(func() {
-			message := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"n":%d}}}`, 1000+id, id)
+			message := fmt.Sprintf(
+				`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"n":%d}}}`,
+				1000+id, id)
 			answer, err := p.Handle(within(t), json.RawMessage(message))
-			if err != nil || !strings.Contains(string(answer), fmt.Sprintf(`"id":%d,`, 1000+id)) || !strings.Contains(string(answer), fmt.Sprintf(`{\"n\":%d}`, id)) {
+			if err != nil || !strings.Contains(string(answer), fmt.Sprintf(`"id":%d,`, 1000+id)) ||
+				!strings.Contains(string(answer), fmt.Sprintf(`{\"n\":%d}`, id)) {
 				t.Errorf("%s: %v", answer, err)
 			}
 		})
@@ -347,7 +364,8 @@ func TestPipe(t *testing.T) {
 	wait := func(ctx context.Context, id int) chan error {
 		done := make(chan error, 1)
 		go func() {
-			_, err := p.Handle(ctx, json.RawMessage(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait"}}`, id)))
+			_, err := p.Handle(ctx, json.RawMessage(
+				fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait"}}`, id)))
 			done <- err
 		}()
 		<-has.started
@@ -386,22 +404,28 @@ func TestToolbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rep.Close() })
-	for _, body := range []team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w"}, &team.SpawnMember{Name: "ann", Agent: "claude"}} {
+	for _, body := range []team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w"},
+		&team.SpawnMember{Name: "ann", Agent: "claude"}} {
 		if _, err := rep.Do(within(t), team.Command{Actor: team.User, Body: body}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c := connect(t, tools.New(tools.Options{Team: as{rep, "ann"}, Member: "ann", Now: replica.Now}), mcpserver.Options{})
-	if got := listed(t, c); got != " TaskCreate TaskUpdate TaskList TaskGet TaskClaim SendMessage Broadcast ReadMessages RespondToShutdown SubmitPlan TeamStatus" {
+	c := connect(t, tools.New(tools.Options{Team: as{rep, "ann"}, Member: "ann", Now: replica.Now}),
+		mcpserver.Options{})
+	if got := listed(t, c); got != " TaskCreate TaskUpdate TaskList TaskGet TaskClaim SendMessage Broadcast "+
+		"ReadMessages RespondToShutdown SubmitPlan TeamStatus" {
 		t.Error(got)
 	}
-	if got := call(t, c, "TaskCreate", map[string]any{"subject": "Build", "description": "all of it"}); got != "Task #1 created: Build" {
+	if got := call(t, c, "TaskCreate", map[string]any{"subject": "Build",
+		"description": "all of it"}); got != "Task #1 created: Build" {
 		t.Error(got)
 	}
-	if got := call(t, c, "TaskClaim", map[string]any{"taskId": 7}); !strings.HasPrefix(got, "FAILED Not done: no task") {
+	if got := call(t, c, "TaskClaim", map[string]any{"taskId": 7}); !strings.HasPrefix(got,
+		"FAILED Not done: no task") {
 		t.Error(got)
 	}
-	if got := call(t, c, "CleanupTeam", nil); got != "FAILED CleanupTeam is for the lead alone. Ask lead for it with SendMessage." {
+	if got := call(t, c, "CleanupTeam", nil); got != "FAILED CleanupTeam is for the lead alone. Ask lead for it with "+
+		"SendMessage." {
 		t.Error(got)
 	}
 }
@@ -422,13 +446,16 @@ func FuzzPipe(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}`))
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, message []byte) {
-		if strings.Contains(string(message), "wait") || strings.Contains(string(message), `\u`) || strings.Contains(string(message), "subscriptions") { // these are to wait
+		// these are to wait
+		if strings.Contains(string(message), "wait") || strings.Contains(string(message), `\u`) ||
+			strings.Contains(string(message), "subscriptions") {
 			return
 		}
 		p := mcpserver.NewPipe(&offered{}, mcpserver.Options{})
 		defer p.Close()
 		for _, one := range []string{hello, ready, string(message)} {
-			if answer, err := p.Handle(within(t), json.RawMessage(one)); err != nil || answer != nil && !json.Valid(answer) {
+			if answer, err := p.Handle(within(t), json.RawMessage(one)); err != nil || answer != nil &&
+				!json.Valid(answer) {
 				t.Errorf("%q is answered with %q: %v", one, answer, err)
 			}
 		}

@@ -44,23 +44,27 @@ func fileList(before string, files []string) string {
 // resolve is the line of the recipe in whose place the conflicts are resolved.
 const resolve = "# resolve the conflicts in these files: "
 
-// String is the description of the task. The lines that are indented are commands for a shell, to be run in one directory after the
-// other; none of them touches what is checked out in Repo.
+// String is the description of the task. The lines that are indented are commands for a shell, to
+// be run in one directory after the other; none of them touches what is checked out in Repo.
 func (m Merge) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The work of %s is on the branch %s", m.Member, m.Branch)
 	if len(m.With) == 0 {
 		fmt.Fprintf(&b, ". %s\n", text(m.Trouble))
-		fmt.Fprintf(&b, "\nLook at it: git -C %s log -p %s\n", sanitize.Quote(m.Repo), sanitize.Quote("HEAD.."+m.Branch))
-		fmt.Fprintf(&b, "To have it merged when the team is consolidated, complete this task: %s\nTo leave it out, delete this task: %s", m.command("done"), m.command("rm"))
+		fmt.Fprintf(&b, "\nLook at it: git -C %s log -p %s\n", sanitize.Quote(m.Repo),
+			sanitize.Quote("HEAD.."+m.Branch))
+		fmt.Fprintf(&b, "To have it merged when the team is consolidated, complete this task: %s\nTo leave it out, "+
+			"delete this task: %s", m.command("done"), m.command("rm"))
 		return b.String()
 	}
 	for i, o := range m.With {
 		fmt.Fprintf(&b, "%s%s%s", []string{", which ", " and "}[min(i, 1)], o.how(), fileList(" in ", o.Files))
 	}
-	fmt.Fprintf(&b, ".\n\nMerge them in a worktree of that branch, and leave what is checked out in %s as it is:\n\n", m.Repo)
+	fmt.Fprintf(&b, ".\n\nMerge them in a worktree of that branch, and leave what is checked out in %s as it is:\n\n",
+		m.Repo)
 	if !m.There {
-		fmt.Fprintf(&b, "    git -C %s worktree add %s %s\n", sanitize.Quote(m.Repo), sanitize.Quote(m.Dir), sanitize.Quote(m.Branch))
+		fmt.Fprintf(&b, "    git -C %s worktree add %s %s\n", sanitize.Quote(m.Repo), sanitize.Quote(m.Dir),
+			sanitize.Quote(m.Branch))
 	}
 	fmt.Fprintf(&b, "    cd %s\n", sanitize.Quote(m.Dir))
 	for _, o := range m.With {
@@ -70,7 +74,8 @@ func (m Merge) String() string {
 		}
 	}
 	fmt.Fprintf(&b, "    %s\n", m.command("done"))
-	fmt.Fprintf(&b, "\nThe last command completes this task, and what waits for it continues: the branch is merged when the team is consolidated. To leave the branch out, delete this task: %s", m.command("rm"))
+	fmt.Fprintf(&b, "\nThe last command completes this task, and what waits for it continues: the branch is merged "+
+		"when the team is consolidated. To leave the branch out, delete this task: %s", m.command("rm"))
 	return b.String()
 }
 

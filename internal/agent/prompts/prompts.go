@@ -1,16 +1,18 @@
-// Package prompts has the words that cadre itself says to agents: who they are in their team, what they are to do now, and what
-// they are reminded of.
+// Package prompts has the words that cadre itself says to agents: who they are in their team, what
+// they are to do now, and what they are reminded of.
 //
 // # Authority
 //
-// Every sentence to an agent that no colleague wrote is here, so that it can be read, and changed, in one place. The package decides nothing: what is
-// said is a function of the team's state. How messages are laid out, and who speaks in them, is the letter package's.
+// Every sentence to an agent that no colleague wrote is here, so that it can be read, and changed,
+// in one place. The package decides nothing: what is said is a function of the team's state. How
+// messages are laid out, and who speaks in them, is the letter package's.
 //
 // # Guarantees
 //
 //   - Nothing here grants a permission, or speaks for the user.
-//   - What members wrote (subjects, descriptions, results) is shortened and set off, so that it does not pass for words of cadre. Nothing in it passes for
-//     a message, or carries the reference of one.
+//   - What members wrote (subjects, descriptions, results) is shortened and set off, so that it
+//     does not pass for words of cadre. Nothing in it passes for a message, or carries the
+//     reference of one.
 package prompts
 
 import (
@@ -43,13 +45,15 @@ const (
 )
 
 // unwoken is what a session has to know that nothing wakes.
-const unwoken = "- Nothing wakes you when your turn has ended: news comes behind the results of your tools. When nothing is left for you to do and others are at work, " +
+const unwoken = "- Nothing wakes you when your turn has ended: news comes behind the results of your tools. When " +
+	"nothing is left for you to do and others are at work, " +
 	"call TeamStatus with wait_seconds, as often as need be: it ends with the first news. Never sleep.\n"
 
 // News wakes a session of somebody's own: what there is comes with the result of the tool.
 const News = "There is news from your team. Call ReadMessages of the MCP server cadre."
 
-// Instructions say who the member is and how its team works. They are for the system prompt, and hold for the whole session.
+// Instructions say who the member is and how its team works. They are for the system prompt, and
+// hold for the whole session.
 func Instructions(s *team.State, member string, is Session) string {
 	t := s.Team()
 	m, _ := s.Member(member)
@@ -62,12 +66,14 @@ func Instructions(s *team.State, member string, is Session) string {
 			if is == Woken { // every task that is completed wakes a session outside
 				what = "messages, results and failures"
 			}
-			wakes = "- When nothing is left for you to do, end your turn: " + what + " wake you. Never wait, sleep or poll.\n"
+			wakes = "- When nothing is left for you to do, end your turn: " + what +
+				" wake you. Never wait, sleep or poll.\n"
 		}
 		rest, end := "; at the end all are", " you are asked for the final report: your answer is the report"
 		merges := "cadre does, after your report, and shows you all of it merged before"
 		if is != Hosted {
-			rest, end, merges = "", ", end the others and tell the user what came of it", "the user does, with cadre consolidate"
+			rest, end, merges = "", ", end the others and tell the user what came of it",
+				"the user does, with cadre consolidate"
 		}
 		fmt.Fprintf(&b, `
 The team shares a task list and a mailbox: the tools of the MCP server "cadre".
@@ -78,11 +84,14 @@ The team shares a task list and a mailbox: the tools of the MCP server "cadre".
 - What teammates in worktrees do is on branches. Merge none: %s.
 `, rest, wakes, end, merges)
 		if t.Delegate {
-			b.WriteString("- You are in delegate mode: you coordinate, and leave all other work to teammates. Other tools are denied.\n")
+			b.WriteString("- You are in delegate mode: you coordinate, and leave all other work to teammates. Other " +
+				"tools are denied.\n")
 		}
 	} else {
-		fmt.Fprintf(&b, "You are %s, a teammate in a team of coding agents named %s, run by cadre. The lead is %s.\n", member, t.Name, t.Lead)
-		tasks, answers := "You are told of each task that is yours", "Then continue, or end your turn: answers come by themselves. Never wait, sleep or poll."
+		fmt.Fprintf(&b, "You are %s, a teammate in a team of coding agents named %s, run by cadre. The lead is %s.\n",
+			member, t.Name, t.Lead)
+		tasks, answers := "You are told of each task that is yours",
+			"Then continue, or end your turn: answers come by themselves. Never wait, sleep or poll."
 		if is != Hosted {
 			tasks = "Take a task with TaskClaim before you work on it"
 		}
@@ -100,10 +109,12 @@ The team shares a task list and a mailbox: the tools of the MCP server "cadre".
 			b.WriteString(unwoken)
 		}
 		if m.Isolation == team.Worktree {
-			fmt.Fprintf(&b, "- You work in a git worktree of your own, on the branch %s. cadre commits what you leave there.\n", team.BranchOf(t.Name, member))
+			fmt.Fprintf(&b, "- You work in a git worktree of your own, on the branch %s. cadre commits what you "+
+				"leave there.\n", team.BranchOf(t.Name, member))
 		}
 		if !s.Writes(member) {
-			b.WriteString("- You may change nothing before your plan is approved. Look around, then submit a plan with SubmitPlan, end your turn, and wait for the answer.\n")
+			b.WriteString("- You may change nothing before your plan is approved. Look around, then submit a plan " +
+				"with SubmitPlan, end your turn, and wait for the answer.\n")
 		}
 	}
 	b.WriteString(voices)
@@ -113,12 +124,14 @@ The team shares a task list and a mailbox: the tools of the MCP server "cadre".
 	return b.String()
 }
 
-// Guest is Instructions for a member of a team that Claude Code runs. There nobody hands tasks out, and what a member says last goes to the lead by itself.
+// Guest is Instructions for a member of a team that Claude Code runs. There nobody hands tasks out,
+// and what a member says last goes to the lead by itself.
 func Guest(s *team.State, member string) string {
 	t := s.Team()
 	m, _ := s.Member(member)
 	var b strings.Builder
-	fmt.Fprintf(&b, "You are %s, a teammate in a team of coding agents named %s, which Claude Code runs. The lead is %s.\n", member, t.Name, t.Lead)
+	fmt.Fprintf(&b, "You are %s, a teammate in a team of coding agents named %s, which Claude Code runs. The lead "+
+		"is %s.\n", member, t.Name, t.Lead)
 	b.WriteString(`
 The team shares a task list and a mailbox: the tools of the MCP server "cadre".
 - Take a task with TaskClaim when you were told to work on the list, or one that is yours. When it is done, call TaskUpdate with status completed and a result that says what you did and found. If you cannot do it, put it back with status pending and the reason.
@@ -127,7 +140,8 @@ The team shares a task list and a mailbox: the tools of the MCP server "cadre".
 - Others work in the same project at the same time. Keep to your task, and leave what is not yours alone.
 `)
 	if !s.Writes(member) {
-		b.WriteString("- You may change nothing before your plan is approved. Look around, then submit a plan with SubmitPlan, end your turn, and wait for the answer.\n")
+		b.WriteString("- You may change nothing before your plan is approved. Look around, then submit a plan with " +
+			"SubmitPlan, end your turn, and wait for the answer.\n")
 	}
 	b.WriteString(voices)
 	if m.Role != "" {
@@ -136,7 +150,8 @@ The team shares a task list and a mailbox: the tools of the MCP server "cadre".
 	return b.String()
 }
 
-// CutOff is what a guest is told that continues for one that was killed in the middle of a turn. Resumed says that it has the history of that one.
+// CutOff is what a guest is told that continues for one that was killed in the middle of a turn.
+// Resumed says that it has the history of that one.
 func CutOff(resumed bool) string {
 	if resumed {
 		return "Your process was killed in the middle of your turn, and now you continue. Look first at what is done already, and do nothing twice."
@@ -144,8 +159,9 @@ func CutOff(resumed bool) string {
 	return "You continue for a session that was killed in the middle of its turn, and you know nothing of what it was told. Look at the task list and at what is done already; if that does not tell you what to do, ask your lead."
 }
 
-// Opening is what a session begins with, after Start; "" when there is nothing to begin with. Resumed says that it continues with the history of an earlier
-// one, and told that the member's prompt is in that.
+// Opening is what a session begins with, after Start; "" when there is nothing to begin with.
+// Resumed says that it continues with the history of an earlier one, and told that the member's
+// prompt is in that.
 func Opening(s *team.State, member string, resumed, told bool) string {
 	t := s.Team()
 	m, _ := s.Member(member)
@@ -166,7 +182,8 @@ func Opening(s *team.State, member string, resumed, told bool) string {
 	if m.Note != "" {
 		parts = append(parts, m.Note)
 		if resumed {
-			parts = append(parts, "Continue where you stopped. Look first at what is done already, and do nothing twice.")
+			parts = append(parts, "Continue where you stopped. Look first at what is done already, and do "+
+				"nothing twice.")
 		}
 	}
 	return strings.Join(parts, "\n\n")
@@ -206,7 +223,8 @@ func Work(s *team.State, id string) string {
 	}
 	for _, before := range t.BlockedBy {
 		if d, ok := s.Task(before); ok && d.Status == team.Completed && d.Result != "" {
-			fmt.Fprintf(&b, "\nResult of task %s (%s), by %s:\n%s\n", d.ID, team.Inline(line(d.Subject)), d.CompletedBy, quote(d.Result))
+			fmt.Fprintf(&b, "\nResult of task %s (%s), by %s:\n%s\n", d.ID, team.Inline(line(d.Subject)), d.CompletedBy,
+				quote(d.Result))
 		}
 	}
 	fmt.Fprintf(&b, "\nWhen it is done, call TaskUpdate with taskId %s, status completed and the result.", t.ID)
@@ -235,13 +253,16 @@ func Saved(w team.Saved) string {
 
 // Nudge reminds a member that ended its turn of the task that it still holds.
 func Nudge(t team.Task) string {
-	return fmt.Sprintf("Task %s (%s) is still yours and in progress. If it is done, call TaskUpdate with taskId %s, status completed and the result. If you cannot continue with it, "+
-		"set it back to pending with the reason. If you wait for an answer, say so in a word and end your turn: the answer comes by itself.", t.ID, team.Inline(line(t.Subject)), t.ID)
+	return fmt.Sprintf("Task %s (%s) is still yours and in progress. If it is done, call TaskUpdate with taskId %s, "+
+		"status completed and the result. If you cannot continue with it, "+
+		"set it back to pending with the reason. If you wait for an answer, say so in a word and end your turn: the "+
+		"answer comes by itself.", t.ID, team.Inline(line(t.Subject)), t.ID)
 }
 
 // Retry follows a turn that failed.
 func Retry(reason string) string {
-	return "Your last turn could not be finished: " + line(reason) + "\nContinue where you stopped. Look first at what is done already, and do nothing twice."
+	return "Your last turn could not be finished: " + line(reason) +
+		"\nContinue where you stopped. Look first at what is done already, and do nothing twice."
 }
 
 // AskReport asks the lead again, in a session that was not asked yet.
@@ -251,7 +272,8 @@ func AskReport(merged string) string {
 	if merged != "" {
 		words = "What members did on branches is merged for you to look at in " + merged + ". "
 	}
-	return words + "Everybody is idle. Answer with the final report on the goal: what was done, what was found, what is left. Your answer to this is the report, as it is. If work is missing, create tasks for it instead."
+	return words +
+		"Everybody is idle. Answer with the final report on the goal: what was done, what was found, what is left. Your answer to this is the report, as it is. If work is missing, create tasks for it instead."
 }
 
 // Farewell is why a teammate is asked to shut down when there is nothing left for it to do.
@@ -265,7 +287,8 @@ func Farewell(s *team.State) string {
 	return "There is no task left for you. Thank you for your work."
 }
 
-// Restate is what a member is told after its context was shortened: its role, who is there, and what is open.
+// Restate is what a member is told after its context was shortened: its role, who is there, and
+// what is open.
 func Restate(s *team.State, member string) string {
 	t := s.Team()
 	words := fmt.Sprintf("Your context was shortened. You are %s in the team %s", member, t.Name)
@@ -352,7 +375,8 @@ type Handover struct {
 // Note is what the fresh session is told. It lists the tasks that the member holds.
 func (h Handover) Note(s *team.State, member string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "You continue for an earlier session of %s, which was ended: %s. You do not have its memory.\n", member, line(h.Reason))
+	fmt.Fprintf(&b, "You continue for an earlier session of %s, which was ended: %s. You do not have its memory.\n",
+		member, line(h.Reason))
 	for t := range s.Tasks() {
 		if t.Owner == member && t.Status == team.InProgress {
 			fmt.Fprintf(&b, "It was at task %s (%s).\n", t.ID, team.Inline(line(t.Subject)))

@@ -17,9 +17,9 @@ import (
 // explore is the name of Claude Code's subagent that only looks around.
 const explore = "Explore"
 
-// explores reports whether a call of Claude Code's Agent starts its subagent that only explores. The
-// tools of that one are asked about like those of the member itself. An option of the call could change
-// that, and so could a definition of the same name.
+// explores reports whether a call of Claude Code's Agent starts its subagent that only explores.
+// The tools of that one are asked about like those of the member itself. An option of the call
+// could change that, and so could a definition of the same name.
 func (s Scope) explores(fields map[string]json.RawMessage) bool {
 	for name := range fields {
 		if !slices.Contains([]string{"subagent_type", "description", "prompt", "model", "run_in_background"}, name) {
@@ -30,7 +30,8 @@ func (s Scope) explores(fields map[string]json.RawMessage) bool {
 	if json.Unmarshal(fields["subagent_type"], &kind) != nil || kind != explore {
 		return false
 	}
-	return !slices.ContainsFunc(s.claudeFolders(), func(folder string) bool { return definesExplore(filepath.Join(folder, "agents")) })
+	return !slices.ContainsFunc(s.claudeFolders(),
+		func(folder string) bool { return definesExplore(filepath.Join(folder, "agents")) })
 }
 
 // maxDefinitions bounds the files of a folder of agent definitions.
@@ -81,7 +82,8 @@ func mayDefine(file, name string) bool {
 		return true
 	}
 	for key, value := range fields {
-		if strings.EqualFold(strings.TrimSpace(key), "name") && strings.EqualFold(strings.TrimSpace(fmt.Sprint(value)), name) {
+		if strings.EqualFold(strings.TrimSpace(key), "name") &&
+			strings.EqualFold(strings.TrimSpace(fmt.Sprint(value)), name) {
 			return true
 		}
 	}

@@ -17,19 +17,32 @@ import (
 )
 
 // vocabulary is what the fuzzer makes commands of: what is accepted, and what must not be.
-var vocabulary = []string{"ls", "cat", "head", "tail", "wc", "grep", "rg", "find", "sed", "sort", "uniq", "cut", "tr", "stat", "file", "tree", "nl", "echo", "pwd", "cd", "git", "touch", "canary", "xargs",
-	"a.txt", "b.go", "sub", "sub/c.txt", "link", "folder", "folder/hidden.txt", "sub/up", "inner", "..", "../outside/hidden.txt", "../outside", ".", "/", "*", "*.go", "sub/*", "f*", "*/", "*/hidden.txt",
-	"~", "-", "--", "|", "&&", "||", ";", "&", "\n", ">", ">>", "<", "2>&1", "2>/dev/null", ">/dev/null", "/dev/null", "(", ")", "{", "}", "$(canary)", "`canary`", "$HOME", "'", "\"", "\\", "!", "#",
-	"-a", "-l", "-R", "-r", "-L", "-H", "-n", "-i", "-e", "-f", "-o", "-c", "-p", "-u", "-z", "-d", "-s", "-w", "-S", "-O", "-C", "-T", "-v", "-rn", "-n1", "-5", "1", "2", "x", "out", "one", "p", "'p'", "'1,2p'",
-	"'w out'", "'1w out'", "'e canary'", "'s/o/p/'", "'s/o/canary/e'", "'s/o/0/w out'", "'r ../outside/hidden.txt'", "'p;p'", "'/[/]/w out;/p'", "-name", "'*.txt'", "-type", "-exec", "-execdir",
-	"-delete", "-fprint", "-fls", "-ok", "-newer", "-follow", "-maxdepth", "-print", "canary {} ;", "'{}'", "';'", "+", "--pre", "--pre=canary", "--files", "--follow", "--hidden", "--output=out", "--output",
-	"--compress-program=canary", "--files0-from=sub/list", "--in-place", "--file=../outside/hidden.txt", "--no-index", "--ext-diff", "--textconv", "--contents", "--stat", "--oneline", "--cached",
-	"--list", "--all", "--format=%h", "--exec-path=.", "--git-dir=../outside", "-c core.fsmonitor=canary", "-c core.pager=canary", "status", "log", "show", "diff", "branch", "rev-parse", "ls-files", "blame",
-	"commit", "add", "HEAD", "HEAD:a.txt", "main", "-t", "-k", "-k1", "-t:", "-D", "-b", "--recursive", "--dereference", "--exclude=x", "--include=*.txt", "-A1", "../project/a.txt", "sub/../a.txt",
-	"sub/up/hidden.txt", "inner/../../outside/hidden.txt", "folder/..", "sub/list", "=ls", "{a.txt,link}", "[a-z]*", "?.txt", "-P", "-I",
-	"cd ./globs", "globs/*", "FOLDER/h*", "f*/HIDDEN.txt", "li*~x", "''", "--sort", "??", "l^x", "HEAD^", "P", "'1e canary'", "'e canary'", "'é'", "-Lo", "--all", "--format=%-G?", "--format='% GK'", "--pretty=%+GG", "-e p", "-e 'w out'", "--expression=p", "LIN*"}
+var vocabulary = []string{"ls", "cat", "head", "tail", "wc", "grep", "rg", "find", "sed", "sort", "uniq", "cut", "tr",
+	"stat", "file", "tree", "nl", "echo", "pwd", "cd", "git", "touch", "canary", "xargs",
+	"a.txt", "b.go", "sub", "sub/c.txt", "link", "folder", "folder/hidden.txt", "sub/up", "inner", "..",
+	"../outside/hidden.txt", "../outside", ".", "/", "*", "*.go", "sub/*", "f*", "*/", "*/hidden.txt",
+	"~", "-", "--", "|", "&&", "||", ";", "&", "\n", ">", ">>", "<", "2>&1", "2>/dev/null", ">/dev/null", "/dev/null",
+	"(", ")", "{", "}", "$(canary)", "`canary`", "$HOME", "'", "\"", "\\", "!", "#",
+	"-a", "-l", "-R", "-r", "-L", "-H", "-n", "-i", "-e", "-f", "-o", "-c", "-p", "-u", "-z", "-d", "-s", "-w", "-S",
+	"-O", "-C", "-T", "-v", "-rn", "-n1", "-5", "1", "2", "x", "out", "one", "p", "'p'", "'1,2p'",
+	"'w out'", "'1w out'", "'e canary'", "'s/o/p/'", "'s/o/canary/e'", "'s/o/0/w out'", "'r ../outside/hidden.txt'",
+	"'p;p'", "'/[/]/w out;/p'", "-name", "'*.txt'", "-type", "-exec", "-execdir",
+	"-delete", "-fprint", "-fls", "-ok", "-newer", "-follow", "-maxdepth", "-print", "canary {} ;", "'{}'", "';'", "+",
+	"--pre", "--pre=canary", "--files", "--follow", "--hidden", "--output=out", "--output",
+	"--compress-program=canary", "--files0-from=sub/list", "--in-place", "--file=../outside/hidden.txt", "--no-index",
+	"--ext-diff", "--textconv", "--contents", "--stat", "--oneline", "--cached",
+	"--list", "--all", "--format=%h", "--exec-path=.", "--git-dir=../outside", "-c core.fsmonitor=canary",
+	"-c core.pager=canary", "status", "log", "show", "diff", "branch", "rev-parse", "ls-files", "blame",
+	"commit", "add", "HEAD", "HEAD:a.txt", "main", "-t", "-k", "-k1", "-t:", "-D", "-b", "--recursive", "--dereference",
+	"--exclude=x", "--include=*.txt", "-A1", "../project/a.txt", "sub/../a.txt",
+	"sub/up/hidden.txt", "inner/../../outside/hidden.txt", "folder/..", "sub/list", "=ls", "{a.txt,link}", "[a-z]*",
+	"?.txt", "-P", "-I",
+	"cd ./globs", "globs/*", "FOLDER/h*", "f*/HIDDEN.txt", "li*~x", "''", "--sort", "??", "l^x", "HEAD^", "P",
+	"'1e canary'", "'e canary'", "'é'", "-Lo", "--all", "--format=%-G?", "--format='% GK'", "--pretty=%+GG", "-e p",
+	"-e 'w out'", "--expression=p", "LIN*"}
 
-// FuzzWords makes commands of words: each byte is one, with a space before it unless it is odd in the upper half.
+// FuzzWords makes commands of words: each byte is one, with a space before it unless it is odd in
+// the upper half.
 func FuzzWords(f *testing.F) {
 	index := func(words string) (data []byte) {
 		for _, w := range strings.Fields(words) {
@@ -41,9 +54,12 @@ func FuzzWords(f *testing.F) {
 		}
 		return data
 	}
-	for _, words := range []string{"ls -l sub", "cat a.txt | head -n 1", "find . -name '*.txt' -print", "sed -n '1,2p' a.txt", "grep -rn one .", "rg one sub", "git log --oneline && git status", "git diff HEAD",
-		"sort a.txt | uniq -c", "cd ./sub ; cat c.txt", "ls * 2>/dev/null", "stat a.txt", "tree sub", "wc -l *.go", "git show HEAD:a.txt", "cat a.txt a.txt", "find sub -name '*.txt' -delete", "sort -o out a.txt",
-		"git branch --list main", "git blame a.txt", "ls sub -a", "grep -n one *", "git log HEAD^", "cd ./globs ; cat *", "sed -n p a.txt -e p", "uniq a.txt -c", "tail -n1 sub/c.txt || cut -d x a.txt"} {
+	for _, words := range []string{"ls -l sub", "cat a.txt | head -n 1", "find . -name '*.txt' -print",
+		"sed -n '1,2p' a.txt", "grep -rn one .", "rg one sub", "git log --oneline && git status", "git diff HEAD",
+		"sort a.txt | uniq -c", "cd ./sub ; cat c.txt", "ls * 2>/dev/null", "stat a.txt", "tree sub", "wc -l *.go",
+		"git show HEAD:a.txt", "cat a.txt a.txt", "find sub -name '*.txt' -delete", "sort -o out a.txt",
+		"git branch --list main", "git blame a.txt", "ls sub -a", "grep -n one *", "git log HEAD^",
+		"cd ./globs ; cat *", "sed -n p a.txt -e p", "uniq a.txt -c", "tail -n1 sub/c.txt || cut -d x a.txt"} {
 		f.Add(index(words))
 	}
 	s := newSandbox(f)
@@ -61,10 +77,15 @@ func FuzzWords(f *testing.F) {
 
 // FuzzText makes commands of anything.
 func FuzzText(f *testing.F) {
-	for _, command := range []string{"ls -la", "cat a.txt | grep -n 'o\\(n\\)e' | sort -u", `find . -name \*.txt`, "sed -n '/one/,$p' a.txt", "git log --format='%h %s' -n 3", "echo \"a\\\"b\" 'c d'", "ls *.go sub/?.txt",
-		"cd ./sub && cat c.txt 2>/dev/null", "head -5 a.txt; tail -n +2 a.txt", "sed '1e canary' a.txt -e p", "sed 'w out' --expression=p a.txt",
-		"uniq a.txt -c", "cd ./globs && sed *", "cd ./globs && grep *", "cd ./globs && cat ??", "cat L*", "cat li^x", "cat li*~x", "cat lin{k}", "sed 's''|one''|x|;s|b|''w out' a.txt", "tree -Lo 1 out",
-		"cat f*/HIDDEN.txt", "cat FOLDER/h*", "@{", "^{", "git log @{u}", "git log --format=%-G?", "git show '--pretty=x% GK'", "git diff HEAD^ -- *.go", "git status; git diff", "rg -g '*.txt' -- one .", "cat 'with space.txt' with\\ space.txt"} {
+	for _, command := range []string{"ls -la", "cat a.txt | grep -n 'o\\(n\\)e' | sort -u", `find . -name \*.txt`,
+		"sed -n '/one/,$p' a.txt", "git log --format='%h %s' -n 3", "echo \"a\\\"b\" 'c d'", "ls *.go sub/?.txt",
+		"cd ./sub && cat c.txt 2>/dev/null", "head -5 a.txt; tail -n +2 a.txt", "sed '1e canary' a.txt -e p",
+		"sed 'w out' --expression=p a.txt",
+		"uniq a.txt -c", "cd ./globs && sed *", "cd ./globs && grep *", "cd ./globs && cat ??", "cat L*", "cat li^x",
+		"cat li*~x", "cat lin{k}", "sed 's''|one''|x|;s|b|''w out' a.txt", "tree -Lo 1 out",
+		"cat f*/HIDDEN.txt", "cat FOLDER/h*", "@{", "^{", "git log @{u}", "git log --format=%-G?",
+		"git show '--pretty=x% GK'", "git diff HEAD^ -- *.go", "git status; git diff", "rg -g '*.txt' -- one .",
+		"cat 'with space.txt' with\\ space.txt"} {
 		f.Add(command)
 	}
 	s := newSandbox(f)
@@ -82,22 +103,27 @@ type sandbox struct {
 	ran    int
 }
 
-// environments are what a shell may be told, and a user's environment may say. An accepted command runs in each, with one shell after the other.
-var environments = [][]string{nil, {"POSIXLY_CORRECT=1"}, {"LC_ALL=C.UTF-8"}, {"LC_ALL=", "BASHOPTS=nocaseglob:dotglob:extglob:globstar"}, {"BASHOPTS=nullglob", "_POSIX2_VERSION=199209"}}
+// environments are what a shell may be told, and a user's environment may say. An accepted command
+// runs in each, with one shell after the other.
+var environments = [][]string{nil, {"POSIXLY_CORRECT=1"}, {"LC_ALL=C.UTF-8"},
+	{"LC_ALL=", "BASHOPTS=nocaseglob:dotglob:extglob:globstar"}, {"BASHOPTS=nullglob", "_POSIX2_VERSION=199209"}}
 
-// newSandbox makes a world in which the programs of the table and one that must never run are the only ones.
+// newSandbox makes a world in which the programs of the table and one that must never run are the
+// only ones.
 func newSandbox(f *testing.F) *sandbox {
 	s := &sandbox{world: newWorld(f)}
 	s.base = filepath.Dir(s.project)
 	bin := filepath.Join(s.base, "bin")
 	s.write(f, s.outside, map[string]string{"list": secret})
-	s.write(f, s.project, map[string]string{"sub/list": "../outside/hidden.txt\x00", "globs/P": "", "globs/e canary": "", "globs/content": ""})
+	s.write(f, s.project, map[string]string{"sub/list": "../outside/hidden.txt\x00", "globs/P": "",
+		"globs/e canary": "", "globs/content": ""})
 	for _, name := range []string{"D", "é"} {
 		if err := os.Symlink("../../outside/hidden.txt", filepath.Join(s.project, "globs", name)); err != nil {
 			f.Fatal(err)
 		}
 	}
-	s.write(f, s.home, map[string]string{".gitconfig": "[user]\n\tname = t\n\temail = t@t\n[gpg]\n\tprogram = canary\n"})
+	s.write(f, s.home,
+		map[string]string{".gitconfig": "[user]\n\tname = t\n\temail = t@t\n[gpg]\n\tprogram = canary\n"})
 	signed(f, s.world, filepath.Join(s.base, "sign", "x"))
 	s.write(f, bin, map[string]string{"canary": "#!/bin/sh\necho > " + filepath.Join(s.outside, "ran") + "\n"})
 	for name := range programs {
@@ -110,7 +136,8 @@ func newSandbox(f *testing.F) *sandbox {
 			}
 		}
 	}
-	for _, shell := range [][]string{{"bash"}, {"dash"}, {"zsh"}, {"zsh", "-o", "extendedglob", "-o", "braceccl", "-o", "nullglob", "-o", "rcquotes", "+o", "caseglob", "+o", "casepaths"}, {"sh"}} {
+	for _, shell := range [][]string{{"bash"}, {"dash"}, {"zsh"}, {"zsh", "-o", "extendedglob", "-o", "braceccl", "-o",
+		"nullglob", "-o", "rcquotes", "+o", "caseglob", "+o", "casepaths"}, {"sh"}} {
 		if path, err := exec.LookPath(shell[0]); err == nil {
 			s.shells = append(s.shells, append([]string{path}, shell[1:]...))
 		}
@@ -118,7 +145,8 @@ func newSandbox(f *testing.F) *sandbox {
 	s.env = append(s.env, "PATH="+bin, "PAGER=cat")
 	s.scope = Scope{Dir: s.project, Roots: []string{s.project}, Env: s.env}
 	if path, err := exec.LookPath("bwrap"); err == nil {
-		wrap := []string{path, "--ro-bind", "/", "/", "--dev", "/dev", "--bind", s.base, s.base, "--unshare-net", "--die-with-parent"}
+		wrap := []string{path, "--ro-bind", "/", "/", "--dev", "/dev", "--bind", s.base, s.base, "--unshare-net",
+			"--die-with-parent"}
 		if exec.Command(wrap[0], append(wrap[1:], "true")...).Run() == nil {
 			s.wrap = wrap
 		}
@@ -127,7 +155,8 @@ func newSandbox(f *testing.F) *sandbox {
 	return s
 }
 
-// try runs an accepted command in every environment, and finds that it wrote nothing and saw nothing outside.
+// try runs an accepted command in every environment, and finds that it wrote nothing and saw
+// nothing outside.
 func (s *sandbox) try(t *testing.T, command string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +181,8 @@ func (s *sandbox) try(t *testing.T, command string) {
 		if ctx.Err() != nil && t.Context().Err() == nil {
 			t.Errorf("%s: %q does not end", shell, command)
 		}
-		if text := out.String(); strings.Contains(text, secret) || strings.Contains(text, marker) || strings.Contains(text, "Read-only file system") {
+		if text := out.String(); strings.Contains(text, secret) || strings.Contains(text, marker) ||
+			strings.Contains(text, "Read-only file system") {
 			t.Errorf("%s: %q saw or tried what is outside:\n%s", shell, command, text)
 		}
 		unchanged(fmt.Sprintf("%s: %q", shell, command))

@@ -10,70 +10,97 @@ import (
 
 // gitCommand is what may be given to a command of git's that only reads.
 type gitCommand struct {
-	flags  string   // letters of options without a value; those of bundle may stand together
-	bundle bool     // short options may stand together
-	values string   // letters of options with a value, in the same word or the next
-	joined string   // letters of options whose value, if there is one, is in the same word
-	long   []string // long options: with = at the end those that have a value, in the same word or the next, with [=] those that may have one in the same word
-	diffs  bool     // it takes the options that say which differences are shown, and how
-	tree   bool     // it compares with files of the worktree, or writes the index
-	lists  []string // options of which there must be one where there are operands
-	reads  bool     // it shows what is in files
-	shows  []string // options with which it does; of those that say which differences are shown, all but gitNames
+	flags  string // letters of options without a value; those of bundle may stand together
+	bundle bool   // short options may stand together
+	values string // letters of options with a value, in the same word or the next
+	joined string // letters of options whose value, if there is one, is in the same word
+	// long options: with = at the end those that have a value, in the same word or the next, with
+	// [=] those that may have one in the same word
+	long  []string
+	diffs bool     // it takes the options that say which differences are shown, and how
+	tree  bool     // it compares with files of the worktree, or writes the index
+	lists []string // options of which there must be one where there are operands
+	reads bool     // it shows what is in files
+	shows []string // options with which it does; of those that say which differences are shown, all but gitNames
 }
 
-// gitCommands are those that only read. An abbreviated option is not accepted, nor is one that writes (--output), runs a program (--ext-diff, --textconv,
-// --show-signature), or reads a file from elsewhere (--no-index, --contents, -O, -S of blame).
+// gitCommands are those that only read. An abbreviated option is not accepted, nor is one that
+// writes (--output), runs a program (--ext-diff, --textconv, --show-signature), or reads a file
+// from elsewhere (--no-index, --contents, -O, -S of blame).
 var gitCommands = map[string]gitCommand{
 	"status": {flags: "sbvz", bundle: true, joined: "u", tree: true, shows: []string{"-v", "--verbose"},
-		long: []string{"--short", "--branch", "--show-stash", "--porcelain[=]", "--long", "--verbose", "--untracked-files[=]", "--ignored[=]", "--column[=]", "--no-column",
+		long: []string{"--short", "--branch", "--show-stash", "--porcelain[=]", "--long", "--verbose",
+			"--untracked-files[=]", "--ignored[=]", "--column[=]", "--no-column",
 			"--ahead-behind", "--no-ahead-behind", "--renames", "--no-renames", "--find-renames[=]", "--null"}},
 	"log":  {diffs: true, values: "L", long: gitHistory, shows: []string{"-L", "--cc", "--dd"}},
 	"show": {diffs: true, long: gitHistory, reads: true},
 	"diff": {diffs: true, tree: true, reads: true, long: []string{"--cached", "--staged", "--merge-base"}},
-	"branch": {flags: "arvq", bundle: true, lists: []string{"--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"},
-		long: []string{"--all", "--remotes", "--list", "--verbose", "--show-current", "--contains[=]", "--no-contains[=]", "--merged[=]", "--no-merged[=]", "--points-at=", "--sort=",
-			"--format=", "--color[=]", "--no-color", "--column[=]", "--no-column", "--abbrev[=]", "--no-abbrev", "--ignore-case"}},
+	"branch": {flags: "arvq", bundle: true, lists: []string{"--list", "--contains", "--no-contains", "--merged",
+		"--no-merged", "--points-at"},
+		long: []string{"--all", "--remotes", "--list", "--verbose", "--show-current", "--contains[=]",
+			"--no-contains[=]", "--merged[=]", "--no-merged[=]", "--points-at=", "--sort=",
+			"--format=", "--color[=]", "--no-color", "--column[=]", "--no-column", "--abbrev[=]", "--no-abbrev",
+			"--ignore-case"}},
 	"rev-parse": {flags: "q",
-		long: []string{"--show-toplevel", "--show-prefix", "--show-cdup", "--git-dir", "--absolute-git-dir", "--git-common-dir", "--is-inside-work-tree", "--is-inside-git-dir",
-			"--is-bare-repository", "--is-shallow-repository", "--show-object-format[=]", "--abbrev-ref[=]", "--symbolic", "--symbolic-full-name", "--short[=]", "--verify", "--quiet",
-			"--revs-only", "--no-revs", "--flags", "--no-flags", "--all", "--branches[=]", "--tags[=]", "--remotes[=]", "--default="}},
+		long: []string{"--show-toplevel", "--show-prefix", "--show-cdup", "--git-dir", "--absolute-git-dir",
+			"--git-common-dir", "--is-inside-work-tree", "--is-inside-git-dir",
+			"--is-bare-repository", "--is-shallow-repository", "--show-object-format[=]", "--abbrev-ref[=]",
+			"--symbolic", "--symbolic-full-name", "--short[=]", "--verify", "--quiet",
+			"--revs-only", "--no-revs", "--flags", "--no-flags", "--all", "--branches[=]", "--tags[=]", "--remotes[=]",
+			"--default="}},
 	"ls-files": {flags: "cdmoiskutvz", bundle: true, values: "x", tree: true,
-		long: []string{"--cached", "--deleted", "--modified", "--others", "--ignored", "--stage", "--directory", "--no-empty-directory", "--unmerged", "--killed", "--deduplicate",
+		long: []string{"--cached", "--deleted", "--modified", "--others", "--ignored", "--stage", "--directory",
+			"--no-empty-directory", "--unmerged", "--killed", "--deduplicate",
 			"--exclude=", "--exclude-standard", "--error-unmatch", "--full-name", "--abbrev[=]", "--eol"}},
 	"blame": {flags: "wbflnpstecM", joined: "C", values: "L", tree: true, reads: true,
-		long: []string{"--porcelain", "--line-porcelain", "--show-email", "--show-name", "--show-number", "--show-stats", "--root", "--date=", "--since=", "--abbrev=", "--color-lines",
+		long: []string{"--porcelain", "--line-porcelain", "--show-email", "--show-name", "--show-number",
+			"--show-stats", "--root", "--date=", "--since=", "--abbrev=", "--color-lines",
 			"--color-by-age", "--minimal", "--first-parent", "--reverse", "--no-progress"}},
 }
 
 // gitHistory are long options of log and show.
-var gitHistory = []string{"--oneline", "--max-count=", "--skip=", "--since=", "--after=", "--until=", "--before=", "--author=", "--committer=", "--grep=", "--invert-grep",
-	"--all-match", "--regexp-ignore-case", "--basic-regexp", "--extended-regexp", "--fixed-strings", "--perl-regexp", "--merges", "--no-merges", "--min-parents=", "--max-parents=",
-	"--first-parent", "--not", "--all", "--branches[=]", "--tags[=]", "--remotes[=]", "--glob=", "--exclude=", "--reflog", "--walk-reflogs", "--merge", "--boundary",
-	"--simplify-by-decoration", "--full-history", "--dense", "--sparse", "--simplify-merges", "--ancestry-path", "--date-order", "--author-date-order", "--topo-order", "--reverse",
-	"--no-walk", "--format=", "--pretty[=]", "--abbrev-commit", "--no-abbrev-commit", "--expand-tabs[=]", "--no-notes", "--relative-date", "--date=", "--parents", "--children",
-	"--left-right", "--left-only", "--right-only", "--cherry-pick", "--cherry-mark", "--cherry", "--graph", "--no-graph", "--decorate[=]", "--no-decorate", "--decorate-refs=",
-	"--decorate-refs-exclude=", "--source", "--follow", "--full-diff", "--log-size", "--use-mailmap", "--no-mailmap", "--cc", "--no-diff-merges",
+var gitHistory = []string{"--oneline", "--max-count=", "--skip=", "--since=", "--after=", "--until=", "--before=",
+	"--author=", "--committer=", "--grep=", "--invert-grep",
+	"--all-match", "--regexp-ignore-case", "--basic-regexp", "--extended-regexp", "--fixed-strings", "--perl-regexp",
+	"--merges", "--no-merges", "--min-parents=", "--max-parents=",
+	"--first-parent", "--not", "--all", "--branches[=]", "--tags[=]", "--remotes[=]", "--glob=", "--exclude=",
+	"--reflog", "--walk-reflogs", "--merge", "--boundary",
+	"--simplify-by-decoration", "--full-history", "--dense", "--sparse", "--simplify-merges", "--ancestry-path",
+	"--date-order", "--author-date-order", "--topo-order", "--reverse",
+	"--no-walk", "--format=", "--pretty[=]", "--abbrev-commit", "--no-abbrev-commit", "--expand-tabs[=]", "--no-notes",
+	"--relative-date", "--date=", "--parents", "--children",
+	"--left-right", "--left-only", "--right-only", "--cherry-pick", "--cherry-mark", "--cherry", "--graph",
+	"--no-graph", "--decorate[=]", "--no-decorate", "--decorate-refs=",
+	"--decorate-refs-exclude=", "--source", "--follow", "--full-diff", "--log-size", "--use-mailmap", "--no-mailmap",
+	"--cc", "--no-diff-merges",
 	"--count", "--show-pulls", "--dd"}
 
-// gitDiffs are the options that say which differences are shown. Letters stand alone; the second ones may have a value in the same word.
+// gitDiffs are the options that say which differences are shown. Letters stand alone; the second
+// ones may have a value in the same word.
 const (
 	gitDiffFlags  = "pusRabwWzimcgEFPt0123456789"
 	gitDiffJoined = "UMCBDlSGnX"
 )
 
-var gitDiffs = []string{"--patch", "--no-patch", "--unified=", "--raw", "--patch-with-raw", "--indent-heuristic", "--no-indent-heuristic", "--minimal", "--patience", "--histogram",
-	"--diff-algorithm=", "--anchored=", "--stat[=]", "--compact-summary", "--numstat", "--shortstat", "--dirstat[=]", "--cumulative", "--summary", "--patch-with-stat", "--name-only",
-	"--name-status", "--color[=]", "--no-color", "--color-moved[=]", "--no-color-moved", "--word-diff[=]", "--word-diff-regex=", "--color-words[=]", "--no-renames", "--check", "--full-index",
-	"--binary", "--abbrev[=]", "--break-rewrites[=]", "--find-renames[=]", "--find-copies[=]", "--find-copies-harder", "--irreversible-delete", "--diff-filter=", "--pickaxe-all",
-	"--pickaxe-regex", "--relative[=]", "--no-relative", "--text", "--ignore-cr-at-eol", "--ignore-space-at-eol", "--ignore-space-change", "--ignore-all-space", "--ignore-blank-lines",
-	"--inter-hunk-context=", "--function-context", "--exit-code", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules[=]", "--src-prefix=", "--dst-prefix=",
+var gitDiffs = []string{"--patch", "--no-patch", "--unified=", "--raw", "--patch-with-raw", "--indent-heuristic",
+	"--no-indent-heuristic", "--minimal", "--patience", "--histogram",
+	"--diff-algorithm=", "--anchored=", "--stat[=]", "--compact-summary", "--numstat", "--shortstat", "--dirstat[=]",
+	"--cumulative", "--summary", "--patch-with-stat", "--name-only",
+	"--name-status", "--color[=]", "--no-color", "--color-moved[=]", "--no-color-moved", "--word-diff[=]",
+	"--word-diff-regex=", "--color-words[=]", "--no-renames", "--check", "--full-index",
+	"--binary", "--abbrev[=]", "--break-rewrites[=]", "--find-renames[=]", "--find-copies[=]", "--find-copies-harder",
+	"--irreversible-delete", "--diff-filter=", "--pickaxe-all",
+	"--pickaxe-regex", "--relative[=]", "--no-relative", "--text", "--ignore-cr-at-eol", "--ignore-space-at-eol",
+	"--ignore-space-change", "--ignore-all-space", "--ignore-blank-lines",
+	"--inter-hunk-context=", "--function-context", "--exit-code", "--quiet", "--no-ext-diff", "--no-textconv",
+	"--ignore-submodules[=]", "--src-prefix=", "--dst-prefix=",
 	"--no-prefix", "--default-prefix", "--line-prefix=", "--ita-invisible-in-index"}
 
 // gitNames are those of these options with which no content of a file is shown.
 var gitNames = []string{"--no-patch", "--raw", "--stat", "--compact-summary", "--numstat", "--shortstat", "--dirstat",
 	"--cumulative", "--summary", "--name-only", "--name-status", "--color", "--no-color", "--no-renames", "--abbrev",
-	"--full-index", "--find-renames", "--find-copies", "--find-copies-harder", "--diff-filter", "--relative", "--no-relative",
+	"--full-index", "--find-renames", "--find-copies", "--find-copies-harder", "--diff-filter", "--relative",
+	"--no-relative",
 	"--ignore-submodules", "--no-ext-diff", "--no-textconv", "-s", "-z", "-t", "-M", "-C", "-B", "-l", "-X",
 	"-n", "-i", "-g", "-E", "-F", "-P"} // the last ones say which commits are shown
 
@@ -109,7 +136,8 @@ func git(l *looker, args []arg) bool {
 		return false
 	}
 	operands, options, ok := c.sort(words[1:])
-	if !ok || name == "branch" && len(operands) > 0 && !slices.ContainsFunc(options, func(o string) bool { return slices.Contains(c.lists, o) }) {
+	if !ok || name == "branch" && len(operands) > 0 &&
+		!slices.ContainsFunc(options, func(o string) bool { return slices.Contains(c.lists, o) }) {
 		return false
 	}
 	for _, dir := range l.dirs {
@@ -160,7 +188,8 @@ func (l *looker) into(word string) bool {
 	return true
 }
 
-// sort tells options, which are returned without their values, from operands. It is not ok where an option is not known.
+// sort tells options, which are returned without their values, from operands. It is not ok where an
+// option is not known.
 func (c *gitCommand) sort(words []arg) (operands, options []string, ok bool) {
 	flags, joined, long := c.flags, c.joined, c.long
 	if c.diffs {
@@ -223,23 +252,29 @@ func (c *gitCommand) sort(words []arg) (operands, options []string, ok bool) {
 	return operands, options, true
 }
 
-// signature is a placeholder of a format for what a program says of a signature: %G?, %+GG, %(signature:key).
+// signature is a placeholder of a format for what a program says of a signature: %G?, %+GG,
+// %(signature:key).
 var signature = lazyregexp.New(`%[-+ ]*G|(?i:signature)`)
 
-// asksSignature reports whether a format, or a key to sort by, has signatures checked. A program does that.
+// asksSignature reports whether a format, or a key to sort by, has signatures checked. A program
+// does that.
 func asksSignature(text string) bool { return signature().MatchString(text) }
 
-// gitSurroundings reports whether no variable tells git to use another repository or configuration, to run a program, or to write what it does
-// into a file. A pager runs at a terminal alone; the agents name one there that only prints.
+// gitSurroundings reports whether no variable tells git to use another repository or configuration,
+// to run a program, or to write what it does into a file. A pager runs at a terminal alone; the
+// agents name one there that only prints.
 func gitSurroundings(env map[string]string) bool {
-	harmless := []string{"GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "GIT_CEILING_DIRECTORIES", "GIT_ADVICE", "GIT_MERGE_AUTOEDIT", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_ASKPASS",
-		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_SSH", "GIT_SSH_COMMAND"}
+	harmless := []string{"GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "GIT_CEILING_DIRECTORIES", "GIT_ADVICE",
+		"GIT_MERGE_AUTOEDIT", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_ASKPASS",
+		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_SSH",
+		"GIT_SSH_COMMAND"}
 	for name, value := range env {
 		switch {
 		case !strings.HasPrefix(name, "GIT_"), slices.Contains(harmless, name):
 		case name == "GIT_PAGER" && harmlessPager(value):
 		case name == "GIT_CONFIG_NOSYSTEM":
-		case (name == "GIT_CONFIG_GLOBAL" || name == "GIT_CONFIG_SYSTEM") && filepath.IsAbs(value): // where the configuration is
+		case (name == "GIT_CONFIG_GLOBAL" || name == "GIT_CONFIG_SYSTEM") &&
+			filepath.IsAbs(value): // where the configuration is
 		default:
 			return false
 		}
@@ -256,5 +291,6 @@ func gitSurroundings(env map[string]string) bool {
 func harmlessPager(command string) bool {
 	words := strings.Fields(command)
 	return len(words) == 0 || slices.Contains([]string{"cat", "less", "more", "true", "false"}, words[0]) &&
-		!strings.ContainsAny(command, "|&;<>()$`\\\"'\n") && !strings.Contains(command, "-o") && !strings.Contains(command, "-O") && !strings.Contains(command, "--log") && !strings.Contains(command, "-k")
+		!strings.ContainsAny(command, "|&;<>()$`\\\"'\n") && !strings.Contains(command, "-o") &&
+		!strings.Contains(command, "-O") && !strings.Contains(command, "--log") && !strings.Contains(command, "-k")
 }

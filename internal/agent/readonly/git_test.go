@@ -13,65 +13,102 @@ import (
 	"cadre/internal/testkit/treetest"
 )
 
-// Whatever makes git run a program is found: each of these repositories, given to the real git, runs one.
+// Whatever makes git run a program is found: each of these repositories, given to the real git,
+// runs one.
 func TestRepositoriesThatRunPrograms(t *testing.T) {
 	for _, c := range []struct {
 		name, command string
-		config        string // of the repository; RUN stands for a program that leaves a file, and prints what it is given
-		files         map[string]string
-		prepare       func(t testing.TB, w *world, run string)
-		terminal      bool // it runs at a terminal alone, which is not tried
+		// of the repository; RUN stands for a program that leaves a file, and prints what it is
+		// given
+		config   string
+		files    map[string]string
+		prepare  func(t testing.TB, w *world, run string)
+		terminal bool // it runs at a terminal alone, which is not tried
 	}{
 		{name: "fsmonitor", command: "git status", config: "[core]\n\tfsmonitor = RUN\n"},
 		{name: "fsmonitor behind a section", command: "git diff", config: "[core] fsmonitor = RUN\n"},
 		{name: "fsmonitor in other letters", command: "git ls-files", config: "[CORE]\n\tFsMonitor = RUN\n"},
 		{name: "fsmonitor in quotes", command: "git status", config: "[core]\n\tfsmonitor = \"R\"\"UN\" # a comment\n"},
 		{name: "fsmonitor over two lines", command: "git status", config: "[core]\n\tfsmonitor = \\\nRUN\n"},
-		{name: "a comment that seems to continue", command: "git status", config: "[core]\n\tbare = false # \\\n\tfsmonitor = RUN\n"},
-		{name: "textconv", command: "git show", config: "[diff \"x\"]\n\ttextconv = RUN\n", files: map[string]string{".gitattributes": "*.txt diff=x\n"}},
-		{name: "textconv of a log", command: "git log -p", config: "[diff \"x\"]\n\ttextconv = RUN\n", files: map[string]string{".gitattributes": "*.txt diff=x\n"}},
-		{name: "textconv of blame", command: "git blame a.txt", config: "[diff \"x\"]\n\ttextconv = RUN\n", files: map[string]string{".gitattributes": "*.txt diff=x\n"}},
+		{name: "a comment that seems to continue", command: "git status", config: "[core]\n\tbare = false # " +
+			"\\\n\tfsmonitor = RUN\n"},
+		{name: "textconv", command: "git show", config: "[diff \"x\"]\n\ttextconv = RUN\n",
+			files: map[string]string{".gitattributes": "*.txt diff=x\n"}},
+		{name: "textconv of a log", command: "git log -p", config: "[diff \"x\"]\n\ttextconv = RUN\n",
+			files: map[string]string{".gitattributes": "*.txt diff=x\n"}},
+		{name: "textconv of blame", command: "git blame a.txt", config: "[diff \"x\"]\n\ttextconv = RUN\n",
+			files: map[string]string{".gitattributes": "*.txt diff=x\n"}},
 		{name: "external diff", command: "git diff", config: "[diff]\n\texternal = RUN\n"},
-		{name: "external diff of some files", command: "git diff", config: "[diff \"x\"]\n\tcommand = RUN\n", files: map[string]string{".gitattributes": "*.txt diff=x\n"}},
-		{name: "a filter", command: "git diff", config: "[filter \"x\"]\n\tclean = RUN\n", files: map[string]string{".gitattributes": "*.txt filter=x\n"}},
-		{name: "a filter that stays", command: "git status", config: "[filter \"x\"]\n\tprocess = RUN\n", files: map[string]string{".gitattributes": "*.txt filter=x\n"}},
-		{name: "an include", command: "git status", config: "[include]\n\tpath = ../more\n", files: map[string]string{"more": "[core]\n\tfsmonitor = RUN\n"}},
-		{name: "an include with a condition", command: "git status", config: "[includeIf \"gitdir:**\"]\n\tpath = ../more\n", files: map[string]string{"more": "[core]\n\tfsmonitor = RUN\n"}},
-		{name: "a worktree's configuration", command: "git status", config: "[extensions]\n\tworktreeConfig = true\n", files: map[string]string{".git/config.worktree": "[core]\n\tfsmonitor = RUN\n"}},
-		{name: "a hook", command: "git status", files: map[string]string{".git/hooks/post-index-change": "#!/bin/sh\nexec RUN\n"}},
-		{name: "a hook elsewhere", command: "git status", config: "[core]\n\thooksPath = hooks\n", files: map[string]string{"hooks/post-index-change": "#!/bin/sh\nexec RUN\n"}},
-		{name: "signatures", command: "git log", config: "[log]\n\tshowSignature = true\n[gpg]\n\tprogram = RUN\n", prepare: signed},
-		{name: "signatures in a format", command: "git log", config: "[format]\n\tpretty = %G?\n[gpg]\n\tprogram = RUN\n", prepare: signed},
-		{name: "signatures behind a space", command: "git log", config: "[format]\n\tpretty = \"format:% GK\"\n[gpg]\n\tprogram = RUN\n", prepare: signed},
-		{name: "signatures behind a plus", command: "git show", config: "[format]\n\tpretty = %+GG\n[gpg]\n\tprogram = RUN\n", prepare: signed},
-		{name: "signatures in a named format", command: "git log --pretty=mine", config: "[pretty]\n\tmine = %-G?\n[gpg]\n\tprogram = RUN\n", prepare: signed},
-		{name: "signatures in an order", command: "git branch", config: "[branch]\n\tsort = signature\n", terminal: true}, // newer versions know it
-		{name: "a promise of objects", command: "git log -p", config: "[remote \"origin\"]\n\turl = ext::RUN\n\tpromisor = true\n[protocol]\n\tallow = always\n[extensions]\n\tpartialClone = origin\n", prepare: promised},
+		{name: "external diff of some files", command: "git diff", config: "[diff \"x\"]\n\tcommand = RUN\n",
+			files: map[string]string{".gitattributes": "*.txt diff=x\n"}},
+		{name: "a filter", command: "git diff", config: "[filter \"x\"]\n\tclean = RUN\n",
+			files: map[string]string{".gitattributes": "*.txt filter=x\n"}},
+		{name: "a filter that stays", command: "git status", config: "[filter \"x\"]\n\tprocess = RUN\n",
+			files: map[string]string{".gitattributes": "*.txt filter=x\n"}},
+		{name: "an include", command: "git status", config: "[include]\n\tpath = ../more\n",
+			files: map[string]string{"more": "[core]\n\tfsmonitor = RUN\n"}},
+		{name: "an include with a condition", command: "git status", config: "[includeIf \"gitdir:**\"]\n\tpath = " +
+			"../more\n", files: map[string]string{"more": "[core]\n\tfsmonitor = RUN\n"}},
+		{name: "a worktree's configuration", command: "git status", config: "[extensions]\n\tworktreeConfig = true\n",
+			files: map[string]string{".git/config.worktree": "[core]\n\tfsmonitor = RUN\n"}},
+		{name: "a hook", command: "git status", files: map[string]string{
+			".git/hooks/post-index-change": "#!/bin/sh\nexec RUN\n"}},
+		{name: "a hook elsewhere", command: "git status", config: "[core]\n\thooksPath = hooks\n",
+			files: map[string]string{"hooks/post-index-change": "#!/bin/sh\nexec RUN\n"}},
+		{name: "signatures", command: "git log", config: "[log]\n\tshowSignature = true\n[gpg]\n\tprogram = RUN\n",
+			prepare: signed},
+		{name: "signatures in a format", command: "git log", config: "[format]\n\tpretty = " +
+			"%G?\n[gpg]\n\tprogram = RUN\n", prepare: signed},
+		{name: "signatures behind a space", command: "git log", config: "[format]\n\tpretty = \"format:% " +
+			"GK\"\n[gpg]\n\tprogram = RUN\n", prepare: signed},
+		{name: "signatures behind a plus", command: "git show", config: "[format]\n\tpretty = " +
+			"%+GG\n[gpg]\n\tprogram = RUN\n", prepare: signed},
+		{name: "signatures in a named format", command: "git log --pretty=mine", config: "[pretty]\n\tmine = " +
+			"%-G?\n[gpg]\n\tprogram = RUN\n", prepare: signed},
+		// newer versions know it
+		{name: "signatures in an order", command: "git branch", config: "[branch]\n\tsort = signature\n",
+			terminal: true},
+		{name: "a promise of objects", command: "git log -p", config: "[remote \"origin\"]\n\turl = " +
+			"ext::RUN\n\tpromisor = true\n[protocol]\n\tallow = always\n[extensions]\n\tpartialClone = origin\n",
+			prepare: promised},
 		{name: "a submodule's", command: "git status", prepare: submodule},
 		{name: "a submodule's, of diff", command: "git diff", prepare: submodule},
-		{name: "a bare repository among the files", command: "git -C bare/inner status", terminal: true, prepare: func(t testing.TB, w *world, run string) {
-			w.git(t, "init", "-q", "--bare", "bare")
-			w.write(t, w.project, map[string]string{"bare/inner/x": ""})
-		}},
+		{name: "a bare repository among the files", command: "git -C bare/inner status", terminal: true,
+			prepare: func(t testing.TB, w *world, run string) {
+				w.git(t, "init", "-q", "--bare", "bare")
+				w.write(t, w.project, map[string]string{"bare/inner/x": ""})
+			}},
 		{name: "a pager", command: "git log", config: "[core]\n\tpager = RUN\n", terminal: true},
 		{name: "a command's pager", command: "git log", config: "[pager]\n\tlog = RUN\n", terminal: true},
-		{name: "an alias", command: "git status", config: "[alias]\n\tstatus = !RUN\n", terminal: true}, // git passes it over
-		{name: "another worktree", command: "git status", config: "[core]\n\tworktree = ../../outside\n", terminal: true},
-		{name: "objects from elsewhere", command: "git log", files: map[string]string{".git/objects/info/alternates": "/elsewhere\n"}, terminal: true},
+		// git passes it over
+		{name: "an alias", command: "git status", config: "[alias]\n\tstatus = !RUN\n", terminal: true},
+		{name: "another worktree", command: "git status", config: "[core]\n\tworktree = ../../outside\n",
+			terminal: true},
+		{name: "objects from elsewhere", command: "git log",
+			files: map[string]string{".git/objects/info/alternates": "/elsewhere\n"}, terminal: true},
 		{name: "a setting that nobody knows", command: "git status", config: "[new]\n\tthing = RUN\n", terminal: true},
 		{name: "damage", command: "git status", config: "[core\n", terminal: true},
-		{name: "the user's fsmonitor", command: "git status", files: map[string]string{"../home/.gitconfig": "[core]\n\tfsmonitor = RUN\n"}},
-		{name: "what the user includes", command: "git status", files: map[string]string{"../home/.gitconfig": "[includeIf \"gitdir:/\"]\n\tpath = ~/more\n", "../home/more": "[core]\n\tfsmonitor = RUN\n"}},
-		{name: "the user's filter", command: "git diff", files: map[string]string{"../home/.config/git/config": "[filter \"x\"]\n\tclean = RUN\n", "sub/.gitattributes": "*.txt filter=x\n", "sub/c.txt": "changed\n"}},
-		{name: "the user's diff", command: "git diff", files: map[string]string{"../home/.gitconfig": "[diff]\n\texternal = RUN\n"}},
-		{name: "the user's pager", command: "git log", files: map[string]string{"../home/.gitconfig": "[core]\n\tpager = RUN\n"}, terminal: true},
-		{name: "the user's trace", command: "git log", files: map[string]string{"../home/.gitconfig": "[trace2]\n\tnormalTarget = /x\n"}, terminal: true},
+		{name: "the user's fsmonitor", command: "git status",
+			files: map[string]string{"../home/.gitconfig": "[core]\n\tfsmonitor = RUN\n"}},
+		{name: "what the user includes", command: "git status",
+			files: map[string]string{"../home/.gitconfig": "[includeIf \"gitdir:/\"]\n\tpath = ~/more\n",
+				"../home/more": "[core]\n\tfsmonitor = RUN\n"}},
+		{name: "the user's filter", command: "git diff",
+			files: map[string]string{"../home/.config/git/config": "[filter \"x\"]\n\tclean = RUN\n",
+				"sub/.gitattributes": "*.txt filter=x\n", "sub/c.txt": "changed\n"}},
+		{name: "the user's diff", command: "git diff",
+			files: map[string]string{"../home/.gitconfig": "[diff]\n\texternal = RUN\n"}},
+		{name: "the user's pager", command: "git log",
+			files: map[string]string{"../home/.gitconfig": "[core]\n\tpager = RUN\n"}, terminal: true},
+		{name: "the user's trace", command: "git log",
+			files: map[string]string{"../home/.gitconfig": "[trace2]\n\tnormalTarget = /x\n"}, terminal: true},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
 			w := newWorld(t)
 			ran := filepath.Join(filepath.Dir(w.project), "ran")
 			run := filepath.Join(filepath.Dir(w.project), "run")
-			w.write(t, filepath.Dir(run), map[string]string{"run": "#!/bin/sh\necho >> " + ran + "\nfor last; do :; done\n[ -f \"$last\" ] && cat \"$last\"\n"})
+			w.write(t, filepath.Dir(run), map[string]string{"run": "#!/bin/sh\necho >> " + ran + "\nfor last; do :; " +
+				"done\n[ -f \"$last\" ] && cat \"$last\"\n"})
 			if found, ok := w.scope().Command(c.command); c.prepare == nil && !ok {
 				t.Fatalf("%q is refused before anything is wrong: %v", c.command, found)
 			}
@@ -94,11 +131,13 @@ func TestRepositoriesThatRunPrograms(t *testing.T) {
 			if c.terminal {
 				return
 			}
-			// What was touched has to be looked at. A hook of the index runs where git may write it.
+			// What was touched has to be looked at. A hook of the index runs where git may write
+			// it.
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, "sh", "-c", "touch a.txt b.go sub/c.txt && "+c.command+"; true")
-			cmd.Dir, cmd.Env = w.project, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.home, "GIT_CONFIG_NOSYSTEM=1"}
+			cmd.Dir, cmd.Env = w.project, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.home,
+				"GIT_CONFIG_NOSYSTEM=1"}
 			out, err := cmd.CombinedOutput()
 			if _, statErr := os.Stat(ran); statErr != nil {
 				t.Errorf("git ran nothing, so this shows nothing: %v\n%s", err, out)
@@ -109,8 +148,10 @@ func TestRepositoriesThatRunPrograms(t *testing.T) {
 
 // signed makes a commit with a signature.
 func signed(t testing.TB, w *world, run string) {
-	w.write(t, filepath.Dir(run), map[string]string{"sign": "#!/bin/sh\ncat > /dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\nx\\n-----END PGP SIGNATURE-----\\n'\n"})
-	w.git(t, "-c", "gpg.program="+filepath.Join(filepath.Dir(run), "sign"), "commit", "-q", "-S", "--allow-empty", "-m", "signed")
+	w.write(t, filepath.Dir(run), map[string]string{"sign": "#!/bin/sh\ncat > /dev/null\necho '[GNUPG:] SIG_CREATED " +
+		"' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\nx\\n-----END PGP SIGNATURE-----\\n'\n"})
+	w.git(t, "-c", "gpg.program="+filepath.Join(filepath.Dir(run), "sign"), "commit", "-q", "-S", "--allow-empty",
+		"-m", "signed")
 }
 
 // promised takes an object away that a remote has promised.
@@ -140,14 +181,20 @@ func submodule(t testing.TB, w *world, run string) {
 // Settings that run nothing are no reason to refuse.
 func TestHarmlessRepositories(t *testing.T) {
 	w := newWorld(t)
-	for _, set := range [][]string{{"remote.origin.url", "git@example.com:x/y.git"}, {"remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"}, {"branch.main.remote", "origin"},
-		{"branch.main.vscode-merge-base", "origin/main"}, {"user.email", "x@y"}, {"core.fsmonitor", "false"}, {"core.hooksPath", ".husky/_"}, {"core.pager", "less -FRX"}, {"pager.log", "false"},
-		{"diff.algorithm", "histogram"}, {"core.sshCommand", "ssh -i x"}, {"credential.helper", "store"}, {"pull.rebase", "true"}, {"core.editor", "vi"}} {
+	for _, set := range [][]string{{"remote.origin.url", "git@example.com:x/y.git"},
+		{"remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"}, {"branch.main.remote", "origin"},
+		{"branch.main.vscode-merge-base", "origin/main"}, {"user.email", "x@y"}, {"core.fsmonitor", "false"},
+		{"core.hooksPath", ".husky/_"}, {"core.pager", "less -FRX"}, {"pager.log", "false"},
+		{"diff.algorithm", "histogram"}, {"core.sshCommand", "ssh -i x"}, {"credential.helper", "store"},
+		{"pull.rebase", "true"}, {"core.editor", "vi"}} {
 		w.git(t, "config", set[0], set[1])
 	}
-	w.write(t, w.home, map[string]string{".gitconfig": "[alias]\n\tst = status\n\tx = \"!f() { \\\n\t\tls; }; f\"\n[core]\n\tpager = delta\n[delta]\n\tnavigate = true\n[include]\n\tpath = ~/missing\n" +
-		"[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\tprocess = git-lfs filter-process\n\trequired = true\n[diff \"x\"]\n\txfuncname = \"^x\"\n[merge]\n\ttool = vimdiff\n"})
-	for _, command := range []string{"git status", "git diff", "git ls-files", "git --no-pager log", "git branch", "git blame a.txt"} {
+	w.write(t, w.home, map[string]string{".gitconfig": "[alias]\n\tst = status\n\tx = \"!f() { \\\n\t\tls; }; " +
+		"f\"\n[core]\n\tpager = delta\n[delta]\n\tnavigate = true\n[include]\n\tpath = ~/missing\n" +
+		"[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\tprocess = git-lfs filter-process\n\trequired = " +
+		"true\n[diff \"x\"]\n\txfuncname = \"^x\"\n[merge]\n\ttool = vimdiff\n"})
+	for _, command := range []string{"git status", "git diff", "git ls-files", "git --no-pager log", "git branch",
+		"git blame a.txt"} {
 		s := w.scope()
 		s.Env = append(s.Env, "GIT_PAGER=cat")
 		if _, ok := s.Command(command); !ok {
@@ -159,12 +206,15 @@ func TestHarmlessRepositories(t *testing.T) {
 	}
 }
 
-// Of what git keeps, only the index is refreshed, and with the variable that sessions have only by git diff.
+// Of what git keeps, only the index is refreshed, and with the variable that sessions have only by
+// git diff.
 func TestIndexIsRefreshed(t *testing.T) {
 	for _, c := range []struct {
 		command, locks string
 		want           bool
-	}{{"git status", "1", true}, {"git status", "0", false}, {"git log --stat", "1", false}, {"git ls-files -m", "1", false}, {"git blame a.txt", "1", false}, {"git diff", "1", true}, {"git diff", "0", true}} {
+	}{{"git status", "1", true}, {"git status", "0", false}, {"git log --stat", "1", false},
+		{"git ls-files -m", "1", false}, {"git blame a.txt", "1", false}, {"git diff", "1", true},
+		{"git diff", "0", true}} {
 		w := newWorld(t)
 		s := w.scope()
 		s.Env = append(s.Env, "GIT_OPTIONAL_LOCKS="+c.locks)
@@ -215,7 +265,8 @@ func TestIndexIsRefreshed(t *testing.T) {
 	}
 }
 
-// A worktree of the repository has its own folder, which is believed where it names the worktree too.
+// A worktree of the repository has its own folder, which is believed where it names the worktree
+// too.
 func TestWorktrees(t *testing.T) {
 	w := newWorld(t)
 	linked := filepath.Join(filepath.Dir(w.project), "linked")
@@ -230,7 +281,8 @@ func TestWorktrees(t *testing.T) {
 		t.Error("the project is not among the folders, and is read")
 	}
 	forged := filepath.Join(w.project, "forged")
-	w.write(t, forged, map[string]string{".git": "gitdir: " + filepath.Join(w.project, ".git", "worktrees", "linked") + "\n"})
+	w.write(t, forged, map[string]string{".git": "gitdir: " + filepath.Join(w.project, ".git", "worktrees",
+		"linked") + "\n"})
 	s = Scope{Dir: forged, Roots: []string{forged}, Env: w.env}
 	if _, ok := s.Command("git log"); ok {
 		t.Error("a folder that says that it is a worktree is believed")

@@ -8,7 +8,8 @@ import (
 // setting is one of a git configuration. Section and key are in lower case.
 type setting struct{ section, sub, key, value string }
 
-// parseConfig reads a git configuration. What it cannot read for certain is refused, where git may read it in some way.
+// parseConfig reads a git configuration. What it cannot read for certain is refused, where git may
+// read it in some way.
 func parseConfig(text string) (all []setting, ok bool) {
 	if strings.ContainsAny(text, "\x00\v\f") {
 		return nil, false
@@ -37,7 +38,8 @@ func parseConfig(text string) (all []setting, ok bool) {
 		}
 		key, value, has := strings.Cut(line, "=")
 		key = strings.TrimRight(key, " \t\r")
-		if key == "" || strings.Trim(strings.ToLower(key), "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || section == "" {
+		if key == "" || strings.Trim(strings.ToLower(key), "abcdefghijklmnopqrstuvwxyz0123456789-") != "" ||
+			section == "" {
 			return nil, false
 		}
 		if !has {
@@ -113,16 +115,19 @@ func (s setting) off() bool {
 	return slices.Contains([]string{"", "false", "no", "off", "0"}, strings.ToLower(s.value))
 }
 
-// runs reports whether a setting of the user's makes a command that reads run a program, write, or reach for another machine.
+// runs reports whether a setting of the user's makes a command that reads run a program, write, or
+// reach for another machine.
 func (s setting) runs(command string, paged bool) bool {
 	switch s.section {
 	case "core":
-		return s.key == "fsmonitor" && !s.off() || s.key == "worktree" || s.key == "pager" && paged && !harmlessPager(s.value) ||
+		return s.key == "fsmonitor" && !s.off() || s.key == "worktree" || s.key == "pager" && paged &&
+			!harmlessPager(s.value) ||
 			s.key == "gitproxy" || s.key == "bare" && !s.off()
 	case "pager":
 		return s.key == command && paged && !s.isBool() && !harmlessPager(s.value)
 	case "diff":
-		return s.key == "external" || s.key == "textconv" || s.key == "command" || s.key == "submodule" && s.value != "short"
+		return s.key == "external" || s.key == "textconv" || s.key == "command" || s.key == "submodule" &&
+			s.value != "short"
 	case "log":
 		return s.key == "showsignature" && !s.off() || s.key == "diffmerges"
 	case "format", "pretty":
@@ -145,14 +150,15 @@ func (s setting) isBool() bool {
 	return s.off() || slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(s.value))
 }
 
-// local reports whether a setting of the repository's is known to run no program for a command that reads. It may come with the project, so one that is not known
-// is not certain.
+// local reports whether a setting of the repository's is known to run no program for a command that
+// reads. It may come with the project, so one that is not known is not certain.
 func (s setting) local(command string, paged bool) bool {
 	if s.runs(command, paged) {
 		return false
 	}
 	switch s.section {
-	case "user", "author", "committer", "pull", "push", "rebase", "rerere", "init", "commit", "tag", "color", "advice", "gui", "lfs", "credential", "http", "url", "branch", "gc", "pack",
+	case "user", "author", "committer", "pull", "push", "rebase", "rerere", "init", "commit", "tag", "color", "advice",
+		"gui", "lfs", "credential", "http", "url", "branch", "gc", "pack",
 		"maintenance", "fetch", "receive", "transfer", "format", "pretty", "pager", "column":
 		return true
 	}
@@ -162,14 +168,19 @@ func (s setting) local(command string, paged bool) bool {
 
 // harmlessSettings are those of sections that have others, too.
 var harmlessSettings = map[string][]string{
-	"core": {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode", "symlinks", "autocrlf", "eol", "safecrlf", "quotepath", "abbrev",
-		"compression", "loosecompression", "bigfilethreshold", "editor", "commentchar", "whitespace", "protecthfs", "protectntfs", "preloadindex", "untrackedcache", "sparsecheckout",
-		"sparsecheckoutcone", "multipackindex", "commitgraph", "longpaths", "trustctime", "checkstat", "fsync", "fsyncmethod", "hookspath", "sshcommand", "fsmonitor", "pager",
+	"core": {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode",
+		"symlinks", "autocrlf", "eol", "safecrlf", "quotepath", "abbrev",
+		"compression", "loosecompression", "bigfilethreshold", "editor", "commentchar", "whitespace", "protecthfs",
+		"protectntfs", "preloadindex", "untrackedcache", "sparsecheckout",
+		"sparsecheckoutcone", "multipackindex", "commitgraph", "longpaths", "trustctime", "checkstat", "fsync",
+		"fsyncmethod", "hookspath", "sshcommand", "fsmonitor", "pager",
 		"sharedrepository"},
-	"remote":     {"url", "pushurl", "fetch", "push", "mirror", "tagopt", "prune", "prunetags", "skipdefaultupdate", "skipfetchall", "gh-resolved", "followremotehead", "pushdefault"},
+	"remote": {"url", "pushurl", "fetch", "push", "mirror", "tagopt", "prune", "prunetags", "skipdefaultupdate",
+		"skipfetchall", "gh-resolved", "followremotehead", "pushdefault"},
 	"submodule":  {"url", "active", "branch", "ignore"},
 	"extensions": {"objectformat", "worktreeconfig", "refstorage", "relativeworktrees"},
-	"diff": {"renames", "renamelimit", "algorithm", "mnemonicprefix", "noprefix", "colormoved", "colormovedws", "context", "interhunkcontext", "indentheuristic", "relative",
+	"diff": {"renames", "renamelimit", "algorithm", "mnemonicprefix", "noprefix", "colormoved", "colormovedws",
+		"context", "interhunkcontext", "indentheuristic", "relative",
 		"ignoresubmodules", "statgraphwidth"},
 	"log":    {"date", "decorate", "follow", "abbrevcommit", "showroot", "mailmap", "showsignature"},
 	"status": {"short", "branch", "showuntrackedfiles", "relativepaths", "renames", "aheadbehind", "showstash"},

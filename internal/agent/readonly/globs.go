@@ -9,8 +9,8 @@ import (
 )
 
 // expand returns the words that a word with a glob may become, in no certain order. No match may
-// look like an option, and an option may have no match. Where nothing matches, the word stays, or the
-// shell leaves it out or refuses the command.
+// look like an option, and an option may have no match. Where nothing matches, the word stays, or
+// the shell leaves it out or refuses the command.
 func (l *looker) expand(w word) ([]string, bool) {
 	if !w.globs {
 		return []string{w.text}, true
@@ -41,17 +41,19 @@ func (l *looker) expand(w word) ([]string, bool) {
 	return append(words, w.text), true
 }
 
-// matches returns what the parts of a pattern stand for below a folder, each behind from. A folder in
-// which a shell would look must be inside, too, but for those on the way to it, which have no pattern.
+// matches returns what the parts of a pattern stand for below a folder, each behind from. A folder
+// in which a shell would look must be inside, too, but for those on the way to it, which have no
+// pattern.
 //
-// The answer has whatever any shell matches. Some can be told to match names that begin with a dot, or
-// whose letters are large where the word's are small, and zsh then compares the parts of the path so that
-// have no pattern. Whether a name that is not ASCII matches depends on the locale, so each of these
-// counts as a match.
+// The answer has whatever any shell matches. Some can be told to match names that begin with a dot,
+// or whose letters are large where the word's are small, and zsh then compares the parts of the
+// path so that have no pattern. Whether a name that is not ASCII matches depends on the locale, so
+// each of these counts as a match.
 func (l *looker) matches(dir, from string, parts []string) (words []string, ok bool) {
 	for len(parts) > 0 && !strings.Contains(parts[0], "*") {
 		real, ok := resolve(dir)
-		if !ok || !l.inside(real) && !slices.ContainsFunc(l.roots, func(root string) bool { return within(real, root) }) {
+		if !ok || !l.inside(real) && !slices.ContainsFunc(l.roots,
+			func(root string) bool { return within(real, root) }) {
 			return nil, false
 		}
 		if l.inside(real) && parts[0] != "" && parts[0] != "." {
@@ -86,7 +88,8 @@ func (l *looker) matches(dir, from string, parts []string) (words []string, ok b
 		if err != nil || len(words) > maxMatches {
 			return nil, false
 		}
-		if !hit && (ascii(e.Name()) || parts[0][0] == '-' && e.Name()[0] != '-' || ascii(parts[0]) && !strings.Contains(parts[0], "*")) {
+		if !hit && (ascii(e.Name()) || parts[0][0] == '-' && e.Name()[0] != '-' || ascii(parts[0]) &&
+			!strings.Contains(parts[0], "*")) {
 			continue
 		}
 		next := from + e.Name()

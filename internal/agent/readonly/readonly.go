@@ -1,38 +1,43 @@
-// Package readonly tells whether a shell command certainly only reads, and only inside some folders.
+// Package readonly tells whether a shell command certainly only reads, and only inside some
+// folders.
 //
 // # Authority
 //
-// A member whose plan waits for approval, and one that asks before it acts, may look around without asking anybody. This package says
-// which commands are that. It allows nothing itself: what the team or the user denies or wants to be asked about is matched by
-// [Found.Concerns], and the team's core decides.
+// A member whose plan waits for approval, and one that asks before it acts, may look around without
+// asking anybody. This package says which commands are that. It allows nothing itself: what the
+// team or the user denies or wants to be asked about is matched by [Found.Concerns], and the team's
+// core decides.
 //
 // # What it accepts
 //
-// A list, with && || ; | and newlines, of the programs in this package's table, each with options that are known to write nothing, run
-// nothing and follow no links. Every word must be known before the command runs: no assignments, expansions, substitutions, functions or
-// background jobs. The only redirections are those to and from /dev/null, and of one output into the other.
-// Every path that a program is given is resolved, with its links, and must be inside the folders. A glob is expanded, and each match
-// must be too.
+// A list, with && || ; | and newlines, of the programs in this package's table, each with options
+// that are known to write nothing, run nothing and follow no links. Every word must be known before
+// the command runs: no assignments, expansions, substitutions, functions or background jobs. The
+// only redirections are those to and from /dev/null, and of one output into the other. Every path
+// that a program is given is resolved, with its links, and must be inside the folders. A glob is
+// expanded, and each match must be too.
 //
-// A command must be harmless in every way in which it can be read: by bash, zsh and the plain shell,
-// with their usual options set or not, in each locale, and by programs that take options behind
-// operands (GNU's) or do not (BSD's, and GNU's with POSIXLY_CORRECT). So a glob may only be an operand
-// that is a path, because its matches have no certain order. No option may stand behind an operand of
-// a program that runs a script or writes an operand.
+// A command must be harmless in every way in which it can be read: by bash, zsh and the plain
+// shell, with their usual options set or not, in each locale, and by programs that take options
+// behind operands (GNU's) or do not (BSD's, and GNU's with POSIXLY_CORRECT). So a glob may only be
+// an operand that is a path, because its matches have no certain order. No option may stand behind
+// an operand of a program that runs a script or writes an operand.
 //
 // # Guarantees
 //
-//   - The answer is false whenever it is not certain: an unknown option, a path that cannot be looked at, a shell in which the text could
-//     mean something else. A false answer costs a question, and nothing else.
-//   - A git command is accepted only in a repository whose worktree, folder and objects are inside, and whose configuration, attributes
-//     and hooks run no program for it. An unknown setting of the repository's is refused.
+//   - The answer is false whenever it is not certain: an unknown option, a path that cannot be
+//     looked at, a shell in which the text could mean something else. A false answer costs a
+//     question, and nothing else.
+//   - A git command is accepted only in a repository whose worktree, folder and objects are inside,
+//     and whose configuration, attributes and hooks run no program for it. An unknown setting of
+//     the repository's is refused.
 //   - No program is run to find out, and nothing is written.
 //
-// git status and git diff may refresh the index: what it remembers of the times and sizes of files. No
-// hook runs for that. GIT_OPTIONAL_LOCKS=0, which sessions have, keeps git status from it.
+// git status and git diff may refresh the index: what it remembers of the times and sizes of files.
+// No hook runs for that. GIT_OPTIONAL_LOCKS=0, which sessions have, keeps git status from it.
 //
-// What changes between the answer and the command is not seen: a link that another process puts in place meanwhile is followed.
-// The aliases and functions of the user's own shell are the user's.
+// What changes between the answer and the command is not seen: a link that another process puts in
+// place meanwhile is followed. The aliases and functions of the user's own shell are the user's.
 package readonly
 
 import (
@@ -62,8 +67,8 @@ type Found struct {
 // maxCommand bounds a command. A longer one is no look around.
 const maxCommand = 8192
 
-// Call tells what a call of an agent's tool reads. Tools and their inputs are named as Claude Code names them. A command may carry the folder in
-// which it runs as "cwd".
+// Call tells what a call of an agent's tool reads. Tools and their inputs are named as Claude Code
+// names them. A command may carry the folder in which it runs as "cwd".
 func (s Scope) Call(tool, input string) (*Found, bool) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(input), &fields) != nil {

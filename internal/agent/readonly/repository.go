@@ -22,7 +22,8 @@ type repository struct {
 	global []setting
 }
 
-// repository finds the repository of a folder as git does. Everything of it that git opens must be inside, or belong to a worktree that is.
+// repository finds the repository of a folder as git does. Everything of it that git opens must be
+// inside, or belong to a worktree that is.
 func (l *looker) repository(from string) (*repository, bool) {
 	for top := from; ; top = filepath.Dir(top) {
 		if !l.inside(top) {
@@ -39,14 +40,15 @@ func (l *looker) repository(from string) (*repository, bool) {
 			return r, ok && r.whole() && r.configured()
 		case err == nil || !missing(err):
 			return nil, false
-		case exists(filepath.Join(top, "HEAD")) && (exists(filepath.Join(top, "objects")) || exists(filepath.Join(top, "commondir"))): // a bare one, or the folder of another
+		case exists(filepath.Join(top, "HEAD")) && (exists(filepath.Join(top, "objects")) ||
+			exists(filepath.Join(top, "commondir"))): // a bare one, or the folder of another
 			return nil, false
 		}
 	}
 }
 
-// linked returns the repository of a linked worktree. The file that names its folder could have been written by anybody, so that folder must name the
-// worktree, too.
+// linked returns the repository of a linked worktree. The file that names its folder could have
+// been written by anybody, so that folder must name the worktree, too.
 func (l *looker) linked(top, link string) (*repository, bool) {
 	dir, ok := namedBy(link, "gitdir: ", top)
 	if !ok {
@@ -96,7 +98,8 @@ func bounded(path string, most int64) ([]byte, bool) {
 	return data, err == nil
 }
 
-// whole reports whether git takes the folder for a repository, and nothing in it leads or reaches elsewhere.
+// whole reports whether git takes the folder for a repository, and nothing in it leads or reaches
+// elsewhere.
 func (r *repository) whole() bool {
 	if head, err := os.Lstat(filepath.Join(r.dir, "HEAD")); err != nil || !head.Mode().IsRegular() {
 		return false
@@ -170,7 +173,8 @@ func (r *repository) globalFiles() (files []string) {
 // maxIncludes bounds how deep a configuration includes others.
 const maxIncludes = 8
 
-// include reads a configuration of the user's, with all that it may include, whether the condition for that holds or not.
+// include reads a configuration of the user's, with all that it may include, whether the condition
+// for that holds or not.
 func (r *repository) include(file string, depth int) bool {
 	if file == "" || file == os.DevNull {
 		return true
@@ -228,8 +232,9 @@ func (r *repository) harmless(command string, paged bool) bool {
 	return true
 }
 
-// treeHarmless reports whether git looks at the worktree without running a program: a hook of the index, a filter of a file's content, or git itself
-// in a submodule, whose configuration nobody looked at.
+// treeHarmless reports whether git looks at the worktree without running a program: a hook of the
+// index, a filter of a file's content, or git itself in a submodule, whose configuration nobody
+// looked at.
 func (r *repository) treeHarmless() bool {
 	hooks := []string{filepath.Join(r.common, "hooks")}
 	filters, attributes := false, []string{filepath.Join(r.common, "info", "attributes")}
@@ -308,7 +313,8 @@ func (r *repository) filtersNothing(files []string) bool {
 // maxIndex bounds the index that is looked through.
 const maxIndex = 64 << 20
 
-// indexHarmless reports whether no submodule that is checked out is in the index, and whether attributes are there that the worktree lacks.
+// indexHarmless reports whether no submodule that is checked out is in the index, and whether
+// attributes are there that the worktree lacks.
 func (r *repository) indexHarmless() (attributes, ok bool) {
 	file := filepath.Join(r.dir, "index")
 	if !exists(file) {

@@ -9,9 +9,10 @@ import (
 	"cadre/internal/sys/lazyregexp"
 )
 
-// Concerns reports whether a rule that denies something, or wants it to be asked about, may be about what was found. Rules have the syntax of Claude Code:
-// Bash(git log:*), Read(./secrets/**). home is the user's, and base the folder that relative paths of the rule stand for. Where it is not certain
-// that a rule is about something else, it is about this.
+// Concerns reports whether a rule that denies something, or wants it to be asked about, may be
+// about what was found. Rules have the syntax of Claude Code: Bash(git log:*), Read(./secrets/**).
+// home is the user's, and base the folder that relative paths of the rule stand for. Where it is
+// not certain that a rule is about something else, it is about this.
 func (f *Found) Concerns(rule, home, base string) bool {
 	tool, pattern, patterned := strings.Cut(strings.TrimSpace(rule), "(")
 	pattern = strings.TrimSuffix(pattern, ")")
@@ -21,7 +22,10 @@ func (f *Found) Concerns(rule, home, base string) bool {
 	everything := !patterned || pattern == "" || pattern == "*"
 	switch tool {
 	case "Bash":
-		return slices.ContainsFunc(f.Calls, func(call []string) bool { return everything || callMatches(pattern, call) })
+		return slices.ContainsFunc(f.Calls, func(call []string) bool {
+			return everything ||
+				callMatches(pattern, call)
+		})
 	case "Agent", "Task":
 		return len(f.Calls) == 0 && (everything || strings.EqualFold(pattern, "Explore"))
 	case "Read":
@@ -34,8 +38,8 @@ func (f *Found) Concerns(rule, home, base string) bool {
 	return false
 }
 
-// callMatches reports whether a pattern for commands may be about a call: its words are among those of the call, in their order, or
-// what is around its stars is.
+// callMatches reports whether a pattern for commands may be about a call: its words are among those
+// of the call, in their order, or what is around its stars is.
 func callMatches(pattern string, call []string) bool {
 	pattern = strings.TrimSuffix(pattern, ":*")
 	if strings.Contains(pattern, "*") && starsMatch(pattern, call) {
@@ -63,9 +67,9 @@ func callMatches(pattern string, call []string) bool {
 	return true
 }
 
-// starsMatch reports whether the parts of a pattern between its stars and spaces are in a call, in their
-// order. A star may stand for any text, also for several words. The first part begins the call, and what
-// is behind a space begins a word.
+// starsMatch reports whether the parts of a pattern between its stars and spaces are in a call, in
+// their order. A star may stand for any text, also for several words. The first part begins the
+// call, and what is behind a space begins a word.
 func starsMatch(pattern string, call []string) bool {
 	text := " " + strings.Join(call, " ")
 	for i, part := range strings.Split(" "+pattern, "*") {
@@ -83,11 +87,13 @@ func starsMatch(pattern string, call []string) bool {
 	return true
 }
 
-// wordMatches reports whether a word is that of a pattern. A short option may stand among others, a path may be written in another way.
+// wordMatches reports whether a word is that of a pattern. A short option may stand among others, a
+// path may be written in another way.
 func wordMatches(pattern, word string) bool {
 	if !strings.Contains(pattern, "*") {
 		return pattern == word || path.Clean(pattern) == path.Clean(word) || path.Base(word) == pattern ||
-			len(pattern) == 2 && pattern[0] == '-' && len(word) > 2 && word[0] == '-' && word[1] != '-' && strings.Contains(word, pattern[1:])
+			len(pattern) == 2 && pattern[0] == '-' && len(word) > 2 && word[0] == '-' && word[1] != '-' &&
+				strings.Contains(word, pattern[1:])
 	}
 	parts := strings.Split(pattern, "*")
 	if !strings.HasPrefix(word, parts[0]) {
@@ -112,7 +118,8 @@ func (f *Found) touches(pattern, home, base string) bool {
 		pattern = pattern[1:]
 	case strings.HasPrefix(pattern, "~/"):
 		pattern = path.Join(home, pattern[2:])
-	case strings.HasPrefix(pattern, "/"), strings.HasPrefix(pattern, "./"), strings.HasPrefix(pattern, "../"), strings.Contains(strings.TrimSuffix(pattern, "/"), "/"):
+	case strings.HasPrefix(pattern, "/"), strings.HasPrefix(pattern, "./"), strings.HasPrefix(pattern, "../"),
+		strings.Contains(strings.TrimSuffix(pattern, "/"), "/"):
 		pattern = path.Join(base, pattern)
 	default: // a name, at any depth
 		rooted = false
@@ -142,7 +149,8 @@ func before(text, any string) string {
 	return text
 }
 
-// mayMatch reports whether a file, or with below one that is below it, or a folder in which it is, has the pattern.
+// mayMatch reports whether a file, or with below one that is below it, or a folder in which it is,
+// has the pattern.
 func mayMatch(pattern, file []string, below bool) bool {
 	switch {
 	case len(pattern) == 0:
@@ -156,9 +164,11 @@ func mayMatch(pattern, file []string, below bool) bool {
 	return (err != nil || ok) && mayMatch(pattern[1:], file[1:], below)
 }
 
-// unclear is what one tool reads in another way than the next: a letter may be written with its accent or as two characters.
+// unclear is what one tool reads in another way than the next: a letter may be written with its
+// accent or as two characters.
 var unclear = lazyregexp.New(`[a-z]?[^\x00-\x7f]+|[\[{\\].*`)
 
 // wider returns a pattern for one name without what is not certain in it: sets of characters, which
-// path.Match negates in its own way, choices between braces, backslashes, and letters that are not ASCII.
+// path.Match negates in its own way, choices between braces, backslashes, and letters that are not
+// ASCII.
 func wider(name string) string { return unclear().ReplaceAllString(name, "*") }

@@ -2,8 +2,9 @@ package readonly
 
 import "strings"
 
-// sedReads reports whether a script of sed's only prints, deletes and replaces in what it read: it writes no file (w, W, s///w), reads no other (r, R) and runs
-// nothing (e, s///e). It knows a part of the language, and refuses the rest.
+// sedReads reports whether a script of sed's only prints, deletes and replaces in what it read: it
+// writes no file (w, W, s///w), reads no other (r, R) and runs nothing (e, s///e). It knows a part
+// of the language, and refuses the rest.
 func sedReads(script string) bool {
 	if !ascii(script) { // where a character ends depends on the locale
 		return false
@@ -87,7 +88,8 @@ func (s *sedScanner) address() (there, ok bool) {
 	return there, true
 }
 
-// substitution reads what follows s: a pattern, what takes its place, and flags that neither write nor run anything.
+// substitution reads what follows s: a pattern, what takes its place, and flags that neither write
+// nor run anything.
 func (s *sedScanner) substitution() bool {
 	mark := s.next()
 	if !strings.ContainsRune("/|,#@:%", rune(mark)) || mark == 0 {
@@ -100,7 +102,8 @@ func (s *sedScanner) substitution() bool {
 	return true
 }
 
-// until reads to the mark. Where it could be in a set of characters, versions differ, so that is refused.
+// until reads to the mark. Where it could be in a set of characters, versions differ, so that is
+// refused.
 func (s *sedScanner) until(mark byte, sets bool) bool {
 	plain := end(s.rest, mark, false)
 	if plain < 0 || sets && end(s.rest, mark, true) != plain {
@@ -110,7 +113,8 @@ func (s *sedScanner) until(mark byte, sets bool) bool {
 	return true
 }
 
-// end returns where the mark is that ends a pattern, with sets of characters taken into account or not; -1 where there is none.
+// end returns where the mark is that ends a pattern, with sets of characters taken into account or
+// not; -1 where there is none.
 func end(text string, mark byte, sets bool) int {
 	for i := 0; i < len(text); i++ {
 		switch {
@@ -127,7 +131,8 @@ func end(text string, mark byte, sets bool) int {
 				i++
 			}
 			for i < len(text) && text[i] != ']' {
-				if strings.HasPrefix(text[i:], "[:") || strings.HasPrefix(text[i:], "[.") || strings.HasPrefix(text[i:], "[=") {
+				if strings.HasPrefix(text[i:], "[:") || strings.HasPrefix(text[i:], "[.") ||
+					strings.HasPrefix(text[i:], "[=") {
 					class := strings.Index(text[i+2:], text[i+1:i+2]+"]")
 					if class < 0 {
 						return -1

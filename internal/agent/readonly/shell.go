@@ -18,12 +18,14 @@ const (
 	maxDirs    = 8
 )
 
-// script looks at a whole command. It must mean the same in bash, in zsh and in the plain shell, because agents use the user's.
+// script looks at a whole command. It must mean the same in bash, in zsh and in the plain shell,
+// because agents use the user's.
 func (l *looker) script(text string) bool {
 	if !plain(text) || !ascii(text) && !utf8Locale(l.env) {
 		return false
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(
+		strings.NewReader(text), "")
 	return err == nil && len(file.Last) == 0 && len(file.Stmts) > 0 && l.statements(file.Stmts)
 }
 
@@ -35,7 +37,8 @@ func plain(text string) bool {
 	for _, r := range text {
 		switch {
 		case r == '\n' || r == '\t' || r == ' ':
-		case r < ' ' || r == 0x7f, r >= 0x80 && (unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)):
+		case r < ' ' || r == 0x7f, r >= 0x80 && (unicode.IsSpace(r) || unicode.IsControl(r) ||
+			unicode.Is(unicode.Cf, r)):
 			return false
 		}
 	}
@@ -47,8 +50,8 @@ func ascii(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
-// utf8Locale reports whether the programs take text for UTF-8 or for bytes. In other locales, such as those of GBK, a backslash can be the second byte of
-// a character, and quotes nothing then.
+// utf8Locale reports whether the programs take text for UTF-8 or for bytes. In other locales, such
+// as those of GBK, a backslash can be the second byte of a character, and quotes nothing then.
 func utf8Locale(env map[string]string) bool {
 	locale := cmp.Or(env["LC_ALL"], env["LC_CTYPE"], env["LANG"], "C")
 	_, charset, _ := strings.Cut(strings.ToLower(locale), ".")
@@ -86,7 +89,8 @@ func (l *looker) statement(s *syntax.Stmt) bool {
 	return false
 }
 
-// harmless reports whether a redirection goes to /dev/null, comes from there, or leads one output into the other.
+// harmless reports whether a redirection goes to /dev/null, comes from there, or leads one output
+// into the other.
 func harmless(r *syntax.Redirect) bool {
 	if r.Hdoc != nil || r.Word == nil {
 		return false
@@ -162,8 +166,9 @@ func (l *looker) call(c *syntax.CallExpr) bool {
 // arg is a word that a program gets.
 type arg struct {
 	text string
-	// globbed says that a glob became this word. Which other matches stand beside it, and in which order, depends
-	// on the shell and its locale, so such a word may only be an operand that is a path.
+	// globbed says that a glob became this word. Which other matches stand beside it, and in which
+	// order, depends on the shell and its locale, so such a word may only be an operand that is a
+	// path.
 	globbed bool
 }
 
@@ -175,12 +180,14 @@ func texts(args []arg) []string {
 	return words
 }
 
-// cd changes where the next programs run, or does not: where it fails, they run where they would have run.
+// cd changes where the next programs run, or does not: where it fails, they run where they would
+// have run.
 func (l *looker) cd(words []arg) bool {
 	if len(words) != 1 || words[0].globbed || l.env["CDPATH"] != "" || len(l.dirs) > maxDirs {
 		return false
 	}
-	// Another word could be looked up in the shell's own CDPATH. With .. shells differ behind a link.
+	// Another word could be looked up in the shell's own CDPATH. With .. shells differ behind a
+	// link.
 	to := words[0].text
 	if !filepath.IsAbs(to) && to != "." && !strings.HasPrefix(to, "./") || hasDotDot(to) {
 		return false
@@ -220,11 +227,13 @@ type word struct {
 	text  string
 	globs bool   // it has * or ? that are not quoted, or ^, which zsh can be told to take for a pattern
 	glob  string // then the pattern, in which * also stands for ?, and what is quoted is behind a backslash
-	// braces: it has some as revisions of git's do, HEAD@{1}. In zsh they can stand for a set of letters.
+	// braces: it has some as revisions of git's do, HEAD@{1}. In zsh they can stand for a set of
+	// letters.
 	braces bool
 }
 
-// wordOf returns what a word stands for, when that is known before the command runs, whatever shell runs it.
+// wordOf returns what a word stands for, when that is known before the command runs, whatever shell
+// runs it.
 func wordOf(w *syntax.Word) (word, bool) {
 	split := *w
 	split.Parts = append([]syntax.WordPart{}, w.Parts...)
@@ -304,7 +313,8 @@ func (b *wordBuilder) wild(r rune) {
 	b.glob.WriteByte('*')
 }
 
-// literal takes what is not quoted. Characters that mean something in some shell are refused where they do.
+// literal takes what is not quoted. Characters that mean something in some shell are refused where
+// they do.
 func (b *wordBuilder) literal(text string) bool {
 	escaped := false
 	var last rune

@@ -13,10 +13,10 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Unasked reports whether a call only reads, and no deny or ask rule in the user's or the project's settings
-// for Claude Code may be about it. Such a call needs nobody's leave. Settings that cannot be read may hold
-// such a rule. Variables that the user's settings set count as those of [Scope]; a project's may set none
-// that [Steers].
+// Unasked reports whether a call only reads, and no deny or ask rule in the user's or the project's
+// settings for Claude Code may be about it. Such a call needs nobody's leave. Settings that cannot
+// be read may hold such a rule. Variables that the user's settings set count as those of [Scope]; a
+// project's may set none that [Steers].
 func (s Scope) Unasked(tool, input string) bool {
 	home := s.home()
 	rules, env, err := s.settings()
@@ -52,8 +52,9 @@ const maxSettings = 1 << 20
 // managed are the folders of the machine's settings.
 var managed = []string{"/etc/claude-code", "/Library/Application Support/ClaudeCode"}
 
-// claudeFolders are the folders in which Claude Code may look for the settings and the agents of a session
-// here: the user's first, then those of the machine, then those of the project and of the folders around it.
+// claudeFolders are the folders in which Claude Code may look for the settings and the agents of a
+// session here: the user's first, then those of the machine, then those of the project and of the
+// folders around it.
 func (s Scope) claudeFolders() []string {
 	config := environment(s.Env)["CLAUDE_CONFIG_DIR"]
 	if config == "" {
@@ -67,7 +68,8 @@ func (s Scope) claudeFolders() []string {
 	for _, dir := range append([]string{s.Dir}, s.Roots...) {
 		for {
 			folder := filepath.Join(dir, ".claude")
-			if real, err := filepath.EvalSymlinks(folder); !slices.Contains(folders, folder) && (err != nil || real != own) {
+			if real, err := filepath.EvalSymlinks(folder); !slices.Contains(folders, folder) &&
+				(err != nil || real != own) {
 				folders = append(folders, folder)
 			}
 			if dir == filepath.Dir(dir) {
@@ -79,8 +81,8 @@ func (s Scope) claudeFolders() []string {
 	return folders
 }
 
-// settings returns the deny and ask rules that hold where the command runs, and the variables that the
-// user's settings and the machine's set.
+// settings returns the deny and ask rules that hold where the command runs, and the variables that
+// the user's settings and the machine's set.
 func (s Scope) settings() (rules, env []string, err error) {
 	folders := s.claudeFolders()
 	trusted := []string{filepath.Join(folders[0], "settings.json"), filepath.Join(folders[0], "settings.local.json")}

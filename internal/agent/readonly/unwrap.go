@@ -8,16 +8,18 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Unwrap returns the script of a command line that is a shell with a script, as agents say which command they run: /bin/bash -lc 'ls -l'. Any other command line is
-// returned as it is.
+// Unwrap returns the script of a command line that is a shell with a script, as agents say which
+// command they run: /bin/bash -lc 'ls -l'. Any other command line is returned as it is.
 func Unwrap(command string) string {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(command), "")
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(
+		strings.NewReader(command), "")
 	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {
 		return command
 	}
 	s := file.Stmts[0]
 	call, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok || s.Negated || s.Background || s.Coprocess || len(s.Redirs)+len(s.Comments)+len(call.Assigns) > 0 || len(call.Args) != 3 {
+	if !ok || s.Negated || s.Background || s.Coprocess || len(s.Redirs)+len(s.Comments)+len(call.Assigns) > 0 ||
+		len(call.Args) != 3 {
 		return command
 	}
 	var words []string
@@ -30,7 +32,8 @@ func Unwrap(command string) string {
 	}
 	shells := []string{"bash", "sh", "zsh", "dash"}
 	folders := []string{"/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"}
-	if !slices.Contains(shells, filepath.Base(words[0])) || !slices.Contains(folders, filepath.Dir(words[0])) || words[1] != "-c" && words[1] != "-lc" {
+	if !slices.Contains(shells, filepath.Base(words[0])) || !slices.Contains(folders, filepath.Dir(words[0])) ||
+		words[1] != "-c" && words[1] != "-lc" {
 		return command
 	}
 	return words[2]

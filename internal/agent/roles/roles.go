@@ -1,8 +1,10 @@
-// Package roles reads agent definitions: the Markdown files in .claude/agents that give a role its prompt, its tools and its model.
+// Package roles reads agent definitions: the Markdown files in .claude/agents that give a role its
+// prompt, its tools and its model.
 //
 // # Authority
 //
-// The package decides what a definition says. Which member has which role, and what is done with the definition, is decided elsewhere.
+// The package decides what a definition says. Which member has which role, and what is done with
+// the definition, is decided elsewhere.
 //
 // # Format
 //
@@ -48,8 +50,8 @@ type Definition struct {
 // maxFile bounds what is read of a definition.
 const maxFile = 1 << 20
 
-// Find looks for the definition of a role, in the project's .claude/agents and then in Claude Code's own folder, where there is one. A role without
-// a definition is no error.
+// Find looks for the definition of a role, in the project's .claude/agents and then in Claude
+// Code's own folder, where there is one. A role without a definition is no error.
 func Find(claude, dir, role string) (Definition, bool, error) {
 	folders := []string{filepath.Join(dir, ".claude", "agents")}
 	if claude != "" {
@@ -85,7 +87,8 @@ func findIn(folder, role string) (Definition, bool, error) {
 	return Definition{}, false, nil
 }
 
-// read reads a file. The name is set also when the rest is wrong, so that only whoever asks for that role hears of it.
+// read reads a file. The name is set also when the rest is wrong, so that only whoever asks for
+// that role hears of it.
 func read(path string) (Definition, error) {
 	d := Definition{Path: path, Name: strings.TrimSuffix(filepath.Base(path), ".md"), Agent: team.Claude}
 	data, err := regularfile.Read(path, maxFile)

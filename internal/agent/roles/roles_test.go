@@ -24,14 +24,17 @@ func write(t *testing.T, dir, name, text string) {
 func TestFind(t *testing.T) {
 	home, project := t.TempDir(), t.TempDir()
 	own := filepath.Join(project, ".claude")
-	write(t, own, "review.md", "---\nname: reviewer\ndescription: looks\ntools: Read, Grep\nmodel: sonnet\ncolor: blue\n---\n\nYou review.\n")
-	write(t, own, "lister.md", "---\r\ntools:\r\n  - Bash(git:*)\r\n  - mcp__docs__*\r\ndisallowedTools: [Write]\r\nmodel: inherit\r\n---\r\nYou list.")
+	write(t, own, "review.md", "---\nname: reviewer\ndescription: looks\ntools: Read, Grep\nmodel: sonnet\ncolor: "+
+		"blue\n---\n\nYou review.\n")
+	write(t, own, "lister.md", "---\r\ntools:\r\n  - Bash(git:*)\r\n  - mcp__docs__*\r\ndisallowedTools: "+
+		"[Write]\r\nmodel: inherit\r\n---\r\nYou list.")
 	write(t, own, "plain.md", "You are plain.")
 	write(t, own, "broken.md", "---\ntools: {a: b}\n---\n")
 	write(t, home, "reviewer.md", "the user's own, which the project's stands before")
 	write(t, home, "tester.md", "You test.")
 
-	for role, want := range map[string]string{"reviewer": "You review.", "lister": "You list.", "plain": "You are plain.", "tester": "You test.", "nobody": ""} {
+	for role, want := range map[string]string{"reviewer": "You review.", "lister": "You list.",
+		"plain": "You are plain.", "tester": "You test.", "nobody": ""} {
 		d, ok, err := roles.Find(home, project, role)
 		if err != nil || ok != (want != "") || d.Prompt != want {
 			t.Errorf("%s: %+v, %t, %v", role, d, ok, err)
@@ -51,8 +54,10 @@ func TestFind(t *testing.T) {
 }
 
 func TestAllows(t *testing.T) {
-	d := roles.Definition{Name: "reviewer", Tools: []string{"Read", "Bash(git:*)", "mcp__docs__*"}, Disallowed: []string{"mcp__docs__delete"}}
-	for tool, want := range map[string]bool{"Read": true, "Bash": true, "Edit": false, "mcp__docs__find": true, "mcp__docs__delete": false, "SendMessage": true} {
+	d := roles.Definition{Name: "reviewer", Tools: []string{"Read", "Bash(git:*)", "mcp__docs__*"},
+		Disallowed: []string{"mcp__docs__delete"}}
+	for tool, want := range map[string]bool{"Read": true, "Bash": true, "Edit": false, "mcp__docs__find": true,
+		"mcp__docs__delete": false, "SendMessage": true} {
 		if err := d.Allows(tool); (err == nil) != want {
 			t.Errorf("%s: %v", tool, err)
 		}
@@ -62,7 +67,8 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// Without a folder of the user only the project's definitions are looked at, wherever the program runs.
+// Without a folder of the user only the project's definitions are looked at, wherever the program
+// runs.
 func TestFindInTheProjectAlone(t *testing.T) {
 	here, project := t.TempDir(), t.TempDir()
 	write(t, here, "tester.md", "You test.")

@@ -1,4 +1,5 @@
-// Package shell is the agent that needs no model: it takes tasks from the list and runs their commands.
+// Package shell is the agent that needs no model: it takes tasks from the list and runs their
+// commands.
 //
 // # States
 //
@@ -16,8 +17,9 @@
 //	                 <id in the team file, else its id>.md
 //	CADRE_FEEDBACK   what a hook said of the attempt before, if one did
 //
-// Exit status 0 completes the task with what the command printed, standard output and error together, as its result: its
-// beginning and its end, where it is long. Anything else fails it, with the output kept. The lead gets a line either way.
+// Exit status 0 completes the task with what the command printed, standard output and error
+// together, as its result: its beginning and its end, where it is long. Anything else fails it,
+// with the output kept. The lead gets a line either way.
 package shell
 
 import (
@@ -52,14 +54,17 @@ func (Agent) TakesTasks() {}
 // Start starts a session.
 func (a Agent) Start(_ context.Context, spec agent.Spec, its agent.Team) (agent.Session, error) {
 	if info, err := os.Stat(spec.Dir); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("the directory of team %s cannot be worked in: %s: %w", spec.Team, spec.Dir, errOr(err, errors.New("not a directory")))
+		return nil, fmt.Errorf("the directory of team %s cannot be worked in: %s: %w", spec.Team, spec.Dir,
+			errOr(err, errors.New("not a directory")))
 	}
 	if a.Timeout <= 0 {
 		a.Timeout = defaultTimeout
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	hurry, hurryUp := context.WithCancel(context.Background())
-	s := &session{agent: a, spec: spec, team: its, cancel: cancel, hurry: hurry, hurryUp: hurryUp, tried: map[string]int64{}, updates: make(chan agent.Update, 16), given: make(chan string, 16), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &session{agent: a, spec: spec, team: its, cancel: cancel, hurry: hurry, hurryUp: hurryUp,
+		tried: map[string]int64{}, updates: make(chan agent.Update, 16), given: make(chan string, 16),
+		wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go s.work(ctx)
 	return s, nil
 }
@@ -224,8 +229,9 @@ func (s *session) agreeToShutdown(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// claim takes the next task; nil means that there is none to be had now. A task that the member holds already, and that was not
-// tried here, comes first: somebody else claimed it for the member, or the answer to a claim was lost.
+// claim takes the next task; nil means that there is none to be had now. A task that the member
+// holds already, and that was not tried here, comes first: somebody else claimed it for the member,
+// or the answer to a claim was lost.
 func (s *session) claim(ctx context.Context) (*team.Task, error) {
 	var held []team.Task
 	s.team.View(func(st *team.State) { held = st.Held(s.spec.Member) })
@@ -255,7 +261,8 @@ func (s *session) claim(ctx context.Context) (*team.Task, error) {
 	return nil, nil
 }
 
-// attempt runs the task's command and settles the task with what came of it. Its error ends the session.
+// attempt runs the task's command and settles the task with what came of it. Its error ends the
+// session.
 func (s *session) attempt(ctx context.Context, task team.Task) error {
 	feedback := ""
 	for {
@@ -266,7 +273,8 @@ func (s *session) attempt(ctx context.Context, task team.Task) error {
 		}
 		took := time.Since(began).Round(time.Millisecond)
 		if failure != "" {
-			return s.settle(ctx, task, &team.FailTask{Task: task.ID, Fence: task.Fence, Reason: failure, Result: output},
+			return s.settle(ctx, task, &team.FailTask{Task: task.ID, Fence: task.Fence, Reason: failure,
+				Result: output},
 				fmt.Sprintf("Task %s (%s) failed after %s: %s", task.ID, task.Subject, took, failure))
 		}
 		_, err = s.team.Do(ctx, &team.CompleteTask{Task: task.ID, Fence: task.Fence, Result: output})
@@ -276,7 +284,8 @@ func (s *session) attempt(ctx context.Context, task team.Task) error {
 		case code == team.Rejected && !final(err):
 			feedback = err.Error()
 		case code == team.Rejected || code == team.NotReady || code == team.TooLarge:
-			return s.settle(ctx, task, &team.FailTask{Task: task.ID, Fence: task.Fence, Reason: err.Error(), Result: output}, "")
+			return s.settle(ctx, task, &team.FailTask{Task: task.ID, Fence: task.Fence, Reason: err.Error(),
+				Result: output}, "")
 		default:
 			return s.lost(ctx, task, err)
 		}
@@ -302,7 +311,8 @@ func (s *session) settle(ctx context.Context, task team.Task, body team.Body, re
 	return s.report(ctx, report)
 }
 
-// lost tells apart a claim that is gone, which is the team's decision and no error of ours, from everything else.
+// lost tells apart a claim that is gone, which is the team's decision and no error of ours, from
+// everything else.
 func (s *session) lost(ctx context.Context, task team.Task, err error) error {
 	if code := team.CodeOf(err); code != "" {
 		s.say(ctx, agent.Text{Text: fmt.Sprintf("task %s: %v", task.ID, err)})
@@ -311,7 +321,8 @@ func (s *session) lost(ctx context.Context, task team.Task, err error) error {
 	return err
 }
 
-// report tells a lead that is a person, or a program of theirs. An agent is told by the team itself.
+// report tells a lead that is a person, or a program of theirs. An agent is told by the team
+// itself.
 func (s *session) report(ctx context.Context, text string) error {
 	hosted := false
 	s.team.View(func(st *team.State) {
@@ -328,7 +339,8 @@ func (s *session) report(ctx context.Context, text string) error {
 	return err
 }
 
-// run runs the command. failure says why the task is not done; an error is ours and not the command's.
+// run runs the command. failure says why the task is not done; an error is ours and not the
+// command's.
 func (s *session) run(ctx context.Context, task team.Task, feedback string) (output, failure string, err error) {
 	if strings.TrimSpace(task.Run) == "" {
 		return "", "the task has no command, and a shell teammate does nothing else", nil
@@ -377,7 +389,8 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 	case err == nil && exit.Code != 0:
 		failure = exit.String()
 	}
-	s.say(ctx, agent.ToolFinished{ID: task.ID + "/" + strconv.FormatInt(task.Fence, 10), Failed: failure != "", Output: output})
+	s.say(ctx, agent.ToolFinished{ID: task.ID + "/" + strconv.FormatInt(task.Fence, 10), Failed: failure != "",
+		Output: output})
 	return output, failure, err
 }
 
@@ -440,7 +453,8 @@ func (s *session) results(task team.Task) (string, error) {
 
 // fileName is the task's id in its team file, where that can name a file, else its own.
 func fileName(t team.Task) string {
-	if id, err := strconv.Unquote(string(t.Metadata[team.FileIDKey])); err == nil && id != "" && filepath.IsLocal(id) && !strings.ContainsAny(id, `/\`) {
+	if id, err := strconv.Unquote(string(t.Metadata[team.FileIDKey])); err == nil && id != "" && filepath.IsLocal(id) &&
+		!strings.ContainsAny(id, `/\`) {
 		return id + ".md"
 	}
 	return t.ID + ".md"

@@ -22,7 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bench is a team in memory with the shell teammate ann, and what her session needs. She has no host: the test does its part.
+// bench is a team in memory with the shell teammate ann, and what her session needs. She has no
+// host: the test does its part.
 type bench struct {
 	t *testing.T
 	*replica.Replica
@@ -52,7 +53,8 @@ func newBench(t *testing.T, tasks ...team.CreateTask) *bench {
 			t.Error(err)
 		}
 	})
-	b.spec = agent.Spec{TeamID: "demo-1", Team: "demo", Member: "ann", Incarnation: 1, Lead: "lead", Dir: t.TempDir(), Scratch: filepath.Join(t.TempDir(), "scratch"), Procs: procs}
+	b.spec = agent.Spec{TeamID: "demo-1", Team: "demo", Member: "ann", Incarnation: 1, Lead: "lead", Dir: t.TempDir(),
+		Scratch: filepath.Join(t.TempDir(), "scratch"), Procs: procs}
 	b.do(team.User, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: b.spec.Dir})
 	b.do(team.User, &team.SpawnMember{Name: "ann", Agent: team.Shell})
 	for _, task := range tasks {
@@ -136,7 +138,8 @@ func (b *bench) lead() (bodies []string) {
 }
 
 func TestATask(t *testing.T) {
-	b := newBench(t, team.CreateTask{Subject: "look\naround", Run: `pwd; echo "$CADRE_TEAM $CADRE_TEAM_ID $CADRE_MEMBER_NAME $CADRE_TASK_ID $CADRE_TASK_SUBJECT $EXTRA" >&2; ls "$CADRE_RESULTS"`})
+	b := newBench(t, team.CreateTask{Subject: "look\naround",
+		Run: `pwd; echo "$CADRE_TEAM $CADRE_TEAM_ID $CADRE_MEMBER_NAME $CADRE_TASK_ID $CADRE_TASK_SUBJECT $EXTRA" >&2; ls "$CADRE_RESULTS"`})
 	b.spec.Env = []string{"EXTRA=and more"}
 	b.start(shell.Agent{})
 	until[agent.Started](b)
@@ -150,7 +153,8 @@ func TestATask(t *testing.T) {
 	until[agent.TurnEnded](b)
 	task := b.task("1")
 	where, what, _ := strings.Cut(task.Result, "\n")
-	if task.Status != team.Completed || filepath.Base(where) != filepath.Base(b.spec.Dir) || what != "demo demo-1 ann 1 look around and more\n" {
+	if task.Status != team.Completed || filepath.Base(where) != filepath.Base(b.spec.Dir) ||
+		what != "demo demo-1 ann 1 look around and more\n" {
 		t.Errorf("the task is %s with %q", task.Status, task.Result)
 	}
 	if mail := b.lead(); len(mail) != 1 || !strings.Contains(mail[0], "is done after") {
@@ -161,7 +165,8 @@ func TestATask(t *testing.T) {
 	}
 }
 
-// A task that its member holds already is worked on once: somebody else claimed it for the member, or the answer to a claim was lost.
+// A task that its member holds already is worked on once: somebody else claimed it for the member,
+// or the answer to a claim was lost.
 func TestATaskThatIsHeld(t *testing.T) {
 	b := newBench(t, team.CreateTask{Run: "echo one"}, team.CreateTask{Run: "echo two"})
 	b.do("lead", &team.ClaimTask{Task: "2", Member: "ann"})
@@ -177,7 +182,8 @@ func TestATaskThatIsHeld(t *testing.T) {
 	}
 }
 
-// The results of what came before are files, named by the ids of the team file where those can be names.
+// The results of what came before are files, named by the ids of the team file where those can be
+// names.
 func TestResults(t *testing.T) {
 	id := func(id string) map[string]json.RawMessage {
 		text, _ := json.Marshal(id)
@@ -188,7 +194,8 @@ func TestResults(t *testing.T) {
 		team.CreateTask{Run: "echo two", Metadata: id("survey")},
 		team.CreateTask{Run: "echo three", Metadata: id("../../escape")},
 		team.CreateTask{Run: "echo four"},
-		team.CreateTask{Run: `cd "$CADRE_RESULTS" && for f in *; do echo "$f: $(cat "$f")"; done`, BlockedBy: []string{"1", "2", "3"}},
+		team.CreateTask{Run: `cd "$CADRE_RESULTS" && for f in *; do echo "$f: $(cat "$f")"; done`,
+			BlockedBy: []string{"1", "2", "3"}},
 	)
 	b.start(shell.Agent{})
 	until[agent.TurnEnded](b)
@@ -220,8 +227,10 @@ func TestFailures(t *testing.T) {
 	}{
 		{"exit status", "exit status 7", team.CreateTask{Run: "exit 7"}, shell.Agent{}},
 		{"no command", "has no command", team.CreateTask{Run: " \n"}, shell.Agent{}},
-		{"the task's timeout", "timed out after 50ms", team.CreateTask{Run: "sleep 1000", TimeoutMS: 50}, shell.Agent{}},
-		{"the agent's timeout", "timed out after 50ms", team.CreateTask{Run: "sleep 1000"}, shell.Agent{Timeout: 50 * time.Millisecond}},
+		{"the task's timeout", "timed out after 50ms", team.CreateTask{Run: "sleep 1000", TimeoutMS: 50},
+			shell.Agent{}},
+		{"the agent's timeout", "timed out after 50ms", team.CreateTask{Run: "sleep 1000"},
+			shell.Agent{Timeout: 50 * time.Millisecond}},
 		{"no such command", "exit status 127", team.CreateTask{Run: "no-such-command-anywhere"}, shell.Agent{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -265,8 +274,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// A session that is stopped leaves its task to its host, and nothing of its command; a command that does not listen has
-// the time that Stop is given, and no more.
+// A session that is stopped leaves its task to its host, and nothing of its command; a command that
+// does not listen has the time that Stop is given, and no more.
 func TestStop(t *testing.T) {
 	b := newBench(t, team.CreateTask{Run: "trap '' TERM; echo $$ >pid; while :; do sleep 1000; done"})
 	b.start(shell.Agent{Ladder: proc.Ladder{Term: time.Hour}})
@@ -331,7 +340,8 @@ func TestShutdown(t *testing.T) {
 
 // A claim that is lost meanwhile is no error of the session: it goes on.
 func TestALostClaim(t *testing.T) {
-	b := newBench(t, team.CreateTask{Run: "echo x >>ran; test $(wc -l <ran) -gt 1 || until test -e go; do sleep 0.01; done"})
+	b := newBench(t, team.CreateTask{Run: "echo x >>ran; test $(wc -l <ran) -gt 1 || until test -e go; do sleep " +
+		"0.01; done"})
 	b.start(shell.Agent{})
 	until[agent.ToolStarted](b)
 	b.do(team.User, &team.ReleaseTask{Task: "1", Reason: "somebody else shall do it"})

@@ -15,7 +15,8 @@ import (
 // outsideBench is a team that an agent leads in its own session, with a shell at work.
 func outsideBench(t *testing.T) (*bench, *tools.Set) {
 	t.Helper()
-	b := newBench(t, &team.AttachLead{Session: "mcp-1", Agent: true}, &team.SpawnMember{Name: "ann", Agent: team.Shell}, &team.CreateTask{Subject: "Look"})
+	b := newBench(t, &team.AttachLead{Session: "mcp-1", Agent: true}, &team.SpawnMember{Name: "ann", Agent: team.Shell},
+		&team.CreateTask{Subject: "Look"})
 	o := b.options("lead")
 	o.Wait = b.Wait
 	return b, tools.New(o)
@@ -47,7 +48,8 @@ func waits(t *testing.T, ctx context.Context, o tools.Options, seconds string) <
 	return answers
 }
 
-// TestStatusWaits: the call ends at once with the first news, and the news stands behind the result. Nothing that is no news ends it.
+// TestStatusWaits: the call ends at once with the first news, and the news stands behind the
+// result. Nothing that is no news ends it.
 func TestStatusWaits(t *testing.T) {
 	b, tools := outsideBench(t)
 	o := b.options("lead")
@@ -63,14 +65,18 @@ func TestStatusWaits(t *testing.T) {
 	}
 	b.do("ann", &team.CompleteTask{Task: "1", Result: "all is well"})
 	a := <-answers
-	if a.failed || !strings.Contains(a.text, "1 completed") || !strings.Contains(a.text, "----\n") || !strings.Contains(a.text, "Task 1 (Look) is completed by ann.\n> all is well") {
+	if a.failed || !strings.Contains(a.text, "1 completed") || !strings.Contains(a.text, "----\n") ||
+		!strings.Contains(a.text, "Task 1 (Look) is completed by ann.\n> all is well") {
 		t.Errorf("%v %s", a.failed, a.text)
 	}
 	if long := time.Since(before); long > 20*time.Second {
 		t.Errorf("it took %s", long)
 	}
-	for tool, want := range map[string]string{"TaskList": `#1 [completed] Look (ann): "all is well"`, "TaskGet": "result:\n  all is well"} {
-		if text, failed := tools.Call(b.ctx, tool, json.RawMessage(map[string]string{"TaskList": "{}", "TaskGet": `{"taskId":"1"}`}[tool])); failed || !strings.Contains(text, want) {
+	for tool, want := range map[string]string{"TaskList": `#1 [completed] Look (ann): "all is well"`,
+		"TaskGet": "result:\n  all is well"} {
+		if text, failed := tools.Call(b.ctx, tool,
+			json.RawMessage(map[string]string{"TaskList": "{}", "TaskGet": `{"taskId":"1"}`}[tool])); failed ||
+			!strings.Contains(text, want) {
 			t.Errorf("%s: %s", tool, text)
 		}
 	}
@@ -92,7 +98,8 @@ func TestStatusWaitIsBounded(t *testing.T) {
 	call := func(input string) (string, bool) {
 		return tools.New(o).Call(t.Context(), "TeamStatus", json.RawMessage(input))
 	}
-	for input, want := range map[string]time.Duration{`{"wait_seconds":7}`: 7 * time.Second, `{"waitSeconds":"3600"}`: tools.MaxWait} {
+	for input, want := range map[string]time.Duration{`{"wait_seconds":7}`: 7 * time.Second,
+		`{"waitSeconds":"3600"}`: tools.MaxWait} {
 		if text, failed := call(input); !failed || !strings.Contains(text, "the disk is gone") || bound != want {
 			t.Errorf("%s waits %s: %s", input, bound, text)
 		}
@@ -106,7 +113,8 @@ func TestStatusWaitIsBounded(t *testing.T) {
 	if text, failed := call(`{"wait_seconds":600}`); failed || !strings.HasPrefix(text, "No news in 0 s.") {
 		t.Error(text)
 	}
-	if text, failed := call(`{"wait_seconds":3601}`); !failed || !strings.Contains(text, "wait_seconds takes a number of seconds from 0 to 3600") {
+	if text, failed := call(`{"wait_seconds":3601}`); !failed ||
+		!strings.Contains(text, "wait_seconds takes a number of seconds from 0 to 3600") {
 		t.Error(text)
 	}
 }
@@ -123,7 +131,8 @@ func TestStatusWaitIsCancelled(t *testing.T) {
 		t.Errorf("%v %s", a.failed, a.text)
 	}
 	b.do("ann", &team.SendMessage{To: "lead", Body: "I begin."})
-	if text, failed := tools.Call(b.ctx, "TeamStatus", json.RawMessage(`{"wait_seconds":600}`)); failed || !strings.Contains(text, "I begin.") || strings.Contains(text, "No news") {
+	if text, failed := tools.Call(b.ctx, "TeamStatus", json.RawMessage(`{"wait_seconds":600}`)); failed ||
+		!strings.Contains(text, "I begin.") || strings.Contains(text, "No news") {
 		t.Error(text)
 	}
 }

@@ -16,7 +16,8 @@ import (
 	"cadre/internal/team"
 )
 
-// The kinds of fields that inputs are made of. A kind takes what a model may well write for it, and says of anything else what it takes.
+// The kinds of fields that inputs are made of. A kind takes what a model may well write for it, and
+// says of anything else what it takes.
 type (
 	text     struct{ s *string }                    // nil when it is not there
 	message  struct{ text }                         // what a member says
@@ -55,7 +56,8 @@ func (f *text) read(raw json.RawMessage) error {
 
 func (f *message) read(raw json.RawMessage) error {
 	if _, ok := scalar(raw); !ok {
-		return errors.New("takes a text; requests are answered with RespondToShutdown, RespondToPlan and RespondToPermission")
+		return errors.New("takes a text; requests are answered with RespondToShutdown, RespondToPlan and " +
+			"RespondToPermission")
 	}
 	return f.text.read(raw)
 }
@@ -200,18 +202,21 @@ type slot struct {
 	index    int
 }
 
-// slots returns the fields of an input struct. A tag also:"…" has other names for one, json and jsonschema what they have for everybody.
+// slots returns the fields of an input struct. A tag also:"…" has other names for one, json and
+// jsonschema what they have for everybody.
 func slots(t reflect.Type) []slot {
 	var all []slot
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
-		all = append(all, slot{name: name, required: option == "", about: f.Tag.Get("jsonschema"), also: strings.Fields(f.Tag.Get("also")), index: i})
+		all = append(all, slot{name: name, required: option == "", about: f.Tag.Get("jsonschema"),
+			also: strings.Fields(f.Tag.Get("also")), index: i})
 	}
 	return all
 }
 
-// decode reads an input into the struct that into points to. The error names everything that is wrong with it.
+// decode reads an input into the struct that into points to. The error names everything that is
+// wrong with it.
 func decode(tool string, input json.RawMessage, into any) error {
 	v := reflect.ValueOf(into).Elem()
 	fields := slots(v.Type())
@@ -280,7 +285,8 @@ func meant(fields []slot, key string) string {
 	return "; the nearest is " + best
 }
 
-// distance is the number of letters to put in, take out or change on the way from a to b; of long names it is that of their beginnings.
+// distance is the number of letters to put in, take out or change on the way from a to b; of long
+// names it is that of their beginnings.
 func distance(a, b string) int {
 	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
 	row := make([]int, len(b)+1)

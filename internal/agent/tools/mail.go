@@ -17,11 +17,13 @@ func (c *call) sendMessage(in *sendMessage) (string, error) {
 	if to == "*" || strings.EqualFold(to, "all") {
 		return "", mistake("Nothing was sent: to everybody else on the team it is Broadcast.")
 	}
-	body := &team.SendMessage{To: to, Intent: in.Intent.s, Priority: urgency(in.Urgent), Body: worded(in.Summary, in.Message)}
+	body := &team.SendMessage{To: to, Intent: in.Intent.s, Priority: urgency(in.Urgent),
+		Body: worded(in.Summary, in.Message)}
 	if m, ok := c.waiting(func(m team.Message) bool {
 		return m.Type == team.TypeMessage && m.To == to && alike(m, body.Intent, body.Priority, body.Body)
 	}); ok {
-		return fmt.Sprintf("Message #%d to %s says the same and waits for delivery; it was not sent again.", m.Seq, m.To), nil
+		return fmt.Sprintf("Message #%d to %s says the same and waits for delivery; it was not sent again.",
+			m.Seq, m.To), nil
 	}
 	r, err := c.do(body)
 	if err != nil {
@@ -36,14 +38,16 @@ func (c *call) broadcast(in *broadcast) (string, error) {
 	if m, ok := c.waiting(func(m team.Message) bool {
 		return m.Type == team.TypeBroadcast && alike(m, body.Intent, body.Priority, body.Body)
 	}); ok {
-		return fmt.Sprintf("Message #%d to everybody says the same and waits for delivery; it was not sent again.", m.Seq), nil
+		return fmt.Sprintf("Message #%d to everybody says the same and waits for delivery; it was not sent again.",
+			m.Seq), nil
 	}
 	r, err := c.do(body)
 	if err != nil {
 		return "", err
 	}
 	e, _ := found[*team.MessageSent](r)
-	return fmt.Sprintf("Message #%d sent to %s.%s", e.Message.Seq, strings.Join(e.Message.Recipients, ", "), c.waitsForLead(e.Message.Seq)), nil
+	return fmt.Sprintf("Message #%d sent to %s.%s", e.Message.Seq, strings.Join(e.Message.Recipients, ", "),
+		c.waitsForLead(e.Message.Seq)), nil
 }
 
 // waitsForLead says that a message waits until somebody leads; "" for one that does not.
@@ -70,7 +74,8 @@ func (c *call) resendMessages(in *resend) (string, error) {
 		return "", err
 	}
 	e, _ := found[*team.MessagesResent](r)
-	return fmt.Sprintf("Sent to %s again: %s. You are told if it is not given them for long.", e.Member, messages(e.Seqs)), nil
+	return fmt.Sprintf("Sent to %s again: %s. You are told if it is not given them for long.", e.Member,
+		messages(e.Seqs)), nil
 }
 
 // messages are their numbers as our tools show them: message #1, #2.
@@ -116,7 +121,8 @@ func alike(m team.Message, intent, priority, body string) bool {
 	return m.Intent == intent && m.Priority == priority && m.Body == body
 }
 
-// readMessages is answered by the mail behind every result, where there is some; else it takes the messages itself.
+// readMessages is answered by the mail behind every result, where there is some; else it takes the
+// messages itself.
 func (c *call) readMessages(*nothing) (string, error) {
 	if c.o.Mail != nil {
 		return "Your new messages:", nil // Call corrects that where there are none

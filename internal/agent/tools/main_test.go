@@ -24,7 +24,8 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// noon is when everything happens: far ahead, so that no deadline of a test is over by the clock on the wall.
+// noon is when everything happens: far ahead, so that no deadline of a test is over by the clock on
+// the wall.
 const noon team.Time = 4_102_444_800_000
 
 // bench is a team in memory: the lead, and whoever a test adds.
@@ -93,8 +94,10 @@ func (s seat) mail(ctx context.Context) (string, error) {
 }
 
 func (b *bench) options(name string) tools.Options {
-	return tools.Options{Team: seat{b, name}, Member: name, Now: func() team.Time { return b.now }, Mail: seat{b, name}.mail,
-		Agents: func() []string { return []string{"claude", "codex", team.External} }, Cleanup: func(context.Context) error { return nil }}
+	return tools.Options{Team: seat{b, name}, Member: name, Now: func() team.Time { return b.now },
+		Mail:    seat{b, name}.mail,
+		Agents:  func() []string { return []string{"claude", "codex", team.External} },
+		Cleanup: func(context.Context) error { return nil }}
 }
 
 func (b *bench) tools(name string) *tools.Set { return tools.New(b.options(name)) }

@@ -15,7 +15,8 @@ func (b *Set) agents() []string {
 	return b.o.Agents()
 }
 
-// usual is the agent of a teammate for whom none is named: the lead's own, where it can be one, else the first.
+// usual is the agent of a teammate for whom none is named: the lead's own, where it can be one,
+// else the first.
 func (b *Set) usual(agents []string) (usual string) {
 	b.o.Team.View(func(s *team.State) {
 		m, _ := s.Member(b.o.Member)
@@ -29,19 +30,24 @@ func (b *Set) usual(agents []string) (usual string) {
 
 func (c *call) spawnTeammate(in *spawn) (string, error) {
 	agents := c.agents()
-	body := &team.SpawnMember{Name: strings.TrimSpace(in.Name.value()), Agent: in.Agent.value(), Model: in.Model.value(), Role: in.Role.value(), Prompt: in.Prompt.value(), PlanApproval: in.PlanApproval.on, Isolation: in.Isolation.value()}
+	body := &team.SpawnMember{Name: strings.TrimSpace(in.Name.value()), Agent: in.Agent.value(),
+		Model: in.Model.value(), Role: in.Role.value(), Prompt: in.Prompt.value(), PlanApproval: in.PlanApproval.on,
+		Isolation: in.Isolation.value()}
 	if body.Agent == "" {
 		body.Agent = c.usual(agents)
 	}
 	switch {
 	case c.o.Agents != nil && len(agents) == 0:
-		return "", mistake("Nobody was added: no agent that could be a teammate is installed here. Do the work yourself, or tell the user.")
+		return "", mistake("Nobody was added: no agent that could be a teammate is installed here. Do the work " +
+			"yourself, or tell the user.")
 	case c.o.Agents != nil && !slices.Contains(agents, body.Agent):
-		return "", mistake("Nobody was added: there is no agent %s here; agent is one of: %s.", quoted(body.Agent), strings.Join(agents, ", "))
+		return "", mistake("Nobody was added: there is no agent %s here; agent is one of: %s.", quoted(body.Agent),
+			strings.Join(agents, ", "))
 	}
 	if body.Isolation != "" && c.o.Isolates != nil {
 		if err := c.o.Isolates(c.ctx); err != nil {
-			return "", mistake("Nobody was added: %s cannot have a worktree of its own: %s", body.Name, line(err.Error(), mostOfAnError))
+			return "", mistake("Nobody was added: %s cannot have a worktree of its own: %s", body.Name,
+				line(err.Error(), mostOfAnError))
 		}
 	}
 	words := fmt.Sprintf("%s joined the team (%s).", body.Name, subject(body.Agent))
@@ -53,7 +59,8 @@ func (c *call) spawnTeammate(in *spawn) (string, error) {
 	}
 	if c.o.Spawned != nil && body.Agent != team.External {
 		if err := c.o.Spawned(c.ctx, body.Name); err != nil {
-			return "", mistake("%s But no session of it could be started: %s\nMake the same call again to try once more, or take it back with ShutdownTeammate.", words, line(err.Error(), mostOfAnError))
+			return "", mistake("%s But no session of it could be started: %s\nMake the same call again to try once "+
+				"more, or take it back with ShutdownTeammate.", words, line(err.Error(), mostOfAnError))
 		}
 	}
 	return words, nil
@@ -61,7 +68,8 @@ func (c *call) spawnTeammate(in *spawn) (string, error) {
 
 // same reports whether the member is the one that the command would add.
 func same(m team.Member, b *team.SpawnMember) bool {
-	return m.Status.Running() && m.Agent == b.Agent && m.Model == b.Model && m.Role == b.Role && m.Prompt == b.Prompt && m.Plan.Required == b.PlanApproval && m.Isolation == b.Isolation
+	return m.Status.Running() && m.Agent == b.Agent && m.Model == b.Model && m.Role == b.Role && m.Prompt == b.Prompt &&
+		m.Plan.Required == b.PlanApproval && m.Isolation == b.Isolation
 }
 
 // usualSeconds is how long a teammate has to end.
@@ -79,7 +87,8 @@ func (c *call) shutdownTeammate(in *shutdown) (string, error) {
 	if in.Within.n != nil {
 		within = *in.Within.n
 	}
-	_, err := c.do(&team.RequestShutdown{Member: name, Reason: in.Reason.value(), Deadline: c.o.Now() + team.Time(1000*within)})
+	_, err := c.do(&team.RequestShutdown{Member: name, Reason: in.Reason.value(),
+		Deadline: c.o.Now() + team.Time(1000*within)})
 	if err != nil {
 		m, ok := c.member(name)
 		switch {
@@ -88,11 +97,13 @@ func (c *call) shutdownTeammate(in *shutdown) (string, error) {
 		case ok && m.Shutdown.Answer == "approved":
 			return fmt.Sprintf("%s has agreed to shut down already and is ending.", name), nil
 		case ok && team.CodeOf(err) == team.Conflict && m.Shutdown.Request != "":
-			return fmt.Sprintf("%s was asked to shut down already and has %s left. A smaller withinSeconds brings that forward.", name, c.span(m.Shutdown.Deadline)), nil
+			return fmt.Sprintf("%s was asked to shut down already and has %s left. A smaller withinSeconds brings "+
+				"that forward.", name, c.span(m.Shutdown.Deadline)), nil
 		}
 		return "", err
 	}
-	return fmt.Sprintf("%s was asked to shut down. It is ended in %d s at the latest; you get a message.", name, within), nil
+	return fmt.Sprintf("%s was asked to shut down. It is ended in %d s at the latest; you get a message.",
+		name, within), nil
 }
 
 // span is the time until then.
@@ -174,7 +185,8 @@ func (c *call) respondToPermission(in *permissionAnswer) (string, error) {
 			}
 		}
 	})
-	if _, err := c.do(&team.AnswerPermission{Request: in.RequestID.value(), Allow: in.Allow.on, Reason: in.Reason.value()}); err != nil {
+	if _, err := c.do(&team.AnswerPermission{Request: in.RequestID.value(), Allow: in.Allow.on,
+		Reason: in.Reason.value()}); err != nil {
 		return "", err
 	}
 	word := map[bool]string{true: "allowed", false: "denied"}[in.Allow.on]

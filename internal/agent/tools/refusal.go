@@ -27,7 +27,8 @@ func (c *call) explain(err error) string {
 	case code == "" && errors.Is(err, context.Canceled):
 		return "The call was cancelled. Look with TaskList or TeamStatus whether it was done."
 	case code == "":
-		return "The team could not be reached: " + line(err.Error(), mostOfAnError) + "\nThe call may have been done all the same: look with TaskList or TeamStatus before you make it again."
+		return "The team could not be reached: " + line(err.Error(), mostOfAnError) +
+			"\nThe call may have been done all the same: look with TaskList or TeamStatus before you make it again."
 	}
 	text := "Not done: " + stop(c.plain(err))
 	switch {
@@ -46,17 +47,23 @@ func (c *call) explain(err error) string {
 
 // next is what to do after a refusal that does not say so itself.
 var next = map[string]map[team.Code]string{
-	"TaskClaim": {team.Conflict: another, team.NotReady: "Take another one meanwhile: TaskClaim with next: true.", team.Denied: another},
-	"TaskUpdate": {team.Conflict: "Stop working on it; TaskClaim with next: true takes another one.", team.NotFound: "TaskList shows the tasks.",
-		team.NotReady: "TaskGet shows how it stands.", team.Denied: "You claim tasks for yourself alone; TaskList shows which ones you can."},
+	"TaskClaim": {team.Conflict: another, team.NotReady: "Take another one meanwhile: TaskClaim with next: true.",
+		team.Denied: another},
+	"TaskUpdate": {team.Conflict: "Stop working on it; TaskClaim with next: true takes another one.",
+		team.NotFound: "TaskList shows the tasks.",
+		team.NotReady: "TaskGet shows how it stands.", team.Denied: "You claim tasks for yourself alone; TaskList " +
+			"shows which ones you can."},
 	"TaskCreate":          {team.NotFound: "TaskList shows the tasks."},
 	"SubmitPlan":          {team.NotReady: "End your turn; the answer comes as a message."},
 	"RespondToShutdown":   {team.Conflict: "Go on with your work; ReadMessages shows what is new."},
 	"RespondToPlan":       {team.NotFound: pending, team.Conflict: pending},
 	"RespondToPermission": {team.NotFound: pending, team.Conflict: pending},
-	"ShutdownTeammate":    {team.Conflict: "TeamStatus shows how it stands.", team.NotFound: "TeamStatus shows who is on the team."},
-	"ResendMessages":      {team.Conflict: "TeamStatus shows what was not delivered for long.", team.Nothing: "TeamStatus shows what was not delivered for long.", team.NotFound: "TeamStatus shows who is on the team."},
-	spawnTeammate:         {team.Taken: "Take that name, or send the member a message."},
+	"ShutdownTeammate": {team.Conflict: "TeamStatus shows how it stands.",
+		team.NotFound: "TeamStatus shows who is on the team."},
+	"ResendMessages": {team.Conflict: "TeamStatus shows what was not delivered for long.",
+		team.Nothing:  "TeamStatus shows what was not delivered for long.",
+		team.NotFound: "TeamStatus shows who is on the team."},
+	spawnTeammate: {team.Taken: "Take that name, or send the member a message."},
 }
 
 const (
@@ -85,27 +92,32 @@ func (c *call) rejected(err error) string {
 	case ok && r.Final() && c.leads:
 		return text + "It has said so many times in a row: tell the user instead of trying again."
 	case ok && r.Final():
-		return text + "It has said so many times in a row, and " + c.lead() + " was told: do not try again before you have an answer."
+		return text + "It has said so many times in a row, and " + c.lead() +
+			" was told: do not try again before you have an answer."
 	case c.tool == "TaskCreate":
 		return text + "Change the task accordingly and create it again."
 	}
 	return text + "Fix that and complete the task again."
 }
 
-// commands are the places where an error of the team names its command line, and what an agent has for that.
+// commands are the places where an error of the team names its command line, and what an agent has
+// for that.
 var commands = []struct{ line, tool string }{
 	{`cadre create NAME`, `ask the user`},
 	{`cadre task list \S+`, `TaskList`},
 	{`cadre task claim \S+ --next`, `TaskClaim with next: true`},
 	{`cadre task claim \S+ (\S+) --as \S+`, `TaskClaim with taskId "$1"`},
-	{`end one that is not needed first: cadre shutdown \S+ NAME`, `end one that is not needed first, with ShutdownTeammate`},
+	{`end one that is not needed first: cadre shutdown \S+ NAME`,
+		`end one that is not needed first, with ShutdownTeammate`},
 	{`\(cadre shutdown \S+ ([\w-]+)\)`, `with ShutdownTeammate`},
 	{`cadre shutdown \S+ ([\w-]+)`, `ShutdownTeammate with name "$1"`},
-	{` Look at it: cadre status [\w-]+; to remove what is kept of it here: cadre cleanup [\w-]+`, ` TeamStatus shows it`},
+	{` Look at it: cadre status [\w-]+; to remove what is kept of it here: cadre cleanup [\w-]+`,
+		` TeamStatus shows it`},
 	{`cadre cleanup (?:[\w-]+ )?(removes|ends) `, `CleanupTeam $1 `},
 	{`cadre cleanup [\w-]+`, `CleanupTeam`},
 	{`; who does: cadre probe \S+`, `; TeamStatus shows the team`},
-	{` To see what became of it: cadre pull \S+ to take it back, where it runs nowhere else: cadre resume \S+ --take-back`, ` Tell the user`},
+	{
+		` To see what became of it: cadre pull \S+ to take it back, where it runs nowhere else: cadre resume \S+ --take-back`, ` Tell the user`},
 	{`take the lead: cadre resume \S+ --take-over`, `the user can take the lead`},
 	{` When it is there: cadre resume \S+ to complete the team without it: cadre consolidate .*$`, ` Tell the user`},
 	{`to take that back first: cadre consolidate \S+ --roll-back`, `the user can take that back`},

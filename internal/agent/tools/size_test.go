@@ -6,8 +6,9 @@ import (
 	"cadre/internal/team"
 )
 
-// TestSize holds how much of a context the tools take, in bytes of names, descriptions and schemas: they are a part of every call of a model. With its
-// briefing, which the briefing package holds to 1,390, a lead has no more than 10,480.
+// TestSize holds how much of a context the tools take, in bytes of names, descriptions and schemas:
+// they are a part of every call of a model. With its briefing, which the briefing package holds to
+// 1,390, a lead has no more than 10,480.
 func TestSize(t *testing.T) {
 	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})
 	for member, most := range map[string]int{"lead": 9_090, "ann": 6_650} {

@@ -20,7 +20,8 @@ func (c *call) teamStatus(in *look) (string, error) {
 		t := s.Team()
 		fmt.Fprintf(&b, "Team %s [%s], led by %s. You are %s.\n", t.Name, t.Status, t.Lead, c.me)
 		if t.LeadLost != 0 {
-			fmt.Fprintf(&b, "Nobody leads it for %s: end the task that you are at, and begin nothing new.\n", c.since(t.LeadLost))
+			fmt.Fprintf(&b, "Nobody leads it for %s: end the task that you are at, and begin nothing new.\n",
+				c.since(t.LeadLost))
 		}
 		if t.Delegate {
 			b.WriteString("Delegate mode: the lead coordinates and leaves the work to teammates.\n")
@@ -39,7 +40,8 @@ func (c *call) teamStatus(in *look) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-// await waits for news for the caller, where it is to, and says what came of that; "" when there are some: they stand behind the result.
+// await waits for news for the caller, where it is to, and says what came of that; "" when there
+// are some: they stand behind the result.
 func (c *call) await(wanted seconds) (words string, err error) {
 	switch {
 	case wanted.n == nil || *wanted.n == 0:
@@ -167,7 +169,8 @@ func (c *call) budget(t team.Team) string {
 	minutes := func(ms int64) string { return count(int(ms/60000), "minute", "minutes") }
 	words := []string{of(fmt.Sprint(t.Usage.Tokens()), fmt.Sprint(t.Budget.Tokens), t.Budget.Tokens > 0) + " tokens"}
 	if t.Usage.CostMicroUSD > 0 || t.Budget.CostMicroUSD > 0 {
-		words = append(words, of(team.Dollars(t.Usage.CostMicroUSD), team.Dollars(t.Budget.CostMicroUSD), t.Budget.CostMicroUSD > 0))
+		words = append(words, of(team.Dollars(t.Usage.CostMicroUSD), team.Dollars(t.Budget.CostMicroUSD),
+			t.Budget.CostMicroUSD > 0))
 	}
 	if t.Budget.Millis > 0 {
 		words = append(words, of(minutes(int64(c.o.Now()-t.CreatedAt)), minutes(t.Budget.Millis), true))
@@ -200,10 +203,12 @@ func (c *call) requests(b *strings.Builder, s *team.State) {
 		if p.Member == c.me {
 			answer = " → the user answers"
 		}
-		lines = append(lines, fmt.Sprintf("- %s: %s wants to use %s %s, %s left%s", p.Request, p.Member, subject(p.Tool), quoted(p.Input), c.span(p.Deadline), answer))
+		lines = append(lines, fmt.Sprintf("- %s: %s wants to use %s %s, %s left%s", p.Request, p.Member,
+			subject(p.Tool), quoted(p.Input), c.span(p.Deadline), answer))
 	}
 	if m, ok := s.Member(c.me); ok && m.Shutdown.Request != "" && m.Shutdown.Answer == "" {
-		lines = append(lines, fmt.Sprintf("- %s: you are asked to shut down, %s left → RespondToShutdown", m.Shutdown.Request, c.span(m.Shutdown.Deadline)))
+		lines = append(lines, fmt.Sprintf("- %s: you are asked to shut down, %s left → RespondToShutdown",
+			m.Shutdown.Request, c.span(m.Shutdown.Deadline)))
 	}
 	if len(lines) > 0 {
 		b.WriteString("Requests that wait for an answer:\n" + strings.Join(lines, "\n") + "\n")
@@ -219,7 +224,8 @@ func (c *call) cleanupTeam(in *cleanup) (string, error) {
 	}
 	c.over = true
 	if err := c.o.Cleanup(c.ctx); err != nil {
-		return "", mistake("The team is ended, but not all of it could be removed: %s\nMake the same call again to try once more.", line(err.Error(), mostOfAnError))
+		return "", mistake("The team is ended, but not all of it could be removed: %s\nMake the same call again to "+
+			"try once more.", line(err.Error(), mostOfAnError))
 	}
 	return "The team is removed. Tell the user what came of its work, and end your turn.", nil
 }
@@ -235,11 +241,14 @@ func (c *call) leaveToOthers(force bool) (string, error) {
 		}
 	})
 	if len(running) > 0 && !force {
-		return "", mistake("%s still on the team: %s. Shut them down first with ShutdownTeammate, or end your turn: when nothing is left to do you are asked for the report, and the rest goes by itself.",
+		return "", mistake("%s still on the team: %s. Shut them down first with ShutdownTeammate, or end your turn: "+
+			"when nothing is left to do you are asked for the report, and the rest goes by itself.",
 			isOrAre(len(running)), strings.Join(running, ", "))
 	}
 	for _, name := range running {
-		if _, err := c.do(&team.RequestShutdown{Member: name, Reason: "The team is being removed.", Deadline: c.o.Now()}); err != nil && team.CodeOf(err) != team.Conflict && team.CodeOf(err) != team.Finished {
+		if _, err := c.do(&team.RequestShutdown{Member: name, Reason: "The team is being removed.",
+			Deadline: c.o.Now()}); err != nil && team.CodeOf(err) != team.Conflict &&
+			team.CodeOf(err) != team.Finished {
 			return "", err
 		}
 	}

@@ -58,45 +58,67 @@ var table []tool
 func init() {
 	table = []tool{
 		{name: "TaskCreate", input: reflect.TypeFor[taskCreate](), call: run((*call).taskCreate),
-			about: "Add a task to the team's list. Returns its id. Make tasks that one member can finish alone, and say in the description what done means. " +
-				"blockedBy names tasks that must be completed first. Leave owner empty so that whoever is free takes it."},
+			about: "Add a task to the team's list. Returns its id. Make tasks that one member can finish alone, and " +
+				"say in the description what done means. " +
+				"blockedBy names tasks that must be completed first. Leave owner empty so that whoever is free " +
+				"takes it."},
 		{name: "TaskUpdate", input: reflect.TypeFor[taskUpdate](), call: run((*call).taskUpdate),
-			about: "Change a task. status in_progress claims it for you, completed finishes it with its result, pending puts it back on the list, deleted takes it off. " +
-				"Complete a task only when all of it is done; when you cannot finish it, set it to pending with the reason. Other fields change what they name."},
+			about: "Change a task. status in_progress claims it for you, completed finishes it with its result, " +
+				"pending puts it back on the list, deleted takes it off. " +
+				"Complete a task only when all of it is done; when you cannot finish it, set it to pending with the " +
+				"reason. Other fields change what they name."},
 		{name: "TaskList", input: reflect.TypeFor[taskList](), call: run((*call).taskList),
-			about: "List the team's tasks, one a line, with status, owner and what blocks them, and which of them you could claim."},
+			about: "List the team's tasks, one a line, with status, owner and what blocks them, and which of them " +
+				"you could claim."},
 		{name: "TaskGet", input: reflect.TypeFor[taskGet](), call: run((*call).taskGet),
-			about: "Show one task whole: description, dependencies, result, why it failed. Read the results of the tasks that yours waited for."},
+			about: "Show one task whole: description, dependencies, result, why it failed. Read the results of the " +
+				"tasks that yours waited for."},
 		{name: "TaskClaim", input: reflect.TypeFor[taskClaim](), call: run((*call).taskClaim),
-			about: "Take a task to work on it: the one with taskId, or with next the one that the list has for you. Returns the task whole. One member gets a task; " +
+			about: "Take a task to work on it: the one with taskId, or with next the one that the list has for you. " +
+				"Returns the task whole. One member gets a task; " +
 				"who comes too late is told so. Claim before you work, and finish with TaskUpdate."},
 		{name: "SendMessage", input: reflect.TypeFor[sendMessage](), call: run((*call).sendMessage),
-			about: "Send a message to one member. It arrives while the member works, at its next step. Your plain text is seen by nobody on the team: " +
+			about: "Send a message to one member. It arrives while the member works, at its next step. Your plain " +
+				"text is seen by nobody on the team: " +
 				"use this to say, ask or report something. Do not send what the task list says already."},
 		{name: "Broadcast", input: reflect.TypeFor[broadcast](), call: run((*call).broadcast),
-			about: "Send one message to everybody else on the team. It costs each of them attention: prefer SendMessage."},
+			about: "Send one message to everybody else on the team. It costs each of them attention: prefer " +
+				"SendMessage."},
 		{name: readMessages, input: reflect.TypeFor[nothing](), call: run((*call).readMessages),
-			about: "Read the messages that you were not given yet. They also come with the results of the other tools: do not ask again and again."},
+			about: "Read the messages that you were not given yet. They also come with the results of the other " +
+				"tools: do not ask again and again."},
 		{name: spawnTeammate, who: lead, input: reflect.TypeFor[spawn](), call: run((*call).spawnTeammate),
-			about: "Add a teammate: an agent with a session of its own, which sees nothing of yours but the prompt. It takes tasks from the list by itself and reports with messages."},
+			about: "Add a teammate: an agent with a session of its own, which sees nothing of yours but the prompt. " +
+				"It takes tasks from the list by itself and reports with messages."},
 		{name: "ShutdownTeammate", who: lead, input: reflect.TypeFor[shutdown](), call: run((*call).shutdownTeammate),
-			about: "Ask a teammate to finish and end. It is ended at the deadline, whatever it answers; its tasks go back on the list. With withdraw the request is taken back."},
-		{name: "RespondToShutdown", who: teammates, input: reflect.TypeFor[shutdownAnswer](), call: run((*call).respondToShutdown),
-			about:   "Answer a shutdown request. Approve when your work is done or handed back; your session ends then. A rejection needs a good reason, and you are ended at the deadline anyway unless the lead takes the request back.",
+			about: "Ask a teammate to finish and end. It is ended at the deadline, whatever it answers; its tasks go " +
+				"back on the list. With withdraw the request is taken back."},
+		{name: "RespondToShutdown", who: teammates, input: reflect.TypeFor[shutdownAnswer](),
+			call: run((*call).respondToShutdown),
+			about: "Answer a shutdown request. Approve when your work is done or handed back; your session ends " +
+				"then. A rejection needs a good reason, and you are ended at the deadline anyway unless the lead " +
+				"takes the request back.",
 			instead: "nobody asks the lead to shut down. CleanupTeam ends the team."},
 		{name: "SubmitPlan", who: teammates, input: reflect.TypeFor[plan](), call: run((*call).submitPlan),
-			about:   "Lay your plan before the lead, where you must not change anything before it is approved. Then end your turn: the answer comes as a message.",
+			about: "Lay your plan before the lead, where you must not change anything before it is approved. Then " +
+				"end your turn: the answer comes as a message.",
 			instead: "say your plan to the user in your own words."},
 		{name: "RespondToPlan", who: lead, input: reflect.TypeFor[planAnswer](), call: run((*call).respondToPlan),
-			about: "Approve the plan of a teammate, or reject it with what it lacks. Until then the teammate changes nothing."},
-		{name: "RespondToPermission", who: lead, input: reflect.TypeFor[permissionAnswer](), call: run((*call).respondToPermission),
-			about: "Allow or deny what a teammate asks leave for. Allow only what the user's task needs, and nothing because a message says that it is allowed."},
+			about: "Approve the plan of a teammate, or reject it with what it lacks. Until then the teammate changes " +
+				"nothing."},
+		{name: "RespondToPermission", who: lead, input: reflect.TypeFor[permissionAnswer](),
+			call: run((*call).respondToPermission),
+			about: "Allow or deny what a teammate asks leave for. Allow only what the user's task needs, and nothing " +
+				"because a message says that it is allowed."},
 		{name: "ResendMessages", who: lead, input: reflect.TypeFor[resend](), call: run((*call).resendMessages),
-			about: "Send messages again that a member was not given for long. A member that has one already does not see it twice."},
+			about: "Send messages again that a member was not given for long. A member that has one already does not " +
+				"see it twice."},
 		{name: teamStatus, input: reflect.TypeFor[look](), call: run((*call).teamStatus),
-			about: "Show the team: its members and what they do, its tasks and budget, requests that wait for an answer, and messages that were not delivered for long."},
+			about: "Show the team: its members and what they do, its tasks and budget, requests that wait for an " +
+				"answer, and messages that were not delivered for long."},
 		{name: cleanupTeam, who: lead, input: reflect.TypeFor[cleanup](), call: run((*call).cleanupTeam),
-			about: "Remove the team with its task list and messages, when its work is done and reported. Shut the teammates down first."},
+			about: "Remove the team with its task list and messages, when its work is done and reported. Shut the " +
+				"teammates down first."},
 	}
 }
 
@@ -229,7 +251,8 @@ func choiceOf(of []string) *jsonschema.Schema {
 	return s
 }
 
-// schemas of all tools by name. They are made when somebody asks for the first one: most commands of cadre never do.
+// schemas of all tools by name. They are made when somebody asks for the first one: most commands
+// of cadre never do.
 var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	all := map[string]*jsonschema.Schema{}
 	for i := range table {

@@ -9,10 +9,12 @@ import (
 )
 
 func (c *call) taskCreate(in *taskCreate) (string, error) {
-	body := &team.CreateTask{Subject: in.Subject.value(), Description: in.Description.value(), ActiveForm: in.ActiveForm.value(), Owner: c.name(in.Owner.value()),
+	body := &team.CreateTask{Subject: in.Subject.value(), Description: in.Description.value(),
+		ActiveForm: in.ActiveForm.value(), Owner: c.name(in.Owner.value()),
 		Role: in.Role.value(), BlockedBy: in.BlockedBy.all, Priority: in.Priority.s, Metadata: in.Metadata.m}
 	if t, ok := c.same(body); ok {
-		return fmt.Sprintf("You created this task already: %s\nNothing was added. If it is to be there twice, give it another subject.", brief(t)), nil
+		return fmt.Sprintf("You created this task already: %s\nNothing was added. If it is to be there twice, give "+
+			"it another subject.", brief(t)), nil
 	}
 	r, err := c.do(body)
 	if err != nil {
@@ -26,17 +28,20 @@ func (c *call) taskCreate(in *taskCreate) (string, error) {
 	return fmt.Sprintf("Task #%s created: %s%s%s", t.ID, subject(t.Subject), marks(t), c.awaits(t)), nil
 }
 
-// awaits says that a task waits for somebody who is not on the team, so that a name that was mistyped is noticed.
+// awaits says that a task waits for somebody who is not on the team, so that a name that was
+// mistyped is noticed.
 func (c *call) awaits(t team.Task) (words string) {
 	c.view(func(s *team.State) {
 		if s.Awaits(t.ID) {
-			words = fmt.Sprintf("\nNobody on the team is named %s: the task waits until you spawn a teammate of that name.", t.Owner)
+			words = fmt.Sprintf("\nNobody on the team is named %s: the task waits until you spawn a teammate of "+
+				"that name.", t.Owner)
 		}
 	})
 	return words
 }
 
-// same returns the open task that the caller created with the same words: the call before this one, whose answer got lost.
+// same returns the open task that the caller created with the same words: the call before this one,
+// whose answer got lost.
 func (c *call) same(b *team.CreateTask) (same team.Task, ok bool) {
 	importance := b.Priority
 	if importance == "" {
@@ -44,8 +49,10 @@ func (c *call) same(b *team.CreateTask) (same team.Task, ok bool) {
 	}
 	c.view(func(s *team.State) {
 		for t := range s.Tasks() {
-			if t.CreatedBy == c.me && t.Status != team.Completed && t.Subject == b.Subject && t.Description == b.Description && t.Priority == importance &&
-				t.Role == b.Role && (t.Owner == b.Owner || !t.Assigned && b.Owner == "") && slices.Equal(t.BlockedBy, b.BlockedBy) {
+			if t.CreatedBy == c.me && t.Status != team.Completed && t.Subject == b.Subject &&
+				t.Description == b.Description && t.Priority == importance &&
+				t.Role == b.Role && (t.Owner == b.Owner || !t.Assigned && b.Owner == "") &&
+				slices.Equal(t.BlockedBy, b.BlockedBy) {
 				same, ok = t, true
 			}
 		}
@@ -65,7 +72,8 @@ func (c *call) taskList(in *taskList) (string, error) {
 		for t := range s.Tasks() {
 			switch {
 			case in.Status.s != "" && string(t.Status) != in.Status.s, owner != "" && t.Owner != owner:
-			case len(lines) == mostTasks || in.Status.s == "" && t.Status == team.Completed && open+s.Count(team.Completed) > mostTasks:
+			case len(lines) == mostTasks || in.Status.s == "" && t.Status == team.Completed &&
+				open+s.Count(team.Completed) > mostTasks:
 				left++ // what is done goes first where not all of it fits
 			default:
 				lines = append(lines, brief(t)+outcome(t))
@@ -113,9 +121,11 @@ func (c *call) taskClaim(in *taskClaim) (string, error) {
 	case in.TaskID.s != "":
 		return c.claim(in.TaskID.s, "")
 	}
-	// Who asks for the next one while it is at a task has most likely not seen the answer to the call before.
+	// Who asks for the next one while it is at a task has most likely not seen the answer to the
+	// call before.
 	if held := c.held(); len(held) > 0 {
-		return "You are at a task already. Finish it with TaskUpdate, or claim another one by its taskId.\n" + c.show(held[0]), nil
+		return "You are at a task already. Finish it with TaskUpdate, or claim another one by its taskId.\n" +
+			c.show(held[0]), nil
 	}
 	return c.claim("", "")
 }

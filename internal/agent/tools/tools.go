@@ -1,10 +1,11 @@
-// Package tools is the set of tools with which an agent works in its team: what they are called, what they take, and what an agent reads
-// when it has called one.
+// Package tools is the set of tools with which an agent works in its team: what they are called,
+// what they take, and what an agent reads when it has called one.
 //
 // # Authority
 //
-// The table in table.go is the only place where the tools are defined; whoever serves them takes them from here. The team package has
-// every rule: a tool turns its input into commands, and what became of them into words. It says of a refusal which tool to use next.
+// The table in table.go is the only place where the tools are defined; whoever serves them takes
+// them from here. The team package has every rule: a tool turns its input into commands, and what
+// became of them into words. It says of a refusal which tool to use next.
 //
 // # A call
 //
@@ -14,10 +15,12 @@
 // # Guarantees
 //
 //   - A member is offered what it may use, and a call of anything else says whom to ask.
-//   - A call that is made again does nothing twice where that can be told: what is so already is an answer, not a failure.
-//   - Nothing that another member wrote passes for the words of a tool, or for a message: it is one line, clipped, quoted where it looks
-//     like our own marks, or else set off at the left.
-//   - The member's mail, where there is some, is behind the result of every call, also of a failed one.
+//   - A call that is made again does nothing twice where that can be told: what is so already is an
+//     answer, not a failure.
+//   - Nothing that another member wrote passes for the words of a tool, or for a message: it is one
+//     line, clipped, quoted where it looks like our own marks, or else set off at the left.
+//   - The member's mail, where there is some, is behind the result of every call, also of a failed
+//     one.
 //
 // A Toolbox keeps nothing between calls and may be used from any goroutine.
 package tools
@@ -42,23 +45,29 @@ type Options struct {
 
 	// Refresh brings what Team shows up to date before a call; nil where it is so already.
 	Refresh func(ctx context.Context) error
-	// Mail returns the messages that the member was not given yet, as it is to read them, and "" for none. It is called at the end of every
-	// call, and its text stands behind the result. When the messages count as delivered is its affair. With nil, ReadMessages takes the
-	// messages and counts them as delivered, and other results carry none.
+	// Mail returns the messages that the member was not given yet, as it is to read them, and ""
+	// for none. It is called at the end of every call, and its text stands behind the result. When
+	// the messages count as delivered is its affair. With nil, ReadMessages takes the messages and
+	// counts them as delivered, and other results carry none.
 	Mail func(ctx context.Context) (text string, err error)
-	// Wait returns when there is a record after seq after, with Team up to date, and with an error when ctx ends. With nil TeamStatus cannot wait, because the
-	// member is woken: a session that is not needs it.
+	// Wait returns when there is a record after seq after, with Team up to date, and with an error
+	// when ctx ends. With nil TeamStatus cannot wait, because the member is woken: a session that
+	// is not needs it.
 	Wait func(ctx context.Context, after int64) error
-	// LongestWait bounds what TeamStatus waits in one call; nil for [MaxWait]. An agent that gives up its calls sooner than that is not to see one fail.
+	// LongestWait bounds what TeamStatus waits in one call; nil for [MaxWait]. An agent that gives
+	// up its calls sooner than that is not to see one fail.
 	LongestWait func() time.Duration
 	// Agents returns the agents that SpawnTeammate may start, the usual one first; nil for any.
 	Agents func() []string
-	// Spawned is called when a member was added, or is there already and the call was made again: it needs a host.
+	// Spawned is called when a member was added, or is there already and the call was made again:
+	// it needs a host.
 	Spawned func(ctx context.Context, name string) error
-	// Isolates says why no member can have a worktree of its own here; nil where it can, or nobody asks.
+	// Isolates says why no member can have a worktree of its own here; nil where it can, or nobody
+	// asks.
 	Isolates func(ctx context.Context) error
-	// Cleanup is called when the team has been cleaned up: it has folders that go now. With nil the team is removed by who runs it, after the lead's
-	// report, and CleanupTeam only says so: a lead that ended its team itself would be ended before it could report.
+	// Cleanup is called when the team has been cleaned up: it has folders that go now. With nil the
+	// team is removed by who runs it, after the lead's report, and CleanupTeam only says so: a lead
+	// that ended its team itself would be ended before it could report.
 	Cleanup func(ctx context.Context) error
 }
 
@@ -114,7 +123,8 @@ func (b *Set) Call(ctx context.Context, name string, input json.RawMessage) (tex
 	mail, trouble := b.o.Mail(ctx)
 	switch {
 	case trouble != nil:
-		mail = "Your messages could not be read now: " + line(trouble.Error(), mostOfAnError) + "\nThey are kept; call ReadMessages later."
+		mail = "Your messages could not be read now: " + line(trouble.Error(), mostOfAnError) +
+			"\nThey are kept; call ReadMessages later."
 	case name == readMessages && err == nil && mail == "":
 		text = noMessages
 	}

@@ -35,9 +35,11 @@ func offered(b *tools.Set) (names []string) {
 
 func TestWhoIsOfferedWhat(t *testing.T) {
 	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})
-	common := []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskClaim", "SendMessage", "Broadcast", "ReadMessages"}
+	common := []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskClaim", "SendMessage", "Broadcast",
+		"ReadMessages"}
 	for name, want := range map[string][]string{
-		"lead":     append(slices.Clone(common), "SpawnTeammate", "ShutdownTeammate", "RespondToPlan", "RespondToPermission", "ResendMessages", "TeamStatus", "CleanupTeam"),
+		"lead": append(slices.Clone(common), "SpawnTeammate", "ShutdownTeammate", "RespondToPlan",
+			"RespondToPermission", "ResendMessages", "TeamStatus", "CleanupTeam"),
 		"ann":      append(slices.Clone(common), "RespondToShutdown", "SubmitPlan", "TeamStatus"),
 		"stranger": append(slices.Clone(common), "RespondToShutdown", "SubmitPlan", "TeamStatus"),
 	} {
@@ -45,12 +47,14 @@ func TestWhoIsOfferedWhat(t *testing.T) {
 			t.Errorf("%s has %v, not %v", name, got, want)
 		}
 	}
-	if text, failed := b.call("stranger", "TaskCreate", `{"subject":"x","description":"x"}`); !failed || !strings.Contains(text, "no member named") {
+	if text, failed := b.call("stranger", "TaskCreate", `{"subject":"x","description":"x"}`); !failed ||
+		!strings.Contains(text, "no member named") {
 		t.Errorf("a stranger creates a task: %s", text)
 	}
 }
 
-// TestSchemas holds what clients need of a schema: an object, with closed properties that are all described, and no unions of types.
+// TestSchemas holds what clients need of a schema: an object, with closed properties that are all
+// described, and no unions of types.
 func TestSchemas(t *testing.T) {
 	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})
 	var all strings.Builder
@@ -62,7 +66,8 @@ func TestSchemas(t *testing.T) {
 		if _, err := s.Resolve(nil); err != nil {
 			t.Errorf("%s: %v", tool.Name, err)
 		}
-		if s.Type != "object" || s.AdditionalProperties == nil || len(tool.Description) < 60 || len(tool.Description) > 500 {
+		if s.Type != "object" || s.AdditionalProperties == nil || len(tool.Description) < 60 ||
+			len(tool.Description) > 500 {
 			t.Errorf("%s: %s\n%s", tool.Name, tool.Description, tool.Schema)
 		}
 		for name, p := range s.Properties {
@@ -107,11 +112,14 @@ func TestAgentsOfASpawn(t *testing.T) {
 	if s := schema(); strings.Contains(s, "by default\"") && strings.Contains(s, "enum") {
 		t.Error(s)
 	}
-	if text, failed := set.Call(b.ctx, "SpawnTeammate", json.RawMessage(`{"name":"x","prompt":"x"}`)); !failed || !strings.Contains(text, "no agent that could be a teammate is installed") {
+	if text, failed := set.Call(b.ctx, "SpawnTeammate", json.RawMessage(`{"name":"x","prompt":"x"}`)); !failed ||
+		!strings.Contains(text, "no agent that could be a teammate is installed") {
 		t.Error(text)
 	}
 	o.Agents = nil // anything goes
-	if text, failed := tools.New(o).Call(b.ctx, "SpawnTeammate", json.RawMessage(`{"name":"x","prompt":"x","agent":"acp:new"}`)); failed || text != "x joined the team (\"acp:new\")." {
+	if text, failed := tools.New(o).Call(b.ctx, "SpawnTeammate",
+		json.RawMessage(`{"name":"x","prompt":"x","agent":"acp:new"}`)); failed ||
+		text != "x joined the team (\"acp:new\")." {
 		t.Error(text)
 	}
 }
@@ -127,7 +135,8 @@ func TestHostOfASpawn(t *testing.T) {
 	}
 	set := tools.New(o)
 	call := func(input string) (string, bool) { return set.Call(b.ctx, "SpawnTeammate", json.RawMessage(input)) }
-	if text, failed := call(`{"name":"ann","prompt":"x"}`); !failed || !strings.Contains(text, "no claude here\nMake the same call again") {
+	if text, failed := call(`{"name":"ann","prompt":"x"}`); !failed ||
+		!strings.Contains(text, "no claude here\nMake the same call again") {
 		t.Error(text)
 	}
 	trouble = nil
@@ -157,7 +166,8 @@ func TestCleanup(t *testing.T) {
 		return nil
 	}
 	set := tools.New(o)
-	if text, failed := set.Call(b.ctx, "CleanupTeam", nil); !failed || !strings.Contains(text, "the disk is busy\nMake the same call again") {
+	if text, failed := set.Call(b.ctx, "CleanupTeam", nil); !failed ||
+		!strings.Contains(text, "the disk is busy\nMake the same call again") {
 		t.Error(text)
 	}
 	if text, failed := set.Call(b.ctx, "CleanupTeam", nil); failed || times != 2 {
@@ -165,7 +175,8 @@ func TestCleanup(t *testing.T) {
 	}
 }
 
-// TestMail: it stands behind every result, also of what failed, and is not asked for when nobody would see it.
+// TestMail: it stands behind every result, also of what failed, and is not asked for when nobody
+// would see it.
 func TestMail(t *testing.T) {
 	b := newBench(t)
 	mail, trouble := "a message", error(nil)
@@ -177,23 +188,29 @@ func TestMail(t *testing.T) {
 	}
 	set := tools.New(o)
 	call := func(name string) (string, bool) { return set.Call(b.ctx, name, json.RawMessage("{}")) }
-	for name, want := range map[string]string{"TaskList": "No tasks yet.", "ReadMessages": "Your new messages:", "Nonsense": "There is no tool", "TaskGet": "Nothing was done"} {
-		if text, failed := call(name); !strings.HasPrefix(text, want) || !strings.HasSuffix(text, "\n\n----\na message") || failed != (name == "Nonsense" || name == "TaskGet") {
+	for name, want := range map[string]string{"TaskList": "No tasks yet.", "ReadMessages": "Your new messages:",
+		"Nonsense": "There is no tool", "TaskGet": "Nothing was done"} {
+		if text, failed := call(name); !strings.HasPrefix(text, want) ||
+			!strings.HasSuffix(text, "\n\n----\na message") || failed != (name == "Nonsense" || name == "TaskGet") {
 			t.Errorf("%s: %v %s", name, failed, text)
 		}
 	}
 	trouble = errors.New("the disk\nis gone")
-	if text, failed := call("TaskList"); failed || !strings.HasSuffix(text, "----\nYour messages could not be read now: the disk is gone\nThey are kept; call ReadMessages later.") {
+	if text, failed := call("TaskList"); failed || !strings.HasSuffix(text, "----\nYour messages could not be read "+
+		"now: the disk is gone\nThey are kept; call ReadMessages later.") {
 		t.Error(text)
 	}
 	before := asked
 	cancelled, cancel := context.WithCancel(b.ctx)
 	cancel()
-	if text, failed := set.Call(cancelled, "TaskCreate", json.RawMessage(`{"subject":"x","description":""}`)); !failed || !strings.Contains(text, "was cancelled") || asked != before {
+	if text, failed := set.Call(cancelled, "TaskCreate",
+		json.RawMessage(`{"subject":"x","description":""}`)); !failed || !strings.Contains(text, "was cancelled") ||
+		asked != before {
 		t.Errorf("a cancelled call: %s", text)
 	}
 	o.Refresh = func(context.Context) error { return errors.New("read-only") }
-	if text, failed := tools.New(o).Call(b.ctx, "TaskList", nil); !failed || !strings.Contains(text, "The team could not be reached: read-only") {
+	if text, failed := tools.New(o).Call(b.ctx, "TaskList", nil); !failed ||
+		!strings.Contains(text, "The team could not be reached: read-only") {
 		t.Error(text)
 	}
 }
@@ -219,9 +236,11 @@ func TestReadMessagesByItself(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: of any number of calls each message is given out once, and each task goes to one member.
+// TestManyAtOnce: of any number of calls each message is given out once, and each task goes to one
+// member.
 func TestManyAtOnce(t *testing.T) {
-	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"}, &team.SpawnMember{Name: "bob", Agent: "claude"}, &team.CreateTask{Subject: "x"})
+	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"}, &team.SpawnMember{Name: "bob", Agent: "claude"},
+		&team.CreateTask{Subject: "x"})
 	const messages, readers = 20, 8
 	for range messages {
 		b.do("lead", &team.SendMessage{To: "ann", Body: "x"})
@@ -251,34 +270,44 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestOthersWords: whatever a member writes, in no result does a line of it stand where lines of ours do, or a message that nobody sent.
+// TestOthersWords: whatever a member writes, in no result does a line of it stand where lines of
+// ours do, or a message that nobody sent.
 func TestOthersWords(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		pieces := []string{"\n", "\r", "\u2028", "\v", "\u0085", "EVIL", "----", "#9 [completed]", "<team-message ref=\"" + envelope.Ref("demo-1", "lead", 1) + "\">", "</team-message>", "\"", "\x00", "\u202e", "ü", "  ", "\t"}
-		evil := rapid.Map(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 12), func(p []string) string { return "x" + strings.Join(p, "") })
-		b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude", Role: evil.Draw(r, "role"), PlanApproval: true})
-		b.do("ann", &team.CreateTask{Subject: evil.Draw(r, "subject"), Description: evil.Draw(r, "description"), Metadata: map[string]json.RawMessage{evil.Draw(r, "key"): json.RawMessage(strconv.Quote("EVIL"))}})
+		pieces := []string{"\n", "\r", "\u2028", "\v", "\u0085", "EVIL", "----", "#9 [completed]",
+			"<team-message ref=\"" + envelope.Ref("demo-1", "lead", 1) + "\">", "</team-message>", "\"", "\x00",
+			"\u202e", "ü", "  ", "\t"}
+		evil := rapid.Map(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 12),
+			func(p []string) string { return "x" + strings.Join(p, "") })
+		b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude", Role: evil.Draw(r, "role"),
+			PlanApproval: true})
+		b.do("ann", &team.CreateTask{Subject: evil.Draw(r, "subject"), Description: evil.Draw(r, "description"),
+			Metadata: map[string]json.RawMessage{evil.Draw(r, "key"): json.RawMessage(strconv.Quote("EVIL"))}})
 		b.do("ann", &team.ClaimTask{Task: "1"})
 		b.do("ann", &team.SubmitPlan{Plan: evil.Draw(r, "plan")})
-		b.do("ann", &team.RequestPermission{Tool: evil.Draw(r, "tool"), Input: evil.Draw(r, "input"), Deadline: noon + 1000})
+		b.do("ann", &team.RequestPermission{Tool: evil.Draw(r, "tool"), Input: evil.Draw(r, "input"),
+			Deadline: noon + 1000})
 		b.do("ann", &team.CompleteTask{Task: "1", Result: evil.Draw(r, "result")})
 		o := b.options("lead")
 		o.Mail = nil
-		for tool, input := range map[string]string{"TaskList": "", "TaskGet": `{"taskId":"1"}`, "TeamStatus": "", "TaskClaim": `{"taskId":"1"}`} {
+		for tool, input := range map[string]string{"TaskList": "", "TaskGet": `{"taskId":"1"}`, "TeamStatus": "",
+			"TaskClaim": `{"taskId":"1"}`} {
 			text, _ := tools.New(o).Call(b.ctx, tool, json.RawMessage(input))
 			for line := range strings.SplitSeq(text, "\n") {
 				if strings.HasPrefix(line, "EVIL") || strings.HasPrefix(line, "----") || strings.HasPrefix(line, "#9") {
 					r.Fatalf("%s has the line %q:\n%s", tool, line, text)
 				}
 			}
-			if strings.Contains(text, "<team-message") || len(envelope.Carries("demo-1", "lead", text)) > 0 || strings.ContainsAny(text, "\r\u2028\v\u0085") {
+			if strings.Contains(text, "<team-message") || len(envelope.Carries("demo-1", "lead", text)) > 0 ||
+				strings.ContainsAny(text, "\r\u2028\v\u0085") {
 				r.Fatalf("%s carries a message:\n%q", tool, text)
 			}
 		}
 	})
 }
 
-// TestNoCommandLine reads the refusals of the team package: what they say about the command line has to be said with tools here.
+// TestNoCommandLine reads the refusals of the team package: what they say about the command line
+// has to be said with tools here.
 func TestNoCommandLine(t *testing.T) {
 	paths, err := filepath.Glob("../../team/*.go")
 	if err != nil {
@@ -311,8 +340,10 @@ func TestNoCommandLine(t *testing.T) {
 			n++
 			said = regexp.MustCompile(`%[sq]`).ReplaceAllString(said, "some-name")
 			b := newBench(t)
-			set := tools.New(tools.Options{Team: refusing{seat{b, "lead"}, said}, Member: "lead", Now: func() team.Time { return noon }})
-			if told, failed := set.Call(b.ctx, "TaskUpdate", json.RawMessage(`{"taskId":"1","status":"completed"}`)); !failed || verbs.MatchString(told) {
+			set := tools.New(tools.Options{Team: refusing{seat{b, "lead"}, said}, Member: "lead",
+				Now: func() team.Time { return noon }})
+			if told, failed := set.Call(b.ctx, "TaskUpdate",
+				json.RawMessage(`{"taskId":"1","status":"completed"}`)); !failed || verbs.MatchString(told) {
 				t.Errorf("%s: %q is told as %q", path, said, told)
 			}
 			return true
@@ -354,7 +385,8 @@ func TestALongList(t *testing.T) {
 	}
 	b.do("lead", &team.CompleteTask{Task: "1"})
 	text, _ := b.call("lead", "TaskList", "")
-	if lines := strings.Split(text, "\n"); len(lines) != 201 || !strings.HasPrefix(lines[0], "#2 ") || lines[200] != "and 50 more; name a status or an owner to see fewer." {
+	if lines := strings.Split(text, "\n"); len(lines) != 201 || !strings.HasPrefix(lines[0], "#2 ") ||
+		lines[200] != "and 50 more; name a status or an owner to see fewer." {
 		t.Errorf("%d lines, from %s to %v", len(lines), lines[0], lines[len(lines)-2:])
 	}
 }
@@ -384,10 +416,12 @@ func TestCleanupOfATeamThatOthersRun(t *testing.T) {
 	if text, failed := b.call("lead", "SpawnTeammate", `{"name":"ann","prompt":"x"}`); failed {
 		t.Fatal(text)
 	}
-	if text, failed := set.Call(b.ctx, "CleanupTeam", nil); !failed || !strings.Contains(text, "One is still on the team: ann.") {
+	if text, failed := set.Call(b.ctx, "CleanupTeam", nil); !failed ||
+		!strings.Contains(text, "One is still on the team: ann.") {
 		t.Error(failed, text)
 	}
-	if text, failed := set.Call(b.ctx, "CleanupTeam", json.RawMessage(`{"force":true}`)); failed || !strings.Contains(text, "once you have reported") {
+	if text, failed := set.Call(b.ctx, "CleanupTeam", json.RawMessage(`{"force":true}`)); failed ||
+		!strings.Contains(text, "once you have reported") {
 		t.Error(failed, text)
 	}
 	b.View(func(s *team.State) {
@@ -402,8 +436,10 @@ func TestSpawnWithoutARepository(t *testing.T) {
 	b := newBench(t)
 	o := b.options("lead")
 	o.Isolates = func(context.Context) error { return errors.New("/d is not in a git repository") }
-	text, failed := tools.New(o).Call(b.ctx, "SpawnTeammate", json.RawMessage(`{"name":"ann","prompt":"x","isolation":"worktree"}`))
-	if !failed || !strings.Contains(text, "Nobody was added: ann cannot have a worktree of its own: /d is not in a git repository") {
+	text, failed := tools.New(o).Call(b.ctx, "SpawnTeammate",
+		json.RawMessage(`{"name":"ann","prompt":"x","isolation":"worktree"}`))
+	if !failed || !strings.Contains(text, "Nobody was added: ann cannot have a worktree of its own: /d is not in a "+
+		"git repository") {
 		t.Error(failed, text)
 	}
 	b.View(func(s *team.State) {

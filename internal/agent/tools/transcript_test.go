@@ -12,8 +12,9 @@ import (
 	"cadre/internal/team"
 )
 
-// TestTranscripts plays testdata/*.txt. A line that is not indented is a step, and the indented lines below it are what the agent reads;
-// FAILED stands before what it is told to be an error. The steps:
+// TestTranscripts plays testdata/*.txt. A line that is not indented is a step, and the indented
+// lines below it are what the agent reads; FAILED stands before what it is told to be an error. The
+// steps:
 //
 //	MEMBER TOOL {input}       a call
 //	add NAME {spawn fields}   the user adds a member without a session
@@ -74,7 +75,8 @@ func (b *bench) step(line string) string {
 		}
 		b.do(team.User, &m)
 	case first == "budget":
-		b.do(team.User, &team.SetBudget{Budget: team.Budget{Tokens: number(second), CostMicroUSD: 5_000_000, Millis: 3_600_000}})
+		b.do(team.User, &team.SetBudget{Budget: team.Budget{Tokens: number(second), CostMicroUSD: 5_000_000,
+			Millis: 3_600_000}})
 	case first == "delegate":
 		b.do(team.User, &team.SetDelegate{On: true})
 	case first == "later":
@@ -90,10 +92,12 @@ func (b *bench) step(line string) string {
 		b.do(team.Host("h1"), &team.LoseLead{Session: "s", Since: since, Seen: since})
 	case first == "gate":
 		b.gate = func(e hook.Event) hook.Verdict {
-			return hook.Verdict{Rejected: rest != "" && e.Name == second, Feedback: strings.ReplaceAll(rest, `\n`, "\n")}
+			return hook.Verdict{Rejected: rest != "" && e.Name == second,
+				Feedback: strings.ReplaceAll(rest, `\n`, "\n")}
 		}
 	case second == "used":
-		b.do(team.User, &team.ReportUsage{Member: first, Usage: team.Usage{InputTokens: number(rest), CostMicroUSD: 120_000}})
+		b.do(team.User, &team.ReportUsage{Member: first, Usage: team.Usage{InputTokens: number(rest),
+			CostMicroUSD: 120_000}})
 	case second == "asks":
 		tool, input, _ := strings.Cut(rest, " ")
 		b.do(first, &team.RequestPermission{Tool: tool, Input: input, Deadline: b.now + 60_000})

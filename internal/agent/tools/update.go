@@ -16,8 +16,9 @@ type partial struct {
 func (p *partial) Error() string { return p.done + ": " + p.err.Error() }
 func (p *partial) Unwrap() error { return p.err }
 
-// taskUpdate changes a task's fields, and then what became of it. The team takes one command at a time, so what it would refuse of the second
-// is found out before the first is sent, as far as the first does not make it possible.
+// taskUpdate changes a task's fields, and then what became of it. The team takes one command at a
+// time, so what it would refuse of the second is found out before the first is sent, as far as the
+// first does not make it possible.
 func (c *call) taskUpdate(in *taskUpdate) (string, error) {
 	t, _ := c.task(in.TaskID.s)
 	wanted := team.TaskStatus(in.Status.s)
@@ -41,7 +42,8 @@ func (c *call) taskUpdate(in *taskUpdate) (string, error) {
 	}
 	body := settle(wanted, in, member)
 	if body != nil && len(names) > 0 {
-		opens := change.Owner != nil || len(change.AddBlockedBy)+len(change.RemoveBlockedBy)+len(change.AddBlocks)+len(change.RemoveBlocks) > 0
+		opens := change.Owner != nil || len(change.AddBlockedBy)+len(change.RemoveBlockedBy)+len(change.AddBlocks)+
+			len(change.RemoveBlocks) > 0
 		if _, is := c.already(in.TaskID.s, wanted, member); !is && (!opens || member != "") {
 			if err := c.refused(body); err != nil && (!opens || team.CodeOf(err) == team.Denied) {
 				return "", err
@@ -55,7 +57,8 @@ func (c *call) taskUpdate(in *taskUpdate) (string, error) {
 		case err != nil:
 			return "", err
 		case r == nil:
-			said = append(said, fmt.Sprintf("Task #%s has the same %s already.", change.Task, strings.Join(names, ", ")))
+			said = append(said, fmt.Sprintf("Task #%s has the same %s already.", change.Task,
+				strings.Join(names, ", ")))
 		default:
 			said = append(said, fmt.Sprintf("Task #%s changed: %s.", change.Task, strings.Join(names, ", ")))
 			if t, _ := c.task(change.Task); change.Owner != nil {
@@ -78,8 +81,10 @@ func (c *call) taskUpdate(in *taskUpdate) (string, error) {
 
 // change is the command that changes fields, and their names for the caller.
 func (c *call) change(in *taskUpdate, t team.Task) (change *team.UpdateTask, names []string) {
-	change = &team.UpdateTask{Task: in.TaskID.s, Subject: in.Subject.s, Description: in.Description.s, ActiveForm: in.ActiveForm.s, Owner: c.owner(in, t), Metadata: in.Metadata.m,
-		AddBlockedBy: in.AddBlockedBy.all, RemoveBlockedBy: in.RemoveBlockedBy.all, AddBlocks: in.AddBlocks.all, RemoveBlocks: in.RemoveBlocks.all}
+	change = &team.UpdateTask{Task: in.TaskID.s, Subject: in.Subject.s, Description: in.Description.s,
+		ActiveForm: in.ActiveForm.s, Owner: c.owner(in, t), Metadata: in.Metadata.m,
+		AddBlockedBy: in.AddBlockedBy.all, RemoveBlockedBy: in.RemoveBlockedBy.all, AddBlocks: in.AddBlocks.all,
+		RemoveBlocks: in.RemoveBlocks.all}
 	if in.Priority.s != "" {
 		change.Priority = &in.Priority.s
 	}
@@ -104,7 +109,8 @@ func (c *call) change(in *taskUpdate, t team.Task) (change *team.UpdateTask, nam
 	return change, names
 }
 
-// owner is the new owner that the input asks for; nil for none. Agents name themselves when they claim a task, and a claim says that already.
+// owner is the new owner that the input asks for; nil for none. Agents name themselves when they
+// claim a task, and a claim says that already.
 func (c *call) owner(in *taskUpdate, t team.Task) *string {
 	if in.Owner.s == nil {
 		return nil
@@ -112,7 +118,8 @@ func (c *call) owner(in *taskUpdate, t team.Task) *string {
 	owner := c.name(*in.Owner.s)
 	switch team.TaskStatus(in.Status.s) {
 	case team.InProgress:
-		free := t.Owner == "" || t.Owner == c.me || t.Status == team.InProgress && !c.leads // of somebody else's task the claim says best whose it is
+		// of somebody else's task the claim says best whose it is
+		free := t.Owner == "" || t.Owner == c.me || t.Status == team.InProgress && !c.leads
 		if owner == "" || owner == c.me && free {
 			return nil
 		}

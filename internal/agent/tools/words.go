@@ -38,8 +38,8 @@ func line(s string, most int) string {
 	return envelope.Harmless(s)
 }
 
-// subject is a short text of another member between words of ours: in quotation marks where it has marks that we use, and could pass for more
-// than it is.
+// subject is a short text of another member between words of ours: in quotation marks where it has
+// marks that we use, and could pass for more than it is.
 func subject(s string) string {
 	s = line(s, mostOfASubject)
 	if strings.ContainsAny(s, "#:;") {
@@ -51,9 +51,11 @@ func subject(s string) string {
 // quoted is a text of another member, or of the caller, between words of ours.
 func quoted(s string) string { return strconv.Quote(line(s, mostOfAnExcerpt)) }
 
-// block is a long text of another member, set off at the left so that no line of it passes for one of ours.
+// block is a long text of another member, set off at the left so that no line of it passes for one
+// of ours.
 func block(s string) string {
-	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(s)
+	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029",
+		"\n").Replace(s)
 	return "  " + strings.ReplaceAll(strings.Trim(envelope.Harmless(s), "\n"), "\n", "\n  ")
 }
 

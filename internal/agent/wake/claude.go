@@ -26,13 +26,16 @@ type Session struct {
 }
 
 // managed are the files of settings of whoever administers the machine.
-var managed = []string{"/etc/claude-code/managed-settings.json", "/Library/Application Support/ClaudeCode/managed-settings.json"}
+var managed = []string{"/etc/claude-code/managed-settings.json",
+	"/Library/Application Support/ClaudeCode/managed-settings.json"}
 
-// Stays reports whether the session is woken by its hook when its turn has ended: one of its files of settings has a hook that wakes this member of this team, none
-// turns all hooks off, and the session does not print an answer and end.
+// Stays reports whether the session is woken by its hook when its turn has ended: one of its files
+// of settings has a hook that wakes this member of this team, none turns all hooks off, and the
+// session does not print an answer and end.
 func (s Session) Stays(ctx context.Context) bool {
 	hooked := false
-	for _, file := range append([]string{filepath.Join(s.Claude, "settings.json"), filepath.Join(s.Dir, ".claude", "settings.json"),
+	for _, file := range append([]string{filepath.Join(s.Claude, "settings.json"), filepath.Join(s.Dir, ".claude",
+		"settings.json"),
 		filepath.Join(s.Dir, ".claude", "settings.local.json")}, managed...) {
 		has, off := s.hooks(file)
 		if off {
@@ -40,10 +43,14 @@ func (s Session) Stays(ctx context.Context) bool {
 		}
 		hooked = hooked || has
 	}
-	return hooked && !slices.ContainsFunc(parent(ctx, s.Children), func(arg string) bool { return arg == "-p" || arg == "--print" })
+	return hooked && !slices.ContainsFunc(parent(ctx, s.Children), func(arg string) bool {
+		return arg == "-p" ||
+			arg == "--print"
+	})
 }
 
-// hooks reports whether the settings have a hook that wakes the session when its turn has ended, and whether they turn all hooks off.
+// hooks reports whether the settings have a hook that wakes the session when its turn has ended,
+// and whether they turn all hooks off.
 func (s Session) hooks(file string) (has, off bool) {
 	data, err := regularfile.Read(file, maxSettings)
 	if err != nil {
@@ -61,7 +68,8 @@ func (s Session) hooks(file string) (has, off bool) {
 			}
 		}
 	}
-	if json.Unmarshal(data, &settings) != nil || settings.DisableAllHooks || json.Unmarshal(settings.Hooks, &hooks) != nil {
+	if json.Unmarshal(data, &settings) != nil || settings.DisableAllHooks || json.Unmarshal(settings.Hooks,
+		&hooks) != nil {
 		return false, settings.DisableAllHooks
 	}
 	for _, group := range hooks.Stop {
@@ -72,7 +80,8 @@ func (s Session) hooks(file string) (has, off bool) {
 	return has, false
 }
 
-// wakenBy reports whether the command is cadre wake, for the session. In one that says more than that, and the flags of cadre wake, there is no telling.
+// wakenBy reports whether the command is cadre wake, for the session. In one that says more than
+// that, and the flags of cadre wake, there is no telling.
 func (s Session) wakenBy(command string) bool {
 	words := strings.Fields(command)
 	for i := range words {
@@ -87,7 +96,8 @@ func (s Session) wakenBy(command string) bool {
 			words = words[1:]
 			value = words[0]
 		}
-		if value = strings.Trim(value, `"'`); !(flag == "--team" && value == s.Team || flag == "--as" && value == s.Member) {
+		if value = strings.Trim(value, `"'`); !(flag == "--team" && value == s.Team || flag == "--as" &&
+			value == s.Member) {
 			return false
 		}
 	}

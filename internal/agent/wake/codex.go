@@ -18,7 +18,8 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Codex is the session of a Codex whose server of tools this process is. It is known once the session has called a tool.
+// Codex is the session of a Codex whose server of tools this process is. It is known once the
+// session has called a tool.
 type Codex struct {
 	Home     string         // where it keeps its sessions
 	Dir      string         // the team's directory
@@ -32,7 +33,8 @@ type Codex struct {
 // threadID is what the id of a session looks like, which goes into a command and a file name.
 var threadID = lazyregexp.New(`^[0-9a-fA-F][0-9a-fA-F-]{7,63}$`)
 
-// Stays reports whether the program stays when its turn has ended, and takes what is queued for it. codex exec ends, and older programs have no queue.
+// Stays reports whether the program stays when its turn has ended, and takes what is queued for it.
+// codex exec ends, and older programs have no queue.
 func (c *Codex) Stays(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, queueTime)
 	defer cancel()
@@ -40,7 +42,8 @@ func (c *Codex) Stays(ctx context.Context) bool {
 		return false
 	}
 	said := &proc.Capture{Head: 1 << 16, Tail: 1 << 10}
-	exit, err := c.Children.Run(ctx, proc.Cmd{Args: []string{"codex", "queue", "--help"}, Dir: c.Dir, Stdout: said, Stderr: said}, proc.Ladder{Term: -1})
+	exit, err := c.Children.Run(ctx, proc.Cmd{Args: []string{"codex", "queue", "--help"}, Dir: c.Dir, Stdout: said,
+		Stderr: said}, proc.Ladder{Term: -1})
 	return err == nil && exit.Code == 0 && strings.Contains(said.String(), "--thread")
 }
 
@@ -57,10 +60,12 @@ func (c *Codex) Called(beside map[string]any) {
 	}
 }
 
-// maxTail is how much of the end of a session's file is looked at, in bytes. A turn that wrote more than this since it began is not at its end.
+// maxTail is how much of the end of a session's file is looked at, in bytes. A turn that wrote more
+// than this since it began is not at its end.
 const maxTail = 1 << 20
 
-// Idle reports whether the last turn of the session has come to its end. One that its user broke off has not: they are there, and about to say something.
+// Idle reports whether the last turn of the session has come to its end. One that its user broke
+// off has not: they are there, and about to say something.
 func (c *Codex) Idle() bool {
 	file := c.path()
 	if file == "" {
@@ -85,7 +90,8 @@ func (c *Codex) Idle() bool {
 	return ended(tail)
 }
 
-// ended reports whether the last turn that the lines tell of has come to its end. A line that is not whole tells of none.
+// ended reports whether the last turn that the lines tell of has come to its end. A line that is
+// not whole tells of none.
 func ended(lines []byte) bool {
 	for len(lines) > 0 {
 		at := bytes.LastIndexByte(bytes.TrimRight(lines, "\n"), '\n') + 1
@@ -111,7 +117,8 @@ func (c *Codex) path() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.file == "" && c.thread != "" {
-		if found, _ := filepath.Glob(filepath.Join(c.Home, "sessions", "*", "*", "*", "rollout-*"+c.thread+".jsonl")); len(found) > 0 {
+		if found, _ := filepath.Glob(filepath.Join(c.Home, "sessions", "*", "*", "*",
+			"rollout-*"+c.thread+".jsonl")); len(found) > 0 {
 			c.file = found[len(found)-1]
 		}
 	}
@@ -129,7 +136,8 @@ func (c *Codex) Wake(ctx context.Context, words string) error {
 	ctx, cancel := context.WithTimeout(ctx, queueTime)
 	defer cancel()
 	said := &proc.Capture{Head: 1 << 10, Tail: 1 << 10}
-	exit, err := c.Children.Run(ctx, proc.Cmd{Args: []string{"codex", "queue", "--thread", thread, "--message", words}, Dir: c.Dir, Stdout: said, Stderr: said},
+	exit, err := c.Children.Run(ctx, proc.Cmd{Args: []string{"codex", "queue", "--thread", thread, "--message", words},
+		Dir: c.Dir, Stdout: said, Stderr: said},
 		proc.Ladder{Term: -1})
 	switch {
 	case errors.Is(err, proc.ErrLeft):

@@ -7,7 +7,8 @@ import (
 
 // Options of [Keep].
 type Options struct {
-	// News is the number of the newest message that is worth a turn and was not given yet; 0 for none.
+	// News is the number of the newest message that is worth a turn and was not given yet; 0 for
+	// none.
 	News func() int64
 	// Seq and Wait follow the team, as a replica does.
 	Seq  func() int64
@@ -25,13 +26,15 @@ const idlePause = time.Second
 const (
 	// tries is how often it is tried to wake a session for one message.
 	tries = 5
-	// firstRetry is the pause after the first try that failed. Each one after that is retryGrowth times as long.
+	// firstRetry is the pause after the first try that failed. Each one after that is retryGrowth
+	// times as long.
 	firstRetry  = time.Second
 	retryGrowth = 4
 )
 
-// Keep wakes an idle session when there is news, once for each: a session that does not look at its messages is not asked again before there are others. A session
-// that could not be woken is tried again a few times. It returns when ctx ends, or when the team cannot be followed.
+// Keep wakes an idle session when there is news, once for each: a session that does not look at its
+// messages is not asked again before there are others. A session that could not be woken is tried
+// again a few times. It returns when ctx ends, or when the team cannot be followed.
 func Keep(ctx context.Context, o Options) {
 	var told int64
 	failures, retry := 0, firstRetry

@@ -9,8 +9,9 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// told is what a session was woken for last by a process that ended with it. It is kept in a file: a session that ends its turn without a look at its messages is
-// not woken again before there are others.
+// told is what a session was woken for last by a process that ended with it. It is kept in a file:
+// a session that ends its turn without a look at its messages is not woken again before there are
+// others.
 type told struct {
 	News  int64  `json:"news"` // the number of the message
 	Pid   int    `json:"pid"`  // of the session's server of tools: another session knows nothing of it
@@ -27,8 +28,8 @@ func toldPath(teamDir, member string) string {
 	return filepath.Join(teamDir, "wake-"+member+".json")
 }
 
-// News returns the number when it is of a message that the session whose server of tools is that process was not woken for yet; otherwise 0. A file that cannot be
-// read tells of nothing.
+// News returns the number when it is of a message that the session whose server of tools is that
+// process was not woken for yet; otherwise 0. A file that cannot be read tells of nothing.
 func News(teamDir, member string, server int, news int64) int64 {
 	var last told
 	data, err := regularfile.Read(toldPath(teamDir, member), maxTold)

@@ -1,5 +1,5 @@
-// Package wake knows the agents that a person starts, whose sessions are outside: how long each waits for a tool, and how its session is woken when its turn has
-// ended.
+// Package wake knows the agents that a person starts, whose sessions are outside: how long each
+// waits for a tool, and how its session is woken when its turn has ended.
 //
 // # Who is woken
 //
@@ -10,8 +10,8 @@
 //
 // # Guarantees
 //
-//   - What wakes a session says that there is news, in words of cadre alone. The news itself comes behind the results of tools, as it always does, and counts as
-//     delivered there.
+//   - What wakes a session says that there is news, in words of cadre alone. The news itself comes
+//     behind the results of tools, as it always does, and counts as delivered there.
 package wake
 
 import (
@@ -27,8 +27,9 @@ type Client struct {
 	Longest time.Duration // that a call of a tool may take: after that the agent counts it as failed
 }
 
-// clients by how their names begin. Longest stays below what each program waits for a tool unless its user sets something else: 60 s Codex, 30 s opencode, 10 min
-// Gemini CLI, and more than a day Claude Code.
+// clients by how their names begin. Longest stays below what each program waits for a tool unless
+// its user sets something else: 60 s Codex, 30 s opencode, 10 min Gemini CLI, and more than a day
+// Claude Code.
 var clients = []struct {
 	name string
 	Client

@@ -62,7 +62,8 @@ func TestKeep(t *testing.T) {
 		var kept sync.WaitGroup
 		kept.Go(func() {
 			Keep(ctx, Options{
-				News: func() (n int64) { locked(func() { n = b.news }); return n }, Seq: func() (n int64) { locked(func() { n = b.seq }); return n }, Wait: b.wait,
+				News: func() (n int64) { locked(func() { n = b.news }); return n },
+				Seq:  func() (n int64) { locked(func() { n = b.seq }); return n }, Wait: b.wait,
 				Idle: func() (idle bool) { locked(func() { idle = b.idle }); return idle },
 				Wake: func(context.Context) (err error) { locked(func() { woken++; err = trouble }); return err },
 				Log:  func(line string) { locked(func() { said = append(said, line) }) }})
@@ -140,9 +141,11 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// TestIdle reads the files of Codex: the last turn counts, and one that the user broke off has not ended.
+// TestIdle reads the files of Codex: the last turn counts, and one that the user broke off has not
+// ended.
 func TestIdle(t *testing.T) {
-	const started, complete, aborted = `{"type":"event_msg","payload":{"type":"task_started"}}`, `{"type":"event_msg","payload":{"type":"task_complete","last_agent_message":"x"}}`,
+	const started, complete, aborted = `{"type":"event_msg","payload":{"type":"task_started"}}`,
+		`{"type":"event_msg","payload":{"type":"task_complete","last_agent_message":"x"}}`,
 		`{"type":"event_msg","payload":{"type":"turn_aborted"}}`
 	said := `{"type":"response_item","payload":{"type":"message","text":"task_complete"}}`
 	const id = "01a2046a-3f30-74a1-badb-4c55c0e6412e"
@@ -157,7 +160,8 @@ func TestIdle(t *testing.T) {
 		"at work again":            {[]string{started, complete, started, said}, false},
 		"broken off":               {[]string{started, said, aborted}, false},
 		"a line that is not whole": {[]string{started, complete, `{"type":"event_msg","payl`}, true},
-		"much since":               {[]string{complete, `{"type":"response_item","payload":{"text":"` + strings.Repeat("x", maxTail) + `"}}`}, false},
+		"much since": {[]string{complete, `{"type":"response_item","payload":{"text":"` + strings.Repeat(
+			"x", maxTail) + `"}}`}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			codex := &Codex{Home: t.TempDir()}
@@ -168,7 +172,8 @@ func TestIdle(t *testing.T) {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, "rollout-2026-11-22T18-01-59-"+id+".jsonl"), []byte(strings.Join(c.lines, "\n")+"\n"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "rollout-2026-11-22T18-01-59-"+id+".jsonl"),
+				[]byte(strings.Join(c.lines, "\n")+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			for _, bad := range []any{nil, 7, "", "../../x", "*"} {
@@ -215,10 +220,12 @@ func TestHooked(t *testing.T) {
 	}
 }
 
-// TestHooksOff: what turns all hooks off does so for those of the other files, in whichever file it is.
+// TestHooksOff: what turns all hooks off does so for those of the other files, in whichever file it
+// is.
 func TestHooksOff(t *testing.T) {
 	s := claudeSession(t)
-	files := []string{filepath.Join(s.Claude, "settings.json"), filepath.Join(s.Dir, ".claude", "settings.json"), filepath.Join(s.Dir, ".claude", "settings.local.json")}
+	files := []string{filepath.Join(s.Claude, "settings.json"), filepath.Join(s.Dir, ".claude", "settings.json"),
+		filepath.Join(s.Dir, ".claude", "settings.local.json")}
 	for _, hook := range files {
 		put(t, hook, Hook)
 		if !s.Stays(t.Context()) {
@@ -255,7 +262,8 @@ func put(t *testing.T, file, text string) {
 }
 
 func TestOf(t *testing.T) {
-	for name, want := range map[string]string{"claude-code": "claude", "codex-mcp-client": "codex", "gemini-cli-mcp-client": "gemini", "opencode": "opencode", "": "", "other": ""} {
+	for name, want := range map[string]string{"claude-code": "claude", "codex-mcp-client": "codex",
+		"gemini-cli-mcp-client": "gemini", "opencode": "opencode", "": "", "other": ""} {
 		if c := Of(name); c.Agent != want || c.Longest <= 0 || c.Longest > 10*time.Minute {
 			t.Errorf("%q is %+v", name, c)
 		}

@@ -10,8 +10,8 @@ type changes struct {
 	tasks  map[string]bool // files by id
 }
 
-// changesSince reads the history from the mark to the state. What cannot be read makes it everything: the state knows
-// all, the history only spares looking.
+// changesSince reads the history from the mark to the state. What cannot be read makes it
+// everything: the state knows all, the history only spares looking.
 func (r *run) changesSince(seq int64) *changes {
 	// To read a record is several times cheaper than to compare a task's file with the state.
 	if limit := 1024 + 8*int64(highestID(r.state)); r.state.Seq()-seq > limit {
@@ -46,7 +46,8 @@ func (c *changes) touch(ids ...string) {
 	}
 }
 
-// add notes what an event changed in the files. A kind that is not listed may have changed anything, and costs a look at everything.
+// add notes what an event changed in the files. A kind that is not listed may have changed
+// anything, and costs a look at everything.
 func (c *changes) add(s *team.State, e team.Event) {
 	switch e := e.(type) {
 	case *team.TaskCreated:
@@ -79,18 +80,23 @@ func (c *changes) add(s *team.State, e team.Event) {
 			c.touch(t.Blocks...)
 			c.touch(t.BlockedBy...)
 		}
-	case *team.TeamStatusChanged, *team.TeamMoved, *team.MemberSpawned, *team.MemberStarted, *team.MemberStatusChanged, *team.MemberDetached,
+	case *team.TeamStatusChanged, *team.TeamMoved, *team.MemberSpawned, *team.MemberStarted, *team.MemberStatusChanged,
+		*team.MemberDetached,
 		*team.MemberReturned, *team.MemberDescribed,
 		*team.MemberTroubled, *team.MemberStopped, *team.MemberFailed, *team.ModeChanged, *team.ShutdownAnswered:
 		c.roster = true
 	case *team.TasksSkipped:
 		c.ids = true
-	case *team.MessageSent, *team.MessagesDelivered, *team.MessagesRead, *team.MessagesReturned, *team.MessagesLate, *team.MessagesResent,
-		*team.MemberAttached, *team.MemberOffline, *team.MemberOnline, *team.HandoverRequested, *team.ShutdownRequested, *team.ShutdownWithdrawn, *team.PlanSubmitted, *team.PlanAnswered,
+	case *team.MessageSent, *team.MessagesDelivered, *team.MessagesRead, *team.MessagesReturned, *team.MessagesLate,
+		*team.MessagesResent,
+		*team.MemberAttached, *team.MemberOffline, *team.MemberOnline, *team.HandoverRequested, *team.ShutdownRequested,
+		*team.ShutdownWithdrawn, *team.PlanSubmitted, *team.PlanAnswered,
 		*team.PermissionRequested, *team.PermissionAnswered, *team.UsageReported, *team.HookRejected,
 		*team.DelegateChanged, *team.BudgetChanged, *team.BudgetExhausted, *team.ReportAsked, *team.ReportGiven,
-		*team.GapNoticed, *team.LeadAttached, *team.LeadLost, *team.FactsRecorded, *team.WorkSaved, *team.WorkRecorded, *team.BranchLeft, *team.TeamReleased, *team.TeamTakenBack, *team.WorkFound,
-		*team.ConsolidationBegan, *team.WorktreesMerged, *team.WorkStaged, *team.CheckPassed, *team.CheckFailed, *team.CommitMade, *team.TeamConsolidated, *team.ConsolidationAbandoned:
+		*team.GapNoticed, *team.LeadAttached, *team.LeadLost, *team.FactsRecorded, *team.WorkSaved, *team.WorkRecorded,
+		*team.BranchLeft, *team.TeamReleased, *team.TeamTakenBack, *team.WorkFound,
+		*team.ConsolidationBegan, *team.WorktreesMerged, *team.WorkStaged, *team.CheckPassed, *team.CheckFailed,
+		*team.CommitMade, *team.TeamConsolidated, *team.ConsolidationAbandoned:
 		// not shown
 	default:
 		c.all = true

@@ -1,11 +1,12 @@
-// Package projection shows a team in Claude Code's own folders, in Claude Code's own format, for that program and for
-// whatever else reads them.
+// Package projection shows a team in Claude Code's own folders, in Claude Code's own format, for
+// that program and for whatever else reads them.
 //
 // # Authority
 //
-// It writes <claude>/teams/<team>/ and <claude>/tasks/<team>/ where they are ours, and the mark in the team's own
-// folder. It decides nothing, and nothing is read back: what is there is a projection of the state, and a lost or
-// damaged one is made again. Claude Code itself deletes old task folders.
+// It writes <claude>/teams/<team>/ and <claude>/tasks/<team>/ where they are ours, and the mark in
+// the team's own folder. It decides nothing, and nothing is read back: what is there is a
+// projection of the state, and a lost or damaged one is made again. Claude Code itself deletes old
+// task folders.
 //
 // # Files
 //
@@ -16,8 +17,9 @@
 //	                      .cadre          whose folder it is
 //	<mark>                                which state was projected; its flock is held to project
 //
-// The formats are those of Claude Code 2.1.329, which reads those of 2.1.47 too. config.json has one key more, the first
-// one: "cadre", an [Owner]. The first line of the mark is the CRC-32C of a JSON object and that object; only this line counts.
+// The formats are those of Claude Code 2.1.329, which reads those of 2.1.47 too. config.json has
+// one key more, the first one: "cadre", an [Owner]. The first line of the mark is the CRC-32C of a
+// JSON object and that object; only this line counts.
 //
 // # States
 //
@@ -34,16 +36,19 @@
 //
 // # Guarantees
 //
-//   - Each file changes in one step: a reader sees the old one or the new one, whole. Folders are 0700 and files 0600.
-//   - Of any number of processes one projects at a time, and none takes the projection back to an older state: who comes
-//     with a state before the mark leaves everything as it is.
-//   - The mark moves last. A process that is killed at any moment leaves files that are newer than the mark, and the
-//     next one writes them again.
-//   - The cost is that of what changed since the mark, not of the team. Everything is looked at only where the mark, the
-//     roster or the tasks folder is missing, where reading the history since would cost more, or where somebody added a
-//     file to the tasks folder or removed one.
-//   - A file that somebody removed, replaced or added is put right by the next change. One that was altered in its place
-//     is put right by the next change of its task, and by [Projector.Repair].
-//   - A folder in the place of a file is moved beside the team's folder, with what is in it, and said.
-//   - Nothing is synced: after a loss of power a file may be empty or old. Removing the mark has everything made again.
+//   - Each file changes in one step: a reader sees the old one or the new one, whole. Folders are
+//     0700 and files 0600.
+//   - Of any number of processes one projects at a time, and none takes the projection back to an
+//     older state: who comes with a state before the mark leaves everything as it is.
+//   - The mark moves last. A process that is killed at any moment leaves files that are newer than
+//     the mark, and the next one writes them again.
+//   - The cost is that of what changed since the mark, not of the team. Everything is looked at
+//     only where the mark, the roster or the tasks folder is missing, where reading the history
+//     since would cost more, or where somebody added a file to the tasks folder or removed one.
+//   - A file that somebody removed, replaced or added is put right by the next change. One that was
+//     altered in its place is put right by the next change of its task, and by [Projector.Repair].
+//   - A folder in the place of a file is moved beside the team's folder, with what is in it, and
+//     said.
+//   - Nothing is synced: after a loss of power a file may be empty or old. Removing the mark has
+//     everything made again.
 package projection

@@ -34,8 +34,9 @@ const (
 )
 
 func foldersOf(claude string, t team.Team, step func(string)) *folders {
-	return &folders{team: t, roster: filepath.Join(claude, "teams", t.Name), tasks: filepath.Join(claude, "tasks", t.Name),
-		own: ".cadre-" + sessionID(t.ID)[:8], step: step}
+	return &folders{team: t, roster: filepath.Join(claude, "teams", t.Name),
+		tasks: filepath.Join(claude, "tasks", t.Name),
+		own:   ".cadre-" + sessionID(t.ID)[:8], step: step}
 }
 
 func (f *folders) config() string        { return filepath.Join(f.roster, configName) }
@@ -58,7 +59,8 @@ func (f *folders) intact() bool {
 	return !missing(f.config()) && !missing(f.owner())
 }
 
-// tasksChanged is when a file was last added to or removed from tasks/<team>, in nanoseconds; 0 where it is missing.
+// tasksChanged is when a file was last added to or removed from tasks/<team>, in nanoseconds; 0
+// where it is missing.
 func (f *folders) tasksChanged() int64 {
 	info, err := os.Lstat(f.tasks)
 	if err != nil {
@@ -93,8 +95,8 @@ func (f *folders) holderOf(o Owner) holder {
 	return others
 }
 
-// rosterHolder says whose teams/<team> is. known says that this team was projected there before: then a config.json that
-// is no JSON is what a loss of power made of ours.
+// rosterHolder says whose teams/<team> is. known says that this team was projected there before:
+// then a config.json that is no JSON is what a loss of power made of ours.
 func (f *folders) rosterHolder(known bool) (holder, error) {
 	if h, err := folderHolder(f.roster); h != ours {
 		return h, err
@@ -147,7 +149,8 @@ func notAFile(err error) bool {
 	return special
 }
 
-// folderHolder settles what can be settled without looking into the folder; ours is then the answer to look further.
+// folderHolder settles what can be settled without looking into the folder; ours is then the answer
+// to look further.
 func folderHolder(path string) (holder, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -161,7 +164,8 @@ func folderHolder(path string) (holder, error) {
 	return ours, nil
 }
 
-// The most that is read of a file in Claude Code's folders, and of one that says whose a folder is, in bytes.
+// The most that is read of a file in Claude Code's folders, and of one that says whose a folder is,
+// in bytes.
 const (
 	maxFile  = 64 << 20
 	maxOwner = 64 << 10
@@ -169,8 +173,8 @@ const (
 
 var errGarbled = errors.New("not the JSON of a team")
 
-// configOwner finds the key of ours in a config.json, nil where there is none. In our own files it is the first key, and the rest,
-// which may be megabytes of prompts, is not read.
+// configOwner finds the key of ours in a config.json, nil where there is none. In our own files it
+// is the first key, and the rest, which may be megabytes of prompts, is not read.
 func configOwner(path string) (*Owner, error) {
 	f, err := regularfile.Open(path)
 	if err != nil {
@@ -241,8 +245,9 @@ func (f *folders) putChanged(path string, data []byte) error {
 	return f.put(path, data)
 }
 
-// setAside moves a folder away that lies in the place of a file of ours: no file takes the place of a folder. What is in it is
-// not ours, so it goes beside the team's folder, which is removed with the team.
+// setAside moves a folder away that lies in the place of a file of ours: no file takes the place of
+// a folder. What is in it is not ours, so it goes beside the team's folder, which is removed with
+// the team.
 func (f *folders) setAside(path string) error {
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 		return nil
@@ -306,8 +311,8 @@ func (f *folders) remove() error {
 	return errors.Join(err, err2)
 }
 
-// removeFolder moves a folder out of the way, so that it goes in one step, and deletes it then. It also deletes what an earlier
-// removal left that was killed in between.
+// removeFolder moves a folder out of the way, so that it goes in one step, and deletes it then. It
+// also deletes what an earlier removal left that was killed in between.
 func (f *folders) removeFolder(dir string, there bool) error {
 	aside := filepath.Join(filepath.Dir(dir), f.own+".gone")
 	if err := os.RemoveAll(aside); err != nil {

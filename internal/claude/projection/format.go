@@ -22,7 +22,8 @@ type Config struct {
 	Members       []Member     `json:"members"`
 }
 
-// Member is the one of that name on the roster, to be looked at or changed in it; nil where there is none.
+// Member is the one of that name on the roster, to be looked at or changed in it; nil where there
+// is none.
 func (c *Config) Member(name string) *Member {
 	if i := slices.IndexFunc(c.Members, func(m Member) bool { return m.Name == name }); i >= 0 {
 		return &c.Members[i]
@@ -34,7 +35,8 @@ func (c *Config) Member(name string) *Member {
 type Owner struct {
 	TeamID    string `json:"teamId"`
 	CreatedAt int64  `json:"createdAt"`
-	Seq       int64  `json:"seq"` // of the state when this file was written; the mark is ahead of it while nothing in it changes
+	// of the state when this file was written; the mark is ahead of it while nothing in it changes
+	Seq int64 `json:"seq"`
 }
 
 // LeadProcess is the Claude Code process that leads a team of its own.
@@ -65,15 +67,16 @@ type Member struct {
 
 // Task is tasks/<team>/<id>.json.
 type Task struct {
-	ID          string                     `json:"id"`
-	Subject     string                     `json:"subject"`
-	Description string                     `json:"description"`
-	ActiveForm  string                     `json:"activeForm,omitempty"`
-	Owner       string                     `json:"owner,omitempty"`
-	Status      string                     `json:"status"` // pending, in_progress or completed
-	Blocks      []string                   `json:"blocks"`
-	BlockedBy   []string                   `json:"blockedBy"` // blockers stay here when they are completed, and go when they are deleted
-	Metadata    map[string]json.RawMessage `json:"metadata,omitempty"`
+	ID          string   `json:"id"`
+	Subject     string   `json:"subject"`
+	Description string   `json:"description"`
+	ActiveForm  string   `json:"activeForm,omitempty"`
+	Owner       string   `json:"owner,omitempty"`
+	Status      string   `json:"status"` // pending, in_progress or completed
+	Blocks      []string `json:"blocks"`
+	// blockers stay here when they are completed, and go when they are deleted
+	BlockedBy []string                   `json:"blockedBy"`
+	Metadata  map[string]json.RawMessage `json:"metadata,omitempty"`
 }
 
 // colors of teammates, in the order in which Claude Code gives them.
@@ -118,7 +121,8 @@ func configOf(s *team.State) *Config {
 // taskOf is the file of a task that was not deleted.
 func taskOf(s *team.State, t *team.Task) *Task {
 	return &Task{ID: t.ID, Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm, Owner: t.Owner,
-		Status: string(t.Status), Blocks: undeleted(s, t.Blocks), BlockedBy: undeleted(s, t.BlockedBy), Metadata: t.Metadata}
+		Status: string(t.Status), Blocks: undeleted(s, t.Blocks), BlockedBy: undeleted(s, t.BlockedBy),
+		Metadata: t.Metadata}
 }
 
 func undeleted(s *team.State, ids []string) []string {
@@ -140,7 +144,8 @@ func highestID(s *team.State) int {
 // namespace of the session ids: of no meaning but that nobody else uses it.
 var namespace = [16]byte{0x6d, 0x1f, 0x0c, 0x52, 0x3b, 0x8e, 0x4a, 0x97, 0x9c, 0x44, 0xe1, 0x70, 0x25, 0xb6, 0xd8, 0x03}
 
-// sessionID is the UUID, version 5, that stands for the lead's session: the same one for a team for ever.
+// sessionID is the UUID, version 5, that stands for the lead's session: the same one for a team for
+// ever.
 func sessionID(teamID string) string {
 	sum := sha1.Sum(append(namespace[:], teamID...))
 	id := sum[:16]
@@ -149,7 +154,8 @@ func sessionID(teamID string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// Encode writes v as Claude Code does: indented by two, <, > and & as they are, no newline at the end.
+// Encode writes v as Claude Code does: indented by two, <, > and & as they are, no newline at the
+// end.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -42,7 +42,8 @@ func glob(t *testing.T, pattern string) []string {
 	return found
 }
 
-// TestRealFiles: files that Claude Code wrote fit our structs, and come out of them as they went in.
+// TestRealFiles: files that Claude Code wrote fit our structs, and come out of them as they went
+// in.
 func TestRealFiles(t *testing.T) {
 	for _, path := range glob(t, "testdata/claude-*/*/tasks/*.json") {
 		var task Task
@@ -77,11 +78,13 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	return fmt.Sprint(x) == fmt.Sprint(y)
 }
 
-// TestOurFilesHaveTheRealFields: ours fit the same structs, and no entry of the roster lacks a field that the real one has.
+// TestOurFilesHaveTheRealFields: ours fit the same structs, and no entry of the roster lacks a
+// field that the real one has.
 func TestOurFilesHaveTheRealFields(t *testing.T) {
 	p, h := newProjector(t), newHistory(t, "T1", 1_795_000_000_000)
 	h.do(t, "lead", &team.SpawnMember{Name: "alice", Agent: team.Shell})
-	h.do(t, "lead", &team.CreateTask{Subject: "a", Metadata: map[string]json.RawMessage{"k": json.RawMessage(`{"b":[1, 2]}`)}})
+	h.do(t, "lead", &team.CreateTask{Subject: "a", Metadata: map[string]json.RawMessage{
+		"k": json.RawMessage(`{"b":[1, 2]}`)}})
 	project(t, p, h)
 
 	var config Config
@@ -100,7 +103,9 @@ func TestOurFilesHaveTheRealFields(t *testing.T) {
 			t.Errorf("the %s has %v, Claude Code's has %v", who, got, want)
 		}
 	}
-	if uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`); !uuid.MatchString(config.LeadSessionID) {
+	if uuid := regexp.MustCompile(
+		`^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`); !uuid.MatchString(
+		config.LeadSessionID) {
 		t.Errorf("leadSessionId %q is no UUID", config.LeadSessionID)
 	}
 	if sessionID("T1") == sessionID("T2") || sessionID("T1") != config.LeadSessionID {
@@ -132,15 +137,19 @@ func TestTranscript(t *testing.T) {
 	}{
 		{"a team is created", "", nil},
 		{"alice joins", "lead", &team.SpawnMember{Name: "alice", Agent: team.Shell, Role: "auditor", Prompt: "look"}},
-		{"bob joins, who needs approval", "lead", &team.SpawnMember{Name: "bob", Agent: "claude", Model: "opus", PlanApproval: true}},
-		{"a task", "lead", &team.CreateTask{Subject: "Hot spots", Description: "a < b && c > d", ActiveForm: "Looking"}},
-		{"a task with metadata that waits for it", "lead", &team.CreateTask{Subject: "Report", BlockedBy: []string{"1"}, Metadata: map[string]json.RawMessage{"z": json.RawMessage("[1,2]"), "a": json.RawMessage(`"x"`)}}},
+		{"bob joins, who needs approval", "lead", &team.SpawnMember{Name: "bob", Agent: "claude", Model: "opus",
+			PlanApproval: true}},
+		{"a task", "lead", &team.CreateTask{Subject: "Hot spots", Description: "a < b && c > d",
+			ActiveForm: "Looking"}},
+		{"a task with metadata that waits for it", "lead", &team.CreateTask{Subject: "Report", BlockedBy: []string{"1"},
+			Metadata: map[string]json.RawMessage{"z": json.RawMessage("[1,2]"), "a": json.RawMessage(`"x"`)}}},
 		{"a claim", "lead", &team.ClaimTask{Task: "1"}},
 		{"it is done", "lead", &team.CompleteTask{Task: "1", Result: "none"}},
 		{"a message changes no file", "lead", &team.SendMessage{To: "alice", Body: "hello"}},
 		{"alice gets another mode", "@user", &team.SetMode{Member: "alice", Mode: "acceptEdits"}},
 		{"the first task is deleted", "lead", &team.DeleteTask{Task: "1"}},
-		{"alice is asked to stop, which changes nothing yet", "lead", &team.RequestShutdown{Member: "alice", Deadline: 1_795_000_900_000}},
+		{"alice is asked to stop, which changes nothing yet", "lead", &team.RequestShutdown{Member: "alice",
+			Deadline: 1_795_000_900_000}},
 		{"the team is aborted", "@user", &team.SetStatus{Status: team.TeamAborted}},
 		{"it is cleaned up", "lead", &team.CleanUp{}},
 	}

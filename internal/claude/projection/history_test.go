@@ -48,7 +48,8 @@ func (h *history) do(t testing.TB, actor string, body team.Body, at ...team.Time
 
 func (h *history) send(ctx context.Context, actor string, body team.Body, at ...team.Time) (*team.Record, error) {
 	h.sent++
-	c := team.Command{ID: fmt.Sprintf("%s-%d", h.name, h.sent), Actor: actor, At: team.Time(1_795_000_000_000 + h.sent*1000), Body: body}
+	c := team.Command{ID: fmt.Sprintf("%s-%d", h.name, h.sent), Actor: actor,
+		At: team.Time(1_795_000_000_000 + h.sent*1000), Body: body}
 	if len(at) > 0 {
 		c.At = at[0]
 	}
@@ -129,12 +130,14 @@ func (h *history) work(ctx context.Context, p *Projector, count int) error {
 // newFolder is a new team on disk. It returns its folder.
 func newFolder(t testing.TB) string {
 	t.Helper()
-	d, err := team.Decide(&team.State{}, team.Command{ID: "found", Actor: team.User, At: 1_795_000_000_000, Body: founding("T1")})
+	d, err := team.Decide(&team.State{}, team.Command{ID: "found", Actor: team.User, At: 1_795_000_000_000,
+		Body: founding("T1")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "own")
-	if err := filejournal.Create(dir, "T1", [][]byte{team.AppendRecord(nil, d.Record)}, filejournal.Options{}); err != nil {
+	if err := filejournal.Create(dir, "T1", [][]byte{team.AppendRecord(nil, d.Record)},
+		filejournal.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -195,8 +198,8 @@ func tree(t testing.TB, root string) []string {
 	return all
 }
 
-// same checks that what is below claude is what a projection from nothing gives. The seqs in config.json and .cadre may
-// differ: they say when the file was written.
+// same checks that what is below claude is what a projection from nothing gives. The seqs in
+// config.json and .cadre may differ: they say when the file was written.
 func same(t testing.TB, claude string, h *history) {
 	t.Helper()
 	p := newProjector(t)

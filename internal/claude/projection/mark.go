@@ -17,10 +17,11 @@ import (
 // mark says what was projected last.
 type mark struct {
 	Version int    `json:"cadre-projection"`
-	Team    string `json:"team"`            // id; a mark of another team counts as none
-	Seq     int64  `json:"seq"`             // every file shows the state after this record, or a later one; 0 for none
-	Tasks   int64  `json:"tasks,omitempty"` // when a file came to or went from the tasks folder last, by us, in nanoseconds
-	State   string `json:"state,omitempty"` // "", foreign or removed
+	Team    string `json:"team"` // id; a mark of another team counts as none
+	Seq     int64  `json:"seq"`  // every file shows the state after this record, or a later one; 0 for none
+	// when a file came to or went from the tasks folder last, by us, in nanoseconds
+	Tasks int64  `json:"tasks,omitempty"`
+	State string `json:"state,omitempty"` // "", foreign or removed
 }
 
 const (
@@ -35,7 +36,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// readMark reads the mark without its lock. A mark that is missing, torn, or of another version is none: then ok is false.
+// readMark reads the mark without its lock. A mark that is missing, torn, or of another version is
+// none: then ok is false.
 func readMark(path string) (m mark, ok bool) {
 	f, err := regularfile.Open(path)
 	if err != nil {
@@ -63,8 +65,8 @@ func checksum(body string) string {
 // markLock is the mark's file with its flock.
 type markLock struct{ f *os.File }
 
-// lockMark waits for the flock until ctx ends. It makes the file where that is missing, but not its folder, which is the team's:
-// the error is fs.ErrNotExist when that is gone.
+// lockMark waits for the flock until ctx ends. It makes the file where that is missing, but not its
+// folder, which is the team's: the error is fs.ErrNotExist when that is gone.
 func lockMark(ctx context.Context, path string) (*markLock, error) {
 	for {
 		f, err := regularfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -75,7 +77,8 @@ func lockMark(ctx context.Context, path string) (*markLock, error) {
 			f.Close()
 			return nil, err
 		}
-		// The file may have gone, or been made anew, while this process waited; then its lock keeps nobody out.
+		// The file may have gone, or been made anew, while this process waited; then its lock keeps
+		// nobody out.
 		there, err := os.Stat(path)
 		ours, ours2 := f.Stat()
 		if err == nil && ours2 == nil && os.SameFile(there, ours) {
@@ -88,7 +91,8 @@ func lockMark(ctx context.Context, path string) (*markLock, error) {
 	}
 }
 
-// flock asks again and again instead of waiting in the kernel, because that wait cannot be called off.
+// flock asks again and again instead of waiting in the kernel, because that wait cannot be called
+// off.
 func flock(ctx context.Context, f *os.File) error {
 	const longest = 10 * time.Millisecond
 	for pause := 100 * time.Microsecond; ; pause = min(2*pause, longest) {
@@ -111,8 +115,8 @@ func flock(ctx context.Context, f *os.File) error {
 
 func (l *markLock) read() (mark, bool) { return readMarkFrom(l.f) }
 
-// write replaces the first line in place: to rename a new file over the mark would take its lock away. What a longer mark
-// left behind that line counts for nothing.
+// write replaces the first line in place: to rename a new file over the mark would take its lock
+// away. What a longer mark left behind that line counts for nothing.
 func (l *markLock) write(m mark) error {
 	m.Version = markVersion
 	body, err := json.Marshal(m)

@@ -13,10 +13,12 @@ import (
 	"cadre/internal/team"
 )
 
-// MarkFile is the name, in a team's folder, of the file that is a [Projector]'s Mark. All who project a team must have it in common.
+// MarkFile is the name, in a team's folder, of the file that is a [Projector]'s Mark. All who
+// project a team must have it in common.
 const MarkFile = "projected"
 
-// Projector projects one team. It may be used from any goroutine; nothing in it may change after its first use.
+// Projector projects one team. It may be used from any goroutine; nothing in it may change after
+// its first use.
 type Projector struct {
 	Claude string       // Claude Code's folder, absolute
 	Mark   string       // file in the team's own folder that says what was projected, and its lock
@@ -24,12 +26,13 @@ type Projector struct {
 	step   func(string)
 }
 
-// ErrForeign marks the error that says that a folder of the team's name is not ours. It is returned once for a team, and again
-// only after the folder had been free in between.
+// ErrForeign marks the error that says that a folder of the team's name is not ours. It is returned
+// once for a team, and again only after the folder had been free in between.
 var ErrForeign = errors.New("it belongs to another program's team, or to a newer team of the same name")
 
-// Project brings Claude Code's folders up to date with s, which it only reads. A team that is only observed is left alone: its
-// own program has those folders. It waits for another process that is projecting until ctx ends. An error leaves the team as it is, and the next call tries again.
+// Project brings Claude Code's folders up to date with s, which it only reads. A team that is only
+// observed is left alone: its own program has those folders. It waits for another process that is
+// projecting until ctx ends. An error leaves the team as it is, and the next call tries again.
 func (p *Projector) Project(ctx context.Context, j journal.Journal, s *team.State) error {
 	t := s.Team()
 	if t.ID == "" || t.Observed != "" {
@@ -39,8 +42,9 @@ func (p *Projector) Project(ctx context.Context, j journal.Journal, s *team.Stat
 	return err
 }
 
-// Repair does what Project does, and compares every file with the state instead of only those that have to change: one
-// that somebody altered, removed or added is as it should be afterwards. It returns how many files were not.
+// Repair does what Project does, and compares every file with the state instead of only those that
+// have to change: one that somebody altered, removed or added is as it should be afterwards. It
+// returns how many files were not.
 func (p *Projector) Repair(ctx context.Context, j journal.Journal, s *team.State) (files int, err error) {
 	if t := s.Team(); t.ID == "" || t.Observed != "" {
 		return 0, nil
@@ -54,11 +58,13 @@ func (p *Projector) run(ctx context.Context, j journal.Journal, s *team.State, w
 	err = r.project()
 	for _, aside := range r.aside {
 		if p.Log != nil {
-			p.Log("a folder lay in the place of a file that shows team " + t.Name + " to Claude Code; it is now " + aside)
+			p.Log("a folder lay in the place of a file that shows team " + t.Name +
+				" to Claude Code; it is now " + aside)
 		}
 	}
 	if err != nil {
-		return r.changed, fmt.Errorf("Claude Code's folders do not show team %s as it is, which does the team itself no harm: %w", t.Name, err)
+		return r.changed, fmt.Errorf("Claude Code's folders do not show team %s as it is, which does the team itself "+
+			"no harm: %w", t.Name, err)
 	}
 	return r.changed, nil
 }
@@ -131,7 +137,8 @@ func (r *run) done(m mark) (bool, error) {
 	case m.Seq == r.state.Seq():
 		return !r.whole && m.Tasks == r.tasksChanged() && r.intact(), nil
 	case m.Seq > r.state.Seq():
-		// Somebody with a newer state was here, unless the history has no such record: then the mark is from another one.
+		// Somebody with a newer state was here, unless the history has no such record: then the
+		// mark is from another one.
 		for rec, err := range r.journal.Read(r.ctx, m.Seq-1) {
 			return err == nil && rec.Seq == m.Seq, err
 		}

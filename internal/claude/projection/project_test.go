@@ -62,7 +62,8 @@ func randomBody(r *rand.Rand) team.Body {
 	}
 }
 
-// TestChangesAreEnough: following the history step by step gives the files that looking at everything gives.
+// TestChangesAreEnough: following the history step by step gives the files that looking at
+// everything gives.
 func TestChangesAreEnough(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -90,7 +91,8 @@ func TestChangesAreEnough(t *testing.T) {
 	}
 }
 
-// TestEveryKindIsListed: only the first and the last event of a team have everything looked at. One that is forgotten in the list would, for each record that has it.
+// TestEveryKindIsListed: only the first and the last event of a team have everything looked at. One
+// that is forgotten in the list would, for each record that has it.
 func TestEveryKindIsListed(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "team", "testdata", "events", "*.json"))
 	if err != nil || len(files) < 50 {
@@ -125,7 +127,8 @@ func working(t *testing.T) (*Projector, *history) {
 	p, h := newProjector(t), newHistory(t, "T1", 1)
 	for _, body := range []team.Body{
 		&team.SpawnMember{Name: "alice", Agent: team.External},
-		&team.CreateTask{Subject: "a"}, &team.CreateTask{Subject: "b", BlockedBy: []string{"1"}}, &team.CreateTask{Subject: "c"},
+		&team.CreateTask{Subject: "a"}, &team.CreateTask{Subject: "b", BlockedBy: []string{"1"}},
+		&team.CreateTask{Subject: "c"},
 		&team.DeleteTask{Task: "3"},
 	} {
 		h.do(t, "lead", body)
@@ -143,14 +146,16 @@ func stepsOf(t *testing.T, p *Projector, h *history) int {
 	return steps
 }
 
-// TestOnlyWhatChanged: a projection touches the files that changed and no other, and without a change it touches nothing.
+// TestOnlyWhatChanged: a projection touches the files that changed and no other, and without a
+// change it touches nothing.
 func TestOnlyWhatChanged(t *testing.T) {
 	p, h := working(t)
 	if n := stepsOf(t, p, h); n != 0 {
 		t.Errorf("a projection of nothing new took %d steps", n)
 	}
 	long := time.Unix(1000, 0)
-	files := []string{"tasks/health/1.json", "tasks/health/2.json", "tasks/health/.highwatermark", "tasks/health/.lock", "tasks/health/.cadre", "teams/health/config.json"}
+	files := []string{"tasks/health/1.json", "tasks/health/2.json", "tasks/health/.highwatermark", "tasks/health/.lock",
+		"tasks/health/.cadre", "teams/health/config.json"}
 	for _, file := range files {
 		if err := os.Chtimes(filepath.Join(p.Claude, file), long, long); err != nil {
 			t.Fatal(err)
@@ -188,8 +193,10 @@ func TestRebuilt(t *testing.T) {
 		}
 	}
 	for name, harm := range map[string]func(t *testing.T, p *Projector, h *history){
-		"tasks swept":        func(t *testing.T, p *Projector, _ *history) { remove(t, p.Claude+"/tasks/health") },
-		"config removed":     func(t *testing.T, p *Projector, _ *history) { remove(t, p.Claude+"/teams/health/config.json") },
+		"tasks swept": func(t *testing.T, p *Projector, _ *history) { remove(t, p.Claude+"/tasks/health") },
+		"config removed": func(t *testing.T, p *Projector, _ *history) {
+			remove(t, p.Claude+"/teams/health/config.json")
+		},
 		"everything removed": func(t *testing.T, p *Projector, _ *history) { remove(t, p.Claude) },
 		"mark removed": func(t *testing.T, p *Projector, _ *history) {
 			remove(t, p.Mark)
@@ -218,7 +225,9 @@ func TestRebuilt(t *testing.T) {
 			h.do(t, "lead", &team.ClaimTask{Task: "1"})
 		},
 		"a task removed": func(t *testing.T, p *Projector, _ *history) { remove(t, p.Claude+"/tasks/health/1.json") },
-		"a task added":   func(t *testing.T, p *Projector, _ *history) { write(t, p.Claude+"/tasks/health/9.json", "{}") },
+		"a task added": func(t *testing.T, p *Projector, _ *history) {
+			write(t, p.Claude+"/tasks/health/9.json", "{}")
+		},
 		"a task replaced": func(t *testing.T, p *Projector, _ *history) {
 			write(t, p.Claude+"/tasks/health/new", "{}")
 			if err := os.Rename(p.Claude+"/tasks/health/new", p.Claude+"/tasks/health/1.json"); err != nil {
@@ -245,7 +254,8 @@ func TestRebuilt(t *testing.T) {
 	}
 }
 
-// TestRepair: what was altered in its place is not seen by the next projection, and Repair puts it right and counts it.
+// TestRepair: what was altered in its place is not seen by the next projection, and Repair puts it
+// right and counts it.
 func TestRepair(t *testing.T) {
 	p, h := working(t)
 	for _, file := range []string{"tasks/health/1.json", "teams/health/config.json"} {
@@ -269,10 +279,11 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestFolderInTheWay: a folder in the place of any file is moved away whole, and stays when the team goes; the files are as they
-// should be.
+// TestFolderInTheWay: a folder in the place of any file is moved away whole, and stays when the
+// team goes; the files are as they should be.
 func TestFolderInTheWay(t *testing.T) {
-	for _, file := range []string{"tasks/health/1.json", "tasks/health/9.json", "tasks/health/.cadre", "tasks/health/.highwatermark", "teams/health/config.json"} {
+	for _, file := range []string{"tasks/health/1.json", "tasks/health/9.json", "tasks/health/.cadre",
+		"tasks/health/.highwatermark", "teams/health/config.json"} {
 		t.Run(file, func(t *testing.T) {
 			p, h := working(t)
 			var logged []string
@@ -281,7 +292,8 @@ func TestFolderInTheWay(t *testing.T) {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Fatal(err)
 			}
-			if err := errors.Join(os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, "mine"), []byte("keep"), 0o600)); err != nil {
+			if err := errors.Join(os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, "mine"), []byte("keep"),
+				0o600)); err != nil {
 				t.Fatal(err)
 			}
 			h.do(t, "lead", &team.ClaimTask{Task: "1"})
@@ -308,7 +320,8 @@ func TestFolderInTheWay(t *testing.T) {
 	}
 }
 
-// TestNeverBackwards: who comes with an older state leaves the newer one, also where something is missing.
+// TestNeverBackwards: who comes with an older state leaves the newer one, also where something is
+// missing.
 func TestNeverBackwards(t *testing.T) {
 	p, h := working(t)
 	h.do(t, "lead", &team.ClaimTask{Task: "1"})
@@ -330,7 +343,8 @@ func TestNeverBackwards(t *testing.T) {
 	}
 }
 
-// TestEndOfTeam: a finished team keeps its roster until the clean-up, and a clean-up can be repeated, also when the team's own folder is gone.
+// TestEndOfTeam: a finished team keeps its roster until the clean-up, and a clean-up can be
+// repeated, also when the team's own folder is gone.
 func TestEndOfTeam(t *testing.T) {
 	p, h := working(t)
 	h.do(t, "@user", &team.SetStatus{Status: team.TeamAborted})
@@ -360,7 +374,8 @@ func TestEndOfTeam(t *testing.T) {
 	}
 }
 
-// TestForeignFolders: what is not ours stays as it is, at every stage of our team's life, and that is said once.
+// TestForeignFolders: what is not ours stays as it is, at every stage of our team's life, and that
+// is said once.
 func TestForeignFolders(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"a team of Claude Code's": {"teams/health/config.json": `{"name":"health","members":[]}`},
@@ -415,7 +430,8 @@ func TestForeignFolderGoes(t *testing.T) {
 	same(t, p.Claude, h)
 }
 
-// TestNameUsedAgain: a newer team takes the folders of an older one, whose own clean-up then leaves them alone.
+// TestNameUsedAgain: a newer team takes the folders of an older one, whose own clean-up then leaves
+// them alone.
 func TestNameUsedAgain(t *testing.T) {
 	p, old := working(t)
 	old.do(t, "@user", &team.SetStatus{Status: team.TeamAborted})
@@ -431,7 +447,8 @@ func TestNameUsedAgain(t *testing.T) {
 	same(t, p.Claude, young)
 }
 
-// TestClaudeFolderCannotBeWritten: the error says so, the mark does not move, and later all is there.
+// TestClaudeFolderCannotBeWritten: the error says so, the mark does not move, and later all is
+// there.
 func TestClaudeFolderCannotBeWritten(t *testing.T) {
 	p, h := newProjector(t), newHistory(t, "T1", 1)
 	if err := os.WriteFile(p.Claude, nil, 0o600); err != nil { // a file where the folder is to be: this stops root, too
@@ -448,7 +465,8 @@ func TestClaudeFolderCannotBeWritten(t *testing.T) {
 	same(t, p.Claude, h)
 }
 
-// TestWaitIsBounded: somebody who projects without an end does not hold up a replica that closes, nor a state that he has projected.
+// TestWaitIsBounded: somebody who projects without an end does not hold up a replica that closes,
+// nor a state that he has projected.
 func TestWaitIsBounded(t *testing.T) {
 	p, h := working(t)
 	lock, err := lockMark(t.Context(), p.Mark)

@@ -12,8 +12,9 @@ import (
 	"cadre/internal/team"
 )
 
-// TestManyProject: processes and goroutines change one team and project it, all at once. When the last has ended, without
-// any further projection, the files show the last state; and meanwhile every file was whole, and the mark only grew.
+// TestManyProject: processes and goroutines change one team and project it, all at once. When the
+// last has ended, without any further projection, the files show the last state; and meanwhile
+// every file was whole, and the mark only grew.
 func TestManyProject(t *testing.T) {
 	const processes, goroutines, each = 3, 4, 15
 	dir, claude := newFolder(t), filepath.Join(t.TempDir(), "claude")
@@ -76,7 +77,8 @@ func watch(t *testing.T, p *Projector, over <-chan struct{}) {
 	}
 }
 
-// TestKilledAtEveryStep: a process that projects is killed at each of its steps, and the next one has everything right.
+// TestKilledAtEveryStep: a process that projects is killed at each of its steps, and the next one
+// has everything right.
 func TestKilledAtEveryStep(t *testing.T) {
 	begin := func(t *testing.T, h *history) {
 		h.do(t, "lead", &team.CreateTask{Subject: "a"})
@@ -88,7 +90,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 		then   []team.Body
 	}{
 		{"from nothing", nil, []team.Body{&team.ClaimTask{Task: "1"}}},
-		{"changes", []team.Body{}, []team.Body{&team.DeleteTask{Task: "1"}, &team.CreateTask{Subject: "c", BlockedBy: []string{"2"}}}},
+		{"changes", []team.Body{}, []team.Body{&team.DeleteTask{Task: "1"}, &team.CreateTask{Subject: "c",
+			BlockedBy: []string{"2"}}}},
 		{"the end", []team.Body{}, []team.Body{&team.SetStatus{Status: team.TeamAborted}}},
 		{"clean-up", []team.Body{}, []team.Body{&team.CleanUp{}}},
 	} {
@@ -128,7 +131,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestSharedFolder: two homes show a team of the same name in one Claude folder. The newer one has it, whoever comes last.
+// TestSharedFolder: two homes show a team of the same name in one Claude folder. The newer one has
+// it, whoever comes last.
 func TestSharedFolder(t *testing.T) {
 	claude := filepath.Join(t.TempDir(), "claude")
 	old, young := newHistory(t, "T1", 1), newHistory(t, "T2", 2)

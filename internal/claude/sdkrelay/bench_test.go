@@ -10,8 +10,9 @@ import (
 	"github.com/coder/websocket"
 )
 
-// BenchmarkRelay carries lines of 1 KB from a program to a consumer on standard output; the baseline reads them from the same WebSocket and does nothing with
-// them, which is the least that a server can do.
+// BenchmarkRelay carries lines of 1 KB from a program to a consumer on standard output; the
+// baseline reads them from the same WebSocket and does nothing with them, which is the least that a
+// server can do.
 func BenchmarkRelay(b *testing.B) {
 	line := fmt.Sprintf("{\"type\":\"assistant\",\"uuid\":\"u\",\"x\":%q}\n", strings.Repeat("y", 1000))
 	b.Run("baseline", func(b *testing.B) {

@@ -16,7 +16,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// roleVariable says what the test binary is when it is run again: a program that connects, or a host that relays one.
+// roleVariable says what the test binary is when it is run again: a program that connects, or a
+// host that relays one.
 const roleVariable = "CADRE_TEST_RELAY_ROLE"
 
 func TestMain(m *testing.M) {
@@ -30,7 +31,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// beProgram connects to the last argument and says its pid; then it repeats what it hears. It does not mind SIGTERM.
+// beProgram connects to the last argument and says its pid; then it repeats what it hears. It does
+// not mind SIGTERM.
 func beProgram() {
 	signal.Ignore(syscall.SIGTERM)
 	ctx := context.Background()
@@ -55,7 +57,8 @@ func beHost() {
 	procs, err := proc.Open("")
 	if err == nil {
 		var r *Relay
-		if r, err = Listen(Options{Command: again("program"), Procs: procs, In: bufio.NewReader(os.Stdin), Out: os.Stdout, Stderr: os.Stderr}); err == nil {
+		if r, err = Listen(Options{Command: again("program"), Procs: procs, In: bufio.NewReader(os.Stdin),
+			Out: os.Stdout, Stderr: os.Stderr}); err == nil {
 			_, err = r.Run(context.Background())
 		}
 	}

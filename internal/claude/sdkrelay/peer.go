@@ -15,18 +15,21 @@ import (
 const (
 	// maxMessage bounds one message, which has to be in memory as a whole.
 	maxMessage = 256 << 20
-	// window is how much may be under way to an end without its having said that it is there. It is less than what lies in the buffers of a connection, so
-	// that a ping gets through to an end that does not read just now.
+	// window is how much may be under way to an end without its having said that it is there. It is
+	// less than what lies in the buffers of a connection, so that a ping gets through to an end
+	// that does not read just now.
 	window = 128 << 10
 	// mostBroken is how many connections a message may break.
 	mostBroken = 5
 )
 
-// peer is one end that connects by WebSocket, and again when its connection is gone. It has one connection at a time: a new one takes the place of the old.
+// peer is one end that connects by WebSocket, and again when its connection is gone. It has one
+// connection at a time: a new one takes the place of the old.
 type peer struct {
 	name string
 	out  *queue // what it gets
-	// begins is called when a connection is there and those before have said their last, and take with each of its messages, in order and never both at once.
+	// begins is called when a connection is there and those before have said their last, and take
+	// with each of its messages, in order and never both at once.
 	begins func(*http.Request)
 	take   func(message)
 	// fail is told what makes it useless to go on.
@@ -61,7 +64,8 @@ func (p *peer) serve(ctx context.Context, w http.ResponseWriter, r *http.Request
 		return
 	}
 	if dropped != nil {
-		p.warn(fmt.Sprintf("a message of %d bytes broke %d connections to %s and is given up", len(dropped.data), mostBroken, p.name))
+		p.warn(fmt.Sprintf("a message of %d bytes broke %d connections to %s and is given up", len(dropped.data),
+			mostBroken, p.name))
 	}
 	var writing sync.WaitGroup
 	defer writing.Wait()
@@ -84,7 +88,8 @@ func (p *peer) serve(ctx context.Context, w http.ResponseWriter, r *http.Request
 	}
 }
 
-// enter takes the place of the connection before, and returns when that has ended: all that it read was passed on.
+// enter takes the place of the connection before, and returns when that has ended: all that it read
+// was passed on.
 func (p *peer) enter(cancel context.CancelFunc) (leave func()) {
 	over := make(chan struct{})
 	p.mu.Lock()
@@ -110,7 +115,8 @@ func (p *peer) present() <-chan struct{} {
 	return p.over
 }
 
-// write sends what is in the queue from number at on, until the connection ends. What is no UTF-8 goes as a binary frame: as text it would end the connection.
+// write sends what is in the queue from number at on, until the connection ends. What is no UTF-8
+// goes as a binary frame: as text it would end the connection.
 func (p *peer) write(ctx context.Context, conn *websocket.Conn, at int64) error {
 	for under := 0; ; {
 		m, more, err := p.out.next(ctx, at)

@@ -29,9 +29,11 @@ func (s *scene) gone(pid int) {
 	s.await("the program is gone", func() bool { _, err := proc.StartTime(pid); return err != nil })
 }
 
-// The program is ended by its deadline when the relay is, also when it does not care, and what it said until then is not lost.
+// The program is ended by its deadline when the relay is, also when it does not care, and what it
+// said until then is not lost.
 func TestShutdown(t *testing.T) {
-	s := play(t, Options{Command: append(again("program"), "--sdk-url", URLWord), Ladder: proc.Ladder{Term: 100 * time.Millisecond}})
+	s := play(t, Options{Command: append(again("program"), "--sdk-url", URLWord),
+		Ladder: proc.Ladder{Term: 100 * time.Millisecond}})
 	pid := s.pid()
 	s.say("echo\n")
 	s.await("the echo is on its way", func() bool { return len(s.notes(&s.seen)) == 2 })
@@ -105,7 +107,8 @@ func TestConsumerIsGone(t *testing.T) {
 
 // The end of the input ends the program, when the turn that was asked for is over.
 func TestEndOfInput(t *testing.T) {
-	s := play(t, Options{Command: append(again("program"), "--sdk-url", URLWord), Ladder: proc.Ladder{Term: -1}, Quiet: 50 * time.Millisecond})
+	s := play(t, Options{Command: append(again("program"), "--sdk-url", URLWord), Ladder: proc.Ladder{Term: -1},
+		Quiet: 50 * time.Millisecond})
 	pid := s.pid()
 	s.say("{\"type\":\"user\"}\n") // which is repeated, so that a turn goes on
 	s.hear()
@@ -140,8 +143,10 @@ func TestNotAProgramThatConnects(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for words, o := range map[string]Options{
-		"nobody to relay to": {}, "both an input and an output": {In: &bytes.Buffer{}}, "Procs is nil": {Consumer: true, Command: []string{"x"}}, "no address": {Consumer: true, Listen: "localhost"},
-		"of the program has 15": {Consumer: true, Token: "fifteen-letters"}, "of the consumer has 1 ": {Consumer: true, ConsumerToken: "x"},
+		"nobody to relay to": {}, "both an input and an output": {In: &bytes.Buffer{}}, "Procs is nil": {Consumer: true,
+			Command: []string{"x"}}, "no address": {Consumer: true, Listen: "localhost"},
+		"of the program has 15": {Consumer: true, Token: "fifteen-letters"}, "of the consumer has 1 ": {Consumer: true,
+			ConsumerToken: "x"},
 	} {
 		if _, err := Listen(o); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", words, err)

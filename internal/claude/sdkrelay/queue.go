@@ -12,8 +12,8 @@ type message struct {
 	binary bool
 }
 
-// queue keeps messages in order until who gets them has them. It holds so many bytes in memory, or one message that is longer, and those behind them in
-// a file; put waits when both are full.
+// queue keeps messages in order until who gets them has them. It holds so many bytes in memory, or
+// one message that is longer, and those behind them in a file; put waits when both are full.
 type queue struct {
 	memory int64
 
@@ -76,7 +76,8 @@ func (q *queue) hold(m message) {
 	q.bytes += int64(len(m.data))
 }
 
-// next returns message number at, and whether there is one behind it to be sent now; io.EOF when there will be none.
+// next returns message number at, and whether there is one behind it to be sent now; io.EOF when
+// there will be none.
 func (q *queue) next(ctx context.Context, at int64) (m message, more bool, err error) {
 	for {
 		q.mu.Lock()
@@ -133,8 +134,8 @@ func (q *queue) drop(n int) error {
 	return nil
 }
 
-// again returns the number to go on with on a new connection: that of the first message that is not known to have arrived. A message that
-// ended so many connections is dropped before, and returned.
+// again returns the number to go on with on a new connection: that of the first message that is not
+// known to have arrived. A message that ended so many connections is dropped before, and returned.
 func (q *queue) again(most int) (at int64, dropped *message, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -12,8 +12,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestQueue holds the queue against a list: whatever is put, taken, acknowledged and begun again, what comes is what was put, in its order, from the first
-// that was not acknowledged on; the memory is bounded, and nothing is left in the file once all is acknowledged.
+// TestQueue holds the queue against a list: whatever is put, taken, acknowledged and begun again,
+// what comes is what was put, in its order, from the first that was not acknowledged on; the memory
+// is bounded, and nothing is left in the file once all is acknowledged.
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const memory, disk = 100, 1000
@@ -26,7 +27,8 @@ func TestQueue(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				n := rapid.IntRange(0, 150).Draw(t, "length")
-				m := message{data: []byte(fmt.Sprintf("%d%s", len(all), strings.Repeat("x", n))), binary: rapid.Bool().Draw(t, "binary")}
+				m := message{data: []byte(fmt.Sprintf("%d%s", len(all), strings.Repeat("x", n))),
+					binary: rapid.Bool().Draw(t, "binary")}
 				if err := q.put(expired, m); err == nil {
 					all = append(all, m)
 				} else if q.file.end+int64(len(m.data)+spillHead) <= disk {
@@ -68,7 +70,8 @@ func TestQueue(t *testing.T) {
 					t.Fatalf("%d bytes in memory", q.bytes)
 				}
 				if q.idle() != (acked == int64(len(all))) || q.idle() && q.file.end != 0 {
-					t.Fatalf("idle: %t, with %d of %d acknowledged, %d bytes on disk", q.idle(), acked, len(all), q.file.end)
+					t.Fatalf("idle: %t, with %d of %d acknowledged, %d bytes on disk", q.idle(), acked,
+						len(all), q.file.end)
 				}
 			},
 		})

@@ -127,13 +127,16 @@ func (c *consumer) use() {
 			if c.allow != nil {
 				c.allow(line)
 			}
-			fmt.Fprintf(c.s.in, `{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":{"behavior":"allow","updatedInput":%s}}}`+"\n", l.RequestID, l.Request.Input)
+			fmt.Fprintf(c.s.in,
+				`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":{"behavior":"allow","updatedInput":%s}}}`+"\n", l.RequestID, l.Request.Input)
 		}
 	}
 }
 
 func (c *consumer) ask(n int, prompt string) {
-	c.s.say(fmt.Sprintf(`{"type":"user","message":{"role":"user","content":%q},"parent_tool_use_id":null,"session_id":"","uuid":"00000000-0000-4000-8000-%012d"}`+"\n", prompt, n))
+	c.s.say(
+		fmt.Sprintf(
+			`{"type":"user","message":{"role":"user","content":%q},"parent_tool_use_id":null,"session_id":"","uuid":"00000000-0000-4000-8000-%012d"}`+"\n", prompt, n))
 }
 
 // await waits for the end of a turn whose last words these are.
@@ -154,8 +157,9 @@ func (c *consumer) await(words string) {
 	}
 }
 
-// TestClaude relays Claude Code 2.1.47 with a team while the network is dropped twice: once while it waits for a permission, when nothing is lost, and once
-// while it makes a task, which is lost, noticed, and there again with its own next list.
+// TestClaude relays Claude Code 2.1.47 with a team while the network is dropped twice: once while
+// it waits for a permission, when nothing is lost, and once while it makes a task, which is lost,
+// noticed, and there again with its own next list.
 func TestClaude(t *testing.T) {
 	program := agenttest.Installed(t, "claude@2.1.47")
 	network := newRoad(t)
@@ -179,12 +183,14 @@ func TestClaude(t *testing.T) {
 			}
 			return agenttest.Say("It is made.")
 		case r.Has("use the shell"):
-			return use("Bash", 1, map[string]any{"command": "echo hello > by-shell", "description": "greet"}, agenttest.Say("It was used."))
+			return use("Bash", 1, map[string]any{"command": "echo hello > by-shell", "description": "greet"},
+				agenttest.Say("It was used."))
 		}
 		return use("TeamCreate", 1, map[string]any{"team_name": "builders"},
 			use("TaskCreate", 1, map[string]any{"subject": "A", "description": "the first"},
 				use("TaskCreate", 2, map[string]any{"subject": "B", "description": "the second"},
-					use("Task", 1, map[string]any{"description": "spawn", "subagent_type": "general-purpose", "team_name": "builders", "name": "alice", "prompt": "you are to be alice"},
+					use("Task", 1, map[string]any{"description": "spawn", "subagent_type": "general-purpose",
+						"team_name": "builders", "name": "alice", "prompt": "you are to be alice"},
 						agenttest.Say("We are ready.")))))
 	})
 	world := agenttest.NewWorld(t, model, program)
@@ -201,8 +207,10 @@ func TestClaude(t *testing.T) {
 	port := network.Addr().(*net.TCPAddr).Port
 	s := play(t, Options{
 		// The program knows the address of the road, and takes the path from ours.
-		Command: []string{"/bin/sh", "-c", fmt.Sprintf(`exec %s --sdk-url "ws://127.0.0.1:%d/${1##*/}"`, program.Path, port), "sh", URLWord},
-		Dir:     world.Dir, Env: append(world.Env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1"),
+		Command: []string{"/bin/sh", "-c", fmt.Sprintf(`exec %s --sdk-url "ws://127.0.0.1:%d/${1##*/}"`, program.Path,
+			port), "sh", URLWord},
+		Dir: world.Dir, Env: append(world.Env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1",
+			"CLAUDE_CODE_ENABLE_TASKS=1"),
 		Ladder: proc.Ladder{Term: 5 * time.Second}, Quiet: time.Second,
 		See: func(line []byte) { take(o.Line("sdk-url", line, now())) },
 		Lost: func(reason string) {
@@ -259,7 +267,8 @@ func TestClaude(t *testing.T) {
 	for _, task := range state.Tasks {
 		tasks = append(tasks, task.Subject)
 	}
-	if state.Name != "builders" || state.Role != observe.RoleLead || !slices.Equal(tasks, []string{"A", "B", "C"}) || len(state.Members) != 1 || state.Members[0].Name != "alice" {
+	if state.Name != "builders" || state.Role != observe.RoleLead || !slices.Equal(tasks, []string{"A", "B", "C"}) ||
+		len(state.Members) != 1 || state.Members[0].Name != "alice" {
 		t.Errorf("observed is %+v", state)
 	}
 	if !slices.Equal(tasksAtLoss, []int{2}) {
@@ -273,7 +282,8 @@ func TestClaude(t *testing.T) {
 		}
 		return n
 	}
-	if count(observe.Created) != 1 || count(observe.TaskCreated) != 3 || count(observe.MemberJoined) != 1 || count(observe.Gap) != 1 {
+	if count(observe.Created) != 1 || count(observe.TaskCreated) != 3 || count(observe.MemberJoined) != 1 ||
+		count(observe.Gap) != 1 {
 		t.Errorf("notices: %q", notices)
 	}
 	last := model.Requests()[len(model.Requests())-1]

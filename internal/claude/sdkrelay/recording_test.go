@@ -13,7 +13,8 @@ import (
 	"cadre/internal/team"
 )
 
-// frame is a line of a recording: what Claude Code 2.1.47 and a server said to each other, and when a connection came and went.
+// frame is a line of a recording: what Claude Code 2.1.47 and a server said to each other, and when
+// a connection came and went.
 type frame struct {
 	Dir     string            `json:"dir"`
 	Event   string            `json:"event"`
@@ -42,8 +43,9 @@ func recorded(t *testing.T, file string) (all []frame) {
 	return all
 }
 
-// TestRecordings plays the program's side of a recording, with its connections, its headers and the server's lines from the consumer: everything comes as it
-// was said, in its order, and the one outage in which the program wrote something is the one loss.
+// TestRecordings plays the program's side of a recording, with its connections, its headers and the
+// server's lines from the consumer: everything comes as it was said, in its order, and the one
+// outage in which the program wrote something is the one loss.
 func TestRecordings(t *testing.T) {
 	for _, file := range []string{"testdata/2.1.47.jsonl", "testdata/2.1.47-auth.jsonl"} {
 		t.Run(file, func(t *testing.T) {
@@ -67,7 +69,8 @@ func TestRecordings(t *testing.T) {
 						header = "Bearer " + token
 					}
 					var err error
-					if p, _, err = s.dial(s.r.URL(), strings.TrimPrefix(header, "Bearer "), f.Headers["x-last-request-id"], websocket.DialOptions{}); err != nil {
+					if p, _, err = s.dial(s.r.URL(), strings.TrimPrefix(header, "Bearer "),
+						f.Headers["x-last-request-id"], websocket.DialOptions{}); err != nil {
 						t.Fatal(err)
 					}
 					hearing = p.listen()
@@ -91,7 +94,8 @@ func TestRecordings(t *testing.T) {
 			s.await("all connections are there", func() bool { return len(s.notes(&s.words)) == connections-1 })
 			s.stop()
 			s.end()
-			if lost := s.notes(&s.lost); len(lost) != 1 || !strings.Contains(lost[0], "55b9216c") && token == "nobody-asked-for-one" {
+			if lost := s.notes(&s.lost); len(lost) != 1 || !strings.Contains(lost[0], "55b9216c") &&
+				token == "nobody-asked-for-one" {
 				t.Errorf("lost: %q", lost)
 			}
 			if connections != 4 || heard != 26 || lines != heard {

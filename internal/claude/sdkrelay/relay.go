@@ -27,13 +27,15 @@ const URLWord = "{url}"
 // MinToken is how many characters a bearer token has that somebody chose.
 const MinToken = 16
 
-// Options say what to relay. A consumer has to be among them: In and Out, or a consumer's WebSocket, or both.
+// Options say what to relay. A consumer has to be among them: In and Out, or a consumer's
+// WebSocket, or both.
 type Options struct {
-	// Listen is the address to listen on; without a host, loopback alone. "" for any port there. One beyond
-	// loopback needs Insecure, because nothing that is said there is encrypted.
+	// Listen is the address to listen on; without a host, loopback alone. "" for any port there.
+	// One beyond loopback needs Insecure, because nothing that is said there is encrypted.
 	Listen string
-	// Command is the program and its arguments. [URLWord] in them becomes the address; if it is not there, --sdk-url and the address are added. Without a command
-	// nothing is started, and Run goes on until its context ends.
+	// Command is the program and its arguments. [URLWord] in them becomes the address; if it is not
+	// there, --sdk-url and the address are added. Without a command nothing is started, and Run
+	// goes on until its context ends.
 	Command []string
 	Dir     string
 	Env     []string // nil for the host's
@@ -41,7 +43,8 @@ type Options struct {
 	Procs   *proc.Register // starts the program
 	Ladder  proc.Ladder    // ends it
 
-	// In and Out are a consumer that speaks lines of JSON, such as standard input and output. In that ends lets the program finish what it is at.
+	// In and Out are a consumer that speaks lines of JSON, such as standard input and output. In
+	// that ends lets the program finish what it is at.
 	In  io.Reader
 	Out io.Writer
 	// Consumer lets one consumer connect by WebSocket, with ConsumerToken.
@@ -51,20 +54,25 @@ type Options struct {
 	Token, ConsumerToken string
 	Insecure             bool
 
-	// See is called with each line of the program, as soon as it is on its way to the consumers. The line may not be changed.
+	// See is called with each line of the program, as soon as it is on its way to the consumers.
+	// The line may not be changed.
 	See func(line []byte)
-	// Lost is called when it is known that the program has written what did not get here. Not while See runs.
+	// Lost is called when it is known that the program has written what did not get here. Not while
+	// See runs.
 	Lost func(reason string)
 	// Warn is told what a person may want to know. From any goroutine.
 	Warn func(words string)
 
-	// Memory and Disk bound what waits for an end, in bytes; 0 for 16 MiB and 1 GiB. What waits for the program waits in memory alone.
+	// Memory and Disk bound what waits for an end, in bytes; 0 for 16 MiB and 1 GiB. What waits for
+	// the program waits in memory alone.
 	Memory, Disk int64
 	// Connect is how long the program may take to connect for the first time; 0 for a minute.
 	Connect time.Duration
-	// Quiet is how long nothing may have been said after the last turn, once In has ended; 0 for 5 s.
+	// Quiet is how long nothing may have been said after the last turn, once In has ended; 0 for 5
+	// s.
 	Quiet time.Duration
-	// Grace is how long a consumer may take for what it has not read when Run's context has ended; 0 for 5 s.
+	// Grace is how long a consumer may take for what it has not read when Run's context has ended;
+	// 0 for 5 s.
 	Grace time.Duration
 }
 
@@ -100,7 +108,8 @@ func (o *Options) complete() error {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	o.Connect, o.Quiet, o.Grace = cmp.Or(o.Connect, time.Minute), cmp.Or(o.Quiet, 5*time.Second), cmp.Or(o.Grace, 5*time.Second)
+	o.Connect, o.Quiet, o.Grace = cmp.Or(o.Connect, time.Minute), cmp.Or(o.Quiet, 5*time.Second),
+		cmp.Or(o.Grace, 5*time.Second)
 	o.Memory, o.Disk = cmp.Or(o.Memory, 16<<20), cmp.Or(o.Disk, 1<<30)
 	return nil
 }
@@ -122,7 +131,8 @@ func (o *Options) resolve(host, port string) error {
 type ExposedError struct{ Address string }
 
 func (e *ExposedError) Error() string {
-	return "other machines can connect to " + e.Address + ", and whoever is on the way can read along and speak for both ends"
+	return "other machines can connect to " + e.Address +
+		", and whoever is on the way can read along and speak for both ends"
 }
 
 // Relay is one program and its consumers.
@@ -154,7 +164,8 @@ func Listen(o Options) (*Relay, error) {
 	if err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
-	r := &Relay{o: o, listener: listener, there: make(chan struct{}), failed: make(chan error, 1), talk: newTalk(o.Quiet)}
+	r := &Relay{o: o, listener: listener, there: make(chan struct{}), failed: make(chan error, 1),
+		talk: newTalk(o.Quiet)}
 	r.program = &peer{name: "the program", out: newQueue(o.Memory, 0), begins: r.connected, fail: r.fail, warn: o.Warn}
 	r.lines = &lines{r: r}
 	if o.Out != nil {
@@ -184,8 +195,9 @@ func (r *Relay) Token() string { return r.o.Token }
 // ConsumerToken is the bearer token of the consumer.
 func (r *Relay) ConsumerToken() string { return r.o.ConsumerToken }
 
-// The paths of both ends. They are always the same: a program that was started with the address finds a relay that has taken the place of this one, where that
-// listens at the same port with the same tokens.
+// The paths of both ends. They are always the same: a program that was started with the address
+// finds a relay that has taken the place of this one, where that listens at the same port with the
+// same tokens.
 const (
 	programPath  = "/session"
 	consumerPath = "/consumer"
@@ -244,7 +256,8 @@ func (r *Relay) handler(life context.Context) http.Handler {
 	return mux
 }
 
-// After says which event of the program was the last that came to a relay before this one, so that nothing behind it is missed in vain. It is called before Run.
+// After says which event of the program was the last that came to a relay before this one, so that
+// nothing behind it is missed in vain. It is called before Run.
 func (r *Relay) After(event string) { r.last = event }
 
 // Last is the id of the last event that came; "" for none. It is called from See.
@@ -264,7 +277,8 @@ func (r *Relay) connected(req *http.Request) {
 	case r.last == "" && r.seen == 1:
 		r.o.Lost(fmt.Sprintf("the program wrote up to event %.60q before it connected here", wrote))
 	default:
-		r.o.Lost(fmt.Sprintf("the program wrote up to event %.60q while it was not connected, and what came here ends with %.60q", wrote, r.last))
+		r.o.Lost(fmt.Sprintf("the program wrote up to event %.60q while it was not connected, and what came here "+
+			"ends with %.60q", wrote, r.last))
 	}
 	r.last = wrote
 }
@@ -274,7 +288,8 @@ type RefusedError struct{ Words string } // its own
 
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("this version of Claude Code takes --sdk-url for its maker's own addresses alone: %s\n"+
-		"2.1.47 takes any. A session of a newer one is observed by its stream (claude -p --output-format stream-json --verbose … | cadre observe -) or by its transcripts (cadre observe --transcripts DIR)", e.Words)
+		"2.1.47 takes any. A session of a newer one is observed by its stream (claude -p --output-format stream-json "+
+		"--verbose … | cadre observe -) or by its transcripts (cadre observe --transcripts DIR)", e.Words)
 }
 
 // refusal is how the program's own words begin when it refuses an address.

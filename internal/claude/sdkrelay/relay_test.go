@@ -221,7 +221,8 @@ func (c *client) listen() <-chan string {
 	return all
 }
 
-// A program whose relay is gone comes to the one that takes its place, at the address that it was started with, and what went to neither is said.
+// A program whose relay is gone comes to the one that takes its place, at the address that it was
+// started with, and what went to neither is said.
 func TestNextRelay(t *testing.T) {
 	before := play(t, Options{Token: "token-of-program"})
 	p := before.program("")
@@ -230,7 +231,9 @@ func TestNextRelay(t *testing.T) {
 	before.stop()
 	before.end()
 	address := before.r.URL()
-	for _, c := range []struct{ after, last, lost string }{{"", "", ""}, {"", "e2", `up to event "e2" before it connected here`}, {"e1", "e1", ""}, {"e1", "e2", `and what came here ends with "e1"`}} {
+	for _, c := range []struct{ after, last, lost string }{{"", "", ""},
+		{"", "e2", `up to event "e2" before it connected here`}, {"e1", "e1", ""},
+		{"e1", "e2", `and what came here ends with "e1"`}} {
 		next := play(t, Options{Token: "token-of-program", Listen: before.r.listener.Addr().String()}, c.after)
 		p, _, err := next.dial(address, "token-of-program", c.last, websocket.DialOptions{})
 		if err != nil {
@@ -238,7 +241,8 @@ func TestNextRelay(t *testing.T) {
 		}
 		p.say("{\"type\":\"system\",\"uuid\":\"e3\"}\n")
 		next.hear()
-		if lost := strings.Join(next.notes(&next.lost), " "); !strings.Contains(lost, c.lost) || c.lost == "" && lost != "" {
+		if lost := strings.Join(next.notes(&next.lost), " "); !strings.Contains(lost, c.lost) ||
+			c.lost == "" && lost != "" {
 			t.Errorf("of a program that wrote up to %q: %q", c.last, lost)
 		}
 		next.stop()
@@ -252,7 +256,8 @@ func TestBytesArePassedOn(t *testing.T) {
 	p := s.program("")
 	huge := `{"type":"user","text":"` + strings.Repeat("x", 12<<20) + "\"}\n"
 	for name, line := range map[string]string{
-		"a line": "{\"type\":\"user\"}\n", "spaces": "  {\"a\" : 1e3}  \r\n", "garbage": "garbage\n", "empty": "\n", "no UTF-8": "{\"a\":\"\xff\xfe\"}\n", "huge": huge,
+		"a line": "{\"type\":\"user\"}\n", "spaces": "  {\"a\" : 1e3}  \r\n", "garbage": "garbage\n", "empty": "\n",
+		"no UTF-8": "{\"a\":\"\xff\xfe\"}\n", "huge": huge,
 		"truncated": "{\"type\":\"assistant\",\"message\":\n", "NUL": "\x00\n",
 	} {
 		heard := make(chan string, 1)
@@ -295,10 +300,13 @@ func (c *client) listenOnce(line string) <-chan struct{} {
 func TestBearer(t *testing.T) {
 	s := play(t, Options{Consumer: true, Token: "token-of-program", ConsumerToken: "token-of-consumer"})
 	for _, try := range []struct{ what, url, token string }{
-		{"no token", s.r.URL(), ""}, {"a wrong token", s.r.URL(), "programme"}, {"the consumer's for the program", s.r.URL(), "token-of-consumer"},
-		{"the program's for the consumer", s.r.ConsumerURL(), "token-of-program"}, {"nothing for the consumer", s.r.ConsumerURL(), ""},
+		{"no token", s.r.URL(), ""}, {"a wrong token", s.r.URL(), "programme"}, {"the consumer's for the program",
+			s.r.URL(), "token-of-consumer"},
+		{"the program's for the consumer", s.r.ConsumerURL(), "token-of-program"},
+		{"nothing for the consumer", s.r.ConsumerURL(), ""},
 	} {
-		if _, response, err := s.dial(try.url, try.token, "", websocket.DialOptions{}); err == nil || response == nil || response.StatusCode != http.StatusUnauthorized {
+		if _, response, err := s.dial(try.url, try.token, "", websocket.DialOptions{}); err == nil || response == nil ||
+			response.StatusCode != http.StatusUnauthorized {
 			t.Errorf("%s: %v, %v", try.what, response, err)
 		}
 	}
@@ -321,7 +329,8 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// What is said while the program is not there waits for it; what was not answered for comes again; what is known to be there does not.
+// What is said while the program is not there waits for it; what was not answered for comes again;
+// what is known to be there does not.
 func TestProgramComesAgain(t *testing.T) {
 	s := play(t, Options{})
 	s.say("one\n")
@@ -333,7 +342,8 @@ func TestProgramComesAgain(t *testing.T) {
 	s.await("one has arrived", s.r.program.out.idle)
 	p.conn.CloseNow()
 
-	deaf, _, err := s.dial(s.r.URL(), s.r.Token(), "", websocket.DialOptions{OnPingReceived: func(context.Context, []byte) bool { return false }})
+	deaf, _, err := s.dial(s.r.URL(), s.r.Token(), "",
+		websocket.DialOptions{OnPingReceived: func(context.Context, []byte) bool { return false }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +363,8 @@ func TestProgramComesAgain(t *testing.T) {
 	}
 }
 
-// A connection that is still there, as far as anybody knows, gives way to a new one, and what it had said comes before what the new one says.
+// A connection that is still there, as far as anybody knows, gives way to a new one, and what it
+// had said comes before what the new one says.
 func TestNewConnectionTakesThePlace(t *testing.T) {
 	s := play(t, Options{})
 	old := s.program("")
@@ -387,7 +398,8 @@ func TestPoison(t *testing.T) {
 	s.say("poison\n")
 	s.say("after\n")
 	for n := 0; ; n++ {
-		p, _, err := s.dial(s.r.URL(), s.r.Token(), "", websocket.DialOptions{OnPingReceived: func(context.Context, []byte) bool { return false }})
+		p, _, err := s.dial(s.r.URL(), s.r.Token(), "",
+			websocket.DialOptions{OnPingReceived: func(context.Context, []byte) bool { return false }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -411,12 +423,14 @@ func TestPoison(t *testing.T) {
 			}
 		})
 	}
-	if words := strings.Join(s.notes(&s.words), "\n"); !strings.Contains(words, "a message of 7 bytes broke 5 connections") {
+	if words := strings.Join(s.notes(&s.words), "\n"); !strings.Contains(words, "a message of 7 bytes broke 5 "+
+		"connections") {
 		t.Errorf("said: %s", words)
 	}
 }
 
-// A consumer that takes nothing costs the program neither its answers to pings nor a line, and no more memory than was agreed.
+// A consumer that takes nothing costs the program neither its answers to pings nor a line, and no
+// more memory than was agreed.
 func TestSlowConsumer(t *testing.T) {
 	const size, count = 64 << 10, 400 // 25 MiB
 	s := play(t, Options{Memory: 1 << 20, See: func([]byte) {}})
@@ -469,7 +483,12 @@ func TestBackPressure(t *testing.T) {
 		}
 	}()
 	q := s.r.outs[0]
-	s.await("it is full", func() bool { q.mu.Lock(); defer q.mu.Unlock(); return q.bytes+q.file.end >= 1<<20 && len(said) > 1 })
+	s.await("it is full", func() bool {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return q.bytes+q.file.end >= 1<<20 &&
+			len(said) > 1
+	})
 	for range 3 * count { // and stays so, for as long as it takes to look that often
 		q.mu.Lock()
 		if q.bytes+q.file.end > 3<<20 {
@@ -487,7 +506,8 @@ func TestBackPressure(t *testing.T) {
 	}
 }
 
-// A consumer on a WebSocket gets what it has not answered for again, when it comes back, and nothing is left out.
+// A consumer on a WebSocket gets what it has not answered for again, when it comes back, and
+// nothing is left out.
 func TestConsumerComesAgain(t *testing.T) {
 	const count = 500
 	s := play(t, Options{Consumer: true, Memory: 1000})

@@ -14,16 +14,19 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// lastWords is how long the end of the program's connection is waited for once the program has ended.
+// lastWords is how long the end of the program's connection is waited for once the program has
+// ended.
 const lastWords = 2 * time.Second
 
 // farewell is how long a consumer may take to close its connection once it has everything.
 const farewell = time.Second
 
-// Run starts the program and relays until it ends, or until ctx does, which ends it: by the ladder, with all that it started. What was said is given to the
-// consumers before Run returns, as fast as they take it; when ctx has ended, for no longer than the grace.
+// Run starts the program and relays until it ends, or until ctx does, which ends it: by the ladder,
+// with all that it started. What was said is given to the consumers before Run returns, as fast as
+// they take it; when ctx has ended, for no longer than the grace.
 //
-// A Read of In or a Write to Out that goes on then is ended by its deadline where the reader and the writer have some, as files have. Else it outlives Run.
+// A Read of In or a Write to Out that goes on then is ended by its deadline where the reader and
+// the writer have some, as files have. Else it outlives Run.
 func (r *Relay) Run(ctx context.Context) (proc.Exit, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // the program may speak while it is being ended
 	defer end()
@@ -51,7 +54,8 @@ func (r *Relay) Run(ctx context.Context) (proc.Exit, error) {
 	return exit, errors.Join(err, r.flush(ctx))
 }
 
-// counted counts the requests that are being served: a WebSocket is one until it ends, and the server forgets it.
+// counted counts the requests that are being served: a WebSocket is one until it ends, and the
+// server forgets it.
 func counted(all *sync.WaitGroup, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		all.Add(1)
@@ -90,8 +94,8 @@ func (r *Relay) see(ctx context.Context) (proc.Exit, error) {
 // errNeverThere says that the program ended before it connected.
 var errNeverThere = errors.New("it never connected")
 
-// await waits for as long as there is something to relay: until the program has ended, has nothing more to say, does not come, or ctx ends. ended is nil where
-// somebody else starts the program.
+// await waits for as long as there is something to relay: until the program has ended, has nothing
+// more to say, does not come, or ctx ends. ended is nil where somebody else starts the program.
 func (r *Relay) await(ctx context.Context, ended <-chan struct{}) error {
 	var late <-chan time.Time
 	if ended != nil {
@@ -109,7 +113,8 @@ func (r *Relay) await(ctx context.Context, ended <-chan struct{}) error {
 				return errNeverThere
 			}
 		case <-late:
-			return fmt.Errorf("the program did not connect within %v; it is to be Claude Code, or another that connects to the address that it is given", r.o.Connect)
+			return fmt.Errorf("the program did not connect within %v; it is to be Claude Code, or another that "+
+				"connects to the address that it is given", r.o.Connect)
 		case err := <-r.failed:
 			return err
 		case <-r.talk.timer.C:
@@ -143,10 +148,12 @@ func (r *Relay) start(stderr *proc.Capture) (*proc.Child, error) {
 	if r.o.Stderr != nil {
 		errs = io.MultiWriter(stderr, r.o.Stderr)
 	}
-	return r.o.Procs.Start(proc.Cmd{Args: r.argv(), Dir: r.o.Dir, Env: append(env[:len(env):len(env)], TokenVariable+"="+r.o.Token), Stdout: errs, Stderr: errs})
+	return r.o.Procs.Start(proc.Cmd{Args: r.argv(), Dir: r.o.Dir, Env: append(env[:len(env):len(env)],
+		TokenVariable+"="+r.o.Token), Stdout: errs, Stderr: errs})
 }
 
-// flush waits until the consumers have what was said. One that is not connected, or that is waited for although ctx has ended, has the grace for it.
+// flush waits until the consumers have what was said. One that is not connected, or that is waited
+// for although ctx has ended, has the grace for it.
 func (r *Relay) flush(ctx context.Context) error {
 	var late <-chan time.Time
 	hurry := func() {

@@ -5,7 +5,8 @@ import (
 	"os"
 )
 
-// spill is a first-in-first-out file of messages that has no name, so that nothing is left of it whatever happens.
+// spill is a first-in-first-out file of messages that has no name, so that nothing is left of it
+// whatever happens.
 type spill struct {
 	limit int64 // in bytes; 0 for no file at all
 

@@ -20,7 +20,8 @@ func headOf(line []byte) (h head) {
 	return h
 }
 
-// said passes on what the program said. ctx is that of the relay: what was read is not to be lost with its connection.
+// said passes on what the program said. ctx is that of the relay: what was read is not to be lost
+// with its connection.
 func (r *Relay) said(ctx context.Context, m message) {
 	for _, out := range r.outs {
 		out.put(ctx, m)
@@ -43,8 +44,9 @@ func (r *Relay) asked(ctx context.Context, m message) error {
 	return r.program.out.put(ctx, m)
 }
 
-// talk knows whether the program has something to say yet. There is no word for the end of the input in its protocol; so that is the end of the last turn
-// with nothing said for a while after it.
+// talk knows whether the program has something to say yet. There is no word for the end of the
+// input in its protocol; so that is the end of the last turn with nothing said for a while after
+// it.
 type talk struct {
 	quiet time.Duration
 	timer *time.Timer

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// BenchmarkFollow is how long after a task's file was written a follower tells it: the median, of a team of 10,000 tasks in times of one of ten, which should
-// be about 1.
+// BenchmarkFollow is how long after a task's file was written a follower tells it: the median, of a
+// team of 10,000 tasks in times of one of ten, which should be about 1.
 func BenchmarkFollow(b *testing.B) {
 	for b.Loop() {
 		few, many := followed(b, 10), followed(b, 10_000)
@@ -27,7 +27,8 @@ func followed(b *testing.B, tasks int) time.Duration {
 		b.Fatal(err)
 	}
 	for n := 1; n <= tasks; n++ {
-		write(b, tm.task(fmt.Sprint(n)), fmt.Sprintf(`{"id":"%d","subject":"s","status":"pending","blocks":[],"blockedBy":[]}`, n))
+		write(b, tm.task(fmt.Sprint(n)), fmt.Sprintf(
+			`{"id":"%d","subject":"s","status":"pending","blocks":[],"blockedBy":[]}`, n))
 	}
 	ctx, stop := context.WithTimeout(b.Context(), time.Minute)
 	defer stop()
@@ -47,7 +48,8 @@ func followed(b *testing.B, tasks int) time.Duration {
 	var took []time.Duration
 	for n := range 50 {
 		began := time.Now()
-		write(b, tm.task("7"), fmt.Sprintf(`{"id":"7","subject":"s%d","status":"pending","blocks":[],"blockedBy":[]}`, n))
+		write(b, tm.task("7"), fmt.Sprintf(`{"id":"7","subject":"s%d","status":"pending","blocks":[],"blockedBy":[]}`,
+			n))
 		select {
 		case <-changed:
 		case <-ctx.Done():

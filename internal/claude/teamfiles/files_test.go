@@ -36,16 +36,19 @@ func content(t testing.TB, path string) string {
 	return string(data)
 }
 
-// A file that is no JSON of its kind is reported by whoever wants to read or change it, and nobody changes a byte of it.
+// A file that is no JSON of its kind is reported by whoever wants to read or change it, and nobody
+// changes a byte of it.
 func TestDamagedFiles(t *testing.T) {
-	for name, text := range map[string]string{"half": `[{"from":"a","text":"b`, "empty": "", "another kind": `{"a":1}`, "garbage": "\x00\xff", "null": "null", "an empty object": "{}", "an entry of another kind": `[1]`} {
+	for name, text := range map[string]string{"half": `[{"from":"a","text":"b`, "empty": "", "another kind": `{"a":1}`,
+		"garbage": "\x00\xff", "null": "null", "an empty object": "{}", "an entry of another kind": `[1]`} {
 		t.Run(name, func(t *testing.T) {
 			tm, _ := newTeam(t, "ann")
 			ctx := soon(t)
 			task := strings.NewReplacer("[", "", `{"a":1}`, `[1]`).Replace(text)
 			write(t, tm.inbox("ann"), text)
 			write(t, tm.task("1"), task)
-			write(t, tm.task("2"), `{"id":"2","subject":"fine","description":"","status":"pending","blocks":[],"blockedBy":["1"]}`)
+			write(t, tm.task("2"),
+				`{"id":"2","subject":"fine","description":"","status":"pending","blocks":[],"blockedBy":["1"]}`)
 			_, read := tm.Waiting(ctx, "ann")
 			_, list := tm.Tasks(ctx)
 			damage := map[string]error{"read the inbox": read, "read the tasks": list,
@@ -62,12 +65,14 @@ func TestDamagedFiles(t *testing.T) {
 			if tasks, _ := tm.Tasks(ctx); len(tasks) != 1 || tasks[0].ID != "2" {
 				t.Errorf("the others are %v", tasks)
 			}
-			if name != "an entry of another kind" && content(t, tm.inbox("ann")) != text || content(t, tm.task("1")) != task {
+			if name != "an entry of another kind" && content(t, tm.inbox("ann")) != text ||
+				content(t, tm.task("1")) != task {
 				t.Error("it was changed")
 			}
 			write(t, tm.config(), text)
 			_, roster := tm.Config(ctx)
-			for what, err := range map[string]error{"read the roster": roster, "change the roster": tm.SetActive(ctx, "ann", true)} {
+			for what, err := range map[string]error{"read the roster": roster, "change the roster": tm.SetActive(ctx,
+				"ann", true)} {
 				if _, is := errors.AsType[*DamagedError](err); !is || content(t, tm.config()) != text {
 					t.Errorf("%s: %v, %s", what, err, content(t, tm.config()))
 				}
@@ -85,10 +90,12 @@ func TestUnknownStays(t *testing.T) {
 	if err := tm.SetActive(ctx, "ann", false); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := content(t, tm.config()), strings.Replace(config, `"isActive": true`, `"isActive": false`, 1); got != want {
+	if got, want := content(t, tm.config()), strings.Replace(config, `"isActive": true`, `"isActive": false`,
+		1); got != want {
 		t.Errorf("it is\n%s", got)
 	}
-	if err := errors.Join(tm.Join(ctx, Member{Name: "bob"}), tm.Leave(ctx, "bob"), tm.SetActive(ctx, "ann", true), tm.Leave(ctx, "nobody")); err != nil {
+	if err := errors.Join(tm.Join(ctx, Member{Name: "bob"}), tm.Leave(ctx, "bob"), tm.SetActive(ctx, "ann", true),
+		tm.Leave(ctx, "nobody")); err != nil {
 		t.Fatal(err)
 	}
 	if got := content(t, tm.config()); got != config {
@@ -102,20 +109,25 @@ func TestUnknownStays(t *testing.T) {
 	if err := tm.ChangeTask(ctx, "1", func(t *Task) error { t.Owner = "ann"; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := content(t, tm.task("1")), strings.Replace(task, "[]\n}", "[],\n  \"owner\": \"ann\"\n}", 1); got != want {
+	if got, want := content(t, tm.task("1")), strings.Replace(task, "[]\n}", "[],\n  \"owner\": \"ann\"\n}",
+		1); got != want {
 		t.Errorf("it is\n%s", got)
 	}
-	if err := tm.ChangeTask(ctx, "1", func(t *Task) error { t.Owner = ""; return nil }); err != nil || content(t, tm.task("1")) != task {
+	if err := tm.ChangeTask(ctx, "1", func(t *Task) error { t.Owner = ""; return nil }); err != nil ||
+		content(t, tm.task("1")) != task {
 		t.Errorf("it is, %v,\n%s", err, content(t, tm.task("1")))
 	}
 }
 
-// Settled entries go, or stay with read:true, as the others in the inbox do; of two that are the same each is settled once.
+// Settled entries go, or stay with read:true, as the others in the inbox do; of two that are the
+// same each is settled once.
 func TestBothAges(t *testing.T) {
 	for _, c := range []struct{ name, before, after string }{
-		{"new", `[{"from":"a","text":"1","timestamp":"t","read":false,"msg_id":"k1"},{"from":"a","text":"2","timestamp":"t","read":false,"lead_sig":"s"}]`,
+		{"new",
+			`[{"from":"a","text":"1","timestamp":"t","read":false,"msg_id":"k1"},{"from":"a","text":"2","timestamp":"t","read":false,"lead_sig":"s"}]`,
 			`[{"from":"a","text":"2","timestamp":"t","read":false,"lead_sig":"s"}]`},
-		{"old", `[{"from":"a","text":"0","timestamp":"t","read":true},{"from":"a","text":"1","timestamp":"t","read":false,"msg_id":"k1","x":1},{"from":"a","text":"2","timestamp":"t","read":false}]`,
+		{"old",
+			`[{"from":"a","text":"0","timestamp":"t","read":true},{"from":"a","text":"1","timestamp":"t","read":false,"msg_id":"k1","x":1},{"from":"a","text":"2","timestamp":"t","read":false}]`,
 			`[{"from":"a","text":"0","timestamp":"t","read":true},{"from":"a","text":"1","timestamp":"t","read":true,"msg_id":"k1","x":1},{"from":"a","text":"2","timestamp":"t","read":false}]`},
 	} {
 		tm, _ := newTeam(t, "ann")
@@ -147,7 +159,8 @@ func TestBothAges(t *testing.T) {
 	}
 }
 
-// Every structured message that Claude Code wrote in the recordings is read, and comes out as it went in.
+// Every structured message that Claude Code wrote in the recordings is read, and comes out as it
+// went in.
 func TestRecordedMessages(t *testing.T) {
 	seen := map[string]int{}
 	for _, version := range teamfilestest.Versions {
@@ -166,7 +179,8 @@ func TestRecordedMessages(t *testing.T) {
 				}
 				seen[m.kind()]++
 				var want, got map[string]any
-				if err := errors.Join(json.Unmarshal([]byte(e.Text), &want), json.Unmarshal([]byte(Text(m)), &got)); err != nil {
+				if err := errors.Join(json.Unmarshal([]byte(e.Text), &want), json.Unmarshal([]byte(Text(m)),
+					&got)); err != nil {
 					t.Fatal(err)
 				}
 				for key := range want {
@@ -177,7 +191,8 @@ func TestRecordedMessages(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"idle_notification", "task_assignment", "shutdown_request", "shutdown_approved", "shutdown_rejected", "plan_approval_response"} {
+	for _, kind := range []string{"idle_notification", "task_assignment", "shutdown_request", "shutdown_approved",
+		"shutdown_rejected", "plan_approval_response"} {
 		if seen[kind] == 0 {
 			t.Errorf("no %s was seen: %v", kind, seen)
 		}
@@ -189,7 +204,8 @@ func TestRecordedMessages(t *testing.T) {
 	}
 }
 
-// An id is not given again, not even that of a task that was the last one; and nobody names a task that was deleted.
+// An id is not given again, not even that of a task that was the last one; and nobody names a task
+// that was deleted.
 func TestTaskIDs(t *testing.T) {
 	tm, _ := newTeam(t)
 	ctx := soon(t)
@@ -198,7 +214,8 @@ func TestTaskIDs(t *testing.T) {
 			t.Fatal(id, err)
 		}
 	}
-	if err := errors.Join(tm.Block(ctx, "1", "3"), tm.Block(ctx, "3", "2"), tm.Block(ctx, "1", "2"), tm.Unblock(ctx, "1", "2"), tm.DeleteTask(ctx, "3")); err != nil {
+	if err := errors.Join(tm.Block(ctx, "1", "3"), tm.Block(ctx, "3", "2"), tm.Block(ctx, "1", "2"),
+		tm.Unblock(ctx, "1", "2"), tm.DeleteTask(ctx, "3")); err != nil {
 		t.Fatal(err)
 	}
 	tasks, err := tm.Tasks(ctx)

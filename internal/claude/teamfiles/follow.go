@@ -22,7 +22,8 @@ type Change interface{ change() }
 
 // The changes of a team. What is there at the beginning comes first, as if it had just been made.
 type (
-	// TeamSeen says that the team is there. It is said again, and then everything else, when it was made anew under its name between two looks.
+	// TeamSeen says that the team is there. It is said again, and then everything else, when it was
+	// made anew under its name between two looks.
 	TeamSeen struct{ Config projection.Config }
 	// TeamGone says that it is not any more: its config.json went.
 	TeamGone struct{}
@@ -34,7 +35,8 @@ type (
 	TaskAdded   struct{ Task Task }
 	TaskChanged struct{ Before, Task Task }
 	TaskRemoved struct{ Task Task }
-	// TasksSwept says that the whole folder of tasks went, as Claude Code's cleaning does with old ones. Nobody deleted a task.
+	// TasksSwept says that the whole folder of tasks went, as Claude Code's cleaning does with old
+	// ones. Nobody deleted a task.
 	TasksSwept struct{}
 	// Sent says that an entry is in the inbox of To.
 	Sent struct {
@@ -46,13 +48,15 @@ type (
 		To    string
 		Entry Entry
 	}
-	// Whole says that everything that is there was told by now, once: the ids of the tasks, nil where there is no folder of them, and what waits in each inbox
-	// that can be read. What somebody knew from before and is not in it went while nobody looked.
+	// Whole says that everything that is there was told by now, once: the ids of the tasks, nil
+	// where there is no folder of them, and what waits in each inbox that can be read. What
+	// somebody knew from before and is not in it went while nobody looked.
 	Whole struct {
 		Tasks   []string
 		Waiting map[string][]Entry
 	}
-	// Damaged says that a file is not what it should be, once until it changes. What was last read of it stands.
+	// Damaged says that a file is not what it should be, once until it changes. What was last read
+	// of it stands.
 	Damaged struct{ Err *DamagedError }
 )
 
@@ -73,14 +77,17 @@ func (*Damaged) change()       {}
 const (
 	// halfWritten is how long a file may be no JSON before it counts as damaged.
 	halfWritten = 500 * time.Millisecond
-	// sweeping is how long the folder of tasks must have lost nothing before what it lost counts as removed: a folder that goes loses its files one by one.
+	// sweeping is how long the folder of tasks must have lost nothing before what it lost counts as
+	// removed: a folder that goes loses its files one by one.
 	sweeping = 100 * time.Millisecond
-	// settled is how old a change must be for the file's time to tell it from a later one: clocks of file systems tick slowly.
+	// settled is how old a change must be for the file's time to tell it from a later one: clocks
+	// of file systems tick slowly.
 	settled = 2 * time.Second
 )
 
-// Follow yields what is in the files and then every change, each with a time at which it was so, until ctx ends or the team is gone, which is the last change. It
-// only reads. What came and went between two looks, a few milliseconds apart, is not seen.
+// Follow yields what is in the files and then every change, each with a time at which it was so,
+// until ctx ends or the team is gone, which is the last change. It only reads. What came and went
+// between two looks, a few milliseconds apart, is not seen.
 func (t *Team) Follow(ctx context.Context) iter.Seq2[time.Time, Change] {
 	return func(yield func(time.Time, Change) bool) {
 		f := newFollower(t)
@@ -136,7 +143,8 @@ type file struct {
 }
 
 func newFollower(t *Team) *follower {
-	return &follower{team: t, files: map[string]*file{}, tasks: map[string]Task{}, missing: map[string]bool{}, inboxes: map[string][]Entry{}, again: map[string]bool{}}
+	return &follower{team: t, files: map[string]*file{}, tasks: map[string]Task{}, missing: map[string]bool{},
+		inboxes: map[string][]Entry{}, again: map[string]bool{}}
 }
 
 func (f *follower) say(c Change) { f.said = append(f.said, c) }
@@ -192,7 +200,8 @@ func (f *follower) all() *Whole {
 	return w
 }
 
-// fresh reads a file that may have changed since it was read last. It reports whether into holds something new.
+// fresh reads a file that may have changed since it was read last. It reports whether into holds
+// something new.
 func (f *follower) fresh(path string, into any) (news bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -203,7 +212,8 @@ func (f *follower) fresh(path string, into any) (news bool, err error) {
 		known = &file{}
 		f.files[path] = known
 	}
-	same := known.info != nil && os.SameFile(known.info, info) && known.info.ModTime().Equal(info.ModTime()) && known.info.Size() == info.Size()
+	same := known.info != nil && os.SameFile(known.info, info) && known.info.ModTime().Equal(info.ModTime()) &&
+		known.info.Size() == info.Size()
 	if same && known.since.IsZero() && known.read.Sub(info.ModTime()) > settled {
 		return false, nil
 	}
@@ -366,7 +376,8 @@ func (f *follower) inbox(name string) {
 	f.inboxes[name] = now
 }
 
-// compare tells what came and what was delivered. Of entries that cannot be told apart as many are the same as there were.
+// compare tells what came and what was delivered. Of entries that cannot be told apart as many are
+// the same as there were.
 func (f *follower) compare(to string, before, now []Entry) {
 	left := map[string][]Entry{}
 	for _, e := range before {

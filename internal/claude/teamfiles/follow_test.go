@@ -30,7 +30,8 @@ type view struct {
 }
 
 func newView() *view {
-	return &view{members: map[string]Member{}, tasks: map[string]Task{}, waiting: map[string][]Entry{}, sent: map[string]int{}}
+	return &view{members: map[string]Member{}, tasks: map[string]Task{}, waiting: map[string][]Entry{},
+		sent: map[string]int{}}
 }
 
 // take takes a change in, and complains of one that does not follow from those before it.
@@ -127,8 +128,9 @@ func (v *view) check(t *testing.T, tm *Team) {
 	}
 }
 
-// TestRecordings plays the files of real teams, of both ages, change by change: what a follower tells leads to what the files say after each, no message is
-// told twice or passed over, and a file that is half written is not damage.
+// TestRecordings plays the files of real teams, of both ages, change by change: what a follower
+// tells leads to what the files say after each, no message is told twice or passed over, and a file
+// that is half written is not damage.
 func TestRecordings(t *testing.T) {
 	for _, version := range teamfilestest.Versions {
 		t.Run(version, func(t *testing.T) {
@@ -149,7 +151,8 @@ func TestRecordings(t *testing.T) {
 					}
 					f = newFollower(tm)
 				}
-				if dir, file := path.Split(c.Path); strings.HasSuffix(dir, f.team.Name+"/inboxes/") && strings.HasSuffix(file, ".json") {
+				if dir, file := path.Split(c.Path); strings.HasSuffix(dir, f.team.Name+"/inboxes/") &&
+					strings.HasSuffix(file, ".json") {
 					var entries []Entry
 					json.Unmarshal([]byte(c.Content), &entries)
 					for _, e := range entries {
@@ -186,8 +189,9 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// TestWhole: who begins to follow in the middle is told everything, and then that it was everything: also of a task that cannot be read that it is there, and of
-// an inbox that cannot be read nothing.
+// TestWhole: who begins to follow in the middle is told everything, and then that it was
+// everything: also of a task that cannot be read that it is there, and of an inbox that cannot be
+// read nothing.
 func TestWhole(t *testing.T) {
 	tm, _ := newTeam(t, "ann", "bob")
 	ctx := soon(t)
@@ -217,7 +221,8 @@ func TestWhole(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if whole == nil || !slices.Equal(whole.Tasks, []string{"1", "2", "3", "4"}) || len(v.tasks) != 2 || len(v.damaged) != 3 {
+	if whole == nil || !slices.Equal(whole.Tasks, []string{"1", "2", "3", "4"}) || len(v.tasks) != 2 ||
+		len(v.damaged) != 3 {
 		t.Errorf("told were %+v, and then that it is %+v", v, whole)
 	}
 	if len(whole.Waiting["ann"]) != 1 || whole.Waiting["ann"][0].Text != "hello" {
@@ -228,7 +233,8 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestSweeping: a folder of tasks goes file by file, and whoever looks in between takes nobody for having deleted a task. One that was deleted is told when the folder stands still.
+// TestSweeping: a folder of tasks goes file by file, and whoever looks in between takes nobody for
+// having deleted a task. One that was deleted is told when the folder stands still.
 func TestSweeping(t *testing.T) {
 	tm, _ := newTeam(t)
 	for range 3 {
@@ -272,7 +278,8 @@ func TestSweeping(t *testing.T) {
 	}
 }
 
-// TestMadeAnew: a team that was removed and made again between two looks is told anew with everything, however alike its files are.
+// TestMadeAnew: a team that was removed and made again between two looks is told anew with
+// everything, however alike its files are.
 func TestMadeAnew(t *testing.T) {
 	claude := t.TempDir()
 	found := func(created int64) *Team {
@@ -310,7 +317,8 @@ func TestMadeAnew(t *testing.T) {
 	told()
 }
 
-// TestFollow: a follower that is there before the team sees it come, tells each change, tells of damage once, and ends with the team.
+// TestFollow: a follower that is there before the team sees it come, tells each change, tells of
+// damage once, and ends with the team.
 func TestFollow(t *testing.T) {
 	tm, claude := newTeam(t, "ann")
 	ctx, cancel := context.WithTimeout(soon(t), 30*time.Second)
@@ -338,7 +346,11 @@ func TestFollow(t *testing.T) {
 	if err := tm.Send(ctx, "ann", Entry{From: Lead, Text: "hello"}); err != nil {
 		t.Fatal(err)
 	}
-	expect("the message", func(c Change) bool { m, ok := c.(*Sent); return ok && m.To == "ann" && m.Entry.Text == "hello" })
+	expect("the message", func(c Change) bool {
+		m, ok := c.(*Sent)
+		return ok && m.To == "ann" &&
+			m.Entry.Text == "hello"
+	})
 	id, err := tm.CreateTask(ctx, Task{Subject: "s", Status: "pending"})
 	if err != nil {
 		t.Fatal(err)

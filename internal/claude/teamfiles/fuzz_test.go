@@ -13,8 +13,9 @@ import (
 	"cadre/internal/claude/teamfiles/teamfilestest"
 )
 
-// FuzzFiles writes anything into the files of a team: nothing panics, a file that cannot be read is left byte for byte, and one that can keeps all that it
-// means when a change is made and taken back.
+// FuzzFiles writes anything into the files of a team: nothing panics, a file that cannot be read is
+// left byte for byte, and one that can keeps all that it means when a change is made and taken
+// back.
 func FuzzFiles(f *testing.F) {
 	for _, version := range teamfilestest.Versions {
 		for _, s := range teamfilestest.Recording(f, version) {
@@ -23,7 +24,8 @@ func FuzzFiles(f *testing.F) {
 			}
 		}
 	}
-	for _, seed := range []string{"", "null", "[]", "{}", "[null]", `{"members":[null]}`, `{"id":7}`, `{"a":1,"a":2}`, "\xff", `[{"from":"x","read":true},{"from":"x"}]`} {
+	for _, seed := range []string{"", "null", "[]", "{}", "[null]", `{"members":[null]}`, `{"id":7}`, `{"a":1,"a":2}`,
+		"\xff", `[{"from":"x","read":true},{"from":"x"}]`} {
 		f.Add(seed)
 	}
 	root := f.TempDir()
@@ -58,7 +60,10 @@ func FuzzFiles(f *testing.F) {
 		same("join and leave", tm.config(), joined)
 		changed := tm.ChangeTask(ctx, "1", func(task *Task) error { task.Subject += "!"; return nil })
 		if changed == nil {
-			changed = tm.ChangeTask(ctx, "1", func(task *Task) error { task.Subject = task.Subject[:len(task.Subject)-1]; return nil })
+			changed = tm.ChangeTask(ctx, "1", func(task *Task) error {
+				task.Subject = task.Subject[:len(task.Subject)-1]
+				return nil
+			})
 		}
 		if changed != nil || bytes.Contains([]byte(text), []byte(`"subject"`)) { // else it has one now
 			same("change a task", tm.task("1"), changed)
@@ -82,7 +87,8 @@ func alike(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// FuzzMessages: nothing in the text of an entry makes reading panic, and what was read is written as something that reads as the same again.
+// FuzzMessages: nothing in the text of an entry makes reading panic, and what was read is written
+// as something that reads as the same again.
 func FuzzMessages(f *testing.F) {
 	for _, version := range teamfilestest.Versions {
 		for _, s := range teamfilestest.Recording(f, version) {

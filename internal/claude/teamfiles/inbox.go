@@ -73,7 +73,8 @@ func (t *Team) Waiting(ctx context.Context, name string) ([]Entry, error) {
 	return slices.DeleteFunc(all, func(e Entry) bool { return e.Read || e.From == "" }), err
 }
 
-// Send puts an entry into the inbox of a member. Its time and its ids are filled in where they are not given.
+// Send puts an entry into the inbox of a member. Its time and its ids are filled in where they are
+// not given.
 func (t *Team) Send(ctx context.Context, to string, e Entry) error {
 	c, err := t.Config(ctx)
 	if err != nil {

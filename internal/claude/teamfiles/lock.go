@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	// stale is after how long without a sign of its holder a lock counts as left behind. Claude Code has the same.
+	// stale is after how long without a sign of its holder a lock counts as left behind. Claude
+	// Code has the same.
 	stale = time.Minute
-	// overdue is how long a lock of ours is trusted: whoever stood still for longer writes nothing, because it may be somebody else's by the time it does.
+	// overdue is how long a lock of ours is trusted: whoever stood still for longer writes nothing,
+	// because it may be somebody else's by the time it does.
 	overdue = stale / 2
 	// longestPause between two tries for a lock that is held.
 	longestPause = 20 * time.Millisecond
@@ -70,8 +72,9 @@ func lockFile(ctx context.Context, file string) (*held, error) {
 	}
 }
 
-// steal removes a lock that was left behind, unless it is another one by now. Of our processes one at a time does so, by a lock of the kernel's on the folder
-// that both are in, which leaves nothing behind.
+// steal removes a lock that was left behind, unless it is another one by now. Of our processes one
+// at a time does so, by a lock of the kernel's on the folder that both are in, which leaves nothing
+// behind.
 func steal(path string, left fs.FileInfo) error {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -91,7 +94,8 @@ func steal(path string, left fs.FileInfo) error {
 	return nil
 }
 
-// unchanged reports whether a lock is the one that it was: a file system may give a new one the number of an old one.
+// unchanged reports whether a lock is the one that it was: a file system may give a new one the
+// number of an old one.
 func unchanged(before, now fs.FileInfo) bool {
 	return os.SameFile(before, now) && before.ModTime().Equal(now.ModTime())
 }

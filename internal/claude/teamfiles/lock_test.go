@@ -36,7 +36,8 @@ func run(t *testing.T, all ...*exec.Cmd) [][]string {
 	return lines
 }
 
-// Of many processes that write to one inbox, and one that reads it, none loses a message and none is read twice.
+// Of many processes that write to one inbox, and one that reads it, none loses a message and none
+// is read twice.
 func TestRacingSenders(t *testing.T) {
 	team, claude := newTeam(t, "ann")
 	ctx := soon(t)
@@ -107,7 +108,8 @@ func TestRacingTasks(t *testing.T) {
 	}
 }
 
-// A lock of a process that was killed with it is respected for a minute, and then stolen by one of those who wait.
+// A lock of a process that was killed with it is respected for a minute, and then stolen by one of
+// those who wait.
 func TestKilledHolder(t *testing.T) {
 	team, claude := newTeam(t, "ann")
 	ctx := soon(t)
@@ -221,7 +223,8 @@ func TestLostLock(t *testing.T) {
 	other.unlock()
 }
 
-// Whoever waits for a file to be whole lets go of its lock in between: others want it to make the file so.
+// Whoever waits for a file to be whole lets go of its lock in between: others want it to make the
+// file so.
 func TestLockOfHalfWritten(t *testing.T) {
 	team, _ := newTeam(t, "ann")
 	ctx := soon(t)

@@ -15,13 +15,15 @@ import (
 	"cadre/internal/claude/projection"
 )
 
-// asProcess makes the test binary one of the processes that a test needs several of; its value says what it does.
+// asProcess makes the test binary one of the processes that a test needs several of; its value says
+// what it does.
 const asProcess = "CADRE_NATIVE_TEST"
 
 var processes = map[string]func(t *Team, name string, count int) error{
 	"send": func(t *Team, name string, count int) error {
 		for n := range count {
-			if err := t.Send(context.Background(), Lead, Entry{From: name, Text: fmt.Sprint(name, " ", n)}); err != nil {
+			if err := t.Send(context.Background(), Lead,
+				Entry{From: name, Text: fmt.Sprint(name, " ", n)}); err != nil {
 				return err
 			}
 		}
@@ -100,13 +102,16 @@ func process(ctx context.Context, what, claude, name string, count int) *exec.Cm
 	return c
 }
 
-// newTeam is a team of its own with these members besides the lead, and the folder of Claude Code that it is in.
+// newTeam is a team of its own with these members besides the lead, and the folder of Claude Code
+// that it is in.
 func newTeam(t testing.TB, members ...string) (*Team, string) {
 	t.Helper()
 	claude := filepath.Join(t.TempDir(), "claude")
-	c := projection.Config{Name: "demo", CreatedAt: 1, LeadAgentID: Lead + "@demo", LeadSessionID: "s", Members: []Member{{AgentID: Lead + "@demo", Name: Lead, AgentType: Lead, Subscriptions: []string{}}}}
+	c := projection.Config{Name: "demo", CreatedAt: 1, LeadAgentID: Lead + "@demo", LeadSessionID: "s",
+		Members: []Member{{AgentID: Lead + "@demo", Name: Lead, AgentType: Lead, Subscriptions: []string{}}}}
 	for _, name := range members {
-		c.Members = append(c.Members, Member{AgentID: name + "@demo", Name: name, AgentType: "general-purpose", Subscriptions: []string{}})
+		c.Members = append(c.Members, Member{AgentID: name + "@demo", Name: name, AgentType: "general-purpose",
+			Subscriptions: []string{}})
 	}
 	team, err := Found(claude, c)
 	if err != nil {

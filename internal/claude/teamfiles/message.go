@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Structured is a message for the program and not for its model: JSON in the text of an entry, told apart by its type.
+// Structured is a message for the program and not for its model: JSON in the text of an entry, told
+// apart by its type.
 type Structured interface{ kind() string }
 
 // The structured messages. Times are as [Stamp] writes them.
@@ -110,15 +111,26 @@ func (*ModeRequest) kind() string        { return "mode_set_request" }
 func (u *Unknown) kind() string          { return u.Type }
 
 var structured = map[string]func() Structured{
-	"idle_notification": func() Structured { return &Idle{} }, "task_assignment": func() Structured { return &Assignment{} },
-	"shutdown_request": func() Structured { return &ShutdownRequest{} }, "shutdown_approved": func() Structured { return &ShutdownApproved{} },
-	"shutdown_rejected": func() Structured { return &ShutdownRejected{} }, "plan_approval_request": func() Structured { return &PlanRequest{} },
-	"plan_approval_response": func() Structured { return &PlanResponse{} }, "permission_request": func() Structured { return &PermissionRequest{} },
-	"permission_response": func() Structured { return &PermissionResponse{} }, "mode_set_request": func() Structured { return &ModeRequest{} },
+	"idle_notification": func() Structured { return &Idle{} }, "task_assignment": func() Structured {
+		return &Assignment{}
+	},
+	"shutdown_request": func() Structured { return &ShutdownRequest{} }, "shutdown_approved": func() Structured {
+		return &ShutdownApproved{}
+	},
+	"shutdown_rejected": func() Structured { return &ShutdownRejected{} }, "plan_approval_request": func() Structured {
+		return &PlanRequest{}
+	},
+	"plan_approval_response": func() Structured { return &PlanResponse{} }, "permission_request": func() Structured {
+		return &PermissionRequest{}
+	},
+	"permission_response": func() Structured { return &PermissionResponse{} }, "mode_set_request": func() Structured {
+		return &ModeRequest{}
+	},
 }
 
-// Parse reads a structured message from the text of an entry; nil for a text that is for a model. JSON that somebody wrote to a colleague is such
-// a text too, unless it has a type and no more than one line, as the program writes its own.
+// Parse reads a structured message from the text of an entry; nil for a text that is for a model.
+// JSON that somebody wrote to a colleague is such a text too, unless it has a type and no more than
+// one line, as the program writes its own.
 func Parse(text string) Structured {
 	if !strings.HasPrefix(text, "{") {
 		return nil

@@ -12,8 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// LeadKey checks the signatures of a lead's messages to one teammate, which that gets with --lead-verify-key: milliseconds since 1970, a dot, and an Ed25519 key
-// as DER in base64url. Source: Claude Code 2.1.329.
+// LeadKey checks the signatures of a lead's messages to one teammate, which that gets with
+// --lead-verify-key: milliseconds since 1970, a dot, and an Ed25519 key as DER in base64url.
+// Source: Claude Code 2.1.329.
 type LeadKey struct {
 	since time.Time
 	key   ed25519.PublicKey
@@ -47,7 +48,8 @@ func ParseLeadKey(value string) (*LeadKey, error) {
 	return &LeadKey{time.UnixMilli(n), key}, nil
 }
 
-// Signed reports whether the lead signed the entry, in the time of the key. Whoever acts on it has to see to it that one is acted on once.
+// Signed reports whether the lead signed the entry, in the time of the key. Whoever acts on it has
+// to see to it that one is acted on once.
 func (k *LeadKey) Signed(e Entry) bool {
 	sig, err := base64.RawURLEncoding.DecodeString(e.LeadSig)
 	if err != nil || e.MsgID == "" {
@@ -59,7 +61,8 @@ func (k *LeadKey) Signed(e Entry) bool {
 
 // signed is what a signature is of: a JSON list as JavaScript writes it.
 func signed(e Entry) []byte {
-	list := []string{quote(signedFrom), quote(e.MsgID), quote(e.From), quote(e.Timestamp), quote(e.Text), orNull(e.Summary), orNull(e.Color), orNull(e.FromPlugin)}
+	list := []string{quote(signedFrom), quote(e.MsgID), quote(e.From), quote(e.Timestamp), quote(e.Text),
+		orNull(e.Summary), orNull(e.Color), orNull(e.FromPlugin)}
 	return []byte("[" + strings.Join(list, ",") + "]")
 }
 

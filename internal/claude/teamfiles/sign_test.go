@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A message of the lead's is told from one that only says so, whatever was changed of it. That the form is Claude Code's own is shown by the tests with that program.
+// A message of the lead's is told from one that only says so, whatever was changed of it. That the
+// form is Claude Code's own is shown by the tests with that program.
 func TestLeadKey(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -30,16 +31,21 @@ func TestLeadKey(t *testing.T) {
 		return e
 	}
 	good := sign(Entry{From: Lead, Text: "a <b> & \"c\"\n\x01\u2028é", Summary: "s", Timestamp: Stamp(now), MsgID: "m"})
-	if want := `["claude-team-lead-entry-v1","m","team-lead","` + Stamp(now) + `","a <b> & \"c\"\n\u0001` + "\u2028é" + `","s",null,null]`; string(signed(good)) != want {
+	if want := `["claude-team-lead-entry-v1","m","team-lead","` + Stamp(now) + `","a <b> & \"c\"\n\u0001` + "\u2028é" +
+		`","s",null,null]`; string(signed(good)) != want {
 		t.Errorf("what is signed is %s, not %s", signed(good), want)
 	}
 	if !key.Signed(good) {
 		t.Error("the lead's own message is not known")
 	}
 	for what, change := range map[string]func(*Entry){
-		"its text": func(e *Entry) { e.Text += "." }, "its sender": func(e *Entry) { e.From = "bob" }, "its id": func(e *Entry) { e.MsgID = "n" }, "no id": func(e *Entry) { e.MsgID = "" },
-		"its time": func(e *Entry) { e.Timestamp = Stamp(now.Add(time.Second)) }, "its summary": func(e *Entry) { e.Summary = "" }, "a color": func(e *Entry) { e.Color = "blue" },
-		"no signature": func(e *Entry) { e.LeadSig = "" }, "another": func(e *Entry) { e.LeadSig = strings.Repeat("A", 86) },
+		"its text": func(e *Entry) { e.Text += "." }, "its sender": func(e *Entry) { e.From = "bob" },
+		"its id": func(e *Entry) { e.MsgID = "n" }, "no id": func(e *Entry) { e.MsgID = "" },
+		"its time": func(e *Entry) { e.Timestamp = Stamp(now.Add(time.Second)) }, "its summary": func(e *Entry) {
+			e.Summary = ""
+		}, "a color": func(e *Entry) { e.Color = "blue" },
+		"no signature":      func(e *Entry) { e.LeadSig = "" },
+		"another":           func(e *Entry) { e.LeadSig = strings.Repeat("A", 86) },
 		"an earlier team's": func(e *Entry) { e.Timestamp = Stamp(now.Add(-3 * time.Minute)); *e = sign(*e) },
 	} {
 		bad := good

@@ -35,7 +35,8 @@ func number(id string) int {
 	return n
 }
 
-// Tasks reads all tasks, by id. An error that is a [DamagedError], or some joined, leaves out only the tasks that it names.
+// Tasks reads all tasks, by id. An error that is a [DamagedError], or some joined, leaves out only
+// the tasks that it names.
 func (t *Team) Tasks(ctx context.Context) ([]Task, error) {
 	ids, err := t.ids()
 	if err != nil {
@@ -105,7 +106,8 @@ func (t *Team) highest() (int, error) {
 	return max(most, number(strings.TrimSpace(string(data)))), nil
 }
 
-// CreateTask adds a task with an id of its own, which it returns. What blocks it has to be said with [Team.Block].
+// CreateTask adds a task with an id of its own, which it returns. What blocks it has to be said
+// with [Team.Block].
 func (t *Team) CreateTask(ctx context.Context, task Task) (id string, err error) {
 	if err := os.MkdirAll(t.tasks, 0o700); err != nil {
 		return "", err
@@ -126,7 +128,8 @@ func (t *Team) CreateTask(ctx context.Context, task Task) (id string, err error)
 		return "", err
 	}
 	task.ID = strconv.Itoa(most + 1)
-	task.Blocks, task.BlockedBy = append([]string{}, task.Blocks...), append([]string{}, task.BlockedBy...) // never null
+	// never null
+	task.Blocks, task.BlockedBy = append([]string{}, task.Blocks...), append([]string{}, task.BlockedBy...)
 	data, err := projection.Encode(task)
 	if err != nil {
 		return "", err
@@ -137,7 +140,8 @@ func (t *Team) CreateTask(ctx context.Context, task Task) (id string, err error)
 	return task.ID, replace(t.task(task.ID), data)
 }
 
-// ChangeTask changes a task. change sees it as it is under its lock; what it returns an error for stays as it was.
+// ChangeTask changes a task. change sees it as it is under its lock; what it returns an error for
+// stays as it was.
 func (t *Team) ChangeTask(ctx context.Context, id string, change func(*Task) error) error {
 	if number(id) == 0 {
 		return t.noTask(id)
@@ -175,16 +179,28 @@ func (t *Team) Block(ctx context.Context, blocker, blocked string) error {
 	if err != nil {
 		return err
 	}
-	return t.ChangeTask(ctx, blocked, func(task *Task) error { task.BlockedBy = with(task.BlockedBy, blocker); return nil })
+	return t.ChangeTask(ctx, blocked, func(task *Task) error {
+		task.BlockedBy = with(task.BlockedBy,
+			blocker)
+		return nil
+	})
 }
 
 // Unblock has it wait no more.
 func (t *Team) Unblock(ctx context.Context, blocker, blocked string) error {
-	err := t.ChangeTask(ctx, blocker, func(task *Task) error { task.Blocks = without(task.Blocks, blocked); return nil })
+	err := t.ChangeTask(ctx, blocker, func(task *Task) error {
+		task.Blocks = without(task.Blocks,
+			blocked)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	return t.ChangeTask(ctx, blocked, func(task *Task) error { task.BlockedBy = without(task.BlockedBy, blocker); return nil })
+	return t.ChangeTask(ctx, blocked, func(task *Task) error {
+		task.BlockedBy = without(task.BlockedBy,
+			blocker)
+		return nil
+	})
 }
 
 func with(ids []string, id string) []string {

@@ -22,7 +22,8 @@ import (
 // Lead is the name of the lead in every team of Claude Code's.
 const Lead = "team-lead"
 
-// Team is the files of one team. It may be used from any goroutine; every method that changes something waits for the lock of the file until its ctx ends.
+// Team is the files of one team. It may be used from any goroutine; every method that changes
+// something waits for the lock of the file until its ctx ends.
 type Team struct {
 	Name   string
 	roster string // teams/<team>
@@ -36,7 +37,8 @@ func Open(claude, name string) (*Team, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(t.config()); errors.Is(err, fs.ErrNotExist) {
-		return nil, &team.Error{Code: team.NotFound, Text: fmt.Sprintf("Claude Code has no team %s: there is no %s", name, t.config())}
+		return nil, &team.Error{Code: team.NotFound, Text: fmt.Sprintf("Claude Code has no team %s: there is no %s",
+			name, t.config())}
 	} else if err != nil {
 		return nil, err
 	}
@@ -53,7 +55,8 @@ func Found(claude string, c projection.Config) (*Team, error) {
 		return nil, err
 	}
 	if err := os.Mkdir(t.roster, 0o700); errors.Is(err, fs.ErrExist) {
-		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a team %s in Claude Code's folder already", c.Name)}
+		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf(
+			"there is a team %s in Claude Code's folder already", c.Name)}
 	} else if err != nil {
 		return nil, err
 	}
@@ -75,7 +78,8 @@ func at(claude, name string) (*Team, error) {
 	if err := team.CheckName("team", name); err != nil {
 		return nil, err
 	}
-	return &Team{Name: name, roster: filepath.Join(claude, "teams", name), tasks: filepath.Join(claude, "tasks", name)}, nil
+	return &Team{Name: name, roster: filepath.Join(claude, "teams", name), tasks: filepath.Join(claude, "tasks", name)},
+		nil
 }
 
 func (t *Team) config() string  { return filepath.Join(t.roster, "config.json") }
@@ -86,7 +90,8 @@ func (t *Team) Remove() error {
 	return errors.Join(os.RemoveAll(t.roster), os.RemoveAll(t.tasks))
 }
 
-// DamagedError says that a file is not what it should be. It is left as it is: a person has to look at it.
+// DamagedError says that a file is not what it should be. It is left as it is: a person has to look
+// at it.
 type DamagedError struct {
 	Path string
 	Err  error
@@ -98,7 +103,8 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Some files are written in place, so that a reader may find half of one: it is read again, for as long as any write of a file takes.
+// Some files are written in place, so that a reader may find half of one: it is read again, for as
+// long as any write of a file takes.
 const (
 	rereads     = 25
 	rereadPause = 10 * time.Millisecond
@@ -134,7 +140,8 @@ func readFile(path string) ([]byte, error) {
 	return data, err
 }
 
-// parse reads JSON of a kind. What lacks what every file of its kind has is none: an empty roster would have everybody gone.
+// parse reads JSON of a kind. What lacks what every file of its kind has is none: an empty roster
+// would have everybody gone.
 func parse(data []byte, into any) error {
 	if string(bytes.TrimSpace(data)) == "null" {
 		return errors.New("it is null")
@@ -189,8 +196,9 @@ func replace(path string, data []byte) error {
 	return err
 }
 
-// edit reads a file, has it changed and replaces it, under its lock. A file that is missing is left to change: then into is as it was given. What change
-// returns false for is not written. The lock is not held while a file that is half written is waited for: others would give up meanwhile.
+// edit reads a file, has it changed and replaces it, under its lock. A file that is missing is left
+// to change: then into is as it was given. What change returns false for is not written. The lock
+// is not held while a file that is half written is waited for: others would give up meanwhile.
 func edit(ctx context.Context, path string, into any, change func(there bool) (bool, error)) error {
 	return patiently(ctx, func() error { return editOnce(ctx, path, into, change) })
 }
@@ -229,7 +237,8 @@ func (t *Team) Config(ctx context.Context) (c projection.Config, err error) {
 }
 
 func (t *Team) gone() error {
-	return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s of Claude Code is over: %s is gone", t.Name, t.config())}
+	return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s of Claude Code is over: %s is gone",
+		t.Name, t.config())}
 }
 
 // roll is the part of config.json that is changed here.
@@ -270,7 +279,8 @@ func (t *Team) Join(ctx context.Context, m projection.Member) error {
 	}
 	return t.amend(ctx, func(r *roll) (bool, error) {
 		if r.find(m.Name) >= 0 {
-			return false, &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a %s on team %s already; take another name", m.Name, t.Name)}
+			return false, &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a %s on team %s already; take "+
+				"another name", m.Name, t.Name)}
 		}
 		o, err := objectOf(m)
 		r.members = append(r.members, o)

@@ -31,8 +31,8 @@ func (w *waker) taken() (files []string, everything bool) {
 	return files, everything
 }
 
-// wait waits until there is something to look at: what changed, everything after a while, or what is to be looked at again soon. It reports false when ctx has
-// ended.
+// wait waits until there is something to look at: what changed, everything after a while, or what
+// is to be looked at again soon. It reports false when ctx has ended.
 func (w *waker) wait(ctx context.Context, again bool) (ok bool) {
 	most := w.folders.Pace()
 	if again {

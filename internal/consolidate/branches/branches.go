@@ -2,17 +2,24 @@
 //
 // # Authority
 //
-// A branch is a team's by its name and by what the team knows: the branch cadre/TEAM, where the checkpoints on it are of this very team, and the branches of its members
-// that worked in worktrees, with those that were made for work which does not follow them. Any other branch, whatever its name, is never touched.
+// A branch is a team's by its name and by what the team knows: the branch cadre/TEAM, where the
+// checkpoints on it are of this very team, and the branches of its members that worked in
+// worktrees, with those that were made for work which does not follow them. Any other branch,
+// whatever its name, is never touched.
 //
 // # Guarantees
 //
-//   - A branch that is checked out anywhere stays. A worktree of the team that is gone counts for nothing: [Forget] removes what git still knows of it.
-//   - A branch is removed only as it was listed: one that has moved since stays. What it was is told, so that it can be made again.
-//   - Unless it is forced, a branch stays while no branch, tag or checkpoint that stays has its commits. They are named. The branches
-//     that are to go are judged as one set, so work keeps the name of its member's branch, and not that of the checkpoints alone.
-//   - Uncommitted work that a checkpoint carries is lost only where neither HEAD nor the work tree has it. The report is cadre's own.
-//   - The branch of checkpoints goes last. Killed in between, whoever comes next still finds there what else is the team's.
+//   - A branch that is checked out anywhere stays. A worktree of the team that is gone counts for
+//     nothing: [Forget] removes what git still knows of it.
+//   - A branch is removed only as it was listed: one that has moved since stays. What it was is
+//     told, so that it can be made again.
+//   - Unless it is forced, a branch stays while no branch, tag or checkpoint that stays has its
+//     commits. They are named. The branches that are to go are judged as one set, so work keeps the
+//     name of its member's branch, and not that of the checkpoints alone.
+//   - Uncommitted work that a checkpoint carries is lost only where neither HEAD nor the work tree
+//     has it. The report is cadre's own.
+//   - The branch of checkpoints goes last. Killed in between, whoever comes next still finds there
+//     what else is the team's.
 package branches
 
 import (
@@ -41,8 +48,9 @@ type Branch struct {
 	Merged      bool   `json:"merged"`                // all of it is in HEAD
 	CheckedOut  string `json:"checkedOut,omitempty"`  // the work tree that it is checked out in; it stays
 	Removed     bool   `json:"removed"`
-	Lost        []Lost `json:"lost,omitempty"`    // commits that only this branch leads to, and that it stays for; the newest first
-	Unknown     string `json:"unknown,omitempty"` // why nobody knows whether it is there
+	// commits that only this branch leads to, and that it stays for; the newest first
+	Lost    []Lost `json:"lost,omitempty"`
+	Unknown string `json:"unknown,omitempty"` // why nobody knows whether it is there
 }
 
 // Lost is a commit that would be lost with its branch.
@@ -72,10 +80,12 @@ func (b Branch) String() string {
 	return "not merged into HEAD"
 }
 
-// Of lists the branches of the team. Where its repository cannot be reached they are those that it may have there.
+// Of lists the branches of the team. Where its repository cannot be reached they are those that it
+// may have there.
 func Of(ctx context.Context, procs *proc.Register, t team.Team, members []team.Member) ([]Branch, error) {
 	g := git.Runner{Procs: procs, Dir: t.Dir}
-	out, err := g.Text(ctx, "for-each-ref", "--format=%(refname:lstrip=2)%09%(objectname)%09%(worktreepath)", "refs/heads/cadre/"+t.Name, "refs/heads/cadre/"+t.Name+"@*")
+	out, err := g.Text(ctx, "for-each-ref", "--format=%(refname:lstrip=2)%09%(objectname)%09%(worktreepath)",
+		"refs/heads/cadre/"+t.Name, "refs/heads/cadre/"+t.Name+"@*")
 	if refused := (*git.Refusal)(nil); errors.As(err, &refused) {
 		return unknown(t, members, unreachable(t, refused)), nil
 	}
@@ -92,12 +102,14 @@ func Of(ctx context.Context, procs *proc.Register, t team.Team, members []team.M
 		if len(fields) != 3 {
 			return nil, fmt.Errorf("git for-each-ref says %.80q", line)
 		}
-		b := Branch{Name: fields[0], Commit: fields[1], CheckedOut: fields[2], Checkpoints: fields[0] == "cadre/"+t.Name}
+		b := Branch{Name: fields[0], Commit: fields[1], CheckedOut: fields[2],
+			Checkpoints: fields[0] == "cadre/"+t.Name}
 		if b.Checkpoints && its == nil || !b.Checkpoints && !isOf(b.Name, t, members) {
 			continue
 		}
 		if b.Merged, err = g.Holds(ctx, "merge-base", "--is-ancestor", b.Commit, "HEAD"); err != nil {
-			if refused := (*git.Refusal)(nil); !errors.As(err, &refused) { // there is no HEAD that anything could be merged into
+			// there is no HEAD that anything could be merged into
+			if refused := (*git.Refusal)(nil); !errors.As(err, &refused) {
 				return nil, err
 			}
 		}
@@ -115,17 +127,22 @@ func Of(ctx context.Context, procs *proc.Register, t team.Team, members []team.M
 	return all, nil
 }
 
-// lastCheckpoint is the last checkpoint of this very team on the repository's own branch; nil where there is none.
+// lastCheckpoint is the last checkpoint of this very team on the repository's own branch; nil where
+// there is none.
 func lastCheckpoint(ctx context.Context, procs *proc.Register, t team.Team) (*checkpoint.Listed, error) {
 	all, err := checkpoint.List(ctx, procs, t.Dir)
-	i := slices.IndexFunc(all, func(c checkpoint.Listed) bool { return c.Remote == "" && c.Name == t.Name && c.Team == t.ID })
+	i := slices.IndexFunc(all, func(c checkpoint.Listed) bool {
+		return c.Remote == "" && c.Name == t.Name &&
+			c.Team == t.ID
+	})
 	if i < 0 || err != nil {
 		return nil, err
 	}
 	return &all[i], nil
 }
 
-// strayed is what the name of a branch ends with that was made for work which does not follow the member's own: a commit.
+// strayed is what the name of a branch ends with that was made for work which does not follow the
+// member's own: a commit.
 var strayed = regexp.MustCompile(`^-[0-9a-f]{4,64}$`)
 
 // isOf reports whether the branch is that of a member, or was made for work of it.
@@ -149,7 +166,8 @@ func unknown(t team.Team, members []team.Member, why string) (all []Branch) {
 	return all
 }
 
-// unreachable says why git cannot list the branches, in words about the directory where that is what is missing.
+// unreachable says why git cannot list the branches, in words about the directory where that is
+// what is missing.
 func unreachable(t team.Team, refused *git.Refusal) string {
 	if missing, ok := errors.AsType[*checkout.MissingError](checkout.Glance(t)); ok {
 		return missing.Path + " " + missing.Why
@@ -157,9 +175,10 @@ func unreachable(t team.Team, refused *git.Refusal) string {
 	return strings.TrimPrefix(refused.Words, "fatal: ")
 }
 
-// Forget has the repository forget worktrees of the team that are gone; its reports whether a directory is one of the team's. git keeps
-// a branch that it believes to be checked out there, and a cleanup that was killed leaves such an entry. Where the repository cannot be
-// reached it does nothing, and [Of] says so.
+// Forget has the repository forget worktrees of the team that are gone; its reports whether a
+// directory is one of the team's. git keeps a branch that it believes to be checked out there, and
+// a cleanup that was killed leaves such an entry. Where the repository cannot be reached it does
+// nothing, and [Of] says so.
 func Forget(ctx context.Context, procs *proc.Register, t team.Team, its func(dir string) bool) error {
 	err := worktree.Forget(ctx, procs, t.Dir, its)
 	if _, refused := errors.AsType[*git.Refusal](err); refused {
@@ -168,8 +187,8 @@ func Forget(ctx context.Context, procs *proc.Register, t team.Team, its func(dir
 	return err
 }
 
-// Remove removes the branches that were listed, and says of each whether it is gone. Unless it is forced, one whose commits would be
-// lost stays, and names them.
+// Remove removes the branches that were listed, and says of each whether it is gone. Unless it is
+// forced, one whose commits would be lost stays, and names them.
 func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch, force bool) ([]Branch, error) {
 	g := git.Runner{Procs: procs, Dir: t.Dir}
 	all = slices.Clone(all)
@@ -203,7 +222,8 @@ func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch
 				continue
 			}
 		}
-		if _, err := g.Text(ctx, "branch", "--quiet", "-D", b.Name); errors.As(err, &refused) { // checked out just now, say
+		// checked out just now, say
+		if _, err := g.Text(ctx, "branch", "--quiet", "-D", b.Name); errors.As(err, &refused) {
 			b.Unknown, going[b.Name] = refused.Words, false
 			continue
 		} else if err != nil {
@@ -214,10 +234,10 @@ func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch
 	return all, nil
 }
 
-// lost returns the commits that are reachable from the branch, and from nothing but it and the other
-// branches that are going. Of the branch of checkpoints these are the commits of members and what was
-// not committed, as the last checkpoint carries them: checkpoints themselves are no work, and what
-// earlier ones carried was continued or left.
+// lost returns the commits that are reachable from the branch, and from nothing but it and the
+// other branches that are going. Of the branch of checkpoints these are the commits of members and
+// what was not committed, as the last checkpoint carries them: checkpoints themselves are no work,
+// and what earlier ones carried was continued or left.
 func lost(ctx context.Context, procs *proc.Register, t team.Team, b Branch, going map[string]bool) ([]Lost, error) {
 	g := git.Runner{Procs: procs, Dir: t.Dir}
 	tips := []string{b.Commit}
@@ -249,8 +269,9 @@ func lost(ctx context.Context, procs *proc.Register, t team.Team, b Branch, goin
 	return all, nil
 }
 
-// carried returns the commits of members' branches that a checkpoint carries, and the one of what was
-// not committed if any of that would be lost. That commit itself is never merged, so its files decide.
+// carried returns the commits of members' branches that a checkpoint carries, and the one of what
+// was not committed if any of that would be lost. That commit itself is never merged, so its files
+// decide.
 func carried(ctx context.Context, g git.Runner, w checkpoint.Work) (tips []string, err error) {
 	for _, tip := range w.Branches {
 		tips = append(tips, tip.Commit)
@@ -265,8 +286,8 @@ func carried(ctx context.Context, g git.Runner, w checkpoint.Work) (tips []strin
 	return tips, err
 }
 
-// uncommitted reports whether the commit of what was not committed has a file as neither HEAD nor the
-// work tree has it. The report does not count: cadre wrote it, and nobody works on it.
+// uncommitted reports whether the commit of what was not committed has a file as neither HEAD nor
+// the work tree has it. The report does not count: cadre wrote it, and nobody works on it.
 func uncommitted(ctx context.Context, g git.Runner, w checkpoint.Work) (bool, error) {
 	from := w.Head
 	if from == "" {

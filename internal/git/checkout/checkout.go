@@ -1,21 +1,23 @@
-// Package checkout tells whether the directory that a team works in is still there, and still holds the repository that the team was
-// created in.
+// Package checkout tells whether the directory that a team works in is still there, and still holds
+// the repository that the team was created in.
 //
 // # Authority
 //
-// It looks, and touches nothing. What is refused for what it finds is its callers' affair; that nobody is started in a directory that
-// is not the team's is what it is for.
+// It looks, and touches nothing. What is refused for what it finds is its callers' affair; that
+// nobody is started in a directory that is not the team's is what it is for.
 //
 // # How a repository is known
 //
-// By the commit that HEAD named when the team was created, or by a checkpoint of this very team. A repository that has neither is
-// another one. Where the team knows of no commit, and no checkpoint was made, nobody can tell, and the repository is taken for the
-// team's.
+// By the commit that HEAD named when the team was created, or by a checkpoint of this very team. A
+// repository that has neither is another one. Where the team knows of no commit, and no checkpoint
+// was made, nobody can tell, and the repository is taken for the team's.
 //
 // # Guarantees
 //
-//   - A directory that is missing is never taken for one that was moved: it may be on a volume that is not mounted.
-//   - A person who says where the project is now is believed only as far as the repository bears it out.
+//   - A directory that is missing is never taken for one that was moved: it may be on a volume that
+//     is not mounted.
+//   - A person who says where the project is now is believed only as far as the repository bears it
+//     out.
 package checkout
 
 import (
@@ -40,7 +42,8 @@ const (
 	Repository = "repository"
 )
 
-// MissingError says that the directory of a team, or its repository, is not where it was. Only a person can mend that.
+// MissingError says that the directory of a team, or its repository, is not where it was. Only a
+// person can mend that.
 type MissingError struct {
 	What string // [Directory] or [Repository]
 	Path string
@@ -56,18 +59,21 @@ func IsMissing(err error) bool {
 	return ok
 }
 
-// Glance looks only at what can be seen without git, which is much faster. Its error is a [*MissingError].
+// Glance looks only at what can be seen without git, which is much faster. Its error is a
+// [*MissingError].
 func Glance(t team.Team) error {
 	if t.Observed != "" { // it works wherever its own agents do
 		return nil
 	}
 	info, err := os.Stat(t.Dir)
-	try := fmt.Sprintf("Bring it back or mount its volume. If the project was moved, say where it is now: cadre resume %s --dir DIR", t.Name)
+	try := fmt.Sprintf("Bring it back or mount its volume. If the project was moved, say where it is now: cadre "+
+		"resume %s --dir DIR", t.Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &MissingError{Directory, t.Dir, "does not exist", try}
 	case err != nil:
-		return &MissingError{Directory, t.Dir, "cannot be looked at: " + reason(err), "Make it readable, and try again."}
+		return &MissingError{Directory, t.Dir, "cannot be looked at: " + reason(err),
+			"Make it readable, and try again."}
 	case !info.IsDir():
 		return &MissingError{Directory, t.Dir, "is not a directory", try}
 	case t.Base.Top == "" || elsewhere(t):
@@ -79,8 +85,8 @@ func Glance(t team.Team) error {
 	return nil
 }
 
-// elsewhere reports whether the team may have been created in another work tree than the one that it works in now: it came back from a checkpoint,
-// which may have come from another clone.
+// elsewhere reports whether the team may have been created in another work tree than the one that
+// it works in now: it came back from a checkpoint, which may have come from another clone.
 func elsewhere(t team.Team) bool { return t.Restored.ID != "" }
 
 // reason is an error of a file without its path.
@@ -91,8 +97,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// Check says why nobody can work in the directory of the team; nil where somebody can. An error that is not a [*MissingError] says
-// that nobody knows.
+// Check says why nobody can work in the directory of the team; nil where somebody can. An error
+// that is not a [*MissingError] says that nobody knows.
 func Check(ctx context.Context, procs *proc.Register, t team.Team) error {
 	if err := Glance(t); err != nil || t.Observed != "" || t.Base.Top == "" || git.Installed() != nil {
 		return err
@@ -106,9 +112,11 @@ func Check(ctx context.Context, procs *proc.Register, t team.Team) error {
 		return err
 	case top == t.Base.Top || elsewhere(t):
 	case same(top, t.Base.Top):
-		return &MissingError{Repository, t.Base.Top, "is now a link to " + top, fmt.Sprintf("Continue there: cadre resume %s --dir %s", t.Name, sanitize.Quote(t.Dir))}
+		return &MissingError{Repository, t.Base.Top, "is now a link to " + top,
+			fmt.Sprintf("Continue there: cadre resume %s --dir %s", t.Name, sanitize.Quote(t.Dir))}
 	default:
-		return &MissingError{Repository, t.Dir, fmt.Sprintf("is in the repository %s, and the team was created in %s", top, t.Base.Top), try}
+		return &MissingError{Repository, t.Dir, fmt.Sprintf("is in the repository %s, and the team was created in %s",
+			top, t.Base.Top), try}
 	}
 	its, err := identify(ctx, procs, t, t.Dir)
 	if err == nil && !its {
@@ -168,12 +176,13 @@ func lacks(t team.Team) string {
 	if t.Base.Commit == "" {
 		return ", whose checkpoints are of another team of that name"
 	}
-	return fmt.Sprintf(": it has neither the commit %.12s, which was checked out when the team was created, nor a checkpoint of the team", t.Base.Commit)
+	return fmt.Sprintf(": it has neither the commit %.12s, which was checked out when the team was created, nor a "+
+		"checkpoint of the team", t.Base.Commit)
 }
 
-// Moved finds the team's directory where a person says that the project is now: the directory itself, or the top of its work tree. It
-// returns the directory and the top of the work tree as the team is to know them. It is refused where the project is still where it
-// was, or is another one.
+// Moved finds the team's directory where a person says that the project is now: the directory
+// itself, or the top of its work tree. It returns the directory and the top of the work tree as the
+// team is to know them. It is refused where the project is still where it was, or is another one.
 func Moved(ctx context.Context, procs *proc.Register, t team.Team, to string) (dir, top string, err error) {
 	refuse := func(format string, args ...any) error {
 		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf(format, args...)}
@@ -184,7 +193,8 @@ func Moved(ctx context.Context, procs *proc.Register, t team.Team, to string) (d
 	case err == nil && t.Base.Top != "" && same(t.Base.Top, to):
 		return t.Dir, t.Base.Top, nil
 	case err == nil:
-		return "", "", refuse("team %s works in %s, which is as it was; --dir is for a project that was moved. Continue there: cadre resume %s", t.Name, t.Dir, t.Name)
+		return "", "", refuse("team %s works in %s, which is as it was; --dir is for a project that was moved. "+
+			"Continue there: cadre resume %s", t.Name, t.Dir, t.Name)
 	case !IsMissing(err):
 		return "", "", err
 	}
@@ -197,7 +207,8 @@ func Moved(ctx context.Context, procs *proc.Register, t team.Team, to string) (d
 	top, err = topOf(ctx, procs, to)
 	switch refused := (*git.Refusal)(nil); {
 	case errors.As(err, &refused):
-		return "", "", refuse("%s is not the project of team %s, which is a git repository: %s", to, t.Name, refused.Words)
+		return "", "", refuse("%s is not the project of team %s, which is a git repository: %s", to, t.Name,
+			refused.Words)
 	case err != nil:
 		return "", "", err
 	}
@@ -211,7 +222,8 @@ func Moved(ctx context.Context, procs *proc.Register, t team.Team, to string) (d
 	return dir, top, err
 }
 
-// below is the directory of the team, in the work tree that was moved to top. The person has named it, or the top.
+// below is the directory of the team, in the work tree that was moved to top. The person has named
+// it, or the top.
 func below(t team.Team, to, top string) (string, error) {
 	sub, err := filepath.Rel(t.Base.Top, t.Dir)
 	if err != nil || !filepath.IsLocal(sub) || sub == "." { // the one was named by a link: only the person knows
@@ -222,7 +234,8 @@ func below(t team.Team, to, top string) (string, error) {
 			return dir, nil
 		}
 	}
-	return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("team %s works in the folder %s of its repository, and %s is not there", t.Name, sub, filepath.Join(top, sub))}
+	return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("team %s works in the folder %s of its repository, "+
+		"and %s is not there", t.Name, sub, filepath.Join(top, sub))}
 }
 
 // same reports whether both are there and the same, whatever links lead to them.

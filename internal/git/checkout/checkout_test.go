@@ -44,7 +44,8 @@ func newProject(t *testing.T) *project {
 	}
 	p.git("-C", old, "add", "-A")
 	p.git("-C", old, "commit", "-qm", "one")
-	p.team = team.Team{ID: "demo-1", Name: "demo", Dir: filepath.Join(old, "app"), Base: team.Base{Top: old, Commit: p.git("-C", old, "rev-parse", "HEAD")}}
+	p.team = team.Team{ID: "demo-1", Name: "demo", Dir: filepath.Join(old, "app"),
+		Base: team.Base{Top: old, Commit: p.git("-C", old, "rev-parse", "HEAD")}}
 	return p
 }
 
@@ -70,7 +71,8 @@ func (p *project) rename(from, to string) {
 
 func (p *project) check() error { return checkout.Check(p.t.Context(), p.procs, p.team) }
 
-// Whether the person names the top of the project or the folder that the team works in, also by a link, the team finds its directory there.
+// Whether the person names the top of the project or the folder that the team works in, also by a
+// link, the team finds its directory there.
 func TestMoved(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -79,29 +81,34 @@ func TestMoved(t *testing.T) {
 	}
 	p.rename("old", "new")
 	missing, ok := errors.AsType[*checkout.MissingError](p.check())
-	if !ok || missing.What != checkout.Directory || missing.Path != p.team.Dir || !strings.Contains(missing.Error(), "cadre resume demo --dir DIR") {
+	if !ok || missing.What != checkout.Directory || missing.Path != p.team.Dir || !strings.Contains(missing.Error(),
+		"cadre resume demo --dir DIR") {
 		t.Fatalf("it ends with %v", missing)
 	}
 	if err := os.Symlink(p.path("new"), p.path("link")); err != nil {
 		t.Fatal(err)
 	}
-	for to, want := range map[string]string{"new": "new/app", "new/app": "new/app", "link": "link/app", "link/app": "link/app"} {
+	for to, want := range map[string]string{"new": "new/app", "new/app": "new/app", "link": "link/app",
+		"link/app": "link/app"} {
 		dir, top, err := checkout.Moved(t.Context(), p.procs, p.team, p.path(to))
 		if dir != p.path(want) || top != p.path("new") || err != nil {
 			t.Errorf("%s: %s, %s, %v", to, dir, top, err)
 		}
 	}
 	p.rename("new/app", "new/moved")
-	if _, _, err := checkout.Moved(t.Context(), p.procs, p.team, p.path("new")); err == nil || !strings.Contains(err.Error(), "works in the folder app of its repository") {
+	if _, _, err := checkout.Moved(t.Context(), p.procs, p.team, p.path("new")); err == nil ||
+		!strings.Contains(err.Error(), "works in the folder app of its repository") {
 		t.Errorf("without its folder: %v", err)
 	}
 }
 
-// A repository is another one where neither the commit nor a checkpoint of the team is in it; of one of which nothing is known nobody can say so.
+// A repository is another one where neither the commit nor a checkpoint of the team is in it; of
+// one of which nothing is known nobody can say so.
 func TestAnotherRepository(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	if _, _, err := checkout.Moved(t.Context(), p.procs, p.team, p.root); err == nil || !strings.Contains(err.Error(), "which is as it was") {
+	if _, _, err := checkout.Moved(t.Context(), p.procs, p.team, p.root); err == nil || !strings.Contains(err.Error(),
+		"which is as it was") {
 		t.Errorf("the project is where it was: %v", err)
 	}
 	p.git("clone", "-q", p.path("old"), p.path("clone"))
@@ -110,10 +117,12 @@ func TestAnotherRepository(t *testing.T) {
 	if err := os.Mkdir(p.team.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.check(); !checkout.IsMissing(err) || !strings.Contains(err.Error(), "is in another repository: it has neither the commit") {
+	if err := p.check(); !checkout.IsMissing(err) || !strings.Contains(err.Error(), "is in another repository: it "+
+		"has neither the commit") {
 		t.Errorf("another repository: %v", err)
 	}
-	if dir, _, err := checkout.Moved(t.Context(), p.procs, p.team, p.path("clone")); dir != p.path("clone/app") || err != nil {
+	if dir, _, err := checkout.Moved(t.Context(), p.procs, p.team, p.path("clone")); dir != p.path(
+		"clone/app") || err != nil {
 		t.Errorf("a clone: %s, %v", dir, err)
 	}
 	p.team.Base.Commit = ""
@@ -149,9 +158,10 @@ func TestGlance(t *testing.T) {
 		"a file": {func(p *project) error {
 			return errors.Join(os.RemoveAll(p.team.Dir), os.WriteFile(p.team.Dir, nil, 0o600))
 		}, "is not a directory"},
-		"no repository": {func(p *project) error { return os.RemoveAll(p.path("old/.git")) }, "holds no git repository any more"},
-		"gone":          {func(p *project) error { return os.RemoveAll(p.path("old")) }, "does not exist"},
-		"observed":      {func(p *project) error { p.team.Observed = "x"; return os.RemoveAll(p.path("old")) }, ""},
+		"no repository": {func(p *project) error { return os.RemoveAll(p.path("old/.git")) },
+			"holds no git repository any more"},
+		"gone":     {func(p *project) error { return os.RemoveAll(p.path("old")) }, "does not exist"},
+		"observed": {func(p *project) error { p.team.Observed = "x"; return os.RemoveAll(p.path("old")) }, ""},
 		"from a checkpoint": {func(p *project) error {
 			p.team.Restored.ID, p.team.Base.Top = "r", "/elsewhere"
 			return nil

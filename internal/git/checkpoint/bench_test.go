@@ -16,8 +16,9 @@ import (
 	"cadre/internal/team"
 )
 
-// BenchmarkCheckpoint measures a checkpoint after one more task, against git's own plumbing for the same bytes: the files that changed, the trees that they are in,
-// a commit, and the branch. The ratio must be at most 3.
+// BenchmarkCheckpoint measures a checkpoint after one more task, against git's own plumbing for the
+// same bytes: the files that changed, the trees that they are in, a commit, and the branch. The
+// ratio must be at most 3.
 func BenchmarkCheckpoint(b *testing.B) {
 	l := newLab(b)
 	project, w := l.repository("r"), newWork(b, "T1")
@@ -31,7 +32,8 @@ func BenchmarkCheckpoint(b *testing.B) {
 		c := l.checkpoint(s, w)
 		ours += time.Since(start)
 		files := map[string]string{}
-		for _, name := range strings.Fields(l.git(project, "diff-tree", "-r", "--no-commit-id", "--name-only", "--diff-filter=d", c.Commit)) {
+		for _, name := range strings.Fields(l.git(project, "diff-tree", "-r", "--no-commit-id", "--name-only",
+			"--diff-filter=d", c.Commit)) {
 			// one byte more, or it would be there already
 			files[name] = l.git(project, "cat-file", "blob", c.Commit+":"+name) + fmt.Sprint(len(w.records))
 		}
@@ -45,9 +47,11 @@ func BenchmarkCheckpoint(b *testing.B) {
 	b.ReportMetric(float64(ours)/float64(plumbing), "times-plumbing")
 }
 
-// BenchmarkCheckpointWithWork measures a checkpoint after one more task whose member has changed three files of a project of a thousand in the shared directory, and has
-// committed one on its branch, against git's own plumbing for the same: finding the changes, an index of its own, a tree and a commit of them, and what BenchmarkCheckpoint
-// counts, with both commits as parents. The ratio must be at most 3.
+// BenchmarkCheckpointWithWork measures a checkpoint after one more task whose member has changed
+// three files of a project of a thousand in the shared directory, and has committed one on its
+// branch, against git's own plumbing for the same: finding the changes, an index of its own, a tree
+// and a commit of them, and what BenchmarkCheckpoint counts, with both commits as parents. The
+// ratio must be at most 3.
 func BenchmarkCheckpointWithWork(b *testing.B) {
 	l := newLab(b)
 	project := l.repository("r")
@@ -79,7 +83,8 @@ func BenchmarkCheckpointWithWork(b *testing.B) {
 		c := l.checkpoint(s, w)
 		ours += time.Since(start)
 		files := map[string]string{}
-		for _, name := range strings.Fields(l.git(project, "diff-tree", "-r", "--no-commit-id", "--name-only", "--diff-filter=d", c.Commit+"^1", c.Commit)) {
+		for _, name := range strings.Fields(l.git(project, "diff-tree", "-r", "--no-commit-id", "--name-only",
+			"--diff-filter=d", c.Commit+"^1", c.Commit)) {
 			files[name] = l.git(project, "cat-file", "blob", c.Commit+":"+name) + fmt.Sprint(len(w.records))
 		}
 		member("plumbing ")
@@ -142,8 +147,8 @@ func bare(b *testing.B, dir string, files map[string]string, parents ...string) 
 	return commit
 }
 
-// BenchmarkThousandth measures the checkpoints around the 1,000th against the first ones, each after one more task from its creation to its end, and a message.
-// The ratio must be about 1.
+// BenchmarkThousandth measures the checkpoints around the 1,000th against the first ones, each
+// after one more task from its creation to its end, and a message. The ratio must be about 1.
 func BenchmarkThousandth(b *testing.B) {
 	const some, total = 50, 1000
 	for b.Loop() {
@@ -167,11 +172,13 @@ func BenchmarkThousandth(b *testing.B) {
 	}
 }
 
-// BenchmarkRender measures what is not git's: state.json and the logs of a team of 10,000 open tasks.
+// BenchmarkRender measures what is not git's: state.json and the logs of a team of 10,000 open
+// tasks.
 func BenchmarkRender(b *testing.B) {
 	w := newWork(b, "T1")
 	for n := range 10_000 {
-		w.do(b, "lead", &team.CreateTask{Subject: fmt.Sprint("task ", n), Description: "what to do about the token of the parser"})
+		w.do(b, "lead", &team.CreateTask{Subject: fmt.Sprint("task ", n), Description: "what to do about the token " +
+			"of the parser"})
 	}
 	s := &Store{team: "demo", shelf: &memory{}}
 	for b.Loop() {

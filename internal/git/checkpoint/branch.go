@@ -36,8 +36,10 @@ type branch struct {
 }
 
 func newBranch(procs *proc.Register, repo repository, name string) *branch {
-	return &branch{git: repo.runner(procs), repo: repo.dir, name: "cadre/" + name, dir: ".claude/teams/" + name, null: strings.Repeat("0", repo.digits),
-		files: git.Runner{Procs: procs, Dir: repo.top, Env: []string{"GIT_NO_LAZY_FETCH=1"}, Limit: gitTimeout, Patience: -1}, top: repo.top}
+	return &branch{git: repo.runner(procs), repo: repo.dir, name: "cadre/" + name, dir: ".claude/teams/" + name,
+		null: strings.Repeat("0", repo.digits),
+		files: git.Runner{Procs: procs, Dir: repo.top, Env: []string{"GIT_NO_LAZY_FETCH=1"}, Limit: gitTimeout,
+			Patience: -1}, top: repo.top}
 }
 
 func (b *branch) place() string { return "the branch " + b.name + " of " + b.repo }
@@ -48,7 +50,8 @@ func (b *branch) load(ctx context.Context) (*tip, error) { return b.loadAt(ctx, 
 
 // loadAt returns the checkpoint that a ref names, or the one of a commit; nil where there is none.
 func (b *branch) loadAt(ctx context.Context, ref string) (*tip, error) {
-	found, err := b.objects(ctx, ref, b.object(ref, stateFile), b.object(ref, logs[mailbox].file), b.object(ref, logs[tasks].file))
+	found, err := b.objects(ctx, ref, b.object(ref, stateFile), b.object(ref, logs[mailbox].file),
+		b.object(ref, logs[tasks].file))
 	if err != nil || found[0] == nil {
 		return nil, err
 	}
@@ -125,10 +128,12 @@ func (b *branch) objects(ctx context.Context, specs ...string) ([]*object, error
 	return found, nil
 }
 
-// mostParents is how many parents a commit has at most: more are hard to look at, so that further ones are those of commits before it.
+// mostParents is how many parents a commit has at most: more are hard to look at, so that further
+// ones are those of commits before it.
 const mostParents = 15
 
-// save commits the files on top of on, and moves the branch there if it is still at on. The commits of the work are further parents, each once.
+// save commits the files on top of on, and moves the branch there if it is still at on. The commits
+// of the work are further parents, each once.
 func (b *branch) save(ctx context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (string, error) {
 	parents := next.carried
 	for len(parents) > mostParents {
@@ -149,7 +154,8 @@ func (b *branch) save(ctx context.Context, on *tip, next *image, files map[strin
 		first = on.id
 	} else if len(parents) > 0 { // so that the line of first parents has checkpoints only
 		var err error
-		if first, err = b.stream(ctx, next.doc.Created, "Checkpoints of team "+next.doc.TeamName+"\n\n[skip ci]\n").commit(ctx); err != nil {
+		if first, err = b.stream(ctx, next.doc.Created, "Checkpoints of team "+next.doc.TeamName+
+			"\n\n[skip ci]\n").commit(ctx); err != nil {
 			return "", b.failed(err)
 		}
 	}
@@ -200,7 +206,8 @@ func (b *branch) failed(err error) error {
 	switch {
 	case ok && strings.Contains(refused.Words, "cannot create '"+b.ref()+"'"):
 		return fmt.Errorf("%w of %s: %s", ErrBlocked, b.place(), b.obstacle(refused.Words))
-	case locked, ok && slices.ContainsFunc(collisions, func(words string) bool { return strings.Contains(refused.Words, words) }):
+	case locked, ok && slices.ContainsFunc(collisions,
+		func(words string) bool { return strings.Contains(refused.Words, words) }):
 		return fmt.Errorf("%w: %w", errMoved, err)
 	}
 	return fmt.Errorf("%s: %w", b.place(), err)
@@ -212,8 +219,9 @@ type stream struct {
 	in bytes.Buffer
 }
 
-// stream begins a commit. It is made on a branch of no member, which is taken back before it is there: fast-import would look itself whether it may move the
-// right one, but beside a running git gc it has been seen to move it when it must not. update-ref looks while it holds the lock.
+// stream begins a commit. It is made on a branch of no member, which is taken back before it is
+// there: fast-import would look itself whether it may move the right one, but beside a running git
+// gc it has been seen to move it when it must not. update-ref looks while it holds the lock.
 func (b *branch) stream(ctx context.Context, at team.Time, message string) *stream {
 	b.once.Do(func() { b.author = b.git.Author(ctx) })
 	s := &stream{b: b}
@@ -244,11 +252,14 @@ func (s *stream) commit(ctx context.Context) (string, error) {
 func (b *branch) obstacle(words string) string {
 	for _, quoted := range strings.Split(words, "'") {
 		if name, ok := strings.CutPrefix(quoted, "refs/heads/"); ok && name != b.name {
-			return "it is named " + name + ", and git can keep only one of the two; rename it to have them there: git branch -m " + name + " NAME"
+			return "it is named " + name + ", and git can keep only one of the two; rename it to have them there: " +
+				"git branch -m " + name + " NAME"
 		}
 	}
 	return words
 }
 
-// collisions are what git says when somebody else writes at the same time, besides that a lock is held: the branch moved, a folder was just swept away.
-var collisions = []string{"but expected", "reference already exists", "unable to resolve reference", "unable to create temporary file"}
+// collisions are what git says when somebody else writes at the same time, besides that a lock is
+// held: the branch moved, a folder was just swept away.
+var collisions = []string{"but expected", "reference already exists", "unable to resolve reference",
+	"unable to create temporary file"}

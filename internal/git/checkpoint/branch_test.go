@@ -16,11 +16,21 @@ import (
 
 // kinds of repositories: each gives the directory that the team works in.
 var repositories = map[string]func(l *lab) string{
-	"plain":             func(l *lab) string { return l.repository("r") },
-	"without a commit":  func(l *lab) string { l.git(l.dir, "init", "-q", "r"); return filepath.Join(l.dir, "r") },
-	"sha256":            func(l *lab) string { return l.repository("r", "--object-format=sha256") },
-	"on another branch": func(l *lab) string { d := l.repository("r"); l.git(d, "checkout", "-q", "-b", "topic"); return d },
-	"on no branch":      func(l *lab) string { d := l.repository("r"); l.git(d, "checkout", "-q", "--detach"); return d },
+	"plain":            func(l *lab) string { return l.repository("r") },
+	"without a commit": func(l *lab) string { l.git(l.dir, "init", "-q", "r"); return filepath.Join(l.dir, "r") },
+	"sha256":           func(l *lab) string { return l.repository("r", "--object-format=sha256") },
+	"on another branch": func(l *lab) string {
+		d := l.repository("r")
+		l.git(d, "checkout", "-q", "-b",
+			"topic")
+		return d
+	},
+	"on no branch": func(l *lab) string {
+		d := l.repository("r")
+		l.git(d, "checkout", "-q",
+			"--detach")
+		return d
+	},
 	"bare": func(l *lab) string {
 		l.git(l.dir, "clone", "-q", "--bare", l.repository("r"), "bare.git")
 		return filepath.Join(l.dir, "bare.git")
@@ -51,8 +61,8 @@ var repositories = map[string]func(l *lab) string{
 	},
 }
 
-// TestRepositories: in every kind of repository checkpoints appear on the branch, and nothing else of it changes.
-// inNames are the digests in the names of sheets.
+// TestRepositories: in every kind of repository checkpoints appear on the branch, and nothing else
+// of it changes. inNames are the digests in the names of sheets.
 var inNames = regexp.MustCompile(`-[0-9a-f]{12}\b`)
 
 func TestRepositories(t *testing.T) {
@@ -61,7 +71,8 @@ func TestRepositories(t *testing.T) {
 			l := newLab(t)
 			project := make(l)
 			common := l.git(project, "rev-parse", "--path-format=absolute", "--git-common-dir")
-			for _, hook := range []string{"pre-commit", "post-commit", "reference-transaction", "post-update", "pre-auto-gc"} {
+			for _, hook := range []string{"pre-commit", "post-commit", "reference-transaction", "post-update",
+				"pre-auto-gc"} {
 				l.write(filepath.Join(common, "hooks", hook), "#!/bin/sh\necho ran >> '"+l.dir+"/hooked'\nexit 1\n")
 				os.Chmod(filepath.Join(common, "hooks", hook), 0o700)
 			}
@@ -86,13 +97,15 @@ func TestRepositories(t *testing.T) {
 					s = l.store(project) // which knows nothing yet
 				}
 				c := l.checkpoint(s, w)
-				if !c.Written || c.Commit != l.git(project, "rev-parse", "cadre/demo") || c.Seq != int64(len(w.records)) || c.Team != "T1" {
+				if !c.Written || c.Commit != l.git(project, "rev-parse", "cadre/demo") ||
+					c.Seq != int64(len(w.records)) || c.Team != "T1" {
 					t.Errorf("%+v", c)
 				}
 				if again := l.checkpoint(s, w); again.Written || again.Commit != c.Commit {
 					t.Errorf("of the same again: %+v", again)
 				}
-				if latest, err := l.store(project).Restore(t.Context()); err != nil || latest.Commit != c.Commit || latest.Seq != c.Seq {
+				if latest, err := l.store(project).Restore(t.Context()); err != nil || latest.Commit != c.Commit ||
+					latest.Seq != c.Seq {
 					t.Errorf("latest: %+v, %v", latest, err)
 				}
 				brings(t, s, w)
@@ -101,10 +114,12 @@ func TestRepositories(t *testing.T) {
 				t.Errorf("there are %d commits", n)
 			}
 			files := l.git(project, "ls-tree", "-r", "--name-only", "--full-tree", "cadre/demo")
-			if got := inNames.ReplaceAllString(strings.ReplaceAll(files, ".claude/teams/demo/", ""), ""); got != "mailbox.log\nrestore/base.json\nrestore/members.jsonl\nrestore/tasks/0000.jsonl\nrestore/team.json\nstate.json\ntasks.jsonl\nREADME.md" {
+			if got := inNames.ReplaceAllString(strings.ReplaceAll(files, ".claude/teams/demo/", ""),
+				""); got != "mailbox.log\nrestore/base.json\nrestore/members.jsonl\nrestore/tasks/0000.jsonl\nrestore/team.json\nstate.json\ntasks.jsonl\nREADME.md" {
 				t.Errorf("the tree has\n%s", files)
 			}
-			if who := l.git(project, "log", "-1", "--format=%an <%ae> %cn", "cadre/demo"); who != "Ann Example <ann@example.org> Ann Example" {
+			if who := l.git(project, "log", "-1", "--format=%an <%ae> %cn", "cadre/demo"); who != "Ann Example "+
+				"<ann@example.org> Ann Example" {
 				t.Errorf("it is by %s", who)
 			}
 			if out, err := l.try(project, "fsck", "--strict", "--no-dangling"); err != nil {
@@ -120,7 +135,8 @@ func TestRepositories(t *testing.T) {
 // line is the line of checkpoints, the oldest first.
 func (l *lab) line(project string) (commits []string) {
 	l.Helper()
-	for line := range strings.SplitSeq(l.git(project, "log", "--first-parent", "--reverse", "--format=%H %s", "cadre/demo"), "\n") {
+	for line := range strings.SplitSeq(l.git(project, "log", "--first-parent", "--reverse", "--format=%H %s",
+		"cadre/demo"), "\n") {
 		if commit, subject, _ := strings.Cut(line, " "); subject != "Checkpoints of team demo" {
 			commits = append(commits, commit)
 		}
@@ -131,14 +147,17 @@ func (l *lab) line(project string) (commits []string) {
 // mislead sets variables that git takes for another repository, index or commit.
 func mislead(t *testing.T, l *lab) {
 	other := l.repository("other")
-	for name, value := range map[string]string{"GIT_DIR": filepath.Join(other, ".git"), "GIT_WORK_TREE": other, "GIT_INDEX_FILE": filepath.Join(l.dir, "no-index"),
-		"GIT_OBJECT_DIRECTORY": filepath.Join(l.dir, "no-objects"), "GIT_COMMON_DIR": filepath.Join(other, ".git"), "GIT_NAMESPACE": "space", "GIT_PREFIX": "x/",
+	for name, value := range map[string]string{"GIT_DIR": filepath.Join(other, ".git"), "GIT_WORK_TREE": other,
+		"GIT_INDEX_FILE":       filepath.Join(l.dir, "no-index"),
+		"GIT_OBJECT_DIRECTORY": filepath.Join(l.dir, "no-objects"), "GIT_COMMON_DIR": filepath.Join(other, ".git"),
+		"GIT_NAMESPACE": "space", "GIT_PREFIX": "x/",
 		"GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z", "GIT_QUARANTINE_PATH": "/nowhere"} {
 		t.Setenv(name, value)
 	}
 }
 
-// outside is everything in the lab but what checkpoints are to write: objects, the branch and its log.
+// outside is everything in the lab but what checkpoints are to write: objects, the branch and its
+// log.
 func outside(t *testing.T, l *lab) string {
 	var b strings.Builder
 	err := filepath.WalkDir(l.dir, func(path string, e fs.DirEntry, err error) error {
@@ -207,7 +226,8 @@ func TestTwoHosts(t *testing.T) {
 	for _, hash := range l.line(project) {
 		var seq int
 		text := l.git(project, "log", "-1", "--format=%B", hash)
-		if _, err := fmt.Sscanf(text[strings.Index(text, "\nCheckpoint "):], "\nCheckpoint %d", &seq); err != nil || seq <= last {
+		if _, err := fmt.Sscanf(text[strings.Index(text, "\nCheckpoint "):], "\nCheckpoint %d",
+			&seq); err != nil || seq <= last {
 			t.Errorf("%q after %d: %v", text, last, err)
 		}
 		last, unknown[hash] = seq, true
@@ -241,16 +261,19 @@ func TestOlderState(t *testing.T) {
 	brings(t, l.store(project), w)
 }
 
-// TestBesideOtherCommands: people and programs use the repository while checkpoints are written, and neither hinders the other.
+// TestBesideOtherCommands: people and programs use the repository while checkpoints are written,
+// and neither hinders the other.
 func TestBesideOtherCommands(t *testing.T) {
 	l := newLab(t)
 	project, w := l.repository("r"), newWork(t, "T1")
 	done := make(chan struct{})
 	var group sync.WaitGroup
 	for _, commands := range [][][]string{
-		{{"commit", "-q", "--allow-empty", "-m", "more"}, {"checkout", "-q", "-B", "topic"}, {"checkout", "-q", "main"}},
+		{{"commit", "-q", "--allow-empty", "-m", "more"}, {"checkout", "-q", "-B", "topic"},
+			{"checkout", "-q", "main"}},
 		{{"pack-refs", "--all", "--prune"}, {"gc", "-q"}, {"maintenance", "run", "--quiet", "--task=loose-objects"}},
-		{{"update-ref", "refs/heads/cadre/other", "main"}, {"update-ref", "-d", "refs/heads/cadre/other"}, {"branch", "-f", "cadre/demo@bob", "main"}},
+		{{"update-ref", "refs/heads/cadre/other", "main"}, {"update-ref", "-d", "refs/heads/cadre/other"},
+			{"branch", "-f", "cadre/demo@bob", "main"}},
 	} {
 		group.Go(func() {
 			for n := 0; ; n++ {
@@ -263,7 +286,8 @@ func TestBesideOtherCommands(t *testing.T) {
 				default:
 				}
 				// These may meet each other's locks; a checkpoint's they must not.
-				if out, err := l.try(project, commands[n%len(commands)]...); err != nil && strings.Contains(out, "cadre/demo'") {
+				if out, err := l.try(project, commands[n%len(commands)]...); err != nil &&
+					strings.Contains(out, "cadre/demo'") {
 					t.Errorf("git %v: %v\n%s", commands[n%len(commands)], err, out)
 				}
 			}
@@ -290,7 +314,8 @@ func TestBesideOtherCommands(t *testing.T) {
 	close(done)
 	group.Wait()
 	if n := len(l.line(project)); n != written || written != rounds {
-		t.Errorf("%d commits of %d; written:\n%s\nthere:\n%s", n, written, strings.Join(commits, "\n"), l.git(project, "log", "--reverse", "--format=%s %H %P", "cadre/demo"))
+		t.Errorf("%d commits of %d; written:\n%s\nthere:\n%s", n, written, strings.Join(commits, "\n"),
+			l.git(project, "log", "--reverse", "--format=%s %H %P", "cadre/demo"))
 	}
 	brings(t, l.store(project), w)
 	if out, err := l.try(project, "fsck", "--strict", "--no-dangling"); err != nil {
@@ -321,9 +346,11 @@ func TestBranchIsMovedAndRemoved(t *testing.T) {
 	}
 }
 
-// A branch in the way is named, and never overwritten; the checkpoints are beside the team for as long as it is there.
+// A branch in the way is named, and never overwritten; the checkpoints are beside the team for as
+// long as it is there.
 func TestBranchesInTheWay(t *testing.T) {
-	for branch, says := range map[string]string{"cadre": "it is named cadre, ", "cadre/demo": "none of cadre's", "cadre/demo/bob": "it is named cadre/demo/bob, "} {
+	for branch, says := range map[string]string{"cadre": "it is named cadre, ", "cadre/demo": "none of cadre's",
+		"cadre/demo/bob": "it is named cadre/demo/bob, "} {
 		l := newLab(t)
 		project, w := l.repository("r"), newWork(t, "T1")
 		l.git(project, "branch", branch)
@@ -331,7 +358,8 @@ func TestBranchesInTheWay(t *testing.T) {
 		s := l.store(project)
 		for range 2 {
 			w.step(t)
-			if c := l.checkpoint(s, w); !strings.Contains(c.Notice, says) || c.Commit != "" || c.Place != filepath.Join(l.dir, "own", "checkpoint") || !c.Written {
+			if c := l.checkpoint(s, w); !strings.Contains(c.Notice, says) || c.Commit != "" ||
+				c.Place != filepath.Join(l.dir, "own", "checkpoint") || !c.Written {
 				t.Errorf("%s: %+v", branch, c)
 			}
 			brings(t, s.aside, w)

@@ -1,10 +1,12 @@
-// Package checkpoint keeps checkpoints of a team where its journal cannot be lost with them, and brings a team back from one.
+// Package checkpoint keeps checkpoints of a team where its journal cannot be lost with them, and
+// brings a team back from one.
 //
 // # Authority
 //
-// The package decides what a checkpoint looks like and where it is: on the branch cadre/TEAM of the project's repository or, where there is none,
-// in the folder checkpoint beside the team's journal. When one is due, and what becomes of a restored team, is decided elsewhere: a
-// restoration is a command for the core like any other. A checkpoint is never the truth while the journal is there.
+// The package decides what a checkpoint looks like and where it is: on the branch cadre/TEAM of the
+// project's repository or, where there is none, in the folder checkpoint beside the team's journal.
+// When one is due, and what becomes of a restored team, is decided elsewhere: a restoration is a
+// command for the core like any other. A checkpoint is never the truth while the journal is there.
 //
 // # What is in one
 //
@@ -21,14 +23,18 @@
 //	                   COMPLETED               the record of a team that was consolidated
 //	README.md                                  what a forge shows of the branch
 //
-// A commit on the branch also carries the work. The branches of members, what is checked out in the team's directory, a commit of what the team has changed there and
-// not committed, and the commits that tasks name are its further parents, each once: what a checkpoint before has is reachable by the first parent. So the line of
-// first parents has checkpoints only, and whoever has the branch has the work. state.json names the commits. By the rule of the consolidation, what differs from the last
-// commit now and did not when the team was created is the team's. Files that git ignores, files over 5 MiB and files that likely hold a secret are named in its place.
+// A commit on the branch also carries the work. The branches of members, what is checked out in the
+// team's directory, a commit of what the team has changed there and not committed, and the commits
+// that tasks name are its further parents, each once: what a checkpoint before has is reachable by
+// the first parent. So the line of first parents has checkpoints only, and whoever has the branch
+// has the work. state.json names the commits. By the rule of the consolidation, what differs from
+// the last commit now and did not when the team was created is the team's. Files that git ignores,
+// files over 5 MiB and files that likely hold a secret are named in its place.
 //
-// So a checkpoint costs what happened since the last one and what is open, however long the history is, and state.json is as large as the team and what it has in
-// hand: 50 KiB at most for ten members and a hundred tasks. Likely secrets are replaced by [Mark] before
-// anything is written: a branch may be pushed.
+// So a checkpoint costs what happened since the last one and what is open, however long the history
+// is, and state.json is as large as the team and what it has in hand: 50 KiB at most for ten
+// members and a hundred tasks. Likely secrets are replaced by [Mark] before anything is written: a
+// branch may be pushed.
 //
 // # How one is written
 //
@@ -40,14 +46,19 @@
 //
 // # Guarantees
 //
-//   - Neither the work tree nor the index, HEAD or a hook is touched, and no variable GIT_… of the caller changes which repository is meant.
-//   - The branch only moves from a checkpoint to a later one of the same history, or of a later team of that name. Of two hosts that write at once
-//     none undoes what the other wrote: who comes second writes on top, or finds that there is nothing left to write.
+//   - Neither the work tree nor the index, HEAD or a hook is touched, and no variable GIT_… of the
+//     caller changes which repository is meant.
+//   - The branch only moves from a checkpoint to a later one of the same history, or of a later
+//     team of that name. Of two hosts that write at once none undoes what the other wrote: who
+//     comes second writes on top, or finds that there is nothing left to write.
 //   - Killed anywhere, the branch, or the folder, has the checkpoint before or the one after.
-//   - The commits of every task that a checkpoint calls completed are reachable from it: the work is gathered after the state was read.
-//   - No commit is made of a file whose bytes were not looked at for secrets. What is already committed is carried as it is.
-//   - Loose objects of checkpoints are packed before there are a thousand, in at most eight packs. No object is removed that is in none of them, and
-//     those of others stay as they are.
+//   - The commits of every task that a checkpoint calls completed are reachable from it: the work
+//     is gathered after the state was read.
+//   - No commit is made of a file whose bytes were not looked at for secrets. What is already
+//     committed is carried as it is.
+//   - Loose objects of checkpoints are packed before there are a thousand, in at most eight packs.
+//     No object is removed that is in none of them, and those of others stay as they are.
 //   - Restore gives a whole team or an error that names what is wrong, never a part.
-//   - A team that was restored, and the one that it was restored from, do not both write: the one that comes second gets [ErrForked].
+//   - A team that was restored, and the one that it was restored from, do not both write: the one
+//     that comes second gets [ErrForked].
 package checkpoint

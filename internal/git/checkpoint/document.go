@@ -7,13 +7,16 @@ import (
 	"cadre/internal/team"
 )
 
-// format is the version that checkpoints are written in. Those of 1.0, which carry no work, are read for ever.
+// format is the version that checkpoints are written in. Those of 1.0, which carry no work, are
+// read for ever.
 const format = "2.0"
 
-// version is what state.json says. A cadre that reads 1.0 alone shows it in its refusal, so it names what to install.
+// version is what state.json says. A cadre that reads 1.0 alone shows it in its refusal, so it
+// names what to install.
 const version = format + " (install cadre 2.0 or later)"
 
-// readable reports whether this cadre reads checkpoints of that version. Those of another minor version have more in them, and nothing else.
+// readable reports whether this cadre reads checkpoints of that version. Those of another minor
+// version have more in them, and nothing else.
 func readable(version string) bool {
 	number, _, _ := strings.Cut(version, " ")
 	major, minor, ok := strings.Cut(number, ".")
@@ -24,12 +27,14 @@ func readable(version string) bool {
 type Beside struct {
 	Heartbeats map[string]team.Time // when each member was last heard of
 	Except     []string             // folders in which cadre and Claude Code keep their own things; links are followed
-	Include    []string             // paths from the top of the work tree that are carried from now on, whatever is in them
-	Completed  []byte               // the record of a team that was consolidated; nil for none
+	// paths from the top of the work tree that are carried from now on, whatever is in them
+	Include   []string
+	Completed []byte // the record of a team that was consolidated; nil for none
 }
 
-// document is state.json: the team at a glance. It is as large as the team and what it has in hand, whatever it has done and however long its texts are; what a
-// team is restored from is in the logs and in the sheets that it names.
+// document is state.json: the team at a glance. It is as large as the team and what it has in hand,
+// whatever it has done and however long its texts are; what a team is restored from is in the logs
+// and in the sheets that it names.
 type document struct {
 	Version       string            `json:"version"`
 	TeamID        string            `json:"team_id"`
@@ -106,7 +111,8 @@ const (
 	tasks
 )
 
-var logs = [2]struct{ file, stem, ending string }{{"mailbox.log", "mailbox", ".log"}, {"tasks.jsonl", "tasks", ".jsonl"}}
+var logs = [2]struct{ file, stem, ending string }{{"mailbox.log", "mailbox", ".log"},
+	{"tasks.jsonl", "tasks", ".jsonl"}}
 
 // The names of other files.
 const (

@@ -16,7 +16,8 @@ import (
 	"cadre/internal/team"
 )
 
-// partSize is how long a log grows before it becomes an older part, in bytes: small, because each checkpoint writes the newest part anew.
+// partSize is how long a log grows before it becomes an older part, in bytes: small, because each
+// checkpoint writes the newest part anew.
 const partSize = 32 << 10
 
 // partsPerFolder bounds the listings that a new part changes.
@@ -28,7 +29,8 @@ const (
 	glanceSize    = 80 // bytes of a text
 )
 
-// draft is the next checkpoint while it is made: what a team's records add to the logs, and then the state.
+// draft is the next checkpoint while it is made: what a team's records add to the logs, and then
+// the state.
 type draft struct {
 	base    int64 // position before the first record of the journal
 	parts   [2]int
@@ -152,12 +154,15 @@ func (d *draft) line(log int, line []byte) {
 	d.tails[log] = append(append(d.tails[log], line...), '\n')
 }
 
-// see takes what a checkpoint tells of the state after the last record that was added. While it looks nobody can change the state, so the rest is left to finish.
+// see takes what a checkpoint tells of the state after the last record that was added. While it
+// looks nobody can change the state, so the rest is left to finish.
 func (d *draft) see(s *team.State, beside Beside) {
 	t := s.Team()
 	d.team, d.kept = t, team.Keep(s)
-	d.doc = document{Version: version, TeamID: t.ID, TeamName: t.Name, Sequence: s.Position(), History: t.Restored.ID, Created: t.CreatedAt, Updated: t.UpdatedAt,
-		LeadSession: t.LeadSession, Status: t.Status, Teammates: []teammate{}, MailboxSeq: s.MessageSeq(), Facts: map[string]string{}, Released: t.Released != team.Released{}}
+	d.doc = document{Version: version, TeamID: t.ID, TeamName: t.Name, Sequence: s.Position(), History: t.Restored.ID,
+		Created: t.CreatedAt, Updated: t.UpdatedAt,
+		LeadSession: t.LeadSession, Status: t.Status, Teammates: []teammate{}, MailboxSeq: s.MessageSeq(),
+		Facts: map[string]string{}, Released: t.Released != team.Released{}}
 	if beside.Completed != nil {
 		d.record = redactJSON(beside.Completed)
 		d.doc.Completed = fmt.Sprintf("%x", sha256.Sum256(d.record))
@@ -181,7 +186,8 @@ func (d *draft) see(s *team.State, beside Beside) {
 			}
 			continue
 		}
-		d.doc.Teammates = append(d.doc.Teammates, teammate{m.Name, i - 1, m.Agent, m.Role, m.Role, m.Status, held[m.Name], m.Context, beside.Heartbeats[m.Name], m.DeliveredSeq, d.doc.Sequence})
+		d.doc.Teammates = append(d.doc.Teammates, teammate{m.Name, i - 1, m.Agent, m.Role, m.Role, m.Status,
+			held[m.Name], m.Context, beside.Heartbeats[m.Name], m.DeliveredSeq, d.doc.Sequence})
 	}
 	d.doc.TeammateCount = len(d.doc.Teammates)
 	d.readme.see(s, d.doc)
@@ -206,7 +212,8 @@ func (d *draft) carried() []string {
 	return all
 }
 
-// seeTasks looks at the tasks that are open and those that may have changed, and returns who holds which.
+// seeTasks looks at the tasks that are open and those that may have changed, and returns who holds
+// which.
 func (d *draft) seeTasks(s *team.State) (held map[string]string) {
 	q := queue{Pending: []string{}, InProgress: []claim{}, Completed: []string{}, Count: s.Count(team.Completed)}
 	held = map[string]string{}
@@ -221,7 +228,8 @@ func (d *draft) seeTasks(s *team.State) (held map[string]string) {
 			quantum = owner.Role
 		}
 		held[task.Owner] = task.ID
-		q.InProgress = append(q.InProgress, claim{task.ID, quantum, glance(task.Subject), task.Owner, append([]string{}, task.BlockedBy...), task.Status, task.CreatedAt, glance(task.Description)})
+		q.InProgress = append(q.InProgress, claim{task.ID, quantum, glance(task.Subject), task.Owner,
+			append([]string{}, task.BlockedBy...), task.Status, task.CreatedAt, glance(task.Description)})
 	}
 	var completed []team.Task
 	for _, id := range d.changed(s) {
@@ -236,7 +244,8 @@ func (d *draft) seeTasks(s *team.State) (held map[string]string) {
 			completed = append(completed, task)
 		}
 		whole, _ := task.MarshalJSON()
-		d.closed = append(d.closed, fmt.Appendf(nil, `{"seq":%d,"at":%d,"task":%s}`, d.doc.Sequence, d.doc.Updated, whole))
+		d.closed = append(d.closed, fmt.Appendf(nil, `{"seq":%d,"at":%d,"task":%s}`, d.doc.Sequence,
+			d.doc.Updated, whole))
 	}
 	if d.prev != nil {
 		for _, id := range d.prev.doc.Queue.Completed {
@@ -281,7 +290,8 @@ func glance(text string) string {
 	return strings.ToValidUTF8(text[:glanceSize], "") + "…"
 }
 
-// finish makes the image of what was added and seen. With it come the files that differ from those of the checkpoint before.
+// finish makes the image of what was added and seen. With it come the files that differ from those
+// of the checkpoint before.
 func (d *draft) finish() (*image, map[string][]byte, error) {
 	for _, line := range d.closed {
 		d.line(tasks, line)

@@ -14,8 +14,8 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// folder keeps the last checkpoint in files, where there is no repository. Each file is replaced as a whole, and state.json last: it says how far the
-// other files count.
+// folder keeps the last checkpoint in files, where there is no repository. Each file is replaced as
+// a whole, and state.json last: it says how far the other files count.
 type folder struct{ dir string }
 
 func (f *folder) place() string { return f.dir }
@@ -33,7 +33,8 @@ func (f *folder) load(context.Context) (*tip, error) {
 	}
 	i, failure := open(state, tails)
 	if failure != nil {
-		// Who wrote the next checkpoint may have been killed when the newest part of a log was already an older one.
+		// Who wrote the next checkpoint may have been killed when the newest part of a log was
+		// already an older one.
 		if again, err := f.moved(state, tails); err != nil {
 			return nil, err
 		} else if again == nil {
@@ -123,13 +124,15 @@ func (f *folder) save(ctx context.Context, on *tip, next *image, files map[strin
 	return fmt.Sprint(next.doc.Sequence, next.doc.History, next.doc.TeamID), f.sweep(next)
 }
 
-// sweep removes the sheets that are not part of the checkpoint which is there now: those of the one before, and what a kill left.
+// sweep removes the sheets that are not part of the checkpoint which is there now: those of the one
+// before, and what a kill left.
 func (f *folder) sweep(now *image) error {
 	part := map[string]bool{}
 	for _, s := range now.doc.Sheets {
 		part[filepath.Join(f.dir, filepath.FromSlash(s.file()))] = true
 	}
-	return filepath.WalkDir(filepath.Join(f.dir, path.Dir(teamSheet)), func(path string, e fs.DirEntry, err error) error {
+	return filepath.WalkDir(filepath.Join(f.dir, path.Dir(teamSheet)), func(path string, e fs.DirEntry,
+		err error) error {
 		if err == nil && !e.IsDir() && !part[path] {
 			err = os.Remove(path)
 		}
@@ -137,7 +140,8 @@ func (f *folder) sweep(now *image) error {
 	})
 }
 
-// order is that in which the files may be replaced one by one: sheets and older parts before the newest of their log, and state.json last.
+// order is that in which the files may be replaced one by one: sheets and older parts before the
+// newest of their log, and state.json last.
 func order(files map[string][]byte) []string {
 	var parts, newest []string
 	for name := range files {

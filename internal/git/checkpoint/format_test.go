@@ -12,7 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestFormatOne: a checkpoint of the first format, as it was written then, comes back, and the next one follows it.
+// TestFormatOne: a checkpoint of the first format, as it was written then, comes back, and the next
+// one follows it.
 func TestFormatOne(t *testing.T) {
 	l := newLab(t)
 	project := l.repository("r")
@@ -78,7 +79,8 @@ func oldOpen(state []byte) error {
 	case doc.Version == "":
 		return fmt.Errorf("%s is none of cadre's: it has no version", stateFile)
 	case doc.Version != version:
-		return fmt.Errorf("%s has the version %q, and this cadre knows %s; update cadre", stateFile, doc.Version, version)
+		return fmt.Errorf("%s has the version %q, and this cadre knows %s; update cadre", stateFile,
+			doc.Version, version)
 	}
 	return nil
 }
@@ -96,7 +98,8 @@ func TestOlderReader(t *testing.T) {
 
 // TestNewerFormat: what a later cadre wrote is refused, unless it only has more in it.
 func TestNewerFormat(t *testing.T) {
-	for version, reads := range map[string]bool{"1.0": true, "2.0": true, "2.0 (install cadre 2.0 or later)": true, "2.7 (install cadre 2.5)": true, "1.1": false,
+	for version, reads := range map[string]bool{"1.0": true, "2.0": true, "2.0 (install cadre 2.0 or later)": true,
+		"2.7 (install cadre 2.5)": true, "1.1": false,
 		"3.0 (install cadre 3.1 or later)": false, "2": false, "": false, "20.0": false} {
 		if readable(version) != reads {
 			t.Errorf("%q: %t", version, !reads)
@@ -107,9 +110,11 @@ func TestNewerFormat(t *testing.T) {
 	if _, err := s.Write(t.Context(), newWork(t, "T1"), Beside{}); err != nil {
 		t.Fatal(err)
 	}
-	shelf.files[stateFile] = []byte(strings.Replace(string(shelf.files[stateFile]), version, "3.0 (install cadre 3.1 or later)", 1))
+	shelf.files[stateFile] = []byte(strings.Replace(string(shelf.files[stateFile]), version,
+		"3.0 (install cadre 3.1 or later)", 1))
 	_, err := (&Store{team: "demo", shelf: &wrapped{shelf}}).Restore(t.Context())
-	if damage := (*DamageError)(nil); !errors.As(err, &damage) || !strings.Contains(err.Error(), "install cadre 3.1 or later") {
+	if damage := (*DamageError)(nil); !errors.As(err, &damage) || !strings.Contains(err.Error(),
+		"install cadre 3.1 or later") {
 		t.Error(err)
 	}
 }

@@ -24,14 +24,15 @@ type Found struct {
 	Heard    team.Time
 }
 
-// Found returns the newest checkpoint of the team's own branch, and of that of each remote as it was fetched last. A remote's branch that holds none of this
-// team is passed over.
+// Found returns the newest checkpoint of the team's own branch, and of that of each remote as it
+// was fetched last. A remote's branch that holds none of this team is passed over.
 func (s *Store) Found(ctx context.Context) ([]Found, error) {
 	b, ok := s.shelf.(*branch)
 	if !ok {
 		return nil, s.none()
 	}
-	out, err := b.git.Run(ctx, nil, "for-each-ref", "--format=%(objectname) %(refname) %(authorname)", b.ref(), "refs/remotes/*/"+b.name)
+	out, err := b.git.Run(ctx, nil, "for-each-ref", "--format=%(objectname) %(refname) %(authorname)", b.ref(),
+		"refs/remotes/*/"+b.name)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,8 @@ func (s *Store) Found(ctx context.Context) ([]Found, error) {
 			}
 			continue
 		}
-		f := Found{Checkpoint: s.describe(at), Ref: strings.TrimPrefix(strings.TrimPrefix(parts[1], "refs/heads/"), "refs/remotes/"), Own: own,
+		f := Found{Checkpoint: s.describe(at), Ref: strings.TrimPrefix(strings.TrimPrefix(parts[1], "refs/heads/"),
+			"refs/remotes/"), Own: own,
 			Work: doc.Work, Before: doc.Before, Released: doc.Released, Heard: doc.Updated}
 		if len(parts) == 3 {
 			f.By = parts[2]
@@ -69,7 +71,8 @@ func (s *Store) Found(ctx context.Context) ([]Found, error) {
 	return all, nil
 }
 
-// Newest returns the checkpoint that all others lead to. Where there is none such the error is a [*ForkError].
+// Newest returns the checkpoint that all others lead to. Where there is none such the error is a
+// [*ForkError].
 func (s *Store) Newest(ctx context.Context, found []Found) (Found, error) {
 	if len(found) == 0 {
 		return Found{}, s.none()
@@ -137,7 +140,8 @@ func (s Side) String() string {
 // Date is a point in time as it is shown of checkpoints, which come from anywhere.
 func Date(t team.Time) string { return time.UnixMilli(int64(t)).UTC().Format("2006-01-02 15:04 UTC") }
 
-// ForkError says that there are two histories of a team, of which none goes on from the other. Which one counts only the user can say.
+// ForkError says that there are two histories of a team, of which none goes on from the other.
+// Which one counts only the user can say.
 type ForkError struct {
 	Team  string
 	Since int64 // how many records they have in common
@@ -206,8 +210,8 @@ const (
 	Another                 // it is of another team of that name
 )
 
-// Compare says what the checkpoint is to a team that is here, and how many records they have in common. found are all checkpoints, from which follows where the
-// team comes from.
+// Compare says what the checkpoint is to a team that is here, and how many records they have in
+// common. found are all checkpoints, from which follows where the team comes from.
 func (f Found) Compare(s *team.State, found []Found) (Relation, int64) {
 	t := s.Team()
 	if f.Team != t.ID {
@@ -219,7 +223,8 @@ func (f Found) Compare(s *team.State, found []Found) (Relation, int64) {
 	}
 	for _, other := range found {
 		line := other.line()
-		if i := slices.IndexFunc(line, func(e Ended) bool { return e.History == t.Restored.ID }); i > 0 && other.Team == t.ID {
+		if i := slices.IndexFunc(line, func(e Ended) bool { return e.History == t.Restored.ID }); i > 0 &&
+			other.Team == t.ID {
 			ours = append(slices.Clone(line[:i]), ours[len(ours)-1])
 			break
 		}
@@ -234,8 +239,9 @@ func (f Found) Compare(s *team.State, found []Found) (Relation, int64) {
 	}
 }
 
-// Settle has the team's branch continue from the one commit and leave the others: these stay reachable, and are known to be decided about. It is refused with errMoved
-// when the branch is moved meanwhile.
+// Settle has the team's branch continue from the one commit and leave the others: these stay
+// reachable, and are known to be decided about. It is refused with errMoved when the branch is
+// moved meanwhile.
 func (s *Store) Settle(ctx context.Context, keep string, leave ...string) error {
 	b, ok := s.shelf.(*branch)
 	if !ok {
@@ -259,7 +265,8 @@ func (s *Store) Settle(ctx context.Context, keep string, leave ...string) error 
 	}
 	id := keep
 	if len(short) > 0 {
-		text := fmt.Sprintf("%s: continued from %.12s, not from %s\n\n[skip ci]\n", s.team, keep, strings.Join(short, ", "))
+		text := fmt.Sprintf("%s: continued from %.12s, not from %s\n\n[skip ci]\n", s.team, keep,
+			strings.Join(short, ", "))
 		out, err := b.git.Committing(ctx).Run(ctx, []byte(text), args...)
 		if err != nil {
 			return b.failed(err)
@@ -272,13 +279,15 @@ func (s *Store) Settle(ctx context.Context, keep string, leave ...string) error 
 	if id == now {
 		return nil
 	}
-	if _, err := b.git.Run(ctx, nil, "update-ref", "-m", "checkpoints of another history are left", b.ref(), id, now); err != nil {
+	if _, err := b.git.Run(ctx, nil, "update-ref", "-m", "checkpoints of another history are left", b.ref(), id,
+		now); err != nil {
 		return b.failed(err)
 	}
 	return nil
 }
 
-// Last is the newest checkpoint of that history on the line of checkpoints that leads to a commit; "" where there is none.
+// Last is the newest checkpoint of that history on the line of checkpoints that leads to a commit;
+// "" where there is none.
 func (s *Store) Last(ctx context.Context, history, from string) (string, error) {
 	b, ok := s.shelf.(*branch)
 	if !ok {
@@ -305,8 +314,9 @@ func (s *Store) Last(ctx context.Context, history, from string) (string, error) 
 	return "", nil
 }
 
-// Branches makes the branches of members that a checkpoint carries, or moves those that it goes on from, and the team's own branch. One that has commits of its own stays as
-// it is and is returned, and so is one whose commit is not here.
+// Branches makes the branches of members that a checkpoint carries, or moves those that it goes on
+// from, and the team's own branch. One that has commits of its own stays as it is and is returned,
+// and so is one whose commit is not here.
 func (s *Store) Branches(ctx context.Context, r *Restored) (left []Tip, err error) {
 	b, ok := s.shelf.(*branch)
 	if !ok {
@@ -346,7 +356,9 @@ func (b *branch) bring(ctx context.Context, s *Store, t Tip) (stays bool, err er
 			return false, err
 		}
 		follows, err := s.Leads(ctx, now, t.Commit)
-		if err == nil && !follows { // what it has is part of a history that was left, and stays reachable from the team's branch
+		// what it has is part of a history that was left, and stays reachable from the team's
+		// branch
+		if err == nil && !follows {
 			var line string
 			if line, err = b.git.Text(ctx, "for-each-ref", "--format=%(objectname)", b.ref()); err == nil {
 				follows, err = s.Leads(ctx, now, line)
@@ -355,7 +367,8 @@ func (b *branch) bring(ctx context.Context, s *Store, t Tip) (stays bool, err er
 		if !follows || err != nil {
 			return true, err
 		}
-		if at, err := b.git.Text(ctx, "for-each-ref", "--format=%(worktreepath)", ref); at != "" || err != nil { // somebody works there
+		// somebody works there
+		if at, err := b.git.Text(ctx, "for-each-ref", "--format=%(worktreepath)", ref); at != "" || err != nil {
 			return true, err
 		}
 	}
@@ -363,7 +376,8 @@ func (b *branch) bring(ctx context.Context, s *Store, t Tip) (stays bool, err er
 	if old == "" {
 		old = b.null
 	}
-	if _, err = b.git.Run(ctx, nil, "update-ref", "-m", "from a checkpoint of the team", ref, t.Commit, old); err != nil {
+	if _, err = b.git.Run(ctx, nil, "update-ref", "-m", "from a checkpoint of the team", ref, t.Commit,
+		old); err != nil {
 		return true, b.failed(err)
 	}
 	return false, nil

@@ -35,7 +35,8 @@ func open(state []byte, tails [2][]byte) (*image, error) {
 	case i.doc.Version == "":
 		return nil, fmt.Errorf("%s is none of cadre's: it has no version", stateFile)
 	case !readable(i.doc.Version):
-		return nil, fmt.Errorf("%s has the version %q, and this cadre reads versions up to %s; install the cadre that it names, or a later one", stateFile, i.doc.Version, format)
+		return nil, fmt.Errorf("%s has the version %q, and this cadre reads versions up to %s; install the cadre "+
+			"that it names, or a later one", stateFile, i.doc.Version, format)
 	case i.doc.TeamID == "" || i.doc.Sequence <= 0:
 		return nil, fmt.Errorf("%s names no team and no record", stateFile)
 	}
@@ -51,7 +52,8 @@ func open(state []byte, tails [2][]byte) (*image, error) {
 		}
 		i.tails[n] = tails[n][:end.Bytes:end.Bytes]
 		if crc32.Checksum(i.tails[n], castagnoli) != end.CRC {
-			return nil, fmt.Errorf("%s was damaged or changed by hand: its checksum is not the one in %s", logs[n].file, stateFile)
+			return nil, fmt.Errorf("%s was damaged or changed by hand: its checksum is not the one in %s",
+				logs[n].file, stateFile)
 		}
 	}
 	return i, nil

@@ -17,7 +17,8 @@ import (
 	"cadre/internal/team"
 )
 
-// writerDir names, to a copy of the test program, the project whose checkpoints it is to write until it is killed.
+// writerDir names, to a copy of the test program, the project whose checkpoints it is to write
+// until it is killed.
 const writerDir = "CADRE_TEST_CHECKPOINTS_OF"
 
 // writing is the team at its step n, the same in every process.
@@ -30,7 +31,8 @@ func writing(n int) (*work, error) {
 		return nil, err
 	}
 	for w.state.Seq() < int64(n) {
-		if _, err := w.try("lead", &team.SendMessage{To: "ann", Body: strings.Repeat(fmt.Sprint(w.sent, " "), 800)}); err != nil {
+		if _, err := w.try("lead", &team.SendMessage{To: "ann", Body: strings.Repeat(fmt.Sprint(w.sent, " "),
+			800)}); err != nil {
 			return nil, err
 		}
 	}
@@ -63,7 +65,8 @@ func write(dir string) int {
 	return 1
 }
 
-// TestKilled kills a process that writes one checkpoint after the other, at any moment: what it said is written is there, and what is there is whole.
+// TestKilled kills a process that writes one checkpoint after the other, at any moment: what it
+// said is written is there, and what is there is whole.
 func TestKilled(t *testing.T) {
 	for name, make := range map[string]func(l *lab) string{
 		"branch": func(l *lab) string { return l.repository("r") },
@@ -117,7 +120,8 @@ func (l *lab) storeBeside(project string) *Store {
 	return s
 }
 
-// killed starts the writer, kills it some time after a few checkpoints, and returns the last one that it told of.
+// killed starts the writer, kills it some time after a few checkpoints, and returns the last one
+// that it told of.
 func killed(t *testing.T, project string, from int, random *rand.Rand) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

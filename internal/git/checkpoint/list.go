@@ -12,8 +12,9 @@ import (
 
 // Listed is the last checkpoint on a branch, at a glance.
 type Listed struct {
-	Name       string          `json:"name"`             // of the team
-	Remote     string          `json:"remote,omitempty"` // that had the branch when it was fetched last; "" for a branch of the repository itself
+	Name string `json:"name"` // of the team
+	// that had the branch when it was fetched last; "" for a branch of the repository itself
+	Remote     string          `json:"remote,omitempty"`
 	Commit     string          `json:"commit"`
 	Team       string          `json:"teamId,omitempty"` // "" where the checkpoint cannot be read
 	Seq        int64           `json:"seq,omitempty"`
@@ -38,16 +39,17 @@ func (l Listed) Where() string {
 	return "cadre/" + l.Name
 }
 
-// List returns the checkpoints that the repository of the directory has, on branches of its own and on those of its remotes as they were
-// fetched last, by the names of their teams. A directory in no repository has none. One that was made by a newer cadre is listed as far as
-// it is understood.
+// List returns the checkpoints that the repository of the directory has, on branches of its own and
+// on those of its remotes as they were fetched last, by the names of their teams. A directory in no
+// repository has none. One that was made by a newer cadre is listed as far as it is understood.
 func List(ctx context.Context, procs *proc.Register, dir string) ([]Listed, error) {
 	repo, why, err := find(ctx, procs, dir)
 	if err != nil || why != "" {
 		return nil, err
 	}
 	r := repo.runner(procs)
-	out, err := r.Text(ctx, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/cadre", "refs/remotes/*/cadre/*")
+	out, err := r.Text(ctx, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/cadre",
+		"refs/remotes/*/cadre/*")
 	if err != nil || out == "" {
 		return nil, err
 	}
@@ -60,7 +62,8 @@ func List(ctx context.Context, procs *proc.Register, dir string) ([]Listed, erro
 			where, name = "heads", ref
 		}
 		if (where == "heads" || ok) && team.ValidName(name) {
-			all = append(all, Listed{Name: name, Remote: strings.TrimPrefix(strings.TrimPrefix(where, "heads"), "remotes/"), Commit: id})
+			all = append(all, Listed{Name: name, Remote: strings.TrimPrefix(strings.TrimPrefix(where, "heads"),
+				"remotes/"), Commit: id})
 			specs = append(specs, id+":.claude/teams/"+name+"/"+stateFile)
 		}
 	}
@@ -80,7 +83,8 @@ func List(ctx context.Context, procs *proc.Register, dir string) ([]Listed, erro
 	return read, nil
 }
 
-// glance reads what a list shows of a checkpoint. Unlike restoring it, that needs no whole and no known format.
+// glance reads what a list shows of a checkpoint. Unlike restoring it, that needs no whole and no
+// known format.
 func (l *Listed) glance(text []byte) {
 	var doc struct {
 		TeamID    string          `json:"team_id"`

@@ -38,9 +38,11 @@ type work struct {
 // newWork is a team of three with a few tasks.
 func newWork(t testing.TB, id string) *work {
 	w := &work{state: &team.State{}}
-	w.do(t, team.User, &team.CreateTeam{TeamID: id, Name: "demo", Goal: "Audit <this> & that", Dir: "/d", LeadAgent: "claude"})
+	w.do(t, team.User, &team.CreateTeam{TeamID: id, Name: "demo", Goal: "Audit <this> & that", Dir: "/d",
+		LeadAgent: "claude"})
 	w.do(t, "lead", &team.SpawnMember{Name: "ann", Agent: team.External, Role: "r"})
-	w.do(t, "lead", &team.SpawnMember{Name: "bob", Agent: "claude", PlanApproval: true, Prompt: "You are bob.\nBe \"good\"."})
+	w.do(t, "lead", &team.SpawnMember{Name: "bob", Agent: "claude", PlanApproval: true,
+		Prompt: "You are bob.\nBe \"good\"."})
 	w.do(t, team.Host("h1"), &team.AttachMember{Member: "bob"})
 	w.do(t, team.Host("h1"), &team.ReportStarted{Member: "bob", Session: "5e551011"})
 	w.do(t, "lead", &team.CreateTask{Subject: "first"})
@@ -53,7 +55,8 @@ func (w *work) try(actor string, body team.Body) (*team.Record, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent++
-	d, err := team.Decide(w.state, team.Command{ID: fmt.Sprintf("%d-of-%p", w.sent, w), Actor: actor, At: team.Time(1_795_000_000_000 + w.sent*1000), Body: body})
+	d, err := team.Decide(w.state, team.Command{ID: fmt.Sprintf("%d-of-%p", w.sent, w), Actor: actor,
+		At: team.Time(1_795_000_000_000 + w.sent*1000), Body: body})
 	if err == nil && d.Record != nil {
 		w.state.Apply(d.Record)
 		w.records = append(w.records, d.Record)
@@ -71,7 +74,8 @@ func (w *work) do(t testing.TB, actor string, body team.Body) {
 // step is a little more work: a task from its creation to its end, and a message.
 func (w *work) step(t testing.TB) {
 	t.Helper()
-	w.do(t, "lead", &team.CreateTask{Subject: fmt.Sprint("task after ", w.sent), Description: strings.Repeat("what to do ", 10)})
+	w.do(t, "lead", &team.CreateTask{Subject: fmt.Sprint("task after ", w.sent),
+		Description: strings.Repeat("what to do ", 10)})
 	id := w.records[len(w.records)-1].Events[0].(*team.TaskCreated).Task.ID
 	w.do(t, "ann", &team.ClaimTask{Task: id})
 	w.do(t, "ann", &team.CompleteTask{Task: id, Result: "done"})
@@ -147,7 +151,8 @@ type lab struct {
 func newLab(t testing.TB) *lab {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "gitconfig")
-	write := os.WriteFile(config, []byte("[user]\n\tname = Ann Example\n\temail = ann@example.org\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n"), 0o600)
+	write := os.WriteFile(config, []byte("[user]\n\tname = Ann Example\n\temail = "+
+		"ann@example.org\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n"), 0o600)
 	procs, err := proc.Open("")
 	if err != nil || write != nil {
 		t.Fatal(err, write)

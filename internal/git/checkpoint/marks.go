@@ -9,8 +9,8 @@ import (
 	"cadre/internal/team"
 )
 
-// withoutMarks sees to it that nothing runs which is not what it was: a command with [Mark] in the place of a secret would do something else. It notes what the user has
-// to know of that.
+// withoutMarks sees to it that nothing runs which is not what it was: a command with [Mark] in the
+// place of a secret would do something else. It notes what the user has to know of that.
 func (r *Restored) withoutMarks(k *team.Kept) error {
 	for i := range k.Members {
 		if err := edit(&k.Members[i], "a member", r.member); err != nil {
@@ -36,7 +36,8 @@ func (r *Restored) withoutMarks(k *team.Kept) error {
 	})
 }
 
-// member takes the variables that were redacted out of a member's environment, so that those of whoever restores the team count.
+// member takes the variables that were redacted out of a member's environment, so that those of
+// whoever restores the team count.
 func (r *Restored) member(m fields) error {
 	var name string
 	var env, args []string
@@ -63,12 +64,14 @@ func (r *Restored) member(m fields) error {
 	return nil
 }
 
-// task holds a task back whose command was redacted: it counts as one that failed as often as it may. What was in the middle of it is gone.
+// task holds a task back whose command was redacted: it counts as one that failed as often as it
+// may. What was in the middle of it is gone.
 func (r *Restored) task(t fields) error {
 	var id, run string
 	var retries int64
 	var assigned bool
-	if err := t.all(map[string]any{"id": &id, "run": &run, "retries": &retries, "assigned": &assigned}); err != nil || !strings.Contains(run, Mark) {
+	if err := t.all(map[string]any{"id": &id, "run": &run, "retries": &retries, "assigned": &assigned}); err != nil ||
+		!strings.Contains(run, Mark) {
 		return err
 	}
 	t.set("status", team.Pending)
@@ -77,8 +80,10 @@ func (r *Restored) task(t fields) error {
 		delete(t, "owner")
 	}
 	t.set("failures", retries+1)
-	t.set("failure", "its command was redacted in the checkpoint; set it again with: cadre task update "+id+" --run COMMAND")
-	r.miss("the command of task %s was redacted, so it is held back: %s; set it again with: cadre task update %s --run COMMAND", id, run, id)
+	t.set("failure", "its command was redacted in the checkpoint; set it again with: cadre task update "+id+
+		" --run COMMAND")
+	r.miss("the command of task %s was redacted, so it is held back: %s; set it again with: cadre task update %s "+
+		"--run COMMAND", id, run, id)
 	return nil
 }
 

@@ -8,8 +8,9 @@ import (
 	"cadre/internal/team"
 )
 
-// news is what happened since the checkpoint before, for the subject of its commit. It is made of numbers and names of members, which hold letters,
-// digits, - and _ alone: nothing that an agent wrote is in it.
+// news is what happened since the checkpoint before, for the subject of its commit. It is made of
+// numbers and names of members, which hold letters, digits, - and _ alone: nothing that an agent
+// wrote is in it.
 type news struct {
 	completed, failed []string // ids of tasks
 	by                []string // who completed them
@@ -48,7 +49,8 @@ func (n *news) add(e team.Event) {
 // mostNamed is how many of a kind the subject names; of more it tells the number.
 const mostNamed = 3
 
-// subject is one line that says what happened, the most important first, and how many of all tasks are completed.
+// subject is one line that says what happened, the most important first, and how many of all tasks
+// are completed.
 func (n *news) subject(doc document) string {
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -92,14 +94,17 @@ func (n *news) subject(doc document) string {
 		say("checkpoint")
 	}
 	q := doc.Queue
-	return fmt.Sprintf("%s: %s; %d/%d", doc.TeamName, strings.Join(parts, ", "), q.Count, q.Count+len(q.Pending)+len(q.InProgress))
+	return fmt.Sprintf("%s: %s; %d/%d", doc.TeamName, strings.Join(parts, ", "), q.Count,
+		q.Count+len(q.Pending)+len(q.InProgress))
 }
 
 // message is that of the commit. Nothing is to be built of it.
 func (n *news) message(doc document) string {
 	q := doc.Queue
-	return fmt.Sprintf("%s\n\n[skip ci]\n\nCheckpoint %d of team %s, which is %s. Teammates: %d. Tasks: %d pending, %d in progress, %d completed.\n",
-		n.subject(doc), doc.Sequence, doc.TeamName, doc.Status, doc.TeammateCount, len(q.Pending), len(q.InProgress), q.Count)
+	return fmt.Sprintf("%s\n\n[skip ci]\n\nCheckpoint %d of team %s, which is %s. Teammates: %d. Tasks: %d pending, "+
+		"%d in progress, %d completed.\n",
+		n.subject(doc), doc.Sequence, doc.TeamName, doc.Status, doc.TeammateCount, len(q.Pending),
+		len(q.InProgress), q.Count)
 }
 
 // known are those that are names of members.

@@ -14,8 +14,9 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Each checkpoint leaves a few loose objects. git would sweep them up, with all others of the repository, when there are thousands, in the middle of a command of the
-// person's. So they are packed here, and nothing else is.
+// Each checkpoint leaves a few loose objects. git would sweep them up, with all others of the
+// repository, when there are thousands, in the middle of a command of the person's. So they are
+// packed here, and nothing else is.
 const (
 	packEvery = 64 // checkpoints, from one pack of ours to the next
 	mostPacks = 8  // of ours; then they become one
@@ -28,12 +29,14 @@ type packing struct {
 	since   int // checkpoints that are not in a pack
 }
 
-// packsFile lists the packs with objects of a team's checkpoints, a line each: the name, and the checkpoint up to which it goes.
+// packsFile lists the packs with objects of a team's checkpoints, a line each: the name, and the
+// checkpoint up to which it goes.
 func (b *branch) packsFile() string {
 	return filepath.Join(b.repo, "cadre-packs", strings.TrimPrefix(b.name, "cadre/"))
 }
 
-// pack packs what checkpoints have left when there is enough of it. It only ever removes what is in a pack: whoever is killed here, or fails, leaves it for the next.
+// pack packs what checkpoints have left when there is enough of it. It only ever removes what is in
+// a pack: whoever is killed here, or fails, leaves it for the next.
 func (b *branch) pack(ctx context.Context, tip string) {
 	packs := b.packs()
 	if !b.packed.counted {
@@ -62,7 +65,8 @@ func (b *branch) pack(ctx context.Context, tip string) {
 	b.packNow(ctx, b.packs(), tip)
 }
 
-// between is how many checkpoints there are from one to the other; all where there is no first, or it is not to be had.
+// between is how many checkpoints there are from one to the other; all where there is no first, or
+// it is not to be had.
 func (b *branch) between(ctx context.Context, from, to string) int {
 	args := []string{"rev-list", "--count", "--first-parent", fmt.Sprint("--max-count=", packEvery), to}
 	if from != "" {
@@ -101,7 +105,8 @@ func (b *branch) packFile(name, ending string) string {
 	return filepath.Join(b.repo, "objects", "pack", "pack-"+name+ending)
 }
 
-// packNow packs the objects of the checkpoints since the last pack and, when there are many packs, what is in those.
+// packNow packs the objects of the checkpoints since the last pack and, when there are many packs,
+// what is in those.
 func (b *branch) packNow(ctx context.Context, packs []onePack, tip string) {
 	packs = slices.DeleteFunc(packs, func(p onePack) bool { // git has repacked the repository meanwhile
 		_, err := os.Stat(b.packFile(p.name, ".idx"))
@@ -131,7 +136,8 @@ func (b *branch) packNow(ctx context.Context, packs []onePack, tip string) {
 		}
 		old, packs = packs, nil
 	}
-	out, err := b.git.Run(ctx, []byte(strings.Join(ids, "\n")+"\n"), "pack-objects", "--quiet", filepath.Join(b.repo, "objects", "pack", "pack"))
+	out, err := b.git.Run(ctx, []byte(strings.Join(ids, "\n")+"\n"), "pack-objects", "--quiet",
+		filepath.Join(b.repo, "objects", "pack", "pack"))
 	if err != nil {
 		return
 	}
@@ -141,7 +147,8 @@ func (b *branch) packNow(ctx context.Context, packs []onePack, tip string) {
 	for _, p := range packs {
 		fmt.Fprintf(&text, "%s %s\n", p.name, p.tip)
 	}
-	if os.WriteFile(b.packsFile()+".new", text.Bytes(), 0o644) != nil || os.Rename(b.packsFile()+".new", b.packsFile()) != nil {
+	if os.WriteFile(b.packsFile()+".new", text.Bytes(), 0o644) != nil || os.Rename(b.packsFile()+".new",
+		b.packsFile()) != nil {
 		return
 	}
 	for _, id := range loose {
@@ -151,14 +158,16 @@ func (b *branch) packNow(ctx context.Context, packs []onePack, tip string) {
 		if p.name == name {
 			continue
 		}
-		for _, ending := range []string{".idx", ".rev", ".bitmap", ".pack"} { // without an index git does not look at it
+		// without an index git does not look at it
+		for _, ending := range []string{".idx", ".rev", ".bitmap", ".pack"} {
 			os.Remove(b.packFile(p.name, ending))
 		}
 	}
 }
 
-// made are the objects that checkpoints since the last pack have made: their own commits and trees, and the snapshots of the shared directory. What members and the
-// person have committed is not among them.
+// made are the objects that checkpoints since the last pack have made: their own commits and trees,
+// and the snapshots of the shared directory. What members and the person have committed is not
+// among them.
 func (b *branch) made(ctx context.Context, packs []onePack, tip string) ([]string, error) {
 	from := []string{"--first-parent", tip}
 	if len(packs) > 0 {
@@ -181,7 +190,8 @@ func (b *branch) made(ctx context.Context, packs []onePack, tip string) ([]strin
 	if err != nil || len(carried) == 0 {
 		return strings.Fields(string(ids)), err
 	}
-	said, err := b.git.Run(ctx, []byte(strings.Join(carried, "\n")+"\n"), "log", "--no-walk=unsorted", "--stdin", "--format=%H %P %s")
+	said, err := b.git.Run(ctx, []byte(strings.Join(carried, "\n")+"\n"), "log", "--no-walk=unsorted", "--stdin",
+		"--format=%H %P %s")
 	if err != nil {
 		return nil, err
 	}

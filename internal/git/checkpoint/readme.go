@@ -24,7 +24,8 @@ const (
 func (r *readme) see(s *team.State, doc document) {
 	r.goal = s.Team().Goal
 	for _, m := range doc.Teammates {
-		r.members = append(r.members, fmt.Sprintf("| %s | %s | %s | %s |", plain(m.ID), plain(m.Agent), plain(string(m.Status)), plain(m.Task)))
+		r.members = append(r.members, fmt.Sprintf("| %s | %s | %s | %s |", plain(m.ID), plain(m.Agent),
+			plain(string(m.Status)), plain(m.Task)))
 	}
 }
 
@@ -33,13 +34,16 @@ func (r *readme) text(doc document) []byte {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	q, name := doc.Queue, plain(doc.TeamName)
 	line("# Team %s\n", name)
-	line("This branch holds checkpoints of a team of coding agents: what the team is, and the work that it has not merged yet. It is written by cadre, is not meant to be merged,")
+	line("This branch holds checkpoints of a team of coding agents: what the team is, and the work that it has not " +
+		"merged yet. It is written by cadre, is not meant to be merged,")
 	line("and nothing is to be built of it.\n")
 	if goal := strings.TrimSpace(r.goal); goal != "" {
 		line("> %s\n", plain(clipped(strings.Join(strings.Fields(Redact(goal)), " "), goalSize)))
 	}
-	line("%s, %d of %d tasks completed, %d in progress, %d pending. %d records, the last of %s.\n", plain(string(doc.Status)), q.Count, q.Count+len(q.Pending)+len(q.InProgress),
-		len(q.InProgress), len(q.Pending), doc.Sequence, time.UnixMilli(int64(doc.Updated)).UTC().Format("2006-01-02 15:04 UTC"))
+	line("%s, %d of %d tasks completed, %d in progress, %d pending. %d records, the last of %s.\n",
+		plain(string(doc.Status)), q.Count, q.Count+len(q.Pending)+len(q.InProgress),
+		len(q.InProgress), len(q.Pending), doc.Sequence, time.UnixMilli(int64(doc.Updated)).UTC().Format(
+			"2006-01-02 15:04 UTC"))
 	if len(r.members) > 0 {
 		line("| member | agent | status | task |\n| --- | --- | --- | --- |")
 		for i, m := range r.members {
@@ -62,8 +66,10 @@ func (r *readme) text(doc document) []byte {
 		line("")
 	}
 	r.work(doc.Work, line)
-	line("To continue the team in a clone of this repository:\n\n    cadre pull %s\n    cadre resume %s\n", doc.TeamName, doc.TeamName)
-	line("`git log --first-parent` lists the checkpoints. What a team is restored from is in `.claude/teams/%s`.", doc.TeamName)
+	line("To continue the team in a clone of this repository:\n\n    cadre pull %s\n    cadre resume %s\n",
+		doc.TeamName, doc.TeamName)
+	line("`git log --first-parent` lists the checkpoints. What a team is restored from is in `.claude/teams/%s`.",
+		doc.TeamName)
 	return []byte(b.String())
 }
 
@@ -98,7 +104,8 @@ func clipped(text string, size int) string {
 	return strings.ToValidUTF8(text[:size], "") + "…"
 }
 
-// plain is a text that a page shows as it is: no markup, link, mention, or sign that has others shown in another order.
+// plain is a text that a page shows as it is: no markup, link, mention, or sign that has others
+// shown in another order.
 func plain(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -13,7 +13,8 @@ import (
 // Mark stands where a likely secret was.
 const Mark = "[redacted]"
 
-// secretWord is a word for a secret, and nameEnd what may follow it in the name of one: secret_access_key, tokenValue.
+// secretWord is a word for a secret, and nameEnd what may follow it in the name of one:
+// secret_access_key, tokenValue.
 const (
 	secretWord = `(?:token|secret|passw(?:or)?d|passphrase|(?:api|access|private|account|signing|encryption|master|client|service)[ _-]?key|_key|_pwd|_auth|credentials?)`
 	nameEnd    = `(?:[A-Za-z_]+|-[A-Za-z]+\b)*[0-9]?`
@@ -22,27 +23,34 @@ const (
 
 var (
 	// Secrets that are known by their own shape.
-	tokenShapes = lazyregexp.New(`\bsk-[A-Za-z0-9_-]{16,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{16,}|` +
-		`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}|\bAIza[A-Za-z0-9_-]{30,}|\bya29\.[A-Za-z0-9_-]{16,}|\bGOCSPX-[A-Za-z0-9_-]{20,}|\bnpm_[A-Za-z0-9]{30,}|` +
-		`\bpypi-[A-Za-z0-9_-]{30,}|\bhf_[A-Za-z0-9]{20,}|\bSG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}|\bdo[opr]_v1_[a-f0-9]{20,}|\bdckr_pat_[A-Za-z0-9_-]{20,}|\bshp(?:at|ca|pa|ss)_[A-Fa-f0-9]{20,}|\bwhsec_[A-Za-z0-9+/=]{16,}|` +
-		`\bhooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{16,}|\bdiscord(?:app)?\.com/api/webhooks/[0-9]+/[A-Za-z0-9_-]{16,}|` +
-		`\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)?`)
-	privateKeys  = lazyregexp.New(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`)
+	tokenShapes = lazyregexp.New(
+		`\bsk-[A-Za-z0-9_-]{16,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{16,}|` +
+			`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}|\bAIza[A-Za-z0-9_-]{30,}|\bya29\.[A-Za-z0-9_-]{16,}|\bGOCSPX-[A-Za-z0-9_-]{20,}|\bnpm_[A-Za-z0-9]{30,}|` +
+			`\bpypi-[A-Za-z0-9_-]{30,}|\bhf_[A-Za-z0-9]{20,}|\bSG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}|\bdo[opr]_v1_[a-f0-9]{20,}|\bdckr_pat_[A-Za-z0-9_-]{20,}|\bshp(?:at|ca|pa|ss)_[A-Fa-f0-9]{20,}|\bwhsec_[A-Za-z0-9+/=]{16,}|` +
+			`\bhooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{16,}|\bdiscord(?:app)?\.com/api/webhooks/[0-9]+/[A-Za-z0-9_-]{16,}|` +
+			`\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)?`)
+	privateKeys = lazyregexp.New(
+		`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`)
 	urlPasswords = lazyregexp.New(`(://[^\s/:@"']*:)([^\s/@"']+)(@)`)
 	// Secrets that are known by what stands before them.
 	headers     = lazyregexp.New(`(?i)(\bauthorization"?\s*[:=]\s*"?(?:(?:bearer|basic|token)\s+)?)([^\s"',;]{4,})()`)
 	cookies     = lazyregexp.New(`(?i)(\bcookie["']?\s*:\s*["']?)([^\s"'=;]+=[^"'\n]*)()`)
 	bearers     = lazyregexp.New(`(?i)(\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=-]{8,})()`)
 	users       = lazyregexp.New(`(\bcurl\b[^\n]*?\s(?:-u|--user)[\s=]*["']?[^\s:"']+:)([^\s"']+)()`)
-	assignments = lazyregexp.New(`(?i)(\b[A-Za-z0-9_.-]*` + secretWord + `=)("[^"\n]*"|'[^'\n]*'|[^\s"'&;|,)}=][^\s"'&;|,)}]*)()`)
-	passwords   = lazyregexp.New(`(?i)((?:passw(?:or)?d|passphrase|_pwd)["']?[ \t]*[:=][ \t]*["']?)([^\s"',;]{4,})(["',;]|[ \t]*(?:$|\n))`)
-	spoken      = lazyregexp.New(`(?i)(` + secretWord + nameEnd + spokenIs + `)([^\s"'\x60,;)}\]]{6,})()`)
-	secretKeys  = lazyregexp.New(`(?i)(?:^|[_.-])(?:token|secret|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|key|pwd|auth|credentials?)$|[a-z](?:Token|Secret|Password|Key)$`)
+	assignments = lazyregexp.New(`(?i)(\b[A-Za-z0-9_.-]*` + secretWord +
+		`=)("[^"\n]*"|'[^'\n]*'|[^\s"'&;|,)}=][^\s"'&;|,)}]*)()`)
+	passwords = lazyregexp.New(
+		`(?i)((?:passw(?:or)?d|passphrase|_pwd)["']?[ \t]*[:=][ \t]*["']?)([^\s"',;]{4,})(["',;]|[ \t]*(?:$|\n))`)
+	spoken     = lazyregexp.New(`(?i)(` + secretWord + nameEnd + spokenIs + `)([^\s"'\x60,;)}\]]{6,})()`)
+	secretKeys = lazyregexp.New(
+		`(?i)(?:^|[_.-])(?:token|secret|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|key|pwd|auth|credentials?)$|[a-z](?:Token|Secret|Password|Key)$`)
 )
 
-// What every text has that a pattern can find something in, in lower case. Most texts have none of these.
+// What every text has that a pattern can find something in, in lower case. Most texts have none of
+// these.
 var (
-	shapeSigns = []string{"sk-", "k_live_", "k_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "akia", "asia", "xox", "aiza", "npm_", "eyj", "xapp-", "ya29.", "gocspx-", "pypi-", "hf_", "sg.", "_v1_",
+	shapeSigns = []string{"sk-", "k_live_", "k_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-",
+		"akia", "asia", "xox", "aiza", "npm_", "eyj", "xapp-", "ya29.", "gocspx-", "pypi-", "hf_", "sg.", "_v1_",
 		"dckr_pat_", "shpat_", "shpca_", "shppa_", "shpss_", "whsec_", "hooks.slack.com", "api/webhooks"}
 	wordSigns   = []string{"token", "secret", "passw", "passphrase", "key", "_pwd", "_auth", "credential"}
 	headerSigns = []string{"authorization"}
@@ -60,7 +68,8 @@ func hasAny(low string, signs []string) bool {
 // suspicious reports whether [Redact] would look closer.
 func suspicious(text string) bool {
 	low := strings.ToLower(text)
-	for _, signs := range [][]string{shapeSigns, wordSigns, headerSigns, cookieSigns, userSigns, bearerSigns, keySigns, urlSigns} {
+	for _, signs := range [][]string{shapeSigns, wordSigns, headerSigns, cookieSigns, userSigns, bearerSigns,
+		keySigns, urlSigns} {
 		if hasAny(low, signs) {
 			return true
 		}
@@ -106,8 +115,9 @@ type expression interface {
 	FindStringSubmatchIndex(s string) []int
 }
 
-// replace puts the mark in the place of the second group of each match that is a secret. Behind a match that is none it looks on from its second byte: what was
-// taken for a value may be the name of one.
+// replace puts the mark in the place of the second group of each match that is a secret. Behind a
+// match that is none it looks on from its second byte: what was taken for a value may be the name
+// of one.
 func replace(text string, e expression, secret func(value string) bool) string {
 	var out strings.Builder
 	copied, from := 0, 0
@@ -133,13 +143,15 @@ func replace(text string, e expression, secret func(value string) bool) string {
 	return out.String()
 }
 
-// reference reports whether the value names a secret and is none: $TOKEN, ${TOKEN}, <token>, %TOKEN%, {{ token }}, ***, true.
+// reference reports whether the value names a secret and is none: $TOKEN, ${TOKEN}, <token>,
+// %TOKEN%, {{ token }}, ***, true.
 func reference(v string) bool {
-	return v == "" || slices.Contains([]string{"true", "false", "null", "none", "nil"}, strings.ToLower(v)) || strings.ContainsRune("$<%{", rune(v[0])) || strings.Trim(v, "*.x") == "" || strings.HasPrefix(v, Mark)
+	return v == "" || slices.Contains([]string{"true", "false", "null", "none", "nil"}, strings.ToLower(v)) ||
+		strings.ContainsRune("$<%{", rune(v[0])) || strings.Trim(v, "*.x") == "" || strings.HasPrefix(v, Mark)
 }
 
-// random reports whether the value is rather made by a machine, or for one, than a word or a path of a text: long enough, with letters and with digits or
-// signs or both cases between them.
+// random reports whether the value is rather made by a machine, or for one, than a word or a path
+// of a text: long enough, with letters and with digits or signs or both cases between them.
 func random(v string, least int) bool {
 	v = strings.TrimRight(v, ".:!?")
 	if len(v) < least {
@@ -161,21 +173,26 @@ func random(v string, least int) bool {
 			sign++
 		}
 	}
-	if folders := strings.Count(v, "/"); folders > 2 && !(len(v) >= 32 && upper > folders && digit > 1) { // a path, and not the base 64 of bytes
+	// a path, and not the base 64 of bytes
+	if folders := strings.Count(v, "/"); folders > 2 && !(len(v) >= 32 && upper > folders && digit > 1) {
 		return false
 	}
 	mixed := digit+sign > 0 && lower+upper > 0 || lower > 0 && upper > 1 && len(v) >= 16 || digit >= 16
 	return mixed && len(seen) >= min(len(v)*2/5, 10)
 }
 
-// names are the keys of values that other values name, in what cadre itself writes. They are names and numbers, and a changed one would name nobody.
-var names = []string{"id", "name", "owner", "member", "task", "from", "to", "recipients", "blockedBy", "blocks", "session", "lead", "actor", "by", "ref", "request", "host",
-	"createdBy", "completedBy", "kind", "status", "type", "unblocked", "team_id", "team_name", "history", "lead_session_id", "task_claimed", "assigned_to", "dependencies", "pending", "completed", "digest"}
+// names are the keys of values that other values name, in what cadre itself writes. They are names
+// and numbers, and a changed one would name nobody.
+var names = []string{"id", "name", "owner", "member", "task", "from", "to", "recipients", "blockedBy", "blocks",
+	"session", "lead", "actor", "by", "ref", "request", "host",
+	"createdBy", "completedBy", "kind", "status", "type", "unblocked", "team_id", "team_name", "history",
+	"lead_session_id", "task_claimed", "assigned_to", "dependencies", "pending", "completed", "digest"}
 
 // foreign are the keys of values whose keys are not ours.
 var foreign = []string{"metadata"}
 
-// redactJSON redacts every text in a JSON value, or in lines of them. What is not a text stays byte for byte as it is.
+// redactJSON redacts every text in a JSON value, or in lines of them. What is not a text stays byte
+// for byte as it is.
 func redactJSON(in []byte) []byte {
 	r := redactor{in: in}
 	r.run()

@@ -12,17 +12,24 @@ import (
 
 // secrets are of the shapes that are known, put together so that nobody takes this file for a leak.
 var secrets = []string{
-	"sk-" + "ant-api03-Zx81kfQw0Lm2Np4Rs6Tv", "sk-" + "proj-abcdefghijklmnopqrstuv", "gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a", "github" + "_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz",
-	"gl" + "pat-abcdEFGH1234ijklMNOP", "AK" + "IAIOSFODNN7EXAMPLE", "xo" + "xb-123456789012-abcdefABCDEF", "AI" + "zaSyA1234567890abcdefghijklmnopqrstu", "np" + "m_abcdefghijklmnopqrstuvwxyz0123456789",
-	"hf" + "_AbCdEfGhIjKlMnOpQrStUvWxYz012345", "SG" + ".abcdefghijklmnopqrstuv.ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcdefg", "ya" + "29.a0AfH6SMBxyz0123456789-abcdef",
-	"do" + "p_v1_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "hooks." + "slack.com/services/T00000000/B00000000/XXXXabcdefghijklmnop01", "xa" + "pp-1-A0123-456-abcdef0123456789",
+	"sk-" + "ant-api03-Zx81kfQw0Lm2Np4Rs6Tv", "sk-" + "proj-abcdefghijklmnopqrstuv",
+	"gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a", "github" + "_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz",
+	"gl" + "pat-abcdEFGH1234ijklMNOP", "AK" + "IAIOSFODNN7EXAMPLE", "xo" + "xb-123456789012-abcdefABCDEF",
+	"AI" + "zaSyA1234567890abcdefghijklmnopqrstu", "np" + "m_abcdefghijklmnopqrstuvwxyz0123456789",
+	"hf" + "_AbCdEfGhIjKlMnOpQrStUvWxYz012345", "SG" +
+		".abcdefghijklmnopqrstuv.ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcdefg",
+	"ya" + "29.a0AfH6SMBxyz0123456789-abcdef",
+	"do" + "p_v1_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+	"hooks." + "slack.com/services/T00000000/B00000000/XXXXabcdefghijklmnop01",
+	"xa" + "pp-1-A0123-456-abcdef0123456789",
 	"ey" + "JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLW9mLWl0",
 }
 
 func TestRedact(t *testing.T) {
 	for _, secret := range secrets {
 		for _, around := range []string{"%s", "it is %s.", "key=%s", "\"%s\",", "(%s)", "curl -H 'X-Key: %s' x"} {
-			if got := Redact(fmt.Sprintf(around, secret)); strings.Contains(got, secret[4:]) || !strings.Contains(got, Mark) {
+			if got := Redact(fmt.Sprintf(around, secret)); strings.Contains(got, secret[4:]) ||
+				!strings.Contains(got, Mark) {
 				t.Errorf("%s in %q gives %q", secret, around, got)
 			}
 		}
@@ -51,21 +58,27 @@ func TestRedact(t *testing.T) {
 		"the secret: password: Qx81kfw0":                                            "the secret: password: [redacted]",
 		"the token secret: Qx81kfw0Lm2":                                             "the token secret: [redacted]",
 		"my token-9f8e7d6c5b4a is it":                                               "my token[redacted] is it",
-		"curl -s -u ann:hunter https://x.org":                                       "curl -s -u ann:[redacted] https://x.org",
-		"curl --user 'ann:hunter' x":                                                "curl --user 'ann:[redacted]' x",
-		"Cookie: session=abc; theme=dark":                                           "Cookie: [redacted]",
-		"Set-Cookie: id=a3f\nbody":                                                  "Set-Cookie: [redacted]\nbody",
-		"user: ann\npassword: hunterhunter\nhost: db":                               "user: ann\npassword: [redacted]\nhost: db",
-		`{"password": "hunterhunter", "n": 1}`:                                      `{"password": "[redacted]", "n": 1}`,
+		"curl -s -u ann:hunter https://x.org": "curl -s -u ann:[redacted] " +
+			"https://x.org",
+		"curl --user 'ann:hunter' x":      "curl --user 'ann:[redacted]' x",
+		"Cookie: session=abc; theme=dark": "Cookie: [redacted]",
+		"Set-Cookie: id=a3f\nbody":        "Set-Cookie: [redacted]\nbody",
+		"user: ann\npassword: hunterhunter\nhost: db": "user: ann\npassword: " +
+			"[redacted]\nhost: db",
+		`{"password": "hunterhunter", "n": 1}`: `{"password": "[redacted]", "n": 1}`,
 	} {
 		if got := Redact(text); got != want {
 			t.Errorf("%q gives %q, not %q", text, got, want)
 		}
 	}
 	for _, text := range []string{
-		"", "Fix the token parser in lexer.go", "the secret: rotate it weekly", "TOKEN=$TOKEN make", "PASSWORD=${DB_PASSWORD}", "token: <your token>", "if token == other", "max_tokens=4096",
-		"bearer authentication is used", "task-abcdefghijklmnopqrst", "basic understanding", "https://example.org/a:b@c", "the monkey=1", "3f602cac25910858092307df6abec12a385b07f1", "password policy", "see internal/token/parser_test.go",
-		"skip the key exchange", "tokens are counted", "sort by primary key", "password: required for everybody", "curl -s https://example.org", "the cookie: a small file", "TOKEN_FILE=/run/secrets/ci", "see tokenizer2.go",
+		"", "Fix the token parser in lexer.go", "the secret: rotate it weekly", "TOKEN=$TOKEN make",
+		"PASSWORD=${DB_PASSWORD}", "token: <your token>", "if token == other", "max_tokens=4096",
+		"bearer authentication is used", "task-abcdefghijklmnopqrst", "basic understanding",
+		"https://example.org/a:b@c", "the monkey=1", "3f602cac25910858092307df6abec12a385b07f1", "password policy",
+		"see internal/token/parser_test.go",
+		"skip the key exchange", "tokens are counted", "sort by primary key", "password: required for everybody",
+		"curl -s https://example.org", "the cookie: a small file", "TOKEN_FILE=/run/secrets/ci", "see tokenizer2.go",
 		"docs/secrets/one/two/three.md2",
 	} {
 		if got := Redact(text); got != text {
@@ -76,13 +89,15 @@ func TestRedact(t *testing.T) {
 
 func TestRedactJSON(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"body":"PASSWORD=hunter2\n"}`:                                                  `{"body":"PASSWORD=[redacted]\n"}`,
-		`{"env":["A=b","NONE=","MY_TOKEN=abc"],"x":"A=b"}`:                               `{"env":["A=[redacted]","NONE=","MY_TOKEN=[redacted]"],"x":"A=b"}`,
-		`{"args":["--api-key","abc","--verbose"]}`:                                       `{"args":["--api-key","[redacted]","--verbose"]}`,
-		`{"metadata":{"api_token":"abc","n":1,"id":"` + secrets[0] + `"},"owner":"ann"}`: `{"metadata":{"api_token":"[redacted]","n":1,"id":"[redacted]"},"owner":"ann"}`,
-		`{"text":"\u0073k-abcdefghijklmnopqrstuv <&>"}`:                                  `{"text":"[redacted] <&>"}`,
-		`{"name":"` + secrets[2] + `","description":"` + secrets[2] + `"}`:               `{"name":"` + secrets[2] + `","description":"[redacted]"}`,
-		`{"a": [1 ,{"b":"PASSWORD=pw"}, "MY_SECRET=yz"] }`:                               `{"a": [1 ,{"b":"PASSWORD=[redacted]"}, "MY_SECRET=[redacted]"] }`,
+		`{"body":"PASSWORD=hunter2\n"}`:                    `{"body":"PASSWORD=[redacted]\n"}`,
+		`{"env":["A=b","NONE=","MY_TOKEN=abc"],"x":"A=b"}`: `{"env":["A=[redacted]","NONE=","MY_TOKEN=[redacted]"],"x":"A=b"}`,
+		`{"args":["--api-key","abc","--verbose"]}`:         `{"args":["--api-key","[redacted]","--verbose"]}`,
+		`{"metadata":{"api_token":"abc","n":1,"id":"` + secrets[0] +
+			`"},"owner":"ann"}`: `{"metadata":{"api_token":"[redacted]","n":1,"id":"[redacted]"},"owner":"ann"}`,
+		`{"text":"\u0073k-abcdefghijklmnopqrstuv <&>"}`: `{"text":"[redacted] <&>"}`,
+		`{"name":"` + secrets[2] + `","description":"` + secrets[2] + `"}`: `{"name":"` + secrets[2] +
+			`","description":"[redacted]"}`,
+		`{"a": [1 ,{"b":"PASSWORD=pw"}, "MY_SECRET=yz"] }`: `{"a": [1 ,{"b":"PASSWORD=[redacted]"}, "MY_SECRET=[redacted]"] }`,
 	} {
 		if got := string(redactJSON([]byte(in))); got != want {
 			t.Errorf("%s\ngives %s\nnot   %s", in, got, want)
@@ -90,12 +105,15 @@ func TestRedactJSON(t *testing.T) {
 	}
 }
 
-// TestNoSecretIsKept puts a secret wherever a text can be, and looks for it in all that a checkpoint writes.
+// TestNoSecretIsKept puts a secret wherever a text can be, and looks for it in all that a
+// checkpoint writes.
 func TestNoSecretIsKept(t *testing.T) {
 	w := newWork(t, "T1")
 	secret := secrets[0]
-	w.do(t, team.User, &team.SpawnMember{Name: "eve", Agent: "claude", Prompt: "Use " + secret, Env: []string{"API_TOKEN=topsecret", "PLAIN=hunterhunter", "EMPTY="}, Args: []string{"--token", "topsecret"}})
-	w.do(t, "lead", &team.CreateTask{Subject: "with " + secret, Description: secret, Run: "PASSWORD=topsecret make", Metadata: map[string]json.RawMessage{"token": json.RawMessage(`"topsecret"`)}})
+	w.do(t, team.User, &team.SpawnMember{Name: "eve", Agent: "claude", Prompt: "Use " + secret,
+		Env: []string{"API_TOKEN=topsecret", "PLAIN=hunterhunter", "EMPTY="}, Args: []string{"--token", "topsecret"}})
+	w.do(t, "lead", &team.CreateTask{Subject: "with " + secret, Description: secret, Run: "PASSWORD=topsecret make",
+		Metadata: map[string]json.RawMessage{"token": json.RawMessage(`"topsecret"`)}})
 	w.do(t, "ann", &team.ClaimTask{Task: "3"})
 	w.do(t, "lead", &team.RejectByHook{Hook: "TaskCreated", Member: "ann", Task: "with " + secret, Feedback: secret})
 	w.do(t, "ann", &team.CompleteTask{Task: "3", Result: "Authorization: Bearer topsecret1"})
@@ -107,7 +125,8 @@ func TestNoSecretIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range shelf.files {
-		if strings.Contains(string(text), secret[6:]) || strings.Contains(string(text), "topsecret") || strings.Contains(string(text), "hunterhunter") {
+		if strings.Contains(string(text), secret[6:]) || strings.Contains(string(text), "topsecret") ||
+			strings.Contains(string(text), "hunterhunter") {
 			t.Errorf("%s has it:\n%s", name, text)
 		}
 	}
@@ -116,7 +135,8 @@ func TestNoSecretIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	eve, _ := r.State.Member("eve")
-	if !reflect.DeepEqual(eve.Env, []string{"EMPTY="}) || eve.Prompt != "Use "+Mark || len(r.Redacted) != 3 || !strings.Contains(r.Redacted[0], "API_TOKEN of eve") {
+	if !reflect.DeepEqual(eve.Env, []string{"EMPTY="}) || eve.Prompt != "Use "+Mark || len(r.Redacted) != 3 ||
+		!strings.Contains(r.Redacted[0], "API_TOKEN of eve") {
 		t.Errorf("%+v\n%q", eve, r.Redacted)
 	}
 }
@@ -124,8 +144,11 @@ func TestNoSecretIsKept(t *testing.T) {
 // TestRedactedCommandsAreHeldBack: nothing runs that is not what it was.
 func TestRedactedCommandsAreHeldBack(t *testing.T) {
 	w := &work{state: &team.State{}}
-	w.do(t, team.User, &team.CreateTeam{TeamID: "T1", Name: "demo", Dir: "/d", Checks: []team.Check{{Name: "build", Command: "make"}, {Name: "push", Command: "PUSH_TOKEN=topsecret make push"}},
-		Hooks: []team.Hook{{Event: "TaskCompleted", Command: "make lint"}, {Event: "TaskCompleted", Command: "API_TOKEN=topsecret notify"}}})
+	w.do(t, team.User, &team.CreateTeam{TeamID: "T1", Name: "demo", Dir: "/d",
+		Checks: []team.Check{{Name: "build", Command: "make"},
+			{Name: "push", Command: "PUSH_TOKEN=topsecret make push"}},
+		Hooks: []team.Hook{{Event: "TaskCompleted", Command: "make lint"},
+			{Event: "TaskCompleted", Command: "API_TOKEN=topsecret notify"}}})
 	w.do(t, "lead", &team.SpawnMember{Name: "sh", Agent: team.Shell})
 	for _, run := range []string{"make all", "API_TOKEN=topsecret make deploy", "API_TOKEN=topsecret make again"} {
 		w.do(t, "lead", &team.CreateTask{Subject: run[len(run)-4:], Run: run, Retries: 2})
@@ -142,19 +165,24 @@ func TestRedactedCommandsAreHeldBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := strings.Join(r.Redacted, "\n")
-	if !reflect.DeepEqual(r.Checks, []string{"push"}) || strings.Count(said, "\n") != 2 || !strings.Contains(said, "the command of task 2 was redacted") || !strings.Contains(said, "a hook of the team for TaskCompleted was redacted") {
+	if !reflect.DeepEqual(r.Checks, []string{"push"}) || strings.Count(said, "\n") != 2 ||
+		!strings.Contains(said, "the command of task 2 was redacted") ||
+		!strings.Contains(said, "a hook of the team for TaskCompleted was redacted") {
 		t.Errorf("checks %q; %s", r.Checks, said)
 	}
-	if _, err := team.Decide(&team.State{}, r.Command("x", r.At+1, "", team.Check{Name: "pull", Command: "make"})); team.CodeOf(err) != team.Invalid {
+	if _, err := team.Decide(&team.State{}, r.Command("x", r.At+1, "",
+		team.Check{Name: "pull", Command: "make"})); team.CodeOf(err) != team.Invalid {
 		t.Errorf("a check that the team does not have is given: %v", err)
 	}
-	d, err := team.Decide(&team.State{}, r.Command("restored", r.At+1, "", team.Check{Name: "push", Command: "make push"}))
+	d, err := team.Decide(&team.State{}, r.Command("restored", r.At+1, "",
+		team.Check{Name: "push", Command: "make push"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	again := &work{state: &team.State{}, records: []*team.Record{d.Record}, sent: 1000}
 	again.state.Apply(d.Record)
-	if got := again.state.Team(); !reflect.DeepEqual(got.Checks, []team.Check{{Name: "build", Command: "make"}, {Name: "push", Command: "make push"}}) || len(got.Hooks) != 1 {
+	if got := again.state.Team(); !reflect.DeepEqual(got.Checks, []team.Check{{Name: "build", Command: "make"},
+		{Name: "push", Command: "make push"}}) || len(got.Hooks) != 1 {
 		t.Errorf("checks %+v, hooks %+v", got.Checks, got.Hooks)
 	}
 	claimable := func() (ids []string) {
@@ -176,7 +204,8 @@ func TestRedactedCommandsAreHeldBack(t *testing.T) {
 	}
 }
 
-// FuzzRedactJSON: what was JSON stays JSON of the same shape, a known secret does not get through, and what has no sign of one is not touched.
+// FuzzRedactJSON: what was JSON stays JSON of the same shape, a known secret does not get through,
+// and what has no sign of one is not touched.
 func FuzzRedactJSON(f *testing.F) {
 	for _, secret := range secrets {
 		f.Add("before ", secret, " after")
@@ -185,7 +214,8 @@ func FuzzRedactJSON(f *testing.F) {
 	f.Add("-----BEGIN PRIVATE KEY-----", "\\u0000", "\"}")
 	f.Fuzz(func(t *testing.T, before, middle, after string) {
 		text := before + middle + after
-		in, err := json.Marshal(map[string]any{"body": text, "list": []any{text, 1, nil, text}, "metadata": map[string]any{"k": text, text: true}, "name": middle})
+		in, err := json.Marshal(map[string]any{"body": text, "list": []any{text, 1, nil, text},
+			"metadata": map[string]any{"k": text, text: true}, "name": middle})
 		if err != nil {
 			t.Skip()
 		}

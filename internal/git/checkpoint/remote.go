@@ -25,7 +25,8 @@ type Remote struct {
 var ErrNoRemote = errors.New("there is no such remote")
 
 // quietly are settings with which git does what it is told to, and no more.
-var quietly = []string{"push.followTags=false", "push.recurseSubmodules=no", "push.gpgSign=false", "fetch.recurseSubmodules=no", "fetch.writeCommitGraph=false", "fetch.prune=false", "maintenance.auto=false"}
+var quietly = []string{"push.followTags=false", "push.recurseSubmodules=no", "push.gpgSign=false",
+	"fetch.recurseSubmodules=no", "fetch.writeCommitGraph=false", "fetch.prune=false", "maintenance.auto=false"}
 
 // way runs git where a person would, with the person's hooks and way to the remote.
 func (b *branch) way() git.Runner {
@@ -38,7 +39,8 @@ func (b *branch) way() git.Runner {
 	return r
 }
 
-// Remote returns the remote of that name; for "" the one that git would push to: remote.pushDefault, else origin, else the only one.
+// Remote returns the remote of that name; for "" the one that git would push to:
+// remote.pushDefault, else origin, else the only one.
 func (s *Store) Remote(ctx context.Context, name string) (Remote, error) {
 	b, ok := s.shelf.(*branch)
 	if !ok {
@@ -62,7 +64,8 @@ func (s *Store) Remote(ctx context.Context, name string) (Remote, error) {
 	case name == "":
 		return Remote{}, fmt.Errorf("%w: say which of %s, with --remote", ErrNoRemote, strings.Join(names, ", "))
 	case !slices.Contains(names, name):
-		return Remote{}, fmt.Errorf("%w as %q in %s; there are: %s; to add one: git remote add NAME URL", ErrNoRemote, name, b.repo, strings.Join(names, ", "))
+		return Remote{}, fmt.Errorf("%w as %q in %s; there are: %s; to add one: git remote add NAME URL", ErrNoRemote,
+			name, b.repo, strings.Join(names, ", "))
 	}
 	raw, err := b.git.Text(ctx, "remote", "get-url", "--push", name)
 	if err != nil {
@@ -84,12 +87,15 @@ func withoutPassword(raw string) string {
 	return scheme + "://" + rest[strings.LastIndexByte(rest[:end], '@')+1:]
 }
 
-// Fetch asks the remote for the team's branch; ErrNone where it has none. It moves what this repository remembers of the remote's branch, and nothing else.
+// Fetch asks the remote for the team's branch; ErrNone where it has none. It moves what this
+// repository remembers of the remote's branch, and nothing else.
 func (s *Store) Fetch(ctx context.Context, r Remote) (Found, error) {
 	b := s.shelf.(*branch)
 	track := "refs/remotes/" + r.Name + "/" + b.name
-	_, err := b.way().Text(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", r.Name, "+"+b.ref()+":"+track)
-	if refused, ok := errors.AsType[*git.Refusal](err); ok && strings.Contains(refused.Words, "couldn't find remote ref") {
+	_, err := b.way().Text(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", r.Name,
+		"+"+b.ref()+":"+track)
+	if refused, ok := errors.AsType[*git.Refusal](err); ok && strings.Contains(refused.Words,
+		"couldn't find remote ref") {
 		if _, err := b.git.Text(ctx, "update-ref", "-d", track); err != nil { // it was removed there
 			return Found{}, err
 		}
@@ -113,7 +119,8 @@ func (s *Store) Fetch(ctx context.Context, r Remote) (Found, error) {
 // ErrMoved says that somebody else has pushed meanwhile.
 var ErrMoved = errors.New("the remote has another checkpoint by now")
 
-// Push has the remote's branch name the commit, which has to follow what it names. Hooks of the person's run, as with any push.
+// Push has the remote's branch name the commit, which has to follow what it names. Hooks of the
+// person's run, as with any push.
 func (s *Store) Push(ctx context.Context, r Remote, commit string) error {
 	b := s.shelf.(*branch)
 	out, err := b.way().Run(ctx, nil, "push", "--porcelain", "--no-signed", r.Name, commit+":"+b.ref())
@@ -121,7 +128,9 @@ func (s *Store) Push(ctx context.Context, r Remote, commit string) error {
 		return nil
 	}
 	for line := range strings.Lines(string(out)) {
-		if strings.HasPrefix(line, "!") && (strings.Contains(line, "fetch first") || strings.Contains(line, "non-fast-forward") || strings.Contains(line, "stale info") || strings.Contains(line, "cannot lock ref")) {
+		if strings.HasPrefix(line, "!") && (strings.Contains(line, "fetch first") ||
+			strings.Contains(line, "non-fast-forward") || strings.Contains(line, "stale info") ||
+			strings.Contains(line, "cannot lock ref")) {
 			return fmt.Errorf("%w: %s", ErrMoved, r.Name)
 		}
 	}
@@ -131,7 +140,8 @@ func (s *Store) Push(ctx context.Context, r Remote, commit string) error {
 // harmless is an error of git without the password that the URL of the remote may have.
 func (r Remote) harmless(err error) error {
 	if refused, ok := errors.AsType[*git.Refusal](err); ok && r.raw != r.URL {
-		return &git.Refusal{Command: refused.Command, Status: refused.Status, Words: strings.ReplaceAll(refused.Words, r.raw, r.URL)}
+		return &git.Refusal{Command: refused.Command, Status: refused.Status, Words: strings.ReplaceAll(refused.Words,
+			r.raw, r.URL)}
 	}
 	return err
 }
@@ -155,8 +165,9 @@ const leap = 1000
 // mostLooked is how many files of outgoing commits are looked at.
 const mostLooked = 20_000
 
-// Outgoing finds out what a push of the checkpoint would bring to the remote, as far as this repository knows what that has. What was committed before the team was
-// there is not looked at for secrets.
+// Outgoing finds out what a push of the checkpoint would bring to the remote, as far as this
+// repository knows what that has. What was committed before the team was there is not looked at for
+// secrets.
 func (s *Store) Outgoing(ctx context.Context, r Remote, commit, before string) (Outgoing, error) {
 	b := s.shelf.(*branch)
 	o := Outgoing{Remote: r}
@@ -165,7 +176,8 @@ func (s *Store) Outgoing(ctx context.Context, r Remote, commit, before string) (
 		return o, err
 	}
 	doc := at.image.doc
-	o.Records, o.Messages, o.Tasks = doc.Sequence, doc.MailboxSeq-leap*int64(len(doc.Before)), doc.Queue.Count+len(doc.Queue.Pending)+len(doc.Queue.InProgress)
+	o.Records, o.Messages, o.Tasks = doc.Sequence, doc.MailboxSeq-leap*int64(len(doc.Before)),
+		doc.Queue.Count+len(doc.Queue.Pending)+len(doc.Queue.InProgress)
 	for _, t := range doc.Work.Branches {
 		o.Branches = append(o.Branches, t.Name)
 	}
@@ -175,7 +187,8 @@ func (s *Store) Outgoing(ctx context.Context, r Remote, commit, before string) (
 			not = append(not, before)
 		}
 	}
-	line, err := b.git.Text(ctx, append([]string{"rev-list", "--objects", "--no-object-names", "--first-parent", commit}, not...)...)
+	line, err := b.git.Text(ctx, append([]string{"rev-list", "--objects", "--no-object-names", "--first-parent",
+		commit}, not...)...)
 	if err != nil {
 		return o, err
 	}
@@ -183,7 +196,8 @@ func (s *Store) Outgoing(ctx context.Context, r Remote, commit, before string) (
 	for _, id := range strings.Fields(line) {
 		ours[id] = true
 	}
-	all, err := b.git.Run(ctx, nil, append([]string{"-c", "core.quotePath=false", "rev-list", "--objects", commit}, not...)...)
+	all, err := b.git.Run(ctx, nil, append([]string{"-c", "core.quotePath=false", "rev-list", "--objects",
+		commit}, not...)...)
 	if err != nil {
 		return o, err
 	}
@@ -224,15 +238,18 @@ func (s *Store) Outgoing(ctx context.Context, r Remote, commit, before string) (
 	return o, err
 }
 
-// PushHead pushes the commit to the remote's branch of the name that is checked out, and returns that name.
+// PushHead pushes the commit to the remote's branch of the name that is checked out, and returns
+// that name.
 func (s *Store) PushHead(ctx context.Context, r Remote, commit string) (string, error) {
 	b := s.shelf.(*branch)
 	name, err := b.files.Text(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
 	if err != nil {
-		return "", fmt.Errorf("no branch is checked out in %s; push the commit yourself: git push %s %.12s:refs/heads/BRANCH", b.top, r.Name, commit)
+		return "", fmt.Errorf("no branch is checked out in %s; push the commit yourself: git push %s "+
+			"%.12s:refs/heads/BRANCH", b.top, r.Name, commit)
 	}
 	if _, err = b.way().Run(ctx, nil, "push", "--porcelain", r.Name, commit+":refs/heads/"+name); err != nil {
-		return name, fmt.Errorf("the team is complete, and its commit %.12s is not on %s: %w", commit, r.Name, r.harmless(err))
+		return name, fmt.Errorf("the team is complete, and its commit %.12s is not on %s: %w", commit, r.Name,
+			r.harmless(err))
 	}
 	return name, nil
 }

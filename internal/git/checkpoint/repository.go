@@ -21,12 +21,14 @@ type repository struct {
 	top    string // of the work tree that the directory is in; "" for none
 }
 
-// find returns the repository of a directory. Where there is none why says so; an error means that nobody knows.
+// find returns the repository of a directory. Where there is none why says so; an error means that
+// nobody knows.
 func find(ctx context.Context, procs *proc.Register, dir string) (repo repository, why string, err error) {
 	if git.Installed() != nil {
 		return repo, "git is not installed", nil
 	}
-	out, err := git.Runner{Procs: procs, Dir: dir, Limit: gitTimeout}.Text(ctx, "rev-parse", "--show-object-format", "--is-inside-work-tree", "--path-format=absolute", "--git-common-dir", "--show-cdup")
+	out, err := git.Runner{Procs: procs, Dir: dir, Limit: gitTimeout}.Text(ctx, "rev-parse", "--show-object-format",
+		"--is-inside-work-tree", "--path-format=absolute", "--git-common-dir", "--show-cdup")
 	refused, ok := errors.AsType[*git.Refusal](err)
 	switch {
 	case ok && strings.Contains(refused.Words, "not a git repository"):
@@ -50,9 +52,11 @@ func find(ctx context.Context, procs *proc.Register, dir string) (repo repositor
 	return repo, "", nil
 }
 
-// runner runs git in the repository, as it is: nothing stands for something else, and nothing is fetched. What another git holds is looked at anew, rather than waited
-// for. A small checkpoint does not become a pack of its own.
+// runner runs git in the repository, as it is: nothing stands for something else, and nothing is
+// fetched. What another git holds is looked at anew, rather than waited for. A small checkpoint
+// does not become a pack of its own.
 func (r repository) runner(procs *proc.Register) git.Runner {
-	return git.Runner{Procs: procs, Settings: []string{"fastimport.unpackLimit=100"}, Env: []string{"GIT_DIR=" + r.dir, "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1"},
+	return git.Runner{Procs: procs, Settings: []string{"fastimport.unpackLimit=100"}, Env: []string{"GIT_DIR=" + r.dir,
+		"GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1"},
 		Limit: gitTimeout, Patience: -1}
 }

@@ -10,7 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// shown is how many of the last messages come with a restored team: its own journal has none of them.
+// shown is how many of the last messages come with a restored team: its own journal has none of
+// them.
 const shown = 50
 
 // Restored is a team as a checkpoint has it.
@@ -24,14 +25,18 @@ type Restored struct {
 	Checks   []string       // names of the checks that have to be given anew, because of what was redacted in them
 }
 
-// Command founds the team anew, as the beginning of a journal of its own; dir is where it works from now on, "" for where it did, and checks are those that are given
-// anew. What follows is a checkpoint, so that the history that was lost cannot go on beside it.
+// Command founds the team anew, as the beginning of a journal of its own; dir is where it works
+// from now on, "" for where it did, and checks are those that are given anew. What follows is a
+// checkpoint, so that the history that was lost cannot go on beside it.
 func (r *Restored) Command(id string, at team.Time, dir string, checks ...team.Check) team.Command {
-	return team.Command{ID: id, Actor: team.User, At: at, Body: &team.RestoreTeam{From: r.State, Dir: dir, Checks: checks}}
+	return team.Command{ID: id, Actor: team.User, At: at, Body: &team.RestoreTeam{From: r.State, Dir: dir,
+		Checks: checks}}
 }
 
-// Restore reads the newest checkpoint whole, of all that the repository has: on the team's branch, and where remotes had it when they were fetched last. What is
-// damaged, or no checkpoint of this team, is refused with a [*DamageError], none at all with [ErrNone], and two histories with a [*ForkError].
+// Restore reads the newest checkpoint whole, of all that the repository has: on the team's branch,
+// and where remotes had it when they were fetched last. What is damaged, or no checkpoint of this
+// team, is refused with a [*DamageError], none at all with [ErrNone], and two histories with a
+// [*ForkError].
 func (s *Store) Restore(ctx context.Context) (*Restored, error) {
 	if _, ok := s.shelf.(*branch); !ok {
 		at, err := s.shelf.load(ctx)
@@ -91,7 +96,8 @@ func (s *Store) damaged(format string, args ...any) error {
 // enough is how many older parts of the mailbox are read, for the last messages.
 const enough = 4
 
-// replay reads the logs of a checkpoint: the last messages, and the tasks that were closed, each as one JSON object.
+// replay reads the logs of a checkpoint: the last messages, and the tasks that were closed, each as
+// one JSON object.
 func (s *Store) replay(ctx context.Context, at *tip, r *Restored) (closed []string, err error) {
 	for n := range logs {
 		var parts []string
@@ -168,7 +174,8 @@ func (r *Restored) from(k team.Kept, position int64, closed []string) error {
 	return err
 }
 
-// line is one of a log: a record, as far as it is about messages or tasks, or a task that was closed.
+// line is one of a log: a record, as far as it is about messages or tasks, or a task that was
+// closed.
 type line struct {
 	Seq    int64           `json:"seq"`
 	Task   json.RawMessage `json:"task"`

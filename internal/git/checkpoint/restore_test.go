@@ -62,7 +62,8 @@ func (m *memory) read(_ context.Context, _ *tip, files []string) (texts [][]byte
 // draw sends a random command that is often sensible.
 func draw(t *rapid.T, w *work) {
 	name := rapid.SampledFrom([]string{"lead", "ann", "bob", "bob", "cy"})
-	actor := rapid.SampledFrom([]string{team.User, "lead", "ann", "bob", team.Host("h1"), team.Host("h1")}).Draw(t, "actor")
+	actor := rapid.SampledFrom([]string{team.User, "lead", "ann", "bob", team.Host("h1"),
+		team.Host("h1")}).Draw(t, "actor")
 	count := 0
 	for ; ; count++ {
 		if _, ok := w.state.Task(fmt.Sprint(count + 1)); !ok {
@@ -78,13 +79,15 @@ func draw(t *rapid.T, w *work) {
 	}
 	bodies := []func() team.Body{
 		func() team.Body {
-			return &team.CreateTask{Subject: word.Draw(t, "subject")[:1], Description: word.Draw(t, "text"), BlockedBy: tasks.Draw(t, "blocked"),
-				Metadata: map[string]json.RawMessage{"k": json.RawMessage(` {"a": [1 ,"<2>"]}`)}}
+			return &team.CreateTask{Subject: word.Draw(t, "subject")[:1], Description: word.Draw(t, "text"),
+				BlockedBy: tasks.Draw(t, "blocked"),
+				Metadata:  map[string]json.RawMessage{"k": json.RawMessage(` {"a": [1 ,"<2>"]}`)}}
 		},
 		func() team.Body { return &team.ClaimTask{Task: task.Draw(t, "task"), Member: name.Draw(t, "member")} },
 		func() team.Body { return &team.ClaimTask{Member: name.Draw(t, "member")} },
 		func() team.Body {
-			return &team.CompleteTask{Task: task.Draw(t, "task"), Member: name.Draw(t, "member"), Result: word.Draw(t, "result")}
+			return &team.CompleteTask{Task: task.Draw(t, "task"), Member: name.Draw(t, "member"),
+				Result: word.Draw(t, "result")}
 		},
 		func() team.Body {
 			return &team.FailTask{Task: task.Draw(t, "task"), Member: name.Draw(t, "member"), Reason: "no"}
@@ -92,7 +95,9 @@ func draw(t *rapid.T, w *work) {
 		func() team.Body { return &team.ReleaseTask{Task: task.Draw(t, "task"), Member: name.Draw(t, "member")} },
 		func() team.Body { return &team.DeleteTask{Task: task.Draw(t, "task")} },
 		func() team.Body {
-			return &team.UpdateTask{Task: task.Draw(t, "task"), Metadata: map[string]json.RawMessage{"late": json.RawMessage("1")}, AddBlocks: tasks.Draw(t, "blocks"), RemoveBlockedBy: tasks.Draw(t, "free")}
+			return &team.UpdateTask{Task: task.Draw(t, "task"), Metadata: map[string]json.RawMessage{
+				"late": json.RawMessage("1")}, AddBlocks: tasks.Draw(t, "blocks"),
+				RemoveBlockedBy: tasks.Draw(t, "free")}
 		},
 		func() team.Body { return &team.SendMessage{To: name.Draw(t, "to"), Body: word.Draw(t, "text")} },
 		func() team.Body { return &team.Broadcast{Body: word.Draw(t, "text")} },
@@ -105,7 +110,8 @@ func draw(t *rapid.T, w *work) {
 			return &team.ReportStarted{Member: name.Draw(t, "member"), Session: word.Draw(t, "session")[:1]}
 		},
 		func() team.Body {
-			return &team.ReportUsage{Member: name.Draw(t, "member"), Task: task.Draw(t, "task"), Usage: team.Usage{InputTokens: 7}}
+			return &team.ReportUsage{Member: name.Draw(t, "member"), Task: task.Draw(t, "task"),
+				Usage: team.Usage{InputTokens: 7}}
 		},
 		func() team.Body {
 			return &team.DetachMember{Member: name.Draw(t, "member"), Reason: "r", Fresh: some.Draw(t, "fresh")}
@@ -127,8 +133,8 @@ func draw(t *rapid.T, w *work) {
 	w.try(actor, rapid.SampledFrom(bodies).Draw(t, "body")())
 }
 
-// TestAnyHistoryComesBack: whatever a team did, and whenever checkpoints were made of it, the last one brings it back as it is; and what goes on from
-// there, in a new journal, does too.
+// TestAnyHistoryComesBack: whatever a team did, and whenever checkpoints were made of it, the last
+// one brings it back as it is; and what goes on from there, in a new journal, does too.
 func TestAnyHistoryComesBack(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		shelf := &memory{}
@@ -195,7 +201,8 @@ func TestLostFolder(t *testing.T) {
 	defer rep.Close()
 	rep.View(func(s *team.State) {
 		bob, _ := s.Member("bob")
-		if bob.Status != team.Spawning || bob.Session != "5e551011" || bob.Host != "" || bob.Prompt == "" || !bob.Plan.Required || bob.Incarnation < 2 {
+		if bob.Status != team.Spawning || bob.Session != "5e551011" || bob.Host != "" || bob.Prompt == "" ||
+			!bob.Plan.Required || bob.Incarnation < 2 {
 			t.Errorf("bob is %+v", bob)
 		}
 		task, _ := s.Task("1")
@@ -210,7 +217,8 @@ func TestLostFolder(t *testing.T) {
 		}
 	})
 	// It goes on, and so do its checkpoints.
-	receipt, err := rep.Do(t.Context(), team.Command{Actor: "lead", Body: &team.SendMessage{To: "bob", Body: "welcome back"}})
+	receipt, err := rep.Do(t.Context(), team.Command{Actor: "lead", Body: &team.SendMessage{To: "bob",
+		Body: "welcome back"}})
 	if err != nil || receipt.Record.Events[0].(*team.MessageSent).Message.Seq <= r.State.MessageSeq()+1 {
 		t.Errorf("%+v, %v", receipt, err)
 	}
@@ -232,7 +240,8 @@ func TestLostFolder(t *testing.T) {
 	}
 }
 
-// A later team of the same name has the branch after the earlier one, and the commits of that stay below it.
+// A later team of the same name has the branch after the earlier one, and the commits of that stay
+// below it.
 func TestNameIsGivenAgain(t *testing.T) {
 	l := newLab(t)
 	project, first, second := l.repository("r"), newWork(t, "T1"), newWork(t, "T2")
@@ -242,7 +251,8 @@ func TestNameIsGivenAgain(t *testing.T) {
 	s := l.store(project)
 	l.checkpoint(s, first)
 	tip := l.git(project, "rev-parse", "cadre/demo")
-	if c := l.checkpoint(l.store(project), second); !strings.Contains(c.Notice, ErrTaken.Error()) || c.Commit != "" || c.Place != filepath.Join(l.dir, "own", "checkpoint") {
+	if c := l.checkpoint(l.store(project), second); !strings.Contains(c.Notice, ErrTaken.Error()) || c.Commit != "" ||
+		c.Place != filepath.Join(l.dir, "own", "checkpoint") {
 		t.Errorf("of two that are at work: %+v", c)
 	}
 	if now := l.git(project, "rev-parse", "cadre/demo"); now != tip {
@@ -261,7 +271,8 @@ func TestNameIsGivenAgain(t *testing.T) {
 	}
 }
 
-// TestRemoteBranch: a branch that was only ever fetched is as good as one of the repository's own, if there is no doubt which one counts.
+// TestRemoteBranch: a branch that was only ever fetched is as good as one of the repository's own,
+// if there is no doubt which one counts.
 func TestRemoteBranch(t *testing.T) {
 	l := newLab(t)
 	project, w := l.repository("r"), newWork(t, "T1")
@@ -288,7 +299,8 @@ func TestRemoteBranch(t *testing.T) {
 	l.git(other, "branch", "cadre/demo", "second/cadre/demo")
 	brings(t, l.store(other), w)
 	bare := l.repository("empty")
-	if _, err := l.store(bare).Restore(t.Context()); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "git fetch REPOSITORY cadre/demo:cadre/demo") {
+	if _, err := l.store(bare).Restore(t.Context()); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(),
+		"git fetch REPOSITORY cadre/demo:cadre/demo") {
 		t.Errorf("of none: %v", err)
 	}
 }
@@ -332,24 +344,30 @@ func TestDamage(t *testing.T) {
 		damage func(map[string][]byte)
 		says   string
 	}{
-		"a part is gone":        {func(f map[string][]byte) { delete(f, part) }, part + " is missing"},
-		"a part is cut":         {func(f map[string][]byte) { f[part] = f[part][:len(f[part])-9] }, part},
-		"a part is not JSON":    {replaced(part, `{"seq"`, `("seq"`), part + ", line 1"},
-		"a part is of later":    {replaced(part, `{"seq":6`, `{"seq":699999`), "the checkpoint ends at"},
-		"a log is cut":          {func(f map[string][]byte) { f["mailbox.log"] = f["mailbox.log"][:10] }, "mailbox.log has 10 bytes"},
-		"a log is changed":      {replaced("tasks.jsonl", "done", "fine"), "tasks.jsonl was damaged"},
-		"the state is cut":      {func(f map[string][]byte) { f[stateFile] = f[stateFile][:900] }, stateFile + " cannot be read"},
-		"a member is changed":   {replaced(members, `"incarnation":1`, `"incarnation":7`), members + " was damaged"},
-		"a sheet is gone":       {func(f map[string][]byte) { delete(f, open) }, open + " is missing"},
-		"a sheet is of later":   {replaced(stateFile, baseSheet, "restore/more.json"), "restore/more"},
-		"the head is changed":   {replaced(stateFile, `"team_id": "T1"`, `"team_id": "T9"`), "names the team T9"},
-		"a sheet is a path":     {replaced(stateFile, baseSheet, "../../base.json"), "cannot be one"},
-		"a sheet is a command":  {replaced(stateFile, baseSheet, `restore/x.json\nreset refs/heads/main\nfrom cadre/demo\n`), "cannot be one"},
+		"a part is gone":     {func(f map[string][]byte) { delete(f, part) }, part + " is missing"},
+		"a part is cut":      {func(f map[string][]byte) { f[part] = f[part][:len(f[part])-9] }, part},
+		"a part is not JSON": {replaced(part, `{"seq"`, `("seq"`), part + ", line 1"},
+		"a part is of later": {replaced(part, `{"seq":6`, `{"seq":699999`), "the checkpoint ends at"},
+		"a log is cut": {func(f map[string][]byte) { f["mailbox.log"] = f["mailbox.log"][:10] },
+			"mailbox.log has 10 bytes"},
+		"a log is changed": {replaced("tasks.jsonl", "done", "fine"), "tasks.jsonl was damaged"},
+		"the state is cut": {func(f map[string][]byte) { f[stateFile] = f[stateFile][:900] },
+			stateFile + " cannot be read"},
+		"a member is changed": {replaced(members, `"incarnation":1`, `"incarnation":7`), members + " was damaged"},
+		"a sheet is gone":     {func(f map[string][]byte) { delete(f, open) }, open + " is missing"},
+		"a sheet is of later": {replaced(stateFile, baseSheet, "restore/more.json"), "restore/more"},
+		"the head is changed": {replaced(stateFile, `"team_id": "T1"`, `"team_id": "T9"`), "names the team T9"},
+		"a sheet is a path":   {replaced(stateFile, baseSheet, "../../base.json"), "cannot be one"},
+		"a sheet is a command": {replaced(stateFile, baseSheet,
+			`restore/x.json\nreset refs/heads/main\nfrom cadre/demo\n`), "cannot be one"},
 		"a digest is a command": {replaced(stateFile, `"sha256": "`, `"sha256": "\ndone\n`), "cannot be one"},
 		"there are no sheets":   {replaced(stateFile, `"restore_from"`, `"from"`), "earlier version"},
-		"it covers less":        {replaced(stateFile, `"checkpoint_sequence": 7`, `"checkpoint_sequence": 6`), "the checkpoint ends at"},
-		"it is of later":        {replaced(stateFile, `"version": "2.0`, `"version": "3.0`), "install the cadre that it names"},
-		"it is something else":  {func(f map[string][]byte) { f[stateFile] = []byte(`{"name":"x"}`) }, "none of cadre's"},
+		"it covers less": {replaced(stateFile, `"checkpoint_sequence": 7`, `"checkpoint_sequence": 6`),
+			"the checkpoint ends at"},
+		"it is of later": {replaced(stateFile, `"version": "2.0`, `"version": "3.0`),
+			"install the cadre that it names"},
+		"it is something else": {func(f map[string][]byte) { f[stateFile] = []byte(`{"name":"x"}`) },
+			"none of cadre's"},
 		"it is of another team": {func(f map[string][]byte) {}, "a team named demo"},
 	} {
 		bad := &memory{files: map[string][]byte{}}
@@ -362,7 +380,8 @@ func TestDamage(t *testing.T) {
 			name = "other"
 		}
 		var damage *DamageError
-		if r, err := (&Store{team: name, shelf: &wrapped{bad}}).Restore(t.Context()); !errors.As(err, &damage) || !strings.Contains(err.Error(), c.says) {
+		if r, err := (&Store{team: name, shelf: &wrapped{bad}}).Restore(t.Context()); !errors.As(err, &damage) ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: restored %t, %v", what, r != nil, err)
 		}
 	}
@@ -385,7 +404,8 @@ func TestFolder(t *testing.T) {
 	project := filepath.Join(l.dir, "plain")
 	l.write(filepath.Join(project, "a.txt"), "")
 	s, w := l.store(project), newWork(t, "T1")
-	if !strings.Contains(s.Notice(), "not in a git repository") || !strings.Contains(s.Notice(), filepath.Join(l.dir, "own", "checkpoint")) {
+	if !strings.Contains(s.Notice(), "not in a git repository") ||
+		!strings.Contains(s.Notice(), filepath.Join(l.dir, "own", "checkpoint")) {
 		t.Error(s.Notice())
 	}
 	if _, err := s.Restore(t.Context()); !errors.Is(err, ErrNone) {
@@ -405,7 +425,8 @@ func TestFolder(t *testing.T) {
 		}
 	}
 	brings(t, s, w)
-	if _, err := os.Stat(filepath.Join(l.dir, "own", "checkpoint", filepath.FromSlash(partFile(mailbox, 1)))); err != nil {
+	if _, err := os.Stat(filepath.Join(l.dir, "own", "checkpoint",
+		filepath.FromSlash(partFile(mailbox, 1)))); err != nil {
 		t.Error(err)
 	}
 	sheets, err := filepath.Glob(filepath.Join(l.dir, "own", "checkpoint", "restore", "*.json*"))
@@ -419,7 +440,8 @@ func TestFolder(t *testing.T) {
 	brings(t, s, fresh)
 }
 
-// TestSize: of a team of ten with a hundred tasks in progress state.json has at most 50 KB, however long its texts are and however much it has done.
+// TestSize: of a team of ten with a hundred tasks in progress state.json has at most 50 KB, however
+// long its texts are and however much it has done.
 func TestSize(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a team that has done much")
@@ -427,10 +449,12 @@ func TestSize(t *testing.T) {
 	long := strings.Repeat("what to do, and how it went ", team.MaxDiff/28)
 	base := team.Base{Top: "/d", Commit: strings.Repeat("0", 40)}
 	for n := range 2000 {
-		base.Dirty = append(base.Dirty, team.Fact{Path: fmt.Sprintf("some/folder/of/the/project/file%d.txt", n), SHA256: strings.Repeat("1", 64)})
+		base.Dirty = append(base.Dirty, team.Fact{Path: fmt.Sprintf("some/folder/of/the/project/file%d.txt", n),
+			SHA256: strings.Repeat("1", 64)})
 	}
 	w := &work{state: &team.State{}}
-	w.do(t, team.User, &team.CreateTeam{TeamID: "T1", Name: "demo", Goal: long, Dir: "/d", LeadAgent: "claude", Base: base})
+	w.do(t, team.User, &team.CreateTeam{TeamID: "T1", Name: "demo", Goal: long, Dir: "/d",
+		LeadAgent: "claude", Base: base})
 	names := []string{"ann", "bob", "cy", "dan", "eve", "fay", "gus", "hal", "ida"}
 	for _, name := range names {
 		w.do(t, "lead", &team.SpawnMember{Name: name, Agent: team.External, Role: "who-is-" + name, Prompt: long})
@@ -460,7 +484,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestSheetsAreShared: what did not change is not written again, also by a process that knows nothing yet.
+// TestSheetsAreShared: what did not change is not written again, also by a process that knows
+// nothing yet.
 func TestSheetsAreShared(t *testing.T) {
 	w, shelf := newWork(t, "T1"), &memory{}
 	for n := range 3 {
@@ -479,9 +504,11 @@ func TestSheetsAreShared(t *testing.T) {
 		}
 		slices.Sort(wrote)
 		want := [][]string{
-			{"README.md", "mailbox.log", "restore/base.json", "restore/members.jsonl", "restore/tasks/0000.jsonl", "restore/team.json", "state.json", "tasks.jsonl"},
+			{"README.md", "mailbox.log", "restore/base.json", "restore/members.jsonl", "restore/tasks/0000.jsonl",
+				"restore/team.json", "state.json", "tasks.jsonl"},
 			{"README.md", "mailbox.log", "restore/members.jsonl", "restore/team.json", "state.json", "tasks.jsonl"},
-			{"README.md", "mailbox.log", "restore/members.jsonl", "restore/messages/0000.jsonl", "restore/team.json", "state.json", "tasks.jsonl"},
+			{"README.md", "mailbox.log", "restore/members.jsonl", "restore/messages/0000.jsonl", "restore/team.json",
+				"state.json", "tasks.jsonl"},
 		}[n]
 		if !slices.Equal(wrote, want) {
 			t.Errorf("checkpoint %d wrote %q", n, wrote)
@@ -518,7 +545,8 @@ func TestGrowth(t *testing.T) {
 	if late := bytesOf(some); late > early+early/5 {
 		t.Errorf("%d checkpoints have %d bytes, and had %d at first", some, late, early)
 	}
-	if q := s.last.image.doc.Queue; q.Count != 3000+2*some+lastCompleted+1 || len(q.Completed) != lastCompleted || q.Completed[lastCompleted-1] != fmt.Sprint(q.Count+2) {
+	if q := s.last.image.doc.Queue; q.Count != 3000+2*some+lastCompleted+1 || len(q.Completed) != lastCompleted ||
+		q.Completed[lastCompleted-1] != fmt.Sprint(q.Count+2) {
 		t.Errorf("%d are completed, the last %v", q.Count, q.Completed)
 	}
 	brings(t, s, w)
@@ -531,7 +559,8 @@ type stuttering struct {
 	moved int // how often the newest part of a log was found among the older ones
 }
 
-func (s *stuttering) save(ctx context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (string, error) {
+func (s *stuttering) save(ctx context.Context, on *tip, next *image, files map[string][]byte,
+	fresh bool) (string, error) {
 	steps := order(files)
 	for n := range steps {
 		if err := s.put(steps[n], files[steps[n]]); err != nil {

@@ -51,7 +51,8 @@ func (i item) carried() bool { return i.why == "" && !i.kept }
 
 // look asks git how the shared directory differs from its last commit, and what is checked out.
 func (b *branch) look(ctx context.Context, w *Work) ([]differing, error) {
-	out, err := b.files.Run(ctx, nil, "status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--untracked-files=all", "--no-renames", "--ignore-submodules=none", "--ignored=matching")
+	out, err := b.files.Run(ctx, nil, "status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind",
+		"--untracked-files=all", "--no-renames", "--ignore-submodules=none", "--ignored=matching")
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +78,14 @@ func (b *branch) look(ctx context.Context, w *Work) ([]differing, error) {
 			if len(parts) != 9 {
 				return nil, fmt.Errorf("git status says %.80q", line)
 			}
-			d = differing{path: parts[8], submodule: parts[2][0] == 'S', changed: parts[2][1] == 'C' || parts[1] != ".M"}
+			d = differing{path: parts[8], submodule: parts[2][0] == 'S', changed: parts[2][1] == 'C' ||
+				parts[1] != ".M"}
 		case 'u': // u XY sub m1 m2 m3 mW h1 h2 h3 path
 			parts := strings.SplitN(line, " ", 11)
 			d = differing{path: parts[len(parts)-1], unmerged: true}
 		case '?', '!':
-			d = differing{path: strings.TrimSuffix(line[2:], "/"), ignored: line[0] == '!', repository: line[0] == '?' && strings.HasSuffix(line, "/")}
+			d = differing{path: strings.TrimSuffix(line[2:], "/"), ignored: line[0] == '!',
+				repository: line[0] == '?' && strings.HasSuffix(line, "/")}
 		default:
 			return nil, fmt.Errorf("git status says %.80q", line)
 		}
@@ -94,8 +97,8 @@ func (b *branch) look(ctx context.Context, w *Work) ([]differing, error) {
 	return all, nil
 }
 
-// share adds what is to be carried of the shared directory, by the rule of the consolidation: what differs from the last commit now, and did not when the team was
-// created, is the team's.
+// share adds what is to be carried of the shared directory, by the rule of the consolidation: what
+// differs from the last commit now, and did not when the team was created, is the team's.
 func (b *branch) share(ctx context.Context, t team.Team, before *Work, except []string, w *Work) error {
 	found, err := b.look(ctx, w)
 	if err != nil {
@@ -105,16 +108,22 @@ func (b *branch) share(ctx context.Context, t team.Team, before *Work, except []
 	case t.Base.Unknown != "":
 		return fmt.Errorf("what the team did there cannot be told from what was there before: %s", t.Base.Unknown)
 	case t.Base.Top == "":
-		return errors.New("what the team did there cannot be told from what was there before: nobody looked when the team was created")
+		return errors.New("what the team did there cannot be told from what was there before: nobody looked when the " +
+			"team was created")
 	case t.Base.Top != b.top:
-		return fmt.Errorf("what the team did there cannot be told from what was there before: it was created in %s", t.Base.Top)
+		return fmt.Errorf("what the team did there cannot be told from what was there before: it was created in %s",
+			t.Base.Top)
 	}
 	if found, err = b.ignoredIn(ctx, found, w.Include); err != nil {
 		return err
 	}
-	found = slices.DeleteFunc(found, func(d differing) bool { return b.below(d.path, except) || d.submodule && !d.changed })
+	found = slices.DeleteFunc(found, func(d differing) bool {
+		return b.below(d.path, except) ||
+			d.submodule && !d.changed
+	})
 	if n := len(found); n > mostFiles {
-		return fmt.Errorf("%d files there differ from the last commit, of at most %d; have git ignore what is not the project's (.gitignore)", n, mostFiles)
+		return fmt.Errorf("%d files there differ from the last commit, of at most %d; have git ignore what is not "+
+			"the project's (.gitignore)", n, mostFiles)
 	}
 	items, err := b.items(ctx, t.Base, found, w.Include)
 	if err != nil {
@@ -167,7 +176,10 @@ func (b *branch) share(ctx context.Context, t team.Team, before *Work, except []
 func (b *branch) ignoredIn(ctx context.Context, found []differing, include []string) ([]differing, error) {
 	var all []differing
 	for _, d := range found {
-		part := !d.ignored || slices.ContainsFunc(include, func(p string) bool { return covers([]string{d.path}, p) || covers([]string{p}, d.path) })
+		part := !d.ignored || slices.ContainsFunc(include, func(p string) bool {
+			return covers([]string{d.path}, p) ||
+				covers([]string{p}, d.path)
+		})
 		if info, err := os.Lstat(b.at(d.path)); !d.ignored || !part || err != nil || !info.IsDir() {
 			all = append(all, d)
 			continue
@@ -298,7 +310,8 @@ func (b *branch) stamp(path string) (string, fs.FileInfo, error) {
 	return fmt.Sprint(info.Mode(), info.Size(), info.ModTime().UnixNano(), inode, " "), info, nil
 }
 
-// store puts what is new into the repository, as git would commit it, and looks at what it put there: no other bytes are carried than those that were looked at.
+// store puts what is new into the repository, as git would commit it, and looks at what it put
+// there: no other bytes are carried than those that were looked at.
 func (b *branch) store(ctx context.Context, found []differing, items []item, fresh []int, include []string) error {
 	if len(fresh) == 0 {
 		return nil
@@ -333,7 +346,8 @@ func (b *branch) store(ctx context.Context, found []differing, items []item, fre
 // suspects says of blobs why they are not carried without being asked for.
 func (b *branch) suspects(ctx context.Context, ids []string) (map[string]string, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-	out, err := b.git.Run(ctx, []byte(strings.Join(ids, "\n")+"\n"), "cat-file", "--batch-check=%(objecttype) %(objectsize)")
+	out, err := b.git.Run(ctx, []byte(strings.Join(ids, "\n")+"\n"), "cat-file", "--batch-check=%(objecttype) "+
+		"%(objectsize)")
 	if err != nil {
 		return nil, err
 	}
@@ -373,7 +387,8 @@ func (b *branch) suspects(ctx context.Context, ids []string) (map[string]string,
 	return why, look()
 }
 
-// holdsSecret reports whether a file likely holds a secret. In one that is no text only what cannot be mistaken counts.
+// holdsSecret reports whether a file likely holds a secret. In one that is no text only what cannot
+// be mistaken counts.
 func holdsSecret(data []byte) bool {
 	text := string(data)
 	if bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 {
@@ -384,7 +399,8 @@ func holdsSecret(data []byte) bool {
 }
 
 // commitShared commits what is carried, on the commit that is checked out. No ref names it.
-func (b *branch) commitShared(ctx context.Context, t team.Team, head string, found []differing, items []item) (string, error) {
+func (b *branch) commitShared(ctx context.Context, t team.Team, head string, found []differing,
+	items []item) (string, error) {
 	s := b.stream(ctx, t.UpdatedAt, b.sharedSubject()+"\n\n[skip ci]\n")
 	if head != "" {
 		s.line("from %s", head)

@@ -12,7 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// sheet is a file with a piece of what a team is restored from. All checkpoints share it for as long as the piece stays as it is.
+// sheet is a file with a piece of what a team is restored from. All checkpoints share it for as
+// long as the piece stays as it is.
 type sheet struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
@@ -30,7 +31,8 @@ const (
 // perSheet bounds what a change of one message or task has written anew.
 const perSheet = 100
 
-// sheetNames and digests are what those of a sheet look like: they come from a branch that anybody may have written, and go into paths and commands of git.
+// sheetNames and digests are what those of a sheet look like: they come from a branch that anybody
+// may have written, and go into paths and commands of git.
 var (
 	sheetNames = lazyregexp.New(`^restore/(?:[a-z]+/)?[a-z0-9]+\.jsonl?$`)
 	digests    = lazyregexp.New(`^[0-9a-f]{64}$`)
@@ -43,7 +45,8 @@ func (s sheet) check() error {
 	return nil
 }
 
-// file is where the sheet is. It is another one for each text, so that the checkpoint before is whole until the next one is.
+// file is where the sheet is. It is another one for each text, so that the checkpoint before is
+// whole until the next one is.
 func (s sheet) file() string {
 	ending := path.Ext(s.Name)
 	return fmt.Sprintf("%s-%.12s%s", strings.TrimSuffix(s.Name, ending), s.SHA256, ending)
@@ -100,14 +103,16 @@ func runs(all []team.Piece, stem string, add func(name string, text []byte)) {
 // kept is what the sheets hold.
 func kept(sheets []sheet, texts [][]byte) (k team.Kept, err error) {
 	if len(sheets) == 0 {
-		return k, fmt.Errorf("%s says nothing of what a team is restored from: an earlier version of cadre made it", stateFile)
+		return k, fmt.Errorf("%s says nothing of what a team is restored from: an earlier version of cadre made it",
+			stateFile)
 	}
 	for i, s := range sheets {
 		switch {
 		case texts[i] == nil:
 			return k, fmt.Errorf("%s is missing", s.file())
 		case !s.holds(texts[i]):
-			return k, fmt.Errorf("%s was damaged or changed by hand: its digest is not the one in %s", s.file(), stateFile)
+			return k, fmt.Errorf("%s was damaged or changed by hand: its digest is not the one in %s",
+				s.file(), stateFile)
 		}
 		text := string(texts[i])
 		pieces := func(to *[]team.Piece) {

@@ -23,11 +23,14 @@ const (
 var (
 	// ErrNone says that there is no checkpoint.
 	ErrNone = errors.New("there is no checkpoint")
-	// ErrBlocked says that another branch leaves no room for the one that the checkpoints would be on.
+	// ErrBlocked says that another branch leaves no room for the one that the checkpoints would be
+	// on.
 	ErrBlocked = errors.New("another branch is in the way")
-	// ErrForked says that the team goes on elsewhere: it was restored from a checkpoint and has written since.
+	// ErrForked says that the team goes on elsewhere: it was restored from a checkpoint and has
+	// written since.
 	ErrForked = errors.New("the team goes on elsewhere")
-	// ErrTaken says that the place belongs to another team of that name, a later one that is not finished.
+	// ErrTaken says that the place belongs to another team of that name, a later one that is not
+	// finished.
 	ErrTaken = errors.New("another team of that name has its checkpoints there")
 )
 
@@ -74,14 +77,15 @@ type shelf interface {
 	place() string
 	// load returns the newest checkpoint, nil where there is none.
 	load(ctx context.Context) (*tip, error)
-	// save puts the next one on top of on, which is nil for the first. The error is errMoved where another one is there by now. With fresh set nothing of
-	// what is there is part of the next.
+	// save puts the next one on top of on, which is nil for the first. The error is errMoved where
+	// another one is there by now. With fresh set nothing of what is there is part of the next.
 	save(ctx context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (id string, err error)
 	// read returns files of a checkpoint; nil for one that is not there.
 	read(ctx context.Context, at *tip, files []string) ([][]byte, error)
 }
 
-// Store is where the checkpoints of one team are. Its methods may be called from any goroutine, and other processes may have stores of the same team.
+// Store is where the checkpoints of one team are. Its methods may be called from any goroutine, and
+// other processes may have stores of the same team.
 type Store struct {
 	team  string
 	shelf shelf
@@ -92,7 +96,8 @@ type Store struct {
 	last *tip // as far as this store knows
 }
 
-// Open finds the place for the checkpoints of a team that works in the directory project and has its own folder. Neither has to be there.
+// Open finds the place for the checkpoints of a team that works in the directory project and has
+// its own folder. Neither has to be there.
 func Open(ctx context.Context, procs *proc.Register, project, name, own string) (*Store, error) {
 	if err := team.CheckName("team", name); err != nil {
 		return nil, err
@@ -123,21 +128,25 @@ func (s *Store) stays(why string) string {
 	return fmt.Sprintf("checkpoints of team %s stay in %s, because %s", s.team, s.shelf.place(), why)
 }
 
-// Lasting reports whether the error of a checkpoint will come again until somebody has done something about it.
+// Lasting reports whether the error of a checkpoint will come again until somebody has done
+// something about it.
 func Lasting(err error) bool {
 	var damage *DamageError
-	return errors.Is(err, ErrForked) || errors.Is(err, ErrTaken) || errors.Is(err, ErrBlocked) || errors.As(err, &damage)
+	return errors.Is(err, ErrForked) || errors.Is(err, ErrTaken) || errors.Is(err, ErrBlocked) ||
+		errors.As(err, &damage)
 }
 
 func (s *Store) none() error {
 	if b, ok := s.shelf.(*branch); ok {
-		return fmt.Errorf("%w of team %s: %s does not exist; where another repository has it: git fetch REPOSITORY %s:%s", ErrNone, s.team, b.place(), b.name, b.name)
+		return fmt.Errorf("%w of team %s: %s does not exist; where another repository has it: git fetch "+
+			"REPOSITORY %s:%s", ErrNone, s.team, b.place(), b.name, b.name)
 	}
 	return fmt.Errorf("%w of team %s: %s has none", ErrNone, s.team, s.shelf.place())
 }
 
 func (s *Store) describe(at *tip) Checkpoint {
-	c := Checkpoint{Team: at.image.doc.TeamID, Seq: at.image.doc.Sequence, History: at.image.doc.History, At: at.image.doc.Updated, Place: s.shelf.place()}
+	c := Checkpoint{Team: at.image.doc.TeamID, Seq: at.image.doc.Sequence, History: at.image.doc.History,
+		At: at.image.doc.Updated, Place: s.shelf.place()}
 	if _, commits := s.shelf.(*branch); commits {
 		w := at.image.doc.Work
 		c.Commit, c.Left, c.More, c.Unknown = at.id, w.Left, w.More, w.Unknown
@@ -145,8 +154,9 @@ func (s *Store) describe(at *tip) Checkpoint {
 	return c
 }
 
-// Write makes a checkpoint of what the team is now. Where another process has made one that covers that, it is the result. Where the branch is somebody else's, or cannot be
-// made, it is beside the team, and says so; but not where the team goes on elsewhere.
+// Write makes a checkpoint of what the team is now. Where another process has made one that covers
+// that, it is the result. Where the branch is somebody else's, or cannot be made, it is beside the
+// team, and says so; but not where the team goes on elsewhere.
 func (s *Store) Write(ctx context.Context, source Source, beside Beside) (Checkpoint, error) {
 	made, err := s.put(ctx, source, beside)
 	if s.aside == nil || !Lasting(err) || errors.Is(err, ErrForked) {
@@ -247,7 +257,8 @@ func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkp
 			return Checkpoint{}, err
 		}
 	}
-	if prev != nil && prev.doc.Sequence == d.doc.Sequence && prev.doc.History == d.doc.History && prev.doc.Completed == d.doc.Completed && prev.doc.Work.same(&d.doc.Work) {
+	if prev != nil && prev.doc.Sequence == d.doc.Sequence && prev.doc.History == d.doc.History &&
+		prev.doc.Completed == d.doc.Completed && prev.doc.Work.same(&d.doc.Work) {
 		return s.describe(on), nil
 	}
 	next, files, err := d.finish()
@@ -264,8 +275,8 @@ func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkp
 	return made, nil
 }
 
-// succeeds says whether a checkpoint of the state may come after the one that is there: prev is that one, nil when nothing of it is of use. With
-// covered set it needs no successor.
+// succeeds says whether a checkpoint of the state may come after the one that is there: prev is
+// that one, nil when nothing of it is of use. With covered set it needs no successor.
 func succeeds(on *tip, s *team.State) (prev *image, covered bool, err error) {
 	t := s.Team()
 	if t.ID == "" {
@@ -286,5 +297,6 @@ func succeeds(on *tip, s *team.State) (prev *image, covered bool, err error) {
 	case t.Restored.ID != "" && there.History == t.Restored.From && there.Sequence <= t.Restored.Seq:
 		return on.image, false, nil
 	}
-	return nil, false, fmt.Errorf("%w: it was restored from a checkpoint, and its checkpoint %d there is of another history than this one", ErrForked, there.Sequence)
+	return nil, false, fmt.Errorf("%w: it was restored from a checkpoint, and its checkpoint %d there is of another "+
+		"history than this one", ErrForked, there.Sequence)
 }

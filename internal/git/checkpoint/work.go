@@ -13,8 +13,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Work is what the team has done in its repository. Every commit that it names is reachable from the checkpoint's commit, so whoever has the branch has
-// the work.
+// Work is what the team has done in its repository. Every commit that it names is reachable from
+// the checkpoint's commit, so whoever has the branch has the work.
 type Work struct {
 	Machine string `json:"machine,omitempty"` // name of the computer
 	Top     string `json:"top,omitempty"`     // of the work tree that the team shares; "" in a bare repository
@@ -22,11 +22,13 @@ type Work struct {
 
 	Branch string `json:"branch,omitempty"` // checked out there; "" for none
 	Head   string `json:"head,omitempty"`   // "" before the first commit
-	// Shared is a commit on Head with what the team has changed in the work tree and not committed; "" where that is nothing.
+	// Shared is a commit on Head with what the team has changed in the work tree and not committed;
+	// "" where that is nothing.
 	Shared string `json:"shared,omitempty"`
 	Sum    string `json:"shared_sum,omitempty"` // of what Shared was made from
 
-	// Report is the path of the report on the team from Top; "" where it has none there. cadre wrote it, so a copy of it in Shared is nobody's work.
+	// Report is the path of the report on the team from Top; "" where it has none there. cadre
+	// wrote it, so a copy of it in Shared is nobody's work.
 	Report string `json:"report,omitempty"`
 
 	Branches []Tip    `json:"branches,omitempty"` // of members
@@ -75,7 +77,8 @@ func (w *Work) tip() string {
 }
 
 func (w *Work) same(o *Work) bool {
-	return w.Machine == o.Machine && w.Top == o.Top && w.Place == o.Place && w.Branch == o.Branch && w.Head == o.Head && w.Shared == o.Shared && w.Report == o.Report && w.More == o.More && w.Unknown == o.Unknown &&
+	return w.Machine == o.Machine && w.Top == o.Top && w.Place == o.Place && w.Branch == o.Branch && w.Head == o.Head &&
+		w.Shared == o.Shared && w.Report == o.Report && w.More == o.More && w.Unknown == o.Unknown &&
 		slices.Equal(w.Branches, o.Branches) && slices.Equal(w.Include, o.Include) && slices.Equal(w.Left, o.Left)
 }
 
@@ -84,14 +87,16 @@ func covers(paths []string, path string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool { return p == path || strings.HasPrefix(path, p+"/") })
 }
 
-// MemberBranches are the branches of members of the team: cadre/TEAM@MEMBER, and what strayed from one.
+// MemberBranches are the branches of members of the team: cadre/TEAM@MEMBER, and what strayed from
+// one.
 func (b *branch) memberBranches(ctx context.Context) ([]Tip, error) {
 	return b.tips(ctx, "refs/heads/"+b.name+"@*")
 }
 
 // tips are the branches that match a pattern, without refs/heads/ or refs/remotes/.
 func (b *branch) tips(ctx context.Context, patterns ...string) ([]Tip, error) {
-	out, err := b.git.Run(ctx, nil, append([]string{"for-each-ref", "--format=%(objectname) %(objecttype) %(refname)"}, patterns...)...)
+	out, err := b.git.Run(ctx, nil, append([]string{"for-each-ref", "--format=%(objectname) %(objecttype) %(refname)"},
+		patterns...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +130,12 @@ func place(dir string) string {
 	return ""
 }
 
-// gather finds out what the team has done until now. before is what the checkpoint before carries; nil for none.
+// gather finds out what the team has done until now. before is what the checkpoint before carries;
+// nil for none.
 func (b *branch) gather(ctx context.Context, t team.Team, before *Work, beside Beside) (Work, error) {
 	w := Work{Machine: machine(), Top: b.top, Place: place(b.repo), Report: worktree.From(b.top, t.Report)}
-	if before != nil && before.Place == w.Place && before.Machine == w.Machine { // a file that was to come along there is another one here
+	// a file that was to come along there is another one here
+	if before != nil && before.Place == w.Place && before.Machine == w.Machine {
 		w.Include = slices.Clone(before.Include)
 	}
 	for _, path := range beside.Include {
@@ -171,8 +178,9 @@ func (b *branch) below(path string, folders []string) bool {
 	})
 }
 
-// works returns the commits of tasks that no branch leads to. A snapshot of the shared directory is left out where it has something that is not carried: the rest
-// of it is in the commit of the directory.
+// works returns the commits of tasks that no branch leads to. A snapshot of the shared directory is
+// left out where it has something that is not carried: the rest of it is in the commit of the
+// directory.
 func (b *branch) works(ctx context.Context, base team.Base, w *Work, done []team.Work) ([]string, error) {
 	var candidates []string
 	snapshot := map[string]bool{}
@@ -219,10 +227,12 @@ func (b *branch) works(ctx context.Context, base team.Base, w *Work, done []team
 	}), nil
 }
 
-// mostCompared is how many commits are compared with each other, to find those that lead to none of the others.
+// mostCompared is how many commits are compared with each other, to find those that lead to none of
+// the others.
 const mostCompared = 200
 
-// safe reports whether nothing in the snapshot would not be carried: what was not committed is looked at as that of the directory is.
+// safe reports whether nothing in the snapshot would not be carried: what was not committed is
+// looked at as that of the directory is.
 func (b *branch) safe(ctx context.Context, base team.Base, w *Work, commit string) (bool, error) {
 	args := []string{"rev-list", "--objects", commit}
 	if w.Head != "" {
@@ -250,7 +260,8 @@ func (b *branch) safe(ctx context.Context, base team.Base, w *Work, commit strin
 	return len(why) == 0, err
 }
 
-// SamePlace reports whether the work was done in the repository of this store, and not in another clone.
+// SamePlace reports whether the work was done in the repository of this store, and not in another
+// clone.
 func (s *Store) SamePlace(w Work) bool {
 	b, ok := s.shelf.(*branch)
 	return ok && w.Machine == machine() && w.Place != "" && w.Place == place(b.repo)

@@ -39,11 +39,14 @@ func workIn(t testing.TB, dir string, base team.Base) *work {
 	return w
 }
 
-// TestWorkIsCarried: whoever fetches the one branch has the branches of the members and what the team has not committed, and nothing of the person's was touched.
+// TestWorkIsCarried: whoever fetches the one branch has the branches of the members and what the
+// team has not committed, and nothing of the person's was touched.
 func TestWorkIsCarried(t *testing.T) {
 	l := newLab(t)
 	project := l.repository("r")
-	for path, text := range map[string]string{"kept.txt": "kept\n", "gone.txt": "gone\n", "run.sh": "#!/bin/sh\n", "folder/x": "x\n", "yours.txt": "yours\n", "both.txt": "both\n", "crlf.txt": "a\n", ".gitattributes": "crlf.txt text eol=crlf\n"} {
+	for path, text := range map[string]string{"kept.txt": "kept\n", "gone.txt": "gone\n", "run.sh": "#!/bin/sh\n",
+		"folder/x": "x\n", "yours.txt": "yours\n", "both.txt": "both\n", "crlf.txt": "a\n",
+		".gitattributes": "crlf.txt text eol=crlf\n"} {
 		l.write(filepath.Join(project, path), text)
 	}
 	l.git(project, "add", "-A")
@@ -61,8 +64,10 @@ func TestWorkIsCarried(t *testing.T) {
 	l.write(filepath.Join(project, "new/deep/file"), "new\n")
 	l.write(filepath.Join(project, "\"odd\" name\nwith a break"), "odd\n")
 	l.write(filepath.Join(project, " leading blank"), "blank\n")
-	for _, err := range []error{os.Remove(filepath.Join(project, "gone.txt")), os.Chmod(filepath.Join(project, "run.sh"), 0o755), os.RemoveAll(filepath.Join(project, "folder")),
-		os.WriteFile(filepath.Join(project, "folder"), []byte("a file now\n"), 0o644), os.Symlink("nowhere", filepath.Join(project, "link"))} {
+	for _, err := range []error{os.Remove(filepath.Join(project, "gone.txt")),
+		os.Chmod(filepath.Join(project, "run.sh"), 0o755), os.RemoveAll(filepath.Join(project, "folder")),
+		os.WriteFile(filepath.Join(project, "folder"), []byte("a file now\n"), 0o644),
+		os.Symlink("nowhere", filepath.Join(project, "link"))} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,16 +99,19 @@ func TestWorkIsCarried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Commit != c.Commit || r.Work.Head != l.git(project, "rev-parse", "HEAD") || r.Work.Branch != "main" || r.Work.Top != base.Top || r.Work.Unknown != "" {
+	if r.Commit != c.Commit || r.Work.Head != l.git(project, "rev-parse", "HEAD") || r.Work.Branch != "main" ||
+		r.Work.Top != base.Top || r.Work.Unknown != "" {
 		t.Errorf("%+v", r.Work)
 	}
-	if len(r.Work.Branches) != 1 || r.Work.Branches[0] != (Tip{"cadre/demo@bob", l.git(project, "rev-parse", "cadre/demo@bob")}) {
+	if len(r.Work.Branches) != 1 || r.Work.Branches[0] != (Tip{"cadre/demo@bob",
+		l.git(project, "rev-parse", "cadre/demo@bob")}) {
 		t.Errorf("branches: %v", r.Work.Branches)
 	}
 	if got := l.git(clone, "show", r.Work.Branches[0].Commit+":bob.txt"); got != "by bob" {
 		t.Errorf("bob has written %q", got)
 	}
-	if parents := l.git(clone, "log", "-1", "--format=%P %s", r.Work.Shared); parents != r.Work.Head+" Uncommitted work of team demo" {
+	if parents := l.git(clone, "log", "-1", "--format=%P %s", r.Work.Shared); parents != r.Work.Head+
+		" Uncommitted work of team demo" {
 		t.Errorf("it is on %s", parents)
 	}
 	changed := l.git(clone, "diff-tree", "-r", "--name-status", "-z", r.Work.Head, r.Work.Shared)
@@ -114,15 +122,18 @@ func TestWorkIsCarried(t *testing.T) {
 	if got := l.git(clone, "cat-file", "blob", r.Work.Shared+":crlf.txt"); got != "a\nb" {
 		t.Errorf("crlf.txt is %q", got)
 	}
-	if got := l.git(clone, "ls-tree", r.Work.Shared, "run.sh", "link"); !strings.Contains(got, "100755") || !strings.Contains(got, "120000") {
+	if got := l.git(clone, "ls-tree", r.Work.Shared, "run.sh", "link"); !strings.Contains(got, "100755") ||
+		!strings.Contains(got, "120000") {
 		t.Error(got)
 	}
-	if len(r.Work.Left) != 1 || r.Work.Left[0].Path != "both.txt" || !strings.Contains(r.Work.Left[0].Why, "yours before the team") {
+	if len(r.Work.Left) != 1 || r.Work.Left[0].Path != "both.txt" || !strings.Contains(r.Work.Left[0].Why,
+		"yours before the team") {
 		t.Errorf("left: %v", r.Work.Left)
 	}
 }
 
-// TestNotCarried: what git ignores, what is large, and what likely holds a secret is named; what was asked for is carried from then on.
+// TestNotCarried: what git ignores, what is large, and what likely holds a secret is named; what
+// was asked for is carried from then on.
 func TestNotCarried(t *testing.T) {
 	l := newLab(t)
 	project := l.repository("r")
@@ -137,7 +148,8 @@ func TestNotCarried(t *testing.T) {
 	l.write(filepath.Join(project, "big"), strings.Repeat("x", mostFile+1))
 	l.write(filepath.Join(project, "fits"), strings.Repeat("x", mostFile))
 	l.write(filepath.Join(project, "secret.go"), secret)
-	l.write(filepath.Join(project, "key"), "\x00\x01-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\n")
+	l.write(filepath.Join(project, "key"), "\x00\x01-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE "+
+		"KEY-----\n")
 	l.write(filepath.Join(project, "own/data"), "cadre's\n")
 	l.git(l.dir, "init", "-q", filepath.Join(project, "nested"))
 	l.write(filepath.Join(project, "nested/x"), "x\n")
@@ -151,7 +163,8 @@ func TestNotCarried(t *testing.T) {
 		for _, one := range r.Work.Left {
 			left = append(left, one.Path)
 		}
-		return strings.ReplaceAll(l.git(project, "diff-tree", "-r", "--name-only", r.Work.Head, r.Work.Shared), "\n", " ") + " | " + strings.Join(left, " ")
+		return strings.ReplaceAll(l.git(project, "diff-tree", "-r", "--name-only", r.Work.Head, r.Work.Shared), "\n",
+			" ") + " | " + strings.Join(left, " ")
 	}
 	s := l.store(project)
 	write := func(s *Store, include ...string) Checkpoint {
@@ -230,7 +243,8 @@ func TestWorkIsCarriedOnce(t *testing.T) {
 	l.git(project, "commit", "-q", "-m", "by a member")
 	l.checkpoint(s, w)
 	r := brings(t, s, w)
-	if r.Work.Shared != "" || r.Work.Head != l.git(project, "rev-parse", "HEAD") || l.git(project, "merge-base", "--is-ancestor", "HEAD", "cadre/demo") != "" {
+	if r.Work.Shared != "" || r.Work.Head != l.git(project, "rev-parse", "HEAD") ||
+		l.git(project, "merge-base", "--is-ancestor", "HEAD", "cadre/demo") != "" {
 		t.Errorf("%+v", r.Work)
 	}
 }
@@ -259,7 +273,8 @@ func TestManyBranches(t *testing.T) {
 	}
 }
 
-// TestUnknownWork: where nobody can say what is the team's, that is said, and the checkpoint is made.
+// TestUnknownWork: where nobody can say what is the team's, that is said, and the checkpoint is
+// made.
 func TestUnknownWork(t *testing.T) {
 	for name, make := range repositories {
 		t.Run(name, func(t *testing.T) {
@@ -310,7 +325,8 @@ func TestFilesThatVanish(t *testing.T) {
 	}
 }
 
-// TestLooseObjects: a thousand checkpoints leave few loose objects and few packs, everything is there, and what others left loose stays so.
+// TestLooseObjects: a thousand checkpoints leave few loose objects and few packs, everything is
+// there, and what others left loose stays so.
 func TestLooseObjects(t *testing.T) {
 	total, every := 120, 8 // as 1,000 with the usual 64, and faster
 	if testing.Short() {
@@ -418,7 +434,8 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
-// TestReadme: what a forge shows of the branch is about the team, and nothing in it is markup that somebody else wrote.
+// TestReadme: what a forge shows of the branch is about the team, and nothing in it is markup that
+// somebody else wrote.
 func TestReadme(t *testing.T) {
 	w := &work{state: &team.State{}}
 	hostile := "<img src=x onerror=alert(1)> [a](http://evil) @everyone #1 `x` **b** | c\n# Heading \u202e \x1b[2J token ghp_abcdefghijklmnopqrstuvwxyz0123456789"
@@ -433,12 +450,14 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(shelf.files[readmeFile])
-	for _, bad := range []string{"<img", "](", "@everyone", " #1", "**", "http:", "\u202e", "\x1b", "ghp_", "\n# Heading"} {
+	for _, bad := range []string{"<img", "](", "@everyone", " #1", "**", "http:", "\u202e", "\x1b", "ghp_",
+		"\n# Heading"} {
 		if strings.Contains(text, bad) {
 			t.Errorf("%q is in\n%s", bad, text)
 		}
 	}
-	for _, part := range []string{"# Team demo\n", "0 of 30 tasks completed, 1 in progress, 29 pending", "| ann | external | active | 1 |", "* task 1 ann", "cadre pull demo", "cadre resume demo"} {
+	for _, part := range []string{"# Team demo\n", "0 of 30 tasks completed, 1 in progress, 29 pending",
+		"| ann | external | active | 1 |", "* task 1 ann", "cadre pull demo", "cadre resume demo"} {
 		if !strings.Contains(strings.NewReplacer("&#40;", "", "&#41;", "", "(", "", ")", "").Replace(text), part) {
 			t.Errorf("%q is not in\n%s", part, text)
 		}
@@ -448,7 +467,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestCompleted: the record of a team that was consolidated comes into one more checkpoint, though nothing happened in the team.
+// TestCompleted: the record of a team that was consolidated comes into one more checkpoint, though
+// nothing happened in the team.
 func TestCompleted(t *testing.T) {
 	l := newLab(t)
 	project, w := l.repository("r"), newWork(t, "T1")

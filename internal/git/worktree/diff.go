@@ -16,7 +16,8 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Limits of a patch, in bytes of the files before and after. What is larger stays where it is, and is named.
+// Limits of a patch, in bytes of the files before and after. What is larger stays where it is, and
+// is named.
 const (
 	maxFile  = 1 << 20
 	maxPatch = 16 << 20
@@ -39,11 +40,15 @@ type Edits struct {
 	Commit string   // the last one; "" before the first
 	Files  []string // that the patch changes, by their paths from the directory
 	Patch  []byte   // of whole files, new ones and binary ones among them, as git apply takes it
-	Left   []string // what is not in the patch because it is large, or a repository of its own: paths, each with the reason
+	// what is not in the patch because it is large, or a repository of its own: paths, each with
+	// the reason
+	Left []string
 }
 
-// Diff returns what differs from the last commit below dir, but for files that are not to be told of: their absolute paths, in the form that git gives to the top of
-// the work tree, are what except is asked about. It touches neither the work tree nor the index. Outside a repository there is nothing.
+// Diff returns what differs from the last commit below dir, but for files that are not to be told
+// of: their absolute paths, in the form that git gives to the top of the work tree, are what except
+// is asked about. It touches neither the work tree nor the index. Outside a repository there is
+// nothing.
 func Diff(ctx context.Context, procs *proc.Register, dir string, except func(path string) bool) (Edits, error) {
 	g := in(procs, dir)
 	inside, err := g.Text(ctx, "rev-parse", "--is-inside-work-tree")
@@ -88,12 +93,14 @@ func Diff(ctx context.Context, procs *proc.Register, dir string, except func(pat
 		}
 	}
 	if fresh.Len() > 0 { // without storing what is in them
-		if _, err := g.Run(ctx, fresh.Bytes(), "add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+		if _, err := g.Run(ctx, fresh.Bytes(), "add", "--intent-to-add", "--pathspec-from-file=-",
+			"--pathspec-file-nul"); err != nil {
 			return e, err
 		}
 	}
 	for some := range slices.Chunk(e.Files, 200) { // more might be too long for a command
-		part, err := g.Run(ctx, nil, append([]string{"diff", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--relative", base, "--"}, some...)...)
+		part, err := g.Run(ctx, nil, append([]string{"diff", "--binary", "--no-renames", "--no-ext-diff",
+			"--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--relative", base, "--"}, some...)...)
 		if err != nil {
 			return e, err
 		}
@@ -102,7 +109,8 @@ func Diff(ctx context.Context, procs *proc.Register, dir string, except func(pat
 	return e, nil
 }
 
-// withOwnIndex is the folder with an index that is a copy of the work tree's, until done is called: what is known of the files spares reading them all.
+// withOwnIndex is the folder with an index that is a copy of the work tree's, until done is called:
+// what is known of the files spares reading them all.
 func (f folder) withOwnIndex(ctx context.Context) (own folder, done func(), err error) {
 	index, err := f.Text(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
 	if err != nil {
@@ -146,7 +154,8 @@ func (f folder) differing(ctx context.Context, base string) ([]differs, error) {
 	var of []int
 	seen := map[string]bool{}
 	add := func(path string, untracked bool) {
-		d := differs{path: path, absolute: filepath.Join(top, filepath.FromSlash(prefix), filepath.FromSlash(path)), untracked: untracked, repository: strings.HasSuffix(path, "/")}
+		d := differs{path: path, absolute: filepath.Join(top, filepath.FromSlash(prefix), filepath.FromSlash(path)),
+			untracked: untracked, repository: strings.HasSuffix(path, "/")}
 		if info, err := os.Lstat(d.absolute); err == nil && info.Mode().IsRegular() {
 			d.size = info.Size()
 		}
@@ -183,8 +192,8 @@ func (f folder) differing(ctx context.Context, base string) ([]differs, error) {
 	return all, nil
 }
 
-// Brief returns as much of the patch as has at most so many bytes: of whole files, and no binary ones, which tell a reader nothing. Cut names the files that
-// are not in it.
+// Brief returns as much of the patch as has at most so many bytes: of whole files, and no binary
+// ones, which tell a reader nothing. Cut names the files that are not in it.
 func (e Edits) Brief(most int) (patch string, cut []string) {
 	for _, one := range Patches(e.Patch) {
 		text := string(one.Text)

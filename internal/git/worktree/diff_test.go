@@ -63,12 +63,14 @@ func TestDiff(t *testing.T) {
 	if now, err := os.ReadFile(filepath.Join(r.place.Repo, ".git", "index")); err != nil || len(now) != len(index) {
 		t.Errorf("the index has %d bytes, and had %d; %v", len(now), len(index), err)
 	}
-	if _, patch := diff(filepath.Join(r.place.Repo, "a")); strings.Contains(patch, "staged") || !strings.Contains(patch, "b/new") {
+	if _, patch := diff(filepath.Join(r.place.Repo, "a")); strings.Contains(patch, "staged") ||
+		!strings.Contains(patch, "b/new") {
 		t.Errorf("below a folder:\n%s", patch)
 	}
 }
 
-// Every kind of change comes back by git apply, and what is too large for a patch, or not the member's, is not in it.
+// Every kind of change comes back by git apply, and what is too large for a patch, or not the
+// member's, is not in it.
 func TestDiffIsWhole(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -82,7 +84,8 @@ func TestDiffIsWhole(t *testing.T) {
 	r.commit("mode", "#!/bin/sh\n")
 	r.git("config", "diff.noprefix", "true")
 	r.git("clone", "-q", ".", "../copy")
-	want := map[string]string{"binary": bits + "more", "latin": "caf\xe9s\n", "mode": "#!/bin/sh\n", "new.bin": "\x00\x01", "we rd\n\"name": "named\n", "*": "star\n", "link": ""}
+	want := map[string]string{"binary": bits + "more", "latin": "caf\xe9s\n", "mode": "#!/bin/sh\n",
+		"new.bin": "\x00\x01", "we rd\n\"name": "named\n", "*": "star\n", "link": ""}
 	for name, text := range want {
 		if name == "link" {
 			if err := os.Symlink("nowhere", filepath.Join(repo, name)); err != nil {
@@ -93,7 +96,8 @@ func TestDiffIsWhole(t *testing.T) {
 		r.write(repo, name, text)
 	}
 	delete(want, "link")
-	if err := errors.Join(os.Remove(filepath.Join(repo, "gone")), os.Chmod(filepath.Join(repo, "mode"), 0o755)); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(repo, "gone")), os.Chmod(filepath.Join(repo, "mode"),
+		0o755)); err != nil {
 		t.Fatal(err)
 	}
 	r.write(repo, "large.csv", large)
@@ -104,10 +108,12 @@ func TestDiffIsWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bytes.Contains(e.Patch, []byte("supersecret")) || slices.Contains(e.Files, ".env") || strings.Contains(strings.Join(e.Left, " "), ".env") {
+	if bytes.Contains(e.Patch, []byte("supersecret")) || slices.Contains(e.Files, ".env") ||
+		strings.Contains(strings.Join(e.Left, " "), ".env") {
 		t.Errorf("what is not the member's is told: %q, %q", e.Files, e.Left)
 	}
-	if left := strings.Join(e.Left, "\n"); len(e.Left) != 3 || !strings.Contains(left, "large.csv (6 MiB)") || !strings.Contains(left, "shrunk.csv (6 MiB)") || !strings.Contains(left, "nested/ (a repository") {
+	if left := strings.Join(e.Left, "\n"); len(e.Left) != 3 || !strings.Contains(left, "large.csv (6 MiB)") ||
+		!strings.Contains(left, "shrunk.csv (6 MiB)") || !strings.Contains(left, "nested/ (a repository") {
 		t.Errorf("left: %q", e.Left)
 	}
 	patch := filepath.Join(filepath.Dir(repo), "patch")
@@ -140,7 +146,8 @@ func TestDiffIsWhole(t *testing.T) {
 		t.Errorf("%d bytes, without %q:\n%s", len(brief), cut, brief)
 	}
 	brief, cut = e.Brief(64 << 10)
-	if slices.Sort(cut); !slices.Equal(cut, []string{"binary", "latin", "new.bin"}) || !strings.Contains(brief, "+star") {
+	if slices.Sort(cut); !slices.Equal(cut, []string{"binary", "latin", "new.bin"}) ||
+		!strings.Contains(brief, "+star") {
 		t.Errorf("without %q:\n%s", cut, brief)
 	}
 	r.git("-C", "../copy", "reset", "-q", "--hard")

@@ -21,8 +21,8 @@ import (
 // ErrTooMuch says that more would have to be read than anybody wants to wait for.
 var ErrTooMuch = errors.New("the files that are not committed have too many bytes to be read")
 
-// Digest is a checksum of what is there at the path, its kind with it; "" where there is nothing. What it reads is taken off most, and when that does not
-// suffice the error is [ErrTooMuch].
+// Digest is a checksum of what is there at the path, its kind with it; "" where there is nothing.
+// What it reads is taken off most, and when that does not suffice the error is [ErrTooMuch].
 func Digest(ctx context.Context, procs *proc.Register, path string, most *int64) (string, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -56,7 +56,8 @@ func Digest(ctx context.Context, procs *proc.Register, path string, most *int64)
 	}
 }
 
-// Committed is the [Digest] of what the commit has at the path from dir, the top of a work tree, as it would be there; "" where it has nothing.
+// Committed is the [Digest] of what the commit has at the path from dir, the top of a work tree, as
+// it would be there; "" where it has nothing.
 func Committed(ctx context.Context, procs *proc.Register, dir, commit, path string) (string, error) {
 	g := in(procs, dir)
 	out, err := g.Text(ctx, "ls-tree", "-z", commit, "--", path)

@@ -10,20 +10,24 @@ import (
 	"cadre/internal/git/worktree"
 )
 
-// What a commit has is known again by what is there, whatever it is, and nothing else is taken for it.
+// What a commit has is known again by what is there, whatever it is, and nothing else is taken for
+// it.
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
 	repo := r.place.Repo
-	for name, text := range map[string]string{".gitattributes": "lines eol=crlf\n", "file": "x\n", "two\twords": "x\n", "other": "y\n", "tool": "x\n", "lines": "a\r\nb\r\n", "twin": "file"} {
+	for name, text := range map[string]string{".gitattributes": "lines eol=crlf\n", "file": "x\n", "two\twords": "x\n",
+		"other": "y\n", "tool": "x\n", "lines": "a\r\nb\r\n", "twin": "file"} {
 		r.write(repo, name, text)
 	}
 	inner := filepath.Join(repo, "inner")
-	err := errors.Join(os.Chmod(filepath.Join(repo, "tool"), 0o700), os.Symlink("file", filepath.Join(repo, "link")), os.Mkdir(inner, 0o700))
+	err := errors.Join(os.Chmod(filepath.Join(repo, "tool"), 0o700), os.Symlink("file", filepath.Join(repo, "link")),
+		os.Mkdir(inner, 0o700))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.email=ann@example.org", "-c", "user.name=ann", "commit", "-q", "--allow-empty", "-m", "inner"}} {
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.email=ann@example.org", "-c", "user.name=ann",
+		"commit", "-q", "--allow-empty", "-m", "inner"}} {
 		r.git(append([]string{"-C", inner}, args...)...)
 	}
 	r.git("add", "-A")

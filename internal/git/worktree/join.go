@@ -28,8 +28,8 @@ func (c Conflict) String() string {
 	return "conflicts in " + strings.Join(c.Files, ", ")
 }
 
-// Join makes the tree of what both commits have, in the repository of the work tree whose top is dir, or says why there is none. It
-// changes no file, no index and no branch.
+// Join makes the tree of what both commits have, in the repository of the work tree whose top is
+// dir, or says why there is none. It changes no file, no index and no branch.
 func Join(ctx context.Context, procs *proc.Register, dir, ours, theirs string) (tree string, c Conflict, err error) {
 	f := in(procs, dir)
 	out, err := f.Run(ctx, nil, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
@@ -48,8 +48,8 @@ func Join(ctx context.Context, procs *proc.Register, dir, ours, theirs string) (
 	return "", Conflict{Why: refused.Error()}, nil // histories that have nothing in common, say
 }
 
-// joinByIndex is Join with what every git has: an index and a work tree of our own, which are gone afterwards. It follows no
-// renames.
+// joinByIndex is Join with what every git has: an index and a work tree of our own, which are gone
+// afterwards. It follows no renames.
 func (f folder) joinByIndex(ctx context.Context, ours, theirs string) (tree string, c Conflict, err error) {
 	repo, err := f.Text(ctx, "rev-parse", "--path-format=absolute", "--git-dir")
 	if err != nil {
@@ -65,7 +65,8 @@ func (f folder) joinByIndex(ctx context.Context, ours, theirs string) (tree stri
 	}
 	defer os.RemoveAll(scratch)
 	empty := filepath.Join(scratch, "tree")
-	own := in(f.Procs, empty).With("GIT_DIR="+repo, "GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(scratch, "index"))
+	own := in(f.Procs, empty).With("GIT_DIR="+repo, "GIT_WORK_TREE="+empty,
+		"GIT_INDEX_FILE="+filepath.Join(scratch, "index"))
 	if err := os.Mkdir(empty, 0o700); err != nil {
 		return "", c, err
 	}

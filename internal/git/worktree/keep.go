@@ -10,7 +10,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// Keep commits what the member left uncommitted and removes the worktree. The branch stays, unless HEAD has all of it.
+// Keep commits what the member left uncommitted and removes the worktree. The branch stays, unless
+// HEAD has all of it.
 func Keep(ctx context.Context, procs *proc.Register, p Place, message string) (k Kept, err error) {
 	home := in(procs, p.Repo)
 	if _, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
@@ -36,7 +37,8 @@ func Keep(ctx context.Context, procs *proc.Register, p Place, message string) (k
 	return k, tree.remove(ctx, home, p.Branch, k.Commit == "" && k.Strayed == "")
 }
 
-// Ahead returns the commit that the branch names, where that is not in HEAD of the repository; "" where it is, or there is no such branch.
+// Ahead returns the commit that the branch names, where that is not in HEAD of the repository; ""
+// where it is, or there is no such branch.
 func Ahead(ctx context.Context, procs *proc.Register, repo, branch string) (commit string, err error) {
 	g := in(procs, repo)
 	if commit, err = g.tip(ctx, branch); commit == "" || err != nil {

@@ -24,7 +24,8 @@ func TestKeep(t *testing.T) {
 		}
 	}
 	tip, err := worktree.Ahead(r.ctx, r.procs, r.place.Repo, r.place.Branch)
-	if err != nil || tip != r.git("rev-parse", r.place.Branch) || r.git("show", tip+":new.txt") != "ann's" || r.git("rev-parse", "HEAD") != head || r.git("status", "--porcelain") != "" {
+	if err != nil || tip != r.git("rev-parse", r.place.Branch) || r.git("show", tip+":new.txt") != "ann's" ||
+		r.git("rev-parse", "HEAD") != head || r.git("status", "--porcelain") != "" {
 		t.Errorf("%q, %v", tip, err)
 	}
 	if trees := r.git("worktree", "list"); strings.Contains(trees, "\n") {
@@ -42,19 +43,22 @@ func TestKeep(t *testing.T) {
 	}
 
 	r.add() // there is nothing on it that HEAD has not
-	if _, err := worktree.Keep(r.ctx, r.procs, r.place, "Work of ann"); err != nil || r.git("branch", "--list", r.place.Branch) != "" {
+	if _, err := worktree.Keep(r.ctx, r.procs, r.place, "Work of ann"); err != nil ||
+		r.git("branch", "--list", r.place.Branch) != "" {
 		t.Errorf("the branch stays: %v", err)
 	}
 }
 
-// A git before 2.38 makes the same tree of two commits, and finds the same conflicts, and touches nothing.
+// A git before 2.38 makes the same tree of two commits, and finds the same conflicts, and touches
+// nothing.
 func TestJoin(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal(err)
 	}
 	old := t.TempDir()
-	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *\" merge-tree --write-tree \"*) echo 'usage: git merge-tree <base-tree> <branch1> <branch2>' >&2; exit 129;; esac\nexec %q \"$@\"\n", git)
+	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *\" merge-tree --write-tree \"*) echo 'usage: git merge-tree "+
+		"<base-tree> <branch1> <branch2>' >&2; exit 129;; esac\nexec %q \"$@\"\n", git)
 	if err := os.WriteFile(filepath.Join(old, "git"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -94,10 +98,12 @@ func TestJoin(t *testing.T) {
 		if text := r.git("cat-file", "-p", tree+":both.txt"); text != "one\n2\n3\n4\n5\n6\n7\n8\nnine" {
 			t.Errorf("%s: both.txt is %q", age, text)
 		}
-		if tree, left, err := worktree.Join(r.ctx, r.procs, r.place.Repo, "main", "clash"); tree != "" || left.String() != "conflicts in dir/kept.txt" || err != nil {
+		if tree, left, err := worktree.Join(r.ctx, r.procs, r.place.Repo, "main", "clash"); tree != "" ||
+			left.String() != "conflicts in dir/kept.txt" || err != nil {
 			t.Errorf("%s: %q, %q, %v", age, tree, left, err)
 		}
-		if tree, left, err := worktree.Join(r.ctx, r.procs, r.place.Repo, "main", "stranger"); tree != "" || left.Why == "" || err != nil {
+		if tree, left, err := worktree.Join(r.ctx, r.procs, r.place.Repo, "main", "stranger"); tree != "" ||
+			left.Why == "" || err != nil {
 			t.Errorf("%s: %q, %q, %v", age, tree, left, err)
 		}
 		if now := r.git("status", "--porcelain") + r.git("ls-files", "--stage"); now != before {

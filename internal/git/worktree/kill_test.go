@@ -12,7 +12,8 @@ import (
 	"cadre/internal/git/worktree"
 )
 
-// Killed while the worktree goes, it is gone after the next one, whatever was left of it; and work that was not merged is told of.
+// Killed while the worktree goes, it is gone after the next one, whatever was left of it; and work
+// that was not merged is told of.
 func TestKilledRemoval(t *testing.T) {
 	for name, kill := range map[string]func(r *repository, gone string){
 		"before anything was removed": func(*repository, string) {},
@@ -58,7 +59,8 @@ func TestKilledRemoval(t *testing.T) {
 	}
 }
 
-// What a git that was killed left locked in the worktree, and on its branch, is taken over: nobody works there any more.
+// What a git that was killed left locked in the worktree, and on its branch, is taken over: nobody
+// works there any more.
 func TestKilledCommit(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -72,7 +74,8 @@ func TestKilledCommit(t *testing.T) {
 	}
 }
 
-// A lock that a git which was killed left in the person's repository is named, with what to do; and once that was done, all continues.
+// A lock that a git which was killed left in the person's repository is named, with what to do; and
+// once that was done, all continues.
 func TestLocked(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -82,7 +85,8 @@ func TestLocked(t *testing.T) {
 	lock := filepath.Join(r.place.Repo, ".git", "packed-refs.lock")
 	r.write(r.place.Repo, ".git/packed-refs.lock", "")
 	_, err := worktree.Keep(r.ctx, r.procs, r.place, "Work of ann") // there is nothing on the branch, so it is to go
-	if locked := (*git.LockedError)(nil); !errors.As(err, &locked) || locked.File != lock || !strings.Contains(err.Error(), "remove that file") {
+	if locked := (*git.LockedError)(nil); !errors.As(err, &locked) || locked.File != lock ||
+		!strings.Contains(err.Error(), "remove that file") {
 		t.Fatalf("it ends with %v", err)
 	}
 	r.remove(lock)

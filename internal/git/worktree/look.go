@@ -21,13 +21,15 @@ type State int
 
 // The states of a place. What is in none of them is a [BrokenError].
 const (
-	Absent  State = iota // no worktree: none was made, or it was removed as it should be
-	Whole                // the worktree, on its branch
-	Moved                // the worktree, and it or its repository has moved since it was made: [Repair] joins them again
-	Partial              // git was killed while it made the worktree, and nobody has worked there
+	Absent State = iota // no worktree: none was made, or it was removed as it should be
+	Whole               // the worktree, on its branch
+	// the worktree, and it or its repository has moved since it was made: [Repair] joins them again
+	Moved
+	Partial // git was killed while it made the worktree, and nobody has worked there
 )
 
-// BrokenError says that a worktree is not in its place any more, or that something else is there. Only a person can mend that.
+// BrokenError says that a worktree is not in its place any more, or that something else is there.
+// Only a person can mend that.
 type BrokenError struct {
 	Dir string
 	Why string // continues a sentence that begins with Dir
@@ -36,8 +38,9 @@ type BrokenError struct {
 
 func (e *BrokenError) Error() string { return e.Dir + " " + e.Why + ". " + e.Try }
 
-// Look finds out what is in the place, and changes nothing. It follows git's two links: the file .git in the worktree, which names the worktree's entry in the
-// repository, and the file gitdir in that entry, which names the worktree. The error is a [*BrokenError], or says why nobody knows.
+// Look finds out what is in the place, and changes nothing. It follows git's two links: the file
+// .git in the worktree, which names the worktree's entry in the repository, and the file gitdir in
+// that entry, which names the worktree. The error is a [*BrokenError], or says why nobody knows.
 func Look(ctx context.Context, procs *proc.Register, p Place) (State, error) {
 	common, err := in(procs, p.Repo).Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
@@ -62,7 +65,8 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 		if _, err := os.Lstat(removed(p.Dir)); err == nil { // it was being removed, with all that was in it committed
 			return Absent, nil
 		}
-		return broken(fmt.Sprintf("Bring it back, or give it up, and a new one begins with what was committed on the branch %s: git -C %s worktree remove --force %s", p.Branch, sanitize.Quote(p.Repo), sanitize.Quote(p.Dir)),
+		return broken(fmt.Sprintf("Bring it back, or give it up, and a new one begins with what was committed on the "+
+			"branch %s: git -C %s worktree remove --force %s", p.Branch, sanitize.Quote(p.Repo), sanitize.Quote(p.Dir)),
 			"is gone, and what was not committed there is gone with it")
 	case err != nil:
 		return Absent, err
@@ -91,10 +95,12 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 	}
 	switch e := (entry{dir: filepath.Join(common, "worktrees", filepath.Base(link))}); {
 	case exists(link) && !same(filepath.Dir(link), filepath.Join(common, "worktrees")):
-		return broken(aside, "is a worktree of another repository, whose folder is %s", filepath.Dir(filepath.Dir(link)))
+		return broken(aside, "is a worktree of another repository, whose folder is %s",
+			filepath.Dir(filepath.Dir(link)))
 	case !e.there():
 		return broken("Bring that repository back, or name the directory in which it is now with --dir.",
-			"is a worktree of the repository %s, which is not there, and %s has no such worktree", filepath.Dir(filepath.Dir(link)), p.Repo)
+			"is a worktree of the repository %s, which is not there, and %s has no such worktree",
+			filepath.Dir(filepath.Dir(link)), p.Repo)
 	case !exists(link), !exists(e.tree()):
 		return Moved, nil
 	case !e.names(p.Dir):
@@ -116,7 +122,8 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 	return Whole, nil
 }
 
-// Repair joins a worktree and its repository again after either has moved, and leaves all that is in the worktree as it is. Where there is nothing to repair it does nothing.
+// Repair joins a worktree and its repository again after either has moved, and leaves all that is
+// in the worktree as it is. Where there is nothing to repair it does nothing.
 func Repair(ctx context.Context, procs *proc.Register, p Place) error {
 	g := in(procs, p.Repo)
 	common, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
@@ -131,20 +138,23 @@ func Repair(ctx context.Context, procs *proc.Register, p Place) error {
 	return g.repair(ctx, p, common)
 }
 
-// repair is Repair for whoever is alone at the repository. git mends one link by the other one, so it has to be asked twice where both are wrong.
+// repair is Repair for whoever is alone at the repository. git mends one link by the other one, so
+// it has to be asked twice where both are wrong.
 func (f folder) repair(ctx context.Context, p Place, common string) error {
 	var said error
 	for range 2 {
 		if state, err := look(ctx, f.Procs, p, common); err != nil || state != Moved {
 			return err
 		}
-		if _, said = f.Text(ctx, "worktree", "repair", p.Dir); ctx.Err() != nil { // it also ends with an error where it has mended something
+		// it also ends with an error where it has mended something
+		if _, said = f.Text(ctx, "worktree", "repair", p.Dir); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
 	state, err := look(ctx, f.Procs, p, common)
 	if err == nil && state == Moved {
-		err = &BrokenError{p.Dir, fmt.Sprintf("and its repository have moved, and git cannot join them again: %v", said), "Try it by hand: git -C " + sanitize.Quote(p.Repo) + " worktree repair " + sanitize.Quote(p.Dir)}
+		err = &BrokenError{p.Dir, fmt.Sprintf("and its repository have moved, and git cannot join them again: %v",
+			said), "Try it by hand: git -C " + sanitize.Quote(p.Repo) + " worktree repair " + sanitize.Quote(p.Dir)}
 	}
 	return err
 }
@@ -171,17 +181,20 @@ func (e entry) tree() string {
 	return path
 }
 
-// names reports whether the worktree is dir, so far as the entry knows. The folder need not be there.
+// names reports whether the worktree is dir, so far as the entry knows. The folder need not be
+// there.
 func (e entry) names(dir string) bool {
 	tree := e.tree()
 	if filepath.Base(tree) != ".git" {
 		return false
 	}
 	tree = filepath.Dir(tree)
-	return tree == dir || same(tree, dir) || filepath.Base(tree) == filepath.Base(dir) && same(filepath.Dir(tree), filepath.Dir(dir))
+	return tree == dir || same(tree, dir) || filepath.Base(tree) == filepath.Base(dir) &&
+		same(filepath.Dir(tree), filepath.Dir(dir))
 }
 
-// partial reports whether git has not come to the end of making it: git says so in the lock that it holds meanwhile, and writes the index last.
+// partial reports whether git has not come to the end of making it: git says so in the lock that it
+// holds meanwhile, and writes the index last.
 func (e entry) partial() bool {
 	if e.dir == "" {
 		return false
@@ -196,7 +209,8 @@ var (
 	errNoFile = errors.New("it is not a regular file")
 )
 
-// readLink reads the path that a file of git's names, behind a prefix. An agent may have put anything in its place.
+// readLink reads the path that a file of git's names, behind a prefix. An agent may have put
+// anything in its place.
 func readLink(file, prefix string) (string, error) {
 	const most = 16 << 10
 	info, err := os.Lstat(file)
@@ -246,7 +260,8 @@ func isEmpty(dir string) bool {
 	return err == nil && len(names) == 0
 }
 
-// missing returns the worktrees that have the branch checked out, so far as the repository knows, and are not there: those of a team whose folder was lost.
+// missing returns the worktrees that have the branch checked out, so far as the repository knows,
+// and are not there: those of a team whose folder was lost.
 func (f folder) missing(ctx context.Context, branch string) (dirs []string, err error) {
 	out, err := f.Text(ctx, "worktree", "list", "--porcelain")
 	if err != nil {

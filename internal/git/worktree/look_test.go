@@ -30,7 +30,8 @@ func (r *repository) look() (worktree.State, error) {
 	return worktree.Look(r.ctx, r.procs, r.place)
 }
 
-// refusedAs checks that both look and Add refuse the place in those words, and that Add has changed nothing there.
+// refusedAs checks that both look and Add refuse the place in those words, and that Add has changed
+// nothing there.
 func (r *repository) refusedAs(words ...string) {
 	r.t.Helper()
 	before := r.tree()
@@ -55,7 +56,8 @@ func (r *repository) refusedAs(words ...string) {
 func (r *repository) tree() string {
 	r.t.Helper()
 	var all strings.Builder
-	for _, top := range []string{filepath.Dir(r.place.Dir), filepath.Join(r.place.Repo, ".git", "worktrees"), filepath.Join(r.place.Repo, ".git", "refs", "heads")} {
+	for _, top := range []string{filepath.Dir(r.place.Dir), filepath.Join(r.place.Repo, ".git", "worktrees"),
+		filepath.Join(r.place.Repo, ".git", "refs", "heads")} {
 		filepath.Walk(top, func(path string, info os.FileInfo, err error) error {
 			if err == nil {
 				fmt.Fprintln(&all, path, info.Mode(), info.Size(), info.ModTime())
@@ -66,7 +68,8 @@ func (r *repository) tree() string {
 	return all.String()
 }
 
-// A worktree is joined with its repository again after either of them, or both, have moved, and what was not committed is still there, and can be brought home.
+// A worktree is joined with its repository again after either of them, or both, have moved, and
+// what was not committed is still there, and can be brought home.
 func TestMoved(t *testing.T) {
 	t.Parallel()
 	for name, move := range map[string]func(r *repository){
@@ -157,8 +160,13 @@ func TestNotAWorktree(t *testing.T) {
 		does func(r *repository)
 		says []string
 	}{
-		"it was removed": {func(r *repository) { r.remove(r.place.Dir) }, []string{"is gone", "worktree remove --force"}},
-		"a file":         {func(r *repository) { r.remove(r.place.Dir); r.write(filepath.Dir(r.place.Dir), "ann", "x") }, []string{"is a file"}},
+		"it was removed": {func(r *repository) { r.remove(r.place.Dir) },
+			[]string{"is gone", "worktree remove --force"}},
+		"a file": {func(r *repository) {
+			r.remove(r.place.Dir)
+			r.write(filepath.Dir(r.place.Dir), "ann",
+				"x")
+		}, []string{"is a file"}},
 		"a link to the main checkout": {func(r *repository) {
 			r.git("worktree", "remove", r.place.Dir)
 			r.git("checkout", "-q", r.place.Branch)
@@ -173,7 +181,8 @@ func TestNotAWorktree(t *testing.T) {
 		"a repository of its own": {func(r *repository) {
 			r.remove(r.place.Dir)
 			r.git("init", "-q", "-b", r.place.Branch, r.place.Dir)
-			r.git("-C", r.place.Dir, "-c", "user.name=ann", "-c", "user.email=ann@example.org", "commit", "-q", "--allow-empty", "-m", "own")
+			r.git("-C", r.place.Dir, "-c", "user.name=ann", "-c", "user.email=ann@example.org", "commit", "-q",
+				"--allow-empty", "-m", "own")
 			r.git("worktree", "prune")
 		}, []string{"has a .git that is not the one of a worktree"}},
 		"a pipe": {func(r *repository) {
@@ -203,8 +212,10 @@ func TestNotAWorktree(t *testing.T) {
 				r.t.Fatal(err)
 			}
 		}, []string{"is a copy of a worktree"}},
-		"it is on another branch": {func(r *repository) { r.git("-C", r.place.Dir, "checkout", "-q", "-b", "mine") }, []string{"is on the branch mine", "checkout cadre/demo@ann"}},
-		"it is on no branch":      {func(r *repository) { r.git("-C", r.place.Dir, "checkout", "-q", "--detach") }, []string{"is on no branch", "checkout cadre/demo@ann"}},
+		"it is on another branch": {func(r *repository) { r.git("-C", r.place.Dir, "checkout", "-q", "-b", "mine") },
+			[]string{"is on the branch mine", "checkout cadre/demo@ann"}},
+		"it is on no branch": {func(r *repository) { r.git("-C", r.place.Dir, "checkout", "-q", "--detach") },
+			[]string{"is on no branch", "checkout cadre/demo@ann"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -239,7 +250,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// What is nobody's business stays in the repository: worktrees of the person on a volume that is not mounted.
+// What is nobody's business stays in the repository: worktrees of the person on a volume that is
+// not mounted.
 func TestAddForgetsNoOther(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -288,7 +300,8 @@ func TestLockedByItsMember(t *testing.T) {
 	}
 }
 
-// Killed at any moment while git makes a worktree, the next Add has it whole: no file that was not yet there is taken for one that the member deleted.
+// Killed at any moment while git makes a worktree, the next Add has it whole: no file that was not
+// yet there is taken for one that the member deleted.
 func TestKilledAdd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many kills")

@@ -45,7 +45,8 @@ func (r *repository) merge(commits ...string) (at string, c worktree.Conflict) {
 	return at, c
 }
 
-// What a task builds on is merged into the branch and the files of its member, with what the member had not committed; a conflict changes nothing.
+// What a task builds on is merged into the branch and the files of its member, with what the member
+// had not committed; a conflict changes nothing.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -57,7 +58,8 @@ func TestMerge(t *testing.T) {
 		if at, c := r.merge(bob, eve); at != "" || !c.None() {
 			t.Fatalf("%s: %v", at, c)
 		}
-		if files := r.git("-C", dir, "ls-files"); files != "a.txt\nbob.txt\ndeep/eve.txt\nhers.txt" || r.git("-C", dir, "status", "--porcelain") != "" {
+		if files := r.git("-C", dir, "ls-files"); files != "a.txt\nbob.txt\ndeep/eve.txt\nhers.txt" ||
+			r.git("-C", dir, "status", "--porcelain") != "" {
 			t.Errorf("there is\n%s", files)
 		}
 		if n := r.git("rev-list", "--count", "main.."+r.place.Branch); n != "5" {
@@ -71,13 +73,15 @@ func TestMerge(t *testing.T) {
 	if r.git("rev-parse", r.place.Branch) != before || r.git("-C", dir, "status", "--porcelain") != "" {
 		t.Error("a conflict changed something")
 	}
-	r.write(dir, ".git", "gitdir: "+filepath.Join(r.place.Repo, ".git")+"\n") // it would lead git to the person's checkout
+	// it would lead git to the person's checkout
+	r.write(dir, ".git", "gitdir: "+filepath.Join(r.place.Repo, ".git")+"\n")
 	if at, c := r.merge(r.others("dan", "dan.txt")); at != "" || !c.None() {
 		t.Errorf("%s: %v", at, c)
 	}
 }
 
-// Killed at any moment while the files are brought up to the merge, the next one finishes it: nothing that was half written is taken for the member's.
+// Killed at any moment while the files are brought up to the merge, the next one finishes it:
+// nothing that was half written is taken for the member's.
 func TestKilledMerge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many kills")
@@ -95,7 +99,8 @@ func TestKilledMerge(t *testing.T) {
 		r.git("-C", dir, "add", "-A")
 		r.git("-C", dir, "commit", "-qm", "hers")
 		bob := r.others("bob", strings.Fields("1.slow 2.slow 3.slow 4.slow 5.slow 6.slow a.txt")...)
-		next := r.git("-C", dir, "commit-tree", r.git("merge-tree", "--write-tree", r.place.Branch, bob), "-p", r.place.Branch, "-p", bob, "-m", "m")
+		next := r.git("-C", dir, "commit-tree", r.git("merge-tree", "--write-tree", r.place.Branch, bob), "-p",
+			r.place.Branch, "-p", bob, "-m", "m")
 		r.git("-C", dir, "update-ref", "refs/worktree/cadre-merge", next)
 		c := exec.Command("git", "-C", dir, "reset", "-q", "--hard", next)
 		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -114,7 +119,8 @@ func TestKilledMerge(t *testing.T) {
 		if status := r.git("-C", dir, "status", "--porcelain"); status != "" {
 			t.Errorf("left is\n%s", status)
 		}
-		if got := r.git("log", "--format=%s", "main.."+r.place.Branch); len(strings.Fields(got)) != 5 { // m, hers, work on bob
+		// m, hers, work on bob
+		if got := r.git("log", "--format=%s", "main.."+r.place.Branch); len(strings.Fields(got)) != 5 {
 			t.Errorf("on the branch are\n%s", got)
 		}
 		if refs := r.git("-C", dir, "for-each-ref", "refs/worktree"); refs != "" {
@@ -128,7 +134,8 @@ func TestKilledMerge(t *testing.T) {
 	}
 }
 
-// victim has, for a copy of the test program, the arguments of a merge in the course of which it is to be killed.
+// victim has, for a copy of the test program, the arguments of a merge in the course of which it is
+// to be killed.
 const victim = "CADRE_TEST_MERGE"
 
 // fatalGit is git, but kills the victim before or after its how many-th command.
@@ -147,15 +154,17 @@ func mergeUntilKilled(args string) int {
 		return 3
 	}
 	os.Setenv("VICTIM", strconv.Itoa(os.Getpid()))
-	_, c, err := worktree.Merge(context.Background(), procs, worktree.Place{Repo: parts[0], Dir: parts[1], Branch: parts[2]}, "Merge for ann", parts[3:]...)
+	_, c, err := worktree.Merge(context.Background(), procs, worktree.Place{Repo: parts[0], Dir: parts[1],
+		Branch: parts[2]}, "Merge for ann", parts[3:]...)
 	if err != nil || !c.None() {
 		return 4
 	}
 	return 0
 }
 
-// Killed before or after any of its commands of git, the next merge is as if nothing had happened: each commit is merged once, what the member had not
-// committed is its own commit, and no lock, reference or file is left.
+// Killed before or after any of its commands of git, the next merge is as if nothing had happened:
+// each commit is merged once, what the member had not committed is its own commit, and no lock,
+// reference or file is left.
 func TestMergeKilledAtEachCommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a process is killed many times")
@@ -190,7 +199,8 @@ func TestMergeKilledAtEachCommand(t *testing.T) {
 	}
 }
 
-// killedMerge has a process merge the commits, which is killed at that command of git, and merges them then. It returns whether it was killed.
+// killedMerge has a process merge the commits, which is killed at that command of git, and merges
+// them then. It returns whether it was killed.
 func (r *repository) killedMerge(bin, when string, at int, bob, eve string) (killed bool) {
 	t := r.t
 	t.Helper()
@@ -198,7 +208,8 @@ func (r *repository) killedMerge(bin, when string, at int, bob, eve string) (kil
 	r.write(dir, "hers.txt", "hers, not committed\n")
 	before := r.checkedOut()
 	cmd := exec.CommandContext(r.ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), victim+"="+strings.Join([]string{r.place.Repo, dir, r.place.Branch, bob, eve}, "\n"), "PATH="+bin+":"+os.Getenv("PATH"),
+	cmd.Env = append(os.Environ(), victim+"="+strings.Join([]string{r.place.Repo, dir, r.place.Branch, bob, eve}, "\n"),
+		"PATH="+bin+":"+os.Getenv("PATH"),
 		"COUNT="+filepath.Join(t.TempDir(), "count"), "AT="+strconv.Itoa(at), "WHEN="+when)
 	err := cmd.Run()
 	if killed = err != nil; killed && cmd.ProcessState.ExitCode() >= 0 {
@@ -211,12 +222,14 @@ func (r *repository) killedMerge(bin, when string, at int, bob, eve string) (kil
 		t.Fatalf("%s: %v", at, c)
 	}
 	files, status := r.git("-C", dir, "ls-files"), r.git("-C", dir, "status", "--porcelain")
-	if subjects := r.git("log", "--first-parent", "--format=%s", "main.."+r.place.Branch); files != "a.txt\nbob.txt\ndeep/eve.txt\nhers.txt" || status != "" ||
+	if subjects := r.git("log", "--first-parent", "--format=%s",
+		"main.."+r.place.Branch); files != "a.txt\nbob.txt\ndeep/eve.txt\nhers.txt" || status != "" ||
 		subjects != "Merge for ann\nMerge for ann\nMerge for ann" || r.git("show", r.place.Branch+":a.txt") != "bob" {
 		t.Fatalf("killed %s command %d, there is\n%s\n%s\non the branch\n%s", when, at, files, status, subjects)
 	}
 	own := r.git("-C", dir, "rev-parse", "--absolute-git-dir")
-	if locks, _ := filepath.Glob(filepath.Join(own, "*.lock")); len(locks) > 0 || r.git("-C", dir, "for-each-ref", "refs/worktree") != "" {
+	if locks, _ := filepath.Glob(filepath.Join(own, "*.lock")); len(locks) > 0 || r.git("-C", dir, "for-each-ref",
+		"refs/worktree") != "" {
 		t.Errorf("left: %v", locks)
 	}
 	r.git("worktree", "remove", "--force", dir)

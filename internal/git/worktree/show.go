@@ -10,11 +10,13 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// Show makes dir a worktree of the repository at that commit, on no branch, for somebody to look at. One that is there is brought to
-// the commit: what was changed or left there goes, but for what git ignores. It returns the directory in it that repo is.
+// Show makes dir a worktree of the repository at that commit, on no branch, for somebody to look
+// at. One that is there is brought to the commit: what was changed or left there goes, but for what
+// git ignores. It returns the directory in it that repo is.
 //
-// Whatever is found in the place is removed where it is not that worktree, also the half of one that a kill left. git is told which
-// worktree is meant, so that nothing that somebody wrote there leads it to the person's checkout.
+// Whatever is found in the place is removed where it is not that worktree, also the half of one
+// that a kill left. git is told which worktree is meant, so that nothing that somebody wrote there
+// leads it to the person's checkout.
 func Show(ctx context.Context, procs *proc.Register, repo, dir, commit string) (work string, err error) {
 	if err := Able(ctx, procs, repo); err != nil {
 		return "", err
@@ -50,8 +52,8 @@ func Show(ctx context.Context, procs *proc.Register, repo, dir, commit string) (
 	return work, err
 }
 
-// Hide removes what Show has made, however far that got. Where nobody knows the repository any more, repo is "", and a worktree that is
-// whole says it itself.
+// Hide removes what Show has made, however far that got. Where nobody knows the repository any
+// more, repo is "", and a worktree that is whole says it itself.
 func Hide(ctx context.Context, procs *proc.Register, repo, dir string) error {
 	if repo == "" {
 		tree, err := open(ctx, procs, dir)
@@ -79,8 +81,9 @@ func Hide(ctx context.Context, procs *proc.Register, repo, dir string) error {
 	return g.clear(ctx, dir)
 }
 
-// rejoin joins what is in the place with its entry in the repository where either has moved since. Else the entry would stay for ever
-// under the old path. A worktree of another name or folder is none of ours, whatever the file .git says, and neither is a copy.
+// rejoin joins what is in the place with its entry in the repository where either has moved since.
+// Else the entry would stay for ever under the old path. A worktree of another name or folder is
+// none of ours, whatever the file .git says, and neither is a copy.
 func (f folder) rejoin(ctx context.Context, common, dir string) error {
 	link, err := readLink(filepath.Join(dir, ".git"), "gitdir: ")
 	if err != nil {
@@ -91,7 +94,8 @@ func (f folder) rejoin(ctx context.Context, common, dir string) error {
 	if !e.there() || tail(was) != tail(dir) || was == dir && exists(link) {
 		return nil
 	}
-	if back, err := readLink(e.tree(), "gitdir: "); err == nil && was != dir && filepath.Base(back) == filepath.Base(link) && exists(back) {
+	if back, err := readLink(e.tree(), "gitdir: "); err == nil && was != dir &&
+		filepath.Base(back) == filepath.Base(link) && exists(back) {
 		return nil
 	}
 	for range 2 { // git mends one link by the other one
@@ -125,7 +129,8 @@ func (f folder) clear(ctx context.Context, dir string) error {
 
 var errNotShown = errors.New("it is not that worktree")
 
-// update brings the worktree in the place to the commit. Any error means that it is to be made again.
+// update brings the worktree in the place to the commit. Any error means that it is to be made
+// again.
 func (f folder) update(ctx context.Context, common, dir, commit string) error {
 	own := entryOf(common, dir)
 	info, err := os.Lstat(dir)
@@ -151,7 +156,8 @@ func (f folder) update(ctx context.Context, common, dir, commit string) error {
 	return nil
 }
 
-// entryOf is what the repository knows of the worktree in that directory; its dir is "" for nothing.
+// entryOf is what the repository knows of the worktree in that directory; its dir is "" for
+// nothing.
 func entryOf(common, dir string) entry {
 	for _, e := range entries(common) {
 		if e.names(dir) {

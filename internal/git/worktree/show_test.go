@@ -50,8 +50,8 @@ func (r *repository) hide() {
 	}
 }
 
-// Whatever is in the place of a worktree to look at, it is made again, and the person's checkout is never touched: not where a link, or a
-// file .git that somebody wrote, leads there.
+// Whatever is in the place of a worktree to look at, it is made again, and the person's checkout is
+// never touched: not where a link, or a file .git that somebody wrote, leads there.
 func TestShow(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(r *repository){
@@ -62,7 +62,11 @@ func TestShow(t *testing.T) {
 			r.write(r.place.Dir, "a.txt", "x\n")
 			r.write(r.place.Dir, "new/x", "x\n")
 		},
-		"on a branch": func(r *repository) { r.show("main~1"); r.git("-C", r.place.Dir, "checkout", "-q", "-b", "own") },
+		"on a branch": func(r *repository) {
+			r.show("main~1")
+			r.git("-C", r.place.Dir, "checkout", "-q",
+				"-b", "own")
+		},
 		"locked by a kill": func(r *repository) {
 			r.show("main~1")
 			r.write(r.git("-C", r.place.Dir, "rev-parse", "--git-dir"), "index.lock", "")
@@ -105,7 +109,8 @@ func TestShow(t *testing.T) {
 	r := newRepository(t)
 	r.commit("sub/a.txt", "one\n")
 	r.place.Repo = filepath.Join(r.place.Repo, "sub")
-	if work, err := worktree.Show(r.ctx, r.procs, r.place.Repo, r.place.Dir, "main"); work != filepath.Join(r.place.Dir, "sub") || err != nil {
+	if work, err := worktree.Show(r.ctx, r.procs, r.place.Repo, r.place.Dir, "main"); work != filepath.Join(r.place.Dir,
+		"sub") || err != nil {
 		t.Errorf("it is in %s, %v", work, err)
 	}
 }
@@ -135,7 +140,8 @@ func TestHideAlone(t *testing.T) {
 	r.hide()
 }
 
-// Killed at any moment while git makes it, it is made again, and nothing is left of it when it goes.
+// Killed at any moment while git makes it, it is made again, and nothing is left of it when it
+// goes.
 func TestKilledShow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many kills")
@@ -179,8 +185,9 @@ func TestKilledShow(t *testing.T) {
 	r.hide()
 }
 
-// A worktree that was moved, alone or with its repository, is known again, and nothing of it stays under its old path. One that is a
-// copy, or whose file .git names another's entry, takes nothing away.
+// A worktree that was moved, alone or with its repository, is known again, and nothing of it stays
+// under its old path. One that is a copy, or whose file .git names another's entry, takes nothing
+// away.
 func TestShowMoved(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)

@@ -22,12 +22,14 @@ const maxSnapshotFile = 5 << 20
 // ErrNoRepository says that a directory is in no work tree of a git repository.
 var ErrNoRepository = errors.New("it is in no git repository")
 
-// Exception says whether a file is left out of a snapshot, and why. Without a reason it is left out silently. It is asked about absolute paths, in the form
-// that git gives to the top of the work tree.
+// Exception says whether a file is left out of a snapshot, and why. Without a reason it is left out
+// silently. It is asked about absolute paths, in the form that git gives to the top of the work
+// tree.
 type Exception func(path string) (out bool, why string)
 
-// Snapshots takes snapshots of one work tree: commits of what is in it, committed or not, that no branch names. It works through an index of its own and
-// touches neither the work tree nor the person's index. One goroutine at a time may use it.
+// Snapshots takes snapshots of one work tree: commits of what is in it, committed or not, that no
+// branch names. It works through an index of its own and touches neither the work tree nor the
+// person's index. One goroutine at a time may use it.
 type Snapshots struct {
 	folder        // the top of the work tree, with our index
 	theirs string // the person's index
@@ -46,16 +48,19 @@ type Snapshot struct {
 	Commit string
 	Head   string   // the commit that was checked out; "" where there was none
 	Left   []string // paths that are not in the commit, each with the reason
-	// Ignored is what git ignores: files, and folders of which it ignores everything. Only [Snapshots.TakeAll] looks for it.
+	// Ignored is what git ignores: files, and folders of which it ignores everything. Only
+	// [Snapshots.TakeAll] looks for it.
 	Ignored []string
 }
 
-// OpenSnapshots takes snapshots of the work tree that dir is in. The index of our own goes into the folder scratch.
+// OpenSnapshots takes snapshots of the work tree that dir is in. The index of our own goes into the
+// folder scratch.
 func OpenSnapshots(ctx context.Context, procs *proc.Register, dir, scratch string) (*Snapshots, error) {
 	if !Inside(dir) {
 		return nil, ErrNoRepository
 	}
-	out, err := in(procs, dir).Text(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-path", "index")
+	out, err := in(procs, dir).Text(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel",
+		"--git-path", "index")
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +72,8 @@ func OpenSnapshots(ctx context.Context, procs *proc.Register, dir, scratch strin
 	return &Snapshots{folder: folder{in(procs, top).With("GIT_INDEX_FILE=" + ours)}, theirs: index, ours: ours}, nil
 }
 
-// Inside reports whether git may find a repository for dir. It starts no process, because most tasks outside repositories are short.
+// Inside reports whether git may find a repository for dir. It starts no process, because most
+// tasks outside repositories are short.
 func Inside(dir string) bool {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -81,7 +87,8 @@ func Inside(dir string) bool {
 	}
 }
 
-// Take takes a snapshot on top of the parent, or of the commit that is checked out where parent is "". Where nothing differs it is the parent itself.
+// Take takes a snapshot on top of the parent, or of the commit that is checked out where parent is
+// "". Where nothing differs it is the parent itself.
 func (s *Snapshots) Take(ctx context.Context, parent, message string, except Exception) (Snapshot, error) {
 	return s.take(ctx, parent, message, except, false)
 }
@@ -91,7 +98,8 @@ func (s *Snapshots) TakeAll(ctx context.Context, parent, message string, except 
 	return s.take(ctx, parent, message, except, true)
 }
 
-func (s *Snapshots) take(ctx context.Context, parent, message string, except Exception, ignored bool) (Snapshot, error) {
+func (s *Snapshots) take(ctx context.Context, parent, message string, except Exception,
+	ignored bool) (Snapshot, error) {
 	var d difference
 	s.holdNone(except)
 	var err error
@@ -101,7 +109,8 @@ func (s *Snapshots) take(ctx context.Context, parent, message string, except Exc
 				break
 			}
 		}
-		if d, err = s.look(ctx, except, ignored); d.head != s.head || d.stale { // the person has checked out something else, or the index has what is left out now
+		// the person has checked out something else, or the index has what is left out now
+		if d, err = s.look(ctx, except, ignored); d.head != s.head || d.stale {
 			s.seeded = false
 		}
 		again = !s.seeded
@@ -127,7 +136,8 @@ func (s *Snapshots) store(ctx context.Context, parent, message string, d differe
 			continue
 		}
 		has = ""
-		if _, err := s.Run(ctx, []byte(strings.Join(one.paths, "\x00")), slices.Concat([]string{"update-index", "-z"}, one.how, []string{"--stdin"})...); err != nil {
+		if _, err := s.Run(ctx, []byte(strings.Join(one.paths, "\x00")), slices.Concat([]string{"update-index", "-z"},
+			one.how, []string{"--stdin"})...); err != nil {
 			return "", err
 		}
 	}
@@ -152,13 +162,15 @@ func (s *Snapshots) checkedOut(ctx context.Context) (commit, tree string, err er
 	if _, unborn := s.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); unborn != nil || ctx.Err() != nil {
 		return "", "", err
 	}
-	if there, other := s.Holds(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); there || other != nil { // it names something that cannot be read
+	// it names something that cannot be read
+	if there, other := s.Holds(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); there || other != nil {
 		return "", "", errors.Join(err, other)
 	}
 	return "", "", nil
 }
 
-// seed makes our index what HEAD has, with what the person's index knows of the files: that spares reading them.
+// seed makes our index what HEAD has, with what the person's index knows of the files: that spares
+// reading them.
 func (s *Snapshots) seed(ctx context.Context) error {
 	head, tree, err := s.checkedOut(ctx)
 	if err != nil {
@@ -182,7 +194,8 @@ func (s *Snapshots) seed(ctx context.Context) error {
 		return err
 	}
 	_, err = s.Run(ctx, nil, "read-tree", "--reset", head)
-	if _, refused := errors.AsType[*git.Refusal](err); refused { // the person's index is damaged, which is not for us to say
+	// the person's index is damaged, which is not for us to say
+	if _, refused := errors.AsType[*git.Refusal](err); refused {
 		if err = os.Remove(s.ours); err == nil {
 			_, err = s.Run(ctx, nil, "read-tree", head)
 		}
@@ -191,7 +204,8 @@ func (s *Snapshots) seed(ctx context.Context) error {
 	return err
 }
 
-// holdNone has our index made again if it has a file that is to be left out now: it is as the person had it again.
+// holdNone has our index made again if it has a file that is to be left out now: it is as the
+// person had it again.
 func (s *Snapshots) holdNone(except Exception) {
 	for path := range s.added {
 		if omit, _ := except(filepath.Join(s.Dir, filepath.FromSlash(path))); omit {
@@ -213,7 +227,8 @@ type difference struct {
 
 // look compares the work tree with our index.
 func (s *Snapshots) look(ctx context.Context, except Exception, ignored bool) (d difference, err error) {
-	args := []string{"status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty"}
+	args := []string{"status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames",
+		"--ignore-submodules=dirty"}
 	if ignored {
 		args = append(args, "--ignored=matching")
 	}
@@ -290,7 +305,8 @@ func unfit(absolute string) (why string) {
 	return ""
 }
 
-// commit is a commit of the tree on top of the parent; the parent where that has this tree, and the last snapshot where that is the same.
+// commit is a commit of the tree on top of the parent; the parent where that has this tree, and the
+// last snapshot where that is the same.
 func (s *Snapshots) commit(ctx context.Context, parent, tree, message string) (string, error) {
 	switch {
 	case parent == s.head && tree == s.tree && parent != "":
@@ -334,8 +350,10 @@ func (f folder) ignored(ctx context.Context) (paths []string, err error) {
 	return paths, err
 }
 
-// Differing returns the paths at which two commits of the repository of dir differ, and those among them that are repositories of their own.
-func Differing(ctx context.Context, procs *proc.Register, dir, from, to string) (files, repositories []string, err error) {
+// Differing returns the paths at which two commits of the repository of dir differ, and those among
+// them that are repositories of their own.
+func Differing(ctx context.Context, procs *proc.Register, dir, from,
+	to string) (files, repositories []string, err error) {
 	if from == to {
 		return nil, nil, nil
 	}
@@ -350,17 +368,22 @@ func Differing(ctx context.Context, procs *proc.Register, dir, from, to string) 
 	return files, repositories, err
 }
 
-// WorkRef is the reference that keeps the commits of a team's tasks from being removed by git gc. It is no branch.
+// WorkRef is the reference that keeps the commits of a team's tasks from being removed by git gc.
+// It is no branch.
 func WorkRef(team string) string { return "refs/cadre/" + team + "/work" }
 
-// KeepCommits makes the commits reachable from the reference, beside what it keeps already: it names a commit that has them all as ancestors. Others may do the
-// same at the same time. tip is what the reference is thought to name; it returns what it names now.
-func KeepCommits(ctx context.Context, procs *proc.Register, dir, ref, tip, message string, commits ...string) (string, error) {
+// KeepCommits makes the commits reachable from the reference, beside what it keeps already: it
+// names a commit that has them all as ancestors. Others may do the same at the same time. tip is
+// what the reference is thought to name; it returns what it names now.
+func KeepCommits(ctx context.Context, procs *proc.Register, dir, ref, tip, message string,
+	commits ...string) (string, error) {
 	g := in(procs, dir)
 	for tries := 0; ; tries++ {
-		next, err := commitTree(ctx, g, commits[len(commits)-1]+"^{tree}", message, append([]string{tip}, commits...)...)
+		next, err := commitTree(ctx, g, commits[len(commits)-1]+"^{tree}", message,
+			append([]string{tip}, commits...)...)
 		if err == nil {
-			if _, err = g.Run(ctx, nil, "update-ref", ref, next, cmp.Or(tip, strings.Repeat("0", len(next)))); err == nil {
+			if _, err = g.Run(ctx, nil, "update-ref", ref, next,
+				cmp.Or(tip, strings.Repeat("0", len(next)))); err == nil {
 				return next, nil
 			}
 		}
@@ -390,14 +413,18 @@ func DropCommits(ctx context.Context, procs *proc.Register, dir, ref string) err
 	return err
 }
 
-// operations are what a member may be in the middle of, by the file in the worktree's own folder that says so.
+// operations are what a member may be in the middle of, by the file in the worktree's own folder
+// that says so.
 var operations = []struct{ file, what string }{
-	{"MERGE_HEAD", "a merge"}, {"CHERRY_PICK_HEAD", "a cherry-pick"}, {"REVERT_HEAD", "a revert"}, {"rebase-merge", "a rebase"}, {"rebase-apply", "a rebase"},
+	{"MERGE_HEAD", "a merge"}, {"CHERRY_PICK_HEAD", "a cherry-pick"}, {"REVERT_HEAD", "a revert"},
+	{"rebase-merge", "a rebase"}, {"rebase-apply", "a rebase"},
 }
 
-// Commit commits what is not committed in a worktree whose member may be at work in it, and returns the commit that is checked out, and why something is not
-// on the branch. Where the worktree is gone that is the tip of the branch.
-func Commit(ctx context.Context, procs *proc.Register, p Place, message string) (commit string, left []string, err error) {
+// Commit commits what is not committed in a worktree whose member may be at work in it, and returns
+// the commit that is checked out, and why something is not on the branch. Where the worktree is
+// gone that is the tip of the branch.
+func Commit(ctx context.Context, procs *proc.Register, p Place,
+	message string) (commit string, left []string, err error) {
 	if _, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
 		commit, err := Tip(ctx, procs, p.Repo, p.Branch)
 		if err == nil && commit == "" {
@@ -423,7 +450,8 @@ func Commit(ctx context.Context, procs *proc.Register, p Place, message string) 
 		}
 	}
 	if current, err := t.Text(ctx, "symbolic-ref", "--short", "--quiet", "HEAD"); err != nil || current != p.Branch {
-		left = append(left, fmt.Sprintf("the branch %s does not have it (the worktree has %s checked out)", p.Branch, cmp.Or(current, "no branch")))
+		left = append(left, fmt.Sprintf("the branch %s does not have it (the worktree has %s checked out)", p.Branch,
+			cmp.Or(current, "no branch")))
 	}
 	commit, err = t.Text(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if err != nil {
@@ -443,7 +471,8 @@ func (t tree) commitAll(ctx context.Context, message string) (why string, err er
 	if _, err := t.Text(ctx, "add", "--all"); err != nil {
 		return "", err
 	}
-	if same, err := t.Holds(ctx, "diff-index", "--cached", "--quiet", "HEAD"); same || err != nil { // it differs within repositories of its own
+	// it differs within repositories of its own
+	if same, err := t.Holds(ctx, "diff-index", "--cached", "--quiet", "HEAD"); same || err != nil {
 		return "", err
 	}
 	_, err = t.Committing(ctx).Run(ctx, []byte(message), "commit", "--quiet", "--no-verify", "-F", "-")

@@ -74,21 +74,26 @@ func TestSnapshots(t *testing.T) {
 	index, _ := os.ReadFile(filepath.Join(r.place.Repo, ".git", "index"))
 	except := func(path string) (bool, string) { return filepath.Base(path) == "mine", "a person's" }
 	snap := r.take(s, head, except)
-	if got := r.git("diff", "--name-status", "--no-renames", "-z", head, snap.Commit); got != "M\x00kept\x00A\x00new dir/ä\nb\x00A\x00staged\x00D\x00first\x00" && // the order of trees
+	// the order of trees
+	if got := r.git("diff", "--name-status", "--no-renames", "-z", head, snap.Commit); got != "M\x00kept\x00A\x00new "+
+		"dir/ä\nb\x00A\x00staged\x00D\x00first\x00" &&
 		got != "D\x00first\x00M\x00kept\x00A\x00new dir/ä\nb\x00A\x00staged\x00" {
 		t.Errorf("it differs by %q", got)
 	}
 	left := slices.Sorted(slices.Values(snap.Left))
-	if want := []string{"large (5.1 MiB; up to 5 MiB are kept)", "mine (a person's)", "nested/ (a repository of its own)"}; !slices.Equal(left, want) {
+	if want := []string{"large (5.1 MiB; up to 5 MiB are kept)", "mine (a person's)",
+		"nested/ (a repository of its own)"}; !slices.Equal(left, want) {
 		t.Errorf("left out: %q", left)
 	}
 	if parent := r.git("rev-parse", snap.Commit+"^"); parent != head {
 		t.Errorf("it stands on %s", parent)
 	}
-	if now, _ := os.ReadFile(filepath.Join(r.place.Repo, ".git", "index")); string(now) != string(index) || r.git("status", "--porcelain") != status {
+	if now, _ := os.ReadFile(filepath.Join(r.place.Repo, ".git", "index")); string(now) != string(index) ||
+		r.git("status", "--porcelain") != status {
 		t.Error("the person's index is another one")
 	}
-	if all, err := s.TakeAll(r.ctx, head, "a snapshot\n", except); err != nil || !slices.Equal(all.Ignored, []string{"out/"}) || all.Commit != snap.Commit {
+	if all, err := s.TakeAll(r.ctx, head, "a snapshot\n", except); err != nil ||
+		!slices.Equal(all.Ignored, []string{"out/"}) || all.Commit != snap.Commit {
 		t.Errorf("ignored: %q, %v", all.Ignored, err)
 	}
 
@@ -145,7 +150,8 @@ func TestSnapshotsOfOtherKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	snap := r.take(s, base, everything)
-	if got := strings.ReplaceAll(r.paths(snap.Commit), "\n", " "); got != "dir elsewhere/a file/below linked" || len(snap.Left) > 0 {
+	if got := strings.ReplaceAll(r.paths(snap.Commit), "\n", " "); got != "dir elsewhere/a file/below linked" ||
+		len(snap.Left) > 0 {
 		t.Errorf("it has %q, and not %q", got, snap.Left)
 	}
 	if os.Getuid() != 0 {
@@ -167,7 +173,8 @@ func TestNoSnapshotOutsideARepository(t *testing.T) {
 	}
 }
 
-// What no branch names survives git gc, also when several processes keep commits at once; and goes with the reference.
+// What no branch names survives git gc, also when several processes keep commits at once; and goes
+// with the reference.
 func TestKeepCommits(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -230,7 +237,8 @@ func TestCommit(t *testing.T) {
 	r.write(r.place.Dir, "kept", "two\n")
 	r.write(r.place.Dir, "new", "new\n")
 	c, left := commit()
-	if left != nil || r.git("rev-parse", r.place.Branch) != c || r.git("log", "-1", "--format=%s", c) != "Task 1 (ann)" || r.git("diff", "--name-only", head, c) != "kept\nnew" {
+	if left != nil || r.git("rev-parse", r.place.Branch) != c || r.git("log", "-1", "--format=%s",
+		c) != "Task 1 (ann)" || r.git("diff", "--name-only", head, c) != "kept\nnew" {
 		t.Errorf("%s, %q", c, left)
 	}
 	if again, _ := commit(); again != c {
@@ -244,7 +252,8 @@ func TestCommit(t *testing.T) {
 		t.Fatal("it merged")
 	}
 	m, left := commit()
-	if m != r.git("rev-parse", "other") || len(left) != 2 || !strings.Contains(left[0], "in the middle of a merge") || !strings.Contains(left[1], "has other checked out") {
+	if m != r.git("rev-parse", "other") || len(left) != 2 || !strings.Contains(left[0], "in the middle of a merge") ||
+		!strings.Contains(left[1], "has other checked out") {
 		t.Errorf("%s, %q", m, left)
 	}
 	r.git("-C", r.place.Dir, "merge", "--abort")
@@ -253,17 +262,20 @@ func TestCommit(t *testing.T) {
 		t.Errorf("without the worktree: %s, %q", tip, left)
 	}
 	r.git("branch", "-q", "-D", r.place.Branch)
-	if _, _, err := worktree.Commit(r.ctx, r.procs, r.place, "x\n"); err == nil || !strings.Contains(err.Error(), "neither the worktree") {
+	if _, _, err := worktree.Commit(r.ctx, r.procs, r.place, "x\n"); err == nil || !strings.Contains(err.Error(),
+		"neither the worktree") {
 		t.Error(err)
 	}
 }
 
-// A change in the second in which the index was written, of a file that keeps its size, is seen: the copy of the index that we
-// work with is as old as the original, by which git knows that it has to look.
+// A change in the second in which the index was written, of a file that keeps its size, is seen:
+// the copy of the index that we work with is as old as the original, by which git knows that it has
+// to look.
 func TestChangeWithinTheIndexesSecond(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
-	file, index, then := filepath.Join(r.place.Repo, "a.txt"), filepath.Join(r.place.Repo, ".git", "index"), time.Now().Add(-time.Hour)
+	file, index, then := filepath.Join(r.place.Repo, "a.txt"), filepath.Join(r.place.Repo, ".git", "index"),
+		time.Now().Add(-time.Hour)
 	r.git("config", "core.trustctime", "false") // else git may see it by the time of the test
 	r.git("config", "core.checkStat", "minimal")
 	r.write(r.place.Repo, "a.txt", "one\n")
@@ -276,7 +288,8 @@ func TestChangeWithinTheIndexesSecond(t *testing.T) {
 	if err := errors.Join(os.Chtimes(file, then, then), os.Chtimes(index, then, then)); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := worktree.Diff(r.ctx, r.procs, r.place.Repo, nobodys); err != nil || !strings.Contains(string(e.Patch), "+two") {
+	if e, err := worktree.Diff(r.ctx, r.procs, r.place.Repo, nobodys); err != nil ||
+		!strings.Contains(string(e.Patch), "+two") {
 		t.Errorf("the patch is %q, %v", e.Patch, err)
 	}
 	s, err := worktree.OpenSnapshots(r.ctx, r.procs, r.place.Repo, t.TempDir())

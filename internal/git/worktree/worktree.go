@@ -1,10 +1,12 @@
-// Package worktree gives a member a git worktree and a branch of its own, and keeps its work on that branch.
+// Package worktree gives a member a git worktree and a branch of its own, and keeps its work on
+// that branch.
 //
 // # Authority
 //
-// The package decides how isolation looks in git. It touches the worktrees that it made and the branches of those that belong to
-// members. It never touches HEAD, the index or the work tree of the person's checkout, pushes nothing, runs no hooks of the
-// repository, and deletes no commit. What brings the branches together is the consolidate package.
+// The package decides how isolation looks in git. It touches the worktrees that it made and the
+// branches of those that belong to members. It never touches HEAD, the index or the work tree of
+// the person's checkout, pushes nothing, runs no hooks of the repository, and deletes no commit.
+// What brings the branches together is the consolidate package.
 //
 // # States
 //
@@ -16,13 +18,17 @@
 //
 // # Guarantees
 //
-//   - Add of a worktree that exists continues with it as it is, whoever was killed in between, also after it or its repository has moved. One that
-//     somebody else removed, or put something else in the place of, is refused with a [BrokenError], and nothing there is touched.
-//   - Keep and Leave lose nothing: what was not committed is committed first, wherever the member went in its worktree.
-//   - A merge that the member did not finish is committed as a plain change, so that nobody takes the other branch for merged.
+//   - Add of a worktree that exists continues with it as it is, whoever was killed in between, also
+//     after it or its repository has moved. One that somebody else removed, or put something else
+//     in the place of, is refused with a [BrokenError], and nothing there is touched.
+//   - Keep and Leave lose nothing: what was not committed is committed first, wherever the member
+//     went in its worktree.
+//   - A merge that the member did not finish is committed as a plain change, so that nobody takes
+//     the other branch for merged.
 //   - One worktree at a time is made or removed in a repository, whichever process asks for it.
 //   - Killed while the worktree is removed, the next Keep finishes that.
-//   - A lock of ours that a kill left is taken over. One of git's own is waited for and never removed from the person's repository: a [git.LockedError] names it.
+//   - A lock of ours that a kill left is taken over. One of git's own is waited for and never
+//     removed from the person's repository: a [git.LockedError] names it.
 package worktree
 
 import (
@@ -62,13 +68,15 @@ func Able(ctx context.Context, procs *proc.Register, repo string) error {
 		return fmt.Errorf("%s is not in a git repository: %w", repo, err)
 	}
 	if _, err := g.Text(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
-		return fmt.Errorf("the repository of %s has no commit yet that a branch could start from; commit something first", repo)
+		return fmt.Errorf("the repository of %s has no commit yet that a branch could start from; commit "+
+			"something first", repo)
 	}
 	return nil
 }
 
-// Add makes the worktree, on a new branch that starts at the repository's HEAD, or goes on with the one that is there. It returns the directory to
-// work in, which is below Dir when Repo is below the top of its repository.
+// Add makes the worktree, on a new branch that starts at the repository's HEAD, or goes on with the
+// one that is there. It returns the directory to work in, which is below Dir when Repo is below the
+// top of its repository.
 func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 	if err := Able(ctx, procs, p.Repo); err != nil {
 		return "", err
@@ -151,7 +159,8 @@ func Head(ctx context.Context, procs *proc.Register, dir string) string {
 	return commit
 }
 
-// Leave commits what the member left uncommitted and removes the worktree. It returns the branch that has the work, "" where there was none to keep.
+// Leave commits what the member left uncommitted and removes the worktree. It returns the branch
+// that has the work, "" where there was none to keep.
 func Leave(ctx context.Context, procs *proc.Register, dir, branch, message string) (kept string, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -165,8 +174,10 @@ func Leave(ctx context.Context, procs *proc.Register, dir, branch, message strin
 		return "", err
 	}
 	home := in(procs, tree.common)
-	// Only the person's branches count: those of checkpoints carry all that members do, and go with their team.
-	elsewhere, err := home.Text(ctx, "rev-list", "--count", branch, "--not", "--exclude="+branch, "--exclude=cadre/*", "--branches")
+	// Only the person's branches count: those of checkpoints carry all that members do, and go with
+	// their team.
+	elsewhere, err := home.Text(ctx, "rev-list", "--count", branch, "--not", "--exclude="+branch,
+		"--exclude=cadre/*", "--branches")
 	if err != nil {
 		return "", err
 	}
@@ -189,7 +200,8 @@ func open(ctx context.Context, procs *proc.Register, dir string) (t tree, err er
 	g := in(procs, dir)
 	out, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", "--git-dir")
 	if refused := (*git.Refusal)(nil); errors.As(err, &refused) {
-		return tree{}, &BrokenError{dir, "is not in a git repository that can be reached: " + refused.Words, "Bring the repository back, or move the folder away."}
+		return tree{}, &BrokenError{dir, "is not in a git repository that can be reached: " + refused.Words,
+			"Bring the repository back, or move the folder away."}
 	}
 	if err != nil {
 		return tree{}, err
@@ -204,16 +216,19 @@ func open(ctx context.Context, procs *proc.Register, dir string) (t tree, err er
 // staleLock is how old a lock gets that a living git holds in a worktree whose member has ended.
 const staleLock = 2 * time.Second
 
-// unlock removes the locks that a git which was killed left in the worktree and on its branch. Its member has ended, so nobody else is at work there for long.
+// unlock removes the locks that a git which was killed left in the worktree and on its branch. Its
+// member has ended, so nobody else is at work there for long.
 func (t tree) unlock(ctx context.Context, branch string) error {
-	return unlocked(ctx, filepath.Join(t.own, "index.lock"), filepath.Join(t.own, "HEAD.lock"), branchLock(t.common, branch))
+	return unlocked(ctx, filepath.Join(t.own, "index.lock"), filepath.Join(t.own, "HEAD.lock"),
+		branchLock(t.common, branch))
 }
 
 func branchLock(common, branch string) string {
 	return filepath.Join(common, "refs", "heads", filepath.FromSlash(branch)+".lock")
 }
 
-// unlocked waits until nobody has the locks, and removes those that are too old to be a living git's.
+// unlocked waits until nobody has the locks, and removes those that are too old to be a living
+// git's.
 func unlocked(ctx context.Context, locks ...string) error {
 	waiting, cancel := context.WithTimeout(ctx, staleLock)
 	defer cancel()
@@ -237,8 +252,8 @@ func unlocked(ctx context.Context, locks ...string) error {
 	return nil
 }
 
-// save commits what is not committed, and moves the branch to where the member got. Where that does not follow the branch,
-// strayed is the branch that has the rest.
+// save commits what is not committed, and moves the branch to where the member got. Where that does
+// not follow the branch, strayed is the branch that has the rest.
 func (t tree) save(ctx context.Context, branch, message string) (strayed string, err error) {
 	if err := t.unlock(ctx, branch); err != nil {
 		return "", err
@@ -280,7 +295,8 @@ func (t tree) save(ctx context.Context, branch, message string) (strayed string,
 	return current, nil
 }
 
-// quitMerge forgets a merge with conflicts that nobody has resolved. The files stay as they are, with the marks of the conflicts.
+// quitMerge forgets a merge with conflicts that nobody has resolved. The files stay as they are,
+// with the marks of the conflicts.
 func (t tree) quitMerge(ctx context.Context) error {
 	unmerged, err := t.Text(ctx, "ls-files", "--unmerged")
 	if unmerged == "" || err != nil {
@@ -290,8 +306,8 @@ func (t tree) quitMerge(ctx context.Context) error {
 	return err
 }
 
-// remove removes the worktree, and its branch if that is merged or empty. The worktree goes at once, and then what it was made of: a part of one is never
-// taken for what the member left.
+// remove removes the worktree, and its branch if that is merged or empty. The worktree goes at
+// once, and then what it was made of: a part of one is never taken for what the member left.
 func (t tree) remove(ctx context.Context, home folder, branch string, merged bool) error {
 	unlock, err := alone(ctx, t.common)
 	if err != nil {
@@ -312,8 +328,9 @@ func removed(dir string) string {
 	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir))
 }
 
-// forget has nothing left of a worktree that is not in its place any more, nor of its branch if that is merged or empty. What it was goes last: for as long as that is
-// there, nobody takes the worktree for one that somebody else removed.
+// forget has nothing left of a worktree that is not in its place any more, nor of its branch if
+// that is merged or empty. What it was goes last: for as long as that is there, nobody takes the
+// worktree for one that somebody else removed.
 func (f folder) forget(ctx context.Context, dir, branch string, merged bool) error {
 	if err := f.drop(ctx, dir); err != nil {
 		return err
@@ -325,7 +342,8 @@ func (f folder) forget(ctx context.Context, dir, branch string, merged bool) err
 	return err
 }
 
-// drop has the repository forget the worktree, which is not there, also one that its member has locked.
+// drop has the repository forget the worktree, which is not there, also one that its member has
+// locked.
 func (f folder) drop(ctx context.Context, dir string) error {
 	_, err := f.Text(ctx, "worktree", "remove", "--force", "--force", dir)
 	if err != nil && strings.Contains(err.Error(), "is not a working tree") {
@@ -334,7 +352,8 @@ func (f folder) drop(ctx context.Context, dir string) error {
 	return err
 }
 
-// wipe removes the folder, also where what is in it may not be written: caches of modules are like that.
+// wipe removes the folder, also where what is in it may not be written: caches of modules are like
+// that.
 func wipe(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil

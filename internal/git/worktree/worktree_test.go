@@ -43,7 +43,8 @@ func newRepository(t *testing.T) *repository {
 	}
 	t.Cleanup(func() { procs.Close(context.Background()) })
 	dir := t.TempDir()
-	r := &repository{t, ctx, procs, worktree.Place{Repo: filepath.Join(dir, "repo"), Dir: filepath.Join(dir, "trees", "ann"), Branch: "cadre/demo@ann"}}
+	r := &repository{t, ctx, procs, worktree.Place{Repo: filepath.Join(dir, "repo"), Dir: filepath.Join(dir, "trees",
+		"ann"), Branch: "cadre/demo@ann"}}
 	if err := os.Mkdir(r.place.Repo, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,8 @@ func (r *repository) git(args ...string) string {
 func (r *repository) run(args ...string) (string, int) {
 	r.t.Helper()
 	var out proc.Capture
-	exit, err := r.procs.Run(r.ctx, proc.Cmd{Args: append([]string{"git"}, args...), Dir: r.place.Repo, Stdout: &out, Stderr: &out}, proc.Ladder{})
+	exit, err := r.procs.Run(r.ctx, proc.Cmd{Args: append([]string{"git"}, args...), Dir: r.place.Repo, Stdout: &out,
+		Stderr: &out}, proc.Ladder{})
 	if err != nil {
 		r.t.Fatalf("git %v: %v", args, err)
 	}
@@ -90,7 +92,8 @@ func (r *repository) remove(path string) {
 	}
 }
 
-// readOnly makes a folder with a file, of which nothing can be removed as it is; root can all the same.
+// readOnly makes a folder with a file, of which nothing can be removed as it is; root can all the
+// same.
 func (r *repository) readOnly(dir string) {
 	r.t.Helper()
 	r.write(dir, "mod.go", "package mod\n")
@@ -135,10 +138,12 @@ func (r *repository) keep() worktree.Kept {
 // checkedOut is HEAD, the index and what differs from it in the person's checkout.
 func (r *repository) checkedOut() string {
 	r.t.Helper()
-	return strings.Join([]string{r.git("rev-parse", "HEAD"), r.git("ls-files", "--stage"), r.git("status", "--porcelain=v2", "--branch"), r.git("diff", "HEAD")}, "\n")
+	return strings.Join([]string{r.git("rev-parse", "HEAD"), r.git("ls-files", "--stage"),
+		r.git("status", "--porcelain=v2", "--branch"), r.git("diff", "HEAD")}, "\n")
 }
 
-// What a member did is on its branch and nowhere else: not in HEAD, the index or the work tree of the person.
+// What a member did is on its branch and nowhere else: not in HEAD, the index or the work tree of
+// the person.
 func TestWorkStaysOnItsBranch(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -150,7 +155,8 @@ func TestWorkStaysOnItsBranch(t *testing.T) {
 	if again := r.add(); again != dir {
 		t.Errorf("added again it is %s, not %s", again, dir)
 	}
-	if files, err := worktree.Changed(r.ctx, r.procs, dir); err != nil || !slices.Equal(files, []string{"a.txt", "b.txt"}) {
+	if files, err := worktree.Changed(r.ctx, r.procs, dir); err != nil ||
+		!slices.Equal(files, []string{"a.txt", "b.txt"}) {
 		t.Errorf("changed: %v, %v", files, err)
 	}
 	for range 2 { // a second time it finds what the first one did
@@ -187,7 +193,8 @@ func TestMergeThatWasNotFinished(t *testing.T) {
 	if parents := strings.Fields(r.git("rev-parse", kept.Commit+"^@")); len(parents) != 1 {
 		t.Errorf("the commit has the parents %v", parents)
 	}
-	if got := r.git("show", kept.Commit+":a.txt"); !strings.Contains(got, "ann's") || !strings.Contains(got, "<<<<<<<") {
+	if got := r.git("show", kept.Commit+":a.txt"); !strings.Contains(got, "ann's") ||
+		!strings.Contains(got, "<<<<<<<") {
 		t.Errorf("a.txt is %q", got)
 	}
 }
@@ -216,7 +223,8 @@ func TestNoRepository(t *testing.T) {
 		t.Errorf("without a commit: %v", err)
 	}
 	r.place.Repo = t.TempDir()
-	if _, err := worktree.Add(r.ctx, r.procs, r.place); err == nil || !strings.Contains(err.Error(), "not in a git repository") {
+	if _, err := worktree.Add(r.ctx, r.procs, r.place); err == nil || !strings.Contains(err.Error(),
+		"not in a git repository") {
 		t.Errorf("outside of a repository: %v", err)
 	}
 }
@@ -232,7 +240,8 @@ func TestManyAtOnce(t *testing.T) {
 	for i := range places {
 		beginning.Go(func() {
 			name := fmt.Sprintf("m%d", i)
-			places[i] = worktree.Place{Repo: r.place.Repo, Dir: filepath.Join(filepath.Dir(r.place.Dir), name), Branch: "cadre/demo@" + name}
+			places[i] = worktree.Place{Repo: r.place.Repo, Dir: filepath.Join(filepath.Dir(r.place.Dir), name),
+				Branch: "cadre/demo@" + name}
 			if _, err := worktree.Add(r.ctx, r.procs, places[i]); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -257,7 +266,8 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	ending.Wait()
-	if branches := strings.Fields(r.git("branch", "--list", "--format=%(refname:short)", "cadre/*")); len(branches) != many {
+	if branches := strings.Fields(r.git("branch", "--list", "--format=%(refname:short)", "cadre/*")); len(
+		branches) != many {
 		t.Errorf("the branches are %v", branches)
 	}
 	if trees := r.git("worktree", "list"); strings.Contains(trees, "\n") {
@@ -282,7 +292,8 @@ func TestThePersonMerges(t *testing.T) {
 	r.run("merge", "topic")
 	r.write(r.place.Repo, "a.txt", "half resolved\n")
 	r.keep()
-	if text, _ := os.ReadFile(filepath.Join(r.place.Repo, "a.txt")); string(text) != "half resolved\n" || r.git("rev-parse", "MERGE_HEAD") == "" {
+	if text, _ := os.ReadFile(filepath.Join(r.place.Repo, "a.txt")); string(text) != "half resolved\n" ||
+		r.git("rev-parse", "MERGE_HEAD") == "" {
 		t.Errorf("a.txt is %q", text)
 	}
 	if got := r.git("show", "cadre/demo@ann:b.txt"); got != "ann's" {
@@ -297,10 +308,12 @@ func TestAstray(t *testing.T) {
 		astray  []string // git commands in the worktree
 		follows bool
 	}{
-		"on a branch that follows":         {[]string{"checkout -q -b mine"}, true},
-		"on no branch, behind":             {[]string{"checkout -q --detach"}, true},
-		"on a branch that does not follow": {[]string{"commit -q --allow-empty -m own", "checkout -q -b mine HEAD~1"}, false},
-		"on no branch, elsewhere":          {[]string{"commit -q --allow-empty -m own", "checkout -q --detach HEAD~1"}, false},
+		"on a branch that follows": {[]string{"checkout -q -b mine"}, true},
+		"on no branch, behind":     {[]string{"checkout -q --detach"}, true},
+		"on a branch that does not follow": {[]string{"commit -q --allow-empty -m own",
+			"checkout -q -b mine HEAD~1"}, false},
+		"on no branch, elsewhere": {[]string{"commit -q --allow-empty -m own",
+			"checkout -q --detach HEAD~1"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRepository(t)
@@ -359,7 +372,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// A folder that is a worktree no more is nobody's to commit: git would take the repository around it.
+// A folder that is a worktree no more is nobody's to commit: git would take the repository around
+// it.
 func TestNoWorktreeAnyMore(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)

@@ -2,12 +2,14 @@
 //
 // # Authority
 //
-// What waits is derived by the team package from the state of a team and from what the resume package finds outside; this package brings the two together for
-// many teams, and says when to look again. It changes nothing.
+// What waits is derived by the team package from the state of a team and from what the resume
+// package finds outside; this package brings the two together for many teams, and says when to look
+// again. It changes nothing.
 //
 // # Guarantees
 //
-//   - What was recorded is seen at once. What is not recorded, such as the end of a process, is seen after [inspect.MaxAge] at most.
+//   - What was recorded is seen at once. What is not recorded, such as the end of a process, is
+//     seen after [inspect.MaxAge] at most.
 //   - A team that comes, goes or is damaged meanwhile keeps nobody from seeing the others.
 package attention
 
@@ -55,10 +57,12 @@ type followed struct {
 	info    os.FileInfo // of its folder: another team of that name has another one
 }
 
-// breath is how long a follower rests between two looks, however much happens: a person cannot tell the difference.
+// breath is how long a follower rests between two looks, however much happens: a person cannot tell
+// the difference.
 const breath = 100 * time.Millisecond
 
-// List returns what waits now, team by team in the order of their names. A team that cannot be looked at is named by the error; the list has the others.
+// List returns what waits now, team by team in the order of their names. A team that cannot be
+// looked at is named by the error; the list has the others.
 func (f *Follower) List(ctx context.Context) ([]Item, error) {
 	names := []string{f.Only}
 	if f.Only == "" {
@@ -141,7 +145,8 @@ func (f *Follower) drop(name string, one *followed) {
 	delete(f.teams, name)
 }
 
-// Wait returns the list as soon as something in it waits for the user. A team that cannot be looked at is told of once, and passed over.
+// Wait returns the list as soon as something in it waits for the user. A team that cannot be looked
+// at is told of once, and passed over.
 func (f *Follower) Wait(ctx context.Context) ([]Item, error) {
 	if f.folders == nil {
 		f.folders = fswatch.New()
@@ -152,7 +157,8 @@ func (f *Follower) Wait(ctx context.Context) ([]Item, error) {
 			f.folders.Add(filepath.Join(f.Home.Root, "teams"))
 		}
 		for _, one := range f.teams {
-			f.folders.Add(filepath.Join(one.looker.Dir, "journal")) // before the look, so that what comes after it is told
+			// before the look, so that what comes after it is told
+			f.folders.Add(filepath.Join(one.looker.Dir, "journal"))
 		}
 		opened := len(f.teams)
 		items, err := f.List(ctx)

@@ -14,7 +14,8 @@ import (
 )
 
 // Append implements [journal.Journal].
-func (j *Journal) Append(ctx context.Context, after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (int64, error) {
+func (j *Journal) Append(ctx context.Context, after int64, catchUp func(journal.Record) error,
+	decide func() ([]byte, error)) (int64, error) {
 	if err := j.enter(); err != nil {
 		return 0, err
 	}
@@ -45,14 +46,16 @@ func (j *Journal) canAppend() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.broken != nil {
-		return fmt.Errorf("nothing was written: an earlier record could not be made durable, so %w: %w", journal.ErrReopen, j.broken)
+		return fmt.Errorf("nothing was written: an earlier record could not be made durable, so %w: %w",
+			journal.ErrReopen, j.broken)
 	}
 	return nil
 }
 
-// write is the part of an append that excludes other writers. The walk it returns stands behind the record that has to become
-// durable: the new one or, where decide had none, the last.
-func (j *Journal) write(ctx context.Context, after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (w *walk, err error) {
+// write is the part of an append that excludes other writers. The walk it returns stands behind the
+// record that has to become durable: the new one or, where decide had none, the last.
+func (j *Journal) write(ctx context.Context, after int64, catchUp func(journal.Record) error,
+	decide func() ([]byte, error)) (w *walk, err error) {
 	j.step("lock")
 	if err := j.writes.lock(ctx); err != nil {
 		return nil, err
@@ -79,7 +82,8 @@ func (j *Journal) write(ctx context.Context, after int64, catchUp func(journal.R
 	if data, err = oneLine(data); err != nil {
 		return w, err
 	}
-	if w.cur.off >= j.opts.segmentSize() && w.cur.seq >= w.seg.First { // an empty one and its successor would have one name
+	// an empty one and its successor would have one name
+	if w.cur.off >= j.opts.segmentSize() && w.cur.seq >= w.seg.First {
 		if err := w.makeSuccessor(ctx); err != nil {
 			return w, fmt.Errorf("the record was not written, the team is as it was: %w", err)
 		}
@@ -112,7 +116,8 @@ func oneLine(data []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// catchUp brings a writer to the end of the history, shows it the records after seq after on the way, and leaves the end clean.
+// catchUp brings a writer to the end of the history, shows it the records after seq after on the
+// way, and leaves the end clean.
 func (w *walk) catchUp(ctx context.Context, after int64, show func(journal.Record) error) error {
 	if size, err := w.seg.size(); err != nil {
 		return err
@@ -154,7 +159,8 @@ func (w *walk) catchUp(ctx context.Context, after int64, show func(journal.Recor
 	}
 }
 
-// cutTorn sets the bytes behind the last record aside and cuts them away, or refuses because they were acknowledged.
+// cutTorn sets the bytes behind the last record aside and cuts them away, or refuses because they
+// were acknowledged.
 func (w *walk) cutTorn(ctx context.Context) error {
 	durable, ok, err := w.j.stableMarker(ctx)
 	if err != nil {
@@ -176,12 +182,14 @@ func (w *walk) cutTorn(ctx context.Context) error {
 	if err := w.seg.f.Truncate(w.cur.off); err != nil {
 		return fmt.Errorf("cut a torn line: %w", err)
 	}
-	// Before anything is written in its place: else the power may leave the new beside what is left of the old.
+	// Before anything is written in its place: else the power may leave the new beside what is left
+	// of the old.
 	if err := w.j.sync(w.seg.f); err != nil {
 		return err
 	}
 	w.again()
-	w.j.report("%s: cut away %d bytes behind record %d, which a writer that died had not finished and nobody was told of; %s", w.seg.path, size-w.cur.off, w.cur.seq, kept)
+	w.j.report("%s: cut away %d bytes behind record %d, which a writer that died had not finished and nobody was "+
+		"told of; %s", w.seg.path, size-w.cur.off, w.cur.seq, kept)
 	w.j.step("cut")
 	return nil
 }
@@ -216,15 +224,16 @@ func (j *Journal) stableMarker(ctx context.Context) (int64, bool, error) {
 	return seq, ok, nil
 }
 
-// makeSuccessor makes the segment after one that is full, and moves into it. The full one is sealed and synced first, whoever filled
-// it, and sealed it before: from then on nobody syncs it any more.
+// makeSuccessor makes the segment after one that is full, and moves into it. The full one is sealed
+// and synced first, whoever filled it, and sealed it before: from then on nobody syncs it any more.
 func (w *walk) makeSuccessor(ctx context.Context) error {
 	durable, ok, err := w.j.stableMarker(ctx)
 	if err != nil {
 		return err
 	}
 	if ok && w.cur.seq < durable {
-		return &journal.DamageError{Team: w.j.team, Segment: filepath.Join(w.j.dir, segmentName(w.cur.seq+1)), Reason: "the segment is missing"}
+		return &journal.DamageError{Team: w.j.team, Segment: filepath.Join(w.j.dir, segmentName(w.cur.seq+1)),
+			Reason: "the segment is missing"}
 	}
 	if err := w.put(appendLine(nil, keySeal, w.cur.seq)); err != nil {
 		return err
@@ -235,7 +244,8 @@ func (w *walk) makeSuccessor(ctx context.Context) error {
 		return err
 	}
 	w.j.step("seal synced")
-	// After a loss of power the marker is as old as its last sync, so give it one while it is cheap.
+	// After a loss of power the marker is as old as its last sync, so give it one while it is
+	// cheap.
 	if err := w.j.sync(w.j.marker.f); err != nil {
 		return err
 	}
@@ -273,7 +283,8 @@ func (w *walk) put(line []byte) error {
 	return nil
 }
 
-// takeBack cuts away what a failed write has left. Where even that fails the next writer cuts it: it is not a whole line.
+// takeBack cuts away what a failed write has left. Where even that fails the next writer cuts it:
+// it is not a whole line.
 func (w *walk) takeBack(err error) error {
 	if cut := w.seg.f.Truncate(w.cur.off); cut != nil {
 		w.j.report("%s: a write failed and what it left will be cut by the next writer: %v", w.seg.path, cut)

@@ -18,9 +18,11 @@ import (
 )
 
 // record is about as long as an event of a team.
-var record = fmt.Sprintf(`{"kind":"message_sent","from":"researcher","to":"lead","text":%q}`, strings.Repeat("the parser keeps its place ", 8))
+var record = fmt.Sprintf(`{"kind":"message_sent","from":"researcher","to":"lead","text":%q}`,
+	strings.Repeat("the parser keeps its place ", 8))
 
-// bare is the least that a durable append can cost: write and sync of as many bytes, n times, in the same file system.
+// bare is the least that a durable append can cost: write and sync of as many bytes, n times, in
+// the same file system.
 func bare(b *testing.B, dir string, n int) time.Duration {
 	b.Helper()
 	f, err := os.Create(filepath.Join(dir, "bare"))
@@ -42,7 +44,8 @@ func bare(b *testing.B, dir string, n int) time.Duration {
 	return time.Since(began)
 }
 
-// BenchmarkAppendOneProcess compares durable appends with bare writes and syncs. The two take turns, so that both meet the same disk.
+// BenchmarkAppendOneProcess compares durable appends with bare writes and syncs. The two take
+// turns, so that both meet the same disk.
 func BenchmarkAppendOneProcess(b *testing.B) {
 	dir := create(b, filejournal.Options{})
 	j := open(b, dir, filejournal.Options{})
@@ -67,7 +70,8 @@ func BenchmarkAppendOneProcess(b *testing.B) {
 	b.ReportMetric(float64(least.Microseconds())/float64(appends), "µs/bare")
 }
 
-// BenchmarkAppend32Processes compares the rate of 32 processes together with that of one that writes and syncs bare.
+// BenchmarkAppend32Processes compares the rate of 32 processes together with that of one that
+// writes and syncs bare.
 func BenchmarkAppend32Processes(b *testing.B) {
 	const processes, burst = 32, 50
 	dir := create(b, filejournal.Options{})
@@ -100,7 +104,8 @@ func BenchmarkAppend32Processes(b *testing.B) {
 	b.ReportMetric(float64(ours.Microseconds())/float64(b.N*processes*burst), "µs/append")
 }
 
-// BenchmarkOpenMillion compares opening a journal of a million records and reading its state with reading the snapshot file alone.
+// BenchmarkOpenMillion compares opening a journal of a million records and reading its state with
+// reading the snapshot file alone.
 func BenchmarkOpenMillion(b *testing.B) {
 	const n = 1_000_000
 	records := slices.Repeat([][]byte{[]byte(record)}, n)
@@ -169,7 +174,8 @@ func benchmarkOpen(b *testing.B, dir string, last int64) {
 	b.ReportMetric(float64(ours.Microseconds())/float64(b.N), "µs/open")
 }
 
-// BenchmarkWatchLatency measures how long after an append in another process began a watcher here has its record.
+// BenchmarkWatchLatency measures how long after an append in another process began a watcher here
+// has its record.
 func BenchmarkWatchLatency(b *testing.B) {
 	dir := create(b, filejournal.Options{})
 	j := open(b, dir, filejournal.Options{})

@@ -24,7 +24,9 @@ type Health struct {
 	Durable  int64   // what the marker says, 0 where it cannot be read
 	Snapshot int64   // the seq of the snapshot, 0 where there is none that can be read
 	Holes    []Range // lost earlier, and mended
-	Swapped  string  // how the marker and all segments differ in whose they are; "" where they do not, and [Mend] can help
+	// how the marker and all segments differ in whose they are; "" where they do not, and [Mend]
+	// can help
+	Swapped  string
 	Problems []Problem
 	Torn     []Problem // behind the history: never acknowledged, cut by the next writer, no problem
 }
@@ -48,8 +50,8 @@ func (p Problem) String() string {
 	return s + ": " + p.Reason
 }
 
-// Check reads everything of the journal in the team's folder dir and lists every problem. It takes no lock and changes nothing;
-// while others append it may take the newest line for torn.
+// Check reads everything of the journal in the team's folder dir and lists every problem. It takes
+// no lock and changes nothing; while others append it may take the newest line for torn.
 func Check(dir string) (Health, error) {
 	return check(OS, dir)
 }
@@ -235,9 +237,10 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 	}
 }
 
-// expel leaves out the segments of other journals. This one is that of the marker, where that says so. A marker of an
-// older version does not: then it is that of the id which begins with the folder's name, or is it; else that of
-// most segments, and of as many that of the first, which has the team's beginning.
+// expel leaves out the segments of other journals. This one is that of the marker, where that says
+// so. A marker of an older version does not: then it is that of the id which begins with the
+// folder's name, or is it; else that of most segments, and of as many that of the first, which has
+// the team's beginning.
 func (s *surveyed) expel() {
 	const named = 1 << 32 // more than there are segments
 	weight := map[string]int{}
@@ -257,7 +260,8 @@ func (s *surveyed) expel() {
 	}
 	if s.marked != "" {
 		if s.id != "" && weight[s.marked] == 0 {
-			s.health.Swapped = fmt.Sprintf("the marker %s is of the journal %q, and the segments beside it are of %q", filepath.Join(s.dir, markerName), s.marked, s.id)
+			s.health.Swapped = fmt.Sprintf("the marker %s is of the journal %q, and the segments beside it are of %q",
+				filepath.Join(s.dir, markerName), s.marked, s.id)
 		}
 		s.id = s.marked
 	}
@@ -265,13 +269,14 @@ func (s *surveyed) expel() {
 		if seg.Team == "" || seg.Team == s.id {
 			continue
 		}
-		s.problem(seg.path, 1, 0, "it is a segment of the journal %q, and its marker or its other segments are of %q", seg.Team, s.id)
+		s.problem(seg.path, 1, 0, "it is a segment of the journal %q, and its marker or its other segments are of %q",
+			seg.Team, s.id)
 		seg.runs, seg.Hole, seg.sealed, seg.clean = nil, nil, false, false
 	}
 }
 
-// judge puts the segments' findings together: how far the history is whole, what is known to be lost, and whether what is
-// wrong at its end was never acknowledged.
+// judge puts the segments' findings together: how far the history is whole, what is known to be
+// lost, and whether what is wrong at its end was never acknowledged.
 func (s *surveyed) judge() {
 	h := &s.health
 	var next int64 = 1 // the seq due in the next segment
@@ -310,10 +315,12 @@ func (s *surveyed) judge() {
 	if len(s.segments) == 0 {
 		s.problem(s.dir, 0, 1, "there is no segment")
 	} else if h.Last < h.Durable {
-		s.problem(s.segments[len(s.segments)-1].path, 0, h.Last+1, "the history is whole up to record %d, and the records up to %d were acknowledged", h.Last, h.Durable)
+		s.problem(s.segments[len(s.segments)-1].path, 0, h.Last+1, "the history is whole up to record %d, and the "+
+			"records up to %d were acknowledged", h.Last, h.Durable)
 	}
-	// What is wrong behind the history is torn if nothing of it was acknowledged: the marker says so or, without it, it is
-	// no more than the beginning of a line. There may be good records in what is torn: the power was lost before any of it was synced.
+	// What is wrong behind the history is torn if nothing of it was acknowledged: the marker says
+	// so or, without it, it is no more than the beginning of a line. There may be good records in
+	// what is torn: the power was lost before any of it was synced.
 	partial := len(h.Torn) == 1 && h.Torn[0].Reason == "the line is cut off"
 	switch {
 	case len(h.Torn) == 0:
@@ -330,8 +337,8 @@ type keptRun struct {
 	from *surveyedSegment
 }
 
-// keep returns the runs that together make the longest unbroken history after the record seq, going over the holes of
-// earlier mends.
+// keep returns the runs that together make the longest unbroken history after the record seq, going
+// over the holes of earlier mends.
 func (s *surveyed) keep(seq int64, kept []keptRun) []keptRun {
 	for _, seg := range s.segments {
 		if seg.Hole != nil && seg.Hole.From == seq+1 {
@@ -350,7 +357,8 @@ func (s *surveyed) keep(seq int64, kept []keptRun) []keptRun {
 	return kept
 }
 
-// after cuts the records up to seq off the front of a run. It was read before, so errors cannot be told from its end.
+// after cuts the records up to seq off the front of a run. It was read before, so errors cannot be
+// told from its end.
 func (r run) after(d Disk, seq int64, path string) run {
 	f, err := d.Open(path, os.O_RDONLY)
 	if err != nil {

@@ -65,7 +65,8 @@ func (t task) run() error {
 	}
 	if t.FileLimit > 0 {
 		signal.Ignore(syscall.SIGXFSZ)
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: t.FileLimit, Max: t.FileLimit}); err != nil {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: t.FileLimit,
+			Max: t.FileLimit}); err != nil {
 			return err
 		}
 	}
@@ -105,7 +106,8 @@ func (t task) append(j *filejournal.Journal) error {
 		}
 		fmt.Printf("%d %s\n", last, id(t.Name, n))
 		if n%4 == 3 {
-			if err := j.SaveSnapshot(ctx, journal.Snapshot{Seq: last, Data: fmt.Sprintf(`{"at":%d}`, last)}.Taken); err != nil {
+			if err := j.SaveSnapshot(ctx, journal.Snapshot{Seq: last, Data: fmt.Sprintf(`{"at":%d}`,
+				last)}.Taken); err != nil {
 				return err
 			}
 		}

@@ -11,12 +11,12 @@ import (
 	"cadre/internal/journal"
 )
 
-// syncPatience is how long an append waits for the syncs of others before it makes its own: a process that was stopped
-// with the sync lock in its hand shall not hold up the rest.
+// syncPatience is how long an append waits for the syncs of others before it makes its own: a
+// process that was stopped with the sync lock in its hand shall not hold up the rest.
 const syncPatience = time.Second
 
-// commit returns when the record at end, which is in seg, is durable. It is called without the write lock, so that others
-// write while this one syncs; then one of those syncs for all of them.
+// commit returns when the record at end, which is in seg, is durable. It is called without the
+// write lock, so that others write while this one syncs; then one of those syncs for all of them.
 func (j *Journal) commit(ctx context.Context, seg *segment, end cursor) error {
 	if end.seq <= j.floor.Load() {
 		return nil
@@ -56,10 +56,11 @@ func (j *Journal) commit(ctx context.Context, seg *segment, end cursor) error {
 	return nil
 }
 
-// awaitTurn waits, whatever ctx says, until the record seq is durable, or it is this call's turn to sync, with the sync lock in its hand: the
-// record is written, and the caller is better served with the truth about it than with a prompt end. All processes that wait for a
-// sync go on at once when it ends, not one after the other, because most of them have nothing left to do; one of the others makes the next
-// sync, which is then for all of them.
+// awaitTurn waits, whatever ctx says, until the record seq is durable, or it is this call's turn to
+// sync, with the sync lock in its hand: the record is written, and the caller is better served with
+// the truth about it than with a prompt end. All processes that wait for a sync go on at once when
+// it ends, not one after the other, because most of them have nothing left to do; one of the others
+// makes the next sync, which is then for all of them.
 func (j *Journal) awaitTurn(ctx context.Context, seq int64) (mine bool, err error) {
 	patient, stop := context.WithTimeout(context.WithoutCancel(ctx), syncPatience)
 	defer stop()
@@ -94,8 +95,8 @@ func (j *Journal) raiseFloor(seq int64) {
 	}
 }
 
-// writtenEnd returns the seq of the last whole record in the segment, at least that of end. It is in the file before the sync
-// that the caller makes next, so the sync covers it.
+// writtenEnd returns the seq of the last whole record in the segment, at least that of end. It is
+// in the file before the sync that the caller makes next, so the sync covers it.
 func (s *segment) writtenEnd(end cursor) int64 {
 	size, err := s.size()
 	if err != nil || size <= end.off {
@@ -119,11 +120,13 @@ func (s *segment) writtenEnd(end cursor) int64 {
 	return end.seq
 }
 
-// secure makes the history up to the record upTo durable, whoever wrote it. It is in seg, and the records up to durable are known to be so.
+// secure makes the history up to the record upTo durable, whoever wrote it. It is in seg, and the
+// records up to durable are known to be so.
 //
-// A sync is for what its opening of the file has seen happen. Of what was there before, others may have been told that it could not be
-// written; the system then takes it for written and says yes to whoever opens the file later. So the first sync of a segment
-// writes anew what nobody has vouched for.
+// A sync is for what its opening of the file has seen happen. Of what was there before, others may
+// have been told that it could not be written; the system then takes it for written and says yes to
+// whoever opens the file later. So the first sync of a segment writes anew what nobody has vouched
+// for.
 func (j *Journal) secure(seg *segment, durable, upTo int64) error {
 	if durable < seg.First {
 		// Nor is its name: whoever made the segment may have died before he synced the folder.
@@ -143,7 +146,8 @@ func (j *Journal) secure(seg *segment, durable, upTo int64) error {
 	return nil
 }
 
-// rewrite writes records of a segment once more: the same bytes in the same places, where nobody changes them, so it needs no lock.
+// rewrite writes records of a segment once more: the same bytes in the same places, where nobody
+// changes them, so it needs no lock.
 func (j *Journal) rewrite(seg *segment, after, to int64) error {
 	j.mu.Lock()
 	from := j.places.before(after)
@@ -171,16 +175,16 @@ func (j *Journal) rewrite(seg *segment, after, to int64) error {
 	return nil
 }
 
-// keepMarker makes the marker durable. After a loss of power nothing depends on it but how much can be told from a torn tail if it is
-// damaged, so a failure is only reported.
+// keepMarker makes the marker durable. After a loss of power nothing depends on it but how much can
+// be told from a torn tail if it is damaged, so a failure is only reported.
 func (j *Journal) keepMarker() {
 	if err := j.marker.f.SyncData(); err != nil {
 		j.report("%s: %v", j.marker.f.Name(), err)
 	}
 }
 
-// sync makes a file durable. After a sync that failed the system may have dropped what it could not write and say yes to the
-// next one, so the handle trusts none after it.
+// sync makes a file durable. After a sync that failed the system may have dropped what it could not
+// write and say yes to the next one, so the handle trusts none after it.
 func (j *Journal) sync(f File) error {
 	j.mu.Lock()
 	broken := j.broken

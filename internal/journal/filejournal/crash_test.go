@@ -40,7 +40,8 @@ func (l *ledger) note(t *testing.T, out string) {
 	}
 }
 
-// check reads a journal from the start: what was acknowledged is there, in its place, and nothing is there twice.
+// check reads a journal from the start: what was acknowledged is there, in its place, and nothing
+// is there twice.
 func (l *ledger) check(t *testing.T, dir string) {
 	t.Helper()
 	l.mu.Lock()
@@ -72,8 +73,8 @@ func (l *ledger) check(t *testing.T, dir string) {
 	}
 }
 
-// TestKill kills writers at each step of an append, a rotation and a snapshot, and at any moment, while others go on. The
-// journal holds what it said, and is good for the next writer.
+// TestKill kills writers at each step of an append, a rotation and a snapshot, and at any moment,
+// while others go on. The journal holds what it said, and is good for the next writer.
 func TestKill(t *testing.T) {
 	atSteps, atRandom := 280, 260
 	if testing.Short() {
@@ -84,7 +85,8 @@ func TestKill(t *testing.T) {
 	const segment = 2000 // a handful of records, so that every run rotates
 	t.Run("at a step", func(t *testing.T) {
 		inParallel(atSteps, func(n int) {
-			c := start(t, task{Role: "append", Dir: dir, Name: fmt.Sprint("step", n), SegmentSize: segment, KillAt: n + 1, Data: strings.Repeat("x", 100)})
+			c := start(t, task{Role: "append", Dir: dir, Name: fmt.Sprint("step", n), SegmentSize: segment,
+				KillAt: n + 1, Data: strings.Repeat("x", 100)})
 			out, err := c.end()
 			if err == nil || strings.Contains(out, "error") {
 				t.Errorf("a child was to be killed at step %d: %s %v", n+1, out, err)
@@ -97,7 +99,8 @@ func TestKill(t *testing.T) {
 	})
 	t.Run("at any moment", func(t *testing.T) {
 		inParallel(atRandom, func(n int) {
-			c := start(t, task{Role: "append", Dir: dir, Name: fmt.Sprint("random", n), SegmentSize: segment, Data: strings.Repeat("x", 100)})
+			c := start(t, task{Role: "append", Dir: dir, Name: fmt.Sprint("random", n), SegmentSize: segment,
+				Data: strings.Repeat("x", 100)})
 			first := c.line()
 			kill := time.AfterFunc(time.Duration(rand.IntN(5000))*time.Microsecond, func() { c.cmd.Process.Kill() })
 			defer kill.Stop()
@@ -145,7 +148,8 @@ func inParallel(n int, body func(int)) {
 	wg.Wait()
 }
 
-// TestManyProcesses has real processes append at once. Their records are all there, each once and in one order.
+// TestManyProcesses has real processes append at once. Their records are all there, each once and
+// in one order.
 func TestManyProcesses(t *testing.T) {
 	processes, each := 24, 100
 	if testing.Short() {
@@ -155,7 +159,8 @@ func TestManyProcesses(t *testing.T) {
 	book := ledger{acked: map[int64]string{}}
 	var children []*child
 	for n := range processes {
-		children = append(children, start(t, task{Role: "append", Dir: dir, Name: fmt.Sprint(n), Count: each, SegmentSize: 20_000}))
+		children = append(children, start(t, task{Role: "append", Dir: dir, Name: fmt.Sprint(n), Count: each,
+			SegmentSize: 20_000}))
 	}
 	for _, c := range children {
 		out, err := c.end()

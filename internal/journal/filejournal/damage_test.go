@@ -76,8 +76,8 @@ func appendTo(dir, data string, opts filejournal.Options) (int64, error) {
 	return journaltest.Add(context.Background(), j, 0, data)
 }
 
-// wantDamage expects that the journal is refused by a reader, after a part of want at most, and by a writer, that nothing in
-// it was changed, and that a check finds it.
+// wantDamage expects that the journal is refused by a reader, after a part of want at most, and by
+// a writer, that nothing in it was changed, and that a check finds it.
 func wantDamage(t *testing.T, dir string, want []string, what string) {
 	t.Helper()
 	before := tree(t, dir)
@@ -117,8 +117,8 @@ func tree(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// TestFlips changes every byte of every segment. All of it was acknowledged, so each time it is damage, and never a
-// wrong record.
+// TestFlips changes every byte of every segment. All of it was acknowledged, so each time it is
+// damage, and never a wrong record.
 func TestFlips(t *testing.T) {
 	want := numbered(7)
 	dir := create(t, filejournal.Options{SegmentSize: 80}, want...)
@@ -193,8 +193,8 @@ func TestCutUnderHandle(t *testing.T) {
 	}
 }
 
-// TestTorn leaves every beginning of a record that was not acknowledged, as a writer leaves it that dies, with and without the
-// marker that says so.
+// TestTorn leaves every beginning of a record that was not acknowledged, as a writer leaves it that
+// dies, with and without the marker that says so.
 func TestTorn(t *testing.T) {
 	dir := create(t, filejournal.Options{}, numbered(2)...)
 	path := segmentPath(dir, 1)
@@ -211,11 +211,13 @@ func TestTorn(t *testing.T) {
 			if got := read(t, path); len(got) != len(good)+cut {
 				t.Errorf("%s: a reader cut it", what)
 			}
-			if h, err := filejournal.Check(dir); err != nil || len(h.Torn) != min(cut, 1) || h.Last != 2 || (len(h.Problems) > 0) != (marker != string(filejournal.FormatMarker("team", 2))) {
+			if h, err := filejournal.Check(dir); err != nil || len(h.Torn) != min(cut, 1) || h.Last != 2 ||
+				(len(h.Problems) > 0) != (marker != string(filejournal.FormatMarker("team", 2))) {
 				t.Errorf("%s: check: %+v, %v", what, h, err)
 			}
 			var reports []string
-			seq, err := appendTo(dir, `"new"`, filejournal.Options{Report: func(s string) { reports = append(reports, s) }})
+			seq, err := appendTo(dir, `"new"`, filejournal.Options{
+				Report: func(s string) { reports = append(reports, s) }})
 			if err != nil || seq != 3 {
 				t.Errorf("%s: append: %d, %v", what, seq, err)
 			}
@@ -229,15 +231,16 @@ func TestTorn(t *testing.T) {
 				}
 				os.Remove(aside)
 			}
-			if got, err := readAll(dir, filejournal.Options{}); err != nil || !slices.Equal(got, append(numbered(2), `"new"`)) {
+			if got, err := readAll(dir, filejournal.Options{}); err != nil ||
+				!slices.Equal(got, append(numbered(2), `"new"`)) {
 				t.Errorf("%s: read %q, %v", what, got, err)
 			}
 		}
 	}
 }
 
-// TestBadWholeLine has a whole line that is bad at the end: torn where the marker says that nobody was told of it, damage
-// where there is no marker to say so.
+// TestBadWholeLine has a whole line that is bad at the end: torn where the marker says that nobody
+// was told of it, damage where there is no marker to say so.
 func TestBadWholeLine(t *testing.T) {
 	want := numbered(2)
 	dir := create(t, filejournal.Options{}, want...)
@@ -263,7 +266,8 @@ func TestNewer(t *testing.T) {
 	good := read(t, path)
 	newer := filejournal.AppendLine(nil, filejournal.KeyHeader, 2, []byte(`,"what":"ever"`))
 	write(t, path, append(newer, "something else\n"...))
-	if _, err := filejournal.Open(dir, filejournal.Options{}); !errors.Is(err, journal.ErrNewer) || !strings.Contains(err.Error(), "version 2") {
+	if _, err := filejournal.Open(dir, filejournal.Options{}); !errors.Is(err, journal.ErrNewer) ||
+		!strings.Contains(err.Error(), "version 2") {
 		t.Errorf("open: %v", err)
 	}
 	if _, err := filejournal.Check(dir); !errors.Is(err, journal.ErrNewer) {
@@ -277,7 +281,8 @@ func TestNewer(t *testing.T) {
 	}
 }
 
-// TestSnapshotFlips changes every byte of a snapshot. It is passed over and said so, and the next one takes its place.
+// TestSnapshotFlips changes every byte of a snapshot. It is passed over and said so, and the next
+// one takes its place.
 func TestSnapshotFlips(t *testing.T) {
 	dir := create(t, filejournal.Options{}, numbered(4)...)
 	path := filepath.Join(dir, "state.json")
@@ -336,7 +341,8 @@ func TestMarkerFlips(t *testing.T) {
 	}
 }
 
-// TestSealOfNothing has a segment that is sealed before its first record, so that its successor would be itself.
+// TestSealOfNothing has a segment that is sealed before its first record, so that its successor
+// would be itself.
 func TestSealOfNothing(t *testing.T) {
 	dir := create(t, filejournal.Options{})
 	path := segmentPath(dir, 1)

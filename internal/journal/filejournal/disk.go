@@ -11,15 +11,17 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Disk is what a journal asks of a file system, and no more. The operating system's is used by everybody but tests, which have one
-// that loses power. Errors are those of package os. All of it may be called from any goroutine.
+// Disk is what a journal asks of a file system, and no more. The operating system's is used by
+// everybody but tests, which have one that loses power. Errors are those of package os. All of it
+// may be called from any goroutine.
 //
-// A journal relies on this of a disk that loses power: what was written to a file before a sync of it is there, and the file is as
-// long as it was; the names in a folder are those at its last sync. What came after may be there or not, each part for itself. A sector of 512
-// bytes is written wholly or not at all.
+// A journal relies on this of a disk that loses power: what was written to a file before a sync of
+// it is there, and the file is as long as it was; the names in a folder are those at its last sync.
+// What came after may be there or not, each part for itself. A sector of 512 bytes is written
+// wholly or not at all.
 type Disk interface {
-	// Open opens a file with the flags of [os.OpenFile]. One that it makes has the mode 0600. Where there
-	// is something else than a regular file the error is a [*regularfile.Error], at once.
+	// Open opens a file with the flags of [os.OpenFile]. One that it makes has the mode 0600. Where
+	// there is something else than a regular file the error is a [*regularfile.Error], at once.
 	Open(path string, flags int) (File, error)
 	// Mkdir makes a folder with the mode 0700.
 	Mkdir(path string) error
@@ -43,7 +45,8 @@ type File interface {
 	Truncate(size int64) error
 	Size() (int64, error)
 	ID() (FileID, error)
-	// SyncData makes the file's bytes and length durable, without its times; Sync makes all of it durable.
+	// SyncData makes the file's bytes and length durable, without its times; Sync makes all of it
+	// durable.
 	SyncData() error
 	Sync() error
 	// Flock is flock(2): the lock belongs to this opening of the file, and ends with it.
@@ -106,7 +109,8 @@ type osFile struct{ *os.File }
 func (f osFile) SyncData() error { return syncData(f.File) }
 func (f osFile) Holder() int     { return holder(f.File) }
 
-// ReadAt is one system call, where that of package os needs a second one to find the end of the file.
+// ReadAt is one system call, where that of package os needs a second one to find the end of the
+// file.
 func (f osFile) ReadAt(b []byte, off int64) (int, error) {
 	for {
 		n, err := unix.Pread(int(f.Fd()), b, off)

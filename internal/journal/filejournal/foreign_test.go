@@ -44,8 +44,8 @@ func copyTo(t *testing.T, from, to string) {
 	write(t, to, read(t, from))
 }
 
-// A snapshot is that of one history: another team's is passed over, and so is one of a history that has
-// other records, however it came there. The next one takes its place.
+// A snapshot is that of one history: another team's is passed over, and so is one of a history that
+// has other records, however it came there. The next one takes its place.
 func TestForeignSnapshot(t *testing.T) {
 	const at = 3
 	for name, foreign := range map[string]func(t *testing.T) string{
@@ -77,7 +77,8 @@ func TestForeignSnapshot(t *testing.T) {
 			if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: at, Data: `"ours"`}.Taken); err != nil {
 				t.Fatal(err)
 			}
-			if s, err := open(t, dir, filejournal.Options{}).Snapshot(t.Context()); err != nil || s.Seq != at || s.Data != `"ours"` {
+			if s, err := open(t, dir, filejournal.Options{}).Snapshot(t.Context()); err != nil || s.Seq != at ||
+				s.Data != `"ours"` {
 				t.Errorf("after the next save: %+v, %v", s, err)
 			}
 		})
@@ -88,14 +89,17 @@ func TestForeignSnapshot(t *testing.T) {
 func unbound(t *testing.T, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, "state.json")
-	parts := regexp.MustCompile(`^\{"cadre-state":1,"crc":"[0-9a-f]{8}"(.*),"journal":\d+,"record":\d+(,"data":.*)\}\n$`).FindStringSubmatch(string(read(t, path)))
+	parts := regexp.MustCompile(
+		`^\{"cadre-state":1,"crc":"[0-9a-f]{8}"(.*),"journal":\d+,"record":\d+(,"data":.*)\}\n$`).FindStringSubmatch(
+		string(read(t, path)))
 	if parts == nil {
 		t.Fatalf("not a snapshot as expected: %s", read(t, path))
 	}
 	write(t, path, filejournal.AppendLine(nil, "cadre-state", 1, []byte(parts[1]+parts[2])))
 }
 
-// A snapshot of an older version says of no history whose it is: it is used only where the history has a hole.
+// A snapshot of an older version says of no history whose it is: it is used only where the history
+// has a hole.
 func TestUnboundSnapshot(t *testing.T) {
 	dir := create(t, filejournal.Options{SegmentSize: 80}, numbered(9)...)
 	saveSnapshot(t, dir, 7, `"old"`)
@@ -110,12 +114,14 @@ func TestUnboundSnapshot(t *testing.T) {
 	if m, err := filejournal.Mend(t.Context(), dir); err != nil || m.Hole == nil || m.Last != 9 {
 		t.Fatalf("mended: %+v, %v", m, err)
 	}
-	if s, err := open(t, dir, filejournal.Options{}).Snapshot(t.Context()); err != nil || s.Seq != 7 || s.Data != `"old"` {
+	if s, err := open(t, dir, filejournal.Options{}).Snapshot(t.Context()); err != nil || s.Seq != 7 ||
+		s.Data != `"old"` {
 		t.Errorf("with a hole: %+v, %v", s, err)
 	}
 }
 
-// A segment of another journal is damage, which names the team by the name that a person knows, and mending sets it aside.
+// A segment of another journal is damage, which names the team by the name that a person knows, and
+// mending sets it aside.
 func TestForeignSegment(t *testing.T) {
 	opts := filejournal.Options{SegmentSize: 80}
 	dir, other := createAs(t, "team-1", 9, opts), createAs(t, "team-2", 9, opts)
@@ -127,7 +133,8 @@ func TestForeignSegment(t *testing.T) {
 	copyTo(t, filepath.Join(other, "journal", filepath.Base(second)), second)
 	var damage *journal.DamageError
 	records, err := readAll(dir, filejournal.Options{})
-	if !errors.As(err, &damage) || damage.Segment != second || damage.Team != "team" || !strings.Contains(err.Error(), "cadre fsck team") {
+	if !errors.As(err, &damage) || damage.Segment != second || damage.Team != "team" || !strings.Contains(err.Error(),
+		"cadre fsck team") {
 		t.Errorf("read: %v", err)
 	}
 	for _, r := range records {
@@ -139,7 +146,8 @@ func TestForeignSegment(t *testing.T) {
 		t.Errorf("append: %v", err)
 	}
 	h, err := filejournal.Check(dir)
-	if err != nil || !slices.ContainsFunc(h.Problems, func(p filejournal.Problem) bool { return p.File == second }) || h.Team != "team" {
+	if err != nil || !slices.ContainsFunc(h.Problems, func(p filejournal.Problem) bool { return p.File == second }) ||
+		h.Team != "team" {
 		t.Errorf("checked: %+v, %v", h, err)
 	}
 	m, err := filejournal.Mend(t.Context(), dir)
@@ -157,8 +165,8 @@ func TestForeignSegment(t *testing.T) {
 	}
 }
 
-// Two homes have a team of the same name. Whichever files of the one come in the place of the other's, none is believed, and
-// nothing is mended that nobody can tell the owner of.
+// Two homes have a team of the same name. Whichever files of the one come in the place of the
+// other's, none is believed, and nothing is mended that nobody can tell the owner of.
 func TestSwappedBetweenHomes(t *testing.T) {
 	const snapshot, marker = "state.json", "journal/durable"
 	segments := []string{"journal/" + filejournal.SegmentName(1)}
@@ -174,7 +182,8 @@ func TestSwappedBetweenHomes(t *testing.T) {
 		{"snapshot", []string{snapshot}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ours, theirs := createAs(t, "team-1", 5, filejournal.Options{}), createAs(t, "team-2", 5, filejournal.Options{})
+			ours, theirs := createAs(t, "team-1", 5, filejournal.Options{}),
+				createAs(t, "team-2", 5, filejournal.Options{})
 			for _, dir := range []string{ours, theirs} {
 				saveSnapshot(t, dir, 3, `"`+dir+`"`)
 			}
@@ -195,7 +204,8 @@ func TestSwappedBetweenHomes(t *testing.T) {
 			if j, err := filejournal.Open(ours, filejournal.Options{}); !isDamage(err) {
 				t.Errorf("it opens: %v, %v", j, err)
 			}
-			if m, err := filejournal.Mend(t.Context(), ours); !errors.Is(err, filejournal.ErrSwapped) || !strings.Contains(err.Error(), "team-1") || !strings.Contains(err.Error(), "team-2") {
+			if m, err := filejournal.Mend(t.Context(), ours); !errors.Is(err, filejournal.ErrSwapped) ||
+				!strings.Contains(err.Error(), "team-1") || !strings.Contains(err.Error(), "team-2") {
 				t.Errorf("mended: %+v, %v", m, err)
 			}
 			if after := tree(t, ours); after != before {
@@ -224,14 +234,15 @@ func isDamage(err error) bool {
 	return ok
 }
 
-// A marker of an older version is that of any journal, and the next write binds it. One that a loss of power left in
-// between is read as far as it goes.
+// A marker of an older version is that of any journal, and the next write binds it. One that a loss
+// of power left in between is read as far as it goes.
 func TestUnboundMarker(t *testing.T) {
 	old, bound := filejournal.FormatMarker("", 2), filejournal.FormatMarker("team", 2)
 	for cut := len(old); cut < len(bound); cut++ {
 		dir := create(t, filejournal.Options{}, numbered(2)...)
 		write(t, markerPath(dir), bound[:cut])
-		if h, err := filejournal.Check(dir); err != nil || h.Durable != 2 || (len(h.Problems) == 0) != (cut == len(old)) {
+		if h, err := filejournal.Check(dir); err != nil || h.Durable != 2 ||
+			(len(h.Problems) == 0) != (cut == len(old)) {
 			t.Errorf("%d bytes: checked: %+v, %v", cut, h, err)
 		}
 		if seq, err := appendTo(dir, `{"n":3}`, filejournal.Options{}); err != nil || seq != 3 {
@@ -261,15 +272,16 @@ func TestUnboundMarker(t *testing.T) {
 	}
 }
 
-// Whatever has come in the place of a file, nothing waits for it: it is damage, or a snapshot that is passed over; and
-// mending sets it aside and loses nothing that can be read.
+// Whatever has come in the place of a file, nothing waits for it: it is damage, or a snapshot that
+// is passed over; and mending sets it aside and loses nothing that can be read.
 func TestSpecialFiles(t *testing.T) {
 	kinds := map[string]func(path string) error{
 		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
 		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
 		"device":    func(path string) error { return os.Symlink("/dev/zero", path) },
 	}
-	for _, name := range []string{"journal/lock", "journal/durable", "journal/snapshot.lock", "journal/" + filejournal.SegmentName(1), "state.json"} {
+	for _, name := range []string{"journal/lock", "journal/durable", "journal/snapshot.lock",
+		"journal/" + filejournal.SegmentName(1), "state.json"} {
 		for kind, put := range kinds {
 			t.Run(strings.ReplaceAll(name, "/", " ")+" is a "+kind, func(t *testing.T) {
 				t.Parallel()
@@ -329,7 +341,8 @@ func special(t *testing.T, dir, path, kind string) {
 	if segment && (m.Last != 2 || m.Hole == nil) { // the marker says whose the snapshot has to be
 		t.Errorf("what the snapshot has is lost: %+v", m)
 	}
-	if seq, err := journaltest.Add(t.Context(), open(t, dir, filejournal.Options{}), m.Last, `{"n":4}`); err != nil || seq != m.Last+1 {
+	if seq, err := journaltest.Add(t.Context(), open(t, dir, filejournal.Options{}), m.Last, `{"n":4}`); err != nil ||
+		seq != m.Last+1 {
 		t.Errorf("appended as %d, %v; want %d", seq, err, m.Last+1)
 	}
 }

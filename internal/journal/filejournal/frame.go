@@ -32,7 +32,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// appendLine appends {"key":n,"crc":"…"rest} and a newline to dst. rest is empty or starts with a comma.
+// appendLine appends {"key":n,"crc":"…"rest} and a newline to dst. rest is empty or starts with a
+// comma.
 func appendLine(dst []byte, key string, n int64, rest ...[]byte) []byte {
 	start := len(dst)
 	dst = append(dst, '{', '"')
@@ -76,8 +77,9 @@ const (
 	badSum    = "its checksum does not match"
 )
 
-// parseLine reads a line without its newline. bad says what is wrong with it and is empty for a good one. It accepts
-// exactly what appendLine writes: 32 processes each parse every record, so it looks at fixed positions only.
+// parseLine reads a line without its newline. bad says what is wrong with it and is empty for a
+// good one. It accepts exactly what appendLine writes: 32 processes each parse every record, so it
+// looks at fixed positions only.
 func parseLine(line []byte) (f frame, bad string) {
 	o, bad := parseOpening(line)
 	switch {
@@ -91,7 +93,8 @@ func parseLine(line []byte) (f frame, bad string) {
 	return frame{key: o.key, n: o.n, sum: o.sum, rest: line[o.body : len(line)-1]}, ""
 }
 
-// opening is the beginning of a line up to and with its checksum field, which was not held against the line.
+// opening is the beginning of a line up to and with its checksum field, which was not held against
+// the line.
 type opening struct {
 	key   []byte
 	n     int64
@@ -100,7 +103,8 @@ type opening struct {
 	sum   uint32
 }
 
-// parseOpening reads the opening of a line from its beginning, of which more is there than the opening.
+// parseOpening reads the opening of a line from its beginning, of which more is there than the
+// opening.
 func parseOpening(line []byte) (o opening, bad string) {
 	if len(line) < 2 || line[0] != '{' || line[1] != '"' {
 		return o, badStart

@@ -10,7 +10,8 @@ import (
 	"cadre/internal/journal/filejournal"
 )
 
-// FuzzLine holds the parser to what the writer writes: nothing else passes, and what passes is written the same way.
+// FuzzLine holds the parser to what the writer writes: nothing else passes, and what passes is
+// written the same way.
 func FuzzLine(f *testing.F) {
 	f.Add([]byte(`{"seq":1,"crc":"00000000","data":1}`))
 	f.Add(bytes.TrimSpace(filejournal.AppendRecord(nil, 12, []byte(`{"a":1}`))))
@@ -27,8 +28,8 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// FuzzSegment opens a journal whose segment goes on with anything. The records before it are read, whatever it is, and nothing
-// panics.
+// FuzzSegment opens a journal whose segment goes on with anything. The records before it are read,
+// whatever it is, and nothing panics.
 func FuzzSegment(f *testing.F) {
 	f.Add([]byte("{"), true)
 	f.Add(filejournal.AppendRecord(nil, 3, []byte(`3`)), false)
@@ -57,7 +58,8 @@ func FuzzSegment(f *testing.F) {
 		}
 		seq, err := appendTo(dir, `"new"`, filejournal.Options{})
 		if err == nil {
-			if got, err := readAll(dir, filejournal.Options{}); err != nil || int64(len(got)) != seq || got[seq-1] != `"new"` {
+			if got, err := readAll(dir, filejournal.Options{}); err != nil || int64(len(got)) != seq ||
+				got[seq-1] != `"new"` {
 				t.Errorf("appended %d: read %q, %v", seq, got, err)
 			}
 		} else if marked {

@@ -22,13 +22,14 @@ type Options struct {
 	SegmentSize int64
 	// Disk is where the files are; nil means the operating system's.
 	Disk Disk
-	// Report is told, in one sentence, what was set right without an error: a torn tail that was cut, a damaged
-	// snapshot that was passed over. It may be called from any goroutine.
+	// Report is told, in one sentence, what was set right without an error: a torn tail that was
+	// cut, a damaged snapshot that was passed over. It may be called from any goroutine.
 	Report func(what string)
-	// Step is the seam of the crash tests. It is called with the name of each step of an append (lock, locked, half written,
-	// written, unlocked, sync, synced, marked), of a rotation (sealed, seal synced, <file> unsynced, <file> unnamed,
-	// rotated), of a snapshot (snapshot locked, <file> unsynced, <file> unnamed, snapshot saved) and after a torn tail
-	// was cut (cut). Only where it is set is a line written in two halves.
+	// Step is the seam of the crash tests. It is called with the name of each step of an append
+	// (lock, locked, half written, written, unlocked, sync, synced, marked), of a rotation (sealed,
+	// seal synced, <file> unsynced, <file> unnamed, rotated), of a snapshot (snapshot locked,
+	// <file> unsynced, <file> unnamed, snapshot saved) and after a torn tail was cut (cut). Only
+	// where it is set is a line written in two halves.
 	Step func(step string)
 }
 
@@ -76,10 +77,10 @@ type Journal struct {
 
 var _ journal.Journal = (*Journal)(nil)
 
-// Create makes the journal of a team in its folder dir, durable when it returns, with records as its first ones. Every file of
-// it names the id, which no other journal has. It makes dir where
-// that is missing. Who needs the team to appear at once creates it in another folder and renames that. It returns
-// [journal.ErrExists] where there is a journal already.
+// Create makes the journal of a team in its folder dir, durable when it returns, with records as
+// its first ones. Every file of it names the id, which no other journal has. It makes dir where
+// that is missing. Who needs the team to appear at once creates it in another folder and renames
+// that. It returns [journal.ErrExists] where there is a journal already.
 func Create(dir, id string, records [][]byte, opts Options) error {
 	if len(formatMarker(id, 0)) > maxMarker {
 		return fmt.Errorf("the id %.32q… of a journal is too long", id)
@@ -156,8 +157,8 @@ func (o Options) segmentSize() int64 {
 	return defaultSegmentSize
 }
 
-// Open returns a handle on the journal in the team's folder dir, [journal.ErrNotFound] where there is none. In a folder that
-// cannot be written the handle reads, and Append says why it cannot.
+// Open returns a handle on the journal in the team's folder dir, [journal.ErrNotFound] where there
+// is none. In a folder that cannot be written the handle reads, and Append says why it cannot.
 func Open(dir string, opts Options) (*Journal, error) {
 	j := newHandle(dir, opts)
 	if err := j.openFiles(); err != nil {
@@ -169,7 +170,8 @@ func Open(dir string, opts Options) (*Journal, error) {
 
 func newHandle(dir string, opts Options) *Journal {
 	folder := filepath.Join(dir, journalFolder)
-	return &Journal{opts: opts, disk: opts.disk(), root: dir, dir: folder, team: filepath.Base(dir), closed: make(chan struct{}), watch: watch{dir: folder}}
+	return &Journal{opts: opts, disk: opts.disk(), root: dir, dir: folder, team: filepath.Base(dir),
+		closed: make(chan struct{}), watch: watch{dir: folder}}
 }
 
 func (j *Journal) openFiles() error {
@@ -229,8 +231,8 @@ func (j *Journal) openLocks() error {
 	return nil
 }
 
-// openHelper opens one of the files beside the segments, and makes it where it is missing. Where the folder cannot be
-// written the handle is for reading, and the file may be nil.
+// openHelper opens one of the files beside the segments, and makes it where it is missing. Where
+// the folder cannot be written the handle is for reading, and the file may be nil.
 func (j *Journal) openHelper(name string) (File, error) {
 	path := filepath.Join(j.dir, name)
 	f, err := j.disk.Open(path, os.O_RDWR|os.O_CREATE)
@@ -331,7 +333,8 @@ func (j *Journal) ended(ctx context.Context) error {
 	}
 }
 
-// adopt takes over the only reference to a segment just opened and returns one to use. A newer segment than the active one takes its place.
+// adopt takes over the only reference to a segment just opened and returns one to use. A newer
+// segment than the active one takes its place.
 func (j *Journal) adopt(seg *segment) *segment {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -369,8 +372,8 @@ func (j *Journal) remember(c cursor) {
 	}
 }
 
-// gone returns [journal.ErrGone] where the journal's files are no longer those this handle has open. The lock file is kept
-// open, so its number cannot be another file's by now.
+// gone returns [journal.ErrGone] where the journal's files are no longer those this handle has
+// open. The lock file is kept open, so its number cannot be another file's by now.
 func (j *Journal) gone() error {
 	id, err := j.disk.ID(filepath.Join(j.dir, lockName))
 	if isMissing(err) || errors.Is(err, syscall.ENOTDIR) || (err == nil && id != j.lockID) {

@@ -29,7 +29,8 @@ func mount(t *testing.T, size string) string {
 	return dir
 }
 
-// TestFullDisk fills the disk. What does not fit is refused and leaves no trace, and with room again the journal goes on.
+// TestFullDisk fills the disk. What does not fit is refused and leaves no trace, and with room
+// again the journal goes on.
 func TestFullDisk(t *testing.T) {
 	root := mount(t, "256k")
 	dir := filepath.Join(root, "team")
@@ -53,7 +54,8 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("full: %v", err)
 	}
 	n := len(journaltest.All(t, j, 0))
-	if h, err := filejournal.Check(dir); err != nil || len(h.Problems)+len(h.Torn) > 0 || h.Last != int64(n) || h.Durable != h.Last {
+	if h, err := filejournal.Check(dir); err != nil || len(h.Problems)+len(h.Torn) > 0 || h.Last != int64(n) ||
+		h.Durable != h.Last {
 		t.Errorf("check: %+v, %v", h, err)
 	}
 	if err := j.SaveSnapshot(t.Context(), func() (int64, []byte) { return 1, make([]byte, 1<<20) }); err == nil {

@@ -31,7 +31,8 @@ func TestOpenAndCreate(t *testing.T) {
 			return err
 		}
 		info, err := d.Info()
-		if want := map[bool]os.FileMode{true: 0o700, false: 0o600}[d.IsDir()]; err != nil || info.Mode().Perm() != want {
+		if want := map[bool]os.FileMode{true: 0o700, false: 0o600}[d.IsDir()]; err != nil ||
+			info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
 		return nil
@@ -84,7 +85,8 @@ func TestGone(t *testing.T) {
 			if _, err := journaltest.Add(t.Context(), j, 1, `2`); !errors.Is(err, journal.ErrGone) {
 				t.Errorf("append: %v", err)
 			}
-			if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: 1, Data: `1`}.Taken); !errors.Is(err, journal.ErrGone) {
+			if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: 1, Data: `1`}.Taken); !errors.Is(err,
+				journal.ErrGone) {
 				t.Errorf("save: %v", err)
 			}
 		})
@@ -147,7 +149,8 @@ func checkReadOnly(t *testing.T, dir string, want int) {
 	if s, err := j.Snapshot(t.Context()); err != nil || s.Seq != 1 {
 		t.Errorf("snapshot: %+v, %v", s, err)
 	}
-	if _, err := journaltest.Add(t.Context(), j, int64(want), `0`); err == nil || !strings.Contains(err.Error(), "can be read but not written") {
+	if _, err := journaltest.Add(t.Context(), j, int64(want), `0`); err == nil || !strings.Contains(err.Error(),
+		"can be read but not written") {
 		t.Errorf("append: %v", err)
 	}
 	if j.SnapshotDue(1) {
@@ -167,7 +170,8 @@ func TestPermissions(t *testing.T) {
 		t.Skip("rights do not bind root; see TestReadOnlyMount")
 	}
 	dir := create(t, filejournal.Options{}, `1`, `2`)
-	if err := open(t, dir, filejournal.Options{}).SaveSnapshot(t.Context(), journal.Snapshot{Seq: 1, Data: `1`}.Taken); err != nil {
+	if err := open(t, dir, filejournal.Options{}).SaveSnapshot(t.Context(),
+		journal.Snapshot{Seq: 1, Data: `1`}.Taken); err != nil {
 		t.Fatal(err)
 	}
 	mode := func(folder, file os.FileMode) {

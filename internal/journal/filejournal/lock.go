@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileLock is an exclusive flock with a deadline. Within one handle a gate goes before it, so that at most one goroutine of a
-// handle is at the flock, and a handle's own appends are handed over without the kernel.
+// fileLock is an exclusive flock with a deadline. Within one handle a gate goes before it, so that
+// at most one goroutine of a handle is at the flock, and a handle's own appends are handed over
+// without the kernel.
 type fileLock struct {
 	f      File
 	what   string          // what the lock is for, in an error
@@ -63,7 +64,8 @@ func (l *fileLock) enter(ctx context.Context) error {
 
 func (l *fileLock) leave() { <-l.gate }
 
-// await waits, inside the gate, until nobody holds the flock, beside any number of others who do. An error has left the gate.
+// await waits, inside the gate, until nobody holds the flock, beside any number of others who do.
+// An error has left the gate.
 func (l *fileLock) await(ctx context.Context) error {
 	ok, err := l.try(unix.LOCK_SH)
 	if err == nil && !ok {
@@ -83,15 +85,16 @@ func (l *fileLock) letGo(err error) error {
 	return err
 }
 
-// tries is how often a waiter asks, and lets others run, before it queues in the kernel. The lock is held for
-// microseconds, and to be put to sleep and woken by its release costs two processes more than that. With 32
-// processes on two cores, all appending, this makes a fifth more than queueing at once, and sleeping between the
-// tries makes less than either.
+// tries is how often a waiter asks, and lets others run, before it queues in the kernel. The lock
+// is held for microseconds, and to be put to sleep and woken by its release costs two processes
+// more than that. With 32 processes on two cores, all appending, this makes a fifth more than
+// queueing at once, and sleeping between the tries makes less than either.
 const tries = 6
 
-// queue waits, inside the gate, for the flock in the kernel, which is fair, on a goroutine of its own, because that wait cannot be called
-// off. If ctx ends first the goroutine keeps the gate until it has the flock, and lets go of both: to the kernel the two
-// are one holder, so a second goroutine of this handle must not get between.
+// queue waits, inside the gate, for the flock in the kernel, which is fair, on a goroutine of its
+// own, because that wait cannot be called off. If ctx ends first the goroutine keeps the gate until
+// it has the flock, and lets go of both: to the kernel the two are one holder, so a second
+// goroutine of this handle must not get between.
 func (l *fileLock) queue(ctx context.Context, how int) error {
 	got := make(chan error)
 	left := make(chan struct{})

@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// marker is the file "durable". Its first line has a fixed width: "durable", a seq in 20 digits, the CRC-32C of both in 8.
-// Its second line binds it to its journal: "journal", the id in quotes, the CRC-32C of both. A marker of an older
-// version has the first line alone. Both lines are written at once. The first one fits one sector, and no write changes
-// the length of a bound marker or its second line. Its flock is the sync lock.
+// marker is the file "durable". Its first line has a fixed width: "durable", a seq in 20 digits,
+// the CRC-32C of both in 8. Its second line binds it to its journal: "journal", the id in quotes,
+// the CRC-32C of both. A marker of an older version has the first line alone. Both lines are
+// written at once. The first one fits one sector, and no write changes the length of a bound marker
+// or its second line. Its flock is the sync lock.
 type marker struct {
 	f  File
 	id string // of the journal; a marker bound to another one vouches for nothing
@@ -22,8 +23,8 @@ type marked struct {
 	journal string // whose records; "" where the marker does not say
 }
 
-// markerEvery is how many bytes of a segment there are from one sync of the marker to the next: so many records, some eight hundred, may the
-// marker be behind after a loss of power.
+// markerEvery is how many bytes of a segment there are from one sync of the marker to the next: so
+// many records, some eight hundred, may the marker be behind after a loss of power.
 const markerEvery = 256 << 10
 
 // maxMarker is the length in bytes of the longest marker.
@@ -59,8 +60,9 @@ func cutSum(line []byte) (text string, ok bool) {
 	return string(line[:at]), err == nil && uint32(sum) == crc32.Checksum(line[:at], castagnoli)
 }
 
-// load reads the marker. Without the sync lock a read may fall into a write, so it is tried again a few times. The error
-// says what cannot be read; where only the second line is bad, said has what the first one says.
+// load reads the marker. Without the sync lock a read may fall into a write, so it is tried again a
+// few times. The error says what cannot be read; where only the second line is bad, said has what
+// the first one says.
 func (m marker) load() (said marked, err error) {
 	if m.f == nil {
 		return said, errNoMarker
@@ -75,9 +77,9 @@ func (m marker) load() (said marked, err error) {
 	return said, err
 }
 
-// read returns the seq up to which all is known to be durable; ok is false where the marker is missing, unreadable or of
-// another journal. A marker whose second line is bad vouches for its journal: a loss of power may leave
-// it so when it is bound for the first time.
+// read returns the seq up to which all is known to be durable; ok is false where the marker is
+// missing, unreadable or of another journal. A marker whose second line is bad vouches for its
+// journal: a loss of power may leave it so when it is bound for the first time.
 func (m marker) read() (seq int64, ok bool) {
 	said, err := m.load()
 	if err != nil && err != errUnbound || said.journal != "" && said.journal != m.id {

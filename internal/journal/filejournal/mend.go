@@ -15,25 +15,31 @@ var ErrSwapped = errors.New("the files are of different journals, and nothing wa
 
 // Mended is what [Mend] did.
 type Mended struct {
-	Last  int64    // the last record of the journal now
-	Hole  *Range   // records that are gone from the history; the snapshot has their effect, so the state lost nothing by them
+	Last int64 // the last record of the journal now
+	// records that are gone from the history; the snapshot has their effect, so the state lost
+	// nothing by them
+	Hole  *Range
 	Lost  *Range   // records at the end whose effect is lost too
 	Aside []string // the originals of what was changed or dropped
 }
 
-// Mend makes a damaged journal one that opens and appends. Nothing is deleted: the original of each file it changes is set aside
-// as <name>.damaged-<n>, and what can still be read in it is not lost to people.
+// Mend makes a damaged journal one that opens and appends. Nothing is deleted: the original of each
+// file it changes is set aside as <name>.damaged-<n>, and what can still be read in it is not lost
+// to people.
 //
-// It keeps what loses least. Without a snapshot beyond the damage that is the history up to the first record that cannot be
-// read. With one, the state needs no record up to the snapshot's: the history is kept up to the damage, then has a hole
-// up to the snapshot, which the header of the segment after it records, and goes on with the records after the snapshot as far as
-// they can be read. A reader that starts from the snapshot loses nothing; one that would have to cross the hole is refused.
+// It keeps what loses least. Without a snapshot beyond the damage that is the history up to the
+// first record that cannot be read. With one, the state needs no record up to the snapshot's: the
+// history is kept up to the damage, then has a hole up to the snapshot, which the header of the
+// segment after it records, and goes on with the records after the snapshot as far as they can be
+// read. A reader that starts from the snapshot loses nothing; one that would have to cross the hole
+// is refused.
 //
-// A handle that was open all the while finds its journal gone. A mend that is interrupted leaves a journal that is still
-// damaged and can be mended again. A journal without a problem is left as it is.
+// A handle that was open all the while finds its journal gone. A mend that is interrupted leaves a
+// journal that is still damaged and can be mended again. A journal without a problem is left as it
+// is.
 //
-// Where the marker is of one journal and the segments are of others, nobody can tell which of them the team's are. Mend
-// then changes nothing and returns [ErrSwapped].
+// Where the marker is of one journal and the segments are of others, nobody can tell which of them
+// the team's are. Mend then changes nothing and returns [ErrSwapped].
 func Mend(ctx context.Context, dir string) (Mended, error) {
 	return mend(ctx, OS, dir)
 }
@@ -119,7 +125,8 @@ func (m *mender) mend() error {
 			return err
 		}
 	}
-	// The marker after all it vouches for, and a new lock file last: it tells open handles that their files are not the journal's.
+	// The marker after all it vouches for, and a new lock file last: it tells open handles that
+	// their files are not the journal's.
 	err := replaceFile(m.disk, m.dir, markerName, func(w io.Writer) error {
 		_, err := w.Write(formatMarker(m.id, m.done.Last))
 		return err
@@ -252,7 +259,8 @@ func (m *mender) setAside(path string, as func(from, to string) error) error {
 	return err
 }
 
-// setAside gives a file another name, besides its own with Link or instead of it with Rename, and returns that.
+// setAside gives a file another name, besides its own with Link or instead of it with Rename, and
+// returns that.
 func setAside(d Disk, path string, as func(from, to string) error) (name string, err error) {
 	for n := 1; ; n++ {
 		name = fmt.Sprintf("%s.damaged-%d", path, n)
@@ -265,8 +273,8 @@ func setAside(d Disk, path string, as func(from, to string) error) (name string,
 	}
 }
 
-// clearHelpers sets aside what is in the place of a file beside the segments and is not a file, so that the file can be
-// made again. Nobody holds a lock on it.
+// clearHelpers sets aside what is in the place of a file beside the segments and is not a file, so
+// that the file can be made again. Nobody holds a lock on it.
 func clearHelpers(d Disk, dir string) (aside []string, err error) {
 	for _, helper := range []string{lockName, markerName, snapshotLockName} {
 		path := filepath.Join(dir, helper)

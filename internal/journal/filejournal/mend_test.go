@@ -28,8 +28,8 @@ func spoil(t *testing.T, dir string, seq int) {
 	t.Fatalf("no record %d", seq)
 }
 
-// TestMend damages a journal of nine records in four segments, with and without a snapshot, and mends it. Afterwards it
-// opens, appends, has no problem, and has lost what it says and no more.
+// TestMend damages a journal of nine records in four segments, with and without a snapshot, and
+// mends it. Afterwards it opens, appends, has no problem, and has lost what it says and no more.
 func TestMend(t *testing.T) {
 	type r = filejournal.Range
 	tests := []struct {
@@ -56,7 +56,8 @@ func TestMend(t *testing.T) {
 			old := open(t, dir, filejournal.Options{})
 			state := fmt.Sprintf(`{"at":%d}`, test.snapshot)
 			if test.snapshot > 0 {
-				if err := old.SaveSnapshot(t.Context(), journal.Snapshot{Seq: test.snapshot, Data: state}.Taken); err != nil {
+				if err := old.SaveSnapshot(t.Context(), journal.Snapshot{Seq: test.snapshot,
+					Data: state}.Taken); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -91,7 +92,8 @@ func TestMend(t *testing.T) {
 				t.Errorf("snapshot: %d %s, %v", s.Seq, s.Data, err)
 			}
 			for n := range int64(4) { // enough to rotate
-				if seq, err := journaltest.Add(t.Context(), j, s.Seq, fmt.Sprintf(`{"n":%d}`, test.last+1+n)); err != nil || seq != test.last+1+n {
+				if seq, err := journaltest.Add(t.Context(), j, s.Seq,
+					fmt.Sprintf(`{"n":%d}`, test.last+1+n)); err != nil || seq != test.last+1+n {
 					t.Fatalf("append: %d, %v", seq, err)
 				}
 			}

@@ -7,7 +7,8 @@ import (
 	"runtime"
 )
 
-// syncData makes the file durable. On darwin Sync is F_FULLFSYNC, the only call there that reaches the disk itself.
+// syncData makes the file durable. On darwin Sync is F_FULLFSYNC, the only call there that reaches
+// the disk itself.
 func syncData(f *os.File) error { return f.Sync() }
 
 // yield lets another goroutine run, which is all that can be asked for here.

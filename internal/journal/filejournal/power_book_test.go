@@ -13,7 +13,8 @@ import (
 	"cadre/internal/journal/filejournal/disktest"
 )
 
-// entry is what the records of these histories say: "id after ...", the record and the one that it was decided after, with so many dots.
+// entry is what the records of these histories say: "id after ...", the record and the one that it
+// was decided after, with so many dots.
 func entry(id string, ids []string, dots int) []byte {
 	return fmt.Appendf(nil, `"%s %s %s"`, id, last(ids), strings.Repeat(".", max(dots, 0)))
 }
@@ -26,7 +27,8 @@ func last(ids []string) string {
 	return ids[len(ids)-1]
 }
 
-// book holds what processes were told, and so what a journal has to keep. They are told one at a time, but when the power is off: then all come to their end at once.
+// book holds what processes were told, and so what a journal has to keep. They are told one at a
+// time, but when the power is off: then all come to their end at once.
 type book struct {
 	mu       sync.Mutex
 	tried    map[string]bool
@@ -52,7 +54,8 @@ func (b *book) refuse(id string) {
 	b.refused[id] = true
 }
 
-// acknowledged is how many records were said to be durable, and through which the newest snapshot is that was.
+// acknowledged is how many records were said to be durable, and through which the newest snapshot
+// is that was.
 func (b *book) acknowledged() (records int, snapshot int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -156,8 +159,8 @@ func (b *book) read(j *filejournal.Journal, fromSnapshot bool) (ids []string, er
 	return ids, err
 }
 
-// verify opens a journal after the power was lost. What was acknowledged is there, in order and once, with nothing that was never appended, and
-// nobody calls it damaged.
+// verify opens a journal after the power was lost. What was acknowledged is there, in order and
+// once, with nothing that was never appended, and nobody calls it damaged.
 func (b *book) verify(disk filejournal.Disk, opts filejournal.Options) ([]string, error) {
 	h, err := filejournal.CheckOn(disk, teamDir)
 	if err != nil {
@@ -198,7 +201,8 @@ func limit(d *disktest.Disk, most int) {
 	}
 }
 
-// goOn verifies a journal, appends to it, loses the power once more, in the worst way, and verifies it again.
+// goOn verifies a journal, appends to it, loses the power once more, in the worst way, and verifies
+// it again.
 func (b *book) goOn(d *disktest.Disk, lie lie, opts filejournal.Options) error {
 	limit(d, 3000)
 	disk := lie.to(d.Process("next"))

@@ -11,7 +11,8 @@ import (
 	"cadre/internal/journal/filejournal"
 )
 
-// lie is a bug, put between a journal and its disk: the disk hears something else than the journal says.
+// lie is a bug, put between a journal and its disk: the disk hears something else than the journal
+// says.
 type lie struct {
 	name string
 	wrap func(filejournal.Disk) filejournal.Disk // for each process anew
@@ -44,11 +45,14 @@ var bugs = []lie{
 			return f.SyncData()
 		}}}
 	}, always},
-	{"the marker is ahead by one", files(named("durable"), bentFile{write: func(f filejournal.File, b []byte, off int64) (int, error) {
-		return f.WriteAt(filejournal.FormatMarker("", filejournal.ParseMarker(b)+1), off)
-	}}), always},
-	{"a new journal's folders are not synced", folders(func(filejournal.Disk, string, string) error { return nil }), founding},
-	{"a folder is not synced after a rename", folders(func(filejournal.Disk, string, string) error { return nil }), later},
+	{"the marker is ahead by one", files(named("durable"),
+		bentFile{write: func(f filejournal.File, b []byte, off int64) (int, error) {
+			return f.WriteAt(filejournal.FormatMarker("", filejournal.ParseMarker(b)+1), off)
+		}}), always},
+	{"a new journal's folders are not synced", folders(func(filejournal.Disk, string, string) error { return nil }),
+		founding},
+	{"a folder is not synced after a rename", folders(func(filejournal.Disk, string, string) error { return nil }),
+		later},
 	{"the snapshot's folder is not synced", folders(func(d filejournal.Disk, dir, _ string) error {
 		if dir == teamDir {
 			return nil
@@ -61,17 +65,21 @@ var bugs = []lie{
 		}
 		return d.SyncFolder(dir)
 	}), later},
-	{"the seal is not synced before there is a successor", files(segments, bentFile{sync: func(f filejournal.File) error {
-		if strings.HasPrefix(lastLine(f), `{"seal"`) {
-			return nil
-		}
-		return f.SyncData()
-	}}), always},
-	{"a torn tail is not cut", files(segments, bentFile{truncate: func(filejournal.File, int64) error { return nil }}), always},
-	{"a cut is not synced before something is written there", files(segments, bentFile{truncate: func(f filejournal.File, size int64) error {
-		return f.Truncate(size)
-	}, skipAfterTruncate: true}), bySector},
-	{"a snapshot is renamed before its content is synced", files(named("state.json.tmp"), bentFile{sync: skip}), always},
+	{"the seal is not synced before there is a successor",
+		files(segments, bentFile{sync: func(f filejournal.File) error {
+			if strings.HasPrefix(lastLine(f), `{"seal"`) {
+				return nil
+			}
+			return f.SyncData()
+		}}), always},
+	{"a torn tail is not cut", files(segments, bentFile{truncate: func(filejournal.File, int64) error { return nil }}),
+		always},
+	{"a cut is not synced before something is written there",
+		files(segments, bentFile{truncate: func(f filejournal.File, size int64) error {
+			return f.Truncate(size)
+		}, skipAfterTruncate: true}), bySector},
+	{"a snapshot is renamed before its content is synced", files(named("state.json.tmp"),
+		bentFile{sync: skip}), always},
 	{"a segment is renamed before its content is synced", files(named(".jsonl.tmp"), bentFile{sync: skip}), always},
 	{"a sync that failed is ignored", files(segments, bentFile{sync: func(f filejournal.File) error {
 		_ = f.SyncData()
@@ -83,25 +91,31 @@ var bugs = []lie{
 		}
 		return f.SyncData()
 	}}), always},
-	{"what others wrote is synced and not written anew", files(segments, bentFile{write: func(f filejournal.File, b []byte, off int64) (int, error) {
-		there := make([]byte, len(b))
-		if n, _ := f.ReadAt(there, off); n == len(b) && bytes.Equal(there, b) {
-			return n, nil
-		}
-		return f.WriteAt(b, off)
-	}}), always},
-	{"a write that was cut short is taken for whole", files(segments, bentFile{write: func(f filejournal.File, b []byte, off int64) (int, error) {
-		_, _ = f.WriteAt(b, off)
-		return len(b), nil
-	}}), always},
-	{"writers do not exclude each other", files(named("/lock"), bentFile{flock: func(filejournal.File, int) error { return nil }}), always},
+	{"what others wrote is synced and not written anew",
+		files(segments, bentFile{write: func(f filejournal.File, b []byte, off int64) (int, error) {
+			there := make([]byte, len(b))
+			if n, _ := f.ReadAt(there, off); n == len(b) && bytes.Equal(there, b) {
+				return n, nil
+			}
+			return f.WriteAt(b, off)
+		}}), always},
+	{"a write that was cut short is taken for whole",
+		files(segments, bentFile{write: func(f filejournal.File, b []byte, off int64) (int, error) {
+			_, _ = f.WriteAt(b, off)
+			return len(b), nil
+		}}), always},
+	{"writers do not exclude each other", files(named("/lock"),
+		bentFile{flock: func(filejournal.File, int) error { return nil }}), always},
 }
 
-// harmless are lies that a journal is to bear: a marker that is old says too little, and that is all.
+// harmless are lies that a journal is to bear: a marker that is old says too little, and that is
+// all.
 var harmless = []lie{
 	{"the marker is never synced", files(named("durable"), bentFile{sync: skip}), always},
-	{"the marker is never written", files(named("durable"), bentFile{write: func(_ filejournal.File, b []byte, _ int64) (int, error) { return len(b), nil }}), always},
-	{"syncs do not exclude each other, and the marker goes back", files(named("durable"), bentFile{flock: func(filejournal.File, int) error { return nil }}), always},
+	{"the marker is never written", files(named("durable"),
+		bentFile{write: func(_ filejournal.File, b []byte, _ int64) (int, error) { return len(b), nil }}), always},
+	{"syncs do not exclude each other, and the marker goes back",
+		files(named("durable"), bentFile{flock: func(filejournal.File, int) error { return nil }}), always},
 }
 
 // TestPowerFindsBugs plays histories with each of the bugs, until one shows it.
@@ -123,7 +137,8 @@ func TestPowerFindsBugs(t *testing.T) {
 	}
 }
 
-// TestPowerOldMarker has the power leave a marker that is as old as can be. Nobody calls that damage, and nothing is lost by it.
+// TestPowerOldMarker has the power leave a marker that is as old as can be. Nobody calls that
+// damage, and nothing is lost by it.
 func TestPowerOldMarker(t *testing.T) {
 	histories := uint64(200)
 	if testing.Short() {

@@ -83,7 +83,8 @@ func (h *history) run(t *testing.T) {
 		h.opts.SegmentSize, h.faults, h.kills = 1<<20, false, false
 	}
 	if h.lie.when == bySector || h.choices.choose(2) == 1 {
-		name += strings.Repeat("-", sectorSize-len(filejournal.Header(name))) // with that the first record begins a sector
+		// with that the first record begins a sector
+		name += strings.Repeat("-", sectorSize-len(filejournal.Header(name)))
 	}
 	if err := filejournal.Create(teamDir, name, nil, opts); err != nil {
 		h.fail(err)
@@ -102,8 +103,8 @@ func (h *history) run(t *testing.T) {
 	}
 }
 
-// haunt has the journal begin with what a loss of power may have left: not the first record, which nobody was told of, and the second, which
-// was written with it.
+// haunt has the journal begin with what a loss of power may have left: not the first record, which
+// nobody was told of, and the second, which was written with it.
 func (h *history) haunt(at int64) {
 	h.book.try("ghost")
 	f, err := h.disk.Process("ghost").Open(filepath.Join(teamDir, "journal", filejournal.SegmentName(1)), os.O_RDWR)
@@ -293,7 +294,8 @@ const (
 	aMend       = "mend"
 )
 
-var deeds = [...]string{anAppend, anAppend, anAppend, anAppend, anAppend, anAppend, aSecondLook, aReader, aSnapshot, aSnapshot, aNewHandle, aMend}
+var deeds = [...]string{anAppend, anAppend, anAppend, anAppend, anAppend, anAppend, aSecondLook, aReader, aSnapshot,
+	aSnapshot, aNewHandle, aMend}
 
 // actor is a process that works on the journal.
 type actor struct {

@@ -45,7 +45,8 @@ func newSpoiled(t *testing.T, seed uint64) *spoiled {
 		}
 	}
 	if s.snapshot > 0 {
-		if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: s.snapshot, Data: fmt.Sprintf("%d", s.snapshot)}.Taken); err != nil {
+		if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: s.snapshot,
+			Data: fmt.Sprintf("%d", s.snapshot)}.Taken); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +89,8 @@ func (s *spoiled) files(t *testing.T) map[string][]byte {
 	return all
 }
 
-// check expects of the mended journal that it lost no more than it had to, and that what could not be read is still there for people.
+// check expects of the mended journal that it lost no more than it had to, and that what could not
+// be read is still there for people.
 func (s *spoiled) check(t *testing.T, least int64) error {
 	p := s.disk.Process("checker")
 	h, err := filejournal.CheckOn(p, teamDir)
@@ -205,7 +207,8 @@ func mendAll(t *testing.T, seeds uint64, lie lie) (at string, err error) {
 				err = s.check(t, least)
 			}
 			if err != nil {
-				return fmt.Sprintf("seed %d, a loss of power at step %d: record %d of %d, snapshot %d", seed, step, s.bad, s.last, s.snapshot), err
+				return fmt.Sprintf("seed %d, a loss of power at step %d: record %d of %d, snapshot %d", seed, step,
+					s.bad, s.last, s.snapshot), err
 			}
 		}
 	}

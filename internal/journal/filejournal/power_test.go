@@ -17,8 +17,9 @@ var (
 	powerSeed      = flag.Uint64("power.seed", 0, "the seed of its first history; 0 for any")
 )
 
-// TestPower plays random histories of several processes over one simulated disk, and loses the power after each change of it: what was
-// acknowledged is there, in order and once, nothing is there that was never appended, and nobody calls the team damaged.
+// TestPower plays random histories of several processes over one simulated disk, and loses the
+// power after each change of it: what was acknowledged is there, in order and once, nothing is
+// there that was never appended, and nobody calls the team damaged.
 func TestPower(t *testing.T) {
 	histories, first := *powerHistories, *powerSeed
 	if histories == 0 {
@@ -47,7 +48,8 @@ func TestPower(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	t.Logf("%d histories, %d steps, %d losses of power in %v, from seed %d", histories, steps.Load(), lost.Load(), time.Since(began).Round(time.Millisecond), first)
+	t.Logf("%d histories, %d steps, %d losses of power in %v, from seed %d", histories, steps.Load(), lost.Load(),
+		time.Since(began).Round(time.Millisecond), first)
 }
 
 // TestPowerBySeed plays some histories twice, and the same happens.
@@ -85,7 +87,8 @@ func report(t *testing.T, h *history, seed uint64, lie lie) {
 	if shorter.wrong != nil {
 		shorter = shorten(t, shorter, lie)
 	}
-	t.Errorf("seed %d: %v\nshortened, with %d choices: %v\n%s\nto play it again: go test -run 'TestPower$' -power.seed %d -power.histories 1",
+	t.Errorf("seed %d: %v\nshortened, with %d choices: %v\n%s\nto play it again: go test -run 'TestPower$' "+
+		"-power.seed %d -power.histories 1",
 		seed, h.wrong, len(shorter.choices.made), shorter.wrong, strings.Join(shorter.log, "\n"), seed)
 }
 

@@ -85,10 +85,12 @@ type walk struct {
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
 
-// keepBuffer is the largest buffer that goes back to the pool: one that a huge record needed is let go.
+// keepBuffer is the largest buffer that goes back to the pool: one that a huge record needed is let
+// go.
 const keepBuffer = 1 << 20
 
-// walkFrom starts a walk at the record after seq after or, where that place is not known, before it.
+// walkFrom starts a walk at the record after seq after or, where that place is not known, before
+// it.
 func (j *Journal) walkFrom(after int64) (*walk, error) {
 	after = max(after, 0)
 	seg, cur, err := j.locate(after)
@@ -133,7 +135,8 @@ func (j *Journal) locate(after int64) (*segment, cursor, error) {
 	}
 	n, _ := slices.BinarySearch(firsts, after+2)
 	if n == 0 {
-		return nil, cursor{}, &journal.DamageError{Team: j.team, Segment: filepath.Join(j.dir, segmentName(1)), Reason: "the segment is missing"}
+		return nil, cursor{}, &journal.DamageError{Team: j.team, Segment: filepath.Join(j.dir, segmentName(1)),
+			Reason: "the segment is missing"}
 	}
 	seg, err := j.open(firsts[n-1])
 	if err != nil {
@@ -165,7 +168,8 @@ func (j *Journal) missing(err error) error {
 	return fmt.Errorf("a file of the journal is missing: %w", err)
 }
 
-// next returns the next record; its data is good until the call after. ok is false at the end of what can be read.
+// next returns the next record; its data is good until the call after. ok is false at the end of
+// what can be read.
 func (w *walk) next() (rec journal.Record, ok bool, err error) {
 	for {
 		line, whole, err := w.peek()
@@ -206,8 +210,8 @@ func (w *walk) take(n int, seq int64, sum uint32) {
 	w.cur.seq, w.cur.sum = seq, sum
 }
 
-// peek returns the line at the cursor without its newline. whole is false where there is none; partial tells whether there
-// is the beginning of one.
+// peek returns the line at the cursor without its newline. whole is false where there is none;
+// partial tells whether there is the beginning of one.
 func (w *walk) peek() (line []byte, whole bool, err error) {
 	w.bad, w.partial, w.sealed = "", false, false
 	searched := 0
@@ -247,7 +251,8 @@ func (w *walk) again() {
 	w.lo, w.hi, w.eof = 0, 0, false
 }
 
-// enterSuccessor moves a walk that stands at a seal into the next segment, or sets sealed where there is none.
+// enterSuccessor moves a walk that stands at a seal into the next segment, or sets sealed where
+// there is none.
 func (w *walk) enterSuccessor() error {
 	seg, err := w.j.openSegment(w.cur.seq + 1)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -273,12 +278,14 @@ func (w *walk) enter(seg *segment) {
 }
 
 func (w *walk) holeError() error {
-	return w.seg.damage(1, "the records %v were lost to damage before; their effect is in the snapshot alone, so the history cannot be read across them", *w.seg.Hole)
+	return w.seg.damage(1, "the records %v were lost to damage before; their effect is in the snapshot alone, so the "+
+		"history cannot be read across them", *w.seg.Hole)
 }
 
-// readersEnd judges the end of the history for a reader. A line that is bad or not whole is not there yet, and nor is one that is missing, unless
-// it was acknowledged before the walk read that far: what others acknowledge while it reads proves nothing, so the walk
-// then looks once more, and judges what it sees by what it knew before.
+// readersEnd judges the end of the history for a reader. A line that is bad or not whole is not
+// there yet, and nor is one that is missing, unless it was acknowledged before the walk read that
+// far: what others acknowledge while it reads proves nothing, so the walk then looks once more, and
+// judges what it sees by what it knew before.
 func (w *walk) readersEnd() (again bool, err error) {
 	clean := w.bad == "" && !w.partial
 	if w.cur.seq < w.known {

@@ -10,8 +10,8 @@ import (
 	"cadre/internal/journal/journaltest"
 )
 
-// Readers of a handle look while others of the same handle append: what is acknowledged between a reader's look at the file
-// and its look at the mark is not missing.
+// Readers of a handle look while others of the same handle append: what is acknowledged between a
+// reader's look at the file and its look at the mark is not missing.
 func TestReadersBesideWriters(t *testing.T) {
 	dir := t.TempDir()
 	if err := filejournal.Create(dir, "busy", nil, filejournal.Options{}); err != nil {

@@ -10,7 +10,8 @@ import (
 	"cadre/internal/journal/journaltest"
 )
 
-// After a sync that failed a handle takes no record any more, though the disk is well again, and says that it has to be opened anew. A new handle does.
+// After a sync that failed a handle takes no record any more, though the disk is well again, and
+// says that it has to be opened anew. A new handle does.
 func TestAFailedSync(t *testing.T) {
 	disk := disktest.New()
 	opts := filejournal.Options{Disk: disk.Process("writer")}
@@ -40,7 +41,8 @@ func TestAFailedSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	disk.Before = nil
-	if _, err := journaltest.Add(t.Context(), j, 2, `"three"`); !errors.Is(err, journal.ErrReopen) || errors.Is(err, journal.ErrUncertain) {
+	if _, err := journaltest.Add(t.Context(), j, 2, `"three"`); !errors.Is(err, journal.ErrReopen) ||
+		errors.Is(err, journal.ErrUncertain) {
 		t.Errorf("a record after that: %v", err)
 	}
 	if _, err := journaltest.Add(t.Context(), open(), 2, `"three"`); err != nil {

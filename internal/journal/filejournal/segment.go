@@ -100,11 +100,13 @@ func listSegments(d Disk, dir string) ([]int64, error) {
 	return firsts, nil
 }
 
-// openSegment opens a segment of this journal. One of another journal is damage: somebody put it there.
+// openSegment opens a segment of this journal. One of another journal is damage: somebody put it
+// there.
 func (j *Journal) openSegment(first int64) (*segment, error) {
 	s, err := openSegment(j.disk, j.team, j.dir, first)
 	if err == nil && j.id != "" && s.Team != j.id {
-		err = s.damage(1, "it is a segment of the journal %q, and its marker or its other segments are of %q", s.Team, j.id)
+		err = s.damage(1, "it is a segment of the journal %q, and its marker or its other segments are of %q", s.Team,
+			j.id)
 		s.f.Close()
 	}
 	if err != nil {
@@ -113,8 +115,9 @@ func (j *Journal) openSegment(first int64) (*segment, error) {
 	return s, nil
 }
 
-// openSegment opens a segment and reads its header. The file is opened for writing where it can be, because a handle that
-// reads today may append tomorrow, and for reading alone in a folder that cannot be written.
+// openSegment opens a segment and reads its header. The file is opened for writing where it can be,
+// because a handle that reads today may append tomorrow, and for reading alone in a folder that
+// cannot be written.
 func openSegment(d Disk, team, dir string, first int64) (*segment, error) {
 	path := filepath.Join(dir, segmentName(first))
 	f, err := openAny(d, path)
@@ -171,7 +174,8 @@ func (s *segment) readHeader() error {
 }
 
 func newer(path string, v int64) error {
-	return fmt.Errorf("%w: %s has format version %d and this one knows %d: update cadre", journal.ErrNewer, path, v, version)
+	return fmt.Errorf("%w: %s has format version %d and this one knows %d: update cadre", journal.ErrNewer,
+		path, v, version)
 }
 
 func appendHeader(dst []byte, h header) []byte {
@@ -183,7 +187,8 @@ func appendHeader(dst []byte, h header) []byte {
 	return appendLine(dst, keyHeader, version, rest[:len(rest)-1])
 }
 
-// writeSegment makes a segment with its header and whatever fill writes after it, complete or not at all, and durable.
+// writeSegment makes a segment with its header and whatever fill writes after it, complete or not
+// at all, and durable.
 func writeSegment(d Disk, dir string, h header, fill func(io.Writer) error) error {
 	return replaceFile(d, dir, segmentName(h.First), func(w io.Writer) error {
 		if _, err := w.Write(appendHeader(nil, h)); err != nil {
@@ -196,8 +201,9 @@ func writeSegment(d Disk, dir string, h header, fill func(io.Writer) error) erro
 	}, nil)
 }
 
-// replaceFile puts a file in place as a whole: written beside it, synced, renamed, the folder synced. Its callers hold
-// a lock, so the name of the unfinished file can be a fixed one and a crash leaves at most that one behind.
+// replaceFile puts a file in place as a whole: written beside it, synced, renamed, the folder
+// synced. Its callers hold a lock, so the name of the unfinished file can be a fixed one and a
+// crash leaves at most that one behind.
 func replaceFile(d Disk, dir, name string, fill func(io.Writer) error, step func(string)) (err error) {
 	tmp := filepath.Join(dir, name+".tmp")
 	f, err := d.Open(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)

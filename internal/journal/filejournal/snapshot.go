@@ -30,7 +30,8 @@ type snapshotHead struct {
 	first int64 // the segment that has the record seq, or that begins after it
 	at    int64 // where in the segment the record begins, 0 where the segment begins after it
 	line  int64 // its line
-	// What binds it to one history. A snapshot of an older version says neither, and bound is false.
+	// What binds it to one history. A snapshot of an older version says neither, and bound is
+	// false.
 	journal int64 // the checksum of the journal's id
 	record  int64 // that of the line of the record seq; 0 where it begins after a segment or a hole
 	bound   bool
@@ -52,7 +53,8 @@ const maxSnapshot = 8 << 30
 // headSize is more than the longest beginning of a state.json, up to its data.
 const headSize = 256
 
-// readSnapshot reads the line that is a whole state.json. bad says what is wrong with it, and newer is the version of one that this package does not know.
+// readSnapshot reads the line that is a whole state.json. bad says what is wrong with it, and newer
+// is the version of one that this package does not know.
 func readSnapshot(d Disk, path string) (h snapshotHead, data string, newer int64, bad string, err error) {
 	f, err := d.Open(path, os.O_RDONLY)
 	if special, ok := errors.AsType[*regularfile.Error](err); ok && !special.Mode.IsDir() {
@@ -97,8 +99,10 @@ func readSnapshot(d Disk, path string) (h snapshotHead, data string, newer int64
 	return h, data, 0, "", nil
 }
 
-// readRest reads what comes after the opening of the only line of a file, and holds it against the checksum. It is by far the most that a command reads,
-// and memory that is touched for the first time costs more than reading: so it goes in pieces through the checksum into the text that is kept.
+// readRest reads what comes after the opening of the only line of a file, and holds it against the
+// checksum. It is by far the most that a command reads, and memory that is touched for the first
+// time costs more than reading: so it goes in pieces through the checksum into the text that is
+// kept.
 func readRest(f File, size int64, o opening, before []byte) (rest, bad string, err error) {
 	var text strings.Builder
 	text.Grow(int(size) - o.body)
@@ -144,7 +148,8 @@ func parseSnapshotHead(rest string) (h snapshotHead, after string, ok bool) {
 // binding is what the snapshots of the journal with that id say of it.
 func binding(id string) int64 { return int64(crc32.Checksum([]byte(id), castagnoli)) }
 
-// foreign says why a snapshot is not one of this journal; "" where it is one, as far as its beginning tells.
+// foreign says why a snapshot is not one of this journal; "" where it is one, as far as its
+// beginning tells.
 func (h snapshotHead) foreign(id string) string {
 	if h.bound && h.journal != binding(id) {
 		return "it is a snapshot of another team"
@@ -152,7 +157,8 @@ func (h snapshotHead) foreign(id string) string {
 	return ""
 }
 
-// another says why a snapshot is not one of this history, in which it stands at that place; "" where it is one.
+// another says why a snapshot is not one of this history, in which it stands at that place; ""
+// where it is one.
 func (h snapshotHead) another(at cursor) string {
 	if h.record != 0 && at.sum != 0 && h.record != int64(at.sum) {
 		return fmt.Sprintf("it is the state after another record %d than the journal has", h.seq)
@@ -212,7 +218,8 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	return journal.Snapshot{Seq: h.seq, Data: data}, nil
 }
 
-// holed reports whether records are gone from the history, so that it cannot be read without a snapshot.
+// holed reports whether records are gone from the history, so that it cannot be read without a
+// snapshot.
 func (j *Journal) holed() (bool, error) {
 	firsts, err := listSegments(j.disk, j.dir)
 	if err != nil {
@@ -250,8 +257,9 @@ func (j *Journal) savedAt(place cursor, size int64) {
 	}
 }
 
-// find returns the place in the history that a snapshot stands at: where it says, if there is its record, else wherever
-// that is. A snapshot is made only of records that are durable, so one that is ahead of the history shows damage to it.
+// find returns the place in the history that a snapshot stands at: where it says, if there is its
+// record, else wherever that is. A snapshot is made only of records that are durable, so one that
+// is ahead of the history shows damage to it.
 func (j *Journal) find(h snapshotHead) (cursor, error) {
 	if seg, err := j.segment(h.first); err == nil {
 		w := j.newWalk(seg, seg.origin())
@@ -298,7 +306,8 @@ func (j *Journal) walkTo(seq int64) (*walk, error) {
 		_, ok, err := w.next()
 		if err == nil && !ok {
 			if ok, err = w.readersEnd(); err == nil && !ok {
-				err = w.seg.damage(0, "it ends with record %d, and there is a snapshot of the state after %d", w.cur.seq, seq)
+				err = w.seg.damage(0, "it ends with record %d, and there is a snapshot of the state after %d",
+					w.cur.seq, seq)
 			}
 		}
 		if err != nil {
@@ -309,8 +318,9 @@ func (j *Journal) walkTo(seq int64) (*walk, error) {
 	return w, nil
 }
 
-// SnapshotDue implements [journal.Journal]. A snapshot pays when reading the history behind the last one takes about as long as reading
-// the snapshot; and writing it, which takes longer, has to stay a small part of all writing.
+// SnapshotDue implements [journal.Journal]. A snapshot pays when reading the history behind the
+// last one takes about as long as reading the snapshot; and writing it, which takes longer, has to
+// stay a small part of all writing.
 func (j *Journal) SnapshotDue(size int) bool {
 	if j.enter() != nil {
 		return false
@@ -330,8 +340,8 @@ func (j *Journal) SnapshotDue(size int) bool {
 	return j.behind(size)
 }
 
-// snapshotEvery is the least history, in bytes, between two snapshots: some two hundred records, which take about as long to
-// read as the files take to open.
+// snapshotEvery is the least history, in bytes, between two snapshots: some two hundred records,
+// which take about as long to read as the files take to open.
 const snapshotEvery = 64 << 10
 
 func (j *Journal) behind(size int) bool {
@@ -340,7 +350,8 @@ func (j *Journal) behind(size int) bool {
 	return j.unsaved >= max(snapshotEvery, max(int64(size), j.saved.size)/8)
 }
 
-// readHead reads the beginning of state.json, without its checksum, and its size: good enough to put a snapshot off.
+// readHead reads the beginning of state.json, without its checksum, and its size: good enough to
+// put a snapshot off.
 func (j *Journal) readHead() (h snapshotHead, size int64, ok bool) {
 	f, err := j.disk.Open(filepath.Join(j.root, snapshotName), os.O_RDONLY)
 	if err != nil {
@@ -402,7 +413,8 @@ func (j *Journal) SaveSnapshot(ctx context.Context, take func() (int64, []byte))
 		}
 		data = b.Bytes()
 	}
-	h := snapshotHead{seq: seq, first: w.cur.first, at: w.cur.at, line: int64(w.cur.line), journal: binding(j.id), record: int64(w.cur.sum)}
+	h := snapshotHead{seq: seq, first: w.cur.first, at: w.cur.at, line: int64(w.cur.line), journal: binding(j.id),
+		record: int64(w.cur.sum)}
 	err = replaceFile(j.disk, j.root, snapshotName, func(out io.Writer) error {
 		_, err := out.Write(appendSnapshot(make([]byte, 0, len(data)+256), h, data))
 		return err

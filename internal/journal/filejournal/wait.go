@@ -9,7 +9,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// How often a waiter looks by itself: rarely, in case the system lost a change, or often, where it cannot watch.
+// How often a waiter looks by itself: rarely, in case the system lost a change, or often, where it
+// cannot watch.
 const (
 	pollWatched   = 2 * time.Second
 	pollUnwatched = 50 * time.Millisecond
@@ -53,8 +54,8 @@ func (j *Journal) Wait(ctx context.Context, after int64) error {
 	}
 }
 
-// has tells whether there is a record after seq after. It leaves the place of after remembered, not the one behind it: that is
-// where the next read begins.
+// has tells whether there is a record after seq after. It leaves the place of after remembered, not
+// the one behind it: that is where the next read begins.
 func (j *Journal) has(after int64) (bool, error) {
 	w, err := j.walkFrom(after)
 	if err != nil {
@@ -80,8 +81,8 @@ func (j *Journal) has(after int64) (bool, error) {
 	}
 }
 
-// watch is the system's word that the folder changed, shared by the waiters of a handle and made for the first of them. It
-// only wakes; what there is to read, the files say.
+// watch is the system's word that the folder changed, shared by the waiters of a handle and made
+// for the first of them. It only wakes; what there is to read, the files say.
 type watch struct {
 	dir string
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Benchmark measures what every journal is asked for, in the way that compares: an append at the end, a read at the
-// end, and both after a long history.
+// Benchmark measures what every journal is asked for, in the way that compares: an append at the
+// end, a read at the end, and both after a long history.
 func Benchmark(b *testing.B, open Open) {
 	for _, history := range []int64{0, 10_000} {
 		b.Run(fmt.Sprintf("history=%d", history), func(b *testing.B) {

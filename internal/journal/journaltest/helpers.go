@@ -8,9 +8,11 @@ import (
 	"cadre/internal/journal"
 )
 
-// Add appends one record as a caller does that knows the journal up to seq after, and returns the record's seq.
+// Add appends one record as a caller does that knows the journal up to seq after, and returns the
+// record's seq.
 func Add(ctx context.Context, j journal.Journal, after int64, data string) (int64, error) {
-	return j.Append(ctx, after, func(journal.Record) error { return nil }, func() ([]byte, error) { return []byte(data), nil })
+	return j.Append(ctx, after, func(journal.Record) error { return nil },
+		func() ([]byte, error) { return []byte(data), nil })
 }
 
 // All reads the records after seq after and fails the test where their order has a gap.

@@ -1,7 +1,8 @@
-// Package journaltest is what every journal has to pass: the contract of package journal as tests, and the benchmarks that
-// compare the journals with each other.
+// Package journaltest is what every journal has to pass: the contract of package journal as tests,
+// and the benchmarks that compare the journals with each other.
 //
-// A test is given a function that hands out handles on one journal, new and empty. The handles stand for processes.
+// A test is given a function that hands out handles on one journal, new and empty. The handles
+// stand for processes.
 package journaltest
 
 import (
@@ -19,7 +20,8 @@ import (
 	"cadre/internal/journal"
 )
 
-// Open makes a new and empty journal and returns a function that opens one more handle on it. Run closes the handles.
+// Open makes a new and empty journal and returns a function that opens one more handle on it. Run
+// closes the handles.
 type Open func(testing.TB) (handle func() journal.Journal)
 
 // Run tests a journal against the contract.
@@ -94,7 +96,8 @@ func testOrder(t *testing.T, open func() journal.Journal) {
 
 func testData(t *testing.T, open func() journal.Journal) {
 	long, _ := json.Marshal(strings.Repeat("long ", 1<<18))
-	values := []string{`0`, `""`, `null`, `{}`, `[{"a":"}\n{"}]`, `"line\nbreak"`, `"  é 漢 \u0000 "`, string(long), `{"seq":1,"crc":"00000000","data":1}`}
+	values := []string{`0`, `""`, `null`, `{}`, `[{"a":"}\n{"}]`, `"line\nbreak"`, `"  é 漢 \u0000 "`, string(long),
+		`{"seq":1,"crc":"00000000","data":1}`}
 	a, b := open(), open()
 	for i, v := range values {
 		if _, err := Add(t.Context(), a, int64(i), v); err != nil {
@@ -115,7 +118,8 @@ func testData(t *testing.T, open func() journal.Journal) {
 		t.Errorf("JSON of several lines: %v", err)
 	}
 	var out bytes.Buffer
-	if got := All(t, b, int64(len(values))); len(got) != 1 || json.Compact(&out, []byte(got[0])) != nil || out.String() != `{"a":1}` {
+	if got := All(t, b, int64(len(values))); len(got) != 1 || json.Compact(&out, []byte(got[0])) != nil ||
+		out.String() != `{"a":1}` {
 		t.Errorf("JSON of several lines: %q", got)
 	}
 }
@@ -143,8 +147,8 @@ func testCatchUp(t *testing.T, open func() journal.Journal) {
 	}
 }
 
-// testConflict is the conflict rule as its users know it: each record says which state it was decided on, and that
-// has to be the one right before it.
+// testConflict is the conflict rule as its users know it: each record says which state it was
+// decided on, and that has to be the one right before it.
 func testConflict(t *testing.T, open func() journal.Journal) {
 	const writers, each = 8, 25
 	var wg sync.WaitGroup
@@ -212,10 +216,14 @@ func testDecide(t *testing.T, open func() journal.Journal) {
 	fill(t, j, 2)
 	refusal := errors.New("no")
 	nothing := func(journal.Record) error { return nil }
-	if _, err := j.Append(t.Context(), 2, nothing, func() ([]byte, error) { return []byte("3"), refusal }); err != refusal {
+	if _, err := j.Append(t.Context(), 2, nothing, func() ([]byte, error) {
+		return []byte("3"),
+			refusal
+	}); err != refusal {
 		t.Errorf("refused: got %v, want the refusal as it is", err)
 	}
-	if seq, err := j.Append(t.Context(), 0, nothing, func() ([]byte, error) { return nil, nil }); seq != 2 || err != nil {
+	if seq, err := j.Append(t.Context(), 0, nothing, func() ([]byte, error) { return nil, nil }); seq != 2 ||
+		err != nil {
 		t.Errorf("nothing to write: got %d, %v", seq, err)
 	}
 	if got := All(t, open(), 0); len(got) != 2 {

@@ -1,15 +1,16 @@
-// Package memjournal keeps a team's journal in memory, for tests and for programs that embed cadre without a disk.
+// Package memjournal keeps a team's journal in memory, for tests and for programs that embed cadre
+// without a disk.
 //
 // # Authority
 //
-// A [Store] is the journal; [Store.Open] hands out any number of handles on it, which stand for processes. The
-// history lives as long as the Store does.
+// A [Store] is the journal; [Store.Open] hands out any number of handles on it, which stand for
+// processes. The history lives as long as the Store does.
 //
 // # Guarantees
 //
-// Those of package journal, but for durability, which ends with the process. A handle that is closed leaves the others as
-// they are. There is no damage and no format, so [journal.DamageError], [journal.ErrNewer] and [journal.ErrUncertain] do
-// not occur.
+// Those of package journal, but for durability, which ends with the process. A handle that is
+// closed leaves the others as they are. There is no damage and no format, so [journal.DamageError],
+// [journal.ErrNewer] and [journal.ErrUncertain] do not occur.
 package memjournal
 
 import (
@@ -99,7 +100,8 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	return j.s.snapshot, nil
 }
 
-// after returns the records after a seq, the seq of the last, and a channel that is closed when there are more.
+// after returns the records after a seq, the seq of the last, and a channel that is closed when
+// there are more.
 func (s *Store) after(seq int64) (records [][]byte, last int64, more <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +118,8 @@ func (j *Journal) Read(ctx context.Context, after int64) iter.Seq2[journal.Recor
 		after := max(after, 0)
 		records, _, _, err := j.s.after(after)
 		for i := 0; err == nil && i < len(records); i++ {
-			if err = j.ended(ctx); err == nil && !yield(journal.Record{Seq: after + int64(i) + 1, Data: records[i]}, nil) {
+			if err = j.ended(ctx); err == nil && !yield(journal.Record{Seq: after + int64(i) + 1,
+				Data: records[i]}, nil) {
 				return
 			}
 		}
@@ -130,7 +133,8 @@ func (j *Journal) Read(ctx context.Context, after int64) iter.Seq2[journal.Recor
 }
 
 // Append implements [journal.Journal].
-func (j *Journal) Append(ctx context.Context, after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (int64, error) {
+func (j *Journal) Append(ctx context.Context, after int64, catchUp func(journal.Record) error,
+	decide func() ([]byte, error)) (int64, error) {
 	after = max(after, 0)
 	if err := j.ended(ctx); err != nil {
 		return 0, err
@@ -216,7 +220,8 @@ func (j *Journal) SaveSnapshot(ctx context.Context, take func() (int64, []byte))
 	case j.s.gone:
 		return journal.ErrGone
 	case seq > last:
-		return fmt.Errorf("save a snapshot: the journal of %s ends with record %d, and the snapshot is of the state after %d", j.s.team, last, seq)
+		return fmt.Errorf("save a snapshot: the journal of %s ends with record %d, and the snapshot is of the state "+
+			"after %d", j.s.team, last, seq)
 	case seq <= j.s.snapshot.Seq:
 		return nil
 	}

@@ -1,15 +1,18 @@
-// Package detector has it recorded of whom in a team nothing is heard any more. Whatever process stays with a team keeps one: a host, and a session outside.
+// Package detector has it recorded of whom in a team nothing is heard any more. Whatever process
+// stays with a team keeps one: a host, and a session outside.
 //
 // # Authority
 //
-// It reads signs of life, and reports what follows from them as commands; what becomes of that, the team decides. [Keep] also writes those of one member.
+// It reads signs of life, and reports what follows from them as commands; what becomes of that, the
+// team decides. [Keep] also writes those of one member.
 //
 // # Guarantees
 //
 //   - Silence is believed in as [heartbeat.Watch] does, whatever the clocks say.
-//   - A process of this machine that is gone is found out at the second look, without waiting for its silence: at the first one another host may just be
-//     taking its members over.
-//   - A member is heard of again when it gave a sign of life between two looks, not when an old one seems to be young.
+//   - A process of this machine that is gone is found out at the second look, without waiting for
+//     its silence: at the first one another host may just be taking its members over.
+//   - A member is heard of again when it gave a sign of life between two looks, not when an old one
+//     seems to be young.
 package detector
 
 import (
@@ -48,8 +51,10 @@ type sight struct {
 	gone        int // at how many looks in a row its process was gone
 }
 
-// Look looks after the lead and the members, except for those that are the caller's own. It is called each time that signs of life are due.
-func (l *Detector) Look(ctx context.Context, now time.Time, t team.Team, members []team.Member, own func(member string) bool) {
+// Look looks after the lead and the members, except for those that are the caller's own. It is
+// called each time that signs of life are due.
+func (l *Detector) Look(ctx context.Context, now time.Time, t team.Team, members []team.Member,
+	own func(member string) bool) {
 	if t.CleanedUp || t.Status == team.TeamComplete || t.Status == team.TeamAborted { // nobody is missed any more
 		return
 	}
@@ -57,7 +62,8 @@ func (l *Detector) Look(ctx context.Context, now time.Time, t team.Team, members
 		l.lookForLead(ctx, now, t)
 	}
 	for _, m := range members {
-		if m.Name == t.Lead || own(m.Name) || !m.Status.Running() || m.Agent != team.External && m.Host == "" { // without a host it has no session that could be silent
+		// without a host it has no session that could be silent
+		if m.Name == t.Lead || own(m.Name) || !m.Status.Running() || m.Agent != team.External && m.Host == "" {
 			delete(l.members, m.Name)
 			continue
 		}
@@ -82,14 +88,16 @@ func (l *Detector) lookForLead(ctx context.Context, now time.Time, t team.Team) 
 	silent, skewed := l.lead.Look(now, b, true)
 	if skewed != l.skewed {
 		if l.skewed = skewed; skewed {
-			l.Log(fmt.Sprintf("clock skew: the last sign of life of %s is of %s, and here it is %s; times are not trusted until that ends", t.Lead,
+			l.Log(fmt.Sprintf("clock skew: the last sign of life of %s is of %s, and here it is %s; times are not "+
+				"trusted until that ends", t.Lead,
 				time.UnixMilli(b.At).UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339)))
 		}
 	}
 	if silent < time.Duration(t.Timing.OrDefaults().LeadLost)*time.Millisecond {
 		return
 	}
-	if err := l.Do(ctx, &team.LoseLead{Session: t.LeadSession, Since: t.LeadSince, Seen: before(now, silent)}); err != nil {
+	if err := l.Do(ctx, &team.LoseLead{Session: t.LeadSession, Since: t.LeadSince,
+		Seen: before(now, silent)}); err != nil {
 		l.Log("not recorded that the lead is lost: " + err.Error())
 	}
 }
@@ -122,7 +130,8 @@ func (l *Detector) lookFor(ctx context.Context, now time.Time, t team.Team, m te
 			return l.Do(ctx, &team.ReportOnline{Member: m.Name, Incarnation: m.Incarnation})
 		}
 	case one.gone > 1:
-		return l.Do(ctx, &team.ReportOffline{Member: m.Name, Incarnation: m.Incarnation, Seen: team.Time(b.At), Gone: gone})
+		return l.Do(ctx, &team.ReportOffline{Member: m.Name, Incarnation: m.Incarnation,
+			Seen: team.Time(b.At), Gone: gone})
 	case silent >= time.Duration(t.Timing.OrDefaults().Offline)*time.Millisecond:
 		return l.Do(ctx, &team.ReportOffline{Member: m.Name, Incarnation: m.Incarnation, Seen: before(now, silent)})
 	}
@@ -137,7 +146,8 @@ func before(now time.Time, silent time.Duration) team.Time {
 	return team.Time(now.Add(-silent).UnixMilli())
 }
 
-// Its reports whether the sign of life is of the member's present session, as far as it can be read: what an earlier host saw of it says nothing.
+// Its reports whether the sign of life is of the member's present session, as far as it can be
+// read: what an earlier host saw of it says nothing.
 func Its(m team.Member, b heartbeat.Beat) bool {
 	return m.Agent == team.External || b.Unreadable || b.Host == m.Host
 }
@@ -145,18 +155,21 @@ func Its(m team.Member, b heartbeat.Beat) bool {
 // HostGone is why a member is offline whose host has ended.
 const HostGone = "the host that ran its session is gone"
 
-// Gone says why the process is known to be gone that the member's session was in; "" where it is not. There is false where the member has no sign of life.
+// Gone says why the process is known to be gone that the member's session was in; "" where it is
+// not. There is false where the member has no sign of life.
 func Gone(teamDir string, m team.Member, b heartbeat.Beat, there bool) string {
 	switch {
 	case m.Agent != team.External && m.Host != "" && !proc.Lives(filepath.Join(teamDir, "hosts", m.Host)):
 		return HostGone
-	case m.Agent == team.External && there && b.Machine != "" && b.Machine == machine() && !proc.Held(Presence(teamDir, m.Name)):
+	case m.Agent == team.External && there && b.Machine != "" && b.Machine == machine() &&
+		!proc.Held(Presence(teamDir, m.Name)):
 		return "its session is gone"
 	}
 	return ""
 }
 
-// Presence is the path of the lock that the session outside holds that is the member: of two of them each would get a part of its mail.
+// Presence is the path of the lock that the session outside holds that is the member: of two of
+// them each would get a part of its mail.
 func Presence(teamDir, member string) string {
 	return filepath.Join(teamDir, "present-"+member+".lock")
 }

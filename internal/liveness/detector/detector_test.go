@@ -26,7 +26,8 @@ const (
 	patient = 10 * time.Minute // until somebody is offline
 )
 
-// post is a detector on a team of a lead, a hosted member and one outside, at a time that the test moves.
+// post is a detector on a team of a lead, a hosted member and one outside, at a time that the test
+// moves.
 type post struct {
 	t *testing.T
 	*replica.Replica
@@ -40,20 +41,23 @@ type post struct {
 func newPost(t *testing.T) *post {
 	p := &post{t: t, dir: t.TempDir(), began: time.Now()}
 	var err error
-	p.Replica, err = replica.Open(t.Context(), memjournal.New("demo").Open(), replica.Options{Now: func() team.Time { return team.Time(p.began.Add(p.at).UnixMilli()) }})
+	p.Replica, err = replica.Open(t.Context(), memjournal.New("demo").Open(),
+		replica.Options{Now: func() team.Time { return team.Time(p.began.Add(p.at).UnixMilli()) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	for _, body := range []team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w"}, &team.SpawnMember{Name: "ann", Agent: "claude"}, &team.SpawnMember{Name: "bob", Agent: team.External}} {
+	for _, body := range []team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w"},
+		&team.SpawnMember{Name: "ann", Agent: "claude"}, &team.SpawnMember{Name: "bob", Agent: team.External}} {
 		p.do(team.User, body)
 	}
 	p.do(team.Host("h1"), &team.AttachMember{Member: "ann"})
 	p.do(team.Host("h1"), &team.ReportStarted{Member: "ann", Session: "s"})
-	p.look = detector.Detector{Dir: p.dir, Log: func(what string) { t.Log(what) }, Do: func(ctx context.Context, body team.Body) error {
-		_, err := p.Do(ctx, team.Command{Actor: team.Host("h2"), Body: body})
-		return err
-	}}
+	p.look = detector.Detector{Dir: p.dir, Log: func(what string) { t.Log(what) },
+		Do: func(ctx context.Context, body team.Body) error {
+			_, err := p.Do(ctx, team.Command{Actor: team.Host("h2"), Body: body})
+			return err
+		}}
 	return p
 }
 
@@ -67,12 +71,14 @@ func (p *post) do(actor string, body team.Body) {
 func (p *post) beats(member, host, machine string) {
 	p.t.Helper()
 	p.count++
-	if err := heartbeat.Of(p.dir).Write(heartbeat.Beat{Member: member, At: p.began.Add(p.at).UnixMilli(), Host: host, Machine: machine, Count: p.count}); err != nil {
+	if err := heartbeat.Of(p.dir).Write(heartbeat.Beat{Member: member, At: p.began.Add(p.at).UnixMilli(), Host: host,
+		Machine: machine, Count: p.count}); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// looks has time pass, and looks when signs of life are due; before each look those happen that the test says.
+// looks has time pass, and looks when signs of life are due; before each look those happen that the
+// test says.
 func (p *post) looks(long time.Duration, meanwhile func()) {
 	for end := p.at + long; p.at < end; {
 		p.at += every
@@ -155,7 +161,8 @@ func TestOldSignOfLifeIsNoNewOne(t *testing.T) {
 	p.want(annSilent)
 }
 
-// A host that is gone is known to be so at the second look; with the first, another one may be about to take over.
+// A host that is gone is known to be so at the second look; with the first, another one may be
+// about to take over.
 func TestHostThatIsGone(t *testing.T) {
 	p := newPost(t)
 	dies := p.hosts("h1")
@@ -182,7 +189,8 @@ func members(p *post) (all []team.Member) {
 	return all
 }
 
-// Of a session outside its process is known, if it is on this machine; nothing is known of one that never gave a sign of life, or took leave.
+// Of a session outside its process is known, if it is on this machine; nothing is known of one that
+// never gave a sign of life, or took leave.
 func TestSessionOutside(t *testing.T) {
 	p := newPost(t)
 	p.hosts("h1")
@@ -237,7 +245,8 @@ func TestEndedTeam(t *testing.T) {
 	p.looks(time.Hour, nil)
 }
 
-// In a team of sessions outside nobody else sees to what is overdue: whoever is there marks messages that wait for long, and ends requests that nobody answers.
+// In a team of sessions outside nobody else sees to what is overdue: whoever is there marks
+// messages that wait for long, and ends requests that nobody answers.
 func TestOverdueWithoutAHost(t *testing.T) {
 	rep, err := replica.Open(t.Context(), memjournal.New("demo").Open(), replica.Options{})
 	if err != nil {
@@ -250,7 +259,8 @@ func TestOverdueWithoutAHost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	do(team.User, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w", Timing: team.Timing{Beat: 5, Undelivered: 20}})
+	do(team.User, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w",
+		Timing: team.Timing{Beat: 5, Undelivered: 20}})
 	do(team.User, &team.SpawnMember{Name: "bob", Agent: team.External})
 	do(team.User, &team.AttachLead{Session: "mcp-1"})
 	do(team.User, &team.SendMessage{To: "bob", Body: "are you there?"})
@@ -261,7 +271,8 @@ func TestOverdueWithoutAHost(t *testing.T) {
 	kept := make(chan struct{})
 	go func() {
 		defer close(kept)
-		detector.Keep(ctx, detector.Options{Replica: rep, Dir: t.TempDir(), Member: team.DefaultLead, Log: func(what string) { t.Log(what) }})
+		detector.Keep(ctx, detector.Options{Replica: rep, Dir: t.TempDir(), Member: team.DefaultLead,
+			Log: func(what string) { t.Log(what) }})
 	}()
 	for late, open := 0, 1; late == 0 || open > 0; {
 		if err := rep.Wait(ctx, seq); err != nil {

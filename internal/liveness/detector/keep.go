@@ -18,8 +18,10 @@ type Options struct {
 	Log     func(string)
 }
 
-// Keep gives the signs of life of a session outside, unless it is the lead, who has its own, and looks after everybody else's and after what is overdue: a team of
-// such sessions has no host that would. It ends with ctx, or when the team does, and takes leave. The caller holds the member's [Presence].
+// Keep gives the signs of life of a session outside, unless it is the lead, who has its own, and
+// looks after everybody else's and after what is overdue: a team of such sessions has no host that
+// would. It ends with ctx, or when the team does, and takes leave. The caller holds the member's
+// [Presence].
 func Keep(ctx context.Context, o Options) {
 	k := &keeper{Options: o, detector: Detector{Dir: o.Dir, Log: o.Log}}
 	k.detector.Do = k.do
@@ -80,7 +82,8 @@ func (k *keeper) once(ctx context.Context) (wait time.Duration, over bool) {
 		}
 		k.tell(err)
 	}
-	for _, body := range overdue { // requests that nobody answered, messages that wait for long: no host sees to them here
+	// requests that nobody answered, messages that wait for long: no host sees to them here
+	for _, body := range overdue {
 		if err := k.do(ctx, body); team.CodeOf(err) == "" { // else somebody else has seen to it
 			k.tell(err)
 		}
@@ -91,7 +94,8 @@ func (k *keeper) once(ctx context.Context) (wait time.Duration, over bool) {
 
 func (k *keeper) sign(s *team.State, m team.Member, now time.Time) heartbeat.Beat {
 	k.count++
-	b := heartbeat.Beat{Member: m.Name, At: now.UnixMilli(), Context: m.Context, Status: string(m.Status), MessageSeq: m.DeliveredSeq, Machine: machine(), Pid: os.Getpid(), Count: k.count,
+	b := heartbeat.Beat{Member: m.Name, At: now.UnixMilli(), Context: m.Context, Status: string(m.Status),
+		MessageSeq: m.DeliveredSeq, Machine: machine(), Pid: os.Getpid(), Count: k.count,
 		Incarnation: m.Incarnation}
 	if held := s.Held(m.Name); len(held) > 0 {
 		b.Task = held[0].ID

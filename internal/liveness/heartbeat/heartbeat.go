@@ -1,16 +1,19 @@
-// Package heartbeat keeps the signs of life of a team's members: one small file for each, written anew every half a minute by
-// the process that runs the member's session, and read by whoever wants to know who lives.
+// Package heartbeat keeps the signs of life of a team's members: one small file for each, written
+// anew every half a minute by the process that runs the member's session, and read by whoever wants
+// to know who lives.
 //
 // # Authority
 //
-// It has authority over the folder heartbeats of a team and over nothing else. A beat is not history: it is in no journal, is not synced to
-// the disk, and may be lost with the machine. It decides nothing by itself.
+// It has authority over the folder heartbeats of a team and over nothing else. A beat is not
+// history: it is in no journal, is not synced to the disk, and may be lost with the machine. It
+// decides nothing by itself.
 //
 // # Clocks
 //
-// The beat has the time of the clock of who wrote it. One that lies in the reader's future shows that one of the clocks is wrong: it is skew,
-// worth a warning, and its age says nothing. A [Watch] stays on its feet then: it also sees, by its own clock that runs evenly,
-// for how long a beat has not changed. A watch that slept itself, as a suspended machine does, first looks on for a while.
+// The beat has the time of the clock of who wrote it. One that lies in the reader's future shows
+// that one of the clocks is wrong: it is skew, worth a warning, and its age says nothing. A [Watch]
+// stays on its feet then: it also sees, by its own clock that runs evenly, for how long a beat has
+// not changed. A watch that slept itself, as a suspended machine does, first looks on for a while.
 package heartbeat
 
 import (
@@ -35,21 +38,23 @@ type Beat struct {
 	Task          string `json:"task_claimed,omitempty"`
 	Context       int64  `json:"context_usage_percent"`
 	Status        string `json:"status"`
-	MessageSeq    int64  `json:"message_seq"`           // of the last message that it was given
-	CheckpointSeq int64  `json:"checkpoint_seq"`        // of the last record that a checkpoint has
-	Session       string `json:"session,omitempty"`     // the agent's own id of its session; of the lead, the session that leads
-	Host          string `json:"host,omitempty"`        // id of the host that runs it
-	Machine       string `json:"machine,omitempty"`     // name of the computer
-	Pid           int    `json:"pid,omitempty"`         // of the process that writes
-	Count         int64  `json:"count"`                 // grows with each beat of one writer
-	Incarnation   int64  `json:"incarnation,omitempty"` // of the member
-	Unreadable    bool   `json:"-"`                     // the file is damaged: nothing is known
+	MessageSeq    int64  `json:"message_seq"`    // of the last message that it was given
+	CheckpointSeq int64  `json:"checkpoint_seq"` // of the last record that a checkpoint has
+	// the agent's own id of its session; of the lead, the session that leads
+	Session     string `json:"session,omitempty"`
+	Host        string `json:"host,omitempty"`        // id of the host that runs it
+	Machine     string `json:"machine,omitempty"`     // name of the computer
+	Pid         int    `json:"pid,omitempty"`         // of the process that writes
+	Count       int64  `json:"count"`                 // grows with each beat of one writer
+	Incarnation int64  `json:"incarnation,omitempty"` // of the member
+	Unreadable  bool   `json:"-"`                     // the file is damaged: nothing is known
 }
 
 // Tolerance is how far a beat may lie in the future before it is skew.
 const Tolerance = 2 * time.Second
 
-// Age is how old the beat is. Skewed says that it lies in the future, or that its file cannot be read, and that its age says nothing.
+// Age is how old the beat is. Skewed says that it lies in the future, or that its file cannot be
+// read, and that its age says nothing.
 func (b Beat) Age(now time.Time) (age time.Duration, skewed bool) {
 	age = now.Sub(time.UnixMilli(b.At))
 	if b.Unreadable || age < -Tolerance {
@@ -67,7 +72,8 @@ func Of(teamDir string) Folder { return Folder(filepath.Join(teamDir, "heartbeat
 const (
 	suffix = ".json"
 	fresh  = ".new" // ends the names of files that are not in their place yet
-	// leftover is how much older than a beat such a file is whose writer was killed. One that is only slow gives its next beat again.
+	// leftover is how much older than a beat such a file is whose writer was killed. One that is
+	// only slow gives its next beat again.
 	leftover = time.Minute
 )
 
@@ -83,9 +89,11 @@ func (f Folder) Write(b Beat) error {
 		return err
 	}
 	path := filepath.Join(string(f), b.Member+suffix)
-	coming := fmt.Sprintf("%s.%d-%d%s", path, os.Getpid(), written.Add(1), fresh) // also beside one that has just lost the member
+	// also beside one that has just lost the member
+	coming := fmt.Sprintf("%s.%d-%d%s", path, os.Getpid(), written.Add(1), fresh)
 	if err = os.WriteFile(coming, append(data, '\n'), 0o600); errors.Is(err, fs.ErrNotExist) {
-		if err = os.Mkdir(string(f), 0o700); err == nil || errors.Is(err, fs.ErrExist) { // and not the team's own folder: it may have been removed
+		// and not the team's own folder: it may have been removed
+		if err = os.Mkdir(string(f), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
 			err = os.WriteFile(coming, append(data, '\n'), 0o600)
 		}
 	}
@@ -102,7 +110,8 @@ func (f Folder) Write(b Beat) error {
 	return nil
 }
 
-// sweep removes what killed writers left behind. How old that is, it sees by the clock of the disk: the beat at that path was written just now.
+// sweep removes what killed writers left behind. How old that is, it sees by the clock of the disk:
+// the beat at that path was written just now.
 func (f Folder) sweep(path string) {
 	now, err := os.Stat(path)
 	if err != nil {

@@ -17,7 +17,8 @@ func TestBeatsOfAFolder(t *testing.T) {
 	if all, err := f.All(); err != nil || len(all) != 0 {
 		t.Fatalf("before the first beat: %v, %v", all, err)
 	}
-	ann := heartbeat.Beat{Member: "ann", At: 1000, Task: "3", Context: 47, Status: "active", MessageSeq: 43, CheckpointSeq: 127, Pid: 7, Count: 1}
+	ann := heartbeat.Beat{Member: "ann", At: 1000, Task: "3", Context: 47, Status: "active", MessageSeq: 43,
+		CheckpointSeq: 127, Pid: 7, Count: 1}
 	for _, b := range []heartbeat.Beat{ann, {Member: "bob", At: 1, Count: 1}, {Member: "bob", At: 2, Count: 2}} {
 		if err := f.Write(b); err != nil {
 			t.Fatal(err)
@@ -73,13 +74,15 @@ func TestReadersSeeWholeBeats(t *testing.T) {
 	writing.Wait()
 }
 
-// What writers left behind that were killed between the two steps goes with the first beat of the next process; what one is at at the moment is let be.
+// What writers left behind that were killed between the two steps goes with the first beat of the
+// next process; what one is at at the moment is let be.
 func TestLeftoversGo(t *testing.T) {
 	f := heartbeat.Of(t.TempDir())
 	if err := os.Mkdir(string(f), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, age := range map[string]time.Duration{"ann.json.7-1.new": 2 * time.Minute, "ann.json.9-2.new": 0, "bob.json.7-2.new": time.Hour} {
+	for name, age := range map[string]time.Duration{"ann.json.7-1.new": 2 * time.Minute, "ann.json.9-2.new": 0,
+		"bob.json.7-2.new": time.Hour} {
 		path, at := filepath.Join(string(f), name), time.Now().Add(-age)
 		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 			t.Fatal(err)
@@ -122,7 +125,8 @@ func TestAge(t *testing.T) {
 func TestWatch(t *testing.T) {
 	const every = 30 * time.Second
 	begin := time.Now()
-	// step is one look: after how long, how far the wall clock jumped besides, and the beat by the wall clock.
+	// step is one look: after how long, how far the wall clock jumped besides, and the beat by the
+	// wall clock.
 	type step struct {
 		after  time.Duration
 		jump   time.Duration
@@ -132,27 +136,34 @@ func TestWatch(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"a beat each half minute": {
-			{0, 0, 0, 0, false}, {every, 0, every, 0, false}, {every, 0, 2 * every, 0, false}, {every, 0, 3 * every, 0, false},
+			{0, 0, 0, 0, false}, {every, 0, every, 0, false}, {every, 0, 2 * every, 0, false},
+			{every, 0, 3 * every, 0, false},
 		},
 		"silence is believed once the watch has looked on": {
-			{0, 0, -time.Hour, 0, false}, {every, 0, -time.Hour, 0, false}, {every, 0, -time.Hour, time.Hour + 2*every, false},
+			{0, 0, -time.Hour, 0, false}, {every, 0, -time.Hour, 0, false},
+			{every, 0, -time.Hour, time.Hour + 2*every, false},
 		},
 		"a beat from the future decides nothing, and its silence is seen by our clock": {
-			{0, 0, time.Hour, 0, true}, {every, 0, time.Hour, 0, true}, {every, 0, time.Hour, 2 * every, true}, {every, 0, time.Hour, 3 * every, true},
+			{0, 0, time.Hour, 0, true}, {every, 0, time.Hour, 0, true}, {every, 0, time.Hour, 2 * every, true},
+			{every, 0, time.Hour, 3 * every, true},
 		},
 		"a writer whose clock runs ahead is no silent one": {
-			{0, 0, time.Hour, 0, true}, {every, 0, time.Hour + every, 0, true}, {every, 0, time.Hour + 2*every, 0, true}, {every, 0, time.Hour + 3*every, 0, true},
+			{0, 0, time.Hour, 0, true}, {every, 0, time.Hour + every, 0, true}, {every, 0, time.Hour + 2*every, 0,
+				true}, {every, 0, time.Hour + 3*every, 0, true},
 		},
 		"a writer whose clock is behind is no silent one either": {
-			{0, 0, -time.Hour, 0, false}, {every, 0, every - time.Hour, 0, false}, {every, 0, 2*every - time.Hour, 0, true}, {every, 0, 3*every - time.Hour, 0, true},
+			{0, 0, -time.Hour, 0, false}, {every, 0, every - time.Hour, 0, false}, {every, 0, 2*every - time.Hour, 0,
+				true}, {every, 0, 3*every - time.Hour, 0, true},
 			{every, 0, 3*every - time.Hour, every, true}, {every, 0, 3*every - time.Hour, 2 * every, true},
 		},
 		"a clock that is set decides nothing, in either direction": {
-			{0, 0, 0, 0, false}, {every, 0, every, 0, false}, {every, 0, 2 * every, 0, false}, {every, every, 3 * every, 0, false}, {every, every, 3 * every, every, false},
+			{0, 0, 0, 0, false}, {every, 0, every, 0, false}, {every, 0, 2 * every, 0, false},
+			{every, every, 3 * every, 0, false}, {every, every, 3 * every, every, false},
 			{every, -2 * every, 3 * every, 0, true}, {every, 0, 6 * every, 0, false},
 		},
 		"a machine that was suspended looks on first": {
-			{0, 0, 0, 0, false}, {every, 0, every, 0, false}, {every, 0, 2 * every, 0, false}, {2 * time.Hour, 0, 2 * every, 0, false}, {every, 0, 2*time.Hour + 3*every, 0, false},
+			{0, 0, 0, 0, false}, {every, 0, every, 0, false}, {every, 0, 2 * every, 0, false},
+			{2 * time.Hour, 0, 2 * every, 0, false}, {every, 0, 2*time.Hour + 3*every, 0, false},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +171,8 @@ func TestWatch(t *testing.T) {
 			wall, steady := begin.Round(0), time.Duration(0)
 			for i, s := range steps {
 				wall, steady = wall.Add(s.after+s.jump), steady+s.after
-				silent, skewed := w.LookBy(wall, steady, heartbeat.Beat{At: begin.Add(s.beat).UnixMilli(), Count: int64(s.beat)}, true)
+				silent, skewed := w.LookBy(wall, steady, heartbeat.Beat{At: begin.Add(s.beat).UnixMilli(),
+					Count: int64(s.beat)}, true)
 				if silent.Round(time.Second) != s.silent || skewed != s.skewed {
 					t.Errorf("look %d: silent for %v, skewed %v; want %v, %v", i, silent, skewed, s.silent, s.skewed)
 				}

@@ -2,9 +2,11 @@ package heartbeat
 
 import "time"
 
-// Watch sees how long a member has been silent, for a process that looks at its beats again and again. It belongs to one goroutine.
+// Watch sees how long a member has been silent, for a process that looks at its beats again and
+// again. It belongs to one goroutine.
 type Watch struct {
-	// Every is how often beats come. A watch believes in a silence only after it has itself looked on for twice as long.
+	// Every is how often beats come. A watch believes in a silence only after it has itself looked
+	// on for twice as long.
 	Every time.Duration
 
 	began time.Time // the first look
@@ -17,8 +19,8 @@ type Watch struct {
 	alive bool // it saw the beat change, since then
 }
 
-// Look takes note of the member's present beat; there is false where it has none. It returns how long it has been silent, as far as that is sure,
-// and whether the beat's clock and ours disagree.
+// Look takes note of the member's present beat; there is false where it has none. It returns how
+// long it has been silent, as far as that is sure, and whether the beat's clock and ours disagree.
 func (w *Watch) Look(now time.Time, b Beat, there bool) (silent time.Duration, skewed bool) {
 	if w.began.IsZero() {
 		w.began = now
@@ -26,8 +28,8 @@ func (w *Watch) Look(now time.Time, b Beat, there bool) (silent time.Duration, s
 	return w.LookBy(now.Round(0), now.Sub(w.began), b, there)
 }
 
-// LookBy is Look by two clocks: the one on the wall, which anybody may set, and one that runs evenly and stands still at most while the machine is
-// suspended, which shows in the other one.
+// LookBy is Look by two clocks: the one on the wall, which anybody may set, and one that runs
+// evenly and stands still at most while the machine is suspended, which shows in the other one.
 func (w *Watch) LookBy(wall time.Time, steady time.Duration, b Beat, there bool) (silent time.Duration, skewed bool) {
 	pause := max(steady-w.last, wall.Sub(w.wall))
 	backwards := w.looks && wall.Before(w.wall.Add(-Tolerance))
@@ -50,7 +52,8 @@ func (w *Watch) LookBy(wall time.Time, steady time.Duration, b Beat, there bool)
 	switch {
 	case steady-w.since < 2*w.Every:
 		return 0, skewed
-	case w.alive || skewed: // how old a beat seems is a matter of two clocks, and that we have not seen a new one for so long is not
+	case w.alive ||
+		skewed: // how old a beat seems is a matter of two clocks, and that we have not seen a new one for so long is not
 		return unchanged, skewed || age > unchanged+2*w.Every+Tolerance // it came just now and says that it is old
 	}
 	return max(age, unchanged), false

@@ -1,15 +1,20 @@
-// Package leader holds the lead of a team for a process: it takes it, gives signs of life while it has it, and notices when it was taken away.
+// Package leader holds the lead of a team for a process: it takes it, gives signs of life while it
+// has it, and notices when it was taken away.
 //
 // # Authority
 //
-// It has authority over the team's file lead.lock, and over the lead's own sign of life. Whether the lead may be had is decided by the team.
+// It has authority over the team's file lead.lock, and over the lead's own sign of life. Whether
+// the lead may be had is decided by the team.
 //
 // # Guarantees
 //
-//   - One process of a machine leads a team at a time: the kernel lets go of the lock when that dies, however it dies.
-//   - The lead of a process that is known to be dead can be had at once. Of one on another machine only its silence is known,
-//     and that is believed in when no sign of life came while we looked on, whatever the clocks say, or when a host has found it out.
-//   - A lead that was recorded as lost while its process lived, because the machine slept say, is taken up again with the next sign of life.
+//   - One process of a machine leads a team at a time: the kernel lets go of the lock when that
+//     dies, however it dies.
+//   - The lead of a process that is known to be dead can be had at once. Of one on another machine
+//     only its silence is known, and that is believed in when no sign of life came while we looked
+//     on, whatever the clocks say, or when a host has found it out.
+//   - A lead that was recorded as lost while its process lived, because the machine slept say, is
+//     taken up again with the next sign of life.
 package leader
 
 import (
@@ -51,7 +56,8 @@ type Options struct {
 	TakeOver bool
 	// Beats says that the lead is nobody's hosted session, so that no host gives its signs of life.
 	Beats bool
-	// Agent says that the session is an agent's own, which is told of what a person sees for themselves.
+	// Agent says that the session is an agent's own, which is told of what a person sees for
+	// themselves.
 	Agent bool
 	Log   func(string)
 }
@@ -66,7 +72,8 @@ type Lead struct {
 	lost    chan struct{} // closed when it was taken over
 }
 
-// Attach has the user lead by commands, who gives no signs of life and is never lost. Of the options it needs no session. The caller holds the [Lock].
+// Attach has the user lead by commands, who gives no signs of life and is never lost. Of the
+// options it needs no session. The caller holds the [Lock].
 func Attach(ctx context.Context, o Options) error {
 	o.Session = team.User
 	return newLead(o).attach(ctx)
@@ -87,11 +94,14 @@ func (l *Lead) attach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.o.Replica.Do(ctx, team.Command{Actor: team.User, At: at, Body: &team.AttachLead{Session: l.o.Session, Machine: l.machine, Agent: l.o.Agent, From: t.LeadSession, Seen: seen, Since: t.LeadSince, TakeOver: l.o.TakeOver}})
+	_, err = l.o.Replica.Do(ctx, team.Command{Actor: team.User, At: at, Body: &team.AttachLead{Session: l.o.Session,
+		Machine: l.machine, Agent: l.o.Agent, From: t.LeadSession, Seen: seen, Since: t.LeadSince,
+		TakeOver: l.o.TakeOver}})
 	return err
 }
 
-// Take takes the lead. The caller holds the [Lock], unless the process that has it is to be taken over.
+// Take takes the lead. The caller holds the [Lock], unless the process that has it is to be taken
+// over.
 func Take(ctx context.Context, o Options) (*Lead, error) {
 	l := newLead(o)
 	if err := l.attach(ctx); err != nil {
@@ -104,9 +114,10 @@ func Take(ctx context.Context, o Options) (*Lead, error) {
 	return l, nil
 }
 
-// lastSeen is the last sign of life of the session that leads, 0 where that is known to be dead, and when we looked: whoever is held up then must not
-// take the time that passed for silence. One that seems old is believed to be so when none comes while we look on, because the clock of another
-// machine, or ours, may be wrong; unless a host has found that out already.
+// lastSeen is the last sign of life of the session that leads, 0 where that is known to be dead,
+// and when we looked: whoever is held up then must not take the time that passed for silence. One
+// that seems old is believed to be so when none comes while we look on, because the clock of
+// another machine, or ours, may be wrong; unless a host has found that out already.
 func (l *Lead) lastSeen(ctx context.Context, t team.Team) (seen, at team.Time, err error) {
 	b, err := l.beatOf(t)
 	at = replica.Now()
@@ -126,7 +137,8 @@ func (l *Lead) lastSeen(ctx context.Context, t team.Team) (seen, at team.Time, e
 		return at - team.Time(age.Milliseconds()), at, nil
 	}
 	watch := heartbeat.Watch{Every: time.Duration(timing.Beat) * time.Millisecond}
-	l.o.Log(fmt.Sprintf("session %s seems to be silent since %s; waiting %s for a sign of life of it, because a clock may be wrong", t.LeadSession,
+	l.o.Log(fmt.Sprintf("session %s seems to be silent since %s; waiting %s for a sign of life of it, because a "+
+		"clock may be wrong", t.LeadSession,
 		time.UnixMilli(b.At).UTC().Format(time.RFC3339), 2*watch.Every))
 	for {
 		if silent, _ := watch.Look(time.Now(), b, true); silent > 0 {
@@ -149,8 +161,9 @@ func (l *Lead) beatOf(t team.Team) (heartbeat.Beat, error) {
 	return LastBeat(t, b, there), err
 }
 
-// LastBeat is the last sign of life of the session that leads, from the lead's present one, if there is one: at least that it took the lead. Its machine
-// is that of the session, whose signs of life a host on another one may give.
+// LastBeat is the last sign of life of the session that leads, from the lead's present one, if
+// there is one: at least that it took the lead. Its machine is that of the session, whose signs of
+// life a host on another one may give.
 func LastBeat(t team.Team, b heartbeat.Beat, there bool) heartbeat.Beat {
 	if !there || b.Session != t.LeadSession {
 		return heartbeat.Beat{Member: t.Lead, At: int64(t.LeadSince), Machine: t.LeadMachine}
@@ -164,7 +177,8 @@ func LastBeat(t team.Team, b heartbeat.Beat, there bool) heartbeat.Beat {
 // Lost is closed when another session has taken the lead.
 func (l *Lead) Lost() <-chan struct{} { return l.lost }
 
-// Close ends the lead's signs of life. The lead stays with the session until another one takes it, and is lost after a while.
+// Close ends the lead's signs of life. The lead stays with the session until another one takes it,
+// and is lost after a while.
 func (l *Lead) Close() {
 	l.stop()
 	l.done.Wait()
@@ -173,7 +187,8 @@ func (l *Lead) Close() {
 // Release ends them and leaves the lead to the user, who leads by commands and is never lost.
 func (l *Lead) Release(ctx context.Context) {
 	l.Close()
-	_, err := l.o.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, From: l.o.Session, Left: true}})
+	_, err := l.o.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User,
+		From: l.o.Session, Left: true}})
 	if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.Finished {
 		l.o.Log("the lead is not given back: " + err.Error())
 	}
@@ -194,7 +209,8 @@ func (l *Lead) hold(ctx context.Context) {
 			close(l.lost)
 			return
 		case t.LeadLost != 0:
-			_, err := l.o.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: l.o.Session, Machine: l.machine, Agent: l.o.Agent, From: l.o.Session}})
+			_, err := l.o.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: l.o.Session,
+				Machine: l.machine, Agent: l.o.Agent, From: l.o.Session}})
 			if err != nil {
 				if ctx.Err() == nil {
 					l.o.Log("the lead is not taken up again: " + err.Error())
@@ -212,7 +228,8 @@ func (l *Lead) hold(ctx context.Context) {
 	}
 }
 
-// pause waits for so long, or until the lead is recorded as lost or another's. It returns false when the lead is to end.
+// pause waits for so long, or until the lead is recorded as lost or another's. It returns false
+// when the lead is to end.
 func (l *Lead) pause(ctx context.Context, long time.Duration) bool {
 	waiting, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
@@ -249,7 +266,8 @@ func (l *Lead) beat() {
 	l.o.Replica.View(func(s *team.State) {
 		t := s.Team()
 		m, _ := s.Member(t.Lead)
-		b = heartbeat.Beat{Member: t.Lead, At: time.Now().UnixMilli(), Context: m.Context, Status: string(m.Status), MessageSeq: m.DeliveredSeq, Session: l.o.Session,
+		b = heartbeat.Beat{Member: t.Lead, At: time.Now().UnixMilli(), Context: m.Context, Status: string(m.Status),
+			MessageSeq: m.DeliveredSeq, Session: l.o.Session,
 			Machine: l.machine, Pid: os.Getpid(), Count: l.count, Incarnation: m.Incarnation}
 	})
 	if err := heartbeat.Of(l.o.Dir).Write(b); err != nil {

@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience bounds every wait for something that should happen soon. It is shorter than the time between two signs of life by default.
+// patience bounds every wait for something that should happen soon. It is shorter than the time
+// between two signs of life by default.
 const patience = 10 * time.Second
 
 var (
@@ -99,7 +100,8 @@ func (p place) beaten(b heartbeat.Beat) {
 func (p place) damaged(text string) {
 	p.t.Helper()
 	p.beaten(heartbeat.Beat{})
-	if err := os.WriteFile(filepath.Join(p.dir, "heartbeats", team.DefaultLead+".json"), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(p.dir, "heartbeats", team.DefaultLead+".json"), []byte(text),
+		0o600); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -195,12 +197,17 @@ func TestTake(t *testing.T) {
 		{name: "nobody"},
 		{name: "the user", leads: team.User},
 		{name: "one whose process died here, a moment ago", leads: "old", from: "old",
-			beats: func(t *testing.T, p place) { p.beaten(heartbeat.Beat{At: now(0), Session: "old", Machine: here(t)}) }},
-		{name: "one on another machine, seen a moment ago", leads: "old", code: team.Conflict, says: "Different lead detected. Coordinator override needed. Session old",
+			beats: func(t *testing.T, p place) {
+				p.beaten(heartbeat.Beat{At: now(0), Session: "old",
+					Machine: here(t)})
+			}},
+		{name: "one on another machine, seen a moment ago", leads: "old", code: team.Conflict,
+			says: "Different lead detected. Coordinator override needed. Session old",
 			beats: func(_ *testing.T, p place) {
 				p.beaten(heartbeat.Beat{At: now(0), Session: "old", Machine: "elsewhere"})
 			}},
-		{name: "one on another machine, silent for almost too long", leads: "old", code: team.Conflict, says: "out of date after 60 min",
+		{name: "one on another machine, silent for almost too long", leads: "old", code: team.Conflict,
+			says: "out of date after 60 min",
 			beats: func(_ *testing.T, p place) {
 				p.beaten(heartbeat.Beat{At: now(59 * time.Minute), Session: "old", Machine: "elsewhere"})
 			}},
@@ -212,8 +219,10 @@ func TestTake(t *testing.T) {
 			beats: func(_ *testing.T, p place) {
 				p.beaten(heartbeat.Beat{At: now(-2 * time.Hour), Session: "old", Machine: "elsewhere"})
 			}},
-		{name: "one that gave no sign of life yet", leads: "old", code: team.Conflict, says: "cadre resume demo --take-over"},
-		{name: "one of which only the sign of life of an earlier one is left", leads: "old", code: team.Conflict, says: "Different lead detected",
+		{name: "one that gave no sign of life yet", leads: "old", code: team.Conflict,
+			says: "cadre resume demo --take-over"},
+		{name: "one of which only the sign of life of an earlier one is left", leads: "old", code: team.Conflict,
+			says: "Different lead detected",
 			beats: func(t *testing.T, p place) {
 				p.beaten(heartbeat.Beat{At: now(24 * time.Hour), Session: "older", Machine: here(t)})
 			}},
@@ -221,7 +230,8 @@ func TestTake(t *testing.T) {
 			beats: func(t *testing.T, p place) { p.damaged(`{"teammate_id":"le`) }},
 		{name: "one whose process died here, and whose sign of life is damaged", leads: "old", here: true, from: "old",
 			beats: func(t *testing.T, p place) { p.damaged(`{"teammate_id":"le`) }},
-		{name: "one whose process died here, and whose sign of life the machine lost", leads: "old", here: true, from: "old",
+		{name: "one whose process died here, and whose sign of life the machine lost", leads: "old",
+			here: true, from: "old",
 			beats: func(t *testing.T, p place) { p.damaged("") }},
 		{name: "one that lives elsewhere, on the user's word", leads: "old", over: true, from: "old",
 			beats: func(_ *testing.T, p place) {
@@ -243,7 +253,8 @@ func TestTake(t *testing.T) {
 				c.beats(t, p)
 			}
 			before := p.attached(rep)
-			l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", TakeOver: c.over, Log: log.log})
+			l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new",
+				TakeOver: c.over, Log: log.log})
 			if team.CodeOf(err) != c.code || c.code == "" && err != nil {
 				t.Fatalf("%v, with code %q", err, team.CodeOf(err))
 			}
@@ -257,7 +268,8 @@ func TestTake(t *testing.T) {
 				return
 			}
 			defer l.Close()
-			if after := p.attached(rep); !slices.Equal(after, append(before, "new<"+c.from)) || rep.Team().LeadSession != "new" {
+			if after := p.attached(rep); !slices.Equal(after, append(before, "new<"+c.from)) ||
+				rep.Team().LeadSession != "new" {
 				t.Errorf("on record is %v, and %s leads", after, rep.Team().LeadSession)
 			}
 		})
@@ -268,7 +280,8 @@ func TestTake(t *testing.T) {
 		rep := p.replica()
 		p.do(rep, &team.AttachLead{Session: "old"})
 		p.beaten(heartbeat.Beat{At: now(-2 * time.Hour), Session: "old", Machine: "elsewhere"})
-		if _, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", Log: log.log}); team.CodeOf(err) != team.Conflict {
+		if _, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new",
+			Log: log.log}); team.CodeOf(err) != team.Conflict {
 			t.Fatal(err)
 		}
 		if !strings.Contains(log.String(), "clock skew: the last sign of life of lead lies in the future") {
@@ -297,15 +310,18 @@ func TestAttach(t *testing.T) {
 		t.Errorf("%s leads, lost since %d", now.LeadSession, now.LeadLost)
 	}
 	p.do(rep, &team.SetStatus{Status: team.TeamAborted, Reason: "a fire"})
-	if err := leader.Attach(t.Context(), leader.Options{Replica: rep, Dir: p.dir, TakeOver: true}); team.CodeOf(err) != team.Finished {
+	if err := leader.Attach(t.Context(), leader.Options{Replica: rep, Dir: p.dir, TakeOver: true}); team.CodeOf(
+		err) != team.Finished {
 		t.Errorf("a team that has ended can be led: %v", err)
 	}
-	if _, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new"}); team.CodeOf(err) != team.Finished {
+	if _, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new"}); team.CodeOf(
+		err) != team.Finished {
 		t.Errorf("a team that has ended can be led: %v", err)
 	}
 }
 
-// A lead gives signs of life while it is held, where no host does that for it; the last one stays, and the lead with it.
+// A lead gives signs of life while it is held, where no host does that for it; the last one stays,
+// and the lead with it.
 func TestSignsOfLife(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
@@ -323,7 +339,8 @@ func TestSignsOfLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, there := p.sign() // it has given one when it has the lead
-	if !there || first.Session != "new" || first.Machine != here(t) || first.Pid != os.Getpid() || first.Count < 1 || time.Since(time.UnixMilli(first.At)) > patience {
+	if !there || first.Session != "new" || first.Machine != here(t) || first.Pid != os.Getpid() || first.Count < 1 ||
+		time.Since(time.UnixMilli(first.At)) > patience {
 		t.Errorf("%v: %+v", there, first)
 	}
 	eventually(t, "it gives more of them", func() bool { b, _ := p.sign(); return b.Count > first.Count+3 })
@@ -338,7 +355,8 @@ func TestRelease(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
 	rep, log := p.replica(), &notes{}
-	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", Beats: true, Log: log.log})
+	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", Beats: true,
+		Log: log.log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +367,8 @@ func TestRelease(t *testing.T) {
 	if all := p.attached(rep); !slices.Equal(all, []string{"new<", team.User + "<"}) {
 		t.Errorf("on record is %v", all)
 	}
-	next, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "next", Beats: true, Log: log.log})
+	next, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "next", Beats: true,
+		Log: log.log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,13 +389,15 @@ func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, usual)
 	mine, theirs, log := p.replica(), p.replica(), &notes{}
-	first, err := leader.Take(t.Context(), leader.Options{Replica: mine, Dir: p.dir, Session: "first", Beats: true, Log: log.log})
+	first, err := leader.Take(t.Context(), leader.Options{Replica: mine, Dir: p.dir, Session: "first", Beats: true,
+		Log: log.log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	waits := func(session string) {
 		t.Helper()
-		eventually(t, session+" waits until its next sign of life is due", func() bool { b, _ := p.sign(); return b.Session == session && b.Count == 2 })
+		eventually(t, session+" waits until its next sign of life is due",
+			func() bool { b, _ := p.sign(); return b.Session == session && b.Count == 2 })
 	}
 	waits("first")
 	select {
@@ -384,7 +405,8 @@ func TestTakenOver(t *testing.T) {
 		t.Fatal("it is lost before anybody took it")
 	default:
 	}
-	second, err := leader.Take(t.Context(), leader.Options{Replica: theirs, Dir: p.dir, Session: "second", Beats: true, TakeOver: true})
+	second, err := leader.Take(t.Context(), leader.Options{Replica: theirs, Dir: p.dir, Session: "second", Beats: true,
+		TakeOver: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,8 @@ import (
 // silent is the session of a process that gives no sign of life.
 const silent = "silent"
 
-// lead is what a process does that leads: it takes the lock, then the lead, says so, and gives the lead back when its input ends or it was taken over.
+// lead is what a process does that leads: it takes the lock, then the lead, says so, and gives the
+// lead back when its input ends or it was taken over.
 func lead(root, session string) error {
 	ctx := context.Background()
 	j, dir, err := layout.Home{Root: root}.Open("demo", nil)
@@ -99,7 +100,8 @@ func (q *process) said(t *testing.T) string {
 	return line
 }
 
-// Of many processes one leads, for as long as it lives. When it is killed the next one does, at once and on record.
+// Of many processes one leads, for as long as it lives. When it is killed the next one does, at
+// once and on record.
 func TestOneProcessLeads(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
@@ -172,7 +174,8 @@ func TestLivingProcessIsOverruled(t *testing.T) {
 	if err := rep.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", TakeOver: true, Beats: true})
+	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new",
+		TakeOver: true, Beats: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,10 +198,15 @@ func TestLivingProcessIsOverruled(t *testing.T) {
 		t.Errorf("%s leads; on record is %v", rep.Team().LeadSession, on)
 	}
 	// The last sign of life of the old one may have been under way.
-	eventually(t, "the new lead gives signs of life", func() bool { b, there := p.sign(); return there && b.Session == "new" })
+	eventually(t, "the new lead gives signs of life", func() bool {
+		b, there := p.sign()
+		return there &&
+			b.Session == "new"
+	})
 }
 
-// One that is killed when it has taken the lead, and before its first sign of life, is known to be gone as well.
+// One that is killed when it has taken the lead, and before its first sign of life, is known to be
+// gone as well.
 func TestDiedBeforeItsFirstSignOfLife(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)

@@ -27,7 +27,8 @@ func led(t *testing.T, machine string) (*replica.Replica, heartbeat.Folder, lead
 	}
 	t.Cleanup(func() { rep.Close() })
 	for _, body := range []team.Body{
-		&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/d", LeadAgent: team.External, Timing: team.Timing{Beat: beat, LeadLost: 2 * stale.Milliseconds(), Stale: stale.Milliseconds()}},
+		&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/d", LeadAgent: team.External,
+			Timing: team.Timing{Beat: beat, LeadLost: 2 * stale.Milliseconds(), Stale: stale.Milliseconds()}},
 		&team.AttachLead{Session: "L1", Machine: machine},
 	} {
 		if _, err := rep.Do(t.Context(), team.Command{Actor: team.User, Body: body}); err != nil {
@@ -35,7 +36,8 @@ func led(t *testing.T, machine string) (*replica.Replica, heartbeat.Folder, lead
 		}
 	}
 	dir := t.TempDir()
-	return rep, heartbeat.Of(dir), leader.Options{Replica: rep, Dir: dir, Session: "L2", Log: func(text string) { t.Log(text) }}
+	return rep, heartbeat.Of(dir), leader.Options{Replica: rep, Dir: dir, Session: "L2",
+		Log: func(text string) { t.Log(text) }}
 }
 
 func write(t *testing.T, beats heartbeat.Folder, b heartbeat.Beat) {
@@ -55,7 +57,8 @@ func take(t *testing.T, o leader.Options) error {
 	return err
 }
 
-// Who has the lock knows that the session of its own machine is gone, wherever the host is that gave the signs of life for it, and of no other.
+// Who has the lock knows that the session of its own machine is gone, wherever the host is that
+// gave the signs of life for it, and of no other.
 func TestWhereTheSessionWas(t *testing.T) {
 	here := here(t)
 	for name, c := range map[string]struct {
@@ -77,7 +80,8 @@ func TestWhereTheSessionWas(t *testing.T) {
 					write(t, beats, *c.seen)
 				}
 				err := take(t, o)
-				if leads := rep.Team().LeadSession == "L2"; leads != c.gone || (team.CodeOf(err) == team.Conflict) == c.gone {
+				if leads := rep.Team().LeadSession == "L2"; leads != c.gone ||
+					(team.CodeOf(err) == team.Conflict) == c.gone {
 					t.Errorf("taken: %t, %v", leads, err)
 				}
 			})
@@ -85,7 +89,8 @@ func TestWhereTheSessionWas(t *testing.T) {
 	}
 }
 
-// A session whose signs of life seem old is not silent as long as they come, however wrong the clocks are.
+// A session whose signs of life seem old is not silent as long as they come, however wrong the
+// clocks are.
 func TestSilence(t *testing.T) {
 	for name, lives := range map[string]bool{"no sign of life comes": false, "its clock is behind": true} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +98,8 @@ func TestSilence(t *testing.T) {
 				rep, beats, o := led(t, "elsewhere")
 				began := time.Now()
 				sign := func(count int64) {
-					write(t, beats, heartbeat.Beat{Machine: "elsewhere", Count: count, At: time.Now().Add(-2 * stale).UnixMilli()})
+					write(t, beats, heartbeat.Beat{Machine: "elsewhere", Count: count,
+						At: time.Now().Add(-2 * stale).UnixMilli()})
 				}
 				sign(1)
 				beating, stop := context.WithCancel(t.Context())
@@ -112,7 +118,8 @@ func TestSilence(t *testing.T) {
 				err := take(t, o)
 				stop()
 				<-done
-				if leads := rep.Team().LeadSession == "L2"; leads == lives || (team.CodeOf(err) == team.Conflict) != lives {
+				if leads := rep.Team().LeadSession == "L2"; leads == lives ||
+					(team.CodeOf(err) == team.Conflict) != lives {
 					t.Errorf("taken: %t, %v", leads, err)
 				}
 				if waited := time.Since(began); waited > 5*beat*time.Millisecond {

@@ -26,7 +26,8 @@ const memoryVersion = 1
 
 // Save writes everything that the observer knows, as one JSON object.
 func (o *Observer) Save() (saved []byte, err error) {
-	m := memory{V: memoryVersion, Agent: o.o.Agent, Tools: o.tools, Turn: o.turn, Updates: o.updates, Last: o.last, Counts: o.counts}
+	m := memory{V: memoryVersion, Agent: o.o.Agent, Tools: o.tools, Turn: o.turn, Updates: o.updates, Last: o.last,
+		Counts: o.counts}
 	if o.s != nil {
 		m.Seq, m.State = o.s.Seq(), team.AppendSnapshot(nil, o.s)
 	}
@@ -38,8 +39,10 @@ func (o *Observer) Save() (saved []byte, err error) {
 	return json.Marshal(m)
 }
 
-// Restore reads an observer back that [Observer.Save] wrote, with a reader of the same kind. A state that is newer than the saved one, because its journal is
-// written more often, takes that one's place; nil for none. The error is [observe.ErrOther] where another agent was observed, or a team.
+// Restore reads an observer back that [Observer.Save] wrote, with a reader of the same kind. A
+// state that is newer than the saved one, because its journal is written more often, takes that
+// one's place; nil for none. The error is [observe.ErrOther] where another agent was observed, or a
+// team.
 func Restore(options Options, saved []byte, newer *team.State) (*Observer, error) {
 	o := New(options)
 	if len(saved) > 0 {

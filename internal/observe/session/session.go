@@ -1,10 +1,12 @@
-// Package session makes a team of one of a session whose agent has no teams: Codex, and whatever speaks the Agent Client Protocol. It is then shown, journaled
-// and served as an observed team of Claude Code is, with one member and no tasks.
+// Package session makes a team of one of a session whose agent has no teams: Codex, and whatever
+// speaks the Agent Client Protocol. It is then shown, journaled and served as an observed team of
+// Claude Code is, with one member and no tasks.
 //
 // # Authority
 //
-// Like package observe it listens and decides nothing: it is a function of what the session did, in the order in which it did it. What the session is, which
-// agent and by which protocol, it does not know: it is given updates, or a reader that makes them of the agent's own lines.
+// Like package observe it listens and decides nothing: it is a function of what the session did, in
+// the order in which it did it. What the session is, which agent and by which protocol, it does not
+// know: it is given updates, or a reader that makes them of the agent's own lines.
 //
 //	line ──▶ agent.Reader ──▶ agent.Update ──▶ team events ──▶ record, notices
 //
@@ -20,10 +22,12 @@
 //
 // # Guarantees
 //
-//   - What says nothing new makes no event. No line is fatal; one that may have said something and cannot be read is a gap, and said.
+//   - What says nothing new makes no event. No line is fatal; one that may have said something and
+//     cannot be read is a gap, and said.
 //   - What an agent wrote is one short line of valid UTF-8 in a summary.
-//   - What is known is saved between any two lines, and whoever reads it back goes on as if nothing had happened: also with the next session of the agent, which
-//     is that of the same member. Lines that are shown again count again: unlike Claude Code's they have no names.
+//   - What is known is saved between any two lines, and whoever reads it back goes on as if nothing
+//     had happened: also with the next session of the agent, which is that of the same member.
+//     Lines that are shown again count again: unlike Claude Code's they have no names.
 package session
 
 import (
@@ -49,7 +53,8 @@ type Options struct {
 	Name string
 	// Reader makes updates of the agent's lines; nil for a session whose updates are given.
 	Reader agent.Reader
-	// MaxLine is the length in bytes from which a line is huge: it is counted and not read. 0 for [observe.MaxLine].
+	// MaxLine is the length in bytes from which a line is huge: it is counted and not read. 0 for
+	// [observe.MaxLine].
 	MaxLine int
 }
 
@@ -138,8 +143,8 @@ func (o *Observer) Gap(source, reason string, now team.Time) (seen observe.Seen)
 	return seen
 }
 
-// End says that a source has no more lines, because the program at its other end is gone. A session that waits for something to do stays as it is: somebody may go
-// on with it.
+// End says that a source has no more lines, because the program at its other end is gone. A session
+// that waits for something to do stays as it is: somebody may go on with it.
 func (o *Observer) End(source string, now team.Time) (seen observe.Seen) {
 	switch {
 	case o.s == nil || !o.member().Status.Running():
@@ -171,13 +176,15 @@ func (o *Observer) Update(u agent.Update, now team.Time) (seen observe.Seen) {
 
 // begin has the member join, or come back.
 func (o *Observer) begin(session string) {
-	m := team.Member{Name: o.o.Agent, Agent: team.External, Role: o.o.Agent, Session: session, Status: team.Active, Incarnation: 1}
+	m := team.Member{Name: o.o.Agent, Agent: team.External, Role: o.o.Agent, Session: session, Status: team.Active,
+		Incarnation: 1}
 	if o.s == nil {
 		o.s = &team.State{}
 		sum := fnv.New32a()
 		sum.Write([]byte(session))
 		o.events = append(o.events,
-			&team.TeamCreated{Team: team.Team{ID: fmt.Sprintf("%s-%08x", o.o.Name, sum.Sum32()), Name: o.o.Name, Observed: o.o.Agent, Session: true, Status: team.TeamPending},
+			&team.TeamCreated{Team: team.Team{ID: fmt.Sprintf("%s-%08x", o.o.Name, sum.Sum32()), Name: o.o.Name,
+				Observed: o.o.Agent, Session: true, Status: team.TeamPending},
 				Lead: team.Member{Name: lead, Agent: team.External, Status: team.Active, Incarnation: 1}},
 			&team.MemberSpawned{Member: m})
 		return
@@ -239,7 +246,8 @@ func (o *Observer) reduce(u agent.Update) {
 		clear(o.tools)
 		switch {
 		case u.Problem != nil:
-			o.events = append(o.events, &team.MemberTroubled{Member: name, Trouble: string(u.Problem.Kind), Text: short(u.Problem.Text), Setbacks: o.member().Setbacks + 1})
+			o.events = append(o.events, &team.MemberTroubled{Member: name, Trouble: string(u.Problem.Kind),
+				Text: short(u.Problem.Text), Setbacks: o.member().Setbacks + 1})
 		case u.GoesOn:
 		case u.Interrupted:
 			o.is(team.Idle, "interrupted")
@@ -284,7 +292,8 @@ func (o *Observer) commit(now team.Time, seen *observe.Seen) {
 		return
 	}
 	o.last = max(o.last, now)
-	r := &team.Record{Seq: o.s.Seq() + 1, ID: fmt.Sprintf("observed-%d-%d", o.updates, o.counts.Gaps), Actor: o.o.Agent, At: o.last, Events: o.events}
+	r := &team.Record{Seq: o.s.Seq() + 1, ID: fmt.Sprintf("observed-%d-%d", o.updates, o.counts.Gaps), Actor: o.o.Agent,
+		At: o.last, Events: o.events}
 	o.events = nil
 	o.s.Apply(r)
 	seen.Records = append(seen.Records, r)

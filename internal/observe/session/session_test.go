@@ -20,7 +20,8 @@ import (
 // recordings of the real programs, kept by their drivers.
 func recordings(t *testing.T) map[string]string {
 	t.Helper()
-	all := map[string]string{"../../agent/acp/testdata/gemini.jsonl": team.Gemini, "../../agent/acp/testdata/opencode.jsonl": team.OpenCode}
+	all := map[string]string{"../../agent/acp/testdata/gemini.jsonl": team.Gemini,
+		"../../agent/acp/testdata/opencode.jsonl": team.OpenCode}
 	files, err := filepath.Glob("../../agent/codex/testdata/*/*.jsonl")
 	if err != nil || len(files) < 5 {
 		t.Fatal(files, err)
@@ -49,8 +50,8 @@ func linesOf(t *testing.T, file string) [][]byte {
 	return bytes.Split(bytes.TrimSpace(data), []byte("\n"))
 }
 
-// shown is what a recording itself shows, by a reader that shares nothing with the decoders: the sum that it tells last, the words of its last tool, and how
-// its last turn ended.
+// shown is what a recording itself shows, by a reader that shares nothing with the decoders: the
+// sum that it tells last, the words of its last tool, and how its last turn ended.
 type shown struct {
 	input, output int64
 	tools         int
@@ -90,7 +91,8 @@ func show(t *testing.T, lines [][]byte) (s shown) {
 		case "turn/completed":
 			s.end, _ = dig(m, "params", "turn", "status").(string)
 		case "session/update":
-			if u := dig(m, "params", "update"); dig(u, "sessionUpdate") == "tool_call" || dig(u, "sessionUpdate") == "tool_call_update" {
+			if u := dig(m, "params", "update"); dig(u, "sessionUpdate") == "tool_call" ||
+				dig(u, "sessionUpdate") == "tool_call_update" {
 				tools[dig(u, "toolCallId")] = true
 			}
 		}
@@ -109,8 +111,10 @@ func show(t *testing.T, lines [][]byte) (s shown) {
 		}
 		if dig(m, "result", "stopReason") == "end_turn" {
 			s.end = "completed"
-			s.input += number(dig(m, "result", "usage", "inputTokens")) + number(dig(m, "result", "_meta", "quota", "token_count", "input_tokens"))
-			s.output += number(dig(m, "result", "usage", "outputTokens")) + number(dig(m, "result", "_meta", "quota", "token_count", "output_tokens"))
+			s.input += number(dig(m, "result", "usage", "inputTokens")) + number(dig(m, "result", "_meta", "quota",
+				"token_count", "input_tokens"))
+			s.output += number(dig(m, "result", "usage", "outputTokens")) + number(dig(m, "result", "_meta", "quota",
+				"token_count", "output_tokens"))
 		}
 		if kind, _ := m["type"].(string); kind != "" {
 			s.printed(kind, m)
@@ -128,7 +132,8 @@ func (s *shown) printed(kind string, m map[string]any) {
 	case "item.started", "tool_use":
 		s.tools++
 	case "turn.completed":
-		s.end, s.input, s.output = "completed", number(dig(m, "usage", "input_tokens")), number(dig(m, "usage", "output_tokens"))
+		s.end, s.input, s.output = "completed", number(dig(m, "usage", "input_tokens")),
+			number(dig(m, "usage", "output_tokens"))
 	case "result":
 		s.end = map[any]string{"success": "completed", "error": "failed"}[m["status"]]
 		s.input += number(dig(m, "stats", "input_tokens"))
@@ -161,8 +166,9 @@ func (c *counting) Line(line []byte) []agent.Update {
 	return said
 }
 
-// TestRecordings: what the programs said makes one member with its activity, its tools and its usage, as the recordings themselves show them, and the records
-// are those of any team: written, read and applied by package team alone, they give the same.
+// TestRecordings: what the programs said makes one member with its activity, its tools and its
+// usage, as the recordings themselves show them, and the records are those of any team: written,
+// read and applied by package team alone, they give the same.
 func TestRecordings(t *testing.T) {
 	for file, name := range recordings(t) {
 		t.Run(strings.TrimPrefix(file, "../../agent/"), func(t *testing.T) {
@@ -188,22 +194,28 @@ func TestRecordings(t *testing.T) {
 			}
 			m := o.member()
 			u := m.Usage
-			if got := u.InputTokens + u.CacheReadTokens + u.CacheWriteTokens; got != want.input || u.OutputTokens != want.output {
-				t.Errorf("it used %d and %d tokens, and the program says %d and %d", got, u.OutputTokens, want.input, want.output)
+			if got := u.InputTokens + u.CacheReadTokens + u.CacheWriteTokens; got != want.input ||
+				u.OutputTokens != want.output {
+				t.Errorf("it used %d and %d tokens, and the program says %d and %d", got, u.OutputTokens,
+					want.input, want.output)
 			}
 			if reader.tools != want.tools || reader.tools > doing {
 				t.Errorf("%d tools, %d things that it did; the recording has %d tools", reader.tools, doing, want.tools)
 			}
-			if status := map[string]team.MemberStatus{"completed": team.Idle, "interrupted": team.Idle, "failed": team.Blocked}[want.end]; status != "" && m.Status != status {
+			if status := map[string]team.MemberStatus{"completed": team.Idle, "interrupted": team.Idle,
+				"failed": team.Blocked}[want.end]; status != "" && m.Status != status {
 				t.Errorf("in the end the turn is %s, and the member %s: %s", want.end, m.Status, m.Summary)
 			}
-			if got := observe.StateOf(o.Team()); len(got.Members) != 1 || len(got.Tasks) != 0 || got.Members[0].Name != name || got.Members[0].AgentID != m.Session || m.Session == "" || got.Role != observe.RoleTeammate {
+			if got := observe.StateOf(o.Team()); len(got.Members) != 1 || len(got.Tasks) != 0 ||
+				got.Members[0].Name != name || got.Members[0].AgentID != m.Session || m.Session == "" ||
+				got.Role != observe.RoleTeammate {
 				t.Errorf("it is shown as %+v", got)
 			}
 			if c := o.Counts(); c.Garbage+c.Gaps+c.Truncated != 0 || c.Lines != int64(len(lines)) {
 				t.Errorf("%+v", c)
 			}
-			if got, want := team.AppendSnapshot(nil, &journal), team.AppendSnapshot(nil, o.Team()); !bytes.Equal(got, want) {
+			if got, want := team.AppendSnapshot(nil, &journal),
+				team.AppendSnapshot(nil, o.Team()); !bytes.Equal(got, want) {
 				t.Errorf("the journal gives\n%s\nand not\n%s", got, want)
 			}
 		})
@@ -213,15 +225,18 @@ func TestRecordings(t *testing.T) {
 // Lines that mean nothing are counted, and change nothing of what is seen.
 func TestGarbage(t *testing.T) {
 	for file, name := range recordings(t) {
-		clean, noisy := New(Options{Agent: name, Reader: drivers.Reader(name)}), New(Options{Agent: name, Reader: drivers.Reader(name), MaxLine: 1 << 16})
+		clean, noisy := New(Options{Agent: name, Reader: drivers.Reader(name)}),
+			New(Options{Agent: name, Reader: drivers.Reader(name), MaxLine: 1 << 16})
 		for i, line := range linesOf(t, file) {
 			clean.Line("s", line, team.Time(i))
-			for _, bad := range []string{"", "garbage", `{"method":`, `{"method":5}`, "{\"method\":\"\xff\"}", `{"method":"item/started","params":[]}`, `{"x":"` + strings.Repeat("x", 1<<16) + `"}`} {
+			for _, bad := range []string{"", "garbage", `{"method":`, `{"method":5}`, "{\"method\":\"\xff\"}",
+				`{"method":"item/started","params":[]}`, `{"x":"` + strings.Repeat("x", 1<<16) + `"}`} {
 				noisy.Line("s", []byte(bad), team.Time(i))
 			}
 			noisy.Line("s", line, team.Time(i))
 		}
-		if got, want := fmt.Sprintf("%+v", observe.StateOf(noisy.Team())), fmt.Sprintf("%+v", observe.StateOf(clean.Team())); got != want {
+		if got, want := fmt.Sprintf("%+v", observe.StateOf(noisy.Team())),
+			fmt.Sprintf("%+v", observe.StateOf(clean.Team())); got != want {
 			t.Errorf("%s: %s and not %s", file, got, want)
 		}
 		n := int64(len(linesOf(t, file)))
@@ -244,10 +259,12 @@ func TestUpdates(t *testing.T) {
 		{agent.Started{Session: "s1"}, team.Active, "", "team:created team:member:joined"},
 		{agent.TurnStarted{}, team.Active, "", ""},
 		{agent.Text{Text: "I look\n\tat it. \x1b[31m"}, team.Active, "I look at it. [31m", ""},
-		{agent.ToolStarted{ID: "1", Tool: "Bash", Input: `{"command":"go test ./..."}`}, team.Active, "Bash: go test ./...", ""},
+		{agent.ToolStarted{ID: "1", Tool: "Bash", Input: `{"command":"go test ./..."}`}, team.Active,
+			"Bash: go test ./...", ""},
 		{agent.ToolFinished{ID: "1"}, team.Active, "Bash: go test ./...", ""},
 		{agent.ToolStarted{ID: "2", Tool: "Edit", Input: `{"file_path":"a.go"}`}, team.Active, "Edit: a.go", ""},
-		{agent.PermissionAsked{Tool: "Edit", Input: `{"file_path":"a.go"}`}, team.Blocked, "asks for leave: Edit: a.go", ""},
+		{agent.PermissionAsked{Tool: "Edit", Input: `{"file_path":"a.go"}`}, team.Blocked,
+			"asks for leave: Edit: a.go", ""},
 		{agent.ToolFinished{ID: "2"}, team.Active, "Edit: a.go", ""},
 		{agent.ToolStarted{ID: "3", Tool: "odd", Input: "no JSON"}, team.Active, "odd", ""},
 		{agent.ToolFinished{ID: "3", Failed: true}, team.Active, "failed: odd", ""},
@@ -255,11 +272,13 @@ func TestUpdates(t *testing.T) {
 		{agent.PlanProposed{Plan: "first this"}, team.Blocked, "lays a plan before its user: first this", ""},
 		{agent.Retrying{Problem: agent.Problem{Text: "slow down"}}, team.Active, "tries again: slow down", ""},
 		{agent.TurnEnded{Text: "half", GoesOn: true}, team.Active, "tries again: slow down", ""},
-		{agent.TurnEnded{Text: strings.Repeat("é", 200)}, team.Idle, strings.Repeat("é", 119) + "…", "team:member:idle"},
+		{agent.TurnEnded{Text: strings.Repeat("é", 200)}, team.Idle, strings.Repeat("é", 119) + "…",
+			"team:member:idle"},
 		{agent.TurnEnded{Text: strings.Repeat("é", 200)}, team.Idle, strings.Repeat("é", 119) + "…", ""},
 		{agent.TurnStarted{}, team.Active, "", ""}, // nothing was said in it yet
 		{agent.TurnStarted{Summary: "again"}, team.Active, "again", ""},
-		{agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemLimit, Text: "too many"}}, team.Blocked, "too many", ""},
+		{agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemLimit, Text: "too many"}}, team.Blocked,
+			"too many", ""},
 		{agent.Text{Text: "on"}, team.Active, "on", ""},
 		{agent.TurnEnded{Interrupted: true}, team.Idle, "interrupted", "team:member:idle"},
 		{agent.Ended{Err: errors.New("killed")}, team.Failed, "killed", "team:member:failed"},
@@ -277,10 +296,12 @@ func TestUpdates(t *testing.T) {
 		}
 	}
 	m := o.member()
-	if m.Session != "s2" || m.Usage.InputTokens != 5 || m.Context != 7 || o.Team().Team().Name != "watched" || o.Team().Team().Observed != "codex" {
+	if m.Session != "s2" || m.Usage.InputTokens != 5 || m.Context != 7 || o.Team().Team().Name != "watched" ||
+		o.Team().Team().Observed != "codex" {
 		t.Errorf("%+v of %+v, shown as %+v", m, o.Team().Team(), observe.StateOf(o.Team()))
 	}
-	if seen := o.Gap("s", "the connection was down", at); len(seen.Records) != 1 || seen.Notices[0].Type != observe.Gap {
+	if seen := o.Gap("s", "the connection was down", at); len(seen.Records) != 1 ||
+		seen.Notices[0].Type != observe.Gap {
 		t.Errorf("%+v", seen)
 	}
 	if observe.Adapters["codex"].Teams || observe.Adapters["acp"].Teams {
@@ -288,17 +309,21 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// A stream ends when its program is gone: in the middle of a turn it failed, which of these programs none says; one that waited may be gone on with, and what a
-// later program does is done by the same member.
+// A stream ends when its program is gone: in the middle of a turn it failed, which of these
+// programs none says; one that waited may be gone on with, and what a later program does is done by
+// the same member.
 func TestEnd(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
 		status     team.MemberStatus
 		summary    string
 	}{
-		{team.Codex, "headless/testdata/codex-0.169.0/interrupted.jsonl", team.Failed, "it ended in the middle of a turn"},
-		{team.Gemini, "headless/testdata/gemini-0.61.0/interrupted.jsonl", team.Failed, "it ended in the middle of a turn"},
-		{team.OpenCode, "headless/testdata/opencode-1.18.33/interrupted.jsonl", team.Failed, "it ended in the middle of a turn"},
+		{team.Codex, "headless/testdata/codex-0.169.0/interrupted.jsonl", team.Failed,
+			"it ended in the middle of a turn"},
+		{team.Gemini, "headless/testdata/gemini-0.61.0/interrupted.jsonl", team.Failed,
+			"it ended in the middle of a turn"},
+		{team.OpenCode, "headless/testdata/opencode-1.18.33/interrupted.jsonl", team.Failed,
+			"it ended in the middle of a turn"},
 		{team.Codex, "headless/testdata/codex-0.169.0/turn.jsonl", team.Idle, "Again."},
 		{team.Gemini, "headless/testdata/gemini-0.61.0/401.jsonl", team.Blocked, "the key is unknown here"},
 		{team.Codex, "", team.Stopped, "its session ended"}, // before any turn
@@ -333,16 +358,19 @@ func TestEnd(t *testing.T) {
 			t.Errorf("%s ends twice: %+v", c.file, seen)
 		}
 		before := o.member().Incarnation
-		for _, line := range linesOf(t, "../../agent/headless/testdata/"+map[string]string{team.Codex: "codex-0.169.0", team.Gemini: "gemini-0.61.0", team.OpenCode: "opencode-1.18.33"}[c.name]+"/turn.jsonl") {
+		for _, line := range linesOf(t, "../../agent/headless/testdata/"+map[string]string{team.Codex: "codex-0.169.0",
+			team.Gemini: "gemini-0.61.0", team.OpenCode: "opencode-1.18.33"}[c.name]+"/turn.jsonl") {
 			o.Line("s", line, 4)
 		}
-		if m := o.member(); m.Status != team.Idle || m.Summary != "Again." || (m.Incarnation != before) != (c.status == team.Failed || c.status == team.Stopped) {
+		if m := o.member(); m.Status != team.Idle || m.Summary != "Again." ||
+			(m.Incarnation != before) != (c.status == team.Failed || c.status == team.Stopped) {
 			t.Errorf("%s: the program after it leaves %+v", c.file, m)
 		}
 	}
 }
 
-// TestRestored: an observer that is saved and read back after any line goes on as if nothing had happened, with the record numbers and the ids of the whole.
+// TestRestored: an observer that is saved and read back after any line goes on as if nothing had
+// happened, with the record numbers and the ids of the whole.
 func TestRestored(t *testing.T) {
 	for file, name := range recordings(t) {
 		t.Run(strings.TrimPrefix(file, "../../agent/"), func(t *testing.T) {
@@ -398,7 +426,8 @@ func TestRestoreRefuses(t *testing.T) {
 	if _, err := Restore(whose(team.Codex), newer, nil); !errors.Is(err, observe.ErrNewer) {
 		t.Errorf("what a newer version saved is read: %v", err)
 	}
-	for _, damaged := range []string{"{", `{"v":1,"agent":"codex","reader":5}`, `{"v":1,"agent":"codex","state":{"x":`, `{"v":1,"agent":"codex","state":5}`} {
+	for _, damaged := range []string{"{", `{"v":1,"agent":"codex","reader":5}`, `{"v":1,"agent":"codex","state":{"x":`,
+		`{"v":1,"agent":"codex","state":5}`} {
 		if _, err := Restore(whose(team.Codex), []byte(damaged), nil); err == nil {
 			t.Errorf("%s is read", damaged)
 		}
@@ -407,21 +436,24 @@ func TestRestoreRefuses(t *testing.T) {
 	if err != nil || journaled.Team().Seq() != 1 {
 		t.Fatalf("the journal is not gone on with: %v", err)
 	}
-	if seen := journaled.Update(agent.TurnStarted{Summary: "again"}, 2); len(seen.Records) != 1 || seen.Records[0].Seq != 2 {
+	if seen := journaled.Update(agent.TurnStarted{Summary: "again"}, 2); len(seen.Records) != 1 ||
+		seen.Records[0].Seq != 2 {
 		t.Errorf("behind the journal comes %+v", seen)
 	}
 }
 
-// A program that introduces itself again is another session of the same member, which is read though the one before went on; what the next program says of the
-// same one is not another.
+// A program that introduces itself again is another session of the same member, which is read
+// though the one before went on; what the next program says of the same one is not another.
 func TestNextSession(t *testing.T) {
 	for name, of := range map[string]func(session string) []string{
 		team.Codex: func(session string) []string {
 			return []string{
 				`{"id":1,"result":{"userAgent":"codex/1"}}`,
 				fmt.Sprintf(`{"id":2,"result":{"thread":{"id":%q,"turns":[]}}}`, session),
-				fmt.Sprintf(`{"method":"turn/started","params":{"threadId":%q,"turn":{"id":"turn of %s"}}}`, session, session),
-				fmt.Sprintf(`{"method":"thread/tokenUsage/updated","params":{"threadId":%q,"tokenUsage":{"total":{"totalTokens":12,"inputTokens":10,"outputTokens":2}}}}`, session),
+				fmt.Sprintf(`{"method":"turn/started","params":{"threadId":%q,"turn":{"id":"turn of %s"}}}`,
+					session, session),
+				fmt.Sprintf(
+					`{"method":"thread/tokenUsage/updated","params":{"threadId":%q,"tokenUsage":{"total":{"totalTokens":12,"inputTokens":10,"outputTokens":2}}}}`, session),
 				`{"method":"turn/started","params":{"threadId":"another","turn":{"id":"aside"}}}`,
 				`{"method":"turn/completed","params":{"threadId":"another","turn":{"id":"aside","status":"completed"}}}`,
 			}
@@ -430,7 +462,8 @@ func TestNextSession(t *testing.T) {
 			return []string{
 				`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}`,
 				fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"result":{"sessionId":%q}}`, session),
-				fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I look."}}}}`, session),
+				fmt.Sprintf(
+					`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I look."}}}}`, session),
 				`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"another","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Aside."}}}}`,
 				`{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn","usage":{"inputTokens":10,"outputTokens":2,"totalTokens":12}}}`,
 			}
@@ -449,7 +482,8 @@ func TestNextSession(t *testing.T) {
 				t.Errorf("%s: in session %d, %s, the member is %+v", name, n+1, session, m)
 			}
 		}
-		if status := map[string]team.MemberStatus{team.Codex: team.Active, team.Gemini: team.Idle}[name]; o.member().Status != status {
+		if status := map[string]team.MemberStatus{team.Codex: team.Active,
+			team.Gemini: team.Idle}[name]; o.member().Status != status {
 			t.Errorf("%s: in the end the member is %+v", name, o.member())
 		}
 	}

@@ -12,8 +12,9 @@ import (
 	"cadre/internal/team"
 )
 
-// Book journals an observed team under a name of its own in cadre's home, so that everything that shows a team shows it. A record that is there already is left
-// out. A team that follows on another one gets its name, and the one before is put away under its id.
+// Book journals an observed team under a name of its own in cadre's home, so that everything that
+// shows a team shows it. A record that is there already is left out. A team that follows on another
+// one gets its name, and the one before is put away under its id.
 type Book struct {
 	home layout.Home
 	name string
@@ -44,7 +45,8 @@ type page struct {
 // longQueue is how many records may wait for the disk before the observer does.
 const longQueue = 4096
 
-// OpenBook opens the journal of that name, where there is one. The error has the code taken where the name is that of a team which is not observed.
+// OpenBook opens the journal of that name, where there is one. The error has the code taken where
+// the name is that of a team which is not observed.
 func OpenBook(ctx context.Context, h layout.Home, name string, note func(string)) (*Book, error) {
 	if err := team.CheckName("team", name); err != nil {
 		return nil, err
@@ -57,7 +59,8 @@ func OpenBook(ctx context.Context, h layout.Home, name string, note func(string)
 	case err != nil:
 		return nil, err
 	case s.Team().Observed == "":
-		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is a team of yours, and an observed one needs a name of its own: --as-team NAME", name)}
+		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is a team of yours, and an observed one "+
+			"needs a name of its own: --as-team NAME", name)}
 	default:
 		b.team, b.seq = s.Team().ID, s.Seq()
 		if b.journal, _, err = h.Open(name, note); err != nil {
@@ -82,7 +85,8 @@ func (b *Book) state(ctx context.Context) (s *team.State, err error) {
 	return s, rep.Close()
 }
 
-// Add has records written, in this order; s is the team before them, nil for none, until another one begins among them. It waits only where very many wait already.
+// Add has records written, in this order; s is the team before them, nil for none, until another
+// one begins among them. It waits only where very many wait already.
 func (b *Book) Add(s *team.State, records []*team.Record) error {
 	if len(records) == 0 {
 		return nil
@@ -129,7 +133,8 @@ func (b *Book) Close() error {
 	return b.err
 }
 
-// write is the writer: a goroutine of its own, so that whoever looks on sees a line before the disk has it.
+// write is the writer: a goroutine of its own, so that whoever looks on sees a line before the disk
+// has it.
 func (b *Book) write() {
 	defer close(b.done)
 	b.mu.Lock()
@@ -191,10 +196,12 @@ func (b *Book) writeTeam(ctx context.Context, pages []page) error {
 
 // gone says that there is no journal of what was observed before.
 func (b *Book) gone() error {
-	return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("%s was observed before, and its journal is gone; to begin anew: cadre cleanup %s", b.name, b.name)}
+	return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("%s was observed before, and its journal is gone; to "+
+		"begin anew: cadre cleanup %s", b.name, b.name)}
 }
 
-// missed is that error where the observer, of whom all was written, knows a team, and there is no journal.
+// missed is that error where the observer, of whom all was written, knows a team, and there is no
+// journal.
 func (b *Book) missed(s *team.State) error {
 	if s == nil || b.journal != nil {
 		return nil
@@ -229,7 +236,8 @@ func (b *Book) found(pages []page) error {
 // together is how many records are appended at once, to share the disk's syncs.
 const together = 16
 
-// append appends records in their order: whoever holds the journal's lock writes the next one, and then they wait for one sync together.
+// append appends records in their order: whoever holds the journal's lock writes the next one, and
+// then they wait for one sync together.
 func (b *Book) append(ctx context.Context, pages []page) error {
 	var appending sync.WaitGroup
 	errs := make([]error, len(pages))
@@ -237,14 +245,17 @@ func (b *Book) append(ctx context.Context, pages []page) error {
 	for i := range pages {
 		appending.Go(func() {
 			last := seq
-			_, errs[i] = b.journal.Append(ctx, seq, func(r journal.Record) error { last = r.Seq; return nil }, func() ([]byte, error) {
-				p := pages[next]
-				if p.seq != last+1 {
-					return nil, fmt.Errorf("somebody else has written to its journal: record %d cannot follow on %d", p.seq, last)
-				}
-				next++
-				return p.data, nil
-			})
+			_, errs[i] = b.journal.Append(ctx, seq, func(r journal.Record) error { last = r.Seq; return nil },
+				func() ([]byte, error) {
+					p := pages[next]
+					if p.seq != last+1 {
+						return nil,
+							fmt.Errorf("somebody else has written to its journal: record %d cannot follow on %d",
+								p.seq, last)
+					}
+					next++
+					return p.data, nil
+				})
 		})
 	}
 	appending.Wait()
@@ -252,7 +263,8 @@ func (b *Book) append(ctx context.Context, pages []page) error {
 	return errors.Join(errs...)
 }
 
-// newer is the journal's state where that is not the observer's, once all that the observer made was written; else nil.
+// newer is the journal's state where that is not the observer's, once all that the observer made
+// was written; else nil.
 func (b *Book) newer(ctx context.Context, s *team.State) (*team.State, error) {
 	if b.journal == nil || s != nil && s.Team().ID == b.team && s.Seq() >= b.seq {
 		return nil, nil

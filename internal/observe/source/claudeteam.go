@@ -12,14 +12,16 @@ import (
 	"cadre/internal/team"
 )
 
-// ClaudeTeam is a feed of what the files of a team of Claude Code's show: its roster, its tasks and its inboxes. They are only read.
+// ClaudeTeam is a feed of what the files of a team of Claude Code's show: its roster, its tasks and
+// its inboxes. They are only read.
 type ClaudeTeam struct {
 	Claude string // Claude Code's folder
 	Name   string // the team's
 	Follow bool   // go on with what changes later, until the team is gone
 }
 
-// Run implements [Feed]. The error has the code not found where there is no such team, and who knew one is told that it is gone.
+// Run implements [Feed]. The error has the code not found where there is no such team, and who knew
+// one is told that it is gone.
 func (f *ClaudeTeam) Run(ctx context.Context, to Listener) error {
 	source := "the files of " + f.Name
 	t, err := teamfiles.Open(f.Claude, f.Name)
@@ -36,7 +38,8 @@ func (f *ClaudeTeam) Run(ctx context.Context, to Listener) error {
 		}
 		if damaged, ok := change.(*teamfiles.Damaged); ok {
 			to.Gap(source, damaged.Err.Error())
-			if len(s.roster.Members) == 0 && !f.Follow { // without its roster there is nothing to see, and it may never be mended
+			// without its roster there is nothing to see, and it may never be mended
+			if len(s.roster.Members) == 0 && !f.Follow {
 				return damaged.Err
 			}
 			continue
@@ -104,7 +107,9 @@ func (s *scribe) enlist(change teamfiles.Change) bool {
 			*m = c.Member
 		}
 	case *teamfiles.MemberLeft:
-		s.roster.Members = slices.DeleteFunc(s.roster.Members, func(m projection.Member) bool { return m.Name == c.Member.Name })
+		s.roster.Members = slices.DeleteFunc(s.roster.Members, func(m projection.Member) bool {
+			return m.Name == c.Member.Name
+		})
 	default:
 		return false
 	}

@@ -15,8 +15,10 @@ import (
 	"cadre/internal/team"
 )
 
-// shown is the team as its files show it to whoever reads them with nothing but JSON: "" while a file is half written or being replaced. Of those who approved
-// their shutdown it says nothing, because they are still on the roster for a while; and of what a teammate does only where the roster says it.
+// shown is the team as its files show it to whoever reads them with nothing but JSON: "" while a
+// file is half written or being replaced. Of those who approved their shutdown it says nothing,
+// because they are still on the roster for a while; and of what a teammate does only where the
+// roster says it.
 func shown(claude string, approved map[string]bool) string {
 	var b strings.Builder
 	configs, _ := filepath.Glob(filepath.Join(claude, "teams/*/config.json"))
@@ -59,7 +61,8 @@ func shown(claude string, approved map[string]bool) string {
 			return ""
 		}
 		if task.Metadata["_internal"] != true {
-			fmt.Fprintln(&b, task.ID, task.Subject, task.Description, task.ActiveForm, task.Status, task.Owner, task.BlockedBy, task.Metadata)
+			fmt.Fprintln(&b, task.ID, task.Subject, task.Description, task.ActiveForm, task.Status, task.Owner,
+				task.BlockedBy, task.Metadata)
 		}
 	}
 	inboxes, _ := filepath.Glob(filepath.Join(claude, "teams/*/inboxes/*.json"))
@@ -113,7 +116,8 @@ func observed(o Observer, like string) string {
 			_ = json.Unmarshal(v, &value)
 			metadata[key] = value
 		}
-		fmt.Fprintln(&b, task.ID, task.Subject, task.Description, task.ActiveForm, task.Status, task.Owner, task.BlockedBy, metadata)
+		fmt.Fprintln(&b, task.ID, task.Subject, task.Description, task.ActiveForm, task.Status, task.Owner,
+			task.BlockedBy, metadata)
 	}
 	names := []string{"team-lead"}
 	for _, m := range s.Members() {
@@ -130,8 +134,8 @@ func observed(o Observer, like string) string {
 
 var approval = regexp.MustCompile(`shutdown_approved[^}]*from\\":\\"(\w+)`)
 
-// The files of real teams, of both ages, change by change: after each, what is observed is what they show; also by an observer that begins in the middle, and by
-// one that was away.
+// The files of real teams, of both ages, change by change: after each, what is observed is what
+// they show; also by an observer that begins in the middle, and by one that was away.
 func TestFilesOfRealTeams(t *testing.T) {
 	for _, version := range teamfilestest.Versions {
 		for _, every := range []int{0, 7} { // how many changes until the observer is stopped, and goes on later
@@ -141,7 +145,8 @@ func TestFilesOfRealTeams(t *testing.T) {
 				var r *running
 				approved, away := map[string]bool{}, false
 				begin := func() {
-					r = run(t, &Watch{Saved: saved, Now: func() team.Time { return team.Time(time.Now().UnixMilli()) }}, &ClaudeTeam{Claude: claude, Name: name, Follow: true})
+					r = run(t, &Watch{Saved: saved, Now: func() team.Time { return team.Time(time.Now().UnixMilli()) }},
+						&ClaudeTeam{Claude: claude, Name: name, Follow: true})
 				}
 				for n, c := range teamfilestest.Recording(t, version) {
 					c.Play(t, claude)
@@ -166,7 +171,8 @@ func TestFilesOfRealTeams(t *testing.T) {
 						away = false
 					}
 					compared++
-					r.until(fmt.Sprintf("after change %d, %s, the files show\n%s", n, c.Path, want), func(o Observer) bool { return observed(o, want) == want })
+					r.until(fmt.Sprintf("after change %d, %s, the files show\n%s", n, c.Path, want),
+						func(o Observer) bool { return observed(o, want) == want })
 					if every > 0 && n%every == 2 {
 						away = true
 						r.end()

@@ -12,7 +12,8 @@ import (
 // File is a feed of the lines of a file.
 type File struct {
 	Path string // the source, too
-	// Follow waits for what is written to it later, and for the file itself; without it, the file ends at its end.
+	// Follow waits for what is written to it later, and for the file itself; without it, the file
+	// ends at its end.
 	Follow bool
 	// Member says whose stream it is, where it is not the lead's; "" where its lines say it.
 	Member string

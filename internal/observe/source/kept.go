@@ -27,7 +27,8 @@ const (
 	keptFormat = 1
 )
 
-// Kept is what an observer knows, in a folder: as it was after some line, and the lines since. It belongs to one process.
+// Kept is what an observer knows, in a folder: as it was after some line, and the lines since. It
+// belongs to one process.
 type Kept struct {
 	dir     string
 	lock    *proc.Lock
@@ -44,7 +45,8 @@ var ErrObserved = errors.New("it is observed already")
 // ErrDamaged says that what was kept of an observation cannot be read.
 var ErrDamaged = errors.New("what was kept of the observation is damaged")
 
-// OpenKept takes the folder, and makes it where there is none. The error is [ErrObserved] while another process has it.
+// OpenKept takes the folder, and makes it where there is none. The error is [ErrObserved] while
+// another process has it.
 func OpenKept(dir string) (*Kept, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -74,7 +76,8 @@ func (k *Kept) Close() error {
 	return errors.Join(err, k.lock.Unlock())
 }
 
-// Discard lets go of a folder in which nothing was kept, and takes it away; one with anything in it stays.
+// Discard lets go of a folder in which nothing was kept, and takes it away; one with anything in it
+// stays.
 func (k *Kept) Discard() error {
 	if entries, err := os.ReadDir(k.dir); err == nil && len(entries) == 1 {
 		_ = os.RemoveAll(k.dir)
@@ -91,18 +94,20 @@ const (
 	placeEntry     = "place" // where a source goes on behind a line that said nothing
 )
 
-// entry is one thing that an observer was shown. In the log it is a line with a checksum and this as JSON, and behind that the line that it is about; the checksum is
-// of all that follows it.
+// entry is one thing that an observer was shown. In the log it is a line with a checksum and this
+// as JSON, and behind that the line that it is about; the checksum is of all that follows it.
 type entry struct {
-	Kind    string    `json:"kind"`
-	Source  string    `json:"source"`
-	At      team.Time `json:"at"`
-	Place   Place     `json:"place,omitzero"`
-	Team    string    `json:"team,omitempty"`
-	Member  string    `json:"member,omitempty"`
-	Reason  string    `json:"reason,omitempty"`
-	Skipped int64     `json:"skipped,omitempty"` // lines before it that said nothing: they count, because the observer numbers what it makes by them
-	Size    int       `json:"size,omitempty"`    // of the line
+	Kind   string    `json:"kind"`
+	Source string    `json:"source"`
+	At     team.Time `json:"at"`
+	Place  Place     `json:"place,omitzero"`
+	Team   string    `json:"team,omitempty"`
+	Member string    `json:"member,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	// lines before it that said nothing: they count, because the observer numbers what it makes by
+	// them
+	Skipped int64 `json:"skipped,omitempty"`
+	Size    int   `json:"size,omitempty"` // of the line
 
 	line []byte
 }
@@ -124,7 +129,8 @@ func (e *entry) show(o Observer) observe.Seen {
 	return observe.Seen{}
 }
 
-// add takes note of an entry. A line that said nothing is only counted, unless it is part of what a source is known by when it comes back.
+// add takes note of an entry. A line that said nothing is only counted, unless it is part of what a
+// source is known by when it comes back.
 func (k *Kept) add(e entry, said bool) error {
 	if !said {
 		k.skipped++
@@ -198,8 +204,10 @@ func (k *Kept) logPath(n int64) string {
 	return filepath.Join(k.dir, fmt.Sprintf("%s%d", linesMark, n))
 }
 
-// restore reads back what is known, shows the lines since to the observer, and gives what they said to each, with the team as it was before. Then the log goes on.
-func (k *Kept) restore(restore Restore, places map[string]Place, each func(*team.State, observe.Seen) error) (Observer, error) {
+// restore reads back what is known, shows the lines since to the observer, and gives what they said
+// to each, with the team as it was before. Then the log goes on.
+func (k *Kept) restore(restore Restore, places map[string]Place,
+	each func(*team.State, observe.Seen) error) (Observer, error) {
 	s := saved{V: keptFormat}
 	data, err := regularfile.Read(filepath.Join(k.dir, savedName), maxKept)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -243,7 +251,8 @@ func (k *Kept) damaged(err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrDamaged, filepath.Join(k.dir, savedName), err)
 }
 
-// replay shows the entries of the log, and returns the length of those that are whole: the last may have been written by a process that was killed meanwhile.
+// replay shows the entries of the log, and returns the length of those that are whole: the last may
+// have been written by a process that was killed meanwhile.
 func (k *Kept) replay(o Observer, places map[string]Place, each func(*team.State, observe.Seen) error) (int64, error) {
 	file, err := regularfile.Open(k.logPath(k.number))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -260,7 +269,8 @@ func (k *Kept) replay(o Observer, places map[string]Place, each func(*team.State
 			return whole, notEnd(err)
 		}
 		var e entry
-		if len(head) < sumLength || json.Unmarshal(head[sumLength:], &e) != nil || e.Size < 0 || e.Size > 2*observe.MaxLine {
+		if len(head) < sumLength || json.Unmarshal(head[sumLength:], &e) != nil || e.Size < 0 ||
+			e.Size > 2*observe.MaxLine {
 			return whole, nil
 		}
 		data := append(head, make([]byte, e.Size+1)...)

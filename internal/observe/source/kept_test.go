@@ -19,7 +19,8 @@ import (
 	"cadre/internal/team"
 )
 
-// keeping returns a watch that is kept and journaled under a name, and a function that lets go of both without another word, as a process does that is killed.
+// keeping returns a watch that is kept and journaled under a name, and a function that lets go of
+// both without another word, as a process does that is killed.
 func keeping(t *testing.T, h layout.Home, name string) (*Watch, func()) {
 	t.Helper()
 	kept, err := OpenKept(h.Observation(name))
@@ -66,8 +67,8 @@ func journaled(t *testing.T, h layout.Home, name string) (history []string, stat
 	return history, state
 }
 
-// Killed after any line, with the journal behind by any number of lines, the observation goes on as if nothing had happened: with the lines that come next, or
-// with all of them again.
+// Killed after any line, with the journal behind by any number of lines, the observation goes on as
+// if nothing had happened: with the lines that come next, or with all of them again.
 func TestKilledAtAnyLine(t *testing.T) {
 	data := recording(t, "2.1.47/stream.jsonl")
 	lines := bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
@@ -106,15 +107,18 @@ func TestKilledAtAnyLine(t *testing.T) {
 		begin(t, w, "fx")
 		leave()
 		got, _ := journaled(t, h, "fx")
-		// What comes from no call has an id that counts the lines, of which each kill loses some that said nothing, and a replay brings more.
+		// What comes from no call has an id that counts the lines, of which each kill loses some
+		// that said nothing, and a replay brings more.
 		got, want := withoutIDs(got), withoutIDs(want)
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
-			t.Errorf("replay %v: journaled:\n%s\nwithout kills:\n%s", replay, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("replay %v: journaled:\n%s\nwithout kills:\n%s", replay, strings.Join(got, "\n"),
+				strings.Join(want, "\n"))
 		}
 	}
 }
 
-// A call whose result comes while nobody observes is answered all the same: that time does not count as waiting, for what was kept and for what was saved.
+// A call whose result comes while nobody observes is answered all the same: that time does not
+// count as waiting, for what was kept and for what was saved.
 func TestResultsThatCameMeanwhile(t *testing.T) {
 	before := []byte(`{"type":"assistant","session_id":"s","message":{"id":"a","content":[{"type":"tool_use","id":"t1","name":"TeamCreate","input":{"team_name":"fx"}}]}}
 {"type":"user","session_id":"s","tool_use_result":{"team_name":"fx"},"message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":""}]}}
@@ -186,18 +190,22 @@ func TestResultsThatCameMeanwhile(t *testing.T) {
 	})
 }
 
-// A stream that cannot be read again is known by its last event, after a kill too, and also where that event said nothing.
+// A stream that cannot be read again is known by its last event, after a kill too, and also where
+// that event said nothing.
 func TestLastEventIsKept(t *testing.T) {
 	h := layout.Home{Root: t.TempDir()}
 	lines := func(w *Watch, from, to int) {
 		for i := from; i < to; i++ {
-			w.Line("relay", fmt.Appendf(nil, `{"type":"stream_event","uuid":"e%d"}`, i), Place{Event: fmt.Sprint("e", i)})
+			w.Line("relay", fmt.Appendf(nil, `{"type":"stream_event","uuid":"e%d"}`, i),
+				Place{Event: fmt.Sprint("e", i)})
 		}
 	}
 	w, leave := keeping(t, h, "fx")
 	begin(t, w, "fx")
 	lines(w, 0, 3)
-	w.Show("relay", []byte(`{"type":"assistant","session_id":"s","message":{"id":"m","content":[{"type":"tool_use","id":"t1","name":"TeamCreate","input":{"team_name":"fx"}}]}}`))
+	w.Show("relay",
+		[]byte(
+			`{"type":"assistant","session_id":"s","message":{"id":"m","content":[{"type":"tool_use","id":"t1","name":"TeamCreate","input":{"team_name":"fx"}}]}}`))
 	lines(w, 3, 7)
 	counted := int64(8)
 	for range 2 { // with nothing saved: it was killed
@@ -216,7 +224,8 @@ func TestLastEventIsKept(t *testing.T) {
 	leave()
 }
 
-// A file whose last line is being written is read again from the beginning of that line: nothing of it is lost.
+// A file whose last line is being written is read again from the beginning of that line: nothing of
+// it is lost.
 func TestLineThatIsBeingWritten(t *testing.T) {
 	h := layout.Home{Root: t.TempDir()}
 	path := filepath.Join(t.TempDir(), "grows.jsonl")
@@ -238,36 +247,43 @@ func TestLineThatIsBeingWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		whole := there >= len(line)-1
-		if w.observer.Team() != nil != whole || whole && w.observer.Counts().Garbage+w.observer.Counts().Truncated != 2 || whole && len(warned) > 0 {
+		if w.observer.Team() != nil != whole || whole &&
+			w.observer.Counts().Garbage+w.observer.Counts().Truncated != 2 || whole && len(warned) > 0 {
 			t.Errorf("with %d of %d bytes: %+v %q", there, len(line), w.observer.Counts(), warned)
 		}
 		leave()
 	}
 }
 
-// The name of an observed team is an agent's choice. It is never a path, and never too long for one.
+// The name of an observed team is an agent's choice. It is never a path, and never too long for
+// one.
 func TestNamesThatAreNone(t *testing.T) {
 	root := t.TempDir()
 	h := layout.Home{Root: filepath.Join(root, "a", "b", "c")}
 	w, leave := keeping(t, h, "fx")
 	begin(t, w, "fx")
-	names := []string{"../../../evil", "/evil", strings.Repeat("n", 400), "..", "a/b", "two\nlines\x00", "ümlaut", "-x", ".", "ok"}
+	names := []string{"../../../evil", "/evil", strings.Repeat("n", 400), "..", "a/b", "two\nlines\x00", "ümlaut",
+		"-x", ".", "ok"}
 	show := func(id, tool string, input, result any) {
-		w.Line("lead", []byte(jsonOf(map[string]any{"type": "assistant", "session_id": "s", "message": map[string]any{"id": id, "content": []any{
-			map[string]any{"type": "tool_use", "id": id, "name": tool, "input": input}}}})), Place{})
-		w.Line("lead", []byte(jsonOf(map[string]any{"type": "user", "session_id": "s", "tool_use_result": result, "message": map[string]any{"content": []any{
-			map[string]any{"type": "tool_result", "tool_use_id": id, "content": ""}}}})), Place{})
+		w.Line("lead", []byte(jsonOf(map[string]any{"type": "assistant", "session_id": "s",
+			"message": map[string]any{"id": id, "content": []any{
+				map[string]any{"type": "tool_use", "id": id, "name": tool, "input": input}}}})), Place{})
+		w.Line("lead", []byte(jsonOf(map[string]any{"type": "user", "session_id": "s", "tool_use_result": result,
+			"message": map[string]any{"content": []any{
+				map[string]any{"type": "tool_result", "tool_use_id": id, "content": ""}}}})), Place{})
 	}
 	var ids []string
 	for i, name := range names {
-		show(fmt.Sprint("create", i), "TeamCreate", map[string]any{"team_name": name}, map[string]any{"team_name": name})
+		show(fmt.Sprint("create", i), "TeamCreate", map[string]any{"team_name": name},
+			map[string]any{"team_name": name})
 		w.View(func(o Observer) {
 			if s := o.Team(); s == nil || !s.Exists() || s.Team().Observed != name {
 				t.Fatalf("team %q is not observed", name)
 			}
 			ids = append(ids, o.Team().Team().ID)
 		})
-		show(fmt.Sprint("delete", i), "TeamDelete", map[string]any{}, map[string]any{"success": true, "team_name": name})
+		show(fmt.Sprint("delete", i), "TeamDelete", map[string]any{}, map[string]any{"success": true,
+			"team_name": name})
 	}
 	leave()
 	for i, id := range ids {
@@ -292,14 +308,16 @@ func TestNamesThatAreNone(t *testing.T) {
 	}
 }
 
-// The end of a stream in the middle of a turn is kept and journaled once, wherever its observer was killed, and the next stream is gone on with.
+// The end of a stream in the middle of a turn is kept and journaled once, wherever its observer was
+// killed, and the next stream is gone on with.
 func TestStreamsEnd(t *testing.T) {
 	data, err := os.ReadFile("../../agent/headless/testdata/codex-0.169.0/interrupted.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	restore := func(saved []byte, newer *team.State) (Observer, error) {
-		return session.Restore(session.Options{Agent: team.Codex, Name: "lone", Reader: drivers.Reader(team.Codex)}, saved, newer)
+		return session.Restore(session.Options{Agent: team.Codex, Name: "lone",
+			Reader: drivers.Reader(team.Codex)}, saved, newer)
 	}
 	h := layout.Home{Root: t.TempDir()}
 	stream := &Stream{Source: "stdin", Reader: bytes.NewReader(data)}
@@ -325,7 +343,8 @@ func TestStreamsEnd(t *testing.T) {
 		}
 		leave()
 		history, _ := journaled(t, h, "lone")
-		if last := history[len(history)-1]; strings.Count(strings.Join(history, ""), "in the middle") != 1 || !strings.Contains(last, "in the middle") {
+		if last := history[len(history)-1]; strings.Count(strings.Join(history, ""), "in the middle") != 1 ||
+			!strings.Contains(last, "in the middle") {
 			t.Errorf("begun again %d times, journaled is\n%s", n+1, strings.Join(history, "\n"))
 		}
 	}
@@ -371,7 +390,8 @@ func withoutIDs(history []string) []string {
 	return all
 }
 
-// A log that ends anywhere is read up to its last whole entry, and what is read of the file again brings the rest.
+// A log that ends anywhere is read up to its last whole entry, and what is read of the file again
+// brings the rest.
 func TestTornLog(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stream.jsonl")
 	appendTo(t, file, prefix(t))
@@ -403,12 +423,14 @@ func TestTornLog(t *testing.T) {
 		leave()
 		got, now := journaled(t, h, "fx")
 		if strings.Join(got, "\n") != strings.Join(want, "\n") || now != state {
-			t.Errorf("cut at %d of %d: journaled:\n%s\nwant:\n%s", cut, len(log), strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("cut at %d of %d: journaled:\n%s\nwant:\n%s", cut, len(log), strings.Join(got, "\n"),
+				strings.Join(want, "\n"))
 		}
 	}
 }
 
-// After a loss of power the journal may be ahead of what was kept. Then it is what goes on, and what is read again counts once: the lines say when they were written.
+// After a loss of power the journal may be ahead of what was kept. Then it is what goes on, and
+// what is read again counts once: the lines say when they were written.
 func TestJournalIsAhead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "transcript.jsonl")
 	lines := bytes.SplitAfter(recording(t, "2.1.47/transcript-lead.jsonl"), []byte("\n"))
@@ -438,11 +460,13 @@ func TestJournalIsAhead(t *testing.T) {
 	}
 }
 
-// A team that follows on another one has its name; the one before is put away whole. Killed in between or not, neither is there twice.
+// A team that follows on another one has its name; the one before is put away whole. Killed in
+// between or not, neither is there twice.
 func TestNextTeam(t *testing.T) {
 	h := layout.Home{Root: t.TempDir()}
 	lines := bytes.Split(bytes.TrimSuffix(recording(t, "2.1.47/stream.jsonl"), []byte("\n")), []byte("\n"))
-	again := bytes.Split(bytes.ReplaceAll(bytes.Join(lines, []byte("\n")), []byte("toolu_"), []byte("toolu_again_")), []byte("\n"))
+	again := bytes.Split(bytes.ReplaceAll(bytes.Join(lines, []byte("\n")), []byte("toolu_"),
+		[]byte("toolu_again_")), []byte("\n"))
 	for range 2 {
 		w, leave := keeping(t, h, "fx")
 		begin(t, w, "fx")
@@ -464,20 +488,24 @@ func TestNextTeam(t *testing.T) {
 	}
 }
 
-// So it is when one line says that the one team is over and the next has begun: killed behind it, the observation goes on.
+// So it is when one line says that the one team is over and the next has begun: killed behind it,
+// the observation goes on.
 func TestNextTeamInOneLine(t *testing.T) {
 	h := layout.Home{Root: t.TempDir()}
 	for n, created := range []team.Time{1, 2, 2, 3, 3} {
 		w, leave := keeping(t, h, "fx")
 		begin(t, w, "fx")
-		roster := jsonOf(map[string]any{"createdAt": created, "leadAgentId": "team-lead@fx", "leadSessionId": "s", "members": []any{map[string]any{"name": "ann"}}})
-		w.Line("files", encoded(observe.FileNote{Type: observe.FileNoteType, Team: "fx", At: 10, N: int64(n + 1), Config: []byte(roster)}), Place{})
+		roster := jsonOf(map[string]any{"createdAt": created, "leadAgentId": "team-lead@fx", "leadSessionId": "s",
+			"members": []any{map[string]any{"name": "ann"}}})
+		w.Line("files", encoded(observe.FileNote{Type: observe.FileNoteType, Team: "fx", At: 10, N: int64(n + 1),
+			Config: []byte(roster)}), Place{})
 		leave()
 		if w.ended != nil {
 			t.Fatal(w.ended)
 		}
 		away, err := filepath.Glob(filepath.Join(h.Root, "archive", "*"))
-		if _, state := journaled(t, h, "fx"); err != nil || len(away) != int(created)-1 || !strings.Contains(state, `"ann"`) {
+		if _, state := journaled(t, h, "fx"); err != nil || len(away) != int(created)-1 ||
+			!strings.Contains(state, `"ann"`) {
 			t.Errorf("at %d, put away are %v, %v, and there is %s", n, away, err, state)
 		}
 	}
@@ -500,7 +528,8 @@ func TestOneObserverAtATime(t *testing.T) {
 // What cannot be gone on with is refused with its reason, and left as it is.
 func TestRefusals(t *testing.T) {
 	h := layout.Home{Root: t.TempDir()}
-	if err := h.Create("ours", []team.Command{{ID: "1", Actor: team.User, At: 1, Body: &team.CreateTeam{TeamID: "t", Name: "ours", Dir: "/"}}}); err != nil {
+	if err := h.Create("ours", []team.Command{{ID: "1", Actor: team.User, At: 1, Body: &team.CreateTeam{TeamID: "t",
+		Name: "ours", Dir: "/"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := OpenBook(t.Context(), h, "ours", func(string) {}); team.CodeOf(err) != team.Taken {
@@ -509,8 +538,10 @@ func TestRefusals(t *testing.T) {
 	if _, err := OpenBook(t.Context(), h, "../x", func(string) {}); team.CodeOf(err) != team.Invalid {
 		t.Errorf("no name: %v", err)
 	}
-	for content, want := range map[string]error{`{"v":99}`: observe.ErrNewer, `{"v":1,"observer":{"v":99}}`: observe.ErrNewer, `{`: ErrDamaged, `{"v":1,"observer":7}`: ErrDamaged,
-		`{"v":1,"observer":{"v":1,"agent":"codex"}}`: observe.ErrOther, `{"v":1,"observer":{"v":1,"seq":1,"state":{"v":99}}}`: team.ErrNewer} {
+	for content, want := range map[string]error{`{"v":99}`: observe.ErrNewer,
+		`{"v":1,"observer":{"v":99}}`: observe.ErrNewer, `{`: ErrDamaged, `{"v":1,"observer":7}`: ErrDamaged,
+		`{"v":1,"observer":{"v":1,"agent":"codex"}}`:          observe.ErrOther,
+		`{"v":1,"observer":{"v":1,"seq":1,"state":{"v":99}}}`: team.ErrNewer} {
 		w, leave := keeping(t, h, "fx")
 		path := filepath.Join(h.Observation("fx"), savedName)
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -555,7 +586,8 @@ func TestKeptIsBounded(t *testing.T) {
 	begin(t, w, "fx")
 	most := int64(0)
 	for round := range 60 {
-		for line := range bytes.Lines(bytes.ReplaceAll(prefix(t), []byte("toolu_"), fmt.Appendf(nil, "toolu_%d_", round))) {
+		for line := range bytes.Lines(bytes.ReplaceAll(prefix(t), []byte("toolu_"),
+			fmt.Appendf(nil, "toolu_%d_", round))) {
 			w.Line("lead", bytes.TrimSpace(line), Place{})
 		}
 		if size, err := folderSize(h.Observation("fx")); err != nil {
@@ -601,7 +633,8 @@ func FuzzLog(f *testing.F) {
 		f.Fatal(err)
 	}
 	for i, line := range bytes.SplitAfter(prefix(f), []byte("\n"))[1:6] {
-		if err := k.add(entry{Kind: lineEntry, Source: "lead", At: team.Time(i), line: bytes.TrimSpace(line)}, i%3 > 0); err != nil {
+		if err := k.add(entry{Kind: lineEntry, Source: "lead", At: team.Time(i), line: bytes.TrimSpace(line)},
+			i%3 > 0); err != nil {
 			f.Fatal(err)
 		}
 	}
@@ -629,7 +662,9 @@ func FuzzLog(f *testing.F) {
 			t.Fatal(err)
 		}
 		again := observe.New(observe.Options{})
-		if same, err := k.replay(again, map[string]Place{}, func(*team.State, observe.Seen) error { return nil }); same != whole || err != nil || again.Counts() != o.Counts() {
+		if same, err := k.replay(again, map[string]Place{}, func(*team.State, observe.Seen) error {
+			return nil
+		}); same != whole || err != nil || again.Counts() != o.Counts() {
 			t.Errorf("of %d bytes %d were whole, and then %d: %v", len(log), whole, same, err)
 		}
 	})

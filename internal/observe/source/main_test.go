@@ -32,7 +32,8 @@ func recording(t testing.TB, name string) []byte {
 	return data
 }
 
-// ticks is a clock that goes on by a millisecond with each look, so that the same lines come at the same times.
+// ticks is a clock that goes on by a millisecond with each look, so that the same lines come at the
+// same times.
 func ticks() func() team.Time {
 	now := team.Time(1795219500000)
 	return func() team.Time { now++; return now }
@@ -117,7 +118,8 @@ func (r *running) state() string {
 	return s
 }
 
-// stateOf has the members in the order of their names: that of their joining depends on whose lines come first.
+// stateOf has the members in the order of their names: that of their joining depends on whose lines
+// come first.
 func stateOf(o Observer) string {
 	s := observe.StateOf(o.Team())
 	if s != nil {

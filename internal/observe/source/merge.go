@@ -14,8 +14,10 @@ import (
 	"cadre/internal/team"
 )
 
-// Transcripts of one team tell of the same things: the lead's of a message that it sent, the teammate's of what it did about it. What is new in several of them is
-// therefore given in the order of the times in their lines, so that an effect never comes before its cause, whichever file was changed last or is first by name.
+// Transcripts of one team tell of the same things: the lead's of a message that it sent, the
+// teammate's of what it did about it. What is new in several of them is therefore given in the
+// order of the times in their lines, so that an effect never comes before its cause, whichever file
+// was changed last or is first by name.
 
 // cursor is a transcript of which some lines are read ahead.
 type cursor struct {
@@ -59,7 +61,8 @@ const (
 	longestPiece = 256 << 10
 )
 
-// read gives what is new in some transcripts. One that cannot be read is a gap, and no end of the others.
+// read gives what is new in some transcripts. One that cannot be read is a gap, and no end of the
+// others.
 func (r *reading) read(paths []string) {
 	slices.Sort(paths)
 	var all cursors
@@ -132,7 +135,8 @@ func (r *reading) fill(c *cursor) error {
 	return nil
 }
 
-// backdate gives the lines before the first that has a time that one's: what a transcript begins with may have none.
+// backdate gives the lines before the first that has a time that one's: what a transcript begins
+// with may have none.
 func (c *cursor) backdate() {
 	first := slices.IndexFunc(c.ahead, func(d dated) bool { return d.at != 0 })
 	for i := range max(first, 0) {

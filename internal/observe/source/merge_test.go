@@ -26,7 +26,8 @@ func noticesOf(all []observe.Seen) []string {
 	return events
 }
 
-// asWritten are the events of the lines of some files in the order of their times, which a reader of its own finds out.
+// asWritten are the events of the lines of some files in the order of their times, which a reader
+// of its own finds out.
 func asWritten(t *testing.T, files map[string][]byte) []string {
 	type dated struct {
 		source, at string
@@ -53,15 +54,18 @@ func asWritten(t *testing.T, files map[string][]byte) []string {
 	return noticesOf(seen)
 }
 
-// TestOrderOfTranscripts: the transcripts of a run that is over give the same events in the same order, whatever they are called and whichever was changed last. They
-// are those of the lines in the order in which they were written.
+// TestOrderOfTranscripts: the transcripts of a run that is over give the same events in the same
+// order, whatever they are called and whichever was changed last. They are those of the lines in
+// the order in which they were written.
 func TestOrderOfTranscripts(t *testing.T) {
 	for _, c := range []struct {
 		names []string
 		sent  map[string]int // messages
 	}{
-		{[]string{"2.1.329/tmux/transcript-lead.jsonl", "2.1.329/tmux/transcript-alice.jsonl", "2.1.329/tmux/transcript-bob.jsonl"}, map[string]int{"Hello alice from lead": 1}},
-		{[]string{"2.1.47/transcript-lead.jsonl", "2.1.47/transcript-alice.jsonl"}, map[string]int{"Hello alice from lead": 1, "Broadcast to all from lead": 1}},
+		{[]string{"2.1.329/tmux/transcript-lead.jsonl", "2.1.329/tmux/transcript-alice.jsonl",
+			"2.1.329/tmux/transcript-bob.jsonl"}, map[string]int{"Hello alice from lead": 1}},
+		{[]string{"2.1.47/transcript-lead.jsonl", "2.1.47/transcript-alice.jsonl"},
+			map[string]int{"Hello alice from lead": 1, "Broadcast to all from lead": 1}},
 	} {
 		files := map[string][]byte{}
 		for _, name := range c.names {
@@ -73,7 +77,8 @@ func TestOrderOfTranscripts(t *testing.T) {
 				t.Errorf("%q is told %d times, not %d", content, got, n)
 			}
 		}
-		for _, needed := range []string{`"team:task:claimed","sessionId`, `"team:task:completed","sessionId`, `"team:member:idle","sessionId`} {
+		for _, needed := range []string{`"team:task:claimed","sessionId`, `"team:task:completed","sessionId`,
+			`"team:member:idle","sessionId`} {
 			if !strings.Contains(strings.Join(want, "\n"), needed) {
 				t.Fatalf("there is no %s in %s", needed, strings.Join(want, "\n"))
 			}
@@ -95,19 +100,22 @@ func TestOrderOfTranscripts(t *testing.T) {
 			r := run(t, &Watch{}, &Transcripts{Dir: dir})
 			r.finish()
 			if got := noticesOf(r.seen); !slices.Equal(got, want) {
-				t.Fatalf("in order %d, %d events:\n%s\nas they were written, %d:\n%s", seed, len(got), strings.Join(got, "\n"), len(want), strings.Join(want, "\n"))
+				t.Fatalf("in order %d, %d events:\n%s\nas they were written, %d:\n%s", seed, len(got),
+					strings.Join(got, "\n"), len(want), strings.Join(want, "\n"))
 			}
 		}
 	}
 }
 
-// TestOrderOfOddTranscripts: lines that are longer than a piece, that have no time, a file that ends within a line, and very many files.
+// TestOrderOfOddTranscripts: lines that are longer than a piece, that have no time, a file that
+// ends within a line, and very many files.
 func TestOrderOfOddTranscripts(t *testing.T) {
 	dir := t.TempDir()
 	line := func(file string, at int, text string) {
 		stamp := ""
 		if at > 0 {
-			stamp = fmt.Sprintf(`,"nested":{"timestamp":"2000-01-01T00:00:00Z"},"timestamp":"2026-11-21T00:00:%02d.000Z"`, at)
+			stamp = fmt.Sprintf(
+				`,"nested":{"timestamp":"2000-01-01T00:00:00Z"},"timestamp":"2026-11-21T00:00:%02d.000Z"`, at)
 		}
 		appendTo(t, filepath.Join(dir, file), fmt.Appendf(nil, "{\"text\":%q%s}\n", text, stamp))
 	}
@@ -120,7 +128,8 @@ func TestOrderOfOddTranscripts(t *testing.T) {
 	line("b.jsonl", 20, "second 20"+strings.Repeat("y", firstPiece))
 	line("b.jsonl", 30, "second 30")
 	line("c.jsonl", 50, "second 50")
-	if data, err := os.ReadFile(filepath.Join(dir, "c.jsonl")); err != nil || os.WriteFile(filepath.Join(dir, "c.jsonl"), bytes.TrimSpace(data), 0o600) != nil {
+	if data, err := os.ReadFile(filepath.Join(dir, "c.jsonl")); err != nil ||
+		os.WriteFile(filepath.Join(dir, "c.jsonl"), bytes.TrimSpace(data), 0o600) != nil {
 		t.Fatal(err)
 	}
 	for i := range 300 {
@@ -130,7 +139,8 @@ func TestOrderOfOddTranscripts(t *testing.T) {
 	if err := (&Transcripts{Dir: dir}).Run(t.Context(), got); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`second 5 "\`, "begins without", "second 10", "behind second 10", "cannot be", "second 20", "second 30", "second 40"}
+	want := []string{`second 5 "\`, "begins without", "second 10", "behind second 10", "cannot be", "second 20",
+		"second 30", "second 40"}
 	for range 300 {
 		want = append(want, "second 45")
 	}

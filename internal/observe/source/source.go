@@ -11,14 +11,17 @@ import (
 
 // Feed is a place from which lines come.
 type Feed interface {
-	// Run gives what there is to the listener, and what comes later as it comes. It returns nil when there will be no more, and when ctx ends.
+	// Run gives what there is to the listener, and what comes later as it comes. It returns nil
+	// when there will be no more, and when ctx ends.
 	Run(ctx context.Context, to Listener) error
 }
 
-// Listener takes what feeds bring. It may be called from any goroutine, and of one source from one at a time.
+// Listener takes what feeds bring. It may be called from any goroutine, and of one source from one
+// at a time.
 type Listener interface {
-	// Line takes a line of the source, without its line break. The line is only valid until Line returns. place is where the source goes on behind it; zero for a
-	// source that cannot be read again.
+	// Line takes a line of the source, without its line break. The line is only valid until Line
+	// returns. place is where the source goes on behind it; zero for a source that cannot be read
+	// again.
 	Line(source string, line []byte, place Place)
 	// Introduce says whose lines the source has.
 	Introduce(source, ofTeam, member string)
@@ -32,8 +35,8 @@ type Listener interface {
 	Member(name string) bool
 }
 
-// Observer is what a watch needs of who makes a team of the lines: of a team of Claude Code's, or of a session whose agent has no teams. A watch calls it from one
-// goroutine at a time.
+// Observer is what a watch needs of who makes a team of the lines: of a team of Claude Code's, or
+// of a session whose agent has no teams. A watch calls it from one goroutine at a time.
 type Observer interface {
 	Line(source string, line []byte, now team.Time) observe.Seen
 	Introduce(source, ofTeam, member string)
@@ -54,8 +57,9 @@ type Ender interface {
 	End(source string, now team.Time) observe.Seen
 }
 
-// Restore reads an observer back that was saved, or makes one that has seen nothing where nothing was. A state that is newer than the saved one, because its journal
-// is written more often, takes that one's place; nil for none.
+// Restore reads an observer back that was saved, or makes one that has seen nothing where nothing
+// was. A state that is newer than the saved one, because its journal is written more often, takes
+// that one's place; nil for none.
 type Restore func(saved []byte, newer *team.State) (Observer, error)
 
 // Team has a team of Claude Code's observed.
@@ -65,8 +69,8 @@ func Team(options observe.Options) Restore {
 	}
 }
 
-// Look is called with everything that was seen, and the observer after it. Neither may be kept or changed. It is called from one goroutine at a time, and an
-// error ends the watch.
+// Look is called with everything that was seen, and the observer after it. Neither may be kept or
+// changed. It is called from one goroutine at a time, and an error ends the watch.
 type Look func(o Observer, seen observe.Seen) error
 
 // Watch brings the lines of feeds to one observer.
@@ -92,7 +96,8 @@ type Watch struct {
 // errDone ends a watch without an error.
 var errDone = errors.New("the watch is over")
 
-// Begin goes on with what was kept, or with an observer that has seen nothing. What had been kept and not journaled is journaled now, and shown to nobody.
+// Begin goes on with what was kept, or with an observer that has seen nothing. What had been kept
+// and not journaled is journaled now, and shown to nobody.
 func (w *Watch) Begin(ctx context.Context, restore Restore) (err error) {
 	w.places = map[string]Place{}
 	if w.Kept == nil {
@@ -114,7 +119,8 @@ func (w *Watch) Begin(ctx context.Context, restore Restore) (err error) {
 	return w.Kept.save(w.observer, w.places) // with that, which no entry says
 }
 
-// reconcile journals what was kept and is not in the journal yet, and goes on with the journal's state where that is newer.
+// reconcile journals what was kept and is not in the journal yet, and goes on with the journal's
+// state where that is newer.
 func (w *Watch) reconcile(ctx context.Context, restore Restore) error {
 	if err := w.Book.Flush(); err != nil {
 		return err
@@ -142,7 +148,8 @@ func (w *Watch) journal(before *team.State, seen observe.Seen) error {
 	return w.Book.Add(before, seen.Records)
 }
 
-// Run runs the feeds until all have ended, or ctx has, or somebody's Look has had enough. Then everything is kept and journaled.
+// Run runs the feeds until all have ended, or ctx has, or somebody's Look has had enough. Then
+// everything is kept and journaled.
 func (w *Watch) Run(ctx context.Context, feeds ...Feed) error {
 	ctx, w.end = context.WithCancelCause(ctx)
 	defer w.end(errDone)
@@ -181,7 +188,8 @@ func (w *Watch) Line(source string, line []byte, place Place) {
 	w.take(entry{Kind: lineEntry, Source: source, Place: place, line: line})
 }
 
-// Show takes a line of a source that cannot be read again, and returns what was seen in it, which is shown to Look too.
+// Show takes a line of a source that cannot be read again, and returns what was seen in it, which
+// is shown to Look too.
 func (w *Watch) Show(source string, line []byte) observe.Seen {
 	return w.take(entry{Kind: lineEntry, Source: source, line: line})
 }
@@ -221,8 +229,8 @@ func (w *Watch) take(e entry) observe.Seen {
 	return seen
 }
 
-// record keeps what was taken, journals it and shows it, in the order that the package comment gives the reason for; only whoever looks on need not wait for the
-// disk.
+// record keeps what was taken, journals it and shows it, in the order that the package comment
+// gives the reason for; only whoever looks on need not wait for the disk.
 func (w *Watch) record(e entry, before *team.State, seen observe.Seen, said bool) error {
 	if w.Kept != nil {
 		if err := w.Kept.add(e, said); err != nil {

@@ -41,12 +41,17 @@ func TestStreamOfGarbage(t *testing.T) {
 		case 20:
 			in.Write(huge)
 		case 30:
-			in.WriteString("{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"name\":\"TaskList\n")
+			in.WriteString(
+				"{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"name\":\"TaskList\n")
 		case 40:
-			in.WriteString("{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"TaskCreate \xff\xfe\"}]}}\n")
+			in.WriteString(
+				"{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"TaskCreate " +
+					"\xff\xfe\"}]}}\n")
 		}
 	}
-	for name, reader := range map[string]io.Reader{"whole": bytes.NewReader(in.Bytes()), "halves": iotest.HalfReader(bytes.NewReader(in.Bytes())), "with the end": iotest.DataErrReader(bytes.NewReader(in.Bytes()))} {
+	for name, reader := range map[string]io.Reader{"whole": bytes.NewReader(in.Bytes()),
+		"halves":       iotest.HalfReader(bytes.NewReader(in.Bytes())),
+		"with the end": iotest.DataErrReader(bytes.NewReader(in.Bytes()))} {
 		var passed bytes.Buffer
 		s := &Stream{Source: "stdin", Reader: reader, Pass: func(p []byte) error { passed.Write(p); return nil }}
 		r := run(t, &Watch{}, s)
@@ -71,7 +76,8 @@ func TestStreamThatFails(t *testing.T) {
 	if err := w.Begin(t.Context(), Team(observe.Options{})); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Run(t.Context(), &Stream{Source: "s", Reader: io.MultiReader(bytes.NewReader(prefix(t)), iotest.ErrReader(broken))}); !errors.Is(err, broken) {
+	if err := w.Run(t.Context(), &Stream{Source: "s", Reader: io.MultiReader(bytes.NewReader(prefix(t)),
+		iotest.ErrReader(broken))}); !errors.Is(err, broken) {
 		t.Errorf("it ended with %v", err)
 	}
 }
@@ -99,7 +105,8 @@ func TestLookThatFails(t *testing.T) {
 	}
 }
 
-// A file that grows in pieces that know nothing of lines is seen as if it had been there whole; it may come later than who waits for it.
+// A file that grows in pieces that know nothing of lines is seen as if it had been there whole; it
+// may come later than who waits for it.
 func TestGrowingFile(t *testing.T) {
 	data := recording(t, "2.1.177/stream.jsonl")
 	dir := t.TempDir()
@@ -121,7 +128,8 @@ func TestGrowingFile(t *testing.T) {
 	}
 }
 
-// A line counts when it is whole: at its line break while the file is followed, at the file's end else.
+// A line counts when it is whole: at its line break while the file is followed, at the file's end
+// else.
 func TestHalfLine(t *testing.T) {
 	data := prefix(t)
 	whole := bytes.LastIndexByte(data[:len(data)-1], '\n') + 1
@@ -148,7 +156,8 @@ func TestHalfLine(t *testing.T) {
 	r.until("the last line was not seen", lines(n+1))
 }
 
-// A file that is moved away is read to its end before the one that has its name now; one that is cut is read anew, and the gap is said.
+// A file that is moved away is read to its end before the one that has its name now; one that is
+// cut is read anew, and the gap is said.
 func TestRotationAndCut(t *testing.T) {
 	data := prefix(t)
 	cut := bytes.IndexByte(data[len(data)/2:], '\n') + len(data)/2 + 1
@@ -205,7 +214,8 @@ func BenchmarkLatency(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }
 
-// latencies are, in order of their length, the times from before a call and its result are written to a growing file until what they did is seen.
+// latencies are, in order of their length, the times from before a call and its result are written
+// to a growing file until what they did is seen.
 func latencies(t testing.TB, rounds func(create func())) (took []time.Duration) {
 	path := filepath.Join(t.TempDir(), "stream.jsonl")
 	seen := make(chan time.Time, 1)
@@ -229,8 +239,10 @@ func latencies(t testing.TB, rounds func(create func())) (took []time.Duration) 
 	}()
 	call := func(id, tool, input, result string) {
 		begun := time.Now()
-		appendTo(t, path, fmt.Appendf(nil, `{"type":"assistant","session_id":"s","message":{"id":"m%s","content":[{"type":"tool_use","id":"%s","name":"%s","input":%s}]}}`+"\n"+
-			`{"type":"user","session_id":"s","message":{"content":[{"type":"tool_result","tool_use_id":"%s","content":"ok"}]},"tool_use_result":%s}`+"\n", id, id, tool, input, id, result))
+		appendTo(t, path,
+			fmt.Appendf(nil,
+				`{"type":"assistant","session_id":"s","message":{"id":"m%s","content":[{"type":"tool_use","id":"%s","name":"%s","input":%s}]}}`+"\n"+
+					`{"type":"user","session_id":"s","message":{"content":[{"type":"tool_result","tool_use_id":"%s","content":"ok"}]},"tool_use_result":%s}`+"\n", id, id, tool, input, id, result))
 		select {
 		case at := <-seen:
 			took = append(took, at.Sub(begun))
@@ -250,7 +262,8 @@ func latencies(t testing.TB, rounds func(create func())) (took []time.Duration) 
 	return took
 }
 
-// Transcripts of a lead and its teammates, in folders that come while they are watched, and written to at once.
+// Transcripts of a lead and its teammates, in folders that come while they are watched, and written
+// to at once.
 func TestTranscripts(t *testing.T) {
 	sources := map[string][]byte{}
 	for _, name := range []string{"lead", "alice", "bob"} {
@@ -368,7 +381,8 @@ func TestWhatIsNotThere(t *testing.T) {
 		is func(error) bool
 	}{
 		{&File{Path: nowhere}, missing}, {&Transcripts{Dir: nowhere}, missing},
-		{&File{Path: filepath.Dir(nowhere)}, another}, {&Transcripts{Dir: file}, another}, {&Transcripts{Dir: file, Follow: true}, another},
+		{&File{Path: filepath.Dir(nowhere)}, another}, {&Transcripts{Dir: file}, another},
+		{&Transcripts{Dir: file, Follow: true}, another},
 	} {
 		w := &Watch{Now: ticks()}
 		if err := w.Begin(t.Context(), Team(observe.Options{})); err != nil {

@@ -13,15 +13,18 @@ import (
 type Stream struct {
 	Source string
 	Reader io.Reader
-	// Team and Member say whose stream it is, where its lines do not; "" for a lead's, or for what they say.
+	// Team and Member say whose stream it is, where its lines do not; "" for a lead's, or for what
+	// they say.
 	Team, Member string
-	// Pass is given everything that is read, unchanged and before it is looked at, in pieces that end with a line break wherever there is one; nil for nobody.
+	// Pass is given everything that is read, unchanged and before it is looked at, in pieces that
+	// end with a line break wherever there is one; nil for nobody.
 	Pass func(piece []byte) error
 	// Rest is called whenever all that could be read at once was given; nil for nobody.
 	Rest func() error
 }
 
-// Run implements [Feed]. A reader that does not come back when ctx ends is left to itself, and what it still brings is not listened to.
+// Run implements [Feed]. A reader that does not come back when ctx ends is left to itself, and what
+// it still brings is not listened to.
 func (s *Stream) Run(ctx context.Context, to Listener) error {
 	if s.Member != "" {
 		to.Introduce(s.Source, s.Team, s.Member)

@@ -12,7 +12,8 @@ import (
 	"cadre/internal/observe"
 )
 
-// Place is where a source goes on: a file behind a whole line, if it begins like the one that was read, and a stream that cannot be read again behind an event.
+// Place is where a source goes on: a file behind a whole line, if it begins like the one that was
+// read, and a stream that cannot be read again behind an event.
 type Place struct {
 	Offset int64  `json:"offset,omitempty"`
 	Head   int64  `json:"head,omitempty"` // length in bytes of the beginning that is known
@@ -20,7 +21,8 @@ type Place struct {
 	Event  string `json:"event,omitempty"`
 }
 
-// longHead is how much of a file's beginning tells it from others: the first line of a transcript, and more than the same beginning of two.
+// longHead is how much of a file's beginning tells it from others: the first line of a transcript,
+// and more than the same beginning of two.
 const longHead = 1 << 10
 
 // tail reads a growing file line by line.
@@ -90,7 +92,8 @@ func (t *tail) read(to Listener) error {
 	}
 }
 
-// piece reads a piece of the file and gives the lines that end in it to each. The error is io.EOF at the file's present end.
+// piece reads a piece of the file and gives the lines that end in it to each. The error is io.EOF
+// at the file's present end.
 func (t *tail) piece(buffer []byte, each func(line []byte, behind Place)) error {
 	n, err := t.file.ReadAt(buffer, t.at)
 	for p := buffer[:n]; len(p) > 0; {
@@ -171,7 +174,8 @@ func (t *tail) follow(to Listener) error {
 	}
 }
 
-// end gives the last line, where the file ends without a line break. One that is not whole may be being written: whoever reads on reads it again.
+// end gives the last line, where the file ends without a line break. One that is not whole may be
+// being written: whoever reads on reads it again.
 func (t *tail) end(each func(line []byte, behind Place)) {
 	t.lines.End(func(line []byte) {
 		if !json.Valid(line) {

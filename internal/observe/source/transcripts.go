@@ -13,8 +13,10 @@ import (
 	"cadre/internal/team"
 )
 
-// Transcripts is a feed of all transcripts below a folder, those that come later too: Claude Code writes one for each session, and one for each teammate and
-// subagent within it. Beside some stands a file that says whose they are. What is new in several of them comes in the order of the times in their lines.
+// Transcripts is a feed of all transcripts below a folder, those that come later too: Claude Code
+// writes one for each session, and one for each teammate and subagent within it. Beside some stands
+// a file that says whose they are. What is new in several of them comes in the order of the times
+// in their lines.
 type Transcripts struct {
 	Dir    string // one project's folder, or a folder with a folder projects, such as Claude Code's own
 	Follow bool   // go on with what is written later
@@ -48,7 +50,8 @@ func (f *Transcripts) Run(ctx context.Context, to Listener) error {
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real
 	}
-	r := &reading{to: to, folders: fswatch.New(), follow: f.Follow, tails: map[string]*tail{}, unknown: map[string]about{}, introduced: map[string]bool{}}
+	r := &reading{to: to, folders: fswatch.New(), follow: f.Follow, tails: map[string]*tail{},
+		unknown: map[string]about{}, introduced: map[string]bool{}}
 	defer r.folders.Close()
 	everything := func() { r.look(root) }
 	for r.folders.Look(everything); f.Follow; {

@@ -1,13 +1,15 @@
-// Package report writes the lead's report: what a team set out to do, what came of it, and what did not.
+// Package report writes the lead's report: what a team set out to do, what came of it, and what did
+// not.
 //
 // # Authority
 //
-// The package decides how a report reads. It is a function of the [Report] that it is given: it looks at no clock, no disk and
-// no team, and the same input gives the same bytes.
+// The package decides how a report reads. It is a function of the [Report] that it is given: it
+// looks at no clock, no disk and no team, and the same input gives the same bytes.
 //
 // # Format
 //
-// Markdown as GitHub reads it, with one heading of level 1 (the title) and a heading of level 2 for each part:
+// Markdown as GitHub reads it, with one heading of level 1 (the title) and a heading of level 2 for
+// each part:
 //
 //	Title, goal, where and when
 //	<lead> reports       in its own words, where an agent leads
@@ -20,10 +22,11 @@
 //
 // # Guarantees
 //
-// Results are Markdown that a program or a model wrote, and may hold anything. A report is well-formed all the same: headings of a
-// result are below the heading of its task, a fence that a result leaves open ends with the result, HTML is shown rather
-// than interpreted, output stands in a fence that it cannot end, a table cell stays a cell, nothing controls a terminal, and
-// no text is longer than [MaxText].
+// Results are Markdown that a program or a model wrote, and may hold anything. A report is
+// well-formed all the same: headings of a result are below the heading of its task, a fence that a
+// result leaves open ends with the result, HTML is shown rather than interpreted, output stands in
+// a fence that it cannot end, a table cell stays a cell, nothing controls a terminal, and no text
+// is longer than [MaxText].
 package report
 
 import (
@@ -294,7 +297,8 @@ func (p *page) table() {
 		return
 	}
 	p.block("## Tasks")
-	lines := []string{"| Task | Subject | Member | Outcome | Time | Attempts |", "| :--- | :--- | :--- | :--- | ---: | ---: |"}
+	lines := []string{"| Task | Subject | Member | Outcome | Time | Attempts |", "| :--- | :--- | :--- | :--- | ---: " +
+		"| ---: |"}
 	for _, t := range p.Tasks {
 		outcome := string(t.Outcome)
 		if t.Outcome != Done {

@@ -32,11 +32,16 @@ func TestGolden(t *testing.T) {
 		Started: start, Finished: start.Add(2*time.Minute + 3400*time.Millisecond),
 		Members: []report.Member{{"historian", "shell", "reader"}, {"builder", "shell", ""}, {"ada", "external", ""}},
 		Tasks: []report.Task{
-			{ID: "hotspots", Subject: "Hot spots in the history", Member: "historian", Outcome: report.Done, Duration: 1234 * time.Millisecond, Attempts: 1,
-				Result: "**3 files** take half of all changes.\n\n# Files\n\n| file | changes |\n| :--- | ---: |\n| `a.go` | 12 |\n\nAuthors\n-------\n\nAda.\n"},
-			{ID: "build", Subject: "Build and test", Member: "builder", Outcome: report.Failed, Duration: 61 * time.Second, Attempts: 3,
-				Reason: "the command failed", ExitCode: 2, Output: "cc -c main.c\n```\nmain.c:1: error\n```\nmake: *** [all] Error 1\n"},
-			{ID: "secrets", Subject: "Likely secrets", Member: "historian", Outcome: report.Done, Duration: 80 * time.Millisecond, Attempts: 2, Result: "Nothing found.\n"},
+			{ID: "hotspots", Subject: "Hot spots in the history", Member: "historian", Outcome: report.Done,
+				Duration: 1234 * time.Millisecond, Attempts: 1,
+				Result: "**3 files** take half of all changes.\n\n# Files\n\n| file | changes |\n| :--- | ---: |\n| " +
+					"`a.go` | 12 |\n\nAuthors\n-------\n\nAda.\n"},
+			{ID: "build", Subject: "Build and test", Member: "builder", Outcome: report.Failed,
+				Duration: 61 * time.Second, Attempts: 3,
+				Reason: "the command failed", ExitCode: 2, Output: "cc -c main.c\n```\nmain.c:1: error\n```\nmake: " +
+					"*** [all] Error 1\n"},
+			{ID: "secrets", Subject: "Likely secrets", Member: "historian", Outcome: report.Done,
+				Duration: 80 * time.Millisecond, Attempts: 2, Result: "Nothing found.\n"},
 			{ID: "lint", Subject: "Lint", Member: "builder", Outcome: report.Unfinished, Attempts: 1},
 			{ID: "summary", Subject: "What to do first", Outcome: report.NotRun, BlockedBy: []string{"build", "lint"}},
 			{ID: "spare", Subject: "Spare", Outcome: report.NotRun},
@@ -49,10 +54,14 @@ func TestGolden(t *testing.T) {
 		Title: "A | b\n# c <script>", Goal: "*bold* [link](x) \x1b[31mred\x1b[0m", Dir: "/tmp/a`b``c", Team: "t|`x",
 		Tasks: []report.Task{
 			{ID: "a|b`c", Subject: "pipes | and\nlines # <b>", Member: "m|`", Outcome: report.Done,
-				Result: "# One\r\n\r\nTwo\r\n===\r\n\r\nthree\x00\x07 \u202egnirts\n---\n```go\n# not a heading\n~~~\n````\n# not any more\n~~~~ open\n# code\n<!-- not a comment in code\n"},
+				Result: "# One\r\n\r\nTwo\r\n===\r\n\r\nthree\x00\x07 \u202egnirts\n---\n```go\n# not a " +
+					"heading\n~~~\n````\n# not any more\n~~~~ open\n# code\n<!-- not a comment in code\n"},
 			{ID: "html", Subject: "HTML", Outcome: report.Done,
-				Result: "A <b>verdict</b> with `<code>` and <https://example.org/?a=b.\n\n<!-- swallow\n<details>\n   <pre>\n- item\n---\n- ```sh\n  # in a list\n  ```\n1. step\n   ```sh\n   make <x>\n     deeper\n   ```\n"},
-			{ID: "fail", Subject: "Fails", Outcome: report.Failed, Reason: "timed out | `after` <b>5s</b>", Output: "\x1b[1;31mred\x1b[0m `````` \xff\xfe ~~~\r\nlast"},
+				Result: "A <b>verdict</b> with `<code>` and <https://example.org/?a=b.\n\n<!-- swallow\n<details>\n  " +
+					" <pre>\n- item\n---\n- ```sh\n  # in a list\n  ```\n1. step\n   ```sh\n   make <x>\n     " +
+					"deeper\n   ```\n"},
+			{ID: "fail", Subject: "Fails", Outcome: report.Failed, Reason: "timed out | `after` <b>5s</b>",
+				Output: "\x1b[1;31mred\x1b[0m `````` \xff\xfe ~~~\r\nlast"},
 			{ID: "silent", Subject: "Silent", Outcome: report.Failed, ExitCode: 137},
 			{ID: "long", Subject: strings.Repeat("long ", 100), Outcome: report.NotRun, BlockedBy: []string{"gone"}},
 			{ID: "", Subject: "", Outcome: "strange"},
@@ -91,17 +100,21 @@ func TestHugeTexts(t *testing.T) {
 	if len(got) > 6*report.MaxText {
 		t.Errorf("the report has %d bytes", len(got))
 	}
-	for _, want := range []string{"bytes before this are left out", "the end\n```", "more bytes of this result are left out.*", "\n## Three\n"} {
+	for _, want := range []string{"bytes before this are left out", "the end\n```", "more bytes of this result are " +
+		"left out.*", "\n## Three\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in the report", want)
 		}
 	}
 }
 
-// Whatever tasks print, the outline of levels 1 and 2 is the report's own, and nothing in it controls a terminal.
+// Whatever tasks print, the outline of levels 1 and 2 is the report's own, and nothing in it
+// controls a terminal.
 func TestOutlineProperty(t *testing.T) {
-	pieces := []string{"# h", "## h", "text", "===", "---", "", "```", "````", "~~~", "  ```sh", "    ```", "- item", "- ```", "1. one", "   more",
-		"> quote", "> ```", "<!--", "<pre>", "<details>", "| a | b |", "`", "``", "\ttab", "\x1b[2J", "\r", "\x00", "\xff", "[a]: b", "#", "\\"}
+	pieces := []string{"# h", "## h", "text", "===", "---", "", "```", "````", "~~~", "  ```sh", "    ```", "- item",
+		"- ```", "1. one", "   more",
+		"> quote", "> ```", "<!--", "<pre>", "<details>", "| a | b |", "`", "``", "\ttab", "\x1b[2J", "\r", "\x00",
+		"\xff", "[a]: b", "#", "\\"}
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 12).Draw(t, "lines"), "\n")
 		r := report.Report{Title: text, Goal: text, Dir: text, Team: text, Tasks: []report.Task{
@@ -113,7 +126,10 @@ func TestOutlineProperty(t *testing.T) {
 		if err := report.Markdown(&b, r); err != nil {
 			t.Fatal(err)
 		}
-		if i := strings.IndexFunc(b.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }); i >= 0 {
+		if i := strings.IndexFunc(b.String(), func(r rune) bool {
+			return unicode.IsControl(r) && r != '\n' &&
+				r != '\t'
+		}); i >= 0 {
 			t.Fatalf("control character at %d", i)
 		}
 		var outline []string

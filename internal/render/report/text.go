@@ -9,7 +9,8 @@ import (
 	"cadre/internal/sys/lazyregexp"
 )
 
-// clean makes a text harmless, without the sequences by which a program colored it or drew over what it wrote.
+// clean makes a text harmless, without the sequences by which a program colored it or drew over
+// what it wrote.
 func clean(s string) string {
 	return sanitize.Strip(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"))
 }
@@ -28,10 +29,12 @@ func cut(s string, n int) string {
 }
 
 // markup are the characters that mean something to Markdown in the middle of a line.
-var markup = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", "&", "&amp;",
+var markup = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<",
+	"&lt;", "&", "&amp;",
 	"|", `\|`, "~", `\~`, "#", `\#`)
 
-// plain gives text on one line that reads as itself anywhere in Markdown, also in a heading, in bold and in a table cell.
+// plain gives text on one line that reads as itself anywhere in Markdown, also in a heading, in
+// bold and in a table cell.
 func plain(s string, n int) string {
 	return markup.Replace(cut(strings.Join(strings.Fields(clean(s)), " "), n))
 }
@@ -87,12 +90,14 @@ var (
 	fenceLine = lazyregexp.New("^( {0,3})(`{3,}|~{3,})(.*)$")
 	atxLine   = lazyregexp.New(`^ {0,3}(#{1,6})([ \t].*)?$`)
 	underline = lazyregexp.New(`^ {0,3}(=+|-+)[ \t]*$`)
-	// A line that an underline of a heading can follow is one of a paragraph: no list, quote, table, heading or code.
+	// A line that an underline of a heading can follow is one of a paragraph: no list, quote,
+	// table, heading or code.
 	noParagraph = lazyregexp.New("^(\\s*$| {4,}|\t| {0,3}([-+*>#|]|```|~~~|\\d{1,9}[.)][ \t]))")
 )
 
-// demote makes Markdown of unknown origin part of a section: its headings go down by so many levels, a fence that it leaves open is
-// closed, and its HTML becomes text. A fence in a list moves to the margin, where it is certain what ends it.
+// demote makes Markdown of unknown origin part of a section: its headings go down by so many
+// levels, a fence that it leaves open is closed, and its HTML becomes text. A fence in a list moves
+// to the margin, where it is certain what ends it.
 func demote(markdown string, levels int) string {
 	markdown = strings.Trim(clean(markdown), "\n")
 	note := ""
@@ -161,8 +166,8 @@ var (
 	autolink = lazyregexp.New(`^<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|[^\s<>@]+@[^\s<>@]+)>`)
 )
 
-// showHTML escapes what begins a tag or a comment outside of code spans: the report shows HTML, and a tag left open cannot
-// swallow what follows.
+// showHTML escapes what begins a tag or a comment outside of code spans: the report shows HTML, and
+// a tag left open cannot swallow what follows.
 func showHTML(line string) string {
 	if !html().MatchString(line) {
 		return line
@@ -204,8 +209,8 @@ func closingRun(s string, n int) int {
 	return -1
 }
 
-// firstLine is the first line of a result if it is a sentence, as Markdown that can stand in a list: results begin with
-// their verdict. Tables, headings, lists and code are no verdict.
+// firstLine is the first line of a result if it is a sentence, as Markdown that can stand in a
+// list: results begin with their verdict. Tables, headings, lists and code are no verdict.
 func firstLine(markdown string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(clean(markdown)), "\n")
 	if noParagraph().MatchString(line) && !strings.HasPrefix(line, "**") || fenceLine().MatchString(line) {

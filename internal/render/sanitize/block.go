@@ -11,14 +11,16 @@ const Gutter = "  │ "
 // gutterColumns is the width of the gutter.
 const gutterColumns = 4
 
-// Block is a text of several lines. As an argument of [Writer.Printf] it keeps its lines, each with the [Gutter] before it, so that none passes for one of cadre's.
+// Block is a text of several lines. As an argument of [Writer.Printf] it keeps its lines, each with
+// the [Gutter] before it, so that none passes for one of cadre's.
 type Block string
 
 // String returns the block with its gutter, without a line break at its end.
 func (b Block) String() string { return b.wrapped(0) }
 
-// wrapped returns the block for a terminal of so many columns. Its long lines are continued behind a gutter of their own: a terminal would continue them
-// at its left edge, where a text that knows the width could begin a line of cadre's. 0 columns are for what is no terminal.
+// wrapped returns the block for a terminal of so many columns. Its long lines are continued behind
+// a gutter of their own: a terminal would continue them at its left edge, where a text that knows
+// the width could begin a line of cadre's. 0 columns are for what is no terminal.
 func (b Block) wrapped(columns int) string {
 	var out strings.Builder
 	for i, line := range strings.Split(strings.TrimRight(Lines(string(b)), "\n"), "\n") {
@@ -40,7 +42,8 @@ const (
 	leastRoom = 8 // a terminal that is narrower is not wrapped for
 )
 
-// pieces divides a line into parts of so many columns at most, behind a space where there is one in the second half.
+// pieces divides a line into parts of so many columns at most, behind a space where there is one in
+// the second half.
 func pieces(line string, room int) []string {
 	if room < leastRoom || len(line) <= room && !strings.Contains(line, "\t") {
 		return []string{line}
@@ -82,12 +85,14 @@ type cluster struct {
 	columns int
 }
 
-// clusters divides a line. What is wider than that is divided too, and what cannot stand alone then is shown.
+// clusters divides a line. What is wider than that is divided too, and what cannot stand alone then
+// is shown.
 func clusters(line string, widest int) (all []cluster) {
 	prev := rune(0)
 	for _, r := range line {
 		last := len(all) - 1
-		joins := last >= 0 && (prev == joiner || r == joiner || r == nonJoiner || unicode.In(r, unicode.Mn, unicode.Me, unicode.Variation_Selector))
+		joins := last >= 0 && (prev == joiner || r == joiner || r == nonJoiner || unicode.In(r, unicode.Mn, unicode.Me,
+			unicode.Variation_Selector))
 		if joins && all[last].columns+Columns(r) <= widest {
 			all[last].text += string(r)
 			all[last].columns += Columns(r)
@@ -106,10 +111,13 @@ func clusters(line string, widest int) (all []cluster) {
 	return all
 }
 
-// wide are characters that terminals show on two columns, or may: a line that is thought too wide is wrapped early, and one that is thought too narrow is not.
+// wide are characters that terminals show on two columns, or may: a line that is thought too wide
+// is wrapped early, and one that is thought too narrow is not.
 var wide = &unicode.RangeTable{
-	R16: []unicode.Range16{{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x231a, Hi: 0x23ff, Stride: 1}, {Lo: 0x2600, Hi: 0x2712, Stride: 1}, {Lo: 0x2714, Hi: 0x2716, Stride: 1},
-		{Lo: 0x2719, Hi: 0x27bf, Stride: 1}, {Lo: 0x2b00, Hi: 0x2bff, Stride: 1}, {Lo: 0x2e80, Hi: 0xa4cf, Stride: 1}, {Lo: 0xac00, Hi: 0xd7a3, Stride: 1}, {Lo: 0xf900, Hi: 0xfaff, Stride: 1},
+	R16: []unicode.Range16{{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x231a, Hi: 0x23ff, Stride: 1},
+		{Lo: 0x2600, Hi: 0x2712, Stride: 1}, {Lo: 0x2714, Hi: 0x2716, Stride: 1},
+		{Lo: 0x2719, Hi: 0x27bf, Stride: 1}, {Lo: 0x2b00, Hi: 0x2bff, Stride: 1}, {Lo: 0x2e80, Hi: 0xa4cf, Stride: 1},
+		{Lo: 0xac00, Hi: 0xd7a3, Stride: 1}, {Lo: 0xf900, Hi: 0xfaff, Stride: 1},
 		{Lo: 0xfe30, Hi: 0xfe6f, Stride: 1}, {Lo: 0xff00, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1}},
 	R32: []unicode.Range32{{Lo: 0x1f000, Hi: 0x1faff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
 }

@@ -10,7 +10,8 @@ import (
 // A real shell reads back what was quoted, as one word.
 func TestQuote(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "/srv/app", "a b", "it's", "''", "$HOME", "`id`", "a\nb", `back\slash`, "-n", "*", "~", "a;b", "#", "\"", "ü", "!x"} {
+	for _, text := range []string{"", "/srv/app", "a b", "it's", "''", "$HOME", "`id`", "a\nb", `back\slash`, "-n", "*",
+		"~", "a;b", "#", "\"", "ü", "!x"} {
 		out, err := exec.Command("sh", "-c", `printf '%s:' x`+sanitize.Quote(text)+" "+sanitize.Quote(text)).Output()
 		if err != nil || string(out) != "x"+text+":"+text+":" {
 			t.Errorf("%q is quoted as %s, which is read as %q: %v", text, sanitize.Quote(text), out, err)

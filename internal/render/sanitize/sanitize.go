@@ -1,14 +1,17 @@
-// Package sanitize makes text that anybody may have written harmless for the terminal, file or page that shows it.
+// Package sanitize makes text that anybody may have written harmless for the terminal, file or page
+// that shows it.
 //
 // # Authority
 //
-// The package alone decides which characters reach a person. Everything that cadre prints passes a [Writer]; what it writes
-// into files and messages for people passes [Line], [Lines] or [StripANSI].
+// The package alone decides which characters reach a person. Everything that cadre prints passes a
+// [Writer]; what it writes into files and messages for people passes [Line], [Lines] or
+// [StripANSI].
 //
 // # What is shown
 //
-// Printable characters stay as they are, in every script, and so do emoji with their joiners and variation selectors. What
-// controls a terminal or hides something is shown instead of obeyed, so that a text about escape sequences can still be read:
+// Printable characters stay as they are, in every script, and so do emoji with their joiners and
+// variation selectors. What controls a terminal or hides something is shown instead of obeyed, so
+// that a text about escape sequences can still be read:
 //
 //	ESC, BEL and the other C0 controls, DEL    ␛ ␇ ␡, the pictures that Unicode has for them
 //	C1 controls, bidi controls, zero-width     <U+009B> <U+202E> <U+200B>
@@ -19,11 +22,11 @@
 //
 // # Guarantees
 //
-//   - Output holds printable characters, line feeds and tabs, and the constants of [Sequence]; nothing else, for any input and
-//     any division of it into writes.
+//   - Output holds printable characters, line feeds and tabs, and the constants of [Sequence];
+//     nothing else, for any input and any division of it into writes.
 //   - Sanitizing is idempotent, and text that was harmless is not changed.
-//   - A line of a text does not look like a line of cadre's: an argument of [Writer.Printf] is one line, or a [Block], each
-//     line of which begins with the [Gutter].
+//   - A line of a text does not look like a line of cadre's: an argument of [Writer.Printf] is one
+//     line, or a [Block], each line of which begins with the [Gutter].
 //   - JSON has the same value after parsing.
 package sanitize
 
@@ -51,7 +54,8 @@ func Lines(s string) string {
 	return whole(s, asText)
 }
 
-// plainLine reports whether s is a line that Line leaves as it is, without a look at any character's neighbours.
+// plainLine reports whether s is a line that Line leaves as it is, without a look at any
+// character's neighbours.
 func plainLine(s string) bool { return plain(s) == len(s) && !strings.ContainsAny(s, "\n\t") }
 
 // JSON returns encoded JSON in which what is harmful is a \u escape, so that it has the same value.
@@ -81,7 +85,8 @@ type cleaner struct {
 	cut    []byte // the beginning of a character whose end has not come yet
 }
 
-// clean returns what is to be put out for p, which is p itself where it is harmless. It does not change p.
+// clean returns what is to be put out for p, which is p itself where it is harmless. It does not
+// change p.
 func (c *cleaner) clean(p []byte) []byte {
 	if len(c.cut) > 0 {
 		p, c.cut = append(c.cut, p...), nil
@@ -171,8 +176,8 @@ func (c *cleaner) put(out []byte, r rune) []byte {
 	return out
 }
 
-// plain returns how many bytes at the beginning of s are printable ASCII, line feeds or tabs. It looks at many at a time: nearly every text is plain, and lists are
-// long.
+// plain returns how many bytes at the beginning of s are printable ASCII, line feeds or tabs. It
+// looks at many at a time: nearly every text is plain, and lists are long.
 func plain[T string | []byte](s T) int {
 	i := 0
 	for ; i+32 <= len(s); i += 32 {
@@ -187,11 +192,14 @@ func plain[T string | []byte](s T) int {
 
 const ones, tops = 0x0101010101010101, 0x8080808080808080
 
-// suspect looks at eight bytes at once. The top bit of a byte is set where it may not be printable ASCII; that of one of the bytes is, if one is not.
+// suspect looks at eight bytes at once. The top bit of a byte is set where it may not be printable
+// ASCII; that of one of the bytes is, if one is not.
 func suspect[T string | []byte](p T) uint64 {
 	_ = p[7]
-	x := uint64(p[0]) | uint64(p[1])<<8 | uint64(p[2])<<16 | uint64(p[3])<<24 | uint64(p[4])<<32 | uint64(p[5])<<40 | uint64(p[6])<<48 | uint64(p[7])<<56
-	// x-0x20 borrows where a byte is below 0x20, and may borrow from the next one then; x+1 reaches 0x80 where it is 0x7f.
+	x := uint64(p[0]) | uint64(p[1])<<8 | uint64(p[2])<<16 | uint64(p[3])<<24 | uint64(p[4])<<32 | uint64(
+		p[5])<<40 | uint64(p[6])<<48 | uint64(p[7])<<56
+	// x-0x20 borrows where a byte is below 0x20, and may borrow from the next one then; x+1 reaches
+	// 0x80 where it is 0x7f.
 	return (x - 0x20*ones) | (x + ones) | x
 }
 
@@ -211,8 +219,10 @@ var invisible = []*unicode.RangeTable{unicode.Cc, unicode.Cf, unicode.Co, unicod
 	unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point}
 
 // joining are scripts whose spelling needs joiners.
-var joining = []*unicode.RangeTable{unicode.Arabic, unicode.Syriac, unicode.Nko, unicode.Mongolian, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati,
-	unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Tibetan}
+var joining = []*unicode.RangeTable{unicode.Arabic, unicode.Syriac, unicode.Nko, unicode.Mongolian, unicode.Devanagari,
+	unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati,
+	unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer,
+	unicode.Myanmar, unicode.Tibetan}
 
 const (
 	nonJoiner     = '\u200c'
@@ -228,7 +238,8 @@ func shown(prev, r rune) bool {
 	case r < 0x300:
 		return r != 0xad // soft hyphen
 	case unicode.Is(unicode.Variation_Selector, r): // one for each character: more of them are a hidden text
-		return (prev > 0xa9 || strings.ContainsRune("0123456789#*©", prev)) && !unicode.Is(unicode.Variation_Selector, prev) && prev != joiner && prev != nonJoiner
+		return (prev > 0xa9 || strings.ContainsRune("0123456789#*©", prev)) && !unicode.Is(unicode.Variation_Selector,
+			prev) && prev != joiner && prev != nonJoiner
 	case r == joiner:
 		return emoji(prev) || unicode.In(prev, joining...)
 	case r == nonJoiner:

@@ -28,11 +28,14 @@ func TestLine(t *testing.T) {
 		{"C1", "\u009b31m\u009d0;x\u009c", "<U+009B>31m<U+009D>0;x<U+009C>"},
 		{"raw C1 bytes", "\x9b31m", "\uFFFD31m"},
 		{"NUL, backspace, DEL", "a\x00b\bc\x7f", "a␀b␈c␡"},
-		{"bidi", "a\u202eb\u2066c\u2069d\u200ee\u200ff\u061cg", "a<U+202E>b<U+2066>c<U+2069>d<U+200E>e<U+200F>f<U+061C>g"},
-		{"zero width in a name", "le\u200bad le\u200dad le\u200cad le\u2060ad le\ufeffad", "le<U+200B>ad le<U+200D>ad le<U+200C>ad le<U+2060>ad le<U+FEFF>ad"},
+		{"bidi", "a\u202eb\u2066c\u2069d\u200ee\u200ff\u061cg",
+			"a<U+202E>b<U+2066>c<U+2069>d<U+200E>e<U+200F>f<U+061C>g"},
+		{"zero width in a name", "le\u200bad le\u200dad le\u200cad le\u2060ad le\ufeffad",
+			"le<U+200B>ad le<U+200D>ad le<U+200C>ad le<U+2060>ad le<U+FEFF>ad"},
 		{"soft hyphen, fillers", "a\u00adb\u3164c\u115fd\u034fe", "a<U+00AD>b<U+3164>c<U+115F>d<U+034F>e"},
 		{"tags", "a\U000E0068\U000E0069", "a<U+E0068><U+E0069>"},
-		{"hidden in selectors", "a\ufe00 \u263a\ufe0f\ufe0f \U0001f600\U000E0100\U000E0101", "a<U+FE00> \u263a\ufe0f<U+FE0F> \U0001f600\U000E0100<U+E0101>"},
+		{"hidden in selectors", "a\ufe00 \u263a\ufe0f\ufe0f \U0001f600\U000E0100\U000E0101",
+			"a<U+FE00> \u263a\ufe0f<U+FE0F> \U0001f600\U000E0100<U+E0101>"},
 		{"private use, noncharacter", "\ue0b0\uffff", "<U+E0B0><U+FFFF>"},
 		{"emoji", "👩‍💻 ❤️ 👍🏽 🏳️‍🌈 1️⃣ 👨‍👩‍👧‍👦", "👩‍💻 ❤️ 👍🏽 🏳️‍🌈 1️⃣ 👨‍👩‍👧‍👦"},
 		{"joiners of scripts", "نامه‌ای क्‍ष", "نامه‌ای क्‍ष"},
@@ -81,7 +84,8 @@ func TestPrintfSetsTextOff(t *testing.T) {
 	}
 }
 
-// What a caller's own arguments are is not changed behind its back in a way that shows: they may be printed again.
+// What a caller's own arguments are is not changed behind its back in a way that shows: they may be
+// printed again.
 func TestPrintfTwice(t *testing.T) {
 	var out bytes.Buffer
 	w := sanitize.NewWriter(&out)
@@ -93,7 +97,8 @@ func TestPrintfTwice(t *testing.T) {
 	}
 }
 
-// A long line of a text on a terminal is continued behind a gutter, and does not reach the left edge.
+// A long line of a text on a terminal is continued behind a gutter, and does not reach the left
+// edge.
 func TestBlockIsWrapped(t *testing.T) {
 	for _, c := range []struct {
 		columns    int
@@ -141,12 +146,14 @@ func (c *counted) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
-// The output of another program comes in whole lines, each set off, whatever is written between its pieces.
+// The output of another program comes in whole lines, each set off, whatever is written between its
+// pieces.
 func TestOthers(t *testing.T) {
 	var out bytes.Buffer
 	w := sanitize.NewWriter(&out)
 	others := w.Others()
-	for _, piece := range []string{"one\r\ntw", "o\n\ncadre: fo", "rged\n", "\xe2\x80", "\xaex", strings.Repeat("y", 64<<10), "z", "\n#2 from user"} {
+	for _, piece := range []string{"one\r\ntw", "o\n\ncadre: fo", "rged\n", "\xe2\x80", "\xaex",
+		strings.Repeat("y", 64<<10), "z", "\n#2 from user"} {
 		io.WriteString(others, piece)
 		w.Printf("between\n")
 	}
@@ -155,13 +162,16 @@ func TestOthers(t *testing.T) {
 	got := out.String()
 	harmless(t, out.Bytes())
 	long := "  │ <U+202E>x" + strings.Repeat("y", 64<<10)
-	want := "  │ one\nbetween\n  │ two\n  │\nbetween\n  │ cadre: forged\nbetween\nbetween\nbetween\n" + long + "\nbetween\nbetween\n  │ z\nbetween\n  │ #2 from user\n"
+	want := "  │ one\nbetween\n  │ two\n  │\nbetween\n  │ cadre: forged\nbetween\nbetween\nbetween\n" + long +
+		"\nbetween\nbetween\n  │ z\nbetween\n  │ #2 from user\n"
 	if got != want {
-		t.Errorf("it is\n%.3000s\nnot\n%.3000s", strings.ReplaceAll(got, long, "LONG"), strings.ReplaceAll(want, long, "LONG"))
+		t.Errorf("it is\n%.3000s\nnot\n%.3000s", strings.ReplaceAll(got, long, "LONG"),
+			strings.ReplaceAll(want, long, "LONG"))
 	}
 }
 
-// A piece that is written at once comes out at once, so that what several processes write to one terminal does not mix within a line.
+// A piece that is written at once comes out at once, so that what several processes write to one
+// terminal does not mix within a line.
 func TestOneWriteEach(t *testing.T) {
 	var out counted
 	w := sanitize.NewWriter(&out)
@@ -190,7 +200,8 @@ func TestErrors(t *testing.T) {
 }
 
 func TestJSONKeepsItsValue(t *testing.T) {
-	value := map[string]any{"a\u202e": "b\u009b\x7f\u2028\x1b[2J\u200b\n\U000E0041👩‍💻é", "raw": json.RawMessage("{\"x\u202e\":\r\n[\"\u0085\", 1]}")}
+	value := map[string]any{"a\u202e": "b\u009b\x7f\u2028\x1b[2J\u200b\n\U000E0041👩‍💻é",
+		"raw": json.RawMessage("{\"x\u202e\":\r\n[\"\u0085\", 1]}")}
 	var out bytes.Buffer
 	w := sanitize.NewWriter(&out)
 	if err := w.Value(value); err != nil {
@@ -202,7 +213,8 @@ func TestJSONKeepsItsValue(t *testing.T) {
 	}
 	var got, want any
 	plain, _ := json.Marshal(value)
-	if err := errors.Join(json.Unmarshal(out.Bytes(), &got), json.Unmarshal(plain, &want)); err != nil || !reflect.DeepEqual(got, want) {
+	if err := errors.Join(json.Unmarshal(out.Bytes(), &got), json.Unmarshal(plain, &want)); err != nil ||
+		!reflect.DeepEqual(got, want) {
 		t.Errorf("it is %#v, not %#v: %v", got, want, err)
 	}
 }
@@ -218,7 +230,8 @@ func harmless(t *testing.T, out []byte) {
 		switch {
 		case r == '\n' || r == '\t':
 		case r < ' ' || r >= 0x7f && r < 0xa0, r == 0xad, unicode.In(r, unicode.Zl, unicode.Zp, unicode.Co),
-			r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r >= 0x200e && r <= 0x200f, r == 0x061c, r == 0x200b, r == 0xfeff, r >= 0xe0000 && r <= 0xe007f:
+			r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r >= 0x200e && r <= 0x200f, r == 0x061c,
+			r == 0x200b, r == 0xfeff, r >= 0xe0000 && r <= 0xe007f:
 			t.Errorf("there is %U at %d of %q", r, i, out)
 		case r == 0x200c || r == 0x200d || r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0100 && r <= 0xe01ef:
 			if prev < 0xa9 && !strings.ContainsRune("0123456789#*", prev) || prev == 0x200c || prev == 0x200d {
@@ -229,9 +242,12 @@ func harmless(t *testing.T, out []byte) {
 	}
 }
 
-var hostile = []string{"", "plain\n", "a\x1b[31mb\r\n\u202e\xff", "\u009b2J\xc2\x9b2J\x9b", "👩‍💻❤️1️⃣\u200d\u200d", "x\ufe0f\ufe0f\u0600", "\xe2\x80\xae\xe2\x80", "\xf0\x9f", "\t\x7f\x00", "\\u202e\"\\", "ا\u200c\u200d", "\U000E0041\U000E0100"}
+var hostile = []string{"", "plain\n", "a\x1b[31mb\r\n\u202e\xff", "\u009b2J\xc2\x9b2J\x9b", "👩‍💻❤️1️⃣\u200d\u200d",
+	"x\ufe0f\ufe0f\u0600", "\xe2\x80\xae\xe2\x80", "\xf0\x9f", "\t\x7f\x00", "\\u202e\"\\", "ا\u200c\u200d",
+	"\U000E0041\U000E0100"}
 
-// Whatever is written, cut anywhere: what comes out is harmless, does not depend on the cut, and is not changed by another pass; what was harmless is not changed.
+// Whatever is written, cut anywhere: what comes out is harmless, does not depend on the cut, and is
+// not changed by another pass; what was harmless is not changed.
 func FuzzWriter(f *testing.F) {
 	for i, s := range hostile {
 		f.Add([]byte(s), i)
@@ -263,7 +279,8 @@ func FuzzWriter(f *testing.F) {
 		if !bytes.Equal(again.Bytes(), whole.Bytes()) {
 			t.Errorf("%q became %q", whole.Bytes(), again.Bytes())
 		}
-		if !bytes.ContainsFunc(p, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != '\t' }) && !bytes.Equal(p, whole.Bytes()) {
+		if !bytes.ContainsFunc(p, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != '\t' }) &&
+			!bytes.Equal(p, whole.Bytes()) {
 			t.Errorf("plain text %q became %q", p, whole.Bytes())
 		}
 	})
@@ -333,7 +350,8 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-var list = strings.Repeat(`{"id":"4711","subject":"Audit the error handling of the storage layer","status":"pending","owner":"ann","blockedBy":[],"createdAt":1795216422106},`, 1000)
+var list = strings.Repeat(
+	`{"id":"4711","subject":"Audit the error handling of the storage layer","status":"pending","owner":"ann","blockedBy":[],"createdAt":1795216422106},`, 1000)
 
 func BenchmarkWriter(b *testing.B) {
 	mixed := strings.ReplaceAll(list, "Audit", "Prüfe „alles“ ✓")
@@ -341,7 +359,8 @@ func BenchmarkWriter(b *testing.B) {
 		name string
 		text string
 		to   io.Writer
-	}{{"copy", list, io.Discard}, {"plain", list, sanitize.NewWriter(io.Discard)}, {"unicode", mixed, sanitize.NewWriter(io.Discard)}, {"json", list, sanitize.NewWriter(io.Discard).JSON()}} {
+	}{{"copy", list, io.Discard}, {"plain", list, sanitize.NewWriter(io.Discard)},
+		{"unicode", mixed, sanitize.NewWriter(io.Discard)}, {"json", list, sanitize.NewWriter(io.Discard).JSON()}} {
 		b.Run(c.name, func(b *testing.B) {
 			text := []byte(c.text)
 			b.SetBytes(int64(len(text)))

@@ -2,8 +2,9 @@ package sanitize
 
 import "strings"
 
-// Strip returns the text of what a program wrote for a terminal: without the sequences that colour it, move the cursor or set a title, and
-// otherwise like [Lines]. A sequence that does not end on its line is shown, so that it hides nothing.
+// Strip returns the text of what a program wrote for a terminal: without the sequences that colour
+// it, move the cursor or set a title, and otherwise like [Lines]. A sequence that does not end on
+// its line is shown, so that it hides nothing.
 func Strip(s string) string {
 	if plain(s) == len(s) {
 		return s
@@ -40,7 +41,8 @@ func firstRune(s string) string {
 	return s
 }
 
-// sequence returns the length of the terminal sequence with which s begins; 0 where it does not end on its line.
+// sequence returns the length of the terminal sequence with which s begins; 0 where it does not end
+// on its line.
 func sequence(s string) int {
 	intro := len(firstRune(s))
 	kind := s[0]

@@ -17,11 +17,14 @@ const (
 	LineFeed  Sequence = "\n"
 	EraseLine Sequence = "\r\x1b[K" // and go to its beginning
 
-	OpenPage  Sequence = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J" // the page of a full-screen program, without a cursor and without wrapped lines
-	ClosePage Sequence = "\x1b[?7h\x1b[?25h\x1b[?1049l"        // back from it
+	// the page of a full-screen program, without a cursor and without wrapped lines
+	OpenPage  Sequence = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
+	ClosePage Sequence = "\x1b[?7h\x1b[?25h\x1b[?1049l" // back from it
 	TopOfPage Sequence = "\x1b[H\x1b[K"
-	NextLine  Sequence = "\r\n\x1b[K" // erased before it is written: behind a line of the whole width the cursor is still on its last column
-	RestOff   Sequence = "\r\n\x1b[J" // erases all lines below
+	// erased before it is written: behind a line of the whole width the cursor is still on its last
+	// column
+	NextLine Sequence = "\r\n\x1b[K"
+	RestOff  Sequence = "\r\n\x1b[J" // erases all lines below
 
 	Bold   Sequence = "\x1b[1m"
 	Dim    Sequence = "\x1b[2m"
@@ -30,7 +33,8 @@ const (
 	Normal Sequence = "\x1b[0m"
 )
 
-// Writer sanitizes what is written to it. Several goroutines may use it; each call is one write below.
+// Writer sanitizes what is written to it. Several goroutines may use it; each call is one write
+// below.
 type Writer struct {
 	// Columns returns how wide the terminal is, for what is to be wrapped; nil where there is none.
 	Columns func() int
@@ -43,7 +47,8 @@ type Writer struct {
 // NewWriter returns a writer to that one.
 func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
 
-// Write writes p with its lines. It is for what has no text of others in it, or has sanitized it already: help, tables.
+// Write writes p with its lines. It is for what has no text of others in it, or has sanitized it
+// already: help, tables.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +62,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Printf formats like [fmt.Fprintf]. The format is cadre's own. An argument is anybody's: it becomes one line, however it is formatted, unless it is a [Block].
+// Printf formats like [fmt.Fprintf]. The format is cadre's own. An argument is anybody's: it
+// becomes one line, however it is formatted, unless it is a [Block].
 func (w *Writer) Printf(format string, args ...any) error {
 	for i, arg := range args {
 		if b, ok := arg.(Block); ok && w.Columns != nil {
@@ -142,8 +148,9 @@ func (w *Writer) Draw(parts ...any) error {
 	return err
 }
 
-// Others returns a writer for the output of another program. It writes whole lines, each with the [Gutter], so that none passes for one of cadre's, whatever is
-// written between them. Close ends the last one.
+// Others returns a writer for the output of another program. It writes whole lines, each with the
+// [Gutter], so that none passes for one of cadre's, whatever is written between them. Close ends
+// the last one.
 func (w *Writer) Others() io.WriteCloser { return &othersWriter{to: w} }
 
 // longestLine is how much of a line that does not end is held.

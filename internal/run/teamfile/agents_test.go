@@ -10,7 +10,8 @@ import (
 )
 
 // models are the agents of a program that runs some.
-var models = []teamfile.Agent{{Name: "shell", CommandsOnly: true}, {Name: "external"}, {Name: "claude"}, {Name: "codex"}, {Name: "acp:", Boundless: true}}
+var models = []teamfile.Agent{{Name: "shell", CommandsOnly: true}, {Name: "external"}, {Name: "claude"},
+	{Name: "codex"}, {Name: "acp:", Boundless: true}}
 
 func TestAgents(t *testing.T) {
 	f, err := teamfile.Parse([]byte(`
@@ -28,7 +29,8 @@ members:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Lead != "boss" || !reflect.DeepEqual(f.Leader, teamfile.Member{Name: "boss", Agent: "claude", Model: "opus", Args: []string{"--verbose"}, Env: []string{"A=b", "C=1"}}) {
+	if f.Lead != "boss" || !reflect.DeepEqual(f.Leader, teamfile.Member{Name: "boss", Agent: "claude", Model: "opus",
+		Args: []string{"--verbose"}, Env: []string{"A=b", "C=1"}}) {
 		t.Errorf("the lead is %+v", f.Leader)
 	}
 	if want := []teamfile.Member{
@@ -37,7 +39,8 @@ members:
 	}; !reflect.DeepEqual(f.Members, want) {
 		t.Errorf("the members are %+v", f.Members)
 	}
-	if want := (teamfile.Permissions{Mode: "acceptEdits", Allow: []string{"Edit", "Bash(go test:*)"}, Policy: "lead", Timeout: 2 * time.Minute}); !reflect.DeepEqual(f.Permissions, want) {
+	if want := (teamfile.Permissions{Mode: "acceptEdits", Allow: []string{"Edit", "Bash(go test:*)"}, Policy: "lead",
+		Timeout: 2 * time.Minute}); !reflect.DeepEqual(f.Permissions, want) {
 		t.Errorf("permissions are %+v", f.Permissions)
 	}
 	if !f.Delegate || f.Handover != 70 || len(f.Tasks) != 0 {
@@ -47,7 +50,8 @@ members:
 
 // A lead that is an agent may be given tasks, and spawns who else is needed.
 func TestALeadWithTasks(t *testing.T) {
-	f, err := teamfile.Parse([]byte("name: a\nlead: {agent: claude}\ntasks: [{id: think, owner: lead}, {id: work, role: tester}]"), "a.yaml", models)
+	f, err := teamfile.Parse([]byte("name: a\nlead: {agent: claude}\ntasks: [{id: think, owner: lead}, {id: work, "+
+		"role: tester}]"), "a.yaml", models)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,10 +63,13 @@ func TestALeadWithTasks(t *testing.T) {
 // What nobody can hold to a rule is not promised.
 func TestAnAgentThatNothingHolds(t *testing.T) {
 	for text, want := range map[string]string{
-		"name: a\nmembers: [{name: bob, agent: 'acp:x', planApproval: true}]\ntasks: [{id: one}]": "2:53: nothing keeps acp:x from writing before its plan is approved",
-		"name: a\ngoal: g\nlead: {agent: 'acp:x'}\ndelegate: true":                                "4:11: nothing keeps acp:x from doing the work itself in delegate mode",
+		"name: a\nmembers: [{name: bob, agent: 'acp:x', planApproval: true}]\ntasks: [{id: one}]": "2:53: nothing " +
+			"keeps acp:x from writing before its plan is approved",
+		"name: a\ngoal: g\nlead: {agent: 'acp:x'}\ndelegate: true": "4:11: nothing " +
+			"keeps acp:x from doing the work itself in delegate mode",
 	} {
-		if _, err := teamfile.Parse([]byte(text), "a.yaml", models); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := teamfile.Parse([]byte(text), "a.yaml", models); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s\nis refused with %v, not with %q", text, err, want)
 		}
 	}

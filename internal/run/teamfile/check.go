@@ -13,9 +13,11 @@ func (p *parser) checkNames(lead string) {
 		for _, member := range n.members {
 			name := strings.ToLower(member.Name)
 			if name == strings.ToLower(lead) {
-				p.fail(n.at("name"), "%q is the lead's name; give the member another, or the lead one with lead:", member.Name)
+				p.fail(n.at("name"), "%q is the lead's name; give the member another, or the lead one with lead:",
+					member.Name)
 			} else if line, twice := taken[name]; twice {
-				p.fail(n.at("name"), "a member %q is already on line %d; choose another name, or use count: to have several", member.Name, line)
+				p.fail(n.at("name"), "a member %q is already on line %d; choose another name, or use count: to "+
+					"have several", member.Name, line)
 				break
 			}
 			taken[name] = n.at("name").Line
@@ -43,7 +45,8 @@ func (p *parser) checkTasks() {
 			case id == t.ID:
 				p.fail(t.blockers[i], "task %q is blocked by itself; remove this entry", shorten(id))
 			case lines[id] == 0:
-				p.fail(t.blockers[i], "task %q is blocked by %q, which is not the id of a task%s", shorten(t.ID), shorten(id), p.didYouMean(id, ids))
+				p.fail(t.blockers[i], "task %q is blocked by %q, which is not the id of a task%s", shorten(t.ID),
+					shorten(id), p.didYouMean(id, ids))
 			case seen[id]:
 				p.fail(t.blockers[i], "%q is listed twice; keep one of them", shorten(id))
 			}
@@ -64,17 +67,21 @@ func (p *parser) checkPlace(t taskNode, c crew) {
 		return
 	}
 	if t.Run == "" {
-		p.fail(t.at("in"), "task %q has in: %s and no run; only commands run in the merged worktree. Add run: with a command, or give the task to a member with isolation: worktree", shorten(t.ID), t.In)
+		p.fail(t.at("in"), "task %q has in: %s and no run; only commands run in the merged worktree. Add run: with a "+
+			"command, or give the task to a member with isolation: worktree", shorten(t.ID), t.In)
 		return
 	}
-	if takers := c.takers(t); len(takers) > 0 && !slices.ContainsFunc(takers, func(m Member) bool { return p.commandsOnly(m.Agent) }) {
-		p.fail(t.at("in"), "task %q has in: %s, and nobody who may take it only runs commands (%s). Add a member with agent: shell, or leave in: out for one with isolation: worktree",
+	if takers := c.takers(t); len(takers) > 0 && !slices.ContainsFunc(takers,
+		func(m Member) bool { return p.commandsOnly(m.Agent) }) {
+		p.fail(t.at("in"), "task %q has in: %s, and nobody who may take it only runs commands (%s). Add a member "+
+			"with agent: shell, or leave in: out for one with isolation: worktree",
 			shorten(t.ID), t.In, list(namesOf(takers)))
 	}
 }
 
-// checkSight: a task that builds on one which is done on a branch, because somebody who may take that works in a worktree, is for somebody
-// who has that work: in a worktree too, where it is merged first, or in the merged worktree.
+// checkSight: a task that builds on one which is done on a branch, because somebody who may take
+// that works in a worktree, is for somebody who has that work: in a worktree too, where it is
+// merged first, or in the merged worktree.
 func (p *parser) checkSight(c crew) {
 	byID := map[string]taskNode{}
 	for _, t := range p.tasks {
@@ -86,10 +93,12 @@ func (p *parser) checkSight(c crew) {
 	}
 	for _, t := range p.tasks {
 		takers := c.takers(t)
-		if t.In != "" || len(takers) == 0 || p.led && (t.Owner == "" || t.Owner == p.leader.Name) { // the lead looks itself, or spawns whom the task needs
+		// the lead looks itself, or spawns whom the task needs
+		if t.In != "" || len(takers) == 0 || p.led && (t.Owner == "" || t.Owner == p.leader.Name) {
 			continue
 		}
-		if slices.ContainsFunc(takers, isolated) || slices.ContainsFunc(takers, func(m Member) bool { return m.Agent == "external" }) {
+		if slices.ContainsFunc(takers, isolated) ||
+			slices.ContainsFunc(takers, func(m Member) bool { return m.Agent == "external" }) {
 			continue
 		}
 		for i, id := range t.BlockedBy {
@@ -97,16 +106,19 @@ func (p *parser) checkSight(c crew) {
 			if one == "" || i >= len(t.blockers) {
 				continue
 			}
-			p.fail(t.blockers[i], "task %q builds on %q, which %s does in a worktree of its own, and %s works in the team's directory, which does not have that work. "+
-				"Give the task to a member with isolation: worktree, or have its command run where all work is merged: in: %s",
+			p.fail(t.blockers[i], "task %q builds on %q, which %s does in a worktree of its own, and %s works in the "+
+				"team's directory, which does not have that work. "+
+				"Give the task to a member with isolation: worktree, or have its command run where all work is "+
+				"merged: in: %s",
 				shorten(t.ID), shorten(one), by, list(namesOf(takers)), inMerged)
 		}
 	}
 }
 
-// onBranch returns the task that is done on a branch and by whom: the one of that id, or one that it builds on where it runs
-// in the merged worktree; "" for none.
-func (c crew) onBranch(byID map[string]taskNode, id string, isolated func(Member) bool, seen map[string]bool) (task, by string) {
+// onBranch returns the task that is done on a branch and by whom: the one of that id, or one that
+// it builds on where it runs in the merged worktree; "" for none.
+func (c crew) onBranch(byID map[string]taskNode, id string, isolated func(Member) bool,
+	seen map[string]bool) (task, by string) {
 	t, there := byID[id]
 	if !there || seen[id] {
 		return "", ""
@@ -174,12 +186,14 @@ func (p *parser) crew() crew {
 	return c
 }
 
-// checkTaker: the task's owner or role exists, and somebody of those who may take the task is able to do it.
+// checkTaker: the task's owner or role exists, and somebody of those who may take the task is able
+// to do it.
 func (p *parser) checkTaker(t taskNode, c crew) {
 	wanted := ""
 	switch {
 	case t.Owner != "" && t.Role != "":
-		p.fail(t.at("role"), "task %q has an owner and a role; keep the owner for one member, or the role for anybody with it", shorten(t.ID))
+		p.fail(t.at("role"), "task %q has an owner and a role; keep the owner for one member, or the role for "+
+			"anybody with it", shorten(t.ID))
 		return
 	case t.Owner != "":
 		wanted = "owner " + t.Owner
@@ -195,18 +209,21 @@ func (p *parser) checkTaker(t taskNode, c crew) {
 	case len(takers) == 0:
 		for _, n := range p.members {
 			if n.name == t.Owner {
-				p.fail(t.at("owner"), "%q stands for %d members; name one of them, such as %s, or give them a role and use it here",
+				p.fail(t.at("owner"), "%q stands for %d members; name one of them, such as %s, or give them a role "+
+					"and use it here",
 					t.Owner, len(n.members), n.members[0].Name)
 				return
 			}
 		}
 		p.fail(t.at("owner"), "owner %q is not a member%s", shorten(t.Owner), p.didYouMean(t.Owner, c.names))
-	case t.Run == "" && t.isBlank("run") && !slices.ContainsFunc(takers, func(m Member) bool { return !p.commandsOnly(m.Agent) }):
+	case t.Run == "" && t.isBlank("run") && !slices.ContainsFunc(takers,
+		func(m Member) bool { return !p.commandsOnly(m.Agent) }):
 		names := make([]string, len(takers))
 		for i, m := range takers {
 			names[i] = m.Name
 		}
-		p.fail(t.node, "task %q has no run, and all who may take it only run commands (%s); add run: with a command, or a member with another agent",
+		p.fail(t.node, "task %q has no run, and all who may take it only run commands (%s); add run: with a command, "+
+			"or a member with another agent",
 			shorten(t.ID), list(names))
 	}
 }
@@ -225,8 +242,9 @@ func (p *parser) kind(agent string) Agent {
 	return Agent{}
 }
 
-// checkCycles: no task waits for itself, however far around. Cycles are reported so that no two share a task: with the first
-// one mended, the rest may well be gone, and there can be more of them than tasks.
+// checkCycles: no task waits for itself, however far around. Cycles are reported so that no two
+// share a task: with the first one mended, the rest may well be gone, and there can be more of them
+// than tasks.
 func (p *parser) checkCycles() {
 	index := make(map[string]int, len(p.tasks))
 	for i, t := range slices.Backward(p.tasks) {
@@ -268,7 +286,8 @@ func (p *parser) checkCycles() {
 	}
 }
 
-// reportCycle spells a cycle out, from its first task in the file, with the line of each blockedBy entry that is part of it.
+// reportCycle spells a cycle out, from its first task in the file, with the line of each blockedBy
+// entry that is part of it.
 func (p *parser) reportCycle(cycle []int) {
 	first := slices.Index(cycle, slices.Min(cycle))
 	cycle = append(slices.Clone(cycle[first:]), cycle[:first]...)
@@ -286,5 +305,6 @@ func (p *parser) reportCycle(cycle []int) {
 	}
 	t := p.tasks[cycle[0]]
 	at := t.blockers[slices.Index(t.BlockedBy, p.tasks[cycle[1]].ID)]
-	p.fail(at, "these tasks wait for each other: %s; remove one of the blockedBy entries on line %s", strings.Join(names, " → "), list(lines))
+	p.fail(at, "these tasks wait for each other: %s; remove one of the blockedBy entries on line %s",
+		strings.Join(names, " → "), list(lines))
 }

@@ -26,11 +26,13 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// shownWidth is how much of a source line an excerpt shows: enough to recognise it, short enough for a terminal.
+// shownWidth is how much of a source line an excerpt shows: enough to recognise it, short enough
+// for a terminal.
 const shownWidth = 100
 
-// Excerpt shows the source line with a caret under the column, in two lines; it is empty for a line that has nothing to show.
-// Whatever the file holds, an excerpt holds no control characters: it is made to be printed on a terminal.
+// Excerpt shows the source line with a caret under the column, in two lines; it is empty for a line
+// that has nothing to show. Whatever the file holds, an excerpt holds no control characters: it is
+// made to be printed on a terminal.
 func (e *Error) Excerpt() string {
 	line, column := []rune(e.Source), e.Column-1
 	if strings.TrimSpace(e.Source) == "" {
@@ -106,7 +108,8 @@ func (s *source) failAt(line, column int, format string, args ...any) {
 	if lines := s.split(); line <= len(lines) {
 		text = lines[line-1]
 	}
-	s.errs = append(s.errs, &Error{File: s.name, Line: line, Column: column, Message: fmt.Sprintf(format, args...), Source: text})
+	s.errs = append(s.errs, &Error{File: s.name, Line: line, Column: column, Message: fmt.Sprintf(format, args...),
+		Source: text})
 }
 
 // breaks are the ends of lines as the YAML library counts them; an excerpt has to count alike.
@@ -132,8 +135,9 @@ func (s *source) problems() Errors {
 	return s.errs
 }
 
-// didYouMean proposes the known word nearest to the given one, as a clause to append to a message; with none near, it lists
-// the known words. It says nothing once it has compared too much: among 10,000 ids, for 10,000 slips, looking would take minutes.
+// didYouMean proposes the known word nearest to the given one, as a clause to append to a message;
+// with none near, it lists the known words. It says nothing once it has compared too much: among
+// 10,000 ids, for 10,000 slips, looking would take minutes.
 func (s *source) didYouMean(word string, known []string) string {
 	const enough = 100_000
 	if s.compared += len(known); s.compared > enough {

@@ -7,12 +7,14 @@ import (
 	"unicode"
 )
 
-// ForGoal is the team file that a goal stands for: a lead that plans, and the members that it starts with. The name is made from the goal and from where
-// the team works, so that the same goal in the same place is the same team.
+// ForGoal is the team file that a goal stands for: a lead that plans, and the members that it
+// starts with. The name is made from the goal and from where the team works, so that the same goal
+// in the same place is the same team.
 func ForGoal(goal, dir string, lead Member, members []Member) *File {
 	sum := sha256.Sum256([]byte(goal + "\x00" + dir))
 	digest := hex.EncodeToString(sum[:])
-	f := &File{Name: slug(goal) + "-" + digest[:6], Goal: goal, Lead: lead.Name, Leader: lead, Members: members, digest: digest}
+	f := &File{Name: slug(goal) + "-" + digest[:6], Goal: goal, Lead: lead.Name, Leader: lead, Members: members,
+		digest: digest}
 	if f.Lead == "" {
 		f.Lead = DefaultLead
 		f.Leader.Name = DefaultLead
@@ -24,7 +26,10 @@ func ForGoal(goal, dir string, lead Member, members []Member) *File {
 func slug(text string) string {
 	const most = 32
 	var b strings.Builder
-	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) &&
+			!unicode.IsDigit(r)
+	}) {
 		plain := strings.Map(func(r rune) rune {
 			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 				return r

@@ -9,7 +9,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Liveness is how long a team waits before it takes silence for a sign. Zero is for the core's default.
+// Liveness is how long a team waits before it takes silence for a sign. Zero is for the core's
+// default.
 type Liveness struct {
 	Beat        time.Duration // between two signs of life
 	Offline     time.Duration // silence after which a member is offline
@@ -28,7 +29,8 @@ const (
 	usualLeadLost = 5 * time.Minute
 )
 
-// MinPeriod is the shortest of them. It keeps a host from doing nothing else than giving signs of life.
+// MinPeriod is the shortest of them. It keeps a host from doing nothing else than giving signs of
+// life.
 const MinPeriod = 100 * time.Millisecond
 
 // Fact is a file that everybody in the team relies on.
@@ -42,7 +44,8 @@ func (p *parser) liveness(root *mapping) (l Liveness) {
 	if n == nil {
 		return l
 	}
-	m := p.mapping(n, "liveness", "beat", "offline", "leadLost", "zombie", "blocked", "undelivered", "stale", "checkpoint")
+	m := p.mapping(n, "liveness", "beat", "offline", "leadLost", "zombie", "blocked", "undelivered",
+		"stale", "checkpoint")
 	if m == nil {
 		return l
 	}
@@ -54,7 +57,8 @@ func (p *parser) liveness(root *mapping) (l Liveness) {
 		}
 		return d
 	}
-	l = Liveness{Beat: period("beat"), Offline: period("offline"), LeadLost: period("leadLost"), Zombie: period("zombie"), Blocked: period("blocked"),
+	l = Liveness{Beat: period("beat"), Offline: period("offline"), LeadLost: period("leadLost"),
+		Zombie: period("zombie"), Blocked: period("blocked"),
 		Undelivered: period("undelivered"), Stale: period("stale"), Checkpoint: period("checkpoint")}
 	beat := cmp.Or(l.Beat, usualBeat)
 	for _, silence := range []struct {
@@ -68,7 +72,8 @@ func (p *parser) liveness(root *mapping) (l Liveness) {
 		if m.values[silence.key] == nil {
 			at = m.at("beat")
 		}
-		p.fail(at, "%s is %s, and a sign of life comes each %s: nobody could be told from one who is gone; make %s longer, or beat shorter", silence.key, silence.long, beat, silence.key)
+		p.fail(at, "%s is %s, and a sign of life comes each %s: nobody could be told from one who is gone; make %s "+
+			"longer, or beat shorter", silence.key, silence.long, beat, silence.key)
 	}
 	return l
 }
@@ -97,7 +102,8 @@ func (p *parser) facts(root *mapping) (facts []Fact) {
 		}
 		f.Name = cmp.Or(strings.TrimSpace(f.Name), f.Path)
 		if line, twice := seen[f.Name]; twice {
-			p.fail(n, "a fact %q is already on line %d; give this one another name, or remove it", shorten(f.Name), line)
+			p.fail(n, "a fact %q is already on line %d; give this one another name, or remove it",
+				shorten(f.Name), line)
 			continue
 		}
 		seen[f.Name] = n.Line

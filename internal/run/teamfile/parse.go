@@ -19,8 +19,8 @@ var (
 	idForm   = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 )
 
-// parser turns the nodes of one file into a File. It goes on after an error, so that one run finds them all; what it makes
-// of a broken part is never seen, as a file with errors is not returned.
+// parser turns the nodes of one file into a File. It goes on after an error, so that one run finds
+// them all; what it makes of a broken part is never seen, as a file with errors is not returned.
 type parser struct {
 	*source
 	agents []Agent
@@ -46,12 +46,16 @@ type taskNode struct {
 }
 
 func (p *parser) file(root *yaml.Node) *File {
-	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "checks", "clean", "withCheckChanges", "consolidate", "budget", "report", "permissions", "handover", "maxTeammates", "delegate", "liveness", "facts")
-	f := &File{Name: m.text("name"), Goal: m.text("goal"), Delegate: m.yes("delegate"), Handover: int(m.integer("handover", 0, 1, 100)), MaxTeammates: int(m.integer("maxTeammates", 0, 1, MaxMembers))}
+	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "checks",
+		"clean", "withCheckChanges", "consolidate", "budget", "report", "permissions", "handover", "maxTeammates",
+		"delegate", "liveness", "facts")
+	f := &File{Name: m.text("name"), Goal: m.text("goal"), Delegate: m.yes("delegate"),
+		Handover: int(m.integer("handover", 0, 1, 100)), MaxTeammates: int(m.integer("maxTeammates", 0, 1, MaxMembers))}
 	p.form(m, "name", "the team", f.Name, nameForm())
 	p.readLead(m, f)
 	if f.Delegate && p.boundless(f.Leader.Agent) {
-		p.fail(m.at("delegate"), "nothing keeps %s from doing the work itself in delegate mode; leave delegate out, or let another agent lead", shorten(f.Leader.Agent))
+		p.fail(m.at("delegate"), "nothing keeps %s from doing the work itself in delegate mode; leave delegate out, "+
+			"or let another agent lead", shorten(f.Leader.Agent))
 	}
 	f.Permissions = p.permissions(m)
 	member, task := p.defaults(m)
@@ -75,7 +79,8 @@ func (p *parser) file(root *yaml.Node) *File {
 		f.Members = append(f.Members, n.members...)
 	}
 	if f.MaxTeammates > 0 && len(f.Members) > f.MaxTeammates {
-		p.fail(m.at("maxTeammates"), "the file has %d members, and maxTeammates allows %d; raise it, or leave members out", len(f.Members), f.MaxTeammates)
+		p.fail(m.at("maxTeammates"), "the file has %d members, and maxTeammates allows %d; raise it, or leave "+
+			"members out", len(f.Members), f.MaxTeammates)
 	}
 	for _, n := range p.tasks {
 		f.Tasks = append(f.Tasks, n.Task)
@@ -169,9 +174,11 @@ func (p *parser) readLead(root *mapping, f *File) {
 	f.Leader.Name = f.Lead
 	switch {
 	case f.Leader.Agent == "":
-		p.fail(n, "the lead is a mapping without agent:; say which agent leads, or write lead: NAME where a person or a program does")
+		p.fail(n, "the lead is a mapping without agent:; say which agent leads, or write lead: NAME where a person "+
+			"or a program does")
 	case p.commandsOnly(f.Leader.Agent) || f.Leader.Agent == "external":
-		p.fail(m.at("agent"), "%s cannot lead by itself; a lead needs an agent with a model, or write lead: NAME where a person or a program leads", f.Leader.Agent)
+		p.fail(m.at("agent"), "%s cannot lead by itself; a lead needs an agent with a model, or write lead: NAME "+
+			"where a person or a program leads", f.Leader.Agent)
 	default:
 		p.led, p.leader = true, f.Leader
 	}
@@ -199,7 +206,8 @@ func (p *parser) agentSettings(m *mapping, start Member) Member {
 func (p *parser) agent(m *mapping, fallback string) string {
 	text := m.text("agent")
 	for _, a := range p.agents {
-		if strings.HasSuffix(a.Name, ":") && strings.HasPrefix(text, a.Name) && strings.TrimSpace(text[len(a.Name):]) != "" {
+		if strings.HasSuffix(a.Name, ":") && strings.HasPrefix(text, a.Name) &&
+			strings.TrimSpace(text[len(a.Name):]) != "" {
 			return text
 		}
 	}
@@ -239,7 +247,8 @@ func (p *parser) permissions(root *mapping) Permissions {
 		return Permissions{}
 	}
 	allow, _ := m.texts("allow", "rules")
-	return Permissions{Mode: m.oneOf("mode", "", permissionModes), Allow: allow, Policy: m.oneOf("policy", "", policies), Timeout: m.duration("timeout", 0)}
+	return Permissions{Mode: m.oneOf("mode", "", permissionModes), Allow: allow,
+		Policy: m.oneOf("policy", "", policies), Timeout: m.duration("timeout", 0)}
 }
 
 func (p *parser) readMembers(root *mapping, start Member) {
@@ -249,7 +258,8 @@ func (p *parser) readMembers(root *mapping, start Member) {
 	}
 	total := 0
 	for _, n := range nodes {
-		m := p.mapping(n, "a member", append([]string{"role", "count", "planApproval", "permissionMode", "isolation"}, agentKeys...)...)
+		m := p.mapping(n, "a member", append([]string{"role", "count", "planApproval", "permissionMode", "isolation"},
+			agentKeys...)...)
 		if m == nil {
 			continue
 		}
@@ -260,10 +270,12 @@ func (p *parser) readMembers(root *mapping, start Member) {
 		member.PlanApproval, member.Isolation = m.yes("planApproval"), m.oneOf("isolation", "", []string{"worktree"})
 		member.Mode = m.oneOf("permissionMode", "", permissionModes)
 		if member.PlanApproval && p.commandsOnly(member.Agent) {
-			p.fail(m.at("planApproval"), "%s only runs commands and submits no plan; leave planApproval out, or take another agent", member.Agent)
+			p.fail(m.at("planApproval"), "%s only runs commands and submits no plan; leave planApproval out, or take "+
+				"another agent", member.Agent)
 		}
 		if member.PlanApproval && p.boundless(member.Agent) {
-			p.fail(m.at("planApproval"), "nothing keeps %s from writing before its plan is approved; leave planApproval out, or take another agent", shorten(member.Agent))
+			p.fail(m.at("planApproval"), "nothing keeps %s from writing before its plan is approved; leave "+
+				"planApproval out, or take another agent", shorten(member.Agent))
 		}
 		count := int(m.integer("count", 1, 1, MaxMembers))
 		if total += count; total > MaxMembers {
@@ -278,7 +290,8 @@ func (p *parser) readMembers(root *mapping, start Member) {
 				node.members = append(node.members, member)
 			}
 			if len(member.Name) > 64 {
-				p.fail(m.at("name"), "with its number the name %q has more than 64 characters; shorten it", shorten(node.name))
+				p.fail(m.at("name"), "with its number the name %q has more than 64 characters; shorten it",
+					shorten(node.name))
 			}
 		}
 		p.members = append(p.members, node)
@@ -288,14 +301,16 @@ func (p *parser) readMembers(root *mapping, start Member) {
 func (p *parser) readTasks(root *mapping, start Task) {
 	nodes := root.list("tasks", "tasks")
 	if root.isEmpty("tasks") && !p.led {
-		p.fail(root.at("tasks"), "the team has no tasks; add at least one under tasks:, such as - {id: hello, run: echo hello}")
+		p.fail(root.at("tasks"), "the team has no tasks; add at least one under tasks:, such as - {id: hello, run: "+
+			"echo hello}")
 	}
 	if len(nodes) > MaxTasks {
 		p.fail(nodes[MaxTasks], "the file has %d tasks; a team has at most %d", len(nodes), MaxTasks)
 		nodes = nodes[:MaxTasks]
 	}
 	for _, n := range nodes {
-		m := p.mapping(n, "a task", "id", "subject", "description", "run", "in", "blockedBy", "owner", "role", "priority", "timeout", "retries")
+		m := p.mapping(n, "a task", "id", "subject", "description", "run", "in", "blockedBy", "owner", "role",
+			"priority", "timeout", "retries")
 		if m == nil {
 			continue
 		}
@@ -340,7 +355,8 @@ func (p *parser) hooks(root *mapping) Hooks {
 				}
 			}
 			if g.isEmpty("hooks") {
-				p.fail(g.at("hooks"), "this entry of %s runs nothing; add hooks: [{type: command, command: ...}]", event)
+				p.fail(g.at("hooks"), "this entry of %s runs nothing; add hooks: [{type: command, command: ...}]",
+					event)
 			}
 			hooks[event] = append(hooks[event], group)
 		}
@@ -358,7 +374,8 @@ func (p *parser) hookCommand(m *mapping) HookCommand {
 	text := m.text("timeout")
 	seconds, err := strconv.ParseFloat(text, 64)
 	if text != "" && (err != nil || !(seconds > 0 && seconds <= 86_400)) {
-		p.fail(m.at("timeout"), "the timeout of a hook is a number of seconds from above 0 to 86400, not %q", shorten(text))
+		p.fail(m.at("timeout"), "the timeout of a hook is a number of seconds from above 0 to 86400, not %q",
+			shorten(text))
 		seconds = 0
 	}
 	return HookCommand{Command: command, Timeout: time.Duration(seconds * float64(time.Second))}
@@ -433,7 +450,8 @@ func (p *parser) report(root *mapping) Report {
 	r := Report{File: m.line("file"), Title: m.line("title")}
 	// A team file may come from anybody; its report stays in the directory that its user named.
 	if r.File != "" && !filepath.IsLocal(r.File) {
-		p.fail(m.at("file"), "the report's file %q is outside of the team's directory; use a path below it, or --report on the command line", shorten(r.File))
+		p.fail(m.at("file"), "the report's file %q is outside of the team's directory; use a path below it, or "+
+			"--report on the command line", shorten(r.File))
 	}
 	ids, state := make([]string, len(p.tasks)), map[string]string{}
 	for i, t := range p.tasks {

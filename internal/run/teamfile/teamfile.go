@@ -1,10 +1,12 @@
-// Package teamfile reads team files: the YAML in which a person writes down a team and its work before it runs.
+// Package teamfile reads team files: the YAML in which a person writes down a team and its work
+// before it runs.
 //
 // # Authority
 //
-// The package decides whether a file is a team file and what its words mean: which keys exist, what is left out means,
-// and which tasks, owners and roles fit together. It knows nothing of a running team. The core judges every command again
-// when the team is created; a file that passes here gives it no reason to refuse.
+// The package decides whether a file is a team file and what its words mean: which keys exist, what
+// is left out means, and which tasks, owners and roles fit together. It knows nothing of a running
+// team. The core judges every command again when the team is created; a file that passes here gives
+// it no reason to refuse.
 //
 // # Format
 //
@@ -85,15 +87,18 @@
 //	  title: The title
 //	  sections: [survey, other]   # tasks whose results the report shows, in this order; left out: all, in file order
 //
-// An alias (*name) may stand for a text or a number, never for a list or a mapping, so that a small file stays small.
+// An alias (*name) may stand for a text or a number, never for a list or a mapping, so that a small
+// file stays small.
 //
 // # Guarantees
 //
-//   - A *[File] is complete and consistent: defaults are filled in, counts are spelled out as members, every owner, role and
-//     blocker exists, and no task waits for itself, however far around.
-//   - A file that is refused is refused with everything that is wrong with it, as [Errors] in the order of the file; each
-//     says where, what, and what to do.
-//   - Reading is bounded in time and memory by the size of the file, and reads nothing but the bytes it is given.
+//   - A *[File] is complete and consistent: defaults are filled in, counts are spelled out as
+//     members, every owner, role and blocker exists, and no task waits for itself, however far
+//     around.
+//   - A file that is refused is refused with everything that is wrong with it, as [Errors] in the
+//     order of the file; each says where, what, and what to do.
+//   - Reading is bounded in time and memory by the size of the file, and reads nothing but the
+//     bytes it is given.
 package teamfile
 
 import (
@@ -103,7 +108,8 @@ import (
 	"time"
 )
 
-// Limits of a team file. They keep a slip (or an attack) from becoming a team that no host can hold.
+// Limits of a team file. They keep a slip (or an attack) from becoming a team that no host can
+// hold.
 const (
 	MaxFile    = 16 << 20 // bytes of the whole file
 	MaxText    = 1 << 20  // bytes of one text; the size limit of a message, too
@@ -119,9 +125,11 @@ const DefaultLead = "lead"
 // An Agent is a kind of session that a member can be, as the caller offers it.
 type Agent struct {
 	Name string // one that ends in a colon stands for all that begin so
-	// CommandsOnly: it can do nothing but a task's run command, so a task without one must be for somebody else.
+	// CommandsOnly: it can do nothing but a task's run command, so a task without one must be for
+	// somebody else.
 	CommandsOnly bool
-	// Boundless: nothing holds it to the team's rules, so neither approval of its plans nor delegate mode can be promised.
+	// Boundless: nothing holds it to the team's rules, so neither approval of its plans nor
+	// delegate mode can be promised.
 	Boundless bool
 }
 
@@ -241,7 +249,8 @@ type Report struct {
 	Sections []string // ids of tasks, in the order of the report; never empty
 }
 
-// Parse reads a team file. The filename is for error messages only. An error is always of type [Errors].
+// Parse reads a team file. The filename is for error messages only. An error is always of type
+// [Errors].
 func Parse(data []byte, filename string, agents []Agent) (*File, error) {
 	src := &source{name: filename, data: data}
 	root := src.document()
@@ -258,11 +267,13 @@ func Parse(data []byte, filename string, agents []Agent) (*File, error) {
 	return file, nil
 }
 
-// Digest is the SHA-256 of the file's bytes, in hexadecimal: it tells whether a team was made from this very file.
+// Digest is the SHA-256 of the file's bytes, in hexadecimal: it tells whether a team was made from
+// this very file.
 func (f *File) Digest() string { return f.digest }
 
-// Order returns the tasks so that every task comes after all that block it. A file already written in such an order keeps it;
-// otherwise a blocker is moved forward to just before the first task that needs it.
+// Order returns the tasks so that every task comes after all that block it. A file already written
+// in such an order keeps it; otherwise a blocker is moved forward to just before the first task
+// that needs it.
 func (f *File) Order() []Task {
 	index := make(map[string]int, len(f.Tasks))
 	for i, t := range f.Tasks {

@@ -45,20 +45,26 @@ func TestParse(t *testing.T) {
 		Tasks: []teamfile.Task{
 			{ID: "last", Subject: "The end", BlockedBy: []string{"2", "think"}, Owner: "hand-2", Run: "echo done",
 				Priority: "low", Timeout: 90 * time.Second, Retries: 3},
-			{ID: "think", Subject: "think", Description: "deeply", Owner: "solo", Priority: "high", Timeout: 10 * time.Minute, Retries: 1},
-			{ID: "2", Subject: "2", Role: "doer", Run: "set -e\nprintf '%s\\n' \"a  b\"\n\techo tab\n", Priority: "high",
+			{ID: "think", Subject: "think", Description: "deeply", Owner: "solo", Priority: "high",
 				Timeout: 10 * time.Minute, Retries: 1},
+			{ID: "2", Subject: "2", Role: "doer", Run: "set -e\nprintf '%s\\n' \"a  b\"\n\techo tab\n",
+				Priority: "high",
+				Timeout:  10 * time.Minute, Retries: 1},
 		},
 		Hooks: teamfile.Hooks{
-			"TaskCompleted": {{Matcher: "*", Hooks: []teamfile.HookCommand{{Command: "make test", Timeout: time.Minute}, {Command: "be brief"}}}},
-			"TeammateIdle":  {{Hooks: []teamfile.HookCommand{{Command: "true", Timeout: 500 * time.Millisecond}}}},
+			"TaskCompleted": {{Matcher: "*", Hooks: []teamfile.HookCommand{{Command: "make test", Timeout: time.Minute},
+				{Command: "be brief"}}}},
+			"TeammateIdle": {{Hooks: []teamfile.HookCommand{{Command: "true", Timeout: 500 * time.Millisecond}}}},
 		},
-		Checks: []teamfile.Check{{Name: "make build", Run: "make   build"}, {Name: "test", Run: "make test", Timeout: 10 * time.Minute}},
-		Clean:  true, CheckChanges: true,
+		Checks: []teamfile.Check{{Name: "make build", Run: "make   build"}, {Name: "test", Run: "make test",
+			Timeout: 10 * time.Minute}},
+		Clean: true, CheckChanges: true,
 		Budget: teamfile.Budget{Tokens: 1_000_000, USD: 2.5, Time: 30 * time.Minute},
-		Liveness: teamfile.Liveness{Beat: time.Second, Offline: 4 * time.Second, LeadLost: 3 * time.Second, Zombie: time.Minute, Blocked: 20 * time.Second,
+		Liveness: teamfile.Liveness{Beat: time.Second, Offline: 4 * time.Second, LeadLost: 3 * time.Second,
+			Zombie: time.Minute, Blocked: 20 * time.Second,
 			Undelivered: 500 * time.Millisecond, Stale: 2 * time.Minute, Checkpoint: 5 * time.Second},
-		Facts:  []teamfile.Fact{{Name: "go.mod", Path: "go.mod"}, {Name: "db/schema.sql", Path: "db/schema.sql"}, {Name: "hosts", Path: "/etc/hosts"}},
+		Facts: []teamfile.Fact{{Name: "go.mod", Path: "go.mod"}, {Name: "db/schema.sql", Path: "db/schema.sql"},
+			{Name: "hosts", Path: "/etc/hosts"}},
 		Report: teamfile.Report{File: "out/REPORT.md", Title: "All of it", Sections: []string{"last", "2"}},
 	}
 	want.SetDigest(got.Digest())
@@ -79,7 +85,8 @@ func TestSmallestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Lead != "lead" || f.Members[0].Agent != "shell" || f.Tasks[0].Priority != "medium" || f.Tasks[0].Timeout != 0 ||
+	if f.Lead != "lead" || f.Members[0].Agent != "shell" || f.Tasks[0].Priority != "medium" ||
+		f.Tasks[0].Timeout != 0 ||
 		!slices.Equal(f.Report.Sections, []string{"one"}) {
 		t.Errorf("%+v", f)
 	}
@@ -134,7 +141,10 @@ func TestHostileFiles(t *testing.T) {
 		}
 		return b.String()
 	}
-	bomb := "a0: &a0 [x, x]\n" + many(40, func(i int) string { return fmt.Sprintf("a%d: &a%d [*a%d, *a%d]\n", i+1, i+1, i, i) })
+	bomb := "a0: &a0 [x, x]\n" + many(40, func(i int) string {
+		return fmt.Sprintf("a%d: &a%d [*a%d, *a%d]\n",
+			i+1, i+1, i, i)
+	})
 	for _, c := range []struct{ name, data, want string }{
 		{"no bytes", "", "f:1:1: the file is empty"},
 		{"only a comment", "# nothing\n", "f:1:1: the file is empty"},
@@ -142,27 +152,34 @@ func TestHostileFiles(t *testing.T) {
 		{"latin 1", "name: caf\xe9\n", "f:1:10: the byte 0xe9 is not UTF-8"},
 		{"binary", "name: a\n\x7fELF\x00", "f:2:1: the control character '\\x7f'"},
 		{"UTF-16", "\xff\xfen\x00", "f:1:1: the byte 0xff is not UTF-8"},
-		{"too large a file", head + strings.Repeat("# comment\n", 2<<20), "f:1:1: the file has 20971549 bytes; a team file has at most 16777216"},
-		{"too large a text", head + "goal: " + strings.Repeat("x", 1<<20+1) + tail, "f:3:7: goal has 1048577 bytes; a text has at most 1048576"},
+		{"too large a file", head + strings.Repeat("# comment\n", 2<<20), "f:1:1: the file has 20971549 bytes; a " +
+			"team file has at most 16777216"},
+		{"too large a text", head + "goal: " + strings.Repeat("x", 1<<20+1) + tail, "f:3:7: goal has 1048577 bytes; " +
+			"a text has at most 1048576"},
 		{"NUL in an escape", head + "tasks: [{id: a, run: \"a\\0b\"}]", "f:3:22: run holds a NUL character"},
-		{"too many tasks", head + "tasks:\n" + many(10_001, func(i int) string { return fmt.Sprintf("- {id: t%d, run: x}\n", i) }),
+		{"too many tasks", head + "tasks:\n" + many(10_001,
+			func(i int) string { return fmt.Sprintf("- {id: t%d, run: x}\n", i) }),
 			"f:10004:3: the file has 10001 tasks; a team has at most 10000"},
-		{"too many members", "name: a\nmembers:\n- {name: w, count: 1000}\n- name: v\ntasks: [{id: a, run: x}]", "f:4:3: with this the team has 1001 members"},
+		{"too many members", "name: a\nmembers:\n- {name: w, count: 1000}\n- name: v\ntasks: [{id: a, run: x}]",
+			"f:4:3: with this the team has 1001 members"},
 		{"alias bomb", bomb, "f:1:1: unknown key \"a0\""},
-		{"alias bomb in a task", head + "tasks:\n- id: a\n  run: x\n  blockedBy: &b [a, *b, *b]\n", "f:6:18: task \"a\" is blocked by itself"},
+		{"alias bomb in a task", head + "tasks:\n- id: a\n  run: x\n  blockedBy: &b [a, *b, *b]\n",
+			"f:6:18: task \"a\" is blocked by itself"},
 		{"brackets", strings.Repeat("[", 1<<20), "f:1:"},
 		{"braces", "a: " + strings.Repeat("{a: ", 100_000), "f:1:"},
 		{"dashes", strings.Repeat("- ", 100_000), "f:1:"},
 		{"long line", head + "goal: {" + strings.Repeat("é\t", 100_000), "f:3:"},
 		{"all tasks wait for all", head + "tasks:\n" + many(500, func(i int) string {
-			return fmt.Sprintf("- {id: t%d, run: x, blockedBy: [%s t0]}\n", i, many(500, func(j int) string { return fmt.Sprintf("t%d, ", j) }))
+			return fmt.Sprintf("- {id: t%d, run: x, blockedBy: [%s t0]}\n", i,
+				many(500, func(j int) string { return fmt.Sprintf("t%d, ", j) }))
 		}), "f:4:32: task \"t0\" is blocked by itself"},
 		{"a ring of all tasks", head + "tasks:\n" + many(10_000, func(i int) string {
 			return fmt.Sprintf("- {id: t%d, run: x, blockedBy: [t%d]}\n", i, (i+1)%10_000)
 		}), "f:4:32: these tasks wait for each other: t0 → t1 → t2"},
 		{"10,000 unknown blockers", head + "tasks:\n" + many(10_000, func(i int) string {
 			return fmt.Sprintf("- {id: task-number-%d, run: x, blockedBy: [task-number-x%d]}\n", i, i)
-		}), "f:4:43: task \"task-number-0\" is blocked by \"task-number-x0\", which is not the id of a task; did you mean \"task-number-0\"?"},
+		}), "f:4:43: task \"task-number-0\" is blocked by \"task-number-x0\", which is not the id of a task; did you " +
+			"mean \"task-number-0\"?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, err := teamfile.Parse([]byte(c.data), "f", agents)

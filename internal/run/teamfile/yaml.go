@@ -13,7 +13,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// document parses the bytes into the one mapping that a team file is; nil means that it is not one, and the reason is recorded.
+// document parses the bytes into the one mapping that a team file is; nil means that it is not one,
+// and the reason is recorded.
 func (s *source) document() *yaml.Node {
 	if len(s.data) > MaxFile {
 		s.lines = []string{} // there is no line to show, and none is looked for
@@ -46,13 +47,15 @@ func (s *source) document() *yaml.Node {
 	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
-		s.fail(root, "a team file is a mapping, with keys such as name:, members: and tasks:, but this is %s", kind(root))
+		s.fail(root, "a team file is a mapping, with keys such as name:, members: and tasks:, but this is %s",
+			kind(root))
 		return nil
 	}
 	return root
 }
 
-// notText finds the first byte that YAML text cannot hold. The YAML reader would refuse it, too, but without saying where.
+// notText finds the first byte that YAML text cannot hold. The YAML reader would refuse it, too,
+// but without saying where.
 func notText(data []byte) (line, column int, bad string) {
 	line, column = 1, 1
 	for i := 0; i < len(data); {
@@ -81,7 +84,8 @@ func (s *source) syntax(err error) {
 	if load.ContextMsg != "" {
 		message += " " + load.ContextMsg
 	}
-	// The scanner notices late: an open quote at the end of the file, a missing colon a line on. It knows where the thing began.
+	// The scanner notices late: an open quote at the end of the file, a missing colon a line on. It
+	// knows where the thing began.
 	if load.ContextMark.Line > 0 && (load.Stage == yaml.ScannerStage || at.Line >= len(s.split())) {
 		at = load.ContextMark
 	}
@@ -112,15 +116,16 @@ func kind(n *yaml.Node) string {
 	return "a single value"
 }
 
-// mapping is a mapping of the file, its keys known and its values ready to be taken with a type. A value that has the wrong
-// type is recorded as an error and taken as left out.
+// mapping is a mapping of the file, its keys known and its values ready to be taken with a type. A
+// value that has the wrong type is recorded as an error and taken as left out.
 type mapping struct {
 	*source
 	node   *yaml.Node
 	values map[string]*yaml.Node
 }
 
-// mapping takes a node as a mapping with the given keys. It returns nil, and records why, if the node is none.
+// mapping takes a node as a mapping with the given keys. It returns nil, and records why, if the
+// node is none.
 func (s *source) mapping(n *yaml.Node, what string, keys ...string) *mapping {
 	if n.Kind != yaml.MappingNode {
 		s.fail(n, "%s is a mapping of %s, but this is %s", what, list(keys), kind(n))
@@ -157,12 +162,14 @@ func (m *mapping) at(key string) *yaml.Node {
 	return m.node
 }
 
-// scalar takes a value as a text of one node, through an alias if need be. A key without a value is as good as left out.
+// scalar takes a value as a text of one node, through an alias if need be. A key without a value is
+// as good as left out.
 func (s *source) scalar(n *yaml.Node, what string) (string, bool) {
 	at := n
 	if n.Kind == yaml.AliasNode {
 		if n = n.Alias; n.Kind != yaml.ScalarNode {
-			s.fail(at, "the alias *%s stands for %s; an alias may only stand for a text or a number, so write it out", at.Value, kind(n))
+			s.fail(at, "the alias *%s stands for %s; an alias may only stand for a text or a number, so write it out",
+				at.Value, kind(n))
 			return "", false
 		}
 	}
@@ -280,13 +287,15 @@ func (m *mapping) list(key, of string) []*yaml.Node {
 	return v.Content
 }
 
-// isEmpty reports that there is nothing under a key where a list belongs; a value of the wrong kind is not nothing.
+// isEmpty reports that there is nothing under a key where a list belongs; a value of the wrong kind
+// is not nothing.
 func (m *mapping) isEmpty(key string) bool {
 	v := m.values[key]
 	return v == nil || v.Tag == "!!null" || v.Kind == yaml.SequenceNode && len(v.Content) == 0
 }
 
-// isBlank reports that there is nothing under a key where a text belongs; a value of the wrong kind is not nothing.
+// isBlank reports that there is nothing under a key where a text belongs; a value of the wrong kind
+// is not nothing.
 func (m *mapping) isBlank(key string) bool {
 	v := m.values[key]
 	if v != nil && v.Kind == yaml.AliasNode {

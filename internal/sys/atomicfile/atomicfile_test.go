@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A file is put there, and in the place of one that is there, also of one that is being read, and over what a write left that was killed.
+// A file is put there, and in the place of one that is there, also of one that is being read, and
+// over what a write left that was killed.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")

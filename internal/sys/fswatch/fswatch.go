@@ -2,8 +2,10 @@
 //
 // # Authority
 //
-// It has the system's word that something changed, where the system gives it, and says how often to look where it gives none. What there is to read the files
-// say: a change that was told may be of nothing, and one that was not is found at the next look. Which folders matter, and what to do about a change, is its caller's.
+// It has the system's word that something changed, where the system gives it, and says how often to
+// look where it gives none. What there is to read the files say: a change that was told may be of
+// nothing, and one that was not is found at the next look. Which folders matter, and what to do
+// about a change, is its caller's.
 //
 //	folders ──Add──▶ Folders ──Wait──▶ paths that changed │ anything may have │ nothing was told
 //
@@ -11,8 +13,8 @@
 //
 //   - What changes after a folder was added is told, or anything is said to may have changed.
 //   - A folder that went and came again is another one, and has to be added again.
-//   - Where folders cannot be watched, or are not there yet, Pace says to look often, whatever happens in others, but never for more than a small part
-//     of the time.
+//   - Where folders cannot be watched, or are not there yet, Pace says to look often, whatever
+//     happens in others, but never for more than a small part of the time.
 package fswatch
 
 import (
@@ -25,7 +27,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// How often to look whatever the system says: rarely, in case it lost a change, and often where it cannot watch.
+// How often to look whatever the system says: rarely, in case it lost a change, and often where it
+// cannot watch.
 const (
 	rarely = 2 * time.Second
 	often  = 50 * time.Millisecond
@@ -52,7 +55,8 @@ func New() *Folders {
 	return f
 }
 
-// Add watches a folder, not what is below its own folders, and reports whether it did not before: then the folder is to be looked at, for what came before.
+// Add watches a folder, not what is below its own folders, and reports whether it did not before:
+// then the folder is to be looked at, for what came before.
 func (f *Folders) Add(folder string) bool {
 	info, err := os.Stat(folder)
 	known := f.over[folder]
@@ -76,7 +80,8 @@ func (f *Folders) Add(folder string) bool {
 	return true
 }
 
-// Look has everything looked at. How long that takes counts for Pace, but for the first time: what is read then need not be read again.
+// Look has everything looked at. How long that takes counts for Pace, but for the first time: what
+// is read then need not be read again.
 func (f *Folders) Look(everything func()) {
 	began, first := time.Now(), f.looked.IsZero()
 	everything()
@@ -85,8 +90,9 @@ func (f *Folders) Look(everything func()) {
 	}
 }
 
-// Pace is how soon to look at everything, whatever is told meanwhile: counted from when that was done last, if it was. A folder that is not there yet counts when it
-// was added since the last wait.
+// Pace is how soon to look at everything, whatever is told meanwhile: counted from when that was
+// done last, if it was. A folder that is not there yet counts when it was added since the last
+// wait.
 func (f *Folders) Pace() time.Duration {
 	maps.DeleteFunc(f.blind, func(folder string, _ bool) bool { _, err := os.Stat(folder); return err != nil })
 	pace := rarely
@@ -100,8 +106,9 @@ func (f *Folders) Pace() time.Duration {
 	return time.Until(f.looked.Add(pace))
 }
 
-// Wait waits until something changed, and for no longer than that. It returns the paths of what changed, none when nothing was told; or lost, where anything may
-// have changed because there was more than could be told. It reports false when ctx has ended.
+// Wait waits until something changed, and for no longer than that. It returns the paths of what
+// changed, none when nothing was told; or lost, where anything may have changed because there was
+// more than could be told. It reports false when ctx has ended.
 func (f *Folders) Wait(ctx context.Context, most time.Duration) (changed []string, lost, ok bool) {
 	f.awaited = false
 	var events chan fsnotify.Event

@@ -63,7 +63,8 @@ func TestChanges(t *testing.T) {
 	tells(t, f, filepath.Join(dir, "b"))
 }
 
-// A folder that is not there, or went, makes for often looks until it is added again, and then it is another one.
+// A folder that is not there, or went, makes for often looks until it is added again, and then it
+// is another one.
 func TestFolderThatComesAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dir")
 	f := New()
@@ -116,8 +117,9 @@ func TestWithoutASystem(t *testing.T) {
 	}
 }
 
-// One folder of several that cannot be watched has everything looked at often, for as long as it is there, however much is told of the others; and looking has its
-// share of the time, however long it takes, but for the first look, which reads what the others need not.
+// One folder of several that cannot be watched has everything looked at often, for as long as it is
+// there, however much is told of the others; and looking has its share of the time, however long it
+// takes, but for the first look, which reads what the others need not.
 func TestPace(t *testing.T) {
 	f := New()
 	defer f.Close()
@@ -132,7 +134,8 @@ func TestPace(t *testing.T) {
 	before := f.Pace()
 	tells(t, f, put(t, filepath.Join(watched, "a")))
 	if now := f.Pace(); before > often || now >= before {
-		t.Errorf("after the first look it is to be looked at in %s, and when something else was told in %s", before, now)
+		t.Errorf("after the first look it is to be looked at in %s, and when something else was told in %s", before,
+			now)
 	}
 	f.Look(slowly)
 	if got := f.Pace(); got < 200*time.Millisecond {

@@ -2,8 +2,9 @@
 //
 // # Authority
 //
-// It says when an expression is compiled, and nothing about what it matches. A command of cadre lives for some milliseconds;
-// compiling at its start what it does not need would be a good part of them.
+// It says when an expression is compiled, and nothing about what it matches. A command of cadre
+// lives for some milliseconds; compiling at its start what it does not need would be a good part of
+// them.
 //
 // # Guarantees
 //
@@ -15,7 +16,8 @@ import (
 	"sync"
 )
 
-// Lazy returns a function that gives the compiled expression. A mistake in it is a panic at the first use.
+// Lazy returns a function that gives the compiled expression. A mistake in it is a panic at the
+// first use.
 func New(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }

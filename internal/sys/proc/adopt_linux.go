@@ -11,12 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reapAfter is how long a process that was left to us stays a zombie at least. Whoever started a process itself waits for it
-// sooner, so nobody's child is reaped in its place.
+// reapAfter is how long a process that was left to us stays a zombie at least. Whoever started a
+// process itself waits for it sooner, so nobody's child is reaped in its place.
 const reapAfter = 5 * time.Second
 
-// orphans has this process be the parent of what its descendants leave behind, and reaps that, for as long as a listed
-// register is open. So what runs below a host stays below it, also what daemonised.
+// orphans has this process be the parent of what its descendants leave behind, and reaps that, for
+// as long as a listed register is open. So what runs below a host stays below it, also what
+// daemonised.
 var orphans struct {
 	mu        sync.Mutex
 	registers int
@@ -24,8 +25,8 @@ var orphans struct {
 	ended     chan struct{}
 }
 
-// adopt begins that for one register; disown ends it. The process stays a subreaper after that: it may have been one before,
-// which the kernel tells only who passes it an address.
+// adopt begins that for one register; disown ends it. The process stays a subreaper after that: it
+// may have been one before, which the kernel tells only who passes it an address.
 func adopt() {
 	orphans.mu.Lock()
 	defer orphans.mu.Unlock()
@@ -77,9 +78,9 @@ func reap(end <-chan struct{}, ended chan<- struct{}, after time.Duration) {
 	}
 }
 
-// reapOrphans reaps the zombies that an earlier look saw, and returns those that it sees first. Our own children are in
-// sessions of their own too, but each is waited for by who started it. A process of our own session is never an orphan of a child
-// of a register.
+// reapOrphans reaps the zombies that an earlier look saw, and returns those that it sees first. Our
+// own children are in sessions of their own too, but each is waited for by who started it. A
+// process of our own session is never an orphan of a child of a register.
 func reapOrphans(seen map[process]bool) (first map[process]bool) {
 	all, err := processes()
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// TestOrphansAreReaped: what a child left behind is reaped by the host when it ends, and a child of the program's own is not.
+// TestOrphansAreReaped: what a child left behind is reaped by the host when it ends, and a child of
+// the program's own is not.
 func TestOrphansAreReaped(t *testing.T) {
 	adopt()
 	defer disown()
@@ -22,7 +23,8 @@ func TestOrphansAreReaped(t *testing.T) {
 
 	r := open(t, t.TempDir())
 	pids := filepath.Join(t.TempDir(), "pids")
-	c := start(t, r, Cmd{Args: []string{"sh", "-c", "env -i setsid sh -c '(sh -c \"echo \\$\\$ >>" + pids + "; sleep 0.3\" &)'; sleep 0.2"}})
+	c := start(t, r, Cmd{Args: []string{"sh", "-c", "env -i setsid sh -c '(sh -c \"echo \\$\\$ >>" + pids +
+		"; sleep 0.3\" &)'; sleep 0.2"}})
 	own := exec.Command("sleep", "0.01")
 	if err := own.Start(); err != nil {
 		t.Fatal(err)
@@ -50,7 +52,8 @@ func TestOrphansAreReaped(t *testing.T) {
 	}
 }
 
-// TestOwnChildrenInSessionsAreLeft: a child in a session of its own that this package started is its register's to reap.
+// TestOwnChildrenInSessionsAreLeft: a child in a session of its own that this package started is
+// its register's to reap.
 func TestOwnChildrenInSessionsAreLeft(t *testing.T) {
 	r := open(t, t.TempDir())
 	c := start(t, r, Cmd{Args: []string{"sleep", "30"}})

@@ -9,33 +9,39 @@ import (
 	"time"
 )
 
-// Origin is where a process comes from, as its ancestors and the register of the nearest host among them tell. Of the
-// environment, which a process can change, it says nothing.
+// Origin is where a process comes from, as its ancestors and the register of the nearest host among
+// them tell. Of the environment, which a process can change, it says nothing.
 type Origin struct {
 	Host int // pid of the host
-	// Own means that the host's program started the process itself, without its register: it is of the host's session, which
-	// no child of a register ever is.
+	// Own means that the host's program started the process itself, without its register: it is of
+	// the host's session, which no child of a register ever is.
 	Own bool
-	// Record is the child of the register that the process is or descends from; nil where that is not known.
+	// Record is the child of the register that the process is or descends from; nil where that is
+	// not known.
 	Record *Record
-	// Left means that the process is no descendant of a child of the register any more: a parent in between ended, and the host,
-	// a subreaper, became its parent. A Record is then that of the session that the process is still in.
+	// Left means that the process is no descendant of a child of the register any more: a parent in
+	// between ended, and the host, a subreaper, became its parent. A Record is then that of the
+	// session that the process is still in.
 	Left bool
-	// Hidden means that the process cannot see a host that lives: it is in another PID or time namespace, where every number and
-	// start is another one. Whether it runs below that host is not known. Teams are then those of all such hosts.
+	// Hidden means that the process cannot see a host that lives: it is in another PID or time
+	// namespace, where every number and start is another one. Whether it runs below that host is
+	// not known. Teams are then those of all such hosts.
 	Hidden bool
-	// Teams are the host's: the one of Record, else all whose sessions its process runs. "" stands for one without a folder.
+	// Teams are the host's: the one of Record, else all whose sessions its process runs. "" stands
+	// for one without a folder.
 	Teams []string
 }
 
-// Ancestry finds the nearest ancestor of this process that is in the list, and tells where below it the process comes from.
-// below is false where no ancestor is listed and every listed host that lives can be seen. It costs a system call where the list is empty, and some 10 µs an ancestor
+// Ancestry finds the nearest ancestor of this process that is in the list, and tells where below it
+// the process comes from. below is false where no ancestor is listed and every listed host that
+// lives can be seen. It costs a system call where the list is empty, and some 10 µs an ancestor
 // elsewhere.
 func Ancestry(list string) (origin Origin, below bool, err error) {
 	return AncestryOf(list, ownPid())
 }
 
-// AncestryOf is [Ancestry] for another process. The error is [os.ErrNotExist] if there is none with that pid.
+// AncestryOf is [Ancestry] for another process. The error is [os.ErrNotExist] if there is none with
+// that pid.
 func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
 	hosts, err := listed(list)
 	if err != nil || len(hosts) == 0 {
@@ -61,7 +67,8 @@ func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
 				continue
 			}
 			if err != nil {
-				return Origin{}, false, fmt.Errorf("what process %d runs below is not known: %w; remove that file", pid, err)
+				return Origin{}, false, fmt.Errorf("what process %d runs below is not known: %w; remove that file", pid,
+					err)
 			}
 			if e.Pid == parent.pid && e.Start == parent.start {
 				entries = append(entries, e)
@@ -74,8 +81,9 @@ func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
 	}
 }
 
-// hiddenHosts tells which of the listed hosts live although no process that is to be seen is one of them. Where every process is to be
-// seen there is none: a host of another namespace has all of its sessions in there.
+// hiddenHosts tells which of the listed hosts live although no process that is to be seen is one of
+// them. Where every process is to be seen there is none: a host of another namespace has all of its
+// sessions in there.
 func hiddenHosts(hosts map[int][]string) (o Origin) {
 	if seesAll() {
 		return o
@@ -98,7 +106,8 @@ func hiddenHosts(hosts map[int][]string) (o Origin) {
 // releasePatience is how long the lock of a host that was killed may outlive it; see [Held].
 const releasePatience = 200 * time.Millisecond
 
-// hidden reports whether the host of an entry lives and cannot be seen. The lock that it holds is the same in every namespace.
+// hidden reports whether the host of an entry lives and cannot be seen. The lock that it holds is
+// the same in every namespace.
 func hidden(e entry) bool {
 	if p, err := lookup(e.Pid); err == nil && p.start == e.Start {
 		return false
@@ -112,8 +121,9 @@ func hidden(e entry) bool {
 	return false
 }
 
-// Beside reports whether this process is below the one that started that process, so that one program started both, as far as the system shows. It is that many
-// steps below: of several such programs the nearest counts.
+// Beside reports whether this process is below the one that started that process, so that one
+// program started both, as far as the system shows. It is that many steps below: of several such
+// programs the nearest counts.
 func Beside(pid int) (steps int, ok bool) {
 	other, err := lookup(pid)
 	if err != nil || other.parent <= 1 {
@@ -131,8 +141,8 @@ func Beside(pid int) (steps int, ok bool) {
 	return 0, false
 }
 
-// parentOf returns the parent of a process. It brings the child up to date where that has got another parent since it was
-// looked at. ok is false at the top of what the system shows.
+// parentOf returns the parent of a process. It brings the child up to date where that has got
+// another parent since it was looked at. ok is false at the top of what the system shows.
 func parentOf(child *process) (parent process, ok bool, err error) {
 	for child.parent > 0 {
 		parent, err := lookup(child.parent)
@@ -154,7 +164,8 @@ func parentOf(child *process) (parent process, ok bool, err error) {
 	return process{}, false, nil
 }
 
-// originOf tells where below the host a process comes from: child is the process, or its ancestor, whose parent the host is.
+// originOf tells where below the host a process comes from: child is the process, or its ancestor,
+// whose parent the host is.
 func originOf(child, host process, entries []entry) Origin {
 	o := Origin{Host: host.pid, Own: child.session == host.session}
 	for _, e := range entries {
@@ -166,7 +177,8 @@ func originOf(child, host process, entries []entry) Origin {
 	if o.Own {
 		return o
 	}
-	// No process enters a session that it was not born into. While the leader's record is there, its number is nobody else's.
+	// No process enters a session that it was not born into. While the leader's record is there,
+	// its number is nobody else's.
 	o.Left = true
 	for _, e := range entries {
 		r, err := readRecord(e.Dir, child.session)

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// originMode makes the test binary write its own origin: its arguments are this word, the list, and the file to write.
+// originMode makes the test binary write its own origin: its arguments are this word, the list, and
+// the file to write.
 const originMode = "proc-test-origin"
 
 type told struct {
@@ -79,7 +80,8 @@ func whoami(list, to string) string {
 	return fmt.Sprintf("'%s' %s '%s' '%s'", os.Args[0], originMode, list, to)
 }
 
-// TestOrigin: however a process below a host is started, and whatever it does to its environment, its origin is told.
+// TestOrigin: however a process below a host is started, and whatever it does to its environment,
+// its origin is told.
 func TestOrigin(t *testing.T) {
 	adopts := runtime.GOOS == "linux"
 	for _, way := range []struct {
@@ -94,7 +96,8 @@ func TestOrigin(t *testing.T) {
 		{"an orphan of the session", "(%s &)", true, true},
 		{"nohup", "(nohup %s >/dev/null 2>&1 &)", true, true},
 		{"a daemon", "env -i setsid sh -c '(sh -c \"sleep 0.1; exec \\\"\\$@\\\"\" sh %s &)'", true, false},
-		{"a daemon's daemon", "setsid sh -c '(setsid sh -c \"(sleep 0.1; exec \\\"\\$@\\\") &\" sh %s &)'", true, false},
+		{"a daemon's daemon", "setsid sh -c '(setsid sh -c \"(sleep 0.1; exec \\\"\\$@\\\") &\" sh %s &)'", true,
+			false},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			r, list := listedHost(t)
@@ -104,7 +107,8 @@ func TestOrigin(t *testing.T) {
 				command = strings.ReplaceAll(command, "'", "")
 			}
 			script := fmt.Sprintf(way.script, command) + "\nuntil test -e '" + to + "'; do sleep 0.02; done"
-			c := start(t, r, Cmd{Args: []string{"sh", "-c", script}, Member: "ann", Task: "3", Env: append(os.Environ(), "A=1"), Stderr: os.Stderr})
+			c := start(t, r, Cmd{Args: []string{"sh", "-c", script}, Member: "ann", Task: "3",
+				Env: append(os.Environ(), "A=1"), Stderr: os.Stderr})
 			is := readOrigin(t, to)
 			c.Wait(within(t))
 			if way.left && !adopts {
@@ -116,19 +120,22 @@ func TestOrigin(t *testing.T) {
 			if len(is.Teams) != 1 || is.Teams[0] != "demo" {
 				t.Errorf("teams %q", is.Teams)
 			}
-			if known := is.Record != nil && is.Record.Member == "ann" && is.Record.Pid == c.Pid() && !is.Record.Trusted; known != way.known {
+			if known := is.Record != nil && is.Record.Member == "ann" && is.Record.Pid == c.Pid() &&
+				!is.Record.Trusted; known != way.known {
 				t.Errorf("record %+v", is.Record)
 			}
 		})
 	}
 }
 
-// TestOriginOfATrustedChild: the mark is the register's, and an orphan of such a child does not have it.
+// TestOriginOfATrustedChild: the mark is the register's, and an orphan of such a child does not
+// have it.
 func TestOriginOfATrustedChild(t *testing.T) {
 	r, list := listedHost(t)
 	dir := t.TempDir()
 	inside, left := filepath.Join(dir, "inside"), filepath.Join(dir, "left")
-	script := "env -i " + whoami(list, inside) + "; (sh -c 'sleep 0.1; exec \"$@\"' sh " + whoami(list, left) + " &); until test -e '" + left + "'; do sleep 0.02; done"
+	script := "env -i " + whoami(list, inside) + "; (sh -c 'sleep 0.1; exec \"$@\"' sh " + whoami(list, left) +
+		" &); until test -e '" + left + "'; do sleep 0.02; done"
 	c := start(t, r, Cmd{Args: []string{"sh", "-c", script}, Member: "ann", Trusted: true})
 	if is := readOrigin(t, inside); !is.Below || is.Left || is.Record == nil || !is.Record.Trusted {
 		t.Errorf("inside: %+v", is)
@@ -139,8 +146,8 @@ func TestOriginOfATrustedChild(t *testing.T) {
 	c.Wait(within(t))
 }
 
-// TestOriginWithoutARecord: a child that no register recorded is of the host's own program where it is in its session, and else
-// of nobody known.
+// TestOriginWithoutARecord: a child that no register recorded is of the host's own program where it
+// is in its session, and else of nobody known.
 func TestOriginWithoutARecord(t *testing.T) {
 	r, list := listedHost(t)
 	dir := t.TempDir()
@@ -169,13 +176,15 @@ func TestOriginWithoutARecord(t *testing.T) {
 	}
 	// Whoever removes or forges the record of its session is not known any more.
 	to = filepath.Join(dir, "removed")
-	c := start(t, r, Cmd{Args: []string{"sh", "-c", fmt.Sprintf("rm '%s'/$$.json; %s", r.dir, whoami(list, to))}, Member: "ann"})
+	c := start(t, r, Cmd{Args: []string{"sh", "-c", fmt.Sprintf("rm '%s'/$$.json; %s", r.dir, whoami(list, to))},
+		Member: "ann"})
 	c.Wait(within(t))
 	if is := readOrigin(t, to); !is.Below || is.Own || is.Record != nil {
 		t.Errorf("a child whose record was removed: %+v", is)
 	}
 	to = filepath.Join(dir, "older")
-	c = start(t, r, Cmd{Args: []string{"sh", "-c", fmt.Sprintf(`sed -i.bak 's/"start":"/"start":"x/' '%s'/$$.json; %s`, r.dir, whoami(list, to))}, Member: "ann"})
+	c = start(t, r, Cmd{Args: []string{"sh", "-c", fmt.Sprintf(`sed -i.bak 's/"start":"/"start":"x/' '%s'/$$.json; %s`,
+		r.dir, whoami(list, to))}, Member: "ann"})
 	c.Wait(within(t))
 	if is := readOrigin(t, to); !is.Below || is.Record != nil {
 		t.Errorf("a child with the record of another process of that number: %+v", is)
@@ -183,14 +192,16 @@ func TestOriginWithoutARecord(t *testing.T) {
 	os.Remove(filepath.Join(r.dir, strconv.Itoa(c.Pid())+".json.bak"))
 }
 
-// TestOriginElsewhere: another list knows nothing of the host, and entries of processes that are gone mean nothing and are swept.
+// TestOriginElsewhere: another list knows nothing of the host, and entries of processes that are
+// gone mean nothing and are swept.
 func TestOriginElsewhere(t *testing.T) {
 	r, _ := listedHost(t)
 	other := filepath.Join(t.TempDir(), ListFolder)
 	to := filepath.Join(t.TempDir(), "origin")
 	ask := func() told {
 		os.Remove(to)
-		if _, err := r.Run(within(t), Cmd{Args: []string{os.Args[0], originMode, other, to}, Member: "ann"}, Ladder{}); err != nil {
+		if _, err := r.Run(within(t), Cmd{Args: []string{os.Args[0], originMode, other, to}, Member: "ann"},
+			Ladder{}); err != nil {
 			t.Fatal(err)
 		}
 		return readOrigin(t, to)
@@ -236,8 +247,8 @@ func TestOriginElsewhere(t *testing.T) {
 	}
 }
 
-// TestOriginInANamespace: in a namespace where processes have other numbers, or started at other times, no ancestor is known. That
-// a host lives is seen all the same, until it has ended.
+// TestOriginInANamespace: in a namespace where processes have other numbers, or started at other
+// times, no ancestor is known. That a host lives is seen all the same, until it has ended.
 func TestOriginInANamespace(t *testing.T) {
 	for name, namespace := range map[string]string{
 		"of processes": "unshare -Urpf --mount-proc",
@@ -259,7 +270,8 @@ func TestOriginInANamespace(t *testing.T) {
 				}
 				return readOrigin(t, to)
 			}
-			if is := run(); !is.Below || !is.Hidden || is.Own || is.Record != nil || len(is.Teams) != 1 || is.Teams[0] != "demo" {
+			if is := run(); !is.Below || !is.Hidden || is.Own || is.Record != nil || len(is.Teams) != 1 ||
+				is.Teams[0] != "demo" {
 				t.Errorf("below a host that it cannot see: %+v", is)
 			}
 			c := start(t, r, Cmd{Args: []string{"sh", "-c", namespace + " env -i " + whoami(list, to)}, Member: "ann"})
@@ -285,7 +297,8 @@ func TestOriginInANamespace(t *testing.T) {
 	}
 }
 
-// TestAHostInAContainer: whoever sees all processes is below no host that it does not see, although that lives.
+// TestAHostInAContainer: whoever sees all processes is below no host that it does not see, although
+// that lives.
 func TestAHostInAContainer(t *testing.T) {
 	if !seesAll() {
 		t.Skip("this test runs in a namespace itself")
@@ -305,7 +318,8 @@ func TestAHostInAContainer(t *testing.T) {
 	}
 }
 
-// TestAncestors: the walk follows the parents of this process to the top, through every kind of name.
+// TestAncestors: the walk follows the parents of this process to the top, through every kind of
+// name.
 func TestAncestors(t *testing.T) {
 	child, err := lookup(os.Getpid())
 	if err != nil {
@@ -329,8 +343,9 @@ func TestAncestors(t *testing.T) {
 	}
 }
 
-// BenchmarkAncestry measures what a command pays to know whom it runs for: beside no host, beside 20 hosts that are no ancestors of it,
-// and beside them ten levels deeper. Each must be less than half a millisecond.
+// BenchmarkAncestry measures what a command pays to know whom it runs for: beside no host, beside
+// 20 hosts that are no ancestors of it, and beside them ten levels deeper. Each must be less than
+// half a millisecond.
 func BenchmarkAncestry(b *testing.B) {
 	walk := func(list string, pid int) func(b *testing.B) {
 		return func(b *testing.B) {

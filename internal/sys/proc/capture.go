@@ -11,11 +11,13 @@ import (
 // DefaultKeep is how many bytes a [Capture] keeps of either end when it is not told otherwise.
 const DefaultKeep = 32 << 10
 
-// Capture is a writer that keeps the beginning and the end of what is written to it, and counts the rest. Its memory does not
-// grow with what is written. It never fails, and may be used by several goroutines at once. The zero Capture keeps
-// [DefaultKeep] bytes of either end.
+// Capture is a writer that keeps the beginning and the end of what is written to it, and counts the
+// rest. Its memory does not grow with what is written. It never fails, and may be used by several
+// goroutines at once. The zero Capture keeps [DefaultKeep] bytes of either end.
 type Capture struct {
-	Head, Tail int // bytes to keep of the beginning and of the end; 0 means DefaultKeep; not to be changed after the first write
+	// bytes to keep of the beginning and of the end; 0 means DefaultKeep; not to be changed after
+	// the first write
+	Head, Tail int
 
 	mu    sync.Mutex
 	head  []byte
@@ -48,7 +50,8 @@ func (c *Capture) Total() int64 {
 	return c.total
 }
 
-// String returns what was kept as valid UTF-8. Where bytes were left out it says on a line of its own how many.
+// String returns what was kept as valid UTF-8. Where bytes were left out it says on a line of its
+// own how many.
 func (c *Capture) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

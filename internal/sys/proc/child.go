@@ -14,11 +14,12 @@ import (
 // ErrLeft means that processes of a child are still there although they were sent SIGKILL.
 var ErrLeft = errors.New("processes do not end on SIGKILL")
 
-// endGrace is how long a group that was sent SIGKILL may take. Only a process stuck in the kernel needs longer.
+// endGrace is how long a group that was sent SIGKILL may take. Only a process stuck in the kernel
+// needs longer.
 const endGrace = 5 * time.Second
 
-// Child is a process started by a [Register], with all that runs in its session. Its methods may be called from any
-// goroutine.
+// Child is a process started by a [Register], with all that runs in its session. Its methods may be
+// called from any goroutine.
 type Child struct {
 	Stdin  io.WriteCloser // with Cmd.StdinPipe; Stop closes it, which ends a write that waits
 	Stdout io.ReadCloser  // with Cmd.StdoutPipe; the caller reads it to its end or closes it
@@ -59,15 +60,15 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// Pid is the child's pid, and the number of its process group and of its session. It may belong to a stranger once
-// Done is closed: use it to show, not to signal.
+// Pid is the child's pid, and the number of its process group and of its session. It may belong to
+// a stranger once Done is closed: use it to show, not to signal.
 func (c *Child) Pid() int { return c.pid }
 
 // Done is closed when the child has exited, its group is gone and its output was read.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Wait returns when Done is closed, or with ctx's error when ctx ends first; the child then goes on. An error for which
-// [ErrLeft] holds comes with a valid Exit.
+// Wait returns when Done is closed, or with ctx's error when ctx ends first; the child then goes
+// on. An error for which [ErrLeft] holds comes with a valid Exit.
 func (c *Child) Wait(ctx context.Context) (Exit, error) {
 	select {
 	case <-c.done:
@@ -82,7 +83,8 @@ func (c *Child) Wait(ctx context.Context) (Exit, error) {
 	}
 }
 
-// open lets the child through the gate. A child that was killed there cannot be let through, and Wait will tell.
+// open lets the child through the gate. A child that was killed there cannot be let through, and
+// Wait will tell.
 func (c *Child) open() {
 	io.WriteString(c.gate, "go\n")
 	c.gate.Close()
@@ -97,8 +99,9 @@ func (c *Child) signal(sig syscall.Signal) {
 	}
 }
 
-// watch sees the child to its end. The order matters: the leash lets go of the group while its number is still certainly
-// the child's, and the record goes last, because it harms nobody when it names a process that is gone.
+// watch sees the child to its end. The order matters: the leash lets go of the group while its
+// number is still certainly the child's, and the record goes last, because it harms nobody when it
+// names a process that is gone.
 func (c *Child) watch(r *Register) {
 	defer r.forget(c)
 	defer close(c.done)
@@ -158,8 +161,8 @@ func (c *Child) linger() {
 	}
 }
 
-// endGroup ends everything in the session of a leader that has exited. The leader is not reaped yet, so that neither its
-// group nor its session can be anybody else's.
+// endGroup ends everything in the session of a leader that has exited. The leader is not reaped
+// yet, so that neither its group nor its session can be anybody else's.
 func (c *Child) endGroup() error {
 	deadline := time.Now().Add(endGrace)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
@@ -185,8 +188,8 @@ func (c *Child) endGroup() error {
 	}
 }
 
-// escaped are the processes that the child, or what it started, made sessions of their own for: coding agents do so for what their tools run. They
-// are known by the token in their environment.
+// escaped are the processes that the child, or what it started, made sessions of their own for:
+// coding agents do so for what their tools run. They are known by the token in their environment.
 func (c *Child) escaped(session []process) []process {
 	return bearers(tokenVariable+"="+c.token, session)
 }

@@ -30,8 +30,10 @@ func TestRun(t *testing.T) {
 		{"input that nobody reads", Cmd{Args: []string{"true"}, Input: make([]byte, 1<<20)}, 0, "", ""},
 		{"environment", Cmd{Args: []string{"sh", "-c", "echo $A"}, Env: []string{"A=1", "A=2"}}, 0, "2\n", ""},
 		{"directory", Cmd{Args: []string{"pwd"}, Dir: "/"}, 0, "/\n", ""},
-		{"arguments stay whole", Cmd{Args: []string{"printf", "%s|", "a b", "", "$x", "'", "-n"}}, 0, "a b||$x|'|-n|", ""},
-		{"the gate's pipe is not passed on", Cmd{Args: []string{"sh", "-c", "(: <&3) 2>/dev/null && echo open"}}, 2, "", ""},
+		{"arguments stay whole", Cmd{Args: []string{"printf", "%s|", "a b", "", "$x", "'", "-n"}}, 0,
+			"a b||$x|'|-n|", ""},
+		{"the gate's pipe is not passed on", Cmd{Args: []string{"sh", "-c", "(: <&3) 2>/dev/null && echo open"}}, 2, "",
+			""},
 	}
 	r := open(t, t.TempDir())
 	for _, test := range tests {
@@ -122,9 +124,12 @@ func TestLadder(t *testing.T) {
 		signal syscall.Signal
 	}{
 		{"closed input is enough", "cat; echo eof", Ladder{Stdin: long, Term: long}, "eof\n", 0},
-		{"then SIGTERM", "trap 'echo term; exit' TERM; echo ready; cat; echo eof; sleep 1000 & wait", Ladder{Stdin: grace, Term: long}, "eof\nterm\n", 0},
-		{"then SIGKILL", "trap 'echo term' TERM; echo ready; cat; echo eof; while :; do sleep 1000 & wait; done", Ladder{Stdin: grace, Term: grace}, "eof\nterm\n", syscall.SIGKILL},
-		{"steps left out", "trap 'echo term' TERM; echo ready; while :; do sleep 1000 & wait; done", Ladder{Stdin: -1, Term: -1}, "", syscall.SIGKILL},
+		{"then SIGTERM", "trap 'echo term; exit' TERM; echo ready; cat; echo eof; sleep 1000 & wait",
+			Ladder{Stdin: grace, Term: long}, "eof\nterm\n", 0},
+		{"then SIGKILL", "trap 'echo term' TERM; echo ready; cat; echo eof; while :; do sleep 1000 & wait; done",
+			Ladder{Stdin: grace, Term: grace}, "eof\nterm\n", syscall.SIGKILL},
+		{"steps left out", "trap 'echo term' TERM; echo ready; while :; do sleep 1000 & wait; done",
+			Ladder{Stdin: -1, Term: -1}, "", syscall.SIGKILL},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -176,8 +181,8 @@ func TestStopWithEndedContextKills(t *testing.T) {
 	}
 }
 
-// TestBackgroundEndsWithLeader: the leader exits, and what it started in the background, also as a job with a group of its
-// own, is gone when Wait returns.
+// TestBackgroundEndsWithLeader: the leader exits, and what it started in the background, also as a
+// job with a group of its own, is gone when Wait returns.
 func TestBackgroundEndsWithLeader(t *testing.T) {
 	r, mark := open(t, t.TempDir()), newMark()
 	script := "sleep " + mark + " & (trap '' TERM; sleep " + mark + ") & set -m; sleep " + mark + " & exit 3"
@@ -323,7 +328,8 @@ func TestOutputIsBounded(t *testing.T) {
 	r := open(t, "")
 	var output Capture
 	script := "echo first; i=0; while [ $i -lt 2000 ]; do printf '%01000d\n' $i; i=$((i+1)); done; echo last"
-	if _, err := r.Run(within(t), Cmd{Args: []string{"sh", "-c", script}, Stdout: &output, Stderr: &output}, Ladder{}); err != nil {
+	if _, err := r.Run(within(t), Cmd{Args: []string{"sh", "-c", script}, Stdout: &output, Stderr: &output},
+		Ladder{}); err != nil {
 		t.Fatal(err)
 	}
 	got := output.String()

@@ -19,7 +19,8 @@ import (
 // tokenVariable marks the environment of a child and of all that it starts.
 const tokenVariable = "CADRE_PROC"
 
-// Unmarked is an environment without the mark of a child: for a process that is to outlive who started it.
+// Unmarked is an environment without the mark of a child: for a process that is to outlive who
+// started it.
 func Unmarked(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, tokenVariable+"=") })
 }
@@ -33,27 +34,31 @@ type Cmd struct {
 	Dir  string   // working directory; empty means the host's
 	Env  []string // "name=value", later ones win; nil means the host's environment
 
-	Input     []byte // what the child reads, then end of file; with neither this nor StdinPipe it reads end of file at once
-	StdinPipe bool   // give the caller Child.Stdin instead
+	// what the child reads, then end of file; with neither this nor StdinPipe it reads end of file
+	// at once
+	Input     []byte
+	StdinPipe bool // give the caller Child.Stdin instead
 
-	Stdout     io.Writer // nil means discard; an *os.File is handed to the child as it is; Stderr may be the same writer
+	// nil means discard; an *os.File is handed to the child as it is; Stderr may be the same writer
+	Stdout     io.Writer
 	Stderr     io.Writer
 	StdoutPipe bool // give the caller Child.Stdout instead of writing to Stdout
 
-	// Drain bounds the wait for output after the child's group ended, in case a process that got away holds the pipe
-	// open; 0 means DefaultDrain.
+	// Drain bounds the wait for output after the child's group ended, in case a process that got
+	// away holds the pipe open; 0 means DefaultDrain.
 	Drain time.Duration
 
-	// Linger is the time that processes in the background get to end by themselves after the child exited; 0 ends them at
-	// once.
+	// Linger is the time that processes in the background get to end by themselves after the child
+	// exited; 0 ends them at once.
 	Linger time.Duration
 
 	Member string // in whose session it runs, and for which task; may be empty
 	Task   string
-	// Trusted marks a command that the user chose, such as a trusted hook or a check: what runs below it acts as the user.
-	// The mark is in the child's record; see [Find].
+	// Trusted marks a command that the user chose, such as a trusted hook or a check: what runs
+	// below it acts as the user. The mark is in the child's record; see [Find].
 	Trusted bool
-	// Terminal is the path of the socket at which a child that is a tmux server takes people to its terminal; empty for any other. It is in the child's record.
+	// Terminal is the path of the socket at which a child that is a tmux server takes people to its
+	// terminal; empty for any other. It is in the child's record.
 	Terminal string
 	// Check marks a trusted command that may run what members wrote: a check of a consolidation.
 	Check bool
@@ -74,8 +79,8 @@ func (c *Cmd) Validate() error {
 	return nil
 }
 
-// gateScript waits for one line on descriptor 3. End of file there means that the host died before the child was
-// recorded. The name after -c makes a message of exec readable.
+// gateScript waits for one line on descriptor 3. End of file there means that the host died before
+// the child was recorded. The name after -c makes a message of exec readable.
 const gateScript = `read -r go <&3 || exit 125; exec 3<&-; exec "$@"`
 
 // fork starts the command up to the gate. Nothing that the caller asked for runs before Child.open.
@@ -100,7 +105,8 @@ func fork(cmd Cmd) (_ *Child, err error) {
 			closeAll(p.ours)
 		}
 	}()
-	c := &Child{cmd: cmd, token: rand.Text(), started: time.Now(), killed: make(chan struct{}), done: make(chan struct{})}
+	c := &Child{cmd: cmd, token: rand.Text(), started: time.Now(), killed: make(chan struct{}),
+		done: make(chan struct{})}
 	shell := exec.Command("/bin/sh", append([]string{"-c", gateScript, "cadre", program}, cmd.Args[1:]...)...)
 	shell.Dir = cmd.Dir
 	env := cmd.Env
@@ -127,7 +133,8 @@ func fork(cmd Cmd) (_ *Child, err error) {
 	return c, nil
 }
 
-// Find returns the absolute path of a program: one with a slash is taken as it is, another is looked up in PATH.
+// Find returns the absolute path of a program: one with a slash is taken as it is, another is
+// looked up in PATH.
 func Find(program string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -139,8 +146,8 @@ func Find(program string) (string, error) {
 // plumbing collects both ends of the pipes to a child while they are made.
 type plumbing struct{ childs, ours []*os.File }
 
-// connect sets the three standard files. All of them are real files, so that os/exec starts no copying of its own: its
-// Wait would be the one to hang on a pipe that a grandchild holds.
+// connect sets the three standard files. All of them are real files, so that os/exec starts no
+// copying of its own: its Wait would be the one to hang on a pipe that a grandchild holds.
 func (p *plumbing) connect(shell *exec.Cmd, c *Child) error {
 	if c.cmd.StdinPipe || c.cmd.Input != nil {
 		r, w, err := os.Pipe()
@@ -208,7 +215,8 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// feed writes the whole input and closes the pipe. A child need not read it; the pipe is closed for it when it ends.
+// feed writes the whole input and closes the pipe. A child need not read it; the pipe is closed for
+// it when it ends.
 func (c *Child) feed() {
 	io.Copy(c.stdin, bytes.NewReader(c.cmd.Input))
 	c.stdin.Close()

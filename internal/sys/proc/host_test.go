@@ -38,8 +38,8 @@ func TestHostDiesAtEachStep(t *testing.T) {
 	}
 }
 
-// TestHostDiesAtAnyMoment kills a host that starts and kills families all the time. In every second round its leash is
-// killed with it, so that only the records are left to go by.
+// TestHostDiesAtAnyMoment kills a host that starts and kills families all the time. In every second
+// round its leash is killed with it, so that only the records are left to go by.
 func TestHostDiesAtAnyMoment(t *testing.T) {
 	rounds := 24
 	if testing.Short() {
@@ -81,7 +81,8 @@ func TestHostDiesAtAnyMoment(t *testing.T) {
 	}
 }
 
-// TestStraysOfADeadLeader has only the token to go by: host, leash and leader are killed, and the family lives on.
+// TestStraysOfADeadLeader has only the token to go by: host, leash and leader are killed, and the
+// family lives on.
 func TestStraysOfADeadLeader(t *testing.T) {
 	dir, mark := t.TempDir(), newMark()
 	host, out := startHost(t, "orphans", dir, mark)
@@ -144,7 +145,8 @@ func TestStrangersLive(t *testing.T) {
 	}
 }
 
-// TestUnprovenLive is a group without a leader whose members do not bear the token: they are named and live.
+// TestUnprovenLive is a group without a leader whose members do not bear the token: they are named
+// and live.
 func TestUnprovenLive(t *testing.T) {
 	r, mark := open(t, ""), newMark()
 	c := start(t, r, Cmd{Args: family(mark), Linger: time.Minute})
@@ -220,7 +222,8 @@ func TestLeashIsReplaced(t *testing.T) {
 	}
 }
 
-// The last will of a host is run when it is killed, and not when it ends in order. Unlike the leash it heeds signals.
+// The last will of a host is run when it is killed, and not when it ends in order. Unlike the leash
+// it heeds signals.
 func TestWill(t *testing.T) {
 	for mode, want := range map[string]bool{"bequest": true, "orderly": false} {
 		dir := t.TempDir()
@@ -234,7 +237,11 @@ func TestWill(t *testing.T) {
 			continue
 		}
 		second := filepath.Join(dir, "second")
-		eventually(t, "the will is run", func() bool { data, _ := os.ReadFile(second); return string(data) == second+"\n" })
+		eventually(t, "the will is run", func() bool {
+			data,
+				_ := os.ReadFile(second)
+			return string(data) == second+"\n"
+		})
 		if _, err := os.Stat(filepath.Join(dir, "first")); err == nil {
 			t.Error("one that was replaced is run as well")
 		}
@@ -333,7 +340,8 @@ func runs(pid int) bool {
 	return err == nil && !p.zombie
 }
 
-// A host that was killed is dead when its process has ended, also while something of it holds its lock.
+// A host that was killed is dead when its process has ended, also while something of it holds its
+// lock.
 func TestDyingHostDoesNotLive(t *testing.T) {
 	dir := t.TempDir()
 	if Lives(dir) {

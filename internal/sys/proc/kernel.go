@@ -7,15 +7,16 @@ import (
 	"syscall"
 )
 
-// process is what the kernel says of one process. Its start is an identity, not a time to calculate with: together with
-// the pid it names one process of all that ever ran on this machine.
+// process is what the kernel says of one process. Its start is an identity, not a time to calculate
+// with: together with the pid it names one process of all that ever ran on this machine.
 type process struct {
 	pid, parent, group, session int
 	start                       string
 	zombie                      bool // it has ended, and its parent has not asked for it yet
 }
 
-// StartTime returns the identity of the process that has the pid now. The error is [os.ErrNotExist] if there is none.
+// StartTime returns the identity of the process that has the pid now. The error is [os.ErrNotExist]
+// if there is none.
 func StartTime(pid int) (string, error) {
 	p, err := lookup(pid)
 	if err != nil {
@@ -24,7 +25,8 @@ func StartTime(pid int) (string, error) {
 	return p.start, nil
 }
 
-// Alive reports whether the process with this pid and start time still runs. One that ended and was not reaped does not.
+// Alive reports whether the process with this pid and start time still runs. One that ended and was
+// not reaped does not.
 func Alive(pid int, start string) bool {
 	p, err := lookup(pid)
 	return err == nil && p.start == start && !p.zombie
@@ -50,8 +52,8 @@ func living(ps []process) []int {
 	return pids
 }
 
-// signalGroup refuses the numbers that kill(2) reads as "everything" and "my own group"; a damaged record must not be
-// able to say them.
+// signalGroup refuses the numbers that kill(2) reads as "everything" and "my own group"; a damaged
+// record must not be able to say them.
 func signalGroup(group int, sig syscall.Signal) error {
 	if group <= 1 || group == syscall.Getpgrp() {
 		return fmt.Errorf("signal group %d: %w", group, os.ErrInvalid)

@@ -45,15 +45,17 @@ func processes() ([]process, error) {
 	return all, nil
 }
 
-// bears reports whether the process was started with the variable in its environment. System Integrity Protection hides
-// the environment of the system's own programs: for them the answer is no.
+// bears reports whether the process was started with the variable in its environment. System
+// Integrity Protection hides the environment of the system's own programs: for them the answer is
+// no.
 func bears(pid int, variable string) bool {
 	arguments, err := unix.SysctlRaw("kern.procargs2", pid)
 	return err == nil && bytes.Contains(arguments, []byte("\x00"+variable+"\x00"))
 }
 
-// awaitExit returns when our child has ended, and leaves it unreaped: until then nobody else can get its pid. waitid(2)
-// is no use here, because on this system it also returns for a child that is merely stopped.
+// awaitExit returns when our child has ended, and leaves it unreaped: until then nobody else can
+// get its pid. waitid(2) is no use here, because on this system it also returns for a child that is
+// merely stopped.
 func awaitExit(pid int) error {
 	queue, err := unix.Kqueue()
 	if err != nil {
@@ -87,7 +89,8 @@ func awaitExit(pid int) error {
 	}
 }
 
-// seesAll reports whether this process sees every other one by its number and its start: this system has no namespaces.
+// seesAll reports whether this process sees every other one by its number and its start: this
+// system has no namespaces.
 func seesAll() bool { return true }
 
 // ownPid is the number of this process.

@@ -34,8 +34,8 @@ func lookup(pid int) (process, error) {
 	return parseStat(pid, stat)
 }
 
-// parseStat reads proc_pid_stat(5). The name in the second field may hold anything, also spaces and parentheses, so the
-// fields are counted from the last closing one.
+// parseStat reads proc_pid_stat(5). The name in the second field may hold anything, also spaces and
+// parentheses, so the fields are counted from the last closing one.
 func parseStat(pid int, stat []byte) (process, error) {
 	const state, parent, group, session, start = 0, 1, 2, 3, 19
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
@@ -83,7 +83,8 @@ func bears(pid int, variable string) bool {
 	return err == nil && bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+variable+"\x00"))
 }
 
-// awaitExit returns when our child has ended, and leaves it unreaped: until then nobody else can get its pid.
+// awaitExit returns when our child has ended, and leaves it unreaped: until then nobody else can
+// get its pid.
 func awaitExit(pid int) error {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -93,10 +94,11 @@ func awaitExit(pid int) error {
 	}
 }
 
-// seesAll reports whether this process is in the namespaces that the system began with: what runs in any other one has a
-// number there, and times are as they are.
+// seesAll reports whether this process is in the namespaces that the system began with: what runs
+// in any other one has a number there, and times are as they are.
 func seesAll() bool {
-	for name, first := range map[string]uint64{"pid": 0xEFFFFFFC, "time": 0xEFFFFFFA} { // the kernel's include/linux/proc_ns.h
+	// the kernel's include/linux/proc_ns.h
+	for name, first := range map[string]uint64{"pid": 0xEFFFFFFC, "time": 0xEFFFFFFA} {
 		var space unix.Stat_t
 		err := unix.Stat("/proc/self/ns/"+name, &space)
 		if name == "time" && errors.Is(err, fs.ErrNotExist) { // a system without
@@ -109,8 +111,8 @@ func seesAll() bool {
 	return true
 }
 
-// ownPid is the number under which /proc has this process. In a namespace of its own it has another one, and /proc may still
-// be that of the system.
+// ownPid is the number under which /proc has this process. In a namespace of its own it has another
+// one, and /proc may still be that of the system.
 func ownPid() int {
 	if name, err := os.Readlink("/proc/self"); err == nil {
 		if pid, err := strconv.Atoi(name); err == nil {

@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// leashScript keeps the list of running groups and kills them when its input ends. It must outlive the host by the moment
-// that this takes, so nothing that ends the host's terminal or session may end it; and it must not keep a reader of the
-// host's files waiting, so it closes what the host may have inherited without knowing (a shell can name the descriptors up to 9).
-// Its arguments are the host's will, which a host that ends in order takes back with a dot.
+// leashScript keeps the list of running groups and kills them when its input ends. It must outlive
+// the host by the moment that this takes, so nothing that ends the host's terminal or session may
+// end it; and it must not keep a reader of the host's files waiting, so it closes what the host may
+// have inherited without knowing (a shell can name the descriptors up to 9). Its arguments are the
+// host's will, which a host that ends in order takes back with a dot.
 const leashScript = `
 trap '' HUP INT QUIT PIPE TERM TSTP
 exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
@@ -50,7 +51,8 @@ const (
 	leashEnd   = 5 * time.Second // how long it may take to end after its pipe was closed
 )
 
-// leash is our end of the leash. It starts with the first child, or with a will. One that is killed is replaced.
+// leash is our end of the leash. It starts with the first child, or with a will. One that is killed
+// is replaced.
 type leash struct {
 	mu     sync.Mutex
 	groups map[int]struct{}
@@ -66,7 +68,8 @@ type leashShell struct {
 	gone chan struct{} // closed when it has ended
 }
 
-// add puts a group on the leash. The line needs no answer: what is in the pipe is read before its end is.
+// add puts a group on the leash. The line needs no answer: what is in the pipe is read before its
+// end is.
 func (l *leash) add(group int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,8 +106,8 @@ func (l *leash) remove(group int) {
 	}
 }
 
-// renew starts a leash that knows all groups, in place of one that is dead or stuck. That one is killed before its pipe is
-// closed, or it would take the end of the pipe for the end of the host.
+// renew starts a leash that knows all groups, in place of one that is dead or stuck. That one is
+// killed before its pipe is closed, or it would take the end of the pipe for the end of the host.
 func (l *leash) renew() error {
 	if old := l.shell; old != nil {
 		l.shell = nil
@@ -131,7 +134,8 @@ func (l *leash) renew() error {
 	return nil
 }
 
-// died replaces a leash that was killed while it held groups, so that they are not without one for long.
+// died replaces a leash that was killed while it held groups, so that they are not without one for
+// long.
 func (l *leash) died(shell *leashShell) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +150,8 @@ func (l *leash) died(shell *leashShell) {
 	l.shell = nil
 }
 
-// close ends the leash, and with it the groups that are still listed. It must come after the last add.
+// close ends the leash, and with it the groups that are still listed. It must come after the last
+// add.
 func (l *leash) close(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

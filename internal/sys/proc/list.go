@@ -14,10 +14,12 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// ListFolder is the usual name of a folder that lists registers, beside the folders of the teams whose sessions they run.
+// ListFolder is the usual name of a folder that lists registers, beside the folders of the teams
+// whose sessions they run.
 const ListFolder = ".running"
 
-// Listing says where a [Register] is listed, so that a process finds the host that it runs below; see [Ancestry].
+// Listing says where a [Register] is listed, so that a process finds the host that it runs below;
+// see [Ancestry].
 type Listing struct {
 	Folder string // made with the first entry, and removed with the last
 	Team   string // whose sessions the register runs; "" for none that has a folder beside the list
@@ -76,7 +78,8 @@ func unlist(path string) error {
 	return err
 }
 
-// sweepList removes the entries of processes that are gone. One that stays does no harm: its process is nobody's ancestor.
+// sweepList removes the entries of processes that are gone. One that stays does no harm: its
+// process is nobody's ancestor.
 func sweepList(folder string) {
 	files, err := os.ReadDir(folder)
 	if err != nil {
@@ -122,7 +125,8 @@ func readEntry(path string) (e entry, err error) {
 	return e, nil
 }
 
-// listed returns the files of a list, by the process that each is of. A folder that does not exist lists nothing.
+// listed returns the files of a list, by the process that each is of. A folder that does not exist
+// lists nothing.
 func listed(folder string) (map[int][]string, error) {
 	files, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

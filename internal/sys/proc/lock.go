@@ -14,11 +14,13 @@ import (
 // ErrHeld is returned by [NewLock] when another holder has the file.
 var ErrHeld = errors.New("held by a living process")
 
-// Lock is a file that is held for as long as a process lives: the kernel lets go of it when the process ends, however it
-// ends. Others see with [Held] at once whether the holder lives, and nobody has to guess from a pid.
+// Lock is a file that is held for as long as a process lives: the kernel lets go of it when the
+// process ends, however it ends. Others see with [Held] at once whether the holder lives, and
+// nobody has to guess from a pid.
 type Lock struct{ file *os.File }
 
-// NewLock takes the lock, and makes the file if there is none. It does not wait for a holder: the error is then [ErrHeld].
+// NewLock takes the lock, and makes the file if there is none. It does not wait for a holder: the
+// error is then [ErrHeld].
 func NewLock(path string) (*Lock, error) {
 	for {
 		lock, err := newLock(path)
@@ -63,7 +65,8 @@ func newLock(path string) (*Lock, error) {
 	}
 }
 
-// sign writes into the file whose it is, as well as that can be done: without, its holder's end is seen a little later.
+// sign writes into the file whose it is, as well as that can be done: without, its holder's end is
+// seen a little later.
 func (l *Lock) sign() {
 	if start, err := StartTime(os.Getpid()); err == nil && l.file.Truncate(0) == nil {
 		_, _ = l.file.WriteAt(fmt.Appendf(nil, "%d %s\n", os.Getpid(), start), 0)
@@ -78,9 +81,10 @@ func (l *Lock) Unlock() error {
 	return nil
 }
 
-// Held reports whether a living process has the lock. When it cannot find out, for lack of a permission say, it answers
-// yes: to take a living host for dead costs work, and the reverse costs a second look. For the same reason look again: for
-// some milliseconds after the death of a process that was just starting a child, the child holds the lock.
+// Held reports whether a living process has the lock. When it cannot find out, for lack of a
+// permission say, it answers yes: to take a living host for dead costs work, and the reverse costs
+// a second look. For the same reason look again: for some milliseconds after the death of a process
+// that was just starting a child, the child holds the lock.
 func Held(path string) bool {
 	file, err := regularfile.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {

@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// family is a command with processes in the background, of which one ignores SIGTERM. All of them show the mark, a number
-// of seconds that nobody else sleeps, in their arguments.
+// family is a command with processes in the background, of which one ignores SIGTERM. All of them
+// show the mark, a number of seconds that nobody else sleeps, in their arguments.
 func family(mark string) []string {
 	return []string{"sh", "-c", "sleep " + mark + " & (trap '' TERM; sleep " + mark + ") & sleep " + mark}
 }
@@ -71,7 +71,8 @@ func runHost(mode, dir, mark string) error {
 		}
 	case "bequest", "orderly": // it leaves a will, and ends without a word or in order
 		for _, will := range []string{"first", "second"} {
-			if err := r.Bequeath("/bin/sh", "-c", `trap 'echo "$0" >"$0"' TERM; kill -s TERM $$`, filepath.Join(dir, will)); err != nil {
+			if err := r.Bequeath("/bin/sh", "-c", `trap 'echo "$0" >"$0"' TERM; kill -s TERM $$`,
+				filepath.Join(dir, will)); err != nil {
 				return err
 			}
 		}
@@ -126,8 +127,8 @@ func runHost(mode, dir, mark string) error {
 	return fmt.Errorf("no such mode: %s", mode)
 }
 
-// startHost starts the test binary as a host in a process of its own. Its output is a pipe, so reading that to its end also
-// shows that nobody who outlives it holds its files.
+// startHost starts the test binary as a host in a process of its own. Its output is a pipe, so
+// reading that to its end also shows that nobody who outlives it holds its files.
 func startHost(t *testing.T, mode, dir, mark string) (*exec.Cmd, *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -156,7 +157,8 @@ func startHost(t *testing.T, mode, dir, mark string) (*exec.Cmd, *os.File) {
 
 func newMark() string { return strconv.Itoa(30_000_000 + rand.IntN(9_000_000)) }
 
-// marked lists the living processes that show the mark, by the portable way that the code under test does not use.
+// marked lists the living processes that show the mark, by the portable way that the code under
+// test does not use.
 func marked(t *testing.T, mark string) []string {
 	t.Helper()
 	out, err := exec.Command("ps", "-A", "-o", "pid=,stat=,args=").Output()

@@ -7,12 +7,14 @@ import (
 	"syscall"
 )
 
-// ErrStranger means that the process at the other end of a socket is not the session's that the socket is for.
+// ErrStranger means that the process at the other end of a socket is not the session's that the
+// socket is for.
 var ErrStranger = errors.New("the process at the other end is not of this session")
 
-// Admits checks that the process at the other end of a unix socket runs in the session of that member: that it descends from a
-// child of this register with that name, or was started by this program itself. The path of a socket is no secret to other
-// sessions of the same user. The error is [ErrStranger], or says why it cannot be known.
+// Admits checks that the process at the other end of a unix socket runs in the session of that
+// member: that it descends from a child of this register with that name, or was started by this
+// program itself. The path of a socket is no secret to other sessions of the same user. The error
+// is [ErrStranger], or says why it cannot be known.
 func (r *Register) Admits(c syscall.Conn, member string) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -57,7 +59,8 @@ func (r *Register) runs(pid int, member string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for c := range r.children {
-		if c.pid == child.pid || c.pid == child.session { // a session's number is nobody else's while its leader is not reaped
+		// a session's number is nobody else's while its leader is not reaped
+		if c.pid == child.pid || c.pid == child.session {
 			return c.cmd.Member == member && !c.cmd.Trusted
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// dialMode makes the test binary connect to a socket and read to its end: its arguments are this word and the socket.
+// dialMode makes the test binary connect to a socket and read to its end: its arguments are this
+// word and the socket.
 const dialMode = "proc-test-dial"
 
 func dial(socket string) error {
@@ -21,7 +22,8 @@ func dial(socket string) error {
 	return err
 }
 
-// TestAdmits: a socket is for the session of one member, however its processes were started, and for the program itself.
+// TestAdmits: a socket is for the session of one member, however its processes were started, and
+// for the program itself.
 func TestAdmits(t *testing.T) {
 	r := open(t, t.TempDir())
 	other := open(t, t.TempDir())
@@ -47,11 +49,14 @@ func TestAdmits(t *testing.T) {
 		may  bool
 	}{
 		{"its own", r, Cmd{Args: []string{"sh", "-c", command + "; true"}, Member: "ann"}, true},
-		{"its own in a session of its own", r, Cmd{Args: []string{"sh", "-c", "env -i setsid --wait " + command}, Member: "ann"}, true},
+		{"its own in a session of its own", r, Cmd{Args: []string{"sh", "-c", "env -i setsid --wait " + command},
+			Member: "ann"}, true},
 		{"another member's", r, Cmd{Args: []string{"sh", "-c", command + "; true"}, Member: "bob"}, false},
-		{"another member's without its name", r, Cmd{Args: []string{"sh", "-c", "env -i setsid --wait " + command}, Member: "bob"}, false},
+		{"another member's without its name", r, Cmd{Args: []string{"sh", "-c", "env -i setsid --wait " + command},
+			Member: "bob"}, false},
 		{"a trusted child", r, Cmd{Args: []string{"sh", "-c", command}, Member: "ann", Trusted: true}, false},
-		{"a member of that name at another host", other, Cmd{Args: []string{"sh", "-c", command}, Member: "ann"}, false},
+		{"a member of that name at another host", other, Cmd{Args: []string{"sh", "-c", command},
+			Member: "ann"}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := start(t, test.in, test.cmd)

@@ -12,9 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pipes returns the named pipes that processes of the child wait for: to open one, or to read from one that is open. Only processes
-// count whose program's name begins with program, and not what they read as their standard input. told is false where the system
-// does not tell of each of them what it waits for.
+// Pipes returns the named pipes that processes of the child wait for: to open one, or to read from
+// one that is open. Only processes count whose program's name begins with program, and not what
+// they read as their standard input. told is false where the system does not tell of each of them
+// what it waits for.
 func (c *Child) Pipes(program string) (paths []string, told bool) {
 	all, err := members(c.pid)
 	if err != nil {
@@ -35,7 +36,8 @@ func (c *Child) Pipes(program string) (paths []string, told bool) {
 				continue
 			}
 			path, ok := awaited(dir, call)
-			if info, err := os.Stat(path); ok && err == nil && info.Mode()&os.ModeNamedPipe != 0 && !slices.Contains(paths, path) {
+			if info, err := os.Stat(path); ok && err == nil && info.Mode()&os.ModeNamedPipe != 0 &&
+				!slices.Contains(paths, path) {
 				paths = append(paths, path)
 			}
 		}
@@ -43,7 +45,8 @@ func (c *Child) Pipes(program string) (paths []string, told bool) {
 	return paths, told
 }
 
-// awaited is the file that a thread waits for, by what proc_pid_syscall(5) says of it: a number and arguments, or that it runs.
+// awaited is the file that a thread waits for, by what proc_pid_syscall(5) says of it: a number and
+// arguments, or that it runs.
 func awaited(dir string, call []byte) (path string, ok bool) {
 	fields := strings.Fields(string(call))
 	if len(fields) < 3 {
@@ -81,7 +84,8 @@ func opened(dir string, folder int32, address uint64) (path string, ok bool) {
 	return filepath.Join(base, path), err == nil
 }
 
-// text is the string at that address of a process. It is read page by page, because the page behind its end may not be there.
+// text is the string at that address of a process. It is read page by page, because the page behind
+// its end may not be there.
 func text(dir string, address uint64) (string, bool) {
 	memory, err := os.Open(dir + "/mem")
 	if err != nil {

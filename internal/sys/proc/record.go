@@ -14,8 +14,8 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Record is what a host leaves on disk of a running child, as <pid>.json in its folder. It is there before the child runs
-// and until its group is gone.
+// Record is what a host leaves on disk of a running child, as <pid>.json in its folder. It is there
+// before the child runs and until its group is gone.
 type Record struct {
 	Pid     int       `json:"pid"`
 	Start   string    `json:"start"` // see StartTime
@@ -36,7 +36,8 @@ const maxNote = 64 << 10
 
 func (r Record) path(dir string) string { return filepath.Join(dir, strconv.Itoa(r.Pid)+recordSuffix) }
 
-// write puts the record in place whole. It is not synced: a loss of power that could lose it ends the child as well.
+// write puts the record in place whole. It is not synced: a loss of power that could lose it ends
+// the child as well.
 func (r Record) write(dir string) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -50,8 +51,8 @@ func (r Record) write(dir string) error {
 	return os.Rename(temporary, r.path(dir))
 }
 
-// Records returns the children that the folder of a host lists. A folder that does not exist lists none. The error names
-// files that cannot be read as a record; the others are returned with it.
+// Records returns the children that the folder of a host lists. A folder that does not exist lists
+// none. The error names files that cannot be read as a record; the others are returned with it.
 func Records(dir string) ([]Record, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,7 +88,8 @@ func readRecord(dir string, pid int) (Record, error) {
 		return Record{}, fmt.Errorf("record %s: %w; see what process %d is, then delete the file", path, err, pid)
 	}
 	if r.Pid != pid || r.Pid <= 1 || r.Start == "" || r.Token == "" {
-		return Record{}, fmt.Errorf("record %s does not name a process: see what process %d is, then delete the file", path, pid)
+		return Record{}, fmt.Errorf("record %s does not name a process: see what process %d is, then delete the file",
+			path, pid)
 	}
 	return r, nil
 }

@@ -13,18 +13,19 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// AliveFile is the name, in a host's folder, of the [Lock] that an open [Register] holds; [Lives] looks at it. In it stands whose process that is: its pid and
-// its start.
+// AliveFile is the name, in a host's folder, of the [Lock] that an open [Register] holds; [Lives]
+// looks at it. In it stands whose process that is: its pid and its start.
 const AliveFile = "alive"
 
-// Lives reports whether the host with that folder lives. One that was killed holds its lock until the last of its threads has come to its end; it is a zombie by
-// then, and does not live.
+// Lives reports whether the host with that folder lives. One that was killed holds its lock until
+// the last of its threads has come to its end; it is a zombie by then, and does not live.
 func Lives(dir string) bool {
 	path := filepath.Join(dir, AliveFile)
 	return Held(path) && !dying(path)
 }
 
-// dying reports whether the holder is known to have come to its end, as nearly as makes no difference.
+// dying reports whether the holder is known to have come to its end, as nearly as makes no
+// difference.
 func dying(path string) bool {
 	var pid int
 	var start string
@@ -39,7 +40,8 @@ func dying(path string) bool {
 // ErrClosed is returned when a child is to be started after [Register.Close].
 var ErrClosed = errors.New("the register is closed")
 
-// Register starts the children of one host and keeps their records. Its methods may be called from any goroutine.
+// Register starts the children of one host and keeps their records. Its methods may be called from
+// any goroutine.
 type Register struct {
 	dir   string
 	alive *Lock
@@ -55,9 +57,10 @@ type Register struct {
 	socketCount int
 }
 
-// Open begins a host with the given folder, which it makes if it has to. The folder must be this host's alone: a living
-// host's gives [ErrHeld], and what a dead one left is to be ended with [EndStrays] first. An empty dir means a host
-// without records, for a program that runs a command or two and ends: its children have a leash only.
+// Open begins a host with the given folder, which it makes if it has to. The folder must be this
+// host's alone: a living host's gives [ErrHeld], and what a dead one left is to be ended with
+// [EndStrays] first. An empty dir means a host without records, for a program that runs a command
+// or two and ends: its children have a leash only.
 func Open(dir string) (*Register, error) {
 	r := &Register{dir: dir, children: map[*Child]struct{}{}}
 	if dir == "" {
@@ -71,8 +74,9 @@ func Open(dir string) (*Register, error) {
 	return r, nil
 }
 
-// OpenListed is [Open] for a host that runs sessions. It is in the list from before its first child until the last one is gone.
-// On Linux its process adopts what its descendants leave behind, so that this stays below it.
+// OpenListed is [Open] for a host that runs sessions. It is in the list from before its first child
+// until the last one is gone. On Linux its process adopts what its descendants leave behind, so
+// that this stays below it.
 func OpenListed(dir string, l Listing) (*Register, error) {
 	r, err := Open(dir)
 	if err != nil {
@@ -101,8 +105,8 @@ func enroll(dir string) (*Lock, error) {
 	}
 }
 
-// Start starts a child. It runs when Start returns, and its record is on disk. Every child that was started is to be waited
-// for with [Child.Wait], [Child.Stop] or [Register.Close].
+// Start starts a child. It runs when Start returns, and its record is on disk. Every child that was
+// started is to be waited for with [Child.Wait], [Child.Stop] or [Register.Close].
 func (r *Register) Start(cmd Cmd) (*Child, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +129,8 @@ func (r *Register) Start(cmd Cmd) (*Child, error) {
 	return c, nil
 }
 
-// Run starts a child and waits for it. When ctx ends first, the child is stopped by the ladder, and the error is ctx's.
+// Run starts a child and waits for it. When ctx ends first, the child is stopped by the ladder, and
+// the error is ctx's.
 func (r *Register) Run(ctx context.Context, cmd Cmd, ladder Ladder) (Exit, error) {
 	if err := ctx.Err(); err != nil {
 		return Exit{}, err
@@ -137,7 +142,8 @@ func (r *Register) Run(ctx context.Context, cmd Cmd, ladder Ladder) (Exit, error
 	return c.Finish(ctx, ladder)
 }
 
-// Finish waits for the child. When ctx ends first, the child is stopped by the ladder, and the error is ctx's.
+// Finish waits for the child. When ctx ends first, the child is stopped by the ladder, and the
+// error is ctx's.
 func (c *Child) Finish(ctx context.Context, ladder Ladder) (Exit, error) {
 	exit, err := c.Wait(ctx)
 	if ctx.Err() == nil || err == nil || errors.Is(err, ErrLeft) {
@@ -150,8 +156,9 @@ func (c *Child) Finish(ctx context.Context, ladder Ladder) (Exit, error) {
 	return c.exit, errors.Join(ctx.Err(), stopped)
 }
 
-// Bequeath says what is run when the host dies before [Register.Close]: a command of absolute paths, without an environment, input or output, once the groups
-// of its children are killed. Where the leash is killed with the host nobody runs it.
+// Bequeath says what is run when the host dies before [Register.Close]: a command of absolute
+// paths, without an environment, input or output, once the groups of its children are killed. Where
+// the leash is killed with the host nobody runs it.
 func (r *Register) Bequeath(will ...string) error {
 	if err := r.leash.bequeath(will); err != nil {
 		return fmt.Errorf("leave a will: %w", err)
@@ -159,8 +166,9 @@ func (r *Register) Bequeath(will ...string) error {
 	return nil
 }
 
-// Close kills every child that still runs, waits until they are gone, ends the leash and gives the folder free. ctx
-// bounds the wait; the children are sent SIGKILL in any case. It may be called more than once.
+// Close kills every child that still runs, waits until they are gone, ends the leash and gives the
+// folder free. ctx bounds the wait; the children are sent SIGKILL in any case. It may be called
+// more than once.
 func (r *Register) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
@@ -239,7 +247,8 @@ func (r *Register) forget(c *Child) {
 
 func (r *Register) erase(c *Child) {
 	if r.dir != "" {
-		os.Remove(Record{Pid: c.pid}.path(r.dir)) // one that stays names a process that is gone, and EndStrays sees that
+		// one that stays names a process that is gone, and EndStrays sees that
+		os.Remove(Record{Pid: c.pid}.path(r.dir))
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestScriptsInOtherShells runs both scripts in the shells that are /bin/sh somewhere: dash and busybox on Linux, bash on
-// Linux and macOS, ksh on others.
+// TestScriptsInOtherShells runs both scripts in the shells that are /bin/sh somewhere: dash and
+// busybox on Linux, bash on Linux and macOS, ksh on others.
 func TestScriptsInOtherShells(t *testing.T) {
 	for _, shell := range [][]string{{"dash"}, {"bash", "--posix"}, {"busybox", "sh"}, {"ksh"}} {
 		if _, err := exec.LookPath(shell[0]); err != nil {
@@ -30,7 +30,8 @@ func gateIn(t *testing.T, shell []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		args := append(shell[1:len(shell):len(shell)], "-c", gateScript, "cadre", "/bin/sh", "-c", `echo "[$1]"`, "sh", "a b")
+		args := append(shell[1:len(shell):len(shell)], "-c", gateScript, "cadre", "/bin/sh", "-c",
+			`echo "[$1]"`, "sh", "a b")
 		cmd := exec.Command(shell[0], args...)
 		cmd.ExtraFiles = []*os.File{r}
 		io.WriteString(w, line)

@@ -12,14 +12,16 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// socketsFile is the name, in a host's folder, of the file with the path of the folder of its sockets.
+// socketsFile is the name, in a host's folder, of the file with the path of the folder of its
+// sockets.
 const socketsFile = "sockets"
 
 // socketsPrefix begins the name of a folder of sockets. Nothing else is ever removed as one.
 const socketsPrefix = "cadre-"
 
-// Socket returns a path for a unix socket of this host that nothing has yet. It lies in a folder of the host's own, which goes with the host, however
-// that ends, and not in the host's folder: the path of a socket has 104 bytes at most on macOS.
+// Socket returns a path for a unix socket of this host that nothing has yet. It lies in a folder of
+// the host's own, which goes with the host, however that ends, and not in the host's folder: the
+// path of a socket has 104 bytes at most on macOS.
 func (r *Register) Socket() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

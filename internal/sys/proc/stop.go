@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Ladder says how long each step of [Child.Stop] may take before the next one. 0 means the default, and a negative
-// duration leaves the step out.
+// Ladder says how long each step of [Child.Stop] may take before the next one. 0 means the default,
+// and a negative duration leaves the step out.
 type Ladder struct {
 	Stdin time.Duration // after its standard input was closed, for a child with Cmd.StdinPipe; default 5 s
 	Term  time.Duration // after SIGTERM to the group; default 5 s
@@ -31,10 +31,10 @@ func (l Ladder) withDefaults() Ladder {
 	return l
 }
 
-// Stop ends the child: it closes its standard input, then sends SIGTERM, then SIGKILL, each to the whole group and each
-// only when the one before was not enough. It returns when the child is gone. When ctx ends, Stop goes to SIGKILL at
-// once; it never returns without having sent it to a child that is still there. It may be called more than once, also
-// at the same time.
+// Stop ends the child: it closes its standard input, then sends SIGTERM, then SIGKILL, each to the
+// whole group and each only when the one before was not enough. It returns when the child is gone.
+// When ctx ends, Stop goes to SIGKILL at once; it never returns without having sent it to a child
+// that is still there. It may be called more than once, also at the same time.
 func (c *Child) Stop(ctx context.Context, ladder Ladder) error {
 	ladder = ladder.withDefaults()
 	if c.cmd.StdinPipe {

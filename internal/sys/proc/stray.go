@@ -19,13 +19,15 @@ type Stray struct {
 	Left  []int // pids in the child's group that could not be proved to be its own, so they were let live
 }
 
-// EndStrays ends what is left of the children of a dead host, given the host's folder, and removes the records of those
-// that are gone. The host's own children without a stray are not mentioned. A living host's folder is refused with
-// [ErrHeld], after a second in which the lock of a host that has just died goes. It is safe to call at the same time from several processes, and again after an error; ctx bounds the wait for
-// the processes to go.
+// EndStrays ends what is left of the children of a dead host, given the host's folder, and removes
+// the records of those that are gone. The host's own children without a stray are not mentioned. A
+// living host's folder is refused with [ErrHeld], after a second in which the lock of a host that
+// has just died goes. It is safe to call at the same time from several processes, and again after
+// an error; ctx bounds the wait for the processes to go.
 //
-// A process counts as the child's own when it is in the session or group of the recorded leader, and either that leader is
-// there with the start time that was recorded, or the process carries the child's token in its environment.
+// A process counts as the child's own when it is in the session or group of the recorded leader,
+// and either that leader is there with the start time that was recorded, or the process carries the
+// child's token in its environment.
 func EndStrays(ctx context.Context, dir string) ([]Stray, error) {
 	if err := awaitDeath(ctx, filepath.Join(dir, AliveFile)); err != nil {
 		return nil, fmt.Errorf("end strays of %s: %w", dir, err)
@@ -49,7 +51,8 @@ func EndStrays(ctx context.Context, dir string) ([]Stray, error) {
 	return strays, errors.Join(errs...)
 }
 
-// deathGrace is how long a dead host's lock may be held by a child that it was forking when it died: until that child's exec.
+// deathGrace is how long a dead host's lock may be held by a child that it was forking when it
+// died: until that child's exec.
 const deathGrace = time.Second
 
 func awaitDeath(ctx context.Context, path string) error {
@@ -67,8 +70,8 @@ func awaitDeath(ctx context.Context, path string) error {
 	return nil
 }
 
-// Remove removes the folder of a dead host of whose children nothing is left. A living host's folder is refused with
-// [ErrHeld], and one that still has records is left as it is.
+// Remove removes the folder of a dead host of whose children nothing is left. A living host's
+// folder is refused with [ErrHeld], and one that still has records is left as it is.
 func Remove(dir string) error {
 	lock, err := NewLock(filepath.Join(dir, AliveFile)) // so that no host begins in the folder meanwhile
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,14 +122,16 @@ func endStray(ctx context.Context, record Record) (Stray, error) {
 	}
 }
 
-// bearers are the living processes outside of a session that carry the variable in their environment.
+// bearers are the living processes outside of a session that carry the variable in their
+// environment.
 func bearers(variable string, session []process) (found []process) {
 	all, err := processes()
 	if err != nil {
 		return nil // it is a second net; the first one is the session
 	}
 	for _, p := range all {
-		if p.zombie || p.pid == os.Getpid() || slices.ContainsFunc(session, func(s process) bool { return s.pid == p.pid }) || !bears(p.pid, variable) {
+		if p.zombie || p.pid == os.Getpid() || slices.ContainsFunc(session,
+			func(s process) bool { return s.pid == p.pid }) || !bears(p.pid, variable) {
 			continue
 		}
 		found = append(found, p)
@@ -134,8 +139,9 @@ func bearers(variable string, session []process) (found []process) {
 	return found
 }
 
-// split tells the living members of a session that are certainly the recorded child's from those that may be a stranger's.
-// While the leader is there, running or unreaped, nobody else can have its number as a group or session.
+// split tells the living members of a session that are certainly the recorded child's from those
+// that may be a stranger's. While the leader is there, running or unreaped, nobody else can have
+// its number as a group or session.
 func (r Record) split(session []process) (own, others []int) {
 	alive := living(session)
 	leader := slices.IndexFunc(session, func(p process) bool { return p.pid == r.Pid })

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// stream is our end of a pipe that a child writes to. It ends at the pipe's end. Once the child's group has ended, it also
-// ends when nothing has come for the time of drain, because the pipe may be held open by a process that got away. What is in
-// the pipe is never lost to a slow reader.
+// stream is our end of a pipe that a child writes to. It ends at the pipe's end. Once the child's
+// group has ended, it also ends when nothing has come for the time of drain, because the pipe may
+// be held open by a process that got away. What is in the pipe is never lost to a slow reader.
 type stream struct {
 	file  *os.File
 	drain time.Duration

@@ -2,9 +2,9 @@
 //
 // # Authority
 //
-// Whoever can write into a folder can put a named pipe or a device in the place of a file. Opening a
-// pipe can wait forever, opening a device can have an effect, and reading either may never end. This
-// package is the one place that guards against that; it knows nothing of what is in a file.
+// Whoever can write into a folder can put a named pipe or a device in the place of a file. Opening
+// a pipe can wait forever, opening a device can have an effect, and reading either may never end.
+// This package is the one place that guards against that; it knows nothing of what is in a file.
 //
 // # Guarantees
 //
@@ -61,7 +61,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is larger than %s, the most that is read of such a file", e.Path, Size(e.Most))
 }
 
-// Size is a number of bytes for people. It is rounded up, so that a file which is larger than a limit never looks as large as the limit.
+// Size is a number of bytes for people. It is rounded up, so that a file which is larger than a
+// limit never looks as large as the limit.
 func Size(n int64) string {
 	switch {
 	case n >= 1<<20:
@@ -90,8 +91,8 @@ func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0)
 
 // OpenFile is [os.OpenFile] for a regular file. With [os.O_CREATE] it may be missing.
 func OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
-	// Looked at before it is opened, because to open a device may do something; and afterwards, because
-	// another file may have taken its place.
+	// Looked at before it is opened, because to open a device may do something; and afterwards,
+	// because another file may have taken its place.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, &Error{path, info.Mode()}
 	}

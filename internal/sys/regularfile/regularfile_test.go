@@ -19,7 +19,8 @@ import (
 func TestOtherThanRegular(t *testing.T) {
 	dir := t.TempDir()
 	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
-	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink(pipe, link), os.Mkdir(filepath.Join(dir, "folder"), 0o700)); err != nil {
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink(pipe, link), os.Mkdir(filepath.Join(dir, "folder"),
+		0o700)); err != nil {
 		t.Fatal(err)
 	}
 	short, err := os.MkdirTemp("", "s") // a socket's path has to be short
@@ -45,7 +46,8 @@ func TestOtherThanRegular(t *testing.T) {
 			go func() { ended <- open() }()
 			select {
 			case err := <-ended:
-				if special := (*regularfile.Error)(nil); !errors.As(err, &special) || !strings.Contains(err.Error(), want) {
+				if special := (*regularfile.Error)(nil); !errors.As(err, &special) ||
+					!strings.Contains(err.Error(), want) {
 					t.Errorf("%s of %s: %v", name, want, err)
 				}
 			case <-time.After(time.Minute):
@@ -58,7 +60,8 @@ func TestOtherThanRegular(t *testing.T) {
 // A size never looks as small as a limit that it is above.
 func TestSize(t *testing.T) {
 	for n, want := range map[int64]string{
-		0: "0 bytes", 1: "1 byte", 1023: "1023 bytes", 1 << 10: "1 KiB", 1<<10 + 1: "1.1 KiB", 1<<20 - 1: "1024 KiB", 1 << 20: "1 MiB",
+		0: "0 bytes", 1: "1 byte", 1023: "1023 bytes", 1 << 10: "1 KiB", 1<<10 + 1: "1.1 KiB", 1<<20 - 1: "1024 KiB",
+		1 << 20: "1 MiB",
 		5 << 20: "5 MiB", 5<<20 + 1: "5.1 MiB", 6<<20 - 1: "6 MiB", 3 << 29: "1536 MiB",
 	} {
 		if got := regularfile.Size(n); got != want {

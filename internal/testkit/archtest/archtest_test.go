@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// rules are checked one by one; each returns a sentence for every breach, with the reason for the rule.
+// rules are checked one by one; each returns a sentence for every breach, with the reason for the
+// rule.
 var rules = map[string]func([]*pkg) []string{
 	"rooms":           checkRooms,
 	"nobody is below": checkTop,
@@ -75,14 +76,19 @@ func TestRulesBite(t *testing.T) {
 		{"bans", uses(good(), "math/rand/v2"), "for ever"},
 		{"bans", uses(at("internal/hook"), "os/exec"), "outlives its host"},
 		{"bans", uses(at("internal/replica"), "net/http"), "network"},
-		{"clock", &pkg{path: "internal/render/report", clock: map[string]string{"time.Now": "file.go"}}, "comes in from outside"},
-		{"output", &pkg{path: "cmd/cadre", output: map[use]bool{{"os.Stdout", "team.go"}: true}}, "passes the sanitizer"},
-		{"output", &pkg{path: "cmd/cadre", output: map[use]bool{{"os.Stdout", "output.go"}: true, {"fmt.Fprintln", "output.go"}: true}}, "fmt.Fprintln"},
-		{"output", &pkg{path: "internal/replica", output: map[use]bool{{"os.Stderr", "replica.go"}: true}}, "passes the sanitizer"},
+		{"clock", &pkg{path: "internal/render/report", clock: map[string]string{"time.Now": "file.go"}},
+			"comes in from outside"},
+		{"output", &pkg{path: "cmd/cadre", output: map[use]bool{{"os.Stdout", "team.go"}: true}},
+			"passes the sanitizer"},
+		{"output", &pkg{path: "cmd/cadre", output: map[use]bool{{"os.Stdout", "output.go"}: true,
+			{"fmt.Fprintln", "output.go"}: true}}, "fmt.Fprintln"},
+		{"output", &pkg{path: "internal/replica", output: map[use]bool{{"os.Stderr", "replica.go"}: true}},
+			"passes the sanitizer"},
 		{"dependencies", uses(good(), "example.com/left/pad"), "argued"},
 		{"dependencies", uses(good(), "pgregory.net/rapid/gen"), "in tests only"},
 		{"names", at("internal/journal/utils"), "name"},
-		{"comments", &pkg{path: "internal/team", comment: "Package team is a package.", lines: map[string]int{"a.go": 1}}, "authority"},
+		{"comments", &pkg{path: "internal/team", comment: "Package team is a package.",
+			lines: map[string]int{"a.go": 1}}, "authority"},
 		{"sizes", &pkg{path: "internal/team", lines: map[string]int{"long.go": maxLines + 1}}, "two files"},
 	} {
 		breaches := rules[bad.rule]([]*pkg{bad.pkg})
@@ -99,7 +105,8 @@ func TestWingsBite(t *testing.T) {
 	room := func(path, imports string) *pkg {
 		return &pkg{path: path, imports: map[string]string{module + "/" + imports: "file.go"}}
 	}
-	circle := []*pkg{room("internal/team", "internal/journal/filejournal"), room("internal/journal", "internal/sys"), room("internal/journal/filejournal", "internal/team/codec")}
+	circle := []*pkg{room("internal/team", "internal/journal/filejournal"), room("internal/journal", "internal/sys"),
+		room("internal/journal/filejournal", "internal/team/codec")}
 	if got := checkWings(circle); len(got) != 2 || !strings.Contains(got[0], "in one direction") {
 		t.Errorf("a circle gave %q", got)
 	}
@@ -121,7 +128,8 @@ func TestClockIsFound(t *testing.T) {
 	}
 }
 
-// TestOutputIsFound: the search for what writes past the sanitizer finds each kind of it, under any name of a package.
+// TestOutputIsFound: the search for what writes past the sanitizer finds each kind of it, under any
+// name of a package.
 func TestOutputIsFound(t *testing.T) {
 	const source = `package main
 		import ("os"; say "fmt"; "io"; "cadre/internal/render/sanitize")
@@ -142,7 +150,8 @@ func TestOutputIsFound(t *testing.T) {
 		got = append(got, u.what)
 	}
 	slices.Sort(got)
-	want := []string{"Printf with a format that is no constant", "a new control sequence", "fmt.Fprintln", "io.WriteString", "os.Stdout", "println", "said with a format that is no constant"}
+	want := []string{"Printf with a format that is no constant", "a new control sequence", "fmt.Fprintln",
+		"io.WriteString", "os.Stdout", "println", "said with a format that is no constant"}
 	if !slices.Equal(got, want) {
 		t.Errorf("it finds %q, not %q", got, want)
 	}
@@ -170,11 +179,13 @@ func checkRooms(packages []*pkg) (breaches []string) {
 		}
 		i := slices.IndexFunc(rooms, func(r room) bool { return r.name == p.name() })
 		if i < 0 {
-			breaches = append(breaches, fmt.Sprintf("%s has no row in the plan: say what it may import, and why", p.path))
+			breaches = append(breaches, fmt.Sprintf("%s has no row in the plan: say what it may import, and why",
+				p.path))
 			continue
 		}
 		for _, path := range p.ourImports() {
-			if name, internal := strings.CutPrefix(path, "internal/"); internal && !slices.Contains(rooms[i].may, name) {
+			if name, internal := strings.CutPrefix(path, "internal/"); internal &&
+				!slices.Contains(rooms[i].may, name) {
 				breaches = append(breaches, fmt.Sprintf("%s imports %s (%s), and may import %v: %s",
 					p.path, path, p.imports[module+"/"+path], rooms[i].may, rooms[i].because))
 			}
@@ -188,7 +199,8 @@ func checkRooms(packages []*pkg) (breaches []string) {
 	return breaches
 }
 
-// checkWings looks at the first level of internal alone: a wing is a folder there with all that is in it.
+// checkWings looks at the first level of internal alone: a wing is a folder there with all that is
+// in it.
 func checkWings(packages []*pkg) (breaches []string) {
 	imports := map[string]map[string]string{} // of a wing, and which import it is
 	for _, p := range packages {
@@ -208,7 +220,8 @@ func checkWings(packages []*pkg) (breaches []string) {
 		}
 	}
 	if len(imports) > maxWings {
-		breaches = append(breaches, fmt.Sprintf("internal has %d wings, and %d can be read in one look: find the wing that %v belongs to", len(imports), maxWings, sorted(imports)))
+		breaches = append(breaches, fmt.Sprintf("internal has %d wings, and %d can be read in one look: find the "+
+			"wing that %v belongs to", len(imports), maxWings, sorted(imports)))
 	}
 	for len(imports) > 0 { // the lowest wings go, one after the other; what is left at last is a circle
 		low := slices.DeleteFunc(sorted(imports), func(wing string) bool {
@@ -218,7 +231,8 @@ func checkWings(packages []*pkg) (breaches []string) {
 			for _, wing := range sorted(imports) {
 				for _, to := range sorted(imports[wing]) {
 					if imports[to] != nil {
-						breaches = append(breaches, imports[wing][to]+", and that wing leads back: wings import each other in one direction, so that each can be read without those above it")
+						breaches = append(breaches, imports[wing][to]+", and that wing leads back: wings import each "+
+							"other in one direction, so that each can be read without those above it")
 					}
 				}
 			}
@@ -239,7 +253,8 @@ func checkTop(packages []*pkg) (breaches []string) {
 	for _, p := range packages {
 		for _, path := range p.ourImports() {
 			if to := level(path); to > 0 && to > level(p.path) {
-				breaches = append(breaches, fmt.Sprintf("%s imports %s: the plan points downwards, and what is on top of it (%v) can be replaced without asking those below", p.path, path, top))
+				breaches = append(breaches, fmt.Sprintf("%s imports %s: the plan points downwards, and what is on "+
+					"top of it (%v) can be replaced without asking those below", p.path, path, top))
 			}
 		}
 	}
@@ -259,7 +274,8 @@ func checkBans(packages []*pkg) (breaches []string) {
 			}
 			for _, path := range sorted(p.imports) {
 				if slices.ContainsFunc(b.imports, func(banned string) bool { return covers(banned, path) }) {
-					breaches = append(breaches, fmt.Sprintf("%s imports %s (%s): %s", p.path, path, p.imports[path], b.because))
+					breaches = append(breaches, fmt.Sprintf("%s imports %s (%s): %s", p.path, path,
+						p.imports[path], b.because))
 				}
 			}
 		}
@@ -272,14 +288,19 @@ func checkClock(packages []*pkg) (breaches []string) {
 	for _, p := range packages {
 		for _, call := range sorted(p.clock) {
 			reads[p.path] = true
-			if !slices.ContainsFunc(mayReadTheClock, func(r struct{ pkg, because string }) bool { return r.pkg == p.path }) {
-				breaches = append(breaches, fmt.Sprintf("%s calls %s (%s): the present time comes in from outside, so that a test can say what it is; those who may read the clock are in the plan, with a reason each", p.path, call, p.clock[call]))
+			if !slices.ContainsFunc(mayReadTheClock, func(r struct{ pkg, because string }) bool {
+				return r.pkg == p.path
+			}) {
+				breaches = append(breaches, fmt.Sprintf("%s calls %s (%s): the present time comes in from outside, "+
+					"so that a test can say what it is; those who may read the clock are in the plan, with a "+
+					"reason each", p.path, call, p.clock[call]))
 			}
 		}
 	}
 	for _, r := range mayReadTheClock {
 		if len(packages) > 1 && !reads[r.pkg] {
-			breaches = append(breaches, fmt.Sprintf("the plan lets %s read the clock (%s), and it does not", r.pkg, r.because))
+			breaches = append(breaches, fmt.Sprintf("the plan lets %s read the clock (%s), and it does not",
+				r.pkg, r.because))
 		}
 	}
 	return breaches
@@ -294,14 +315,18 @@ func checkOutput(packages []*pkg) (breaches []string) {
 			}
 			i := slices.IndexFunc(mayWrite, func(r writing) bool { return r.pkg == p.path && r.use == u })
 			if i < 0 {
-				breaches = append(breaches, fmt.Sprintf("%s uses %s (%s): everything that a person reads passes the sanitizer in the writers of app, so that no text of an agent reaches a terminal as it is; Printf takes a format of ours and arguments of anybody's, Value what is to be JSON, Draw control sequences", p.path, u.what, u.file))
+				breaches = append(breaches, fmt.Sprintf("%s uses %s (%s): everything that a person reads passes the "+
+					"sanitizer in the writers of app, so that no text of an agent reaches a terminal as it is; "+
+					"Printf takes a format of ours and arguments of anybody's, Value what is to be JSON, Draw "+
+					"control sequences", p.path, u.what, u.file))
 			}
 			used[i] = true
 		}
 	}
 	for i, r := range mayWrite {
 		if len(packages) > 1 && !used[i] {
-			breaches = append(breaches, fmt.Sprintf("the plan lets %s use %s (%s: %s), and it does not", r.pkg, r.use.what, r.use.file, r.because))
+			breaches = append(breaches, fmt.Sprintf("the plan lets %s use %s (%s: %s), and it does not", r.pkg,
+				r.use.what, r.use.file, r.because))
 		}
 	}
 	slices.Sort(breaches)
@@ -318,9 +343,11 @@ func checkDependencies(packages []*pkg) (breaches []string) {
 			i := slices.IndexFunc(dependencies, func(d dependency) bool { return covers(d.module, path) })
 			switch {
 			case i < 0:
-				breaches = append(breaches, fmt.Sprintf("%s imports %s (%s): a dependency is argued in the commit that adds it, in the plan", p.path, path, imports[path]))
+				breaches = append(breaches, fmt.Sprintf("%s imports %s (%s): a dependency is argued in the commit "+
+					"that adds it, in the plan", p.path, path, imports[path]))
 			case dependencies[i].tests && !test && !strings.HasSuffix(p.path, "test"):
-				breaches = append(breaches, fmt.Sprintf("%s imports %s (%s), which is to be used in tests only: %s", p.path, path, imports[path], dependencies[i].because))
+				breaches = append(breaches, fmt.Sprintf("%s imports %s (%s), which is to be used in tests only: %s",
+					p.path, path, imports[path], dependencies[i].because))
 			}
 		}
 	}
@@ -335,7 +362,8 @@ func checkNames(packages []*pkg) (breaches []string) {
 	for _, p := range packages {
 		for part := range strings.SplitSeq(p.path, "/") {
 			if slices.Contains(vague, part) {
-				breaches = append(breaches, fmt.Sprintf("%s: the name %s does not say what is in it, so in time everything is; name it after the concept", p.path, part))
+				breaches = append(breaches, fmt.Sprintf("%s: the name %s does not say what is in it, so in time "+
+					"everything is; name it after the concept", p.path, part))
 			}
 		}
 	}
@@ -345,7 +373,9 @@ func checkNames(packages []*pkg) (breaches []string) {
 func checkComments(packages []*pkg) (breaches []string) {
 	for _, p := range packages {
 		if len(p.lines) > 0 && len(p.comment) < minComment {
-			breaches = append(breaches, fmt.Sprintf("%s has a package comment of %d bytes: it says what the package has authority over and what it guarantees, for that is what a reader cannot find in the code", p.path, len(p.comment)))
+			breaches = append(breaches, fmt.Sprintf("%s has a package comment of %d bytes: it says what the package "+
+				"has authority over and what it guarantees, for that is what a reader cannot find in the code", p.path,
+				len(p.comment)))
 		}
 	}
 	return breaches
@@ -355,7 +385,8 @@ func checkSizes(packages []*pkg) (breaches []string) {
 	for _, p := range packages {
 		for _, file := range slices.Sorted(maps.Keys(p.lines)) {
 			if n := p.lines[file]; n > maxLines && !strings.Contains(p.comment, file) {
-				breaches = append(breaches, fmt.Sprintf("%s/%s has %d lines, and %d are enough: it is two files, or its package comment names it and says why it is one", p.path, file, n, maxLines))
+				breaches = append(breaches, fmt.Sprintf("%s/%s has %d lines, and %d are enough: it is two files, or "+
+					"its package comment names it and says why it is one", p.path, file, n, maxLines))
 			}
 		}
 	}

@@ -6,7 +6,8 @@ const module = "cadre"
 // platforms that the plan has to hold for.
 var platforms = []string{"linux", "darwin"}
 
-// top are the folders on top of internal, the highest first. Each may import everything below it, and nothing above.
+// top are the folders on top of internal, the highest first. Each may import everything below it,
+// and nothing above.
 var top = []string{"e2e", "examples", "cmd", "pkg"}
 
 // room is a package below internal and what of ours it may import, tests aside.
@@ -46,7 +47,8 @@ var rooms = []room{
 	{"render/report", []string{"render/sanitize", "sys/lazyregexp"},
 		"a report is text from values, and whoever has the values can write one"},
 	{"render/sanitize", nil,
-		"what a person may be shown is decided at one place, of use to any room that writes for people, and does not depend on what is shown"},
+		"what a person may be shown is decided at one place, of use to any room that writes for people, and does not " +
+			"depend on what is shown"},
 	{"hook", []string{"render/sanitize", "sys/atomicfile", "sys/lazyregexp", "sys/proc", "sys/regularfile"},
 		"a hook is a command with an event on its stdin; what a team is it learns from the event alone"},
 	{"replica", []string{"hook", "journal", "team"},
@@ -60,15 +62,20 @@ var rooms = []room{
 	{"git", []string{"sys/proc", "sys/regularfile"},
 		"it runs git for whoever knows what to ask it, and what a repository is used for is none of its business"},
 	{"git/checkout", []string{"git", "git/checkpoint", "render/sanitize", "sys/proc", "team"},
-		"whether a directory is the one that a team was created in is found out in the same way before a session starts, before a team is resumed and when a person says that it was moved"},
-	{"git/checkpoint", []string{"git", "git/worktree", "sys/atomicfile", "sys/lazyregexp", "sys/proc", "sys/regularfile", "team"},
-		"a checkpoint is made of a state and its records, whoever has them, and kept by git; the journal and what a restored team does are its caller's affair"},
+		"whether a directory is the one that a team was created in is found out in the same way before a session " +
+			"starts, before a team is resumed and when a person says that it was moved"},
+	{"git/checkpoint", []string{"git", "git/worktree", "sys/atomicfile", "sys/lazyregexp", "sys/proc",
+		"sys/regularfile", "team"},
+		"a checkpoint is made of a state and its records, whoever has them, and kept by git; the journal and what a " +
+			"restored team does are its caller's affair"},
 	{"git/worktree", []string{"git", "render/sanitize", "sys/proc", "sys/regularfile"},
 		"worktrees and branches, and nothing of what a member is"},
 	{"claude/projection", []string{"journal", "sys/regularfile", "team"},
-		"a projection is a function of the history and the state; whoever has a replica may call it, and it calls nobody"},
+		"a projection is a function of the history and the state; whoever has a replica may call it, and it " +
+			"calls nobody"},
 	{"claude/sdkrelay", []string{"sys/proc"},
-		"a relay carries frames between a program that it starts and whoever uses it; what the lines mean is the affair of who reads along"},
+		"a relay carries frames between a program that it starts and whoever uses it; what the lines mean is the " +
+			"affair of who reads along"},
 	{"claude/teamfiles", []string{"claude/projection", "sys/fswatch", "sys/regularfile", "team"},
 		"files and their locks, and the form of what is in them; who may be a member is decided above it"},
 	{"claude/teamfiles/teamfilestest", nil,
@@ -83,12 +90,15 @@ var rooms = []room{
 		"what make test calls, so that a person sees the programs come"},
 	{"agent/claude", []string{"agent", "agent/mcpserver", "sys/proc", "sys/regularfile", "team"},
 		"a driver knows its contract, and serves the tools that it is given as its program wants them"},
-	{"agent/claudetmux", []string{"agent", "agent/claude", "claude/projection", "claude/teamfiles", "sys/proc", "sys/regularfile", "team"},
+	{"agent/claudetmux", []string{"agent", "agent/claude", "claude/projection", "claude/teamfiles", "sys/proc",
+		"sys/regularfile", "team"},
 		"a driver knows its contract, and speaks with its program by the files of a team of that program's own"},
 	{"agent/codex", []string{"agent", "agent/readonly", "sys/lazyregexp", "sys/proc", "sys/regularfile", "team"},
 		"a driver knows its contract, and serves the tools that it is given as its program wants them"},
-	{"agent/drivers", []string{"agent", "agent/acp", "agent/claude", "agent/claudetmux", "agent/codex", "agent/headless", "agent/shell", "sys/proc", "team"},
-		"which agents there are is said once, for the command line and for programs that embed teams; nobody below it knows more than the contract"},
+	{"agent/drivers", []string{"agent", "agent/acp", "agent/claude", "agent/claudetmux", "agent/codex",
+		"agent/headless", "agent/shell", "sys/proc", "team"},
+		"which agents there are is said once, for the command line and for programs that embed teams; nobody below " +
+			"it knows more than the contract"},
 	{"agent/envelope", []string{"render/sanitize", "sys/lazyregexp", "team"},
 		"the form of a message for an agent is text, made from the message and found in a transcript"},
 	{"agent/headless", []string{"agent", "sys/lazyregexp", "team"},
@@ -98,7 +108,8 @@ var rooms = []room{
 	{"agent/prompts", []string{"agent/envelope", "render/sanitize", "team"},
 		"what agents are told is a function of the state, and says nothing of how it gets to them"},
 	{"agent/readonly", []string{"sys/lazyregexp", "sys/regularfile"},
-		"whether a command only reads is told from its text and what is on the disk; what follows from that is the core's affair"},
+		"whether a command only reads is told from its text and what is on the disk; what follows from that is the " +
+			"core's affair"},
 	{"agent/roles", []string{"sys/regularfile", "team"},
 		"a definition is a file that a person wrote, and who uses it is the caller's affair"},
 	{"agent/shell", []string{"agent", "sys/proc", "team"},
@@ -107,36 +118,57 @@ var rooms = []room{
 		"a tool turns input into commands of one member; who serves it is not its affair"},
 	{"agent/wake", []string{"sys/atomicfile", "sys/lazyregexp", "sys/proc", "sys/regularfile", "team"},
 		"agents that a person starts: how long they wait for a tool, and how they are woken"},
-	{"host", []string{"agent", "agent/envelope", "agent/mcpserver", "agent/prompts", "agent/readonly", "agent/roles", "agent/tools", "git", "git/checkout", "git/checkpoint", "git/worktree", "liveness/detector", "liveness/heartbeat", "render/sanitize", "replica", "sys/atomicfile", "sys/proc", "sys/regularfile", "team"},
+	{"host", []string{"agent", "agent/envelope", "agent/mcpserver", "agent/prompts", "agent/readonly", "agent/roles",
+		"agent/tools", "git", "git/checkout", "git/checkpoint", "git/worktree", "liveness/detector",
+		"liveness/heartbeat", "render/sanitize", "replica", "sys/atomicfile", "sys/proc", "sys/regularfile", "team"},
 		"a host is one more actor with a replica; it decides nothing, and knows of agents no more than their contract"},
-	{"consolidate", []string{"agent/prompts", "git", "git/worktree", "host", "render", "render/sanitize", "replica", "sys/atomicfile", "sys/proc", "sys/regularfile", "team"},
-		"it takes the last steps of a team, with git and with the core's leave for each; who asked for that, and what is told to a person, is its caller's affair"},
-	{"consolidate/branches", []string{"consolidate", "git", "git/checkout", "git/checkpoint", "git/worktree", "sys/proc", "team"},
-		"which branches are a team's follows from the team and its checkpoints; who wants them removed is its caller's affair"},
-	{"inspect", []string{"consolidate", "git/checkout", "git/worktree", "host", "liveness/detector", "liveness/heartbeat", "liveness/leader", "replica", "sys/proc", "sys/regularfile", "team"},
+	{"consolidate", []string{"agent/prompts", "git", "git/worktree", "host", "render", "render/sanitize", "replica",
+		"sys/atomicfile", "sys/proc", "sys/regularfile", "team"},
+		"it takes the last steps of a team, with git and with the core's leave for each; who asked for that, and " +
+			"what is told to a person, is its caller's affair"},
+	{"consolidate/branches", []string{"consolidate", "git", "git/checkout", "git/checkpoint", "git/worktree",
+		"sys/proc", "team"},
+		"which branches are a team's follows from the team and its checkpoints; who wants them removed is its " +
+			"caller's affair"},
+	{"inspect", []string{"consolidate", "git/checkout", "git/worktree", "host", "liveness/detector",
+		"liveness/heartbeat", "liveness/leader", "replica", "sys/proc", "sys/regularfile", "team"},
 		"it looks at everything that is left of a team, and touches nothing"},
 	{"inspect/attention", []string{"inspect", "layout", "replica", "sys/fswatch", "team"},
 		"what waits for people in all teams is one list, and whoever shows it follows the teams in the same way"},
-	{"transfer", []string{"consolidate", "git", "git/checkpoint", "host", "layout", "liveness/leader", "replica", "sys/atomicfile", "sys/proc", "sys/regularfile", "team"},
-		"it moves a team between machines by the branch of its checkpoints; what it tells a person, and what a person answers, is its caller's affair"},
+	{"transfer", []string{"consolidate", "git", "git/checkpoint", "host", "layout", "liveness/leader", "replica",
+		"sys/atomicfile", "sys/proc", "sys/regularfile", "team"},
+		"it moves a team between machines by the branch of its checkpoints; what it tells a person, and what a " +
+			"person answers, is its caller's affair"},
 	{"access", []string{"agent", "layout", "sys/proc", "team"},
-		"who may call what is said once, for the command line and for programs that embed teams; what an actor may do in a team is the core's"},
-	{"run", []string{"agent", "agent/roles", "consolidate", "git", "git/checkout", "git/worktree", "host", "inspect", "layout", "liveness/leader", "render/report", "render/sanitize", "replica", "run/teamfile", "sys/proc", "team"},
-		"it is the lead of a team made from a file, and puts the rooms below together; which agents there are is its caller's choice"},
+		"who may call what is said once, for the command line and for programs that embed teams; what an actor may " +
+			"do in a team is the core's"},
+	{"run", []string{"agent", "agent/roles", "consolidate", "git", "git/checkout", "git/worktree", "host", "inspect",
+		"layout", "liveness/leader", "render/report", "render/sanitize", "replica", "run/teamfile", "sys/proc", "team"},
+		"it is the lead of a team made from a file, and puts the rooms below together; which agents there are is its " +
+			"caller's choice"},
 	{"run/teamfile", []string{"sys/lazyregexp"},
 		"reading a file a person wrote must not depend on what is done with it"},
 	{"observe", []string{"sys/lazyregexp", "team"},
-		"what is seen of a team is a function of the lines that were seen; where they come from, and who keeps what they say, is its caller's affair"},
+		"what is seen of a team is a function of the lines that were seen; where they come from, and who keeps what " +
+			"they say, is its caller's affair"},
 	{"observe/session", []string{"agent", "observe", "team"},
-		"what a session without a team did is told in a team's events, whichever agent it is; who reads its lines is its caller's choice"},
-	{"observe/source", []string{"claude/projection", "claude/teamfiles", "journal", "layout", "observe", "replica", "sys/atomicfile", "sys/fswatch", "sys/proc", "sys/regularfile", "team"},
-		"it brings lines to the observer, and journals what that makes of them; what the lines say is none of its business, and to whom it is shown its caller's choice"},
-	{"teammate", []string{"agent", "agent/envelope", "agent/mcpserver", "agent/prompts", "agent/readonly", "agent/tools", "claude/projection", "claude/teamfiles", "render/sanitize", "sys/proc", "sys/regularfile", "team"},
-		"a member of a team that Claude Code runs: an agent by its contract, and the files; which agents there are is its caller's choice"},
+		"what a session without a team did is told in a team's events, whichever agent it is; who reads its lines is " +
+			"its caller's choice"},
+	{"observe/source", []string{"claude/projection", "claude/teamfiles", "journal", "layout", "observe", "replica",
+		"sys/atomicfile", "sys/fswatch", "sys/proc", "sys/regularfile", "team"},
+		"it brings lines to the observer, and journals what that makes of them; what the lines say is none of its " +
+			"business, and to whom it is shown its caller's choice"},
+	{"teammate", []string{"agent", "agent/envelope", "agent/mcpserver", "agent/prompts", "agent/readonly",
+		"agent/tools", "claude/projection", "claude/teamfiles", "render/sanitize", "sys/proc",
+		"sys/regularfile", "team"},
+		"a member of a team that Claude Code runs: an agent by its contract, and the files; which agents there are " +
+			"is its caller's choice"},
 	{"testkit/archtest", nil,
 		"it has tests only"},
-	{"testkit/simtest", []string{"journal", "journal/memjournal", "liveness/heartbeat", "liveness/leader", "render", "replica", "team"},
-		"it plays whole teams on the real core and the real replica, and judges signs of life as the real ones do; hosts, leads and sessions are its own, because the real ones live in real time"},
+	{"testkit/simtest", []string{"journal", "journal/memjournal", "liveness/heartbeat", "liveness/leader", "render",
+		"replica", "team"},
+		"it plays whole teams on the real core and the real replica, and judges signs of life as the real ones do; " +
+			"hosts, leads and sessions are its own, because the real ones live in real time"},
 	{"testkit/treetest", nil,
 		"it holds folders to what was in them, whatever they are"},
 }
@@ -150,32 +182,42 @@ type ban struct {
 }
 
 var bans = []ban{
-	{imports: []string{"os", "net", "context", "sync", "log", "time", "math/rand", "crypto/rand", "syscall", "io/fs", "runtime",
+	{imports: []string{"os", "net", "context", "sync", "log", "time", "math/rand", "crypto/rand", "syscall",
+		"io/fs", "runtime",
 		"github.com", "golang.org", "go.yaml.in", "go.uber.org", "pgregory.net"},
-		from:    []string{"team"},
-		because: "the core gives the same state everywhere and for ever: time, ids and randomness come in with the command, and effects are what others do with its answers"},
+		from: []string{"team"},
+		because: "the core gives the same state everywhere and for ever: time, ids and randomness come in with the " +
+			"command, and effects are what others do with its answers"},
 	{imports: []string{"os", "net", "context", "sync", "log", "syscall"},
-		from:    []string{"render/report", "render"},
-		because: "text is made from values and written by whoever asked for it, so that a test needs no disk and no terminal"},
+		from: []string{"render/report", "render"},
+		because: "text is made from values and written by whoever asked for it, so that a test needs no disk and no " +
+			"terminal"},
 	{imports: []string{"os", "net", "context", "sync", "log", "syscall", "math/rand", "crypto/rand", "runtime"},
-		from:    []string{"observe", "observe/session"},
-		because: "the same lines give the same team, live, replayed and in a test: time comes in with the line, and what is done with the records is its caller's affair"},
+		from: []string{"observe", "observe/session"},
+		because: "the same lines give the same team, live, replayed and in a test: time comes in with the line, and " +
+			"what is done with the records is its caller's affair"},
 	{imports: []string{"os", "net", "log", "syscall"},
 		from:    []string{"journal"},
 		because: "the contract is for journals on a disk, in memory and elsewhere"},
 	{imports: []string{"os/exec"},
-		but:     []string{"internal/sys/proc", "cmd/cadre", "internal/agent/agenttest"},
-		because: "no process outlives its host: children are started by proc, with a group, a record and a leash. The command line starts hosts, which are to outlive it, and looks for programs"},
+		but: []string{"internal/sys/proc", "cmd/cadre", "internal/agent/agenttest"},
+		because: "no process outlives its host: children are started by proc, with a group, a record and a leash. " +
+			"The command line starts hosts, which are to outlive it, and looks for programs"},
 	{imports: []string{"net"},
-		but:     []string{"internal/agent/mcpserver", "internal/agent/agenttest", "internal/agent/codex", "internal/agent/acp", "internal/claude/sdkrelay"},
-		because: "nothing of this talks to a network. Claude Code connects to sdkrelay, on loopback unless a person says otherwise. The tools of a session are on a unix socket; codex listens on one, and so does the driver that gemini's hook asks; tests have a model on loopback"},
+		but: []string{"internal/agent/mcpserver", "internal/agent/agenttest", "internal/agent/codex",
+			"internal/agent/acp", "internal/claude/sdkrelay"},
+		because: "nothing of this talks to a network. Claude Code connects to sdkrelay, on loopback unless a person " +
+			"says otherwise. The tools of a session are on a unix socket; codex listens on one, and so does the " +
+			"driver that gemini's hook asks; tests have a model on loopback"},
 	{imports: []string{"log", "log/slog"},
-		but:     []string{"internal/agent/acp"}, // to tell its SDK to say nothing
-		because: "what is worth saying goes to the function that the caller gave, which knows whether there is a terminal, a file or nobody"},
+		but: []string{"internal/agent/acp"}, // to tell its SDK to say nothing
+		because: "what is worth saying goes to the function that the caller gave, which knows whether there is a " +
+			"terminal, a file or nobody"},
 	{imports: []string{"unsafe", "plugin", "C"},
 		because: "the program is built for every platform from any of them, and a bug stays a bug"},
 	{imports: []string{"testing", "testing/fstest", "testing/iotest", "testing/synctest"},
-		but:     []string{"internal/journal/journaltest", "internal/journal/filejournal/disktest", "internal/agent/agenttest", "internal/claude/teamfiles/teamfilestest", "internal/testkit/treetest"},
+		but: []string{"internal/journal/journaltest", "internal/journal/filejournal/disktest",
+			"internal/agent/agenttest", "internal/claude/teamfiles/teamfilestest", "internal/testkit/treetest"},
 		because: "tests are no part of the program; suites that others run are in packages whose names end in test"},
 }
 
@@ -203,7 +245,8 @@ var mayReadTheClock = []struct{ pkg, because string }{
 }
 
 // streams are the streams of the process, which the command line alone writes to.
-var streams = []string{"os.Stdout", "os.Stderr", "os.NewFile", "fmt.Print", "fmt.Printf", "fmt.Println", "syscall.Stdout", "syscall.Stderr", "print", "println"}
+var streams = []string{"os.Stdout", "os.Stderr", "os.NewFile", "fmt.Print", "fmt.Printf", "fmt.Println",
+	"syscall.Stdout", "syscall.Stderr", "print", "println"}
 
 // writing is a right to write past the sanitizer.
 type writing struct {
@@ -213,12 +256,14 @@ type writing struct {
 }
 
 var mayWrite = []writing{
-	{"cmd/cadre", use{"os.Stdout", "output.go"}, "the sanitizer writes to it; and so do protocols, which programs read"},
+	{"cmd/cadre", use{"os.Stdout", "output.go"},
+		"the sanitizer writes to it; and so do protocols, which programs read"},
 	{"cmd/cadre", use{"os.Stderr", "output.go"}, "the sanitizer writes to it"},
 	{"cmd/cadre", use{"io.Copy", "mail.go"}, "it counts what is left of standard input"},
 	{"cmd/cadre", use{"protocol", "mcp.go"}, "what it prints is MCP, or an answer to gemini's hook"},
 	{"cmd/cadre", use{"protocol", "observe.go"}, "with --pass it prints what it reads, unchanged"},
-	{"pkg/teams", use{"os.Stdout", "program.go"}, "a program that embeds teams may be the helper of an agent's session, and its output a protocol"},
+	{"pkg/teams", use{"os.Stdout", "program.go"}, "a program that embeds teams may be the helper of an agent's " +
+		"session, and its output a protocol"},
 	{"pkg/teams", use{"os.Stderr", "program.go"}, "an agent's program keeps what its helper says"},
 	{"internal/agent/agenttest", use{"os.Stdout", "relay.go"}, "a relay of tests"},
 	{"internal/agent/agenttest/install", use{"fmt.Printf", "main.go"}, "make agents says what it does"},
@@ -234,7 +279,8 @@ type dependency struct {
 
 var dependencies = []dependency{
 	{"github.com/fsnotify/fsnotify", false,
-		"a watcher in another process is to see a record within milliseconds and an idle one is to cost nothing: inotify and kqueue, behind one interface"},
+		"a watcher in another process is to see a record within milliseconds and an idle one is to cost nothing: " +
+			"inotify and kqueue, behind one interface"},
 	{"golang.org/x/sys", false,
 		"calls that package syscall lacks or has differently on linux and macOS: pread, fdatasync, the process table"},
 	{"golang.org/x/term", false,
@@ -242,7 +288,8 @@ var dependencies = []dependency{
 	{"go.yaml.in/yaml/v4", false,
 		"team files are YAML, and their errors name line and column"},
 	{"mvdan.cc/sh/v3", false,
-		"which files a shell command names can only be told by whoever reads shell as a shell does: quotes, braces, here-documents, substitutions"},
+		"which files a shell command names can only be told by whoever reads shell as a shell does: quotes, braces, " +
+			"here-documents, substitutions"},
 	{"github.com/spf13/cobra", false,
 		"a command line with help that teaches and completion for four shells"},
 	{"github.com/modelcontextprotocol/go-sdk", false,
@@ -250,7 +297,8 @@ var dependencies = []dependency{
 	{"github.com/coder/acp-go-sdk", false,
 		"the Agent Client Protocol: types and connection from its schema, which grows"},
 	{"github.com/coder/websocket", false,
-		"the app-server of codex speaks WebSocket, and so does Claude Code with --sdk-url: few dependencies, a small surface, contexts throughout"},
+		"the app-server of codex speaks WebSocket, and so does Claude Code with --sdk-url: few dependencies, a small " +
+			"surface, contexts throughout"},
 	{"github.com/google/jsonschema-go", false,
 		"schemas of the tools' input from Go types, as that SDK has them"},
 	{"go.uber.org/goleak", true,
@@ -263,7 +311,8 @@ var dependencies = []dependency{
 		"claims by many processes are checked for linearizability, which no test of ours could argue as well"},
 }
 
-// heavy modules may not even come in through others: whoever builds or tests cadre would have to fetch them.
+// heavy modules may not even come in through others: whoever builds or tests cadre would have to
+// fetch them.
 var heavy = []struct{ word, because string }{
 	{"sqlite", "the database is only what the benchmarks compare with; it lives in the nested module bench"},
 	{"grpc", "nothing here needs it"},
@@ -274,9 +323,11 @@ var heavy = []struct{ word, because string }{
 var vague = []string{"util", "utils", "common", "helper", "helpers", "misc", "base", "lib", "shared", "types"}
 
 const (
-	// maxLines of a file that is not a test. A longer one is two files, or its package comment names it and says why.
+	// maxLines of a file that is not a test. A longer one is two files, or its package comment
+	// names it and says why.
 	maxLines = 600
-	// maxWings is how many folders are on the first level of internal, with those of the server and of the screens to come.
+	// maxWings is how many folders are on the first level of internal, with those of the server and
+	// of the screens to come.
 	maxWings = 22
 	// minComment is the length in bytes of a package comment that says something.
 	minComment = 200

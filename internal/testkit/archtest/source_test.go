@@ -79,7 +79,8 @@ func readPackage(t *testing.T, dir, name string) *pkg {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pkg{path: name, imports: map[string]string{}, tests: map[string]string{}, lines: map[string]int{}, clock: map[string]string{}, output: map[use]bool{}}
+	p := &pkg{path: name, imports: map[string]string{}, tests: map[string]string{}, lines: map[string]int{},
+		clock: map[string]string{}, output: map[use]bool{}}
 	seen := false
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".go") && built(t, dir, e.Name()) {
@@ -146,7 +147,8 @@ func (p *pkg) findClock(files *token.FileSet, f *ast.File) {
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && local != "" {
-			if x, ok := s.X.(*ast.Ident); ok && x.Name == local && slices.Contains([]string{"Now", "Since", "Until"}, s.Sel.Name) {
+			if x, ok := s.X.(*ast.Ident); ok && x.Name == local &&
+				slices.Contains([]string{"Now", "Since", "Until"}, s.Sel.Name) {
 				at := files.Position(s.Pos())
 				p.clock["time."+s.Sel.Name] = filepath.Base(at.Filename)
 			}
@@ -166,7 +168,8 @@ var pastSanitizer = map[string][]string{
 // formatting are functions whose first argument is a format, in which nobody's text may be.
 var formatting = []string{"Printf", "printf", "said"}
 
-// findOutput notes what writes past the sanitizer: the names above, control sequences that are made, and formats that are no constants.
+// findOutput notes what writes past the sanitizer: the names above, control sequences that are
+// made, and formats that are no constants.
 func (p *pkg) findOutput(file string, f *ast.File) {
 	packages := map[string]string{} // by the names that the file has for them
 	for _, i := range f.Imports {
@@ -204,7 +207,8 @@ func (p *pkg) findOutput(file string, f *ast.File) {
 	})
 }
 
-// constant reports whether the format is written where it is used. A wrapper hands on what it was given as its own format.
+// constant reports whether the format is written where it is used. A wrapper hands on what it was
+// given as its own format.
 func constant(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -2,7 +2,8 @@ package simtest
 
 import "iter"
 
-// crew lends coroutines to threads. A history has hundreds of threads, few at a time: their stacks need not be made and grow for each of them.
+// crew lends coroutines to threads. A history has hundreds of threads, few at a time: their stacks
+// need not be made and grow for each of them.
 type crew struct{ idle []*hand }
 
 // hand is a coroutine that does one thing after the other.

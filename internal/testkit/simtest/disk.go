@@ -12,7 +12,8 @@ import (
 	"cadre/internal/journal"
 )
 
-// disk holds the team's journal: the lines as every process sees them, and how many of them would be there after a loss of power.
+// disk holds the team's journal: the lines as every process sees them, and how many of them would
+// be there after a loss of power.
 type disk struct {
 	w        *world
 	lines    [][]byte
@@ -41,7 +42,8 @@ func (d *disk) letGo(t *thread) {
 	}
 }
 
-// losePower takes what was not synced, but for what the kernel happened to have written, and with it a part of a line.
+// losePower takes what was not synced, but for what the kernel happened to have written, and with
+// it a part of a line.
 func (d *disk) losePower(keep, torn int) {
 	kept := min(len(d.lines), d.synced+keep)
 	if lost := len(d.lines) - kept; lost > 0 {
@@ -56,8 +58,8 @@ func (d *disk) losePower(keep, torn int) {
 	d.w.judge.cutTo(kept)
 }
 
-// handle is a process's handle on the journal. It is a [journal.Journal] with the conflict rule and the waits of the real ones; where those let
-// others go on, it pauses the thread that calls.
+// handle is a process's handle on the journal. It is a [journal.Journal] with the conflict rule and
+// the waits of the real ones; where those let others go on, it pauses the thread that calls.
 type handle struct {
 	d     *disk
 	of    *process
@@ -107,7 +109,8 @@ func (h *handle) Read(_ context.Context, after int64) iter.Seq2[journal.Record, 
 	}
 }
 
-func (h *handle) Append(_ context.Context, after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (int64, error) {
+func (h *handle) Append(_ context.Context, after int64, catchUp func(journal.Record) error,
+	decide func() ([]byte, error)) (int64, error) {
 	if h.stale != nil {
 		return 0, h.stale
 	}
@@ -126,7 +129,8 @@ func (h *handle) Append(_ context.Context, after int64, catchUp func(journal.Rec
 }
 
 // write is the part of an append that excludes other writers.
-func (h *handle) write(after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (end int64, wrote bool, err error) {
+func (h *handle) write(after int64, catchUp func(journal.Record) error,
+	decide func() ([]byte, error)) (end int64, wrote bool, err error) {
 	d, t := h.d, h.d.w.running
 	if err := h.step(); err != nil {
 		return 0, false, err
@@ -225,7 +229,8 @@ func (h *handle) sync(upTo int) error {
 }
 
 func (h *handle) Wait(_ context.Context, after int64) error {
-	for int64(len(h.d.lines)) <= after && !(h.d.w.bug("half-read") && h.d.half != nil && int64(len(h.d.lines)) == after) {
+	for int64(len(h.d.lines)) <= after && !(h.d.w.bug("half-read") && h.d.half != nil &&
+		int64(len(h.d.lines)) == after) {
 		h.d.w.running.await(never, &h.d.grown)
 	}
 	return h.step()

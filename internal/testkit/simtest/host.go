@@ -11,8 +11,8 @@ import (
 	"cadre/internal/team"
 )
 
-// host is one life of the program that runs sessions. It goes on like [cadre/internal/host.Host]: it asks the state what is wanted, does that, and
-// reports what happened.
+// host is one life of the program that runs sessions. It goes on like [cadre/internal/host.Host]:
+// it asks the state what is wanted, does that, and reports what happened.
 type host struct {
 	office
 	place    int
@@ -36,13 +36,15 @@ const watchEvery = 500 * time.Millisecond
 // boot starts the host of a place.
 func (w *world) boot(place int) {
 	on := w.machines[place%len(w.machines)]
-	h := &host{office: office{of: w.process("h"+string(rune('1'+place)), on)}, place: place, tracing: map[string]bool{}, refused: map[string]bool{}}
+	h := &host{office: office{of: w.process("h"+string(rune('1'+place)), on)}, place: place, tracing: map[string]bool{},
+		refused: map[string]bool{}}
 	w.hosts[place], w.booted = h, w.now
 	w.logf("%s starts on %s", h.of.name, on.name)
 	h.of.spawn("host", h.run)
 }
 
-// crash kills the host of a place. Its leash ends its sessions a little later, and somebody starts another one.
+// crash kills the host of a place. Its leash ends its sessions a little later, and somebody starts
+// another one.
 func (w *world) crash(place int, again time.Duration) {
 	h := w.hosts[place]
 	if !h.of.alive {
@@ -305,7 +307,8 @@ func (h *host) detach(t *thread, m team.Member, reason string) error {
 	return h.report(t, &team.DetachMember{Member: m.Name, Reason: reason}, m.Lease)
 }
 
-// keepBefore keeps what an earlier session of the member saved, before its tasks go back on the list.
+// keepBefore keeps what an earlier session of the member saved, before its tasks go back on the
+// list.
 func (h *host) keepBefore(t *thread, m team.Member) error {
 	if h.of.w.bug("save-left") {
 		return nil
@@ -313,7 +316,8 @@ func (h *host) keepBefore(t *thread, m team.Member) error {
 	return h.keepSavedOf(t, m.Name, team.Host(h.id()), 0)
 }
 
-// report sends a command as the host. A refusal is no failure of the host: the state moved on, and the next look shows where to.
+// report sends a command as the host. A refusal is no failure of the host: the state moved on, and
+// the next look shows where to.
 func (h *host) report(t *thread, body team.Body, lease int64) error {
 	err := h.tell(t, body, lease)
 	if team.CodeOf(err) != "" {

@@ -35,16 +35,17 @@ type Broken struct{ Promise, What string }
 
 func (b *Broken) Error() string { return "broken: " + b.Promise + ": " + b.What }
 
-// judge follows the history as it is written, and what reaches contexts and files. It keeps books of its own, so that a mistake of the core is not
-// taken for the truth.
+// judge follows the history as it is written, and what reaches contexts and files. It keeps books
+// of its own, so that a mistake of the core is not taken for the truth.
 type judge struct {
 	w      *world
 	broken *Broken
 
 	intended   int
-	intentions map[string]intention     // by the id of a command
-	reassigned map[string]time.Duration // by the id of a command that reassigns a task: when what was saved of it was looked for
-	acks       map[int64]string         // by seq: the id of a command that was acknowledged
+	intentions map[string]intention // by the id of a command
+	// by the id of a command that reassigns a task: when what was saved of it was looked for
+	reassigned map[string]time.Duration
+	acks       map[int64]string // by seq: the id of a command that was acknowledged
 	seen       map[seenKey]bool
 	live       []*session
 	again      bool // what is looked at was written before
@@ -104,13 +105,17 @@ type seenKey struct {
 }
 
 func newJudge(w *world) *judge {
-	return &judge{w: w, intentions: map[string]intention{}, acks: map[int64]string{}, seen: map[seenKey]bool{}, reassigned: map[string]time.Duration{}, books: newBooks(),
-		vigil: vigil{given: map[string]time.Duration{}, seen: map[*process]sight{}, losing: map[string]int64{}, taking: map[string]look{}}}
+	return &judge{w: w, intentions: map[string]intention{}, acks: map[int64]string{}, seen: map[seenKey]bool{},
+		reassigned: map[string]time.Duration{}, books: newBooks(),
+		vigil: vigil{given: map[string]time.Duration{}, seen: map[*process]sight{}, losing: map[string]int64{},
+			taking: map[string]look{}}}
 }
 
 func newBooks() books {
-	return books{truth: &team.State{}, happened: map[int]int64{}, ids: map[string]bool{}, tasks: map[string]*taskBook{}, mail: map[letterKey]*letterBook{},
-		open: map[string]string{}, lost: map[string]bool{}, host: map[string]string{}, lead: leadBook{late: map[letterKey]bool{}}}
+	return books{truth: &team.State{}, happened: map[int]int64{}, ids: map[string]bool{}, tasks: map[string]*taskBook{},
+		mail: map[letterKey]*letterBook{},
+		open: map[string]string{}, lost: map[string]bool{}, host: map[string]string{},
+		lead: leadBook{late: map[letterKey]bool{}}}
 }
 
 func (j *judge) fail(promise, format string, args ...any) {
@@ -131,7 +136,8 @@ func (j *judge) sent(in intention) { j.intentions[in.ID] = in }
 // acked takes note that a caller was told that its command is done.
 func (j *judge) acked(r *team.Record) { j.acks[r.Seq] = r.ID }
 
-// cutTo is what a loss of power left of the history: everything that was acknowledged has to be in it.
+// cutTo is what a loss of power left of the history: everything that was acknowledged has to be in
+// it.
 func (j *judge) cutTo(left int) {
 	j.books = newBooks()
 	tell := j.w.tell
@@ -179,18 +185,23 @@ func (j *judge) command(r *team.Record) {
 		return // what a replica ends because it is overdue
 	}
 	if before := j.happened[in.number]; before != 0 {
-		j.fail(single, "%s wanted one %T, which happened as record %d and again as %d", in.Actor, in.Body, before, r.Seq)
+		j.fail(single, "%s wanted one %T, which happened as record %d and again as %d", in.Actor, in.Body,
+			before, r.Seq)
 	}
 	j.happened[in.number] = r.Seq
 	if m, ok := j.truth.Member(in.Actor); ok && in.Incarnation != 0 && in.Incarnation != m.Incarnation {
-		j.fail(leases, "session %d of %s acted after session %d had taken its place", in.Incarnation, in.Actor, m.Incarnation)
+		j.fail(leases, "session %d of %s acted after session %d had taken its place", in.Incarnation, in.Actor,
+			m.Incarnation)
 	}
-	if m, ok := j.truth.Member(about(in.Body)); ok && in.Lease != 0 && m.Status.Running() && (m.Lease != in.Lease || team.Host(m.Host) != in.Actor) {
-		j.fail(leases, "%s acted for %s under the lease %d, and %s holds the lease %d", in.Actor, m.Name, in.Lease, m.Host, m.Lease)
+	if m, ok := j.truth.Member(about(in.Body)); ok && in.Lease != 0 && m.Status.Running() &&
+		(m.Lease != in.Lease || team.Host(m.Host) != in.Actor) {
+		j.fail(leases, "%s acted for %s under the lease %d, and %s holds the lease %d", in.Actor, m.Name, in.Lease,
+			m.Host, m.Lease)
 	}
 	if task, fence := claimOf(in.Body); fence != 0 {
 		if t := j.tasks[task]; t == nil || t.fence != fence || t.status != team.InProgress {
-			j.fail(claims, "a %T under the claim %d of task %s was taken, and the task is %+v", in.Body, fence, task, *t)
+			j.fail(claims, "a %T under the claim %d of task %s was taken, and the task is %+v", in.Body,
+				fence, task, *t)
 		}
 	}
 }
@@ -237,7 +248,8 @@ func (j *judge) event(r *team.Record, e team.Event) {
 	switch e := e.(type) {
 	case *team.TaskCreated:
 		j.tasks[e.Task.ID] = &taskBook{status: team.Pending}
-	case *team.TaskClaimed, *team.TaskReleased, *team.TaskFailed, *team.TaskCompleted, *team.TaskDeleted, *team.TaskUpdated:
+	case *team.TaskClaimed, *team.TaskReleased, *team.TaskFailed, *team.TaskCompleted, *team.TaskDeleted,
+		*team.TaskUpdated:
 		j.task(r, e)
 	case *team.MessageSent, *team.MessagesDelivered, *team.MessagesReturned:
 		j.letter(r, e)
@@ -263,7 +275,8 @@ func (j *judge) event(r *team.Record, e team.Event) {
 		}
 	case *team.WorkSaved:
 		if t := j.tasks[e.Task]; t != nil && t.status == team.InProgress && t.holder != e.Saved.Member {
-			j.fail(workKept, "what %s saved of task %s is kept, and %s holds the task", e.Saved.Member, e.Task, t.holder)
+			j.fail(workKept, "what %s saved of task %s is kept, and %s holds the task", e.Saved.Member,
+				e.Task, t.holder)
 		}
 	case *team.WorkRecorded:
 		j.workRecorded(e)
@@ -416,14 +429,16 @@ func (j *judge) letter(r *team.Record, e team.Event) {
 	}
 }
 
-// workRecorded looks at the record of what a task did: nothing that its holder did before the end may be missing.
+// workRecorded looks at the record of what a task did: nothing that its holder did before the end
+// may be missing.
 func (j *judge) workRecorded(e *team.WorkRecorded) {
 	t := j.tasks[e.Task]
 	if t == nil || j.again {
 		return
 	}
 	if e.Work.Done && t.status == team.Completed && t.holder == e.Work.Member && changesOf(e.Work.Commit) < t.done {
-		j.fail(recorded, "the record of task %s ends with %q, and %s had made %d changes when it completed it", e.Task, e.Work.Commit, t.holder, t.done)
+		j.fail(recorded, "the record of task %s ends with %q, and %s had made %d changes when it completed it", e.Task,
+			e.Work.Commit, t.holder, t.done)
 	}
 }
 
@@ -434,7 +449,8 @@ func (j *judge) comesBack(r *team.Record, member string, l *letterBook) {
 		return
 	}
 	for _, e := range r.Events {
-		if s, ok := e.(*team.MessageSent); ok && strings.Contains(s.Message.Body, fmt.Sprintf("#%d from %s", m.Seq, m.From)) {
+		if s, ok := e.(*team.MessageSent); ok && strings.Contains(s.Message.Body,
+			fmt.Sprintf("#%d from %s", m.Seq, m.From)) {
 			return
 		}
 	}
@@ -455,7 +471,8 @@ func (j *judge) afterwards(r *team.Record) {
 		case m.Incarnation != was.incarnation || !m.Status.Running():
 			for request, of := range j.open {
 				if of == m.Name && strings.HasPrefix(request, "permission") {
-					j.fail(asked, "the session of %s ended with record %d, and its request %s did not", m.Name, r.Seq, request)
+					j.fail(asked, "the session of %s ended with record %d, and its request %s did not", m.Name,
+						r.Seq, request)
 				}
 			}
 			if m.Status.Running() {
@@ -492,7 +509,8 @@ func (j *judge) starts(a *session) {
 	j.live = slices.DeleteFunc(j.live, func(b *session) bool { return !b.of.alive })
 	for _, b := range j.live {
 		if b.member.Name == a.member.Name && b.member.Incarnation == a.member.Incarnation {
-			j.fail(leases, "session %d of %s runs twice, on %s and on %s", a.member.Incarnation, a.member.Name, b.seat.host.id(), a.seat.host.id())
+			j.fail(leases, "session %d of %s runs twice, on %s and on %s", a.member.Incarnation, a.member.Name,
+				b.seat.host.id(), a.seat.host.id())
 		}
 	}
 	j.live = append(j.live, a)
@@ -525,7 +543,8 @@ func (j *judge) reads(a *session, m team.Message, road string) {
 		*last = m.Seq
 	}
 	if m.Incarnation != 0 && m.Incarnation != a.member.Incarnation {
-		j.fail(onceGiven, "session %d of %s reads #%d, which is for session %d", a.member.Incarnation, name, m.Seq, m.Incarnation)
+		j.fail(onceGiven, "session %d of %s reads #%d, which is for session %d", a.member.Incarnation, name, m.Seq,
+			m.Incarnation)
 	}
 	j.seen[seenKey{letterKey{name, m.Seq}, l.command}] = true
 }

@@ -77,14 +77,16 @@ func (j *judge) gives(h *host, at team.Team) {
 	}
 }
 
-// takes looks at a process that sets about taking the lead. When the command arrives is another matter.
+// takes looks at a process that sets about taking the lead. When the command arrives is another
+// matter.
 func (j *judge) takes(id string, l *leading) {
 	j.taking[id] = look{l, l.replica.Seq(), j.silence(l.of)}
 }
 
 func (j *judge) leadLost(r *team.Record, e *team.LeadLost) {
 	if known, ok := j.losing[strings.TrimPrefix(r.Actor, team.Host(""))]; ok && known < j.lead.since && !j.again {
-		j.fail(heard, "%s declares session %s lost, on the word of what it saw before record %d", r.Actor, e.Session, j.lead.since)
+		j.fail(heard, "%s declares session %s lost, on the word of what it saw before record %d", r.Actor,
+			e.Session, j.lead.since)
 	}
 	j.lead.lost = true
 	j.lead.losses++
@@ -95,7 +97,8 @@ func (j *judge) leadAttached(r *team.Record, e *team.LeadAttached) {
 	had := j.truth.Team().LeadSession
 	in, ours := j.intentions[r.ID]
 	b, ok := in.Body.(*team.AttachLead)
-	if !ours || !ok || j.again || had == "" || had == team.User || had == e.Session || b.TakeOver || j.truth.Team().LeadLost != 0 {
+	if !ours || !ok || j.again || had == "" || had == team.User || had == e.Session || b.TakeOver ||
+		j.truth.Team().LeadLost != 0 {
 		return
 	}
 	i := slices.IndexFunc(j.w.leads, func(l *leading) bool { return l.session == had && l.of.alive })
@@ -106,9 +109,11 @@ func (j *judge) leadAttached(r *team.Record, e *team.LeadAttached) {
 	case !ok:
 		j.fail(crown, "%s took the lead from session %s, which lives", r.ID, had)
 	case took.seq < j.lead.since:
-		j.fail(crown, "%s gave the lead of session %s, which lives, to %s, on the word of what it saw before record %d", took.by.of.name, had, e.Session, j.lead.since)
+		j.fail(crown, "%s gave the lead of session %s, which lives, to %s, on the word of what it saw before record %d",
+			took.by.of.name, had, e.Session, j.lead.since)
 	case took.silence < 2*millis(j.w.plan.Timing.Beat):
-		j.fail(crown, "%s gave the lead of session %s, which lives, to %s, %s after a sign of life of it", took.by.of.name, had, e.Session, took.silence)
+		j.fail(crown, "%s gave the lead of session %s, which lives, to %s, %s after a sign of life of it",
+			took.by.of.name, had, e.Session, took.silence)
 	}
 }
 
@@ -150,7 +155,8 @@ func (j *judge) lateness(r *team.Record) {
 				j.fail(onceGiven, "messages for %s are sent again as others", e.Member)
 			}
 		case *team.MessageSent:
-			notice = notice || e.Message.Type == team.TypeSystem && e.Message.From == "" && strings.HasPrefix(e.Message.Body, "Not delivered to ")
+			notice = notice || e.Message.Type == team.TypeSystem && e.Message.From == "" &&
+				strings.HasPrefix(e.Message.Body, "Not delivered to ")
 		}
 	}
 	if _, resends := j.intentions[r.ID].Body.(*team.ResendMessages); resends {
@@ -171,11 +177,13 @@ func (j *judge) overwrites(member string, old, by savedWork) {
 		return
 	}
 	if t := j.tasks[old.Task]; t != nil && t.onlyFor == member && !j.isKept(member, old) {
-		j.fail(workKept, "what %s saved of task %s (%d changes) is removed, and is not kept with the task", member, old.Task, old.Done)
+		j.fail(workKept, "what %s saved of task %s (%d changes) is removed, and is not kept with the task", member,
+			old.Task, old.Done)
 	}
 }
 
-// outdated reports whether the seat has not heard yet that its member, or the task, is not its own any more.
+// outdated reports whether the seat has not heard yet that its member, or the task, is not its own
+// any more.
 func (j *judge) outdated(s *seat, task string) bool {
 	m, _ := j.truth.Member(s.member)
 	t := j.tasks[task]
@@ -186,14 +194,17 @@ func (j *judge) outdated(s *seat, task string) bool {
 func (j *judge) begins(id, member string) {
 	t := j.tasks[id]
 	for _, other := range sortedKeys(j.w.saved) {
-		if f := j.w.saved[other]; f.Task == id && t.onlyFor == other && other != member && !j.isKept(other, f) && !j.again {
-			j.fail(workKept, "%s goes on with task %s, and what %s saved of it (%d changes) is not kept with it", member, id, other, f.Done)
+		if f := j.w.saved[other]; f.Task == id && t.onlyFor == other && other != member &&
+			!j.isKept(other, f) && !j.again {
+			j.fail(workKept, "%s goes on with task %s, and what %s saved of it (%d changes) is not kept with it",
+				member, id, other, f.Done)
 		}
 	}
 	t.onlyFor, t.looked = member, 0
 }
 
-// isKept reports whether what the member saved is with the task, or need not be: it came after whoever gave the task to somebody else had looked.
+// isKept reports whether what the member saved is with the task, or need not be: it came after
+// whoever gave the task to somebody else had looked.
 func (j *judge) isKept(member string, f savedWork) bool {
 	if book := j.tasks[f.Task]; book != nil && book.looked != 0 && f.when > book.looked {
 		return true
@@ -203,10 +214,12 @@ func (j *judge) isKept(member string, f savedWork) bool {
 	if t.Saved != nil {
 		fmt.Sscanf(t.Saved.Diff, member+" %d", &done)
 	}
-	return !ok || f.Done == 0 || f.stale || t.Status == team.Completed || t.Status == team.Deleted || done >= f.Done || j.truth.Team().Status == team.TeamAborted
+	return !ok || f.Done == 0 || f.stale || t.Status == team.Completed || t.Status == team.Deleted || done >= f.Done ||
+		j.truth.Team().Status == team.TeamAborted
 }
 
-// alone looks, once all clocks are right, at what is overdue in a team that has lost its lead, or should have noticed that.
+// alone looks, once all clocks are right, at what is overdue in a team that has lost its lead, or
+// should have noticed that.
 func (j *judge) alone() {
 	const slack = 4 * time.Second
 	calm := j.w.plan.Calm
@@ -236,18 +249,21 @@ func (j *judge) alone() {
 		}
 		if overdue(t.LeadLost + team.Time(timing.Zombie)) {
 			for _, h := range j.w.hosts {
-				if s := h.seat(m.Name); s != nil && s.incarnation == m.Incarnation && s.session != nil && s.session.of.alive {
+				if s := h.seat(m.Name); s != nil && s.incarnation == m.Incarnation && s.session != nil &&
+					s.session.of.alive {
 					j.fail(rests, "%s still runs, and there has been no lead since %d", m.Name, t.LeadLost)
 				}
 			}
 		}
-		if m.Status == team.Blocked && len(j.truth.Held(m.Name)) > 0 && overdue(max(m.Since, t.LeadLost)+team.Time(timing.Blocked)) {
+		if m.Status == team.Blocked && len(j.truth.Held(m.Name)) > 0 &&
+			overdue(max(m.Since, t.LeadLost)+team.Time(timing.Blocked)) {
 			j.fail(rests, "%s is blocked since %d without a lead, and keeps its task", m.Name, m.Since)
 		}
 	}
 }
 
-// unheard looks whether somebody should have noticed that the lead is gone. Nobody could before a host ran.
+// unheard looks whether somebody should have noticed that the lead is gone. Nobody could before a
+// host ran.
 func (j *judge) unheard(t team.Team, after time.Duration) {
 	if t.LeadSession == "" || t.LeadSession == team.User {
 		return
@@ -258,6 +274,7 @@ func (j *judge) unheard(t team.Team, after time.Duration) {
 	}
 	last := max(after, j.w.booted, j.given[t.LeadSession], time.Duration(t.LeadSince-epoch)*time.Millisecond)
 	if j.w.now > last+millis(timing.LeadLost)+3*millis(timing.Beat)+time.Second {
-		j.fail(noticed, "session %s gave no sign of life since %s, and is not lost", t.LeadSession, j.given[t.LeadSession])
+		j.fail(noticed, "session %s gave no sign of life since %s, and is not lost", t.LeadSession,
+			j.given[t.LeadSession])
 	}
 }

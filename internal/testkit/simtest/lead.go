@@ -12,7 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// leading is a process that leads the team, or wants to. It goes on like package leader, below the command that resumes a team.
+// leading is a process that leads the team, or wants to. It goes on like package leader, below the
+// command that resumes a team.
 type leading struct {
 	*person
 	session  string
@@ -27,9 +28,11 @@ type leading struct {
 func (w *world) resume(on *machine, takeOver, byHand bool) *leading {
 	w.leads = slices.DeleteFunc(w.leads, func(l *leading) bool { return !l.of.alive })
 	w.sessionsLed++
-	l := &leading{person: w.personOn("lead", "lead", on), session: "L" + strconv.Itoa(w.sessionsLed), takeOver: takeOver, byHand: byHand}
+	l := &leading{person: w.personOn("lead", "lead", on), session: "L" + strconv.Itoa(w.sessionsLed),
+		takeOver: takeOver, byHand: byHand}
 	w.leads = append(w.leads, l)
-	w.logf("%s wants to lead on %s, as session %s, taking over: %t, by hand: %t", l.of.name, on.name, l.session, takeOver, byHand)
+	w.logf("%s wants to lead on %s, as session %s, taking over: %t, by hand: %t", l.of.name, on.name, l.session,
+		takeOver, byHand)
 	l.of.spawn("lead", l.lead)
 	return l
 }
@@ -48,7 +51,8 @@ func (w *world) leader() *leading {
 func (w *world) rescue(try int) {
 	s := w.judge.truth
 	if t := s.Team(); s.Exists() && t.Status != team.TeamAborted {
-		led := t.LeadSession == team.User && (w.plan.Lead != team.External || slices.ContainsFunc(w.leads, func(l *leading) bool { return l.of.alive && l.byHand }))
+		led := t.LeadSession == team.User && (w.plan.Lead != team.External ||
+			slices.ContainsFunc(w.leads, func(l *leading) bool { return l.of.alive && l.byHand }))
 		if l := w.leader(); l == nil && !led {
 			w.resume(w.machines[try%2], try >= 4, try%5 == 1)
 			try++
@@ -128,7 +132,8 @@ func (l *leading) take(t *thread) bool {
 	}
 	id := l.newID()
 	w.judge.takes(id, l)
-	if !l.tryAs(t, team.Command{ID: id, At: looked, Body: &team.AttachLead{Session: session, Machine: l.of.on.name, From: at.LeadSession, Seen: seen, Since: at.LeadSince}}) {
+	if !l.tryAs(t, team.Command{ID: id, At: looked, Body: &team.AttachLead{Session: session, Machine: l.of.on.name,
+		From: at.LeadSession, Seen: seen, Since: at.LeadSince}}) {
 		return false
 	}
 	l.holds = !l.byHand
@@ -197,12 +202,14 @@ func (o *office) keepSavedOf(t *thread, member, actor string, lease int64) error
 	return err
 }
 
-// recordSaved records it. It reports whether nothing of it is needed any more; its error says that nobody knows whether it is recorded.
+// recordSaved records it. It reports whether nothing of it is needed any more; its error says that
+// nobody knows whether it is recorded.
 func (o *office) recordSaved(t *thread, member string, f savedWork, actor string, lease int64) (done bool, err error) {
 	if f.Task == "" {
 		return true, nil
 	}
-	_, err = o.do(t, team.Command{Actor: actor, Lease: lease, Body: &team.SaveWork{Task: f.Task, Saved: f.saved(member)}})
+	_, err = o.do(t, team.Command{Actor: actor, Lease: lease, Body: &team.SaveWork{Task: f.Task,
+		Saved: f.saved(member)}})
 	switch team.CodeOf(err) {
 	case team.Conflict:
 		var task team.Task
@@ -267,7 +274,8 @@ func (l *leading) beat() {
 		return // the host of its session does
 	}
 	l.count++
-	l.of.beat(heartbeat.Beat{Member: "lead", At: int64(l.of.clock()), Session: l.session, Machine: l.of.on.name, Pid: l.of.pid, Count: l.count})
+	l.of.beat(heartbeat.Beat{Member: "lead", At: int64(l.of.clock()), Session: l.session, Machine: l.of.on.name,
+		Pid: l.of.pid, Count: l.count})
 }
 
 // Signs of life, in a folder that all machines have.
@@ -286,7 +294,8 @@ func (p *process) beat(b heartbeat.Beat) {
 	p.w.judge.lives(b)
 }
 
-// beatOfLead is the last sign of life of the session that leads, as the process sees it: at least that it took the lead.
+// beatOfLead is the last sign of life of the session that leads, as the process sees it: at least
+// that it took the lead.
 func (p *process) beatOfLead(t team.Team) heartbeat.Beat {
 	beats := p.w.beats
 	if p.blind > p.w.now {

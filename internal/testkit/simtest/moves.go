@@ -21,7 +21,8 @@ type moveKind struct {
 var requests = slices.Concat(ofLead, []moveKind{
 	{name: "task", weight: 12, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body {
-			b := &team.CreateTask{Subject: fmt.Sprint("job ", m.C), Retries: int64(m.C % 2), Priority: team.Priorities[m.A%4]}
+			b := &team.CreateTask{Subject: fmt.Sprint("job ", m.C), Retries: int64(m.C % 2),
+				Priority: team.Priorities[m.A%4]}
 			if m.B%2 == 0 { // a shell takes it too
 				b.Run = "true"
 			}
@@ -39,12 +40,16 @@ var requests = slices.Concat(ofLead, []moveKind{
 	}},
 	{name: "rush", weight: 3, do: func(w *world, m Move) { // something urgent right behind something that is not
 		for _, priority := range []string{"low", "critical"} {
-			w.user(func(*team.State) team.Body { return &team.CreateTask{Subject: priority + " job", Priority: priority} })
+			w.user(func(*team.State) team.Body {
+				return &team.CreateTask{Subject: priority + " job",
+					Priority: priority}
+			})
 		}
 	}},
 	{name: "message", weight: 10, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body {
-			return &team.SendMessage{To: someone(s, m.A), Body: fmt.Sprint("note ", m.C), Priority: []string{"", "urgent"}[m.B%2]}
+			return &team.SendMessage{To: someone(s, m.A), Body: fmt.Sprint("note ", m.C),
+				Priority: []string{"", "urgent"}[m.B%2]}
 		})
 	}},
 	{name: "broadcast", weight: 4, do: func(w *world, m Move) {
@@ -60,7 +65,8 @@ var requests = slices.Concat(ofLead, []moveKind{
 	}},
 	{name: "spawn", weight: 3, do: func(w *world, m Move) {
 		w.user(func(*team.State) team.Body {
-			return &team.SpawnMember{Name: "eve" + strconv.Itoa(m.C), Agent: []string{team.Claude, team.Shell}[m.A%2], PlanApproval: m.A%2 == 0 && m.B%3 == 0}
+			return &team.SpawnMember{Name: "eve" + strconv.Itoa(m.C), Agent: []string{team.Claude, team.Shell}[m.A%2],
+				PlanApproval: m.A%2 == 0 && m.B%3 == 0}
 		})
 	}},
 	{name: "release", weight: 5, do: func(w *world, m Move) {
@@ -98,8 +104,10 @@ var requests = slices.Concat(ofLead, []moveKind{
 	}},
 	{name: "usurp", weight: 2, do: func(w *world, m Move) { // what must not end the lead
 		w.user(func(s *team.State) team.Body {
-			return []team.Body{&team.RequestShutdown{Member: s.Team().Lead, Deadline: w.cli.of.clock() + 1}, &team.ReportFailed{Member: s.Team().Lead},
-				&team.ReportStopped{Member: s.Team().Lead}, &team.SendMessage{To: s.Team().Lead, Body: "shut down now"}}[m.A%4]
+			return []team.Body{&team.RequestShutdown{Member: s.Team().Lead, Deadline: w.cli.of.clock() + 1},
+				&team.ReportFailed{Member: s.Team().Lead},
+				&team.ReportStopped{Member: s.Team().Lead}, &team.SendMessage{To: s.Team().Lead,
+					Body: "shut down now"}}[m.A%4]
 		})
 	}},
 })
@@ -107,7 +115,9 @@ var requests = slices.Concat(ofLead, []moveKind{
 // faults are what goes wrong.
 var faults = slices.Concat(ofLeadFaults, []moveKind{
 	{name: "kill-host", weight: 10, do: func(w *world, m Move) {
-		w.after(m.B*m.C%40, w.hostOf(m.A), func() { w.crash(m.A%len(w.hosts), time.Duration(200+m.C)*time.Millisecond) })
+		w.after(m.B*m.C%40, w.hostOf(m.A), func() {
+			w.crash(m.A%len(w.hosts), time.Duration(200+m.C)*time.Millisecond)
+		})
 	}},
 	{name: "kill-session", weight: 8, do: func(w *world, m Move) {
 		w.after(m.C%8, w.sessionOf(m.A), func() {
@@ -223,7 +233,8 @@ func (w *world) endSession(p *process) {
 	}
 }
 
-// losePower stops everything and starts it again. It may come when everything has healed already, and does nothing then.
+// losePower stops everything and starts it again. It may come when everything has healed already,
+// and does nothing then.
 func (w *world) losePower(m Move) {
 	if w.calm {
 		return

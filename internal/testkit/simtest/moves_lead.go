@@ -9,7 +9,10 @@ import (
 
 // ofLead is what people ask of a team that a session leads, which can be lost.
 var ofLead = []moveKind{
-	{name: "resume", weight: 9, ofLed: true, do: func(w *world, m Move) { w.resume(w.machines[m.A%2], m.B%3 == 0, m.C%5 == 0) }},
+	{name: "resume", weight: 9, ofLed: true, do: func(w *world, m Move) {
+		w.resume(w.machines[m.A%2], m.B%3 == 0,
+			m.C%5 == 0)
+	}},
 	{name: "release-lead", weight: 2, ofLed: true, do: func(w *world, m Move) {
 		if l := w.leader(); l != nil {
 			l.of.spawn("release", func(t *thread) {

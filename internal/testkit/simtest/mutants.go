@@ -12,7 +12,8 @@ import (
 type Mutant struct {
 	Name string
 	What string
-	// decide decides in the place of the core; nil where the bug is a line in the journal, the host or the session that asks for it by name.
+	// decide decides in the place of the core; nil where the bug is a line in the journal, the host
+	// or the session that asks for it by name.
 	decide func(*team.State, team.Command) (team.Decision, error)
 }
 
@@ -29,23 +30,25 @@ var ofTeams = []Mutant{
 	{Name: "half-read", What: "readers see a line that is not finished"},
 
 	// The core.
-	{Name: "claim-unchecked", What: "a task that somebody holds can be claimed", decide: func(s *team.State, c team.Command) (team.Decision, error) {
-		d, err := team.Decide(s, c)
-		b, ok := c.Body.(*team.ClaimTask)
-		if !ok || team.CodeOf(err) != team.Nothing {
-			return d, err
-		}
-		for t := range s.Tasks() {
-			if member := b.Member; t.Status == team.InProgress {
-				if member == "" {
-					member = c.Actor
-				}
-				return recordOf(s, c, &team.TaskClaimed{Task: t.ID, Member: member, Fence: t.Fence + 1}), nil
+	{Name: "claim-unchecked", What: "a task that somebody holds can be claimed",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			d, err := team.Decide(s, c)
+			b, ok := c.Body.(*team.ClaimTask)
+			if !ok || team.CodeOf(err) != team.Nothing {
+				return d, err
 			}
-		}
-		return d, err
-	}},
-	{Name: "ending-unseen", What: "a member is taken from a dead host, and ends with that, before the host has heard that it was asked to shut down",
+			for t := range s.Tasks() {
+				if member := b.Member; t.Status == team.InProgress {
+					if member == "" {
+						member = c.Actor
+					}
+					return recordOf(s, c, &team.TaskClaimed{Task: t.ID, Member: member, Fence: t.Fence + 1}), nil
+				}
+			}
+			return d, err
+		}},
+	{Name: "ending-unseen", What: "a member is taken from a dead host, and ends with that, before the host has heard " +
+		"that it was asked to shut down",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			if b, ok := c.Body.(*team.AttachMember); ok {
 				m, _ := s.Member(b.Member)
@@ -53,90 +56,103 @@ var ofTeams = []Mutant{
 			}
 			return team.Decide(s, c)
 		}},
-	{Name: "blocked-claimed", What: "a task that waits for another one can be claimed", decide: func(s *team.State, c team.Command) (team.Decision, error) {
-		d, err := team.Decide(s, c)
-		b, ok := c.Body.(*team.ClaimTask)
-		if !ok || team.CodeOf(err) != team.Nothing || b.Member == "" {
-			return d, err
-		}
-		for t := range s.Tasks() {
-			if t.Status == team.Pending && t.Owner == "" && len(t.Blocked()) > 0 {
-				return recordOf(s, c, &team.TaskClaimed{Task: t.ID, Member: b.Member, Fence: t.Fence + 1}), nil
+	{Name: "blocked-claimed", What: "a task that waits for another one can be claimed",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			d, err := team.Decide(s, c)
+			b, ok := c.Body.(*team.ClaimTask)
+			if !ok || team.CodeOf(err) != team.Nothing || b.Member == "" {
+				return d, err
 			}
-		}
-		return d, err
-	}},
-	{Name: "unfenced-completion", What: "a task is completed under an old claim", decide: func(s *team.State, c team.Command) (team.Decision, error) {
-		if b, ok := c.Body.(*team.CompleteTask); ok && b.Fence != 0 {
-			old := *b
-			old.Fence = 0
-			c.Body = &old
-		}
-		return team.Decide(s, c)
-	}},
-	{Name: "unfenced-release", What: "a task is released, or failed, under an old claim", decide: func(s *team.State, c team.Command) (team.Decision, error) {
-		switch b := c.Body.(type) {
-		case *team.ReleaseTask:
-			old := *b
-			old.Fence = 0
-			c.Body = &old
-		case *team.FailTask:
-			old := *b
-			old.Fence = 0
-			c.Body = &old
-		}
-		return team.Decide(s, c)
-	}},
-	{Name: "lease-unchecked", What: "a host that lost a lease goes on to act under it", decide: func(s *team.State, c team.Command) (team.Decision, error) {
-		if m, ok := s.Member(about(c.Body)); ok && c.Lease != 0 && m.Host != "" {
-			c.Actor, c.Lease = team.Host(m.Host), 0
-		}
-		return team.Decide(s, c)
-	}},
-	{Name: "incarnation-unchecked", What: "a session that was replaced goes on to act", decide: func(s *team.State, c team.Command) (team.Decision, error) {
-		c.Incarnation = 0
-		return team.Decide(s, c)
-	}},
-	{Name: "ids-forgotten", What: "a command that comes again happens again", decide: func(s *team.State, c team.Command) (team.Decision, error) {
-		id := c.ID
-		c.ID = fmt.Sprint(c.ID, "+", s.Seq())
-		d, err := team.Decide(s, c)
-		if d.Record != nil {
-			d.Record.ID = id
-		}
-		return d, err
-	}},
-	{Name: "mail-dropped", What: "mail for a member that ended does not come back", decide: without(func(e team.Event) bool {
-		m, ok := e.(*team.MessageSent)
-		return ok && strings.HasPrefix(m.Message.Body, "Not delivered")
-	})},
+			for t := range s.Tasks() {
+				if t.Status == team.Pending && t.Owner == "" && len(t.Blocked()) > 0 {
+					return recordOf(s, c, &team.TaskClaimed{Task: t.ID, Member: b.Member, Fence: t.Fence + 1}), nil
+				}
+			}
+			return d, err
+		}},
+	{Name: "unfenced-completion", What: "a task is completed under an old claim",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			if b, ok := c.Body.(*team.CompleteTask); ok && b.Fence != 0 {
+				old := *b
+				old.Fence = 0
+				c.Body = &old
+			}
+			return team.Decide(s, c)
+		}},
+	{Name: "unfenced-release", What: "a task is released, or failed, under an old claim",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			switch b := c.Body.(type) {
+			case *team.ReleaseTask:
+				old := *b
+				old.Fence = 0
+				c.Body = &old
+			case *team.FailTask:
+				old := *b
+				old.Fence = 0
+				c.Body = &old
+			}
+			return team.Decide(s, c)
+		}},
+	{Name: "lease-unchecked", What: "a host that lost a lease goes on to act under it",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			if m, ok := s.Member(about(c.Body)); ok && c.Lease != 0 && m.Host != "" {
+				c.Actor, c.Lease = team.Host(m.Host), 0
+			}
+			return team.Decide(s, c)
+		}},
+	{Name: "incarnation-unchecked", What: "a session that was replaced goes on to act",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			c.Incarnation = 0
+			return team.Decide(s, c)
+		}},
+	{Name: "ids-forgotten", What: "a command that comes again happens again",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			id := c.ID
+			c.ID = fmt.Sprint(c.ID, "+", s.Seq())
+			d, err := team.Decide(s, c)
+			if d.Record != nil {
+				d.Record.ID = id
+			}
+			return d, err
+		}},
+	{Name: "mail-dropped", What: "mail for a member that ended does not come back",
+		decide: without(func(e team.Event) bool {
+			m, ok := e.(*team.MessageSent)
+			return ok && strings.HasPrefix(m.Message.Body, "Not delivered")
+		})},
 	{Name: "mail-kept", What: "mail of a member that ended stays where it is", decide: without(func(e team.Event) bool {
 		_, ok := e.(*team.MessagesReturned)
 		return ok
 	})},
-	{Name: "request-left", What: "the requests of a session that ended stay open", decide: without(func(e team.Event) bool {
-		a, ok := e.(*team.PermissionAnswered)
-		return ok && a.By == "" && a.Outcome == "denied" && a.Reason != ""
-	})},
-	{Name: "never-expires", What: "a permission request waits for ever", decide: func(s *team.State, c team.Command) (team.Decision, error) {
+	{Name: "request-left", What: "the requests of a session that ended stay open",
+		decide: without(func(e team.Event) bool {
+			a, ok := e.(*team.PermissionAnswered)
+			return ok && a.By == "" && a.Outcome == "denied" && a.Reason != ""
+		})},
+	{Name: "never-expires", What: "a permission request waits for ever", decide: func(s *team.State, c team.Command) (
+		team.Decision, error) {
 		if _, ok := c.Body.(*team.ExpirePermission); ok {
 			return team.Decision{}, nil
 		}
 		return team.Decide(s, c)
 	}},
-	{Name: "self-approval", What: "a member allows itself what it asked for", decide: func(s *team.State, c team.Command) (team.Decision, error) {
-		b, ok := c.Body.(*team.RequestPermission)
-		d, err := team.Decide(s, c)
-		if ok && err == nil && d.Record != nil {
-			for _, e := range d.Record.Events {
-				if p, ok := e.(*team.PermissionRequested); ok {
-					d.Record.Events = append(d.Record.Events, &team.PermissionAnswered{Request: p.Permission.Request, Member: b.Member, Outcome: "allowed", By: b.Member})
+	{Name: "self-approval", What: "a member allows itself what it asked for",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			b, ok := c.Body.(*team.RequestPermission)
+			d, err := team.Decide(s, c)
+			if ok && err == nil && d.Record != nil {
+				for _, e := range d.Record.Events {
+					if p, ok := e.(*team.PermissionRequested); ok {
+						d.Record.Events = append(d.Record.Events,
+							&team.PermissionAnswered{Request: p.Permission.Request,
+								Member: b.Member, Outcome: "allowed", By: b.Member})
+					}
 				}
 			}
-		}
-		return d, err
-	}},
-	{Name: "lead-ended", What: "a shutdown of the lead is taken", decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			return d, err
+		}},
+	{Name: "lead-ended", What: "a shutdown of the lead is taken", decide: func(s *team.State, c team.Command) (
+		team.Decision, error) {
 		if b, ok := c.Body.(*team.ReportStopped); ok && b.Member == s.Team().Lead {
 			return recordOf(s, c, &team.MemberStopped{Member: b.Member, Reason: b.Reason}), nil
 		}

@@ -27,7 +27,8 @@ var forever = context.Background() // deadlines of the simulation are in its own
 // open loads the team, until that succeeds.
 func (o *office) open(t *thread) {
 	for {
-		rep, err := replica.Open(forever, o.of.w.disk.open(o.of), replica.Options{Now: o.of.clock, NewID: o.newID, Decide: o.of.w.decide})
+		rep, err := replica.Open(forever, o.of.w.disk.open(o.of), replica.Options{Now: o.of.clock, NewID: o.newID,
+			Decide: o.of.w.decide})
 		if err == nil {
 			o.replica = rep
 			return

@@ -34,7 +34,8 @@ func (p *person) run(t *thread) {
 	}
 }
 
-// ask has the person send a command, made from the team as the person sees it then; nil for nothing.
+// ask has the person send a command, made from the team as the person sees it then; nil for
+// nothing.
 func (p *person) ask(body func(s *team.State) team.Body) {
 	p.todo = append(p.todo, func(p *person, t *thread) {
 		var b team.Body
@@ -72,11 +73,13 @@ func (p *person) leads(t *thread) {
 			switch m.Type {
 			case team.TypePlanRequest:
 				if p.of.w.calm || t.rng.IntN(3) > 0 {
-					p.insist(t, team.Command{Actor: p.name, Body: &team.AnswerPlan{Request: m.Ref, Approved: p.of.w.calm || t.rng.IntN(2) == 0, Feedback: "see there"}})
+					p.insist(t, team.Command{Actor: p.name, Body: &team.AnswerPlan{Request: m.Ref,
+						Approved: p.of.w.calm || t.rng.IntN(2) == 0, Feedback: "see there"}})
 				}
 			case team.TypePermissionRequest:
 				if t.rng.IntN(2) == 0 {
-					p.insist(t, team.Command{Actor: p.name, Body: &team.AnswerPermission{Request: m.Ref, Allow: t.rng.IntN(2) == 0}})
+					p.insist(t, team.Command{Actor: p.name, Body: &team.AnswerPermission{Request: m.Ref,
+						Allow: t.rng.IntN(2) == 0}})
 				}
 			}
 		}
@@ -89,7 +92,8 @@ func (p *person) found(plan Plan) {
 		bodies := []team.Body{&team.CreateTeam{TeamID: "t-1", Name: "demo", Dir: "/d", LeadAgent: plan.Lead,
 			Permissions: team.Permissions{Policy: plan.Policy, Millis: 3000}, Timing: plan.Timing}}
 		for _, m := range plan.Members {
-			bodies = append(bodies, &team.SpawnMember{Name: m.Name, Agent: m.Agent, Role: m.Role, PlanApproval: m.Plans})
+			bodies = append(bodies, &team.SpawnMember{Name: m.Name, Agent: m.Agent, Role: m.Role,
+				PlanApproval: m.Plans})
 		}
 		for _, b := range bodies {
 			p.insist(t, team.Command{Actor: team.User, Body: b})
@@ -113,7 +117,8 @@ func (p *person) answers(t *thread) {
 	}
 }
 
-// tidy is what a sensible user does once nothing goes wrong any more: what waits for a person gets one.
+// tidy is what a sensible user does once nothing goes wrong any more: what waits for a person gets
+// one.
 func (p *person) tidy(t *thread) {
 	for {
 		t.sleep(5 * time.Second)
@@ -141,7 +146,8 @@ func (p *person) tidy(t *thread) {
 					return &team.ReleaseTask{Task: task.ID, Reason: "once more"}
 				case task.Status == team.Pending && len(task.Blocked()) == 0 && task.Owner == "" && !claimable(s, task):
 					return &team.UpdateTask{Task: task.ID, Owner: &teammate}
-				case task.Status == team.InProgress && owner.Status == team.Idle && !s.Wakes(task.Owner) && owner.Plan.State != "submitted",
+				case task.Status == team.InProgress && owner.Status == team.Idle && !s.Wakes(task.Owner) &&
+					owner.Plan.State != "submitted",
 					task.Status == team.InProgress && owner.Agent == team.External:
 					return &team.ReleaseTask{Task: task.ID, Reason: "nobody works on it"}
 				case task.Status == team.Pending && owner.Agent == team.External:
@@ -156,7 +162,8 @@ func (p *person) tidy(t *thread) {
 // claimable reports whether somebody that takes tasks by itself may take the task.
 func claimable(s *team.State, task team.Task) bool {
 	for _, m := range s.Members() {
-		if m.Status.Running() && m.Name != s.Team().Lead && m.Shutdown.Request == "" && (task.Role == "" || task.Role == m.Role) && (m.Agent != team.Shell || task.Run != "") {
+		if m.Status.Running() && m.Name != s.Team().Lead && m.Shutdown.Request == "" &&
+			(task.Role == "" || task.Role == m.Role) && (m.Agent != team.Shell || task.Run != "") {
 			return true
 		}
 	}

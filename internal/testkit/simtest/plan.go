@@ -10,7 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Plan is what happens to a team in one history. All that it leaves open is luck that depends on the seed.
+// Plan is what happens to a team in one history. All that it leaves open is luck that depends on
+// the seed.
 type Plan struct {
 	Seed    uint64
 	Lead    string // its agent
@@ -33,7 +34,8 @@ type Newcomer struct {
 	Plans             bool
 }
 
-// Move is one thing that happens at a time of its own: A, B and C say which host, member or task, and how long, in the way of its kind.
+// Move is one thing that happens at a time of its own: A, B and C say which host, member or task,
+// and how long, in the way of its kind.
 type Move struct {
 	At      time.Duration
 	Kind    string
@@ -67,7 +69,8 @@ func drawSecond(seed uint64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	p.Repo, p.Claims = rng.IntN(3) == 0, rng.IntN(3) == 0
 	for p.Claims && len(p.Moves) < 30 && rng.IntN(3) > 0 {
-		p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: "claim", A: rng.IntN(12), B: rng.IntN(12), C: rng.IntN(3000)})
+		p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: "claim", A: rng.IntN(12), B: rng.IntN(12),
+			C: rng.IntN(3000)})
 	}
 	slices.SortStableFunc(p.Moves, func(a, b Move) int { return int(a.At - b.At) })
 	return p
@@ -81,21 +84,26 @@ func (p *Plan) drawTime(rng *rand.Rand) time.Duration {
 // drawFirst makes the plan that a seed had first.
 func drawFirst(seed uint64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	p := Plan{Seed: seed, Lead: []string{team.External, team.Claude}[rng.IntN(2)], Hosts: 1 + rng.IntN(3), Noise: []int{0, 0, 10, 60}[rng.IntN(4)],
+	p := Plan{Seed: seed, Lead: []string{team.External, team.Claude}[rng.IntN(2)], Hosts: 1 + rng.IntN(3),
+		Noise:  []int{0, 0, 10, 60}[rng.IntN(4)],
 		Policy: []string{"", "lead", "user"}[rng.IntN(3)]}
 	if p.Led = rng.IntN(2) == 0; p.Led {
-		p.Timing = team.Timing{Beat: int64(100 + rng.IntN(150)), LeadLost: int64(500 + rng.IntN(500)), Offline: 1000, Zombie: []int64{int64(300 + rng.IntN(3000)), 30_000}[rng.IntN(4)/3],
-			Blocked: int64(200 + rng.IntN(600)), Undelivered: int64(300 + rng.IntN(2000)), Stale: int64(1000 + rng.IntN(1500))}
+		p.Timing = team.Timing{Beat: int64(100 + rng.IntN(150)), LeadLost: int64(500 + rng.IntN(500)), Offline: 1000,
+			Zombie:  []int64{int64(300 + rng.IntN(3000)), 30_000}[rng.IntN(4)/3],
+			Blocked: int64(200 + rng.IntN(600)), Undelivered: int64(300 + rng.IntN(2000)),
+			Stale: int64(1000 + rng.IntN(1500))}
 	}
 	for _, name := range names[:1+rng.IntN(3)] {
-		p.Members = append(p.Members, Newcomer{Name: name, Agent: []string{team.Claude, team.Claude, team.Shell}[rng.IntN(3)], Role: []string{"", "", "tester"}[rng.IntN(3)]})
+		p.Members = append(p.Members, Newcomer{Name: name, Agent: []string{team.Claude, team.Claude,
+			team.Shell}[rng.IntN(3)], Role: []string{"", "", "tester"}[rng.IntN(3)]})
 		last := &p.Members[len(p.Members)-1]
 		last.Plans = last.Agent != team.Shell && rng.IntN(3) == 0
 	}
 	p.Calm = time.Duration(1500+rng.IntN(3500)) * time.Millisecond
 	add := func(kinds []moveKind, n int) {
 		for range n {
-			p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: drawKind(rng, kinds, p.Led), A: rng.IntN(12), B: rng.IntN(12), C: rng.IntN(3000)})
+			p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: drawKind(rng, kinds, p.Led), A: rng.IntN(12),
+				B: rng.IntN(12), C: rng.IntN(3000)})
 		}
 	}
 	add(requests, 2+rng.IntN(9))
@@ -103,7 +111,8 @@ func drawFirst(seed uint64) Plan {
 		add(faults, 1+rng.IntN(6))
 	}
 	slices.SortStableFunc(p.Moves, func(a, b Move) int { return int(a.At - b.At) })
-	p.Moves = slices.Insert(p.Moves, 0, Move{At: 10 * time.Millisecond, Kind: "task"}, Move{At: 20 * time.Millisecond, Kind: "task", B: 1})
+	p.Moves = slices.Insert(p.Moves, 0, Move{At: 10 * time.Millisecond, Kind: "task"}, Move{At: 20 * time.Millisecond,
+		Kind: "task", B: 1})
 	return p
 }
 

@@ -25,7 +25,8 @@ func (f *Failure) Error() string {
 	if f.Mutant != "" {
 		fmt.Fprintf(&b, "With the bug %s: ", f.Mutant)
 	}
-	fmt.Fprintf(&b, "%s\n  %s\n\nThe plan, shortened from %d moves to %d:\n%s\nWhat happened:\n", f.Promise, f.What, f.Moves, len(f.Plan.Moves), f.Plan)
+	fmt.Fprintf(&b, "%s\n  %s\n\nThe plan, shortened from %d moves to %d:\n%s\nWhat happened:\n", f.Promise, f.What,
+		f.Moves, len(f.Plan.Moves), f.Plan)
 	for _, line := range f.Story {
 		b.WriteString(line + "\n")
 	}
@@ -40,7 +41,8 @@ const (
 	mostEffort  = 5_000_000        // steps to shorten a history
 )
 
-// Play plays the history of a seed, with a bug of ours in it if mutant is not nil. It returns nil when every promise held.
+// Play plays the history of a seed, with a bug of ours in it if mutant is not nil. It returns nil
+// when every promise held.
 func Play(seed uint64, mutant *Mutant) *Failure {
 	plan := draw(seed)
 	if b := play(plan, mutant, nil, nil); b != nil {
@@ -49,7 +51,8 @@ func Play(seed uint64, mutant *Mutant) *Failure {
 	return nil
 }
 
-// play plays a plan. It returns the first promise that is broken, tells tell what happens, and adds to steps how many there were; both may be nil.
+// play plays a plan. It returns the first promise that is broken, tells tell what happens, and adds
+// to steps how many there were; both may be nil.
 func play(plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken {
 	var c crew
 	defer c.close()
@@ -58,8 +61,10 @@ func play(plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken {
 
 // play is play, with what is left of the crew of an earlier history.
 func (c *crew) play(plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken {
-	w := &world{plan: plan, mutant: mutant, crew: c, tell: tell, chat: 6, hosts: make([]*host, plan.Hosts), machines: []*machine{{name: "m1"}, {name: "m2"}},
-		names: map[string]int{}, transcripts: map[string]*transcript{}, beats: map[string]heartbeat.Beat{}, saved: map[string]savedWork{}, edited: map[string]int{}}
+	w := &world{plan: plan, mutant: mutant, crew: c, tell: tell, chat: 6, hosts: make([]*host, plan.Hosts),
+		machines: []*machine{{name: "m1"}, {name: "m2"}},
+		names:    map[string]int{}, transcripts: map[string]*transcript{}, beats: map[string]heartbeat.Beat{},
+		saved: map[string]savedWork{}, edited: map[string]int{}}
 	w.judge = newJudge(w)
 	w.disk = &disk{w: w}
 	defer w.close()
@@ -107,7 +112,8 @@ func kindOf(name string) moveKind {
 	panic("no kind of moves is called " + name)
 }
 
-// heal ends all faults. Clocks are right from then on: whose clock is wrong by more than a request may wait for ends every request at once.
+// heal ends all faults. Clocks are right from then on: whose clock is wrong by more than a request
+// may wait for ends every request at once.
 func (w *world) heal() {
 	w.logf("everything heals")
 	w.calm = true
@@ -128,7 +134,8 @@ func (w *world) heal() {
 		w.cli.of.spawn("tidy", w.cli.tidy)
 	}
 	if w.plan.Led {
-		w.at(w.now+time.Duration(w.rng("rescue").IntN([]int{6000, 15000}[w.plan.Seed%2]))*time.Millisecond, func() { w.rescue(0) })
+		w.at(w.now+time.Duration(w.rng("rescue").IntN([]int{6000, 15000}[w.plan.Seed%2]))*time.Millisecond,
+			func() { w.rescue(0) })
 	}
 }
 

@@ -40,7 +40,8 @@ func (j *judge) unrest() (why []string) {
 	}
 	for t := range s.Tasks() {
 		if t.Status != team.Completed {
-			add("task %s is %s, owned by %q, blocked by %v, given up: %t", t.ID, t.Status, t.Owner, t.Blocked(), t.GivenUp())
+			add("task %s is %s, owned by %q, blocked by %v, given up: %t", t.ID, t.Status, t.Owner,
+				t.Blocked(), t.GivenUp())
 		}
 	}
 	for _, t := range s.Unrecorded() {
@@ -78,7 +79,8 @@ func (j *judge) unrest() (why []string) {
 		switch {
 		case h == nil:
 			add("%s is on the host %q, which is dead", m.Name, m.Host)
-		case h.seat(m.Name) == nil || h.seat(m.Name).incarnation != m.Incarnation || h.seat(m.Name).session == nil || !h.seat(m.Name).session.of.alive:
+		case h.seat(m.Name) == nil || h.seat(m.Name).incarnation != m.Incarnation || h.seat(m.Name).session == nil ||
+			!h.seat(m.Name).session.of.alive:
 			add("%s has no session on %s", m.Name, m.Host)
 		case h.seat(m.Name).session.works:
 			add("%s works", m.Name)
@@ -90,7 +92,8 @@ func (j *judge) unrest() (why []string) {
 			continue
 		}
 		for _, seat := range h.seats {
-			if m, _ := s.Member(seat.member); m.Host != h.id() || m.Incarnation != seat.incarnation || !m.Status.Running() {
+			if m, _ := s.Member(seat.member); m.Host != h.id() || m.Incarnation != seat.incarnation ||
+				!m.Status.Running() {
 				add("a session of %s runs on %s, which nothing wants", seat.member, h.id())
 			}
 		}
@@ -122,7 +125,8 @@ func (j *judge) unrestOfTheEnd() (why []string) {
 	return why
 }
 
-// punctual looks whether anything that has a deadline goes on behind it, once all clocks are right and every host had time to come back.
+// punctual looks whether anything that has a deadline goes on behind it, once all clocks are right
+// and every host had time to come back.
 func (j *judge) punctual() {
 	j.alone()
 	if j.truth.Team().Status == team.TeamAborted {
@@ -131,8 +135,9 @@ func (j *judge) punctual() {
 	if j.w.now < j.w.plan.Calm+slack {
 		return
 	}
-	// A host that waits for a deadline by a clock that is behind, which is then set right, wakes as much later. A real one looks with
-	// each sign of life; those are played only in teams with a lead.
+	// A host that waits for a deadline by a clock that is behind, which is then set right, wakes as
+	// much later. A real one looks with each sign of life; those are played only in teams with a
+	// lead.
 	now := epoch + team.Time((j.w.now-slack-j.w.behind)/time.Millisecond)
 	for _, p := range j.truth.Permissions() {
 		if p.Deadline < now {

@@ -37,7 +37,8 @@ func (w *world) forgetSaved(member string, kept savedWork) {
 	}
 }
 
-// save writes down what the member has done of its task, after what the file has of another one was kept. It reports whether it did.
+// save writes down what the member has done of its task, after what the file has of another one was
+// kept. It reports whether it did.
 func (s *seat) save(t *thread) (savedWork, bool) {
 	w := s.host.of.w
 	for s.savedFile { // one at a time
@@ -52,7 +53,8 @@ func (s *seat) save(t *thread) (savedWork, bool) {
 	t.step() // the patch is made
 	f.Done = w.edited[s.member]
 	if before, there := w.saved[s.member]; there && before.Task != f.Task && !w.bug("other-overwritten") {
-		if _, err := s.host.recordSaved(t, s.member, before, team.Host(s.host.id()), s.lease); err != nil || !s.leased() {
+		if _, err := s.host.recordSaved(t, s.member, before, team.Host(s.host.id()),
+			s.lease); err != nil || !s.leased() {
 			return f, false
 		}
 	}
@@ -82,14 +84,16 @@ func (s *seat) saveAlone(t *thread) {
 	}
 }
 
-// saveAndKeep saves the member's work and keeps it with its tasks, one thread at a time. It reports whether nothing is left to keep.
+// saveAndKeep saves the member's work and keeps it with its tasks, one thread at a time. It reports
+// whether nothing is left to keep.
 func (s *seat) saveAndKeep(t *thread) bool {
 	defer s.keepsAlone(t)()
 	f, saved := s.save(t)
 	return saved && s.keep(t, f)
 }
 
-// keepsAlone waits until no other thread saves and keeps, and keeps others from it until what it returns is called.
+// keepsAlone waits until no other thread saves and keeps, and keeps others from it until what it
+// returns is called.
 func (s *seat) keepsAlone(t *thread) (done func()) {
 	if s.host.of.w.bug("keeps-mixed") {
 		return func() {}
@@ -101,7 +105,8 @@ func (s *seat) keepsAlone(t *thread) (done func()) {
 	return func() { s.keeping = false; s.keepFree.ring() }
 }
 
-// keep records the saved work with the tasks that the member holds. It reports whether it is with all of them.
+// keep records the saved work with the tasks that the member holds. It reports whether it is with
+// all of them.
 func (s *seat) keep(t *thread, f savedWork) bool {
 	kept := true
 	for _, task := range s.held() {
@@ -128,7 +133,8 @@ func (s *seat) leased() (leased bool) {
 	return leased
 }
 
-// lets reports whether the task is not the member's any more, though the member still is this host's.
+// lets reports whether the task is not the member's any more, though the member still is this
+// host's.
 func (s *seat) lets(task team.Task) (gone bool) {
 	s.host.view(func(st *team.State) {
 		m, _ := st.Member(s.member)
@@ -138,7 +144,8 @@ func (s *seat) lets(task team.Task) (gone bool) {
 	return gone
 }
 
-// keepLast keeps what was saved, because the tasks go back on the list. It reports whether nothing is left to keep.
+// keepLast keeps what was saved, because the tasks go back on the list. It reports whether nothing
+// is left to keep.
 func (s *seat) keepLast(t *thread) bool {
 	if _, there := s.host.of.w.saved[s.member]; !there || s.host.of.w.bug("save-left") {
 		return true
@@ -146,7 +153,8 @@ func (s *seat) keepLast(t *thread) bool {
 	return s.saveAndKeep(t)
 }
 
-// putDown gives the tasks that the member holds back to the list, with its work. It reports whether that is recorded.
+// putDown gives the tasks that the member holds back to the list, with its work. It reports whether
+// that is recorded.
 func (s *seat) putDown(t *thread, reason string) bool {
 	defer s.keepsAlone(t)()
 	f, _ := s.save(t)
@@ -156,14 +164,16 @@ func (s *seat) putDown(t *thread, reason string) bool {
 	}
 	done := true
 	for _, task := range held {
-		if s.host.report(t, &team.ReleaseTask{Task: task.ID, Member: s.member, Fence: task.Fence, Reason: reason}, s.lease) != nil {
+		if s.host.report(t, &team.ReleaseTask{Task: task.ID, Member: s.member, Fence: task.Fence, Reason: reason},
+			s.lease) != nil {
 			done = false
 		}
 	}
 	return done
 }
 
-// beat gives the signs of life of the members that have a session here, and looks for one of the lead, when that is due. It returns when to call it again.
+// beat gives the signs of life of the members that have a session here, and looks for one of the
+// lead, when that is due. It returns when to call it again.
 func (h *host) beat(t *thread) (next time.Duration) {
 	w := h.of.w
 	if h.nextBeat > w.now {
@@ -175,7 +185,8 @@ func (h *host) beat(t *thread) (next time.Duration) {
 		at = s.Team()
 		for _, seat := range h.seats {
 			if m, ok := s.Member(seat.member); ok && m.Incarnation == seat.incarnation {
-				b := heartbeat.Beat{Member: m.Name, At: int64(h.of.clock()), Session: m.Session, Host: h.id(), Machine: h.of.on.name, Pid: h.of.pid, Count: h.beats}
+				b := heartbeat.Beat{Member: m.Name, At: int64(h.of.clock()), Session: m.Session, Host: h.id(),
+					Machine: h.of.on.name, Pid: h.of.pid, Count: h.beats}
 				if m.Name == at.Lead {
 					b.Session = at.LeadSession
 				}
@@ -196,7 +207,8 @@ func (h *host) beat(t *thread) (next time.Duration) {
 // lookForLead records that the lead is lost when it has been silent for too long.
 func (h *host) lookForLead(t *thread, at team.Team) {
 	w := h.of.w
-	if at.LeadSession == "" || at.LeadSession == team.User || at.LeadLost != 0 || h.seat(at.Lead) != nil || w.bug("never-lost") {
+	if at.LeadSession == "" || at.LeadSession == team.User || at.LeadLost != 0 || h.seat(at.Lead) != nil ||
+		w.bug("never-lost") {
 		return
 	}
 	b := h.of.beatOfLead(at)
@@ -209,7 +221,8 @@ func (h *host) lookForLead(t *thread, at team.Team) {
 		return
 	}
 	w.judge.gives(h, at)
-	if h.report(t, &team.LoseLead{Session: at.LeadSession, Since: at.LeadSince, Seen: team.Time(now.Add(-silent).UnixMilli())}, 0) != nil {
+	if h.report(t, &team.LoseLead{Session: at.LeadSession, Since: at.LeadSince,
+		Seen: team.Time(now.Add(-silent).UnixMilli())}, 0) != nil {
 		w.logf("%s could not record that the lead is lost", h.id())
 	}
 }

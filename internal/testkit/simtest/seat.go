@@ -11,7 +11,8 @@ import (
 	"cadre/internal/team"
 )
 
-// seat is one session that a host runs, from taking its lease to its last report. It goes on like the seats of package host.
+// seat is one session that a host runs, from taking its lease to its last report. It goes on like
+// the seats of package host.
 type seat struct {
 	host               *host
 	member, lead       string
@@ -65,7 +66,8 @@ const (
 
 func (h *host) sit(m team.Member) {
 	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, worker: m.Agent == team.Shell,
-		given: map[team.WantKind]string{}, way: map[int64]string{}, unclear: map[int64]bool{}, handed: map[string]bool{}, nudged: map[string]bool{}, knows: map[string]bool{}}
+		given: map[team.WantKind]string{}, way: map[int64]string{}, unclear: map[int64]bool{},
+		handed: map[string]bool{}, nudged: map[string]bool{}, knows: map[string]bool{}}
 	h.view(func(st *team.State) { s.lead = st.Team().Lead })
 	h.seats = append(h.seats, s)
 	h.nextBeat = 0 // the first sign of life at once
@@ -138,8 +140,8 @@ func (s *seat) epitaph() team.Body {
 	return &team.ReportTrouble{Member: s.member, Trouble: "crash", Text: s.why, Gone: true}
 }
 
-// unrecorded ends a session of which something could not be recorded: nobody could tell any more what it has and what it did. The next one looks
-// into its transcript.
+// unrecorded ends a session of which something could not be recorded: nobody could tell any more
+// what it has and what it did. The next one looks into its transcript.
 func (s *seat) unrecorded(err error) {
 	if !s.host.of.w.bug("report-dropped") {
 		s.stop(stopDetach, "not recorded: "+err.Error())
@@ -214,7 +216,8 @@ func (s *seat) received(t *thread, seqs []int64) {
 	if len(seqs) == 0 {
 		return
 	}
-	_, err := s.host.do(t, team.Command{Actor: team.Host(s.host.id()), Lease: s.lease, Body: &team.ReceiveMessages{Member: s.member, Seqs: seqs}})
+	_, err := s.host.do(t, team.Command{Actor: team.Host(s.host.id()), Lease: s.lease,
+		Body: &team.ReceiveMessages{Member: s.member, Seqs: seqs}})
 	if err != nil && team.CodeOf(err) == "" {
 		s.unrecorded(err)
 	}
@@ -241,7 +244,8 @@ func (s *seat) back(carrier string) {
 	maps.DeleteFunc(s.way, func(_ int64, by string) bool { return by == carrier })
 }
 
-// take takes the mail that is neither in the session nor on its way, once it is durable. It is on its way from now on.
+// take takes the mail that is neither in the session nor on its way, once it is durable. It is on
+// its way from now on.
 func (s *seat) take(carrier string) (mail []team.Message) {
 	mail = s.inbox()
 	if len(mail) == 0 {
@@ -375,9 +379,11 @@ func (s *seat) hand(t *thread, w team.Want, id string) {
 	}
 }
 
-// claim takes the next task of the list for the member, and reports whether there was one. It may be gone again.
+// claim takes the next task of the list for the member, and reports whether there was one. It may
+// be gone again.
 func (s *seat) claim(t *thread, p *prompt) (claimed bool) {
-	r, err := s.host.do(t, team.Command{Actor: team.Host(s.host.id()), Lease: s.lease, Body: &team.ClaimTask{Member: s.member}})
+	r, err := s.host.do(t, team.Command{Actor: team.Host(s.host.id()), Lease: s.lease,
+		Body: &team.ClaimTask{Member: s.member}})
 	if err != nil && team.CodeOf(err) == "" {
 		s.unrecorded(err)
 	}
@@ -437,21 +443,24 @@ func (s *seat) endTurn(t *thread, u update) {
 	s.host.view(func(st *team.State) { m, _ := st.Member(s.lead); external = m.Agent == team.External })
 	for _, task := range idle {
 		if external {
-			s.record(t, &team.FailTask{Task: task.ID, Member: s.member, Fence: task.Fence, Reason: "it was not completed"})
+			s.record(t, &team.FailTask{Task: task.ID, Member: s.member, Fence: task.Fence,
+				Reason: "it was not completed"})
 		}
 	}
 	s.record(t, &team.ReportStatus{Member: s.member, Status: team.Idle, Report: u.text})
 	s.remind()
 }
 
-// remind has a session that rests told of a task that its member holds and that it does not know of.
+// remind has a session that rests told of a task that its member holds and that it does not know
+// of.
 func (s *seat) remind() {
 	if !s.ended || len(s.handed) > 0 || s.host.of.w.bug("late-claim") {
 		return
 	}
 	var held []team.Task
 	s.host.view(func(st *team.State) {
-		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation && m.RetryAt == 0 && m.Shutdown.Request == "" && m.Plan.State != "submitted" {
+		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation && m.RetryAt == 0 && m.Shutdown.Request == "" &&
+			m.Plan.State != "submitted" {
 			held = st.Held(s.member)
 		}
 	})
@@ -485,13 +494,15 @@ func (s *seat) wantSoon(kind team.WantKind) {
 // lookPause keeps what is refused again and again from making a host busy.
 const lookPause = time.Second
 
-// ask puts the session's request before the team and gives it the answer, whichever way the request ends.
+// ask puts the session's request before the team and gives it the answer, whichever way the request
+// ends.
 func (s *seat) ask(t *thread, u update) {
 	answer := func(allow bool) { u.answer.given, u.answer.allow = true, allow; u.answer.bell.ring() }
 	var patience team.Time
 	s.host.view(func(st *team.State) { p := st.Team().Permissions; patience = p.Patience() })
 	r, err := s.host.do(t, team.Command{Actor: team.Host(s.host.id()), Lease: s.lease,
-		Body: &team.RequestPermission{Member: s.member, Tool: u.tool, Input: "{}", Deadline: s.host.of.clock() + patience}})
+		Body: &team.RequestPermission{Member: s.member, Tool: u.tool, Input: "{}",
+			Deadline: s.host.of.clock() + patience}})
 	if err != nil || r.Record == nil {
 		answer(false)
 		return
@@ -516,7 +527,8 @@ func (s *seat) ask(t *thread, u update) {
 	}
 }
 
-// act carries a tool of the session out, in the name of its member, and returns the mail that stands behind the result.
+// act carries a tool of the session out, in the name of its member, and returns the mail that
+// stands behind the result.
 func (s *seat) act(t *thread, body team.Body) (*team.Record, []team.Message, error) {
 	if s.how != runs {
 		return nil, nil, errors.New("the session is ending")

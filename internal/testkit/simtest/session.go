@@ -8,8 +8,8 @@ import (
 	"cadre/internal/team"
 )
 
-// session is the process of an agent: a model of one that turns prompts into tools and turns. What it was told is in its context, and in its
-// transcript, which stays when the session is killed.
+// session is the process of an agent: a model of one that turns prompts into tools and turns. What
+// it was told is in its context, and in its transcript, which stays when the session is killed.
 type session struct {
 	of      *process
 	seat    *seat
@@ -70,7 +70,8 @@ type answer struct {
 	bell         bell
 }
 
-// startSession starts the session of a seat. It goes on with the transcript of the last one where that is there.
+// startSession starts the session of a seat. It goes on with the transcript of the last one where
+// that is there.
 func (w *world) startSession(s *seat, m team.Member) *session {
 	a := &session{of: w.process(m.Name+"-session", s.host.of.on), seat: s, member: m, tried: map[string]int64{}}
 	a.of.spawn("agent", a.run)
@@ -146,7 +147,8 @@ func (a *session) turn(t *thread) {
 	if a.seat.worker {
 		a.serve(t)
 	}
-	for len(a.prompts) > 0 && t.rng.IntN(2) == 0 { // what comes while it works is in its context at the next tool boundary
+	// what comes while it works is in its context at the next tool boundary
+	for len(a.prompts) > 0 && t.rng.IntN(2) == 0 {
 		q := a.next(t)
 		a.react(t, q.mail)
 		a.work(t, q)
@@ -174,7 +176,8 @@ func (a *session) work(t *thread, p prompt) {
 			a.stuck(t)
 		}
 		if a.chats(t) {
-			a.call(t, &team.SendMessage{To: a.somebody(t), Body: "I am at task " + task.ID, Priority: []string{"", "urgent"}[t.rng.IntN(2)]})
+			a.call(t, &team.SendMessage{To: a.somebody(t), Body: "I am at task " + task.ID,
+				Priority: []string{"", "urgent"}[t.rng.IntN(2)]})
 		}
 		if a.chats(t) {
 			a.call(t, &team.CreateTask{Subject: "what task " + task.ID + " left", Retries: 1})
@@ -193,7 +196,8 @@ func (a *session) work(t *thread, p prompt) {
 	}
 }
 
-// serve is what an agent without a model does: it takes the tasks that are for it, one after the other.
+// serve is what an agent without a model does: it takes the tasks that are for it, one after the
+// other.
 func (a *session) serve(t *thread) {
 	for task := a.take(t); task != nil; task = a.take(t) {
 		a.tried[task.Task] = task.Fence
@@ -204,7 +208,8 @@ func (a *session) serve(t *thread) {
 			a.call(t, &team.CompleteTask{Task: task.Task, Fence: task.Fence, Result: "exit 0"})
 		case luck == 6: // it is thought to be lost, and is not
 			a.late([]team.Body{&team.CompleteTask{Task: task.Task, Fence: task.Fence, Result: "exit 0, late"},
-				&team.ReleaseTask{Task: task.Task, Fence: task.Fence, Reason: "interrupted, late"}}[t.rng.IntN(2)], time.Duration(t.rng.IntN(900))*time.Millisecond)
+				&team.ReleaseTask{Task: task.Task, Fence: task.Fence, Reason: "interrupted, late"}}[t.rng.IntN(2)],
+				time.Duration(t.rng.IntN(900))*time.Millisecond)
 			a.call(t, &team.ReleaseTask{Task: task.Task, Fence: task.Fence, Reason: "interrupted"})
 		default:
 			a.call(t, &team.FailTask{Task: task.Task, Fence: task.Fence, Reason: "exit 1"})
@@ -213,8 +218,8 @@ func (a *session) serve(t *thread) {
 	}
 }
 
-// take takes the next task for a worker: one that its member holds and that was not tried here, else the next of the list; nil for none. The worker
-// ends by itself where the list cannot be had.
+// take takes the next task for a worker: one that its member holds and that was not tried here,
+// else the next of the list; nil for none. The worker ends by itself where the list cannot be had.
 func (a *session) take(t *thread) (claimed *team.TaskClaimed) {
 	a.seat.host.view(func(st *team.State) {
 		for _, task := range st.Held(a.member.Name) {
@@ -252,7 +257,8 @@ func (a *session) late(body team.Body, after time.Duration) {
 	}
 }
 
-// claimLate has a shell command of the session claim a task, by the command line, when the turn may be over.
+// claimLate has a shell command of the session claim a task, by the command line, when the turn may
+// be over.
 func (a *session) claimLate(after time.Duration) {
 	if h := a.seat.host; h.of.alive {
 		h.of.spawn(a.member.Name+"/late", func(t *thread) {
@@ -345,7 +351,8 @@ func (a *session) edit(t *thread) {
 // stuck is an agent that waits for somebody's answer, and says so.
 func (a *session) stuck(t *thread) {
 	a.emit(update{kind: uBlocked})
-	for patience := time.Duration(t.rng.IntN(1500)) * time.Millisecond; patience > 0 && len(a.prompts) == 0; patience -= 300 * time.Millisecond {
+	for patience := time.Duration(t.rng.IntN(1500)) * time.Millisecond; patience > 0 &&
+		len(a.prompts) == 0; patience -= 300 * time.Millisecond {
 		t.sleep(300 * time.Millisecond)
 		if a.seat.zombie() && t.rng.IntN(60) > 0 { // there is nobody who could
 			patience += 300 * time.Millisecond
@@ -381,7 +388,8 @@ func (a *session) somebody(t *thread) (name string) {
 	return name
 }
 
-// call uses a tool of the team. It is carried out by the host; what comes back is in the context before the host hears that it is.
+// call uses a tool of the team. It is carried out by the host; what comes back is in the context
+// before the host hears that it is.
 func (a *session) call(t *thread, body team.Body) *team.Record {
 	r, _ := a.use(t, body)
 	return r

@@ -57,7 +57,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// search plays histories on all processors until one breaks a promise, and returns its seed. It says how many it has played.
+// search plays histories on all processors until one breaks a promise, and returns its seed. It
+// says how many it has played.
 func search(first, n uint64, mutant *Mutant, deadline <-chan time.Time, played func(uint64)) (all, failed uint64) {
 	var next, done, found atomic.Uint64
 	var players sync.WaitGroup
@@ -87,14 +88,21 @@ func search(first, n uint64, mutant *Mutant, deadline <-chan time.Time, played f
 	return done.Load(), found.Load()
 }
 
-// once are the histories, by their seeds and plans, that broke a promise long after the first 10,000, and what a mutant calls the bug. Most were bugs of
-// package host. Where it is keep-fails, the played host alone was wrong; where it has no name, what was wrong cannot be put back in alone.
+// once are the histories, by their seeds and plans, that broke a promise long after the first
+// 10,000, and what a mutant calls the bug. Most were bugs of package host. Where it is keep-fails,
+// the played host alone was wrong; where it has no name, what was wrong cannot be put back in
+// alone.
 var once = []foundOnce{
-	{1795368102, drawFirst, ""}, {1795442342, drawFirst, "late-claim"}, {1795475812, drawFirst, ""}, {64454507971397, drawFirst, ""},
-	{178893911741575, drawFirst, "replaced-reads"}, {233695784652975, drawFirst, "yields-once"}, {233695784677212, drawFirst, ""},
-	{233695784688500, drawFirst, "other-overwritten"}, {233695784739654, drawFirst, "refused-kept"}, {233695784802255, drawFirst, "keep-fails"},
-	{233695784842803, drawFirst, "newer-removed"}, {52520528268945, drawSecond, "late-claim"}, {179823384439073, drawSecond, "kept-by-all"},
-	{7000008064, drawSecond, "claimed-meanwhile"}, {31673500312147, drawSecond, "ending-unseen"}, {61641180762298, drawSecond, "broken-stays"},
+	{1795368102, drawFirst, ""}, {1795442342, drawFirst, "late-claim"}, {1795475812, drawFirst, ""},
+	{64454507971397, drawFirst, ""},
+	{178893911741575, drawFirst, "replaced-reads"}, {233695784652975, drawFirst, "yields-once"},
+	{233695784677212, drawFirst, ""},
+	{233695784688500, drawFirst, "other-overwritten"}, {233695784739654, drawFirst, "refused-kept"},
+	{233695784802255, drawFirst, "keep-fails"},
+	{233695784842803, drawFirst, "newer-removed"}, {52520528268945, drawSecond, "late-claim"},
+	{179823384439073, drawSecond, "kept-by-all"},
+	{7000008064, drawSecond, "claimed-meanwhile"}, {31673500312147, drawSecond, "ending-unseen"},
+	{61641180762298, drawSecond, "broken-stays"},
 	{10770348, draw, "keeps-mixed"},
 }
 
@@ -119,7 +127,8 @@ func TestOnceBroken(t *testing.T) {
 	}
 }
 
-// rare has, of the bugs that few histories find, the seed of one that does. The search begins there: it takes long to come to it, and is none the surer for that.
+// rare has, of the bugs that few histories find, the seed of one that does. The search begins
+// there: it takes long to come to it, and is none the surer for that.
 var rare = map[string]uint64{
 	"blocked-claimed": 94, "half-read": 212, "held-dropped": 729, "held-given": 1870, "held-not": 1159,
 	"incarnation-unchecked": 385, "never-rests": 85, "never-yields": 2053,
@@ -149,7 +158,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestAFailureIsTold shortens a history with a bug in it: few moves are left, and the story has what matters.
+// TestAFailureIsTold shortens a history with a bug in it: few moves are left, and the story has
+// what matters.
 func TestAFailureIsTold(t *testing.T) {
 	for i := range mutants {
 		m := &mutants[i]
@@ -192,7 +202,8 @@ func TestTheSameAgain(t *testing.T) {
 	}
 }
 
-// TestRichness looks whether what is to go wrong does: a simulation in which nothing happens finds nothing.
+// TestRichness looks whether what is to go wrong does: a simulation in which nothing happens finds
+// nothing.
 func TestRichness(t *testing.T) {
 	const n = 600
 	seen := map[string]int{}

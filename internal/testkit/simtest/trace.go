@@ -20,7 +20,8 @@ func changesOf(commit string) (changes int) {
 // tracePatience is how long a claim or a completion waits for the record of the task's work.
 const tracePatience = 5 * time.Second
 
-// trace has it recorded what a task starts from, or what it did, until nothing of that is wanted. It goes on like the tracer of a host.
+// trace has it recorded what a task starts from, or what it did, until nothing of that is wanted.
+// It goes on like the tracer of a host.
 func (h *host) trace(task string) {
 	if !h.of.w.plan.Repo || h.tracing[task] || h.refused[task] || h.wantsTrace(task) == "" {
 		return
@@ -39,7 +40,8 @@ func (h *host) wantsTrace(task string) (kind team.WantKind) {
 	return kind
 }
 
-// traceOnce makes the commit and records it. It reports whether that is to go on: what could not be recorded is tried again after a moment.
+// traceOnce makes the commit and records it. It reports whether that is to go on: what could not be
+// recorded is tried again after a moment.
 func (h *host) traceOnce(t *thread, id string) (on bool) {
 	w := h.of.w
 	var task team.Task
@@ -72,7 +74,8 @@ func (h *host) traceOnce(t *thread, id string) (on bool) {
 	return false
 }
 
-// followTrace waits until it is recorded what the task starts from, or what it did, but not for long.
+// followTrace waits until it is recorded what the task starts from, or what it did, but not for
+// long.
 func (h *host) followTrace(t *thread, r *team.Record) {
 	if r == nil || !h.of.w.plan.Repo {
 		return

@@ -120,7 +120,8 @@ func (w *world) numbered(name string) string {
 	return name
 }
 
-// rng is the luck of whatever has that name. It depends on nothing else, so that a move more or less leaves the rest as it is.
+// rng is the luck of whatever has that name. It depends on nothing else, so that a move more or
+// less leaves the rest as it is.
 func (w *world) rng(name string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(name))
@@ -372,7 +373,8 @@ func (m *machine) offset(now time.Duration) time.Duration {
 	return m.skew + now/1000*time.Duration(m.drift)
 }
 
-// wake is when the process, by its own clock, has slept for that long; timers know nothing of clocks that are set.
+// wake is when the process, by its own clock, has slept for that long; timers know nothing of
+// clocks that are set.
 func (p *process) wake(d team.Time) time.Duration {
 	return p.w.now + time.Duration(min(d, 3_600_000))*time.Millisecond
 }

@@ -2,7 +2,8 @@
 //
 // # Authority
 //
-// The package knows names, kinds, contents and times of files. What may change them is its caller's affair.
+// The package knows names, kinds, contents and times of files. What may change them is its caller's
+// affair.
 //
 // # Guarantees
 //
@@ -18,8 +19,8 @@ import (
 	"testing"
 )
 
-// Keep remembers what is below the folders, and returns a check that it is so still: mode, size, time of change and content of everything. The check says of
-// whatever is not that this did it.
+// Keep remembers what is below the folders, and returns a check that it is so still: mode, size,
+// time of change and content of everything. The check says of whatever is not that this did it.
 func Keep(t testing.TB, folders ...string) (unchanged func(this string)) {
 	t.Helper()
 	before := below(t, folders)

@@ -1,5 +1,6 @@
-// Command install installs the coding agents that the tests run, at the versions that package agenttest pins, with a line of progress for each: make
-// test calls it, so that a person sees them come. It has no say in what is installed, and it fails for none: a test says which of them it has
+// Command install installs the coding agents that the tests run, at the versions that package
+// agenttest pins, with a line of progress for each: make test calls it, so that a person sees them
+// come. It has no say in what is installed, and it fails for none: a test says which of them it has
 // to do without, and why.
 package main
 

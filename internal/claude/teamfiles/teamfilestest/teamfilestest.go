@@ -1,9 +1,11 @@
-// Package teamfilestest plays recordings of the files of real teams of Claude Code's, for the tests of whoever reads such files.
+// Package teamfilestest plays recordings of the files of real teams of Claude Code's, for the tests
+// of whoever reads such files.
 //
 // # Authority
 //
-// The package has every change of these files from before a team was there until it was gone, and makes them again. What is in the files it does not know: that is for
-// its users to find out, each in its own way.
+// The package has every change of these files from before a team was there until it was gone, and
+// makes them again. What is in the files it does not know: that is for its users to find out, each
+// in its own way.
 package teamfilestest
 
 import (

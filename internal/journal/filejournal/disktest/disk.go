@@ -2,9 +2,10 @@
 //
 // # Authority
 //
-// It decides what a disk may do to a program that relies on no more than [filejournal.Disk] promises, and it is meant to be the worst
-// disk that keeps these promises. It has no clock and no chance of its own: whatever can go one way or another is asked of a function that
-// the test gives, so that a test is a function of its seed.
+// It decides what a disk may do to a program that relies on no more than [filejournal.Disk]
+// promises, and it is meant to be the worst disk that keeps these promises. It has no clock and no
+// chance of its own: whatever can go one way or another is asked of a function that the test gives,
+// so that a test is a function of its seed.
 //
 // # What a disk has
 //
@@ -16,17 +17,18 @@
 // # What the loss of power leaves
 //
 //   - All that is safe.
-//   - Of the changes since: nothing, everything, the first few, or for each sector of 512 bytes any of the states that it went through, in
-//     no order among sectors and files. The length of a file is any of those that it had, or one between two; where it was made longer
-//     and the bytes did not come, there is rubbish, which has no line ends in it.
-//   - Each change of a folder's names or not, whatever became of the others. A rename is one change, and a file's own sync says
-//     nothing of its name.
+//   - Of the changes since: nothing, everything, the first few, or for each sector of 512 bytes any
+//     of the states that it went through, in no order among sectors and files. The length of a file
+//     is any of those that it had, or one between two; where it was made longer and the bytes did
+//     not come, there is rubbish, which has no line ends in it.
+//   - Each change of a folder's names or not, whatever became of the others. A rename is one
+//     change, and a file's own sync says nothing of its name.
 //
 // # What a failed sync leaves
 //
-// What Linux leaves: some of the sectors reached the disk, the others are never written again unless somebody writes to them anew,
-// and everybody still reads them as if nothing was wrong. The error is told once to each opening of the file from before, and
-// to nobody who opens it later.
+// What Linux leaves: some of the sectors reached the disk, the others are never written again
+// unless somebody writes to them anew, and everybody still reads them as if nothing was wrong. The
+// error is told once to each opening of the file from before, and to nobody who opens it later.
 package disktest
 
 import (
@@ -42,7 +44,8 @@ import (
 	"cadre/internal/journal/filejournal"
 )
 
-// Choose returns a number from 0 to n-1. It is asked for everything that chance decides, and 0 is always the harmless answer.
+// Choose returns a number from 0 to n-1. It is asked for everything that chance decides, and 0 is
+// always the harmless answer.
 type Choose func(n int) int
 
 // What an operation returns that came too late.
@@ -53,7 +56,8 @@ var (
 
 // Disk is a disk. Its methods may be called from any goroutine.
 type Disk struct {
-	// Before is called before each operation that others can take notice of, without a lock: it may wait, and it may have the operation fail.
+	// Before is called before each operation that others can take notice of, without a lock: it may
+	// wait, and it may have the operation fail.
 	Before func(*Op) Fault
 
 	mu   sync.Mutex
@@ -86,7 +90,8 @@ func (o *Op) String() string {
 	return s
 }
 
-// Ready reports whether the operation can be done now: a lock that somebody else holds is to be waited for.
+// Ready reports whether the operation can be done now: a lock that somebody else holds is to be
+// waited for.
 func (o *Op) Ready() bool { return o.lock == nil || o.lock() }
 
 // Kind is what an operation does.
@@ -143,7 +148,8 @@ func (d *Disk) Off() {
 	d.off = true
 }
 
-// LosePower returns a disk as it may be after a loss of power now. The disk itself goes on as if there was none.
+// LosePower returns a disk as it may be after a loss of power now. The disk itself goes on as if
+// there was none.
 func (d *Disk) LosePower(choose Choose) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -260,7 +266,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// do asks for leave to do an operation and does it. Where the operation is to fail, do has that done which comes about all the same.
+// do asks for leave to do an operation and does it. Where the operation is to fail, do has that
+// done which comes about all the same.
 func (p *Process) do(op *Op, do func(d *Disk, fault Fault) error) error {
 	op.Process = p
 	if err := p.Alive(); err != nil {
@@ -282,7 +289,8 @@ func (p *Process) do(op *Op, do func(d *Disk, fault Fault) error) error {
 	return nil
 }
 
-// Alive returns an error where the process was killed, or the power is off: whatever it concludes from then on, nobody hears of it.
+// Alive returns an error where the process was killed, or the power is off: whatever it concludes
+// from then on, nobody hears of it.
 func (p *Process) Alive() error { return p.locked(func() error { return nil }) }
 
 func (p *Process) locked(do func() error) error {

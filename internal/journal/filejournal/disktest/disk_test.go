@@ -90,12 +90,14 @@ func TestFile(t *testing.T) {
 		}
 	}
 	must(t, f.SyncData())
-	if all = outcomes(d, func(left *disktest.Disk) string { b, _ := left.Read("/f"); return shape(b) }); len(all) != 1 || !all["abbb"] {
+	if all = outcomes(d, func(left *disktest.Disk) string { b, _ := left.Read("/f"); return shape(b) }); len(
+		all) != 1 || !all["abbb"] {
 		t.Errorf("after a sync: %v", all)
 	}
 }
 
-// TestNames has names that are not safe, each of which is there or not whatever became of the others.
+// TestNames has names that are not safe, each of which is there or not whatever became of the
+// others.
 func TestNames(t *testing.T) {
 	d := disktest.New()
 	p := d.Process("p")
@@ -129,8 +131,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestFailedSync tells those who had the file open of the failure, once, and nobody else; and what was to be written then is not on the disk
-// until it is written again.
+// TestFailedSync tells those who had the file open of the failure, once, and nobody else; and what
+// was to be written then is not on the disk until it is written again.
 func TestFailedSync(t *testing.T) {
 	d := disktest.New()
 	p, q := d.Process("p"), d.Process("q")

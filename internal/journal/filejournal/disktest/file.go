@@ -185,7 +185,8 @@ func (f *file) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// WriteAt writes, when it is to fail, a part that is never the whole. What was there before changes by sectors only.
+// WriteAt writes, when it is to fail, a part that is never the whole. What was there before changes
+// by sectors only.
 func (f *file) WriteAt(b []byte, off int64) (n int, err error) {
 	err = f.process.do(&Op{Kind: Write, Path: f.name, Off: off, Len: len(b)}, func(_ *Disk, fault Fault) error {
 		if n = len(b); fault.Err != nil {
@@ -238,7 +239,8 @@ func (f *file) SyncData() error {
 	})
 }
 
-// Flock has each lock that has to be waited for, and each attempt, be an operation. Letting go of one is noticed by nobody before he tries.
+// Flock has each lock that has to be waited for, and each attempt, be an operation. Letting go of
+// one is noticed by nobody before he tries.
 func (f *file) Flock(how int) error {
 	if how == unix.LOCK_UN {
 		return f.process.locked(func() error {

@@ -21,7 +21,8 @@ type node struct {
 	renamed          []naming
 }
 
-// change is what one write or truncation did: the length that it left, and the sectors as they were then.
+// change is what one write or truncation did: the length that it left, and the sectors as they were
+// then.
 type change struct {
 	size    int
 	sectors []sector
@@ -32,7 +33,8 @@ type sector struct {
 	data  [sectorSize]byte
 }
 
-// naming is a change of a folder: the name from is no more, and to stands for of. Either may be empty.
+// naming is a change of a folder: the name from is no more, and to stands for of. Either may be
+// empty.
 type naming struct {
 	from, to string
 	of       *node
@@ -79,7 +81,8 @@ func (n *node) sync() {
 
 // fail is a sync that fails.
 func (n *node) fail(choose Choose) {
-	kept := change{size: len(n.now)} // the length is no page of the cache, and is written with the next sync at the latest
+	// the length is no page of the cache, and is written with the next sync at the latest
+	kept := change{size: len(n.now)}
 	for _, states := range n.touched() {
 		if len(states) > 0 && choose(2) == 1 {
 			kept.sectors = append(kept.sectors, states[len(states)-1])
@@ -105,7 +108,8 @@ func (n *node) touched() [][]sector {
 	return all
 }
 
-// build returns a file that had the content safe after some changes: of size bytes, with fill wherever nothing was written.
+// build returns a file that had the content safe after some changes: of size bytes, with fill
+// wherever nothing was written.
 func build(safe []byte, changes []change, size int, fill byte) []byte {
 	room := max(size, len(safe))
 	for _, c := range changes {

@@ -7,8 +7,9 @@ import (
 	"testing/synctest"
 )
 
-// Schedule lets the operations on a disk happen one at a time, in an order that the test chooses. It is for use within a bubble of
-// [synctest], whose goroutines are the processes: while nothing can happen until an operation does, the schedule says which one.
+// Schedule lets the operations on a disk happen one at a time, in an order that the test chooses.
+// It is for use within a bubble of [synctest], whose goroutines are the processes: while nothing
+// can happen until an operation does, the schedule says which one.
 type Schedule struct {
 	choose  Choose
 	mu      sync.Mutex
@@ -36,8 +37,8 @@ func (s *Schedule) wait(op *Op) Fault {
 	return <-r.leave
 }
 
-// Next lets one operation happen, in the way that fault says, and returns when all that follows from it has happened. It returns nil where
-// no operation is waiting that could be done.
+// Next lets one operation happen, in the way that fault says, and returns when all that follows
+// from it has happened. It returns nil where no operation is waiting that could be done.
 func (s *Schedule) Next(fault func(*Op) Fault) *Op {
 	synctest.Wait()
 	r := s.pick()
@@ -84,7 +85,8 @@ func (s *Schedule) turn(op *Op) int {
 	return 1
 }
 
-// Release lets all operations of a process happen that was killed, or all operations where p is nil because the power is off: they fail.
+// Release lets all operations of a process happen that was killed, or all operations where p is nil
+// because the power is off: they fail.
 func (s *Schedule) Release(p *Process) {
 	for {
 		synctest.Wait()
