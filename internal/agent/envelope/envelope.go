@@ -198,14 +198,7 @@ func Carries(teamID, member, text string) []int64 {
 // its way to an agent. A text with sequences for a terminal loses them first: they part words that
 // a model reads as one.
 func Harmless(text string) string {
-	for { // what is around one may be another
-		less := sanitize.WithoutSequences(text)
-		if less == text {
-			break
-		}
-		text = less
-	}
-	return tags().ReplaceAllString(text, "&lt;$1")
+	return tags().ReplaceAllString(sanitize.DropEscapes(text), "&lt;$1")
 }
 
 // tags finds them as a model would: in any case, in letters that look like those, with anything

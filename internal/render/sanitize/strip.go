@@ -2,6 +2,10 @@ package sanitize
 
 import "strings"
 
+// introducers are the characters with which a terminal sequence begins: ESC, and the C1 controls
+// DCS, SOS, CSI, OSC, PM and APC.
+const introducers = "\x1b\u0090\u0098\u009b\u009d\u009e\u009f"
+
 // Strip returns the text of what a program wrote for a terminal: without the sequences that colour
 // it, move the cursor or set a title, and otherwise like [Lines]. A sequence that does not end on
 // its line is shown, so that it hides nothing.
@@ -9,14 +13,30 @@ func Strip(s string) string {
 	if plain(s) == len(s) {
 		return s
 	}
-	return Lines(WithoutSequences(s))
+	return Lines(withoutSequences(s))
 }
 
-// WithoutSequences returns the text without those sequences, and otherwise as it is.
-func WithoutSequences(s string) string {
+// DropEscapes returns the text without terminal sequences, and without any other character that
+// could begin one. What remains has no sequence, however it was nested in others, so one pass is
+// enough. Bytes that are not UTF-8 become U+FFFD where something is dropped, because two halves of a
+// character could meet there.
+func DropEscapes(s string) string {
+	if plain(s) == len(s) || !strings.ContainsAny(s, introducers) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(introducers, r) {
+			return -1
+		}
+		return r
+	}, withoutSequences(strings.ToValidUTF8(s, "\uFFFD")))
+}
+
+// withoutSequences returns the text without complete terminal sequences, and otherwise as it is.
+func withoutSequences(s string) string {
 	var out strings.Builder
 	for s != "" {
-		at := strings.IndexAny(s, "\x1b\u0090\u0098\u009b\u009d\u009e\u009f")
+		at := strings.IndexAny(s, introducers)
 		if at < 0 {
 			break
 		}

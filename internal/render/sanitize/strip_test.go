@@ -31,6 +31,24 @@ func TestStrip(t *testing.T) {
 	}
 }
 
+func TestDropEscapes(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":                    "plain",
+		"a\x00\xff\u200b":          "a\x00\xff\u200b",
+		"\x1b[1mbold\x1b[0m":       "bold",
+		"\x1b\x1b[m[mx":            "[mx",
+		"x\x1b[31":                 "x[31",
+		"\u009b\u009b1mx\u009d":    "x",
+		"\xc2\x1b[m\x9b1mx":        "\uFFFD\uFFFD1mx", // no U+009B is made
+		"\xc2\xc2\x1b\x9b\x9b1mx":  "\uFFFD\uFFFD1mx",
+		"\u0090\u0098\u009e\u009f": "",
+	} {
+		if got := sanitize.DropEscapes(in); got != want {
+			t.Errorf("%q became %q, not %q", in, got, want)
+		}
+	}
+}
+
 func FuzzStrip(f *testing.F) {
 	for _, s := range append(hostile, "\x1b]0;x\x07\x1b[31m\x1bP\x1b\\\u009b1m\x1b(B\x1b") {
 		f.Add(s)
@@ -40,6 +58,10 @@ func FuzzStrip(f *testing.F) {
 		harmless(t, []byte(got))
 		if again := sanitize.Strip(got); again != got {
 			t.Errorf("%q became %q, and that %q", s, got, again)
+		}
+		dropped := sanitize.DropEscapes(s)
+		if strings.ContainsAny(dropped, "\x1b\u0090\u0098\u009b\u009d\u009e\u009f") {
+			t.Errorf("%q still has the beginning of a sequence: %q", s, dropped)
 		}
 		if !strings.ContainsAny(s, "\x1b\u0090\u0098\u009b\u009d\u009e\u009f") && got != sanitize.Lines(s) {
 			t.Errorf("%q became %q", s, got)
