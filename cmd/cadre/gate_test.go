@@ -13,7 +13,7 @@ import (
 // TestEveryCommandIsInTheTable walks the whole tree, with hidden commands and those that cobra
 // adds. Whoever adds a command says in internal/access who may call it.
 func TestEveryCommandIsInTheTable(t *testing.T) {
-	root := (&app{}).root()
+	root := (&app{}).root(nil)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	rows := access.Commands()

@@ -169,7 +169,7 @@ func TestHostile(t *testing.T) {
 			walk(sub, strings.TrimSpace(path+" "+sub.Name()))
 		}
 	}
-	root := newApp().root()
+	root := newApp().root(nil)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	walk(root, "")

@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -38,10 +39,21 @@ func main() {
 	debug.SetMemoryLimit(1 << 30)
 	// Where a file may not grow further a write is to fail, not to end the process.
 	signal.Ignore(syscall.SIGXFSZ)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	code := execute(ctx, asTeammate(os.Args[1:]))
-	stop()
-	os.Exit(code)
+	os.Exit(execute(interruptible(), asTeammate(os.Args[1:])))
+}
+
+// interruptible returns a context that ends with the first signal that asks the process to end. The
+// handler is installed beside the command: the runtime takes a tenth of a millisecond for it, which
+// is a good part of a short command. A signal that comes sooner ends the process, as one does
+// before main.
+func interruptible() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		cancel(fmt.Errorf("%s signal received", <-asked))
+	}()
+	return ctx
 }
 
 // stays is called by commands that run for long.
@@ -50,9 +62,7 @@ func stays() { debug.SetGCPercent(100) }
 func execute(ctx context.Context, args []string) int {
 	a := newApp()
 	defer a.close()
-	root := a.root()
-	root.SetArgs(args)
-	c, err := root.ExecuteContextC(ctx)
+	c, err := a.root(args).ExecuteContextC(ctx)
 	if err == nil {
 		return done
 	}

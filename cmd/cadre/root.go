@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,8 +64,46 @@ Teams are kept in $CADRE_HOME, else ~/.cadre. What runs in a member's session ac
 
 Exit status: 0 done; 1 try again: refused now, conflict, not ready; 2 it will not work: usage, not found, damaged.`
 
-// root is the command line.
-func (a *app) root() *cobra.Command {
+// entry is a command below cadre, which is built when it is called.
+type entry struct {
+	name, group string
+	build       func(*app) *cobra.Command
+}
+
+// commands are all of them. The help shows the groups in this order.
+var commands = []entry{
+	{"run", "team", (*app).runCommand}, {"ls", "team", (*app).lsCommand}, {"status", "team", (*app).statusCommand},
+	{"attention", "team", (*app).attentionCommand}, {"log", "team", (*app).logCommand},
+	{"observe", "team", (*app).observeCommand}, {"schema", "team", (*app).schemaCommand},
+	{"create", "team", (*app).createCommand}, {"spawn", "team", (*app).spawnCommand},
+	{"shutdown", "team", (*app).shutdownCommand}, {"cleanup", "team", (*app).cleanupCommand},
+	{"host", "team", (*app).hostCommand}, {"resume", "team", (*app).resumeCommand},
+	{"probe", "team", (*app).probeCommand}, {"consolidate", "team", (*app).consolidateCommand},
+	{"review", "team", (*app).reviewCommand}, {"abort", "team", (*app).abortCommand},
+	{"checkpoint", "team", (*app).checkpointCommand}, {"push", "team", (*app).pushCommand},
+	{"pull", "team", (*app).pullCommand},
+
+	{"permit", "lead", (*app).permitCommand}, {"plan", "lead", (*app).planCommand},
+	{"mode", "lead", (*app).modeCommand}, {"attach", "lead", (*app).attachCommand},
+	{"delegate", "lead", (*app).delegateCommand}, {"handover", "lead", (*app).handoverCommand},
+	{"budget", "lead", (*app).budgetCommand}, {"reassign", "lead", (*app).reassignCommand},
+	{"resend", "lead", (*app).resendCommand}, {"facts", "lead", (*app).factsCommand},
+
+	{"task", "work", (*app).taskCommand}, {"send", "work", (*app).sendCommand},
+	{"broadcast", "work", (*app).broadcastCommand}, {"inbox", "work", (*app).inboxCommand},
+	{"mcp", "work", (*app).mcpCommand}, {wakeName, "work", (*app).wakeCommand}, {"join", "work", (*app).joinCommand},
+	{"claude-teammate", "work", (*app).teammateCommand}, {"bury", "work", (*app).buryCommand},
+
+	{"fsck", "care", (*app).fsckCommand}, {"trust", "care", (*app).trustCommand},
+	{"doctor", "care", (*app).doctorCommand}, {"version", "care", (*app).versionCommand},
+
+	{"gemini-hook", "", (*app).geminiHookCommand}, // hidden
+}
+
+// root returns the command line for the arguments. Building all commands takes longer than most of
+// them run, so where the arguments begin with the name of a command, it has that one alone. For
+// anything else, such as help, completion and mistakes, it has all.
+func (a *app) root(args []string) *cobra.Command {
 	asked := false // for the version
 	root := &cobra.Command{
 		Use: "cadre", Short: "Teams of coding agents that people can trust to finish", Long: about,
@@ -92,26 +131,25 @@ func (a *app) root() *cobra.Command {
 	})
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON value instead of text")
+	root.SetArgs(args)
 	root.AddGroup(&cobra.Group{ID: "team", Title: "Teams:"}, &cobra.Group{ID: "lead", Title: "Lead a team:"},
 		&cobra.Group{ID: "work", Title: "Work in a team:"}, &cobra.Group{ID: "care", Title: "Care:"})
-	group(root, "team", a.runCommand(), a.lsCommand(), a.statusCommand(), a.attentionCommand(), a.logCommand(),
-		a.observeCommand(), a.schemaCommand(), a.createCommand(), a.spawnCommand(), a.shutdownCommand(),
-		a.cleanupCommand(), a.hostCommand(), a.resumeCommand(), a.probeCommand(), a.consolidateCommand(),
-		a.reviewCommand(), a.abortCommand(), a.checkpointCommand(), a.pushCommand(), a.pullCommand())
-	group(root, "lead", a.permitCommand(), a.planCommand(), a.modeCommand(), a.attachCommand(), a.delegateCommand(),
-		a.handoverCommand(), a.budgetCommand(), a.reassignCommand(), a.resendCommand(), a.factsCommand())
-	group(root, "work", a.taskCommand(), a.sendCommand(), a.broadcastCommand(), a.inboxCommand(), a.mcpCommand(),
-		a.wakeCommand(), a.joinCommand(), a.teammateCommand(), a.buryCommand())
-	group(root, "care", a.fsckCommand(), a.trustCommand(), a.doctorCommand(), a.versionCommand())
-	root.AddCommand(a.geminiHookCommand())
-	return root
-}
-
-func group(root *cobra.Command, id string, commands ...*cobra.Command) {
-	for _, c := range commands {
-		c.GroupID = id
+	called := commands
+	for len(args) > 0 && args[0] == "--json" {
+		args = args[1:]
+	}
+	if len(args) > 0 {
+		if i := slices.IndexFunc(commands, func(e entry) bool { return e.name == args[0] }); i >= 0 {
+			called = commands[i : i+1]
+			root.CompletionOptions.DisableDefaultCmd = true // which is one more command
+		}
+	}
+	for _, one := range called {
+		c := one.build(a)
+		c.GroupID = one.group
 		root.AddCommand(c)
 	}
+	return root
 }
 
 // subcommand refuses the name of a command that there is not; one that there is does not come here.
