@@ -124,8 +124,10 @@ func (a Agent) Probe(ctx context.Context) agent.Probe {
 	return agent.Look(ctx, a.facts.command[0], a.facts.can, a.facts.missing)
 }
 
+// environment is what the program is given. What the driver prepared comes last: it has what the others
+// had of the same variable.
 func environment(spec agent.Spec, more []string) []string {
-	return append(append(os.Environ(), more...), spec.Env...)
+	return append(append(os.Environ(), spec.Env...), more...)
 }
 
 var errEnded = errors.New("the session is over")

@@ -2,7 +2,6 @@ package acp
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -77,37 +76,31 @@ func geminiPolicies() string {
 
 // prepareGemini has the hook, the policy, and what keeps a chat so that it can be resumed. The
 // program says nothing while it tries again after an error, so it does not try: the team does, and
-// its lead knows. All that but the policy comes as the defaults of the system, which the user's own
-// settings stand above. The program passes over such a file in a folder that others may write to.
-func prepareGemini(dir string, hook, _ []string) (args, more []string, err error) {
+// its lead knows. All that but the policy comes as settings in a home of the session's own.
+func prepareGemini(dir string, hook, env []string) (args, more []string, err error) {
 	command := make([]string, len(hook))
 	for i, word := range hook {
 		command[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 	}
-	settings := map[string]any{
+	home, err := ownGeminiHome(dir, geminiHome(env), map[string]any{
 		"general":     map[string]any{"sessionRetention": map[string]any{"enabled": false}, "maxAttempts": 1},
 		"hooksConfig": map[string]any{"enabled": true},
 		"hooks": map[string]any{"BeforeModel": []any{map[string]any{"hooks": []any{
 			map[string]any{"type": "command", "name": "cadre", "command": strings.Join(command, " ")}}}}},
-	}
-	text, err := json.Marshal(settings)
+	})
 	if err != nil {
-		return nil, nil, err
-	}
-	defaults, rules := filepath.Join(dir, "defaults.json"), filepath.Join(dir, "policy.toml")
-	if err := os.WriteFile(defaults, text, 0o600); err != nil {
 		return nil, nil, err
 	}
 	var tools []string
 	for _, name := range team.TeamTools {
 		tools = append(tools, `"mcp_`+agent.ToolServerName+`_`+name+`"`)
 	}
-	if err := os.WriteFile(rules, []byte(strings.Replace(geminiRules, `"mcp_cadre_*"`, strings.Join(tools, ", "), 1)),
-		0o600); err != nil {
+	rules := filepath.Join(dir, "policy.toml")
+	text := strings.Replace(geminiRules, `"mcp_cadre_*"`, strings.Join(tools, ", "), 1)
+	if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
 		return nil, nil, err
 	}
-	return []string{"--admin-policy", rules}, []string{"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=" + defaults,
-		"GEMINI_CLI_NO_RELAUNCH=true"}, nil
+	return []string{"--admin-policy", rules}, []string{"GEMINI_CLI_HOME=" + home, "GEMINI_CLI_NO_RELAUNCH=true"}, nil
 }
 
 // loadGemini makes a chat ready to be loaded. It is in a file that is named by the minute of its

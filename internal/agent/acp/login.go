@@ -65,7 +65,7 @@ func geminiLogin(env []string, dir string) (agent.LoginState, string) {
 	home := filepath.Join(top, ".gemini")
 	data, err := regularfile.Read(filepath.Join(home, "settings.json"), maxLogin)
 	if err == nil {
-		err = json.Unmarshal(data, &settings)
+		err = json.Unmarshal(withoutComments(data), &settings)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return agent.LoginUnknown, "its settings cannot be read"

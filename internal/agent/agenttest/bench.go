@@ -3,6 +3,7 @@ package agenttest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,10 +44,16 @@ func NewBench(t testing.TB, a agent.Agent, w World) *Bench {
 			t.Error(err)
 		}
 	})
+	// A program may look at who else could write to what cadre gives it. In a home below /tmp
+	// everybody could, and so it is here.
+	open := filepath.Join(w.Home, "open")
+	if err := errors.Join(os.MkdirAll(open, 0o777), os.Chmod(open, 0o777)); err != nil {
+		t.Fatal(err)
+	}
 	b := &Bench{T: t, Agent: a, World: w, Tools: &Tools{}, Ctx: ctx}
 	b.Spec = agent.Spec{TeamID: "demo-1", Team: "demo", Member: "ann", Incarnation: 1, Lead: "lead",
 		Instructions: "You are ann, a teammate.", Dir: w.Dir,
-		Scratch: filepath.Join(w.Home, "scratch"), Env: w.Env, Access: agent.Access{Mode: "default", Writes: true},
+		Scratch: filepath.Join(open, "scratch"), Env: w.Env, Access: agent.Access{Mode: "default", Writes: true},
 		Tools:   b.Tools,
 		Gate:    func(string, string) error { return nil },
 		Carries: func(text string) []int64 { return envelope.Carries("demo-1", "ann", text) }, Procs: procs}
