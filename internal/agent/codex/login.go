@@ -7,10 +7,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"cadre/internal/agent"
+	"cadre/internal/sys/lazyregexp"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -79,8 +79,8 @@ type config struct {
 const maxConfig = 1 << 20
 
 var (
-	table   = regexp.MustCompile(`^\s*\[+\s*([^\]]*?)\s*\]`)
-	setting = regexp.MustCompile(`^\s*([A-Za-z_]+)\s*=\s*(?:"([^"\\]*)"|'([^']*)')?`)
+	table   = lazyregexp.New(`^\s*\[+\s*([^\]]*?)\s*\]`)
+	setting = lazyregexp.New(`^\s*([A-Za-z_]+)\s*=\s*(?:"([^"\\]*)"|'([^']*)')?`)
 )
 
 // readConfig reads the few settings that tell of a login. What it does not understand makes the
@@ -100,11 +100,11 @@ func readConfig(env []string) (c config) {
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, maxConfig+1)
 	for lines.Scan() {
-		if m := table.FindStringSubmatch(lines.Text()); m != nil {
+		if m := table().FindStringSubmatch(lines.Text()); m != nil {
 			at = m[1]
 			continue
 		}
-		m := setting.FindStringSubmatch(lines.Text())
+		m := setting().FindStringSubmatch(lines.Text())
 		if m == nil {
 			continue
 		}

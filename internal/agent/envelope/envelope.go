@@ -203,10 +203,12 @@ func Harmless(text string) string {
 
 // tags finds them as a model would: in any case, in letters that look like those, with anything
 // invisible or any punctuation in them, behind any sign that looks like <.
-var tags = lazyregexp.New(`(?i)[<＜‹〈⟨﹤«《⟪⦉⦑⧼❬❮❰˂ᐸᐊ≪≺⋖⋘⪡⪻︿︽](` + between + `(?:` +
-	letters("team") + `(?:` + letters("mate") + `)?` + between + letters("message") + `|` +
-	letters("from") + between + letters("the") + between + `(?:` + letters("team") + `|` + letters("user") + `)|` +
-	letters("system") + between + letters("reminder") + `))`)
+var tags = lazyregexp.Of(func() string {
+	return `(?i)[<＜‹〈⟨﹤«《⟪⦉⦑⧼❬❮❰˂ᐸᐊ≪≺⋖⋘⪡⪻︿︽](` + between + `(?:` +
+		letters("team") + `(?:` + letters("mate") + `)?` + between + letters("message") + `|` +
+		letters("from") + between + letters("the") + between + `(?:` + letters("team") + `|` + letters("user") + `)|` +
+		letters("system") + between + letters("reminder") + `))`
+})
 
 // hidden are characters that show nothing: \s of a pattern is but the spaces of ASCII, and some
 // letters and one Braille pattern are blank.

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"strings"
 	"syscall"
 	"time"
 
+	"cadre/internal/sys/crc32c"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -33,8 +33,6 @@ const (
 
 	markMax = 4 << 10
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // readMark reads the mark without its lock. A mark that is missing, torn, or of another version is
 // none: then ok is false.
@@ -59,7 +57,7 @@ func readMarkFrom(f *os.File) (m mark, ok bool) {
 }
 
 func checksum(body string) string {
-	return fmt.Sprintf("%08x", crc32.Checksum([]byte(body), castagnoli))
+	return fmt.Sprintf("%08x", crc32c.Checksum([]byte(body)))
 }
 
 // markLock is the mark's file with its flock.

@@ -27,7 +27,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -36,6 +35,7 @@ import (
 	"cadre/internal/git/checkout"
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/git/worktree"
+	"cadre/internal/sys/lazyregexp"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -143,13 +143,13 @@ func lastCheckpoint(ctx context.Context, procs *proc.Register, t team.Team) (*ch
 
 // strayed is what the name of a branch ends with that was made for work which does not follow the
 // member's own: a commit.
-var strayed = regexp.MustCompile(`^-[0-9a-f]{4,64}$`)
+var strayed = lazyregexp.New(`^-[0-9a-f]{4,64}$`)
 
 // isOf reports whether the branch is that of a member, or was made for work of it.
 func isOf(name string, t team.Team, members []team.Member) bool {
 	return slices.ContainsFunc(members, func(m team.Member) bool {
 		rest, ok := strings.CutPrefix(name, team.BranchOf(t.Name, m.Name))
-		return m.Isolation == team.Worktree && ok && (rest == "" || strayed.MatchString(rest))
+		return m.Isolation == team.Worktree && ok && (rest == "" || strayed().MatchString(rest))
 	})
 }
 

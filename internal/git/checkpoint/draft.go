@@ -7,12 +7,12 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"cadre/internal/sys/crc32c"
 	"cadre/internal/team"
 )
 
@@ -298,7 +298,7 @@ func (d *draft) finish() (*image, map[string][]byte, error) {
 	}
 	next := &image{doc: d.doc, tails: d.tails, from: map[string][32]byte{}}
 	for n := range logs {
-		next.doc.Logs[n] = logEnd{logs[n].file, d.parts[n], len(d.tails[n]), crc32.Checksum(d.tails[n], castagnoli)}
+		next.doc.Logs[n] = logEnd{logs[n].file, d.parts[n], len(d.tails[n]), crc32c.Checksum(d.tails[n])}
 		d.files[logs[n].file] = d.tails[n]
 	}
 	d.write(next)

@@ -3,7 +3,8 @@ package checkpoint
 import (
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
+
+	"cadre/internal/sys/crc32c"
 )
 
 // image is a checkpoint, as far as the next one needs it.
@@ -22,8 +23,6 @@ func partsIn(state []byte, log int) (int, error) {
 	err := json.Unmarshal(state, &doc)
 	return doc.Logs[log].Parts, err
 }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // open reads the image from the files of a checkpoint. The tails may be longer than they were then.
 func open(state []byte, tails [2][]byte) (*image, error) {
@@ -51,7 +50,7 @@ func open(state []byte, tails [2][]byte) (*image, error) {
 			return nil, fmt.Errorf("%s has %d bytes and should have %d", logs[n].file, len(tails[n]), end.Bytes)
 		}
 		i.tails[n] = tails[n][:end.Bytes:end.Bytes]
-		if crc32.Checksum(i.tails[n], castagnoli) != end.CRC {
+		if crc32c.Checksum(i.tails[n]) != end.CRC {
 			return nil, fmt.Errorf("%s was damaged or changed by hand: its checksum is not the one in %s",
 				logs[n].file, stateFile)
 		}

@@ -2,9 +2,10 @@ package filejournal
 
 import (
 	"bytes"
-	"hash/crc32"
 	"strconv"
 	"strings"
+
+	"cadre/internal/sys/crc32c"
 )
 
 // The longest data of one record, and so of a line, in bytes.
@@ -30,8 +31,6 @@ const (
 	dataOpen = `,"data":`
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // appendLine appends {"key":n,"crc":"…"rest} and a newline to dst. rest is empty or starts with a
 // comma.
 func appendLine(dst []byte, key string, n int64, rest ...[]byte) []byte {
@@ -46,7 +45,7 @@ func appendLine(dst []byte, key string, n int64, rest ...[]byte) []byte {
 		dst = append(dst, r...)
 	}
 	dst = append(dst, '}')
-	sum := crc32.Update(crc32.Checksum(dst[start:field], castagnoli), castagnoli, dst[field+len(crcField):])
+	sum := crc32c.Update(crc32c.Checksum(dst[start:field]), dst[field+len(crcField):])
 	const digits = "0123456789abcdef"
 	for i := range 8 {
 		dst[field+len(crcOpen)+i] = digits[sum>>(28-4*i)&15]
@@ -87,7 +86,7 @@ func parseLine(line []byte) (f frame, bad string) {
 		return f, bad
 	case line[len(line)-1] != '}':
 		return f, badShape
-	case crc32.Update(crc32.Checksum(line[:o.field], castagnoli), castagnoli, line[o.body:]) != o.sum:
+	case crc32c.Update(crc32c.Checksum(line[:o.field]), line[o.body:]) != o.sum:
 		return f, badSum
 	}
 	return frame{key: o.key, n: o.n, sum: o.sum, rest: line[o.body : len(line)-1]}, ""

@@ -2,9 +2,10 @@ package filejournal
 
 import (
 	"fmt"
-	"hash/crc32"
 	"strconv"
 	"strings"
+
+	"cadre/internal/sys/crc32c"
 )
 
 // marker is the file "durable". Its first line has a fixed width: "durable", a seq in 20 digits,
@@ -47,7 +48,7 @@ func formatMarker(id string, seq int64) []byte {
 
 // summed ends the line that begins at start with its checksum.
 func summed(b []byte, start int) []byte {
-	return fmt.Appendf(b, " %08x\n", crc32.Checksum(b[start:], castagnoli))
+	return fmt.Appendf(b, " %08x\n", crc32c.Checksum(b[start:]))
 }
 
 // cutSum takes the checksum off a line, newline included; ok is false where it does not match.
@@ -57,7 +58,7 @@ func cutSum(line []byte) (text string, ok bool) {
 		return "", false
 	}
 	sum, err := strconv.ParseUint(string(line[at+1:len(line)-1]), 16, 32)
-	return string(line[:at]), err == nil && uint32(sum) == crc32.Checksum(line[:at], castagnoli)
+	return string(line[:at]), err == nil && uint32(sum) == crc32c.Checksum(line[:at])
 }
 
 // load reads the marker. Without the sync lock a read may fall into a write, so it is tried again a

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"cadre/internal/journal"
+	"cadre/internal/sys/crc32c"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -106,7 +106,7 @@ func readSnapshot(d Disk, path string) (h snapshotHead, data string, newer int64
 func readRest(f File, size int64, o opening, before []byte) (rest, bad string, err error) {
 	var text strings.Builder
 	text.Grow(int(size) - o.body)
-	sum := crc32.New(castagnoli)
+	sum := crc32c.New()
 	sum.Write(before)
 	line := io.NewSectionReader(f, int64(o.body), size-int64(len("\n"))-int64(o.body))
 	if _, err := io.Copy(io.MultiWriter(&text, sum), line); err != nil {
@@ -146,7 +146,7 @@ func parseSnapshotHead(rest string) (h snapshotHead, after string, ok bool) {
 }
 
 // binding is what the snapshots of the journal with that id say of it.
-func binding(id string) int64 { return int64(crc32.Checksum([]byte(id), castagnoli)) }
+func binding(id string) int64 { return int64(crc32c.Checksum([]byte(id))) }
 
 // foreign says why a snapshot is not one of this journal; "" where it is one, as far as its
 // beginning tells.

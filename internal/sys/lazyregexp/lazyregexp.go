@@ -16,8 +16,13 @@ import (
 	"sync"
 )
 
-// Lazy returns a function that gives the compiled expression. A mistake in it is a panic at the
+// New returns a function that gives the compiled expression. A mistake in it is a panic at the
 // first use.
 func New(expression string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+	return Of(func() string { return expression })
+}
+
+// Of is New for an expression that is put together, which happens at the first use too.
+func Of(expression func() string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression()) })
 }

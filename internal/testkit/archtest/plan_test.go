@@ -22,7 +22,7 @@ var rooms = []room{
 		"the core is functions over values: every rule is in it, and it needs nobody to hold"},
 	{"journal", nil,
 		"a journal orders records and keeps them; it does not know what they say, so that neither can break the other"},
-	{"journal/filejournal", []string{"journal", "sys/regularfile"},
+	{"journal/filejournal", []string{"journal", "sys/crc32c", "sys/regularfile"},
 		"an implementation knows its contract only"},
 	{"journal/filejournal/disktest", []string{"journal/filejournal"},
 		"a disk that loses power keeps what the real one promises to a journal, and knows nothing of what a journal is"},
@@ -32,6 +32,8 @@ var rooms = []room{
 		"an implementation knows its contract only"},
 	{"sys/atomicfile", []string{"sys/regularfile"},
 		"a file that lasts is of use to any room, whatever is in it"},
+	{"sys/crc32c", nil,
+		"a checksum is of use to any room that reads back what it wrote"},
 	{"sys/fswatch", nil,
 		"it tells that files changed, and what is in them is none of its business"},
 	{"sys/lazyregexp", nil,
@@ -64,13 +66,13 @@ var rooms = []room{
 	{"git/checkout", []string{"git", "git/checkpoint", "render/sanitize", "sys/proc", "team"},
 		"whether a directory is the one that a team was created in is found out in the same way before a session " +
 			"starts, before a team is resumed and when a person says that it was moved"},
-	{"git/checkpoint", []string{"git", "git/worktree", "sys/atomicfile", "sys/lazyregexp", "sys/proc",
-		"sys/regularfile", "team"},
+	{"git/checkpoint", []string{"git", "git/worktree", "sys/atomicfile", "sys/crc32c", "sys/lazyregexp",
+		"sys/proc", "sys/regularfile", "team"},
 		"a checkpoint is made of a state and its records, whoever has them, and kept by git; the journal and what a " +
 			"restored team does are its caller's affair"},
 	{"git/worktree", []string{"git", "render/sanitize", "sys/proc", "sys/regularfile"},
 		"worktrees and branches, and nothing of what a member is"},
-	{"claude/projection", []string{"journal", "sys/regularfile", "team"},
+	{"claude/projection", []string{"journal", "sys/crc32c", "sys/regularfile", "team"},
 		"a projection is a function of the history and the state; whoever has a replica may call it, and it " +
 			"calls nobody"},
 	{"claude/sdkrelay", []string{"sys/proc"},
@@ -127,7 +129,7 @@ var rooms = []room{
 		"it takes the last steps of a team, with git and with the core's leave for each; who asked for that, and " +
 			"what is told to a person, is its caller's affair"},
 	{"consolidate/branches", []string{"consolidate", "git", "git/checkout", "git/checkpoint", "git/worktree",
-		"sys/proc", "team"},
+		"sys/lazyregexp", "sys/proc", "team"},
 		"which branches are a team's follows from the team and its checkpoints; who wants them removed is its " +
 			"caller's affair"},
 	{"inspect", []string{"consolidate", "git/checkout", "git/worktree", "host", "liveness/detector",
