@@ -1,4 +1,4 @@
-// Package mcpserver serves the tools of a member as an MCP server, with the official SDK.
+// Package mcpserver serves the tools of a member as an MCP server.
 //
 // # Authority
 //
@@ -8,29 +8,36 @@
 //
 // # Ways in
 //
-//	Stdio   a program that an agent starts: a message a line on standard input and output
-//	Pipe    a driver with a channel of its own to its agent: one message in, one answer out
-//	Serve   any other transport of the SDK
+//	Stdio    a program that an agent starts: a message a line on standard input and output
+//	Listener the same on a unix socket, for programs that connect the two
+//	Pipe     a driver with a channel of its own to its agent: one message in, one answer out
+//
+// # The protocol
+//
+// A server of tools needs five requests and one notification of MCP, so they are written out here.
+// The official SDK takes longer to initialise than most commands of cadre run, and is the client in
+// the tests. A client begins with initialize, up to version 2025-11-25, or names the version with
+// each request, since 2026-07-28. The server keeps nothing of what a client says of itself, and
+// answers a request also before the client has introduced itself.
 //
 // # Guarantees
 //
 //   - A call has no deadline here. Its context ends when the client cancels it, and with the
 //     connection.
+//   - Each request is answered once, a cancelled one too. Requests are served at the same time.
 //   - A line that is no message is answered with an error and passed over, and so is one of more
 //     than [MaxLine] bytes.
-//   - A tool that panics has failed; the server goes on.
-//   - When Serve, Stdio or Close have returned, nothing of them runs but a read of standard input
-//     that the system does not let go of.
+//   - A tool that panics has failed; the server continues.
+//   - When Stdio or Close have returned, nothing of them runs but a read of standard input that the
+//     system does not let go of.
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"sync"
 
 	"cadre/internal/agent"
 )
@@ -47,85 +54,139 @@ type Options struct {
 	Called func(beside map[string]any)
 }
 
-// Serve serves the tools until the client has gone, which is no error, or ctx ends, whose error it
-// returns then.
-func Serve(ctx context.Context, tools agent.Tools, transport mcp.Transport, o Options) error {
-	if o.Name == "" {
-		o.Name = agent.ToolServerName
-	}
-	if o.Version == "" {
-		o.Version = "0"
-	}
-	// Without the option for tools the SDK would announce them only if it kept the list, which is
-	// not its to keep: it can change.
-	server := mcp.NewServer(&mcp.Implementation{Name: o.Name, Version: o.Version}, &mcp.ServerOptions{
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
-	server.AddReceivingMiddleware(func(rest mcp.MethodHandler) mcp.MethodHandler {
-		return func(asked context.Context, method string, request mcp.Request) (mcp.Result, error) {
-			switch r := request.(type) {
-			case *mcp.ListToolsRequest:
-				return list(tools), nil
-			case *mcp.CallToolRequest:
-				if o.Called != nil {
-					o.Called(r.Params.Meta)
-				}
-				calling, cancel := context.WithCancel(asked)
-				defer cancel()
-				// the SDK waits for the calls under way before it ends, and does not end them
-				defer context.AfterFunc(ctx, cancel)()
-				return call(calling, tools, r.Params.Name, r.Params.Arguments), nil
-			}
-			result, err := rest(asked, method, request)
-			if err == nil && o.Greet != nil {
-				greet(o.Greet, request, result)
-			}
-			return result, err
-		}
-	})
-	err := server.Run(ctx, transport)
-	if errors.Is(err, io.EOF) || errors.Is(err, errGone) {
-		return nil
-	}
-	return err
+// server answers the requests of one client.
+type server struct {
+	tools agent.Tools
+	o     Options
+
+	ctx  context.Context // of all requests
+	stop context.CancelFunc
+
+	mu    sync.Mutex
+	ended bool
+	calls map[string]context.CancelFunc // requests under way, by id
+	under sync.WaitGroup                // of them
 }
 
-// greet puts the instructions into the answer to a client that introduces itself, in one of the two
-// ways that the versions of the protocol have for it.
-func greet(instructions func(client string) string, request mcp.Request, result mcp.Result) {
-	name := func(client *mcp.Implementation) string {
-		if client == nil {
-			return ""
-		}
-		return client.Name
+func newServer(ctx context.Context, tools agent.Tools, o Options) *server {
+	o.Name, o.Version = cmp.Or(o.Name, agent.ToolServerName), cmp.Or(o.Version, "0")
+	s := &server{tools: tools, o: o, calls: map[string]context.CancelFunc{}}
+	s.ctx, s.stop = context.WithCancel(ctx)
+	return s
+}
+
+// take takes one message. The answer to a request goes to reply, from any goroutine; a notification
+// has none. A server that has ended answers nothing. The function that take returns cancels the
+// request.
+func (s *server) take(m message, reply func(json.RawMessage)) (cancel context.CancelFunc) {
+	if !m.isRequest() {
+		s.notified(m)
+		return func() {}
 	}
-	switch r := result.(type) {
-	case *mcp.InitializeResult:
-		if asked, ok := request.GetParams().(*mcp.InitializeParams); ok {
-			r.Instructions = instructions(name(asked.ClientInfo))
-		}
-	case *mcp.DiscoverResult:
-		if asked, ok := request.(*mcp.ServerRequest[*mcp.DiscoverParams]); ok {
-			r.Instructions = instructions(name(asked.ClientInfo()))
-		}
+	id := string(m.ID)
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.mu.Lock()
+	taken, ended := s.calls[id] != nil, s.ended
+	if !taken && !ended {
+		s.calls[id] = cancel
+		s.under.Add(1)
+	}
+	s.mu.Unlock()
+	if taken {
+		reply(refusal(invalidRequest, "a request with this id is under way"))
+	}
+	if taken || ended {
+		cancel()
+		return cancel
+	}
+	go func() {
+		defer s.under.Done()
+		defer cancel()
+		answer := m.answer(s.serve(ctx, m))
+		s.mu.Lock()
+		delete(s.calls, id) // before whoever asked can use the id again
+		s.mu.Unlock()
+		reply(answer)
+	}()
+	return cancel
+}
+
+// notified takes a notification, or an answer, though the server asks nothing. What it does not know
+// is of no concern to it.
+func (s *server) notified(m message) {
+	var cancelled struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	if m.Method != "notifications/cancelled" || json.Unmarshal(m.Params, &cancelled) != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cancel := s.calls[string(cancelled.ID)]; cancel != nil {
+		cancel()
 	}
 }
 
-func list(tools agent.Tools) *mcp.ListToolsResult {
-	// The list is one member's, and stale at once. Claude Code refuses a list that does not say
-	// whose it is.
-	result := &mcp.ListToolsResult{Tools: []*mcp.Tool{}, Cacheable: mcp.Cacheable{CacheScope: "private"}}
+// end cancels what is under way and returns when it is over.
+func (s *server) end() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.stop()
+	s.under.Wait()
+}
+
+// serve returns the result of a request, or why it has none.
+func (s *server) serve(ctx context.Context, m message) (any, *refused) {
+	p, err := readParams(m.Params)
+	if err != nil {
+		return nil, &refused{Code: invalidParams, Message: err.Error()}
+	}
+	if no := p.beside.check(); no != nil {
+		return nil, no
+	}
+	us := implementation{s.o.Name, s.o.Version}
+	also := p.beside.result(us)
+	switch m.Method {
+	case "initialize":
+		return initialized{Version: negotiated(p.Version), Capabilities: toolsAlone, Server: us,
+			Instructions: s.greet(p.Client.Name)}, nil
+	case "server/discover":
+		return discovered{result: also, cacheable: oneMembers, Versions: versions, Capabilities: toolsAlone,
+			Instructions: s.greet(p.beside.Client.Name)}, nil
+	case "ping":
+		return also, nil
+	case "tools/list":
+		return listed{result: also, cacheable: oneMembers, Tools: list(s.tools)}, nil
+	case "tools/call":
+		if p.Name == "" {
+			return nil, &refused{Code: invalidParams, Message: "params.name is missing: the name of a tool"}
+		}
+		if s.o.Called != nil {
+			s.o.Called(p.said)
+		}
+		text, failed := guarded(ctx, s.tools, p.Name, p.Arguments)
+		return called{result: also, Content: []content{{"text", text}}, IsError: failed}, nil
+	}
+	return nil, &refused{Code: methodNotFound, Message: fmt.Sprintf("there is no method %q", m.Method)}
+}
+
+func (s *server) greet(client string) (instructions string) {
+	if s.o.Greet == nil {
+		return ""
+	}
+	return s.o.Greet(client)
+}
+
+// list returns the tools as a client gets them.
+func list(tools agent.Tools) []tool {
+	all := []tool{}
 	for _, t := range tools.List() {
 		// Claude Code hides the tools of a server from its model until that searches for them,
 		// unless they say this.
-		result.Tools = append(result.Tools, &mcp.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Schema,
-			Meta: mcp.Meta{"anthropic/alwaysLoad": true}})
+		all = append(all, tool{t.Name, t.Description, t.Schema, map[string]any{"anthropic/alwaysLoad": true}})
 	}
-	return result
-}
-
-func call(ctx context.Context, tools agent.Tools, name string, input json.RawMessage) *mcp.CallToolResult {
-	text, failed := guarded(ctx, tools, name, input)
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: failed}
+	return all
 }
 
 // guarded calls the tool and makes of a panic what it is for the caller: a call that failed.
@@ -137,10 +198,4 @@ func guarded(ctx context.Context, tools agent.Tools, name string, input json.Raw
 		}
 	}()
 	return tools.Call(ctx, name, input)
-}
-
-// Stdio serves the tools to whoever writes to in and reads from out, a message a line, until in
-// ends or ctx does. It closes in.
-func Stdio(ctx context.Context, tools agent.Tools, in io.ReadCloser, out io.Writer, o Options) error {
-	return Serve(ctx, tools, &lines{in: in, out: out}, o)
 }

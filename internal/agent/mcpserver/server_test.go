@@ -91,15 +91,16 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// connect starts a server on one end of a transport in memory, and gives the SDK's client on the
-// other.
-func connect(t *testing.T, has agent.Tools, o mcpserver.Options) *mcp.ClientSession {
+// connect starts a server on one end of two pipes, and gives the SDK's client on the other.
+func connect(t *testing.T, version string, has agent.Tools, o mcpserver.Options) *mcp.ClientSession {
 	t.Helper()
 	ctx, stop := context.WithCancel(within(t))
-	ours, theirs := mcp.NewInMemoryTransports()
+	ours, requests := io.Pipe()
+	answers, out := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- mcpserver.Serve(ctx, has, ours, o) }()
-	client, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(ctx, theirs, nil)
+	go func() { done <- mcpserver.Stdio(ctx, has, ours, out, o) }()
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(ctx,
+		&mcp.IOTransport{Reader: answers, Writer: requests}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +147,25 @@ func listed(t *testing.T, c *mcp.ClientSession) (names string) {
 	return names
 }
 
+// TestServer is the official client, with each version of the protocol that it speaks.
 func TestServer(t *testing.T) {
-	c := connect(t, &offered{}, mcpserver.Options{Version: "7", Greet: func(client string) string {
+	versions := mcp.SupportedProtocolVersions()
+	if len(versions) < 5 {
+		t.Errorf("the client has the versions %q alone", versions)
+	}
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) { serve(t, version) })
+	}
+}
+
+func serve(t *testing.T, version string) {
+	var beside atomic.Value
+	c := connect(t, version, &offered{}, mcpserver.Options{Version: "7", Greet: func(client string) string {
 		return "Be nice, " + client + "."
-	}})
+	}, Called: func(said map[string]any) { beside.Store(said) }})
+	if is := c.InitializeResult(); is.ProtocolVersion != version {
+		t.Errorf("they speak %s", is.ProtocolVersion)
+	}
 	if is := c.InitializeResult(); is.ServerInfo.Name != agent.ToolServerName || is.ServerInfo.Version != "7" ||
 		is.Instructions != "Be nice, test." || is.Capabilities.Tools == nil {
 		t.Errorf("it says of itself %+v", is)
@@ -164,6 +180,11 @@ func TestServer(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
+	r, err := c.CallTool(within(t), &mcp.CallToolParams{Meta: mcp.Meta{"threadId": "x"}, Name: "echo"})
+	said(t, r, err)
+	if meta, _ := beside.Load().(map[string]any); meta["threadId"] != "x" {
+		t.Errorf("beside the call it was told %v", meta)
+	}
 	call(t, c, "more", nil)
 	if got := listed(t, c); got != " echo wait another" {
 		t.Errorf("the new list is %s", got)
@@ -176,7 +197,7 @@ func TestServer(t *testing.T) {
 
 func TestCancelledCall(t *testing.T) {
 	has := &offered{started: make(chan struct{}, 1), ended: make(chan error, 1)}
-	c := connect(t, has, mcpserver.Options{})
+	c := connect(t, "", has, mcpserver.Options{})
 	ctx, cancel := context.WithCancel(within(t))
 	go func() {
 		<-has.started
@@ -233,10 +254,34 @@ func TestStopped(t *testing.T) {
 	}
 }
 
+// TestClientReadsNoMore checks that a server ends whose answers nobody can read, though its input
+// stays open.
+func TestClientReadsNoMore(t *testing.T) {
+	ours, theirs := io.Pipe()
+	answers, out := io.Pipe()
+	answers.Close()
+	done := make(chan error, 1)
+	go func() { done <- mcpserver.Stdio(within(t), &offered{}, ours, out, mcpserver.Options{}) }()
+	fmt.Fprintln(theirs, hello)
+	if err := <-done; !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("the server ended with %v", err)
+	}
+	if _, err := fmt.Fprintln(theirs, hello); err == nil {
+		t.Error("its input is still read")
+	}
+}
+
 const (
 	hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 	ready = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 )
+
+// modern is a request of a client that names its version with it.
+func modern(id int, version, capabilities string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{"_meta":{`+
+		`"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientCapabilities":%s}}}`,
+		id, version, capabilities)
+}
 
 // TestLines: what is no message is answered and passed over.
 func TestLines(t *testing.T) {
@@ -261,7 +306,15 @@ func TestLines(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":99,"result":{}}`, ""},
 		{`{"jsonrpc":"2.0","id":4,"method":"tools/none"}`, `"id":4,"error"`},
 		{`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":7}}`, `"id":5,"error"`},
-		{`{"jsonrpc":"2.0","id":6,"method":"tools/call"}`, `"id":6`},
+		{`{"jsonrpc":"2.0","id":6,"method":"tools/call"}`, `"id":6,"error":{"code":-32602`},
+		{`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":[]}`, `"id":6,"error":{"code":-32602`},
+		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, `"id":null,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","id":true,"method":"ping"}`, `"id":null,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","id":6}`, `"id":null,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","id":null,"method":"ping"}`, ""},
+		{modern(6, "2027-01-01", "{}"), `"id":6,"error":{"code":-32022,"message":"unsupported protocol version","data":{"requested":"2027-01-01"`},
+		{modern(6, "2026-07-28", "7"), `"id":6,"error":{"code":-32602`},
+		{modern(6, "2026-07-28", "{}"), `"resultType":"complete"`},
 		{`{"jsonrpc":"2.0","id":"seven","method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}` + "\r",
 			`"id":"seven","result"`},
 		{`{"jsonrpc":"2.0","id":8,"method":"ping"}`, `"id":8,"result"`},
@@ -410,7 +463,7 @@ func TestToolbox(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := connect(t, tools.New(tools.Options{Team: as{rep, "ann"}, Member: "ann", Now: replica.Now}),
+	c := connect(t, "", tools.New(tools.Options{Team: as{rep, "ann"}, Member: "ann", Now: replica.Now}),
 		mcpserver.Options{})
 	if got := listed(t, c); got != " TaskCreate TaskUpdate TaskList TaskGet TaskClaim SendMessage Broadcast "+
 		"ReadMessages RespondToShutdown SubmitPlan TeamStatus" {
@@ -447,8 +500,7 @@ func FuzzPipe(f *testing.F) {
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, message []byte) {
 		// these are to wait
-		if strings.Contains(string(message), "wait") || strings.Contains(string(message), `\u`) ||
-			strings.Contains(string(message), "subscriptions") {
+		if strings.Contains(string(message), "wait") || strings.Contains(string(message), `\u`) {
 			return
 		}
 		p := mcpserver.NewPipe(&offered{}, mcpserver.Options{})
