@@ -40,9 +40,11 @@ var (
 
 const longest = 3600 // seconds that a deadline may lie ahead
 
-// field is what can be read from JSON. The error says what it takes, to stand behind its name.
+// field is what can be read from JSON. The error of read says what it takes, to stand behind its
+// name.
 type field interface {
 	read(raw json.RawMessage) error
+	looks() property // to a model, without name and description
 }
 
 func (f *text) read(raw json.RawMessage) error {
@@ -202,8 +204,8 @@ type slot struct {
 	index    int
 }
 
-// slots returns the fields of an input struct. A tag also:"…" has other names for one, json and
-// jsonschema what they have for everybody.
+// slots returns the fields of an input struct. Its tags are json, as for everybody; jsonschema, with
+// the description; and also, with other names.
 func slots(t reflect.Type) []slot {
 	var all []slot
 	for i := range t.NumField() {

@@ -4,11 +4,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"sync"
-
-	"github.com/google/jsonschema-go/jsonschema"
-
-	"cadre/internal/team"
 )
 
 // who may use a tool.
@@ -227,63 +222,3 @@ type (
 		Force flag `json:"force,omitempty" jsonschema:"true ends whoever still runs: only when a teammate cannot be shut down"`
 	}
 )
-
-// words are what the kinds of fields look like to a model.
-var words = map[reflect.Type]*jsonschema.Schema{
-	reflect.TypeFor[text]():     {Type: "string"},
-	reflect.TypeFor[message]():  {Type: "string"},
-	reflect.TypeFor[id]():       {Type: "string"},
-	reflect.TypeFor[ids]():      {Type: "array", Items: &jsonschema.Schema{Type: "string"}},
-	reflect.TypeFor[flag]():     {Type: "boolean"},
-	reflect.TypeFor[seconds]():  {Type: "integer"},
-	reflect.TypeFor[object]():   {Type: "object"},
-	reflect.TypeFor[priority](): choiceOf(team.Priorities),
-	reflect.TypeFor[status]():   choiceOf(statuses),
-	reflect.TypeFor[listed]():   choiceOf(statuses[:3]),
-	reflect.TypeFor[intent]():   choiceOf(intents),
-}
-
-func choiceOf(of []string) *jsonschema.Schema {
-	s := &jsonschema.Schema{Type: "string"}
-	for _, word := range of {
-		s.Enum = append(s.Enum, word)
-	}
-	return s
-}
-
-// schemas of all tools by name. They are made when somebody asks for the first one: most commands
-// of cadre never do.
-var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
-	all := map[string]*jsonschema.Schema{}
-	for i := range table {
-		s, err := jsonschema.ForType(table[i].input, &jsonschema.ForOptions{TypeSchemas: words})
-		if err != nil {
-			panic(err) // the table is ours, and a test asks for all of them
-		}
-		if s.Properties == nil {
-			s.Properties = map[string]*jsonschema.Schema{} // some clients want it there
-		}
-		all[table[i].name] = s
-	}
-	return all
-})
-
-func (b *Set) schema(t *tool) json.RawMessage {
-	s := schemas()[t.name]
-	if t.name == teamStatus && b.o.Wait == nil {
-		s = s.CloneSchemas()
-		delete(s.Properties, "wait_seconds")
-		s.PropertyOrder = nil
-	}
-	if agents := b.agents(); t.name == spawnTeammate && len(agents) > 0 {
-		s = s.CloneSchemas()
-		of := choiceOf(agents)
-		of.Description = s.Properties["agent"].Description + "; " + b.usual(agents) + " by default"
-		s.Properties["agent"] = of
-	}
-	encoded, err := json.Marshal(s)
-	if err != nil {
-		panic(err)
-	}
-	return encoded
-}

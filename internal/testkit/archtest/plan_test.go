@@ -299,10 +299,10 @@ var dependencies = []dependency{
 	{"github.com/coder/websocket", false,
 		"the app-server of codex speaks WebSocket, and so does Claude Code with --sdk-url: few dependencies, a small " +
 			"surface, contexts throughout"},
-	{"github.com/google/jsonschema-go", false,
-		"schemas of the tools' input from Go types, as that SDK has them"},
 	{"github.com/modelcontextprotocol/go-sdk", true,
 		"the protocol in which agents get their tools is ours to write, and the client of those who make it to judge"},
+	{"github.com/google/jsonschema-go", true,
+		"the schemas of what cadre prints, and of the tools' input, are resolved by somebody else's library"},
 	{"go.uber.org/goleak", true,
 		"a goroutine that outlives its test is a bug, and this finds it"},
 	{"pgregory.net/rapid", true,
