@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -139,6 +140,40 @@ func Beside(pid int) (steps int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// Starter returns the program that runs this process: its nearest ancestor that is not a shell with
+// a command or a script to run. An agent runs its hooks, and maybe its servers, by such shells. ok
+// is false where the system shows no such ancestor. A process whose starter has ended is that of
+// process 1, or of another one that adopts orphans; in a container an agent may itself be process 1.
+func Starter() (pid int, ok bool) { return StarterOf(ownPid()) }
+
+// StarterOf is [Starter] for another process.
+func StarterOf(pid int) (starter int, ok bool) {
+	child, err := lookup(pid)
+	if err != nil {
+		return 0, false
+	}
+	for {
+		parent, ok, err := parentOf(&child)
+		if err != nil || !ok {
+			return 0, false
+		}
+		if args, err := Arguments(parent.pid); err != nil || !shellCommand(args) {
+			return parent.pid, true
+		}
+		child = parent
+	}
+}
+
+// shells are the programs that run commands for others.
+var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh"}
+
+// shellCommand reports whether these are the arguments of a shell that runs a command or a script.
+// One that has neither reads what a person types: it is a program of its own.
+func shellCommand(args []string) bool {
+	return len(args) > 0 && slices.Contains(shells, filepath.Base(args[0])) &&
+		slices.ContainsFunc(args[1:], func(arg string) bool { return !strings.HasPrefix(arg, "-") })
 }
 
 // parentOf returns the parent of a process. It brings the child up to date where that has got

@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"slices"
@@ -66,4 +68,22 @@ func signalProcess(pid int, sig syscall.Signal) error {
 		return fmt.Errorf("signal process %d: %w", pid, os.ErrInvalid)
 	}
 	return syscall.Kill(pid, sig)
+}
+
+// splitArguments reads the arguments of a process as macOS gives them in kern.procargs2: their
+// number, the path of the program, filled up with zeros, then the arguments and the environment.
+// It is here, and not beside its only caller, so that a test on any system reaches it.
+func splitArguments(raw []byte) []string {
+	if len(raw) < 4 {
+		return nil
+	}
+	count := int(int32(binary.NativeEndian.Uint32(raw)))
+	_, rest, _ := bytes.Cut(raw[4:], []byte{0})
+	rest = bytes.TrimLeft(rest, "\x00")
+	var args []string
+	for len(args) < count && len(rest) > 0 {
+		arg, after, _ := bytes.Cut(rest, []byte{0})
+		args, rest = append(args, string(arg)), after
+	}
+	return args
 }

@@ -45,6 +45,15 @@ func processes() ([]process, error) {
 	return all, nil
 }
 
+// Arguments returns the command line of the process.
+func Arguments(pid int) ([]string, error) {
+	raw, err := unix.SysctlRaw("kern.procargs2", pid)
+	if err != nil {
+		return nil, err
+	}
+	return splitArguments(raw), nil
+}
+
 // bears reports whether the process was started with the variable in its environment. System
 // Integrity Protection hides the environment of the system's own programs: for them the answer is
 // no.

@@ -77,6 +77,16 @@ func processes() ([]process, error) {
 	return all, nil
 }
 
+// Arguments returns the command line of the process, which it may have changed; none where it has
+// ended.
+func Arguments(pid int) ([]string, error) {
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil || len(line) == 0 {
+		return nil, err
+	}
+	return strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"), nil
+}
+
 // bears reports whether the process was started with the variable in its environment.
 func bears(pid int, variable string) bool {
 	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")

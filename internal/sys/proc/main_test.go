@@ -31,6 +31,13 @@ func TestMain(m *testing.M) {
 		dial(os.Args[2])
 		os.Exit(0)
 	}
+	if len(os.Args) == 3 && os.Args[1] == starterMode || len(os.Args) == 4 && os.Args[1] == programMode {
+		if err := runStarter(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if mode := os.Getenv(hostMode); mode != "" {
 		if err := runHost(mode, os.Args[1], os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-
-	"cadre/internal/sys/regularfile"
 )
 
 // AliveFile is the name, in a host's folder, of the [Lock] that an open [Register] holds; [Lives]
@@ -27,14 +25,12 @@ func Lives(dir string) bool {
 // dying reports whether the holder is known to have come to its end, as nearly as makes no
 // difference.
 func dying(path string) bool {
-	var pid int
-	var start string
-	data, err := regularfile.Read(path, maxNote)
-	if _, malformed := fmt.Sscan(string(data), &pid, &start); err != nil || malformed != nil {
+	h, signed, err := signature(path)
+	if err != nil || !signed {
 		return false
 	}
-	p, err := lookup(pid)
-	return err == nil && p.start == start && p.zombie
+	p, err := lookup(h.Pid)
+	return err == nil && p.start == h.Start && p.zombie
 }
 
 // ErrClosed is returned when a child is to be started after [Register.Close].
@@ -99,7 +95,7 @@ func enroll(dir string) (*Lock, error) {
 			continue
 		}
 		if err == nil {
-			lock.sign()
+			_ = lock.Sign() // without it, its holder's end is seen a little later
 		}
 		return lock, err
 	}
