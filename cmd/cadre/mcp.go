@@ -122,6 +122,9 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 		return err
 	}
 	defer present.Unlock()
+	if err := present.Sign(); err != nil {
+		a.note("cadre wake does not find this session: " + err.Error())
+	}
 	if as == rep.Team().Lead {
 		leading, release, err := a.leadFrom(ctx, rep, dir)
 		if err != nil {
@@ -281,30 +284,32 @@ func (o *outsider) called(beside map[string]any) {
 
 // wakes reports whether the session of the client is woken from now on.
 func (o *outsider) wakes(c wake.Client) bool {
+	if c.Agent == team.Claude {
+		// It reads the settings of the directory in which it runs, which need not be the team's,
+		// and starts its servers there.
+		here, err := workDir(".")
+		return err == nil && wake.Session{Claude: o.app.home.Claude, Dir: here, Managed: wake.Managed(), Team: o.name,
+			Member: o.member}.Stays()
+	}
+	if c.Agent != team.Codex {
+		return false
+	}
 	children, err := proc.Open("")
 	if err != nil {
 		return false
 	}
 	end := func() { children.Close(context.WithoutCancel(o.ctx)) }
-	dir := o.replica.Team().Dir
-	codex := &wake.Codex{Home: codexHome(), Dir: dir, Children: children}
-	if c.Agent != team.Codex || !codex.Stays(o.ctx) {
-		defer end()
-		if c.Agent != team.Claude {
-			return false
-		}
-		// It reads the settings of the directory in which it runs, which need not be the team's,
-		// and starts its servers there.
-		here, err := workDir(".")
-		return err == nil && wake.Session{Claude: o.app.home.Claude, Dir: here, Team: o.name, Member: o.member,
-			Children: children}.Stays(o.ctx)
+	codex := &wake.Codex{Home: codexHome(), Dir: o.replica.Team().Dir, Children: children}
+	if !codex.Stays(o.ctx) {
+		end()
+		return false
 	}
 	o.codex.Store(codex)
 	o.kept.Go(func() {
 		defer end()
 		wake.Keep(o.ctx, wake.Options{Seq: o.replica.Seq, Wait: o.replica.Wait, Log: o.app.note, Idle: codex.Idle,
-			News: func() (news int64) {
-				o.View(func(s *team.State) { news = s.News(o.member) })
+			News: func() (news wake.News) {
+				o.View(func(s *team.State) { news = wake.NewsOf(s, o.member) })
 				return news
 			},
 			Wake: func(ctx context.Context) error { return codex.Wake(ctx, prompts.News) }})

@@ -236,16 +236,16 @@ func (s *State) Wakes(member string) bool {
 	return m != nil && s.wakes(m)
 }
 
-// News returns the number of the newest message for the member that is worth a turn; 0 for none.
-func (s *State) News(member string) (newest int64) {
+// News returns the numbers of the messages for the member that are worth a turn, in order.
+func (s *State) News(member string) (seqs []int64) {
 	if m := s.member(member); m != nil {
 		for _, seq := range m.Inbox {
 			if msg := s.messages[seq]; msg != nil && !msg.Quiet && !s.held(msg) {
-				newest = max(newest, seq)
+				seqs = append(seqs, seq)
 			}
 		}
 	}
-	return newest
+	return seqs
 }
 
 // Busy reports whether the member's session, which is ours, does something or is about to. One that

@@ -1,13 +1,13 @@
 package wake
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -19,47 +19,93 @@ const maxSettings = 4 << 20
 
 // Session is a session of Claude Code that started this process, as a member of a team.
 type Session struct {
-	Claude       string // the folder of the user's settings
-	Dir          string // where it runs
+	Claude       string   // the folder of the user's settings
+	Dir          string   // where it runs
+	Managed      []string // files of settings of whoever administers the machine; see [Managed]
 	Team, Member string
-	Children     *proc.Register
 }
 
-// managed are the files of settings of whoever administers the machine.
-var managed = []string{"/etc/claude-code/managed-settings.json",
-	"/Library/Application Support/ClaudeCode/managed-settings.json"}
+// Managed returns the files of settings of whoever administers the machine, those that there are.
+// What an organization sets by other means than files is not known.
+func Managed() (files []string) {
+	for _, dir := range []string{"/etc/claude-code", "/Library/Application Support/ClaudeCode"} {
+		for _, pattern := range []string{"managed-settings.json", "managed-settings.d/*.json"} {
+			found, _ := filepath.Glob(filepath.Join(dir, pattern)) // the patterns are well-formed
+			files = append(files, found...)
+		}
+	}
+	return files
+}
 
-// Stays reports whether the session is woken by its hook when its turn has ended: one of its files
-// of settings has a hook that wakes this member of this team, none turns all hooks off, and the
-// session does not print an answer and end.
-func (s Session) Stays(ctx context.Context) bool {
-	hooked := false
-	for _, file := range append([]string{filepath.Join(s.Claude, "settings.json"), filepath.Join(s.Dir, ".claude",
-		"settings.json"),
-		filepath.Join(s.Dir, ".claude", "settings.local.json")}, managed...) {
-		has, off := s.hooks(file)
-		if off {
+// Stays reports whether the session is woken by its hook when its turn has ended: a hook that wakes
+// this member of this team is in one of its files of settings and may run, and the session does not
+// print an answer and end.
+func (s Session) Stays() bool { return s.hooked() && !prints(starter()) }
+
+// prints reports whether a Claude Code with that command line prints an answer and ends.
+func prints(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool { return arg == "-p" || arg == "--print" })
+}
+
+// hooked reports whether one of the files has a hook that wakes the session, and none keeps it from
+// running. Whoever administers the machine turns all hooks off, or all but their own. A user's own
+// files turn off all hooks but those.
+func (s Session) hooked() bool {
+	has, off := false, false
+	for _, file := range []string{filepath.Join(s.Claude, "settings.json"),
+		filepath.Join(s.Dir, ".claude", "settings.json"), filepath.Join(s.Dir, ".claude", "settings.local.json")} {
+		settings, _ := readSettings(file) // one that Claude Code cannot read does not count there either
+		has = has || s.wokenBy(settings)
+		off = off || settings.DisableAllHooks
+	}
+	managed := false
+	for _, file := range s.Managed {
+		settings, err := readSettings(file)
+		if err != nil || settings.DisableAllHooks { // what it says may be that there are no hooks
 			return false
 		}
-		hooked = hooked || has
+		managed = managed || s.wokenBy(settings)
+		off = off || settings.AllowManagedHooksOnly || settings.pluginsOnly()
 	}
-	return hooked && !slices.ContainsFunc(parent(ctx, s.Children), func(arg string) bool {
-		return arg == "-p" ||
-			arg == "--print"
-	})
+	return managed || has && !off
 }
 
-// hooks reports whether the settings have a hook that wakes the session when its turn has ended,
-// and whether they turn all hooks off.
-func (s Session) hooks(file string) (has, off bool) {
+// settings is what counts here in a file of settings.
+type settings struct {
+	DisableAllHooks bool
+	// Of the files of whoever administers the machine alone.
+	AllowManagedHooksOnly         bool
+	StrictPluginOnlyCustomization json.RawMessage
+
+	Hooks json.RawMessage
+}
+
+// readSettings reads a file of settings. One that does not exist says nothing.
+func readSettings(file string) (s settings, err error) {
 	data, err := regularfile.Read(file, maxSettings)
+	if errors.Is(err, fs.ErrNotExist) {
+		return settings{}, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
 	if err != nil {
-		return false, false
+		return settings{}, err
 	}
-	var settings struct {
-		DisableAllHooks bool
-		Hooks           json.RawMessage
-	}
+	return s, nil
+}
+
+// pluginsOnly reports whether the settings allow no hooks but those of plugins and their own: the
+// value is true, or lists what is meant.
+func (s settings) pluginsOnly() bool {
+	var all bool
+	var some []string
+	return json.Unmarshal(s.StrictPluginOnlyCustomization, &all) == nil && all ||
+		json.Unmarshal(s.StrictPluginOnlyCustomization, &some) == nil && slices.Contains(some, "hooks")
+}
+
+// wokenBy reports whether the settings have a hook that wakes the session when its turn has ended.
+func (s Session) wokenBy(in settings) bool {
 	var hooks struct {
 		Stop []struct {
 			Hooks []struct {
@@ -68,21 +114,22 @@ func (s Session) hooks(file string) (has, off bool) {
 			}
 		}
 	}
-	if json.Unmarshal(data, &settings) != nil || settings.DisableAllHooks || json.Unmarshal(settings.Hooks,
-		&hooks) != nil {
-		return false, settings.DisableAllHooks
+	if json.Unmarshal(in.Hooks, &hooks) != nil {
+		return false
 	}
 	for _, group := range hooks.Stop {
 		for _, h := range group.Hooks {
-			has = has || h.AsyncRewake && s.wakenBy(h.Command)
+			if h.AsyncRewake && s.wakes(h.Command) {
+				return true
+			}
 		}
 	}
-	return has, false
+	return false
 }
 
-// wakenBy reports whether the command is cadre wake, for the session. In one that says more than
-// that, and the flags of cadre wake, there is no telling.
-func (s Session) wakenBy(command string) bool {
+// wakes reports whether the command is cadre wake, for the session. In one that says more than that,
+// and the flags of cadre wake, there is no telling.
+func (s Session) wakes(command string) bool {
 	words := strings.Fields(command)
 	for i := range words {
 		words[i] = strings.Trim(words[i], `"'`)

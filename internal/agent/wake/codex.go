@@ -38,7 +38,7 @@ var threadID = lazyregexp.New(`^[0-9a-fA-F][0-9a-fA-F-]{7,63}$`)
 func (c *Codex) Stays(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, queueTime)
 	defer cancel()
-	if !slices.Contains(parent(ctx, c.Children), "app-server") {
+	if !slices.Contains(starter(), "app-server") {
 		return false
 	}
 	said := &proc.Capture{Head: 1 << 16, Tail: 1 << 10}

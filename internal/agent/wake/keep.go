@@ -7,9 +7,8 @@ import (
 
 // Options of [Keep].
 type Options struct {
-	// News is the number of the newest message that is worth a turn and was not given yet; 0 for
-	// none.
-	News func() int64
+	// News is what waits for the member now.
+	News func() News
 	// Seq and Wait follow the team, as a replica does.
 	Seq  func() int64
 	Wait func(ctx context.Context, after int64) error
@@ -24,7 +23,7 @@ type Options struct {
 const idlePause = time.Second
 
 const (
-	// tries is how often it is tried to wake a session for one message.
+	// tries is how often it is tried to wake a session for the same news.
 	tries = 5
 	// firstRetry is the pause after the first try that failed. Each one after that is retryGrowth
 	// times as long.
@@ -32,38 +31,63 @@ const (
 	retryGrowth = 4
 )
 
-// Keep wakes an idle session when there is news, once for each: a session that does not look at its
-// messages is not asked again before there are others. A session that could not be woken is tried
-// again a few times. It returns when ctx ends, or when the team cannot be followed.
+// Keep wakes an idle session when there is news, once for each message: a session that does not read
+// its messages is not woken again before there are others. What fails is tried [tries] times. News
+// that comes meanwhile ends the pause, and has as many tries of its own. Keep returns when ctx ends,
+// or when the team cannot be followed.
 func Keep(ctx context.Context, o Options) {
-	var told int64
+	var told, trying News
 	failures, retry := 0, firstRetry
 	for {
 		seq, news := o.Seq(), o.News()
+		if !trying.includes(news) {
+			trying, failures, retry = news, 0, firstRetry
+		}
 		var err error
 		switch {
-		case news <= told:
-			failures, retry = 0, firstRetry
+		case told.includes(news):
 			err = o.Wait(ctx, seq)
 		case !o.Idle():
 			err = pause(ctx, idlePause)
 		default:
 			failed := o.Wake(ctx)
-			if failed != nil && ctx.Err() == nil {
+			if failed == nil {
+				told = news
+				break
+			}
+			if ctx.Err() == nil {
 				o.Log("the session could not be woken: " + failed.Error())
 			}
-			if failures++; failed != nil && failures < tries { // what failed may be in use just now
-				err = pause(ctx, retry)
-				retry *= retryGrowth
-			} else {
+			if failures++; failures == tries {
 				told = news
+				break
 			}
+			err = o.rest(ctx, retry, trying) // what failed may be in use just now
+			retry *= retryGrowth
 		}
 		if err != nil {
 			if ctx.Err() == nil {
 				o.Log("the session is not woken any more: " + err.Error())
 			}
 			return
+		}
+	}
+}
+
+// rest returns after so long, or as soon as there is news besides that which is being tried. Its
+// error is that of ctx, or says that the team cannot be followed.
+func (o Options) rest(ctx context.Context, long time.Duration, trying News) error {
+	resting, cancel := context.WithTimeout(ctx, long)
+	defer cancel()
+	for {
+		seq := o.Seq()
+		if !trying.includes(o.News()) {
+			return nil
+		}
+		if err := o.Wait(resting, seq); resting.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			return err
 		}
 	}
 }

@@ -12,12 +12,17 @@
 //
 //   - What wakes a session says that there is news, in words of cadre alone. The news itself comes
 //     behind the results of tools, as it always does, and counts as delivered there.
+//   - A session is woken once for each message, in whatever order messages become news.
+//   - A hook wakes the session that runs it, and for nothing but the seats of that session: those
+//     whose server of tools the same program runs. A session that was started in a tool of another
+//     one takes nothing of that one's.
 package wake
 
 import (
 	"strings"
 	"time"
 
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -48,4 +53,14 @@ func Of(name string) Client {
 		}
 	}
 	return Client{Longest: 25 * time.Second}
+}
+
+// starter is the command line of the program that runs this process; nil where it cannot be told.
+func starter() []string {
+	pid, ok := proc.Starter()
+	if !ok {
+		return nil
+	}
+	args, _ := proc.Arguments(pid)
+	return args
 }

@@ -20,12 +20,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type mailbox struct {
 	mu      sync.Mutex
 	seq     int64
-	news    int64
+	news    News
 	idle    bool
 	changed chan struct{}
 }
 
-func (b *mailbox) set(news int64, idle bool) {
+func (b *mailbox) set(idle bool, seqs ...int64) { b.setNews(idle, News{Seqs: seqs}) }
+
+func (b *mailbox) setNews(idle bool, news News) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seq++
@@ -50,94 +52,142 @@ func (b *mailbox) wait(ctx context.Context, after int64) error {
 	}
 }
 
-// TestKeep: a session is woken once for each news, and only when its turn has ended.
+// keeping is a Keep on a mailbox, in a bubble of [synctest].
+type keeping struct {
+	mailbox
+	woken   int
+	trouble error // that there is with waking
+	said    []string
+}
+
+func keep(t *testing.T) *keeping {
+	k := &keeping{mailbox: mailbox{changed: make(chan struct{})}}
+	ctx, cancel := context.WithCancel(t.Context())
+	var kept sync.WaitGroup
+	kept.Go(func() {
+		Keep(ctx, Options{
+			News: func() (n News) { k.locked(func() { n = k.news }); return n },
+			Seq:  func() (n int64) { k.locked(func() { n = k.seq }); return n }, Wait: k.wait,
+			Idle: func() (idle bool) { k.locked(func() { idle = k.idle }); return idle },
+			Wake: func(context.Context) (err error) { k.locked(func() { k.woken++; err = k.trouble }); return err },
+			Log:  func(line string) { k.locked(func() { k.said = append(k.said, line) }) }})
+	})
+	t.Cleanup(func() {
+		before := len(k.said)
+		cancel()
+		kept.Wait()
+		if len(k.said) != before {
+			t.Errorf("its end is told: %q", k.said)
+		}
+	})
+	return k
+}
+
+func (k *keeping) locked(see func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	see()
+}
+
+// fails has waking fail from now on; nil ends that.
+func (k *keeping) fails(trouble error) { k.locked(func() { k.trouble = trouble }) }
+
+// after has time pass, and checks how often the session was woken, or tried to be, since the
+// beginning.
+func (k *keeping) after(t *testing.T, long time.Duration, woken int) {
+	t.Helper()
+	time.Sleep(long)
+	synctest.Wait()
+	k.locked(func() {
+		if k.woken != woken {
+			t.Fatalf("it was woken %d times, not %d; said %q", k.woken, woken, k.said)
+		}
+	})
+}
+
+// TestKeep: a session is woken once for each message, and only when its turn has ended.
 func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &mailbox{changed: make(chan struct{})}
-		locked := func(see func()) { b.mu.Lock(); defer b.mu.Unlock(); see() }
-		woken := 0
-		var said []string
-		var trouble error
-		ctx, cancel := context.WithCancel(t.Context())
-		var kept sync.WaitGroup
-		kept.Go(func() {
-			Keep(ctx, Options{
-				News: func() (n int64) { locked(func() { n = b.news }); return n },
-				Seq:  func() (n int64) { locked(func() { n = b.seq }); return n }, Wait: b.wait,
-				Idle: func() (idle bool) { locked(func() { idle = b.idle }); return idle },
-				Wake: func(context.Context) (err error) { locked(func() { woken++; err = trouble }); return err },
-				Log:  func(line string) { locked(func() { said = append(said, line) }) }})
-		})
+		k := keep(t)
 		for i, step := range []struct {
-			news int64
+			news []int64
 			idle bool
 			want int
 		}{
-			{0, true, 0},
-			{5, false, 0}, // at work: its tools bring it
-			{5, true, 1},
-			{5, true, 1}, // it does not look
-			{5, false, 1},
-			{0, true, 1},
-			{7, true, 2},
-			{9, false, 2},
-			{0, false, 2}, // its tools brought it
-			{0, true, 2},
+			{nil, true, 0},
+			{[]int64{5}, false, 0}, // at work: its tools bring it
+			{[]int64{5}, true, 1},
+			{[]int64{5}, true, 1}, // it does not look
+			{[]int64{5}, false, 1},
+			{nil, true, 1},
+			{[]int64{7}, true, 2},
+			{[]int64{7, 9}, false, 2},
+			{nil, false, 2}, // its tools brought it
+			{nil, true, 2},
+			{[]int64{12}, true, 3},
+			{[]int64{11, 12}, true, 4}, // #11 was held until now
+			{[]int64{11, 12}, true, 4},
+			{[]int64{11}, true, 4},
 		} {
-			b.set(step.news, step.idle)
-			time.Sleep(5 * time.Second)
-			locked(func() {
-				if woken != step.want {
-					t.Fatalf("step %d: it was woken %d times, not %d", i, woken, step.want)
-				}
-			})
+			k.set(step.idle, step.news...)
+			t.Logf("step %d", i)
+			k.after(t, 5*time.Second, step.want)
 		}
-		// What fails is tried again, also without any change in the team, until it works.
-		locked(func() { trouble = errors.New("the database is locked") })
-		b.set(11, true)
-		time.Sleep(3 * time.Second) // of which the second try is after one
-		locked(func() {
-			if woken != 4 || len(said) != 2 || !strings.Contains(said[0], "the database is locked") {
-				t.Errorf("woken %d times, said %q", woken, said)
-			}
-			trouble = nil
-		})
-		time.Sleep(time.Hour)
-		locked(func() {
-			if woken != 5 || len(said) != 2 {
-				t.Errorf("woken %d times, said %q", woken, said)
-			}
-			trouble = errors.New("no such session")
-		})
-		// What fails for good is left, until there is other news.
-		b.set(12, true)
-		time.Sleep(time.Hour)
-		locked(func() {
-			if woken != 5+tries || len(said) != 2+tries {
-				t.Errorf("woken %d times, said %q", woken, said)
-			}
-			trouble = nil
-		})
-		b.set(12, true)
-		time.Sleep(time.Hour)
-		locked(func() {
-			if woken != 5+tries {
-				t.Errorf("woken %d times", woken)
-			}
-		})
-		b.set(13, true)
-		time.Sleep(time.Second)
-		locked(func() {
-			if woken != 6+tries {
-				t.Errorf("woken %d times", woken)
-			}
-		})
-		before := len(said)
-		cancel()
-		kept.Wait()
-		if len(said) != before {
-			t.Errorf("its end is told: %q", said)
+		k.setNews(true, News{Seqs: []int64{11}, Resent: 1}) // sent again, it is the same message
+		k.after(t, time.Hour, 5)
+		k.setNews(true, News{Resent: 2})
+		k.after(t, time.Hour, 5)
+	})
+}
+
+// TestKeepTrying: what fails is tried again, also without any change in the team, until it works or
+// has failed [tries] times.
+func TestKeepTrying(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := keep(t)
+		k.fails(errors.New("the database is locked"))
+		k.set(true, 11)
+		k.after(t, 3*time.Second, 2) // the second try is after one
+		k.fails(nil)
+		k.after(t, time.Hour, 3)
+		if len(k.said) != 2 || !strings.Contains(k.said[0], "the database is locked") {
+			t.Errorf("said %q", k.said)
 		}
+		k.fails(errors.New("no such session"))
+		k.set(true, 12)
+		k.after(t, time.Hour, 3+tries)
+		if len(k.said) != 2+tries {
+			t.Errorf("said %q", k.said)
+		}
+		k.fails(nil) // what failed for good is left, until there is other news
+		k.set(true, 12)
+		k.after(t, time.Hour, 3+tries)
+		k.set(true, 12, 13)
+		k.after(t, time.Second, 4+tries)
+	})
+}
+
+// TestKeepTryingForOtherNews: news that comes while waking fails has all of its tries, the first at
+// once.
+func TestKeepTryingForOtherNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := keep(t)
+		k.fails(errors.New("the database is locked"))
+		k.set(true, 11)
+		k.after(t, 30*time.Second, tries-1) // and the last try after 64 s more
+		k.set(true, 11, 12)
+		k.after(t, 0, tries)
+		k.after(t, time.Hour, 2*tries-1)
+		k.set(true, 11, 12, 13)
+		k.after(t, 30*time.Second, 3*tries-2)
+		k.set(true, 12, 13) // less than before is no other news
+		k.after(t, 0, 3*tries-2)
+		k.fails(nil)
+		k.after(t, time.Hour, 3*tries-1)
+		// A success is no failure: what comes next has all of its tries.
+		k.fails(errors.New("the database is locked"))
+		k.set(true, 12, 13, 14)
+		k.after(t, time.Hour, 4*tries-1)
 	})
 }
 
@@ -214,7 +264,7 @@ func TestHooked(t *testing.T) {
 	} {
 		s := claudeSession(t)
 		put(t, filepath.Join(s.Dir, ".claude", "settings.local.json"), text)
-		if got := s.Stays(t.Context()); got != want {
+		if got := s.hooked(); got != want {
 			t.Errorf("%s: %t", text, got)
 		}
 	}
@@ -224,11 +274,10 @@ func TestHooked(t *testing.T) {
 // is.
 func TestHooksOff(t *testing.T) {
 	s := claudeSession(t)
-	files := []string{filepath.Join(s.Claude, "settings.json"), filepath.Join(s.Dir, ".claude", "settings.json"),
-		filepath.Join(s.Dir, ".claude", "settings.local.json")}
-	for _, hook := range files {
+	files := append(own(s), s.Managed...)
+	for _, hook := range own(s) {
 		put(t, hook, Hook)
-		if !s.Stays(t.Context()) {
+		if !s.hooked() {
 			t.Errorf("the hook in %s does not count", hook)
 		}
 		for _, off := range files {
@@ -237,7 +286,7 @@ func TestHooksOff(t *testing.T) {
 					continue
 				}
 				put(t, off, text)
-				if s.Stays(t.Context()) {
+				if s.hooked() {
 					t.Errorf("%s in %s does not hold for %s", text, off, hook)
 				}
 				os.Remove(off)
@@ -247,8 +296,68 @@ func TestHooksOff(t *testing.T) {
 	}
 }
 
+// TestManagedHooks: whoever administers the machine may allow no hooks but their own, and those are
+// turned off by nobody else.
+func TestManagedHooks(t *testing.T) {
+	with := func(setting string) string { return strings.Replace(Hook, `{"hooks"`, `{`+setting+`, "hooks"`, 1) }
+	only := `"allowManagedHooksOnly": true`
+	for _, c := range []struct {
+		own, managed, dropped string // "" for no file
+		want                  bool
+	}{
+		{Hook, "{}", "", true},
+		{Hook, "{" + only + "}", "", false},
+		{Hook, "", "{" + only + "}", false},
+		{Hook, `{"allowManagedHooksOnly": false}`, "{}", true},
+		{with(only), "", "", true}, // which counts in the files of the administrator only
+		{"", Hook, "", true},
+		{"", with(only), "", true},
+		{"", "{" + only + "}", Hook, true},
+		{"", with(`"disableAllHooks": true`), "", false},
+		{Hook, `{"disableAllHooks": true}`, "", false},
+		{`{"disableAllHooks": true}`, Hook, "", true},
+		{`{"disableAllHooks": true}`, with(only), "", true},
+		{Hook, `{"strictPluginOnlyCustomization": true}`, "", false},
+		{Hook, `{"strictPluginOnlyCustomization": ["skills", "hooks"]}`, "", false},
+		{Hook, `{"strictPluginOnlyCustomization": ["skills"]}`, "", true},
+		{Hook, `{"strictPluginOnlyCustomization": false}`, "", true},
+		{"", with(`"strictPluginOnlyCustomization": true`), "", true},
+		{Hook, `{"allowManagedHooks`, "", false}, // nobody knows what it says
+		{`{"disableAllHooks`, Hook, "", true},
+	} {
+		s := claudeSession(t)
+		for file, text := range map[string]string{own(s)[0]: c.own, s.Managed[0]: c.managed, s.Managed[1]: c.dropped} {
+			if text != "" {
+				put(t, file, text)
+			}
+		}
+		if got := s.hooked(); got != c.want {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+}
+
+// TestPrints: a session that prints an answer ends with it.
+func TestPrints(t *testing.T) {
+	for line, want := range map[string]bool{"claude": false, "claude -p x": true, "node claude --print": true,
+		"claude --permission-mode plan": false, "": false} {
+		if got := prints(strings.Fields(line)); got != want {
+			t.Errorf("%q: %t", line, got)
+		}
+	}
+}
+
+// own are the files of a user of Claude Code.
+func own(s Session) []string {
+	return []string{filepath.Join(s.Claude, "settings.json"), filepath.Join(s.Dir, ".claude", "settings.json"),
+		filepath.Join(s.Dir, ".claude", "settings.local.json")}
+}
+
 func claudeSession(t *testing.T) Session {
-	return Session{Claude: t.TempDir(), Dir: t.TempDir(), Team: "demo", Member: "ann"}
+	managed := t.TempDir()
+	return Session{Claude: t.TempDir(), Dir: t.TempDir(), Team: "demo", Member: "ann",
+		Managed: []string{filepath.Join(managed, "managed-settings.json"), filepath.Join(managed, "managed-settings.d",
+			"10-hooks.json")}}
 }
 
 func put(t *testing.T, file, text string) {

@@ -122,26 +122,6 @@ func hidden(e entry) bool {
 	return false
 }
 
-// Beside reports whether this process is below the one that started that process, so that one
-// program started both, as far as the system shows. It is that many steps below: of several such
-// programs the nearest counts.
-func Beside(pid int) (steps int, ok bool) {
-	other, err := lookup(pid)
-	if err != nil || other.parent <= 1 {
-		return 0, false
-	}
-	child, err := lookup(ownPid())
-	for more := err == nil; more; steps++ {
-		if child.parent == other.parent {
-			return steps, true
-		}
-		if child, more, err = parentOf(&child); err != nil {
-			return 0, false
-		}
-	}
-	return 0, false
-}
-
 // Starter returns the program that runs this process: its nearest ancestor that is not a shell with
 // a command or a script to run. An agent runs its hooks, and maybe its servers, by such shells. ok
 // is false where the system shows no such ancestor. A process whose starter has ended is that of

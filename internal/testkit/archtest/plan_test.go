@@ -118,8 +118,10 @@ var rooms = []room{
 		"a driver knows its contract, and sees the team through what the contract hands it, never through a replica"},
 	{"agent/tools", []string{"agent", "agent/envelope", "sys/lazyregexp", "team"},
 		"a tool turns input into commands of one member; who serves it is not its affair"},
-	{"agent/wake", []string{"sys/atomicfile", "sys/lazyregexp", "sys/proc", "sys/regularfile", "team"},
-		"agents that a person starts: how long they wait for a tool, and how they are woken"},
+	{"agent/wake", []string{"liveness/detector", "sys/atomicfile", "sys/lazyregexp", "sys/proc", "sys/regularfile",
+		"team"},
+		"agents that a person starts: how long they wait for a tool, and how they are woken; the locks of sessions " +
+			"outside tell which session is which member"},
 	{"host", []string{"agent", "agent/envelope", "agent/mcpserver", "agent/prompts", "agent/readonly", "agent/roles",
 		"agent/tools", "git", "git/checkout", "git/checkpoint", "git/worktree", "liveness/detector",
 		"liveness/heartbeat", "render/sanitize", "replica", "sys/atomicfile", "sys/proc", "sys/regularfile", "team"},

@@ -1,0 +1,154 @@
+package wake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+const (
+	// look is the time between two looks whether the session is still there.
+	look = 2 * time.Second
+	// grace is what a tool that is called just now has to bring the news itself.
+	grace = time.Second
+	// patience is how long a process waits for another one that waits at the same seat: that may
+	// be for a session that has just ended.
+	patience = 3 * look
+)
+
+// Replica is what [Await] needs of the replica of a team.
+type Replica interface {
+	View(see func(*team.State))
+	Refresh(ctx context.Context) error
+	Wait(ctx context.Context, after int64) error
+	Close() error
+}
+
+// Await waits until the session that runs this process is to be woken for news at one of its seats.
+// It returns true once it has recorded that the session is woken for that news. It returns false
+// when there is nothing to wait for: the session has ended, or another process waits at each of its
+// seats. Open opens the replica of a team; its error has the code not_found if the team is gone.
+// Trouble at one seat is returned when the waiting at the others is over.
+func Await(ctx context.Context, seats []Seat, open func(ctx context.Context, team string) (Replica, error)) (woken bool,
+	err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w := &waiter{open: open, wake: cancel}
+	troubles := make([]error, len(seats))
+	var waiting sync.WaitGroup
+	for i, seat := range seats {
+		waiting.Go(func() { troubles[i] = w.await(ctx, seat) })
+	}
+	waiting.Wait()
+	if w.woken {
+		return true, nil
+	}
+	return false, errors.Join(troubles...)
+}
+
+// waiter waits at the seats of one session.
+type waiter struct {
+	open func(ctx context.Context, team string) (Replica, error)
+	wake context.CancelFunc // ends the waiting at all seats
+
+	mu    sync.Mutex
+	woken bool
+}
+
+// await returns when the session is to be woken for the seat, or when there is nothing to wait for.
+func (w *waiter) await(ctx context.Context, at Seat) error {
+	lock, err := claim(ctx, at)
+	if err != nil || lock == nil {
+		return err
+	}
+	defer lock.Unlock()
+	rep, err := w.open(ctx, at.Team)
+	if team.CodeOf(err) == team.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer rep.Close()
+	for rested := false; ; {
+		server, ours, err := at.server()
+		if err != nil || !ours {
+			return err
+		}
+		var seq int64
+		var news News
+		var over bool
+		rep.View(func(s *team.State) {
+			m, known := s.Member(at.Member)
+			seq, news, over = s.Seq(), NewsOf(s, at.Member), !known || !m.Status.Running() || !s.Exists()
+		})
+		switch {
+		case over:
+			return nil
+		case lastTold(at.Dir, at.Member, server).includes(news):
+			rested = false
+			err = follow(ctx, rep, seq)
+		case !rested:
+			rested = true
+			if err = pause(ctx, grace); err == nil {
+				err = rep.Refresh(ctx)
+			}
+		default:
+			return w.tell(at, server, news)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// tell records that the session is woken for the news of the seat, and ends the waiting. If the
+// session is woken already, for another seat, the news is left for the next time. If it cannot be
+// recorded, the session is not woken: it would be woken for the same news at the end of each turn.
+func (w *waiter) tell(at Seat, server proc.Holder, news News) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.woken {
+		return nil
+	}
+	if err := tell(at.Dir, at.Member, server, news); err != nil {
+		return fmt.Errorf("the session is not woken for team %s: %w", at.Team, err)
+	}
+	w.woken = true
+	w.wake()
+	return nil
+}
+
+// follow returns when the team is past that record, and when it is time to look after the session.
+func follow(ctx context.Context, rep Replica, seq int64) error {
+	following, cancel := context.WithTimeout(ctx, look)
+	defer cancel()
+	if err := rep.Wait(following, seq); following.Err() == nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// claim takes the lock of the seat: each turn that ends starts a process, and one of them is to
+// wait. It returns nil when another one waits, or the session has ended.
+func claim(ctx context.Context, at Seat) (*proc.Lock, error) {
+	trying, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		if _, ours, err := at.server(); err != nil || !ours {
+			return nil, err
+		}
+		lock, err := proc.NewLock(Lock(at.Dir, at.Member))
+		if !errors.Is(err, proc.ErrHeld) {
+			return lock, err
+		}
+		if pause(trying, grace/4) != nil {
+			return nil, ctx.Err()
+		}
+	}
+}

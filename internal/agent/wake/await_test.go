@@ -1,0 +1,446 @@
+package wake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cadre/internal/journal/memjournal"
+	"cadre/internal/liveness/detector"
+	"cadre/internal/liveness/heartbeat"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// teams are teams of which this test is the session of the lead: it is both the server of its tools
+// and what waits for it, so that whoever runs the test runs both.
+type teams struct {
+	t       *testing.T
+	root    string
+	journal map[string]*memjournal.Store
+	lead    map[string]*proc.Lock // its presence
+	open    map[string]int        // replicas that are
+}
+
+func newTeams(t *testing.T, names ...string) *teams {
+	all := &teams{t, t.TempDir(), map[string]*memjournal.Store{}, map[string]*proc.Lock{}, map[string]int{}}
+	for _, name := range names {
+		if err := os.Mkdir(all.folder(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		all.journal[name] = memjournal.New(name)
+		all.do(name, team.User, &team.CreateTeam{TeamID: name + "-1", Name: name, Dir: "/w"},
+			&team.SpawnMember{Name: "ann", Agent: team.External})
+		all.lead[name] = all.sits(name, "lead")
+	}
+	return all
+}
+
+func (all *teams) folder(name string) string { return filepath.Join(all.root, name) }
+
+// sits has this process hold the presence of a member, signed.
+func (all *teams) sits(name, member string) *proc.Lock {
+	all.t.Helper()
+	lock, err := proc.NewLock(detector.Presence(all.folder(name), member))
+	if err == nil {
+		err = lock.Sign()
+	}
+	if err != nil {
+		all.t.Fatal(err)
+	}
+	all.t.Cleanup(func() { lock.Unlock() })
+	return lock
+}
+
+func (all *teams) replica(ctx context.Context, name string) (*replica.Replica, error) {
+	store, there := all.journal[name]
+	if !there {
+		return nil, &team.Error{Code: team.NotFound, Text: "there is no team " + name}
+	}
+	return replica.Open(ctx, store.Open(), replica.Options{})
+}
+
+// do has the actor do these things in a team.
+func (all *teams) do(name, actor string, bodies ...team.Body) {
+	all.t.Helper()
+	rep, err := all.replica(all.t.Context(), name)
+	if err != nil {
+		all.t.Fatal(err)
+	}
+	defer rep.Close()
+	for _, body := range bodies {
+		if _, err := rep.Do(all.t.Context(), team.Command{Actor: actor, Body: body}); err != nil {
+			all.t.Fatal(err)
+		}
+	}
+}
+
+func (all *teams) send(name, from, text string) {
+	all.t.Helper()
+	all.do(name, from, &team.SendMessage{To: "lead", Body: text})
+}
+
+func (all *teams) seat(name string) Seat {
+	return Seat{Team: name, Member: "lead", Dir: all.folder(name)}
+}
+
+// result is what [Await] returned.
+type result struct {
+	woken bool
+	err   error
+}
+
+// waiting is a call of [Await].
+type waiting struct {
+	t      *testing.T
+	cancel context.CancelFunc
+	done   chan result
+	last   *result
+}
+
+// awaits begins to wait at the lead's seats in these teams.
+func (all *teams) awaits(names ...string) *waiting {
+	var seats []Seat
+	for _, name := range names {
+		seats = append(seats, all.seat(name))
+	}
+	ctx, cancel := context.WithCancel(all.t.Context())
+	w := &waiting{t: all.t, cancel: cancel, done: make(chan result, 1)}
+	go func() {
+		woken, err := Await(ctx, seats, func(ctx context.Context, name string) (Replica, error) {
+			return all.replica(ctx, name)
+		})
+		w.done <- result{woken, err}
+	}()
+	all.t.Cleanup(w.end)
+	return w
+}
+
+// after returns how it ended; nil where it still waits after so long.
+func (w *waiting) after(long time.Duration) *result {
+	time.Sleep(long)
+	synctest.Wait()
+	select {
+	case r := <-w.done:
+		w.last = &r
+	default:
+	}
+	return w.last
+}
+
+// woke checks that the session is woken after the grace.
+func (w *waiting) woke() {
+	w.t.Helper()
+	if r := w.after(grace + time.Second/2); r == nil || !r.woken || r.err != nil {
+		w.t.Fatalf("not woken: %+v", r)
+	}
+}
+
+// end ends the waiting, if it has not ended.
+func (w *waiting) end() {
+	w.cancel()
+	if w.after(time.Second) == nil {
+		w.t.Error("it does not end with its context")
+	}
+}
+
+// wakes waits, and the session is woken.
+func (all *teams) wakes(names ...string) {
+	all.t.Helper()
+	all.awaits(names...).woke()
+}
+
+// waits waits for an hour in which the session is not woken, and still waits.
+func (all *teams) waits(names ...string) *waiting {
+	all.t.Helper()
+	w := all.awaits(names...)
+	if r := w.after(time.Hour); r != nil {
+		all.t.Fatalf("it does not wait: %+v", *r)
+	}
+	return w
+}
+
+func (all *teams) told(name string) []int64 {
+	all.t.Helper()
+	var last told
+	data, err := os.ReadFile(toldPath(all.folder(name), "lead"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &last)
+	}
+	if err != nil {
+		all.t.Fatal(err)
+	}
+	return last.Seqs
+}
+
+// A session is woken once for each message, and not for one that its tools bring meanwhile.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newTeams(t, "demo")
+		all.send("demo", "ann", "one")
+		all.wakes("demo")
+		w := all.waits("demo")
+		all.send("demo", "ann", "two")
+		if r := w.after(grace / 2); r != nil {
+			t.Fatalf("no tool can bring the news itself: %+v", r)
+		}
+		w.woke()
+		w = all.waits("demo")
+		all.send("demo", "ann", "three")
+		if r := w.after(grace / 2); r != nil {
+			t.Fatalf("no tool can bring the news itself: %+v", r)
+		}
+		all.do("demo", "lead", &team.ReceiveMessages{})
+		if r := w.after(time.Hour); r != nil {
+			t.Fatalf("woken for what a tool has brought: %+v", r)
+		}
+		all.lead["demo"].Unlock()
+		if r := w.after(look); r == nil || r.woken || r.err != nil {
+			t.Errorf("its session has ended: %+v", r)
+		}
+		// Another session knows nothing of what that one was told.
+		all.send("demo", "ann", "four")
+		all.lead["demo"] = all.sits("demo", "lead")
+		all.wakes("demo")
+		if err := os.WriteFile(toldPath(all.folder("demo"), "lead"), fmt.Appendf(nil,
+			`{"messages":[1,2,3,4],"pid":%d,"start":"other"}`, os.Getpid()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all.wakes("demo")
+		all.waits("demo")
+	})
+}
+
+// Messages become news in any order: one that was held while the team had no lead does after one of
+// the user's that came later. And one that is late may be sent again.
+func TestAwaitLateNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newTeams(t, "demo")
+		all.do("demo", team.User, &team.AttachLead{Session: "L1"})
+		all.lose("demo")
+		all.send("demo", "ann", "held")
+		all.send("demo", team.User, "not held")
+		all.wakes("demo")
+		if seqs := all.told("demo"); len(seqs) != 1 {
+			t.Fatalf("told of %v", seqs)
+		}
+		w := all.waits("demo")
+		all.do("demo", team.User, &team.AttachLead{Session: "L1"})
+		w.woke()
+		seqs := all.told("demo")
+		if len(seqs) != 2 || !slices.IsSorted(seqs) {
+			t.Fatalf("told of %v", seqs)
+		}
+		w = all.waits("demo")
+		all.do("demo", team.User, &team.ResendMessages{Member: "lead", Seqs: seqs[:1]})
+		w.woke()
+		all.waits("demo")
+	})
+}
+
+// lose has the team lose its lead.
+func (all *teams) lose(name string) {
+	all.t.Helper()
+	rep, err := all.replica(all.t.Context(), name)
+	if err != nil {
+		all.t.Fatal(err)
+	}
+	defer rep.Close()
+	t := rep.Team()
+	time.Sleep(time.Duration(t.Timing.OrDefaults().LeadLost) * time.Millisecond)
+	all.do(name, team.User, &team.LoseLead{Session: t.LeadSession, Since: t.LeadSince, Seen: t.LeadSince})
+}
+
+// A session with several seats is woken for one of them, and the news of the others is left for the
+// next time. Where it cannot be kept that it was woken for one, another one wakes it.
+func TestAwaitSeveralSeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newTeams(t, "one", "two", "three")
+		w := all.waits("one", "two", "three")
+		all.send("two", "ann", "x")
+		w.woke()
+		if all.told("one") != nil || all.told("two") == nil || all.told("three") != nil {
+			t.Error("it counts as woken for another seat")
+		}
+		all.send("one", "ann", "x")
+		all.send("three", "ann", "x")
+		all.wakes("one", "two", "three")
+		if (all.told("one") == nil) == (all.told("three") == nil) {
+			t.Errorf("woken for %v and %v at once", all.told("one"), all.told("three"))
+		}
+		all.wakes("one", "two", "three")
+		all.waits("one", "two", "three").end()
+
+		// What one was told cannot be kept, whichever comes first.
+		for _, broken := range []string{"one", "three"} {
+			for range 20 {
+				all.send("one", "ann", "x")
+				all.send("three", "ann", "x")
+				path := all.breaks(broken)
+				all.wakes("one", "two", "three")
+				os.RemoveAll(path)
+			}
+		}
+		// Where nobody else wakes the session the trouble is told, once there is nothing to wait for.
+		all.breaks("two")
+		w = all.awaits("one", "two", "three")
+		w.woke()
+		all.send("two", "ann", "x")
+		w = all.awaits("two")
+		if r := w.after(2 * grace); r == nil || r.woken || r.err == nil {
+			t.Errorf("nothing is said of the trouble: %+v", r)
+		}
+	})
+}
+
+// breaks has nothing be kept of what the lead of a team was told.
+func (all *teams) breaks(name string) (path string) {
+	all.t.Helper()
+	path = toldPath(all.folder(name), "lead")
+	if err := os.RemoveAll(path); err != nil {
+		all.t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(path, "x"), 0o700); err != nil {
+		all.t.Fatal(err)
+	}
+	return path
+}
+
+// One process waits for a seat. Another one waits for that to end for a while only.
+func TestAwaitOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newTeams(t, "demo")
+		first := all.waits("demo")
+		if r := all.awaits("demo").after(patience + grace); r == nil || r.woken || r.err != nil {
+			t.Errorf("two wait for a session: %+v", r)
+		}
+		second := all.awaits("demo")
+		if r := second.after(patience / 2); r != nil {
+			t.Fatalf("it waits for the first one to end: %+v", r)
+		}
+		first.end()
+		if r := second.after(time.Hour); r != nil {
+			t.Fatalf("nobody waits for a session: %+v", r)
+		}
+		all.send("demo", "ann", "x")
+		second.woke()
+	})
+}
+
+// There is nothing to wait for in a team that is gone, for a member that acts no more, and at no
+// seat.
+func TestAwaitNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newTeams(t, "gone", "demo")
+		delete(all.journal, "gone")
+		for i, names := range [][]string{{"gone"}, nil} {
+			if r := all.awaits(names...).after(0); r == nil || r.woken || r.err != nil {
+				t.Errorf("%d: %+v", i, r)
+			}
+		}
+		all.sits("demo", "ann")
+		all.send("demo", team.User, "x")
+		all.do("demo", team.User, &team.SendMessage{To: "ann", Body: "x"},
+			&team.RequestShutdown{Member: "ann", Deadline: 1}, &team.CreateTask{Subject: "x"}) // it has ended by then
+		if woken, err := Await(t.Context(), []Seat{{"demo", "ann", all.folder("demo")}},
+			func(ctx context.Context, name string) (Replica, error) { return all.replica(ctx, name) }); woken || err != nil {
+			t.Errorf("a member that has stopped: %t, %v", woken, err)
+		}
+	})
+}
+
+// The seats of a session are those whose servers the same program runs, and nobody else's. The name
+// of a team and of a member keep others out, and bring none in.
+func TestSeats(t *testing.T) {
+	all := newTeams(t, "one", "two", "three")
+	all.sits("one", "ann")
+	search := Search{Teams: func() ([]string, error) { return []string{"gone", "one", "three", "two"}, nil },
+		Folder: func(name string) (string, error) {
+			if name == "gone" {
+				return "", &team.Error{Code: team.NotFound, Text: "there is no team gone"}
+			}
+			return all.folder(name), nil
+		}}
+	seats := func(name, member string) (names []string) {
+		t.Helper()
+		s := search
+		s.Team, s.Member = name, member
+		found, err := s.Seats()
+		if err != nil {
+			t.Error(err)
+		}
+		for _, seat := range found {
+			if seat.Dir != all.folder(seat.Team) {
+				t.Errorf("%+v", seat)
+			}
+			names = append(names, seat.Team+"/"+seat.Member)
+		}
+		return names
+	}
+	is := func(got []string, want ...string) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	// Another program's server has it: that which runs this test. That the lead's signs of life are
+	// ours, as those of a cadre run beside it are, does not make it ours.
+	if err := heartbeat.Of(all.folder("three")).Write(heartbeat.Beat{Member: "lead", Pid: os.Getpid()}); err != nil {
+		t.Fatal(err)
+	}
+	parent, err := proc.StartTime(os.Getppid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(detector.Presence(all.folder("three"), "lead"), fmt.Appendf(nil, "%d %s\n", os.Getppid(),
+		parent), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	is(seats("", ""), "one/ann", "one/lead", "two/lead")
+	is(seats("one", ""), "one/ann", "one/lead")
+	is(seats("", "lead"), "one/lead", "two/lead")
+	is(seats("two", "lead"), "two/lead")
+	is(seats("two", "ann"))
+	is(seats("three", "lead"))
+	is(seats("nowhere", ""))
+	is(seats("../x", "../../x"))
+
+	// Trouble with one seat is said only where there is no other.
+	if err := os.Remove(detector.Presence(all.folder("one"), "ann")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(detector.Presence(all.folder("one"), "ann"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	folder := search.Folder
+	search.Folder = func(name string) (string, error) {
+		if name == "three" {
+			return "", errors.New("permission denied")
+		}
+		return folder(name)
+	}
+	is(seats("", ""), "one/lead", "two/lead")
+	is(seats("two", ""), "two/lead")
+	is(seats("two", "ann"))
+	all.lead["two"].Unlock()
+	is(seats("one", ""), "one/lead")
+	all.lead["one"].Unlock()
+	is(seats("two", ""))
+	if found, err := search.Seats(); err == nil || found != nil {
+		t.Errorf("trouble in two teams: %v", found)
+	} else {
+		t.Log(err)
+	}
+}
