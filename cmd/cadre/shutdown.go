@@ -142,7 +142,7 @@ func (a *app) awaitEnd(ctx context.Context, rep *replica.Replica, dir, member st
 func (a *app) expire(ctx context.Context, rep *replica.Replica, m team.Member) error {
 	body := team.Body(&team.ExpireShutdown{Member: m.Name})
 	if m.Agent != team.External {
-		body = &team.ReportStopped{Member: m.Name, Reason: "shut down; it had no host"}
+		body = &team.ReportStopped{Member: m.Name, Reason: team.NoHost}
 	}
 	_, err := rep.Do(ctx, team.Command{Actor: team.User, Body: body})
 	if code := team.CodeOf(err); code == team.NotReady || code == team.Finished {

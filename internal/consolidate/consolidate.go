@@ -433,7 +433,7 @@ func (w *work) home(ctx context.Context, m team.Member) error {
 				return nil
 			}
 			_, err := w.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.ReportStopped{Member: m.Name,
-				Reason: "its work is home"}})
+				Reason: team.WorkIsHome}})
 			if team.CodeOf(err) == team.Finished {
 				return nil
 			}

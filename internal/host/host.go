@@ -403,7 +403,7 @@ func (h *Host) session(ctx context.Context, m team.Member) error {
 		return nil
 	case m.Host == h.ID:
 		// Its seat is gone and the report of that was refused or is under way.
-		return h.detach(ctx, m, "its session is gone")
+		return h.detach(ctx, m, team.SessionGone)
 	}
 	return h.takeOver(ctx, m)
 }

@@ -173,7 +173,7 @@ func (s *seat) epitaph(ctx context.Context, how ending, why string, failure erro
 		return nil
 	}
 	if failure == nil {
-		failure = errors.New("its session ended by itself")
+		failure = errors.New(team.EndedItself)
 	}
 	if s.told || s.member == s.lead {
 		trouble, text := "crash", failure.Error()

@@ -200,5 +200,5 @@ func (f *finding) gone(dir string, m team.Member, b heartbeat.Beat, there bool) 
 	if alive {
 		return ""
 	}
-	return detector.HostGone
+	return team.HostGone
 }

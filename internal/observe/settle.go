@@ -154,7 +154,7 @@ func ending(p *person, name, end string) team.Event {
 	case left:
 		return &team.MemberStopped{Member: name, Reason: "it is not on the roster any more"}
 	}
-	return &team.MemberStopped{Member: name, Reason: "shut down as asked"}
+	return &team.MemberStopped{Member: name, Reason: team.AsAsked}
 }
 
 // agrees reports whether the member is said to agree to shut down.

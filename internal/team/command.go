@@ -244,7 +244,8 @@ func cited(s string) string {
 }
 
 // likeQuotes are signs that a model may take for the end of a quotation.
-const likeQuotes = "\u00ab\u00bb\u02ba\u02ee\u201c\u201d\u201e\u201f\u2033\u2036\u275d\u275e\u300d\u300f\u301d\u301e\u301f\uff02"
+const likeQuotes = "\u00ab\u00bb\u02ba\u02dd\u02ee\u02f6\u05f4\u201c\u201d\u201e\u201f\u2033\u2034\u2036\u2037\u2057" +
+	"\u275d\u275e\u2e42\u3003\u300d\u300f\u301d\u301e\u301f\uff02\U0001f676\U0001f677\U0001f678"
 
 // Quoted is a short text of a member or a program on a line of ours. Nothing in it looks like the
 // quotation mark at its end.
@@ -252,7 +253,7 @@ func Quoted(s string) string {
 	var b strings.Builder
 	for _, r := range strconv.Quote(s) {
 		if strings.ContainsRune(likeQuotes, r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
 		} else {
 			b.WriteRune(r)
 		}

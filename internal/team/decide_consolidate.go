@@ -235,8 +235,8 @@ func (b *ReportCheck) decide(d *decision) error {
 	output := clipTo(b.Output, MaxOutput)
 	d.emit(&CheckFailed{Attempt: b.Attempt, Check: b.Check, Millis: b.Millis, Output: output})
 	reason := fmt.Sprintf("the check %s failed: %s", b.Check, b.Failure)
-	words := fmt.Sprintf(" the check %s failed: %s. Nothing was committed, and the team %s.",
-		Inline(b.Check), Inline(b.Failure), d.after())
+	words := fmt.Sprintf(": the check %s failed: %s. Nothing was committed, and the team %s.",
+		Quoted(b.Check), Quoted(b.Failure), d.after())
 	for _, one := range d.team.Consolidation.Branches {
 		words += fmt.Sprintf("\nThe work of %s stays on the branch %s, and comes in with the next consolidation.",
 			one.Member, one.Name)
@@ -274,7 +274,7 @@ func (d *decision) abandon(left []Fact, reason, words string) error {
 		status = TeamComplete
 	}
 	d.emit(&TeamStatusChanged{Status: status, Reason: clipTo(reason, MaxSubject)})
-	d.tell(d.team.Lead, TypeSystem, "", "The consolidation was given up:%s", words)
+	d.tell(d.team.Lead, TypeSystem, "", "The consolidation was given up%s", words)
 	return nil
 }
 
@@ -337,5 +337,5 @@ func (b *AbandonConsolidation) decide(d *decision) error {
 	if err := limit(text{"reason", b.Reason, MaxText}); err != nil {
 		return err
 	}
-	return d.abandon(b.Left, b.Reason, cited(clipTo(b.Reason, MaxSubject)))
+	return d.abandon(b.Left, b.Reason, ". The program that ran it says:"+cited(clipTo(b.Reason, MaxSubject)))
 }

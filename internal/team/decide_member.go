@@ -245,7 +245,7 @@ func (d *decision) detach(m *Member, reason string) (ended bool) {
 
 func (d *decision) detached(m *Member, e *MemberDetached) (ended bool) {
 	if m.Shutdown.Request != "" {
-		d.end(m, &MemberStopped{Member: m.Name, Reason: "shut down as asked: " + e.Reason}, true)
+		d.end(m, &MemberStopped{Member: m.Name, Reason: AsAsked + ": " + e.Reason}, true)
 		return true
 	}
 	// who goes on goes on with its task, whether or not its session is one that can be resumed
@@ -379,7 +379,7 @@ func (d *decision) idleNotice(m *Member, b *ReportStatus) Message {
 func labels(tasks []*Task) string {
 	var names []string
 	for _, t := range tasks {
-		names = append(names, fmt.Sprintf("task %s (%s)", t.ID, clipTo(t.Subject, 200)))
+		names = append(names, fmt.Sprintf("task %s (%s)", t.ID, Inline(clipTo(t.Subject, 200))))
 	}
 	return andMore(names)
 }
@@ -446,10 +446,7 @@ func (d *decision) end(m *Member, how Event, tell bool) {
 		reason = e.Reason
 	}
 	if tell {
-		note := fmt.Sprintf("%s has %s", m.Name, why)
-		if reason != "" {
-			note += ":" + cited(reason)
-		}
+		note := m.Name + " has " + why + because(reason)
 		if len(back) > 0 {
 			note += "\nBack on the list: task " + strings.Join(back, ", ") + "."
 		}

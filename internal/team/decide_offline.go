@@ -30,11 +30,17 @@ func (b *ReportOffline) decide(d *decision) error {
 		return nil
 	case reason == "" && silent < Time(d.team.Timing.OrDefaults().Offline):
 		return refuse(NotReady, "%s was seen %s ago", m.Name, span(silent))
+	}
+	why := reason
+	switch {
 	case reason == "":
 		reason = "it gave no sign of life for " + span(silent)
+		why = reason
+	case !isOwn(reason):
+		why = Quoted(reason)
 	}
 	d.emit(&MemberOffline{Member: m.Name, Seen: b.Seen, Reason: reason})
-	note := fmt.Sprintf("%s is offline: %s.", m.Name, Inline(reason))
+	note := fmt.Sprintf("%s is offline: %s.", m.Name, why)
 	if held := d.holds(m.Name); len(held) > 0 {
 		var ids []string
 		for _, t := range held {

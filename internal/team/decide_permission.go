@@ -270,7 +270,7 @@ func (d *decision) answered(p Permission, outcome, by, reason string) {
 	d.emit(&PermissionAnswered{Request: p.Request, Member: p.Member, Outcome: outcome, By: by, Reason: reason})
 	// a session of ours gets its answer from its host
 	if m := d.member(p.Member); m != nil && m.Incarnation == p.Incarnation && m.Agent == External {
-		body := Inline(p.Tool) + ": " + strings.ReplaceAll(outcome, "_", " ") + "."
+		body := Quoted(p.Tool) + ": " + strings.ReplaceAll(outcome, "_", " ") + "."
 		if reason != "" {
 			body += cited(reason)
 		}

@@ -82,7 +82,7 @@ func (d *decision) answerShutdown(m *Member, approved bool, reason string) {
 		Body: m.Name + " " + word, Ref: request,
 		Quiet: approved}) // a refusal wants an answer; that somebody goes as asked wants none
 	if approved && (m.Agent == External || m.Host == "") { // no session of ours that has to end first
-		d.end(m, &MemberStopped{Member: m.Name, Reason: "shut down as asked"}, false)
+		d.end(m, &MemberStopped{Member: m.Name, Reason: AsAsked}, false)
 	}
 }
 
@@ -135,9 +135,9 @@ func (b *ExpireShutdown) decide(d *decision) error {
 	case m.Agent != External && m.Host != "":
 		return refuse(NotReady, "the session of %s is ended by its host", m.Name)
 	}
-	reason := "shut down at the deadline"
+	reason := AtDeadline
 	if m.Agent != External {
-		reason = "shut down; it had no session that could be asked"
+		reason = NoSession
 	}
 	d.end(m, &MemberStopped{Member: m.Name, Reason: reason}, true)
 	return nil

@@ -159,8 +159,8 @@ func (b *ClaimTask) decide(d *decision) error {
 	case t.Owner != "" && t.Owner != m.Name:
 		return refuse(Conflict, "%s is meant for %s", t.label(), t.Owner)
 	case t.Owner == "" && t.Role != "" && t.Role != m.Role:
-		return refuse(Denied, "%s is for the role %s, and %s has the role %q", t.label(), brief(t.Role), m.Name,
-			brief(m.Role))
+		return refuse(Denied, "%s is for the role %s, and %s has the role %s", t.label(), Quoted(brief(t.Role)),
+			m.Name, Quoted(brief(m.Role)))
 	}
 	if err := d.sees(m, t, t.BlockedBy); err != nil {
 		return err

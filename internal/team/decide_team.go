@@ -422,16 +422,28 @@ func (b *RejectByHook) decide(d *decision) error {
 	d.emit(&HookRejected{Hook: b.Hook, Member: b.Member, Task: b.Task, Feedback: clip(b.Feedback), Key: key, Count: n})
 	if n >= MaxStrikes {
 		d.tell(d.team.Lead, TypeSystem, "", "The hook %s rejected the same thing of %s %d times in a row%s. Last "+
-			"feedback:%s", b.Hook, Inline(b.Member), n, aboutTask(b.Task), cited(clipTo(b.Feedback, MaxSubject)))
+			"feedback:%s", b.Hook, d.named(b.Member), n, aboutTask(b.Task), cited(clipTo(b.Feedback, MaxSubject)))
 	} else if b.Hook == "TeammateIdle" {
 		d.tell(b.Member, TypeSystem, "", "The hook %s has you continue:%s", b.Hook, cited(b.Feedback))
 	}
 	return nil
 }
 
-func aboutTask(task string) string {
-	if task == "" {
-		return ""
+// named is the name of a member, which the report of a hook has, on a line of ours.
+func (d *decision) named(name string) string {
+	if d.member(name) == nil && name != User {
+		return Quoted(name)
 	}
-	return " (task " + Inline(brief(task)) + ")"
+	return name
+}
+
+// aboutTask names a task by its id, or by its subject where it has no id yet.
+func aboutTask(task string) string {
+	switch {
+	case task == "":
+		return ""
+	case strings.Trim(task, "0123456789") == "":
+		return " (task " + task + ")"
+	}
+	return " (task " + Quoted(brief(task)) + ")"
 }

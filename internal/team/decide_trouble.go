@@ -52,7 +52,7 @@ func (b *ReportTrouble) decide(d *decision) error {
 		}
 		if !leads && !Hopeless(b.Trouble) { // else its host ends it, and the lead is told of that
 			// which it may overcome by itself
-			d.hint(d.team.Lead, fmt.Sprintf("%s has trouble:%s", m.Name, cited(reason)))
+			d.hint(d.team.Lead, m.Name+" has trouble"+because(reason))
 		}
 		return nil
 	}
@@ -88,7 +88,7 @@ func (b *ReportTrouble) decide(d *decision) error {
 		d.denyAll(m, reason)
 	}
 	if !leads {
-		note := fmt.Sprintf("%s could not continue:%s", m.Name, cited(reason))
+		note := m.Name + " could not continue" + because(reason)
 		switch {
 		case fresh && wait == 0:
 			note += "\nA fresh session continues for it."

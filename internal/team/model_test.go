@@ -284,9 +284,9 @@ func (m *model) compare(t fataler, s *State) {
 
 // hostile is what somebody writes who wants to pass for another. It ends brackets and quotations of
 // several scripts, and lines.
-const hostile = "HOSTILE x). HOSTILE）\" HOSTILE \u201d HOSTILE\nHOSTILE\u2028HOSTILE\r> HOSTILE"
+const hostile = "HOSTILE x). HOSTILE）\" HOSTILE \u201d HOSTILE \u05f4 HOSTILE\nHOSTILE\u2028HOSTILE\r> HOSTILE"
 
-var quotation = regexp.MustCompile(`"(?:[^"\\\x{201d}]|\\.)*"|\((?:HOSTILE)\)`)
+var quotation = regexp.MustCompile(`"(?:[^"\\\x{201d}\x{05f4}]|\\.)*"|\((?:HOSTILE)\)`)
 
 // unquoted returns the first line of a message of the team that has such words as if they were the
 // team's, and "" for none.

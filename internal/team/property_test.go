@@ -105,7 +105,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "SpawnMember":
 		return &SpawnMember{Name: name.Draw(t, "name"),
 			Agent: rapid.SampledFrom([]string{Shell, External, "claude"}).Draw(t, "agent"),
-			Role:  rapid.SampledFrom([]string{"", "r"}).Draw(t, "role"), PlanApproval: some.Draw(t, "plan"),
+			Role:  rapid.SampledFrom([]string{"", "r", "r", "HOSTILE"}).Draw(t, "role"), PlanApproval: some.Draw(t, "plan"),
 			Isolation: rapid.SampledFrom([]string{"", Worktree}).Draw(t, "isolation")}
 	case "LeaveBranch":
 		return &LeaveBranch{Member: name.Draw(t, "member"),
@@ -125,7 +125,8 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 			Status: rapid.SampledFrom([]MemberStatus{Active, Idle, Blocked, Stopped}).Draw(t, "status"),
 			Report: word.Draw(t, "report")}
 	case "ReportStopped":
-		return &ReportStopped{Member: name.Draw(t, "member"), Reason: word.Draw(t, "reason")}
+		return &ReportStopped{Member: name.Draw(t, "member"),
+			Reason: rapid.OneOf(word, rapid.Just(AtDeadline)).Draw(t, "reason")}
 	case "ReportFailed":
 		return &ReportFailed{Member: name.Draw(t, "member"), Reason: word.Draw(t, "reason")}
 	case "SetMode":
@@ -147,7 +148,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 			Feedback: word.Draw(t, "feedback")}
 	case "RequestPermission":
 		return &RequestPermission{Member: maybe.Draw(t, "member"),
-			Tool: rapid.SampledFrom([]string{"Bash", hostile}).Draw(t, "tool"), Input: word.Draw(t, "input"),
+			Tool: rapid.SampledFrom([]string{"Bash", hostile, "HOSTILE"}).Draw(t, "tool"), Input: word.Draw(t, "input"),
 			Deadline: deadline.Draw(t, "deadline")}
 	case "AnswerPermission":
 		return &AnswerPermission{Request: request("permission").Draw(t, "request"), Allow: some.Draw(t, "allow")}
@@ -155,7 +156,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &ExpirePermission{Request: request("permission").Draw(t, "request")}
 	case "CreateTask":
 		return &CreateTask{Subject: word.Draw(t, "subject"), Owner: maybe.Draw(t, "owner"),
-			Role: rapid.SampledFrom([]string{"", "", "r"}).Draw(t, "role"),
+			Role: rapid.SampledFrom([]string{"", "", "r", hostile, "HOSTILE"}).Draw(t, "role"),
 			Run:  rapid.SampledFrom([]string{"", "true", "true"}).Draw(t, "run"), BlockedBy: tasks.Draw(t, "blocked"),
 			Priority: priority.Draw(t, "priority"),
 			Retries:  rapid.Int64Range(0, 1).Draw(t, "retries"), Metadata: map[string]json.RawMessage{
@@ -235,7 +236,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "ReportOffline":
 		return &ReportOffline{Member: name.Draw(t, "member"), Incarnation: rapid.Int64Range(1, 3).Draw(t, "session"),
 			Seen: now - Time(rapid.Int64Range(0, 1_000_000).Draw(t, "silent")),
-			Gone: rapid.SampledFrom([]string{"", "it is gone"}).Draw(t, "gone")}
+			Gone: rapid.SampledFrom([]string{"", SessionGone, hostile, "HOSTILE"}).Draw(t, "gone")}
 	case "ReportOnline":
 		return &ReportOnline{Member: name.Draw(t, "member"), Incarnation: rapid.Int64Range(1, 3).Draw(t, "session")}
 	case "Consolidate":
@@ -251,8 +252,8 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 			Tree: rapid.SampledFrom([]string{"", "tree"}).Draw(t, "tree")}
 	case "ReportCheck":
 		return &ReportCheck{Attempt: attempt.Draw(t, "attempt"),
-			Check:   rapid.SampledFrom([]string{"build", "build", "test", "none"}).Draw(t, "check"),
-			Failure: rapid.SampledFrom([]string{"", "", "", "exit status 1"}).Draw(t, "failure"),
+			Check:   rapid.SampledFrom([]string{"build", "build", "HOSTILE", "none"}).Draw(t, "check"),
+			Failure: rapid.SampledFrom([]string{"", "", "", "exit status 1", hostile, "HOSTILE"}).Draw(t, "failure"),
 			Output:  word.Draw(t, "output"), Left: left.Draw(t, "left")}
 	case "ReportMade":
 		return &ReportMade{Attempt: attempt.Draw(t, "attempt"),
@@ -297,7 +298,7 @@ func foundedBy(t fataler, lead string) (*State, []*Record) {
 	for i, c := range []Command{
 		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: lead,
 			Timing: Timing{Undelivered: 100, Zombie: 300, Blocked: 200},
-			Checks: []Check{{Name: "build", Command: "make"}, {Name: "test", Command: "make test"}},
+			Checks: []Check{{Name: "build", Command: "make"}, {Name: "HOSTILE", Command: "make test"}},
 			Base:   Base{Top: "/d", Commit: "c", Dirty: []Fact{{Path: "out", SHA256: "0"}}}}},
 		{Actor: "lead", Body: &SpawnMember{Name: "ann", Agent: External, Role: "r"}},
 		{Actor: "lead", Body: &SpawnMember{Name: "bob", Agent: "claude", PlanApproval: true}},

@@ -21,7 +21,7 @@ func (s *State) standing(t *Task) string {
 	case owner != nil:
 		return fmt.Sprintf("%s is assigned to %s, which is %s.", name, owner.Name, owner.Status)
 	case t.Role != "":
-		return fmt.Sprintf("%s is open for the role %s, %s.", name, Inline(brief(t.Role)), s.noneOfRole(t.Role))
+		return fmt.Sprintf("%s is open for the role %s, %s.", name, Quoted(brief(t.Role)), s.noneOfRole(t.Role))
 	case t.In == InMerged:
 		return name + " is open and unassigned: it runs in the merged worktree, and needs a shell member."
 	case s.bound(t):

@@ -2,7 +2,6 @@ package team
 
 import (
 	"encoding/json"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -575,7 +574,7 @@ func names(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-func (t *Task) label() string { return fmt.Sprintf("task %s (%s)", t.ID, brief(t.Subject)) }
+func (t *Task) label() string { return "task " + t.ID + " (" + Inline(brief(t.Subject)) + ")" }
 
 // Held returns the tasks that the member has in progress.
 func (s *State) Held(member string) []Task {

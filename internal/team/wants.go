@@ -102,13 +102,13 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 			}
 		case m.Agent == External:
 		case ends:
-			reason := "shut down as asked"
+			reason := AsAsked
 			switch {
 			case m.Shutdown.Answer == "approved":
 			case m.RetryAt != 0:
-				reason = "shut down while it was left alone after a failure"
+				reason = LeftAlone
 			default:
-				reason = "shut down at the deadline"
+				reason = AtDeadline
 			}
 			wants = append(wants, Want{Kind: WantStop, Key: "stop/" + m.Shutdown.Request, Member: m.Name,
 				Incarnation: m.Incarnation, Reason: reason})

@@ -306,6 +306,26 @@ func TestOthersWords(t *testing.T) {
 	})
 }
 
+// TestQuotations: a result or a reason that has quotation marks of any script stays in ours.
+func TestQuotations(t *testing.T) {
+	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})
+	for i, mark := range []string{"\"", "\u201d", "\uff02", "\u05f4", "\u02dd", "\u3003", "\u2e42", "\U0001f677"} {
+		id := strconv.Itoa(i + 1)
+		words := "done" + mark + " END " + mark
+		b.do("ann", &team.CreateTask{Subject: "x", Retries: 1})
+		b.do("ann", &team.ClaimTask{Task: id})
+		b.do("ann", &team.FailTask{Task: id, Reason: words})
+		failure, _ := b.call("lead", "TaskGet", `{"taskId":"`+id+`"}`)
+		b.do("ann", &team.ClaimTask{Task: id})
+		b.do("ann", &team.CompleteTask{Task: id, Result: words})
+		result, _ := b.call("lead", "TaskList", "")
+		want := strconv.QuoteToASCII(words)
+		if !strings.Contains(failure, "last failure: "+want) || !strings.Contains(result, ": "+want) {
+			t.Errorf("%q is not quoted as %s:\n%s\n%s", words, want, failure, result)
+		}
+	}
+}
+
 // TestNoCommandLine reads the refusals of the team package: what they say about the command line
 // has to be said with tools here.
 func TestNoCommandLine(t *testing.T) {

@@ -49,7 +49,7 @@ func subject(s string) string {
 }
 
 // quoted is a text of another member, or of the caller, between words of ours.
-func quoted(s string) string { return strconv.Quote(line(s, mostOfAnExcerpt)) }
+func quoted(s string) string { return team.Quoted(line(s, mostOfAnExcerpt)) }
 
 // block is a long text of another member, set off at the left so that no line of it passes for one
 // of ours.
@@ -85,7 +85,7 @@ func outcome(t team.Task) string {
 	if t.Status != team.Completed || strings.TrimSpace(t.Result) == "" {
 		return ""
 	}
-	return ": " + strconv.Quote(line(t.Result, mostOfAResult))
+	return ": " + team.Quoted(line(t.Result, mostOfAResult))
 }
 
 func marks(t team.Task) string {

@@ -152,18 +152,15 @@ func Its(m team.Member, b heartbeat.Beat) bool {
 	return m.Agent == team.External || b.Unreadable || b.Host == m.Host
 }
 
-// HostGone is why a member is offline whose host has ended.
-const HostGone = "the host that ran its session is gone"
-
 // Gone says why the process is known to be gone that the member's session was in; "" where it is
 // not. There is false where the member has no sign of life.
 func Gone(teamDir string, m team.Member, b heartbeat.Beat, there bool) string {
 	switch {
 	case m.Agent != team.External && m.Host != "" && !proc.Lives(filepath.Join(teamDir, "hosts", m.Host)):
-		return HostGone
+		return team.HostGone
 	case m.Agent == team.External && there && b.Machine != "" && b.Machine == machine() &&
 		!proc.Held(Presence(teamDir, m.Name)):
-		return "its session is gone"
+		return team.SessionGone
 	}
 	return ""
 }

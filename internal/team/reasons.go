@@ -1,0 +1,42 @@
+package team
+
+import (
+	"slices"
+	"strings"
+)
+
+// The reasons that cadre itself gives for the end or the silence of a session. A host reports them
+// as it reports what a program said. The team's messages have these as words of the team, and quote
+// every other reason.
+const (
+	AsAsked     = "shut down as asked"
+	AtDeadline  = "shut down at the deadline"
+	NoSession   = "shut down; it had no session that could be asked"
+	NoHost      = "shut down; it had no host"
+	LeftAlone   = "shut down while it was left alone after a failure"
+	WorkIsHome  = "its work is home"
+	EndedItself = "its session ended by itself"
+	SessionGone = "its session is gone"
+	HostGone    = "the host that ran its session is gone"
+)
+
+var ownReasons = []string{AsAsked, AtDeadline, NoSession, NoHost, LeftAlone, WorkIsHome, EndedItself, SessionGone,
+	HostGone}
+
+// because returns a reason as the end of a sentence: behind a colon where it is cadre's own, and
+// quoted on lines of its own where it is not.
+func because(reason string) string {
+	if reason == "" {
+		return "."
+	}
+	own, said, found := strings.Cut(reason, ": ")
+	switch {
+	case isOwn(reason), found && isOwn(own) && isOwn(said):
+		return ": " + reason + "."
+	case found && isOwn(own):
+		return ": " + own + ":" + cited(said)
+	}
+	return ":" + cited(reason)
+}
+
+func isOwn(reason string) bool { return slices.Contains(ownReasons, reason) }
