@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
 	"cadre/internal/team"
@@ -108,11 +109,8 @@ const mostAsked = 4000
 
 // shortened is the input of a tool. Where it is cut that is said: its end may be what matters.
 func shortened(input, name string) string {
-	if len(input) <= mostAsked {
-		return input
-	}
-	return fmt.Sprintf("%s … (%d more bytes; all of it: cadre status %s --json)", strings.ToValidUTF8(input[:mostAsked],
-		""), len(input)-mostAsked, name)
+	return excerpt.Bytes(input, mostAsked, fmt.Sprintf(" … (%d more bytes; all of it: cadre status %s --json)",
+		len(input)-mostAsked, name))
 }
 
 // settled says how a question ended that was answered elsewhere, or by nobody.

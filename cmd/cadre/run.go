@@ -16,6 +16,7 @@ import (
 	"cadre/internal/consolidate"
 	"cadre/internal/inspect"
 	"cadre/internal/render"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
 	"cadre/internal/run"
@@ -354,10 +355,7 @@ func (p *progress) said(member, text string) {
 		return
 	}
 	whole := len(text) <= mostShown
-	shown := text
-	if !whole {
-		shown = strings.ToValidUTF8(text[:mostShown], "") + " …"
-	}
+	shown := excerpt.Bytes(text, mostShown, " …")
 	p.printf("%s    %s: %s", render.Clock(replica.Now()), member, render.Clean(shown))
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 
 	"cadre/internal/git"
 	"cadre/internal/git/worktree"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -168,8 +169,7 @@ func Look(ctx context.Context, dir string, except ...string) team.Base {
 }
 
 func brief(err error) string {
-	words := strings.Join(strings.Fields(err.Error()), " ")
-	return strings.ToValidUTF8(words[:min(len(words), 500)], "")
+	return excerpt.Line(err.Error(), 500)
 }
 
 // realPaths are the folders as git names them.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cadre/internal/render"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
@@ -29,14 +30,11 @@ func messageOf(s *team.State, c team.Consolidation) string {
 		b.WriteString(words + "\n")
 	} else {
 		goal, _, _ := strings.Cut(strings.TrimSpace(t.Goal), "\n")
-		subject := []rune("Work of team " + t.Name)
+		subject := "Work of team " + t.Name
 		if goal != "" {
-			subject = append(append(subject, ':', ' '), []rune(render.Clean(goal))...)
+			subject += ": " + render.Clean(goal)
 		}
-		if len(subject) > subjectLen {
-			subject = append(subject[:subjectLen-1], '…')
-		}
-		b.WriteString(string(subject) + "\n")
+		b.WriteString(excerpt.Characters(subject, subjectLen) + "\n")
 	}
 	listed, more := 0, 0
 	for task := range s.Tasks() {

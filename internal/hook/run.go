@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/proc"
 )
@@ -200,11 +201,8 @@ func brief(text string) string {
 		return "no message"
 	}
 	line, _, more := strings.Cut(text, "\n")
-	if len(line) > enough {
-		line, more = strings.ToValidUTF8(line[:enough], ""), true
+	if len(line) > enough || !more {
+		return excerpt.Bytes(line, enough, " …")
 	}
-	if more {
-		line += " …"
-	}
-	return line
+	return line + " …"
 }

@@ -9,6 +9,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/envelope"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/replica"
 	"cadre/internal/team"
 )
@@ -294,10 +295,7 @@ func (s *seat) retrying(p agent.Problem) {
 // wordsOf is what people are told of a problem: the agent's own words, and what they can do.
 func (s *seat) wordsOf(p agent.Problem) string {
 	const most = team.MaxSubject / 2 // so that the remedy is not cut off
-	words := p.Text
-	if len(words) > most {
-		words = strings.ToValidUTF8(words[:most], "") + " …"
-	}
+	words := excerpt.Bytes(p.Text, most, " …")
 	if a, ok := s.agent.(agent.Remedier); ok {
 		if remedy := a.Remedy(p.Kind); remedy != "" {
 			words = strings.TrimRight(words, " .;\n") + "; " + remedy
@@ -458,7 +456,7 @@ func (s *seat) reported() bool {
 	return false
 }
 
-func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), team.MaxText)], "") }
+func clip(s string) string { return strings.ToValidUTF8(excerpt.Bytes(s, team.MaxText, ""), "") }
 
 // ask puts the session's request before the team and gives it the answer, whichever way the request
 // ends.

@@ -6,11 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"cadre/internal/git/worktree"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/replica"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -279,8 +279,7 @@ func (t *tracer) refuse(key string) {
 }
 
 func brief(err error) string {
-	words := strings.Join(strings.Fields(err.Error()), " ")
-	return strings.ToValidUTF8(words[:min(len(words), 500)], "")
+	return excerpt.Line(err.Error(), 500)
 }
 
 // report sends the record. That the state has moved on is no error: the next look shows what is

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
@@ -94,7 +95,7 @@ func event(e team.Event, r *team.Record) string {
 	case *team.MemberSpawned:
 		return fmt.Sprintf("%s joined (%s%s)", e.Member.Name, e.Member.Agent, prefixed(", ", e.Member.Role))
 	case *team.MemberAttached:
-		return fmt.Sprintf("%s runs on host %s", e.Member, brief(e.Host, 8))
+		return fmt.Sprintf("%s runs on host %s", e.Member, excerpt.Characters(e.Host, 8))
 	case *team.MemberStarted:
 		return e.Member + " started"
 	case *team.MemberStatusChanged:
@@ -255,20 +256,10 @@ func When(now, t team.Time) string {
 }
 
 // Clean makes one line of a text that may hold anything, and shortens it.
-func Clean(s string) string { return brief(sanitize.Line(s), mostOfALine) }
+func Clean(s string) string { return excerpt.Characters(sanitize.Line(s), mostOfALine) }
 
 // mostOfALine is how many characters of a text fit where a person reads it in passing.
 const mostOfALine = 400
-
-func brief(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
-}
 
 func tail(s string) string { return prefixed(": ", s) }
 
@@ -328,7 +319,7 @@ func Input(input string) string {
 		input = in.Command
 	}
 	if len(input) > mostInput {
-		input = fmt.Sprintf("%s … (%d more bytes)", strings.ToValidUTF8(input[:mostInput], ""), len(input)-mostInput)
+		input = excerpt.Bytes(input, mostInput, fmt.Sprintf(" … (%d more bytes)", len(input)-mostInput))
 	}
 	return Clean(input)
 }

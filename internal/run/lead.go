@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"cadre/internal/host"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
+	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -431,16 +433,8 @@ func write(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return atomicfile.Replace(path, []byte(text), atomicfile.Passing{Mode: 0o644,
+		Name: filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+rand.Text())})
 }
 
 func count(n int, what string) string {

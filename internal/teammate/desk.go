@@ -13,6 +13,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/claude/teamfiles"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/team"
 )
 
@@ -332,9 +333,7 @@ const mostOfASummary = 120
 
 func (d *replica) post(ctx context.Context, to, body string) error {
 	summary, _, _ := strings.Cut(strings.TrimSpace(body), "\n")
-	if len(summary) > mostOfASummary {
-		summary = strings.ToValidUTF8(summary[:mostOfASummary], "") + "…"
-	}
+	summary = excerpt.Bytes(summary, mostOfASummary, excerpt.Mark)
 	if to != d.lead() {
 		d.done(func(did *deeds) { did.summary = "[to " + to + "] " + summary })
 	}

@@ -12,6 +12,7 @@ import (
 
 	"cadre/internal/claude/projection"
 	"cadre/internal/claude/teamfiles"
+	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
@@ -130,13 +131,10 @@ func (s *Seat) save() error { return writeWhole(s.file(), s.sits) }
 
 func writeWhole(path string, v any) error {
 	data, err := json.Marshal(v)
-	if err == nil {
-		err = os.WriteFile(path+".new", data, 0o600)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	return err
+	return atomicfile.Replace(path, data, atomicfile.Passing{})
 }
 
 // Join puts the member on the roster, by hand. The entry of one that was killed on this seat is its

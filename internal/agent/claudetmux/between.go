@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cadre/internal/agent"
+	"cadre/internal/sys/atomicfile"
 )
 
 // between holds what a working agent is to be told between two of its tools: in a file that a hook
@@ -68,7 +69,7 @@ func (b *between) write(all []agent.Prompt) bool {
 	if len(text) > mostBetween || err != nil {
 		return false
 	}
-	if os.WriteFile(b.path+".new", data, 0o600) != nil || os.Rename(b.path+".new", b.path) != nil {
+	if atomicfile.Replace(b.path, data, atomicfile.Passing{}) != nil {
 		return false
 	}
 	b.waiting, b.since = all, time.Now()

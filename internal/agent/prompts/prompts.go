@@ -22,6 +22,7 @@ import (
 	"unicode"
 
 	"cadre/internal/agent/envelope"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
@@ -403,7 +404,7 @@ func list(files []string) string {
 		if strings.ContainsFunc(f, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			f = strconv.Quote(f)
 		}
-		names = append(names, envelope.Harmless(clip(f, maxLine)))
+		names = append(names, envelope.Harmless(excerpt.Bytes(f, maxLine, " …")))
 	}
 	if more := len(files) - most; more > 0 {
 		return strings.Join(names, ", ") + fmt.Sprintf(" and %d more", more)
@@ -414,17 +415,10 @@ func list(files []string) string {
 // line is a text on one line, shortened.
 func line(s string) string {
 	s = strings.Join(strings.Fields(sanitize.Strip(s)), " ")
-	return envelope.Harmless(clip(s, maxLine))
+	return envelope.Harmless(excerpt.Bytes(s, maxLine, " …"))
 }
 
-func text(s string) string { return envelope.Harmless(clip(s, maxText)) }
+func text(s string) string { return envelope.Harmless(excerpt.Bytes(s, maxText, " …")) }
 
 // quote sets a text off, so that its words are not taken for ours.
 func quote(s string) string { return envelope.Quote(text(strings.TrimSpace(s))) }
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + " …"
-}

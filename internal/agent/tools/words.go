@@ -8,6 +8,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/envelope"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/team"
 )
 
@@ -30,12 +31,7 @@ func line(s string, most int) string {
 		}
 		return r
 	}, strings.TrimSpace(s))
-	if len(s) > most {
-		if r := []rune(s); len(r) > most {
-			s = string(r[:most-1]) + "…"
-		}
-	}
-	return envelope.Harmless(s)
+	return envelope.Harmless(excerpt.Characters(s, most))
 }
 
 // subject is a short text of another member between words of ours: in quotation marks where it has

@@ -247,7 +247,7 @@ func TestSweeping(t *testing.T) {
 		f.said = nil
 		f.look(nil, true)
 		for _, c := range f.said {
-			words = append(words, strings.TrimPrefix(fmt.Sprintf("%T", c), "*native."))
+			words = append(words, strings.TrimPrefix(fmt.Sprintf("%T", c), "*teamfiles."))
 		}
 		return words
 	}

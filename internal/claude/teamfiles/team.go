@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cadre/internal/claude/projection"
+	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
@@ -185,15 +186,7 @@ func patiently(ctx context.Context, try func() error) error {
 func replace(path string, data []byte) error {
 	var random [4]byte
 	rand.Read(random[:])
-	passing := path + ".tmp." + hex.EncodeToString(random[:])
-	err := os.WriteFile(passing, data, 0o600)
-	if err == nil {
-		err = os.Rename(passing, path)
-	}
-	if err != nil {
-		os.Remove(passing)
-	}
-	return err
+	return atomicfile.Replace(path, data, atomicfile.Passing{Name: path + ".tmp." + hex.EncodeToString(random[:])})
 }
 
 // edit reads a file, has it changed and replaces it, under its lock. A file that is missing is left

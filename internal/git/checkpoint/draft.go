@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cadre/internal/render/excerpt"
 	"cadre/internal/sys/crc32c"
 	"cadre/internal/team"
 )
@@ -284,10 +285,7 @@ func byNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.
 // glance is the beginning of a text, for people: the whole of it is in the logs.
 func glance(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
-	if len(text) <= glanceSize {
-		return text
-	}
-	return strings.ToValidUTF8(text[:glanceSize], "") + "…"
+	return excerpt.Bytes(text, glanceSize, excerpt.Mark)
 }
 
 // finish makes the image of what was added and seen. With it come the files that differ from those

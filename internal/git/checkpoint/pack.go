@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
 )
@@ -147,8 +148,7 @@ func (b *branch) packNow(ctx context.Context, packs []onePack, tip string) {
 	for _, p := range packs {
 		fmt.Fprintf(&text, "%s %s\n", p.name, p.tip)
 	}
-	if os.WriteFile(b.packsFile()+".new", text.Bytes(), 0o644) != nil || os.Rename(b.packsFile()+".new",
-		b.packsFile()) != nil {
+	if atomicfile.Replace(b.packsFile(), text.Bytes(), atomicfile.Passing{Mode: 0o644}) != nil {
 		return
 	}
 	for _, id := range loose {

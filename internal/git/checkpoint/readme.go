@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode"
 
+	"cadre/internal/render/excerpt"
 	"cadre/internal/team"
 )
 
@@ -38,7 +39,7 @@ func (r *readme) text(doc document) []byte {
 		"merged yet. It is written by cadre, is not meant to be merged,")
 	line("and nothing is to be built of it.\n")
 	if goal := strings.TrimSpace(r.goal); goal != "" {
-		line("> %s\n", plain(clipped(strings.Join(strings.Fields(Redact(goal)), " "), goalSize)))
+		line("> %s\n", plain(excerpt.Line(Redact(goal), goalSize)))
 	}
 	line("%s, %d of %d tasks completed, %d in progress, %d pending. %d records, the last of %s.\n",
 		plain(string(doc.Status)), q.Count, q.Count+len(q.Pending)+len(q.InProgress),
@@ -95,13 +96,6 @@ func (r *readme) work(w Work, line func(string, ...any)) {
 	if len(w.Branches)+left > 0 || w.Shared != "" {
 		line("")
 	}
-}
-
-func clipped(text string, size int) string {
-	if len(text) <= size {
-		return text
-	}
-	return strings.ToValidUTF8(text[:size], "") + "…"
 }
 
 // plain is a text that a page shows as it is: no markup, link, mention, or sign that has others

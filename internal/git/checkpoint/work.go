@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"cadre/internal/git/worktree"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/team"
 )
 
@@ -165,8 +166,7 @@ func (b *branch) gather(ctx context.Context, t team.Team, before *Work, beside B
 
 // briefly is an error on one line of a checkpoint.
 func briefly(err error) string {
-	words := strings.Join(strings.Fields(err.Error()), " ")
-	return Redact(strings.ToValidUTF8(words[:min(len(words), 300)], ""))
+	return Redact(excerpt.Line(err.Error(), 300))
 }
 
 // below reports whether the path, from the top, is in one of the folders.

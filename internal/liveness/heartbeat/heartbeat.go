@@ -28,6 +28,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -90,18 +91,14 @@ func (f Folder) Write(b Beat) error {
 	}
 	path := filepath.Join(string(f), b.Member+suffix)
 	// also beside one that has just lost the member
-	coming := fmt.Sprintf("%s.%d-%d%s", path, os.Getpid(), written.Add(1), fresh)
-	if err = os.WriteFile(coming, append(data, '\n'), 0o600); errors.Is(err, fs.ErrNotExist) {
+	coming := atomicfile.Passing{Name: fmt.Sprintf("%s.%d-%d%s", path, os.Getpid(), written.Add(1), fresh)}
+	if err = atomicfile.Replace(path, append(data, '\n'), coming); errors.Is(err, fs.ErrNotExist) {
 		// and not the team's own folder: it may have been removed
 		if err = os.Mkdir(string(f), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
-			err = os.WriteFile(coming, append(data, '\n'), 0o600)
+			err = atomicfile.Replace(path, append(data, '\n'), coming)
 		}
 	}
-	if err == nil {
-		err = os.Rename(coming, path)
-	}
 	if err != nil {
-		os.Remove(coming)
 		return err
 	}
 	if _, again := swept.LoadOrStore(f, true); !again {

@@ -42,6 +42,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/observe"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/team"
 )
 
@@ -329,9 +330,5 @@ func short(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > longest {
-		text = string(r[:longest-1]) + "…"
-	}
-	return text
+	return excerpt.Characters(strings.Join(strings.Fields(text), " "), longest)
 }

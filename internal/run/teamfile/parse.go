@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"cadre/internal/render/excerpt"
 	"cadre/internal/sys/lazyregexp"
 )
 
@@ -114,10 +115,7 @@ func inWords(form *regexp.Regexp) string {
 
 // shorten keeps a quoted value from filling the screen.
 func shorten(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:80]) + "…"
-	}
-	return s
+	return excerpt.Characters(s, 81)
 }
 
 // defaults reads what members and tasks start from.

@@ -10,13 +10,16 @@
 //   - Whoever reads a file, also after a kill or a loss of power, finds it as it was before, or as
 //     it was to be, and whole.
 //   - What was written is on the disk when [Write] returns, and what came into or went from a
-//     folder when [Folder] does.
-//   - A write that was killed leaves no more than a file beside that ends with .new, of which the
-//     next one makes its own.
+//     folder when [Folder] does. [Replace] does not wait for the disk: after a loss of power its
+//     file may be there with less in it.
+//   - A write that was killed leaves no more than the passing file, which ends with .new unless the
+//     caller named it. The next one makes it its own.
 package atomicfile
 
 import (
+	"cmp"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -26,19 +29,37 @@ import (
 // Write puts a file with these data at the path, for its owner alone, in the place of the one that
 // is there. Its folder has to be there.
 func Write(path string, data []byte) error {
-	passing := path + ".new"
-	f, err := regularfile.OpenFile(passing, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := put(path, data, Passing{}, true); err != nil {
+		return err
+	}
+	return Folder(filepath.Dir(path))
+}
+
+// Passing is the file that takes the place of another when it is whole.
+type Passing struct {
+	Name string      // its path; the other's with .new by default
+	Mode fs.FileMode // of a file that is made; 0600 by default
+}
+
+// Replace is [Write] for what a loss of power may take: nobody waits for the disk.
+func Replace(path string, data []byte, by Passing) error { return put(path, data, by, false) }
+
+func put(path string, data []byte, by Passing, sync bool) error {
+	name, mode := cmp.Or(by.Name, path+".new"), cmp.Or(by.Mode, 0o600)
+	f, err := regularfile.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(passing, path)
+	if _, err = f.Write(data); err == nil && sync {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(name, path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(passing))
+		return errors.Join(err, os.Remove(name))
 	}
-	return Folder(filepath.Dir(path))
+	return nil
 }
 
 // Folder has the names in a folder last as they are.

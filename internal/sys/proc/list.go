@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -51,15 +52,11 @@ func enlist(l Listing, dir string) (path string, err error) {
 		if err := os.MkdirAll(l.Folder, 0o700); err != nil {
 			return "", err
 		}
-		err := os.WriteFile(path+".new", append(data, '\n'), 0o600)
+		err := atomicfile.Replace(path, append(data, '\n'), atomicfile.Passing{})
 		if errors.Is(err, fs.ErrNotExist) { // somebody took the last entry, and the folder with it
 			continue
 		}
-		if err == nil {
-			err = os.Rename(path+".new", path)
-		}
 		if err != nil {
-			os.Remove(path + ".new")
 			return "", err
 		}
 		break

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -43,12 +44,7 @@ func (r Record) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	temporary := r.path(dir) + ".new"
-	if err := os.WriteFile(temporary, append(data, '\n'), 0o600); err != nil {
-		os.Remove(temporary)
-		return err
-	}
-	return os.Rename(temporary, r.path(dir))
+	return atomicfile.Replace(r.path(dir), append(data, '\n'), atomicfile.Passing{})
 }
 
 // Records returns the children that the folder of a host lists. A folder that does not exist lists
