@@ -178,7 +178,8 @@ func TestLimitOfTeammates(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex"} {
 		t.Run(name, func(t *testing.T) {
-			const refused = "team small has 1 teammate, and may have at most 1 at a time (MAX_TEAMMATES_REACHED); end one that is not needed first, with ShutdownTeammate."
+			const refused = "team small has 1 teammate, and may have at most 1 at a time (MAX_TEAMMATES_REACHED). " +
+				"To shut down a teammate that is not needed: ShutdownTeammate."
 			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 				if who(r) != "lead" {
 					return agenttest.Say("There is nothing for me to do.")

@@ -212,7 +212,7 @@ func (q *asker) pose(ctx context.Context, one question) bool {
 		body = one.yes
 	}
 	if _, err := one.replica.Do(ctx, team.Command{Actor: team.User, Body: body}); err != nil {
-		q.progress.note(err.Error())
+		q.progress.note(explain(err))
 	}
 	return true
 }

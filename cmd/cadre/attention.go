@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,48 +15,11 @@ import (
 	"cadre/internal/team"
 )
 
-// command is how the action of a hint is done on the command line.
-func command(name string, i team.Item) string {
-	switch h := i.Hint; h.Action {
-	case team.ActAnswerPermission:
-		return fmt.Sprintf("cadre permit %s %s, or with --deny", name, h.Request)
-	case team.ActAnswerPlan:
-		return fmt.Sprintf("cadre plan %s %s, then with --approve or --reject WHY", name, h.Request)
-	case team.ActMove:
-		return fmt.Sprintf("cadre resume %s --dir DIR", name)
-	case team.ActTakeOver:
-		return fmt.Sprintf("cadre resume %s --take-over, where that session is not running any more", name)
-	case team.ActResume:
-		return "cadre resume " + name
-	case team.ActConsolidate:
-		return "cadre consolidate " + name
-	case team.ActRaiseBudget:
-		return fmt.Sprintf("cadre budget %s %s", name, map[string]string{"tokens": "--tokens N", "cost": "--usd AMOUNT",
-			"time": "--time SPAN"}[i.About])
-	case team.ActSpawn:
-		spawn := fmt.Sprintf("cadre spawn %s %s", name, cmp.Or(h.Name, "NAME"))
-		if h.Agent != "" {
-			spawn += " --agent " + h.Agent
-		}
-		return spawn
-	case team.ActRejoin:
-		return fmt.Sprintf("cadre mcp --team %s --as %s", name, h.Member)
-	case team.ActReassign:
-		return fmt.Sprintf("cadre reassign %s %s NAME", name, h.Task)
-	case team.ActRetryTask:
-		return fmt.Sprintf("cadre task release %s %s", name, h.Task)
-	case team.ActCompleteTask:
-		return fmt.Sprintf("cadre task done %s %s", name, h.Task)
-	case team.ActAssignTask:
-		return fmt.Sprintf("cadre task update %s %s --owner NAME", name, h.Task)
-	case team.ActShowTask:
-		return fmt.Sprintf("cadre task show %s %s", name, h.Task)
-	case team.ActResend:
-		return fmt.Sprintf("cadre resend %s %s", name, h.Member)
-	case team.ActRecordFacts:
-		return fmt.Sprintf("cadre facts %s --record", name)
-	}
-	return "cadre log " + name
+// stepFor is what to type for an item of the team that is called name.
+func stepFor(name string, i team.Item) step {
+	h := i.Hint
+	h.Team = name
+	return command(h)
 }
 
 // writeItems writes what waits for a person, two lines each: what it is, and what would help.
@@ -72,7 +34,7 @@ func writeItems(w *sanitize.Writer, name string, items []team.Item) error {
 		} else if i.Since > 0 && i.Deadline == 0 {
 			more += " (" + render.Ago(now, i.Since) + ")"
 		}
-		if err := w.Printf("%s %s%s\n    %s\n", mark, i.Text, more, command(name, i)); err != nil {
+		if err := w.Printf("%s %s%s\n    %s\n", mark, i.Text, more, stepFor(name, i)); err != nil {
 			return err
 		}
 	}
@@ -106,7 +68,7 @@ Exit status 0: the list was printed, also an empty one; with --wait, something w
 			if !wait {
 				items, err := f.List(c.Context())
 				if err != nil {
-					a.note(err.Error())
+					a.fail(err)
 					err = exit(status(err))
 				}
 				return errors.Join(a.printItems(items), err)

@@ -111,18 +111,18 @@ func (a *app) doctorCommand() *cobra.Command {
 func (a *app) checkFolder(name, dir string, needed bool) check {
 	c := check{Name: name, Needed: needed, Detail: dir}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		c.Detail = err.Error()
+		c.Detail = explain(err)
 		return c
 	}
 	f, err := os.CreateTemp(dir, ".doctor-")
 	if err != nil {
-		c.Detail = err.Error()
+		c.Detail = explain(err)
 		return c
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
 	if err := f.Sync(); err != nil {
-		c.Detail = dir + " keeps nothing safely: " + err.Error()
+		c.Detail = dir + " keeps nothing safely: " + explain(err)
 		return c
 	}
 	c.OK = true
@@ -172,12 +172,12 @@ func checkProgram(ctx context.Context, program string, needed bool, args ...stri
 	c := check{Name: program, Needed: needed}
 	path, err := exec.LookPath(program)
 	if err != nil {
-		c.Detail = err.Error()
+		c.Detail = explain(err)
 		return c
 	}
 	procs, err := proc.Open("")
 	if err != nil {
-		c.Detail = err.Error()
+		c.Detail = explain(err)
 		return c
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
@@ -189,7 +189,7 @@ func checkProgram(ctx context.Context, program string, needed bool, args ...stri
 	c.Detail = strings.TrimSpace(out.String())
 	switch {
 	case err != nil:
-		c.Detail = err.Error()
+		c.Detail = explain(err)
 	case exit.Code != 0:
 		c.Detail = exit.String() + ": " + c.Detail
 	default:

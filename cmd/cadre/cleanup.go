@@ -84,7 +84,7 @@ func (a *app) cleanup(ctx context.Context, name string, how cleaning) error {
 	var members []team.Member
 	rep.View(func(s *team.State) { members = s.Members() })
 	if err := rep.Close(); err != nil {
-		a.note(err.Error())
+		a.fail(err)
 	}
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (a *app) cleanup(ctx context.Context, name string, how cleaning) error {
 		return err
 	}
 	if err := host.DropWork(ctx, t); err != nil {
-		a.note(err.Error())
+		a.fail(err)
 	}
 	if err := a.keepRemoved(t, left); err != nil {
 		return err

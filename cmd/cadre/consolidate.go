@@ -184,7 +184,7 @@ func (a *app) beside(ctx context.Context, t team.Team) (all []string, err error)
 	for _, name := range names {
 		other, err := a.glance(ctx, name)
 		if err != nil {
-			a.note(fmt.Sprintf("whether team %s works in the same work tree is not known: %v", name, err))
+			a.note(fmt.Sprintf("whether team %s works in the same work tree is not known: %s", name, explain(err)))
 			continue
 		}
 		if consolidate.Beside(t, other) {

@@ -116,7 +116,7 @@ func (a *app) examine(ctx context.Context, name, dir string) (verdict, error) {
 		}
 		if t := rep.Team(); t.CheckOurs() == nil {
 			if v.Rebuilt, err = a.rebuild(ctx, rep, j, dir); err != nil {
-				v.Notes = append(v.Notes, err.Error())
+				v.Notes = append(v.Notes, explain(err))
 			}
 		}
 	}
@@ -144,7 +144,7 @@ func (v *verdict) compare(ctx context.Context, rep *replica.Replica) {
 	for r, err := range rep.Read(ctx, 0) {
 		if err != nil {
 			v.Healthy = false
-			v.Problems = append(v.Problems, err.Error())
+			v.Problems = append(v.Problems, explain(err))
 			return
 		}
 		if again.Apply(r); again.Seq() == rep.Seq() {

@@ -133,7 +133,7 @@ may come from another machine. cadre resume NAME --from-git continues one here.`
 			for _, name := range names {
 				rep, dir, err := a.open(c.Context(), name, false)
 				if err != nil {
-					a.note(name + ": " + err.Error())
+					a.note(name + ": " + explain(err))
 					damaged = exit(status(err))
 					continue
 				}
@@ -142,7 +142,7 @@ may come from another machine. cadre resume NAME --from-git continues one here.`
 					rep.View(func(s *team.State) { all = append(all, a.summarize(s, outside)) })
 				}
 				if err = errors.Join(err, rep.Close()); err != nil {
-					a.note(name + ": " + err.Error())
+					a.note(name + ": " + explain(err))
 					damaged = exit(status(err))
 				}
 			}

@@ -66,7 +66,7 @@ func execute(ctx context.Context, args []string) int {
 	if err == nil {
 		return done
 	}
-	if text := err.Error(); text != "" {
+	if text := explain(err); text != "" {
 		a.note(text)
 	}
 	// with 2 its words would go to a model, again and again

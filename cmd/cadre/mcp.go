@@ -157,7 +157,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 				return err
 			}
 			if err := host.DropWork(ctx, rep.Team()); err != nil {
-				a.note(err.Error())
+				a.fail(err)
 			}
 			return a.removeFolder(dir)
 		}})

@@ -73,7 +73,7 @@ func unworkable(t team.Team, err error) error {
 		return nil
 	}
 	if checkout.IsMissing(err) {
-		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("nobody can work for team %s: %v", t.Name, err)}
+		return team.Refuse(team.Invalid, "nobody can work for team %s: %v", t.Name, err).With(team.HintsOf(err)...)
 	}
 	return err
 }

@@ -105,13 +105,13 @@ func (a *app) abortCommand() *cobra.Command {
 			}
 		}
 		if err := host.Settle(ctx, filepath.Join(dir, "hosts"), rep.Team().Dir, a.note); err != nil {
-			return &team.Error{Code: team.NotReady, Text: "the team is aborted, but a process of it is still there: " +
-				err.Error() + "; run cadre abort again"}
+			return team.Refuse(team.NotReady, "the team is aborted, but a process of it is still there: %v; run cadre "+
+				"abort again", err).With(team.HintsOf(err)...)
 		}
 		if was.Open() {
 			if err := consolidate.Settle(ctx, consolidate.Options{Replica: rep, Dir: dir, Log: a.note}); err != nil {
-				return &team.Error{Code: team.NotReady, Text: "the team is aborted, but its consolidation has " +
-					"not ended: " + err.Error()}
+				return team.Refuse(team.NotReady, "the team is aborted, but its consolidation has not ended: %v", err).
+					With(team.HintsOf(err)...)
 			}
 		}
 		if err := host.KeepWork(ctx, dir, rep.Team().Dir, a.note); err != nil {
@@ -179,7 +179,7 @@ func (a *app) reassign(ctx context.Context, name, task, to, actor string, force 
 			if ctx.Err() != nil {
 				return err
 			}
-			a.note(err.Error()) // the task is needed elsewhere all the same
+			a.fail(err) // the task is needed elsewhere all the same
 		}
 	}
 	if _, err := rep.Do(ctx, team.Command{Actor: actor, Body: &team.UpdateTask{Task: task, Owner: &to}}); err != nil {

@@ -193,9 +193,9 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	why := ""
 	switch {
 	case r.Short != nil:
-		why = r.Short.Error()
+		why = explain(r.Short)
 	case failure != nil:
-		why = failure.Error()
+		why = explain(failure)
 	}
 	switch {
 	case a.json:
@@ -232,11 +232,11 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	case r.Done():
 		return nil
 	case team.CodeOf(r.Short) == team.Exhausted:
-		return &team.Error{Code: team.Exhausted, Text: fmt.Sprintf("not finished: %v, and then the same command goes "+
-			"on where this one stopped", r.Short)}
+		return team.Refuse(team.Exhausted, "not finished: %v; with more, the same command goes on where this one stopped",
+			r.Short).With(team.HintsOf(r.Short)...)
 	}
-	return &team.Error{Code: team.NotReady, Text: "not finished: " + why + "; the same command goes on where this " +
-		"one stopped"}
+	return team.Refuse(team.NotReady, "not finished: %v; the same command goes on where this one stopped", r.Short).
+		With(team.HintsOf(r.Short)...)
 }
 
 // next is the last line of a run: what waits for the consolidation, and its command. It is "" where
@@ -329,7 +329,7 @@ func (p *progress) saw(r *team.Record, rep *replica.Replica) {
 		}
 	}
 	for _, i := range fresh {
-		p.printf("%s  ! %s\n            %s", render.Clock(r.At), i.Text, command(rep.Team().Name, i))
+		p.printf("%s  ! %s\n            %s", render.Clock(r.At), i.Text, stepFor(rep.Team().Name, i))
 	}
 }
 

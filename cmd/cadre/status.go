@@ -172,7 +172,7 @@ func waiting(n int) string {
 func (n *standing) next() string {
 	for _, i := range n.Attention {
 		if i.WaitsFor == team.ForUser {
-			return "next: " + command(n.called, i)
+			return "next: " + stepFor(n.called, i).String()
 		}
 	}
 	switch all := n.Tasks["pending"] + n.Tasks["in_progress"] + n.Tasks["completed"]; {

@@ -226,7 +226,7 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 		os.Unsetenv(name)
 	}
 	if err := teammate.Sweep(ctx, a.home.Claude, a.home.Seats()); err != nil {
-		a.note(err.Error()) // it is others' that stays
+		a.fail(err) // it is others' that stays
 	}
 	seat, err := teammate.Take(ctx, a.home.Seats(), t, s.name, choice.Agent)
 	if err != nil {

@@ -147,7 +147,7 @@ func TestMarkedAndComplete(t *testing.T) {
 	l.found(team.Check{Name: "test", Command: "test -f pass"})
 	l.do(team.User, &team.SetStatus{Status: team.TeamConsolidating})
 	l.do("lead", &team.CreateTask{Subject: "more"})
-	l.refused("task 2 (more) is open", "cadre consolidate demo --roll-back")
+	l.refused("task 2 (more) is open", `{"action":"roll_back","team":"demo"}`)
 	if err := RollBack(l.ctx, l.options(), "there is more to do"); err != nil ||
 		l.replica.Team().Status != team.TeamActive {
 		t.Errorf("%v: %+v", err, l.replica.Team())

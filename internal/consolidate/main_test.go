@@ -3,6 +3,7 @@ package consolidate
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -299,11 +300,17 @@ func (l *lab) refused(words ...string) error {
 		l.Fatal("it was consolidated")
 	}
 	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			l.Errorf("%q does not say %q", err, word)
+		if !strings.Contains(told(err), word) {
+			l.Errorf("%q does not say %q", told(err), word)
 		}
 	}
 	return err
+}
+
+// told is what an error says, and what it hints at as JSON.
+func told(err error) string {
+	hints, _ := json.Marshal(team.HintsOf(err))
+	return err.Error() + " " + string(hints)
 }
 
 func (l *lab) git(args ...string) string {

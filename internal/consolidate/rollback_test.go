@@ -79,8 +79,8 @@ func (l *lab) notRolledBack(task string, code team.Code, words ...string) {
 		l.Fatalf("task %s: %v is no %s", task, err, code)
 	}
 	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			l.Errorf("%q does not say %q", err, word)
+		if !strings.Contains(told(err), word) {
+			l.Errorf("%q does not say %q", told(err), word)
 		}
 	}
 	if now := l.scene(); now != scene {
@@ -146,7 +146,7 @@ func TestNoRollBack(t *testing.T) {
 
 	l.do("lead", &team.CreateTask{Subject: "after", BlockedBy: []string{"2"}})
 	l.begin("ann", "3", "")
-	l.notRolledBack("3", team.NotReady, "in progress by ann", "cadre task release demo 3")
+	l.notRolledBack("3", team.NotReady, "in progress by ann", `{"action":"retry_task","team":"demo","task":"3"}`)
 	l.notRolledBack("2", team.Conflict, "task 3 (after) by ann builds on task 2 (more)")
 	l.write("b.txt", "two\n")
 	l.end("ann", "3")

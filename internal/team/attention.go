@@ -60,40 +60,6 @@ func (i Item) Key() string {
 	return strings.Join([]string{string(i.Kind), i.Member, i.Task, i.Request, i.About}, "/")
 }
 
-// Action is what would help. Each front end says in its own terms how it is done.
-type Action string
-
-// The actions of hints.
-const (
-	ActAnswerPermission Action = "answer_permission" // Request
-	ActAnswerPlan       Action = "answer_plan"       // Request
-	ActMove             Action = "move"              // say where the team's directory is now
-	ActTakeOver         Action = "take_over"         // take the lead from the session that has it
-	ActResume           Action = "resume"            // continue the team
-	ActConsolidate      Action = "consolidate"       // check and commit its work, or finish what was begun of that
-	ActRaiseBudget      Action = "raise_budget"
-	ActSpawn            Action = "spawn"         // add the member Name with the agent Agent; any where they are ""
-	ActRejoin           Action = "rejoin"        // start the session of the external member again
-	ActReassign         Action = "reassign"      // give Task to somebody else
-	ActRetryTask        Action = "retry_task"    // return Task to the queue
-	ActCompleteTask     Action = "complete_task" // do Task, and complete it
-	ActAssignTask       Action = "assign_task"   // say who is to do Task
-	ActShowTask         Action = "show_task"
-	ActShowLog          Action = "show_log"
-	ActResend           Action = "resend" // send the late messages of Member again
-	ActRecordFacts      Action = "record_facts"
-)
-
-// Hint says which action would help, and on what.
-type Hint struct {
-	Action  Action `json:"action"`
-	Member  string `json:"member,omitempty"`
-	Task    string `json:"task,omitempty"`
-	Request string `json:"request,omitempty"`
-	Name    string `json:"name,omitempty"`  // spawn: a free name, or "" for any
-	Agent   string `json:"agent,omitempty"` // spawn
-}
-
 // mostAlike is how many items there are of tasks of one kind; the last one stands for the rest.
 const mostAlike = 20
 
@@ -151,6 +117,7 @@ type attention struct {
 
 func (a *attention) add(i Item, format string, args ...any) {
 	i.Text = fmt.Sprintf(format, args...)
+	i.Hint.Team = a.t.Name
 	if i.WaitsFor == "" {
 		i.WaitsFor = ForUser
 	}
@@ -185,7 +152,7 @@ func (a *attention) requests() {
 func (a *attention) whole() {
 	t, o, c := a.t, a.o, &a.t.Consolidation
 	if a.s.Interrupted(o) {
-		a.add(Item{Kind: ItemInterrupted, Since: c.BeganAt, Hint: Hint{Action: ActConsolidate}},
+		a.add(Item{Kind: ItemInterrupted, Since: c.BeganAt, Hint: Hint{Action: ActFinish}},
 			"Consolidation %d was begun by %s and interrupted; no process continues it.", c.Attempt, person(c.By))
 	}
 	if a.s.over() {
@@ -271,7 +238,7 @@ func (a *attention) held() string {
 // money is the budget.
 func (a *attention) money() {
 	for _, u := range a.s.Spending(a.now) {
-		i := Item{About: u.What, Hint: Hint{Action: ActRaiseBudget}}
+		i := Item{About: u.What, Hint: Hint{Action: ActRaiseBudget, Budget: u.What}}
 		switch {
 		case a.t.Exhausted == u.What:
 			i.Kind = ItemBudget

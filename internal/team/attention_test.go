@@ -282,7 +282,7 @@ func TestAttention(t *testing.T) {
 		{name: "no task was there", history: history{eve}, outside: dead()},
 		{name: "a consolidation that was killed", history: history{&SpawnMember{Name: "eve", Agent: External},
 			&Consolidate{}}, outside: dead(),
-			want: "interrupted for user since 3 → consolidate: Consolidation 1 was begun by the user and " +
+			want: "interrupted for user since 3 → finish: Consolidation 1 was begun by the user and " +
 				"interrupted; no process continues it.\n"},
 		{name: "a consolidation under way", history: history{&SpawnMember{Name: "eve", Agent: External},
 			&Consolidate{}}, outside: &Outside{Consolidating: true}},
@@ -300,7 +300,7 @@ func TestAttention(t *testing.T) {
 		{name: "a record that was not written", history: history{eve, &Consolidate{NoCommit: true},
 			&ReportMerged{Attempt: 1}, &ReportStaged{Attempt: 1}, &ReportMade{Attempt: 1},
 			&ReportConsolidated{Attempt: 1}}, outside: dead(),
-			want: "interrupted for user since 3 → consolidate: Consolidation 1 was begun by the user and " +
+			want: "interrupted for user since 3 → finish: Consolidation 1 was begun by the user and " +
 				"interrupted; no process continues it.\n"},
 		{name: "a record that was written", history: history{eve, &Consolidate{NoCommit: true},
 			&ReportMerged{Attempt: 1}, &ReportStaged{Attempt: 1}, &ReportMade{Attempt: 1},

@@ -94,7 +94,7 @@ func (d *decision) enter() error {
 		return nil
 	}
 	if d.team.ID == "" {
-		return refuse(NotFound, "there is no such team; create it first: cadre create NAME")
+		return Refuse(NotFound, "the team does not exist").With(Hint{Action: ActCreate})
 	}
 	if err := d.team.CheckOurs(); err != nil {
 		return err
@@ -115,8 +115,8 @@ func (d *decision) enter() error {
 			_, recording := d.Body.(*RecordWork) // what was done stays true when the team is over
 			_, rollingBack := d.Body.(*RollBackTask)
 			if !receiving && !recording && !((consolidating || rollingBack) && d.team.reopens()) {
-				return refuse(Finished, "team %s is %s and changes no more; cadre cleanup %s removes it", d.team.Name,
-					d.team.Status, d.team.Name)
+				return Refuse(Finished, "team %s is %s and changes no more", d.team.Name, d.team.Status).
+					With(d.team.hint(ActCleanUp))
 			}
 		}
 	}
@@ -164,7 +164,8 @@ func (d *decision) leads(what string) error {
 	if d.Actor == User || d.Actor == d.team.Lead {
 		return nil
 	}
-	return refuse(Denied, "only the lead may %s; ask %s with a message", what, d.team.Lead)
+	return Refuse(Denied, "only the lead may %s", what).
+		With(Hint{Action: ActAsk, Team: d.team.Name, Member: d.team.Lead})
 }
 
 // known returns the member of that name.
@@ -189,8 +190,8 @@ func (d *decision) running(name string) (*Member, error) {
 func (d *decision) teammate(name, what string) (*Member, error) {
 	m, err := d.running(name)
 	if err == nil && name == d.team.Lead {
-		return nil, refuse(Denied, "%s is the lead, for the life of the team, and cannot be %s; cadre cleanup ends "+
-			"the team", name, what)
+		return nil, Refuse(Denied, "%s is the lead, for the life of the team, and cannot be %s", name, what).
+			With(d.team.hint(ActCleanUp))
 	}
 	return m, err
 }

@@ -35,14 +35,14 @@ func (b *Consolidate) decide(d *decision) error {
 	t := &d.team
 	switch {
 	case t.Consolidation.Open():
-		return refuse(Conflict, "the consolidation of team %s was begun already; cadre consolidate %s goes on with it",
-			t.Name, t.Name)
+		return Refuse(Conflict, "the consolidation of team %s was begun already", t.Name).
+			With(t.hint(ActFinish))
 	case t.Status != TeamConsolidating && !allowed(TeamMoves, t.Status, TeamConsolidating):
-		return refuse(NotReady, "team %s is %s and has nothing to consolidate; spawn a teammate first: cadre "+
-			"spawn %s NAME", t.Name, t.Status, t.Name)
+		return Refuse(NotReady, "team %s is %s and has nothing to consolidate", t.Name, t.Status).
+			With(t.hint(ActSpawn))
 	case t.Base.Unknown != "" && !b.NoCommit:
-		return refuse(NotReady, "what team %s did cannot be told from what was there before: %s. Commit it yourself, "+
-			"then: cadre consolidate %s --no-commit", t.Name, t.Base.Unknown, t.Name)
+		return Refuse(NotReady, "what team %s did cannot be told from what was there before: %s. Commit it yourself first",
+			t.Name, t.Base.Unknown).With(t.hint(ActSkipCommit))
 	}
 	if err := d.green(); err != nil {
 		return err
@@ -109,13 +109,12 @@ func (d *decision) green() error {
 	if more := len(reasons) - mostReasons; more > 0 {
 		reasons = append(reasons[:mostReasons], fmt.Sprintf("and %d more", more))
 	}
-	back := ""
+	refusal := Refuse(NotReady, "team %s is not ready to be consolidated: %s", d.team.Name, strings.Join(reasons, "; "))
 	if d.team.Status == TeamConsolidating && !d.team.Consolidation.Open() {
-		back = fmt.Sprintf(". Nothing new is begun in it; to have it go on: cadre consolidate %s --roll-back",
-			d.team.Name)
+		refusal.Text += ". It is winding down, and starts nothing new"
+		refusal.With(d.team.hint(ActRollBack))
 	}
-	return refuse(NotReady, "team %s is not ready to be consolidated: %s%s", d.team.Name,
-		strings.Join(reasons, "; "), back)
+	return refusal
 }
 
 // reports checks that the actor may report of that attempt, and that it is at one of the steps.
@@ -170,8 +169,8 @@ func (b *ReportStaged) decide(d *decision) error {
 	if c := &d.team.Consolidation; c.Step == Staged {
 		switch {
 		case !c.Changes:
-			return refuse(Denied, "files that the checks change are not committed without being asked for; say so: "+
-				"cadre consolidate %s --with-check-changes", d.team.Name)
+			return Refuse(Denied, "files that the checks change are committed only when the user asks for it").
+				With(d.team.hint(ActKeepCheckChanges))
 		case c.Rounds >= MaxRounds:
 			return refuse(NotReady, "the checks change files each time that they run, %d times by now", c.Rounds+1)
 		case b.Parent != c.Parent || !slices.Equal(b.Branches, c.Branches) || b.Tree == "" || b.Tree == c.Tree:

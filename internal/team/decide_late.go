@@ -68,10 +68,9 @@ func (b *MarkLate) decide(d *decision) error {
 	if more := len(seqs) - len(list); more > 0 {
 		list = append(list, fmt.Sprintf("and %d more", more))
 	}
-	d.tell(d.team.Lead, TypeSystem, "", "Not delivered to %s for %s: %s. Send them again (ResendMessages; cadre "+
-		"resend %s %s), give its tasks to somebody else (TaskUpdate with another owner; cadre reassign), or wait: "+
-		"they stay in its inbox.",
-		m.Name, span(Time(d.team.Timing.OrDefaults().Undelivered)), strings.Join(list, ", "), d.team.Name, m.Name)
+	d.tell(d.team.Lead, TypeSystem, "", "Not delivered to %s for %s: %s. Send them again, give its tasks "+
+		"to somebody else, or wait: they stay in its inbox.",
+		m.Name, span(Time(d.team.Timing.OrDefaults().Undelivered)), strings.Join(list, ", "))
 	return nil
 }
 

@@ -137,8 +137,8 @@ func (b *AttachLead) decide(d *decision) error {
 	e := &LeadAttached{Session: b.Session, Machine: b.Machine, Agent: b.Agent && b.Session != User}
 	switch {
 	case b.From != "" && b.From != now:
-		return refuse(Conflict, "session %s does not lead team %s any more; who does: cadre probe %s", brief(b.From),
-			d.team.Name, d.team.Name)
+		return Refuse(Conflict, "session %s does not lead team %s any more", brief(b.From),
+			d.team.Name).With(d.team.hint(ActShowAlive))
 	case now == b.Session && d.team.LeadLost == 0:
 		return nil
 	case now == "" || now == b.Session || now == User && d.Actor == User || now == b.From && b.Left:
@@ -154,9 +154,9 @@ func (b *AttachLead) decide(d *decision) error {
 			return refuse(Conflict, "session %s has given a sign of life since", brief(now))
 		}
 		if stale := d.team.Timing.OrDefaults().Stale; silent < Time(stale) {
-			return refuse(Conflict, "Different lead detected. Coordinator override needed. Session %s leads team %s "+
-				"and was seen %s ago; it is out of date after %s. To take the lead from it: cadre resume %s --take-over",
-				brief(now), d.team.Name, span(silent), span(Time(stale)), d.team.Name)
+			return Refuse(Conflict, "Different lead detected. Coordinator override needed. Session %s leads team %s "+
+				"and was seen %s ago; it is out of date after %s", brief(now), d.team.Name, span(silent),
+				span(Time(stale))).With(d.team.hint(ActTakeOver))
 		}
 		e.TakenOver = now
 	}

@@ -109,10 +109,9 @@ func (d *decision) hasRoom() error {
 		most = DefaultMaxTeammates
 	}
 	if running := len(d.Recipients()) - 1; most > 0 && int64(running) >= most { // the lead is the other one
-		return refuse(MaxTeammatesReached, "team %s has %s, and may have at most %d at a time (%s); end one that is "+
-			"not needed first: cadre shutdown %s NAME",
-			d.team.Name, word(running, "1 teammate", strconv.Itoa(running)+" teammates"), most,
-			MaxTeammatesReached, d.team.Name)
+		return Refuse(MaxTeammatesReached, "team %s has %s, and may have at most %d at a time (%s)", d.team.Name,
+			word(running, "1 teammate", strconv.Itoa(running)+" teammates"), most, MaxTeammatesReached).
+			With(d.team.hint(ActShutDown))
 	}
 	return nil
 }

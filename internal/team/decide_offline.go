@@ -46,9 +46,8 @@ func (b *ReportOffline) decide(d *decision) error {
 		for _, t := range held {
 			ids = append(ids, t.ID)
 		}
-		note += fmt.Sprintf(" It holds task %s: give it to somebody else (TaskUpdate with another owner; cadre "+
-			"reassign %s %s NAME), or wait: it goes on with it when it is back.",
-			strings.Join(ids, ", "), d.team.Name, ids[0])
+		note += fmt.Sprintf(" It holds task %s: give it to somebody else, or wait: it continues with it when it "+
+			"is back.", strings.Join(ids, ", "))
 	}
 	d.tell(d.team.Lead, TypeSystem, "", "%s", note)
 	return nil

@@ -99,8 +99,7 @@ func (d *decision) noTask(id string) error {
 	if t := d.task(id); t != nil && t.Status == Deleted {
 		return refuse(NotFound, "task %s was deleted", id)
 	}
-	return refuse(NotFound, "no task %q in team %s; cadre task list %s shows the tasks", brief(id),
-		d.team.Name, d.team.Name)
+	return Refuse(NotFound, "no task %q in team %s", brief(id), d.team.Name).With(d.team.hint(ActShowTasks))
 }
 
 // live returns the task with that id, which must not be deleted.
@@ -133,8 +132,8 @@ func (b *ClaimTask) decide(d *decision) error {
 	case m.Status == ShuttingDown:
 		return refuse(NotReady, "%s is shutting down and takes no more tasks", m.Name)
 	case d.orphaned(m):
-		return refuse(NotReady, "nobody leads team %s: %s may end what it is at, and takes nothing new before a lead "+
-			"is back (cadre resume %s)", d.team.Name, m.Name, d.team.Name)
+		return Refuse(NotReady, "nobody leads team %s: %s may end what it is at, and takes nothing new before a lead "+
+			"is back", d.team.Name, m.Name).With(d.team.hint(ActResume))
 	case d.team.Status == TeamConsolidating:
 		return refuse(NotReady, "team %s is being brought to its end, and nothing new is begun", d.team.Name)
 	}
@@ -152,8 +151,8 @@ func (b *ClaimTask) decide(d *decision) error {
 	case t.Status == InProgress && t.Owner == m.Name:
 		return refuse(Conflict, "%s holds %s already", m.Name, t.label())
 	case t.Status == InProgress:
-		return refuse(Conflict, "%s was claimed by %s; take another one: cadre task claim %s --next", t.label(),
-			t.Owner, d.team.Name)
+		return Refuse(Conflict, "%s was claimed by %s", t.label(), t.Owner).
+			With(Hint{Action: ActClaimNext, Team: d.team.Name, Member: m.Name})
 	case t.blockers > 0:
 		return refuse(NotReady, "%s waits for task %s", t.label(), strings.Join(d.blockersOf(t), ", "))
 	case t.Owner != "" && t.Owner != m.Name:
@@ -210,8 +209,8 @@ func (d *decision) held(id string, member *Member, fence int64) (*Task, error) {
 	case t.Status == Pending && fence != 0:
 		return nil, refuse(Conflict, "%s lost its claim on %s: the task is back on the list", member.Name, t.label())
 	case t.Status == Pending:
-		return nil, refuse(NotReady, "%s is not in progress; claim it first: cadre task claim %s %s --as %s", t.label(),
-			d.team.Name, t.ID, member.Name)
+		return nil, Refuse(NotReady, "%s is not in progress", t.label()).
+			With(Hint{Action: ActClaimTask, Team: d.team.Name, Task: t.ID, Member: member.Name})
 	case t.Owner != member.Name:
 		return nil, refuse(Conflict, "%s lost its claim on %s: %s holds it now", member.Name, t.label(), t.Owner)
 	case fence != 0 && fence != t.Fence:

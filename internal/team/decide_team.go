@@ -59,8 +59,8 @@ func (b *CreateTeam) decide(d *decision) error {
 		return refuse(Finished, "team %s was cleaned up; a new team of that name needs an id and a journal of its own",
 			d.team.Name)
 	case d.team.ID != "":
-		return refuse(Taken, "there is a team named %s already; take another name, such as %s, or remove it: cadre "+
-			"cleanup %s", d.team.Name, Numbered(d.team.Name, 2), d.team.Name)
+		return Refuse(Taken, "there is a team named %s already; take another name, such as %s", d.team.Name,
+			Numbered(d.team.Name, 2)).With(d.team.hint(ActCleanUp))
 	case b.TeamID == "":
 		return refuse(Invalid, "the team has no id")
 	case !absolute(b.Dir):
@@ -172,7 +172,8 @@ func (b *SetStatus) decide(d *decision) error {
 	now, open := d.team.Status, d.team.Consolidation.Open()
 	if b.Status == TeamComplete {
 		if name, agent := d.anyRunning(); name != "" && agent != External {
-			return refuse(NotReady, "%s still runs; shut it down first: cadre shutdown %s %s", name, d.team.Name, name)
+			return Refuse(NotReady, "%s still runs", name).
+				With(Hint{Action: ActShutDown, Team: d.team.Name, Member: name})
 		}
 		if err := d.hasWork(nil); err != nil {
 			return err
@@ -188,8 +189,8 @@ func (b *SetStatus) decide(d *decision) error {
 	case !allowed(TeamMoves, now, b.Status):
 		return refuse(Invalid, "team %s is %s and cannot become %s", d.team.Name, now, brief(string(b.Status)))
 	case open && (b.Status == TeamComplete || d.team.Consolidation.Step == Made && b.Status != TeamAborted):
-		return refuse(NotReady, "the consolidation of team %s is under way; cadre consolidate %s brings it to its end",
-			d.team.Name, d.team.Name)
+		return Refuse(NotReady, "the consolidation of team %s is under way", d.team.Name).
+			With(d.team.hint(ActFinish))
 	case open:
 		d.emit(&ConsolidationAbandoned{Attempt: d.team.Consolidation.Attempt,
 			Reason: "the team was made " + string(b.Status)})
@@ -234,8 +235,8 @@ func (b *CleanUp) decide(d *decision) error {
 		return nil
 	}
 	if name, _ := d.anyRunning(); name != "" && !b.Force {
-		return refuse(NotReady, "%s still runs; shut it down first (cadre shutdown %s %s), or end everything "+
-			"with --force", name, d.team.Name, name)
+		return Refuse(NotReady, "%s still runs", name).With(
+			Hint{Action: ActShutDown, Team: d.team.Name, Member: name}, d.team.hint(ActForceCleanUp))
 	}
 	d.stopEverybody("the team is cleaned up")
 	d.emit(&TeamCleanedUp{Forced: b.Force})

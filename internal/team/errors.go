@@ -28,13 +28,29 @@ const (
 	MaxTeammatesReached Code = "MAX_TEAMMATES_REACHED"
 )
 
-// Error is a refusal: nothing was changed. Its text says what is wrong and what to do next.
+// Error is a refusal: nothing was changed. Its text says what is wrong, and its hints say what would
+// help. The text names no command: a front end adds the hints in its own terms.
 type Error struct {
 	Code Code
 	Text string
+	Help []Hint
+}
+
+// Refuse returns a refusal with that text.
+func Refuse(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Text: fmt.Sprintf(format, args...)}
+}
+
+// With adds hints.
+func (e *Error) With(hints ...Hint) *Error {
+	e.Help = append(e.Help, hints...)
+	return e
 }
 
 func (e *Error) Error() string { return e.Text }
+
+// Hints returns what would help.
+func (e *Error) Hints() []Hint { return e.Help }
 
 // CodeOf returns the code of the Error in err's chain, or "" where there is none.
 func CodeOf(err error) Code {
@@ -45,5 +61,5 @@ func CodeOf(err error) Code {
 }
 
 func refuse(code Code, format string, args ...any) error {
-	return &Error{Code: code, Text: fmt.Sprintf(format, args...)}
+	return Refuse(code, format, args...)
 }

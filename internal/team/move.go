@@ -71,9 +71,8 @@ func (t *Team) CheckHere() error {
 	if t.Released == (Released{}) {
 		return nil
 	}
-	return refuse(Denied, "this machine let go of team %s, so that it continues elsewhere. To see what became of it: "+
-		"cadre pull %s; to take it back, where it runs nowhere else: cadre resume %s --take-back", t.Name,
-		t.Name, t.Name)
+	return Refuse(Denied, "this machine let go of team %s, so that it continues elsewhere", t.Name).
+		With(t.hint(ActPull), t.hint(ActTakeBack))
 }
 
 // ReleaseTeam lets go of the team, so that another machine can continue it. Its sessions end as
@@ -88,11 +87,10 @@ func (b *ReleaseTeam) decide(d *decision) error {
 	case t.Released != (Released{}):
 		return nil
 	case t.Consolidation.Open():
-		return refuse(NotReady, "the consolidation of team %s is under way; cadre consolidate %s brings it to its end",
-			t.Name, t.Name)
+		return Refuse(NotReady, "the consolidation of team %s is under way", t.Name).With(t.hint(ActFinish))
 	case t.LeadSession != "" && t.LeadSession != User:
-		return refuse(NotReady, "session %s leads team %s; end it first, or take the lead: cadre resume %s --take-over",
-			brief(t.LeadSession), t.Name, t.Name)
+		return Refuse(NotReady, "session %s leads team %s; end it first", brief(t.LeadSession),
+			t.Name).With(t.hint(ActTakeOver))
 	}
 	if err := limit(text{"name of the machine", b.Machine, MaxSubject}); err != nil {
 		return err
@@ -158,24 +156,23 @@ func (d *decision) hasWork(without []string) error {
 			return d.noTask(id)
 		}
 	}
-	var reasons, flags []string
+	var reasons, tasks []string
 	for _, m := range d.State.Missing() {
 		if slices.Contains(without, m.Task) {
 			continue
 		}
-		if flag := "--without " + m.Task; !slices.Contains(flags, flag) {
-			flags = append(flags, flag)
+		if !slices.Contains(tasks, m.Task) {
+			tasks = append(tasks, m.Task)
 		}
 		if len(reasons) < mostReasons {
 			reasons = append(reasons, fmt.Sprintf("task %s: %s", m.Task, m.What))
 		}
 	}
-	if len(flags) == 0 {
+	if len(tasks) == 0 {
 		return nil
 	}
-	return refuse(NotReady, "work of completed tasks is missing here: %s. When it is there: cadre resume %s; to "+
-		"complete the team without it: cadre consolidate %s %s",
-		strings.Join(reasons, "; "), d.team.Name, d.team.Name, strings.Join(flags, " "))
+	return Refuse(NotReady, "work of completed tasks is missing here: %s. Put it back first", strings.Join(reasons, "; ")).With(d.team.hint(ActResume),
+		Hint{Action: ActGoWithout, Team: d.team.Name, Tasks: tasks})
 }
 
 // MaxMissing is how much missing work a team may list.

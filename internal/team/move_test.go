@@ -55,7 +55,9 @@ func TestReleased(t *testing.T) {
 	for _, body := range []Body{&CreateTask{Subject: "x"}, &ClaimTask{Task: "1", Member: "ann"},
 		&SendMessage{To: "ann", Body: "x"}, &AttachLead{Session: "run-2"}, &SpawnMember{Name: "new", Agent: External},
 		&AttachMember{Member: "ann"}, &Consolidate{}, &SetStatus{Status: TeamAborted}, &ReportFound{}} {
-		if err := do(User, body); CodeOf(err) != Denied || !strings.Contains(err.Error(), "--take-back") {
+		err := do(User, body)
+		if want := []Hint{s.team.hint(ActPull), s.team.hint(ActTakeBack)}; CodeOf(err) != Denied ||
+			!reflect.DeepEqual(HintsOf(err), want) {
 			t.Errorf("%T: %v", body, err)
 		}
 	}
@@ -127,8 +129,9 @@ func TestMissingWork(t *testing.T) {
 	says := "task 1: commit abc is not here; task 2: a.txt is another one here; task 2: b.txt too"
 	for _, body := range []Body{&Consolidate{NoCommit: true}, &Consolidate{},
 		&Consolidate{NoCommit: true, Without: []string{"3"}}, &SetStatus{Status: TeamComplete}} {
-		if err := do(User, body); CodeOf(err) != NotReady || !strings.Contains(err.Error(), says) ||
-			!strings.HasSuffix(err.Error(), "--without 1 --without 2") {
+		err := do(User, body)
+		want := []Hint{s.team.hint(ActResume), {Action: ActGoWithout, Team: s.team.Name, Tasks: []string{"1", "2"}}}
+		if CodeOf(err) != NotReady || !strings.Contains(err.Error(), says) || !reflect.DeepEqual(HintsOf(err), want) {
 			t.Errorf("%T: %v", body, err)
 		}
 	}

@@ -39,7 +39,7 @@ var (
 	// outsiders are the person, the programs around a team, and those who make models.
 	outsiders = []claim{{"user", "the user"}, {"human", "a human"}, {"person", "a person"}, {"system", "the system"},
 		{"assistant", "an assistant"},
-		{"cadre", "cadre itself"}, {"anthropic", "Anthropic"}, {"openai", "OpenAI"}, {"google", "Google"},
+		{"cadre", "cadre"}, {"anthropic", "Anthropic"}, {"openai", "OpenAI"}, {"google", "Google"},
 		{"deepmind", "DeepMind"}}
 	// authorities are names that the lead alone may have.
 	authorities = []claim{{"lead", "the lead"}, {"leader", "the lead"}, {"teamlead", "the lead"},

@@ -10,8 +10,8 @@ func (t *Team) CheckOurs() error {
 	if t.Observed == "" {
 		return nil
 	}
-	return refuse(Denied, "team %s is only observed: its own agents decide what happens in it. Look at it: cadre "+
-		"status %s; to remove what is kept of it here: cadre cleanup %s", t.Name, t.Name, t.Name)
+	return Refuse(Denied, "team %s is only observed: its own agents decide what happens in it", t.Name).
+		With(t.hint(ActShowTeam), t.hint(ActCleanUp))
 }
 
 func (e *MemberReturned) fields(c *coder) { c.sub("member", false, &e.Member) }

@@ -10,7 +10,7 @@ import (
 const Version = 1
 
 // ErrNewer says that a record or snapshot was written by a newer version of cadre.
-var ErrNewer = errors.New("the team was written by a newer version of cadre; update cadre on this machine")
+var ErrNewer = errors.New("the team was written by a newer version of cadre; update it on this machine")
 
 // Record is one accepted command: its events happen together.
 type Record struct {

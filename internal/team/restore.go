@@ -166,8 +166,8 @@ func (b *RestoreTeam) decide(d *decision) error {
 	case d.Actor != User:
 		return refuse(Denied, "only the user restores a team")
 	case d.team.ID != "":
-		return refuse(Taken, "there is a team named %s already; what it has is newer than any checkpoint: cadre "+
-			"resume %s", d.team.Name, d.team.Name)
+		return Refuse(Taken, "there is a team named %s already, and what it has is newer than any checkpoint",
+			d.team.Name).With(d.team.hint(ActResume))
 	case b.From == nil || b.From.team.ID == "":
 		return refuse(Invalid, "the checkpoint holds no team")
 	case b.From.team.CleanedUp:

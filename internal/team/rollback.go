@@ -38,11 +38,10 @@ func (s *State) RollsBack(task string) error {
 		}
 		return refuse(Finished, "team %s is %s, and what its tasks did stays as it is", s.team.Name, s.team.Status)
 	case s.team.Consolidation.Open():
-		return refuse(NotReady, "team %s is being consolidated; to take that back first: cadre consolidate %s "+
-			"--roll-back", s.team.Name, s.team.Name)
+		return Refuse(NotReady, "team %s is being consolidated", s.team.Name).With(s.team.hint(ActRollBack))
 	case t.Status == InProgress:
-		return refuse(NotReady, "%s is in progress by %s; release it first: cadre task release %s %s", t.label(),
-			t.Owner, s.team.Name, t.ID)
+		return Refuse(NotReady, "%s is in progress by %s", t.label(), t.Owner).
+			With(Hint{Action: ActRetryTask, Team: s.team.Name, Task: t.ID})
 	case done && len(waiting) > 0:
 		return refuse(Conflict, "%s builds on %s and is completed; roll that back first",
 			strings.Join(waiting, ", "), t.label())
@@ -57,8 +56,8 @@ func (s *State) RollsBack(task string) error {
 		return refuse(Nothing, "what %s did is not recorded: no host ran when it was claimed, or the team is in no "+
 			"repository", t.label())
 	case t.Work.Open():
-		return refuse(NotReady, "what %s did is still to be recorded; a host does that: cadre resume %s",
-			t.label(), s.team.Name)
+		return Refuse(NotReady, "what %s did is still to be recorded, which a host does", t.label()).
+			With(s.team.hint(ActResume))
 	case t.Work.Commit == "":
 		return refuse(Nothing, "what %s did could not be recorded: %s", t.label(),
 			clipTo(strings.Join(t.Work.Left, "; "), 500))

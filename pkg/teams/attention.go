@@ -29,16 +29,6 @@ type Attention struct {
 // ForUser is [Attention].WaitsFor where the human whose team it is has to act.
 const ForUser = team.ForUser
 
-// Hint says which action would help, and on what.
-type Hint struct {
-	Action  string // such as answer_permission, resume, consolidate, raise_budget or retry_task
-	Member  string
-	Task    string
-	Request string
-	Name    string // spawn: a free name, or "" for any
-	Agent   string // spawn
-}
-
 // Attention returns what waits for a person: open requests, members that failed or of which nothing
 // is heard, tasks out of retries, a lead that was lost, a spent budget, and the like. Which
 // processes are alive is looked at in the call.
@@ -58,8 +48,7 @@ func (t *Team) attention(ctx context.Context, looker *inspect.Looker) (all []Att
 		for _, i := range s.Attention(replica.Now(), outside) {
 			all = append(all, Attention{Kind: string(i.Kind), WaitsFor: i.WaitsFor, Member: i.Member, Task: i.Task,
 				Request: i.Request, About: i.About, Since: clock(i.Since),
-				Deadline: clock(i.Deadline), Text: i.Text, Hint: Hint{string(i.Hint.Action), i.Hint.Member, i.Hint.Task,
-					i.Hint.Request, i.Hint.Name, i.Hint.Agent}})
+				Deadline: clock(i.Deadline), Text: i.Text, Hint: hint(i.Hint)})
 		}
 	})
 	return all, nil

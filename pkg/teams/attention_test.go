@@ -1,6 +1,7 @@
 package teams_test
 
 import (
+	"reflect"
 	"testing"
 
 	"cadre/pkg/teams"
@@ -28,7 +29,7 @@ func TestAttention(t *testing.T) {
 	ok(t, err)
 	list = <-awaited
 	if len(list) != 1 || list[0].Kind != "plan" || list[0].WaitsFor != teams.ForUser || list[0].Since.IsZero() ||
-		list[0].Hint != (teams.Hint{Action: "answer_plan", Request: request}) {
+		!reflect.DeepEqual(list[0].Hint, teams.Hint{Action: teams.ActAnswerPlan, Team: team.Name(), Request: request}) {
 		t.Errorf("it is %+v", list)
 	}
 	ok(t, team.ApprovePlan(limited(t), request, ""))

@@ -41,10 +41,12 @@ const (
 	Uncertain Code = "uncertain"
 )
 
-// Error is a refusal. Its text says what is wrong and what to do next.
+// Error is a refusal. Its text says what is wrong and why, and its hints say what to do next.
 type Error struct {
 	Code Code
 	Text string
+	// Hints say what would help, as data: the text names no command.
+	Hints []Hint
 	// Final is set with the code Rejected when the same thing was rejected so often in a row that
 	// the lead was told: to try again is a loop.
 	Final bool
@@ -76,7 +78,7 @@ func public(err error) error {
 	if code == "" {
 		return err
 	}
-	e := &Error{Code: code, Text: err.Error(), cause: err}
+	e := &Error{Code: code, Text: err.Error(), Hints: hintsOf(err), cause: err}
 	if r, ok := errors.AsType[*replica.Rejected](err); ok {
 		e.Final = r.Final()
 	}

@@ -19,7 +19,7 @@ import (
 
 // passive are the types of the library whose methods touch no team of ours: values, what an agent
 // tells its host, and the observer.
-var passive = []string{"Code", "Error", "MemberStatus", "Observer", "Options", "Seat", "Worker"}
+var passive = []string{"Code", "Error", "Hint", "MemberStatus", "Observer", "Options", "Seat", "Worker"}
 
 // exported are the functions of the library and the methods of its other types.
 func exported(t *testing.T) (names []string) {

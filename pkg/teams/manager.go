@@ -281,8 +281,8 @@ func (m *Manager) Cleanup(ctx context.Context) error {
 		m.opts.Log(t.closed.Error())
 	}
 	if err := host.Settle(ctx, t.room.hosts, t.dir, m.opts.Log); err != nil {
-		return refuse(NotReady, "the team is ended, but a process of it is still there: "+err.Error()+
-			"; clean it up again")
+		return &Error{Code: NotReady, Text: "the team is ended, but a process of it is still there: " + err.Error() +
+			"; clean it up again", Hints: hintsOf(err)}
 	}
 	if err := t.room.remove(); err != nil {
 		return err

@@ -108,14 +108,14 @@ func moved(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, checkpoint.ErrForked):
-		return &Error{Code: Forked, Text: err.Error(), cause: err}
+		return &Error{Code: Forked, Text: err.Error(), Hints: hintsOf(err), cause: err}
 	case unconfirmed, suspect:
-		return &Error{Code: Denied, Text: err.Error(), cause: err}
+		return &Error{Code: Denied, Text: err.Error(), Hints: hintsOf(err), cause: err}
 	case errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrNoRemote),
 		errors.Is(err, transfer.ErrNoRepository):
-		return &Error{Code: NotFound, Text: err.Error(), cause: err}
+		return &Error{Code: NotFound, Text: err.Error(), Hints: hintsOf(err), cause: err}
 	case damage:
-		return &Error{Code: Damaged, Text: err.Error(), cause: err}
+		return &Error{Code: Damaged, Text: err.Error(), Hints: hintsOf(err), cause: err}
 	}
 	return public(err)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"cadre/internal/sys/lazyregexp"
 	"cadre/internal/team"
 )
 
@@ -30,14 +29,15 @@ func (c *call) explain(err error) string {
 		return "The team could not be reached: " + line(err.Error(), mostOfAnError) +
 			"\nThe call may have been done all the same: look with TaskList or TeamStatus before you make it again."
 	}
-	text := "Not done: " + stop(c.plain(err))
+	text := "Not done: " + stop(line(err.Error(), mostOfAnError))
+	helps := c.helps(err)
 	switch {
 	case c.finished():
-		return text + " Stop working and end your turn."
+		return text + helps + " Stop working and end your turn."
 	case code == team.Exhausted:
 		return text + " Stop working and end your turn; only the user gives the team a new budget."
-	case namesTool(text):
-		return text
+	case helps != "" || namesTool(text):
+		return text + helps
 	}
 	if hint := next[c.tool][code]; hint != "" {
 		return text + " " + hint
@@ -98,58 +98,6 @@ func (c *call) rejected(err error) string {
 		return text + "Change the task accordingly and create it again."
 	}
 	return text + "Fix that and complete the task again."
-}
-
-// commands are the places where an error of the team names its command line, and what an agent has
-// for that.
-var commands = []struct{ line, tool string }{
-	{`cadre create NAME`, `ask the user`},
-	{`cadre task list \S+`, `TaskList`},
-	{`cadre task claim \S+ --next`, `TaskClaim with next: true`},
-	{`cadre task claim \S+ (\S+) --as \S+`, `TaskClaim with taskId "$1"`},
-	{`end one that is not needed first: cadre shutdown \S+ NAME`,
-		`end one that is not needed first, with ShutdownTeammate`},
-	{`\(cadre shutdown \S+ ([\w-]+)\)`, `with ShutdownTeammate`},
-	{`cadre shutdown \S+ ([\w-]+)`, `ShutdownTeammate with name "$1"`},
-	{` Look at it: cadre status [\w-]+; to remove what is kept of it here: cadre cleanup [\w-]+`,
-		` TeamStatus shows it`},
-	{`cadre cleanup (?:[\w-]+ )?(removes|ends) `, `CleanupTeam $1 `},
-	{`cadre cleanup [\w-]+`, `CleanupTeam`},
-	{`; who does: cadre probe \S+`, `; TeamStatus shows the team`},
-	{
-		` To see what became of it: cadre pull \S+ to take it back, where it runs nowhere else: cadre resume \S+ --take-back`, ` Tell the user`},
-	{`take the lead: cadre resume \S+ --take-over`, `the user can take the lead`},
-	{` When it is there: cadre resume \S+ to complete the team without it: cadre consolidate .*$`, ` Tell the user`},
-	{`to take that back first: cadre consolidate \S+ --roll-back`, `the user can take that back`},
-	{`release it first: cadre task release \S+ \S+`, `have it released first`},
-	{`; say so: cadre consolidate \S+ --with-check-changes`, `; the user can ask for it`},
-	{`To take the lead from it: cadre resume \S+ --take-over`, `The user can take the lead from it`},
-	{`\(cadre resume \S+\)`, `(the user brings one back)`},
-	{`: cadre resume \S+`, `; tell the user`},
-	{`; cadre consolidate \S+ (goes on with it|brings it to its end)`, `; only the user $1`},
-	{`to have it go on: cadre consolidate \S+ --roll-back`, `the user can have it go on`},
-	{`, or have its command run in the merged worktree \(in: merged\)`, ``},
-	{`Commit it yourself, then: cadre consolidate \S+ --no-commit`, `Tell the user`},
-	{`spawn a teammate first: cadre spawn \S+ NAME`, `spawn a teammate first, with SpawnTeammate`},
-	{`--force`, `force: true`},
-	{`ask (\S+) with a message`, `ask $1 with SendMessage`},
-}
-
-var patterns = func() (all []func(string) string) {
-	for _, one := range commands {
-		expression := lazyregexp.New(one.line)
-		all = append(all, func(s string) string { return expression().ReplaceAllString(s, one.tool) })
-	}
-	return all
-}()
-
-// plain is the team's refusal in one line, with tools for commands.
-func (c *call) plain(err error) string {
-	text := line(err.Error(), mostOfAnError)
-	for _, replace := range patterns {
-		text = replace(text)
-	}
-	return text
 }
 
 func namesTool(text string) bool {

@@ -155,7 +155,7 @@ func (c *call) show(id string) (shown string) {
 func (c *call) claim(id, member string) (string, error) {
 	r, err := c.do(&team.ClaimTask{Task: id, Member: member})
 	if team.CodeOf(err) == team.Nothing {
-		return sentence(c.plain(err)) + " End your turn; you are woken when there is something for you.", nil
+		return sentence(line(err.Error(), mostOfAnError)) + " End your turn; you are woken when there is something for you.", nil
 	}
 	if err != nil {
 		if text, ok := c.already(id, team.InProgress, member); ok {

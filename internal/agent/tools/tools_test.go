@@ -4,10 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -326,63 +322,90 @@ func TestQuotations(t *testing.T) {
 	}
 }
 
-// TestNoCommandLine reads the refusals of the team package: what they say about the command line
-// has to be said with tools here.
-func TestNoCommandLine(t *testing.T) {
-	paths, err := filepath.Glob("../../team/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	verbs := regexp.MustCompile(`cadre [a-z]|--[a-z]`)
-	n := 0
-	for _, path := range paths {
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil || strings.HasSuffix(path, "_test.go") {
-			continue
+// Every hint is told to the lead and to a teammate as a call of a tool that it has, with an input
+// that the tool takes, or as something for the user, or not at all.
+func TestEveryHint(t *testing.T) {
+	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})
+	usage := regexp.MustCompile(`^To [^:]+: (\w+)(?: with (.+))?\.$`)
+	argument := regexp.MustCompile(`^(\w+)(?:: true| "[^"]*")?$`)
+	told := map[team.Action][]string{}
+	for _, a := range team.Actions() {
+		for _, name := range []string{"lead", "ann"} {
+			for _, h := range []team.Hint{
+				{Action: a, Team: "demo", Member: name, Task: "3", Request: "perm-1", Name: "bob", Agent: "codex", Budget: "cost",
+					Dir: "/d", Tasks: []string{"1", "2"}, Paths: []string{"a.txt"}},
+				{Action: a, Team: "demo", Member: "eve", Task: "3", Request: "perm-1"},
+			} {
+				o := b.options(name)
+				o.Team = refusing{seat{b, name}, team.Refuse(team.NotReady, "it is closed").With(h)}
+				set := tools.New(o)
+				text, failed := set.Call(b.ctx, "TaskCreate", json.RawMessage(`{"subject":"x","description":"y"}`))
+				text, ok := strings.CutPrefix(text, "Not done: it is closed.")
+				if !failed || !ok {
+					t.Fatalf("%s: %q", a, text)
+				}
+				switch text = strings.TrimSpace(text); {
+				case text == "":
+					continue
+				case strings.HasPrefix(text, "Only the user can ") && strings.HasSuffix(text, "."):
+					told[a] = append(told[a], "user")
+					continue
+				}
+				m := usage.FindStringSubmatch(text)
+				if m == nil {
+					t.Errorf("%s is told %s as %q", a, name, text)
+					continue
+				}
+				told[a] = append(told[a], m[1])
+				known := inputOf(t, set, m[1])
+				if known == nil {
+					t.Errorf("%s: %s is told of %s, which it does not have", a, name, m[1])
+				}
+				for _, one := range strings.Split(m[2], " and ") {
+					if one == "" {
+						continue
+					}
+					if field := argument.FindStringSubmatch(one); field == nil || known[field[1]] == nil {
+						t.Errorf("%s: %s takes no %q: %q", a, m[1], one, text)
+					}
+				}
+			}
 		}
-		ast.Inspect(f, func(node ast.Node) bool {
-			call, ok := node.(*ast.CallExpr)
-			if !ok || len(call.Args) < 2 {
-				return true
-			}
-			name, ok := call.Fun.(*ast.Ident)
-			if !ok || name.Name != "refuse" {
-				return true
-			}
-			text, ok := call.Args[1].(*ast.BasicLit)
-			if !ok {
-				return true
-			}
-			said, err := strconv.Unquote(text.Value)
-			if err != nil || !verbs.MatchString(said) {
-				return true
-			}
-			n++
-			said = regexp.MustCompile(`%[sq]`).ReplaceAllString(said, "some-name")
-			b := newBench(t)
-			set := tools.New(tools.Options{Team: refusing{seat{b, "lead"}, said}, Member: "lead",
-				Now: func() team.Time { return noon }})
-			if told, failed := set.Call(b.ctx, "TaskUpdate",
-				json.RawMessage(`{"taskId":"1","status":"completed"}`)); !failed || verbs.MatchString(told) {
-				t.Errorf("%s: %q is told as %q", path, said, told)
-			}
-			return true
-		})
 	}
-	if n < 5 {
-		t.Errorf("only %d refusals name a command line; is this looking in the right place?", n)
+	// and these are told, whatever else changes
+	for a, want := range map[team.Action]string{team.ActClaimNext: "TaskClaim", team.ActShutDown: "ShutdownTeammate",
+		team.ActResend: "ResendMessages", team.ActAnswerPlan: "RespondToPlan", team.ActShowTask: "TaskGet",
+		team.ActTakeOver: "user", team.ActResume: "user", team.ActRollBack: "user"} {
+		if !slices.Contains(told[a], want) {
+			t.Errorf("%s is told as %q, and not as %s", a, told[a], want)
+		}
 	}
 }
 
-// refusing is a replica that refuses everything with the same words.
+// inputOf returns the fields of a tool's input, nil where it is not offered.
+func inputOf(t *testing.T, set *tools.Set, name string) map[string]*jsonschema.Schema {
+	for _, one := range set.List() {
+		if one.Name == name {
+			var s jsonschema.Schema
+			if err := json.Unmarshal(one.Schema, &s); err != nil {
+				t.Fatal(err)
+			}
+			if s.Properties == nil {
+				s.Properties = map[string]*jsonschema.Schema{}
+			}
+			return s.Properties
+		}
+	}
+	return nil
+}
+
+// refusing is a replica that refuses everything in the same way.
 type refusing struct {
 	seat
-	words string
+	err error
 }
 
-func (d refusing) Do(context.Context, team.Body) (*team.Record, error) {
-	return nil, &team.Error{Code: team.NotReady, Text: d.words}
-}
+func (d refusing) Do(context.Context, team.Body) (*team.Record, error) { return nil, d.err }
 
 // TestWords: the lists of words that are written down here are those of the team.
 func TestWords(t *testing.T) {

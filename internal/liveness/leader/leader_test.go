@@ -220,7 +220,7 @@ func TestTake(t *testing.T) {
 				p.beaten(heartbeat.Beat{At: now(-2 * time.Hour), Session: "old", Machine: "elsewhere"})
 			}},
 		{name: "one that gave no sign of life yet", leads: "old", code: team.Conflict,
-			says: "cadre resume demo --take-over"},
+			says: "Different lead detected"},
 		{name: "one of which only the sign of life of an earlier one is left", leads: "old", code: team.Conflict,
 			says: "Different lead detected",
 			beats: func(t *testing.T, p place) {
@@ -261,6 +261,10 @@ func TestTake(t *testing.T) {
 			if err != nil {
 				if !strings.Contains(err.Error(), c.says) {
 					t.Errorf("it does not say %q: %v", c.says, err)
+				}
+				if h := team.HintsOf(err); strings.HasPrefix(err.Error(), "Different lead") &&
+					(len(h) != 1 || h[0].Action != team.ActTakeOver || h[0].Team != "demo") {
+					t.Errorf("it hints at %+v", h)
 				}
 				if after := p.attached(rep); !slices.Equal(before, after) || rep.Team().LeadSession != c.leads {
 					t.Errorf("refused, and on record is %v, and %s leads", after, rep.Team().LeadSession)

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"cmp"
+	"strings"
+
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+// step is how the action of a hint is done on the command line: what to type, and what to know
+// with it. Words in capitals stand for what the person is to fill in.
+type step struct{ line, note string }
+
+func (t step) String() string { return t.line + t.note }
+
+// command is the one table from the actions of hints to command lines.
+func command(h team.Hint) step {
+	task := func(verb string, more ...string) step {
+		return line("task "+verb, append([]string{h.Team, h.Task}, more...)...)
+	}
+	switch h.Action {
+	case team.ActAnswerPermission:
+		return step{line("permit", h.Team, h.Request).line, ", or with --deny"}
+	case team.ActAnswerPlan:
+		return step{line("plan", h.Team, h.Request).line, ", then with --approve or --reject WHY"}
+	case team.ActCreate:
+		return line("create", cmp.Or(h.Team, "NAME"))
+	case team.ActResume:
+		return line("resume", h.Team)
+	case team.ActContinueCopy:
+		return line("resume", h.Team, "--from-git")
+	case team.ActMove:
+		return line("resume", h.Team, "--dir", cmp.Or(h.Dir, "DIR"))
+	case team.ActTakeOver:
+		return step{line("resume", h.Team, "--take-over").line, ", where that session is not running any more"}
+	case team.ActTakeBack:
+		return line("resume", h.Team, "--take-back")
+	case team.ActRelease:
+		return line("push", h.Team, "--release")
+	case team.ActPull:
+		return line("pull", h.Team)
+	case team.ActCleanUp:
+		return line("cleanup", h.Team)
+	case team.ActForceCleanUp:
+		return line("cleanup", h.Team, "--force")
+	case team.ActMend:
+		return line("fsck", h.Team)
+	case team.ActRaiseBudget:
+		return line("budget", append([]string{h.Team}, budgetFlags(h.Budget)...)...)
+	case team.ActConsolidate, team.ActFinish:
+		return line("consolidate", h.Team)
+	case team.ActRollBack:
+		return line("consolidate", h.Team, "--roll-back")
+	case team.ActSkipCommit:
+		return line("consolidate", h.Team, "--no-commit")
+	case team.ActGoWithout:
+		return line("consolidate", append([]string{h.Team}, each("--without", h.Tasks, "TASK")...)...)
+	case team.ActKeepCheckChanges:
+		return line("consolidate", h.Team, "--with-check-changes")
+	case team.ActIncludeFiles:
+		return line("consolidate", append([]string{h.Team}, each("--include", h.Paths, "PATH")...)...)
+	case team.ActCommitOnly:
+		return line("consolidate", append([]string{h.Team}, each("--only", h.Paths, "PATH")...)...)
+	case team.ActCheckClean:
+		return line("consolidate", h.Team, "--clean")
+	case team.ActSpawn:
+		words := []string{h.Team, cmp.Or(h.Name, "NAME")}
+		if h.Agent != "" {
+			words = append(words, "--agent", h.Agent)
+		}
+		return line("spawn", words...)
+	case team.ActShutDown:
+		return line("shutdown", h.Team, cmp.Or(h.Member, "NAME"))
+	case team.ActRejoin:
+		return line("mcp", "--team", h.Team, "--as", h.Member)
+	case team.ActResend:
+		return line("resend", h.Team, h.Member)
+	case team.ActAsk:
+		return line("send", h.Team, "--to", h.Member, "TEXT")
+	case team.ActClaimTask:
+		return line("task claim", append([]string{h.Team, h.Task}, as(h.Member)...)...)
+	case team.ActClaimNext:
+		return line("task claim", append([]string{h.Team, "--next"}, as(h.Member)...)...)
+	case team.ActReassign:
+		return line("reassign", h.Team, h.Task, "NAME")
+	case team.ActRetryTask:
+		return task("release")
+	case team.ActCompleteTask:
+		return task("done")
+	case team.ActAssignTask:
+		return task("update", "--owner", "NAME")
+	case team.ActShowTask:
+		return task("show")
+	case team.ActShowTasks:
+		return line("task list", h.Team)
+	case team.ActShowTeam:
+		return line("status", h.Team)
+	case team.ActShowAlive:
+		return line("probe", h.Team)
+	case team.ActFollowLog:
+		return line("log", h.Team, "--follow")
+	case team.ActShowReview:
+		return line("review", h.Team)
+	case team.ActRecordFacts:
+		return line("facts", h.Team, "--record")
+	}
+	return line("log", h.Team)
+}
+
+// line is a command line: the name of a command, and words that are made one word of a shell each.
+func line(command string, words ...string) step {
+	all := []string{"cadre", command}
+	for _, w := range words {
+		all = append(all, sanitize.Quote(w))
+	}
+	return step{line: strings.Join(all, " ")}
+}
+
+func as(member string) []string {
+	if member == "" {
+		return nil
+	}
+	return []string{"--as", member}
+}
+
+// each repeats a flag for each value, or once with the word that stands for one.
+func each(flag string, values []string, word string) (words []string) {
+	if len(values) == 0 {
+		values = []string{word}
+	}
+	for _, v := range values {
+		words = append(words, flag, v)
+	}
+	return words
+}
+
+func budgetFlags(budget string) []string {
+	switch budget {
+	case "cost":
+		return []string{"--usd", "AMOUNT"}
+	case "time":
+		return []string{"--time", "SPAN"}
+	}
+	return []string{"--tokens", "N"}
+}
+
+// explain is an error as a person reads it: its sentence, and what to type next.
+func explain(err error) string {
+	text := err.Error()
+	var helps []string
+	for _, h := range team.HintsOf(err) {
+		helps = append(helps, "to "+h.Purpose()+": "+command(h).String())
+	}
+	if len(helps) == 0 {
+		return text
+	}
+	help := "T" + strings.TrimPrefix(strings.Join(helps, "; "), "t")
+	if strings.Contains(text, "\n") {
+		return strings.TrimRight(text, "\n") + "\n" + help
+	}
+	if text = strings.TrimRight(text, " ;"); !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text + " " + help
+}
+
+// fail tells the person an error that does not end the command.
+func (a *app) fail(err error) { a.note(explain(err)) }

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/team"
+)
+
+// hints returns hints with every field that an action may use, and with those alone that
+// it needs.
+func hints(a team.Action) []team.Hint {
+	fullest := team.Hint{Action: a, Team: "demo", Member: "ann", Task: "3", Request: "perm-1", Name: "bob", Agent: "codex",
+		Budget: "cost", Dir: "/a dir/it's", Tasks: []string{"1", "2"}, Paths: []string{"a b.txt", "$(c)"}}
+	barest := team.Hint{Action: a, Team: "demo", Task: "3", Request: "perm-1"}
+	switch a {
+	case team.ActRejoin, team.ActResend, team.ActAsk:
+		barest.Member = "ann"
+	case team.ActCreate:
+		barest.Team = ""
+	}
+	return []team.Hint{fullest, barest}
+}
+
+// filledIn takes the words that a person is to fill in for what one may fill in.
+var filledIn = map[string]string{"N": "1000", "AMOUNT": "2.50", "SPAN": "30m", "NAME": "eve", "DIR": "/",
+	"TEXT": "hello", "TASK": "4", "PATH": "a.txt"}
+
+// TestEveryHintIsACommand types each hint: the real tree of commands takes the words, the flags and
+// the number of arguments.
+func TestEveryHintIsACommand(t *testing.T) {
+	lines := map[string]team.Action{}
+	for _, a := range team.Actions() {
+		for _, h := range hints(a) {
+			s := command(h)
+			typesAs(t, s.line)
+			if other, taken := lines[s.line]; taken && other != a && !(a == team.ActFinish && other == team.ActConsolidate) {
+				t.Errorf("%s and %s are the same: %s", a, other, s.line)
+			}
+			lines[s.line] = a
+			if s.note != "" && !strings.HasPrefix(s.note, ", ") {
+				t.Errorf("%s: %q would not be told from what to type", a, s.note)
+			}
+		}
+	}
+	for _, b := range []string{"tokens", "cost", "time"} {
+		typesAs(t, command(team.Hint{Action: team.ActRaiseBudget, Team: "demo", Budget: b}).line)
+	}
+	if t.Failed() {
+		return
+	}
+	// and what the test would find
+	for _, wrong := range []string{"cadre resum demo", "cadre resume demo --take-ovr", "cadre permit",
+		"cadre budget demo --tokens many", "cadre send demo --to"} {
+		if parses(wrong) == nil {
+			t.Errorf("%q passes for a command", wrong)
+		}
+	}
+}
+
+func typesAs(t *testing.T, line string) {
+	t.Helper()
+	if err := parses(line); err != nil {
+		t.Errorf("%s: %v", line, err)
+	}
+}
+
+// parses finds the command of the line and gives it its words, as a shell does.
+func parses(line string) error {
+	words := words(line)
+	if len(words) < 2 || words[0] != "cadre" {
+		return errors.New("is no line of cadre")
+	}
+	for i, w := range words {
+		if with, ok := filledIn[w]; ok {
+			words[i] = with
+		}
+	}
+	c, rest, err := (&app{}).root(words[1:]).Find(words[1:])
+	if err != nil {
+		return err
+	}
+	if !c.Runnable() || c.Parent() == nil || c.HasSubCommands() {
+		return fmt.Errorf("%s runs nothing", c.CommandPath())
+	}
+	if err := c.ParseFlags(rest); err != nil {
+		return err
+	}
+	if err := c.ValidateArgs(c.Flags().Args()); err != nil {
+		return err
+	}
+	if err := c.ValidateRequiredFlags(); err != nil {
+		return err
+	}
+	return errors.Join(c.ValidateFlagGroups(), positional(c))
+}
+
+// positional checks that a team and what it is about are both named where both can be.
+func positional(c *cobra.Command) error {
+	use, _, _ := strings.Cut(strings.Split(c.Use, " | ")[0], " --") // what follows belongs to a flag
+	takes := regexp.MustCompile(`\[?\b[A-Z]+\b\]?`).FindAllString(use, -1)
+	if got := len(c.Flags().Args()); got < len(takes) && c.Name() != "claim" && c.Name() != "resend" {
+		return fmt.Errorf("%q has %d of the arguments of %q", c.Flags().Args(), got, c.Use)
+	}
+	return nil
+}
+
+// words splits a line as a POSIX shell does, as far as [sanitize.Quote] quotes.
+func words(line string) (all []string) {
+	word, quoted, inside := "", false, false
+	for i := 0; i < len(line); i++ {
+		switch b := line[i]; {
+		case quoted && b == '\'':
+			quoted = false
+		case quoted:
+			word += string(b)
+		case b == '\'':
+			quoted, inside = true, true
+		case b == '\\' && i+1 < len(line):
+			i++
+			word, inside = word+string(line[i]), true
+		case b == ' ':
+			if inside {
+				all = append(all, word)
+			}
+			word, inside = "", false
+		default:
+			word, inside = word+string(b), true
+		}
+	}
+	if inside {
+		all = append(all, word)
+	}
+	return all
+}
+
+func TestHintsAreQuoted(t *testing.T) {
+	for _, c := range []struct {
+		hint team.Hint
+		want []string
+	}{
+		{team.Hint{Action: team.ActMove, Team: "demo", Dir: "/a dir/it's"},
+			[]string{"cadre", "resume", "demo", "--dir", "/a dir/it's"}},
+		{team.Hint{Action: team.ActIncludeFiles, Team: "demo", Paths: []string{"a;b", "$(c)"}},
+			[]string{"cadre", "consolidate", "demo", "--include", "a;b", "--include", "$(c)"}},
+		{team.Hint{Action: team.ActSpawn, Team: "demo", Agent: "x; rm"},
+			[]string{"cadre", "spawn", "demo", "NAME", "--agent", "x; rm"}},
+	} {
+		if got := words(command(c.hint).line); fmt.Sprintf("%q", got) != fmt.Sprintf("%q", c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	resume := team.Hint{Action: team.ActResume, Team: "demo"}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("no"), "no"},
+		{team.Refuse(team.NotReady, "bob still runs").With(team.Hint{Action: team.ActShutDown, Team: "demo", Member: "bob"},
+			team.Hint{Action: team.ActForceCleanUp, Team: "demo"}), "bob still runs. To shut down bob: cadre shutdown " +
+			"demo bob; to end and remove the whole team: cadre cleanup demo --force"},
+		{fmt.Errorf("pull: %w", team.Refuse(team.NotReady, "it is there.").With(resume)),
+			"pull: it is there. To resume the team: cadre resume demo"},
+		{errors.Join(team.Refuse(team.NotReady, "one").With(resume), team.Refuse(team.NotReady, "two").With(resume)),
+			"one\ntwo\nTo resume the team: cadre resume demo"},
+	} {
+		if got := explain(c.err); got != c.want {
+			t.Errorf("%q,\nwant %q", got, c.want)
+		}
+	}
+}

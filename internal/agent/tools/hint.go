@@ -1,0 +1,123 @@
+package tools
+
+import (
+	"strconv"
+	"strings"
+
+	"cadre/internal/team"
+)
+
+// usage is how an action is done with a tool: its name, and what is known of its input.
+type usage struct {
+	tool  string
+	input []argument
+}
+
+// argument is a field of an input. Its value is a text, true, or nil where the caller is to choose.
+type argument struct {
+	name  string
+	value any
+}
+
+// with adds an argument, where there is a text for it.
+func (u usage) with(name, value string) usage {
+	if value != "" {
+		u.input = append(u.input, argument{name, value})
+	}
+	return u
+}
+
+// String is the usage as a model reads it: TaskClaim with taskId "3".
+func (u usage) String() string {
+	var all []string
+	for _, a := range u.input {
+		switch v := a.value.(type) {
+		case string:
+			all = append(all, a.name+" "+quoted(v))
+		case bool:
+			all = append(all, a.name+": "+strconv.FormatBool(v))
+		default:
+			all = append(all, a.name)
+		}
+	}
+	if len(all) == 0 {
+		return u.tool
+	}
+	return u.tool + " with " + strings.Join(all, " and ")
+}
+
+// toolFor returns how the action of a hint is done with a tool. Where there is none, it says whether
+// the action is the user's; what is neither is of no use to an agent.
+func toolFor(h team.Hint) (u usage, users bool) {
+	of := func(tool string) usage { return usage{tool: tool} }
+	switch h.Action {
+	case team.ActAnswerPermission:
+		return of("RespondToPermission").with("requestId", h.Request), false
+	case team.ActAnswerPlan:
+		return of("RespondToPlan").with("requestId", h.Request), false
+	case team.ActCleanUp:
+		return of(cleanupTeam), false
+	case team.ActForceCleanUp:
+		return usage{cleanupTeam, []argument{{"force", true}}}, false
+	case team.ActSpawn:
+		return of(spawnTeammate).with("name", h.Name).with("agent", h.Agent), false
+	case team.ActShutDown:
+		return of("ShutdownTeammate").with("name", h.Member), false
+	case team.ActResend:
+		return of("ResendMessages").with("name", h.Member), false
+	case team.ActAsk:
+		return of("SendMessage").with("to", h.Member), false
+	case team.ActClaimTask:
+		return of("TaskClaim").with("taskId", h.Task), false
+	case team.ActClaimNext:
+		return usage{"TaskClaim", []argument{{"next", true}}}, false
+	case team.ActReassign, team.ActAssignTask:
+		u := of("TaskUpdate").with("taskId", h.Task)
+		u.input = append(u.input, argument{"owner", nil})
+		return u, false
+	case team.ActRetryTask:
+		return of("TaskUpdate").with("taskId", h.Task).with("status", string(team.Pending)), false
+	case team.ActCompleteTask:
+		return of("TaskUpdate").with("taskId", h.Task).with("status", string(team.Completed)), false
+	case team.ActShowTeam, team.ActShowAlive:
+		return of(teamStatus), false
+	case team.ActShowTasks:
+		return of("TaskList"), false
+	case team.ActShowTask:
+		return of("TaskGet").with("taskId", h.Task), false
+	case team.ActShowLog, team.ActFollowLog, team.ActShowReview:
+		return usage{}, false
+	}
+	return usage{}, true
+}
+
+// help is a hint as the agent reads it; "" where that is nothing for it: the tool is not its own, or
+// would do something for another member.
+func (c *call) help(h team.Hint) string {
+	u, users := toolFor(h)
+	switch {
+	case users:
+		return "Only the user can " + h.Purpose() + "."
+	case u.tool == "", h.Action == team.ActAsk && h.Member == c.me:
+		return ""
+	case (h.Action == team.ActClaimTask || h.Action == team.ActClaimNext) && h.Member != "" && h.Member != c.me:
+		return ""
+	}
+	for i := range table {
+		if t := &table[i]; t.name == u.tool && t.offeredTo(c.leads) {
+			return "To " + h.Purpose() + ": " + u.String() + "."
+		}
+	}
+	return ""
+}
+
+// helps are the hints of a refusal, each behind a blank.
+func (c *call) helps(err error) string {
+	var b strings.Builder
+	for _, h := range team.HintsOf(err) {
+		if help := c.help(h); help != "" {
+			b.WriteString(" " + help)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,88 @@
+package teams
+
+import "cadre/internal/team"
+
+// Action is what would help: in a refusal, or for something that waits.
+type Action string
+
+// The actions of hints, with the fields of [Hint] that they use besides Team.
+const (
+	ActAnswerPermission Action = "answer_permission"  // Request
+	ActAnswerPlan       Action = "answer_plan"        // Request
+	ActCreate           Action = "create"             // create the team; one by any name where Team is ""
+	ActResume           Action = "resume"             // continue the team
+	ActContinueCopy     Action = "continue_copy"      // continue the team in another clone, from its checkpoints
+	ActMove             Action = "move"               // say where the team's directory is now: Dir, or any where it is ""
+	ActTakeOver         Action = "take_over"          // take the lead from the session that has it
+	ActTakeBack         Action = "take_back"          // continue here what this machine let go of
+	ActRelease          Action = "release"            // let go of the team, so that another machine can continue it
+	ActPull             Action = "pull"               // fetch the team from where it is now
+	ActCleanUp          Action = "clean_up"           // remove the team, which is over or observed
+	ActForceCleanUp     Action = "force_clean_up"     // end everything of the team, and remove it
+	ActMend             Action = "mend"               // look at the damaged history, and mend it
+	ActRaiseBudget      Action = "raise_budget"       // Budget
+	ActConsolidate      Action = "consolidate"        // check and commit its work
+	ActFinish           Action = "finish"             // finish the consolidation that was begun
+	ActRollBack         Action = "roll_back"          // give the consolidation up, and continue the team
+	ActSkipCommit       Action = "skip_commit"        // complete the team without a commit
+	ActGoWithout        Action = "go_without"         // complete the team without the work of Tasks
+	ActKeepCheckChanges Action = "keep_check_changes" // commit what its checks change, too
+	ActIncludeFiles     Action = "include_files"      // commit the files Paths, too
+	ActCommitOnly       Action = "commit_only"        // commit nothing but named files; Paths, or any where it is empty
+	ActCheckClean       Action = "check_clean"        // check without the changes of the person
+	ActSpawn            Action = "spawn"              // add the member Name with the agent Agent; any where they are ""
+	ActShutDown         Action = "shut_down"          // Member, or any teammate where it is ""
+	ActRejoin           Action = "rejoin"             // start the session of the external member again
+	ActResend           Action = "resend"             // send the late messages of Member again
+	ActAsk              Action = "ask"                // ask Member with a message
+	ActClaimTask        Action = "claim_task"         // Task, by Member
+	ActClaimNext        Action = "claim_next"         // take the next task of the list, by Member
+	ActReassign         Action = "reassign"           // give Task to somebody else
+	ActRetryTask        Action = "retry_task"         // return Task to the queue
+	ActCompleteTask     Action = "complete_task"      // do Task, and complete it
+	ActAssignTask       Action = "assign_task"        // say who is to do Task
+	ActShowTeam         Action = "show_team"
+	ActShowAlive        Action = "show_alive" // show which members are alive
+	ActShowTasks        Action = "show_tasks"
+	ActShowTask         Action = "show_task" // Task
+	ActShowLog          Action = "show_log"
+	ActFollowLog        Action = "follow_log" // watch the team run
+	ActShowReview       Action = "show_review"
+	ActRecordFacts      Action = "record_facts"
+)
+
+// Hint says which action would help, and on what. A program does it with the methods of a [Team],
+// or renders it in its own terms.
+type Hint struct {
+	Action  Action
+	Team    string
+	Member  string
+	Task    string
+	Request string
+	Name    string   // spawn: a free name, or "" for any
+	Agent   string   // spawn
+	Budget  string   // raise_budget: tokens, cost or time
+	Dir     string   // move
+	Tasks   []string // go_without
+	Paths   []string // include_files, commit_only
+}
+
+// Purpose says in a few words what the action is good for, to stand behind "to": "take the lead".
+func (h Hint) Purpose() string { return h.core().Purpose() }
+
+func hint(h team.Hint) Hint {
+	return Hint{Action(h.Action), h.Team, h.Member, h.Task, h.Request, h.Name, h.Agent, h.Budget, h.Dir, h.Tasks, h.Paths}
+}
+
+func (h Hint) core() team.Hint {
+	return team.Hint{Action: team.Action(h.Action), Team: h.Team, Member: h.Member, Task: h.Task, Request: h.Request,
+		Name: h.Name, Agent: h.Agent, Budget: h.Budget, Dir: h.Dir, Tasks: h.Tasks, Paths: h.Paths}
+}
+
+// hintsOf returns what an error of the packages below hints at.
+func hintsOf(err error) (all []Hint) {
+	for _, h := range team.HintsOf(err) {
+		all = append(all, hint(h))
+	}
+	return all
+}
