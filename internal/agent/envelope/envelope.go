@@ -34,6 +34,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/lazyregexp"
@@ -194,38 +195,142 @@ func Carries(teamID, member, text string) []int64 {
 }
 
 // Harmless takes the meaning out of tags that pass for messages, or for words of an agent's own
-// surroundings, and leaves the rest of a text as it is. Every text of a member goes through it on
-// its way to an agent. A text with sequences for a terminal loses them first: they part words that
-// a model reads as one.
+// surroundings: a sign at the beginning of one becomes &lt;. Every text of a member goes through it
+// on its way to an agent. A text with sequences for a terminal loses them first, because they part
+// words that a model reads as one. What only looks like a tag is changed too, but for the type
+// team.Message in code.
 func Harmless(text string) string {
-	return tags().ReplaceAllString(sanitize.DropEscapes(text), "&lt;$1")
+	text = sanitize.DropEscapes(text)
+	first := firstTag(text)
+	if first < 0 { // as nearly always
+		return text
+	}
+	var b strings.Builder
+	done := 0
+	for _, at := range tags().FindAllStringSubmatchIndex(text[first:], -1) {
+		begin, rest, end := first+at[0], first+at[2], first+at[1]
+		if code().MatchString(text[begin:end]) && !attributes().MatchString(text[end:]) {
+			continue
+		}
+		b.WriteString(text[done:begin])
+		b.WriteString("&lt;")
+		done = rest
+	}
+	b.WriteString(text[done:])
+	return b.String()
+}
+
+// opens are the characters that pass for the < of a tag. The last one is that of the tag characters
+// of Unicode, which show nothing and which models read.
+const opens = "<＜‹〈⟨﹤«《⟪⦉⦑⧼❬❮❰˂ᐸᐊ≪≺⋖⋘⪡⪻︿︽\U000e003c"
+
+var sortedOpens = slices.Sorted(slices.Values([]rune(opens)))
+
+func isOpen(r rune) bool {
+	if r < 0x80 {
+		return r == '<'
+	}
+	_, found := slices.BinarySearch(sortedOpens, r)
+	return found
+}
+
+// firstTag returns where the first tag may begin, and -1 where there is none. It saves most texts,
+// code among them, the search for tags, which is slow.
+func firstTag(text string) int {
+	for at := 0; ; {
+		next := strings.IndexFunc(text[at:], isOpen)
+		if next < 0 {
+			return -1
+		}
+		at += next
+		_, size := utf8.DecodeRuneInString(text[at:])
+		if begins(text[at+size:]) {
+			return at
+		}
+		at += size
+	}
+}
+
+// begins reports whether a text may begin with the words of a tag. It looks at ASCII alone: behind
+// signs there are two letters of team, from or system, or what the pattern of tags has to judge.
+func begins(text string) bool {
+	for i := range len(text) {
+		second := ""
+		switch c := text[i]; c {
+		case 't', 'T', '7':
+			second = "eE3"
+		case 'f', 'F':
+			second = "rR"
+		case 's', 'S', '5':
+			second = "yY"
+		case '\\', '+', '$': // an escape, and signs that pass for letters
+			return true
+		case '<': // a tag of its own, or a hidden character as text
+			return len(text) > i+1 && (text[i+1] == 'U' || text[i+1] == 'u')
+		default:
+			switch {
+			case c >= 0x80:
+				return true
+			case c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
+				return false
+			}
+			continue
+		}
+		if i+1 == len(text) {
+			return false
+		}
+		c := text[i+1]
+		return c < ' ' || c > '~' || strings.IndexByte(second+`<\`, c) >= 0
+	}
+	return false
 }
 
 // tags finds them as a model would: in any case, in letters that look like those, with anything
-// invisible or any punctuation in them, behind any sign that looks like <.
-var tags = lazyregexp.Of(func() string {
-	return `(?i)[<＜‹〈⟨﹤«《⟪⦉⦑⧼❬❮❰˂ᐸᐊ≪≺⋖⋘⪡⪻︿︽](` + between + `(?:` +
-		letters("team") + `(?:` + letters("mate") + `)?` + between + letters("message") + `|` +
-		letters("from") + between + letters("the") + between + `(?:` + letters("team") + `|` + letters("user") + `)|` +
-		letters("system") + between + letters("reminder") + `))`
-})
+// invisible or any sign in them, behind any sign that looks like <.
+var tags = lazyregexp.New(`(?i)[` + opens + `](` + between + `(?:` +
+	letters("team") + `(?:` + letters("mate") + `)?` + between + letters("message") + `|` +
+	letters("from") + between + letters("the") + between + `(?:` + letters("team") + `|` + letters("user") + `)|` +
+	letters("system") + between + letters("reminder") + `))`)
 
-// hidden are characters that show nothing: \s of a pattern is but the spaces of ASCII, and some
-// letters and one Braille pattern are blank.
-const (
-	hidden  = `\p{Cc}\p{Cf}\p{M}\x{115F}\x{1160}\x{2800}\x{3164}\x{FFA0}`
-	shown   = `<U\+[0-9A-F]{2,6}>` // such a one, as the sanitize package shows it
-	unseen  = `(?:[` + hidden + `]|` + shown + `)*`
-	between = `(?:[\s\p{Z}\p{P}\x{2212}` + hidden + `]|` + shown + `)*`
+// code is the type team.Message as Go and C++ write it behind a < of another meaning: chan<-
+// *team.Message, vector<team::Message>. With attributes it would be a tag.
+var (
+	code       = lazyregexp.New(`^<[-\s*&\[\]]*team(?:\.|::)Message$`)
+	attributes = lazyregexp.New(`^\w*\s*\w+\s*=`)
 )
+
+// hidden are characters that show nothing. They are named one by one because \s of a pattern is but
+// the spaces of ASCII, and some letters and one Braille pattern are blank. U+FFFD stands for one that
+// somebody took out, and for a byte that is not UTF-8.
+const hidden = `\p{Cc}\p{Cf}\p{Co}\p{M}\x{115F}\x{1160}\x{2800}\x{3164}\x{FFA0}\x{FFFD}`
+
+// written are such characters as text: as the sanitize package shows them, and as quotations have
+// them.
+const written = `<U\+[0-9A-F]{2,6}>|\\(?:[abfnrtv0]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})`
+
+// unseen is what a model may pass over within a word.
+const unseen = `(?:[` + hidden + `]|` + written + `)*`
+
+// between is what may stand between two words: anything but letters, digits and the signs of tags.
+const between = `(?:[^\p{L}\p{N}<>]|[` + hidden + `]|` + written + `)*`
 
 // alike are characters that pass for a letter, besides those in other styles of it.
 var alike = map[rune]string{
-	'a': "4@àáâãäåāăąǎȧаαᴀɑ", 'd': "ďđԁɗᴅ", 'e': "3èéêëēĕėęěеєεҽᴇ℮ℯ", 'f': "ƒϝꜰẝ", 'g': "9ĝğġģǧɡɢԍց", 'h': "ĥħнһհʜℎ",
-	'i': "1l|!ìíîïĩīĭįıіιɪⅰℹ",
-	'm': "мʍᴍⅿ", 'n': "ñńņňŉηпոռɴ", 'o': "0òóôõöøōŏőоοσօᴏ๐ℴ", 'r': "ŕŗřгᴦʀɾ", 's': "5$śŝşšșѕꜱʂ", 't': "7+ţťŧțтτᴛ†",
-	'u': "ùúûüũūŭůűųυцսᴜʋ",
-	'y': "ýÿŷуүγʏỳ",
+	'a': "4@ªàáâãäåāăąǎǟǡǻȁȃȧɑαаᎪᴀᴬᵃḁạảấầẩẫậắằẳẵặₐÅⲀꓮ",
+	'd': "ďđɗԁᎠᴅᴰᵈḋḍḏḑḓⅅⅆⅾꓓ",
+	'e': "3èéêëēĕėęěȅȇȩεеєҽᎬᴇᴱᵉḕḗḙḛḝẹẻẽếềểễệₑ℮ℯℰⅇꓰ",
+	'f': "ƒϝᶠḟẝℱꓝꜰꟳ",
+	'g': "9ĝğġģǧǵɡɢԍցᏀᴳᵍḡℊꓖ",
+	'h': "ĥħȟʜʰΗнһհᎻᴴḣḥḧḩḫẖₕℋℌℍℎꓧ",
+	'i': "!1l|ìíîïĩīĭįİıǀǐȉȋɪιіӏᎥᴵᵢḭḯỉịⁱℐℑℹⅈⅰ∣ꓲ",
+	'm': "ʍΜмᎷᴍᴹᵐḿṁṃₘℳⅿꓟ",
+	'n': "ñńņňŉǹɴΝηпոռᴺṅṇṉṋⁿₙℕꓠ",
+	'o': "0ºòóôõöøōŏőơǒǫǭȍȏȫȭȯȱοσоօଠ๐ᴏᴼᵒṍṏṑṓọỏốồổỗộớờởỡợₒℴꓳ",
+	'r': "ŕŗřȑȓɾʀʳгᎡᏒᴦᴿᵣṙṛṝṟℛℜℝꓣ",
+	's': "$5śŝşšſșʂˢѕՏᏚṡṣṥṧṩẛₛꓢꜱ",
+	't': "+7ţťŧțτтᎢᴛᵀᵗṫṭṯṱẗ†ₜ┼ꓔ",
+	'u': "ùúûüũūŭůűųưǔǖǘǚǜȕȗʋυцսᴜᵁᵘᵤṳṵṷṹṻụủứừửữựꓴ",
+	'y': "ýÿŷȳʏʸΥγуүẏẙỳỵỷỹꓬ",
 }
 
 // letters is the pattern of a word as a model reads it.
@@ -234,13 +339,14 @@ func letters(word string) string {
 	for _, r := range word {
 		nth := r - 'a'
 		b.WriteString("[" + string(r) + alike[r])
-		// fullwidth and circled; their capitals are found by (?i)
-		b.WriteString(string(0xFF41+nth) + string(0x24D0+nth))
+		// fullwidth, circled and parenthesized; the capitals of the first two are found by (?i)
+		b.WriteString(string(0xFF41+nth) + string(0x24D0+nth) + string(0x249C+nth))
 		for style := rune(0x1D400); style < 0x1D6A4; style += 52 {
 			b.WriteString(string(style+nth) + string(style+26+nth)) // bold, script and the like
 		}
-		for _, squared := range []rune{0x1F110, 0x1F130, 0x1F150, 0x1F170} {
-			b.WriteRune(squared + nth)
+		// parenthesized, squared and circled capitals, regional indicators, tag characters
+		for _, a := range []rune{0x1F110, 0x1F130, 0x1F150, 0x1F170, 0x1F1E6, 0xE0041, 0xE0061} {
+			b.WriteRune(a + nth)
 		}
 		b.WriteString("]" + unseen)
 	}

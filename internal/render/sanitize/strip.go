@@ -21,7 +21,8 @@ func Strip(s string) string {
 // enough. Bytes that are not UTF-8 become U+FFFD where something is dropped, because two halves of a
 // character could meet there.
 func DropEscapes(s string) string {
-	if plain(s) == len(s) || !strings.ContainsAny(s, introducers) {
+	// the C1 controls are two bytes, of which this is the first
+	if strings.IndexByte(s, '\x1b') < 0 && strings.IndexByte(s, 0xc2) < 0 || !strings.ContainsAny(s, introducers) {
 		return s
 	}
 	return strings.Map(func(r rune) rune {
