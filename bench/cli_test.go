@@ -27,11 +27,19 @@ func main() {
 }
 `
 
-// reader builds that program.
-func reader(b *testing.B) string {
+// hello is the trivial program: it prints a line, as cadre version does.
+const hello = `package main
+
+import "fmt"
+
+func main() { fmt.Println("hello, world") }
+`
+
+// compiled builds the program of the source.
+func compiled(b *testing.B, text string) string {
 	dir := b.TempDir()
-	source, program := filepath.Join(dir, "reading.go"), filepath.Join(dir, "reading")
-	if err := os.WriteFile(source, []byte(reading), 0o600); err != nil {
+	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	c := exec.Command("go", "build", "-o", program, source)
@@ -71,21 +79,9 @@ func BenchmarkCommand(b *testing.B) {
 	if err := Build(h, "big", 10_000, 100_000); err != nil {
 		b.Fatal(err)
 	}
-	env := append(os.Environ(), "CADRE_HOME="+h.Root, "CLAUDE_CONFIG_DIR="+h.Claude, "HOME="+b.TempDir(), "CADRE_TEAM=",
-		"CADRE_MEMBER_NAME=")
-	once := func(program string, args ...string) time.Duration {
-		c := exec.Command(program, args...)
-		c.Env = env
-		var stderr strings.Builder
-		c.Stderr = &stderr
-		began := time.Now()
-		if err := c.Run(); err != nil {
-			b.Fatalf("%v: %v\n%s", args, err, &stderr)
-		}
-		return time.Since(began)
-	}
+	once := timed(b, h)
 	once(cadre, "send", "big", "--to", "m1", "the first writer saves the snapshot and the projections")
-	folder, raw := filepath.Join(h.Root, "teams", "big"), reader(b)
+	folder, raw := filepath.Join(h.Root, "teams", "big"), compiled(b, reading)
 	segments, err := filepath.Glob(filepath.Join(folder, "journal", "*.jsonl"))
 	if err != nil || len(segments) == 0 {
 		b.Fatalf("there are no segments: %v", err)
@@ -116,6 +112,60 @@ func BenchmarkCommand(b *testing.B) {
 			b.ReportMetric(float64(median(ours))/float64(median(theirs)), "times-nothing")
 			b.ReportMetric(float64(median(ours))/float64(median(read)), "times-reading")
 		})
+	}
+}
+
+// BenchmarkStart times commands of which the start is most, from fork to exit, in turn with a
+// program that prints a line and one that does nothing. The ratio of medians to the former is to be
+// at most 2 for version, and at most 5 for send and claim on a team of 1,000 tasks.
+func BenchmarkStart(b *testing.B) {
+	cadre, nothing := programs(b)
+	trivial := compiled(b, hello)
+	h := layout.Home{Root: b.TempDir(), Claude: b.TempDir()}
+	if err := Build(h, "small", 1_000, 10_000); err != nil {
+		b.Fatal(err)
+	}
+	once := timed(b, h)
+	once(cadre, "send", "small", "--to", "m1", "the first writer saves the snapshot and the projections")
+	for _, run := range []struct {
+		name string
+		args []string
+	}{
+		{"version", []string{"version"}},
+		{"send", []string{"send", "small", "--from", "m2", "--to", "m1", "a message"}},
+		{"claim", []string{"task", "claim", "small", "--next", "--as", "m1"}},
+	} {
+		b.Run(run.name, func(b *testing.B) {
+			var ours, theirs, least []time.Duration
+			for range max(b.N, 200) {
+				least = append(least, once(nothing))
+				theirs = append(theirs, once(trivial))
+				ours = append(ours, once(cadre, run.args...))
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(median(ours))/float64(median(theirs)), "times-trivial")
+			b.ReportMetric(float64(median(ours))/float64(median(least)), "times-nothing")
+			b.ReportMetric(float64(median(ours).Microseconds())/1000, "ms")
+		})
+	}
+}
+
+// timed returns a function that runs a program among the teams of the home, and says how long it
+// took.
+func timed(b *testing.B, h layout.Home) func(program string, args ...string) time.Duration {
+	env := append(os.Environ(), "CADRE_HOME="+h.Root, "CLAUDE_CONFIG_DIR="+h.Claude, "HOME="+b.TempDir(), "CADRE_TEAM=",
+		"CADRE_MEMBER_NAME=")
+	return func(program string, args ...string) time.Duration {
+		b.Helper()
+		c := exec.Command(program, args...)
+		c.Env = env
+		var stderr strings.Builder
+		c.Stderr = &stderr
+		began := time.Now()
+		if err := c.Run(); err != nil {
+			b.Fatalf("%v: %v\n%s", args, err, &stderr)
+		}
+		return time.Since(began)
 	}
 }
 
