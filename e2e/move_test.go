@@ -95,8 +95,8 @@ func TestMovedProject(t *testing.T) {
 	missed := []string{old + " does not exist", "cadre resume demo --dir DIR"}
 	w.refused(w.cadre("resume", "demo"), 2, missed...)
 	w.refused(w.cadre("resume", "demo", "--take-over"), 2, missed...)
-	w.refused(w.cadre("run", "teams/demo.yaml"), 2, append(missed, w.dir+" may be that project: cadre resume "+
-		"demo --dir "+w.dir)...)
+	w.refused(w.cadre("run", "teams/demo.yaml"), 2, old+" does not exist", w.dir+" may be that project",
+		"cadre resume demo --dir "+w.dir)
 	w.refused(w.cadre("host", "demo"), 2, missed...)
 	w.refused(w.cadre("spawn", "demo", "eve"), 2, missed...)
 	if said := w.must("probe", "demo"); !strings.Contains(said, "! "+old+" does not exist") {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -146,10 +147,12 @@ func budgetFlags(budget string) []string {
 }
 
 // explain is an error as a person reads it: its sentence, and what to type next.
-func explain(err error) string {
-	text := err.Error()
+func explain(err error) string { return helped(err.Error(), replica.HintsOf(err)) }
+
+// helped adds what to type to a text that says what is wrong.
+func helped(text string, hints []team.Hint) string {
 	var helps []string
-	for _, h := range team.HintsOf(err) {
+	for _, h := range hints {
 		helps = append(helps, "to "+h.Purpose()+": "+command(h).String())
 	}
 	if len(helps) == 0 {

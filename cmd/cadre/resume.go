@@ -459,7 +459,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 		line(false, "clock skew: %s. Times are not trusted; order is by seq", s)
 	}
 	for _, m := range e.Place {
-		line(false, "%s", m)
+		line(false, "%s", helped(m.String(), m.Help))
 	}
 	line(e.Count(inspect.Offline) == 0, "%s", lives(e))
 	var table render.Table

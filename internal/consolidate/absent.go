@@ -94,9 +94,8 @@ func (w *work) whole(c team.Consolidation) error {
 		paths = append(paths, a.Path)
 	}
 	return notReady("%s was staged by a consolidation before, is missing since its checks ran, and would not be "+
-		"committed. To see it: %s. Put it back, or name what is to be committed without it: cadre consolidate %s "+
-		"--only PATH",
-		names(paths), w.repo.showing(missing[0].Tree, missing[0].Path), w.Replica.Team().Name)
+		"committed. To see it: %s. Put it back, or name what is to be committed without it",
+		names(paths), w.repo.showing(missing[0].Tree, missing[0].Path)).With(w.hint(team.ActCommitOnly))
 }
 
 // forgetMissing is for a team that was consolidated without the files.

@@ -27,9 +27,9 @@ func TestBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, words := range []string{"team other works in " + l.project, "ours/a.txt, ours/pass, theirs.txt",
-		"cadre consolidate demo --only PATH"} {
-		if !strings.Contains(err.Error(), words) {
-			t.Errorf("%v does not say %q", err, words)
+		`{"action":"commit_only","team":"demo"}`} {
+		if !strings.Contains(told(err), words) {
+			t.Errorf("%s does not say %q", told(err), words)
 		}
 	}
 	o.Only = []string{"nowhere"}

@@ -144,7 +144,6 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 	if w.Checking != nil {
 		w.Checking(check.Name)
 	}
-	t := w.Replica.Team()
 	limit := checkTimeout
 	if check.Seconds > 0 {
 		limit = time.Duration(check.Seconds) * time.Second
@@ -163,8 +162,8 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 	how := ""
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("interrupted in the check %s: %w; cadre consolidate %s goes on with it, and with "+
-			"--roll-back gives it up", check.Name, context.Cause(ctx), t.Name)
+		return team.Hinted(fmt.Errorf("interrupted in the check %s: %w", check.Name, context.Cause(ctx)),
+			w.hint(team.ActFinish), w.hint(team.ActRollBack))
 	case givenUp():
 		return w.ended()
 	case limited.Err() != nil:

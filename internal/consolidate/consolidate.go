@@ -268,16 +268,16 @@ func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) 
 	case w.repo.top == "":
 		return false, nil
 	case t.Base.Unknown != "":
-		return false, notReady("what team %s did cannot be told from what was there before: %s. Commit it yourself, "+
-			"then: cadre consolidate %s --no-commit", t.Name, t.Base.Unknown, t.Name)
+		return false, notReady("what team %s did cannot be told from what was there before: %s. Commit it yourself "+
+			"first", t.Name, t.Base.Unknown).With(w.hint(team.ActSkipCommit))
 	case t.Base.Top != w.repo.top:
 		was := "in no repository, or nobody looked"
 		if t.Base.Top != "" {
 			was = "in " + t.Base.Top
 		}
 		return false, notReady("what team %s did cannot be told from what was there before: when it was created it "+
-			"worked %s, and now in the repository %s. Commit it yourself, then: cadre consolidate %s --no-commit",
-			t.Name, was, w.repo.top, t.Name)
+			"worked %s, and now in the repository %s. Commit it yourself first", t.Name, was, w.repo.top).
+			With(w.hint(team.ActSkipCommit))
 	}
 	branch, err := w.repo.checkpoints(ctx)
 	if err != nil {
@@ -295,12 +295,10 @@ func (w *work) gone() error {
 	t := w.Replica.Team()
 	if err := git.Installed(); err != nil {
 		return notReady("team %s has worked in the repository %s, and there is no git to commit that with: %v. Have "+
-			"git be found by PATH, or complete the team without a commit: cadre consolidate %s --no-commit",
-			t.Name, t.Base.Top, err, t.Name)
+			"git be found by PATH", t.Name, t.Base.Top, err).With(w.hint(team.ActSkipCommit))
 	}
-	return notReady("team %s has worked in the repository %s, and %s is in none any more. Bring it back, or complete "+
-		"the team without a commit: cadre consolidate %s --no-commit",
-		t.Name, t.Base.Top, t.Dir, t.Name)
+	return notReady("team %s has worked in the repository %s, and %s is in none any more. Bring it back",
+		t.Name, t.Base.Top, t.Dir).With(w.hint(team.ActSkipCommit))
 }
 
 // lost is gone for an attempt that has staged something. It is given up only where nothing of it
@@ -309,7 +307,8 @@ func (w *work) gone() error {
 func (w *work) lost(c team.Consolidation) error {
 	if err := git.Installed(); err != nil || c.Step == team.Made {
 		// without the code, for which it would be given up
-		return fmt.Errorf("the consolidation stays as it is: %v", w.gone())
+		gone := w.gone()
+		return team.Hinted(fmt.Errorf("the consolidation stays as it is: %v", gone), team.HintsOf(gone)...)
 	}
 	return w.gone()
 }
@@ -328,8 +327,8 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 	}
 	if len(s.both) > 0 {
 		return nil, notReady("%s had changes before the team was there, and was changed since; nobody can tell whose "+
-			"they are. Commit or stash them (git stash), or have all of it committed: --include %s",
-			names(s.both), s.both[0])
+			"they are. Commit or stash them (git stash), or have all of it committed", names(s.both)).
+			With(team.Hint{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name, Paths: s.both[:1]})
 	}
 	if len(c.Only) > 0 || len(s.ours) == 0 || w.Beside == nil {
 		return s.ours, nil
@@ -339,10 +338,9 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 		return s.ours, err
 	}
 	t := w.Replica.Team()
-	return nil, &team.Error{Code: team.Conflict, Text: fmt.Sprintf("team %s works in %s too, or did since team %s "+
-		"was created, and nobody can tell whose work this is: %s. Say what is to be committed for %s: cadre "+
-		"consolidate %s --only PATH",
-		strings.Join(others, ", "), t.Base.Top, t.Name, names(s.ours), t.Name, t.Name)}
+	return nil, team.Refuse(team.Conflict, "team %s works in %s too, or did since team %s was created, and nobody can "+
+		"tell whose work this is: %s. Say what is to be committed for %s", strings.Join(others, ", "), t.Base.Top, t.Name,
+		names(s.ours), t.Name).With(w.hint(team.ActCommitOnly))
 }
 
 // begin looks first whether anything stands in the way, so that nothing is recorded for nothing.
@@ -573,8 +571,7 @@ func (w *work) giveUp(ctx context.Context, reason string) error {
 		if there, err := w.repo.follows(ctx, c.Commit, c.Parent, head); err != nil {
 			return err
 		} else if there {
-			return notReady("the work is committed already (%.12s); cadre consolidate %s finishes", c.Commit,
-				w.Replica.Team().Name)
+			return notReady("the work is committed already (%.12s)", c.Commit).With(w.hint(team.ActFinish))
 		}
 	}
 	if err := w.lift(ctx, c); err != nil {

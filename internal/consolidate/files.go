@@ -300,8 +300,13 @@ func (r *repository) quiet() error {
 	return nil
 }
 
-func notReady(format string, args ...any) error {
-	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf(format, args...)}
+func notReady(format string, args ...any) *team.Error {
+	return team.Refuse(team.NotReady, format, args...)
+}
+
+// hint is one on the team that is consolidated.
+func (w *work) hint(a team.Action) team.Hint {
+	return team.Hint{Action: a, Team: w.Replica.Team().Name}
 }
 
 // names lists paths, and stops before it becomes a wall.

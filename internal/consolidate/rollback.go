@@ -216,8 +216,8 @@ func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u
 	}
 	for _, o := range all {
 		if o.Status == team.InProgress && o.Owner == t.Work.Member {
-			return notReady("%s is at task %s in the same worktree; release that first: cadre task release %s %s",
-				o.Owner, o.ID, w.Replica.Team().Name, o.ID)
+			return notReady("%s is at task %s in the same worktree", o.Owner, o.ID).
+				With(team.Hint{Action: team.ActRetryTask, Team: w.Replica.Team().Name, Task: o.ID})
 		}
 	}
 	left, err := w.asIn(ctx, tip, t.Work.Commit, changes)

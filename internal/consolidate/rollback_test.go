@@ -260,7 +260,8 @@ func TestRollBackInAWorktree(t *testing.T) {
 	l.notRolledBack("3", team.Conflict, "b.txt (changed since)")
 	l.git("-C", tree, "reset", "-q", "--hard", "HEAD^")
 	l.begin("eve", "2", "cadre/demo@eve")
-	l.notRolledBack("3", team.NotReady, "eve is at task 2 in the same worktree", "cadre task release demo 2")
+	l.notRolledBack("3", team.NotReady, "eve is at task 2 in the same worktree",
+		`{"action":"retry_task","team":"demo","task":"2"}`)
 	l.do("eve", &team.ReleaseTask{Task: "2"})
 
 	// Without its worktree the branch alone is changed.

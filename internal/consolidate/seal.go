@@ -117,8 +117,8 @@ func Sealed(dir string) (*Record, error) {
 	}
 	r := &Record{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("%s is %w: %w; it can be moved elsewhere, and cadre consolidate writes it anew from "+
-			"the history", filepath.Join(dir, RecordFile), ErrDamaged, err)
+		return nil, fmt.Errorf("%s is %w: %w; it can be moved elsewhere, and the next consolidation writes it again "+
+			"from the history", filepath.Join(dir, RecordFile), ErrDamaged, err)
 	}
 	return r, nil
 }

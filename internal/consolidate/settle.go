@@ -161,9 +161,7 @@ func (w *work) settle(ctx context.Context, c team.Consolidation, at site) (again
 		return true, w.restage(ctx, c, at, all)
 	case len(found.tracked) > 0:
 		return false, notReady("the checks changed %s, or somebody did while they ran, and so they have not passed "+
-			"with what would be committed; to commit that, too, and have them run again: cadre consolidate %s "+
-			"--with-check-changes",
-			names(found.tracked), name)
+			"with what would be committed", names(found.tracked)).With(w.hint(team.ActKeepCheckChanges))
 	case len(found.fresh) > 0 && !c.Clean:
 		w.Log(fmt.Sprintf("the checks left %s, which is not committed; to commit that, too: cadre consolidate %s "+
 			"--with-check-changes", names(found.fresh), name))

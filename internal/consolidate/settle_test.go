@@ -49,7 +49,7 @@ func TestChecksThatWrite(t *testing.T) {
 	l := generated(t, nil)
 	before := l.commits()
 	for range 2 { // nor is what it wrote the first time taken for what was there before
-		l.refused("the checks changed b.txt", "cadre consolidate demo --with-check-changes")
+		l.refused("the checks changed b.txt", `{"action":"keep_check_changes","team":"demo"}`)
 		if s := l.replica.Team(); s.Status != team.TeamActive || l.commits() != before {
 			t.Fatalf("%+v", s.Consolidation)
 		}

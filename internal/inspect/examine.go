@@ -107,13 +107,14 @@ func (e *Examination) Hostless() bool {
 func Refusal(t team.Team) error {
 	switch {
 	case t.CleanedUp:
-		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s was cleaned up; cadre cleanup %s removes "+
-			"what is left of it", t.Name, t.Name)}
+		return team.Refuse(team.Finished, "team %s was cleaned up, and something is left of it", t.Name).
+			With(team.Hint{Action: team.ActCleanUp, Team: t.Name})
 	case t.Status == team.TeamComplete || t.Status == team.TeamAborted:
-		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("Team is %s. Use cadre review %s", t.Status, t.Name)}
+		return team.Refuse(team.Finished, "Team is %s", t.Status).
+			With(team.Hint{Action: team.ActShowReview, Team: t.Name})
 	case t.Status == team.TeamPending && t.Goal == "" && t.Origin == "":
-		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf(
-			"Team not initialized. Spawn with cadre spawn %s NAME", t.Name)}
+		return team.Refuse(team.Invalid, "Team not initialized").
+			With(team.Hint{Action: team.ActSpawn, Team: t.Name})
 	}
 	return nil
 }

@@ -125,22 +125,26 @@ func TestRefusal(t *testing.T) {
 		team team.Team
 		code team.Code
 		says string
+		help team.Action
 	}{
-		{"active", team.Team{Status: team.TeamActive}, "", ""},
-		{"consolidating", team.Team{Status: team.TeamConsolidating}, "", ""},
-		{"complete", team.Team{Status: team.TeamComplete}, team.Finished, "Team is complete. Use cadre review demo"},
-		{"aborted", team.Team{Status: team.TeamAborted}, team.Finished, "Team is aborted. Use cadre review demo"},
+		{"active", team.Team{Status: team.TeamActive}, "", "", ""},
+		{"consolidating", team.Team{Status: team.TeamConsolidating}, "", "", ""},
+		{"complete", team.Team{Status: team.TeamComplete}, team.Finished, "Team is complete", team.ActShowReview},
+		{"aborted", team.Team{Status: team.TeamAborted}, team.Finished, "Team is aborted", team.ActShowReview},
 		{"cleaned up comes first", team.Team{Status: team.TeamAborted, CleanedUp: true}, team.Finished,
-			"team demo was cleaned up; cadre cleanup demo removes what is left of it"},
-		{"pending", team.Team{Status: team.TeamPending}, team.Invalid, "Team not initialized. Spawn with cadre spawn " +
-			"demo NAME"},
-		{"pending, for a goal", team.Team{Status: team.TeamPending, Goal: "mend it"}, "", ""},
-		{"pending, of a team file", team.Team{Status: team.TeamPending, Origin: "/team.yaml"}, "", ""},
+			"team demo was cleaned up, and something is left of it", team.ActCleanUp},
+		{"pending", team.Team{Status: team.TeamPending}, team.Invalid, "Team not initialized", team.ActSpawn},
+		{"pending, for a goal", team.Team{Status: team.TeamPending, Goal: "mend it"}, "", "", ""},
+		{"pending, of a team file", team.Team{Status: team.TeamPending, Origin: "/team.yaml"}, "", "", ""},
 	} {
 		c.team.Name = "demo"
 		err := inspect.Refusal(c.team)
 		if team.CodeOf(err) != c.code || err != nil && err.Error() != c.says || err == nil && c.says != "" {
 			t.Errorf("%s: %v (%s)", c.name, err, team.CodeOf(err))
+		}
+		if h := team.HintsOf(err); c.help == "" && len(h) > 0 ||
+			c.help != "" && (len(h) != 1 || h[0].Action != c.help || h[0].Team != "demo") {
+			t.Errorf("%s: it hints at %+v", c.name, h)
 		}
 	}
 }

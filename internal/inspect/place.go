@@ -24,6 +24,8 @@ type Missing struct {
 	Path   string `json:"path"`
 	Why    string `json:"why"`
 	Try    string `json:"try,omitempty"`
+	// Help says what would help besides what Try says.
+	Help []team.Hint `json:"hints,omitempty"`
 	// Moved says that it was found where it is now, and is joined with the rest again when the team
 	// is resumed.
 	Moved bool `json:"moved,omitempty"`
@@ -54,7 +56,8 @@ func Place(ctx context.Context, t team.Team, members []team.Member, dir string) 
 		if !ok {
 			return nil, err
 		}
-		return []Missing{{What: missing.What, Path: missing.Path, Why: missing.Why, Try: missing.Try}}, nil
+		return []Missing{{What: missing.What, Path: missing.Path, Why: missing.Why, Try: missing.Try,
+			Help: missing.Help}}, nil
 	}
 	return worktrees(ctx, procs, t, members, dir)
 }
@@ -87,16 +90,16 @@ func worktrees(ctx context.Context, procs *proc.Register, t team.Team, members [
 // InPlace refuses a team of which something is missing that only a person can bring back.
 func InPlace(t team.Team, missing []Missing) error {
 	var all []string
+	var help []team.Hint
 	for _, m := range missing {
 		if !m.Moved {
-			all = append(all, m.String())
+			all, help = append(all, m.String()), append(help, m.Help...)
 		}
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("team %s cannot be resumed: %s", t.Name,
-		strings.Join(all, "\n"))}
+	return team.Refuse(team.Invalid, "team %s cannot be resumed: %s", t.Name, strings.Join(all, "\n")).With(help...)
 }
 
 // Rejoin joins the worktrees that have moved, or whose repository has, with it again, and returns
@@ -163,10 +166,9 @@ func Move(ctx context.Context, rep *replica.Replica, dir, to string) (*team.Move
 			tasks = append(tasks, commits[commit]...)
 		}
 		slices.SortFunc(tasks, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
-		err = &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is not the repository that team %s has worked "+
-			"in, but a copy of it: it lacks the work of task %s. Name the directory that was moved; to continue in "+
-			"another clone: cadre resume %s --from-git",
-			t.Base.Top, t.Name, strings.Join(tasks, ", "), t.Name)}
+		err = team.Refuse(team.Invalid, "%s is not the repository that team %s has worked in, but a copy of it: it "+
+			"lacks the work of task %s. Name the directory that was moved", t.Base.Top, t.Name,
+			strings.Join(tasks, ", ")).With(team.Hint{Action: team.ActContinueCopy, Team: t.Name})
 	}
 	return body, err
 }

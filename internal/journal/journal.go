@@ -119,9 +119,7 @@ func (e *DamageError) Error() string {
 	if e.Line > 0 {
 		where = fmt.Sprintf("%s, line %d", e.Segment, e.Line)
 	}
-	return fmt.Sprintf(
-		"the journal is damaged at %s: %s; nothing was changed. To look at it and mend it: cadre fsck %s", where,
-		e.Reason, e.Team)
+	return fmt.Sprintf("the journal is damaged at %s: %s; nothing was changed", where, e.Reason)
 }
 
 // Watch yields the records after seq after as they come, and waits for more, until ctx ends; its

@@ -125,8 +125,8 @@ func (h Home) Folder(name string) (string, error) {
 		return "", err
 	}
 	if len(there) == 0 {
-		return "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("there is no team %s, nor any other; create "+
-			"one: cadre create %s", name, name)}
+		return "", team.Refuse(team.NotFound, "there is no team %s, nor any other", name).
+			With(team.Hint{Action: team.ActCreate, Team: name})
 	}
 	return "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("there is no team %s; there are: %s", name,
 		strings.Join(there, ", "))}
@@ -262,8 +262,8 @@ func (h Home) Found(name, id string, records [][]byte) error {
 		return notAFolder(dir, info.Mode())
 	}
 	if err := os.Rename(making, dir); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
-		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a team named %s already; a free name: %s; "+
-			"or remove it: cadre cleanup %s", name, h.free(name), name)}
+		return team.Refuse(team.Taken, "there is a team named %s already; a free name: %s", name, h.free(name)).
+			With(team.Hint{Action: team.ActCleanUp, Team: name})
 	} else if err != nil {
 		return fmt.Errorf("create team %s: %w", name, err)
 	}

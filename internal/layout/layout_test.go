@@ -131,9 +131,10 @@ func TestNamesNeverBecomePaths(t *testing.T) {
 
 func TestWhatThereIsNot(t *testing.T) {
 	h := newHome(t)
-	if _, err := h.Folder("demo"); team.CodeOf(err) != team.NotFound || !strings.Contains(err.Error(),
-		"cadre create demo") {
-		t.Errorf("without any team: %v", err)
+	_, err := h.Folder("demo")
+	if help := team.HintsOf(err); team.CodeOf(err) != team.NotFound || len(help) != 1 ||
+		help[0].Action != team.ActCreate || help[0].Team != "demo" {
+		t.Errorf("without any team: %v, %+v", err, help)
 	}
 	for _, name := range []string{"two", "one"} {
 		if err := create(h, name); err != nil {

@@ -49,9 +49,9 @@ func (a *attempt) agree(ctx context.Context) error {
 	differs(slices.ContainsFunc(f.Members, func(m teamfile.Member) bool { return !slices.Contains(names, m.Name) }),
 		"--members", "the lead spawns what it needs")
 	if len(fixed) > 0 {
-		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("the unfinished team %s was begun otherwise, and goes "+
-			"on as it was: %s. Leave these flags away, or begin anew: cadre cleanup %s --force",
-			t.Name, strings.Join(fixed, ", "), t.Name)}
+		return team.Refuse(team.Taken, "the unfinished team %s was begun otherwise, and continues as it was: %s. Leave these "+
+			"flags away, or start over", t.Name, strings.Join(fixed, ", ")).
+			With(team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
 	}
 	var changes []team.Body
 	if f.Delegate && !t.Delegate {

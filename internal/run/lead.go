@@ -74,8 +74,8 @@ const finishTime = time.Minute
 func Take(dir, name string) (*leader.Lock, error) {
 	lock, err := leader.Claim(dir)
 	if errors.Is(err, proc.ErrHeld) {
-		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being run already; to follow it: "+
-			"cadre log %s --follow", name, name)}
+		return nil, team.Refuse(team.NotReady, "team %s is being run already", name).
+			With(team.Hint{Action: team.ActFollowLog, Team: name})
 	}
 	return lock, err
 }
@@ -252,7 +252,9 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 	case at.over:
 		return true, reason(team.Finished, "the team was ended by somebody else"), nil
 	case at.exhausted != "":
-		return !at.sessions, reason(team.Exhausted, "%s", at.exhausted), nil
+		t := l.Replica.Team()
+		return !at.sessions, team.Refuse(team.Exhausted, "%s", at.exhausted).
+			With(team.Hint{Action: team.ActRaiseBudget, Team: t.Name, Budget: t.Exhausted}), nil
 	case at.lost != "":
 		return true, reason(Broken, "the lead cannot go on: %s", at.lost), nil
 	case at.busy:
@@ -295,8 +297,9 @@ func (l *Lead) askReport(ctx context.Context) error {
 // Undone says why not everything is done although nothing more happens; nil when it is. Of a team
 // whose host has ended it knows what came of the last sessions too.
 func (l *Lead) Undone() error {
-	if words := l.look().undoneWords(); words != "" {
-		return reason(team.NotReady, "%s", words)
+	at := l.look()
+	if words := at.undoneWords(); words != "" {
+		return team.Refuse(team.NotReady, "%s", words).With(at.help...)
 	}
 	return nil
 }

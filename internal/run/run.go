@@ -214,8 +214,8 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		return nil, &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s has ended meanwhile", name)}
 	case t.Consolidation.Open():
 		a.close()
-		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being consolidated; to bring that "+
-			"to its end: cadre consolidate %s; to take it back: cadre consolidate %s --roll-back", name, name, name)}
+		return nil, team.Refuse(team.NotReady, "team %s is being consolidated", name).With(
+			team.Hint{Action: team.ActFinish, Team: name}, team.Hint{Action: team.ActRollBack, Team: name})
 	case o.Resume:
 		return a, nil
 	case over:
@@ -260,17 +260,16 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		if t.Origin != "" {
 			from = "made from " + t.Origin
 		}
-		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a team named %s already, %s; give this "+
-			"one another name, or remove that one: cadre cleanup %s", name, from, name)}
+		return nil, team.Refuse(team.Taken, "there is a team named %s already, %s; give this one another name", name, from).
+			With(team.Hint{Action: team.ActCleanUp, Team: name})
 	case t.OriginDigest != o.File.Digest():
 		a.close()
-		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s was changed since the unfinished team %s "+
-			"was made from it; to begin anew: cadre cleanup %s --force, and run it again", o.Path, name, name)}
+		return nil, team.Refuse(team.NotReady, "%s was changed since the unfinished team %s was made from it; to start over, "+
+			"remove the team, and run it again", o.Path, name).With(team.Hint{Action: team.ActForceCleanUp, Team: name})
 	case t.Dir != o.Dir:
 		a.close()
-		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the unfinished team %s works in %s, not in "+
-			"%s; finish it with --dir %s, or begin anew: cadre cleanup %s --force", name, t.Dir, o.Dir,
-			sanitize.Quote(t.Dir), name)}
+		return nil, team.Refuse(team.NotReady, "the unfinished team %s works in %s, not in %s; finish it with --dir %s, or start "+
+			"over", name, t.Dir, o.Dir, sanitize.Quote(t.Dir)).With(team.Hint{Action: team.ActForceCleanUp, Team: name})
 	}
 	if a.again {
 		agree := func(ctx context.Context) error { return a.change(ctx, a.modes(o.Mode)) }
@@ -303,13 +302,15 @@ func merged(ctx context.Context, t team.Team, members []team.Member) error {
 		} else if ahead == "" {
 			continue
 		}
-		first := "cadre consolidate " + t.Name
+		refusal := team.Refuse(team.NotReady, "the team %s before this one is %s, and the work of %s is on the branch "+
+			"%s, which is not merged. ", t.Name, t.Status, m.Name, branch)
 		if t.Status != team.TeamComplete || t.Consolidation.Step == team.Done {
-			first = "git merge " + branch
+			refusal.Text += "Merge it: git merge " + branch + ". "
+		} else {
+			refusal.With(team.Hint{Action: team.ActConsolidate, Team: t.Name})
 		}
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the team %s before this one is %s, and the work "+
-			"of %s is on the branch %s, which is not merged. Merge it: %s. To do without it: git branch -D %s",
-			t.Name, t.Status, m.Name, branch, first, branch)}
+		refusal.Text += "To do without it: git branch -D " + branch
+		return refusal
 	}
 	return nil
 }
@@ -326,11 +327,12 @@ func (a *attempt) missing(ctx context.Context, t team.Team) error {
 	if !checkout.IsMissing(err) {
 		return err
 	}
-	text := fmt.Sprintf("nobody can work for the unfinished team %s: %v", t.Name, err)
+	refusal := team.Refuse(team.Invalid, "nobody can work for the unfinished team %s: %v", t.Name, err)
 	if _, _, err := checkout.Moved(ctx, procs, t, a.Dir); err == nil {
-		text += fmt.Sprintf("\n%s may be that project: cadre resume %s --dir %s", a.Dir, t.Name, sanitize.Quote(a.Dir))
+		refusal.Text += fmt.Sprintf("\n%s may be that project.", a.Dir)
+		return refusal.With(team.Hint{Action: team.ActMove, Team: t.Name, Dir: a.Dir})
 	}
-	return &team.Error{Code: team.Invalid, Text: text}
+	return refusal.With(team.HintsOf(err)...)
 }
 
 // take opens the team and its lead lock.

@@ -11,17 +11,18 @@ import (
 // situation is what is looked at to see what is to be done.
 type situation struct {
 	over      bool
-	exhausted string   // what the team has spent, in words
-	led       bool     // by an agent
-	lost      string   // why that agent cannot go on
-	said      bool     // it gave its report
-	busy      bool     // something is being done, or can be
-	sessions  bool     // some session of ours still runs
-	undone    int      // tasks
-	failed    []string // why teammates could not do them, where nobody took their place, in words
-	yours     []string // those of them that wait for the person who leads, in words
-	members   []string // teammates of ours that still run
-	isolated  []string // those of them that work in a worktree
+	exhausted string      // what the team has spent, in words
+	led       bool        // by an agent
+	lost      string      // why that agent cannot go on
+	said      bool        // it gave its report
+	busy      bool        // something is being done, or can be
+	sessions  bool        // some session of ours still runs
+	undone    int         // tasks
+	failed    []string    // why teammates could not do them, where nobody took their place, in words
+	yours     []string    // those of them that wait for the person who leads, in words
+	help      []team.Hint // for those that wait for the person who leads
+	members   []string    // teammates of ours that still run
+	isolated  []string    // those of them that work in a worktree
 }
 
 func (l *Lead) look() (at situation) {
@@ -40,7 +41,7 @@ func (l *Lead) look() (at situation) {
 			}
 			if m.Name == t.Lead {
 				if at.led = m.Agent != team.External; !at.led {
-					at.yours = waiting(s)
+					at.yours, at.help = waiting(s)
 				} else {
 					at.sessions = at.sessions || m.Host != ""
 					at.busy = at.busy || s.Busy(m.Name) || begins(s, m)
@@ -73,36 +74,33 @@ func (l *Lead) look() (at situation) {
 	return at
 }
 
-// exhausted says what the team has spent, of how much, and how to give it more; "" while something
-// is left.
+// exhausted says what the team has spent, of how much; "" while something is left.
 func exhausted(t team.Team) string {
-	used, more := "", ""
+	used := ""
 	switch t.Exhausted {
 	case "":
 		return ""
 	case "tokens":
-		used, more = fmt.Sprintf("%d of %d", t.Usage.Tokens(), t.Budget.Tokens), "--tokens N"
+		used = fmt.Sprintf("%d of %d", t.Usage.Tokens(), t.Budget.Tokens)
 	case "cost":
-		used, more = team.Dollars(t.Usage.CostMicroUSD)+" of "+team.Dollars(t.Budget.CostMicroUSD), "--usd AMOUNT"
+		used = team.Dollars(t.Usage.CostMicroUSD) + " of " + team.Dollars(t.Budget.CostMicroUSD)
 	case "time":
-		used, more = fmt.Sprintf("%s since the team was created", time.Duration(t.Budget.Millis)*time.Millisecond),
-			"--time SPAN"
+		used = fmt.Sprintf("%s since the team was created", time.Duration(t.Budget.Millis)*time.Millisecond)
 	}
-	return fmt.Sprintf("the budget is spent: %s, %s; to give it more: cadre budget %s %s", t.Exhausted,
-		used, t.Name, more)
+	return fmt.Sprintf("the budget is spent: %s, %s", t.Exhausted, used)
 }
 
 // waiting are the tasks that nobody but the lead can do.
-func waiting(s *team.State) (words []string) {
+func waiting(s *team.State) (words []string, help []team.Hint) {
 	t := s.Team()
 	for task := range s.Tasks() {
 		if task.Owner == t.Lead && task.Status != team.Completed && task.Status != team.Deleted &&
 			len(task.Blocked()) == 0 {
-			words = append(words, fmt.Sprintf("task %s waits for you: %s; when it is done: cadre task done %s %s",
-				task.ID, task.Subject, t.Name, task.ID))
+			words = append(words, fmt.Sprintf("task %s waits for you: %s", task.ID, task.Subject))
+			help = append(help, team.Hint{Action: team.ActCompleteTask, Team: t.Name, Task: task.ID})
 		}
 	}
-	return words
+	return words, help
 }
 
 // undoneWords say which work is left; "" for none.

@@ -104,7 +104,7 @@ func (h Hint) Purpose() string {
 		if h.Dir != "" {
 			return "continue there"
 		}
-		return "say where it is now"
+		return "say where it was moved to"
 	case ActTakeOver:
 		return "take the lead"
 	case ActTakeBack:
@@ -212,6 +212,17 @@ func HintsOf(err error) (all []Hint) {
 	}
 	return all
 }
+
+// Hinted adds hints to an error that is no refusal.
+func Hinted(err error, hints ...Hint) error { return &hinted{err, hints} }
+
+type hinted struct {
+	error
+	help []Hint
+}
+
+func (e *hinted) Hints() []Hint { return e.help }
+func (e *hinted) Unwrap() error { return e.error }
 
 // hint is one on the team itself.
 func (t *Team) hint(a Action) Hint { return Hint{Action: a, Team: t.Name} }

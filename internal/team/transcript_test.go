@@ -155,7 +155,7 @@ func (s *stage) command(line string) {
 	}
 	switch {
 	case err != nil:
-		s.printf("refused %s: %v%s", CodeOf(err), err, hinted(err))
+		s.printf("refused %s: %v%s", CodeOf(err), err, hintLines(err))
 	case decision.Repeats != 0:
 		s.printf("repeats %d", decision.Repeats)
 	case decision.Record == nil:
@@ -260,8 +260,8 @@ func recoded(t fataler, r *Record) *Record {
 	return again
 }
 
-// hinted is what a refusal hints at, each hint on a line of its own.
-func hinted(err error) string {
+// hintLines is what a refusal hints at, each hint on a line of its own.
+func hintLines(err error) string {
 	var b strings.Builder
 	for _, h := range HintsOf(err) {
 		data, _ := json.Marshal(h)

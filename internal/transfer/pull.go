@@ -128,13 +128,13 @@ func (o *PullOptions) open(ctx context.Context, procs *proc.Register,
 // idle makes sure that no process of the team runs here, and holds its lead.
 func (o *PullOptions) idle(folder string) (*leader.Lock, error) {
 	if host.Hosted(filepath.Join(folder, "hosts")) {
-		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s runs here: a host runs its sessions. "+
-			"To let go of it: cadre push %s --release; to see who runs: cadre probe %s", o.Team, o.Team, o.Team)}
+		return nil, team.Refuse(team.NotReady, "team %s runs here: a host runs its sessions", o.Team).With(
+			team.Hint{Action: team.ActRelease, Team: o.Team}, team.Hint{Action: team.ActShowAlive, Team: o.Team})
 	}
 	lock, err := leader.Claim(folder)
 	if errors.Is(err, proc.ErrHeld) {
-		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s runs here: a process leads it. End "+
-			"that first; cadre probe %s shows which", o.Team, o.Team)}
+		return nil, team.Refuse(team.NotReady, "team %s runs here: a process leads it. End that first", o.Team).
+			With(team.Hint{Action: team.ActShowAlive, Team: o.Team})
 	}
 	return lock, err
 }
@@ -181,8 +181,8 @@ func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, rep *re
 		p.Released = t.Released != team.Released{}
 		return p, false, nil
 	case relation == checkpoint.Another && !over:
-		return nil, false, &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is %s, and the one of that name "+
-			"on %s is another team; remove this one first: cadre cleanup %s", o.Team, t.Status, remote.Name, o.Team)}
+		return nil, false, team.Refuse(team.Taken, "team %s is %s, and the one of that name on %s is another team; remove "+
+			"this one first", o.Team, t.Status, remote.Name).With(team.Hint{Action: team.ActCleanUp, Team: o.Team})
 	}
 	if relation == checkpoint.Forked && !o.Theirs {
 		for _, f := range found { // it was decided about, if our line has it

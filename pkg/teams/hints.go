@@ -1,6 +1,9 @@
 package teams
 
-import "cadre/internal/team"
+import (
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
 
 // Action is what would help: in a refusal, or for something that waits.
 type Action string
@@ -81,7 +84,7 @@ func (h Hint) core() team.Hint {
 
 // hintsOf returns what an error of the packages below hints at.
 func hintsOf(err error) (all []Hint) {
-	for _, h := range team.HintsOf(err) {
+	for _, h := range replica.HintsOf(err) {
 		all = append(all, hint(h))
 	}
 	return all

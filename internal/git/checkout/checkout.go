@@ -31,7 +31,6 @@ import (
 
 	"cadre/internal/git"
 	"cadre/internal/git/checkpoint"
-	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -48,10 +47,24 @@ type MissingError struct {
 	What string // [Directory] or [Repository]
 	Path string
 	Why  string // continues a sentence that begins with Path
-	Try  string // what to do, as a sentence
+	Try  string // what to do in the file system, as a sentence; may be ""
+	Help []team.Hint
 }
 
-func (e *MissingError) Error() string { return e.Path + " " + e.Why + ". " + e.Try }
+func (e *MissingError) Error() string {
+	if e.Try == "" {
+		return e.Path + " " + e.Why
+	}
+	return e.Path + " " + e.Why + ". " + e.Try
+}
+
+// Hints returns what would help.
+func (e *MissingError) Hints() []team.Hint { return e.Help }
+
+// moved is what helps where the project was moved: to dir, or to somewhere if that is "".
+func moved(t team.Team, dir string) []team.Hint {
+	return []team.Hint{{Action: team.ActMove, Team: t.Name, Dir: dir}}
+}
 
 // IsMissing reports whether the error says that a team's directory or repository is missing.
 func IsMissing(err error) bool {
@@ -66,21 +79,20 @@ func Glance(t team.Team) error {
 		return nil
 	}
 	info, err := os.Stat(t.Dir)
-	try := fmt.Sprintf("Bring it back or mount its volume. If the project was moved, say where it is now: cadre "+
-		"resume %s --dir DIR", t.Name)
+	const try = "Bring it back, or mount its volume."
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &MissingError{Directory, t.Dir, "does not exist", try}
+		return &MissingError{Directory, t.Dir, "does not exist", try, moved(t, "")}
 	case err != nil:
 		return &MissingError{Directory, t.Dir, "cannot be looked at: " + reason(err),
-			"Make it readable, and try again."}
+			"Make it readable, and try again.", nil}
 	case !info.IsDir():
-		return &MissingError{Directory, t.Dir, "is not a directory", try}
+		return &MissingError{Directory, t.Dir, "is not a directory", try, moved(t, "")}
 	case t.Base.Top == "" || elsewhere(t):
 		return nil
 	}
 	if _, err := os.Lstat(filepath.Join(t.Base.Top, ".git")); errors.Is(err, fs.ErrNotExist) {
-		return &MissingError{Repository, t.Base.Top, "holds no git repository any more", try}
+		return &MissingError{Repository, t.Base.Top, "holds no git repository any more", try, moved(t, "")}
 	}
 	return nil
 }
@@ -104,23 +116,23 @@ func Check(ctx context.Context, procs *proc.Register, t team.Team) error {
 		return err
 	}
 	top, err := topOf(ctx, procs, t.Dir)
-	try := fmt.Sprintf("Bring the repository back, or say where it is now: cadre resume %s --dir DIR", t.Name)
+	const try = "Bring the repository back."
 	switch refused := (*git.Refusal)(nil); {
 	case errors.As(err, &refused):
-		return &MissingError{Repository, t.Dir, "is in no work tree that git can use: " + refused.Words, try}
+		return &MissingError{Repository, t.Dir, "is in no work tree that git can use: " + refused.Words, try,
+			moved(t, "")}
 	case err != nil:
 		return err
 	case top == t.Base.Top || elsewhere(t):
 	case same(top, t.Base.Top):
-		return &MissingError{Repository, t.Base.Top, "is now a link to " + top,
-			fmt.Sprintf("Continue there: cadre resume %s --dir %s", t.Name, sanitize.Quote(t.Dir))}
+		return &MissingError{Repository, t.Base.Top, "is now a link to " + top, "", moved(t, t.Dir)}
 	default:
 		return &MissingError{Repository, t.Dir, fmt.Sprintf("is in the repository %s, and the team was created in %s",
-			top, t.Base.Top), try}
+			top, t.Base.Top), try, moved(t, "")}
 	}
 	its, err := identify(ctx, procs, t, t.Dir)
 	if err == nil && !its {
-		err = &MissingError{Repository, t.Dir, "is in another repository" + lacks(t), try}
+		err = &MissingError{Repository, t.Dir, "is in another repository" + lacks(t), try, moved(t, "")}
 	}
 	return err
 }
@@ -193,8 +205,8 @@ func Moved(ctx context.Context, procs *proc.Register, t team.Team, to string) (d
 	case err == nil && t.Base.Top != "" && same(t.Base.Top, to):
 		return t.Dir, t.Base.Top, nil
 	case err == nil:
-		return "", "", refuse("team %s works in %s, which is as it was; --dir is for a project that was moved. "+
-			"Continue there: cadre resume %s", t.Name, t.Dir, t.Name)
+		return "", "", team.Hinted(refuse("team %s works in %s, which is as it was; only a project that was moved is "+
+			"at another place", t.Name, t.Dir), team.Hint{Action: team.ActResume, Team: t.Name})
 	case !IsMissing(err):
 		return "", "", err
 	}

@@ -81,8 +81,8 @@ func TestMoved(t *testing.T) {
 	}
 	p.rename("old", "new")
 	missing, ok := errors.AsType[*checkout.MissingError](p.check())
-	if !ok || missing.What != checkout.Directory || missing.Path != p.team.Dir || !strings.Contains(missing.Error(),
-		"cadre resume demo --dir DIR") {
+	if !ok || missing.What != checkout.Directory || missing.Path != p.team.Dir || len(missing.Help) != 1 ||
+		missing.Help[0].Action != team.ActMove || missing.Help[0].Team != "demo" {
 		t.Fatalf("it ends with %v", missing)
 	}
 	if err := os.Symlink(p.path("new"), p.path("link")); err != nil {

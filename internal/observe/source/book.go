@@ -196,8 +196,8 @@ func (b *Book) writeTeam(ctx context.Context, pages []page) error {
 
 // gone says that there is no journal of what was observed before.
 func (b *Book) gone() error {
-	return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("%s was observed before, and its journal is gone; to "+
-		"begin anew: cadre cleanup %s", b.name, b.name)}
+	return team.Refuse(team.NotFound, "%s was observed before, and its journal is gone", b.name).
+		With(team.Hint{Action: team.ActCleanUp, Team: b.name})
 }
 
 // missed is that error where the observer, of whom all was written, knows a team, and there is no
