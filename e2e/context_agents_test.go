@@ -72,10 +72,10 @@ func TestCompaction(t *testing.T) {
 		"bypassPermissions"), 0)
 	for member, parts := range map[string][]string{
 		"lead": {"You are lead, the lead of the team short, whose goal is:\n> look and write.",
-			"The others in the team:\n- ann: claude, ", ", role scout", "Open tasks (1 are done):\n- task 2 ["},
-		"ann": {"You are ann in the team short; the lead is lead. Your role in the team: scout.",
-			"The others in the team:\n- lead: claude, ", "Open tasks (0 are done):\n- task 1 [in_progress] Look " +
-				"(ann)\n- task 2 [pending] Write, waits for 1"},
+			"The others in the team:\n- ann: claude, ", ", role \"scout\"", "Open tasks (1 are done):\n- task 2 ["},
+		"ann": {"You are ann in the team short; the lead is lead. Your role in the team: \"scout\".",
+			"The others in the team:\n- lead: claude, ", "Open tasks (0 are done):\n- task 1 [in_progress] \"Look\" " +
+				"(ann)\n- task 2 [pending] \"Write\", waits for 1"},
 	} {
 		requests := s.of(member)
 		i := slices.IndexFunc(requests, func(r *agenttest.Request) bool { return r.Has("Your context was shortened.") })
@@ -118,8 +118,8 @@ func TestCompactionOfCodex(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("it was told nothing:\n%s", s.model.Story())
 	}
-	for _, part := range []string{"You are ann in the team short; the lead is lead. Your role in the team: scout.",
-		"- task 1 [in_progress] one (ann)"} {
+	for _, part := range []string{"You are ann in the team short; the lead is lead. Your role in the team: \"scout\".",
+		"- task 1 [in_progress] \"one\" (ann)"} {
 		if n := requests[len(requests)-1].Count(part); n != 1 {
 			t.Errorf("it was told %q %d times:\n%s", part, n, requests[i].LastUser())
 		}
@@ -212,7 +212,7 @@ func TestRoles(t *testing.T) {
 			s.ended(s.run(file), 0)
 			requests := s.of("ann")
 			if !requests[0].Has("You are a scout who never writes.") ||
-				!requests[0].Has("Your role in the team: scout.") {
+				!requests[0].Has("Your role in the team: \"scout\".") {
 				t.Errorf("it was not shown its role:\n%s\n%s", requests[0].System, requests[0].LastUser())
 			}
 			if is := strings.Contains(requests[0].Model, "haiku"); is != (name == "claude") {

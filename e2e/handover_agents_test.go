@@ -44,7 +44,7 @@ func TestHandover(t *testing.T) {
 				t.Fatalf("no fresh session was told of the one before:\n%s", s.model.Story())
 			}
 			first := requests[i]
-			for _, part := range []string{"earlier session of ann, which was ended: it went astray",
+			for _, part := range []string{"earlier session of ann, and do not have", "Why it was ended:\n> it went astray",
 				"It was at task 1 (one).", "> The port is 4711.", "not committed: began, draft",
 				"Task 1 is yours now"} {
 				if !first.Has(part) {
@@ -174,7 +174,7 @@ func TestHandoverByFigures(t *testing.T) {
 			if i < 0 {
 				t.Fatalf("no fresh session was told of the one before:\n%s", s.model.Story())
 			}
-			for _, part := range []string{"ended: its context is nearly full.", "It was at task 2 (two).",
+			for _, part := range []string{"Why it was ended:\n> its context is nearly full", "It was at task 2 (two).",
 				"> Half of it is in the draft.", "draft", "Task 2 is yours now", "> result of task 1"} {
 				if !requests[i].Has(part) {
 					t.Errorf("its first request has no %q:\n%s", part, requests[i].LastUser())

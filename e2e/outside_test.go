@@ -93,8 +93,7 @@ func TestLeadIsToldWhoIsOffline(t *testing.T) {
 		if life, _ := w.lives("bob"); life != "offline" {
 			t.Errorf("bob is %s", life)
 		}
-		told(t, lead, "bob is offline: its session is gone. It holds task 1: give it to somebody else (TaskUpdate "+
-			"with another owner;", 1)
+		told(t, lead, "bob is offline: its session is gone. It holds task 1: give it to somebody else", 1)
 		told(t, lead, "[active] (external) at #1 slow; offline for", 1)
 		told(t, lead, "bob is offline:", 0)
 		again := w.mcp("mcp", "--team", "demo", "--as", "bob")

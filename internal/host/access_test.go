@@ -54,7 +54,7 @@ func TestModeThatTakesANewSession(t *testing.T) {
 			p := again.turn(t, "Looked.", func() {
 				again.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"nothing there"}`)
 			})
-			if !strings.Contains(p.Text, "Task 1 is yours now: Look") {
+			if !strings.Contains(p.Text, "Task 1 is yours now: \"Look\"") {
 				t.Errorf("it was told %q", p.Text)
 			}
 			s.until("the task is done", func(st *team.State) bool { return st.Count(team.Completed) == 1 })

@@ -186,7 +186,7 @@ func TestAClaimAfterTheTurn(t *testing.T) {
 				ann.call(t, "TaskUpdate",
 					`{"taskId":"1","status":"completed","result":"done"}`)
 			})
-			if !strings.Contains(p.Text, "Task 1 is yours now: look there") {
+			if !strings.Contains(p.Text, "Task 1 is yours now: \"look there\"") {
 				t.Errorf("it was told %q", p.Text)
 			}
 			s.untilStatus("ann", team.Idle)
@@ -255,7 +255,7 @@ func TestAClaimOfBoth(t *testing.T) {
 	s.do("ann", &team.ClaimTask{Task: "1"})
 	close(j.release)
 	p := ann.turn(t, "", func() { ann.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"done"}`) })
-	if !strings.Contains(p.Text, "Task 1 is yours now: look there") {
+	if !strings.Contains(p.Text, "Task 1 is yours now: \"look there\"") {
 		t.Errorf("it was told %q", p.Text)
 	}
 	s.untilStatus("ann", team.Idle)
@@ -436,7 +436,7 @@ func TestAClaimAfterATrouble(t *testing.T) {
 	s.untilStatus("ann", team.Blocked)
 	s.do("lead", &team.ClaimTask{Task: "1", Member: "ann"})
 	s.do("lead", &team.RetryMember{Member: "ann"})
-	if p := ann.given(t); !strings.Contains(p.Text, "Task 1 is yours now: look there") {
+	if p := ann.given(t); !strings.Contains(p.Text, "Task 1 is yours now: \"look there\"") {
 		t.Errorf("it was told %q", p.Text)
 	}
 }

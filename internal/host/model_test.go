@@ -119,7 +119,7 @@ func TestAModelWorks(t *testing.T) {
 		ann.call(t, "TaskUpdate",
 			`{"taskId":"1","status":"completed","result":"nothing there"}`)
 	})
-	for _, part := range []string{"You test.", "Task 1 is yours now: Look", "everywhere"} {
+	for _, part := range []string{"You test.", "Task 1 is yours now: \"Look\"", "everywhere"} {
 		if !strings.Contains(p.Text, part) {
 			t.Errorf("it was not told %q:\n%s", part, p.Text)
 		}
@@ -432,7 +432,7 @@ func TestPromptTooLong(t *testing.T) {
 	}
 	again.begun <- agent.Started{Session: "s-2"}
 	p := again.given(t)
-	for _, part := range []string{"which was ended: prompt is too long", "It was at task 1",
+	for _, part := range []string{"Why it was ended:\n> prompt is too long", "It was at task 1",
 		"> I have looked at half of it.", "the port is 4711", "Task 1 is yours now"} {
 		if strings.Count(p.Text, part) != 1 {
 			t.Errorf("it was not told %q, once:\n%s", part, p.Text)

@@ -50,7 +50,7 @@ func (m Merge) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The work of %s is on the branch %s", m.Member, m.Branch)
 	if len(m.With) == 0 {
-		fmt.Fprintf(&b, ". %s\n", text(m.Trouble))
+		fmt.Fprintf(&b, ". Why it was not merged:\n%s\n", quote(m.Trouble))
 		fmt.Fprintf(&b, "\nLook at it: git -C %s log -p %s\n", sanitize.Quote(m.Repo),
 			sanitize.Quote("HEAD.."+m.Branch))
 		fmt.Fprintf(&b, "To have it merged when the team is consolidated, complete this task: %s\nTo leave it out, "+
