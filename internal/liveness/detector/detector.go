@@ -31,7 +31,7 @@ import (
 	"cadre/internal/team"
 )
 
-// Lookout looks after the signs of life of a team, again and again. It belongs to one goroutine.
+// Detector looks after the signs of life of a team, again and again. It belongs to one goroutine.
 type Detector struct {
 	Dir string // the team's folder
 	Do  func(ctx context.Context, body team.Body) error
