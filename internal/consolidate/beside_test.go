@@ -12,6 +12,9 @@ import (
 // Where another team has worked in the same work tree only what was named is committed, and the
 // rest is as it was.
 func TestBeside(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "test", Command: "test -f pass"})

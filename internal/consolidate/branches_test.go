@@ -20,6 +20,9 @@ import (
 // A check that fails sees what members did in worktrees of their own, and leaves nothing of it but
 // on their branches: not in HEAD, the index or the work tree.
 func TestFailedCheckOfBranches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.write("c.txt", "one\n")
@@ -73,6 +76,9 @@ func TestFailedCheckOfBranches(t *testing.T) {
 // Where all of the work is on branches there is one commit of it all the same, and the checks find
 // an index of it.
 func TestBranchesAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "index",
@@ -95,6 +101,9 @@ func TestBranchesAlone(t *testing.T) {
 
 // CADRE_INDEX is an index also where nothing is to be committed.
 func TestIndexOfNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "index",
@@ -107,6 +116,9 @@ func TestIndexOfNothing(t *testing.T) {
 // What others changed in the work tree is merged with what a branch brings, and what is in its way,
 // somebody's or the same, is not written over: that is the lead's to solve.
 func TestInTheWay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	for name, c := range map[string]struct {
 		before, after func(l *lab)
@@ -203,6 +215,9 @@ func TestChangedWhileItWasThere(t *testing.T) {
 
 // With --no-commit nothing is merged: the branches are the lead's.
 func TestBranchesWithoutACommit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found()
@@ -324,6 +339,9 @@ func TestConflicts(t *testing.T) {
 // What the lead did not resolve is asked again, and what it resolved but did not commit is
 // committed. A branch whose task it deleted is left out, and said to be.
 func TestConflictThatStays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found()
@@ -353,6 +371,9 @@ func TestConflictThatStays(t *testing.T) {
 
 // A task that a member made and completed is no record: the work comes in.
 func TestForgedTask(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found()
@@ -429,6 +450,9 @@ func (l *lab) follow(words string) {
 // What a member that failed has in its worktree is half a work: it is left on its branch, and a
 // task says so.
 func TestHalfAWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found()

@@ -13,6 +13,9 @@ import (
 
 // The team's work is one commit; what was the person's before stays the person's, staged or not.
 func TestOneCommit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.write("notes.txt", "the person's, not known to git\n")
@@ -59,6 +62,9 @@ func TestOneCommit(t *testing.T) {
 
 // The record cannot be changed, says what is true, and a later history is not taken for its own.
 func TestRecord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "build", Command: "true"})
@@ -140,6 +146,9 @@ func TestNothingToCommit(t *testing.T) {
 // A file that had changes before the team, and was changed since, is nobody's to commit; unless it
 // is included.
 func TestBothChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.write("a.txt", "the person's\n")
@@ -194,6 +203,9 @@ func TestCommittedMeanwhile(t *testing.T) {
 // After a failed check all is as it was, the team goes on and its lead knows; and what the check
 // left behind is never committed.
 func TestFailedCheck(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.write("mine.txt", "the person's\n")
@@ -267,6 +279,9 @@ func TestChecks(t *testing.T) {
 
 // Whoever works or waits is named, and so is what git is in the middle of.
 func TestNotReady(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found()
@@ -402,6 +417,9 @@ func TestRepositories(t *testing.T) {
 
 // What becomes something else, keeps its kind: a file a folder, a folder a file, a link, a program.
 func TestKinds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.write("dir/x.txt", "x\n")
@@ -439,6 +457,9 @@ func TestKinds(t *testing.T) {
 // No hook of the repository runs by itself; as a check it sees what is to be committed, and nothing
 // else.
 func TestHooks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.write("mine.txt", "the person's: FORBIDDEN\n")
@@ -465,6 +486,9 @@ func TestHooks(t *testing.T) {
 // The team is saved on its branch before anything is done, and again when it is complete; where
 // that cannot be it is told, and no more.
 func TestCheckpoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	state := func(l *lab) (status, text string) {
 		var doc struct{ Status string }

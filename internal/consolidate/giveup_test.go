@@ -82,6 +82,9 @@ func TestGivenUpMeanwhile(t *testing.T) {
 // What a consolidation that was killed had brought into the work tree is gone when the team is
 // given up.
 func TestSettle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l, _ := prepared(t, true)
 	before := l.scene()
@@ -118,6 +121,9 @@ func TestSettle(t *testing.T) {
 // A failed check whose process was killed when the work tree was as before again, and nothing
 // recorded yet, fails again.
 func TestKilledWhenLifted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "bad", Command: "test -f hers.txt && exit 3"})
@@ -142,6 +148,9 @@ func TestKilledWhenLifted(t *testing.T) {
 // A team that was only marked for its end goes on; and one that is complete is consolidated after
 // all, or stays complete.
 func TestMarkedAndComplete(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "test", Command: "test -f pass"})

@@ -310,6 +310,9 @@ func TestLocksOfGit(t *testing.T) {
 // A lock of the index that a kill left is known to be ours; one of another git command is waited
 // for, and nothing is given up.
 func TestLockOfTheIndex(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found()

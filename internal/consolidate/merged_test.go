@@ -52,6 +52,9 @@ func (l *lab) files(dir string) string {
 // What a lead looks at is HEAD with what the team has in its directory and what is on all branches.
 // Nothing of that is in what is checked out, and what the person has not committed is not in it.
 func TestMerge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.write("mine.txt", "the person's\n")
@@ -96,6 +99,9 @@ func TestMerge(t *testing.T) {
 // A branch that conflicts is left out and asked about once for each commit, however often the work
 // is merged; the lead that has resolved it sees it merged.
 func TestMergeWithConflicts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found()

@@ -42,6 +42,9 @@ func TestWhereNothingCanBeCommitted(t *testing.T) {
 
 // Without git on PATH neither: nothing is given up, and with it all goes on.
 func TestWithoutGit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	l := newLab(t)
 	l.found(team.Check{Name: "test", Command: "true"})
 	l.isolate("eve", "hers.txt")

@@ -139,6 +139,9 @@ func TestRollBackInTheTeamsDirectory(t *testing.T) {
 }
 
 func TestNoRollBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := shared(t)
 	l.notRolledBack("1", team.Nothing, "what task 1 (port it) did is not recorded")
@@ -230,6 +233,9 @@ func (l *lab) hasHers(file, want string) {
 }
 
 func TestRollBackInAWorktree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := branched(t)
 	head := l.git("rev-parse", "HEAD")

@@ -45,6 +45,9 @@ func (l *lab) passes() {
 
 // A check that writes a tracked file has passed with something else than what would be committed.
 func TestChecksThatWrite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := generated(t, nil)
 	before := l.commits()
@@ -73,6 +76,9 @@ func TestChecksThatWrite(t *testing.T) {
 
 // What a check that fails has written is not taken for what was there before either.
 func TestChecksThatWriteAndFail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "generate", Command: generate}, team.Check{Name: "test", Command: "test -e fixed.txt"})
@@ -85,6 +91,9 @@ func TestChecksThatWriteAndFail(t *testing.T) {
 // What checks write that nobody tracks is told, and committed when that is asked for. What is never
 // the same twice is refused.
 func TestNewFilesOfChecks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "generate", Command: "sort new.txt > made.txt; echo made >> ignored.log"})
@@ -123,6 +132,9 @@ func TestNewFilesOfChecks(t *testing.T) {
 // The person's own changes of tracked files are in no commit, and are said to be where the checks
 // saw them; what a check does to them is refused.
 func TestChecksAndThePerson(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	for _, touched := range []bool{false, true} {
 		l := newLab(t)
@@ -154,6 +166,9 @@ func TestChecksAndThePerson(t *testing.T) {
 // Where only some files are committed, the others that differ are not the checks'; what the checks
 // change of them is.
 func TestChecksWithOnly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	for _, command := range []string{"true", "echo more >> b.txt"} {
 		l := newLab(t)
@@ -171,6 +186,9 @@ func TestChecksWithOnly(t *testing.T) {
 
 // In a clean checkout there is nothing but what is committed.
 func TestCleanChecks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.clean = true
@@ -225,6 +243,9 @@ func TestCleanChecks(t *testing.T) {
 // Killed at each point while the checks change what is committed, it is finished as if nothing had
 // happened, or taken back.
 func TestKilledWhileChecksWrite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	for _, clean := range []bool{false, true} {
 		l := generated(t, func(l *lab) { l.clean, l.changes = clean, true })
@@ -308,6 +329,9 @@ func removing(t *testing.T, isolated bool, then string) *lab {
 // The report is not committed, but for one that HEAD has: the checks see that, and so has a clone
 // of the commit.
 func TestTrackedReport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	for name, c := range map[string]struct {
 		tracked, dirty bool
@@ -354,6 +378,9 @@ func TestTrackedReport(t *testing.T) {
 // What the checks remove of what is to be committed is there again when the attempt is given up, so
 // that the next one commits it.
 func TestChecksThatRemove(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	for _, isolated := range []bool{false, true} {
 		for then, words := range map[string]string{"true": "the checks changed", "false": "the check clean up failed"} {
@@ -380,6 +407,9 @@ func TestChecksThatRemove(t *testing.T) {
 // Killed at each point between a check that removes the team's files and the end of the attempt,
 // nothing of them is lost.
 func TestKilledAfterChecksRemoved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	for _, points := range [][]string{{"check"}, {"written"}, {"check", "written"}, {"check", "written", "written"},
 		{"lifted"}, {"check", "written", "lifted"}} {
@@ -504,6 +534,9 @@ func TestBranchBringsReport(t *testing.T) {
 // What is not the checks' is not undone: nothing is put through a link that stands where a folder
 // was, nor in the place of something else, and what the person has removed and committed stays so.
 func TestNotPutBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	for name, c := range map[string]struct{ command, lost string }{
 		"a link to elsewhere": {"rm -r deep; ln -s ../elsewhere deep", "deep/er/new.txt"},

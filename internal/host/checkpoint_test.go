@@ -75,6 +75,9 @@ func keeping(t *testing.T, p *project, every int64) (*stage, *hosted) {
 
 // What is worth one by itself does not wait for the next period.
 func TestCheckpointsAreMadeFor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	for name, act := range map[string]func(*stage) *team.Record{
 		"a completed task": func(s *stage) *team.Record {
 			s.do("ann", &team.ClaimTask{Task: "1"})

@@ -348,6 +348,9 @@ func TestWorkIsRecordedQuickly(t *testing.T) {
 // A record for which the disk has no room for a while, longer than is waited for, is made when
 // there is room again, though nothing happens in the team.
 func TestWorkThatHadNoRoom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	p := newProject(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"),
 		&team.CreateTask{Subject: "one"})

@@ -26,6 +26,9 @@ func (l *lab) must(err error) {
 // TestThereAndBack: a team goes to another machine and comes back, each time with all of its work,
 // and no warning where it was let go of.
 func TestThereAndBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	l := newLab(t)
 	from, to := l.laptop, l.desktop
 	for round := range 4 {
@@ -52,6 +55,9 @@ func TestThereAndBack(t *testing.T) {
 // TestForks: two machines that both go on are told so by every command, and nothing of either is
 // lost when the user has chosen.
 func TestForks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	for _, chosen := range []string{"theirs", "ours", "resume"} {
 		t.Run(chosen, func(t *testing.T) {
 			l := newLab(t)

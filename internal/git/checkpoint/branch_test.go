@@ -66,6 +66,9 @@ var repositories = map[string]func(l *lab) string{
 var inNames = regexp.MustCompile(`-[0-9a-f]{12}\b`)
 
 func TestRepositories(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	for name, make := range repositories {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -198,6 +201,9 @@ func TestNobodyConfigured(t *testing.T) {
 
 // TestTwoHosts: stores that write at once lose no checkpoint, and none goes back.
 func TestTwoHosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	l := newLab(t)
 	project, w := l.repository("r"), newWork(t, "T1")
 	const writers, rounds = 3, 8
@@ -264,6 +270,9 @@ func TestOlderState(t *testing.T) {
 // TestBesideOtherCommands: people and programs use the repository while checkpoints are written,
 // and neither hinders the other.
 func TestBesideOtherCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	l := newLab(t)
 	project, w := l.repository("r"), newWork(t, "T1")
 	done := make(chan struct{})
@@ -349,6 +358,9 @@ func TestBranchIsMovedAndRemoved(t *testing.T) {
 // A branch in the way is named, and never overwritten; the checkpoints are beside the team for as
 // long as it is there.
 func TestBranchesInTheWay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	for branch, says := range map[string]string{"cadre": "it is named cadre, ", "cadre/demo": "none of cadre's",
 		"cadre/demo/bob": "it is named cadre/demo/bob, "} {
 		l := newLab(t)

@@ -68,6 +68,9 @@ func write(dir string) int {
 // TestKilled kills a process that writes one checkpoint after the other, at any moment: what it
 // said is written is there, and what is there is whole.
 func TestKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	for name, make := range map[string]func(l *lab) string{
 		"branch": func(l *lab) string { return l.repository("r") },
 		"folder": func(l *lab) string {

@@ -400,6 +400,9 @@ func (w *wrapped) load(ctx context.Context) (*tip, error) {
 
 // TestFolder: outside of a repository the same files are kept beside the team.
 func TestFolder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	l := newLab(t)
 	project := filepath.Join(l.dir, "plain")
 	l.write(filepath.Join(project, "a.txt"), "")
@@ -585,6 +588,9 @@ func (s *stuttering) save(ctx context.Context, on *tip, next *image, files map[s
 
 // TestFolderAfterEachStep: between any two files of a checkpoint the one before is there, whole.
 func TestFolderAfterEachStep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	shelf := &stuttering{folder: &folder{filepath.Join(t.TempDir(), "checkpoint")}, t: t}
 	s, w := &Store{team: "demo", shelf: shelf}, newWork(t, "T1")
 	for range 120 {

@@ -135,6 +135,9 @@ func TestWorkIsCarried(t *testing.T) {
 // TestNotCarried: what git ignores, what is large, and what likely holds a secret is named; what
 // was asked for is carried from then on.
 func TestNotCarried(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	l := newLab(t)
 	project := l.repository("r")
 	l.write(filepath.Join(project, ".gitignore"), "build/\n*.log\n")
@@ -276,6 +279,9 @@ func TestManyBranches(t *testing.T) {
 // TestUnknownWork: where nobody can say what is the team's, that is said, and the checkpoint is
 // made.
 func TestUnknownWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	for name, make := range repositories {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)

@@ -62,6 +62,9 @@ func TestKilledRemoval(t *testing.T) {
 // What a git that was killed left locked in the worktree, and on its branch, is taken over: nobody
 // works there any more.
 func TestKilledCommit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
@@ -77,6 +80,9 @@ func TestKilledCommit(t *testing.T) {
 // A lock that a git which was killed left in the person's repository is named, with what to do; and
 // once that was done, all continues.
 func TestLocked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")

@@ -48,6 +48,9 @@ func (r *repository) merge(commits ...string) (at string, c worktree.Conflict) {
 // What a task builds on is merged into the branch and the files of its member, with what the member
 // had not committed; a conflict changes nothing.
 func TestMerge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")

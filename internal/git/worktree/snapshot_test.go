@@ -176,6 +176,9 @@ func TestNoSnapshotOutsideARepository(t *testing.T) {
 // What no branch names survives git gc, also when several processes keep commits at once; and goes
 // with the reference.
 func TestKeepCommits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("kept", "one\n")

@@ -231,6 +231,9 @@ func TestNoRepository(t *testing.T) {
 
 // Several begin at once and end at once, in any order.
 func TestManyAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
@@ -303,6 +306,9 @@ func TestThePersonMerges(t *testing.T) {
 
 // Wherever a member goes in its worktree, what it did there is kept.
 func TestAstray(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	for name, c := range map[string]struct {
 		astray  []string // git commands in the worktree
