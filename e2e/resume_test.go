@@ -50,7 +50,7 @@ func TestResumeRefuses(t *testing.T) {
 	w := newWorld(t)
 	w.refused(w.cadre("resume", "nowhere"), 2, "Team nowhere not found. Use cadre ls")
 	w.must("create", "demo")
-	w.refused(w.cadre("resume", "demo"), 2, "Team not initialized. Spawn with cadre spawn demo NAME")
+	w.refused(w.cadre("resume", "demo"), 2, "Team not initialized. To add a teammate: cadre spawn demo NAME")
 	w.must("abort", "demo")
 	w.refused(w.cadre("resume", "demo"), 2, "Team is aborted. To see what it did: cadre review demo")
 	w.must("run", w.write("quick.yaml", "name: quick\nmembers: [{name: ann}]\ntasks: [{id: one, run: echo 1}]\n"))
