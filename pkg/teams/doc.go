@@ -49,7 +49,8 @@
 //   - A method that changes something returns nil only when that is durable; after an error the
 //     team is as it was, except where the context ended or the error says otherwise: then it may
 //     have happened.
-//   - Refusals are an [*Error]; errors.Is(err, teams.Conflict) and the other codes tell them apart.
+//   - Refusals are an [*Error]: a code, a sentence, and hints that say as data which action would
+//     help. errors.Is(err, teams.Conflict) and the other codes tell them apart.
 //     Other errors are those of the context, the disk and the like, as they are.
 //   - No process of a session outlives its manager, also one that is killed; but a daemon that
 //     dropped its environment may.

@@ -45,9 +45,8 @@ func ExampleObserver() {
 		}
 	}
 	// Output: {"type":"team:created","sessionId":"s1","teamName":"docs"}
-	// {"type":"team:task:created","sessionId":"s1","task":{"id":"1","subject":"Describe the
-	// flags","description":"All of them.","status":"pending","blockedBy":[],"blocks":[]}} docs is
-	// to Describe the flags
+	// {"type":"team:task:created","sessionId":"s1","task":{"id":"1","subject":"Describe the flags","description":"All of them.","status":"pending","blockedBy":[],"blocks":[]}}
+	// docs is to Describe the flags
 }
 
 func recordedStream(t *testing.T) []byte {
