@@ -18,7 +18,6 @@ import (
 // package measures first what it costs (cd bench && go test -bench Start -run '^$'): docs/ARCHITECTURE.md,
 // "The start of the program", has the figures, and says what is not linked.
 var initialised = map[string]int{
-	"github.com/coder/websocket":          10,
 	"github.com/fsnotify/fsnotify":        20,
 	"github.com/spf13/cobra":              20,
 	"github.com/spf13/pflag":              10,

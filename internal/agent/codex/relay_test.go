@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -97,11 +98,11 @@ func (r *relay) serve(w http.ResponseWriter, q *http.Request) {
 			return
 		}
 	}
-	far, err := connect(q.Context(), r.far) // until the driver gives up
+	far, err := r.dial(q.Context())
 	if err != nil {
 		return
 	}
-	defer far.conn.CloseNow()
+	defer far.CloseNow()
 	near, err := websocket.Accept(w, q, nil)
 	if err != nil {
 		return
@@ -115,9 +116,30 @@ func (r *relay) serve(w http.ResponseWriter, q *http.Request) {
 	r.more = make(chan struct{})
 	r.mu.Unlock()
 	var both sync.WaitGroup
-	both.Go(func() { r.pass(true, near, far.conn) })
-	both.Go(func() { r.pass(false, far.conn, near) })
+	both.Go(func() { r.pass(true, near, far) })
+	both.Go(func() { r.pass(false, far, near) })
 	both.Wait()
+}
+
+// dial connects to the program, which may not listen yet, until the driver gives up.
+func (r *relay) dial(ctx context.Context) (*websocket.Conn, error) {
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _,
+		_ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", r.far)
+	}}}
+	for {
+		conn, _, err := websocket.Dial(ctx, "ws://codex/", &websocket.DialOptions{HTTPClient: client})
+		if err == nil {
+			conn.SetReadLimit(maxMessage)
+			return conn, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // pass carries one direction until the connection ends, which it then does on both sides.

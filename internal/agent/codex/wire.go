@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
-	"net/http"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"cadre/internal/agent"
+	"cadre/internal/sys/websocket"
 )
 
 // errBroken means that the connection broke: whether what was asked for was done is not known.
@@ -54,14 +52,8 @@ const maxMessage = 256 << 20
 
 // connect connects to the socket, which a program that has just started may not listen on yet.
 func connect(ctx context.Context, socket string) (*wire, error) {
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _,
-		_ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", socket)
-	}}}
 	for {
-		conn, _, err := websocket.Dial(ctx, "ws://codex/", &websocket.DialOptions{HTTPClient: client,
-			CompressionMode: websocket.CompressionDisabled})
+		conn, err := dial(ctx, socket)
 		if err == nil {
 			conn.SetReadLimit(maxMessage)
 			return &wire{conn: conn, broken: make(chan struct{}), waiting: map[string]question{}}, nil
@@ -72,6 +64,15 @@ func connect(ctx context.Context, socket string) (*wire, error) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+func dial(ctx context.Context, socket string) (*websocket.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	return websocket.Dial(ctx, c, "codex", "/")
 }
 
 // read passes what comes to see until the connection breaks. Answers go to who waits for them.
@@ -146,7 +147,7 @@ func (w *wire) send(ctx context.Context, message object) error {
 	if err != nil {
 		return err
 	}
-	if err := w.conn.Write(ctx, websocket.MessageText, data); err != nil {
+	if err := w.conn.Write(ctx, websocket.Text, data); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -287,10 +287,12 @@ func begins(text string) bool {
 
 // tags finds them as a model would: in any case, in letters that look like those, with anything
 // invisible or any sign in them, behind any sign that looks like <.
-var tags = lazyregexp.New(`(?i)[` + opens + `](` + between + `(?:` +
-	letters("team") + `(?:` + letters("mate") + `)?` + between + letters("message") + `|` +
-	letters("from") + between + letters("the") + between + `(?:` + letters("team") + `|` + letters("user") + `)|` +
-	letters("system") + between + letters("reminder") + `))`)
+var tags = lazyregexp.Of(func() string {
+	return `(?i)[` + opens + `](` + between + `(?:` +
+		letters("team") + `(?:` + letters("mate") + `)?` + between + letters("message") + `|` +
+		letters("from") + between + letters("the") + between + `(?:` + letters("team") + `|` + letters("user") + `)|` +
+		letters("system") + between + letters("reminder") + `))`
+})
 
 // code is the type team.Message as Go and C++ write it behind a < of another meaning: chan<-
 // *team.Message, vector<team::Message>. With attributes it would be a tag.

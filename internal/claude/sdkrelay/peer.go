@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"sync"
 	"unicode/utf8"
 
-	"github.com/coder/websocket"
+	"cadre/internal/sys/websocket"
 )
 
 const (
@@ -30,7 +29,7 @@ type peer struct {
 	out  *queue // what it gets
 	// begins is called when a connection is there and those before have said their last, and take
 	// with each of its messages, in order and never both at once.
-	begins func(*http.Request)
+	begins func(*websocket.Request)
 	take   func(message)
 	// fail is told what makes it useless to go on.
 	fail func(error)
@@ -42,8 +41,8 @@ type peer struct {
 }
 
 // serve is one connection, from its request to its end.
-func (p *peer) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) {
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
+func (p *peer) serve(ctx context.Context, r *websocket.Request) {
+	conn, err := r.Accept()
 	if err != nil {
 		p.warn(fmt.Sprintf("%s could not connect: %v", p.name, err))
 		return
@@ -79,12 +78,12 @@ func (p *peer) serve(ctx context.Context, w http.ResponseWriter, r *http.Request
 	for {
 		kind, data, err := conn.Read(ctx)
 		if err != nil {
-			if errors.Is(err, websocket.ErrMessageTooBig) {
+			if errors.Is(err, websocket.ErrTooBig) {
 				p.warn(fmt.Sprintf("%s said more than %d bytes at once, which is lost", p.name, maxMessage))
 			}
 			return
 		}
-		p.take(message{data: data, binary: kind == websocket.MessageBinary})
+		p.take(message{data: data, binary: kind == websocket.Binary})
 	}
 }
 
@@ -121,15 +120,15 @@ func (p *peer) write(ctx context.Context, conn *websocket.Conn, at int64) error 
 	for under := 0; ; {
 		m, more, err := p.out.next(ctx, at)
 		if errors.Is(err, io.EOF) {
-			conn.Close(websocket.StatusNormalClosure, "all is said")
+			conn.Close(websocket.StatusNormal, "all is said")
 			return nil
 		}
 		if err != nil {
 			return nil
 		}
-		kind := websocket.MessageText
+		kind := websocket.Text
 		if m.binary || !utf8.Valid(m.data) {
-			kind = websocket.MessageBinary
+			kind = websocket.Binary
 		}
 		if conn.Write(ctx, kind, m.data) != nil {
 			return nil

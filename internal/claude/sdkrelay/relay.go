@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"cadre/internal/sys/proc"
+	"cadre/internal/sys/websocket"
 )
 
 // TokenVariable is how the program gets its bearer token.
@@ -175,7 +175,7 @@ func Listen(o Options) (*Relay, error) {
 	if o.Consumer {
 		out := newQueue(o.Memory, o.Disk)
 		r.outs = append(r.outs, out)
-		r.consumer = &peer{name: "the consumer", out: out, begins: func(*http.Request) {}, fail: r.fail, warn: o.Warn}
+		r.consumer = &peer{name: "the consumer", out: out, begins: func(*websocket.Request) {}, fail: r.fail, warn: o.Warn}
 	}
 	return r, nil
 }
@@ -234,26 +234,37 @@ func (r *Relay) fail(err error) {
 	}
 }
 
-// handler lets the program and the consumer in. life is that of their connections.
-func (r *Relay) handler(life context.Context) http.Handler {
-	mux := http.NewServeMux()
-	way := func(path string, p *peer, token string) {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, req *http.Request) {
-			given, ok := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
-			if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
-				r.o.Warn(fmt.Sprintf("somebody at %s without the bearer token was refused", req.RemoteAddr))
-				w.Header().Set("WWW-Authenticate", "Bearer")
-				http.Error(w, "the bearer token is missing or wrong", http.StatusUnauthorized)
-				return
-			}
-			p.serve(life, w, req)
-		})
+// hello bounds the request of who connects.
+const hello = 10 * time.Second
+
+// admit lets the program or the consumer in, and nobody else. life is that of its connection, which
+// has ended when admit returns.
+func (r *Relay) admit(life context.Context, c net.Conn) {
+	defer c.Close()
+	defer context.AfterFunc(life, func() { c.Close() })()
+	late := time.AfterFunc(hello, func() { c.Close() })
+	defer late.Stop()
+	req, err := websocket.ReadRequest(c)
+	if err != nil {
+		return // whoever it is speaks something else
 	}
-	way(programPath, r.program, r.o.Token)
-	if r.consumer != nil {
-		way(consumerPath, r.consumer, r.o.ConsumerToken)
+	p, token := r.program, r.o.Token
+	switch {
+	case req.Path == consumerPath && r.consumer != nil:
+		p, token = r.consumer, r.o.ConsumerToken
+	case req.Path != programPath:
+		req.Refuse("404 Not Found", "", "there is nothing here")
+		return
 	}
-	return mux
+	given, ok := strings.CutPrefix(req.Header("Authorization"), "Bearer ")
+	if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
+		r.o.Warn(fmt.Sprintf("somebody at %s without the bearer token was refused", c.RemoteAddr()))
+		req.Refuse("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "the bearer token is missing or wrong")
+		return
+	}
+	if late.Stop() {
+		p.serve(life, req)
+	}
 }
 
 // After says which event of the program was the last that came to a relay before this one, so that
@@ -264,10 +275,10 @@ func (r *Relay) After(event string) { r.last = event }
 func (r *Relay) Last() string { return r.last }
 
 // connected looks whether anything was lost since the connection before.
-func (r *Relay) connected(req *http.Request) {
+func (r *Relay) connected(req *websocket.Request) {
 	r.first.Do(func() { close(r.there) })
 	r.seen++
-	wrote := req.Header.Get("X-Last-Request-Id")
+	wrote := req.Header("X-Last-Request-Id")
 	if r.seen > 1 {
 		r.o.Warn(fmt.Sprintf("the program is connected again, for the %d. time", r.seen))
 	}

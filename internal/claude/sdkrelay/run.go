@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -37,9 +37,8 @@ func (r *Relay) Run(ctx context.Context) (proc.Exit, error) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer end()
-	server := &http.Server{Handler: counted(&all, r.handler(life)), ReadHeaderTimeout: 10 * time.Second}
-	all.Go(func() { server.Serve(r.listener) })
-	defer server.Close()
+	all.Go(func() { r.accept(life, &all) })
+	defer r.listener.Close()
 	for _, q := range r.outs {
 		defer q.discard()
 	}
@@ -54,14 +53,23 @@ func (r *Relay) Run(ctx context.Context) (proc.Exit, error) {
 	return exit, errors.Join(err, r.flush(ctx))
 }
 
-// counted counts the requests that are being served: a WebSocket is one until it ends, and the
-// server forgets it.
-func counted(all *sync.WaitGroup, h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		all.Add(1)
-		defer all.Done()
-		h.ServeHTTP(w, req)
-	})
+// accept lets in who connects, until the relay no longer listens. Its goroutines are in all.
+func (r *Relay) accept(life context.Context, all *sync.WaitGroup) {
+	for {
+		c, err := r.listener.Accept()
+		switch {
+		case err == nil:
+			all.Go(func() { r.admit(life, c) })
+		case errors.Is(err, net.ErrClosed):
+			return
+		default: // such as too many files that are open
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-life.Done():
+				return
+			}
+		}
+	}
 }
 
 // see sees the program from its start to its end, and to the end of its connection.

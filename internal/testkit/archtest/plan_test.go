@@ -42,6 +42,8 @@ var rooms = []room{
 		"it starts and ends processes for whoever asks, and what they are for is none of its business"},
 	{"sys/regularfile", nil,
 		"to open a file without waiting for a pipe is of use to any room that reads files, and needs none"},
+	{"sys/websocket", nil,
+		"a protocol over a connection that there is; who connects, and what is said, is its caller's affair"},
 	{"layout", []string{"journal", "journal/filejournal", "sys/atomicfile", "sys/proc", "sys/regularfile", "team"},
 		"it knows the folders, and is the one place that chooses the journal that is in them"},
 	{"render", []string{"render/excerpt", "render/sanitize", "team"},
@@ -78,7 +80,7 @@ var rooms = []room{
 	{"claude/projection", []string{"journal", "sys/crc32c", "sys/regularfile", "team"},
 		"a projection is a function of the history and the state; whoever has a replica may call it, and it " +
 			"calls nobody"},
-	{"claude/sdkrelay", []string{"sys/proc"},
+	{"claude/sdkrelay", []string{"sys/proc", "sys/websocket"},
 		"a relay carries frames between a program that it starts and whoever uses it; what the lines mean is the " +
 			"affair of who reads along"},
 	{"claude/teamfiles", []string{"claude/projection", "sys/atomicfile", "sys/fswatch", "sys/regularfile", "team"},
@@ -98,7 +100,8 @@ var rooms = []room{
 	{"agent/claudetmux", []string{"agent", "agent/claude", "claude/projection", "claude/teamfiles", "sys/atomicfile",
 		"sys/proc", "sys/regularfile", "team"},
 		"a driver knows its contract, and speaks with its program by the files of a team of that program's own"},
-	{"agent/codex", []string{"agent", "agent/readonly", "sys/lazyregexp", "sys/proc", "sys/regularfile", "team"},
+	{"agent/codex", []string{"agent", "agent/readonly", "sys/lazyregexp", "sys/proc", "sys/regularfile",
+		"sys/websocket", "team"},
 		"a driver knows its contract, and serves the tools that it is given as its program wants them"},
 	{"agent/drivers", []string{"agent", "agent/acp", "agent/claude", "agent/claudetmux", "agent/codex",
 		"agent/headless", "agent/shell", "sys/proc", "team"},
@@ -214,7 +217,7 @@ var bans = []ban{
 			"The command line starts hosts, which are to outlive it, and looks for programs"},
 	{imports: []string{"net"},
 		but: []string{"internal/agent/mcpserver", "internal/agent/agenttest", "internal/agent/codex",
-			"internal/agent/acp", "internal/claude/sdkrelay"},
+			"internal/agent/acp", "internal/claude/sdkrelay", "internal/sys/websocket"},
 		because: "nothing of this talks to a network. Claude Code connects to sdkrelay, on loopback unless a person " +
 			"says otherwise. The tools of a session are on a unix socket; codex listens on one, and so does the " +
 			"driver that gemini's hook asks; tests have a model on loopback"},
@@ -303,9 +306,8 @@ var dependencies = []dependency{
 		"a command line with help that teaches and completion for four shells"},
 	{"github.com/coder/acp-go-sdk", false,
 		"the Agent Client Protocol: types and connection from its schema, which grows"},
-	{"github.com/coder/websocket", false,
-		"the app-server of codex speaks WebSocket, and so does Claude Code with --sdk-url: few dependencies, a small " +
-			"surface, contexts throughout"},
+	{"github.com/coder/websocket", true,
+		"the other end of our WebSocket is somebody else's"},
 	{"github.com/modelcontextprotocol/go-sdk", true,
 		"the protocol in which agents get their tools is ours to write, and the client of those who make it to judge"},
 	{"github.com/google/jsonschema-go", true,
