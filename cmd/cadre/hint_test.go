@@ -15,8 +15,8 @@ import (
 // hints returns hints with every field that an action may use, and with those alone that
 // it needs.
 func hints(a team.Action) []team.Hint {
-	fullest := team.Hint{Action: a, Team: "demo", Member: "ann", Task: "3", Request: "perm-1", Name: "bob", Agent: "codex",
-		Budget: "cost", Dir: "/a dir/it's", Tasks: []string{"1", "2"}, Paths: []string{"a b.txt", "$(c)"}}
+	fullest := team.Hint{Action: a, Team: "demo", Member: "ann", Task: "3", Request: "perm-1", Name: "bob",
+		Agent: "codex", Budget: "cost", Dir: "/a dir/it's", Tasks: []string{"1", "2"}, Paths: []string{"a b.txt", "$(c)"}}
 	barest := team.Hint{Action: a, Team: "demo", Task: "3", Request: "perm-1"}
 	switch a {
 	case team.ActRejoin, team.ActResend, team.ActAsk:
@@ -39,7 +39,8 @@ func TestEveryHintIsACommand(t *testing.T) {
 		for _, h := range hints(a) {
 			s := command(h)
 			typesAs(t, s.line)
-			if other, taken := lines[s.line]; taken && other != a && !(a == team.ActFinish && other == team.ActConsolidate) {
+			other, taken := lines[s.line]
+			if taken && other != a && !(a == team.ActFinish && other == team.ActConsolidate) {
 				t.Errorf("%s and %s are the same: %s", a, other, s.line)
 			}
 			lines[s.line] = a
@@ -164,9 +165,11 @@ func TestExplain(t *testing.T) {
 		want string
 	}{
 		{errors.New("no"), "no"},
-		{team.Refuse(team.NotReady, "bob still runs").With(team.Hint{Action: team.ActShutDown, Team: "demo", Member: "bob"},
-			team.Hint{Action: team.ActForceCleanUp, Team: "demo"}), "bob still runs. To shut down bob: cadre shutdown " +
-			"demo bob; to end and remove the whole team: cadre cleanup demo --force"},
+		{team.Refuse(team.NotReady, "bob still runs").With(
+			team.Hint{Action: team.ActShutDown, Team: "demo", Member: "bob"},
+			team.Hint{Action: team.ActForceCleanUp, Team: "demo"}),
+			"bob still runs. To shut down bob: cadre shutdown demo bob; to end and remove the whole team: cadre cleanup " +
+				"demo --force"},
 		{fmt.Errorf("pull: %w", team.Refuse(team.NotReady, "it is there.").With(resume)),
 			"pull: it is there. To resume the team: cadre resume demo"},
 		{errors.Join(team.Refuse(team.NotReady, "one").With(resume), team.Refuse(team.NotReady, "two").With(resume)),

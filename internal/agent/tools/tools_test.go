@@ -332,8 +332,8 @@ func TestEveryHint(t *testing.T) {
 	for _, a := range team.Actions() {
 		for _, name := range []string{"lead", "ann"} {
 			for _, h := range []team.Hint{
-				{Action: a, Team: "demo", Member: name, Task: "3", Request: "perm-1", Name: "bob", Agent: "codex", Budget: "cost",
-					Dir: "/d", Tasks: []string{"1", "2"}, Paths: []string{"a.txt"}},
+				{Action: a, Team: "demo", Member: name, Task: "3", Request: "perm-1", Name: "bob",
+					Agent: "codex", Budget: "cost", Dir: "/d", Tasks: []string{"1", "2"}, Paths: []string{"a.txt"}},
 				{Action: a, Team: "demo", Member: "eve", Task: "3", Request: "perm-1"},
 			} {
 				o := b.options(name)
