@@ -34,7 +34,7 @@ var initialised = map[string]int{
 // is done when it is first needed.
 const (
 	mostOfOurs      = 200
-	allOfOurs       = 800
+	allOfOurs       = 750
 	mostOfAStandard = 60
 )
 
