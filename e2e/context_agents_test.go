@@ -50,6 +50,10 @@ func TestCompaction(t *testing.T) {
 				return agenttest.Say("Where was I?")
 			case short && id == "" && called(all(r), "TaskUpdate") == 0:
 				return use(r, "TaskUpdate", map[string]any{"taskId": "1", "status": "completed", "result": "looked"})
+			case short && id == "2" && called(calls, "SendMessage") == 0: // so that the lead has a turn meanwhile
+				return use(r, "SendMessage", map[string]any{"to": "lead", "message": "I write."})
+			case short && id == "2" && called(calls, "Bash") == 0:
+				return shells["claude"]("until test -e go; do sleep 0.05; done")
 			}
 			return complete(r)
 		}
@@ -58,6 +62,8 @@ func TestCompaction(t *testing.T) {
 		switch n := called(all(r), "TaskCreate"); {
 		case reports(r):
 			return agenttest.Say("All is done.")
+		case restated && called(all(r), "Bash") == 0:
+			return shells["claude"]("touch go")
 		case short:
 			return agenttest.Say("I wait.")
 		case called(all(r), "SpawnTeammate") == 0:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -221,7 +222,7 @@ func TestResumeAfterDeath(t *testing.T) {
 				"MARK", mark)))
 			eventually(t, "the slow task runs, the quick one is done", func() bool {
 				return len(marked(t, mark)) > 0 && has(w.home, "teams", "demo") &&
-					w.count("demo", "task_completed")["1"] == 1
+					w.count("demo", "task_completed")["1"] == 1 && slices.Contains(w.lines("ran"), "slow")
 			})
 			if state := w.state(); state != "active" {
 				t.Errorf("it is %s while it runs", state)
