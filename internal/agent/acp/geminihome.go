@@ -3,48 +3,45 @@ package acp
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"cadre/internal/sys/regularfile"
 )
 
-// geminiFiles are what the program makes in its folder when it first needs it. Each is linked before
-// it is there, so that the user's folder gets it.
-var geminiFiles = []string{"google_accounts.json", "installation_id", "oauth_creds.json", "state.json"}
+// geminiFiles and geminiFolders are what the program makes in its folder when it first needs it.
+// Each is linked before it is there, so that the user's folder gets it. The names of the files that
+// the model keeps its memory in are in the settings besides.
+var (
+	geminiFiles = []string{"GEMINI.md", "a2a-oauth-tokens.json", "gemini-credentials.json", "google_accounts.json",
+		"installation_id", "mcp-oauth-tokens.json", "mcp-server-enablement.json", "oauth_creds.json", "state.json",
+		"trusted_hooks.json"}
+	geminiFolders = []string{"acknowledgments", "history", "policies", "tmp"} // chats are in tmp
+)
 
 // ownGeminiHome makes a home for one session of the program, below dir. Settings that come from
 // cadre alone can stand nowhere else: the program reads those of the system from files of root only
 // (its isFileAndDirectorySecureSync, 0.61.0), those of a project are in the project, and it takes
-// none from its command line. Everything else of the user's home is there by links. The user's
-// settings stand above ours.
+// none from its command line. Everything else that the program looks for in the user's home is
+// there by links. The user's settings stand above ours.
 func ownGeminiHome(dir, user string, ours map[string]any) (home string, err error) {
+	if !filepath.IsAbs(user) {
+		return "", fmt.Errorf("the home that Gemini CLI would use, %q, is no absolute path: set HOME, or "+
+			"GEMINI_CLI_HOME, to one", user)
+	}
 	home = filepath.Join(dir, "home")
 	folder, real := filepath.Join(home, ".gemini"), filepath.Join(user, ".gemini")
-	// Chats are kept in tmp. A session that is resumed looks for its own there.
-	if err := errors.Join(os.MkdirAll(folder, 0o700), os.MkdirAll(filepath.Join(real, "tmp"), 0o700)); err != nil {
+	if err := os.RemoveAll(home); err != nil { // of a session that could not be removed whole
 		return "", err
 	}
-	entries, err := os.ReadDir(real)
-	if err != nil {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}
-	names := geminiFiles
-	for _, e := range entries {
-		names = append(names[:len(names):len(names)], e.Name())
-	}
-	for _, name := range names {
-		if name == "settings.json" {
-			continue
-		}
-		err := os.Symlink(filepath.Join(real, name), filepath.Join(folder, name))
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return "", err
-		}
-	}
-	if variables := filepath.Join(user, ".env"); exists(variables) {
-		if err := os.Symlink(variables, filepath.Join(home, ".env")); err != nil {
+	for _, name := range geminiFolders {
+		if err := os.MkdirAll(filepath.Join(real, name), 0o700); err != nil {
 			return "", err
 		}
 	}
@@ -52,7 +49,62 @@ func ownGeminiHome(dir, user string, ours map[string]any) (home string, err erro
 	if err != nil {
 		return "", err
 	}
-	return home, os.WriteFile(filepath.Join(folder, "settings.json"), settings, 0o600)
+	if err := os.WriteFile(filepath.Join(folder, "settings.json"), settings, 0o600); err != nil {
+		return "", err
+	}
+	entries, err := os.ReadDir(real)
+	if err != nil {
+		return "", err
+	}
+	names := slices.Concat(geminiFiles, memoryFiles(settings))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	for _, name := range names {
+		if err := link(filepath.Join(real, name), filepath.Join(folder, name)); err != nil {
+			return "", err
+		}
+	}
+	for _, name := range []string{".agents", ".env"} {
+		if !exists(filepath.Join(user, name)) {
+			continue
+		}
+		if err := link(filepath.Join(user, name), filepath.Join(home, name)); err != nil {
+			return "", err
+		}
+	}
+	return home, nil
+}
+
+// link makes a link to a path, unless something is there.
+func link(to, at string) error {
+	if err := os.Symlink(to, at); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// memoryFiles are the names that the settings have for the file of the model's memory.
+func memoryFiles(settings []byte) (names []string) {
+	var set struct {
+		Context struct{ FileName any }
+		Old     any `json:"contextFileName"`
+	}
+	if json.Unmarshal(settings, &set) != nil {
+		return nil
+	}
+	for _, value := range []any{set.Context.FileName, set.Old} {
+		all, ok := value.([]any)
+		if !ok {
+			all = []any{value}
+		}
+		for _, one := range all {
+			if name, ok := one.(string); ok && filepath.Base(name) == name && name != "." && name != ".." {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // geminiSettings are those of the user's file above ours. What is no JSON stays as it is: the

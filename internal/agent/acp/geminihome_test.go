@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -20,7 +21,8 @@ func ourSettings() map[string]any {
 func TestOwnGeminiHome(t *testing.T) {
 	user := t.TempDir()
 	for name, text := range map[string]string{".gemini/oauth_creds.json": "secret", ".gemini/commands/own.toml": "x",
-		".gemini/settings.json": "{}", ".env": "A=1\n"} {
+		".gemini/settings.json": `{"context":{"fileName":["NOTES.md","../x"]}}`, ".env": "A=1\n",
+		".agents/skills/own/SKILL.md": "a skill"} {
 		write(t, filepath.Join(user, name), text)
 	}
 	home, err := ownGeminiHome(t.TempDir(), user, ourSettings())
@@ -28,20 +30,24 @@ func TestOwnGeminiHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{".gemini/oauth_creds.json": "secret", ".gemini/commands/own.toml": "x",
-		".env": "A=1\n"} {
+		".env": "A=1\n", ".agents/skills/own/SKILL.md": "a skill"} {
 		if text, err := os.ReadFile(filepath.Join(home, name)); err != nil || string(text) != want {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}
 	}
 	for _, name := range []string{".gemini/oauth_creds.json", ".gemini/installation_id", ".gemini/tmp/p/chats/c",
-		".gemini/commands/new.toml"} {
+		".gemini/commands/new.toml", ".gemini/GEMINI.md", ".gemini/NOTES.md", ".gemini/gemini-credentials.json",
+		".gemini/history/p/x"} {
 		write(t, filepath.Join(home, name), "made by the program")
 		if text, err := os.ReadFile(filepath.Join(user, name)); err != nil || string(text) != "made by the program" {
 			t.Errorf("the user has of %s: %q, %v", name, text, err)
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(user, ".gemini/settings.json")); string(text) != "{}" {
+	if text, err := os.ReadFile(filepath.Join(user, ".gemini/settings.json")); !strings.HasSuffix(string(text), `"../x"]}}`) {
 		t.Errorf("the user's settings are %q, %v", text, err)
+	}
+	if _, err := ownGeminiHome(filepath.Dir(home), user, ourSettings()); err != nil {
+		t.Errorf("where a session left its home: %v", err)
 	}
 	if err := os.RemoveAll(home); err != nil {
 		t.Fatal(err)

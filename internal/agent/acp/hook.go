@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
 )
 
 // hookTimeout bounds what the hook may take: the agent waits for it before every call of its model.
@@ -19,7 +20,8 @@ const hookTimeout = 5 * time.Second
 
 // Hook runs in the process of Gemini CLI's BeforeModel hook. It reads a request from in and writes
 // the request to out with the prompts that wait at the session behind the socket. The session also
-// learns what the request's history begins with. Without a session the request stays as it is.
+// learns what the request's history begins with. The request of another session stays as it is: a
+// gemini that the member started in its shell has the same hook.
 //
 // The program's history never has what a hook adds. So a prompt is the newest message of one call,
 // and each later call of the turn has it behind the message that the turn began with, marked as
@@ -29,6 +31,7 @@ func Hook(ctx context.Context, socket string, in io.Reader, out io.Writer) error
 	ctx, cancel := context.WithTimeout(ctx, hookTimeout)
 	defer cancel()
 	var event struct {
+		Session sdk.SessionId              `json:"session_id"`
 		Request map[string]json.RawMessage `json:"llm_request"`
 	}
 	data, err := io.ReadAll(in)
@@ -42,7 +45,7 @@ func Hook(ctx context.Context, socket string, in io.Reader, out io.Writer) error
 	if err := json.Unmarshal(event.Request["messages"], &messages); err != nil {
 		return errors.New("the hook was given no messages")
 	}
-	add, err := ask(ctx, socket, digest(messages))
+	add, err := ask(ctx, socket, coming{Session: event.Session, Began: digest(messages)})
 	if err != nil || add == (handout{}) {
 		_, err := io.WriteString(out, "{}")
 		return err
@@ -102,8 +105,14 @@ func digest(messages []json.RawMessage) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// coming is a call of the model that is about to be made.
+type coming struct {
+	Session sdk.SessionId `json:"session"`
+	Began   string        `json:"began"` // a digest of what its history begins with
+}
+
 // ask gets what is to be added.
-func ask(ctx context.Context, socket, began string) (add handout, err error) {
+func ask(ctx context.Context, socket string, call coming) (add handout, err error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {
@@ -113,7 +122,7 @@ func ask(ctx context.Context, socket, began string) (add handout, err error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		conn.SetDeadline(deadline)
 	}
-	if _, err := io.WriteString(conn, began+"\n"); err != nil {
+	if err := json.NewEncoder(conn).Encode(call); err != nil {
 		return add, err
 	}
 	return add, json.NewDecoder(conn).Decode(&add)
@@ -121,7 +130,7 @@ func ask(ctx context.Context, socket, began string) (add handout, err error) {
 
 // listen serves the hook on that socket, with what next returns each time. admit refuses a
 // connection by who is at its other end.
-func listen(socket string, admit func(syscall.Conn) error, next func(began string) handout) (net.Listener, error) {
+func listen(socket string, admit func(syscall.Conn) error, next func(coming) handout) (net.Listener, error) {
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, err
@@ -137,8 +146,9 @@ func listen(socket string, admit func(syscall.Conn) error, next func(began strin
 				conn.Close()
 				continue
 			}
-			if began, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
-				json.NewEncoder(conn).Encode(next(began[:len(began)-1]))
+			var call coming
+			if json.NewDecoder(io.LimitReader(conn, 4096)).Decode(&call) == nil {
+				json.NewEncoder(conn).Encode(next(call))
 			}
 			conn.Close()
 		}

@@ -139,6 +139,13 @@ func (s *session) close() {
 	}
 }
 
+// is notes which session of the program this is, which its hook asks for.
+func (s *session) is(id sdk.SessionId) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.id = id
+}
+
 // begin makes or loads the session.
 func (s *session) begin(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -175,7 +182,8 @@ func (s *session) begin(ctx context.Context) error {
 		s.replayed = nil
 		s.mu.Unlock()
 		if err == nil && len(replayed) > 0 { // else it is another one that has its name
-			s.id, s.modes, s.usual = sdk.SessionId(id), loaded.Modes, usual(loaded.Modes, loaded.ConfigOptions)
+			s.is(sdk.SessionId(id))
+			s.modes, s.usual = loaded.Modes, usual(loaded.Modes, loaded.ConfigOptions)
 			started.Resumed, started.Session = true, s.spec.Resume
 			s.decoder.cost = s.spec.Spent
 			if s.spec.Carries != nil {
@@ -190,7 +198,8 @@ func (s *session) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.id, s.modes, s.usual = fresh.SessionId, fresh.Modes, usual(fresh.Modes, fresh.ConfigOptions)
+		s.is(fresh.SessionId)
+		s.modes, s.usual = fresh.Modes, usual(fresh.Modes, fresh.ConfigOptions)
 		started.Session = s.agent.facts.name(string(fresh.SessionId))
 		if s.spec.Instructions != "" {
 			s.queue.note("<instructions>\n" + s.spec.Instructions + "\n</instructions>")

@@ -231,11 +231,15 @@ func (s *session) note(text string) {
 	}
 }
 
-// forHook is what the hook adds to the next call of the model. began is a digest of what the
-// agent's history begins with: when that was the same for a whole turn and is another one now, the
-// history was shortened.
-func (s *session) forHook(began string) handout {
+// forHook is what the hook adds to the next call of the model. When what the agent's history begins
+// with was the same for a whole turn and is another one now, the history was shortened.
+func (s *session) forHook(call coming) handout {
 	s.mu.Lock()
+	if call.Session != s.id {
+		s.mu.Unlock()
+		return handout{}
+	}
+	began := call.Began
 	shortened := s.whole != "" && began != "" && began != s.whole
 	s.began = began
 	if shortened {
