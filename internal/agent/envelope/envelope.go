@@ -209,7 +209,7 @@ func Harmless(text string) string {
 	done := 0
 	for _, at := range tags().FindAllStringSubmatchIndex(text[first:], -1) {
 		begin, rest, end := first+at[0], first+at[2], first+at[1]
-		if code().MatchString(text[begin:end]) && !attributes().MatchString(text[end:]) {
+		if code().MatchString(text[begin:end]) && goesOn().MatchString(text[end:]) {
 			continue
 		}
 		b.WriteString(text[done:begin])
@@ -295,10 +295,11 @@ var tags = lazyregexp.Of(func() string {
 })
 
 // code is the type team.Message as Go and C++ write it behind a < of another meaning: chan<-
-// *team.Message, vector<team::Message>. With attributes it would be a tag.
+// *team.Message, vector<team::Message>. It is left alone where it goes on as code does, and as a tag
+// with attributes cannot.
 var (
-	code       = lazyregexp.New(`^<[-\s*&\[\]]*team(?:\.|::)Message$`)
-	attributes = lazyregexp.New(`^\w*\s*\w+\s*=`)
+	code   = lazyregexp.New(`^<[-\s*&\[\]]*team(?:\.|::)Message$`)
+	goesOn = lazyregexp.New(`^s? *(?:$|[>),;\]}*&{(])`)
 )
 
 // hidden are characters that show nothing. They are named one by one because \s of a pattern is but

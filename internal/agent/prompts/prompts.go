@@ -198,7 +198,7 @@ func Work(s *team.State, id string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Task %s is yours now: %s\n", t.ID, named(t.Subject))
 	if t.Description != "" {
-		b.WriteString("\n" + text(t.Description) + "\n")
+		b.WriteString("\nWhat is to be done:\n" + quote(t.Description) + "\n")
 	}
 	if t.Run != "" {
 		b.WriteString("\nIts command:\n" + quote(t.Run) + "\n")
