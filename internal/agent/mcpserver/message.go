@@ -25,6 +25,7 @@ const (
 	invalidRequest     = -32600
 	methodNotFound     = -32601
 	invalidParams      = -32602
+	internalError      = -32603
 	unsupportedVersion = -32022
 )
 
@@ -37,20 +38,25 @@ type refused struct {
 
 // decoded is the message of a text, or the answer to a text that has none.
 func decoded(text []byte) (m message, broken json.RawMessage) {
-	if err := json.Unmarshal(text, &m); err != nil {
-		return m, refusal(parseError, "not a JSON-RPC message: "+err.Error())
+	if !json.Valid(text) {
+		return m, refusal(nil, parseError, "not a JSON-RPC message: it is no JSON")
 	}
-	if string(m.ID) == "null" {
-		m.ID = nil
+	err := json.Unmarshal(text, &m)
+	id := m.ID
+	if string(id) == "null" || len(id) > 0 && bytes.IndexByte([]byte(`"-0123456789`), id[0]) < 0 {
+		id = nil
 	}
 	switch {
+	case err != nil:
+		return m, refusal(id, invalidRequest, "not a JSON-RPC message: "+err.Error())
 	case m.Version != "2.0":
-		return m, refusal(invalidRequest, fmt.Sprintf("not a JSON-RPC message: the version is %q, not 2.0", m.Version))
-	case len(m.ID) > 0 && bytes.IndexByte([]byte(`"-0123456789`), m.ID[0]) < 0:
-		return m, refusal(invalidRequest, "not a JSON-RPC message: an id is a string or a number")
+		return m, refusal(id, invalidRequest, fmt.Sprintf("not a JSON-RPC message: the version is %q, not 2.0", m.Version))
 	case m.Method == "" && m.Result == nil && m.Error == nil:
-		return m, refusal(invalidRequest, "not a JSON-RPC message: it has no method and no result")
+		return m, refusal(id, invalidRequest, "not a JSON-RPC message: it has no method and no result")
+	case m.Method != "" && m.ID != nil && id == nil:
+		return m, refusal(nil, invalidRequest, "not a JSON-RPC message: an id is a string or a number")
 	}
+	m.ID = id
 	return m, nil
 }
 
@@ -59,9 +65,10 @@ func (m message) isRequest() bool { return m.Method != "" && len(m.ID) > 0 }
 // answer is the answer to a request: its result, or why it has none.
 func (m message) answer(result any, no *refused) json.RawMessage { return answer(m.ID, result, no) }
 
-// refusal is the answer to what is no message, or none that can be told apart.
-func refusal(code int, text string) json.RawMessage {
-	return answer(nil, nil, &refused{Code: code, Message: text})
+// refusal is the answer to what is no message, or none that can be told apart. The id is nil where
+// it has none.
+func refusal(id json.RawMessage, code int, text string) json.RawMessage {
+	return answer(id, nil, &refused{Code: code, Message: text})
 }
 
 func answer(id json.RawMessage, result any, no *refused) json.RawMessage {

@@ -17,7 +17,8 @@
 // A server of tools needs five requests and one notification of MCP, so they are written out here.
 // The official SDK takes longer to initialise than most commands of cadre run, and is the client in
 // the tests. A client begins with initialize, up to version 2025-11-25, or names the version with
-// each request, since 2026-07-28. The server keeps nothing of what a client says of itself, and
+// each request, since 2026-07-28. A batch, which version 2025-03-26 alone had, is refused: no agent
+// sends one. The server keeps nothing of what a client says of itself, and
 // answers a request also before the client has introduced itself.
 //
 // # Guarantees
@@ -93,7 +94,7 @@ func (s *server) take(m message, reply func(json.RawMessage)) (cancel context.Ca
 	}
 	s.mu.Unlock()
 	if taken {
-		reply(refusal(invalidRequest, "a request with this id is under way"))
+		reply(refusal(nil, invalidRequest, "a request with this id is under way"))
 	}
 	if taken || ended {
 		cancel()
@@ -102,7 +103,7 @@ func (s *server) take(m message, reply func(json.RawMessage)) (cancel context.Ca
 	go func() {
 		defer s.under.Done()
 		defer cancel()
-		answer := m.answer(s.serve(ctx, m))
+		answer := m.answer(s.served(ctx, m))
 		s.mu.Lock()
 		delete(s.calls, id) // before whoever asked can use the id again
 		s.mu.Unlock()
@@ -134,6 +135,17 @@ func (s *server) end() {
 	s.mu.Unlock()
 	s.stop()
 	s.under.Wait()
+}
+
+// served is [server.serve], where a panic ends the request and nothing else.
+func (s *server) served(ctx context.Context, m message) (result any, no *refused) {
+	defer func() {
+		if why := recover(); why != nil {
+			result, no = nil, &refused{Code: internalError, Message: fmt.Sprintf("%s broke, which is a mistake in "+
+				"cadre: %v", m.Method, why)}
+		}
+	}()
+	return s.serve(ctx, m)
 }
 
 // serve returns the result of a request, or why it has none.

@@ -297,11 +297,12 @@ func TestLines(t *testing.T) {
 	for _, step := range []struct{ line, want string }{
 		{hello, `"id":1,"result"`},
 		{ready, ""},
-		{"this is no JSON", `"id":null`},
+		{"this is no JSON", `"id":null,"error":{"code":-32700`},
 		{"", ""},
 		{"\x00\xff\xfe", `"id":null`},
-		{`[{"jsonrpc":"2.0","id":3,"method":"ping"}]`, `"id":null`},
-		{`{"jsonrpc":"1.0","id":3,"method":"ping"}`, `"id":null`},
+		{`[{"jsonrpc":"2.0","id":3,"method":"ping"}]`, `"id":null,"error":{"code":-32600`},
+		{`{"jsonrpc":"1.0","id":3,"method":"ping"}`, `"id":3,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","id":8,"method":5}`, `"id":8,"error":{"code":-32600`},
 		{strings.Repeat("x", mcpserver.MaxLine+1), "the line is too long"},
 		{`{"jsonrpc":"2.0","id":99,"result":{}}`, ""},
 		{`{"jsonrpc":"2.0","id":4,"method":"tools/none"}`, `"id":4,"error"`},
@@ -310,8 +311,8 @@ func TestLines(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":[]}`, `"id":6,"error":{"code":-32602`},
 		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, `"id":null,"error":{"code":-32600`},
 		{`{"jsonrpc":"2.0","id":true,"method":"ping"}`, `"id":null,"error":{"code":-32600`},
-		{`{"jsonrpc":"2.0","id":6}`, `"id":null,"error":{"code":-32600`},
-		{`{"jsonrpc":"2.0","id":null,"method":"ping"}`, ""},
+		{`{"jsonrpc":"2.0","id":6}`, `"id":6,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","id":null,"method":"ping"}`, `"id":null,"error":{"code":-32600`},
 		{modern(6, "2027-01-01", "{}"), `"id":6,"error":{"code":-32022,"message":"unsupported protocol version","data":{"requested":"2027-01-01"`},
 		{modern(6, "2026-07-28", "7"), `"id":6,"error":{"code":-32602`},
 		{modern(6, "2026-07-28", "{}"), `"resultType":"complete"`},
@@ -512,4 +513,43 @@ func FuzzPipe(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestClientThatDoesNotRead: a client that asks, reads no answer and stays does not keep the server.
+func TestClientThatDoesNotRead(t *testing.T) {
+	ours, theirs := io.Pipe()
+	answers, out := io.Pipe()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mcpserver.Stdio(ctx, &offered{}, ours, out, mcpserver.Options{}) }()
+	fmt.Fprintln(theirs, hello)
+	stop()
+	select {
+	case err := <-done:
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	case <-within(t).Done():
+		t.Error("the server waits for a client that does not read")
+	}
+	answers.Close() // so that the write ends
+}
+
+// unsteady breaks where a server asks for the list.
+type unsteady struct{ offered }
+
+func (*unsteady) List() []agent.Tool { panic("on purpose") }
+
+// TestBrokenList: whatever breaks in a request ends that request alone.
+func TestBrokenList(t *testing.T) {
+	p := mcpserver.NewPipe(&unsteady{}, mcpserver.Options{})
+	defer p.Close()
+	for line, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`: `"id":1,"error":{"code":-32603`,
+		`{"jsonrpc":"2.0","id":2,"method":"ping"}`:       `"id":2,"result"`,
+	} {
+		if got, err := p.Handle(t.Context(), json.RawMessage(line)); err != nil || !strings.Contains(string(got), want) {
+			t.Errorf("%s is answered with %s, %v", line, got, err)
+		}
+	}
 }

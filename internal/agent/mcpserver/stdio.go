@@ -8,12 +8,17 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"cadre/internal/agent"
 )
 
 // MaxLine is how many bytes a line may have. A longer one is passed over.
 const MaxLine = 16 << 20
+
+// lastAnswers is how long the answers to what is under way may take in the end. A client that does
+// not read them is not waited for.
+const lastAnswers = 2 * time.Second
 
 // Stdio serves the tools to whoever writes to in and reads from out, a message a line. It returns
 // nil when in ends, and the error of ctx when that ends, or of out. It closes in.
@@ -31,8 +36,16 @@ func Stdio(ctx context.Context, tools agent.Tools, in io.ReadCloser, out io.Writ
 		err = ctx.Err()
 	}
 	in.Close()
-	s.end()
-	w.close()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		s.end()
+		w.close()
+	}()
+	select {
+	case <-over:
+	case <-time.After(lastAnswers):
+	}
 	return err
 }
 
@@ -43,7 +56,7 @@ func (s *server) read(in io.Reader, reply func(json.RawMessage)) {
 		line, err := next(r)
 		switch {
 		case errors.Is(err, errLong):
-			reply(refusal(invalidRequest, err.Error()))
+			reply(refusal(nil, invalidRequest, err.Error()))
 		case len(bytes.TrimSpace(line)) > 0:
 			if m, broken := decoded(line); broken != nil {
 				reply(broken)
