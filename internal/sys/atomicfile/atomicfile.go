@@ -12,8 +12,8 @@
 //   - What was written is on the disk when [Write] returns, and what came into or went from a
 //     folder when [Folder] does. [Replace] does not wait for the disk: after a loss of power its
 //     file may be there with less in it.
-//   - A write that was killed leaves no more than the passing file, which ends with .new unless the
-//     caller named it. The next one makes it its own.
+//   - A write that was killed leaves no more than the passing file. It ends with .new, and the next
+//     write makes it its own, unless the caller gave it another name.
 package atomicfile
 
 import (
@@ -50,7 +50,10 @@ func put(path string, data []byte, by Passing, sync bool) error {
 	if err != nil {
 		return err
 	}
-	if _, err = f.Write(data); err == nil && sync {
+	if err = f.Chmod(mode); err == nil { // it may be there with another one
+		_, err = f.Write(data)
+	}
+	if err == nil && sync {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {

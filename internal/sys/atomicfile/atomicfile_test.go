@@ -34,8 +34,38 @@ func TestWrite(t *testing.T) {
 	if now, err := os.ReadFile(path); string(now) != "second" || err != nil {
 		t.Errorf("it is %q, %v", now, err)
 	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("who may read it: %v, %v", info.Mode(), err)
+	}
 	if entries, err := os.ReadDir(dir); len(entries) != 1 || err != nil {
 		t.Errorf("beside it is %v, %v", entries, err)
+	}
+}
+
+// A file that a loss of power may take is put there whole as well, for whom the caller says, by way
+// of the name that the caller says.
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	path, passing := filepath.Join(dir, "file"), filepath.Join(dir, "passing")
+	for _, text := range []string{"first", "second"} {
+		if err := Replace(path, []byte(text), Passing{Name: passing, Mode: 0o640}); err != nil {
+			t.Fatal(err)
+		}
+		if now, err := os.ReadFile(path); string(now) != text || err != nil {
+			t.Errorf("it is %q, %v", now, err)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
+		t.Errorf("who may read it: %v, %v", info.Mode(), err)
+	}
+	if err := os.Mkdir(passing, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(path, []byte("third"), Passing{Name: passing}); err == nil {
+		t.Error("a folder was written over")
+	}
+	if now, err := os.ReadFile(path); string(now) != "second" || err != nil {
+		t.Errorf("then it is %q, %v", now, err)
 	}
 }
 
