@@ -327,7 +327,7 @@ func TestRepositories(t *testing.T) {
 		if err := os.Rename(hidden, filepath.Join(l.project, ".git")); err != nil {
 			t.Fatal(err)
 		}
-		l.refused("--no-commit")
+		l.refused("skip_commit")
 		o := l.options()
 		o.NoCommit = true
 		if r, err := Run(l.ctx, o); err != nil || r.Commit != "" {
@@ -565,5 +565,5 @@ func TestUnknownBase(t *testing.T) {
 	if b := l.replica.Team().Base; !strings.Contains(b.Unknown, "UTF-8") {
 		t.Errorf("%+v", b)
 	}
-	l.refused("UTF-8", "--no-commit")
+	l.refused("UTF-8", "skip_commit")
 }

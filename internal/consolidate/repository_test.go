@@ -20,7 +20,7 @@ func TestWhereNothingCanBeCommitted(t *testing.T) {
 	if err := os.Rename(filepath.Join(l.project, ".git"), hidden); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.refused(l.project, "in none any more", "--no-commit"); team.CodeOf(err) != team.NotReady ||
+	if err := l.refused(l.project, "in none any more", "skip_commit"); team.CodeOf(err) != team.NotReady ||
 		l.replica.Team().Status != team.TeamActive {
 		t.Errorf("%v, and the team is %s", err, l.replica.Team().Status)
 	}

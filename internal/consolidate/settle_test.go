@@ -467,7 +467,7 @@ func TestBlockedPutBack(t *testing.T) {
 	l.remove("n")
 	l.remove("s")
 	before := l.commits()
-	l.refused("s/two.txt", show, "--only")
+	l.refused("s/two.txt", show, "commit_only")
 	l.write("n/one.txt", l.git("show", tree+":n/one.txt")+"\n")
 	l.refused("s/two.txt was staged")
 	if l.commits() != before {
