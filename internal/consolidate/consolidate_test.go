@@ -158,7 +158,7 @@ func TestBothChanged(t *testing.T) {
 	l.write("dir/x.txt", "the person's, and the team's\n")
 	l.write("new.txt", "the team's\n")
 	before, seq := l.scene(), l.replica.Seq()
-	if err := l.refused("a.txt, dir/x.txt", "--include a.txt", "stash"); team.CodeOf(err) != team.NotReady {
+	if err := l.refused("a.txt, dir/x.txt", "include_files", "stash"); team.CodeOf(err) != team.NotReady {
 		t.Error(err)
 	}
 	if l.scene() != before || l.replica.Seq() != seq {

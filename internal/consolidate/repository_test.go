@@ -56,7 +56,7 @@ func TestWithoutGit(t *testing.T) {
 		defer os.Setenv("PATH", path)
 		l.refused(words...)
 	}
-	without("no git", "PATH", "--no-commit")
+	without("no git", "PATH", "skip_commit")
 	if s := l.replica.Team(); s.Status != team.TeamActive || s.Consolidation.Attempt != 0 {
 		t.Errorf("the team is %+v", s)
 	}
