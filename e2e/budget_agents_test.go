@@ -15,17 +15,17 @@ func TestBudgets(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ agent, budget, words, more string }{
 		"tokens": {"claude", "tokens: 1500",
-			`tokens, \d{4} of 1500; to give it more: cadre budget spent --tokens N, and then the same command goes on`,
+			`tokens, \d{4} of 1500; with more, the same command goes on where this one stopped\. To raise the budget: cadre budget spent --tokens N`,
 			"--tokens=1000000"},
 		"tokens of codex": {"codex", "tokens: 1500",
-			`tokens, \d{4} of 1500; to give it more: cadre budget spent --tokens N, and then the same command goes on`,
+			`tokens, \d{4} of 1500; with more, the same command goes on where this one stopped\. To raise the budget: cadre budget spent --tokens N`,
 			"--tokens=1000000"},
 		"money": {"claude", "usd: 0.002",
-			`cost, \$0.00\d\d of \$0.0020; to give it more: cadre budget spent --usd AMOUNT, and then the same command goes on`, "--usd=100"},
+			`cost, \$0.00\d\d of \$0.0020; with more, the same command goes on where this one stopped\. To raise the budget: cadre budget spent --usd AMOUNT`, "--usd=100"},
 		"money, opencode": {"opencode", "usd: 0.002",
-			`cost, \$0.00\d\d of \$0.0020; to give it more: cadre budget spent --usd AMOUNT, and then the same command goes on`, "--usd=100"},
+			`cost, \$0.00\d\d of \$0.0020; with more, the same command goes on where this one stopped\. To raise the budget: cadre budget spent --usd AMOUNT`, "--usd=100"},
 		"time": {"claude", "time: 5s",
-			`time, 5s since the team was created; to give it more: cadre budget spent --time SPAN, and then the same command goes on`, "--time=1h"},
+			`time, 5s since the team was created; with more, the same command goes on where this one stopped\. To raise the budget: cadre budget spent --time SPAN`, "--time=1h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -154,8 +154,8 @@ func TestWorktreeOfAFailedTeammate(t *testing.T) {
 	r := s.run(file)
 	s.ended(r, 1)
 	for _, part := range []string{"ann has trouble: API error: 401", "ann FAILED", "claude auth login",
-		"not finished: 1 task could not be done; task 3 waits for you: Merge the branch cadre/failed@ann; when it is " +
-			"done: cadre task done failed 3"} {
+		"not finished: 1 task could not be done; task 3 waits for you: Merge the branch cadre/failed@ann; ",
+		"To complete task 3: cadre task done failed 3"} {
 		if !strings.Contains(r.out+r.err, part) {
 			t.Errorf("it does not say %q:\n%s%s", part, r.out, r.err)
 		}

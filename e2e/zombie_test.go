@@ -513,7 +513,7 @@ func TestLateMessage(t *testing.T) {
 			}
 			late()
 			order(t, s.must("inbox", "demo", "lead"), "Not delivered to ann for 1 s: #", "from eve",
-				"cadre resend demo ann")
+				"Send them again")
 			order(t, s.must("resend", "demo", "ann"), "1 message sent to ann again")
 			late() // and once more, after as long
 			s.must("resend", "demo", "ann")
