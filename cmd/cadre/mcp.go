@@ -21,6 +21,7 @@ import (
 	"cadre/internal/agent/prompts"
 	"cadre/internal/agent/tools"
 	"cadre/internal/agent/wake"
+	"cadre/internal/claude/settings"
 	"cadre/internal/consolidate"
 	"cadre/internal/host"
 	"cadre/internal/liveness/detector"
@@ -288,7 +289,7 @@ func (o *outsider) wakes(c wake.Client) bool {
 		// It reads the settings of the directory in which it runs, which need not be the team's,
 		// and starts its servers there.
 		here, err := workDir(".")
-		return err == nil && wake.Session{Claude: o.app.home.Claude, Dir: here, Managed: wake.Managed(), Team: o.name,
+		return err == nil && wake.Session{Claude: o.app.home.Claude, Dir: here, Managed: settings.Managed(), Team: o.name,
 			Member: o.member}.Stays()
 	}
 	if c.Agent != team.Codex {

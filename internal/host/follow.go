@@ -2,10 +2,12 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/envelope"
@@ -180,15 +182,39 @@ func (s *seat) unrecorded(err error) {
 
 // report records what the session did.
 func (s *seat) report(body team.Body) error {
+	if status, ok := body.(*team.ReportStatus); ok && status.Status == team.Idle {
+		s.calmDown()
+	}
 	_, err := s.host.send(s.ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: inWords(body)})
 	switch team.CodeOf(err) {
-	case team.Rejected:
-		return nil // a hook wants the idle teammate to go on; its feedback comes as a message
+	case team.Rejected: // a hook wants the idle teammate to continue; its feedback comes as a message
+		if r, ok := errors.AsType[*replica.Rejected](err); ok {
+			s.mu.Lock()
+			s.calm = time.After(r.Pause())
+			s.mu.Unlock()
+		}
+		return nil
 	case team.Conflict, team.Finished, team.NotFound:
 		s.stop(stopQuietly, "", s.host.StopGrace)
 		return nil
 	}
 	return err
+}
+
+// calmDown waits for the pause after a hook rejected that the member goes idle. A session that has
+// nothing else to do with the feedback would ask again at once.
+func (s *seat) calmDown() {
+	s.mu.Lock()
+	calm := s.calm
+	s.calm = nil
+	s.mu.Unlock()
+	if calm == nil {
+		return
+	}
+	select {
+	case <-calm:
+	case <-s.ctx.Done():
+	}
 }
 
 // endTurn records what came of a turn. Where a new session is to continue for this one, it does so

@@ -51,6 +51,8 @@ type seat struct {
 	grace time.Duration // for the friendly part of ending the session
 	turn  turn          // what is known of the turn that runs
 
+	calm <-chan time.Time // to be waited for before it is reported idle again, which a hook rejected
+
 	problem agent.Problem // of stopHopeless
 }
 

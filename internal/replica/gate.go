@@ -12,15 +12,31 @@ import (
 // Rejected is the refusal of a hook. Its code is [team.Rejected].
 type Rejected struct {
 	refusal *team.Error
-	final   bool
+	count   int64 // rejections of the same thing in a row
 }
+
+// The pauses between attempts that whoever tries again by itself makes: the first, and the longest.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 3 * time.Second
+)
 
 func (r *Rejected) Error() string { return r.refusal.Text }
 func (r *Rejected) Unwrap() error { return r.refusal }
 
 // Final reports whether the same thing was rejected so often in a row that the lead was told:
 // trying again is a loop.
-func (r *Rejected) Final() bool { return r.final }
+func (r *Rejected) Final() bool { return r.count >= team.MaxStrikes }
+
+// Pause returns how long to wait before the same thing is tried again without a person or a model
+// in between. It doubles with each rejection, so that a hook that always rejects costs little.
+func (r *Rejected) Pause() time.Duration {
+	pause := firstPause
+	for n := int64(1); n < r.count && pause < longestPause; n++ {
+		pause *= 2
+	}
+	return min(pause, longestPause)
+}
 
 // gate runs the hooks for a command that has some. Its error says that the command is not to be
 // sent.
@@ -69,16 +85,16 @@ func (rep *Replica) gate(ctx context.Context, c team.Command) error {
 	if err != nil {
 		return fmt.Errorf("the rejection by a hook could not be recorded: %w", err)
 	}
-	final := false
+	rejected := &Rejected{refusal: &team.Error{Code: team.Rejected, Text: verdict.Feedback}}
 	for _, e := range receipt.Record.Events {
 		if r, ok := e.(*team.HookRejected); ok {
-			final = r.Count >= team.MaxStrikes
+			rejected.count = r.Count
 		}
 	}
-	if final && about.Hook == hook.TeammateIdle {
+	if rejected.Final() && about.Hook == hook.TeammateIdle {
 		return nil // it may idle; the lead knows
 	}
-	return &Rejected{refusal: &team.Error{Code: team.Rejected, Text: verdict.Feedback}, final: final}
+	return rejected
 }
 
 // gated reports whether there can be a hook for the command.

@@ -2,6 +2,7 @@ package teams
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
@@ -55,7 +56,8 @@ func (t *Team) attention(ctx context.Context, looker *inspect.Looker) (all []Att
 }
 
 // AwaitAttention waits until something waits for the user, and returns the list as it is then. What
-// is not recorded, such as the end of a process, it sees within two seconds.
+// is not recorded, such as the end of a process, it sees within two seconds. It is refused with
+// Finished where the team has ended and nothing waits.
 func (t *Team) AwaitAttention(ctx context.Context) ([]Attention, error) {
 	looker := &inspect.Looker{Replica: t.replica, Dir: filepath.Dir(t.room.hosts)}
 	for {
@@ -64,11 +66,16 @@ func (t *Team) AwaitAttention(ctx context.Context) ([]Attention, error) {
 		if err != nil || slices.ContainsFunc(all, func(a Attention) bool { return a.WaitsFor == ForUser }) {
 			return all, err
 		}
+		over := false
+		t.replica.View(func(s *team.State) { over = ended(s) })
+		if over {
+			return nil, refuse(Finished, fmt.Sprintf("team %s has ended, and nothing waits in it", t.name))
+		}
 		waiting, cancel := context.WithTimeout(ctx, inspect.MaxAge)
 		err = t.replica.Wait(waiting, seq)
-		over := waiting.Err() != nil
+		expired := waiting.Err() != nil
 		cancel()
-		if err != nil && (ctx.Err() != nil || !over) {
+		if err != nil && (ctx.Err() != nil || !expired) {
 			return nil, public(err)
 		}
 	}

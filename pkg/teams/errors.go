@@ -3,6 +3,7 @@ package teams
 import (
 	"errors"
 	"os"
+	"time"
 
 	"cadre/internal/journal"
 	"cadre/internal/observe"
@@ -50,6 +51,9 @@ type Error struct {
 	// Final is set with the code Rejected when the same thing was rejected so often in a row that
 	// the lead was told: to try again is a loop.
 	Final bool
+	// Pause is set with the code Rejected: how long to wait before the same thing is tried again by
+	// a program that changes nothing in between. It grows with each rejection in a row.
+	Pause time.Duration
 
 	cause error
 }
@@ -80,7 +84,7 @@ func public(err error) error {
 	}
 	e := &Error{Code: code, Text: err.Error(), Hints: hintsOf(err), cause: err}
 	if r, ok := errors.AsType[*replica.Rejected](err); ok {
-		e.Final = r.Final()
+		e.Final, e.Pause = r.Final(), r.Pause()
 	}
 	return e
 }
@@ -101,19 +105,4 @@ func codeOf(err error) Code {
 		}
 	}
 	return Code(team.CodeOf(err))
-}
-
-// Variable is the environment variable of the feature gate.
-const Variable = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"
-
-// ErrDisabled is returned by [New] when Options.Gate is set and the feature is not enabled.
-var ErrDisabled = errors.New("agent teams are not enabled; set " + Variable + "=1")
-
-// Enabled reports whether agent teams are enabled in an environment: whether [Variable] is 1. A nil
-// getenv stands for os.Getenv.
-func Enabled(getenv func(string) string) bool {
-	if getenv == nil {
-		getenv = os.Getenv
-	}
-	return getenv(Variable) == "1"
 }

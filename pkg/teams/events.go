@@ -209,10 +209,13 @@ func (MessagesDelivered) fact()   {}
 func (MessagesRead) fact()        {}
 func (MessagesReturned) fact()    {}
 
-// Events yields what happens from now on, which is when Events is called, as it happens, until ctx
-// ends or the team or its manager does; the error, ctx's or one with the code Finished, is the last
-// pair. A slow consumer misses nothing as long as the team is there. The sequence ends without an
-// error after [TeamCleanedUp], whose consumer has seen all of it.
+// Events yields what happens from now on, which is when Events is called, as it happens. A slow
+// consumer misses nothing as long as the team is there.
+//
+// It ends without an error once the team is complete, aborted or cleaned up and everything that was
+// recorded by then has been yielded. What is recorded of a team after its end, such as a
+// consolidation, is seen by another call of EventsAfter. When ctx ends, or the manager lets go of
+// the team, the last pair has the error: that of ctx, or one with the code Finished.
 func (t *Team) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return t.EventsAfter(ctx, t.replica.Seq())
 }
@@ -221,7 +224,7 @@ func (t *Team) Events(ctx context.Context) iter.Seq2[Event, error] {
 // Events does.
 func (t *Team) EventsAfter(ctx context.Context, seq int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		for r, err := range t.replica.Watch(ctx, seq) {
+		for r, err := range t.records(ctx, seq) {
 			if err != nil {
 				yield(Event{}, public(err))
 				return
@@ -234,6 +237,34 @@ func (t *Team) EventsAfter(ctx context.Context, seq int64) iter.Seq2[Event, erro
 				if _, last := fact.(TeamCleanedUp); last {
 					return
 				}
+			}
+		}
+	}
+}
+
+// records yields the records after seq after as they come, until the team has ended and all of them
+// are yielded. An error is the last pair.
+func (t *Team) records(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
+	return func(yield func(*team.Record, error) bool) {
+		for {
+			for r, err := range t.replica.Read(ctx, after) {
+				if !yield(r, err) || err != nil {
+					return
+				}
+				after = r.Seq
+			}
+			err := t.replica.Refresh(ctx)
+			over := false
+			t.replica.View(func(s *team.State) { over = ended(s) && s.Seq() <= after })
+			if err == nil && over {
+				return
+			}
+			if err == nil {
+				err = t.replica.Wait(ctx, after)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
 			}
 		}
 	}

@@ -281,14 +281,44 @@ func TestLeadIsFixed(t *testing.T) {
 }
 
 func TestFeatureGate(t *testing.T) {
-	for value, enabled := range map[string]bool{"1": true, "": false, "0": false, "yes": false} {
-		equal(t, "enabled by "+value, teams.Enabled(func(string) string { return value }), enabled)
-		t.Setenv(teams.Variable, value)
-		equal(t, "enabled by the environment", teams.Enabled(nil), enabled)
-		_, err := teams.New(teams.Options{Gate: true, Memory: new(teams.Memory)})
-		equal(t, "refused", errors.Is(err, teams.ErrDisabled), !enabled)
-		_, err = teams.New(teams.Options{Memory: new(teams.Memory)})
-		ok(t, err)
+	o := folders(t)
+	o.Gate = true
+	write := func(path, text string) {
+		ok(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		ok(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	user := filepath.Join(o.ClaudeHome, "settings.json")
+	project := filepath.Join(o.Dir, ".claude", "settings.json")
+	local := filepath.Join(o.Dir, ".claude", "settings.local.json")
+	set := func(value string) string { return `{"env": {"` + teams.EnvVar + `": ` + value + `}}` }
+	for _, c := range []struct {
+		env                  string
+		user, project, local string // the settings; "" for no file
+		enabled              bool
+	}{
+		{env: ""}, {env: "0"}, {env: "2"}, {env: "off"}, {env: "false"},
+		{env: "1", enabled: true}, {env: "true", enabled: true}, {env: " YES ", enabled: true}, {env: "On", enabled: true},
+		{user: set(`"1"`), enabled: true}, {user: set(`1`), enabled: true}, {user: set(`true`), enabled: true},
+		{project: set(`"on"`), enabled: true}, {local: set(`"yes"`), enabled: true},
+		{env: "1", user: set(`"0"`)}, {env: "1", user: set(`false`)}, // the settings replace the environment
+		{user: set(`"1"`), project: set(`"0"`)}, {project: set(`"0"`), local: set(`"1"`), enabled: true},
+		{env: "1", user: `{`, project: `{"env": []}`, enabled: true}, // what cannot be read says nothing
+		{env: "1", user: `{"env": {"OTHER": "0"}}`, enabled: true},
+		{env: "1", user: set(`{}`), enabled: true},
+	} {
+		t.Setenv(teams.EnvVar, c.env)
+		for path, text := range map[string]string{user: c.user, project: c.project, local: c.local} {
+			if os.RemoveAll(path); text != "" {
+				write(path, text)
+			}
+		}
+		m, err := teams.New(o)
+		if c.enabled && err != nil || !c.enabled && !errors.Is(err, teams.ErrDisabled) || teams.Enabled(o) != c.enabled {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if err == nil {
+			ok(t, m.Close())
+		}
 	}
 }
 

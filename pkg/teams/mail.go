@@ -3,6 +3,7 @@ package teams
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"cadre/internal/team"
@@ -86,7 +87,22 @@ func (b *Mailbox) replaced(context.Context) (gone bool) {
 	return gone
 }
 
-// Wait is Receive that waits until there is mail, or ctx or the team ends.
+// closed refuses to wait for mail that cannot come: the team or the member has ended.
+func (b *Mailbox) closed() (err error) {
+	b.team.replica.View(func(s *team.State) {
+		m, _ := s.Member(b.name)
+		switch {
+		case ended(s):
+			err = refuse(Finished, fmt.Sprintf("team %s is over, so no mail comes any more", b.team.name))
+		case !m.Status.Running():
+			err = refuse(Finished, fmt.Sprintf("%s has ended, so no mail comes any more", b.name))
+		}
+	})
+	return err
+}
+
+// Wait is Receive that waits until there is mail, or ctx ends. Once the team or the member has
+// ended and all mail is taken, it is refused with Finished.
 func (b *Mailbox) Wait(ctx context.Context) ([]Message, error) {
 	return b.wait(ctx, 0)
 }
@@ -95,6 +111,9 @@ func (b *Mailbox) wait(ctx context.Context, max int) ([]Message, error) {
 	for {
 		seq := b.team.replica.Seq()
 		mail, err := b.take(ctx, max)
+		if err == nil && len(mail) == 0 {
+			err = b.closed()
+		}
 		if err != nil || len(mail) > 0 {
 			return mail, err
 		}
@@ -105,8 +124,8 @@ func (b *Mailbox) wait(ctx context.Context, max int) ([]Message, error) {
 }
 
 // All yields the member's messages as they come, each recorded as delivered just before it is
-// yielded, until ctx or the team ends; that error is the last pair. Who breaks off leaves the rest
-// in the box.
+// yielded. It ends as Wait does, with that error as the last pair. Whoever breaks off leaves the
+// rest in the box.
 func (b *Mailbox) All(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		for {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -55,8 +54,7 @@ type Options struct {
 	// need to be trusted once, with the command cadre trust.
 	NoSettingsHooks bool
 
-	// Gate makes New fail with ErrDisabled unless the feature is enabled in the process's
-	// environment; see [Enabled].
+	// Gate makes New fail with ErrDisabled unless the feature is enabled; see [Enabled].
 	Gate bool
 
 	// ShutdownWithin is what ShutdownTeammate gives a teammate to end before it is ended; 0 for 30
@@ -97,7 +95,7 @@ func (o Options) withDefaults() (Options, error) {
 	if err := o.Validate(); err != nil {
 		return o, err
 	}
-	if o.Gate && !Enabled(os.Getenv) {
+	if o.Gate && !Enabled(o) {
 		return o, ErrDisabled
 	}
 	if o.ShutdownWithin == 0 {

@@ -154,7 +154,7 @@ func (m *Teammate) expire(ctx context.Context, request string) error {
 
 // answered waits for the answer in the history after seq after.
 func (m *Teammate) answered(ctx context.Context, request string, after int64) (Answer, error) {
-	for r, err := range m.team.replica.Watch(ctx, after) {
+	for r, err := range m.team.records(ctx, after) {
 		if err != nil {
 			return Answer{}, public(err)
 		}
@@ -164,5 +164,5 @@ func (m *Teammate) answered(ctx context.Context, request string, after int64) (A
 			}
 		}
 	}
-	return Answer{}, public(ctx.Err())
+	return Answer{}, refuse(Finished, fmt.Sprintf("team %s ended before the request was answered", m.team.name))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Worker is an agent made of Go functions: its sessions take tasks from the list, one at a time,
@@ -59,6 +60,8 @@ type workerSession struct {
 
 	mu   sync.Mutex
 	mail []Message
+
+	calm time.Duration // what to wait before it says again that it is idle, which a hook rejected
 }
 
 func (s *workerSession) Deliver(ctx context.Context, mail []Message) error {
@@ -106,8 +109,7 @@ func (s *workerSession) work(ctx context.Context) error {
 			continue
 		}
 		if !leaving {
-			// whose feedback comes as a message
-			if err := s.seat.Idle(ctx, ""); err != nil && !errors.Is(err, Rejected) {
+			if err := s.idle(ctx); err != nil {
 				return err
 			}
 		}
@@ -116,6 +118,36 @@ func (s *workerSession) work(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// idle says that there is nothing to do. The feedback of a hook that rejects that comes as a
+// message, which wakes the session; so the next time waits.
+func (s *workerSession) idle(ctx context.Context) error {
+	if err := pause(ctx, s.calm); err != nil {
+		return err
+	}
+	s.calm = 0
+	err := s.seat.Idle(ctx, "")
+	if rejected, ok := errors.AsType[*Error](err); ok && rejected.Code == Rejected {
+		s.calm = rejected.Pause
+		return nil
+	}
+	return err
+}
+
+// pause waits for that time, or until ctx ends, whose error it returns.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -176,6 +208,9 @@ func (s *workerSession) do(ctx context.Context, claim Claim) error {
 		switch {
 		case refused && rejected.Code == Rejected && !rejected.Final:
 			job.Feedback = rejected.Text
+			if err := pause(ctx, rejected.Pause); err != nil {
+				return err
+			}
 		case refused && (rejected.Code == Rejected || rejected.Code == NotReady || rejected.Code == TooLarge):
 			return gone(s.seat.Tasks().Fail(ctx, claim, rejected.Text, ""))
 		default:

@@ -283,6 +283,7 @@ func (s *session) attempt(ctx context.Context, task team.Task) error {
 			return s.report(ctx, fmt.Sprintf("Task %s (%s) is done after %s.", task.ID, task.Subject, took))
 		case code == team.Rejected && !final(err):
 			feedback = err.Error()
+			pause(ctx, err)
 		case code == team.Rejected || code == team.NotReady || code == team.TooLarge:
 			return s.settle(ctx, task, &team.FailTask{Task: task.ID, Fence: task.Fence, Reason: err.Error(),
 				Result: output}, "")
@@ -292,13 +293,28 @@ func (s *session) attempt(ctx context.Context, task team.Task) error {
 	}
 }
 
+// rejection is the refusal of a hook, as a replica has it.
+type rejection interface {
+	error
+	Final() bool
+	Pause() time.Duration
+}
+
 // final reports whether another try is a loop: a hook that said no too often is the lead's affair.
 func final(err error) bool {
-	r, ok := errors.AsType[interface {
-		error
-		Final() bool
-	}](err)
+	r, ok := errors.AsType[rejection](err)
 	return ok && r.Final()
+}
+
+// pause waits before the command runs again that a hook rejected: a command does nothing else the
+// second time than the first, so trying at once would only load the machine.
+func pause(ctx context.Context, err error) {
+	if r, ok := errors.AsType[rejection](err); ok {
+		select {
+		case <-time.After(r.Pause()):
+		case <-ctx.Done():
+		}
+	}
 }
 
 func (s *session) settle(ctx context.Context, task team.Task, body team.Body, report string) error {

@@ -21,20 +21,8 @@ const maxSettings = 4 << 20
 type Session struct {
 	Claude       string   // the folder of the user's settings
 	Dir          string   // where it runs
-	Managed      []string // files of settings of whoever administers the machine; see [Managed]
+	Managed      []string // files of settings of whoever administers the machine
 	Team, Member string
-}
-
-// Managed returns the files of settings of whoever administers the machine, those that there are.
-// What an organization sets by other means than files is not known.
-func Managed() (files []string) {
-	for _, dir := range []string{"/etc/claude-code", "/Library/Application Support/ClaudeCode"} {
-		for _, pattern := range []string{"managed-settings.json", "managed-settings.d/*.json"} {
-			found, _ := filepath.Glob(filepath.Join(dir, pattern)) // the patterns are well-formed
-			files = append(files, found...)
-		}
-	}
-	return files
 }
 
 // Stays reports whether the session is woken by its hook when its turn has ended: a hook that wakes

@@ -83,6 +83,8 @@ var rooms = []room{
 	{"claude/sdkrelay", []string{"sys/proc", "sys/websocket"},
 		"a relay carries frames between a program that it starts and whoever uses it; what the lines mean is the " +
 			"affair of who reads along"},
+	{"claude/settings", []string{"sys/regularfile"},
+		"what a file of settings says is the same for whoever asks, and the hooks in it are another room's"},
 	{"claude/teamfiles", []string{"claude/projection", "sys/atomicfile", "sys/fswatch", "sys/regularfile", "team"},
 		"files and their locks, and the form of what is in them; who may be a member is decided above it"},
 	{"claude/teamfiles/teamfilestest", nil,

@@ -1,0 +1,40 @@
+package teams
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"cadre/internal/claude/settings"
+	"cadre/internal/layout"
+)
+
+// EnvVar is the environment variable of the feature gate.
+const EnvVar = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"
+
+// ErrDisabled is returned by [New] when Options.Gate is set and the feature is not enabled.
+var ErrDisabled = errors.New("agent teams are not enabled; set " + EnvVar + "=1 in the environment, or in \"env\" of " +
+	"Claude Code's settings.json")
+
+// Enabled reports whether agent teams are enabled for a program with these options, as Claude Code
+// decides it: [EnvVar] is 1, true, yes or on, in any case of letters, and "env" in a settings.json
+// replaces what the environment has. Of the settings, those of the project replace the user's,
+// settings.local.json those of the project, and those of whoever administers the machine all. A
+// file that cannot be read says nothing. Only ClaudeHome and Dir of the options matter.
+func Enabled(o Options) bool {
+	claude := o.ClaudeHome
+	if claude == "" {
+		if h, err := layout.Find(); err == nil {
+			claude = h.Claude
+		}
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		dir = o.Dir
+	}
+	value, set := settings.Env(EnvVar, settings.Files(claude, dir)...)
+	if !set {
+		value = os.Getenv(EnvVar)
+	}
+	return settings.Truthy(value)
+}
