@@ -15,16 +15,15 @@ import (
 // pulse is what a host knows of signs of life: those that it gives for its members, and those of
 // everybody else.
 type pulse struct {
-	beats   heartbeat.Folder
-	machine string
-	count   int64
-	next    time.Time
-	others  detector.Detector
+	count  int64
+	next   time.Time
+	others detector.Detector
 }
 
-func newPulse(teamDir string) *pulse {
-	machine, _ := os.Hostname() // for people; without it the rest still tells
-	return &pulse{beats: heartbeat.Of(teamDir), machine: machine, others: detector.Detector{Dir: teamDir}}
+func newPulse(o Options) *pulse {
+	return &pulse{others: detector.Detector{Dir: filepath.Dir(o.Hosts), Beats: o.Machine.Beats,
+		Lives: o.Machine.Hosts.Lives, Log: o.Log,
+		Wall: func() time.Time { return time.UnixMilli(int64(o.Replica.Now())) }}}
 }
 
 // beat gives a sign of life for each member that has a session here, and looks for those of the
@@ -45,13 +44,13 @@ func (h *Host) beat(ctx context.Context) time.Duration {
 		t, others = s.Team(), s.Members()
 		for name, seat := range h.seats {
 			if m, ok := s.Member(name); ok && m.Incarnation == seat.incarnation {
-				beats = append(beats, h.sign(s, m, now))
+				beats = append(beats, h.sign(s, m))
 			}
 		}
 	})
 	every := time.Duration(t.Timing.OrDefaults().Beat) * time.Millisecond
 	for _, b := range beats {
-		if err := p.beats.Write(b); err != nil {
+		if err := h.Machine.Beats.Write(b); err != nil {
 			h.Log(fmt.Sprintf("no sign of life for %s: %v", b.Member, err))
 		}
 	}
@@ -60,10 +59,10 @@ func (h *Host) beat(ctx context.Context) time.Duration {
 	return every
 }
 
-func (h *Host) sign(s *team.State, m team.Member, now time.Time) heartbeat.Beat {
-	b := heartbeat.Beat{Member: m.Name, At: now.UnixMilli(), Context: m.Context, Status: string(m.Status),
+func (h *Host) sign(s *team.State, m team.Member) heartbeat.Beat {
+	b := heartbeat.Beat{Member: m.Name, At: int64(h.Replica.Now()), Context: m.Context, Status: string(m.Status),
 		MessageSeq: m.DeliveredSeq, CheckpointSeq: h.covered.Load(), Session: m.Session,
-		Host: h.ID, Machine: h.pulse.machine, Pid: os.Getpid(), Count: h.pulse.count, Incarnation: m.Incarnation}
+		Host: h.ID, Machine: h.Machine.Name, Pid: os.Getpid(), Count: h.pulse.count, Incarnation: m.Incarnation}
 	if held := s.Held(m.Name); len(held) > 0 {
 		b.Task = held[0].ID
 	}

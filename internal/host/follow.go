@@ -491,7 +491,7 @@ func (s *seat) ask(ctx context.Context, u agent.PermissionAsked) {
 	defer func() { u.Answer(allow, reason) }()
 	receipt, err := s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
 		Body: &team.RequestPermission{Member: s.member, Tool: u.Tool, Input: clip(u.Input),
-			Deadline: replica.Now() + s.patience(),
+			Deadline: s.host.Replica.Now() + s.patience(),
 			Reads:    !u.Ruled && s.reads(u.Tool, u.Input)}})
 	if err != nil {
 		reason = err.Error()
@@ -529,7 +529,7 @@ func (s *seat) propose(ctx context.Context, u agent.PlanProposed) {
 	approved, feedback := false, "the session is ending"
 	defer func() { u.Answer(approved, feedback) }()
 	receipt, err := s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
-		Body: &team.SubmitPlan{Member: s.member, Plan: clip(u.Plan), Deadline: replica.Now() + s.patience()}})
+		Body: &team.SubmitPlan{Member: s.member, Plan: clip(u.Plan), Deadline: s.host.Replica.Now() + s.patience()}})
 	if err != nil {
 		s.host.Replica.View(func(st *team.State) { approved = st.Writes(s.member) })
 		if !approved { // else it needs nobody's leave, or has it

@@ -80,6 +80,7 @@ type Options struct {
 	UntilIdle bool
 	// StopGrace bounds the friendly part of ending a session; 0 for 5 s.
 	StopGrace time.Duration
+	Machine   Machine // that it runs on
 }
 
 const (
@@ -211,11 +212,11 @@ func New(o Options) *Host {
 	if o.Said == nil {
 		o.Said = func(member, text string) { o.Log(member + ": " + firstLine(text)) }
 	}
-	h := &Host{Options: o, kept: func() {}, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{},
+	o.Machine = o.Machine.fill(o.Hosts, o.Log)
+	h := &Host{Options: o, kept: func() {}, pulse: newPulse(o), seats: map[string]*seat{},
 		ended: make(chan *seat), look: make(chan struct{}, 1), broken: make(chan error, 1), over: make(chan struct{})}
 	h.tracer = newTracer(h.Replica, h.Procs, h.teamDir(), filepath.Join(h.Hosts, h.ID), team.Host(h.ID), h.Log)
-	h.tracer.again, h.tracer.broken = h.lookSoon, h.fail
-	h.pulse.others.Log = h.Log
+	h.tracer.again, h.tracer.broken, h.tracer.project = h.lookSoon, h.fail, h.Machine.Project
 	h.pulse.others.Do = func(ctx context.Context, body team.Body) error { return h.do(ctx, body, 0) }
 	return h
 }
@@ -284,7 +285,7 @@ func (h *Host) watch(ctx context.Context, seq int64, changed chan<- error) {
 // reconcile does what is wanted now. It returns when to look again though nothing happens, and
 // whether there is anything to stay for.
 func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, err error) {
-	now := replica.Now()
+	now := h.Replica.Now()
 	var (
 		wants   []team.Want
 		due     team.Time
@@ -419,11 +420,10 @@ func (h *Host) detach(ctx context.Context, m team.Member, reason string) error {
 // takeOver takes the lease of a member that has none, or whose host is dead.
 func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 	if m.Host != "" {
-		dir := filepath.Join(h.Hosts, m.Host)
-		if proc.Lives(dir) {
+		if h.Machine.Hosts.Lives(m.Host) {
 			return nil
 		}
-		if err := bury(ctx, dir, h.Log); err != nil {
+		if err := h.Machine.Hosts.Clear(ctx, m.Host); err != nil {
 			h.Log(fmt.Sprintf("what the dead host of %s left cannot be ended yet: %v", m.Name, err))
 			return nil // its lease stays where it is until it can
 		}
@@ -481,7 +481,7 @@ func (h *Host) lookSoon() {
 
 func (h *Host) vacate(s *seat) {
 	delete(h.seats, s.member)
-	if err := h.pulse.beats.Forget(s.member); err != nil {
+	if err := h.Machine.Beats.Forget(s.member); err != nil {
 		h.Log(err.Error())
 	}
 }

@@ -66,7 +66,18 @@ const maxSaved = 64 << 20
 // ReadSaved returns what was saved for the member in the team's folder, and whether there is
 // anything.
 func ReadSaved(teamDir, member string) (SavedWork, bool, error) {
-	data, err := regularfile.Read(filepath.Join(teamDir, member+savedSuffix), maxSaved)
+	return savedFolder(teamDir).Read(member)
+}
+
+// savedFolder is the team's folder with the files of what members saved.
+type savedFolder string
+
+func (dir savedFolder) path(member string) string {
+	return filepath.Join(string(dir), member+savedSuffix)
+}
+
+func (dir savedFolder) Read(member string) (SavedWork, bool, error) {
+	data, err := regularfile.Read(dir.path(member), maxSaved)
 	if errors.Is(err, fs.ErrNotExist) {
 		return SavedWork{}, false, nil
 	}
@@ -77,14 +88,12 @@ func ReadSaved(teamDir, member string) (SavedWork, bool, error) {
 	return w, err == nil, err
 }
 
-// forget removes the file of what was saved, if it still is this: it is in the history now. What
-// was saved since stays.
-func (w SavedWork) forget(teamDir string) error {
-	now, there, err := ReadSaved(teamDir, w.Member)
+func (dir savedFolder) Forget(w SavedWork) error {
+	now, there, err := dir.Read(w.Member)
 	if err != nil || !there || !bytes.Equal(now.encode(), w.encode()) {
 		return err
 	}
-	if err := os.Remove(filepath.Join(teamDir, w.Member+savedSuffix)); !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(dir.path(w.Member)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -98,8 +107,8 @@ func (w SavedWork) encode() []byte {
 	return append(data, '\n')
 }
 
-func (w SavedWork) write(teamDir string) error {
-	return atomicfile.Write(filepath.Join(teamDir, w.Member+savedSuffix), w.encode())
+func (dir savedFolder) Write(w SavedWork) error {
+	return atomicfile.Write(dir.path(w.Member), w.encode())
 }
 
 // patches is the folder with the patches that are too long for the history.
@@ -159,19 +168,19 @@ const digested = 256 << 20
 func (s *seat) save(ctx context.Context) (SavedWork, error) {
 	s.savedFile.Lock()
 	defer s.savedFile.Unlock()
-	w := SavedWork{Member: s.member, At: replica.Now()}
+	w := SavedWork{Member: s.member, At: s.host.Replica.Now()}
 	s.update(func(t *turn) { w.Output = t.last })
 	if held := s.held(); len(held) > 0 {
 		w.Task = held[0].ID
 	}
 	t := s.host.Replica.Team()
-	if err := w.edits(ctx, s.host.Procs, t.Base, s.host.teamDir(), s.dir, s.dir != t.Dir); err != nil {
+	if err := s.changes(ctx, t, &w); err != nil {
 		if ctx.Err() != nil {
 			return w, err
 		}
 		s.host.Log("the changes of " + s.member + " cannot be told: " + err.Error())
 	}
-	before, there, err := ReadSaved(s.host.teamDir(), s.member)
+	before, there, err := s.host.Machine.Saved.Read(s.member)
 	if err != nil {
 		s.host.Log("what was saved before for " + s.member + " cannot be read and is passed over: " + err.Error())
 	} else if there && before.Task != w.Task {
@@ -182,17 +191,29 @@ func (s *seat) save(ctx context.Context) (SavedWork, error) {
 			return w, errors.New("another host has taken the member over")
 		}
 	}
-	return w, w.write(s.host.teamDir())
+	return w, s.host.Machine.Saved.Write(w)
+}
+
+// changes takes down what the member has changed where it works.
+func (s *seat) changes(ctx context.Context, t team.Team, w *SavedWork) error {
+	if p := s.host.Machine.Project; p != nil {
+		return p.Changes(ctx, s.dir, w)
+	}
+	return w.edits(ctx, s.host.Procs, t.Base, s.host.teamDir(), s.dir, s.dir != t.Dir)
 }
 
 // KeepSaved keeps with its task what a member saved while there was no lead. It is for a process
 // that is no host of it, where none is there to do so.
 func KeepSaved(ctx context.Context, rep *replica.Replica, teamDir, member string) error {
-	w, there, err := ReadSaved(teamDir, member)
+	return keepSavedIn(ctx, savedFolder(teamDir), rep, member)
+}
+
+func keepSavedIn(ctx context.Context, saved SavedStore, rep *replica.Replica, member string) error {
+	w, there, err := saved.Read(member)
 	if err != nil || !there {
 		return err
 	}
-	return w.keep(ctx, byUser(rep), rep, teamDir)
+	return w.keep(ctx, byUser(rep), rep, saved)
 }
 
 // KeepDone keeps with the task what the member that holds it has done of it: what is changed where
@@ -218,16 +239,16 @@ func KeepDone(ctx context.Context, rep *replica.Replica, teamDir string, task te
 	if err := w.edits(ctx, procs, t.Base, teamDir, dir, own); err != nil {
 		return fmt.Errorf("what %s has done of task %s cannot be told: %w", m.Name, task.ID, err)
 	}
-	return w.keep(ctx, byUser(rep), rep, teamDir)
+	return w.keep(ctx, byUser(rep), rep, savedFolder(teamDir))
 }
 
 // keep records the work and removes its file. A file with what is somebody else's by now stays as
 // it is.
-func (w SavedWork) keep(ctx context.Context, do sender, rep *replica.Replica, teamDir string) error {
+func (w SavedWork) keep(ctx context.Context, do sender, rep *replica.Replica, saved SavedStore) error {
 	if done, err := w.record(ctx, do, rep); err != nil || !done {
 		return err
 	}
-	return w.forget(teamDir)
+	return saved.Forget(w)
 }
 
 // sender sends a command, as somebody.
@@ -347,7 +368,7 @@ func (s *seat) keep(ctx context.Context, w SavedWork) bool {
 	if kept {
 		s.savedFile.Lock()
 		defer s.savedFile.Unlock()
-		if err := w.forget(s.host.teamDir()); err != nil {
+		if err := s.host.Machine.Saved.Forget(w); err != nil {
 			s.host.Log(err.Error())
 		}
 	}
@@ -371,7 +392,7 @@ func (s *seat) lastSave(how ending, why string) bool {
 // keepLast keeps what was saved, because the tasks go back on the list. It reports whether nothing
 // is left to keep.
 func (s *seat) keepLast(ctx context.Context) bool {
-	if _, there, err := ReadSaved(s.host.teamDir(), s.member); err != nil || !there {
+	if _, there, err := s.host.Machine.Saved.Read(s.member); err != nil || !there {
 		return true // one that cannot be read is reported where it is to be overwritten
 	}
 	return s.saveAndKeep(ctx)
@@ -404,12 +425,12 @@ func (s *seat) putDown(ctx context.Context, reason string) bool {
 
 // keepSaved keeps what an earlier session of the member saved, on this host or on one that died.
 func (h *Host) keepSaved(ctx context.Context, member string, as sender) error {
-	w, there, err := ReadSaved(h.teamDir(), member)
+	w, there, err := h.Machine.Saved.Read(member)
 	if err != nil {
 		h.Log("what was saved for " + member + " cannot be read and is passed over: " + err.Error())
 	}
 	if err != nil || !there {
 		return nil
 	}
-	return w.keep(ctx, as, h.Replica, h.teamDir())
+	return w.keep(ctx, as, h.Replica, h.Machine.Saved)
 }

@@ -42,8 +42,8 @@ type seat struct {
 	post  post
 
 	saving    sync.WaitGroup // the work is being saved, because there is no lead
-	savedFile sync.Mutex
-	keeping   sync.Mutex // is locked before savedFile
+	savedFile lock
+	keeping   lock // is locked before savedFile
 
 	mu    sync.Mutex
 	how   ending
@@ -70,13 +70,23 @@ const (
 	stopQuietly         // it is not ours any more
 )
 
+// lock is held while commands are sent. It is a channel, so that simulated time, which stands still
+// for a mutex, passes while somebody waits for it.
+type lock chan struct{}
+
+func newLock() lock { return make(lock, 1) }
+
+func (l lock) Lock()   { l <- struct{}{} }
+func (l lock) Unlock() { <-l }
+
 func (h *Host) seat(m team.Member, a agent.Agent) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := h.Replica.Team()
 	_, worker := a.(agent.Worker)
 	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, teamID: t.ID, lead: t.Lead,
 		ctx: ctx, leave: cancel, agent: a, dir: t.Dir, told: !worker,
-		gifts: make(chan team.Want, 12), given: map[team.WantKind]string{}, again: make(chan team.WantKind, 8)}
+		gifts: make(chan team.Want, 12), given: map[team.WantKind]string{}, again: make(chan team.WantKind, 8),
+		savedFile: newLock(), keeping: newLock()}
 	s.turn.since = h.Replica.Seq()
 	h.seats[m.Name] = s
 	h.pulse.next = time.Time{} // the first sign of life at once
@@ -216,7 +226,7 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 			Access: s.access(st), Procs: s.host.Procs}
 		spec.Env = slices.Concat([]string{agent.NoLocks}, s.host.Env, m.Env, spec.Identity())
 	})
-	if err := checkout.Check(ctx, s.host.Procs, t); checkout.IsMissing(err) {
+	if err := s.host.missing(ctx, t); checkout.IsMissing(err) {
 		return spec, &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("%s cannot work: %v", m.Name, err)}
 	} else if err != nil {
 		return spec, err

@@ -11,7 +11,6 @@ import (
 	"cadre/internal/agent/envelope"
 	"cadre/internal/agent/mcpserver"
 	"cadre/internal/agent/tools"
-	"cadre/internal/replica"
 )
 
 // tools are the team's tools as a session of ours has them: its mail comes with their results, and
@@ -27,7 +26,7 @@ type served struct {
 
 func (s *seat) serveTools(gate func(tool, input string) error) (*served, error) {
 	t := &served{gate: gate, called: func() { s.works() }}
-	t.Set = tools.New(tools.Options{Team: memberTeam{s}, Member: s.member, Now: replica.Now,
+	t.Set = tools.New(tools.Options{Team: memberTeam{s}, Member: s.member, Now: s.host.Replica.Now,
 		Refresh: s.host.Replica.Refresh, Mail: s.mailForTool, Agents: s.host.offers,
 		Spawned:  func(context.Context, string) error { return nil }, // this host takes it by itself
 		Isolates: s.host.isolates,

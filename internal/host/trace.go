@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -45,6 +44,7 @@ type tracer struct {
 	log     func(string)
 	again   func()      // has somebody look again at what is wanted; nil for nobody
 	broken  func(error) // told that nothing can be recorded any more; nil for nobody
+	project Project     // nil for git
 
 	ctx    context.Context // ends what is under way
 	cancel context.CancelFunc
@@ -229,7 +229,15 @@ func (t *tracer) job(id string) (j job, ok bool) {
 		}
 		return j, true
 	}
-	return j, worktree.Inside(j.dir)
+	return j, t.records(j.dir)
+}
+
+// records reports whether what tasks do in dir can be recorded.
+func (t *tracer) records(dir string) bool {
+	if t.project != nil {
+		return t.project.Records(dir)
+	}
+	return worktree.Inside(dir)
 }
 
 // record records what is wanted of the task, or why that cannot be told.
@@ -351,6 +359,15 @@ func (t *tracer) before(ctx context.Context, p *tracedPlace, j job) error {
 // trace makes the commit and records it.
 func (t *tracer) trace(ctx context.Context, p *tracedPlace, j job) (err error) {
 	w := team.Work{Member: j.member.Name, Branch: j.branch, Fence: j.task.Fence}
+	if t.project != nil {
+		if j.kind == team.WantRecord {
+			w.Base, w.Fence = j.task.Work.Base, j.task.Work.Fence
+		}
+		if err := t.project.Record(ctx, j.kind, j.task, &w); err != nil {
+			return err
+		}
+		return t.report(ctx, j.task.ID, w)
+	}
 	was := j.task.Work
 	switch {
 	case j.kind == team.WantBase && j.branch != "":
@@ -521,70 +538,4 @@ func (t *tracer) keep(ctx context.Context, j job, w team.Work) error {
 		t.kept[c] = true
 	}
 	return nil
-}
-
-// personal knows the files that are the person's: those that were not committed when the team was
-// created, as long as they are as they were. It knows cadre's own folder too.
-type personal struct {
-	procs *proc.Register
-	ours  string
-	files map[string]string // digests, by absolute path
-	seen  map[string]sighting
-}
-
-// sighting is what was found of a file, so that it is read again only when it changed.
-type sighting struct {
-	size  int64
-	at    time.Time
-	mode  os.FileMode
-	still bool
-}
-
-func newPersonal(procs *proc.Register, base team.Base, teamDir string) *personal {
-	p := &personal{procs: procs, ours: teamDir, files: map[string]string{}, seen: map[string]sighting{}}
-	// as in cadre's home; a Go program may have its teams elsewhere
-	if teams := filepath.Dir(teamDir); filepath.Base(teams) == "teams" {
-		p.ours = filepath.Dir(teams)
-	}
-	if real, err := filepath.EvalSymlinks(p.ours); err == nil {
-		p.ours = real
-	}
-	for _, f := range base.Dirty {
-		p.files[filepath.Join(base.Top, filepath.FromSlash(f.Path))] = f.SHA256
-	}
-	return p
-}
-
-func (p *personal) except(ctx context.Context) worktree.Exception {
-	most := int64(digested)
-	return func(path string) (bool, string) {
-		if rel, err := filepath.Rel(p.ours, path); err == nil && filepath.IsLocal(rel) {
-			return true, ""
-		}
-		was, known := p.files[path]
-		if !known || !p.still(ctx, path, was, &most) {
-			return false, ""
-		}
-		return true, "not committed when the team was created, and as it was"
-	}
-}
-
-// still reports whether the file is as it was. One that cannot be read counts as that.
-func (p *personal) still(ctx context.Context, path, was string, most *int64) bool {
-	now := sighting{}
-	info, err := os.Lstat(path)
-	if err == nil {
-		now = sighting{size: info.Size(), at: info.ModTime(), mode: info.Mode()}
-	}
-	if before, looked := p.seen[path]; looked && err == nil && now.size == before.size && now.at.Equal(before.at) &&
-		now.mode == before.mode {
-		return before.still
-	}
-	digest, err := worktree.Digest(ctx, p.procs, path, most)
-	now.still = err != nil || digest == was
-	// a file system may not tell two writes of one moment apart
-	if info != nil && !info.IsDir() && time.Since(now.at) > time.Second {
-		p.seen[path] = now
-	}
-	return now.still
 }

@@ -141,6 +141,9 @@ func (rep *Replica) log(what string) {
 // Now is the present time in the team's terms.
 func Now() team.Time { return team.Time(time.Now().UnixMilli()) }
 
+// Now is the present time of commands that were given none.
+func (rep *Replica) Now() team.Time { return rep.opts.Now() }
+
 // NewID returns a new id for a command or a team: 26 letters and digits that nobody guesses.
 func NewID() string { return rand.Text() }
 

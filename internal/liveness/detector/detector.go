@@ -37,6 +37,11 @@ type Detector struct {
 	Do  func(ctx context.Context, body team.Body) error
 	Log func(string)
 
+	Beats heartbeat.Store        // nil for those in the team's folder
+	Lives func(host string) bool // nil for the hosts that are enrolled in the team's folder
+	Wall  func() time.Time       // the clock on the wall; nil for this computer's
+
+	began   time.Time // the first look
 	lead    heartbeat.Watch
 	skewed  bool // a warning was given
 	members map[string]*sight
@@ -58,6 +63,9 @@ func (l *Detector) Look(ctx context.Context, now time.Time, t team.Team, members
 	if t.CleanedUp || t.Status == team.TeamComplete || t.Status == team.TeamAborted { // nobody is missed any more
 		return
 	}
+	if l.began.IsZero() {
+		l.began = now
+	}
 	if !own(t.Lead) {
 		l.lookForLead(ctx, now, t)
 	}
@@ -78,26 +86,27 @@ func (l *Detector) lookForLead(ctx context.Context, now time.Time, t team.Team) 
 	if t.LeadSession == "" || t.LeadSession == team.User || t.LeadLost != 0 {
 		return
 	}
-	b, there, err := heartbeat.Of(l.Dir).Of(t.Lead)
+	b, there, err := l.beats().Of(t.Lead)
 	if err != nil {
 		l.Log("no look at the lead: " + err.Error())
 		return
 	}
 	b = leader.LastBeat(t, b, there)
 	l.lead.Every = every(t)
-	silent, skewed := l.lead.Look(now, b, true)
+	wall := l.wall(now)
+	silent, skewed := l.lead.LookBy(wall, now.Sub(l.began), b, true)
 	if skewed != l.skewed {
 		if l.skewed = skewed; skewed {
 			l.Log(fmt.Sprintf("clock skew: the last sign of life of %s is of %s, and here it is %s; times are not "+
 				"trusted until that ends", t.Lead,
-				time.UnixMilli(b.At).UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339)))
+				time.UnixMilli(b.At).UTC().Format(time.RFC3339), wall.UTC().Format(time.RFC3339)))
 		}
 	}
 	if silent < time.Duration(t.Timing.OrDefaults().LeadLost)*time.Millisecond {
 		return
 	}
 	if err := l.Do(ctx, &team.LoseLead{Session: t.LeadSession, Since: t.LeadSince,
-		Seen: before(now, silent)}); err != nil {
+		Seen: before(wall, silent)}); err != nil {
 		l.Log("not recorded that the lead is lost: " + err.Error())
 	}
 }
@@ -112,15 +121,16 @@ func (l *Detector) lookFor(ctx context.Context, now time.Time, t team.Team, m te
 		}
 		l.members[m.Name] = one
 	}
-	b, there, err := heartbeat.Of(l.Dir).Of(m.Name)
+	b, there, err := l.beats().Of(m.Name)
 	if err != nil {
 		return err
 	}
 	there = there && Its(m, b)
 	heard := one.there && there && b != one.beat
 	one.beat, one.there = b, there
-	silent, _ := one.watch.Look(now, b, there)
-	gone := Gone(l.Dir, m, b, there)
+	wall := l.wall(now)
+	silent, _ := one.watch.LookBy(wall, now.Sub(l.began), b, there)
+	gone := l.gone(m, b, there)
 	if one.gone++; gone == "" {
 		one.gone = 0
 	}
@@ -133,9 +143,24 @@ func (l *Detector) lookFor(ctx context.Context, now time.Time, t team.Team, m te
 		return l.Do(ctx, &team.ReportOffline{Member: m.Name, Incarnation: m.Incarnation,
 			Seen: team.Time(b.At), Gone: gone})
 	case silent >= time.Duration(t.Timing.OrDefaults().Offline)*time.Millisecond:
-		return l.Do(ctx, &team.ReportOffline{Member: m.Name, Incarnation: m.Incarnation, Seen: before(now, silent)})
+		return l.Do(ctx, &team.ReportOffline{Member: m.Name, Incarnation: m.Incarnation, Seen: before(wall, silent)})
 	}
 	return nil
+}
+
+func (l *Detector) beats() heartbeat.Store {
+	if l.Beats != nil {
+		return l.Beats
+	}
+	return heartbeat.Of(l.Dir)
+}
+
+// wall is what the clock on the wall shows at that moment.
+func (l *Detector) wall(now time.Time) time.Time {
+	if l.Wall != nil {
+		return l.Wall()
+	}
+	return now.Round(0)
 }
 
 func every(t team.Team) time.Duration {
@@ -155,11 +180,20 @@ func Its(m team.Member, b heartbeat.Beat) bool {
 // Gone says why the process is known to be gone that the member's session was in; "" where it is
 // not. There is false where the member has no sign of life.
 func Gone(teamDir string, m team.Member, b heartbeat.Beat, there bool) string {
+	l := Detector{Dir: teamDir}
+	return l.gone(m, b, there)
+}
+
+func (l *Detector) gone(m team.Member, b heartbeat.Beat, there bool) string {
+	lives := l.Lives
+	if lives == nil {
+		lives = func(host string) bool { return proc.Lives(filepath.Join(l.Dir, "hosts", host)) }
+	}
 	switch {
-	case m.Agent != team.External && m.Host != "" && !proc.Lives(filepath.Join(teamDir, "hosts", m.Host)):
+	case m.Agent != team.External && m.Host != "" && !lives(m.Host):
 		return team.HostGone
 	case m.Agent == team.External && there && b.Machine != "" && b.Machine == machine() &&
-		!proc.Held(Presence(teamDir, m.Name)):
+		!proc.Held(Presence(l.Dir, m.Name)):
 		return team.SessionGone
 	}
 	return ""

@@ -64,6 +64,16 @@ func (b Beat) Age(now time.Time) (age time.Duration, skewed bool) {
 	return max(age, 0), false
 }
 
+// Store keeps the last beat of each member of a team. A [Folder] is one.
+type Store interface {
+	// Write puts the beat in place of the member's last one.
+	Write(b Beat) error
+	// Of returns the member's last beat, and whether there is one.
+	Of(member string) (b Beat, there bool, err error)
+	// Forget removes the member's beat: its session has ended in good order.
+	Forget(member string) error
+}
+
 // Folder is the folder heartbeats of a team.
 type Folder string
 

@@ -60,6 +60,9 @@ type Options struct {
 	// themselves.
 	Agent bool
 	Log   func(string)
+
+	Machine string          // that it runs on; "" for this computer
+	Signs   heartbeat.Store // signs of life; nil for those in the team's folder
 }
 
 // Lead is a lead that is held.
@@ -84,7 +87,12 @@ func newLead(o Options) *Lead {
 		o.Log = func(string) {}
 	}
 	l := &Lead{o: o, lost: make(chan struct{})}
-	l.machine, _ = os.Hostname() // it only spares waiting
+	if l.machine = o.Machine; l.machine == "" {
+		l.machine, _ = os.Hostname() // it only spares waiting
+	}
+	if o.Signs == nil {
+		l.o.Signs = heartbeat.Of(o.Dir)
+	}
 	return l
 }
 
@@ -120,7 +128,7 @@ func Take(ctx context.Context, o Options) (*Lead, error) {
 // another machine, or ours, may be wrong; unless a host has found that out already.
 func (l *Lead) lastSeen(ctx context.Context, t team.Team) (seen, at team.Time, err error) {
 	b, err := l.beatOf(t)
-	at = replica.Now()
+	at = l.o.Replica.Now()
 	if err != nil || t.LeadSession == "" || t.LeadSession == team.User {
 		return 0, at, err
 	}
@@ -136,28 +144,32 @@ func (l *Lead) lastSeen(ctx context.Context, t team.Team) (seen, at team.Time, e
 	case l.o.TakeOver || t.LeadLost != 0 || age < time.Duration(timing.Stale)*time.Millisecond:
 		return at - team.Time(age.Milliseconds()), at, nil
 	}
+	began := time.Now()
 	watch := heartbeat.Watch{Every: time.Duration(timing.Beat) * time.Millisecond}
 	l.o.Log(fmt.Sprintf("session %s seems to be silent since %s; waiting %s for a sign of life of it, because a "+
 		"clock may be wrong", t.LeadSession,
 		time.UnixMilli(b.At).UTC().Format(time.RFC3339), 2*watch.Every))
 	for {
-		if silent, _ := watch.Look(time.Now(), b, true); silent > 0 {
-			at = replica.Now()
+		if silent, _ := watch.LookBy(l.wall(), time.Since(began), b, true); silent > 0 {
+			at = l.o.Replica.Now()
 			return at - team.Time(silent.Milliseconds()), at, nil
 		}
 		if !sleep(ctx, watch.Every) {
 			return 0, 0, ctx.Err()
 		}
 		next, err := l.beatOf(t)
-		at = replica.Now()
+		at = l.o.Replica.Now()
 		if err != nil || next != b { // it lives
 			return at, at, err
 		}
 	}
 }
 
+// wall is the clock on the wall, as the team's commands have it.
+func (l *Lead) wall() time.Time { return time.UnixMilli(int64(l.o.Replica.Now())) }
+
 func (l *Lead) beatOf(t team.Team) (heartbeat.Beat, error) {
-	b, there, err := heartbeat.Of(l.o.Dir).Of(t.Lead)
+	b, there, err := l.o.Signs.Of(t.Lead)
 	return LastBeat(t, b, there), err
 }
 
@@ -193,7 +205,7 @@ func (l *Lead) Release(ctx context.Context) {
 		l.o.Log("the lead is not given back: " + err.Error())
 	}
 	if l.o.Beats && err == nil { // else the sign of life is that of who took the lead
-		if err := heartbeat.Of(l.o.Dir).Forget(l.o.Replica.Team().Lead); err != nil {
+		if err := l.o.Signs.Forget(l.o.Replica.Team().Lead); err != nil {
 			l.o.Log(err.Error())
 		}
 	}
@@ -266,11 +278,11 @@ func (l *Lead) beat() {
 	l.o.Replica.View(func(s *team.State) {
 		t := s.Team()
 		m, _ := s.Member(t.Lead)
-		b = heartbeat.Beat{Member: t.Lead, At: time.Now().UnixMilli(), Context: m.Context, Status: string(m.Status),
+		b = heartbeat.Beat{Member: t.Lead, At: int64(l.o.Replica.Now()), Context: m.Context, Status: string(m.Status),
 			MessageSeq: m.DeliveredSeq, Session: l.o.Session,
 			Machine: l.machine, Pid: os.Getpid(), Count: l.count, Incarnation: m.Incarnation}
 	})
-	if err := heartbeat.Of(l.o.Dir).Write(b); err != nil {
+	if err := l.o.Signs.Write(b); err != nil {
 		l.o.Log(fmt.Sprintf("no sign of life for the lead: %v", err))
 	}
 }

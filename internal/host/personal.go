@@ -1,0 +1,78 @@
+package host
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"cadre/internal/git/worktree"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// personal knows the files that are the person's: those that were not committed when the team was
+// created, as long as they are as they were. It knows cadre's own folder too.
+type personal struct {
+	procs *proc.Register
+	ours  string
+	files map[string]string // digests, by absolute path
+	seen  map[string]sighting
+}
+
+// sighting is what was found of a file, so that it is read again only when it changed.
+type sighting struct {
+	size  int64
+	at    time.Time
+	mode  os.FileMode
+	still bool
+}
+
+func newPersonal(procs *proc.Register, base team.Base, teamDir string) *personal {
+	p := &personal{procs: procs, ours: teamDir, files: map[string]string{}, seen: map[string]sighting{}}
+	// as in cadre's home; a Go program may have its teams elsewhere
+	if teams := filepath.Dir(teamDir); filepath.Base(teams) == "teams" {
+		p.ours = filepath.Dir(teams)
+	}
+	if real, err := filepath.EvalSymlinks(p.ours); err == nil {
+		p.ours = real
+	}
+	for _, f := range base.Dirty {
+		p.files[filepath.Join(base.Top, filepath.FromSlash(f.Path))] = f.SHA256
+	}
+	return p
+}
+
+func (p *personal) except(ctx context.Context) worktree.Exception {
+	most := int64(digested)
+	return func(path string) (bool, string) {
+		if rel, err := filepath.Rel(p.ours, path); err == nil && filepath.IsLocal(rel) {
+			return true, ""
+		}
+		was, known := p.files[path]
+		if !known || !p.still(ctx, path, was, &most) {
+			return false, ""
+		}
+		return true, "not committed when the team was created, and as it was"
+	}
+}
+
+// still reports whether the file is as it was. One that cannot be read counts as that.
+func (p *personal) still(ctx context.Context, path, was string, most *int64) bool {
+	now := sighting{}
+	info, err := os.Lstat(path)
+	if err == nil {
+		now = sighting{size: info.Size(), at: info.ModTime(), mode: info.Mode()}
+	}
+	if before, looked := p.seen[path]; looked && err == nil && now.size == before.size && now.at.Equal(before.at) &&
+		now.mode == before.mode {
+		return before.still
+	}
+	digest, err := worktree.Digest(ctx, p.procs, path, most)
+	now.still = err != nil || digest == was
+	// a file system may not tell two writes of one moment apart
+	if info != nil && !info.IsDir() && time.Since(now.at) > time.Second {
+		p.seen[path] = now
+	}
+	return now.still
+}
