@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"cadre/internal/agent/drivers"
-	"cadre/internal/agent/roles"
 )
 
 // agents are those that this program runs, with itself as their helper.
@@ -38,9 +37,4 @@ func firstInstalled(ctx context.Context) (string, error) {
 	return "", usage{fmt.Errorf("no coding agent is installed that could lead: install Claude Code (claude), Codex " +
 		"(codex), Gemini CLI (gemini) or opencode, and see cadre doctor; " +
 		"a team that needs none: cadre run examples/hello.yaml")}
-}
-
-// role finds what a role means in a directory.
-func (a *app) role(dir, role string) (roles.Definition, bool, error) {
-	return roles.Find(a.home.Claude, dir, role)
 }

@@ -134,7 +134,7 @@ func anothers(name, reason string) error {
 // rebuild puts right what Claude Code's folders show of the team, and returns how many files it
 // took.
 func (a *app) rebuild(ctx context.Context, rep *replica.Replica, j journal.Journal, dir string) (files int, err error) {
-	rep.View(func(s *team.State) { files, err = a.projection(dir).Repair(ctx, j, s) })
+	rep.View(func(s *team.State) { files, err = a.engine().Projector(dir).Repair(ctx, j, s) })
 	return files, err
 }
 

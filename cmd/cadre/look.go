@@ -218,9 +218,7 @@ func (a *app) logCommand() *cobra.Command {
 	return c
 }
 
-func ended(t team.Team) bool {
-	return t.CleanedUp || t.Status == team.TeamComplete || t.Status == team.TeamAborted
-}
+func ended(t team.Team) bool { return t.Ended() }
 
 func (a *app) printRecord(r *team.Record, first bool, between string) error {
 	if !a.json {

@@ -57,16 +57,6 @@ func (a *app) inPlace(ctx context.Context, found *inspect.Examination, dir strin
 	return err
 }
 
-// workable refuses a team in whose directory nobody can work, before anything of it starts.
-func workable(ctx context.Context, t team.Team) error {
-	procs, err := proc.Open("")
-	if err != nil {
-		return err
-	}
-	defer procs.Close(context.WithoutCancel(ctx))
-	return unworkable(t, checkout.Check(ctx, procs, t))
-}
-
 // unworkable is why nobody can work in the directory of the team, as a refusal.
 func unworkable(t team.Team, err error) error {
 	if ended(t) {

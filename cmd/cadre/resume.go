@@ -119,33 +119,6 @@ func (a *app) settled(ctx context.Context, rep *replica.Replica, dir string, how
 	return a.recheck(ctx, rep)
 }
 
-// counts makes sure, before a team is run that is there already, that no other history of it
-// counts.
-func (a *app) counts(ctx context.Context, name string) error {
-	if _, err := a.home.Folder(name); err != nil {
-		return nil // no team of that name exists, or the run reports what is wrong with the name
-	}
-	rep, dir, err := a.open(ctx, name, false)
-	if err != nil {
-		return nil // the run says why it cannot be opened
-	}
-	defer rep.Close()
-	t := rep.Team()
-	if over := t.Status == team.TeamComplete || t.Status == team.TeamAborted; over || t.CheckOurs() != nil {
-		return nil
-	}
-	return errors.Join(t.CheckHere(), a.onlyOne(ctx, rep, dir))
-}
-
-// onlyOne refuses to run a team of which the repository has another history, or a later state.
-func (a *app) onlyOne(ctx context.Context, rep *replica.Replica, dir string) error {
-	if err := transfer.Here(ctx, rep, dir, false); err != nil {
-		name := rep.Team().Name
-		return a.moving(err, name, "cadre resume "+name)
-	}
-	return nil
-}
-
 // recheck records which missing work has been found, and prints what is still missing.
 func (a *app) recheck(ctx context.Context, rep *replica.Replica) error {
 	var missing []team.Missing

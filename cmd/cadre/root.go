@@ -13,12 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/access"
-	"cadre/internal/claude/projection"
-	"cadre/internal/hook"
+	"cadre/internal/engine"
 	"cadre/internal/layout"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
-	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -177,62 +175,25 @@ func (a *app) glance(ctx context.Context, name string) (team.Team, error) {
 // open opens a replica on the team; a writing one has hooks and keeps the projections, and is
 // refused for a team that is only observed. It also returns the team's folder.
 func (a *app) open(ctx context.Context, name string, writing bool) (*replica.Replica, string, error) {
-	j, dir, err := a.home.Open(name, a.note)
+	open := a.engine().Look
+	if writing {
+		open = a.engine().Open
+	}
+	t, err := open(ctx, name)
 	if err != nil {
 		return nil, "", err
 	}
-	options := replica.Options{Log: a.note}
-	if writing {
-		// A session that stays, such as a lead without a host, is not to end with a sync that
-		// failed.
-		options.Reopen = func(context.Context) (replica.Journal, error) {
-			j, _, err := a.home.Open(name, a.note)
-			return j, err
-		}
-		options.Hooks = a.hooks(nil)
-		options.Project = a.projector(dir)
-	}
-	rep, err := replica.Open(ctx, j, options)
-	if err != nil || !writing {
-		return rep, dir, err
-	}
-	t := rep.Team()
-	if err := t.CheckOurs(); err != nil {
-		return nil, dir, errors.Join(err, rep.Close())
-	}
-	return rep, dir, nil
+	return t.Replica, t.Dir, nil
+}
+
+// engine is what the command line brings to the teams that it opens. The home is that of whoever
+// calls, so it is made when the caller is known.
+func (a *app) engine() *engine.Engine {
+	return &engine.Engine{Home: a.home, Agents: agents(), Log: a.note}
 }
 
 // note tells the person something that is no result.
 func (a *app) note(text string) { say(a.err.Writer, text) }
-
-func (a *app) projector(dir string) func(context.Context, replica.Journal, *team.State) error {
-	return a.projection(dir).Project
-}
-
-func (a *app) projection(dir string) *projection.Projector {
-	return &projection.Projector{Claude: a.home.Claude, Mark: filepath.Join(dir, projection.MarkFile), Log: a.note}
-}
-
-// hooks runs the hooks of settings files. procs returns the register that starts them: a host's, in
-// which they are marked as the user's. Where it is nil, or returns nil, one is made for each event.
-func (a *app) hooks(procs func() *proc.Register) replica.Hooks {
-	return func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error) {
-		var children *proc.Register
-		if procs != nil {
-			children = procs()
-		}
-		if children == nil {
-			var err error
-			if children, err = proc.Open(""); err != nil {
-				return hook.Verdict{}, err
-			}
-			defer children.Close(context.WithoutCancel(ctx))
-		}
-		return replica.SettingsHooks(a.home.Claude, hook.Trust{File: a.home.Trust()},
-			hook.Runner{Children: children})(ctx, t, e)
-	}
-}
 
 // print prints the value as JSON, or what text writes.
 func (a *app) print(value any, text func(w *sanitize.Writer) error) error {

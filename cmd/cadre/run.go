@@ -102,8 +102,7 @@ With --json every record is printed as it happens, one a line, and the result la
 
 // runOptions are what every run has.
 func (a *app) runOptions() run.Options {
-	return run.Options{Home: a.home, Log: a.note, Hooks: a.hooks, Project: a.projector, Agent: agents().Agent,
-		Relay: agents().Relay(), Role: a.role, Checkpoints: true}
+	return run.Options{Engine: a.engine()}
 }
 
 // maxTeamFile is the most that is read of a team file, in bytes: more than ten thousand tasks take.
@@ -161,12 +160,9 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	if commits && a.consolidates(ctx, o) { // a run before this one came as far as that
 		return a.consolidate(ctx, o.File.Name, consolidate.Options{Actor: team.User})
 	}
-	if err := a.counts(ctx, o.File.Name); err != nil {
-		return err
-	}
 	p := &progress{app: a, live: !a.json && a.out.terminal()}
 	asker := newAsker(a, p)
-	o.Began, o.Log, o.Said = p.began, p.note, p.said
+	o.Engine.Log, o.Began, o.Said = p.note, p.began, p.said
 	o.Saw = func(r *team.Record, rep *replica.Replica) {
 		p.saw(r, rep)
 		asker.saw(ctx, r, rep)
@@ -174,7 +170,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	r, err := run.Run(ctx, o)
 	p.clear()
 	if err != nil {
-		return err
+		return a.moving(err, o.File.Name, "cadre resume "+o.File.Name)
 	}
 	done := func() error {
 		return a.out.Printf("%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -20,6 +19,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
 	"cadre/internal/consolidate"
+	"cadre/internal/engine"
 	"cadre/internal/git/checkout"
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
@@ -435,50 +435,21 @@ func (a *app) hostCommand() *cobra.Command {
 	}, func(c *cobra.Command, name string, _ []string) error {
 		stays()
 		ctx := c.Context()
-		j, dir, err := a.home.Open(name, a.note)
+		t, err := a.engine().Open(ctx, name)
 		if err != nil {
 			return err
 		}
-		id := strings.ToLower(replica.NewID())
-		hosts := filepath.Join(dir, "hosts")
-		procs, err := host.Enroll(hosts, id)
+		defer t.Close()
+		h, err := t.Host(ctx, engine.HostOptions{UntilIdle: true})
 		if err != nil {
-			j.Close()
-			return err
+			return a.moving(err, name, "cadre resume "+name)
 		}
-		rep, err := replica.Open(ctx, j, replica.Options{Log: a.note,
-			Hooks: a.hooks(func() *proc.Register { return procs }), Project: a.projector(dir)})
-		if err != nil {
-			procs.Close(ctx)
-			return err
-		}
-		defer rep.Close()
-		t := rep.Team()
-		if err := errors.Join(t.CheckOurs(), t.CheckHere(), workable(ctx, t), a.onlyOne(ctx, rep, dir)); err != nil {
-			procs.Close(ctx)
-			return err
-		}
-		go projectNowAndThen(ctx, rep)
-		return host.New(host.Options{Replica: rep, Agent: agents().Agent, Offers: drivers.Offers(leadAgent(rep)),
-			Relay: agents().Relay(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true,
-			Checkpoints: true,
-			Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
-				return consolidate.Hold(ctx, consolidate.Options{Replica: rep, Dir: filepath.Dir(hosts),
-					Except: []string{a.home.Root, a.home.Claude}, Log: a.note}, members)
-			}}).Run(ctx)
-	})
-}
-
-// projectNowAndThen keeps the projections of a long-running replica fresh.
-func projectNowAndThen(ctx context.Context, rep *replica.Replica) {
-	for seq := rep.Seq(); rep.Wait(ctx, seq) == nil; {
-		seq = rep.Seq()
-		rep.Project(ctx)
 		select {
-		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
+		case <-h.Done():
 		}
-	}
+		return h.End()
+	})
 }
 
 func prefix(p, s string) string {

@@ -31,7 +31,11 @@ func (rep *Replica) append(ctx context.Context, decide func() ([]byte, error)) (
 		seq, err = j.Append(ctx, rep.Seq(), rep.see, decide)
 		switch {
 		case Broken(err) && rep.opts.Reopen != nil:
-			if again := rep.reopen(ctx, j); again != nil {
+			again := rep.reopen(ctx, j)
+			if Broken(again) { // by its owner's choice
+				return 0, err
+			}
+			if again != nil {
 				return 0, fmt.Errorf("%w; and it cannot be opened again: %w", err, again)
 			}
 		case rep.replaced(j, err):

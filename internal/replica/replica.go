@@ -34,8 +34,9 @@ import (
 
 // Options of a replica. All may be zero.
 type Options struct {
-	// Reopen opens the journal again after a sync that failed, when it takes no record any more;
-	// nil for whoever ends then, as a host does. The replica closes both.
+	// Reopen opens the journal again after a sync that failed, when it takes no record any more.
+	// Whoever ends then, as a host does, has none, or one that returns [journal.ErrReopen]. The
+	// replica closes both.
 	Reopen func(ctx context.Context) (journal.Journal, error)
 	// Hooks finds and runs the hooks of the team; nil for none.
 	Hooks Hooks

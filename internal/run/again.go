@@ -14,10 +14,10 @@ import (
 // for this time. What a living team cannot be given any more is refused. What was not said this
 // time stays as it is.
 func (a *attempt) agree(ctx context.Context) error {
-	f, t := a.File, a.replica.Team()
+	f, t := a.File, a.team.Team()
 	var lead team.Member
 	var names []string
-	a.replica.View(func(s *team.State) {
+	a.team.View(func(s *team.State) {
 		lead, _ = s.Member(t.Lead)
 		for _, m := range s.Members() {
 			names = append(names, m.Name)
@@ -77,7 +77,7 @@ func (a *attempt) modes(mode string) (changes []team.Body) {
 	if mode == "" {
 		return nil
 	}
-	a.replica.View(func(s *team.State) {
+	a.team.View(func(s *team.State) {
 		lead, _ := s.Member(s.Team().Lead)
 		for _, m := range s.Members() {
 			if m.Status.Running() && m.PermissionMode == lead.PermissionMode && m.PermissionMode != mode {
@@ -90,7 +90,7 @@ func (a *attempt) modes(mode string) (changes []team.Body) {
 
 func (a *attempt) change(ctx context.Context, changes []team.Body) error {
 	for _, body := range changes {
-		if _, err := a.replica.Do(ctx, team.Command{Actor: team.User, Body: body}); err != nil {
+		if _, err := a.team.Do(ctx, team.Command{Actor: team.User, Body: body}); err != nil {
 			return err
 		}
 	}

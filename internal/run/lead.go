@@ -12,22 +12,21 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/consolidate"
+	"cadre/internal/engine"
 	"cadre/internal/host"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
 	"cadre/internal/sys/atomicfile"
-	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
 // Lead sees one team to its end, beside the host of its sessions: it asks a lead that is an agent
 // for its report, dismisses the teammates, writes the report and completes the team. Whoever has
-// [Take]n the team may have one, and [Lead.Hold]s it while it works.
+// [engine.Team.Claim]ed the team may have one, and [Lead.Hold]s it while it works.
 type Lead struct {
-	Replica *replica.Replica
+	Team *engine.Team
 	// by the name that members have for it; nil where nobody is to be looked for
 	Agent   func(name string) agent.Agent
-	Dir     string // the team's folder; "" for a team in memory, whose lead nobody can miss
 	Session string // id of the session that leads; unique for ever
 	Title   string // of the report; "" for the usual one
 	// ids from the team file, of the tasks whose results the report shows; tasks that are in no
@@ -38,9 +37,6 @@ type Lead struct {
 	Seen      int64  // seq of the last record that Saw was told
 	Saw       func(r *team.Record, rep *replica.Replica)
 	Log       func(string)
-	// Merge makes the merged worktree of the team, or brings it up to date, and returns the
-	// directory to look in; "" for none.
-	Merge func(ctx context.Context) (dir string, err error)
 }
 
 // Result is how a run ended.
@@ -69,23 +65,12 @@ var ErrHostEnded = errors.New("the host ended")
 // finishTime bounds what is done when the work has ended.
 const finishTime = time.Minute
 
-// Take takes the right to lead the team in that folder. It is refused with NotReady while somebody
-// else has it.
-func Take(dir, name string) (*leader.Lock, error) {
-	lock, err := leader.Claim(dir)
-	if errors.Is(err, proc.ErrHeld) {
-		return nil, team.Refuse(team.NotReady, "team %s is being run already", name).
-			With(team.Hint{Action: team.ActFollowLog, Team: name})
-	}
-	return lock, err
-}
-
 // Retry puts what an earlier run gave up back on the list, and a teammate beside each one that has
 // ended since, to do its work. One whose program is still not there could do no more than that one.
 func (l *Lead) Retry(ctx context.Context) error {
 	var again, troubled []string
 	var ended []team.Member
-	l.Replica.View(func(s *team.State) {
+	l.Team.View(func(s *team.State) {
 		for t := range s.Tasks() {
 			if t.GivenUp() {
 				again = append(again, t.ID)
@@ -176,10 +161,10 @@ func replaced(s *team.State, name string) bool {
 // session has taken it over. Nothing is to be done for the team before: whoever is refused has
 // touched nothing.
 func (l *Lead) Hold(ctx context.Context) (_ context.Context, release func(), err error) {
-	if l.Dir == "" {
+	if !l.Team.OnDisk() { // nobody can miss its lead
 		return ctx, func() {}, nil
 	}
-	held, err := leader.Take(ctx, leader.Options{Replica: l.Replica, Dir: l.Dir, Session: l.Session,
+	held, err := leader.Take(ctx, leader.Options{Replica: l.Team.Replica, Dir: l.Team.Dir, Session: l.Session,
 		Beats: !l.look().led, Log: l.Log})
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
@@ -229,7 +214,7 @@ func (l *Lead) Work(ctx context.Context, hosting <-chan struct{}) (short, err er
 			case <-waiting.Done():
 			}
 		}()
-		err = l.Replica.Wait(waiting, l.Seen)
+		err = l.Team.Wait(waiting, l.Seen)
 		alone := ctx.Err() == nil && waiting.Err() != nil
 		cancel()
 		switch {
@@ -252,7 +237,7 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 	case at.over:
 		return true, reason(team.Finished, "the team was ended by somebody else"), nil
 	case at.exhausted != "":
-		t := l.Replica.Team()
+		t := l.Team.Team()
 		return !at.sessions, team.Refuse(team.Exhausted, "%s", at.exhausted).
 			With(team.Hint{Action: team.ActRaiseBudget, Team: t.Name, Budget: t.Exhausted}), nil
 	case at.lost != "":
@@ -279,14 +264,15 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 // Where that has become work for the lead, because branches conflict, it is asked after that.
 func (l *Lead) askReport(ctx context.Context) error {
 	dir := ""
-	if l.Merge != nil && !l.Replica.Team().ReportAsked {
-		var err error
-		if dir, err = l.Merge(ctx); err != nil {
+	if !l.Team.Team().ReportAsked {
+		merged, err := consolidate.Merge(ctx, l.Team.Consolidation())
+		if err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
 			l.Log("the work of members could not be merged for the lead to look at: " + err.Error())
 		}
+		dir = merged.Dir
 		if l.look().busy {
 			return nil
 		}
@@ -310,20 +296,20 @@ func reason(code team.Code, format string, args ...any) error {
 
 // show tells of what happened since it was called last.
 func (l *Lead) show(ctx context.Context) error {
-	for r, err := range l.Replica.Read(ctx, l.Seen) {
+	for r, err := range l.Team.Read(ctx, l.Seen) {
 		if err != nil {
 			return err
 		}
 		// The journal may be ahead of the replica. What is seen is to be in the state: who then
 		// looks, and waits for more, misses nothing.
-		if l.Replica.Seq() < r.Seq {
-			if err := l.Replica.Refresh(ctx); err != nil {
+		if l.Team.Seq() < r.Seq {
+			if err := l.Team.Refresh(ctx); err != nil {
 				return err
 			}
 		}
 		l.Seen = r.Seq
 		if l.Saw != nil {
-			l.Saw(r, l.Replica)
+			l.Saw(r, l.Team.Replica)
 		}
 	}
 	return nil
@@ -341,8 +327,8 @@ func stopped(ctx context.Context, err error) (short, _ error) {
 func (l *Lead) dismiss(ctx context.Context, members []string) error {
 	for _, name := range members {
 		var request *team.RequestShutdown
-		l.Replica.View(func(s *team.State) { request = host.Dismissal(s, name) })
-		err := l.do(ctx, l.Replica.Team().Lead, request)
+		l.Team.View(func(s *team.State) { request = host.Dismissal(s, name) })
+		err := l.do(ctx, l.Team.Team().Lead, request)
 		if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.Finished {
 			return err
 		}
@@ -354,8 +340,8 @@ func (l *Lead) dismiss(ctx context.Context, members []string) error {
 // tasks.
 func (l *Lead) readMail(ctx context.Context) error {
 	var through int64
-	lead := l.Replica.Team().Lead
-	l.Replica.View(func(s *team.State) {
+	lead := l.Team.Team().Lead
+	l.Team.View(func(s *team.State) {
 		if mail := s.Inbox(lead); len(mail) > 0 {
 			through = mail[len(mail)-1].Seq
 		}
@@ -370,7 +356,7 @@ func (l *Lead) readMail(ctx context.Context) error {
 }
 
 func (l *Lead) do(ctx context.Context, actor string, body team.Body) error {
-	_, err := l.Replica.Do(ctx, team.Command{Actor: actor, Body: body})
+	_, err := l.Team.Do(ctx, team.Command{Actor: actor, Body: body})
 	return err
 }
 
@@ -380,12 +366,12 @@ func (l *Lead) do(ctx context.Context, actor string, body team.Body) error {
 func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
-	if err := l.Replica.Refresh(ctx); err != nil {
+	if err := l.Team.Refresh(ctx); err != nil {
 		return Result{}, err
 	}
-	r := Result{Team: l.Replica.Team(), Report: l.Report, Short: short}
+	r := Result{Team: l.Team.Team(), Report: l.Report, Short: short}
 	waits := len(r.Team.Checks) > 0
-	l.Replica.View(func(s *team.State) {
+	l.Team.View(func(s *team.State) {
 		waits = waits || len(s.Unmerged()) > 0
 		for t := range s.Tasks() {
 			switch {
@@ -424,7 +410,7 @@ func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 			l.Log("where the report is could not be recorded: " + err.Error())
 		}
 	}
-	r.Team = l.Replica.Team()
+	r.Team = l.Team.Team()
 	if err := l.show(ctx); err != nil {
 		l.Log(err.Error())
 	}

@@ -22,7 +22,7 @@ func (l *Lead) compose(ctx context.Context, short error) (string, error) {
 		why = short.Error()
 	}
 	var r report.Report
-	l.Replica.View(func(s *team.State) {
+	l.Team.View(func(s *team.State) {
 		t := s.Team()
 		r = report.Report{Title: l.Title, Goal: t.Goal, Team: t.Name, TeamID: t.ID, Lead: t.Lead, Dir: t.Dir,
 			Started: clock(t.CreatedAt), Finished: clock(t.UpdatedAt), Words: t.LastWords,

@@ -31,17 +31,15 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"cadre/internal/agent"
-	"cadre/internal/agent/roles"
 	"cadre/internal/consolidate"
+	"cadre/internal/engine"
 	"cadre/internal/git/checkout"
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
 	"cadre/internal/inspect"
-	"cadre/internal/layout"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
 	"cadre/internal/run/teamfile"
@@ -51,8 +49,8 @@ import (
 
 // Options say what to run and how.
 type Options struct {
-	Home layout.Home
-	File *teamfile.File
+	Engine *engine.Engine // opens the team, on the disk, and hosts it
+	File   *teamfile.File
 	// go on with the unfinished team of that name, whatever it was made from: of File only the name
 	// and the report count
 	Resume bool
@@ -63,32 +61,19 @@ type Options struct {
 	// permission mode in the place of the team file's, also for a team that was begun in another;
 	// "" for that
 	Mode   string
-	Agent  func(name string) agent.Agent // by name
-	Offers []string                      // see host.Options
-	Relay  []string
-	Role   func(dir, role string) (roles.Definition, bool, error)
-	// Hooks are asked around what happens in the team; nil for none. procs returns the register
-	// that starts their commands, and nil while the run has none.
-	Hooks func(procs func() *proc.Register) replica.Hooks
-	Env   []string // added to the environment of sessions
-	// Checkpoints has checkpoints of the team made.
-	Checkpoints bool
+	Agent  func(name string) agent.Agent // by name; nil for those of the engine
+	Offers []string                      // see [engine.HostOptions]
+	Env    []string                      // added to the environment of sessions
 
-	// Project brings projections up to date; nil for none.
-	Project func(dir string) ProjectFunc
 	// Began is told the team, and whether it existed before, when the work begins.
 	Began func(t team.Team, again bool)
 	// Saw is told every record from then on, for a new team from its creation, in order, from one
 	// goroutine. The state is the one after some record at or past it.
 	Saw func(r *team.Record, rep *replica.Replica)
-	// Log is told what is worth knowing and no event.
-	Log func(string)
-	// Said is told what agents say, from any goroutine; nil for the first line of each text to Log.
+	// Said is told what agents say, from any goroutine; nil for the first line of each text to the
+	// engine's Log.
 	Said func(member, text string)
 }
-
-// ProjectFunc is [replica.Options].Project.
-type ProjectFunc = func(ctx context.Context, j replica.Journal, s *team.State) error
 
 // Run runs the team file to its end. The end of ctx ends the run early, with its cause as the
 // reason.
@@ -102,17 +87,15 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := a.reopen(ctx); err != nil {
 		return Result{}, err
 	}
-	l := &Lead{Replica: a.replica, Agent: a.Agent, Title: o.File.Report.Title, Sections: o.File.Report.Sections,
-		Report: a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Log, Merge: a.merge}
+	l := &Lead{Team: a.team, Agent: a.Agent, Title: o.File.Report.Title, Sections: o.File.Report.Sections,
+		Report: a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Engine.Note}
 	short, err := a.work(ctx, l)
 	if err != nil {
 		return Result{}, err
 	}
 	result, err := l.Finish(ctx, short)
-	if a.Checkpoints && err == nil {
-		a.checkpoint(ctx)
-	}
 	if err == nil {
+		a.checkpoint(ctx)
 		result.Pending = a.pending(ctx)
 		result.Attention = a.attention(ctx)
 	}
@@ -120,27 +103,17 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return result, err
 }
 
-// merge makes the merged worktree of the team.
-func (a *attempt) merge(ctx context.Context) (string, error) {
-	m, err := consolidate.Merge(ctx, a.merging())
-	return m.Dir, err
-}
-
-func (a *attempt) merging() consolidate.Options {
-	return consolidate.Options{Replica: a.replica, Dir: a.dir, Except: []string{a.Home.Root, a.Home.Claude}, Log: a.Log}
-}
-
 // attention is what waits for a person when this process has ended.
 func (a *attempt) attention(ctx context.Context) (items []team.Item) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
-	outside, err := inspect.Look(ctx, a.replica, a.dir, time.Now())
+	outside, err := inspect.Look(ctx, a.team.Replica, a.team.Dir, time.Now())
 	if err != nil {
-		a.Log("what waits for you is not known: " + err.Error())
+		a.Engine.Note("what waits for you is not known: " + err.Error())
 		return nil
 	}
 	outside.Led = false
-	a.replica.View(func(s *team.State) { items = s.Attention(replica.Now(), outside) })
+	a.team.View(func(s *team.State) { items = s.Attention(replica.Now(), outside) })
 	return items
 }
 
@@ -148,7 +121,7 @@ func (a *attempt) attention(ctx context.Context) (items []team.Item) {
 func (a *attempt) pending(ctx context.Context) consolidate.Pending {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
-	p, err := consolidate.LookPending(ctx, a.merging())
+	p, err := consolidate.LookPending(ctx, a.team.Consolidation())
 	if err != nil {
 		p.Unknown = err.Error()
 	}
@@ -158,12 +131,12 @@ func (a *attempt) pending(ctx context.Context) consolidate.Pending {
 // reopen makes a team active that is marked for its end and has open tasks, which nobody would
 // begin.
 func (a *attempt) reopen(ctx context.Context) error {
-	t, open := a.replica.Team(), 0
-	a.replica.View(func(s *team.State) { open = s.Count(team.Pending) + s.Count(team.InProgress) })
+	t, open := a.team.Team(), 0
+	a.team.View(func(s *team.State) { open = s.Count(team.Pending) + s.Count(team.InProgress) })
 	if t.Status != team.TeamConsolidating || t.Consolidation.Open() || open == 0 {
 		return nil
 	}
-	_, err := a.replica.Do(ctx, team.Command{Actor: team.User, Body: &team.SetStatus{Status: team.TeamActive,
+	_, err := a.team.Do(ctx, team.Command{Actor: team.User, Body: &team.SetStatus{Status: team.TeamActive,
 		Reason: "there are open tasks"}})
 	return err
 }
@@ -171,27 +144,25 @@ func (a *attempt) reopen(ctx context.Context) error {
 // attempt is a run under way.
 type attempt struct {
 	Options
-	replica *replica.Replica
-	dir     string // the team's folder
-	lock    *proc.Lock
+	team    *engine.Team
+	release func() // lets go of the lead
 	again   bool
-	procs   atomic.Pointer[proc.Register] // of the host, while it runs
 }
 
 // open takes the lead of the team, which it creates where there is none to go on with.
 func open(ctx context.Context, o Options) (*attempt, error) {
-	if o.Log == nil {
-		o.Log = func(string) {}
+	if o.Agent == nil {
+		o.Agent = o.Engine.Agents.Agent
 	}
 	a := &attempt{Options: o}
-	name := o.File.Name
-	if _, err := o.Home.Folder(name); team.CodeOf(err) == team.NotFound && !o.Resume {
+	name, home := o.File.Name, o.Engine.Home
+	if _, err := home.Folder(name); team.CodeOf(err) == team.NotFound && !o.Resume {
 		commands, err := a.beginning(ctx)
 		if err != nil {
 			return nil, err
 		}
 		// somebody was faster: go on with theirs
-		if err := o.Home.Create(name, commands); err != nil && team.CodeOf(err) != team.Taken {
+		if err := home.Create(name, commands); err != nil && team.CodeOf(err) != team.Taken {
 			return nil, err
 		}
 	} else if err != nil {
@@ -202,11 +173,17 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	if err := a.take(ctx); err != nil {
 		return nil, err
 	}
-	t := a.replica.Team()
-	over := t.CleanedUp || t.Status == team.TeamComplete || t.Status == team.TeamAborted
+	t := a.team.Team()
+	over := t.Ended()
 	var gone error
 	if !over && !o.Resume {
 		gone = a.missing(ctx, t)
+	}
+	if gone == nil {
+		if err := a.team.Runnable(ctx); err != nil {
+			a.close()
+			return nil, err
+		}
 	}
 	switch {
 	case o.Resume && over:
@@ -221,34 +198,23 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	case over:
 		// It is at its end: its record is kept under its id, and the name begins anew.
 		var members []team.Member
-		a.replica.View(func(s *team.State) { members = s.Members() })
+		a.team.View(func(s *team.State) { members = s.Members() })
 		a.close()
 		if t.CleanedUp {
-			if err := host.Settle(ctx, filepath.Join(a.dir, "hosts"), t.Dir, o.Log); err != nil {
-				return nil, err
-			}
-			if err := host.DropWork(ctx, t); err != nil {
-				o.Log(err.Error())
-			}
-			if kept, err := o.Home.KeepWorktrees(a.dir); err != nil {
-				return nil, err
-			} else if kept != "" {
-				o.Log("worktrees that could not be put on their branches are kept in " + kept)
-			}
-			if err := o.Home.Remove(a.dir); err != nil {
+			if err := a.team.Remove(ctx); err != nil {
 				return nil, err
 			}
 		} else {
-			if err := host.KeepWork(ctx, a.dir, t.Dir, o.Log); err != nil {
+			if err := host.KeepWork(ctx, a.team.Dir, t.Dir, o.Engine.Note); err != nil {
 				return nil, err
 			}
 			if err := merged(ctx, t, members); err != nil {
 				return nil, err
 			}
-			if err := o.Home.Archive(name, t.ID); err != nil {
+			if err := home.Archive(name, t.ID); err != nil {
 				return nil, err
 			}
-			o.Log(fmt.Sprintf("the run before is %s; its record is kept as %s", t.Status, t.ID))
+			o.Engine.Note(fmt.Sprintf("the run before is %s; its record is kept as %s", t.Status, t.ID))
 		}
 		return open(ctx, o)
 	case gone != nil:
@@ -337,38 +303,21 @@ func (a *attempt) missing(ctx context.Context, t team.Team) error {
 
 // take opens the team and its lead lock.
 func (a *attempt) take(ctx context.Context) error {
-	j, dir, err := a.Home.Open(a.File.Name, a.Log)
-	if err != nil {
+	var err error
+	if a.team, err = a.Engine.Open(ctx, a.File.Name); err != nil {
 		return err
 	}
-	a.dir = dir
-	if a.lock, err = Take(dir, a.File.Name); err != nil {
-		j.Close()
-		return err
-	}
-	options := replica.Options{Log: a.Log}
-	if a.Hooks != nil {
-		options.Hooks = a.Hooks(a.procs.Load)
-	}
-	if a.Project != nil {
-		options.Project = a.Project(dir)
-	}
-	if a.replica, err = replica.Open(ctx, j, options); err != nil {
-		a.lock.Unlock()
-		return err
-	}
-	if t := a.replica.Team(); t.CheckOurs() != nil {
-		a.close()
-		return t.CheckOurs()
+	if a.release, err = a.team.Claim(ctx); err != nil {
+		return errors.Join(err, a.team.Close())
 	}
 	return nil
 }
 
 func (a *attempt) close() {
-	if err := a.replica.Close(); err != nil {
-		a.Log(err.Error())
+	if err := a.team.Close(); err != nil {
+		a.Engine.Note(err.Error())
 	}
-	a.lock.Unlock()
+	a.release()
 }
 
 // beginning is the whole team file as commands.
@@ -399,7 +348,7 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 			Millis: f.Budget.Time.Milliseconds()},
 		// of which it overwrites the report
 		Timing: timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Clean: f.Clean, Changes: f.CheckChanges,
-		Base:   consolidate.Look(ctx, a.Dir, a.Home.Root, a.Home.Claude, a.reportPath()),
+		Base:   consolidate.Look(ctx, a.Dir, a.Engine.Home.Root, a.Engine.Home.Claude, a.reportPath()),
 		Origin: a.Path, OriginDigest: f.Digest()})
 	for _, m := range f.Members {
 		add(&team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
@@ -456,48 +405,27 @@ func timing(l teamfile.Liveness) team.Timing {
 
 // work runs the sessions and leads until nothing more can happen.
 func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
-	id := strings.ToLower(replica.NewID())
-	lead.Dir, lead.Session = a.dir, "run-"+id
+	lead.Session = "run-" + strings.ToLower(replica.NewID())
 	ctx, release, err := lead.Hold(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	if a.Began != nil {
-		a.Began(a.replica.Team(), a.again)
+		a.Began(a.team.Team(), a.again)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	if a.again {
-		lead.Seen = a.replica.Seq()
+		lead.Seen = a.team.Seq()
 		if err := lead.Retry(ctx); err != nil {
 			return nil, err
 		}
 	}
-	hosts := filepath.Join(a.dir, "hosts")
-	if err := host.Clear(ctx, hosts, a.Log); err != nil {
-		return nil, err
-	}
-	procs, err := host.Enroll(hosts, id)
+	h, err := a.team.Host(ctx, engine.HostOptions{Agent: a.Agent, Offers: a.Offers, Env: a.Env, Said: a.Said})
 	if err != nil {
 		return nil, err
 	}
-	a.procs.Store(procs)
-	host := host.New(host.Options{Replica: a.replica, Agent: a.Agent, Offers: a.Offers, Relay: a.Relay, Role: a.Role,
-		Hosts: hosts, Procs: procs, ID: id, Env: a.Env, Log: a.Log, Said: a.Said, Checkpoints: a.Checkpoints,
-		Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
-			return consolidate.Hold(ctx, a.merging(), members)
-		}})
-	hosting := make(chan struct{})
-	var failure error
-	go func() {
-		defer close(hosting)
-		defer a.procs.Store(nil)
-		failure = host.Run(ctx)
-	}()
-	short, err = lead.Work(ctx, hosting)
-	cancel()
-	<-hosting
+	short, err = lead.Work(ctx, h.Done())
+	failure := h.End()
 	// what came of the last sessions is on the list only now
 	if err = errors.Join(err, failure); err == nil && short == nil {
 		short = lead.Undone()
@@ -509,8 +437,8 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 func (a *attempt) checkpoint(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
-	if _, err := host.Checkpoint(ctx, a.replica, a.dir); err != nil {
-		a.Log(err.Error())
+	if _, err := host.Checkpoint(ctx, a.team.Replica, a.team.Dir); err != nil {
+		a.Engine.Note(err.Error())
 	}
 }
 

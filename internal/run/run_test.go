@@ -13,7 +13,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/shell"
-	"cadre/internal/hook"
+	"cadre/internal/engine"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/run"
@@ -44,8 +44,8 @@ func (o office) options(text string) run.Options {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	return run.Options{Home: o.home, File: file, Path: filepath.Join(o.dir, "team.yaml"), Dir: o.dir,
-		Log: func(text string) { o.t.Log(text) },
+	return run.Options{Engine: &engine.Engine{Home: o.home, Log: func(text string) { o.t.Log(text) }}, File: file,
+		Path: filepath.Join(o.dir, "team.yaml"), Dir: o.dir,
 		Agent: func(name string) agent.Agent {
 			if name != team.Shell {
 				return nil
@@ -265,15 +265,6 @@ tasks: [{id: a, run: echo try >>tries}]
 hooks:
   TaskCompleted: [{hooks: [{type: command, command: 'test "$(wc -l <tries)" -ge 3 || { echo try again >&2; exit 2; }'}]}]
 `)
-	options.Hooks = func(procs func() *proc.Register) replica.Hooks {
-		return func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error) {
-			if procs() == nil { // the host that runs while there is work starts them
-				return hook.Verdict{}, errors.New("the run has no register")
-			}
-			return replica.SettingsHooks(o.home.Claude, hook.Trust{File: o.home.Trust()},
-				hook.Runner{Children: procs()})(ctx, t, e)
-		}
-	}
 	if r, err := run.Run(within(t), options); err != nil || !r.Done() || o.read("tries") != "try\ntry\ntry\n" {
 		t.Errorf("it ended with %+v, %v, after %q", r, err, o.read("tries"))
 	}

@@ -26,7 +26,7 @@ type situation struct {
 }
 
 func (l *Lead) look() (at situation) {
-	l.Replica.View(func(s *team.State) {
+	l.Team.View(func(s *team.State) {
 		t := s.Team()
 		at.over = !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted
 		at.exhausted = exhausted(t)

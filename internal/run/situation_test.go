@@ -3,6 +3,7 @@ package run
 import (
 	"testing"
 
+	"cadre/internal/engine"
 	"cadre/internal/journal/memjournal"
 	"cadre/internal/replica"
 	"cadre/internal/team"
@@ -30,7 +31,7 @@ func TestTheLeadHasWork(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		l := Lead{Replica: rep}
+		l := Lead{Team: &engine.Team{Replica: rep}}
 		if at := l.look(); at.busy || !at.led {
 			t.Fatalf("it is %+v", at)
 		}

@@ -66,6 +66,11 @@ func (e *WorkFound) apply(s *State, _ *Record) {
 		func(m Missing) bool { return slices.Contains(e.Tasks, m.Task) })
 }
 
+// Ended reports whether nothing changes in the team any more.
+func (t *Team) Ended() bool {
+	return t.CleanedUp || t.Status == TeamComplete || t.Status == TeamAborted
+}
+
 // CheckHere refuses a team that this machine let go of.
 func (t *Team) CheckHere() error {
 	if t.Released == (Released{}) {

@@ -3,7 +3,6 @@ package teams
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -34,18 +33,18 @@ const ForUser = team.ForUser
 // is heard, tasks out of retries, a lead that was lost, a spent budget, and the like. Which
 // processes are alive is looked at in the call.
 func (t *Team) Attention(ctx context.Context) ([]Attention, error) {
-	return t.attention(ctx, &inspect.Looker{Replica: t.replica, Dir: filepath.Dir(t.room.hosts)})
+	return t.attention(ctx, &inspect.Looker{Replica: t.of.Replica, Dir: t.of.Dir})
 }
 
 func (t *Team) attention(ctx context.Context, looker *inspect.Looker) (all []Attention, err error) {
-	if err := t.replica.Refresh(ctx); err != nil {
+	if err := t.of.Refresh(ctx); err != nil {
 		return nil, public(err)
 	}
 	outside, err := looker.Look(ctx, time.Now())
 	if err != nil {
 		return nil, public(err)
 	}
-	t.replica.View(func(s *team.State) {
+	t.of.View(func(s *team.State) {
 		for _, i := range s.Attention(replica.Now(), outside) {
 			all = append(all, Attention{Kind: string(i.Kind), WaitsFor: i.WaitsFor, Member: i.Member, Task: i.Task,
 				Request: i.Request, About: i.About, Since: clock(i.Since),
@@ -59,20 +58,20 @@ func (t *Team) attention(ctx context.Context, looker *inspect.Looker) (all []Att
 // is not recorded, such as the end of a process, it sees within two seconds. It is refused with
 // Finished where the team has ended and nothing waits.
 func (t *Team) AwaitAttention(ctx context.Context) ([]Attention, error) {
-	looker := &inspect.Looker{Replica: t.replica, Dir: filepath.Dir(t.room.hosts)}
+	looker := &inspect.Looker{Replica: t.of.Replica, Dir: t.of.Dir}
 	for {
-		seq := t.replica.Seq() // before the look, so that nothing after it is missed
+		seq := t.of.Seq() // before the look, so that nothing after it is missed
 		all, err := t.attention(ctx, looker)
 		if err != nil || slices.ContainsFunc(all, func(a Attention) bool { return a.WaitsFor == ForUser }) {
 			return all, err
 		}
 		over := false
-		t.replica.View(func(s *team.State) { over = ended(s) })
+		t.of.View(func(s *team.State) { over = ended(s) })
 		if over {
 			return nil, refuse(Finished, fmt.Sprintf("team %s has ended, and nothing waits in it", t.name))
 		}
 		waiting, cancel := context.WithTimeout(ctx, inspect.MaxAge)
-		err = t.replica.Wait(waiting, seq)
+		err = t.of.Wait(waiting, seq)
 		expired := waiting.Err() != nil
 		cancel()
 		if err != nil && (ctx.Err() != nil || !expired) {

@@ -140,8 +140,8 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 		}
 	}
 	var base team.Base
-	if d, ok := m.place.(disk); ok { // cadre consolidate can commit what such a team does
-		base = consolidate.Look(ctx, dir, d.Root, d.Claude)
+	if home := m.engine.Home; m.engine.Memory == nil { // cadre consolidate can commit what such a team does
+		base = consolidate.Look(ctx, dir, home.Root, home.Claude)
 	}
 	all := commands(team.User, &team.CreateTeam{TeamID: c.Name + "-" + strings.ToLower(replica.NewID()), Name: c.Name,
 		Goal: c.Goal, Dir: dir, Lead: lead.Name,

@@ -217,7 +217,7 @@ func (MessagesReturned) fact()    {}
 // consolidation, is seen by another call of EventsAfter. When ctx ends, or the manager lets go of
 // the team, the last pair has the error: that of ctx, or one with the code Finished.
 func (t *Team) Events(ctx context.Context) iter.Seq2[Event, error] {
-	return t.EventsAfter(ctx, t.replica.Seq())
+	return t.EventsAfter(ctx, t.of.Seq())
 }
 
 // EventsAfter yields what happened after the record seq, 0 for the whole history, and goes on as
@@ -247,20 +247,20 @@ func (t *Team) EventsAfter(ctx context.Context, seq int64) iter.Seq2[Event, erro
 func (t *Team) records(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
 	return func(yield func(*team.Record, error) bool) {
 		for {
-			for r, err := range t.replica.Read(ctx, after) {
+			for r, err := range t.of.Read(ctx, after) {
 				if !yield(r, err) || err != nil {
 					return
 				}
 				after = r.Seq
 			}
-			err := t.replica.Refresh(ctx)
+			err := t.of.Refresh(ctx)
 			over := false
-			t.replica.View(func(s *team.State) { over = ended(s) && s.Seq() <= after })
+			t.of.View(func(s *team.State) { over = ended(s) && s.Seq() <= after })
 			if err == nil && over {
 				return
 			}
 			if err == nil {
-				err = t.replica.Wait(ctx, after)
+				err = t.of.Wait(ctx, after)
 			}
 			if err != nil {
 				yield(nil, err)

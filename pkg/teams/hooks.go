@@ -8,7 +8,6 @@ import (
 
 	"cadre/internal/hook"
 	"cadre/internal/replica"
-	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -66,30 +65,18 @@ func (h Hooks) of(event string) func(context.Context, HookEvent) error {
 	return nil
 }
 
-// gate is what a replica of this manager asks. procs starts the commands; nil for a register made
-// when one is needed.
-func (m *Manager) gate(procs *proc.Register) replica.Hooks {
+// gate is what a replica of this manager asks: what settings files have, and then the functions.
+func (m *Manager) gate(settings replica.Hooks) replica.Hooks {
 	return func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error) {
-		var v hook.Verdict
-		if d, onDisk := m.place.(disk); onDisk && !m.opts.NoSettingsHooks {
-			children := procs
-			var err error
-			if children == nil {
-				if children, err = proc.Open(""); err != nil {
-					return v, err
-				}
-				defer children.Close(context.WithoutCancel(ctx))
-			}
-			if v, err = replica.SettingsHooks(d.Claude, hook.Trust{File: d.Trust()}, hook.Runner{Children: children})(
-				ctx, t, e); err != nil {
-				return v, err
-			}
+		v, err := settings(ctx, t, e)
+		if err != nil {
+			return v, err
 		}
 		ask := m.opts.Hooks.of(e.Name)
 		if ask == nil || v.Stop && e.Name == hook.TeammateIdle {
 			return v, nil
 		}
-		err := ask(ctx, HookEvent{Name: e.Name, Team: e.TeamName, Member: e.Member, Task: e.TaskID,
+		err = ask(ctx, HookEvent{Name: e.Name, Team: e.TeamName, Member: e.Member, Task: e.TaskID,
 			Subject:     e.TaskSubject,
 			Description: e.TaskDescription, Dependents: e.DependentTasks, Duration: e.Duration,
 			Completed: e.CompletedTasks, Remaining: e.RemainingTasks})

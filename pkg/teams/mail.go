@@ -80,7 +80,7 @@ func (b *Mailbox) take(ctx context.Context, max int) ([]Message, error) {
 
 // replaced reports whether a newer session of the member has taken the place of this one.
 func (b *Mailbox) replaced(context.Context) (gone bool) {
-	b.team.replica.View(func(s *team.State) {
+	b.team.of.View(func(s *team.State) {
 		m, _ := s.Member(b.name)
 		gone = b.incarnation != 0 && m.Incarnation != b.incarnation
 	})
@@ -89,7 +89,7 @@ func (b *Mailbox) replaced(context.Context) (gone bool) {
 
 // closed refuses to wait for mail that cannot come: the team or the member has ended.
 func (b *Mailbox) closed() (err error) {
-	b.team.replica.View(func(s *team.State) {
+	b.team.of.View(func(s *team.State) {
 		m, _ := s.Member(b.name)
 		switch {
 		case ended(s):
@@ -109,7 +109,7 @@ func (b *Mailbox) Wait(ctx context.Context) ([]Message, error) {
 
 func (b *Mailbox) wait(ctx context.Context, max int) ([]Message, error) {
 	for {
-		seq := b.team.replica.Seq()
+		seq := b.team.of.Seq()
 		mail, err := b.take(ctx, max)
 		if err == nil && len(mail) == 0 {
 			err = b.closed()
@@ -117,7 +117,7 @@ func (b *Mailbox) wait(ctx context.Context, max int) ([]Message, error) {
 		if err != nil || len(mail) > 0 {
 			return mail, err
 		}
-		if err := b.team.replica.Wait(ctx, seq); err != nil {
+		if err := b.team.of.Wait(ctx, seq); err != nil {
 			return nil, public(err)
 		}
 	}

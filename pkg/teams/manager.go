@@ -8,15 +8,15 @@ import (
 
 	"cadre/internal/access"
 	"cadre/internal/agent/drivers"
-	"cadre/internal/host"
+	"cadre/internal/engine"
 	"cadre/internal/team"
 )
 
 // Manager is one session of one actor, with one team at a time. It is to be closed.
 type Manager struct {
-	opts  Options
-	place place
-	who   access.Caller // who runs this program
+	opts   Options
+	engine *engine.Engine
+	who    access.Caller // who runs this program
 
 	turn sync.Mutex // held by what begins or ends having a team
 
@@ -34,13 +34,13 @@ func New(o Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := o.place()
-	if err != nil {
+	m := &Manager{opts: o}
+	if m.engine, err = o.engine(); err != nil {
 		return nil, err
 	}
-	m := &Manager{opts: o, place: p}
-	if d, onDisk := p.(disk); onDisk {
-		if err := m.admit(d); err != nil {
+	m.engine.Hooks = m.gate
+	if o.Memory == nil {
+		if err := m.admit(); err != nil {
 			return nil, public(err)
 		}
 	}
@@ -48,8 +48,8 @@ func New(o Options) (*Manager, error) {
 }
 
 // admit finds out who runs this program, and restricts the manager to what that reaches.
-func (m *Manager) admit(d disk) (err error) {
-	if m.who, err = access.Who(d.Home); err != nil || m.who.IsUser() {
+func (m *Manager) admit() (err error) {
+	if m.who, err = access.Who(m.engine.Home); err != nil || m.who.IsUser() {
 		return err
 	}
 	if err := m.who.Entry("New", nil); err != nil {
@@ -58,7 +58,7 @@ func (m *Manager) admit(d disk) (err error) {
 	if m.opts.As, err = m.who.Actor("Options.As", m.opts.As); err != nil {
 		return err
 	}
-	m.place = disk{m.who.Scoped(d.Home)}
+	m.engine.Home = m.who.Scoped(m.engine.Home)
 	return nil
 }
 
@@ -89,7 +89,7 @@ func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.place.create(c.Name, commands); err != nil {
+	if err := m.engine.Create(c.Name, commands); err != nil {
 		return nil, public(err)
 	}
 	return m.enter(ctx, c.Name)
@@ -97,8 +97,10 @@ func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 
 // OpenTeam makes a team that exists the manager's and goes on with it: members whose host has died
 // are started again, and their tasks are back on the list. It is refused with NotFound where there
-// is no such team, or no such member for Options.As, and with NotReady while the manager has a
-// team.
+// is no such team, or no such member for Options.As, with NotReady while the manager has a team, and,
+// before any session of a team that has not ended is started, with Invalid where its directory is
+// not there any more, with Denied where this machine let go of it, and with Forked where the
+// repository has another history of it, or a later state.
 func (m *Manager) OpenTeam(ctx context.Context, name string) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -173,7 +175,7 @@ func (m *Manager) SpawnTeammate(ctx context.Context, s Spawn) (Member, error) {
 	if err == nil && spawned.Status == Failed {
 		err = refuse(Broken, fmt.Sprintf("%s could not be started: %s", s.Name, spawned.Summary))
 	}
-	t.project(ctx)
+	t.of.Project(ctx)
 	return spawned, err
 }
 
@@ -188,7 +190,7 @@ func (m *Manager) mayChoose(t *Team, s Spawn) error {
 	if err := m.pass("Manager.SpawnTeammate", fields); err != nil {
 		return err
 	}
-	return public(m.who.Spawns(s.Agent, drivers.Offers(t.whoLeads().Agent)))
+	return public(m.who.Spawns(s.Agent, drivers.Offers(t.of.Lead().Agent)))
 }
 
 // ShutdownTeammate asks a teammate to end and waits until it has, which is at
@@ -211,7 +213,7 @@ func (m *Manager) ShutdownTeammate(ctx context.Context, name string) error {
 	if err == nil && ended.Status.Running() {
 		return refuse(Conflict, name+" runs on: the request to shut down was withdrawn")
 	}
-	t.project(ctx)
+	t.of.Project(ctx)
 	return err
 }
 
@@ -280,12 +282,9 @@ func (m *Manager) Cleanup(ctx context.Context) error {
 	if t.closed != nil {
 		m.opts.Log(t.closed.Error())
 	}
-	if err := host.Settle(ctx, t.room.hosts, t.dir, m.opts.Log); err != nil {
-		return &Error{Code: NotReady, Text: "the team is ended, but a process of it is still there: " + err.Error() +
+	if err := t.of.Remove(ctx); err != nil {
+		return &Error{Code: NotReady, Text: "the team is ended, but something of it is still there: " + err.Error() +
 			"; clean it up again", Hints: hintsOf(err)}
-	}
-	if err := t.room.remove(); err != nil {
-		return err
 	}
 	m.forget()
 	return nil
@@ -310,8 +309,5 @@ func (m *Manager) Close() error {
 func (m *Manager) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.team != nil {
-		m.team.room.leave()
-		m.team = nil
-	}
+	m.team = nil
 }

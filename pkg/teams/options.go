@@ -10,6 +10,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
+	"cadre/internal/engine"
 	"cadre/internal/layout"
 	"cadre/internal/team"
 )
@@ -112,15 +113,23 @@ func (o Options) withDefaults() (Options, error) {
 	return o, err
 }
 
-// place is where the options say that teams are kept.
-func (o Options) place() (place, error) {
+// Memory keeps teams in memory. The zero Memory is empty and ready for use; managers that have it
+// in common see the same teams, as processes do that have a folder in common. What sessions need of
+// the disk is in a temporary folder while a manager has the team open, and longer where a member
+// left work in a worktree there.
+type Memory struct{ kept engine.Memory }
+
+// engine opens teams where the options say that they are kept.
+func (o Options) engine() (*engine.Engine, error) {
+	e := &engine.Engine{Agents: o.drivers(), NoSettingsHooks: o.NoSettingsHooks, Log: o.Log}
 	if o.Memory != nil {
-		return o.Memory, nil
+		e.Memory = &o.Memory.kept
+		return e, nil
 	}
-	var h layout.Home
+	h := &e.Home
 	var err error
 	if o.Home == "" || o.ClaudeHome == "" {
-		if h, err = layout.Find(); err != nil {
+		if *h, err = layout.Find(); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +144,7 @@ func (o Options) place() (place, error) {
 			return nil, err
 		}
 	}
-	return disk{h}, nil
+	return e, nil
 }
 
 // agents are all that a host of this manager can run sessions of, in that team.

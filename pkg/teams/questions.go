@@ -36,7 +36,7 @@ func (t *Team) Questions(ctx context.Context) iter.Seq2[Question, error] {
 	return func(yield func(Question, error) bool) {
 		_, err := t.asUser("Team.Questions", "answer what the user is asked")
 		if err == nil {
-			err = public(t.replica.Refresh(ctx))
+			err = public(t.of.Refresh(ctx))
 		}
 		if err != nil {
 			yield(Question{}, err)
@@ -47,7 +47,7 @@ func (t *Team) Questions(ctx context.Context) iter.Seq2[Question, error] {
 			var seq int64
 			var over bool
 			var open []Question
-			t.replica.View(func(s *team.State) {
+			t.of.View(func(s *team.State) {
 				seq, over, open = s.Seq(), ended(s), questions(s)
 			})
 			if over {
@@ -61,7 +61,7 @@ func (t *Team) Questions(ctx context.Context) iter.Seq2[Question, error] {
 					return
 				}
 			}
-			if err := t.replica.Wait(ctx, seq); err != nil {
+			if err := t.of.Wait(ctx, seq); err != nil {
 				yield(Question{}, public(err))
 				return
 			}

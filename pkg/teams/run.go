@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"cadre/internal/consolidate"
 	"cadre/internal/replica"
 	"cadre/internal/run"
 	"cadre/internal/team"
@@ -61,27 +60,28 @@ func (t *Team) Run(ctx context.Context, report Report) (Result, error) {
 	if err := t.pass("Team.Run", nil); err != nil {
 		return Result{}, err
 	}
-	if t.hosting == nil {
+	if t.host == nil {
 		return Result{}, refuse(Denied, fmt.Sprintf("this manager acts as %s and runs no sessions; the lead's "+
 			"manager runs the team", t.me.name))
 	}
-	leave, err := t.room.lead()
+	leave, err := t.of.Claim(ctx)
 	if err != nil {
 		return Result{}, public(err)
 	}
 	defer leave()
 	l := t.runner(report)
-	l.Dir, l.Session = t.room.folder, "go-"+strings.ToLower(replica.NewID())
+	l.Session = "go-" + strings.ToLower(replica.NewID())
 	led, release, err := l.Hold(ctx)
 	if err != nil {
 		return Result{}, public(err)
 	}
-	short, err := l.Work(led, t.hosting)
+	short, err := l.Work(led, t.host.Done())
 	release()
 	switch {
-	case errors.Is(err, run.ErrHostEnded) && t.failure != nil: // it is closed, so this is read after it was written
-		return Result{}, fmt.Errorf("the host of team %s has ended: %w", t.name, public(t.failure))
 	case errors.Is(err, run.ErrHostEnded):
+		if err := t.host.Err(); err != nil {
+			return Result{}, fmt.Errorf("the host of team %s has ended: %w", t.name, public(err))
+		}
 		return Result{}, refuse(Finished, fmt.Sprintf("the manager let go of team %s while it ran", t.name))
 	case err != nil:
 		return Result{}, public(err)
@@ -93,9 +93,9 @@ func (t *Team) Run(ctx context.Context, report Report) (Result, error) {
 	if err != nil {
 		return Result{}, public(err)
 	}
-	t.project(context.WithoutCancel(ctx))
+	t.of.Project(context.WithoutCancel(ctx))
 	r := Result{Team: infoOf(end.Team), Report: end.Text, Completed: end.Completed, Failed: end.Failed, Open: end.Open}
-	t.replica.View(func(s *team.State) {
+	t.of.View(func(s *team.State) {
 		for _, m := range s.Unmerged() {
 			r.Unmerged = append(r.Unmerged, m.Left.Branch)
 		}
@@ -111,7 +111,7 @@ func (t *Team) Retry(ctx context.Context) error {
 	if _, err := t.asUser("Team.Retry", "give the team another try"); err != nil {
 		return err
 	}
-	if err := t.replica.Refresh(ctx); err != nil {
+	if err := t.of.Refresh(ctx); err != nil {
 		return public(err)
 	}
 	return public(t.runner(Report{}).Retry(ctx))
@@ -121,13 +121,8 @@ func (t *Team) runner(r Report) *run.Lead {
 	if r.File != "" && !filepath.IsAbs(r.File) {
 		r.File = filepath.Join(t.dir, r.File)
 	}
-	return &run.Lead{Replica: t.replica, Agent: t.opts.agents(t), Title: r.Title, Report: r.File, Seen: t.replica.Seq(),
-		Log: t.opts.Log,
-		Merge: func(ctx context.Context) (string, error) {
-			m, err := consolidate.Merge(ctx, consolidate.Options{Replica: t.replica, Dir: filepath.Dir(t.room.hosts),
-				Log: t.opts.Log})
-			return m.Dir, err
-		}}
+	return &run.Lead{Team: t.of, Agent: t.opts.agents(t), Title: r.Title, Report: r.File, Seen: t.of.Seq(),
+		Log: t.opts.Log}
 }
 
 // HandOver ends a member's session and has a fresh one go on for it, with its task, its mail, and a

@@ -49,7 +49,7 @@ func (l *TaskList) Create(ctx context.Context, n NewTask) (Task, error) {
 
 // seen returns a task that is known to be there.
 func (l *TaskList) seen(id string) (t Task) {
-	l.team.replica.View(func(s *team.State) {
+	l.team.of.View(func(s *team.State) {
 		core, _ := s.Task(id)
 		t = taskOf(core)
 	})
@@ -90,12 +90,12 @@ func (l *TaskList) claim(ctx context.Context, id string) (Claim, error) {
 // WaitNext is ClaimNext that waits for a task, until ctx or the team ends.
 func (l *TaskList) WaitNext(ctx context.Context) (Claim, error) {
 	for {
-		seq := l.team.replica.Seq() // whatever comes after it makes Wait return
+		seq := l.team.of.Seq() // whatever comes after it makes Wait return
 		claim, err := l.ClaimNext(ctx)
 		if !errors.Is(err, Nothing) {
 			return claim, err
 		}
-		if err := l.team.replica.Wait(ctx, seq); err != nil {
+		if err := l.team.of.Wait(ctx, seq); err != nil {
 			return Claim{}, public(err)
 		}
 	}

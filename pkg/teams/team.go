@@ -15,7 +15,7 @@ import (
 // Team is a manager's handle on its team. Methods that only the lead may use are refused with
 // Denied for a teammate.
 type Team struct {
-	*engine
+	*presence
 	opts Options
 	me   actor
 	who  access.Caller
@@ -33,16 +33,16 @@ type actor struct {
 
 // do sends a command. The record is nil when nothing had to change.
 func (a actor) do(ctx context.Context, body team.Body) (*team.Record, error) {
-	receipt, err := a.team.replica.Do(ctx, team.Command{Actor: a.name, Incarnation: a.incarnation, Body: body})
+	receipt, err := a.team.of.Do(ctx, team.Command{Actor: a.name, Incarnation: a.incarnation, Body: body})
 	return receipt.Record, public(err)
 }
 
 // look calls see with the team as it is now. The state must not be kept.
 func (a actor) look(ctx context.Context, see func(*team.State)) error {
-	if err := a.team.replica.Refresh(ctx); err != nil {
+	if err := a.team.of.Refresh(ctx); err != nil {
 		return public(err)
 	}
-	a.team.replica.View(see)
+	a.team.of.View(see)
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (t *Team) As(name string) (*Teammate, error) {
 func (t *Team) member(name string) error {
 	known := false
 	var names []string
-	t.replica.View(func(s *team.State) {
+	t.of.View(func(s *team.State) {
 		_, known = s.Member(name)
 		names = s.Recipients()
 	})
@@ -149,7 +149,7 @@ func (t *Team) Member(ctx context.Context, name string) (m Member, err error) {
 	if err := t.member(name); err != nil {
 		return m, err
 	}
-	t.replica.View(func(s *team.State) {
+	t.of.View(func(s *team.State) {
 		for _, one := range s.Roster() {
 			if one.Name == name {
 				m = memberOf(one)
@@ -163,10 +163,10 @@ func (t *Team) Member(ctx context.Context, name string) (m Member, err error) {
 func (t *Team) await(ctx context.Context, name string, as func(team.Member) bool) (m Member, err error) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if t.hosting != nil {
+	if t.host != nil {
 		go func() {
 			select {
-			case <-t.hosting:
+			case <-t.host.Done():
 				cancel(fmt.Errorf("the host of team %s has ended", t.name))
 			case <-waiting.Done():
 			}
@@ -213,7 +213,7 @@ func (t *Team) RequestShutdown(ctx context.Context, r ShutdownRequest) (string, 
 
 // leaving reports whether the member has been asked to end.
 func (t *Team) leaving(name string) (asked bool) {
-	t.replica.View(func(s *team.State) {
+	t.of.View(func(s *team.State) {
 		m, _ := s.Member(name)
 		asked = m.Status.Running() && m.Shutdown.Request != "" && t.leads()
 	})
@@ -254,7 +254,7 @@ func (t *Team) Permissions(ctx context.Context) (open []Permission, err error) {
 // which the lead's program stands for here.
 func (t *Team) AnswerPermission(ctx context.Context, request string, allow bool, reason string) error {
 	by := t.me
-	t.replica.View(func(s *team.State) {
+	t.of.View(func(s *team.State) {
 		for _, p := range s.Permissions() {
 			if p.Request == request && p.Member == t.lead && by.name == t.lead && t.who.IsUser() {
 				by = t.user()
@@ -321,11 +321,12 @@ func (t *Team) RollBackTask(ctx context.Context, id, reason string) (Undone, err
 	if _, err := t.asUser("Team.RollBackTask", "roll back a task"); err != nil {
 		return Undone{}, err
 	}
-	if t.room.folder == "" {
+	if !t.of.OnDisk() {
 		return Undone{}, refuse(NotReady, "a team in memory has no folder that a rollback could work in")
 	}
-	u, err := consolidate.RollBackTask(ctx, consolidate.Options{Replica: t.replica, Dir: t.room.folder,
-		Actor: team.User, Log: t.opts.Log}, id, reason)
+	o := t.of.Consolidation()
+	o.Actor = team.User
+	u, err := consolidate.RollBackTask(ctx, o, id, reason)
 	return Undone{Files: u.Files, Branch: u.Branch, Commit: u.Commit}, public(err)
 }
 

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"cadre/internal/git/checkpoint"
-	"cadre/internal/team"
 	"cadre/internal/transfer"
 )
 
@@ -49,14 +48,13 @@ func (m *Manager) PushTeam(ctx context.Context, name string, p Push) error {
 	if err := m.pass("Manager.PushTeam", nil); err != nil {
 		return err
 	}
-	d, onDisk := m.place.(disk)
-	if !onDisk {
+	if m.engine.Memory != nil {
 		return refuse(Invalid, "teams in memory are in no repository")
 	}
 	if has := m.Team(); p.Release && has != nil && has.name == name {
 		return refuse(NotReady, "this manager has team "+name+" and runs it; close it, and push with another one")
 	}
-	o := transfer.PushOptions{Options: transfer.Options{Home: d.Home, Team: name, Log: m.opts.Log}, Remote: p.Remote,
+	o := transfer.PushOptions{Options: transfer.Options{Home: m.engine.Home, Team: name, Log: m.opts.Log}, Remote: p.Remote,
 		Include: p.Include, Release: p.Release, Ours: p.Ours}
 	_, err := transfer.Push(ctx, o)
 	if first, ok := errors.AsType[*transfer.UnconfirmedError](err); ok && p.Agree != nil && p.Agree(first.Error()) {
@@ -74,8 +72,7 @@ func (m *Manager) PullTeam(ctx context.Context, name string, p Pull) (Pulled, er
 	if err := m.pass("Manager.PullTeam", nil); err != nil {
 		return Pulled{}, err
 	}
-	d, onDisk := m.place.(disk)
-	if !onDisk {
+	if m.engine.Memory != nil {
 		return Pulled{}, refuse(Invalid, "teams in memory are in no repository")
 	}
 	dir, err := filepath.Abs(p.Dir)
@@ -84,7 +81,7 @@ func (m *Manager) PullTeam(ctx context.Context, name string, p Pull) (Pulled, er
 	}
 	var pulled Pulled
 	o := transfer.PullOptions{Remote: p.Remote, Theirs: p.Theirs,
-		Options: transfer.Options{Home: d.Home, Team: name, Dir: dir, Named: p.Dir != "",
+		Options: transfer.Options{Home: m.engine.Home, Team: name, Dir: dir, Named: p.Dir != "",
 			Log: func(text string) { pulled.Notices = append(pulled.Notices, text) }}}
 	found, err := transfer.Pull(ctx, o)
 	if err != nil {
@@ -118,15 +115,4 @@ func moved(err error) error {
 		return &Error{Code: Damaged, Text: err.Error(), Hints: hintsOf(err), cause: err}
 	}
 	return public(err)
-}
-
-// counts makes sure, before sessions of a team run, that this copy of it is the one that counts:
-// the machine has not let go of it, and the repository has no other history.
-func (e *engine) counts(ctx context.Context) error {
-	t := e.replica.Team()
-	if err := t.CheckHere(); err != nil || e.room.folder == "" || t.Status == team.TeamComplete ||
-		t.Status == team.TeamAborted {
-		return err
-	}
-	return moved(transfer.Here(ctx, e.replica, e.room.folder, false))
 }

@@ -155,8 +155,13 @@ var rooms = []room{
 	{"access", []string{"agent", "layout", "sys/proc", "team"},
 		"who may call what is said once, for the command line and for programs that embed teams; what an actor may " +
 			"do in a team is the core's"},
-	{"run", []string{"agent", "agent/roles", "consolidate", "git", "git/checkout", "git/worktree", "host", "inspect",
-		"layout", "liveness/leader", "render/report", "render/sanitize", "replica", "run/teamfile", "sys/atomicfile",
+	{"engine", []string{"agent", "agent/drivers", "agent/roles", "claude/projection", "consolidate", "git/checkout",
+		"hook", "host", "journal", "journal/memjournal", "layout", "liveness/leader", "replica", "sys/proc", "team",
+		"transfer"},
+		"it is the one place that puts replicas, hosts, leads and members outside together, so that no front end " +
+			"has a team with less than another one; what is shown of that is the front end's affair"},
+	{"run", []string{"agent", "consolidate", "engine", "git", "git/checkout", "git/worktree", "host", "inspect",
+		"liveness/leader", "render/report", "render/sanitize", "replica", "run/teamfile", "sys/atomicfile",
 		"sys/proc", "team"},
 		"it is the lead of a team made from a file, and puts the rooms below together; which agents there are is its " +
 			"caller's choice"},

@@ -1,0 +1,254 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cadre/internal/engine"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/hook"
+	"cadre/internal/layout"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+	"cadre/internal/transfer"
+)
+
+var ann = &team.SpawnMember{Name: "ann", Agent: team.Shell}
+
+// A host does all that belongs to one, whoever assembles it: it ends what dead hosts left, shows
+// the team while it runs, and makes checkpoints.
+func TestAHost(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.create(ann, &team.CreateTask{Subject: "say hello", Run: "echo hello >said"})
+	of := l.open()
+	dead := filepath.Join(of.Hosts(), "dead")
+	if err := os.MkdirAll(dead, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h := l.host(of, engine.HostOptions{})
+	if _, err := os.Stat(dead); err == nil {
+		t.Error("the folder of a dead host is still there")
+	}
+	until(t, of, completed("1"))
+	eventually(t, "Claude Code's folder shows that the task is done, while the host runs", func() bool {
+		var task struct{ Status string }
+		text, _ := os.ReadFile(filepath.Join(l.Home.Claude, "tasks", "demo", "1.json"))
+		return json.Unmarshal(text, &task) == nil && task.Status == "completed"
+	})
+	if err := h.End(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	if left := names(of.Hosts()); len(left) > 0 {
+		t.Errorf("it left %v", left)
+	}
+	if state := l.git("show", "cadre/demo:.claude/teams/demo/state.json"); !strings.Contains(state, `"completed_count": 1`) {
+		t.Errorf("the last checkpoint has\n%s", state)
+	}
+	commits := strings.Fields(l.git("rev-list", "--parents", "-n", "1", "cadre/demo"))
+	if said := l.git("show", commits[len(commits)-1]+":said"); said != "hello" {
+		t.Errorf("the work in it is %q", said)
+	}
+	of.View(func(s *team.State) {
+		if m, _ := s.Member("ann"); m.Host != "" {
+			t.Errorf("ann is still on %s", m.Host)
+		}
+	})
+}
+
+// Hooks of settings files are started by the host while there is one, in whose register they are
+// the user's; the functions of a program are asked behind them.
+func TestHooksOfAHost(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	settings := filepath.Join(l.Home.Claude, "settings.json")
+	if err := errors.Join(os.MkdirAll(l.Home.Claude, 0o700), os.WriteFile(settings, []byte(`{"hooks": {"TaskCreated":
+		[{"hooks": [{"type": "command", "command": "echo asked >>`+filepath.Join(l.project, "asked")+`"}]}]}}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var ran []int
+	l.Hooks = func(settings replica.Hooks) replica.Hooks {
+		return func(ctx context.Context, of team.Team, e hook.Event) (hook.Verdict, error) {
+			v, err := settings(ctx, of, e)
+			ran = append(ran, v.Ran)
+			return v, err
+		}
+	}
+	l.create()
+	of := l.open()
+	l.do(of, "lead", &team.CreateTask{Subject: "before there is a host"})
+	h := l.host(of, engine.HostOptions{})
+	l.do(of, "lead", &team.CreateTask{Subject: "while there is one"})
+	h.End()
+	l.do(of, "lead", &team.CreateTask{Subject: "after it"})
+	asked, _ := os.ReadFile(filepath.Join(l.project, "asked"))
+	if string(asked) != "asked\nasked\nasked\n" || len(ran) != 3 || ran[0]*ran[1]*ran[2] != 1 {
+		t.Errorf("the hook was asked %q, and the function saw %v", asked, ran)
+	}
+	l.NoSettingsHooks = true
+	l.do(l.open(), "lead", &team.CreateTask{Subject: "without those of files"})
+	if len(ran) != 4 || ran[3] != 0 {
+		t.Errorf("without those of files it saw %v", ran)
+	}
+}
+
+// A team that may not be run is refused before anything starts, and nothing is left of the attempt.
+func TestRefusedHosts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before func(l *lab)
+		is     func(error) bool
+	}{
+		"this machine let go of it": {func(l *lab) {
+			l.do(l.open(), team.User, &team.ReleaseTeam{Machine: "desk"})
+		}, func(err error) bool { return team.CodeOf(err) == team.Denied && hinted(err, team.ActTakeBack) }},
+		"its directory is gone": {func(l *lab) {
+			if err := os.RemoveAll(l.project); err != nil {
+				l.t.Fatal(err)
+			}
+		}, func(err error) bool { return team.CodeOf(err) == team.Invalid && hinted(err, team.ActMove) }},
+		"it continued elsewhere": {(*lab).continuesElsewhere, func(err error) bool {
+			_, moved := errors.AsType[*transfer.MovedError](err)
+			return moved && errors.Is(err, checkpoint.ErrForked)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.create(ann, &team.CreateTask{Subject: "never", Run: "echo never >ran"})
+			c.before(l)
+			of := l.open()
+			h, err := of.Host(within(t), engine.HostOptions{Agent: shells})
+			if err == nil {
+				h.End()
+			}
+			if !c.is(err) {
+				t.Errorf("it is %v", err)
+			}
+			if left := names(of.Hosts()); len(left) > 0 {
+				t.Errorf("it left %v", left)
+			}
+			if _, err := os.Stat(filepath.Join(l.project, "ran")); err == nil {
+				t.Error("a session ran")
+			}
+		})
+	}
+}
+
+// continuesElsewhere has another home continue the team from its checkpoints, and make one.
+func (l *lab) continuesElsewhere() {
+	of := l.open()
+	l.host(of, engine.HostOptions{}).End()
+	other := *l
+	other.Engine = &engine.Engine{Home: layout.Home{Root: filepath.Join(l.t.TempDir(), "other"), Claude: l.Home.Claude}}
+	if _, err := transfer.Adopt(within(l.t), transfer.Options{Home: other.Home, Team: "demo", Dir: l.project,
+		Named: true}); err != nil {
+		l.t.Fatal(err)
+	}
+	there := other.open()
+	other.do(there, team.User, &team.CreateTask{Subject: "only there"})
+	other.host(there, engine.HostOptions{}).End()
+}
+
+// A team that has ended has no sessions, so it can be opened and hosted wherever it is.
+func TestAHostOfAnEndedTeam(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.create()
+	l.do(l.open(), "lead", &team.SetStatus{Status: team.TeamComplete})
+	if err := os.RemoveAll(l.project); err != nil {
+		t.Fatal(err)
+	}
+	h := l.host(l.open(), engine.HostOptions{})
+	if <-h.Done(); h.Err() != nil {
+		t.Errorf("it ended with %v", h.Err())
+	}
+}
+
+// With UntilIdle a host ends by itself when there is nobody to run.
+func TestUntilIdle(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.create(ann)
+	of := l.open()
+	h := l.host(of, engine.HostOptions{UntilIdle: true})
+	until(t, of, func(s *team.State) bool { m, _ := s.Member("ann"); return m.Status == team.Idle })
+	l.do(of, "lead", &team.RequestShutdown{Member: "ann"})
+	if <-h.Done(); h.Err() != nil {
+		t.Errorf("it ended with %v", h.Err())
+	}
+}
+
+// One at a time has the right to lead, on the disk and in memory.
+func TestClaim(t *testing.T) {
+	t.Parallel()
+	for name, memory := range map[string]*engine.Memory{"disk": nil, "memory": new(engine.Memory)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.Memory = memory
+			l.create()
+			one, two := l.open(), l.open()
+			release, err := one.Claim(within(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.do(one, "lead", &team.CreateTask{Subject: "of the first lead"})
+			if _, err := two.Claim(within(t)); team.CodeOf(err) != team.NotReady || !hinted(err, team.ActFollowLog) {
+				t.Errorf("the second claim: %v", err)
+			}
+			release()
+			release, err = two.Claim(within(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer release()
+			if one, two := one.Seq(), two.Seq(); one != two {
+				t.Errorf("who leads now knows of %d records, and who led of %d", two, one)
+			}
+		})
+	}
+}
+
+// A team in memory has a folder for as long as somebody has it open, and no checkpoints and no
+// projections.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.Memory = new(engine.Memory)
+	l.create(ann, &team.CreateTask{Subject: "say hello", Run: "echo hello"})
+	one, err := l.Open(within(t), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := l.open()
+	h := l.host(one, engine.HostOptions{})
+	until(t, two, completed("1"))
+	if err := errors.Join(h.End(), one.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(two.Dir); err != nil {
+		t.Errorf("the folder went with the first: %v", err)
+	}
+	if refs := l.git("for-each-ref", "--format=%(refname)", "refs/heads/cadre"); refs != "" {
+		t.Errorf("a team in memory has made checkpoints: %s", refs)
+	}
+	if shown := names(filepath.Join(l.Home.Claude, "teams")); len(shown) > 0 {
+		t.Errorf("a team in memory is shown: %v", shown)
+	}
+	l.do(two, team.User, &team.CleanUp{Force: true})
+	if err := errors.Join(two.Close(), two.Remove(within(t))); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Dir(two.Dir)); err == nil {
+		t.Errorf("%s is still there", filepath.Dir(two.Dir))
+	}
+	if _, err := l.Open(within(t), "demo"); team.CodeOf(err) != team.NotFound {
+		t.Errorf("once it is removed: %v", err)
+	}
+}

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"cadre/internal/journal"
+	"cadre/internal/journal/memjournal"
+	"cadre/internal/team"
+)
+
+// Memory keeps teams in memory. The zero Memory is empty and ready for use; engines that have it in
+// common see the same teams, as processes do that have a folder in common. What sessions need of
+// the disk is in a temporary folder while somebody has the team open, and longer where a member
+// left work in a worktree there.
+type Memory struct {
+	mu    sync.Mutex
+	teams map[string]*kept
+}
+
+// kept is a team in memory. Memory.mu guards it.
+type kept struct {
+	store *memjournal.Store
+	dir   string // the team's folder in a temporary one, while there is one
+	users int
+	led   bool // somebody has the lead
+}
+
+func (m *Memory) create(name string, commands []team.Command) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.teams[name] != nil {
+		return team.Refuse(team.Taken, "there is a team named %s already; take another name, or clean that one up", name)
+	}
+	state := &team.State{}
+	var records [][]byte
+	for _, c := range commands {
+		decision, err := team.Decide(state, c)
+		if err != nil {
+			return err
+		}
+		if decision.Record != nil {
+			records = append(records, team.AppendRecord(nil, decision.Record))
+			state.Apply(decision.Record)
+		}
+	}
+	if m.teams == nil {
+		m.teams = map[string]*kept{}
+	}
+	m.teams[name] = &kept{store: memjournal.New(name, records...)}
+	return nil
+}
+
+// open returns the team and its folder, and a journal on it.
+func (m *Memory) open(name string) (t *kept, dir string, j journal.Journal, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t = m.teams[name]; t == nil {
+		return nil, "", nil, team.Refuse(team.NotFound, "there is no team %s in this memory", name)
+	}
+	if t.dir == "" {
+		temp, err := os.MkdirTemp("", "cadre-")
+		if err != nil {
+			return nil, "", nil, err
+		}
+		t.dir = filepath.Join(temp, name)
+	}
+	t.users++
+	return t, t.dir, t.store.Open(), nil
+}
+
+func (m *Memory) claim(t *kept) (release func(), held bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t.led {
+		return nil, false
+	}
+	t.led = true
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		t.led = false
+	}, true
+}
+
+func (m *Memory) leave(t *kept) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t.users--; t.users == 0 {
+		t.tidy()
+	}
+}
+
+// tidy removes the team's folder, unless there is work in it.
+func (t *kept) tidy() {
+	for _, passing := range []string{"hosts", "heartbeats"} {
+		os.RemoveAll(filepath.Join(t.dir, passing))
+	}
+	for _, empty := range []string{filepath.Join(t.dir, "worktrees"), t.dir, filepath.Dir(t.dir)} {
+		if err := os.Remove(empty); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+	}
+	t.dir = ""
+}
+
+func (m *Memory) remove(name string, t *kept) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.teams[name] == t {
+		delete(m.teams, name)
+	}
+	t.store.Remove()
+	if t.users == 0 && t.dir != "" { // what members had left there is on their branches now
+		t.tidy()
+	}
+}

@@ -1,0 +1,72 @@
+package teams_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cadre/pkg/teams"
+)
+
+// TestCheckpointsOfAProgram: a team of a program is as safe as one of the command line. Its work is
+// on the branch of its checkpoints, by which a copy that has continued it is noticed before anything
+// of it runs here.
+func TestCheckpointsOfAProgram(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(root, "gitconfig"))
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	t.Setenv("CLAUDE_CONFIG_DIR", filepath.Join(root, "claude"))
+	project := filepath.Join(root, "project")
+	git := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command("git", append([]string{"-C", project, "-c", "user.name=Ann", "-c",
+			"user.email=ann@example.org"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	ok(t, os.Mkdir(project, 0o700))
+	git("init", "-q", "-b", "main")
+	git("commit", "-q", "--allow-empty", "-m", "first")
+
+	options := teams.Options{Home: filepath.Join(root, "home"), Dir: project}
+	m := manage(t, options)
+	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "port",
+		Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell}},
+		Tasks:   []teams.NewTask{{Subject: "say hello", Run: "echo hello >said"}}})
+	ok(t, err)
+	for e, err := range team.EventsAfter(limited(t), 0) {
+		ok(t, err)
+		if _, done := e.Fact.(teams.TaskCompleted); done {
+			break
+		}
+	}
+	ok(t, m.Close())
+	commits := strings.Fields(git("rev-list", "--parents", "-n", "1", "cadre/port"))
+	if said := git("show", commits[len(commits)-1]+":said"); said != "hello" {
+		t.Errorf("the work in the last checkpoint is %q", said)
+	}
+
+	// The folder of the teams is copied, and the copy continues the team.
+	other := options
+	other.Home = filepath.Join(root, "other")
+	ok(t, os.CopyFS(other.Home, os.DirFS(options.Home)))
+	m = manage(t, other)
+	team, err = m.OpenTeam(limited(t), "port")
+	ok(t, err)
+	add(t, team.Tasks(), "only there")
+	ok(t, m.Close())
+	if _, err := manage(t, options).OpenTeam(limited(t), "port"); !errors.Is(err, teams.Forked) {
+		t.Errorf("after another copy has continued the team: %v", err)
+	}
+
+	ok(t, os.RemoveAll(project))
+	if _, err := manage(t, other).OpenTeam(limited(t), "port"); !errors.Is(err, teams.Invalid) ||
+		!strings.Contains(err.Error(), "nobody can work for team port") {
+		t.Errorf("without its directory: %v", err)
+	}
+}
