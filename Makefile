@@ -21,7 +21,7 @@ test: agents
 
 # What a change must pass. The tests come last, so that their verdict is the last line.
 check: lint cross race fuzz agents
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/observe ./internal/observe/source ./internal/journal/... > /dev/null
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/observe ./internal/observe/store ./internal/journal/... > /dev/null
 	cd bench && $(GO) vet ./...
 	$(GO) test -timeout 20m ./...
 
@@ -61,7 +61,7 @@ bench:
 	$(GO) test -run '^$$' -bench . ./internal/team ./internal/journal/filejournal
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/observe
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/claude/teamfiles
-	$(GO) test -run '^$$' -bench . ./internal/observe/source ./internal/claude/sdkrelay
+	$(GO) test -run '^$$' -bench . ./internal/observe/store ./internal/claude/sdkrelay
 	$(GO) test -run '^$$' -bench Ancestry ./internal/sys/proc
 	$(GO) test -run '^$$' -bench 'Checkpoint|Render' ./internal/git/checkpoint
 	$(GO) test -run '^$$' -bench Thousandth -benchtime 1x ./internal/git/checkpoint

@@ -18,7 +18,7 @@ import (
 	"unicode/utf8"
 
 	"cadre/internal/layout"
-	"cadre/internal/observe/source"
+	"cadre/internal/observe/store"
 )
 
 func recording(t *testing.T, name string) [][]byte {
@@ -182,7 +182,7 @@ func TestOneObserver(t *testing.T) {
 	if code := p.wait(); code != 0 {
 		t.Errorf("interrupted it ends with %d:\n%s", code, p.said())
 	}
-	if source.Observes(layout.Home{Root: w.home}.Observation("fx")) {
+	if store.Observes(layout.Home{Root: w.home}.Observation("fx")) {
 		t.Error("it has ended and still holds what it kept")
 	}
 	w.must("cleanup", "fx")

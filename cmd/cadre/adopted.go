@@ -7,6 +7,7 @@ import (
 
 	"cadre/internal/claude/teamfiles"
 	"cadre/internal/observe/source"
+	"cadre/internal/observe/store"
 	"cadre/internal/team"
 )
 
@@ -29,9 +30,9 @@ func (o *observation) claudeFeed() (source.Feed, error) {
 
 // ended is how the watch did. A team of Claude Code's that went while nobody looked is known to be
 // over now.
-func (o *observation) ended(w *source.Watch, err error) error {
+func (o *observation) ended(w *store.Watch, err error) error {
 	known := false
-	w.View(func(seen source.Observer) { known = seen.Team() != nil })
+	w.View(func(seen store.Observer) { known = seen.Team() != nil })
 	if o.claudeTeam == "" || team.CodeOf(err) != team.NotFound || !known {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/inspect"
-	"cadre/internal/observe/source"
+	"cadre/internal/observe/store"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
@@ -79,7 +79,7 @@ func (a *app) summarize(s *team.State, outside *team.Outside) overview {
 		}
 	}
 	o.Observed, o.Session, o.Watched = t.Observed, t.Session, t.Observed != "" &&
-		source.Observes(a.home.Observation(t.Name))
+		store.Observes(a.home.Observation(t.Name))
 	return o
 }
 

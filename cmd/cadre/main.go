@@ -19,7 +19,7 @@ import (
 	"cadre/internal/consolidate"
 	"cadre/internal/journal"
 	"cadre/internal/observe"
-	"cadre/internal/observe/source"
+	"cadre/internal/observe/store"
 	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
@@ -115,7 +115,7 @@ func status(err error) int {
 	if _, large := errors.AsType[*regularfile.TooLargeError](err); large {
 		return hopeless
 	}
-	for _, final := range []error{journal.ErrNewer, team.ErrNewer, observe.ErrNewer, source.ErrDamaged, journal.ErrGone,
+	for _, final := range []error{journal.ErrNewer, team.ErrNewer, observe.ErrNewer, store.ErrDamaged, journal.ErrGone,
 		journal.ErrNotFound, consolidate.ErrDamaged, os.ErrPermission, os.ErrNotExist, syscall.EROFS, syscall.ENOTDIR} {
 		if errors.Is(err, final) {
 			return hopeless

@@ -18,7 +18,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/observe"
+	"cadre/internal/observe/present"
+	observeproto "cadre/internal/observe/protocol"
 	"cadre/internal/observe/source"
+	"cadre/internal/observe/store"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
 	"cadre/internal/team"
@@ -46,7 +49,7 @@ type observation struct {
 	inner bool          // of the stream that is passed on, the last line is not at its end
 	held  [][]byte      // events that wait for that
 	noted int           // warnings that were told
-	told  *observe.Live // with --live-state, what was printed of the state so far
+	told  *present.Live // with --live-state, what was printed of the state so far
 	board *screen
 }
 
@@ -150,7 +153,7 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	w := &source.Watch{Now: replica.Now, Look: o.look}
+	w := &store.Watch{Now: replica.Now, Look: o.look}
 	if o.asTeam != "" {
 		if err := o.keep(ctx, w); err != nil {
 			return err
@@ -162,14 +165,14 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	case errors.Is(err, observe.ErrOther):
 		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is kept of something else that was observed; give "+
 			"this another name, or first: cadre cleanup %s", o.asTeam, o.asTeam)}
-	case errors.Is(err, source.ErrDamaged):
+	case errors.Is(err, store.ErrDamaged):
 		return fmt.Errorf("%w; to begin anew: cadre cleanup %s", err, o.asTeam)
 	case err != nil:
 		return err
 	}
 	if o.live {
-		var first observe.StateLine
-		w.View(func(seen source.Observer) { o.told, first = observe.NewLive(seen) })
+		var first present.StateLine
+		w.View(func(seen store.Observer) { o.told, first = present.NewLive(seen) })
 		if err := o.print(first); err != nil {
 			return quiet(err)
 		}
@@ -179,7 +182,7 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	if terminal {
 		typed := openKeys(slices.Contains(args, "-"), quit)
 		o.board = openScreen(o.out, o.observed(), typed != nil, func(see func(*team.State)) {
-			w.View(func(seen source.Observer) { see(seen.Team()) })
+			w.View(func(seen store.Observer) { see(seen.Team()) })
 		})
 		if typed != nil {
 			defer typed.close()
@@ -266,7 +269,7 @@ func (o *observation) feeds(args []string) (all []source.Feed, err error) {
 	for _, arg := range args {
 		if arg == "-" {
 			s := &source.Stream{Source: "stdin", Reader: os.Stdin}
-			s.Team, s.Member = observe.TeammateOf(os.Getenv)
+			s.Team, s.Member = observeproto.TeammateOf(os.Getenv)
 			if o.pass {
 				s.Pass, s.Rest = o.passOn, o.flush
 			}
@@ -301,26 +304,26 @@ func (o *observation) feeds(args []string) (all []source.Feed, err error) {
 }
 
 // keep has the watch kept as a team.
-func (o *observation) keep(ctx context.Context, w *source.Watch) (err error) {
+func (o *observation) keep(ctx context.Context, w *store.Watch) (err error) {
 	if err := team.CheckName("team", o.asTeam); err != nil {
 		return err
 	}
-	w.Kept, err = source.OpenKept(o.home.Observation(o.asTeam))
-	if errors.Is(err, source.ErrObserved) {
+	w.Kept, err = store.OpenKept(o.home.Observation(o.asTeam))
+	if errors.Is(err, store.ErrObserved) {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s is observed already, by a process that lives; "+
 			"it is shown by: cadre status %s", o.asTeam, o.asTeam)}
 	}
 	if err != nil {
 		return err
 	}
-	if w.Book, err = source.OpenBook(ctx, o.home, o.asTeam, o.note); err != nil {
+	if w.Book, err = store.OpenBook(ctx, o.home, o.asTeam, o.note); err != nil {
 		return errors.Join(err, w.Kept.Discard())
 	}
 	return nil
 }
 
 // look shows what was seen.
-func (o *observation) look(of source.Observer, seen observe.Seen) error {
+func (o *observation) look(of store.Observer, seen observe.Seen) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -358,7 +361,7 @@ const mostNotes = 20
 
 // events prints what was seen for programs: the supplements, the events, and what they changed of
 // the state.
-func (o *observation) events(of source.Observer, seen observe.Seen) error {
+func (o *observation) events(of store.Observer, seen observe.Seen) error {
 	var values []any
 	if o.messages {
 		for _, m := range seen.Supplements {
@@ -370,7 +373,7 @@ func (o *observation) events(of source.Observer, seen observe.Seen) error {
 	}
 	if o.told != nil {
 		if patch := o.told.Next(of, seen.Records); len(patch) > 0 {
-			values = append(values, observe.StateLine{Type: observe.SessionPatch, Patch: patch})
+			values = append(values, present.StateLine{Type: present.SessionPatch, Patch: patch})
 		}
 	}
 	return o.print(values...)
@@ -421,12 +424,12 @@ func (o *observation) flush() error {
 }
 
 // conclude says what there is to say in the end.
-func (o *observation) conclude(w *source.Watch) error {
-	var session observe.Session
+func (o *observation) conclude(w *store.Watch) error {
+	var session present.Session
 	var counts observe.Counts
 	none := false
-	w.View(func(seen source.Observer) {
-		session, counts, none = observe.SessionOf(seen), seen.Counts(), seen.Team() == nil
+	w.View(func(seen store.Observer) {
+		session, counts, none = present.SessionOf(seen), seen.Counts(), seen.Team() == nil
 	})
 	if len(o.held) > 0 { // the stream that was passed on ended within a line
 		if err := o.write(append([][]byte{{'\n'}}, o.held...)); err != nil {
@@ -472,8 +475,8 @@ func (a *app) forget(ctx context.Context, name string, t team.Team) (bool, error
 	if _, err := os.Stat(kept); err != nil && t.Observed == "" {
 		return false, nil
 	}
-	k, err := source.OpenKept(kept)
-	if errors.Is(err, source.ErrObserved) {
+	k, err := store.OpenKept(kept)
+	if errors.Is(err, store.ErrObserved) {
 		return true, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being observed by a process that "+
 			"lives; end that first", name)}
 	}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"cadre/internal/claude/sdkrelay"
-	"cadre/internal/observe"
+	observeproto "cadre/internal/observe/protocol"
 	"cadre/internal/observe/source"
 	"cadre/internal/sys/proc"
 )
@@ -86,7 +86,7 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 func (f *relayed) Run(ctx context.Context, to source.Listener) error {
 	f.to = to
 	f.relay.After(to.Place(relaySource).Event)
-	if ofTeam, member := observe.TeammateOf(os.Getenv); member != "" {
+	if ofTeam, member := observeproto.TeammateOf(os.Getenv); member != "" {
 		to.Introduce(relaySource, ofTeam, member)
 	}
 	defer f.procs.Close(context.WithoutCancel(ctx))

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"cadre/internal/observe"
+	"cadre/internal/observe/present"
 )
 
 func (a *app) schemaCommand() *cobra.Command {
@@ -19,7 +19,7 @@ func (a *app) schemaCommand() *cobra.Command {
 
 Types of other languages can be made from it. docs/observe.md says what the lines mean.`,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := a.out.JSON().Write([]byte(observe.Schema))
+			_, err := a.out.JSON().Write([]byte(present.Schema))
 			return err
 		},
 	})

@@ -8,7 +8,7 @@ import (
 	"cadre/internal/agent/drivers"
 	"cadre/internal/observe"
 	"cadre/internal/observe/session"
-	"cadre/internal/observe/source"
+	"cadre/internal/observe/store"
 	"cadre/internal/team"
 )
 
@@ -22,9 +22,9 @@ func (o *observation) observed() string {
 
 // observer is who watches what was named: a team of Claude Code's, or one session of an agent that
 // has no teams.
-func (o *observation) observer(args []string) (source.Restore, error) {
+func (o *observation) observer(args []string) (store.Restore, error) {
 	if o.agent == "" {
-		return source.Team(observe.Options{Of: o.claudeTeam, Name: o.asTeam}), nil
+		return store.Team(observe.Options{Of: o.claudeTeam, Name: o.asTeam}), nil
 	}
 	switch {
 	case drivers.Reader(o.agent) == nil:
@@ -35,7 +35,7 @@ func (o *observation) observer(args []string) (source.Restore, error) {
 			"--member")}
 	}
 	name, _, _ := strings.Cut(o.agent, ":")
-	return func(saved []byte, newer *team.State) (source.Observer, error) {
+	return func(saved []byte, newer *team.State) (store.Observer, error) {
 		return session.Restore(session.Options{Agent: name, Name: o.asTeam, Reader: drivers.Reader(o.agent)}, saved,
 			newer)
 	}, nil

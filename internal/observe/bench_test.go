@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"cadre/internal/observe/protocol"
 	"cadre/internal/team"
 )
 
@@ -116,7 +117,7 @@ func (g *generator) chunk(size int) []byte {
 
 // observe reads a stream as an adapter does.
 func feed(o *Observer, r io.Reader, now team.Time) {
-	var s Splitter
+	var s protocol.Splitter
 	buf := make([]byte, 64<<10)
 	each := func(line []byte) { o.Line("lead", line, now) }
 	for {

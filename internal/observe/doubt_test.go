@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cadre/internal/observe/present"
 	"strings"
 	"testing"
 )
@@ -140,7 +141,7 @@ func TestSessionOfNotices(t *testing.T) {
 	s.source, s.session, s.all = "lead", "leads-session", nil
 	s.createTeam("fx")
 	s.task("1", "A")
-	if last := s.all[len(s.all)-1]; last.Type != TaskCreated || last.SessionID != "leads-session" {
+	if last := s.all[len(s.all)-1]; last.Type != present.TaskCreated || last.SessionID != "leads-session" {
 		t.Errorf("%+v", last)
 	}
 }

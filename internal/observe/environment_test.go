@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cadre/internal/observe/protocol"
 	"slices"
 	"strings"
 	"testing"
@@ -116,7 +117,7 @@ func TestEnvironmentOfATeammate(t *testing.T) {
 		{"CLAUDE_CODE_AGENT_ID=alice@fx", "fx/alice"},
 		{"CLAUDE_CODE_TEAM_NAME=fx CLAUDE_CODE_AGENT_NAME=team-lead", ""},
 	} {
-		ofTeam, member := TeammateOf(func(name string) string {
+		ofTeam, member := protocol.TeammateOf(func(name string) string {
 			for _, one := range strings.Fields(c.environ) {
 				if value, ok := strings.CutPrefix(one, name+"="); ok {
 					return value

@@ -3,12 +3,14 @@ package observe
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"cadre/internal/observe/present"
 	"cadre/internal/team"
 
 	"pgregory.net/rapid"
@@ -111,7 +113,7 @@ func TestTeamsOfOneName(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		w := watch()
-		for _, name := range rapid.Permutation(sortedKeys(files)).Draw(t, "order") {
+		for _, name := range rapid.Permutation(slices.Sorted(maps.Keys(files))).Draw(t, "order") {
 			for _, line := range files[name] {
 				w.see(name, line)
 			}
@@ -154,7 +156,7 @@ func TestSuccession(t *testing.T) {
 	})
 	t.Run("what was read back is over", func(t *testing.T) {
 		s := play(t)
-		s.Observer, _ = FromTeamState(Options{}, &TeamState{Name: "old", Role: RoleLead}, s.now)
+		s.Observer, _ = FromTeamState(Options{}, &present.TeamState{Name: "old", Role: present.RoleLead}, s.now)
 		s.createTeam("fx")
 		s.want("fx/lead")
 	})
@@ -234,7 +236,7 @@ func TestTooMuchIsHeld(t *testing.T) {
 	s.source, s.session = "alice", "99990000"
 	s.Introduce("alice", "", "alice")
 	gaps := 0
-	for i := range maxHeld + 10 {
+	for i := range mostHeld + 10 {
 		s.use(fmt.Sprint("m", i), "SendMessage", obj{"type": "message", "recipient": "team-lead",
 			"content": fmt.Sprint("word ", i)})
 		for _, text := range s.answer(fmt.Sprint("m", i), obj{"success": true}, "").Warnings {
@@ -243,13 +245,13 @@ func TestTooMuchIsHeld(t *testing.T) {
 			}
 		}
 	}
-	if c := s.Counts(); c.Dropped != 10 || c.Held != maxHeld || gaps != 1 || c.Gaps != 1 {
+	if c := s.Counts(); c.Dropped != 10 || c.Held != mostHeld || gaps != 1 || c.Gaps != 1 {
 		t.Errorf("%d dropped, %d held, told %d times, %d gaps", c.Dropped, c.Held, gaps, c.Gaps)
 	}
 	s.source, s.session = "lead", "11112222-3333"
 	s.createTeam("fx")
 	s.want("fx/lead alice:active")
-	if got := s.Team().MessageSeq(); got != maxHeld {
+	if got := s.Team().MessageSeq(); got != mostHeld {
 		t.Errorf("%d messages", got)
 	}
 	if c := s.Counts(); c.Held != 0 {
@@ -264,19 +266,22 @@ func TestStrangersMakeRoom(t *testing.T) {
 		o.Line("lead", line, epochMillis+team.Time(i))
 	}
 	strangers := later(recorded(t, "2.1.329/tmux/transcript-alice.jsonl"), time.Hour)
-	for i := range maxHeld {
+	for i := range mostHeld {
 		for _, line := range strangers {
 			o.Line("stranger", bytes.ReplaceAll(line, []byte("toolu_2"), fmt.Append(nil, "toolu_3x", i, "x")),
 				epochMillis+team.Time(i))
 		}
-		if len(o.held) >= maxHeld {
+		if o.Counts().Held >= mostHeld {
 			break
 		}
 	}
-	if c := o.Counts(); c.Held != maxHeld || c.Dropped != 0 || c.Gaps != 0 {
+	if c := o.Counts(); c.Held != mostHeld || c.Dropped != 0 || c.Gaps != 0 {
 		t.Errorf("%+v", c)
 	}
 	if s := o.State(); s == nil || s.Name != "session-b1a8c647" {
 		t.Errorf("%+v", s)
 	}
 }
+
+// mostHeld is the bound of the facts that wait until it is known who made them.
+const mostHeld = 4096

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"encoding/json"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"cadre/internal/claude/teamfiles/teamfilestest"
+	"cadre/internal/observe/protocol"
 	"cadre/internal/team"
 )
 
@@ -28,7 +30,7 @@ func filesOfRun(t testing.TB, version string) (notes [][]byte) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			notes = append(notes, append([]byte(`{"type":"`+FileNoteType+`",`), rest[1:]...))
+			notes = append(notes, append([]byte(`{"type":"`+protocol.FileNoteType+`",`), rest[1:]...))
 		}
 		var content any
 		if !strings.HasSuffix(file, ".json") || !c.Removed && json.Unmarshal([]byte(c.Content), &content) != nil {
@@ -81,7 +83,7 @@ func (s *script) note(name string, at team.Time, what obj) Seen {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.last = s.Line("files", append([]byte(`{"type":"`+FileNoteType+`",`), rest[1:]...), at)
+	s.last = s.Line("files", append([]byte(`{"type":"`+protocol.FileNoteType+`",`), rest[1:]...), at)
 	s.all = append(s.all, s.last.Notices...)
 	return s.last
 }
@@ -90,7 +92,7 @@ func (s *script) note(name string, at team.Time, what obj) Seen {
 func rosterFile(name string, created team.Time, joined map[string]team.Time) obj {
 	members := []any{obj{"name": "team-lead", "agentId": "team-lead@" + name, "agentType": "team-lead",
 		"joinedAt": created, "cwd": "/w"}}
-	for _, who := range sortedKeys(joined) {
+	for _, who := range slices.Sorted(maps.Keys(joined)) {
 		members = append(members, obj{"name": who, "agentId": who + "@" + name, "agentType": "worker",
 			"prompt": "you are " + who, "joinedAt": joined[who], "cwd": "/w"})
 	}
@@ -147,7 +149,7 @@ func TestLeftOverFiles(t *testing.T) {
 	s.note("fx", s.now+4, rosterFile("fx", s.now+3, nil))
 	s.want("fx/lead")
 	// as it is said each time that the team is not there
-	gone := []byte(`{"type":"` + FileNoteType + `","team":"fx","at":0,"n":0,"gone":true}`)
+	gone := []byte(`{"type":"` + protocol.FileNoteType + `","team":"fx","at":0,"n":0,"gone":true}`)
 	s.Line("files", gone, s.now+5)
 	s.want("null")
 	s.note("fx", s.now+7, rosterFile("fx", s.now+6, nil))
@@ -263,7 +265,7 @@ func TestMailOfFiles(t *testing.T) {
 	for _, text := range []string{"c"} { // somebody begins to follow anew
 		s.note("fx", t0+5, obj{"to": "alice", "key": text, "entry": mail(text)})
 	}
-	s.note("fx", t0+5, obj{"whole": obj{"tasks": nil, "waiting": obj{"alice": []any{Mark("team-lead", "alice", "c")}}}})
+	s.note("fx", t0+5, obj{"whole": obj{"tasks": nil, "waiting": obj{"alice": []any{protocol.Mark("team-lead", "alice", "c")}}}})
 	waits("c")
 	// a follower, and another one, find one that was read, as files of the first age keep it, and
 	// one like it that waits

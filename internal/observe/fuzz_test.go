@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"cadre/internal/claude/teamfiles/teamfilestest"
+	"cadre/internal/observe/present"
+	"cadre/internal/observe/protocol"
 	"cadre/internal/team"
 )
 
@@ -18,7 +20,7 @@ func seeds(f *testing.F) {
 	for _, inputs := range recordings {
 		for _, in := range inputs {
 			for _, line := range recorded(f, in.file) {
-				if m, err := decode(line); err == nil && len(line) < 4000 {
+				if m, err := protocol.Decode(line); err == nil && len(line) < 4000 {
 					kind := fmt.Sprint(m.Type, m.Subtype, len(m.Uses), len(m.Results), m.Sub, m.Side)
 					for _, u := range m.Uses {
 						kind += u.Name
@@ -89,10 +91,10 @@ func FuzzLine(f *testing.F) {
 				t.Fatalf("again, it is\n%s\nnot\n%s", b, a)
 			}
 		}
-		if s == nil || shown(t, StateOf(s)) != shown(t, o.State()) {
-			t.Errorf("the journal shows\n%s\nobserved is\n%s", shown(t, StateOf(s)), shown(t, o.State()))
+		if s == nil || shown(t, present.StateOf(s)) != shown(t, o.State()) {
+			t.Errorf("the journal shows\n%s\nobserved is\n%s", shown(t, present.StateOf(s)), shown(t, o.State()))
 		}
-		if o.placed > 500 {
+		if s := o.State(); s != nil && len(s.Tasks) > 400 {
 			return // large states are slow to save, and no other than small ones
 		}
 		saved, err := o.Save()
@@ -109,7 +111,7 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-func shown(t *testing.T, s *TeamState) string {
+func shown(t *testing.T, s *present.TeamState) string {
 	t.Helper()
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -127,21 +129,21 @@ func FuzzSift(f *testing.F) {
 			bytes.IndexByte(line, '\n') >= 0 {
 			return // a tool's name or a key in escapes is what no program writes
 		}
-		o := New(Options{})
-		if o.worth(o.source("lead"), line) {
+		s := protocol.NewSieve(func(string) bool { return false })
+		if s.Worth(line, false) {
 			return
 		}
-		m, err := decode(line)
-		if kind, _ := head(line); err != nil || len(kind) > 0 && string(kind) != m.Type {
+		m, err := protocol.Decode(line)
+		if kind, _ := protocol.Head(line); err != nil || len(kind) > 0 && string(kind) != m.Type {
 			return // no JSON, or two types
 		}
 		for _, u := range m.Uses {
-			if is, why := recognise(u, true); is || why != "" {
+			if is, why := protocol.Recognise(u, true); is || why != "" {
 				t.Errorf("%s is passed over in %s", u.Name, line)
 			}
 		}
 		for _, r := range m.Results {
-			if !o.isNone(hash(r.ID)) {
+			if !s.Ignores(protocol.Hash(r.ID)) {
 				t.Errorf("the result of %s is passed over in %s", r.ID, line)
 			}
 		}
@@ -152,7 +154,7 @@ func FuzzSift(f *testing.F) {
 func FuzzOutcome(f *testing.F) {
 	for _, file := range []string{"2.1.47/stream.jsonl", "2.1.329/tmux/transcript-lead.jsonl"} {
 		for _, line := range recorded(f, file) {
-			if m, err := decode(line); err == nil {
+			if m, err := protocol.Decode(line); err == nil {
 				for _, r := range m.Results {
 					f.Add([]byte(r.S), r.R)
 				}
@@ -160,16 +162,17 @@ func FuzzOutcome(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, structured []byte, text string) {
-		for tool := range tools {
-			out := outcomeOf(tool, &result{ID: "t", S: structured, R: text}, func(string) bool { return true })
+		for _, tool := range []string{"TeamCreate", "TeamDelete", "Task", "Agent", "TaskCreate", "TaskUpdate", "TaskList",
+			"TaskGet", "SendMessage", "ExitPlanMode"} {
+			out := protocol.OutcomeOf(tool, &protocol.Result{ID: "t", S: structured, R: text}, func(string) bool { return true })
 			for _, task := range out.Tasks {
-				if tool == "TaskList" && !out.structured && taskNumber(task.ID) == 0 && len(task.ID) <= 7 &&
+				if tool == "TaskList" && !out.Structured && protocol.TaskNumber(task.ID) == 0 && len(task.ID) <= 7 &&
 					task.ID[0] != '0' {
 					t.Errorf("%q has a task %q", text, task.ID)
 				}
 			}
 		}
-		for _, l := range lettersOf(text) {
+		for _, l := range protocol.LettersOf(text) {
 			if !strings.Contains(text, l.Text) || !strings.Contains(text, l.From) {
 				t.Errorf("a letter of %q that is not in %q", l.From, text)
 			}
@@ -220,7 +223,7 @@ func FuzzTeamState(f *testing.F) {
 		[]byte(
 			`{"name":"t","role":"lead","members":[{"name":"a","agentId":"x","agentType":"y","status":"idle"}],"tasks":[{"id":"3","subject":"A","status":"pending","blockedBy":["1"],"blocks":[]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := ReadTeamState(data)
+		s, err := present.ReadTeamState(data)
 		if err != nil {
 			return
 		}
@@ -237,7 +240,7 @@ func FuzzSplitter(f *testing.F) {
 	f.Add([]byte("a\nbb\n\nccc"), 2)
 	f.Fuzz(func(t *testing.T, data []byte, size int) {
 		cut := func(step int) []string {
-			var s Splitter
+			var s protocol.Splitter
 			var lines []string
 			each := func(line []byte) { lines = append(lines, string(line)) }
 			for at := 0; at < len(data); at += step {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/observe/present"
 	"cadre/internal/team"
 
 	"pgregory.net/rapid"
@@ -17,7 +18,7 @@ import (
 
 // consumer is a program that knows a session by the lines of --live-state alone.
 type consumer struct {
-	live *Live
+	live *present.Live
 	doc  any
 }
 
@@ -35,9 +36,9 @@ func generic(t testing.TB, v any) (out any) {
 
 func consume(t testing.TB, o *Observer) *consumer {
 	t.Helper()
-	live, first := NewLive(o)
+	live, first := present.NewLive(o)
 	whole := generic(t, first).(anyMap)
-	if whole["type"] != SessionUpdate {
+	if whole["type"] != present.SessionUpdate {
 		t.Fatal(whole)
 	}
 	return &consumer{live, whole["session"]}
@@ -54,7 +55,7 @@ func (c *consumer) see(t testing.TB, where string, o *Observer, seen Seen) int {
 			t.Fatalf("%s: %s %s %s: %v", where, op.Op, op.Path, op.Value, err)
 		}
 	}
-	if want := generic(t, SessionOf(o)); !reflect.DeepEqual(c.doc, want) {
+	if want := generic(t, present.SessionOf(o)); !reflect.DeepEqual(c.doc, want) {
 		got, _ := json.Marshal(c.doc)
 		state, _ := json.Marshal(want)
 		ops, _ := json.Marshal(patch)
@@ -63,12 +64,12 @@ func (c *consumer) see(t testing.TB, where string, o *Observer, seen Seen) int {
 	if patch == nil {
 		return 0
 	}
-	line, _ := json.Marshal(StateLine{Type: SessionPatch, Patch: patch})
+	line, _ := json.Marshal(present.StateLine{Type: present.SessionPatch, Patch: patch})
 	return len(line)
 }
 
 // apply applies one operation as RFC 6902 has it, and refuses what it refuses.
-func apply(doc any, op Operation) (any, error) {
+func apply(doc any, op present.Operation) (any, error) {
 	path := strings.Split(op.Path, "/")
 	if path[0] != "" || len(path) < 2 {
 		return nil, fmt.Errorf("no path within the document")
@@ -300,7 +301,7 @@ func BenchmarkLive(b *testing.B) {
 		for _, live := range []bool{false, true} {
 			b.Run(fmt.Sprintf("tasks=%d/live=%t", tasks, live), func(b *testing.B) {
 				o := bigTeam(b, tasks)
-				l, _ := NewLive(o)
+				l, _ := present.NewLive(o)
 				bytes, n := 0, tasks
 				for b.Loop() {
 					n++

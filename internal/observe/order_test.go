@@ -3,11 +3,13 @@ package observe
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"cadre/internal/observe/protocol"
 	"cadre/internal/team"
 
 	"pgregory.net/rapid"
@@ -44,7 +46,7 @@ func (l *life) line(who string, v obj) {
 		v["parentUuid"] = "line-0"
 	}
 	v["uuid"], v["sessionId"] = fmt.Sprint("line-", l.n), "11112222-3333"
-	if who != leadName {
+	if who != protocol.LeadName {
 		v["sessionId"], v["teamName"], v["agentName"] = "s-"+who, lifeTeam, who
 	}
 	line, _ := json.Marshal(v)
@@ -64,11 +66,11 @@ func (l *life) call(who, tool string, input, result obj) (answer func()) {
 }
 
 func (l *life) spawn(name string) {
-	l.call(leadName, "Agent", obj{"name": name, "prompt": "you are " + name, "subagent_type": "worker"},
+	l.call(protocol.LeadName, "Agent", obj{"name": name, "prompt": "you are " + name, "subagent_type": "worker"},
 		obj{"status": "teammate_spawned", "name": name, "agent_id": name + "@" + lifeTeam, "agent_type": "worker",
 			"team_name": lifeTeam})()
 	l.line(name, obj{"type": "user", "parentUuid": "",
-		"message": obj{"content": letterFrom(leadName, "you are "+name)}})
+		"message": obj{"content": letterFrom(protocol.LeadName, "you are "+name)}})
 }
 
 func letterFrom(who, text string) string {
@@ -76,7 +78,7 @@ func letterFrom(who, text string) string {
 }
 
 func (l *life) letter(from, to, text string) {
-	l.doing[to] = active
+	l.doing[to] = "active"
 	l.line(to, obj{"type": "user", "message": obj{"content": letterFrom(from, text)}})
 }
 
@@ -98,36 +100,36 @@ func (l *life) message(from, to, text string) {
 // idle ends a turn. Not every version says so in the teammate's own transcript too.
 func (l *life) idle(name string, too bool) {
 	if !l.gone[name] {
-		l.doing[name] = idle
+		l.doing[name] = "idle"
 	}
 	if too {
 		l.line(name, obj{"type": "system", "subtype": "turn_duration"})
 	}
-	l.word(name, leadName, obj{"type": "idle_notification"})
+	l.word(name, protocol.LeadName, obj{"type": "idle_notification"})
 }
 
 // ask asks a teammate to go.
 func (l *life) ask(name string) (request string) {
 	delete(l.gone, name)
 	request = fmt.Sprintf("shutdown-%d@%s", l.now, name)
-	l.call(leadName, "SendMessage", obj{"to": name, "message": obj{"type": "shutdown_request", "reason": "enough"}},
+	l.call(protocol.LeadName, "SendMessage", obj{"to": name, "message": obj{"type": "shutdown_request", "reason": "enough"}},
 		obj{"success": true, "request_id": request, "target": name})()
-	l.word(leadName, name, obj{"type": "shutdown_request", "requestId": request, "reason": "enough"})
+	l.word(protocol.LeadName, name, obj{"type": "shutdown_request", "requestId": request, "reason": "enough"})
 	return request
 }
 
 // shutdown asks a teammate to go, and has it answer.
 func (l *life) shutdown(name string, goes bool) {
 	request := l.ask(name)
-	l.call(name, "SendMessage", obj{"to": leadName, "message": obj{"type": "shutdown_response", "request_id": request,
+	l.call(name, "SendMessage", obj{"to": protocol.LeadName, "message": obj{"type": "shutdown_response", "request_id": request,
 		"approve": goes, "reason": "well"}}, obj{"success": true})()
 	if !goes {
-		l.word(name, leadName, obj{"type": "shutdown_rejected", "requestId": request, "reason": "well"})
+		l.word(name, protocol.LeadName, obj{"type": "shutdown_rejected", "requestId": request, "reason": "well"})
 		return
 	}
-	l.gone[name], l.doing[name] = true, shutdown
-	l.word(name, leadName, obj{"type": "shutdown_approved", "requestId": request})
-	l.word("system", leadName, obj{"type": "teammate_terminated", "message": name + " has shut down."})
+	l.gone[name], l.doing[name] = true, "shutdown"
+	l.word(name, protocol.LeadName, obj{"type": "shutdown_approved", "requestId": request})
+	l.word("system", protocol.LeadName, obj{"type": "teammate_terminated", "message": name + " has shut down."})
 }
 
 func (l *life) update(who, task, status string) {
@@ -155,7 +157,7 @@ func (l *life) broadcast(from, text string, to ...string) {
 // read has an observer read the lines of the files in the order in which next names the files.
 func (l *life) read(next func(left []string) string) *watching {
 	w, at := watch(), map[string]int{}
-	left := sortedKeys(l.files)
+	left := slices.Sorted(maps.Keys(l.files))
 	for len(left) > 0 {
 		name := next(left)
 		w.see(name, l.files[name][at[name]])
@@ -201,7 +203,7 @@ func TestAnyOrderOfFiles(t *testing.T) {
 			name := rapid.SampledFrom(names).Draw(t, "who")
 			switch rapid.IntRange(0, 8).Draw(t, "what") {
 			case 0:
-				l.message(leadName, name, fmt.Sprint("message ", l.n))
+				l.message(protocol.LeadName, name, fmt.Sprint("message ", l.n))
 			case 1:
 				l.idle(name, rapid.Bool().Draw(t, "too"))
 			case 2:
@@ -209,15 +211,15 @@ func TestAnyOrderOfFiles(t *testing.T) {
 			case 3:
 				l.shutdown(name, false)
 			case 4:
-				l.message(name, leadName, fmt.Sprint("answer ", l.n))
+				l.message(name, protocol.LeadName, fmt.Sprint("answer ", l.n))
 			case 5:
-				l.broadcast(leadName, fmt.Sprint("all ", l.n), names...)
+				l.broadcast(protocol.LeadName, fmt.Sprint("all ", l.n), names...)
 			case 6:
 				l.ask(name)
 			case 7:
 				tasks++
 				id := fmt.Sprint(tasks)
-				l.call(leadName, "TaskCreate", obj{"subject": "task " + id},
+				l.call(protocol.LeadName, "TaskCreate", obj{"subject": "task " + id},
 					obj{"task": obj{"id": id, "subject": "task " + id}})()
 				l.update(name, id, "in_progress")
 			case 8:
@@ -236,7 +238,7 @@ func TestBackFromItsEnd(t *testing.T) {
 	l := newLife()
 	l.spawn("alice")
 	l.shutdown("alice", true)
-	l.message(leadName, "alice", "one more thing")
+	l.message(protocol.LeadName, "alice", "one more thing")
 	l.idle("alice", false)
 	l.holds(t)
 	l.ask("alice")
@@ -262,7 +264,7 @@ func (l *life) holds(t rapid.TB) {
 	if written.notices != l.sent {
 		t.Fatalf("%d messages are told, and %d were sent", written.notices, l.sent)
 	}
-	for i, order := range orders(sortedKeys(l.files)) {
+	for i, order := range orders(slices.Sorted(maps.Keys(l.files))) {
 		if got := l.read(order).view(); got != want {
 			t.Fatalf("in order %d observed is\n%s\nas it was written it is\n%s", i, got, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/observe/present"
 	"cadre/internal/team"
 
 	"pgregory.net/rapid"
@@ -27,7 +28,7 @@ func (w *watching) see(source string, line []byte) Seen {
 	w.now++
 	seen := w.Line(source, line, w.now)
 	for _, n := range seen.Notices {
-		if n.Type == MessageReceived {
+		if n.Type == present.MessageReceived {
 			w.notices++
 		}
 	}
@@ -73,7 +74,7 @@ func (w *watching) view() string {
 	shown := w.State()
 	agents := w.Agents()
 	if shown != nil { // members are in the order in which they were first read of
-		slices.SortFunc(shown.Members, func(a, b TeamMember) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(shown.Members, func(a, b present.TeamMember) int { return strings.Compare(a.Name, b.Name) })
 	}
 	slices.Sort(agents)
 	state, _ := json.Marshal(shown)

@@ -2,7 +2,9 @@ package observe
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/observe/present"
 	"cadre/internal/team"
 )
 
@@ -82,7 +85,7 @@ func list(v any) []string {
 }
 
 // compare holds the observed state against what the line shows, if it shows anything.
-func (r *reader) compare(t *testing.T, where string, line []byte, state *TeamState) {
+func (r *reader) compare(t *testing.T, where string, line []byte, state *present.TeamState) {
 	t.Helper()
 	var v anyMap
 	if json.Unmarshal(line, &v) != nil || v["type"] != "user" || dig(v, "parent_tool_use_id") != nil ||
@@ -117,7 +120,7 @@ func (r *reader) compare(t *testing.T, where string, line []byte, state *TeamSta
 		var want, got []string
 		for _, task := range tasks {
 			want = append(want, fmt.Sprint(dig(task, "id"), dig(task, "subject"), dig(task, "status"),
-				first(fmt.Sprint(dig(task, "owner"))), list(dig(task, "blockedBy"))))
+				cmp.Or(fmt.Sprint(dig(task, "owner"))), list(dig(task, "blockedBy"))))
 		}
 		done := map[string]bool{}
 		for _, task := range state.Tasks {
@@ -185,7 +188,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-func roll(s *TeamState) string {
+func roll(s *present.TeamState) string {
 	if s == nil {
 		return "null"
 	}
@@ -310,7 +313,7 @@ func TestFilesOfTeammatesWork(t *testing.T) {
 }
 
 // checkConfig holds the members against the program's config.json, if the copy has one.
-func checkConfig(t *testing.T, snap string, state *TeamState) {
+func checkConfig(t *testing.T, snap string, state *present.TeamState) {
 	t.Helper()
 	paths, _ := filepath.Glob(filepath.Join("testdata", "claude", snap, "teams", "*", "config.json"))
 	for _, path := range paths {
@@ -400,8 +403,8 @@ func TestChain(t *testing.T) {
 	if got := roll(o.State()); !strings.HasPrefix(got, "alice:shutdown ") {
 		t.Errorf("members: %s", got)
 	}
-	if c := o.Counts(); c.Held != 0 || len(o.sides) != 7 {
-		t.Errorf("%d files, %+v", len(o.sides), c)
+	if c := o.Counts(); c.Held != 0 || saves(t, o, "sides") != 7 {
+		t.Errorf("%d files, %+v", saves(t, o, "sides"), c)
 	}
 }
 
@@ -419,7 +422,7 @@ func TestMessagesCountOnce(t *testing.T) {
 			in := recordings["2.1.329 team in tmux"][i]
 			for n, line := range recorded(t, in.file) {
 				for _, notice := range o.Line(in.source, line, epochMillis+team.Time(n)).Notices {
-					if notice.Type == MessageReceived {
+					if notice.Type == present.MessageReceived {
 						got = append(got, fmt.Sprintf("%s→%s: %s", notice.From, notice.To, *notice.Content))
 					}
 				}
@@ -519,7 +522,7 @@ func TestJournalOfRecordings(t *testing.T) {
 			if got, want := team.AppendSnapshot(nil, s), team.AppendSnapshot(nil, o.Team()); !bytes.Equal(got, want) {
 				t.Errorf("the journal gives\n%s\nobserved is\n%s", got, want)
 			}
-			if !reflect.DeepEqual(StateOf(s), o.State()) {
+			if !reflect.DeepEqual(present.StateOf(s), o.State()) {
 				t.Error("the journal's state is shown in another way")
 			}
 			for _, m := range s.Members() {
@@ -529,4 +532,17 @@ func TestJournalOfRecordings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// saves is how much of a kind an observer knows, by what it saves.
+func saves(t *testing.T, o *Observer, kind string) int {
+	t.Helper()
+	saved, err := o.Save()
+	var all map[string]json.RawMessage
+	if err := errors.Join(err, json.Unmarshal(saved, &all)); err != nil {
+		t.Fatal(err)
+	}
+	var some map[string]json.RawMessage
+	_ = json.Unmarshal(all[kind], &some)
+	return len(some)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/observe/model"
+	"cadre/internal/observe/present"
 	"cadre/internal/team"
 )
 
@@ -27,7 +29,7 @@ func TestReview(t *testing.T) {
 		s.answer("x", obj{"task": obj{"id": "3", "subject": "A"}}, "")
 		s.want("fx/lead #3:pending")
 		s.use("late", "TaskCreate", obj{"subject": "B"})
-		s.now += CallTTL
+		s.now += model.CallTTL
 		if seen := s.answer("late", obj{"task": obj{"id": "4"}}, ""); len(seen.Warnings) == 0 {
 			t.Error("nobody is told of a call that was given up")
 		}
@@ -127,7 +129,7 @@ func TestReview(t *testing.T) {
 					}
 				}
 			}
-			if n := len(twice.correlation.early); n > 0 {
+			if n := saves(t, twice.Observer, "early"); n > 0 {
 				t.Errorf("%s: %d results that came again wait for a call", name, n)
 			}
 			if once.view() != twice.view() {
@@ -140,13 +142,13 @@ func TestReview(t *testing.T) {
 		for i, line := range recorded(t, "2.1.329/tmux/transcript-alice.jsonl") {
 			o.Line("alice", line, epochMillis+team.Time(i))
 		}
-		if s := o.State(); s == nil || s.Role != RoleTeammate || roll(s) != "alice:idle" {
+		if s := o.State(); s == nil || s.Role != present.RoleTeammate || roll(s) != "alice:idle" {
 			t.Errorf("a teammate's own transcript alone: %+v", s)
 		}
 		for i, line := range recorded(t, "2.1.329/tmux/transcript-lead.jsonl") {
 			o.Line("lead", line, epochMillis+team.Time(i))
 		}
-		if s := o.State(); s.Role != RoleLead {
+		if s := o.State(); s.Role != present.RoleLead {
 			t.Errorf("with the lead's: %+v", s)
 		}
 	})
@@ -170,8 +172,8 @@ func TestReview(t *testing.T) {
 		s.createTeam("fx")
 		s.do("TeamDelete", obj{}, obj{"success": true})
 		data, _ := json.Marshal(struct {
-			Team   *TeamState `json:"team,omitempty"`
-			Agents []string   `json:"agents"`
+			Team   *present.TeamState `json:"team,omitempty"`
+			Agents []string           `json:"agents"`
 		}{s.State(), s.Agents()})
 		if string(data) != `{"agents":[]}` {
 			t.Errorf("%s", data)
@@ -185,14 +187,14 @@ func TestReview(t *testing.T) {
 		if seen := s.use("y", "Bash", obj{}); seen.TeamToolUse {
 			t.Errorf("%+v", seen)
 		}
-		if FlagKey != "isTeamToolUse" {
-			t.Error(FlagKey)
+		if present.FlagKey != "isTeamToolUse" {
+			t.Error(present.FlagKey)
 		}
 	})
 	t.Run("M3 type guards", func(t *testing.T) {
 		s := play(t)
-		for tool, is := range map[string]func([]byte) bool{"TeamCreate": IsTeamStateChange,
-			"TaskList": IsTeamTaskUpdate, "SendMessage": IsTeamMessage} {
+		for tool, is := range map[string]func([]byte) bool{"TeamCreate": present.IsTeamStateChange,
+			"TaskList": present.IsTeamTaskUpdate, "SendMessage": present.IsTeamMessage} {
 			seen := s.do(tool, obj{"team_name": "fx", "to": "x", "message": "m"}, obj{"success": true})
 			if data, _ := json.Marshal(seen.Supplements[0]); !is(data) {
 				t.Errorf("%s", data)
@@ -313,7 +315,7 @@ func TestContract(t *testing.T) {
 	for name, inputs := range recordings {
 		t.Run(name, func(t *testing.T) {
 			o := New(Options{})
-			var before *TeamState
+			var before *present.TeamState
 			causes := map[string]bool{}
 			i := 0
 			for _, in := range inputs {
@@ -324,27 +326,27 @@ func TestContract(t *testing.T) {
 					deleted := false
 					for _, n := range seen.Notices {
 						switch n.Type {
-						case Created:
+						case present.Created:
 							if causes["team"] {
 								t.Error("a team is created in a team")
 							}
 							causes = map[string]bool{"team": true}
-						case Deleted:
+						case present.Deleted:
 							causes["team"], deleted = false, true
-						case MemberJoined:
+						case present.MemberJoined:
 							causes[n.Member.Name] = true
-						case MemberIdle, MemberShutdown:
+						case present.MemberIdle, present.MemberShutdown:
 							if !causes[n.Member.Name] {
 								t.Errorf("%s of %s, who did not join", n.Type, n.Member.Name)
 							}
-						case TaskCreated:
+						case present.TaskCreated:
 							causes["#"+n.Task.ID] = true
-						case TaskClaimed, TaskCompleted:
+						case present.TaskClaimed, present.TaskCompleted:
 							if !causes["#"+n.Task.ID] {
 								t.Errorf("%s of task %s, which was not created", n.Type, n.Task.ID)
 							}
 						}
-						if !causes["team"] && n.Type != Deleted {
+						if !causes["team"] && n.Type != present.Deleted {
 							t.Errorf("%s without a team", n.Type)
 						}
 					}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/observe/present"
+	"cadre/internal/observe/protocol"
 	"cadre/internal/team"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -25,7 +27,7 @@ type schemas struct {
 func published(t testing.TB) *schemas {
 	t.Helper()
 	s := &schemas{t: t, of: map[string]*jsonschema.Resolved{}}
-	if err := json.Unmarshal([]byte(Schema), &s.closed); err != nil {
+	if err := json.Unmarshal([]byte(present.Schema), &s.closed); err != nil {
 		t.Fatal(err)
 	}
 	for _, def := range s.closed["$defs"].(anyMap) {
@@ -61,7 +63,7 @@ func (s *schemas) validate(name string, v any) error {
 }
 
 // told are all lines that a consumer is told of a recording, and the session after each line of it.
-func told(t testing.TB, name string, each func(line []byte), session func(Session)) {
+func told(t testing.TB, name string, each func(line []byte), session func(present.Session)) {
 	t.Helper()
 	o := New(Options{})
 	say := func(v any) {
@@ -71,7 +73,7 @@ func told(t testing.TB, name string, each func(line []byte), session func(Sessio
 		}
 		each(line)
 	}
-	live, first := NewLive(o)
+	live, first := present.NewLive(o)
 	say(first)
 	n := 0
 	for _, in := range recordings[name] {
@@ -85,9 +87,9 @@ func told(t testing.TB, name string, each func(line []byte), session func(Sessio
 				say(n)
 			}
 			if patch := live.Next(o, seen.Records); patch != nil {
-				say(StateLine{Type: SessionPatch, Patch: patch})
+				say(present.StateLine{Type: present.SessionPatch, Patch: patch})
 			}
-			session(SessionOf(o))
+			session(present.SessionOf(o))
 		}
 	}
 }
@@ -112,7 +114,7 @@ func TestSchema(t *testing.T) {
 			if kinds[kind]++; samples[kind] == nil || len(v) > len(samples[kind].(anyMap)) {
 				samples[kind] = v
 			}
-		}, func(session Session) {
+		}, func(session present.Session) {
 			v := generic(t, session)
 			if err := s.validate("Session", v); err != nil {
 				t.Errorf("%s: %+v: %v", name, session, err)
@@ -126,10 +128,12 @@ func TestSchema(t *testing.T) {
 
 	// What no recording has, each as an observer makes it.
 	approved, text := true, "text"
-	for _, n := range []Notice{{Type: Gap, From: "lead", Reason: "a line was cut off"},
-		{Type: MemberFailed, Member: &TeamMember{"a", "a@t", "worker", shutdown, "m", "c"}, Reason: "out of memory"},
-		{Type: PlanRequested, From: "a", Plan: &text}, {Type: ShutdownResponse, Name: "a", Approved: &approved,
-			Reason: "done"}, {Type: MemberIdle, Member: &TeamMember{"a", "a@t", "worker", idle, "", ""}}} {
+	for _, n := range []present.Notice{{Type: present.Gap, From: "lead", Reason: "a line was cut off"},
+		{Type: present.MemberFailed, Member: &present.TeamMember{Name: "a", AgentID: "a@t",
+			AgentType: "worker", Status: "shutdown", Model: "m", Color: "c"}, Reason: "out of memory"},
+		{Type: present.PlanRequested, From: "a", Plan: &text}, {Type: present.ShutdownResponse, Name: "a", Approved: &approved,
+			Reason: "done"}, {Type: present.MemberIdle, Member: &present.TeamMember{Name: "a", AgentID: "a@t",
+			AgentType: "worker", Status: "idle"}}} {
 		if kinds[n.Type] == 0 {
 			kinds[n.Type]++
 			samples[n.Type] = generic(t, n)
@@ -138,14 +142,14 @@ func TestSchema(t *testing.T) {
 			t.Errorf("%+v: %v", n, err)
 		}
 	}
-	for _, kind := range []string{Created, Deleted, MemberJoined, MemberIdle, MemberShutdown, MemberFailed, TaskCreated,
-		TaskClaimed, TaskCompleted, MessageReceived,
-		ShutdownRequested, ShutdownResponse, PlanRequested, PlanResolved, Gap, string(StateChange), string(TaskUpdate),
-		string(Message), SessionUpdate, SessionPatch} {
+	for _, kind := range []string{present.Created, present.Deleted, present.MemberJoined, present.MemberIdle, present.MemberShutdown, present.MemberFailed, present.TaskCreated,
+		present.TaskClaimed, present.TaskCompleted, present.MessageReceived,
+		present.ShutdownRequested, present.ShutdownResponse, present.PlanRequested, present.PlanResolved, present.Gap, string(protocol.StateChange), string(protocol.TaskUpdate),
+		string(protocol.Message), present.SessionUpdate, present.SessionPatch} {
 		if kinds[kind] == 0 {
 			t.Errorf("there is no %s", kind)
 		}
-		if !strings.Contains(Schema, `"const": "`+kind+`"`) {
+		if !strings.Contains(present.Schema, `"const": "`+kind+`"`) {
 			t.Errorf("%s is not in the schema", kind)
 		}
 		delete(kinds, kind)
@@ -161,14 +165,14 @@ func TestSchema(t *testing.T) {
 		guard      func([]byte) bool
 		samples    []any
 	}{
-		{"Session", IsSession, []any{session}},
-		{"TeamState", IsTeamState, []any{state}},
-		{"TeamMember", IsTeamMember, state["members"].([]any)},
-		{"TeamTask", IsTeamTask, state["tasks"].([]any)},
-		{"TeamMessage", IsTeamMessage, []any{samples[string(Message)]}},
-		{"TeamTaskUpdate", IsTeamTaskUpdate, []any{samples[string(TaskUpdate)]}},
-		{"TeamStateChange", IsTeamStateChange, []any{samples[string(StateChange)]}},
-		{"Event", IsTeamEvent, slices.Collect(func(yield func(any) bool) {
+		{"Session", present.IsSession, []any{session}},
+		{"TeamState", present.IsTeamState, []any{state}},
+		{"TeamMember", present.IsTeamMember, state["members"].([]any)},
+		{"TeamTask", present.IsTeamTask, state["tasks"].([]any)},
+		{"TeamMessage", present.IsTeamMessage, []any{samples[string(protocol.Message)]}},
+		{"TeamTaskUpdate", present.IsTeamTaskUpdate, []any{samples[string(protocol.TaskUpdate)]}},
+		{"TeamStateChange", present.IsTeamStateChange, []any{samples[string(protocol.StateChange)]}},
+		{"Event", present.IsTeamEvent, slices.Collect(func(yield func(any) bool) {
 			for _, kind := range slices.Sorted(maps.Keys(samples)) {
 				if strings.HasPrefix(kind, "team:") && !yield(samples[kind]) {
 					return

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/observe/present"
 	"cadre/internal/team"
 )
 
@@ -19,7 +20,7 @@ type script struct {
 	now             team.Time
 	n               int
 	message         int // of the model
-	all             []Notice
+	all             []present.Notice
 	last            Seen
 	records         []*team.Record // all so far, until somebody takes them
 }

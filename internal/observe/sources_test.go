@@ -1,11 +1,14 @@
 package observe
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"cadre/internal/observe/present"
+	"cadre/internal/observe/protocol"
 	"cadre/internal/team"
 )
 
@@ -32,7 +35,7 @@ func TestRequestsAreSaidOnce(t *testing.T) {
 			if n != 1 {
 				t.Errorf("read in the order %v, %s is said %d times", order, what, n)
 			}
-			if strings.HasPrefix(what, ShutdownResponse) {
+			if strings.HasPrefix(what, present.ShutdownResponse) {
 				answers++
 			}
 		}
@@ -263,7 +266,7 @@ func TestBadLines(t *testing.T) {
 		if c.count(o.Counts()) != before+1 || len(seen.Warnings) != 1 {
 			t.Errorf("%s: %+v %v", c.name, o.Counts(), seen.Warnings)
 		}
-		if gap := len(seen.Notices) == 1 && seen.Notices[0].Type == Gap; gap != c.gap {
+		if gap := len(seen.Notices) == 1 && seen.Notices[0].Type == present.Gap; gap != c.gap {
 			t.Errorf("%s: gap %v", c.name, gap)
 		}
 	}
@@ -307,5 +310,24 @@ func TestFramesOfSDKURL(t *testing.T) {
 	}
 	if c := o.Counts(); frames < 10 || c.Garbage+c.Truncated+c.Orphaned > 0 || o.State() != nil {
 		t.Errorf("%d frames, %+v", frames, c)
+	}
+}
+
+// A line without an end is cut, and seen as a huge one.
+func TestHugeLineIsCut(t *testing.T) {
+	s, o := protocol.Splitter{Max: 1 << 16}, New(Options{MaxLine: 1 << 16})
+	var lines []int
+	each := func(line []byte) {
+		lines = append(lines, len(line))
+		o.Line("lead", line, 1)
+	}
+	s.Write([]byte(`{"type":"user","text":"`), each)
+	for range 1000 {
+		s.Write(bytes.Repeat([]byte("x"), 1<<12), each)
+	}
+	s.Write([]byte("\"}\n{\"type\":\"keep_alive\"}\nlast"), each)
+	s.End(each)
+	if c := o.Counts(); fmt.Sprint(lines) != fmt.Sprint([]int{1 << 16, 21, 4}) || c.Huge != 1 || c.Garbage != 1 {
+		t.Errorf("%v %+v", lines, c)
 	}
 }

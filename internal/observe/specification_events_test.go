@@ -3,12 +3,16 @@ package observe
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"cadre/internal/observe/model"
+	"cadre/internal/observe/present"
+	"cadre/internal/observe/protocol"
 	"cadre/internal/team"
 )
 
@@ -18,7 +22,7 @@ func TestPhase55Supplements(t *testing.T) {
 		obj{"type": "tool_use", "id": "t1", "name": "SendMessage", "input": obj{"type": "message", "recipient": "alice",
 			"content": "hi", "summary": "s"}}}}}
 	seen := s.line(line)
-	want := []Supplement{{Message, "system", SupplementMetadata{TeamToolUseID: "t1", ToolName: "SendMessage",
+	want := []present.Supplement{{Type: protocol.Message, Role: "system", Metadata: present.SupplementMetadata{TeamToolUseID: "t1", ToolName: "SendMessage",
 		Input: json.RawMessage(`{"content":"hi","recipient":"alice","summary":"s","type":"message"}`)}}}
 	if !seen.TeamToolUse || !reflect.DeepEqual(seen.Supplements, want) {
 		t.Errorf("%v %+v", seen.TeamToolUse, seen.Supplements)
@@ -98,7 +102,7 @@ func spaced(v any) []byte {
 	switch v := v.(type) {
 	case map[string]any:
 		var parts []string
-		for _, key := range sortedKeys(v) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			parts = append(parts, fmt.Sprintf("%q: %s", key, spaced(v[key])))
 		}
 		return []byte("{" + strings.Join(parts, ", ") + "}")
@@ -159,7 +163,7 @@ func TestPhase56Integration(t *testing.T) {
 		s.task("2", "B")
 		s.update("2", obj{"addBlockedBy": []any{"1"}, "owner": "alice"})
 		data, _ := json.Marshal(s.State())
-		state, err := ReadTeamState(data)
+		state, err := present.ReadTeamState(data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +189,7 @@ func TestPhase56Integration(t *testing.T) {
 	t.Run("stale halves are given up", func(t *testing.T) {
 		s := play(t)
 		s.use("x", "TaskList", obj{})
-		s.now += CallTTL + 1
+		s.now += model.CallTTL + 1
 		seen := s.line(obj{"type": "system", "subtype": "status"})
 		if c := s.Counts(); c.Pending != 0 || c.Discarded != 1 || len(seen.Warnings) != 1 {
 			t.Errorf("%+v %v", c, seen.Warnings)
@@ -343,9 +347,9 @@ func TestPhase57Events(t *testing.T) {
 		s.wantNames("gap member:failed member:joined")
 	})
 	t.Run("names", func(t *testing.T) {
-		for _, name := range []string{Created, Deleted, MemberJoined, MemberIdle, MemberShutdown, MemberFailed,
-			TaskCreated, TaskClaimed, TaskCompleted, MessageReceived,
-			ShutdownRequested, ShutdownResponse, PlanRequested, PlanResolved, Gap} {
+		for _, name := range []string{present.Created, present.Deleted, present.MemberJoined, present.MemberIdle, present.MemberShutdown, present.MemberFailed,
+			present.TaskCreated, present.TaskClaimed, present.TaskCompleted, present.MessageReceived,
+			present.ShutdownRequested, present.ShutdownResponse, present.PlanRequested, present.PlanResolved, present.Gap} {
 			if !eventName.MatchString(name) {
 				t.Error(name)
 			}
@@ -356,7 +360,7 @@ func TestPhase57Events(t *testing.T) {
 func TestPhase58Capabilities(t *testing.T) {
 	for adapter, teams := range map[string]bool{"sdk-url": true, "agent-sdk": true, "stream": true, "transcript": true,
 		"acp": false, "codex": false} {
-		c, ok := Adapters[adapter]
+		c, ok := present.Adapters[adapter]
 		if !ok || c.Teams != teams || !slices.Contains([]string{"local", "remote", "both"}, c.Availability) {
 			t.Errorf("%s: %+v", adapter, c)
 		}

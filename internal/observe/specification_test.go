@@ -1,10 +1,12 @@
 package observe
 
 import (
+	"cadre/internal/observe/present"
+	"cadre/internal/observe/protocol"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -17,7 +19,7 @@ func TestPhase51Types(t *testing.T) {
 			"team_state_change": {false, false, true}, "assistant": {}, "": {}} {
 			data := []byte(`{"type":"` + kind +
 				`","role":"system","metadata":{"teamToolUseId":"toolu_1","toolName":"Any"}}`)
-			if got := [3]bool{IsTeamMessage(data), IsTeamTaskUpdate(data), IsTeamStateChange(data)}; got != want {
+			if got := [3]bool{present.IsTeamMessage(data), present.IsTeamTaskUpdate(data), present.IsTeamStateChange(data)}; got != want {
 				t.Errorf("%q: %v", kind, got)
 			}
 		}
@@ -40,8 +42,8 @@ func TestPhase51Types(t *testing.T) {
 			`{"NAME":"alice","agentId":"a","agentType":"t","status":"idle"}`:                   {},
 			`null`: {}, `[]`: {}, `"x"`: {}, `{`: {}, ``: {},
 		} {
-			if got := [3]bool{IsTeamMember([]byte(data)), IsTeamTask([]byte(data)),
-				IsTeamState([]byte(data))}; got != want {
+			if got := [3]bool{present.IsTeamMember([]byte(data)), present.IsTeamTask([]byte(data)),
+				present.IsTeamState([]byte(data))}; got != want {
 				t.Errorf("%s: %v, not %v", data, got, want)
 			}
 		}
@@ -52,7 +54,7 @@ func TestPhase51Types(t *testing.T) {
 		s.spawn("alice")
 		s.task("1", "A")
 		data, _ := json.Marshal(s.State())
-		if !IsTeamState(data) {
+		if !present.IsTeamState(data) {
 			t.Errorf("%s", data)
 		}
 		empty := play(t)
@@ -77,31 +79,31 @@ func TestPhase52Recognizer(t *testing.T) {
 		name, tool, input string
 		team              bool // there is one
 		is                bool
-		category          Category
+		category          protocol.Category
 		warns             bool
 	}{
-		{"TeamCreate", "TeamCreate", `{"team_name":"fx"}`, false, true, StateChange, false},
-		{"TeamDelete", "TeamDelete", `{}`, true, true, StateChange, false},
-		{"TeamDelete without any input", "TeamDelete", ``, true, true, StateChange, false},
-		{"Task with team_name and name", "Task", `{"team_name":"fx","name":"alice"}`, true, true, StateChange, false},
-		{"Agent with a name", "Agent", `{"name":"alice"}`, false, true, StateChange, false},
-		{"TaskCreate", "TaskCreate", `{"subject":"A"}`, true, true, TaskUpdate, false},
-		{"TaskUpdate", "TaskUpdate", `{"taskId":"1"}`, true, true, TaskUpdate, false},
-		{"TaskList", "TaskList", `{}`, true, true, TaskUpdate, false},
-		{"TaskGet", "TaskGet", `{"taskId":"1"}`, true, true, TaskUpdate, false},
+		{"TeamCreate", "TeamCreate", `{"team_name":"fx"}`, false, true, protocol.StateChange, false},
+		{"TeamDelete", "TeamDelete", `{}`, true, true, protocol.StateChange, false},
+		{"TeamDelete without any input", "TeamDelete", ``, true, true, protocol.StateChange, false},
+		{"Task with team_name and name", "Task", `{"team_name":"fx","name":"alice"}`, true, true, protocol.StateChange, false},
+		{"Agent with a name", "Agent", `{"name":"alice"}`, false, true, protocol.StateChange, false},
+		{"TaskCreate", "TaskCreate", `{"subject":"A"}`, true, true, protocol.TaskUpdate, false},
+		{"TaskUpdate", "TaskUpdate", `{"taskId":"1"}`, true, true, protocol.TaskUpdate, false},
+		{"TaskList", "TaskList", `{}`, true, true, protocol.TaskUpdate, false},
+		{"TaskGet", "TaskGet", `{"taskId":"1"}`, true, true, protocol.TaskUpdate, false},
 		{"SendMessage of the first age", "SendMessage", `{"type":"message","recipient":"a","content":"x"}`, true, true,
-			Message, false},
+			protocol.Message, false},
 		{"SendMessage of the second age", "SendMessage", `{"to":"a","message":"x","summary":"s"}`, true, true,
-			Message, false},
+			protocol.Message, false},
 		{"a structured SendMessage", "SendMessage", `{"to":"a","message":{"type":"shutdown_request"}}`, true, true,
-			Message, false},
+			protocol.Message, false},
 		{"Task with only a description is a subagent", "Task", `{"description":"d"}`, true, false, "", false},
 		{"Task with team_name and no name is a subagent", "Task", `{"description":"d","team_name":"fx"}`, true,
 			false, "", false},
 		{"Agent without a name is a subagent", "Agent", `{"description":"d","prompt":"p"}`, true, false, "", false},
 		{"Task with a name and no team to join is a subagent", "Task", `{"name":"alice"}`, false, false, "", false},
 		{"Task with a name joins the team that is there, as recorded", "Task", `{"name":"dave"}`, true, true,
-			StateChange, false},
+			protocol.StateChange, false},
 		{"Read", "Read", `{"file_path":"x"}`, true, false, "", false},
 		{"Bash", "Bash", `{"command":"x"}`, true, false, "", false},
 		{"TaskOutput and TaskStop are known and none", "TaskOutput", `{"task_id":"x"}`, true, false, "", false},
@@ -116,18 +118,18 @@ func TestPhase52Recognizer(t *testing.T) {
 		{"an input that is no object", "TaskCreate", `["x"]`, true, false, "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			is, why := recognise(use{ID: "toolu_1", Name: c.tool, Input: json.RawMessage(c.input)}, c.team)
+			is, why := protocol.Recognise(protocol.Use{ID: "toolu_1", Name: c.tool, Input: json.RawMessage(c.input)}, c.team)
 			if is != c.is || (why != "") != c.warns {
 				t.Errorf("recognised: %v, warning %q", is, why)
 			}
-			if is && tools[c.tool].category != c.category {
-				t.Errorf("category %s", tools[c.tool].category)
+			if is && protocol.CategoryOf(c.tool) != c.category {
+				t.Errorf("category %s", protocol.CategoryOf(c.tool))
 			}
 			// and the sift lets it through, as anything that is worth a warning
 			line := fmt.Sprintf(
 				`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_1","name":%q,"input":%s}]}}`,
-				c.tool, first(c.input, "{}"))
-			if o := New(Options{}); (is || c.warns) && !o.worth(o.source("lead"), []byte(line)) {
+				c.tool, cmp.Or(c.input, "{}"))
+			if s := protocol.NewSieve(func(string) bool { return false }); (is || c.warns) && !s.Worth([]byte(line), false) {
 				t.Error("the line is passed over")
 			}
 		})
@@ -165,46 +167,6 @@ func TestPhase52Recognizer(t *testing.T) {
 }
 
 func TestPhase53Correlation(t *testing.T) {
-	newCall := func(id string) *call { return &call{ID: id, Tool: "TaskList"} }
-	t.Run("a call and its result", func(t *testing.T) {
-		c := newCorrelation(TTL)
-		if _, ok := c.call(newCall("a"), 0); ok {
-			t.Error("there was no result yet")
-		}
-		if got, ok := c.result(&result{ID: "a"}, 5); !ok || got.ID != "a" || len(c.calls) != 0 {
-			t.Error(got, ok)
-		}
-	})
-	t.Run("the result comes first", func(t *testing.T) {
-		c := newCorrelation(TTL)
-		if _, ok := c.result(&result{ID: "a", R: "text"}, 0); ok {
-			t.Error("there was no call yet")
-		}
-		if got, ok := c.call(newCall("a"), 5); !ok || got.R != "text" || len(c.early) != 0 {
-			t.Error(got, ok)
-		}
-	})
-	t.Run("what waits too long is given up", func(t *testing.T) {
-		c := newCorrelation(TTL)
-		c.result(&result{ID: "a"}, 0)
-		c.result(&result{ID: "b"}, 20_000)
-		if n := c.expire(30_000); n != 0 {
-			t.Errorf("%d after exactly 30 s", n)
-		}
-		if n := c.expire(30_001); n != 1 || c.orphaned != 1 || len(c.early) != 1 {
-			t.Errorf("%d given up: %d results", n, c.orphaned)
-		}
-		if _, ok := c.call(newCall("a"), 30_002); ok {
-			t.Error("a result that was given up is taken")
-		}
-		c.call(newCall("c"), 40_000)
-		if got, ok := c.result(&result{ID: "c"}, 40_000+CallTTL-1); !ok || got.ID != "c" {
-			t.Error("a call that a person or a hook held for a day is not answered")
-		}
-		if n := c.expire(CallTTL + 30_003); n != 2 || c.discarded != 1 || c.orphaned != 2 || len(c.calls) != 0 {
-			t.Errorf("%d given up: %d calls", n, c.discarded)
-		}
-	})
 	t.Run("an error result ends the call and changes nothing", func(t *testing.T) {
 		s := play(t)
 		s.createTeam("fx")
@@ -213,25 +175,6 @@ func TestPhase53Correlation(t *testing.T) {
 		s.want("fx/lead")
 		if c := s.Counts(); c.Pending != 0 || c.Failed != 1 {
 			t.Errorf("%+v", c)
-		}
-	})
-	t.Run("of two calls with one id the last counts", func(t *testing.T) {
-		c := newCorrelation(TTL)
-		c.call(newCall("a"), 0)
-		c.call(&call{ID: "a", Tool: "TaskGet"}, 1)
-		if got, _ := c.result(&result{ID: "a"}, 2); got.Tool != "TaskGet" || c.duplicates != 1 {
-			t.Error(got.Tool, c.duplicates)
-		}
-		if _, ok := c.call(newCall("a"), 3); ok || len(c.calls) != 0 {
-			t.Error("a call that was answered waits again")
-		}
-	})
-	t.Run("one that is written again is given up all the same", func(t *testing.T) {
-		c := newCorrelation(TTL)
-		c.call(newCall("a"), 0)
-		c.call(newCall("a"), 20_000)
-		if n := c.expire(CallTTL + 1); n != 1 || len(c.calls) != 0 {
-			t.Errorf("%d given up, %d wait", n, len(c.calls))
 		}
 	})
 	t.Run("a result without a call", func(t *testing.T) {
@@ -249,30 +192,6 @@ func TestPhase53Correlation(t *testing.T) {
 		s.answer("a", obj{"tasks": []any{}}, "")
 		if n := s.Counts().Pending; n != 1 {
 			t.Error(n)
-		}
-	})
-	t.Run("memory is bounded", func(t *testing.T) {
-		c := newCorrelation(TTL)
-		for i := range 3 * maxWaiting {
-			c.call(newCall(fmt.Sprint("a", i)), 0)
-			c.result(&result{ID: fmt.Sprint("b", i)}, 0)
-		}
-		if n := len(c.calls) + len(c.early); n > maxWaiting || c.discarded+c.orphaned != int64(6*maxWaiting-n) {
-			t.Errorf("%d wait, %d and %d given up", n, c.discarded, c.orphaned)
-		}
-		for i := range 10 * maxWaiting {
-			id := fmt.Sprint("c", i)
-			c.call(newCall(id), 0)
-			if _, ok := c.result(&result{ID: id}, 0); !ok {
-				t.Fatal("its call is gone")
-			}
-		}
-		if n := len(c.asked) + len(c.told); n > 5*maxWaiting {
-			t.Errorf("%d pairs are remembered in their order", n)
-		}
-		c.result(&result{ID: "big", R: strings.Repeat("x", maxEarly+1)}, 0)
-		if c.early["big"] != nil {
-			t.Error("a huge result is kept for a call that nobody has seen")
 		}
 	})
 }
@@ -484,7 +403,7 @@ func TestPhase54Reducer(t *testing.T) {
 		s.want("fx/lead alice:active")
 		text("SendMessage", obj{"type": "shutdown_request", "recipient": "alice"}, "Shutdown request sent to alice. "+
 			"Request ID: shutdown-5@alice")
-		if last := s.all[len(s.all)-1]; last.Type != ShutdownRequested || last.RequestID != "shutdown-5@alice" {
+		if last := s.all[len(s.all)-1]; last.Type != present.ShutdownRequested || last.RequestID != "shutdown-5@alice" {
 			t.Errorf("%+v", last)
 		}
 	})

@@ -1,6 +1,8 @@
 package teams
 
-import "cadre/internal/observe"
+import (
+	"cadre/internal/observe/present"
+)
 
 // The guards report whether a JSON value is what its name says. They are as strict as the types: a
 // field that has to be there is there, every field has a value of its type, and a field more is no
@@ -8,28 +10,28 @@ import "cadre/internal/observe"
 // them.
 
 // IsTeamState reports whether data is a [TeamState].
-func IsTeamState(data []byte) bool { return observe.IsTeamState(data) }
+func IsTeamState(data []byte) bool { return present.IsTeamState(data) }
 
 // IsTeamMember reports whether data is an [ObservedMate].
-func IsTeamMember(data []byte) bool { return observe.IsTeamMember(data) }
+func IsTeamMember(data []byte) bool { return present.IsTeamMember(data) }
 
 // IsTeamTask reports whether data is an [ObservedTask].
-func IsTeamTask(data []byte) bool { return observe.IsTeamTask(data) }
+func IsTeamTask(data []byte) bool { return present.IsTeamTask(data) }
 
 // IsTeamEvent reports whether data is one of [Sight.Notices].
-func IsTeamEvent(data []byte) bool { return observe.IsTeamEvent(data) }
+func IsTeamEvent(data []byte) bool { return present.IsTeamEvent(data) }
 
 // IsTeamMessage reports whether data is one of [Sight.Messages] that is about a message between
 // members.
-func IsTeamMessage(data []byte) bool { return observe.IsTeamMessage(data) }
+func IsTeamMessage(data []byte) bool { return present.IsTeamMessage(data) }
 
 // IsTeamTaskUpdate reports whether data is one of [Sight.Messages] that is about a task.
-func IsTeamTaskUpdate(data []byte) bool { return observe.IsTeamTaskUpdate(data) }
+func IsTeamTaskUpdate(data []byte) bool { return present.IsTeamTaskUpdate(data) }
 
 // IsTeamStateChange reports whether data is one of [Sight.Messages] that is about the team itself
 // or who is in it.
-func IsTeamStateChange(data []byte) bool { return observe.IsTeamStateChange(data) }
+func IsTeamStateChange(data []byte) bool { return present.IsTeamStateChange(data) }
 
 // ObserverSchema is the JSON Schema (draft 2020-12) of [Sight.Notices], [Sight.Messages] and
 // [TeamState].
-func ObserverSchema() string { return observe.Schema }
+func ObserverSchema() string { return present.Schema }

@@ -10,7 +10,10 @@ import (
 	"sync"
 
 	"cadre/internal/observe"
+	"cadre/internal/observe/present"
+	"cadre/internal/observe/protocol"
 	"cadre/internal/observe/source"
+	"cadre/internal/observe/store"
 	"cadre/internal/replica"
 	"cadre/internal/team"
 )
@@ -25,7 +28,7 @@ import (
 //
 // Methods may be called from any goroutine.
 type Observer struct {
-	watch *source.Watch
+	watch *store.Watch
 	log   func(string)
 
 	mu        sync.Mutex
@@ -59,8 +62,8 @@ func NewObserver(o ObserverOptions) (*Observer, error) {
 		return nil, err
 	}
 	one := &Observer{log: o.Log}
-	one.watch = &source.Watch{Now: replica.Now, Look: one.look, Saved: saved}
-	if err := one.watch.Begin(context.Background(), source.Team(options)); err != nil {
+	one.watch = &store.Watch{Now: replica.Now, Look: one.look, Saved: saved}
+	if err := one.watch.Begin(context.Background(), store.Team(options)); err != nil {
 		return nil, public(err)
 	}
 	return one, nil
@@ -73,7 +76,7 @@ func (o *ObserverOptions) saved(options observe.Options) ([]byte, error) {
 	case len(o.Saved) > 0:
 		return o.Saved, nil
 	case o.State != nil:
-		state, err := observe.ReadTeamState(encoded(o.State))
+		state, err := present.ReadTeamState(encoded(o.State))
 		if err != nil {
 			return nil, refuse(Invalid, err.Error())
 		}
@@ -115,7 +118,7 @@ func (o *Observer) Show(source string, message []byte) Sight {
 }
 
 // TeamToolUseKey is the key of that flag in a message's metadata.
-const TeamToolUseKey = observe.FlagKey
+const TeamToolUseKey = present.FlagKey
 
 // Capabilities say what a way to a session has for whoever uses that session by it. An [Observer]
 // answers nothing and gives nothing.
@@ -132,7 +135,7 @@ type Capabilities struct {
 // cadre shows it (cadre observe --agent).
 func Adapters() map[string]Capabilities {
 	all := map[string]Capabilities{}
-	for name, c := range observe.Adapters {
+	for name, c := range present.Adapters {
 		all[name] = Capabilities(c)
 	}
 	return all
@@ -149,7 +152,7 @@ func (o *Observer) Introduce(source, member string) { o.watch.Introduce(source, 
 // IntroduceEnvironment says that a source is the stream of a session with this environment, in the
 // form of os.Environ. It reports whether that is a teammate's.
 func (o *Observer) IntroduceEnvironment(source string, environ []string) bool {
-	ofTeam, member := observe.TeammateOf(func(name string) string {
+	ofTeam, member := protocol.TeammateOf(func(name string) string {
 		for _, one := range environ {
 			if value, ok := strings.CutPrefix(one, name+"="); ok {
 				return value
@@ -211,21 +214,21 @@ func (o *Observer) TeamName() string {
 // State is the team as it is now, nil while there is none.
 func (o *Observer) State() *TeamState {
 	var s *TeamState
-	o.watch.View(func(seen source.Observer) { s = teamStateOf(observe.StateOf(seen.Team())) })
+	o.watch.View(func(seen store.Observer) { s = teamStateOf(present.StateOf(seen.Team())) })
 	return s
 }
 
 // Agents are the names of the teammates; without a team, those that the session itself gave at its
 // start.
 func (o *Observer) Agents() (names []string) {
-	o.watch.View(func(seen source.Observer) { names = seen.Agents() })
+	o.watch.View(func(seen store.Observer) { names = seen.Agents() })
 	return names
 }
 
 // Save returns everything that the observer knows, as JSON: the team, and what waits for its other
 // half. It may be called between any two messages.
 func (o *Observer) Save() (saved []byte, err error) {
-	o.watch.View(func(seen source.Observer) { saved, err = seen.Save() })
+	o.watch.View(func(seen store.Observer) { saved, err = seen.Save() })
 	return saved, err
 }
 
@@ -276,7 +279,7 @@ func (o *Observer) part(c *consumer) {
 	o.consumers = slices.DeleteFunc(o.consumers, func(one *consumer) bool { return one == c })
 }
 
-func (o *Observer) look(_ source.Observer, seen observe.Seen) error {
+func (o *Observer) look(_ store.Observer, seen observe.Seen) error {
 	if o.log != nil {
 		for _, text := range seen.Warnings {
 			o.log(text)
@@ -339,7 +342,7 @@ type ObservedTask struct {
 	Blocks      []string `json:"blocks"`
 }
 
-func teamStateOf(s *observe.TeamState) *TeamState {
+func teamStateOf(s *present.TeamState) *TeamState {
 	if s == nil {
 		return nil
 	}

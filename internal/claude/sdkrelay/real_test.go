@@ -17,6 +17,7 @@ import (
 
 	"cadre/internal/agent/agenttest"
 	"cadre/internal/observe"
+	"cadre/internal/observe/present"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -267,7 +268,7 @@ func TestClaude(t *testing.T) {
 	for _, task := range state.Tasks {
 		tasks = append(tasks, task.Subject)
 	}
-	if state.Name != "builders" || state.Role != observe.RoleLead || !slices.Equal(tasks, []string{"A", "B", "C"}) ||
+	if state.Name != "builders" || state.Role != present.RoleLead || !slices.Equal(tasks, []string{"A", "B", "C"}) ||
 		len(state.Members) != 1 || state.Members[0].Name != "alice" {
 		t.Errorf("observed is %+v", state)
 	}
@@ -282,8 +283,8 @@ func TestClaude(t *testing.T) {
 		}
 		return n
 	}
-	if count(observe.Created) != 1 || count(observe.TaskCreated) != 3 || count(observe.MemberJoined) != 1 ||
-		count(observe.Gap) != 1 {
+	if count(present.Created) != 1 || count(present.TaskCreated) != 3 || count(present.MemberJoined) != 1 ||
+		count(present.Gap) != 1 {
 		t.Errorf("notices: %q", notices)
 	}
 	last := model.Requests()[len(model.Requests())-1]

@@ -42,6 +42,8 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/observe"
+	"cadre/internal/observe/present"
+	"cadre/internal/observe/protocol"
 	"cadre/internal/render/excerpt"
 	"cadre/internal/team"
 )
@@ -55,7 +57,7 @@ type Options struct {
 	// Reader makes updates of the agent's lines; nil for a session whose updates are given.
 	Reader agent.Reader
 	// MaxLine is the length in bytes from which a line is huge: it is counted and not read. 0 for
-	// [observe.MaxLine].
+	// [protocol.MaxLine].
 	MaxLine int
 }
 
@@ -80,7 +82,7 @@ func New(o Options) *Observer {
 		o.Name = o.Agent
 	}
 	if o.MaxLine == 0 {
-		o.MaxLine = observe.MaxLine
+		o.MaxLine = protocol.MaxLine
 	}
 	return &Observer{o: o, tools: map[string]string{}}
 }
@@ -298,7 +300,7 @@ func (o *Observer) commit(now team.Time, seen *observe.Seen) {
 	o.events = nil
 	o.s.Apply(r)
 	seen.Records = append(seen.Records, r)
-	seen.Notices = append(seen.Notices, observe.NoticesOf(o.s, r, o.member().Session)...)
+	seen.Notices = append(seen.Notices, present.NoticesOf(o.s, r, o.member().Session)...)
 }
 
 // telling are the parts of a tool's input that say most of it, the first that is there.

@@ -14,6 +14,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
 	"cadre/internal/observe"
+	"cadre/internal/observe/present"
 	"cadre/internal/team"
 )
 
@@ -206,9 +207,9 @@ func TestRecordings(t *testing.T) {
 				"failed": team.Blocked}[want.end]; status != "" && m.Status != status {
 				t.Errorf("in the end the turn is %s, and the member %s: %s", want.end, m.Status, m.Summary)
 			}
-			if got := observe.StateOf(o.Team()); len(got.Members) != 1 || len(got.Tasks) != 0 ||
+			if got := present.StateOf(o.Team()); len(got.Members) != 1 || len(got.Tasks) != 0 ||
 				got.Members[0].Name != name || got.Members[0].AgentID != m.Session || m.Session == "" ||
-				got.Role != observe.RoleTeammate {
+				got.Role != present.RoleTeammate {
 				t.Errorf("it is shown as %+v", got)
 			}
 			if c := o.Counts(); c.Garbage+c.Gaps+c.Truncated != 0 || c.Lines != int64(len(lines)) {
@@ -235,8 +236,8 @@ func TestGarbage(t *testing.T) {
 			}
 			noisy.Line("s", line, team.Time(i))
 		}
-		if got, want := fmt.Sprintf("%+v", observe.StateOf(noisy.Team())),
-			fmt.Sprintf("%+v", observe.StateOf(clean.Team())); got != want {
+		if got, want := fmt.Sprintf("%+v", present.StateOf(noisy.Team())),
+			fmt.Sprintf("%+v", present.StateOf(clean.Team())); got != want {
 			t.Errorf("%s: %s and not %s", file, got, want)
 		}
 		n := int64(len(linesOf(t, file)))
@@ -298,13 +299,13 @@ func TestUpdates(t *testing.T) {
 	m := o.member()
 	if m.Session != "s2" || m.Usage.InputTokens != 5 || m.Context != 7 || o.Team().Team().Name != "watched" ||
 		o.Team().Team().Observed != "codex" {
-		t.Errorf("%+v of %+v, shown as %+v", m, o.Team().Team(), observe.StateOf(o.Team()))
+		t.Errorf("%+v of %+v, shown as %+v", m, o.Team().Team(), present.StateOf(o.Team()))
 	}
 	if seen := o.Gap("s", "the connection was down", at); len(seen.Records) != 1 ||
-		seen.Notices[0].Type != observe.Gap {
+		seen.Notices[0].Type != present.Gap {
 		t.Errorf("%+v", seen)
 	}
-	if observe.Adapters["codex"].Teams || observe.Adapters["acp"].Teams {
+	if present.Adapters["codex"].Teams || present.Adapters["acp"].Teams {
 		t.Error("an agent whose sessions are single members has no teams")
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"cadre/internal/claude/projection"
 	"cadre/internal/claude/teamfiles"
-	"cadre/internal/observe"
+	"cadre/internal/observe/protocol"
 	"cadre/internal/team"
 )
 
@@ -27,7 +27,7 @@ func (f *ClaudeTeam) Run(ctx context.Context, to Listener) error {
 	t, err := teamfiles.Open(f.Claude, f.Name)
 	if err != nil {
 		if team.CodeOf(err) == team.NotFound {
-			to.Line(source, f.line(observe.FileNote{Gone: true}), Place{})
+			to.Line(source, f.line(protocol.FileNote{Gone: true}), Place{})
 		}
 		return err
 	}
@@ -63,9 +63,9 @@ type scribe struct {
 }
 
 // note is what a change says, and whether that is anything new.
-func (s *scribe) note(at time.Time, change teamfiles.Change) (note observe.FileNote, news bool) {
+func (s *scribe) note(at time.Time, change teamfiles.Change) (note protocol.FileNote, news bool) {
 	s.n++
-	note = observe.FileNote{At: team.Time(at.UnixMilli()), N: s.n}
+	note = protocol.FileNote{At: team.Time(at.UnixMilli()), N: s.n}
 	if s.enlist(change) {
 		note.Config = encoded(s.roster)
 		return note, true
@@ -116,12 +116,12 @@ func (s *scribe) enlist(change teamfiles.Change) bool {
 	return true
 }
 
-func wholeOf(c *teamfiles.Whole) *observe.Whole {
-	w := &observe.Whole{Tasks: c.Tasks, Waiting: map[string][]uint64{}}
+func wholeOf(c *teamfiles.Whole) *protocol.Whole {
+	w := &protocol.Whole{Tasks: c.Tasks, Waiting: map[string][]uint64{}}
 	for name, entries := range c.Waiting {
 		marks := []uint64{}
 		for _, e := range entries {
-			marks = append(marks, observe.Mark(e.From, name, e.Text))
+			marks = append(marks, protocol.Mark(e.From, name, e.Text))
 		}
 		w.Waiting[name] = marks
 	}
@@ -129,8 +129,8 @@ func wholeOf(c *teamfiles.Whole) *observe.Whole {
 }
 
 // line is the note as a line.
-func (f *ClaudeTeam) line(n observe.FileNote) []byte {
-	n.Type, n.Team = observe.FileNoteType, f.Name
+func (f *ClaudeTeam) line(n protocol.FileNote) []byte {
+	n.Type, n.Team = protocol.FileNoteType, f.Name
 	return encoded(n)
 }
 

@@ -9,7 +9,7 @@ import (
 	"os"
 	"slices"
 
-	"cadre/internal/observe"
+	"cadre/internal/observe/protocol"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
@@ -116,7 +116,7 @@ func (r *reading) fill(c *cursor) error {
 		r.buffer = make([]byte, longestPiece)
 	}
 	each := func(line []byte, behind Place) {
-		c.last = max(c.last, observe.TimeOf(line))
+		c.last = max(c.last, protocol.TimeOf(line))
 		c.ahead = append(c.ahead, dated{bytes.Clone(line), behind, c.last})
 	}
 	for len(c.ahead) == 0 && !c.ended {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 
-	"cadre/internal/observe"
+	"cadre/internal/observe/protocol"
 )
 
 // Stream is a feed of what a reader gives: an agent's standard output, through a pipe.
@@ -40,7 +40,7 @@ func (s *Stream) Run(ctx context.Context, to Listener) error {
 }
 
 func (s *Stream) read(to Listener) error {
-	var lines observe.Splitter
+	var lines protocol.Splitter
 	each := func(line []byte) { to.Line(s.Source, line, Place{}) }
 	buffer := make([]byte, 256<<10)
 	for {

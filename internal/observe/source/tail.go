@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"os"
 
-	"cadre/internal/observe"
+	"cadre/internal/observe/protocol"
 )
 
 // Place is where a source goes on: a file behind a whole line, if it begins like the one that was
@@ -32,7 +32,7 @@ type tail struct {
 	info   fs.FileInfo
 	at     int64 // where reading goes on
 	place  Place // behind the last whole line
-	lines  observe.Splitter
+	lines  protocol.Splitter
 	missed string // that a file is another one than was known, to be said when the first line of it is there
 	buffer []byte
 }
@@ -48,7 +48,7 @@ func (t *tail) open(place Place) error {
 		file.Close()
 		return err
 	}
-	t.file, t.info, t.place, t.lines = file, info, Place{}, observe.Splitter{}
+	t.file, t.info, t.place, t.lines = file, info, Place{}, protocol.Splitter{}
 	if place.Offset > 0 {
 		if hash, err := headOf(file, place.Head); err == nil && hash == place.Hash && info.Size() >= place.Offset {
 			t.place = place
@@ -154,7 +154,7 @@ func (t *tail) follow(to Listener) error {
 			return err
 		}
 		if now.Size() < t.at {
-			t.at, t.place, t.lines = 0, Place{}, observe.Splitter{}
+			t.at, t.place, t.lines = 0, Place{}, protocol.Splitter{}
 			t.missed = "the file was cut"
 		}
 		if err := t.read(to); err != nil {

@@ -167,15 +167,24 @@ var rooms = []room{
 			"caller's choice"},
 	{"run/teamfile", []string{"render/excerpt", "sys/lazyregexp"},
 		"reading a file a person wrote must not depend on what is done with it"},
-	{"observe", []string{"sys/lazyregexp", "team"},
+	{"observe", []string{"observe/model", "observe/present", "team"},
 		"what is seen of a team is a function of the lines that were seen; where they come from, and who keeps what " +
 			"they say, is its caller's affair"},
-	{"observe/session", []string{"agent", "observe", "render/excerpt", "team"},
+	{"observe/model", []string{"observe/protocol", "team"},
+		"what is known of a team does not depend on how it is shown"},
+	{"observe/present", []string{"observe/protocol", "team"},
+		"what consumers see is made from a state and its records, an observer's or a journal's"},
+	{"observe/protocol", []string{"sys/lazyregexp", "team"},
+		"what a line says does not depend on what is known of the team"},
+	{"observe/session", []string{"agent", "observe", "observe/present", "observe/protocol", "render/excerpt", "team"},
 		"what a session without a team did is told in a team's events, whichever agent it is; who reads its lines is " +
 			"its caller's choice"},
-	{"observe/source", []string{"claude/projection", "claude/teamfiles", "journal", "layout", "observe", "replica",
-		"sys/atomicfile", "sys/fswatch", "sys/proc", "sys/regularfile", "team"},
-		"it brings lines to the observer, and journals what that makes of them; what the lines say is none of its " +
+	{"observe/source", []string{"claude/projection", "claude/teamfiles", "observe/protocol", "sys/fswatch",
+		"sys/regularfile", "team"},
+		"it brings lines to whoever listens; what they say, and what is kept of them, is none of its business"},
+	{"observe/store", []string{"journal", "layout", "observe", "observe/protocol", "observe/source", "replica",
+		"sys/atomicfile", "sys/proc", "sys/regularfile", "team"},
+		"it keeps what an observer knows and is the one writer of its journal; what the lines say is none of its " +
 			"business, and to whom it is shown its caller's choice"},
 	{"teammate", []string{"agent", "agent/envelope", "agent/mcpserver", "agent/prompts", "agent/readonly",
 		"agent/tools", "claude/projection", "claude/teamfiles", "render/excerpt", "render/sanitize", "sys/atomicfile",
@@ -212,7 +221,7 @@ var bans = []ban{
 		because: "text is made from values and written by whoever asked for it, so that a test needs no disk and no " +
 			"terminal"},
 	{imports: []string{"os", "net", "context", "sync", "log", "syscall", "math/rand", "crypto/rand", "runtime"},
-		from: []string{"observe", "observe/session"},
+		from: []string{"observe", "observe/model", "observe/present", "observe/protocol", "observe/session"},
 		because: "the same lines give the same team, live, replayed and in a test: time comes in with the line, and " +
 			"what is done with the records is its caller's affair"},
 	{imports: []string{"os", "net", "log", "syscall"},

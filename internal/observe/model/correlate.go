@@ -1,0 +1,190 @@
+package model
+
+import (
+	"encoding/json"
+	"slices"
+
+	"cadre/internal/observe/protocol"
+	"cadre/internal/team"
+)
+
+// call is a recognised tool use that waits for its result.
+type call struct {
+	ID       string          `json:"id"`
+	Tool     string          `json:"tool"`
+	Input    json.RawMessage `json:"input,omitempty"`
+	By       speaker         `json:"by"`
+	At       stamp           `json:"at"`
+	ModelMsg string          `json:"msg,omitempty"`   // the model's message that it is a part of
+	Quiet    bool            `json:"quiet,omitempty"` // no supplement was made of it yet: it may be no team's
+	Source   string          `json:"source,omitempty"`
+	Came     team.Time       `json:"came"` // by the clock that was given, for the time to live
+}
+
+// result is what a call gave, and when.
+type result struct {
+	protocol.Result
+	At stamp `json:"at"`
+}
+
+// early is a result that came before its call.
+type early struct {
+	result
+	Came team.Time `json:"came"`
+}
+
+// correlation brings calls and results together by the id of the tool use, whichever comes first.
+type correlation struct {
+	ttl   team.Time // of a result
+	calls map[string]*call
+	early map[string]*early
+	asked queue // the calls
+	told  queue // the results
+	done  seen
+
+	discarded, orphaned, duplicates int64
+}
+
+// queue is what waits, the oldest first, with what is gone since.
+type queue []waiting
+
+type waiting struct {
+	id   string
+	came team.Time
+}
+
+const (
+	// TTL is how long a result waits for its call, in milliseconds: they are lines of one stream,
+	// whose order differs a little.
+	TTL = 30_000
+	// CallTTL is how long a call waits for its result, in milliseconds. A person who is asked for
+	// permission, or a hook, may hold it for hours.
+	CallTTL = 24 * 60 * 60 * 1000
+	// maxWaiting bounds the halves that wait; the oldest make room.
+	maxWaiting = 4096
+	// maxEarly bounds the text of a result whose call nobody has seen.
+	maxEarly = 1 << 20
+)
+
+func newCorrelation(ttl team.Time) *correlation {
+	return &correlation{ttl: ttl, calls: map[string]*call{}, early: map[string]*early{}}
+}
+
+// knows reports whether the call was taken already.
+func (c *correlation) knows(id string) bool {
+	return c.calls[id] != nil || c.done.has(protocol.Hash(id))
+}
+
+// call takes a call, and gives its result if that is here already. Of two calls with one id the
+// later counts, until the result came.
+func (c *correlation) call(one *call, now team.Time) (*result, bool) {
+	one.Came = now
+	if c.done.has(protocol.Hash(one.ID)) {
+		c.duplicates++
+		return nil, false
+	}
+	if r := c.early[one.ID]; r != nil {
+		delete(c.early, one.ID)
+		c.done.add(protocol.Hash(one.ID))
+		return &r.result, true
+	}
+	if before := c.calls[one.ID]; before != nil {
+		c.duplicates++
+		one.Came = before.Came
+	} else {
+		c.wait(&c.asked, one.ID, now)
+	}
+	c.calls[one.ID] = one
+	return nil, false
+}
+
+// result takes a result, and gives its call if that is here already.
+func (c *correlation) result(r *result, now team.Time) (*call, bool) {
+	if c.done.has(protocol.Hash(r.ID)) {
+		c.duplicates++
+		return nil, false
+	}
+	if one := c.calls[r.ID]; one != nil {
+		delete(c.calls, r.ID)
+		c.done.add(protocol.Hash(r.ID))
+		return one, true
+	}
+	switch {
+	case c.early[r.ID] != nil:
+		c.duplicates++
+	case len(r.S)+len(r.R) > maxEarly:
+		c.orphaned++
+	default:
+		c.wait(&c.told, r.ID, now)
+		c.early[r.ID] = &early{*r, now}
+	}
+	return nil, false
+}
+
+func (c *correlation) wait(in *queue, id string, now team.Time) {
+	if len(*in) >= 4*maxWaiting { // nearly all have found their other half, while time stood still: a file is read
+		*in = slices.DeleteFunc(*in, func(w waiting) bool { return !c.waits(w) })
+	}
+	for len(c.calls)+len(c.early) >= maxWaiting && len(c.asked)+len(c.told) > 0 {
+		oldest := &c.asked
+		if len(c.asked) == 0 || len(c.told) > 0 && c.told[0].came < c.asked[0].came {
+			oldest = &c.told
+		}
+		c.drop((*oldest)[0])
+		*oldest = (*oldest)[1:]
+	}
+	*in = append(*in, waiting{id, now})
+}
+
+// waits reports whether a half still waits.
+func (c *correlation) waits(w waiting) bool {
+	one, r := c.calls[w.id], c.early[w.id]
+	return one != nil && one.Came == w.came || r != nil && r.Came == w.came
+}
+
+// drop gives up on a half, unless it has found the other or was seen again since.
+func (c *correlation) drop(w waiting) bool {
+	if one := c.calls[w.id]; one != nil && one.Came == w.came {
+		delete(c.calls, w.id)
+		c.discarded++
+		return true
+	}
+	if r := c.early[w.id]; r != nil && r.Came == w.came {
+		delete(c.early, w.id)
+		c.orphaned++
+		return true
+	}
+	return false
+}
+
+// resume has everything that waits wait from now on.
+func (c *correlation) resume(now team.Time) {
+	for _, q := range []*queue{&c.asked, &c.told} {
+		*q = slices.DeleteFunc(*q, func(w waiting) bool { return !c.waits(w) })
+		for i, w := range *q {
+			if one := c.calls[w.id]; one != nil {
+				one.Came = now
+			} else {
+				c.early[w.id].Came = now
+			}
+			(*q)[i].came = now
+		}
+	}
+}
+
+// expire gives up on what has waited for too long, and returns how many calls and results that
+// were.
+func (c *correlation) expire(now team.Time) int {
+	return c.expired(&c.asked, now-CallTTL) + c.expired(&c.told, now-c.ttl)
+}
+
+// expired gives up on what came before that time.
+func (c *correlation) expired(q *queue, since team.Time) (n int) {
+	for len(*q) > 0 && (*q)[0].came < since {
+		if c.drop((*q)[0]) {
+			n++
+		}
+		*q = (*q)[1:]
+	}
+	return n
+}

@@ -1,0 +1,237 @@
+package model
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"cadre/internal/team"
+)
+
+// memory is everything that an observer knows, as it is saved.
+type memory struct {
+	V int `json:"v"`
+	// of a session without a team: then all of this is somebody else's
+	Agent     string              `json:"agent,omitempty"`
+	Seq       int64               `json:"seq"`
+	State     json.RawMessage     `json:"state,omitempty"`
+	Epoch     epoch               `json:"epoch"`
+	Board     *board              `json:"board"`
+	Roster    *roster             `json:"roster"`
+	Mail      *mailbag            `json:"mail"`
+	Calls     map[string]*call    `json:"calls,omitempty"`
+	Early     map[string]*early   `json:"early,omitempty"`
+	Waiting   []string            `json:"waiting,omitempty"`
+	Done      []byte              `json:"done,omitempty"`
+	Foreign   []byte              `json:"foreign,omitempty"`
+	Sessions  map[string]*session `json:"sessions,omitempty"`
+	Order     []string            `json:"order,omitempty"`
+	Sides     map[string]*side    `json:"sides,omitempty"`
+	SideOrder []string            `json:"sideOrder,omitempty"`
+	Sources   map[string]*source  `json:"sources,omitempty"`
+	Spent     map[string]*spent   `json:"spent,omitempty"`
+	Held      []fact              `json:"held,omitempty"`
+	Lines     int64               `json:"lines"`
+	Counts    Counts              `json:"counts"`
+}
+
+const memoryVersion = 1
+
+// ErrNewer says that an observer was saved by a newer version of cadre.
+var ErrNewer = errors.New("the observation was saved by a newer version of cadre; update cadre on this machine")
+
+// ErrOther says that something else was observed than what is to be observed now: a team, and not a
+// session without one, or the other way round, or another team.
+var ErrOther = errors.New("it is of something else that was observed")
+
+// Save writes everything that the observer knows, as one JSON object: the team's state, what waits
+// for its other half, and what was counted already. An observer that was read back from it goes on
+// as if nothing had happened.
+func (w *Watcher) Save() ([]byte, error) {
+	m := memory{V: memoryVersion, Epoch: w.team.epoch, Board: w.team.board, Roster: w.team.roster, Mail: w.team.mail,
+		Calls: w.correlation.calls, Early: w.correlation.early,
+		Sessions: w.cast.sessions, Order: w.cast.order, Sides: w.cast.sides, SideOrder: w.cast.sideOrder,
+		Sources: w.cast.sources, Spent: w.team.spent, Held: w.held, Lines: w.team.lines, Counts: w.Counts()}
+	if w.team.state != nil {
+		m.Seq, m.State = w.team.state.Seq(), team.AppendSnapshot(nil, w.team.state)
+	}
+	for _, half := range slices.Concat(w.correlation.asked, w.correlation.told) {
+		if w.correlation.waits(half) {
+			m.Waiting = append(m.Waiting, half.id)
+		}
+	}
+	for _, h := range w.correlation.done.inOrder() {
+		m.Done = binary.LittleEndian.AppendUint64(m.Done, h)
+	}
+	for _, h := range w.sieve.Ignored() {
+		m.Foreign = binary.LittleEndian.AppendUint64(m.Foreign, h)
+	}
+	return json.Marshal(m)
+}
+
+// Restore reads a watcher back that [Watcher.Save] wrote. A state that is newer than the saved one,
+// because its journal is written more often, takes that one's place; nil for none. Without anything
+// saved, the state is all there is.
+func Restore(options Options, recorded Recorded, saved []byte, newer *team.State) (*Watcher, error) {
+	w := New(options, recorded)
+	if len(saved) > 0 {
+		if err := w.restore(saved); err != nil {
+			return nil, fmt.Errorf("a saved observation: %w", err)
+		}
+	}
+	have := w.team.state
+	if newer != nil && (have == nil || newer.Seq() != have.Seq() || newer.Team().ID != have.Team().ID) {
+		w.team.adopt(newer)
+	}
+	if of := options.Of; of != "" && w.team.state != nil && w.team.epoch.Name != "" && w.team.epoch.Name != of {
+		return nil, ErrOther
+	}
+	return w, nil
+}
+
+func (w *Watcher) restore(saved []byte) error {
+	m := memory{Board: w.team.board, Roster: w.team.roster, Mail: w.team.mail}
+	if err := json.Unmarshal(saved, &m); err != nil {
+		return err
+	}
+	switch {
+	case m.Agent != "":
+		return ErrOther
+	case m.V > memoryVersion:
+		return ErrNewer
+	}
+	if m.Board == nil || m.Roster == nil || m.Mail == nil || len(m.Done)%8 != 0 {
+		return errors.New("it is not complete")
+	}
+	if len(m.State) > 0 {
+		s, err := team.DecodeSnapshot(m.Seq, string(m.State))
+		if err != nil {
+			return err
+		}
+		w.team.state = s
+	}
+	w.team.epoch, w.team.board, w.team.roster, w.team.mail = m.Epoch, m.Board, m.Roster, m.Mail
+	whole(&w.team.board.Tasks)
+	whole(&w.team.roster.People)
+	made(&w.team.roster.Spawns)
+	made(&w.team.roster.Said)
+	whole(&w.team.mail.Tallies)
+	w.team.board.count()
+	keep(w.cast.sessions, m.Sessions)
+	for _, one := range w.cast.sessions {
+		if one.Board == nil {
+			one.Board = newBoard()
+		}
+		whole(&one.Board.Tasks)
+		one.Board.dirty = map[string]bool{}
+		one.Board.count()
+	}
+	for _, id := range m.Order {
+		if w.cast.sessions[id] != nil {
+			w.cast.order = append(w.cast.order, id)
+		}
+	}
+	keep(w.cast.sides, m.Sides)
+	for _, id := range m.SideOrder {
+		if one := w.cast.sides[id]; one != nil {
+			w.cast.sideOrder = append(w.cast.sideOrder, id)
+			w.cast.tails[one.Last] = id
+		}
+	}
+	keep(w.cast.sources, m.Sources)
+	keep(w.team.spent, m.Spent)
+	for _, one := range w.team.spent {
+		whole(&one.Of)
+	}
+	w.correlation.restore(&m)
+	for at := 0; at+8 <= len(m.Foreign); at += 8 {
+		w.sieve.Ignore(binary.LittleEndian.Uint64(m.Foreign[at:]))
+	}
+	w.held, w.team.lines, w.counts = m.Held, m.Lines, m.Counts
+	w.counts.Duplicates = 0 // the correlation has them
+	w.team.placed = placed(w.team.state)
+	w.team.unbilled = true // the state says what was reported
+	return nil
+}
+
+func (c *correlation) restore(m *memory) {
+	keep(c.calls, m.Calls)
+	keep(c.early, m.Early)
+	for _, id := range m.Waiting {
+		if one := c.calls[id]; one != nil {
+			c.asked = append(c.asked, waiting{id, one.Came})
+		} else if r := c.early[id]; r != nil {
+			c.told = append(c.told, waiting{id, r.Came})
+		}
+	}
+	for at := 0; at < len(m.Done); at += 8 {
+		c.done.add(binary.LittleEndian.Uint64(m.Done[at:]))
+	}
+	c.discarded, c.orphaned, c.duplicates = m.Counts.Discarded, m.Counts.Orphaned, m.Counts.Duplicates
+}
+
+// whole makes a map that was saved as null, and takes out what was saved as nothing.
+func whole[K comparable, V any](m *map[K]*V) {
+	made(m)
+	maps.DeleteFunc(*m, func(_ K, v *V) bool { return v == nil })
+}
+
+func made[K comparable, V any](m *map[K]V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+}
+
+func keep[V any](to, from map[string]*V) {
+	for key, v := range from {
+		if v != nil {
+			to[key] = v
+		}
+	}
+}
+
+// count brings up to date what a board keeps beside what is saved of it.
+func (b *board) count() {
+	b.unseen = 0
+	for _, e := range b.Tasks {
+		if !e.There.V {
+			b.unseen++
+		}
+	}
+}
+
+// placed is how many tasks a state has a place for.
+func placed(s *team.State) int {
+	if s == nil {
+		return 0
+	}
+	return s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed) + s.Count(team.Deleted)
+}
+
+// Known returns a watcher that continues with a team of which only what consumers see was kept; name
+// is "" while nobody has said it, and led says that the lead's session is observed. The records that
+// make it so are in the report, for a journal.
+func Known(options Options, recorded Recorded, name string, led bool, members []team.Member, tasks []team.Task,
+	now team.Time) (*Watcher, Report) {
+	w := New(options, recorded)
+	s := w.team
+	s.found(name, "", "", stamp{At: now}, "")
+	if led {
+		s.epoch.LeadSource = anySource
+		s.events[0].(*team.TeamCreated).Lead.Session = unknownSession
+	}
+	for _, m := range members {
+		s.roster.recall(&m)
+	}
+	for _, t := range tasks {
+		s.board.recall(&t)
+	}
+	s.settle("restored", s.lead(), stamp{At: now})
+	return w, w.report()
+}
+
+// unknownSession stands for the lead's session where it is known that there is one, and not which.
+const unknownSession = "unknown"

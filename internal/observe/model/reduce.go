@@ -1,0 +1,153 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+
+	"cadre/internal/observe/protocol"
+	"cadre/internal/team"
+)
+
+// fact takes something that happened: a call and its result.
+//
+// A fact of the session itself is its team's if it leads one, else its own list's. A teammate's is
+// its team's; one of whom it is not known yet who it is, or whose team has not shown itself, is
+// held until that is known.
+func (w *Watcher) fact(f fact) {
+	if f.Mail != nil {
+		w.letters(f.Mail)
+		return
+	}
+	by := &f.Call.By
+	out := protocol.OutcomeOf(f.Call.Tool, &f.Result.Result, w.team.isMember)
+	own := w.sign(&f, out)
+	switch {
+	case by.Agent != "" && by.Member == "":
+		w.hold(f)
+		return
+	case by.Member != "" && w.team.waits(*by, f.Result.At, f.Call.Source):
+		w.hold(f)
+		return
+	case by.Member != "" && !w.team.joins(*by, f.Result.At, f.Call.Source):
+		return
+	}
+	if by.Agent != "" {
+		w.aloud(&f)
+	}
+	if own != nil {
+		w.team.board.join(own)
+		w.cast.session(by.Session).Board = newBoard()
+	}
+	if w.team.remembers(f.Call.ID) { // it was journaled, and what was saved beside the journal is older
+		w.counts.Duplicates++
+		return
+	}
+	if !out.OK {
+		w.counts.Failed++
+		if f.Call.Tool == "TaskList" && !f.Result.IsError {
+			w.team.warn("%s: a list of tasks in a form that is not known", f.Call.Source)
+		}
+		if f.Call.Tool != "TaskGet" { // which says that there is no such task
+			return
+		}
+	}
+	w.apply(&f, out)
+}
+
+// sign finds out whose fact it is by what its outcome says of that. It returns the list of tasks of
+// a session that turns out to be a teammate's.
+func (w *Watcher) sign(f *fact, out *protocol.Outcome) (own *board) {
+	by := &f.Call.By
+	if by.Agent != "" && by.Member == "" {
+		w.named(by.Agent, out.Routing.Sender) // it signs its messages
+		by.Member = w.cast.sideMember(by.Agent)
+	}
+	if who, of := out.Signed(f.Call.Tool); by.Agent == "" && by.Member == "" && by.Session != "" && who != "" &&
+		who != w.team.lead() && !w.team.leads(by.Session, f.Call.Source) {
+		one := w.cast.session(by.Session)
+		one.Team, one.Member, own = of, who, one.Board
+		by.Team, by.Member = of, who
+	}
+	return own
+}
+
+// apply takes what a fact says into what is known of the team, or of its session's own list.
+func (w *Watcher) apply(f *fact, out *protocol.Outcome) {
+	by := &f.Call.By
+	b := w.cast.session(by.Session).Board
+	inTeam := by.Member != "" || w.team.leads(by.Session, f.Call.Source) && !w.team.precedes(f.Result.At)
+	if inTeam {
+		b = w.team.board
+	}
+	actor := cmp.Or(by.Member, w.team.lead())
+	switch f.Call.Tool {
+	case "TeamCreate":
+		w.team.created(f, out)
+	case "TeamDelete":
+		if inTeam {
+			w.team.deleted(f, out)
+		}
+	case "Task", "Agent":
+		w.spawned(f, out)
+	case "TaskCreate":
+		if !b.created(f, out, actor) {
+			w.team.warn("a task with the id %.40q", out.Task.ID)
+		}
+	case "TaskUpdate":
+		if who, status := b.updated(f, out, actor); inTeam {
+			w.progressed(f, who, status)
+		}
+	case "TaskList":
+		b.listed(out.Tasks, f.asked())
+	case "TaskGet":
+		b.shown(f, out, w.team.roster)
+	case "SendMessage":
+		if inTeam && w.team.here() {
+			w.team.sent(f, out, actor)
+		}
+	case "ExitPlanMode":
+		if inTeam && out.Awaiting && by.Member != "" {
+			w.team.planned(by.Member, out.PlanID, out.Plan, f.Result.At)
+		}
+	}
+	w.team.settle(f.Call.ID, actor, f.Result.At)
+}
+
+// asked is since when the result holds, if it may be older than what came meanwhile: since the
+// call.
+func (f *fact) asked() stamp {
+	if f.Result.At.before(f.Call.At) {
+		return f.Result.At
+	}
+	return f.Call.At
+}
+
+// spawned takes the call of an agent, which is a teammate or a subagent.
+func (w *Watcher) spawned(f *fact, out *protocol.Outcome) {
+	var in protocol.SpawnInput
+	if protocol.ReadJSON(f.Call.Input, &in) != nil {
+		return
+	}
+	if one := w.cast.session(f.Call.By.Session); out.Status != protocol.Spawned {
+		if in.Name != "" && !slices.Contains(one.Background, in.Name) && len(one.Background) < maxBackground {
+			one.Background = append(one.Background, in.Name)
+		}
+		return // a subagent
+	}
+	w.aloud(f)
+	w.team.spawned(f, &in, out)
+}
+
+// progressed takes a TaskUpdate that gave the task of a member that status; "" for none.
+func (w *Watcher) progressed(f *fact, who string, status team.TaskStatus) {
+	p := w.team.roster.People[who]
+	switch {
+	case p == nil || !p.Joined.V:
+	case status == team.InProgress:
+		w.team.roster.at(who).Doing.learn(active, f.Result.At)
+	case status == team.Completed:
+		if src := w.cast.sources[f.Call.Source]; src != nil && p.Began.before(f.Call.At) {
+			src.arm(arm{Member: who, After: f.Call.ModelMsg, When: f.Result.At})
+		}
+	}
+}

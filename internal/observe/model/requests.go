@@ -1,0 +1,149 @@
+package model
+
+import (
+	"cmp"
+	"strings"
+
+	"cadre/internal/observe/protocol"
+	"cadre/internal/team"
+)
+
+// sent takes a SendMessage that succeeded.
+func (s *subject) sent(f *fact, out *protocol.Outcome, actor string) {
+	var in protocol.SendInput
+	if protocol.ReadJSON(f.Call.Input, &in) != nil {
+		return
+	}
+	to, body, at := cmp.Or(in.Addressee(), strings.TrimPrefix(out.Target, "@")), in.Body(), f.Result.At
+	request := cmp.Or(out.Request, in.RequestID())
+	switch in.Kind() {
+	case "message":
+		to, body = cmp.Or(strings.TrimPrefix(out.Routing.Target, "@"), to), cmp.Or(body, out.Routing.Content)
+		if s.mail.sent(actor, to, body) {
+			s.send(&team.Message{From: actor, To: to, Type: team.TypeMessage, Body: body, Summary: in.Summary})
+		}
+	case "broadcast":
+		s.broadcast(actor, out, body, in.Summary)
+	case "shutdown_request":
+		s.askedToShutDown(cmp.Or(strings.TrimPrefix(out.Target, "@"), to, askedOf(request)), request, body, at)
+	case "shutdown_response":
+		who := askedOf(request)
+		if f.Call.By.Member != "" {
+			if who != "" && who != f.Call.By.Member {
+				s.warn("%s answers %s, which is not its own", f.Call.By.Member, request)
+				return
+			}
+			who = f.Call.By.Member
+		}
+		s.answeredShutdown(who, request, in.Approved(), body, at)
+	case "plan_approval_request":
+		s.planned(actor, request, body, at)
+	case "plan_approval_response":
+		s.answeredPlan(cmp.Or(to, askedOf(request)), request, in.Approved(), body, at)
+	}
+}
+
+// askedOf is whose request that is: "shutdown-1795219526319@alice",
+// "plan_approval-1795219518352@carol@fx-team".
+func askedOf(request string) string {
+	parts := strings.Split(request, "@")
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[1]
+}
+
+func (s *subject) broadcast(actor string, out *protocol.Outcome, body, summary string) {
+	everybody := out.Recipient
+	if everybody == nil {
+		for _, name := range append([]string{s.lead()}, s.roster.joined()...) {
+			if p := s.roster.People[name]; name != actor && (p == nil || p.end() == "") {
+				everybody = append(everybody, name)
+			}
+		}
+	}
+	var anew []string
+	for _, name := range everybody {
+		if s.mail.sent(actor, name, body) {
+			anew = append(anew, name)
+		}
+	}
+	if len(anew) > 0 || len(everybody) == 0 {
+		s.send(&team.Message{From: actor, To: "*", Recipients: anew, Type: team.TypeBroadcast, Body: body,
+			Summary: summary})
+	}
+}
+
+// send puts a message into the record that is delivered: where nothing says otherwise, Claude Code
+// brings it to its recipient by itself.
+func (s *subject) send(m *team.Message) {
+	if !s.here() {
+		return
+	}
+	s.post(m)
+	to := m.Recipients
+	if len(to) == 0 {
+		to = []string{m.To}
+	}
+	for _, name := range to {
+		if name == s.lead() || s.roster.isMember(name) {
+			s.emit(&team.MessagesDelivered{Member: name, Seqs: []int64{m.Seq}})
+		}
+	}
+}
+
+// century is how long a teammate has to shut down, in milliseconds: Claude Code knows no deadline,
+// so nobody here ends anybody at one.
+const century = 100 * 365 * 24 * 60 * 60 * 1000
+
+func (s *subject) askedToShutDown(member, request, reason string, at stamp) {
+	p := s.roster.at(member)
+	if p == nil || !s.here() || !s.roster.saidAnew(request, "asked") {
+		return
+	}
+	if p.Asked.Some && at.before(p.Asked.When) {
+		return // another was asked since
+	}
+	p.Asked.learn(request, at)
+	p.Reason = reason
+	s.emit(&team.ShutdownRequested{Member: member, Request: request, Reason: reason, Deadline: at.At + century})
+}
+
+func (s *subject) answeredShutdown(member, request string, approved bool, reason string, at stamp) {
+	if !s.here() || member == "" || !s.roster.saidAnew(request, answer(approved)) {
+		return
+	}
+	p := s.roster.People[member]
+	if p == nil {
+		return // nobody of the team
+	}
+	if approved {
+		s.roster.at(member).Ended.learn(shutdown, at)
+	}
+	s.emit(&team.ShutdownAnswered{Member: member, Request: request, Approved: approved, Reason: reason})
+}
+
+func answer(approved bool) string {
+	if approved {
+		return "approved"
+	}
+	return "rejected"
+}
+
+func (s *subject) planned(member, request, plan string, at stamp) {
+	p := s.roster.at(member)
+	if p == nil || !s.here() || !s.roster.saidAnew(request, "asked") || p.Plan.Some && at.before(p.Plan.When) {
+		return
+	}
+	p.Plan.learn("submitted", at)
+	s.emit(&team.PlanSubmitted{Member: member, Request: request, Plan: plan})
+}
+
+func (s *subject) answeredPlan(member, request string, approved bool, feedback string, at stamp) {
+	p := s.roster.at(member)
+	if p == nil || !s.here() || !s.roster.saidAnew(request, answer(approved)) || p.Plan.Some && at.before(p.Plan.When) {
+		return
+	}
+	p.Plan.learn(answer(approved), at)
+	s.emit(&team.PlanAnswered{Member: member, Request: request, Approved: approved, Feedback: feedback})
+}

@@ -1,0 +1,173 @@
+package model
+
+import (
+	"cadre/internal/observe/protocol"
+	"cadre/internal/team"
+	"cmp"
+	"encoding/json"
+	"fmt"
+)
+
+// subject is the team that is observed: what is known of it, and the chronicle that is made of
+// that.
+type subject struct {
+	chronicle
+	ledger
+	options Options
+	cast    *cast
+	epoch   epoch
+	board   *board
+	roster  *roster
+	mail    *mailbag
+}
+
+func newSubject(options Options, who *cast, recorded Recorded) *subject {
+	s := &subject{options: options, cast: who, board: newBoard(), roster: newRoster(), mail: newMailbag(),
+		ledger: ledger{spent: map[string]*spent{}}}
+	s.recorded = func(now *team.State, r *team.Record) { recorded(now, r, s.session()) }
+	return s
+}
+
+// lead is the lead's name.
+func (s *subject) lead() string {
+	if s.state != nil && s.state.Team().Lead != "" {
+		return s.state.Team().Lead
+	}
+	return s.options.Lead
+}
+
+// isMember reports whether the team has a member of that name.
+func (s *subject) isMember(name string) bool { return name == s.lead() || s.roster.isMember(name) }
+
+// called reports whether that is the team's name among its agents. The first that is heard is,
+// where it was not known; "" says nothing against it.
+func (s *subject) called(name string) bool {
+	if s.epoch.Name == "" {
+		s.epoch.Name = name
+	}
+	return name == "" || name == s.epoch.Name
+}
+
+// session is the one that is observed: the lead's, else that of the teammate who was heard first;
+// "" where no line has said it.
+func (s *subject) session() string {
+	if lead, _ := s.state.Member(s.lead()); lead.Session != unknownSession {
+		return cmp.Or(lead.Session, s.epoch.Mate)
+	}
+	return s.epoch.Mate
+}
+
+// created takes a TeamCreate.
+func (s *subject) created(f *fact, out *protocol.Outcome) {
+	var in struct {
+		TeamName    string `json:"team_name"`
+		Description string `json:"description"`
+	}
+	_ = json.Unmarshal(f.Call.Input, &in)
+	name := cmp.Or(out.TeamName, in.TeamName)
+	switch {
+	case name == "" || f.Call.By.Member != "" || !s.wanted(name, f.Result.At):
+	case !s.here() || s.succeeds(name, f.Call.By.Session, f.Result.At):
+		s.found(name, f.Call.By.Session, f.Call.Source, f.Result.At, in.Description)
+	case s.strangeLead(f.Call.By.Session):
+		s.past(name, f.Result.At)
+	case s.called(name) && s.epoch.LeadSession == "" && s.epoch.LeadSource == "":
+		s.led(f.Call.By.Session, f.Call.Source, f.Result.At)
+	case !s.called(name):
+		s.past(name, f.Result.At)
+	}
+}
+
+// deleted takes a TeamDelete of the lead's.
+func (s *subject) deleted(f *fact, out *protocol.Outcome) {
+	if f.Call.By.Member != "" || !s.here() || !s.called(out.TeamName) {
+		return
+	}
+	s.settle(f.Call.ID, s.lead(), f.Result.At)
+	s.ended(f.Call.ID, f.Result.At, "its lead deleted it")
+}
+
+// spawned takes a spawn of a teammate.
+func (s *subject) spawned(f *fact, in *protocol.SpawnInput, out *protocol.Outcome) {
+	name, of := cmp.Or(out.Name, in.Name), cmp.Or(out.TeamName, in.TeamName)
+	own := of != "" && of == implicit(f.Call.By.Session) && f.Call.By.Member == ""
+	switch {
+	case own && s.wanted(of, f.Result.At) && (!s.here() || s.succeeds(of, f.Call.By.Session, f.Result.At)):
+		s.found(of, f.Call.By.Session, f.Call.Source, f.Result.At, "")
+	case s.here() && (s.leads(f.Call.By.Session, f.Call.Source) || f.Call.By.Session != "" &&
+		f.Call.By.Session == s.epoch.Within):
+		if s.precedes(f.Result.At) {
+			return
+		}
+		if !s.called(of) {
+			s.warn("%s was spawned into %s, and %s is observed", name, of, s.epoch.Name)
+			return
+		}
+		if s.epoch.LeadSession == "" && f.Call.By.Member == "" {
+			s.led(f.Call.By.Session, f.Call.Source, f.Result.At)
+		}
+	case s.here() && f.Call.By.Member != "": // a teammate spawns another
+	case own:
+		s.past(of, f.Result.At)
+		return
+	default:
+		s.warn("%s was spawned into %s, whose creation was not seen", name, cmp.Or(of, "a team"))
+		return
+	}
+	p := s.roster.at(name)
+	if p == nil || name == s.lead() {
+		return
+	}
+	p.Joined.learn(true, f.Result.At)
+	p.About.learn(about{AgentID: cmp.Or(out.AgentID, name+"@"+of), Type: cmp.Or(out.AgentType, in.Type),
+		Model: cmp.Or(out.Model, in.Model), Color: out.Color,
+		Prompt: in.Prompt, Planned: out.PlanMode || in.Mode == "plan"}, f.Result.At)
+	p.Ended.learn("", f.Result.At)
+	p.Doing.learn(active, f.Result.At)
+	if len(s.roster.Spawns) < maxPeople {
+		s.roster.Spawns[f.Call.ID] = name
+	}
+	s.cast.identify(s.roster)
+	s.cast.news = true
+}
+
+// adopt continues with a state that was made elsewhere, or later than what is known.
+func (s *subject) adopt(now *team.State) {
+	if s.state == nil || s.state.Team().ID != now.Team().ID {
+		s.board, s.roster, s.mail = newBoard(), newRoster(), newMailbag()
+		before := s.epoch.Before
+		if s.state != nil {
+			before++
+		}
+		s.epoch = epoch{Gone: s.epoch.Gone, Before: before}
+	}
+	s.state, s.placed = now, placed(now)
+	lead, _ := now.Member(now.Team().Lead)
+	switch {
+	case lead.Session == unknownSession:
+		s.epoch.LeadSource = anySource
+	case s.epoch.LeadSession == "":
+		s.epoch.LeadSession = lead.Session
+	}
+	if s.epoch.Name == "" {
+		s.epoch.Name = cmp.Or(now.Team().Observed, now.Team().Name)
+	}
+	if s.epoch.Name == unnamed {
+		s.epoch.Name = ""
+	}
+	s.epoch.Founded = stamp{At: now.Team().CreatedAt}
+	for n := 1; n <= s.placed; n++ {
+		if t, ok := now.Task(fmt.Sprint(n)); ok && !skipped(t) {
+			s.board.adopt(&t)
+		}
+	}
+	for _, m := range now.Members() {
+		if m.Name != now.Team().Lead {
+			s.roster.adopt(&m)
+		}
+	}
+	delete(s.roster.People, now.Team().Lead)
+	clear(s.board.dirty)
+	clear(s.roster.dirty)
+	s.cast.news = true
+}

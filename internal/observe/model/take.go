@@ -1,0 +1,378 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cadre/internal/observe/protocol"
+	"cadre/internal/team"
+)
+
+// take goes through what a line says, in its order.
+func (w *Watcher) take(name string, src *source, m *protocol.Line, now team.Time) {
+	at := src.stamp(m.At, now, w.team.lines)
+	if m.Sub { // a subagent's tasks and messages are its own
+		for _, u := range m.Uses {
+			w.sieve.Ignore(protocol.Hash(u.ID))
+		}
+		for _, r := range m.Results {
+			w.sieve.Ignore(protocol.Hash(r.ID))
+		}
+		return
+	}
+	by := w.cast.speakerOf(src, m, w.team.roster)
+	if by.Member == w.team.lead() {
+		by.Member = ""
+	}
+	if m.Dir != "" && m.Session != "" && !m.Side {
+		w.cast.session(m.Session).Dir = m.Dir
+	}
+	switch m.Type {
+	case "assistant":
+		w.fire(src, cmp.Or(m.ModelMessage, m.UUID))
+		for _, u := range m.Uses {
+			w.use(name, src, m, u, by, at, now)
+		}
+	case "user":
+		w.letters(&mailLine{UUID: m.UUID, First: m.Parent == "", Text: m.Text, Source: name, By: by, At: at})
+		for _, r := range m.Results {
+			w.result(&result{r, at}, now)
+		}
+	case "result", "cost-state":
+		w.fire(src, "")
+		if m.Totals != nil && by.Agent == "" &&
+			(m.UUID == "" || w.correlation.done.once(protocol.Hash("totals "+m.UUID))) &&
+			w.team.take(name, m, by) {
+			w.team.settle(w.team.anID("usage"), by.Member, at)
+		}
+		w.turnEnded(by, at)
+	case "system":
+		w.system(src, m, by, at)
+	}
+	w.again()
+}
+
+// again goes through the facts that are held, for as long as anything new is known that may tell
+// whose they are.
+func (w *Watcher) again() {
+	for w.cast.news {
+		w.cast.news = false
+		held := w.held
+		w.held, w.dropping = nil, false
+		for _, f := range held {
+			w.fact(f)
+		}
+	}
+}
+
+// use takes one tool use.
+func (w *Watcher) use(name string, src *source, m *protocol.Line, u protocol.Use, by speaker, at stamp, now team.Time) {
+	root := by.Member == "" && by.Agent == ""
+	is, why := protocol.Recognise(u, !root || w.team.here() || w.creates(by.Session))
+	if is && u.Name == "SendMessage" && w.inBackground(u, by) {
+		is = false
+	}
+	if !is {
+		w.sieve.Ignore(protocol.Hash(u.ID))
+		if why != "" {
+			w.team.warn("%s: %s", name, why)
+			if protocol.CategoryOf(u.Name) == "" {
+				w.counts.Unknown++
+			} else {
+				w.counts.Invalid++
+			}
+		}
+		return
+	}
+	if u.Name == "TaskUpdate" && !w.correlation.knows(u.ID) {
+		w.begins(src, u, by, at)
+	}
+	c := &call{ID: u.ID, Tool: u.Name, Input: u.Input, By: by, At: at, ModelMsg: cmp.Or(m.ModelMessage,
+		m.UUID), Source: name}
+	if c.Quiet = w.doubtful(u, by); !c.Quiet {
+		w.flagged(func() { w.show(c, nil) })
+	}
+	if r, ok := w.correlation.call(c, now); ok {
+		w.answered(c, r)
+	}
+}
+
+// inBackground reports whether a message is for an agent that its session has in the background,
+// and that is no teammate.
+func (w *Watcher) inBackground(u protocol.Use, by speaker) bool {
+	var in protocol.SendInput
+	if one := w.cast.sessions[by.Session]; one == nil || len(one.Background) == 0 ||
+		protocol.ReadJSON(u.Input, &in) != nil {
+		return false
+	}
+	return slices.Contains(w.cast.sessions[by.Session].Background, in.Addressee()) &&
+		!w.team.roster.isMember(in.Addressee())
+}
+
+// doubtful reports whether a call may be no team's after all: that of an agent of whom it is not
+// known whether it is a teammate, and one that begins an agent where there is no team. Its result,
+// or a name, will tell.
+func (w *Watcher) doubtful(u protocol.Use, by speaker) bool {
+	switch {
+	case by.Agent != "" && by.Member == "":
+		return true
+	case u.Name == "Agent" && !w.team.here():
+		var in protocol.SpawnInput
+		return protocol.ReadJSON(u.Input, &in) != nil || in.TeamName == ""
+	}
+	return false
+}
+
+// answered takes a call and its result.
+func (w *Watcher) answered(c *call, r *result) {
+	w.cast.news = w.cast.news ||
+		slices.ContainsFunc(w.held, func(f fact) bool { return f.Mail != nil && f.Mail.Call == c.ID })
+	w.flagged(func() {
+		if !c.Quiet {
+			w.show(c, r)
+		}
+		w.fact(fact{Call: *c, Result: *r})
+	})
+}
+
+// flagged sets the flag of the line if report reports a tool use.
+func (w *Watcher) flagged(report func()) {
+	n := len(w.team.out.Uses)
+	report()
+	w.team.out.TeamToolUse = w.team.out.TeamToolUse || len(w.team.out.Uses) > n
+}
+
+// show reports a call, or its result. Of a tool without a category nothing is shown.
+func (w *Watcher) show(c *call, r *result) {
+	if protocol.CategoryOf(c.Tool) == "" {
+		return
+	}
+	one := protocol.ToolUse{Call: protocol.Use{ID: c.ID, Name: c.Tool, Input: c.Input}}
+	if r != nil {
+		one.Result = &r.Result
+	}
+	w.team.out.Uses = append(w.team.out.Uses, one)
+}
+
+// aloud reports a call of which it is known only now that it is a team's.
+func (w *Watcher) aloud(f *fact) {
+	if f.Call.Quiet {
+		f.Call.Quiet = false
+		w.show(&f.Call, nil)
+		w.show(&f.Call, &f.Result)
+	}
+}
+
+// begins looks whether a TaskUpdate has its owner begin a task: then it is not idle, whatever it
+// has completed before.
+func (w *Watcher) begins(src *source, u protocol.Use, by speaker, at stamp) {
+	var in protocol.TaskInput
+	if protocol.ReadJSON(u.Input, &in) != nil || value(in.Status) != string(team.InProgress) {
+		return
+	}
+	who := w.team.ownerOf(in, by.Member)
+	src.disarm(who)
+	if p := w.team.roster.People[who]; p != nil && p.Began.before(at) {
+		p.Began = at
+	}
+}
+
+// creates reports whether the session is about to create a team.
+func (w *Watcher) creates(session string) bool {
+	for _, c := range w.correlation.calls {
+		if c.Tool == "TeamCreate" && c.By.Session == session {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *Watcher) result(r *result, now team.Time) {
+	if w.sieve.Ignores(protocol.Hash(r.ID)) {
+		return
+	}
+	c, ok := w.correlation.result(r, now)
+	if !ok {
+		return
+	}
+	w.answered(c, r)
+}
+
+// fire says idle of the members that completed a task and took no other.
+func (w *Watcher) fire(src *source, message string) {
+	for _, a := range src.fire(message) {
+		if p := w.team.roster.at(a.Member); p != nil {
+			p.Doing.learn(idle, a.When)
+			w.team.settle(w.team.anID("idle"), a.Member, a.When)
+		}
+	}
+}
+
+// turnEnded says idle of a teammate whose own stream says that its turn is over.
+func (w *Watcher) turnEnded(by speaker, at stamp) {
+	if p := w.team.roster.People[by.Member]; p != nil && by.Member != "" && w.team.here() && w.team.called(by.Team) {
+		w.team.roster.at(by.Member).Doing.learn(idle, at)
+		w.team.settle(w.team.anID("turn"), by.Member, at)
+	}
+}
+
+func (w *Watcher) system(src *source, m *protocol.Line, by speaker, at stamp) {
+	switch m.Subtype {
+	case "init":
+		if by.Member == "" && by.Agent == "" {
+			one := w.cast.session(m.Session)
+			one.Init, one.Agents = true, m.Agents
+		}
+		if by.Member != "" && by.Team != "" && !w.team.waits(by, at, "") &&
+			w.team.joins(by, at, "") { // its session begins
+			w.team.settle(w.team.anID("init"), by.Member, at)
+		}
+	case "turn_duration":
+		w.fire(src, "")
+		w.turnEnded(by, at)
+	case "task_notification":
+		member := w.team.roster.Spawns[m.Task.Use]
+		if member == "" {
+			return // a subagent's
+		}
+		p := w.team.roster.at(member)
+		switch m.Task.Status {
+		case "completed", "stopped":
+			p.Ended.learn(shutdown, at)
+		case "failed", "killed", "error":
+			if p.Ended.learn(failed, at) {
+				p.Fault = m.Task.Summary
+			}
+		}
+		w.team.settle(w.team.anID("end"), member, at)
+	}
+}
+
+// mailLine is a user's line with letters from other members.
+type mailLine struct {
+	UUID   string  `json:"uuid,omitempty"`
+	First  bool    `json:"first,omitempty"` // of its transcript
+	Text   string  `json:"text"`
+	Source string  `json:"source"`
+	By     speaker `json:"by"` // in whose context it is
+	At     stamp   `json:"at"`
+	Call   string  `json:"call,omitempty"` // the broadcast whose result it waits for
+}
+
+// letters takes what a user's line brings from other members. In a context of which it is not known
+// yet whose it is, it waits for that.
+func (w *Watcher) letters(m *mailLine) {
+	by, at, name := m.By, m.At, m.Source
+	if !strings.Contains(m.Text, "<teammate-message ") {
+		return
+	}
+	if by.Agent != "" && by.Member == "" {
+		by.Member = w.cast.sideMember(by.Agent)
+	}
+	letters := protocol.LettersOf(m.Text)
+	switch m.Call = w.sending(letters, at); {
+	case by.Agent != "" && by.Member == "", by.Member != "" && w.team.waits(by, at, name), m.Call != "":
+		w.hold(fact{Mail: m})
+		return
+	case by.Member == "" && (!w.team.leads(by.Session, name) || w.team.precedes(at)),
+		by.Member != "" && !w.team.joins(by, at, name):
+		return
+	}
+	if m.UUID != "" && !w.once(protocol.Hash("letter "+m.UUID)) {
+		return
+	}
+	id := "letters-" + cmp.Or(m.UUID, fmt.Sprint(w.team.lines))
+	if w.team.remembers(id) {
+		return
+	}
+	to := cmp.Or(by.Member, w.team.lead())
+	if p := w.team.roster.at(by.Member); p != nil { // a turn of its own begins
+		p.Doing.learn(active, at)
+		if p.Turn.before(at) {
+			p.Turn = at
+		}
+	}
+	for i, l := range letters {
+		n, is := protocol.SignalOf(l.Text)
+		if !is {
+			n, is = protocol.SignalWithHelp(l.Text)
+		}
+		switch {
+		case is:
+			w.signal(n, l.From, to, at)
+		case i == 0 && m.First && by.Member != "" && l.From == w.team.lead(): // its prompt, which its spawn says
+		case w.team.mail.received(name, l.From, to, l.Text) && l.From != "":
+			w.team.send(&team.Message{From: l.From, To: to, Type: team.TypeMessage, Body: l.Text, Summary: l.Summary})
+		}
+	}
+	w.team.settle(id, to, at)
+}
+
+// signal takes a letter that the program of a member wrote.
+func (w *Watcher) signal(n *protocol.Signal, from, to string, at stamp) {
+	if t := protocol.ParseTime(n.Timestamp); t != 0 {
+		at.At = t
+	}
+	who := cmp.Or(n.From, from)
+	switch n.Type {
+	case "idle_notification":
+		if p := w.team.roster.People[who]; p != nil {
+			if w.team.roster.at(who).Doing.learn(idle, at) {
+				p.Detail = n.Failure
+			}
+		}
+	case "teammate_terminated":
+		name, _, ok := strings.Cut(n.Message, " has shut down")
+		if p := w.team.roster.People[name]; ok && p != nil {
+			w.team.roster.at(name).Ended.learn(shutdown, at)
+		}
+	case "shutdown_request":
+		w.team.askedToShutDown(to, n.Request, n.Reason, at)
+	case "shutdown_approved":
+		w.team.answeredShutdown(who, n.Request, true, n.Reason, at)
+	case "shutdown_rejected":
+		w.team.answeredShutdown(who, n.Request, false, n.Reason, at)
+	case "plan_approval_request":
+		w.team.planned(who, n.Request, n.Plan, at)
+	case "plan_approval_response":
+		w.team.answeredPlan(to, n.Request, n.Approved, n.Feedback, at)
+	}
+}
+
+// hold keeps a fact until more is known. Where there are too many, those of other teams go first;
+// any other is a loss.
+func (w *Watcher) hold(f fact) {
+	if w.held = append(w.held, f); len(w.held) <= maxHeld {
+		return
+	}
+	oldest := slices.IndexFunc(w.held, func(f fact) bool { return w.team.strange(f.by()) })
+	if oldest < 0 {
+		oldest = 0
+		if w.counts.Dropped++; !w.dropping {
+			w.dropping = true
+			w.gap(f.source(), w.cast.source(f.source()),
+				"too much was said by teammates of whom it is not known yet who they are", f.Result.At.At)
+		}
+	}
+	w.held = slices.Delete(w.held, oldest, oldest+1)
+}
+
+// sending is the call of a broadcast that one of the letters is of and that still waits for its
+// result, because the recipient was quicker; "" where there is none. A letter alone does not show
+// that it went to everybody.
+func (w *Watcher) sending(letters []protocol.Letter, at stamp) string {
+	for id, c := range w.correlation.calls {
+		var in protocol.SendInput
+		if c.Tool != "SendMessage" || at.At-c.At.At > TTL || protocol.ReadJSON(c.Input, &in) != nil ||
+			in.Kind() != "broadcast" {
+			continue
+		}
+		from := cmp.Or(c.By.Member, w.cast.sideMember(c.By.Agent), w.team.lead())
+		if slices.ContainsFunc(letters, func(l protocol.Letter) bool { return l.From == from && l.Text == in.Body() }) {
+			return id
+		}
+	}
+	return ""
+}

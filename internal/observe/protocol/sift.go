@@ -1,0 +1,157 @@
+package protocol
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Sieve finds the lines that may say something of a team. Of a thousand lines of an agent's stream
+// about ten ds. It looks at some bytes of a line and decodes no JSON, so that passing over a line
+// costs about as much as finding its end. When in doubt, a line is worth decoding.
+type Sieve struct {
+	// begun reports whether a session has given its init already, which comes again with every turn.
+	begun   func(session string) bool
+	foreign [1 << 10]uint64 // hashes of tool uses that are not a team's, each at its place
+}
+
+// NewSieve returns a sieve that has seen nothing.
+func NewSieve(begun func(session string) bool) *Sieve { return &Sieve{begun: begun} }
+
+// Worth reports whether a line may say something of a team. next says that the source's next
+// message is waited for, whatever it says.
+func (s *Sieve) Worth(line []byte, next bool) bool {
+	kind, rest := Head(line)
+	switch string(kind) {
+	case "": // the type is not its first field: a transcript, or another order
+		some, worth := s.results(line)
+		return worth || bytes.Contains(line[:min(len(line), 512)], isSidechain) || s.uses(line) || !some &&
+			bytes.Contains(line, teammateMessage) ||
+			bytes.Contains(line, totalCost) || bytes.Contains(line, turnDuration) ||
+			bytes.Contains(line, taskNotification) || next ||
+			bytes.Contains(line, initWord) && !s.repeats(line)
+	case "assistant":
+		return next || s.uses(rest)
+	case "user":
+		some, worth := s.results(rest)
+		return worth || !some && bytes.Contains(rest, teammateMessage) // a line has results or letters
+	case "result", "cost-state", FileNoteType:
+		return true
+	case "system":
+		sub := rest[:min(len(rest), 64)]
+		return bytes.Contains(sub, taskNotification) || bytes.Contains(sub, turnDuration) ||
+			bytes.Contains(sub, initWord) && !s.repeats(rest) || !bytes.Contains(sub, subtype)
+	}
+	return false
+}
+
+var (
+	isSidechain      = []byte(`"isSidechain":true`)
+	teammateMessage  = []byte(`-message teammate_id=`) // the bracket before it may be an escape
+	totalCost        = []byte(`"total_cost_usd"`)
+	turnDuration     = []byte(`"turn_duration"`)
+	taskNotification = []byte(`"task_notification"`)
+	initWord         = []byte(`"init"`)
+	subtype          = []byte(`"subtype"`)
+	sessionID        = []byte(`"session_id"`)
+	toolUse          = []byte(`_use"`) // looked for by their rarest letter
+	toolUseID        = []byte(`_use_id"`)
+	quotedTool       = []byte(`"tool`)
+)
+
+// Head is the type of a line that begins with it, and what comes behind; "" for another line.
+func Head(line []byte) (kind, rest []byte) {
+	if len(line) < 2 {
+		return nil, line
+	}
+	return member(line[1:], "type")
+}
+
+// member reads `"key":"value"` at the start of in, after a comma if there is one. Without it, or
+// with an escape in the value, the value is empty.
+func member(in []byte, key string) (value, rest []byte) {
+	p := in
+	for len(p) > 0 && (p[0] == ',' || p[0] == ' ') {
+		p = p[1:]
+	}
+	if len(p) < len(key)+4 || p[0] != '"' || string(p[1:len(key)+1]) != key || p[len(key)+1] != '"' {
+		return nil, in
+	}
+	return text(p[len(key)+2:], in)
+}
+
+// text reads `:"value"` at the start of p.
+func text(p, in []byte) (value, rest []byte) {
+	for len(p) > 0 && (p[0] == ':' || p[0] == ' ') {
+		p = p[1:]
+	}
+	if len(p) == 0 || p[0] != '"' {
+		return nil, in
+	}
+	end := bytes.IndexByte(p[1:], '"')
+	if end < 0 || bytes.IndexByte(p[1:end+1], '\\') >= 0 {
+		return nil, in
+	}
+	return p[1 : end+1], p[end+2:]
+}
+
+// uses reports whether a line has a tool_use that may be a team's, and notes the others, so that
+// their results are passed over tos.
+func (s *Sieve) uses(line []byte) bool {
+	for {
+		at := bytes.Index(line, toolUse)
+		if at < 0 {
+			return false
+		}
+		before, after := line[:at], line[at+len(toolUse):]
+		if line = after; !bytes.HasSuffix(before, quotedTool) {
+			continue
+		}
+		id, rest := member(after, "id")
+		name, rest := member(rest, "name")
+		if len(id) == 0 || len(name) == 0 || teamish(name) && !knownElse[string(name)] {
+			return true
+		}
+		s.Ignore(Hash(id))
+		line = rest
+	}
+}
+
+// results reports whether a line has results of tools, and whether one of them is somebody's who
+// waits for it, or whose call may come later.
+func (s *Sieve) results(line []byte) (some, worth bool) {
+	for {
+		at := bytes.Index(line, toolUseID)
+		if at < 0 {
+			return some, false
+		}
+		before, after := line[:at], line[at+len(toolUseID):]
+		if line = after; !bytes.HasSuffix(before, quotedTool) {
+			continue
+		}
+		id, rest := text(after, nil)
+		if len(id) == 0 || !s.Ignores(Hash(id)) {
+			return true, true
+		}
+		some, line = true, rest
+	}
+}
+
+// Ignore notes that a tool use is not a team's, so that its result is passed over.
+func (s *Sieve) Ignore(h uint64) { s.foreign[h%uint64(len(s.foreign))] = h }
+
+func (s *Sieve) Ignores(h uint64) bool { return s.foreign[h%uint64(len(s.foreign))] == h }
+
+// Ignored returns the hashes of the tool uses that are ignored.
+func (s *Sieve) Ignored() []uint64 {
+	return slices.DeleteFunc(slices.Clone(s.foreign[:]), func(h uint64) bool { return h == 0 })
+}
+
+// repeats reports whether the init of that line is not its session's first.
+func (s *Sieve) repeats(line []byte) bool {
+	at := bytes.Index(line, sessionID)
+	if at < 0 {
+		return false
+	}
+	id, _ := text(line[at+len(sessionID):], nil)
+	return s.begun(string(id))
+}

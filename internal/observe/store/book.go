@@ -1,0 +1,285 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"cadre/internal/journal"
+	"cadre/internal/layout"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// Book journals an observed team under a name of its own in cadre's home, so that everything that
+// shows a team shows it. A record that is there already is left out. A team that follows on another
+// one gets its name, and the one before is put away under its id.
+type Book struct {
+	home layout.Home
+	name string
+	note func(string)
+
+	// Of the writer.
+	journal journal.Journal // nil while there is no team
+	team    string          // its id
+	seq     int64           // of its last record
+	length  int             // of the last snapshot, in bytes
+
+	mu     sync.Mutex
+	moved  *sync.Cond // the queue has become longer or shorter
+	queue  []page
+	busy   bool // the writer has taken pages that are not written yet
+	closed bool
+	err    error
+	done   chan struct{}
+}
+
+// page is a record that is to be written.
+type page struct {
+	team string
+	seq  int64
+	data []byte
+}
+
+// longQueue is how many records may wait for the disk before the observer does.
+const longQueue = 4096
+
+// OpenBook opens the journal of that name, where there is one. The error has the code taken where
+// the name is that of a team which is not observed.
+func OpenBook(ctx context.Context, h layout.Home, name string, note func(string)) (*Book, error) {
+	if err := team.CheckName("team", name); err != nil {
+		return nil, err
+	}
+	b := &Book{home: h, name: name, note: note, done: make(chan struct{})}
+	b.moved = sync.NewCond(&b.mu)
+	s, err := b.state(ctx)
+	switch {
+	case team.CodeOf(err) == team.NotFound:
+	case err != nil:
+		return nil, err
+	case s.Team().Observed == "":
+		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is a team of yours, and an observed one "+
+			"needs a name of its own: --as-team NAME", name)}
+	default:
+		b.team, b.seq = s.Team().ID, s.Seq()
+		if b.journal, _, err = h.Open(name, note); err != nil {
+			return nil, err
+		}
+	}
+	go b.write()
+	return b, nil
+}
+
+// state reads the journal's.
+func (b *Book) state(ctx context.Context) (s *team.State, err error) {
+	j, _, err := b.home.Open(b.name, b.note)
+	if err != nil {
+		return nil, err
+	}
+	rep, err := replica.Open(ctx, j, replica.Options{Log: b.note})
+	if err != nil {
+		return nil, err
+	}
+	rep.View(func(now *team.State) { s = now }) // nobody changes it when its replica is closed
+	return s, rep.Close()
+}
+
+// Add has records written, in this order; s is the team before them, nil for none, until another
+// one begins among them. It waits only where very many wait already.
+func (b *Book) Add(s *team.State, records []*team.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	of := ""
+	if s != nil {
+		of = s.Team().ID
+	}
+	for _, r := range records {
+		if created, ok := r.Events[0].(*team.TeamCreated); ok {
+			of = created.Team.ID
+		}
+		for len(b.queue) >= longQueue && b.err == nil {
+			b.moved.Wait()
+		}
+		b.queue = append(b.queue, page{of, r.Seq, team.AppendRecord(nil, r)})
+	}
+	b.moved.Broadcast()
+	return b.err
+}
+
+// Flush returns when all records that were added are durable.
+func (b *Book) Flush() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for (len(b.queue) > 0 || b.busy) && b.err == nil {
+		b.moved.Wait()
+	}
+	return b.err
+}
+
+// Close writes what was added, and lets go of the journal.
+func (b *Book) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	b.moved.Broadcast()
+	b.mu.Unlock()
+	<-b.done
+	if b.journal != nil {
+		return errors.Join(b.err, b.journal.Close())
+	}
+	return b.err
+}
+
+// write is the writer: a goroutine of its own, so that whoever looks on sees a line before the disk
+// has it.
+func (b *Book) write() {
+	defer close(b.done)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		for len(b.queue) == 0 && !b.closed {
+			b.moved.Wait()
+		}
+		if len(b.queue) == 0 || b.err != nil {
+			return
+		}
+		pages := b.queue
+		b.queue, b.busy = nil, true
+		b.mu.Unlock()
+		err := b.writePages(context.Background(), pages)
+		b.mu.Lock()
+		b.busy = false
+		if err != nil {
+			b.err = fmt.Errorf("journal the observed team %s: %w", b.name, err)
+		}
+		b.moved.Broadcast()
+	}
+}
+
+func (b *Book) writePages(ctx context.Context, pages []page) error {
+	for len(pages) > 0 {
+		n := 1
+		for n < len(pages) && pages[n].team == pages[0].team {
+			n++
+		}
+		if err := b.writeTeam(ctx, pages[:n]); err != nil {
+			return err
+		}
+		pages = pages[n:]
+	}
+	return nil
+}
+
+// writeTeam writes records of one team.
+func (b *Book) writeTeam(ctx context.Context, pages []page) error {
+	if id := pages[0].team; id != b.team {
+		if _, err := b.home.Folder(id); err == nil { // it was put away, with all of its records
+			return nil
+		}
+		return b.found(pages)
+	}
+	for len(pages) > 0 && pages[0].seq <= b.seq {
+		pages = pages[1:]
+	}
+	for len(pages) > 0 {
+		n := min(len(pages), together)
+		if err := b.append(ctx, pages[:n]); err != nil {
+			return err
+		}
+		pages = pages[n:]
+	}
+	return nil
+}
+
+// gone says that there is no journal of what was observed before.
+func (b *Book) gone() error {
+	return team.Refuse(team.NotFound, "%s was observed before, and its journal is gone", b.name).
+		With(team.Hint{Action: team.ActCleanUp, Team: b.name})
+}
+
+// missed is that error where the observer, of whom all was written, knows a team, and there is no
+// journal.
+func (b *Book) missed(s *team.State) error {
+	if s == nil || b.journal != nil {
+		return nil
+	}
+	return b.gone()
+}
+
+// found begins the journal of a team with its first records.
+func (b *Book) found(pages []page) error {
+	if pages[0].seq != 1 {
+		return b.gone()
+	}
+	if b.journal != nil {
+		if err := errors.Join(b.journal.Close(), b.home.Archive(b.name, b.team)); err != nil {
+			return err
+		}
+		b.journal = nil
+	}
+	var records [][]byte
+	for _, p := range pages {
+		records = append(records, p.data)
+	}
+	err := b.home.Found(b.name, pages[0].team, records)
+	if err != nil {
+		return err
+	}
+	b.team, b.seq, b.length = pages[0].team, pages[len(pages)-1].seq, 0
+	b.journal, _, err = b.home.Open(b.name, b.note)
+	return err
+}
+
+// together is how many records are appended at once, to share the disk's syncs.
+const together = 16
+
+// append appends records in their order: whoever holds the journal's lock writes the next one, and
+// then they wait for one sync together.
+func (b *Book) append(ctx context.Context, pages []page) error {
+	var appending sync.WaitGroup
+	errs := make([]error, len(pages))
+	next, seq := 0, b.seq
+	for i := range pages {
+		appending.Go(func() {
+			last := seq
+			_, errs[i] = b.journal.Append(ctx, seq, func(r journal.Record) error { last = r.Seq; return nil },
+				func() ([]byte, error) {
+					p := pages[next]
+					if p.seq != last+1 {
+						return nil,
+							fmt.Errorf("somebody else has written to its journal: record %d cannot follow on %d",
+								p.seq, last)
+					}
+					next++
+					return p.data, nil
+				})
+		})
+	}
+	appending.Wait()
+	b.seq = pages[len(pages)-1].seq
+	return errors.Join(errs...)
+}
+
+// newer is the journal's state where that is not the observer's, once all that the observer made
+// was written; else nil.
+func (b *Book) newer(ctx context.Context, s *team.State) (*team.State, error) {
+	if b.journal == nil || s != nil && s.Team().ID == b.team && s.Seq() >= b.seq {
+		return nil, nil
+	}
+	return b.state(ctx)
+}
+
+// snapshot saves the state where that is due, once all that the observer made was written.
+func (b *Book) snapshot(ctx context.Context, s *team.State) error {
+	if b.journal == nil || s.Team().ID != b.team || s.Seq() != b.seq || !b.journal.SnapshotDue(b.length) {
+		return nil
+	}
+	return b.journal.SaveSnapshot(ctx, func() (int64, []byte) {
+		data := team.AppendSnapshot(nil, s)
+		b.length = len(data)
+		return s.Seq(), data
+	})
+}

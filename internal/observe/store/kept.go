@@ -1,0 +1,318 @@
+package store
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cadre/internal/observe"
+	"cadre/internal/observe/protocol"
+	"cadre/internal/observe/source"
+	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
+	"cadre/internal/team"
+)
+
+// The files of an observation.
+const (
+	lockName   = "lock"
+	savedName  = "observation.json"
+	linesMark  = "lines-"
+	keptFormat = 1
+)
+
+// Kept is what an observer knows, in a folder: as it was after some line, and the lines since. It
+// belongs to one process.
+type Kept struct {
+	dir     string
+	lock    *proc.Lock
+	log     *os.File
+	number  int64 // of the log
+	size    int64 // of the log, in bytes
+	saved   int64 // length of what was saved last, in bytes
+	skipped int64 // lines since the last one in the log, which said nothing
+}
+
+// ErrObserved says that another process observes as this name.
+var ErrObserved = errors.New("it is observed already")
+
+// ErrDamaged says that what was kept of an observation cannot be read.
+var ErrDamaged = errors.New("what was kept of the observation is damaged")
+
+// OpenKept takes the folder, and makes it where there is none. The error is [ErrObserved] while
+// another process has it.
+func OpenKept(dir string) (*Kept, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := proc.NewLock(filepath.Join(dir, lockName))
+	if errors.Is(err, proc.ErrHeld) {
+		return nil, fmt.Errorf("%w: by another process", ErrObserved)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Kept{dir: dir, lock: lock}, nil
+}
+
+// Observes reports whether a living process has the folder.
+func Observes(dir string) bool { return proc.Held(filepath.Join(dir, lockName)) }
+
+// Close lets go of the folder.
+// maxKept is the most that is read of what an observer knew, in bytes.
+const maxKept = 1 << 30
+
+func (k *Kept) Close() error {
+	var err error
+	if k.log != nil {
+		err = k.log.Close()
+	}
+	return errors.Join(err, k.lock.Unlock())
+}
+
+// Discard lets go of a folder in which nothing was kept, and takes it away; one with anything in it
+// stays.
+func (k *Kept) Discard() error {
+	if entries, err := os.ReadDir(k.dir); err == nil && len(entries) == 1 {
+		_ = os.RemoveAll(k.dir)
+	}
+	return k.Close()
+}
+
+// The kinds of entries.
+const (
+	lineEntry      = "line"
+	introduceEntry = "introduce"
+	gapEntry       = "gap"
+	endEntry       = "end"
+	placeEntry     = "place" // where a source goes on behind a line that said nothing
+)
+
+// entry is one thing that an observer was shown. In the log it is a line with a checksum and this
+// as JSON, and behind that the line that it is about; the checksum is of all that follows it.
+type entry struct {
+	Kind   string       `json:"kind"`
+	Source string       `json:"source"`
+	At     team.Time    `json:"at"`
+	Place  source.Place `json:"place,omitzero"`
+	Team   string       `json:"team,omitempty"`
+	Member string       `json:"member,omitempty"`
+	Reason string       `json:"reason,omitempty"`
+	// lines before it that said nothing: they count, because the observer numbers what it makes by
+	// them
+	Skipped int64 `json:"skipped,omitempty"`
+	Size    int   `json:"size,omitempty"` // of the line
+
+	line []byte
+}
+
+// show shows the entry to an observer.
+func (e *entry) show(o Observer) observe.Seen {
+	switch e.Kind {
+	case introduceEntry:
+		o.Introduce(e.Source, e.Team, e.Member)
+	case gapEntry:
+		return o.Gap(e.Source, e.Reason, e.At)
+	case endEntry:
+		if o, ok := o.(Ender); ok {
+			return o.End(e.Source, e.At)
+		}
+	case lineEntry:
+		return o.Line(e.Source, e.line, e.At)
+	}
+	return observe.Seen{}
+}
+
+// add takes note of an entry. A line that said nothing is only counted, unless it is part of what a
+// source is known by when it comes back.
+func (k *Kept) add(e entry, said bool) error {
+	if !said {
+		k.skipped++
+		if e.Place.Event == "" {
+			return nil
+		}
+		e = entry{Kind: placeEntry, Source: e.Source, At: e.At, Place: e.Place}
+	}
+	e.Skipped, e.Size = k.skipped, len(e.line)
+	k.skipped = 0
+	head, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	whole := make([]byte, sumLength, sumLength+len(head)+len(e.line)+2)
+	whole = append(append(append(append(whole, head...), '\n'), e.line...), '\n')
+	copy(whole, sum(whole[sumLength:]))
+	n, err := k.log.Write(whole)
+	k.size += int64(n)
+	return err
+}
+
+// sumLength is that of a checksum with the space behind it.
+const sumLength = 9
+
+func sum(data []byte) string { return fmt.Sprintf("%08x ", crc32.ChecksumIEEE(data)) }
+
+// leastLog is how large a log may grow before what is known is saved anew.
+const leastLog = 1 << 20
+
+// due reports whether the log has grown so much that saving pays for itself.
+func (k *Kept) due() bool { return k.size > max(leastLog, k.saved) }
+
+// saved is the file of that name.
+type saved struct {
+	V        int                     `json:"v"`
+	Log      int64                   `json:"log"` // the one that goes on behind it
+	Places   map[string]source.Place `json:"places,omitempty"`
+	Observer json.RawMessage         `json:"observer"`
+}
+
+// save keeps what the observer knows, in place of everything that was kept so far.
+func (k *Kept) save(o Observer, places map[string]source.Place) error {
+	known, err := o.Save()
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(saved{V: keptFormat, Log: k.number + 1, Places: places, Observer: known})
+	if err != nil {
+		return err
+	}
+	// A log that was left behind by a process that died before the rename below is not this one's.
+	log, err := regularfile.OpenFile(k.logPath(k.number+1), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(filepath.Join(k.dir, savedName), data); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	if k.log != nil {
+		err = k.log.Close()
+	}
+	if gone := os.Remove(k.logPath(k.number)); !errors.Is(gone, fs.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
+	k.log, k.number, k.size, k.saved, k.skipped = log, k.number+1, 0, int64(len(data)), 0
+	return err
+}
+
+func (k *Kept) logPath(n int64) string {
+	return filepath.Join(k.dir, fmt.Sprintf("%s%d", linesMark, n))
+}
+
+// restore reads back what is known, shows the lines since to the observer, and gives what they said
+// to each, with the team as it was before. Then the log goes on.
+func (k *Kept) restore(restore Restore, places map[string]source.Place,
+	each func(*team.State, observe.Seen) error) (Observer, error) {
+	s := saved{V: keptFormat}
+	data, err := regularfile.Read(filepath.Join(k.dir, savedName), maxKept)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err == nil {
+		if err := json.Unmarshal(data, &s); err != nil {
+			return nil, k.damaged(err)
+		}
+		if s.V > keptFormat {
+			return nil, observe.ErrNewer
+		}
+	}
+	k.number, k.saved = s.Log, int64(len(data))
+	for source, place := range s.Places {
+		places[source] = place
+	}
+	o, err := restore(s.Observer, nil)
+	switch {
+	case errors.Is(err, observe.ErrOther), errors.Is(err, observe.ErrNewer), errors.Is(err, team.ErrNewer):
+		return nil, err
+	case err != nil:
+		return nil, k.damaged(err)
+	}
+	whole, err := k.replay(o, places, each)
+	if err != nil {
+		return nil, err
+	}
+	if k.log, err = regularfile.OpenFile(k.logPath(k.number), os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
+		return nil, err
+	}
+	k.size = whole
+	if err := k.log.Truncate(whole); err != nil {
+		return nil, err
+	}
+	_, err = k.log.Seek(whole, io.SeekStart)
+	return o, errors.Join(err, k.sweep())
+}
+
+func (k *Kept) damaged(err error) error {
+	return fmt.Errorf("%w: %s: %w", ErrDamaged, filepath.Join(k.dir, savedName), err)
+}
+
+// replay shows the entries of the log, and returns the length of those that are whole: the last may
+// have been written by a process that was killed meanwhile.
+func (k *Kept) replay(o Observer, places map[string]source.Place,
+	each func(*team.State, observe.Seen) error) (int64, error) {
+	file, err := regularfile.Open(k.logPath(k.number))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	whole, r := int64(0), bufio.NewReaderSize(file, 256<<10)
+	for {
+		head, err := r.ReadBytes('\n')
+		if err != nil {
+			return whole, notEnd(err)
+		}
+		var e entry
+		if len(head) < sumLength || json.Unmarshal(head[sumLength:], &e) != nil || e.Size < 0 ||
+			e.Size > 2*protocol.MaxLine {
+			return whole, nil
+		}
+		data := append(head, make([]byte, e.Size+1)...)
+		if _, err := io.ReadFull(r, data[len(head):]); err != nil {
+			return whole, notEnd(err)
+		}
+		if sum(data[sumLength:]) != string(data[:sumLength]) {
+			return whole, nil
+		}
+		e.line = data[len(head) : len(data)-1]
+		whole += int64(len(data))
+		for range e.Skipped {
+			o.Line(e.Source, nil, e.At)
+		}
+		before := o.Team()
+		seen := e.show(o)
+		if e.Place != (source.Place{}) {
+			places[e.Source] = e.Place
+		}
+		if err := each(before, seen); err != nil {
+			return whole, err
+		}
+	}
+}
+
+func notEnd(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}
+
+// sweep removes the logs that processes left behind which were killed while they saved.
+func (k *Kept) sweep() error {
+	entries, err := os.ReadDir(k.dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), linesMark) && e.Name() != filepath.Base(k.logPath(k.number)) {
+			err = errors.Join(err, os.Remove(filepath.Join(k.dir, e.Name())))
+		}
+	}
+	return err
+}
