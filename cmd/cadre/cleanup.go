@@ -6,19 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/consolidate/branches"
-	"cadre/internal/git/checkout"
-	"cadre/internal/git/checkpoint"
-	"cadre/internal/host"
+	"cadre/internal/engine/upkeep"
+	"cadre/internal/layout"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/sys/proc"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -74,187 +72,64 @@ func (a *app) cleanup(ctx context.Context, name string, how cleaning) error {
 	if err != nil {
 		return err
 	}
-	t := rep.Team()
-	if !how.force {
-		if err := reachable(t); err != nil {
-			return errors.Join(err, rep.Close())
-		}
+	removed, err := upkeep.Remove(ctx, a.upkeep(rep, dir), how.removal(a.home))
+	if lingers, ok := errors.AsType[*upkeep.LingeringError](err); ok {
+		return &team.Error{Code: team.NotReady, Text: lingers.Error() + "; run cadre cleanup again"}
 	}
-	_, err = rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.CleanUp{Force: how.force}})
-	var members []team.Member
-	rep.View(func(s *team.State) { members = s.Members() })
-	if err := rep.Close(); err != nil {
-		a.fail(err)
+	if gone, ok := errors.AsType[*upkeep.UnreachableError](err); ok {
+		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s. If the project was moved, say where it is now: "+
+			"cadre resume %s --dir DIR, then cadre cleanup %s. To remove the team without the repository: cadre "+
+			"cleanup %s --force; worktrees are kept then, and named", gone, name, name, name)}
 	}
 	if err != nil {
 		return err
 	}
-	if err := host.Settle(ctx, filepath.Join(dir, "hosts"), t.Dir, a.note); err != nil {
-		return &team.Error{Code: team.NotReady, Text: "the team is ended, but a process of it is still there: " +
-			err.Error() + "; run cadre cleanup again"}
+	if removed.Replaced {
+		return a.print(removed.Team, said("team %s is removed; another one of that name has begun meanwhile", name))
 	}
-	if now, err := a.glance(ctx, name); err == nil && now.ID != t.ID {
-		return a.print(t, said("team %s is removed; another one of that name has begun meanwhile", name))
-	}
-	left, err := a.branchesOf(ctx, t, members, how)
-	if err != nil {
-		return err
-	}
-	if err := host.DropWork(ctx, t); err != nil {
-		a.fail(err)
-	}
-	if err := a.keepRemoved(t, left); err != nil {
-		return err
-	}
-	if err := a.removeFolder(dir); err != nil {
-		return err
-	}
-	return a.cleaned(t, left, fmt.Sprintf("team %s is removed", name))
+	return a.cleaned(removed, fmt.Sprintf("team %s is removed", name))
 }
 
-// keepRemoved records that the team is removed here as long as its checkpoints stay, so that they
-// can be removed later without force.
-func (a *app) keepRemoved(t team.Team, left []branches.Branch) error {
-	if commit := checkpointsLeft(left); commit != "" {
-		return a.home.KeepRemoved(t.ID, commit)
-	}
-	return a.home.DropRemoved(t.ID)
+func (c cleaning) removal(home layout.Home) upkeep.Removal {
+	return upkeep.Removal{Home: home, Force: c.force, Branches: c.branches}
 }
 
-// checkpointsLeft is the commit of the last checkpoint where the branch of those stays, else "".
-func checkpointsLeft(left []branches.Branch) string {
-	for _, b := range left {
-		if b.Checkpoints && !b.Removed {
-			return b.Commit
-		}
-	}
-	return ""
-}
-
-// reachable refuses a team whose repository is missing, before anything of it is removed: nobody
-// can say which branches it leaves, and what is in its worktrees cannot be put on them. A team that
-// is in no repository has neither.
-func reachable(t team.Team) error {
-	missing, ok := errors.AsType[*checkout.MissingError](checkout.Glance(t))
-	if !ok || t.Base.Top == "" {
-		return nil
-	}
-	return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("team %s is not removed: %s %s, and the branches of the "+
-		"team are in that repository. If the project was moved, say where it is now: cadre resume %s --dir DIR, then "+
-		"cadre cleanup %s. To remove the team without the repository: cadre cleanup %s --force; worktrees are kept "+
-		"then, and named",
-		t.Name, missing.Path, missing.Why, t.Name, t.Name, t.Name)}
-}
-
-// removeFolder removes the folder of a team, and keeps what is nowhere else.
-func (a *app) removeFolder(dir string) error {
-	kept, err := a.home.KeepWorktrees(dir)
-	if err != nil {
-		return err
-	}
-	if kept != "" {
-		a.note("worktrees that could not be put on their branches are kept in " + kept)
-	}
-	return a.home.Remove(dir)
-}
-
-// branchesOf lists the branches of the team, and removes them first if that is wished.
-func (a *app) branchesOf(ctx context.Context, t team.Team, members []team.Member,
-	how cleaning) ([]branches.Branch, error) {
-	procs, err := proc.Open("")
-	if err != nil {
-		return nil, err
-	}
-	defer procs.Close(context.WithoutCancel(ctx))
-	if err := branches.Forget(ctx, procs, t, func(dir string) bool {
-		return a.home.Belonged(t.Name,
-			dir)
-	}); err != nil {
-		return nil, err
-	}
-	all, err := branches.Of(ctx, procs, t, members)
-	if err != nil || !how.branches {
-		return all, err
-	}
-	return branches.Remove(ctx, procs, t, all, how.force)
+// upkeep is an opened team for what a person does to it.
+func (a *app) upkeep(rep *replica.Replica, dir string) upkeep.Team {
+	return upkeep.Team{Replica: rep, Dir: dir, Actor: a.actor, Log: a.note, Warn: a.fail}
 }
 
 // cleanUpAfter removes the branches of a team that is not here any more from the repository that
 // the command was called in, if that is wished. The checkpoints there say whose they are.
 func (a *app) cleanUpAfter(ctx context.Context, name string, how cleaning) error {
-	gone := team.Team{Name: name, CleanedUp: true}
-	nothing := fmt.Sprintf("there is no team %s; nothing is left to remove", name)
+	nothing := said("there is no team %s; nothing is left to remove", name)
 	if !how.branches {
-		return a.print(gone, said("%s", nothing))
+		return a.print(team.Team{Name: name, CleanedUp: true}, nothing)
 	}
 	here, err := workDir(".")
 	if err != nil {
 		return err
 	}
-	all, err := checkpointsIn(ctx, here)
+	removed, found, err := upkeep.RemoveBranches(ctx, name, here, how.removal(a.home))
+	if last, ok := errors.AsType[*upkeep.UnfinishedError](err); ok {
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s: it may run there, or under another "+
+			"CADRE_HOME. Continue it here: cadre resume %s --from-git; to remove its branches all the same: cadre "+
+			"cleanup %s --branches --force", last, name, name)}
+	}
 	if err != nil {
 		return err
 	}
-	for _, one := range all {
-		if one.Name != name || one.Remote != "" || one.Team == "" {
-			continue
-		}
-		if err := unfinished(one, here); err != nil && !how.force && !a.home.Removed(one.Team, one.Commit) {
-			return err
-		}
-		gone.ID, gone.Dir = one.Team, here
-		var members []team.Member
-		for _, member := range one.Members {
-			members = append(members, team.Member{Name: member, Isolation: team.Worktree})
-		}
-		left, err := a.branchesOf(ctx, gone, members, how)
-		if err != nil {
-			return err
-		}
-		if checkpointsLeft(left) == "" {
-			if err := a.home.DropRemoved(one.Team); err != nil {
-				return err
-			}
-		}
-		return a.cleaned(gone, left, "there is no team "+name)
+	if !found {
+		return a.print(team.Team{Name: name, CleanedUp: true}, nothing)
 	}
-	return a.print(gone, said("%s", nothing))
-}
-
-// unfinished refuses to take its checkpoints from a team that, by the last of them, has not ended.
-// It may run on another machine, or on this one from another home: a checkpoint names a machine,
-// and no home.
-func unfinished(last checkpoint.Listed, here string) error {
-	if last.Status == team.TeamComplete || last.Status == team.TeamAborted || last.Released {
-		return nil
-	}
-	is := "not known to have ended"
-	if last.Status != "" {
-		is = string(last.Status)
-	}
-	if last.Machine != "" {
-		is += " on " + last.Machine
-	}
-	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is not here, and by its checkpoints in %s it "+
-		"is %s: it may run there, or under another CADRE_HOME. Continue it here: cadre resume %s --from-git; to "+
-		"remove its branches all the same: cadre cleanup %s --branches --force",
-		last.Name, here, is, last.Name, last.Name)}
-}
-
-// checkpointsIn lists the checkpoints in the repository of the directory.
-func checkpointsIn(ctx context.Context, dir string) ([]checkpoint.Listed, error) {
-	procs, err := proc.Open("")
-	if err != nil {
-		return nil, err
-	}
-	defer procs.Close(context.WithoutCancel(ctx))
-	return checkpoint.List(ctx, procs, dir)
+	return a.cleaned(removed, "there is no team "+name)
 }
 
 // cleaned prints what became of a team that was removed, and of its branches. Where branches were
 // to be removed and some stay because their commits would be lost, that is an error, which names
 // the commits.
-func (a *app) cleaned(t team.Team, left []branches.Branch, what string) error {
+func (a *app) cleaned(removed upkeep.Removed, what string) error {
+	t, left := removed.Team, removed.Branches
 	value := map[string]any{}
 	text, err := json.Marshal(t)
 	if err == nil {
@@ -293,7 +168,7 @@ func (a *app) cleaned(t team.Team, left []branches.Branch, what string) error {
 	if err != nil {
 		return err
 	}
-	return losing(t, left)
+	return losing(removed)
 }
 
 // mostLost is how many commits that would be lost are named.
@@ -301,13 +176,12 @@ const mostLost = 10
 
 // losing returns an error that names the branches that stay because their commits would be lost. It
 // returns nil if no branch stays.
-func losing(t team.Team, left []branches.Branch) error {
+func losing(removed upkeep.Removed) error {
 	var names, commits []string
 	seen := map[string]bool{}
-	for _, b := range left {
-		if len(b.Lost) > 0 {
-			names = append(names, b.Name)
-		}
+	t := removed.Team
+	for _, b := range removed.Lost() {
+		names = append(names, b.Name)
 		for _, c := range b.Lost {
 			if !seen[c.Commit] {
 				commits = append(commits, fmt.Sprintf("%.12s %q", c.Commit, render.Cut(c.Subject, 60)))
@@ -326,3 +200,6 @@ func losing(t team.Team, left []branches.Branch) error {
 		"cleanup %s --branches --force",
 		strings.Join(names, ", "), strings.Join(commits, ", "), sanitize.Quote(t.Dir), sanitize.Quote(t.Dir), t.Name)}
 }
+
+// removeFolder removes the folder of a team, and keeps what is nowhere else.
+func (a *app) removeFolder(dir string) error { return upkeep.RemoveFolder(a.home, dir, a.note) }

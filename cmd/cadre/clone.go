@@ -9,18 +9,12 @@ import (
 	"strings"
 
 	"cadre/internal/git/checkpoint"
+	"cadre/internal/inspect/catalog"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
 	"cadre/internal/team"
 )
-
-// kept is a checkpoint in a list.
-type kept struct {
-	checkpoint.Listed
-	Branch string `json:"branch"` // as git names it
-	Here   bool   `json:"here"`   // the very team is in this home
-}
 
 // listGit lists the teams that the repository of the working directory has checkpoints of.
 func (a *app) listGit(ctx context.Context) error {
@@ -28,14 +22,9 @@ func (a *app) listGit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := checkpointsIn(ctx, here)
+	all, err := catalog.InRepository(ctx, a.home, here, a.note)
 	if err != nil {
 		return err
-	}
-	all := []kept{}
-	for _, one := range found {
-		t, err := a.glance(ctx, one.Name)
-		all = append(all, kept{one, one.Where(), err == nil && one.Team != "" && t.ID == one.Team})
 	}
 	return a.print(all, func(w *sanitize.Writer) error {
 		if len(all) == 0 {
@@ -50,11 +39,11 @@ func (a *app) listGit(ctx context.Context) error {
 				t.Row(one.Name, "", "", "", one.Branch, "cannot be read: "+one.Why)
 				continue
 			case one.Here:
-				t.Row(one.Name, string(one.Status), one.done(), render.Ago(now, one.UpdatedAt), one.Branch, "here")
+				t.Row(one.Name, string(one.Status), doneOf(one), render.Ago(now, one.UpdatedAt), one.Branch, "here")
 				continue
 			}
 			missing = one.Name
-			t.Row(one.Name, string(one.Status), one.done(), render.Ago(now, one.UpdatedAt), one.Branch, "")
+			t.Row(one.Name, string(one.Status), doneOf(one), render.Ago(now, one.UpdatedAt), one.Branch, "")
 		}
 		if err := t.Write(w); err != nil || missing == "" {
 			return err
@@ -63,7 +52,7 @@ func (a *app) listGit(ctx context.Context) error {
 	})
 }
 
-func (k kept) done() string {
+func doneOf(k catalog.Checkpoint) string {
 	return fmt.Sprintf("%d of %d", k.Completed, k.Pending+k.InProgress+k.Completed)
 }
 
@@ -75,13 +64,11 @@ func (a *app) onlyInGit(ctx context.Context, name string, here []string) []check
 	if err != nil || !inRepository(dir) {
 		return nil
 	}
-	found, err := checkpointsIn(ctx, dir)
+	found, err := catalog.Checkpoints(ctx, dir)
 	if err != nil {
 		return nil // it is a hint, and no more
 	}
-	return slices.DeleteFunc(found, func(l checkpoint.Listed) bool {
-		return l.Team == "" || name != "" && l.Name != name || slices.Contains(here, l.Name)
-	})
+	return catalog.OnlyInGit(found, name, here)
 }
 
 // inRepository reports whether the directory looks like one in a git repository, without asking

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/consolidate"
+	"cadre/internal/inspect/catalog"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
@@ -176,22 +177,10 @@ func (a *app) list(changes []string) {
 }
 
 // beside are the other teams whose work in the same work tree may be taken for that of the team.
-func (a *app) beside(ctx context.Context, t team.Team) (all []string, err error) {
-	names, err := a.home.Names()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		other, err := a.glance(ctx, name)
-		if err != nil {
-			a.note(fmt.Sprintf("whether team %s works in the same work tree is not known: %s", name, explain(err)))
-			continue
-		}
-		if consolidate.Beside(t, other) {
-			all = append(all, name)
-		}
-	}
-	return all, nil
+func (a *app) beside(ctx context.Context, t team.Team) ([]string, error) {
+	return catalog.Beside(ctx, a.home, t, a.note, func(name string, err error) {
+		a.note(fmt.Sprintf("whether team %s works in the same work tree is not known: %s", name, explain(err)))
+	})
 }
 
 // winding tells who adds something to a team that is marked for its end that nobody will begin it.

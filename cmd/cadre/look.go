@@ -8,8 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/inspect"
-	"cadre/internal/observe/store"
+	"cadre/internal/inspect/catalog"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
@@ -17,71 +16,7 @@ import (
 )
 
 // overview is a team in a list, and the head of its status.
-type overview struct {
-	ID       string          `json:"id"`
-	Name     string          `json:"name"`
-	Status   team.TeamStatus `json:"status"`
-	Goal     string          `json:"goal,omitempty"`
-	Dir      string          `json:"dir"`
-	Lead     string          `json:"lead"`
-	Delegate bool            `json:"delegate"`
-	// the name by which its own agents know it, where it is only observed
-	Observed string `json:"observed,omitempty"`
-	// what is observed is no team but one session, of the agent that Observed names
-	Session bool `json:"session,omitempty"`
-	Watched bool `json:"watched,omitempty"` // a living process observes it
-	Hosted  bool `json:"hosted"`            // a living process runs its sessions
-	Led     bool `json:"led"`               // a living process leads it
-	Dormant bool `json:"dormant"`           // no process of it is alive although one should be
-	// Interrupted says that a consolidation was begun and no process is at it.
-	Interrupted bool           `json:"interrupted,omitempty"`
-	Tasks       map[string]int `json:"tasks"`
-	Teammates   int            `json:"teammates"`         // that have not ended
-	Offline     int            `json:"offline,omitempty"` // of them
-	Zombies     int            `json:"zombies,omitempty"` // of them: they go on without a lead
-	Messages    int64          `json:"messages"`
-	Usage       team.Usage     `json:"usage"`
-	Exhausted   string         `json:"exhausted,omitempty"`
-	Report      string         `json:"report,omitempty"`
-	Seq         int64          `json:"seq"`
-	CreatedAt   team.Time      `json:"createdAt"`
-	UpdatedAt   team.Time      `json:"updatedAt"`
-	Released    team.Time      `json:"released,omitempty"` // since when it continues on another machine
-	LookedAt    team.Time      `json:"lookedAt"`           // when it was looked at which processes are alive
-	Attention   []team.Item    `json:"attention"`          // what waits for a person
-}
-
-// summarize is the team as it is, and as it was found outside.
-func (a *app) summarize(s *team.State, outside *team.Outside) overview {
-	t := s.Team()
-	o := overview{ID: t.ID, Name: t.Name, Status: t.Status, Goal: t.Goal, Dir: t.Dir, Lead: t.Lead,
-		Delegate: t.Delegate, Usage: t.Usage, Exhausted: t.Exhausted,
-		Report: t.Report, Seq: s.Seq(), Messages: s.MessageSeq(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
-		Hosted: outside.Hosted, Led: outside.Led, Dormant: s.Dormant(outside), Interrupted: s.Interrupted(outside),
-		LookedAt: outside.At,
-		Released: t.Released.At, Tasks: map[string]int{}, Attention: s.Attention(replica.Now(), outside)}
-	if o.Attention == nil {
-		o.Attention = []team.Item{}
-	}
-	for _, status := range []team.TaskStatus{team.Pending, team.InProgress, team.Completed} {
-		o.Tasks[string(status)] = s.Count(status)
-	}
-	for _, m := range s.Members() {
-		if m.Name == t.Lead || !m.Status.Running() {
-			continue
-		}
-		o.Teammates++
-		switch s.Standing(m.Name, outside) {
-		case team.Away:
-			o.Offline++
-		case team.Zombie:
-			o.Zombies++
-		}
-	}
-	o.Observed, o.Session, o.Watched = t.Observed, t.Session, t.Observed != "" &&
-		store.Observes(a.home.Observation(t.Name))
-	return o
-}
+type overview struct{ catalog.Overview }
 
 // state is the status for people: what is true of the team, not only what was recorded last.
 func (o overview) state() string {
@@ -124,26 +59,21 @@ may come from another machine. cadre resume NAME --from-git continues one here.`
 			if git {
 				return a.listGit(c.Context())
 			}
-			names, err := a.home.Names()
+			found, err := catalog.List(c.Context(), a.home, a.note)
 			if err != nil {
 				return err
 			}
 			all := []overview{}
+			var names []string
 			var damaged error
-			for _, name := range names {
-				rep, dir, err := a.open(c.Context(), name, false)
-				if err != nil {
-					a.note(name + ": " + explain(err))
-					damaged = exit(status(err))
-					continue
+			for _, one := range found {
+				names = append(names, one.Name)
+				if one.Overview.Name != "" {
+					all = append(all, overview{one.Overview})
 				}
-				outside, err := inspect.Look(c.Context(), rep, dir, time.Now())
-				if err == nil {
-					rep.View(func(s *team.State) { all = append(all, a.summarize(s, outside)) })
-				}
-				if err = errors.Join(err, rep.Close()); err != nil {
-					a.note(name + ": " + explain(err))
-					damaged = exit(status(err))
+				if one.Err != nil {
+					a.note(one.Name + ": " + explain(one.Err))
+					damaged = exit(status(one.Err))
 				}
 			}
 			err = a.print(all, func(w *sanitize.Writer) error {

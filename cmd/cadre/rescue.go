@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/consolidate"
-	"cadre/internal/host"
+	"cadre/internal/engine/upkeep"
 	"cadre/internal/inspect"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
@@ -97,24 +98,15 @@ func (a *app) abortCommand() *cobra.Command {
 			return err
 		}
 		defer rep.Close()
-		was := rep.Team().Consolidation
-		if rep.Team().Status != team.TeamAborted {
-			if _, err := rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.SetStatus{Status: team.TeamAborted,
-				Reason: reason}}); err != nil {
-				return err
+		err = upkeep.Abort(ctx, a.upkeep(rep, dir), reason)
+		if lingers, ok := errors.AsType[*upkeep.LingeringError](err); ok {
+			again := "; run cadre abort again"
+			if strings.Contains(lingers.What, "consolidation") {
+				again = ""
 			}
+			return team.Refuse(team.NotReady, "%s%s", lingers, again).With(team.HintsOf(lingers.Err)...)
 		}
-		if err := host.Settle(ctx, filepath.Join(dir, "hosts"), rep.Team().Dir, a.note); err != nil {
-			return team.Refuse(team.NotReady, "the team is aborted, but a process of it is still there: %v; run cadre "+
-				"abort again", err).With(team.HintsOf(err)...)
-		}
-		if was.Open() {
-			if err := consolidate.Settle(ctx, consolidate.Options{Replica: rep, Dir: dir, Log: a.note}); err != nil {
-				return team.Refuse(team.NotReady, "the team is aborted, but its consolidation has not ended: %v", err).
-					With(team.HintsOf(err)...)
-			}
-		}
-		if err := host.KeepWork(ctx, dir, rep.Team().Dir, a.note); err != nil {
+		if err != nil {
 			return err
 		}
 		return a.print(rep.Team(), said("team %s is aborted; to read its record: cadre review %s", name, name))
@@ -165,27 +157,14 @@ func (a *app) reassign(ctx context.Context, name, task, to, actor string, force 
 		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no task %q in team %s; cadre task list %s shows "+
 			"the tasks", task, name, name)}
 	}
-	if t.Status == team.InProgress && t.Owner != to {
-		found, err := inspect.Examine(ctx, rep, dir, time.Now())
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(found.Members, func(m inspect.Member) bool { return m.Name == t.Owner })
-		if i >= 0 && found.Members[i].Life != inspect.Offline && !force {
-			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s works on task %s%s; to take it from it: "+
-				"cadre reassign %s %s %s --force", t.Owner, task, perhaps(found.Members[i]), name, task, to)}
-		}
-		if err := host.KeepDone(ctx, rep, dir, t); err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			a.fail(err) // the task is needed elsewhere all the same
-		}
+	t, err = upkeep.Reassign(ctx, a.upkeep(rep, dir), upkeep.Reassignment{Task: task, To: to, Force: force})
+	if busy, ok := errors.AsType[*upkeep.BusyError](err); ok {
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s%s; to take it from it: cadre reassign %s %s %s "+
+			"--force", busy, perhaps(busy.Member), name, task, to)}
 	}
-	if _, err := rep.Do(ctx, team.Command{Actor: actor, Body: &team.UpdateTask{Task: task, Owner: &to}}); err != nil {
+	if err != nil {
 		return err
 	}
-	rep.View(func(s *team.State) { t, _ = s.Task(task) })
 	what := ""
 	if t.Saved != nil && t.Saved.Member != to {
 		what = ", with what " + t.Saved.Member + " had done of it"
@@ -246,22 +225,16 @@ func (a *app) factsCommand() *cobra.Command {
 			return err
 		}
 		defer rep.Close()
-		facts := slices.Clone(rep.Team().Facts)
+		var more []team.Fact
 		for _, one := range add {
 			f, err := factOf(one)
 			if err != nil {
 				return err
 			}
-			if _, err := inspect.Recorded(ctx, rep.Team().Dir, []team.Fact{f}); err != nil {
-				return err
-			}
-			facts = append(slices.DeleteFunc(facts, func(old team.Fact) bool { return old.Name == f.Name }), f)
+			more = append(more, f)
 		}
 		if record || len(add) > 0 {
-			if facts, err = inspect.Facts(ctx, rep.Team().Dir, facts); err != nil {
-				return err
-			}
-			if _, err := rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.RecordFacts{Facts: facts}}); err != nil {
+			if err := upkeep.RecordFacts(ctx, a.upkeep(rep, dir), more...); err != nil {
 				return err
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"cadre/internal/consolidate"
 	"cadre/internal/host"
 	"cadre/internal/inspect"
+	"cadre/internal/inspect/catalog"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
@@ -32,7 +33,7 @@ those that come next, and what waits for you, with the command that helps. The l
 			return err
 		}
 		now := standing{called: d.name, now: replica.Now()}
-		d.View(func(s *team.State) { now.take(s, a.summarize(s, outside), outside) })
+		d.View(func(s *team.State) { now.take(s, overview{catalog.Summarize(a.home, s, outside)}, outside) })
 		now.Attach = attachable(now.Members, d)
 		now.waits = now.Status != team.TeamComplete || now.sealed || a.uncommitted(c.Context(), d)
 		if a.out.terminal() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,12 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/consolidate"
-	"cadre/internal/git"
+	"cadre/internal/engine/upkeep"
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -37,7 +37,7 @@ func (a *app) taskShow() *cobra.Command {
 		if !patch {
 			return a.print(t, func(w *sanitize.Writer) error { return describe(w, d.name, d.dir, t) })
 		}
-		text, err := patchOf(c.Context(), d, t)
+		text, err := a.patchOf(c.Context(), d, t)
 		if err != nil {
 			return err
 		}
@@ -139,19 +139,9 @@ func tally(patch []byte) string {
 
 // patchOf is the patch of what was done of the task: of its work, where that is recorded, or of
 // what was saved.
-func patchOf(ctx context.Context, d opened, t team.Task) ([]byte, error) {
-	if w := t.Work; w != nil && w.Commit != "" {
-		procs, err := proc.Open("")
-		if err != nil {
-			return nil, err
-		}
-		defer procs.Close(context.WithoutCancel(ctx))
-		g := git.Runner{Procs: procs, Dir: d.Team().Dir}
-		return g.Run(ctx, nil, "diff", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
-			"--src-prefix=a/", "--dst-prefix=b/", w.Base, w.Commit)
-	}
-	patch, err := consolidate.Patch(d.dir, t)
-	if err != nil || len(patch) > 0 {
+func (a *app) patchOf(ctx context.Context, d opened, t team.Task) ([]byte, error) {
+	patch, err := upkeep.Patch(ctx, a.upkeep(d.Replica, d.dir), t)
+	if !errors.Is(err, upkeep.ErrNoWork) {
 		return patch, err
 	}
 	where := ""

@@ -1,0 +1,224 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"cadre/internal/consolidate/branches"
+	"cadre/internal/git/checkout"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/host"
+	"cadre/internal/inspect/catalog"
+	"cadre/internal/layout"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// Removal says how a team is removed.
+type Removal struct {
+	Home     layout.Home
+	Force    bool // end whoever still runs, and remove branches whose commits would be lost
+	Branches bool // remove its branches, too
+}
+
+// Removed is what became of a team that was removed.
+type Removed struct {
+	Team     team.Team
+	Branches []branches.Branch
+	// Replaced says that another team took the name meanwhile. Branches and folder of that name are
+	// its own, and stay.
+	Replaced bool
+}
+
+// Lost returns the branches that stay because their commits are in no other branch.
+func (r Removed) Lost() (all []branches.Branch) {
+	for _, b := range r.Branches {
+		if len(b.Lost) > 0 {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// UnreachableError says that the repository of a team is missing. Nobody can say which branches the
+// team leaves in it, and what is in its worktrees cannot be put on them.
+type UnreachableError struct {
+	Team    string
+	Missing *checkout.MissingError
+}
+
+func (e *UnreachableError) Error() string {
+	return "team " + e.Team + " is not removed: " + e.Missing.Path + " " + e.Missing.Why + ", and the branches of the " +
+		"team are in that repository"
+}
+
+func (e *UnreachableError) Unwrap() error {
+	return team.Refuse(team.Invalid, "%s", e.Error()).With(team.Hint{Action: team.ActMove, Team: e.Team},
+		team.Hint{Action: team.ActForceCleanUp, Team: e.Team})
+}
+
+// Remove removes an opened team, which it closes: its folder with its history, and what Claude Code
+// was shown of it. It is refused while a teammate runs, unless it is forced.
+func Remove(ctx context.Context, t Team, how Removal) (Removed, error) {
+	r := Removed{Team: t.Replica.Team()}
+	if !how.Force {
+		if err := reachable(r.Team); err != nil {
+			return r, errors.Join(err, t.Close())
+		}
+	}
+	_, err := t.Do(ctx, team.Command{Actor: t.Actor, Body: &team.CleanUp{Force: how.Force}})
+	var members []team.Member
+	t.View(func(s *team.State) { members = s.Members() })
+	if err := t.Close(); err != nil {
+		t.warn(err)
+	}
+	if err != nil {
+		return r, err
+	}
+	return Clear(ctx, t, r.Team, members, how)
+}
+
+// Clear removes what is left of a team that is recorded as removed, and whose replica is closed.
+func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, how Removal) (Removed, error) {
+	r := Removed{Team: was}
+	if err := host.Settle(ctx, filepath.Join(t.Dir, "hosts"), was.Dir, t.Log); err != nil {
+		return r, &LingeringError{Ended: "ended", What: "a process of it is still there", Err: err}
+	}
+	if now, err := catalog.Glance(ctx, how.Home, was.Name, t.Log); err == nil && now.ID != was.ID {
+		r.Replaced = true
+		return r, nil
+	}
+	var err error
+	if r.Branches, err = branchesOf(ctx, was, members, how); err != nil {
+		return r, err
+	}
+	if err := host.DropWork(ctx, was); err != nil {
+		t.warn(err)
+	}
+	if err := keepRemoved(how.Home, was, r.Branches); err != nil {
+		return r, err
+	}
+	return r, RemoveFolder(how.Home, t.Dir, t.Log)
+}
+
+// keepRemoved records that the team is removed here as long as its checkpoints stay, so that they
+// can be removed later without force.
+func keepRemoved(home layout.Home, t team.Team, left []branches.Branch) error {
+	if commit := checkpointsLeft(left); commit != "" {
+		return home.KeepRemoved(t.ID, commit)
+	}
+	return home.DropRemoved(t.ID)
+}
+
+// checkpointsLeft is the commit of the last checkpoint where the branch of those stays, else "".
+func checkpointsLeft(left []branches.Branch) string {
+	for _, b := range left {
+		if b.Checkpoints && !b.Removed {
+			return b.Commit
+		}
+	}
+	return ""
+}
+
+// reachable refuses a team whose repository is missing, before anything of it is removed. A team
+// that is in no repository has neither branches nor worktrees.
+func reachable(t team.Team) error {
+	missing, ok := errors.AsType[*checkout.MissingError](checkout.Glance(t))
+	if !ok || t.Base.Top == "" {
+		return nil
+	}
+	return &UnreachableError{t.Name, missing}
+}
+
+// RemoveFolder removes the folder of a team, and keeps what is nowhere else.
+func RemoveFolder(home layout.Home, dir string, log func(string)) error {
+	kept, err := home.KeepWorktrees(dir)
+	if err != nil {
+		return err
+	}
+	if kept != "" {
+		log("worktrees that could not be put on their branches are kept in " + kept)
+	}
+	return home.Remove(dir)
+}
+
+// branchesOf lists the branches of the team, and removes them first if that is wished.
+func branchesOf(ctx context.Context, t team.Team, members []team.Member, how Removal) ([]branches.Branch, error) {
+	procs, err := proc.Open("")
+	if err != nil {
+		return nil, err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	belonged := func(dir string) bool { return how.Home.Belonged(t.Name, dir) }
+	if err := branches.Forget(ctx, procs, t, belonged); err != nil {
+		return nil, err
+	}
+	all, err := branches.Of(ctx, procs, t, members)
+	if err != nil || !how.Branches {
+		return all, err
+	}
+	return branches.Remove(ctx, procs, t, all, how.Force)
+}
+
+// UnfinishedError says that a team is not in the home, and by its last checkpoint has not ended. It
+// may run on another machine, or on this one from another home: a checkpoint names a machine, and no
+// home.
+type UnfinishedError struct {
+	Last checkpoint.Listed
+	Dir  string // in the repository
+}
+
+// State says what the team is by its checkpoint, and where.
+func (e *UnfinishedError) State() string {
+	is := "not known to have ended"
+	if e.Last.Status != "" {
+		is = string(e.Last.Status)
+	}
+	if e.Last.Machine != "" {
+		is += " on " + e.Last.Machine
+	}
+	return is
+}
+
+func (e *UnfinishedError) Error() string {
+	return "team " + e.Last.Name + " is not here, and by its checkpoints in " + e.Dir + " it is " + e.State()
+}
+
+func (e *UnfinishedError) Unwrap() error {
+	return team.Refuse(team.NotReady, "%s", e.Error()).With(
+		team.Hint{Action: team.ActContinueCopy, Team: e.Last.Name},
+		team.Hint{Action: team.ActForceCleanUp, Team: e.Last.Name})
+}
+
+// RemoveBranches removes the branches of a team that is not in the home any more from the repository
+// of the directory. The checkpoints there say whose they are; found is false without any.
+func RemoveBranches(ctx context.Context, name, dir string, how Removal) (r Removed, found bool, err error) {
+	how.Branches = true
+	all, err := catalog.Checkpoints(ctx, dir)
+	if err != nil {
+		return r, false, err
+	}
+	for _, one := range all {
+		if one.Name != name || one.Remote != "" || one.Team == "" {
+			continue
+		}
+		over := one.Status == team.TeamComplete || one.Status == team.TeamAborted || one.Released
+		if !over && !how.Force && !how.Home.Removed(one.Team, one.Commit) {
+			return r, true, &UnfinishedError{one, dir}
+		}
+		r.Team = team.Team{ID: one.Team, Name: name, Dir: dir, CleanedUp: true}
+		var members []team.Member
+		for _, member := range one.Members {
+			members = append(members, team.Member{Name: member, Isolation: team.Worktree})
+		}
+		if r.Branches, err = branchesOf(ctx, r.Team, members, how); err != nil {
+			return r, true, err
+		}
+		if checkpointsLeft(r.Branches) == "" {
+			err = how.Home.DropRemoved(one.Team)
+		}
+		return r, true, err
+	}
+	return r, false, nil
+}

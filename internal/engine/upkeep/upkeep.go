@@ -1,0 +1,185 @@
+// Package upkeep does to a team what a person does from outside of its work: end it, remove it,
+// take a task from a member, record the files that everybody relies on, undo or read what was done.
+//
+// # Authority
+//
+// What is allowed is the team's affair: each step is a command that the core decides. This package
+// knows what else belongs to the step outside the journal, and in which order: processes that have
+// to end before a folder goes, work that is kept before a task changes hands, branches that are
+// removed before what names them. Who may call is package access's affair, and what a person is
+// told its caller's.
+//
+// # Removing a team
+//
+//	recorded ──▶ its processes have ended ──▶ branches named, or removed ──▶ traces dropped ──▶ folder gone
+//
+// # Guarantees
+//
+//   - Killed between any two steps, the same call finishes.
+//   - A commit that no other branch has is removed only where that was asked for by Force.
+//   - Nothing of another team is touched, also when it took the name meanwhile.
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cadre/internal/consolidate"
+	"cadre/internal/git"
+	"cadre/internal/host"
+	"cadre/internal/inspect"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// Team is an opened team, and who acts in it.
+type Team struct {
+	*replica.Replica
+	Dir   string // its folder
+	Actor string
+	Log   func(string)
+	Warn  func(error) // is told of an error that does not end the call; nil to have Log told
+}
+
+func (t Team) warn(err error) {
+	if t.Warn != nil {
+		t.Warn(err)
+		return
+	}
+	t.Log(err.Error())
+}
+
+// LingeringError says that a team is ended, and that something of it is still there. The same call
+// tries again.
+type LingeringError struct {
+	Ended string // aborted, or ended for one that is removed
+	What  string // a process of it, or its consolidation
+	Err   error
+}
+
+func (e *LingeringError) Error() string {
+	return "the team is " + e.Ended + ", but " + e.What + ": " + e.Err.Error()
+}
+
+func (e *LingeringError) Unwrap() []error {
+	return []error{&team.Error{Code: team.NotReady, Text: e.Error()}, e.Err}
+}
+
+// Abort ends every session of the team at once, and the team with them. Its record and its work are
+// kept. It may be called again while something is still there.
+func Abort(ctx context.Context, t Team, reason string) error {
+	was := t.Replica.Team().Consolidation
+	if t.Replica.Team().Status != team.TeamAborted {
+		if _, err := t.Do(ctx, team.Command{Actor: t.Actor, Body: &team.SetStatus{Status: team.TeamAborted,
+			Reason: reason}}); err != nil {
+			return err
+		}
+	}
+	if err := host.Settle(ctx, filepath.Join(t.Dir, "hosts"), t.Replica.Team().Dir, t.Log); err != nil {
+		return &LingeringError{Ended: "aborted", What: "a process of it is still there", Err: err}
+	}
+	if was.Open() {
+		if err := consolidate.Settle(ctx, consolidate.Options{Replica: t.Replica, Dir: t.Dir, Log: t.Log}); err != nil {
+			return &LingeringError{Ended: "aborted", What: "its consolidation has not ended", Err: err}
+		}
+	}
+	return host.KeepWork(ctx, t.Dir, t.Replica.Team().Dir, t.Log)
+}
+
+// BusyError says that a member that is not known to be offline works on the task.
+type BusyError struct {
+	Task   string
+	Member inspect.Member
+}
+
+func (e *BusyError) Error() string { return e.Member.Name + " works on task " + e.Task }
+
+func (e *BusyError) Unwrap() error { return &team.Error{Code: team.NotReady, Text: e.Error()} }
+
+// Reassignment says which task goes to whom.
+type Reassignment struct {
+	Task, To string
+	Force    bool // also from a member that is alive and works on it
+}
+
+// Reassign gives a task to another member, with what its owner has changed where it works and said
+// last. It returns the task as it is then.
+func Reassign(ctx context.Context, t Team, r Reassignment) (team.Task, error) {
+	task, there := t.task(r.Task)
+	if !there {
+		return task, team.Refuse(team.NotFound, "no task %q in team %s", r.Task, t.Replica.Team().Name).
+			With(team.Hint{Action: team.ActShowTasks, Team: t.Replica.Team().Name})
+	}
+	if task.Status == team.InProgress && task.Owner != r.To {
+		found, err := inspect.Examine(ctx, t.Replica, t.Dir, time.Now())
+		if err != nil {
+			return task, err
+		}
+		i := slices.IndexFunc(found.Members, func(m inspect.Member) bool { return m.Name == task.Owner })
+		if i >= 0 && found.Members[i].Life != inspect.Offline && !r.Force {
+			return task, &BusyError{Task: r.Task, Member: found.Members[i]}
+		}
+		if err := host.KeepDone(ctx, t.Replica, t.Dir, task); err != nil {
+			if ctx.Err() != nil {
+				return task, err
+			}
+			t.warn(err) // the task is needed elsewhere all the same
+		}
+	}
+	if _, err := t.Do(ctx, team.Command{Actor: t.Actor, Body: &team.UpdateTask{Task: r.Task,
+		Owner: &r.To}}); err != nil {
+		return task, err
+	}
+	task, _ = t.task(r.Task)
+	return task, nil
+}
+
+func (t Team) task(id string) (one team.Task, there bool) {
+	t.View(func(s *team.State) { one, there = s.Task(id) })
+	return one, there
+}
+
+// RecordFacts has the team take note of the files that everybody relies on, as they are now: of
+// those that it has, and of the ones that are added, which replace others of the same name.
+func RecordFacts(ctx context.Context, t Team, add ...team.Fact) error {
+	facts := slices.Clone(t.Replica.Team().Facts)
+	for _, f := range add {
+		if _, err := inspect.Recorded(ctx, t.Replica.Team().Dir, []team.Fact{f}); err != nil {
+			return err
+		}
+		facts = append(slices.DeleteFunc(facts, func(old team.Fact) bool { return old.Name == f.Name }), f)
+	}
+	facts, err := inspect.Facts(ctx, t.Replica.Team().Dir, facts)
+	if err != nil {
+		return err
+	}
+	_, err = t.Do(ctx, team.Command{Actor: t.Actor, Body: &team.RecordFacts{Facts: facts}})
+	return err
+}
+
+// ErrNoWork is returned by [Patch] where nothing of the task was saved or recorded.
+var ErrNoWork = errors.New("nothing of the task was saved or recorded")
+
+// Patch returns the patch of what was done of a task, as git apply takes it: of its work where that
+// is recorded, else of what its member saved.
+func Patch(ctx context.Context, t Team, task team.Task) ([]byte, error) {
+	if w := task.Work; w != nil && w.Commit != "" {
+		procs, err := proc.Open("")
+		if err != nil {
+			return nil, err
+		}
+		defer procs.Close(context.WithoutCancel(ctx))
+		g := git.Runner{Procs: procs, Dir: t.Replica.Team().Dir}
+		return g.Run(ctx, nil, "diff", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
+			"--src-prefix=a/", "--dst-prefix=b/", w.Base, w.Commit)
+	}
+	patch, err := consolidate.Patch(t.Dir, task)
+	if err == nil && len(patch) == 0 {
+		err = ErrNoWork
+	}
+	return patch, err
+}

@@ -1,0 +1,210 @@
+// Package catalog lists teams: those of a home, and those that a repository has checkpoints of.
+//
+// # Authority
+//
+// It says what is told of a team in a list, for every front end that has one. It opens teams to
+// read them, and changes nothing. Which processes are alive is found out by package inspect.
+//
+// # Guarantees
+//
+//   - A team that cannot be read does not keep the others from the list: its entry says why.
+//   - Nothing is created, in a home or in a repository.
+package catalog
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"cadre/internal/consolidate"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/inspect"
+	"cadre/internal/layout"
+	"cadre/internal/observe/store"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// Overview is a team in a list.
+type Overview struct {
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Status   team.TeamStatus `json:"status"`
+	Goal     string          `json:"goal,omitempty"`
+	Dir      string          `json:"dir"`
+	Lead     string          `json:"lead"`
+	Delegate bool            `json:"delegate"`
+	// Observed is the name by which its own agents know a team that is only observed.
+	Observed string `json:"observed,omitempty"`
+	// Session says that no team is observed but one session, of the agent that Observed names.
+	Session bool `json:"session,omitempty"`
+	Watched bool `json:"watched,omitempty"` // a living process observes it
+	Hosted  bool `json:"hosted"`            // a living process runs its sessions
+	Led     bool `json:"led"`               // a living process leads it
+	Dormant bool `json:"dormant"`           // no process of it is alive although one should be
+	// Interrupted says that a consolidation was begun and no process is at it.
+	Interrupted bool           `json:"interrupted,omitempty"`
+	Tasks       map[string]int `json:"tasks"`
+	Teammates   int            `json:"teammates"`         // that have not ended
+	Offline     int            `json:"offline,omitempty"` // of them
+	Zombies     int            `json:"zombies,omitempty"` // of them: they continue without a lead
+	Messages    int64          `json:"messages"`
+	Usage       team.Usage     `json:"usage"`
+	Exhausted   string         `json:"exhausted,omitempty"`
+	Report      string         `json:"report,omitempty"`
+	Seq         int64          `json:"seq"`
+	CreatedAt   team.Time      `json:"createdAt"`
+	UpdatedAt   team.Time      `json:"updatedAt"`
+	Released    team.Time      `json:"released,omitempty"` // since when it continues on another machine
+	LookedAt    team.Time      `json:"lookedAt"`           // when it was looked at which processes are alive
+	Attention   []team.Item    `json:"attention"`          // what waits for a person
+}
+
+// Summarize is the team of a home as it is, and as it was found outside.
+func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview {
+	t := s.Team()
+	o := Overview{ID: t.ID, Name: t.Name, Status: t.Status, Goal: t.Goal, Dir: t.Dir, Lead: t.Lead,
+		Delegate: t.Delegate, Usage: t.Usage, Exhausted: t.Exhausted, Report: t.Report, Seq: s.Seq(),
+		Messages: s.MessageSeq(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, Hosted: outside.Hosted,
+		Led: outside.Led, Dormant: s.Dormant(outside), Interrupted: s.Interrupted(outside), LookedAt: outside.At,
+		Released: t.Released.At, Tasks: map[string]int{}, Attention: s.Attention(replica.Now(), outside)}
+	if o.Attention == nil {
+		o.Attention = []team.Item{}
+	}
+	for _, status := range []team.TaskStatus{team.Pending, team.InProgress, team.Completed} {
+		o.Tasks[string(status)] = s.Count(status)
+	}
+	for _, m := range s.Members() {
+		if m.Name == t.Lead || !m.Status.Running() {
+			continue
+		}
+		o.Teammates++
+		switch s.Standing(m.Name, outside) {
+		case team.Away:
+			o.Offline++
+		case team.Zombie:
+			o.Zombies++
+		}
+	}
+	o.Observed, o.Session = t.Observed, t.Session
+	o.Watched = t.Observed != "" && store.Observes(home.Observation(t.Name))
+	return o
+}
+
+// Entry is a team of a home.
+type Entry struct {
+	Name     string
+	Overview Overview
+	Err      error // why it cannot be read; then there is no Overview
+}
+
+// List returns the teams of the home, by their names. log is told what was mended on the way.
+func List(ctx context.Context, home layout.Home, log func(string)) ([]Entry, error) {
+	names, err := home.Names()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Entry, 0, len(names))
+	for _, name := range names {
+		all = append(all, entry(ctx, home, name, log))
+	}
+	return all, nil
+}
+
+func entry(ctx context.Context, home layout.Home, name string, log func(string)) Entry {
+	e := Entry{Name: name}
+	rep, dir, err := Open(ctx, home, name, log)
+	if err != nil {
+		e.Err = err
+		return e
+	}
+	outside, err := inspect.Look(ctx, rep, dir, time.Now())
+	if err == nil {
+		rep.View(func(s *team.State) { e.Overview = Summarize(home, s, outside) })
+	}
+	e.Err = errors.Join(err, rep.Close())
+	return e
+}
+
+// Open opens a team to read it, without hooks and projections, and returns its folder, too.
+func Open(ctx context.Context, home layout.Home, name string, log func(string)) (*replica.Replica, string, error) {
+	j, dir, err := home.Open(name, log)
+	if err != nil {
+		return nil, "", err
+	}
+	rep, err := replica.Open(ctx, j, replica.Options{Log: log})
+	return rep, dir, err
+}
+
+// Glance returns a team as it is.
+func Glance(ctx context.Context, home layout.Home, name string, log func(string)) (team.Team, error) {
+	rep, _, err := Open(ctx, home, name, log)
+	if err != nil {
+		return team.Team{}, err
+	}
+	defer rep.Close()
+	return rep.Team(), nil
+}
+
+// Beside returns the other teams of the home whose work in the same work tree may be taken for that
+// of the team. unknown is called for each team of which that cannot be told.
+func Beside(ctx context.Context, home layout.Home, t team.Team, log func(string),
+	unknown func(name string, err error)) (all []string, err error) {
+	names, err := home.Names()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		other, err := Glance(ctx, home, name, log)
+		if err != nil {
+			unknown(name, err)
+			continue
+		}
+		if consolidate.Beside(t, other) {
+			all = append(all, name)
+		}
+	}
+	return all, nil
+}
+
+// Checkpoint is the last checkpoint of a team that a repository has.
+type Checkpoint struct {
+	checkpoint.Listed
+	Branch string `json:"branch"` // as git names it
+	Here   bool   `json:"here"`   // the very team is in this home
+}
+
+// InRepository lists the checkpoints in the repository of the directory, on its own branches and on
+// those that it has fetched.
+func InRepository(ctx context.Context, home layout.Home, dir string, log func(string)) ([]Checkpoint, error) {
+	found, err := Checkpoints(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	all := []Checkpoint{}
+	for _, one := range found {
+		t, err := Glance(ctx, home, one.Name, log)
+		all = append(all, Checkpoint{one, one.Where(), err == nil && one.Team != "" && t.ID == one.Team})
+	}
+	return all, nil
+}
+
+// Checkpoints is InRepository that looks at no home.
+func Checkpoints(ctx context.Context, dir string) ([]checkpoint.Listed, error) {
+	procs, err := proc.Open("")
+	if err != nil {
+		return nil, err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	return checkpoint.List(ctx, procs, dir)
+}
+
+// OnlyInGit drops the checkpoints of teams that are in the home by these names, and all but those
+// of the team name where that is not "".
+func OnlyInGit(found []checkpoint.Listed, name string, here []string) []checkpoint.Listed {
+	return slices.DeleteFunc(found, func(l checkpoint.Listed) bool {
+		return l.Team == "" || name != "" && l.Name != name || slices.Contains(here, l.Name)
+	})
+}
