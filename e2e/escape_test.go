@@ -468,7 +468,7 @@ func callLibrary([]string) error {
 		"open another team": second(m.OpenTeam(ctx, "other")),
 		"be the lead":       second(teams.New(teams.Options{As: "lead"})),
 	} {
-		if !errors.Is(err, teams.Denied) {
+		if !errors.Is(err, teams.ErrDenied) {
 			return fmt.Errorf("%s: %v", what, err)
 		}
 	}
@@ -476,10 +476,10 @@ func callLibrary([]string) error {
 	if err != nil {
 		return err
 	}
-	if err := team.SetMode(ctx, "x", teams.ModeBypass); !errors.Is(err, teams.Denied) {
+	if err := team.SetMode(ctx, "x", teams.ModeBypass); !errors.Is(err, teams.ErrDenied) {
 		return fmt.Errorf("set the mode: %v", err)
 	}
-	return m.SendMessage(ctx, "", "lead", "from the library")
+	return second(team.Mail().Send(ctx, teams.Message{To: "lead", Body: "from the library"}))
 }
 
 func second[T any](_ T, err error) error { return err }

@@ -16,7 +16,7 @@ type Agent interface {
 	// Start starts a session for the member whose seat it is given. ctx is for the start alone, and
 	// does not end with it: the session goes on until it ends or is stopped. An error says why the
 	// agent cannot work here; the member has failed then.
-	Start(ctx context.Context, seat *Seat) (Session, error)
+	Start(ctx context.Context, seat *Slot) (Session, error)
 }
 
 // Session is one running session of a member. Its methods are called by the manager, from any
@@ -39,21 +39,21 @@ type Session interface {
 	Wait() error
 }
 
-// Seat is a session's place in its team. As a [Teammate] it acts as its member, for as long as the
+// Slot is a session's place in its team. As a [Teammate] it acts as its member, for as long as the
 // session is the member's present one.
-type Seat struct {
+type Slot struct {
 	*Teammate
 
 	Incarnation int64 // counts the sessions of the member, from 1
 	Role        string
 	Prompt      string
 	Model       string
-	Program     string // Spawn.Program, for what your agent makes of it, and so with Args
+	Program     string // MemberConfig.Program, for what your agent makes of it, and so with Args
 	Args        []string
 	Resume      string   // the agent's own id of an earlier session of the member; "" for none
 	Dir         string   // where it works
 	Scratch     string   // path of a folder for its own files, which the manager removes after it; the session makes it
-	Env         []string // Options.Env, Spawn.Env, and the variables that name the team and the member
+	Env         []string // Options.Env, MemberConfig.Env, and the variables that name the team and the member
 
 	reports chan agent.Update
 	over    chan struct{}
@@ -61,16 +61,16 @@ type Seat struct {
 
 // Started says that the session runs, and by which id the agent can resume it later, with Resume.
 // Without it a session counts as running once Start has returned.
-func (s *Seat) Started(session string) { s.report(agent.Started{Session: session}) }
+func (s *Slot) Started(session string) { s.report(agent.Started{Session: session}) }
 
 // Used adds to what the member used, by the agent's own figures, and for which task; "" for none.
-func (s *Seat) Used(task string, u Usage) { s.report(agent.Used{Task: task, Usage: team.Usage(u)}) }
+func (s *Slot) Used(task string, u Usage) { s.report(agent.Used{Task: task, Usage: team.Usage(u)}) }
 
-// Say passes something that the agent said to Options.Log.
-func (s *Seat) Say(text string) { s.report(agent.Text{Text: text}) }
+// Say passes something that the agent said to Options.Logger.
+func (s *Slot) Say(text string) { s.report(agent.Text{Text: text}) }
 
 // report is dropped once the session is over.
-func (s *Seat) report(u agent.Update) {
+func (s *Slot) report(u agent.Update) {
 	select {
 	case s.reports <- u:
 	case <-s.over:
@@ -84,7 +84,7 @@ type plug struct {
 }
 
 func (p plug) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {
-	seat := &Seat{Teammate: &Teammate{actor{team: p.team, name: spec.Member, incarnation: spec.Incarnation}},
+	seat := &Slot{Teammate: &Teammate{actor{team: p.team, name: spec.Member, incarnation: spec.Incarnation}},
 		Incarnation: spec.Incarnation, Role: spec.Role, Prompt: spec.Prompt, Model: spec.Model, Program: spec.Program,
 		Args: spec.Args, Resume: spec.Resume,
 		Dir: spec.Dir, Scratch: spec.Scratch, Env: spec.Env, reports: make(chan agent.Update),
@@ -112,7 +112,7 @@ func (p plug) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.S
 // says that it is over.
 type plugged struct {
 	Session
-	seat    *Seat
+	seat    *Slot
 	updates chan agent.Update
 	started chan struct{} // closed when Start has returned
 	ended   chan error    // what Wait returned, or that it was not waited for any more

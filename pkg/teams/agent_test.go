@@ -22,13 +22,13 @@ func TestLeadHistoryIsolation(t *testing.T) {
 	agent := newListener()
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
 	create(t, m, "core", "ann")
-	ok(t, m.SendMessage(ctx, "lead", "ann", "between us"))
-	ok(t, m.Broadcast(ctx, "lead", "to all who are here"))
-	_, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "bob", Agent: "listener", Prompt: "begin"})
+	ok(t, send(ctx, m, "lead", "ann", "between us"))
+	ok(t, broadcast(ctx, m, "lead", "to all who are here"))
+	_, err := m.Team().Spawn(ctx, teams.MemberConfig{Name: "bob", Agent: "listener", Prompt: "begin"})
 	ok(t, err)
 	seat := next(t, agent.seats)
 	equal(t, "what bob begins with", seat.Prompt+seat.Resume, "begin")
-	ok(t, m.SendMessage(ctx, "lead", "bob", "hello"))
+	ok(t, send(ctx, m, "lead", "bob", "hello"))
 	equal(t, "the first that bob hears", next(t, agent.mail).Body, "hello")
 }
 
@@ -38,7 +38,7 @@ func TestSessionEndsByItself(t *testing.T) {
 		agent := newListener()
 		m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
 		team := create(t, m, "core")
-		_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: "listener"})
+		_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: "listener"})
 		ok(t, err)
 		seat := next(t, agent.seats)
 		add(t, team.Tasks(), "look")
@@ -57,8 +57,8 @@ func TestSessionEndsByItself(t *testing.T) {
 		}
 		task, err := team.Tasks().Get(limited(t), "1")
 		ok(t, err)
-		equal(t, "task", task.Status, teams.Pending)
-		want(t, seat.Busy(limited(t), "alive"), teams.Finished)
+		equal(t, "task", task.Status, teams.TaskStatusPending)
+		want(t, seat.Busy(limited(t), "alive"), teams.ErrFinished)
 		seat.Used("", teams.Usage{InputTokens: 1}) // nobody is there to take it, and nobody waits
 	}
 }
@@ -67,16 +67,16 @@ func TestSessionEndsByItself(t *testing.T) {
 func TestLeadAgent(t *testing.T) {
 	agent := newListener()
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
-	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core", Lead: teams.Spawn{Agent: "listener"}})
+	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core", Lead: teams.MemberConfig{Agent: "listener"}})
 	ok(t, err)
 	equal(t, "seat", next(t, agent.seats).Name(), "lead")
-	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: teams.External})
+	_, err = m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: teams.External})
 	ok(t, err)
 	ok(t, as(t, team, "ann").Idle(limited(t), "done"))
 	equal(t, "what the lead hears", next(t, agent.mail).Body, "done")
 	_, err = manage(t, teams.Options{}).CreateTeam(limited(t), teams.TeamConfig{Name: "core",
-		Lead: teams.Spawn{Agent: "dog"}})
-	want(t, err, teams.Invalid)
+		Lead: teams.MemberConfig{Agent: "dog"}})
+	want(t, err, teams.ErrInvalid)
 }
 
 func TestWorker(t *testing.T) {
@@ -85,13 +85,13 @@ func TestWorker(t *testing.T) {
 	var heard []string
 	var tries atomic.Int32
 	worker := teams.Worker{
-		Task: func(_ context.Context, seat *teams.Seat, job teams.Job) (string, error) {
+		Task: func(_ context.Context, seat *teams.Slot, job teams.Job) (string, error) {
 			if job.Task.Subject == "impossible" {
 				return "half", errors.New("cannot")
 			}
 			return fmt.Sprint(seat.Name(), " did it", job.Feedback), nil
 		},
-		Mail: func(ctx context.Context, seat *teams.Seat, m teams.Message) error {
+		Mail: func(ctx context.Context, seat *teams.Slot, m teams.Message) error {
 			mu.Lock()
 			defer mu.Unlock()
 			heard = append(heard, m.Body)
@@ -113,7 +113,7 @@ func TestWorker(t *testing.T) {
 	for _, subject := range []string{"plain", "twice", "impossible", "never"} {
 		add(t, team.Tasks(), subject)
 	}
-	_, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "ann", Agent: "worker"})
+	_, err := m.Team().Spawn(ctx, teams.MemberConfig{Name: "ann", Agent: "worker"})
 	ok(t, err)
 	await(t, team.Mail(), teams.MessageIdle)
 	all, err := team.Tasks().List(ctx)
@@ -124,24 +124,24 @@ func TestWorker(t *testing.T) {
 		equal(t, task.Subject, strings.Join(strings.Fields(fmt.Sprint(task.Status, " ", task.Result, " ",
 			task.Failure)), " "), should)
 	}
-	ok(t, m.SendMessage(ctx, "", "ann", "hello"))
+	ok(t, send(ctx, m, "", "ann", "hello"))
 	equal(t, "answer", await(t, team.Mail(), "message").Body, "heard: hello")
 	add(t, team.Tasks(), "later")
 	first(t, team, func(f teams.TaskCompleted) bool { return f.Task == "5" })
-	ok(t, m.ShutdownTeammate(ctx, "ann"))
+	ok(t, m.Team().Shutdown(ctx, "ann"))
 	is, err := team.Member(ctx, "ann")
 	ok(t, err)
-	equal(t, "status", is.Status, teams.Stopped)
+	equal(t, "status", is.Status, teams.StatusStopped)
 	first(t, team, func(f teams.ShutdownAnswered) bool { return f.Approved })
 
-	_, err = m.SpawnTeammate(ctx, teams.Spawn{Name: "bob", Agent: "worker", PlanApproval: true})
-	want(t, err, teams.Broken)
+	_, err = m.Team().Spawn(ctx, teams.MemberConfig{Name: "bob", Agent: "worker", PlanApproval: true})
+	want(t, err, teams.ErrSessionFailed)
 }
 
 // A worker's function is told to end when its manager closes, and its task is back on the list.
 func TestWorkerIsInterrupted(t *testing.T) {
 	begun := make(chan struct{})
-	worker := teams.Worker{Task: func(ctx context.Context, _ *teams.Seat, _ teams.Job) (string, error) {
+	worker := teams.Worker{Task: func(ctx context.Context, _ *teams.Slot, _ teams.Job) (string, error) {
 		close(begun)
 		<-ctx.Done()
 		return "too late", nil
@@ -150,7 +150,7 @@ func TestWorkerIsInterrupted(t *testing.T) {
 	m := manage(t, o)
 	team := create(t, m, "core")
 	add(t, team.Tasks(), "endless")
-	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: "worker"})
+	_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: "worker"})
 	ok(t, err)
 	next(t, begun)
 	ok(t, m.Close())
@@ -160,10 +160,10 @@ func TestWorkerIsInterrupted(t *testing.T) {
 	ok(t, err)
 	task, err := team.Tasks().Get(limited(t), "1")
 	ok(t, err)
-	equal(t, "task", task.Status, teams.Pending)
+	equal(t, "task", task.Status, teams.TaskStatusPending)
 	is, err := team.Member(limited(t), "ann")
 	ok(t, err)
-	equal(t, "ann", is.Status, teams.Spawning)
+	equal(t, "ann", is.Status, teams.StatusSpawning)
 }
 
 // A function that does not end when it is told to holds up neither its shutdown nor its manager.
@@ -172,10 +172,10 @@ func TestWorkerThatDoesNotEnd(t *testing.T) {
 		ctx := t.Context()
 		release := make(chan struct{})
 		defer close(release)
-		worker := teams.Worker{Task: func(_ context.Context, seat *teams.Seat, job teams.Job) (string, error) {
+		worker := teams.Worker{Task: func(_ context.Context, seat *teams.Slot, job teams.Job) (string, error) {
 			<-release
 			_, err := seat.Tasks().Complete(ctx, job.Claim, "nobody waited for it")
-			if !errors.Is(err, teams.Conflict) && !errors.Is(err, teams.Finished) {
+			if !errors.Is(err, teams.ErrConflict) && !errors.Is(err, teams.ErrFinished) {
 				t.Errorf("a session that was given up is told %v", err)
 			}
 			return "", err
@@ -185,22 +185,22 @@ func TestWorkerThatDoesNotEnd(t *testing.T) {
 		team := create(t, m, "core")
 		for _, name := range []string{"ann", "bob"} {
 			add(t, team.Tasks(), "for "+name)
-			_, err := m.SpawnTeammate(ctx, teams.Spawn{Name: name, Agent: "worker"})
+			_, err := m.Team().Spawn(ctx, teams.MemberConfig{Name: name, Agent: "worker"})
 			ok(t, err)
 		}
 		synctest.Wait()
 		began := time.Now()
-		ok(t, m.ShutdownTeammate(ctx, "ann"))
+		ok(t, m.Team().Shutdown(ctx, "ann"))
 		// the deadline, and the grace after it
 		if took := time.Since(began); took < 10*time.Second || took > 15*time.Second {
 			t.Errorf("the shutdown took %s", took)
 		}
 		is, err := team.Member(ctx, "ann")
 		ok(t, err)
-		equal(t, "status", is.Status, teams.Stopped)
+		equal(t, "status", is.Status, teams.StatusStopped)
 		task, err := team.Tasks().Get(ctx, "1")
 		ok(t, err)
-		equal(t, "task", task.Status, teams.Pending)
+		equal(t, "task", task.Status, teams.TaskStatusPending)
 		ok(t, m.Close())
 	})
 }
@@ -210,14 +210,14 @@ func TestShellTeammate(t *testing.T) {
 	o.Env = []string{"GREETING=hello"}
 	m := manage(t, o)
 	team := create(t, m, "core")
-	_, err := team.Tasks().Create(limited(t), teams.NewTask{Subject: "greet",
+	_, err := team.Tasks().Create(limited(t), teams.TaskConfig{Subject: "greet",
 		Run: `echo "$GREETING from $CADRE_MEMBER_NAME"`})
 	ok(t, err)
-	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: teams.Shell})
+	_, err = m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: teams.Shell})
 	ok(t, err)
 	done := first(t, team, any1[teams.TaskCompleted])
 	equal(t, "result", strings.TrimSpace(done.Result), "hello from ann")
-	ok(t, m.ShutdownTeammate(limited(t), "ann"))
+	ok(t, m.Team().Shutdown(limited(t), "ann"))
 	ok(t, m.Cleanup(limited(t)))
 }
 
@@ -233,13 +233,13 @@ func TestTeammateIdleHook(t *testing.T) {
 	add(t, team.Tasks(), "look")
 	ann := as(t, team, "ann")
 	err := ann.Idle(limited(t), "")
-	want(t, err, teams.Rejected)
+	want(t, err, teams.ErrRejected)
 	equal(t, "feedback", err.Error(), "ann, there are 1 tasks left")
 	equal(t, "and as mail", await(t, ann.Mail(), teams.MessageSystem).Body, "The hook TeammateIdle has you "+
 		"continue:\n> "+err.Error())
 	is, err := ann.Member(limited(t))
 	ok(t, err)
-	equal(t, "status", is.Status, teams.Active)
+	equal(t, "status", is.Status, teams.StatusActive)
 	ok(t, ann.Idle(limited(t), ""))
 	ok(t, as(t, team, "lead").Idle(limited(t), "")) // it is no teammate
 	equal(t, "times asked", asked.Load(), 2)
@@ -259,15 +259,15 @@ func TestTaskCompletedHook(t *testing.T) {
 		},
 	}})
 	team := create(t, m, "core", "ann")
-	_, err := team.Tasks().Create(ctx, teams.NewTask{Subject: "secret things"})
-	want(t, err, teams.Rejected)
+	_, err := team.Tasks().Create(ctx, teams.TaskConfig{Subject: "secret things"})
+	want(t, err, teams.ErrRejected)
 	add(t, team.Tasks(), "parser")
 	l := as(t, team, "ann").Tasks()
 	claim, err := l.ClaimNext(ctx)
 	ok(t, err)
 	for n := 1; ; n++ {
 		_, err = l.Complete(ctx, claim, "done")
-		want(t, err, teams.Rejected)
+		want(t, err, teams.ErrRejected)
 		equal(t, "feedback", err.Error(), "tests fail in parser")
 		e, _ := errors.AsType[*teams.Error](err)
 		if e.Final {
@@ -294,7 +294,7 @@ func TestSettingsHooks(t *testing.T) {
 		team := create(t, m, fmt.Sprint("core-", off))
 		add(t, team.Tasks(), "look")
 		_, err := team.Tasks().Complete(limited(t), teams.Claim{ID: "1"}, "")
-		want(t, err, teams.Rejected)
+		want(t, err, teams.ErrRejected)
 		equal(t, "from the command", strings.Contains(err.Error(), "from the command"), !off)
 		equal(t, "from the function", strings.Contains(err.Error(), "from the function"), true)
 	}
@@ -312,8 +312,4 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v is accepted", o)
 		}
 	}
-	m := manage(t, teams.Options{})
-	want(t, m.SendMessage(limited(t), "", "ann", "x"), teams.NotFound)
-	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: teams.External})
-	want(t, err, teams.NotFound)
 }

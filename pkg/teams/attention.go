@@ -14,7 +14,7 @@ import (
 // Attention is one thing in a team that waits for a person, or for the lead where an agent leads
 // that can see to it. The cadre program shows the same list, in the same order.
 type Attention struct {
-	Kind     string    // what sort of thing it is, such as permission, plan, lead_lost, failed or task_failed
+	Kind     AttentionKind
 	WaitsFor string    // [ForUser], or the name of the lead
 	Member   string    // that it is about; "" for none
 	Task     string    // id of the task that it is about
@@ -46,7 +46,7 @@ func (t *Team) attention(ctx context.Context, looker *inspect.Looker) (all []Att
 	}
 	t.of.View(func(s *team.State) {
 		for _, i := range s.Attention(replica.Now(), outside) {
-			all = append(all, Attention{Kind: string(i.Kind), WaitsFor: i.WaitsFor, Member: i.Member, Task: i.Task,
+			all = append(all, Attention{Kind: AttentionKind(i.Kind), WaitsFor: i.WaitsFor, Member: i.Member, Task: i.Task,
 				Request: i.Request, About: i.About, Since: clock(i.Since),
 				Deadline: clock(i.Deadline), Text: i.Text, Hint: hint(i.Hint)})
 		}
@@ -68,7 +68,7 @@ func (t *Team) AwaitAttention(ctx context.Context) ([]Attention, error) {
 		over := false
 		t.of.View(func(s *team.State) { over = ended(s) })
 		if over {
-			return nil, refuse(Finished, fmt.Sprintf("team %s has ended, and nothing waits in it", t.name))
+			return nil, refuse(ErrFinished, fmt.Sprintf("team %s has ended, and nothing waits in it", t.name))
 		}
 		waiting, cancel := context.WithTimeout(ctx, inspect.MaxAge)
 		err = t.of.Wait(waiting, seq)

@@ -11,7 +11,7 @@ import (
 func TestAttention(t *testing.T) {
 	m := manage(t, teams.Options{})
 	team := found(t, m, teams.TeamConfig{Name: "core",
-		Members: []teams.Spawn{{Name: "ann", Agent: teams.External, PlanApproval: true}}})
+		Members: []teams.MemberConfig{{Name: "ann", Agent: teams.External, PlanApproval: true}}})
 	ann := as(t, team, "ann")
 	list, err := team.Attention(limited(t))
 	ok(t, err)
@@ -36,7 +36,7 @@ func TestAttention(t *testing.T) {
 	list, err = team.Attention(limited(t))
 	ok(t, err)
 	equal(t, "items when it is answered", len(list), 0)
-	_, err = team.Tasks().Create(limited(t), teams.NewTask{Subject: "for nobody", Role: "tester"})
+	_, err = team.Tasks().Create(limited(t), teams.TaskConfig{Subject: "for nobody", Role: "tester"})
 	ok(t, err)
 	list, err = team.Attention(limited(t))
 	ok(t, err)

@@ -36,8 +36,8 @@ func TestCheckpointsOfAProgram(t *testing.T) {
 	options := teams.Options{Home: filepath.Join(root, "home"), Dir: project}
 	m := manage(t, options)
 	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "port",
-		Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell}},
-		Tasks:   []teams.NewTask{{Subject: "say hello", Run: "echo hello >said"}}})
+		Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell}},
+		Tasks:   []teams.TaskConfig{{Subject: "say hello", Run: "echo hello >said"}}})
 	ok(t, err)
 	for e, err := range team.EventsAfter(limited(t), 0) {
 		ok(t, err)
@@ -60,12 +60,12 @@ func TestCheckpointsOfAProgram(t *testing.T) {
 	ok(t, err)
 	add(t, team.Tasks(), "only there")
 	ok(t, m.Close())
-	if _, err := manage(t, options).OpenTeam(limited(t), "port"); !errors.Is(err, teams.Forked) {
+	if _, err := manage(t, options).OpenTeam(limited(t), "port"); !errors.Is(err, teams.ErrForked) {
 		t.Errorf("after another copy has continued the team: %v", err)
 	}
 
 	ok(t, os.RemoveAll(project))
-	if _, err := manage(t, other).OpenTeam(limited(t), "port"); !errors.Is(err, teams.Invalid) ||
+	if _, err := manage(t, other).OpenTeam(limited(t), "port"); !errors.Is(err, teams.ErrInvalid) ||
 		!strings.Contains(err.Error(), "nobody can work for team port") {
 		t.Errorf("without its directory: %v", err)
 	}

@@ -22,27 +22,27 @@ type TeamConfig struct {
 	// Lead leads the team for its life. Its Agent is [External], or "", where this program leads;
 	// an agent leads by itself, and the manager acts as the user then. Its Name is lead where it
 	// has none. It cannot be isolated, and nobody approves its plans.
-	Lead     Spawn
+	Lead     MemberConfig
 	Delegate bool // the lead may only coordinate
 	// Members and Tasks are there from the beginning: with the team or not at all. The ids of the
 	// tasks are "1", "2" and so on, in their order. No hook is asked about them.
-	Members []Spawn
-	Tasks   []NewTask
+	Members []MemberConfig
+	Tasks   []TaskConfig
 
-	Rules  Rules
-	Budget Budget
+	Permissions PermissionRules
+	Budget      Budget
 	// HandoverAt is how full a session's context gets, in percent, before a fresh session goes on
 	// for it with a note; 0 for 80.
 	HandoverAt int
 	// MaxTeammates is how many teammates the team may have at a time, the lead not counted; one
-	// more is refused with the code [MaxTeammatesReached]. 0 is for 10 that a lead that is an agent
+	// more is refused with the code [ErrMaxTeammates]. 0 is for 10 that a lead that is an agent
 	// spawns, and any number that this program does.
 	MaxTeammates int
 }
 
-// Spawn says who to add to a team, and how its sessions are started. All of it is kept in the
+// MemberConfig says who to add to a team, and how its sessions are started. All of it is kept in the
 // team's history; secrets belong into Options.Env.
-type Spawn struct {
+type MemberConfig struct {
 	Name  string // unique in the team, in lower and upper case; as TeamConfig.Name
 	Agent string // External, Shell, Claude, Codex, Gemini, OpenCode, ACP with a command, or a name in Options.Agents
 	// Role is what tasks can be meant for. A role that has a definition in .claude/agents, of the
@@ -54,55 +54,49 @@ type Spawn struct {
 	Args    []string // added to the arguments of the agent
 	Env     []string // added to its environment after Options.Env, each as "name=value"
 
-	PermissionMode Mode // what it may do without asking; "" for the lead's, and for the lead [ModeDefault]
+	PermissionMode PermissionMode // what it may do without asking; "" for the lead's, and for the lead [ModeDefault]
 	// PlanApproval means that it may change nothing before the lead approved a plan of it.
 	PlanApproval bool
-	Isolation    string // [Worktree], or "" to work in the team's directory
+	Isolation    Isolation // "" to work in the team's directory
 }
 
-// Worktree is the isolation of a member that works in a git worktree and on a branch of its own,
-// cadre/TEAM@NAME. Its work stays there when it ends: nothing that is checked out changes before
-// the team is consolidated (cadre consolidate TEAM), or somebody merges the branch. [Result] names
-// the branches that are not merged.
-const Worktree = team.Worktree
-
-// Mode is what a member may do without asking, by the names that Claude Code gives them; other
+// PermissionMode is what a member may do without asking, by the names that Claude Code gives them; other
 // agents do what comes closest.
-type Mode string
+type PermissionMode string
 
 // The permission modes.
 const (
-	ModeDefault     Mode = "default"     // it asks before it changes anything
-	ModeAcceptEdits Mode = "acceptEdits" // it edits files without asking
-	ModeAuto        Mode = "auto"        // its agent decides what to ask about
+	ModeDefault     PermissionMode = "default"     // it asks before it changes anything
+	ModeAcceptEdits PermissionMode = "acceptEdits" // it edits files without asking
+	ModeAuto        PermissionMode = "auto"        // its agent decides what to ask about
 	// it asks nothing; only for teammates of a lead that is in this mode, unless the user gives it
-	ModeBypass  Mode = "bypassPermissions"
-	ModeDontAsk Mode = "dontAsk" // what no rule allows is denied
-	ModePlan    Mode = "plan"    // it changes nothing
+	ModeBypass  PermissionMode = "bypassPermissions"
+	ModeDontAsk PermissionMode = "dontAsk" // what no rule allows is denied
+	ModePlan    PermissionMode = "plan"    // it changes nothing
 )
 
-// Rules say what the members of a team may do without asking, and who is asked about the rest.
-type Rules struct {
+// PermissionRules say what the members of a team may do without asking, and who is asked about the rest.
+type PermissionRules struct {
 	// Allow are rules for tools, as Claude Code writes them: Edit, Bash(go test:*), Read(docs/**),
 	// mcp__server__tool.
 	Allow []string
 	// Policy is who settles a request that no rule settles. "" is PolicyUser where an agent leads,
 	// and else PolicyLead: this program.
-	Policy Policy
+	Policy PermissionPolicy
 	// Timeout is how long what a coding agent asks waits for its answer, also a plan, in whole
 	// milliseconds; 0 for 5 minutes. What nobody answers is denied.
 	Timeout time.Duration
 }
 
-// Policy is who settles what no rule does.
-type Policy string
+// PermissionPolicy is who settles what no rule does.
+type PermissionPolicy string
 
 // The policies. The lead's own requests are the user's to answer under each of the first two.
 const (
-	PolicyUser  Policy = "user"  // the human whose team it is, for whom [Team.Questions] and [Team.Answer] are
-	PolicyLead  Policy = "lead"  // the lead, which gets each request as a message
-	PolicyAllow Policy = "allow" // every request is allowed
-	PolicyDeny  Policy = "deny"  // every request is denied
+	PolicyUser  PermissionPolicy = "user"  // the human whose team it is, for whom [Team.Questions] is
+	PolicyLead  PermissionPolicy = "lead"  // the lead, which gets each request as a message
+	PolicyAllow PermissionPolicy = "allow" // every request is allowed
+	PolicyDeny  PermissionPolicy = "deny"  // every request is denied
 )
 
 // Budget is what a team may spend at most; zero fields are without limit. Once it is spent nothing
@@ -131,11 +125,11 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 		lead.Agent = External
 	}
 	if lead.PlanApproval || lead.Isolation != "" {
-		return nil, refuse(Invalid, "the lead works in the team's directory, and nobody approves its plans: "+
+		return nil, refuse(ErrInvalid, "the lead works in the team's directory, and nobody approves its plans: "+
 			"PlanApproval and Isolation are for teammates")
 	}
-	for _, s := range append([]Spawn{lead}, c.Members...) {
-		if err := m.check(ctx, s, dir); err != nil {
+	for _, s := range append([]MemberConfig{lead}, c.Members...) {
+		if err := m.opts.check(ctx, s, dir); err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +142,7 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 		LeadAgent: lead.Agent, LeadModel: lead.Model, LeadProgram: lead.Program, LeadArgs: lead.Args, LeadEnv: lead.Env,
 		LeadPrompt: lead.Prompt, LeadRole: lead.Role,
 		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: c.Budget.core(),
-		Permissions: c.Rules.core(), HandoverAt: int64(c.HandoverAt), MaxTeammates: int64(c.MaxTeammates), Base: base})
+		Permissions: c.Permissions.core(), HandoverAt: int64(c.HandoverAt), MaxTeammates: int64(c.MaxTeammates), Base: base})
 	founder := team.User
 	if lead.Agent == External {
 		if founder = lead.Name; founder == "" {
@@ -168,14 +162,14 @@ func commands(actor string, body team.Body) []team.Command {
 	return []team.Command{{ID: replica.NewID(), Actor: actor, At: replica.Now(), Body: body}}
 }
 
-// check refuses a member whose session this manager could not start in that directory, before it is
+// check refuses a member whose session a manager with these options could not start in that directory, before it is
 // one. What else makes no sense the core refuses.
-func (m *Manager) check(ctx context.Context, s Spawn, dir string) error {
-	if s.Agent != "" && !m.opts.knows(s.Agent) {
-		return refuse(Invalid, fmt.Sprintf("no agent named %q; there are: %s", s.Agent,
-			strings.Join(m.opts.agentWords(), ", ")))
+func (o Options) check(ctx context.Context, s MemberConfig, dir string) error {
+	if s.Agent != "" && !o.knows(s.Agent) {
+		return refuse(ErrInvalid, fmt.Sprintf("no agent named %q; there are: %s", s.Agent,
+			strings.Join(o.agentWords(), ", ")))
 	}
-	if s.Isolation != Worktree {
+	if s.Isolation != IsolationWorktree {
 		return nil
 	}
 	procs, err := proc.Open("")
@@ -184,23 +178,23 @@ func (m *Manager) check(ctx context.Context, s Spawn, dir string) error {
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
 	if err := worktree.Able(ctx, procs, dir); err != nil {
-		return refuse(Invalid, fmt.Sprintf("%s cannot have a worktree of its own: %v", s.Name, err))
+		return refuse(ErrInvalid, fmt.Sprintf("%s cannot have a worktree of its own: %v", s.Name, err))
 	}
 	return nil
 }
 
-func (s Spawn) core() *team.SpawnMember {
+func (s MemberConfig) core() *team.SpawnMember {
 	return &team.SpawnMember{Name: s.Name, Agent: s.Agent, Model: s.Model, Role: s.Role, Prompt: s.Prompt,
 		Mode:         string(s.PermissionMode),
-		PlanApproval: s.PlanApproval, Program: s.Program, Args: s.Args, Env: s.Env, Isolation: s.Isolation}
+		PlanApproval: s.PlanApproval, Program: s.Program, Args: s.Args, Env: s.Env, Isolation: string(s.Isolation)}
 }
 
-func (r Rules) core() team.Permissions {
+func (r PermissionRules) core() team.Permissions {
 	return team.Permissions{Allow: r.Allow, Policy: string(r.Policy), Millis: r.Timeout.Milliseconds()}
 }
 
-func rulesOf(p team.Permissions) Rules {
-	return Rules{Allow: append([]string(nil), p.Allow...), Policy: Policy(p.Policy),
+func rulesOf(p team.Permissions) PermissionRules {
+	return PermissionRules{Allow: append([]string(nil), p.Allow...), Policy: PermissionPolicy(p.Policy),
 		Timeout: time.Duration(p.Millis) * time.Millisecond}
 }
 

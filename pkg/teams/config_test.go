@@ -23,28 +23,28 @@ func TestTeamConfig(t *testing.T) {
 			teams.TeamConfig
 			code teams.Code
 		}{
-			"policy":         {teams.TeamConfig{Rules: teams.Rules{Policy: "whoever"}}, teams.Invalid},
-			"rule":           {teams.TeamConfig{Rules: teams.Rules{Allow: []string{"Bash(go test"}}}, teams.Invalid},
-			"timeout":        {teams.TeamConfig{Rules: teams.Rules{Timeout: -time.Second}}, teams.Invalid},
-			"handover":       {teams.TeamConfig{HandoverAt: 101}, teams.Invalid},
-			"mode":           {teams.TeamConfig{Lead: teams.Spawn{PermissionMode: "root"}}, teams.Invalid},
-			"isolated lead":  {teams.TeamConfig{Lead: teams.Spawn{Isolation: teams.Worktree}}, teams.Invalid},
-			"lead's agent":   {teams.TeamConfig{Lead: teams.Spawn{Agent: "dog"}}, teams.Invalid},
-			"member's agent": {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: "dog"}}}, teams.Invalid},
-			"no command": {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.ACP}}},
-				teams.Invalid},
-			"isolation": {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell,
-				Isolation: "island"}}}, teams.Invalid},
-			"no repository": {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell,
-				Isolation: teams.Worktree}}}, teams.Invalid},
-			"variable": {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell,
-				Env: []string{"HOME"}}}}, teams.Invalid},
-			"two of a name": {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell},
-				{Name: "Ann", Agent: teams.Shell}}}, teams.Taken},
-			"more than lead": {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Claude,
-				PermissionMode: teams.ModeBypass}}}, teams.Denied},
-			"no such blocker": {teams.TeamConfig{Tasks: []teams.NewTask{{Subject: "look", BlockedBy: []string{"2"}}}},
-				teams.NotFound},
+			"policy":         {teams.TeamConfig{Permissions: teams.PermissionRules{Policy: "whoever"}}, teams.ErrInvalid},
+			"rule":           {teams.TeamConfig{Permissions: teams.PermissionRules{Allow: []string{"Bash(go test"}}}, teams.ErrInvalid},
+			"timeout":        {teams.TeamConfig{Permissions: teams.PermissionRules{Timeout: -time.Second}}, teams.ErrInvalid},
+			"handover":       {teams.TeamConfig{HandoverAt: 101}, teams.ErrInvalid},
+			"mode":           {teams.TeamConfig{Lead: teams.MemberConfig{PermissionMode: "root"}}, teams.ErrInvalid},
+			"isolated lead":  {teams.TeamConfig{Lead: teams.MemberConfig{Isolation: teams.IsolationWorktree}}, teams.ErrInvalid},
+			"lead's agent":   {teams.TeamConfig{Lead: teams.MemberConfig{Agent: "dog"}}, teams.ErrInvalid},
+			"member's agent": {teams.TeamConfig{Members: []teams.MemberConfig{{Name: "ann", Agent: "dog"}}}, teams.ErrInvalid},
+			"no command": {teams.TeamConfig{Members: []teams.MemberConfig{{Name: "ann", Agent: teams.ACP}}},
+				teams.ErrInvalid},
+			"isolation": {teams.TeamConfig{Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell,
+				Isolation: "island"}}}, teams.ErrInvalid},
+			"no repository": {teams.TeamConfig{Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell,
+				Isolation: teams.IsolationWorktree}}}, teams.ErrInvalid},
+			"variable": {teams.TeamConfig{Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell,
+				Env: []string{"HOME"}}}}, teams.ErrInvalid},
+			"two of a name": {teams.TeamConfig{Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell},
+				{Name: "Ann", Agent: teams.Shell}}}, teams.ErrNameTaken},
+			"more than lead": {teams.TeamConfig{Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Claude,
+				PermissionMode: teams.ModeBypass}}}, teams.ErrDenied},
+			"no such blocker": {teams.TeamConfig{Tasks: []teams.TaskConfig{{Subject: "look", BlockedBy: []string{"2"}}}},
+				teams.ErrNotFound},
 		} {
 			c.Name = "core"
 			_, err := m.CreateTeam(limited(t), c.TeamConfig)
@@ -52,23 +52,23 @@ func TestTeamConfig(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			_, err = m.OpenTeam(limited(t), "core")
-			want(t, err, teams.NotFound)
+			want(t, err, teams.ErrNotFound)
 		}
 
 		c := teams.TeamConfig{Name: "core", Goal: "to look", Delegate: true, HandoverAt: 70,
 			Budget: teams.Budget{Tokens: 9, CostMicroUSD: 8, Time: time.Hour},
-			Rules: teams.Rules{Allow: []string{"Edit", "Bash(go test:*)"}, Policy: teams.PolicyDeny,
+			Permissions: teams.PermissionRules{Allow: []string{"Edit", "Bash(go test:*)"}, Policy: teams.PolicyDeny,
 				Timeout: time.Minute},
-			Lead: teams.Spawn{Name: "boss", Role: "chief", PermissionMode: teams.ModeBypass},
-			Members: []teams.Spawn{{Name: "ann", Agent: teams.External, Role: "reader", PlanApproval: true},
+			Lead: teams.MemberConfig{Name: "boss", Role: "chief", PermissionMode: teams.ModeBypass},
+			Members: []teams.MemberConfig{{Name: "ann", Agent: teams.External, Role: "reader", PlanApproval: true},
 				{Name: "bob", Agent: teams.External, PermissionMode: teams.ModePlan}},
-			Tasks: []teams.NewTask{{Subject: "one", Owner: "ann"}, {Subject: "two", BlockedBy: []string{"1"}}}}
+			Tasks: []teams.TaskConfig{{Subject: "one", Owner: "ann"}, {Subject: "two", BlockedBy: []string{"1"}}}}
 		team := found(t, m, c)
 		is, err := team.Info(limited(t))
 		ok(t, err)
 		if is.Goal != c.Goal || !is.Delegate || is.HandoverAt != 70 || is.Budget != c.Budget || is.Lead != "boss" ||
-			!slices.Equal(is.Rules.Allow, c.Rules.Allow) ||
-			is.Rules.Policy != teams.PolicyDeny || is.Rules.Timeout != time.Minute {
+			!slices.Equal(is.Permissions.Allow, c.Permissions.Allow) ||
+			is.Permissions.Policy != teams.PolicyDeny || is.Permissions.Timeout != time.Minute {
 			t.Errorf("the team is %+v", is)
 		}
 		members, err := team.Members(limited(t))
@@ -102,7 +102,7 @@ func TestSpawn(t *testing.T) {
 	agent := newListener()
 	m := manage(t, teams.Options{Env: []string{"A=1", "B=1"}, Agents: map[string]teams.Agent{"listener": agent}})
 	team := create(t, m, "core")
-	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: "listener", Program: "/bin/listen",
+	_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: "listener", Program: "/bin/listen",
 		Args: []string{"-v"}, Env: []string{"B=2"}})
 	ok(t, err)
 	seat := next(t, agent.seats)
@@ -111,12 +111,12 @@ func TestSpawn(t *testing.T) {
 	for _, v := range []string{"CADRE_TEAM=core", "CADRE_TEAM_ID=" + team.ID(), "CADRE_MEMBER_NAME=ann"} {
 		equal(t, v, slices.Contains(seat.Env[4:], v), true)
 	}
-	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "bob", Agent: teams.Shell, Env: []string{"B=3"}})
+	_, err = m.Team().Spawn(limited(t), teams.MemberConfig{Name: "bob", Agent: teams.Shell, Env: []string{"B=3"}})
 	ok(t, err)
-	_, err = team.Tasks().Create(limited(t), teams.NewTask{Subject: "look", Run: "echo $A $B", Owner: "bob"})
+	_, err = team.Tasks().Create(limited(t), teams.TaskConfig{Subject: "look", Run: "echo $A $B", Owner: "bob"})
 	ok(t, err)
 	equal(t, "environment of a command", strings.TrimSpace(first(t, team, any1[teams.TaskCompleted]).Result), "1 3")
-	want(t, team.HandOver(limited(t), "bob", ""), teams.Invalid)
+	want(t, team.HandOver(limited(t), "bob", ""), teams.ErrInvalid)
 }
 
 // A member in a worktree works on a branch of its own, and its work stays there when it ends; what
@@ -137,8 +137,8 @@ func TestIsolation(t *testing.T) {
 		git("commit", "-q", "--allow-empty", "-m", "begin")
 		m := manage(t, o)
 		team := found(t, m, teams.TeamConfig{Name: "core",
-			Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell, Isolation: teams.Worktree}},
-			Tasks:   []teams.NewTask{{Subject: "write", Run: "echo by ann >written; git branch --show-current; pwd"}}})
+			Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell, Isolation: teams.IsolationWorktree}},
+			Tasks:   []teams.TaskConfig{{Subject: "write", Run: "echo by ann >written; git branch --show-current; pwd"}}})
 		said := strings.Fields(first(t, team, any1[teams.TaskCompleted]).Result)
 		equal(t, "branch", said[0], "cadre/core@ann")
 		if _, err := os.Stat(filepath.Join(o.Dir, "written")); err == nil {
@@ -152,13 +152,13 @@ func TestIsolation(t *testing.T) {
 		m = manage(t, o)
 		team, err := m.OpenTeam(limited(t), "core")
 		ok(t, err)
-		ok(t, m.ShutdownTeammate(limited(t), "ann"))
+		ok(t, m.Team().Shutdown(limited(t), "ann"))
 		equal(t, "what is on the branch", git("show", "cadre/core@ann:written"), "by ann")
 		equal(t, "what is checked out", git("log", "--format=%s")+git("status", "--porcelain"), "begin")
-		end, err := team.Run(limited(t), teams.Report{})
+		end, err := team.Run(limited(t), teams.RunOptions{})
 		ok(t, err)
 		equal(t, "not merged", strings.Join(end.Unmerged, " "), "cadre/core@ann")
-		equal(t, "status", end.Team.Status, teams.TeamConsolidating)
+		equal(t, "status", end.Team.Status, teams.TeamStatusConsolidating)
 		git("merge", "-q", "cadre/core@ann")
 		ok(t, team.Complete(limited(t), ""))
 		ok(t, m.Cleanup(limited(t)))
@@ -171,8 +171,8 @@ func TestIsolation(t *testing.T) {
 // A history that cannot be read is told apart, by errors.Is, from a team that is not there.
 func TestDamage(t *testing.T) {
 	for code, spoil := range map[teams.Code]func(text string) string{
-		teams.Damaged: func(text string) string { return strings.Replace(text, `"team_created"`, `"team_crEated"`, 1) },
-		teams.Newer: func(text string) string { // as a later version would begin the file, with the checksum of that
+		teams.ErrDamaged: func(text string) string { return strings.Replace(text, `"team_created"`, `"team_crEated"`, 1) },
+		teams.ErrNewerVersion: func(text string) string { // as a later version would begin the file, with the checksum of that
 			head, rest, _ := strings.Cut(text, "\n")
 			fields := head[strings.Index(head, `,"team"`):]
 			sum := crc32.Checksum([]byte(`{"cadre-journal":2`+fields), crc32.MakeTable(crc32.Castagnoli))
@@ -229,17 +229,17 @@ func TestMissingPrograms(t *testing.T) {
 		{teams.Gemini, "through the program cadre"}, {teams.ACP + "/nowhere/agent", "through the program cadre"},
 	} {
 		name, _, _ := strings.Cut(c.agent, ":")
-		is, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: name, Agent: c.agent})
-		want(t, err, teams.Broken)
-		equal(t, "status", is.Status, teams.Failed)
+		is, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: name, Agent: c.agent})
+		want(t, err, teams.ErrSessionFailed)
+		equal(t, "status", is.Status, teams.StatusFailed)
 		if !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.agent, err)
 		}
 	}
 	m = manage(t, teams.Options{Helper: helper})
 	create(t, m, "core")
-	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: teams.ACP + "/nowhere/agent"})
-	want(t, err, teams.Broken)
+	_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: teams.ACP + "/nowhere/agent"})
+	want(t, err, teams.ErrSessionFailed)
 	if strings.Contains(err.Error(), "through the program") {
 		t.Errorf("with a helper: %v", err)
 	}

@@ -1,14 +1,21 @@
-// Package teams runs teams of agents from a Go program: a lead and its teammates, who share a task
-// list with dependencies and a mailbox, under rules that hold for every process that takes part.
+// Package teams runs teams of coding agents from a Go program: a lead and its teammates, who share a
+// task list with dependencies and a mailbox, under rules that hold for every process that takes part.
+// It is the whole product as a library: what a command of cadre does, an entry here does.
 //
 // # Who is who
 //
-//	Manager    one session of one actor: the lead by default, or the teammate that Options.As names. It has one team at a time.
-//	Team       what the lead does with its team: tasks, mail, plans, permissions, modes, the run to its end
+//	Manager    one session of one actor: the lead by default, or the teammate that Options.As names
+//	Team       what is done with a team: members, plans, permissions, budget, the run, the consolidation
 //	Teammate   what a member does in it: a program that acts as an external member, or a session
 //	TaskList, Mailbox   the same for everybody; each handle acts as the one it was got from
 //	Agent, Session      your own agents, run by the manager; [Worker] is one made of Go functions
 //	Observer   watches a team that Claude Code runs itself, and needs no manager
+//
+// Each thing is done in one place. A Manager begins and ends having a team: it creates, opens and
+// cleans up, one team at a time, and it looks at, moves and lists all teams of a home. A Team has
+// what happens in a team: [Team.Spawn] and [Team.Shutdown] are there, because both need the host
+// and the rules of that team, and a manager without a team could only refuse them. A Mailbox sends,
+// because a message has a sender, and the handle says who that is.
 //
 // A member is, by its Agent, a coding agent: [Claude], [Codex], [Gemini], [OpenCode], or any behind
 // [ACP]; [Shell], which runs the commands of tasks; an agent of your own, by its name in
@@ -18,9 +25,9 @@
 //	defer m.Close()
 //	team, err := m.CreateTeam(ctx, teams.TeamConfig{
 //		Name: "docs", Goal: "Describe the flags.",
-//		Lead: teams.Spawn{Agent: teams.Claude, PermissionMode: teams.ModeAcceptEdits},
+//		Lead: teams.MemberConfig{Agent: teams.Claude, PermissionMode: teams.ModeAcceptEdits},
 //	})
-//	result, err := team.Run(ctx, teams.Report{})
+//	result, err := team.Run(ctx, teams.RunOptions{})
 //
 // The lead is a member too. Where it is [External] this program leads, and the manager acts as the
 // lead. Where it is an agent, that leads by itself, and the manager acts as the [User]: it gives
@@ -29,9 +36,9 @@
 //
 // # A life
 //
-//	CreateTeam ─▶ SpawnTeammate ─▶ tasks, mail ─▶ ShutdownTeammate ─▶ Cleanup
-//	    └──────────────────────── Run ───────────────────────┘
-//	                 Close, or kill -9, at any point ─▶ OpenTeam, in any process: it goes on
+//	CreateTeam ─▶ Spawn ─▶ tasks, mail ─▶ Shutdown ─▶ Cleanup
+//	    └───────────────── Run ─────────────────┘
+//	             Close, or kill -9, at any point ─▶ OpenTeam, in any process: it continues
 //
 // A team is on disk, in the same folders and format as the cadre program's, and both may be at work
 // on it at once; with Options.Memory it is in memory and ends with the program. Close ends the
@@ -41,8 +48,8 @@
 //
 // A lead's manager is a host: it starts a session for every member whose agent it knows, gives it
 // its messages, wakes it when there is a task for it, ends it when it is to end, and records when
-// it ended by itself. Of several hosts of one team each member has one. A manager with Options.As
-// runs nothing.
+// it ended by itself. Of several hosts of one team each member has one. A team on disk has
+// checkpoints while it is hosted. A manager with Options.As runs nothing.
 //
 // # Guarantees
 //
@@ -50,7 +57,7 @@
 //     team is as it was, except where the context ended or the error says otherwise: then it may
 //     have happened.
 //   - Refusals are an [*Error]: a code, a sentence, and hints that say as data which action would
-//     help. errors.Is(err, teams.Conflict) and the other codes tell them apart.
+//     help. errors.Is(err, teams.ErrConflict) and the other codes tell them apart.
 //     Other errors are those of the context, the disk and the like, as they are.
 //   - No process of a session outlives its manager, also one that is killed; but a daemon that
 //     dropped its environment may.
@@ -58,5 +65,19 @@
 //   - A message is in its recipient's hands once, in the order of Seq, or comes back to its sender.
 //   - Methods that read show the team as of their call or later. What they return is the caller's
 //     own copy.
+//   - What waits ends with the team: with ErrFinished, or without an error for a sequence of events.
 //   - Everything here may be used from any goroutine, and no handle needs closing but the manager.
+//
+// # Stability
+//
+// Until version 1 an entry may change with a minor version; the release notes name the old and the
+// new one. From version 1 on, what is exported here follows Go's promise of compatibility: names,
+// signatures and documented behaviour stay within a major version. This includes the values of
+// codes, statuses and the other enumerations, because programs keep them; the texts of errors and
+// of Attention are for people, and change. New fields of structs, new constants and new types of
+// [Fact] come with minor versions, so a switch over them needs a default, and structs are written
+// with the names of their fields.
+//
+// What is on disk has a version of its own. A newer version reads what an older one wrote. An older
+// one refuses with ErrNewerVersion what it does not know, and changes nothing.
 package teams

@@ -59,7 +59,7 @@ func TestWaitingEndsWithTheTeam(t *testing.T) {
 			default:
 				return fmt.Errorf("it ended with %T", last)
 			}
-			return teams.Finished
+			return teams.ErrFinished
 		},
 		"TaskList.WaitNext": func(ctx context.Context, team *teams.Team) error {
 			_, err := team.Tasks().WaitNext(ctx)
@@ -78,7 +78,7 @@ func TestWaitingEndsWithTheTeam(t *testing.T) {
 			}
 			ok(t, end(limited(t), m, team))
 			for name, result := range results {
-				if err := <-result; !errors.Is(err, teams.Finished) {
+				if err := <-result; !errors.Is(err, teams.ErrFinished) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
@@ -99,8 +99,8 @@ func TestWaitingEndsWithTheMember(t *testing.T) {
 		}
 		result <- last
 	}()
-	ok(t, m.ShutdownTeammate(limited(t), "ann"))
-	want(t, <-result, teams.Finished)
+	ok(t, m.Team().Shutdown(limited(t), "ann"))
+	want(t, <-result, teams.ErrFinished)
 }
 
 // TestRejectionsPause: what a hook rejects is not tried again at once, whether a task or idleness is
@@ -108,7 +108,7 @@ func TestWaitingEndsWithTheMember(t *testing.T) {
 func TestRejectionsPause(t *testing.T) {
 	const rejections = 3
 	pauses := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}
-	worker := teams.Worker{Task: func(context.Context, *teams.Seat, teams.Job) (string, error) { return "", nil }}
+	worker := teams.Worker{Task: func(context.Context, *teams.Slot, teams.Job) (string, error) { return "", nil }}
 	for _, agent := range []string{"worker", teams.Shell} {
 		for _, event := range []string{"TaskCompleted", "TeammateIdle"} {
 			t.Run(agent+" "+event, func(t *testing.T) {
@@ -136,10 +136,10 @@ func TestRejectionsPause(t *testing.T) {
 				m := manage(t, o)
 				team := create(t, m, "core")
 				if event == "TaskCompleted" {
-					_, err := team.Tasks().Create(limited(t), teams.NewTask{Subject: "look", Run: "true"})
+					_, err := team.Tasks().Create(limited(t), teams.TaskConfig{Subject: "look", Run: "true"})
 					ok(t, err)
 				}
-				_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: agent})
+				_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: agent})
 				ok(t, err)
 				select {
 				case <-passed:

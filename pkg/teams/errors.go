@@ -13,33 +13,48 @@ import (
 
 // Code classifies a refusal. It is an error itself, to be asked for with [errors.Is]:
 //
-//	if errors.Is(err, teams.Conflict) { … }
+//	if errors.Is(err, teams.ErrConflict) { … }
 type Code string
 
 func (c Code) Error() string { return string(c) }
 
 // The codes of an [Error].
 const (
-	Invalid   Code = "invalid"   // it makes no sense in any state
-	NotFound  Code = "not_found" // the team has no such member, task, message or request; or there is no team
-	Taken     Code = "taken"     // the name of something new is in use; the text proposes a free one
-	Denied    Code = "denied"    // this actor may not do this, now or later
-	Conflict  Code = "conflict"  // somebody else was faster: the claim or request is not the actor's any more
-	NotReady  Code = "not_ready" // refused in the present state, possible in a later one
-	Nothing   Code = "nothing"   // there is no task to claim
-	TooLarge  Code = "too_large" // over a limit
-	Exhausted Code = "exhausted" // the team's budget is spent
-	Finished  Code = "finished"  // the team is complete, aborted or cleaned up, or the member has ended
-	Rejected  Code = "rejected"  // a hook said no; the text is its feedback
-	Broken    Code = "broken"    // a session could not be started, or the lead's cannot go on
-	Damaged   Code = "damaged"   // the team's history cannot be read; cadre fsck looks at it and mends it
-	Newer     Code = "newer"     // it was written by a newer version of cadre
-	Forked    Code = "forked"    // the team has another history elsewhere; which one continues is for the user to say
-	// MaxTeammatesReached is refused until a teammate ends: the team has as many as it may have.
-	MaxTeammatesReached Code = "MAX_TEAMMATES_REACHED"
-	// it may have happened: the disk failed after the change was written and before it was known to
-	// be durable
-	Uncertain Code = "uncertain"
+	// ErrInvalid: it makes no sense in any state.
+	ErrInvalid Code = "invalid"
+	// ErrNotFound: the team has no such member, task, message or request; or there is no team.
+	ErrNotFound Code = "not_found"
+	// ErrNameTaken: the name of something new is in use. The text proposes a free one.
+	ErrNameTaken Code = "taken"
+	// ErrDenied: this actor may not do this, now or later.
+	ErrDenied Code = "denied"
+	// ErrConflict: somebody else was faster. The claim or request is not the actor's any more.
+	ErrConflict Code = "conflict"
+	// ErrNotReady: it is refused in the present state, and possible in a later one.
+	ErrNotReady Code = "not_ready"
+	// ErrNoTask: there is no task to claim.
+	ErrNoTask Code = "nothing"
+	// ErrTooLarge: it is over a limit.
+	ErrTooLarge Code = "too_large"
+	// ErrBudgetExhausted: the team's budget is spent.
+	ErrBudgetExhausted Code = "exhausted"
+	// ErrFinished: the team is complete, aborted or cleaned up, or the member has ended.
+	ErrFinished Code = "finished"
+	// ErrRejected: a hook rejected it. The text is the feedback.
+	ErrRejected Code = "rejected"
+	// ErrSessionFailed: a session could not be started, or the lead's cannot continue.
+	ErrSessionFailed Code = "broken"
+	// ErrDamaged: the team's history cannot be read. The command cadre fsck says where, and mends it.
+	ErrDamaged Code = "damaged"
+	// ErrNewerVersion: it was written by a newer version of cadre.
+	ErrNewerVersion Code = "newer"
+	// ErrForked: the team has another history elsewhere. Which one continues is for the user to say.
+	ErrForked Code = "forked"
+	// ErrMaxTeammates: the team has as many teammates as it may have, until one ends.
+	ErrMaxTeammates Code = "MAX_TEAMMATES_REACHED"
+	// ErrUncertain: it may have happened. The disk failed after the change was written and before it
+	// was known to be durable.
+	ErrUncertain Code = "uncertain"
 )
 
 // Error is a refusal. Its text says what is wrong and why, and its hints say what to do next.
@@ -48,10 +63,10 @@ type Error struct {
 	Text string
 	// Hints say what would help, as data: the text names no command.
 	Hints []Hint
-	// Final is set with the code Rejected when the same thing was rejected so often in a row that
+	// Final is set with the code ErrRejected when the same thing was rejected so often in a row that
 	// the lead was told: to try again is a loop.
 	Final bool
-	// Pause is set with the code Rejected: how long to wait before the same thing is tried again by
+	// Pause is set with the code ErrRejected: how long to wait before the same thing is tried again by
 	// a program that changes nothing in between. It grows with each rejection in a row.
 	Pause time.Duration
 
@@ -75,7 +90,7 @@ func public(err error) error {
 		return err
 	}
 	if errors.Is(err, journal.ErrGone) || errors.Is(err, os.ErrClosed) {
-		return &Error{Code: Finished, Text: "the manager has let go of this team: it was closed, or the team was " +
+		return &Error{Code: ErrFinished, Text: "the manager has let go of this team: it was closed, or the team was " +
 			"cleaned up", cause: err}
 	}
 	code := codeOf(err)
@@ -93,13 +108,13 @@ func public(err error) error {
 // none.
 func codeOf(err error) Code {
 	if _, damaged := errors.AsType[*journal.DamageError](err); damaged {
-		return Damaged
+		return ErrDamaged
 	}
 	for _, known := range []struct {
 		err  error
 		code Code
-	}{{journal.ErrNewer, Newer}, {team.ErrNewer, Newer}, {observe.ErrNewer, Newer}, {observe.ErrOther, Invalid},
-		{journal.ErrUncertain, Uncertain}} {
+	}{{journal.ErrNewer, ErrNewerVersion}, {team.ErrNewer, ErrNewerVersion}, {observe.ErrNewer, ErrNewerVersion}, {observe.ErrOther, ErrInvalid},
+		{journal.ErrUncertain, ErrUncertain}} {
 		if errors.Is(err, known.err) {
 			return known.code
 		}

@@ -27,16 +27,16 @@ func ExampleManager_CreateTeam() {
 	}
 	defer m.Close()
 	team, err := m.OpenTeam(ctx, "port")
-	if errors.Is(err, teams.NotFound) {
+	if errors.Is(err, teams.ErrNotFound) {
 		team, err = m.CreateTeam(ctx, teams.TeamConfig{
 			Name: "port",
 			Goal: "Port the parser to the new grammar, with tests.",
-			Lead: teams.Spawn{Agent: teams.Claude, Model: "opus", PermissionMode: teams.ModeAcceptEdits},
-			Members: []teams.Spawn{
-				{Name: "ann", Agent: teams.Codex, Isolation: teams.Worktree},
+			Lead: teams.MemberConfig{Agent: teams.Claude, Model: "opus", PermissionMode: teams.ModeAcceptEdits},
+			Members: []teams.MemberConfig{
+				{Name: "ann", Agent: teams.Codex, Isolation: teams.IsolationWorktree},
 				{Name: "eve", Agent: teams.ACP + "my-agent --acp", Role: "reviewer", PlanApproval: true},
 			},
-			Rules: teams.Rules{Allow: []string{"Bash(go test:*)"}, Policy: teams.PolicyUser,
+			Permissions: teams.PermissionRules{Allow: []string{"Bash(go test:*)"}, Policy: teams.PolicyUser,
 				Timeout: 10 * time.Minute},
 			Budget: teams.Budget{Tokens: 2_000_000},
 		})
@@ -50,14 +50,14 @@ func ExampleManager_CreateTeam() {
 				return
 			}
 			fmt.Printf("%s asks to use %s: %s\n", q.Member, q.Tool, q.Input)
-			if err := team.Answer(ctx, q, false, "not in this example"); err != nil {
+			if err := team.Decline(ctx, q, "not in this example"); err != nil {
 				log.Print(err)
 			}
 		}
 	}()
-	result, err := team.Run(ctx, teams.Report{File: "REPORT.md"})
+	result, err := team.Run(ctx, teams.RunOptions{ReportFile: "REPORT.md"})
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, teams.Exhausted):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, teams.ErrBudgetExhausted):
 		fmt.Println("it takes more than it was given:", err)
 	case err != nil:
 		log.Fatal(err)
@@ -82,9 +82,9 @@ func ExampleTeam_Run() {
 	team, err := m.CreateTeam(ctx, teams.TeamConfig{
 		Name: "release",
 		Goal: "Find out whether we can release.",
-		Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell}, {Name: "bob", Agent: teams.Shell,
+		Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell}, {Name: "bob", Agent: teams.Shell,
 			Env: []string{"LEVEL=high"}}},
-		Tasks: []teams.NewTask{
+		Tasks: []teams.TaskConfig{
 			{Subject: "build", Run: "echo built"},
 			{Subject: "test", Run: "test -e config && echo tested at level $LEVEL", Owner: "bob",
 				BlockedBy: []string{"1"}},
@@ -94,16 +94,16 @@ func ExampleTeam_Run() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	result, err := team.Run(ctx, teams.Report{})
+	result, err := team.Run(ctx, teams.RunOptions{})
 	fmt.Printf("%d done, %d failed: %v\n", result.Completed, result.Failed, err)
-	if errors.Is(err, teams.NotReady) {
+	if errors.Is(err, teams.ErrNotReady) {
 		if err := os.WriteFile(filepath.Join(dir, "config"), nil, 0o600); err != nil {
 			log.Fatal(err)
 		}
 		if err := team.Retry(ctx); err != nil {
 			log.Fatal(err)
 		}
-		result, err = team.Run(ctx, teams.Report{File: "release.md"})
+		result, err = team.Run(ctx, teams.RunOptions{ReportFile: "release.md"})
 	}
 	fmt.Printf("%d done, %d failed: %v\n", result.Completed, result.Failed, err)
 	sum, err := team.Tasks().Get(ctx, "3")
@@ -123,9 +123,9 @@ func ExampleTeam_Run() {
 // A member asks for leave, and the program answers. What a rule settles it is not asked about.
 func ExampleTeam_Questions() {
 	ctx := context.Background()
-	builder := teams.Worker{Task: func(ctx context.Context, seat *teams.Seat, job teams.Job) (string, error) {
+	builder := teams.Worker{Task: func(ctx context.Context, seat *teams.Slot, job teams.Job) (string, error) {
 		answer, err := seat.AskPermission(ctx, "Bash", fmt.Sprintf(`{"command":%q}`, job.Task.Subject), time.Minute)
-		return answer.Outcome + ": " + answer.Reason, err
+		return string(answer.Outcome) + ": " + answer.Reason, err
 	}}
 	m, err := teams.New(teams.Options{Memory: new(teams.Memory), Agents: map[string]teams.Agent{"builder": builder}})
 	if err != nil {
@@ -133,10 +133,10 @@ func ExampleTeam_Questions() {
 	}
 	defer m.Close()
 	team, err := m.CreateTeam(ctx, teams.TeamConfig{
-		Name:    "build",
-		Members: []teams.Spawn{{Name: "ann", Agent: "builder"}},
-		Tasks:   []teams.NewTask{{Subject: "go test ./..."}, {Subject: "make install"}, {Subject: "rm -rf /"}},
-		Rules:   teams.Rules{Allow: []string{"Bash(go test:*)"}},
+		Name:        "build",
+		Members:     []teams.MemberConfig{{Name: "ann", Agent: "builder"}},
+		Tasks:       []teams.TaskConfig{{Subject: "go test ./..."}, {Subject: "make install"}, {Subject: "rm -rf /"}},
+		Permissions: teams.PermissionRules{Allow: []string{"Bash(go test:*)"}},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -146,12 +146,16 @@ func ExampleTeam_Questions() {
 			if err != nil {
 				return
 			}
-			if err := team.Answer(ctx, q, strings.Contains(q.Input, "make"), "says the program"); err != nil {
+			answer := team.Decline
+			if strings.Contains(q.Input, "make") {
+				answer = team.Approve
+			}
+			if err := answer(ctx, q, "says the program"); err != nil {
 				log.Print(err)
 			}
 		}
 	}()
-	if _, err := team.Run(ctx, teams.Report{}); err != nil {
+	if _, err := team.Run(ctx, teams.RunOptions{}); err != nil {
 		log.Fatal(err)
 	}
 	tasks, err := team.Tasks().List(ctx)
@@ -169,7 +173,7 @@ func ExampleTeam_Questions() {
 
 // What is installed says who can lead; a team that needs no model is always possible.
 func ExampleInstalled() {
-	lead := teams.Spawn{Agent: teams.External}
+	lead := teams.MemberConfig{Agent: teams.External}
 	if all := teams.Installed(context.Background()); len(all) > 0 {
 		lead.Agent = all[0].Agent
 		fmt.Println(all[0].Path, all[0].Version)

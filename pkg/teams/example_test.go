@@ -15,7 +15,7 @@ import (
 // finds their results on the list.
 func Example() {
 	ctx := context.Background()
-	counter := teams.Worker{Task: func(ctx context.Context, seat *teams.Seat, job teams.Job) (string, error) {
+	counter := teams.Worker{Task: func(ctx context.Context, seat *teams.Slot, job teams.Job) (string, error) {
 		if len(job.Task.BlockedBy) == 0 {
 			return fmt.Sprintf("%d words", len(strings.Fields(job.Task.Description))), nil
 		}
@@ -38,7 +38,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, task := range []teams.NewTask{
+	for _, task := range []teams.TaskConfig{
 		{Subject: "chapter one", Description: "it was a dark night"},
 		{Subject: "chapter two", Description: "then came the morning after it"},
 		{Subject: "both", BlockedBy: []string{"1", "2"}},
@@ -48,7 +48,7 @@ func Example() {
 		}
 	}
 	for _, name := range []string{"ann", "bob"} {
-		if _, err := m.SpawnTeammate(ctx, teams.Spawn{Name: name, Agent: "counter"}); err != nil {
+		if _, err := team.Spawn(ctx, teams.MemberConfig{Name: name, Agent: "counter"}); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -62,7 +62,7 @@ func Example() {
 		}
 	}
 	for _, name := range []string{"ann", "bob"} {
-		if err := m.ShutdownTeammate(ctx, name); err != nil {
+		if err := team.Shutdown(ctx, name); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -87,21 +87,21 @@ func ExampleTeam_As() {
 	}
 	members := map[string]*teams.Teammate{}
 	for _, name := range []string{"ann", "bob"} {
-		if _, err := m.SpawnTeammate(ctx, teams.Spawn{Name: name, Agent: teams.External}); err != nil {
+		if _, err := team.Spawn(ctx, teams.MemberConfig{Name: name, Agent: teams.External}); err != nil {
 			log.Fatal(err)
 		}
 		if members[name], err = team.As(name); err != nil {
 			log.Fatal(err)
 		}
 	}
-	if _, err := team.Tasks().Create(ctx, teams.NewTask{Subject: "fix the parser"}); err != nil {
+	if _, err := team.Tasks().Create(ctx, teams.TaskConfig{Subject: "fix the parser"}); err != nil {
 		log.Fatal(err)
 	}
 
 	hers, err := members["ann"].Tasks().ClaimNext(ctx)
 	fmt.Println("ann claims:", hers.Task.Subject, err)
 	_, err = members["bob"].Tasks().ClaimNext(ctx)
-	fmt.Println("nothing for bob:", errors.Is(err, teams.Nothing))
+	fmt.Println("nothing for bob:", errors.Is(err, teams.ErrNoTask))
 
 	if _, err := team.Tasks().Update(ctx, hers.ID, teams.TaskUpdate{Owner: new("bob")}); err != nil {
 		log.Fatal(err)
@@ -109,7 +109,7 @@ func ExampleTeam_As() {
 	his, err := members["bob"].Tasks().ClaimNext(ctx)
 	fmt.Println("bob claims:", his.Task.Subject, err)
 	_, err = members["ann"].Tasks().Complete(ctx, hers, "mended")
-	fmt.Println("ann is too late:", errors.Is(err, teams.Conflict))
+	fmt.Println("ann is too late:", errors.Is(err, teams.ErrConflict))
 	_, err = members["bob"].Tasks().Complete(ctx, his, "mended")
 	fmt.Println("bob completes it:", err)
 	// Output:
@@ -139,7 +139,7 @@ func ExampleManager_OpenTeam() {
 		log.Fatal(err)
 	}
 	for _, subject := range []string{"load", "drive"} {
-		if _, err := team.Tasks().Create(ctx, teams.NewTask{Subject: subject}); err != nil {
+		if _, err := team.Tasks().Create(ctx, teams.TaskConfig{Subject: subject}); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -177,7 +177,7 @@ func ExampleHooks() {
 	m, err := teams.New(teams.Options{
 		Memory: new(teams.Memory),
 		Agents: map[string]teams.Agent{"writer": teams.Worker{
-			Task: func(_ context.Context, _ *teams.Seat, job teams.Job) (string, error) {
+			Task: func(_ context.Context, _ *teams.Slot, job teams.Job) (string, error) {
 				if job.Feedback != "" {
 					fmt.Println("again, because:", job.Feedback)
 					return "written and tested", nil
@@ -212,12 +212,12 @@ func ExampleHooks() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = team.Tasks().Create(ctx, teams.NewTask{Subject: strings.Repeat("long ", 10)})
-	fmt.Println("rejected:", errors.Is(err, teams.Rejected), "-", err)
-	if _, err := team.Tasks().Create(ctx, teams.NewTask{Subject: "write"}); err != nil {
+	_, err = team.Tasks().Create(ctx, teams.TaskConfig{Subject: strings.Repeat("long ", 10)})
+	fmt.Println("rejected:", errors.Is(err, teams.ErrRejected), "-", err)
+	if _, err := team.Tasks().Create(ctx, teams.TaskConfig{Subject: "write"}); err != nil {
 		log.Fatal(err)
 	}
-	if _, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "ann", Agent: "writer"}); err != nil {
+	if _, err := team.Spawn(ctx, teams.MemberConfig{Name: "ann", Agent: "writer"}); err != nil {
 		log.Fatal(err)
 	}
 	for e, err := range team.EventsAfter(ctx, 0) {
@@ -248,11 +248,15 @@ func ExampleMailbox_All() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "ann", Agent: teams.External}); err != nil {
+	if _, err := team.Spawn(ctx, teams.MemberConfig{Name: "ann", Agent: teams.External}); err != nil {
+		log.Fatal(err)
+	}
+	ann, err := team.As("ann")
+	if err != nil {
 		log.Fatal(err)
 	}
 	for _, text := range []string{"I begin", "I am done"} {
-		if err := m.SendMessage(ctx, "ann", team.Lead(), text); err != nil {
+		if _, err := ann.Mail().Send(ctx, teams.Message{To: team.Lead(), Body: text}); err != nil {
 			log.Fatal(err)
 		}
 	}

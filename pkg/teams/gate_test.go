@@ -19,7 +19,7 @@ import (
 
 // passive are the types of the library whose methods touch no team of ours: values, what an agent
 // tells its host, and the observer.
-var passive = []string{"Code", "Error", "Hint", "MemberStatus", "Observer", "Options", "Seat", "Worker"}
+var passive = []string{"Code", "Error", "Hint", "MemberStatus", "Observer", "Options", "Slot", "TeamStatus", "Worker"}
 
 // exported are the functions of the library and the methods of its other types.
 func exported(t *testing.T) (names []string) {
@@ -98,8 +98,8 @@ func TestASessionsManager(t *testing.T) {
 		user, err := teams.New(o)
 		ok(t, err)
 		_, err = user.CreateTeam(limited(t), teams.TeamConfig{Name: name,
-			Members: []teams.Spawn{{Name: "ann", Agent: teams.External}, {Name: "bob", Agent: teams.External}},
-			Tasks:   []teams.NewTask{{Subject: "look"}}})
+			Members: []teams.MemberConfig{{Name: "ann", Agent: teams.External}, {Name: "bob", Agent: teams.External}},
+			Tasks:   []teams.TaskConfig{{Subject: "look"}}})
 		ok(t, err)
 		ok(t, user.Close())
 	}
@@ -112,12 +112,12 @@ func TestASessionsManager(t *testing.T) {
 					continue
 				}
 				_, err := teams.New(other)
-				want(t, err, teams.Denied)
+				want(t, err, teams.ErrDenied)
 			}
 			_, err := m.OpenTeam(limited(t), "other")
-			want(t, err, teams.Denied)
+			want(t, err, teams.ErrDenied)
 			_, err = m.OpenTeam(limited(t), "nowhere")
-			want(t, err, teams.Denied)
+			want(t, err, teams.ErrDenied)
 			team, err := m.OpenTeam(limited(t), "core")
 			ok(t, err)
 
@@ -131,7 +131,7 @@ func TestASessionsManager(t *testing.T) {
 					continue
 				}
 				delete(denied, row.Name)
-				t.Run(row.Name, func(t *testing.T) { want(t, call(limited(t)), teams.Denied) })
+				t.Run(row.Name, func(t *testing.T) { want(t, call(limited(t)), teams.ErrDenied) })
 			}
 			if len(denied) > 0 {
 				t.Errorf("calls of what is in no table: %v", denied)
@@ -140,15 +140,15 @@ func TestASessionsManager(t *testing.T) {
 				if _, err := team.As(as); as == member {
 					ok(t, err)
 				} else {
-					want(t, err, teams.Denied)
+					want(t, err, teams.ErrDenied)
 				}
 			}
-			want(t, m.SendMessage(limited(t), "bob", "lead", "not mine"), teams.Denied)
-			want(t, m.SendMessage(limited(t), teams.User, "bob", "not mine"), teams.Denied)
+			want(t, send(limited(t), m, "bob", "lead", "not mine"), teams.ErrDenied)
+			want(t, send(limited(t), m, teams.User, "bob", "not mine"), teams.ErrDenied)
 
 			// As itself it works.
-			ok(t, m.SendMessage(limited(t), "", "bob", "from "+member))
-			task, err := team.Tasks().Create(limited(t), teams.NewTask{Subject: "look again"})
+			ok(t, send(limited(t), m, "", "bob", "from "+member))
+			task, err := team.Tasks().Create(limited(t), teams.TaskConfig{Subject: "look again"})
 			ok(t, err)
 			equal(t, "who created it", task.CreatedBy, member)
 			members, err := team.Members(limited(t))
@@ -163,7 +163,7 @@ func TestASessionsManager(t *testing.T) {
 		ok(t, err)
 		info, err := team.Info(limited(t))
 		ok(t, err)
-		if info.Delegate || info.Budget != (teams.Budget{}) || info.Status != teams.TeamActive {
+		if info.Delegate || info.Budget != (teams.Budget{}) || info.Status != teams.TeamStatusActive {
 			t.Errorf("team %s was changed: %+v", name, info)
 		}
 		ok(t, user.Close())
@@ -172,8 +172,8 @@ func TestASessionsManager(t *testing.T) {
 
 // usersEntries are calls that a session is refused, by the entries that they call.
 func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Context) error {
-	spawn := func(s teams.Spawn) func(context.Context) error {
-		return func(ctx context.Context) error { _, err := m.SpawnTeammate(ctx, s); return err }
+	spawn := func(s teams.MemberConfig) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := team.Spawn(ctx, s); return err }
 	}
 	return map[string]func(context.Context) error{
 		"Manager.CreateTeam": func(ctx context.Context) error {
@@ -181,25 +181,27 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 			return err
 		},
 		"Manager.Cleanup":  m.Cleanup,
-		"Manager.PushTeam": func(ctx context.Context) error { return m.PushTeam(ctx, "core", teams.Push{}) },
+		"Manager.PushTeam": func(ctx context.Context) error { return m.PushTeam(ctx, "core", teams.PushOptions{}) },
 		"Manager.PullTeam": func(ctx context.Context) error {
-			_, err := m.PullTeam(ctx, "core", teams.Pull{})
+			_, err := m.PullTeam(ctx, "core", teams.PullOptions{})
 			return err
 		},
-		"Manager.SpawnTeammate": spawn(teams.Spawn{Name: "eve", Agent: teams.Shell, Program: "/bin/false"}),
+		"Team.Spawn": spawn(teams.MemberConfig{Name: "eve", Agent: teams.Shell, Program: "/bin/false"}),
 		"Team.Questions": func(ctx context.Context) error {
 			for _, err := range team.Questions(ctx) {
 				return err
 			}
 			return nil
 		},
-		"Team.SetMode":     func(ctx context.Context) error { return team.SetMode(ctx, "bob", teams.ModeBypass) },
-		"Team.SetDelegate": func(ctx context.Context) error { return team.SetDelegate(ctx, true) },
+		"Team.SetMode":           func(ctx context.Context) error { return team.SetMode(ctx, "bob", teams.ModeBypass) },
+		"Team.EnterDelegateMode": team.EnterDelegateMode,
+		"Team.LeaveDelegateMode": team.LeaveDelegateMode,
+		"Team.UserMail":          func(context.Context) error { _, err := team.UserMail(); return err },
 		"Team.SetBudget": func(ctx context.Context) error {
 			return team.SetBudget(ctx, teams.Budget{Tokens: 1, Time: time.Hour})
 		},
 		"Team.HandOver":    func(ctx context.Context) error { return team.HandOver(ctx, "bob", "") },
-		"Team.Run":         func(ctx context.Context) error { _, err := team.Run(ctx, teams.Report{}); return err },
+		"Team.Run":         func(ctx context.Context) error { _, err := team.Run(ctx, teams.RunOptions{}); return err },
 		"Team.Retry":       team.Retry,
 		"Team.Consolidate": team.Consolidate,
 		"Team.RollBackTask": func(ctx context.Context) error {
@@ -210,7 +212,7 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 		"Team.Complete": func(ctx context.Context) error { return team.Complete(ctx, "") },
 		"Team.Abort":    func(ctx context.Context) error { return team.Abort(ctx, "") },
 		"TaskList.Create": func(ctx context.Context) error {
-			_, err := team.Tasks().Create(ctx, teams.NewTask{Subject: "run it", Run: "touch ran"})
+			_, err := team.Tasks().Create(ctx, teams.TaskConfig{Subject: "run it", Run: "touch ran"})
 			return err
 		},
 	}
@@ -227,16 +229,16 @@ func TestALeadsSessionSpawns(t *testing.T) {
 	m := session(t, o, "core", "lead")
 	_, err = m.OpenTeam(limited(t), "core")
 	ok(t, err)
-	for _, s := range []teams.Spawn{
+	for _, s := range []teams.MemberConfig{
 		{Agent: teams.ACP + "sh -c id"}, {Agent: teams.Shell, Program: "/bin/false"},
 		{Agent: teams.Shell, Args: []string{"-v"}},
 		{Agent: teams.Shell, Env: []string{"PATH=."}}, {Agent: teams.Shell, PermissionMode: teams.ModeBypass},
 	} {
 		s.Name = "eve"
-		_, err := m.SpawnTeammate(limited(t), s)
-		want(t, err, teams.Denied)
+		_, err := m.Team().Spawn(limited(t), s)
+		want(t, err, teams.ErrDenied)
 	}
-	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "bob", Agent: teams.External})
+	_, err = m.Team().Spawn(limited(t), teams.MemberConfig{Name: "bob", Agent: teams.External})
 	ok(t, err)
 }
 
@@ -246,7 +248,7 @@ func TestHalfASession(t *testing.T) {
 	t.Setenv("CADRE_TEAM", "")
 	t.Setenv("CADRE_MEMBER_NAME", "ann")
 	_, err := teams.New(o)
-	want(t, err, teams.Denied)
+	want(t, err, teams.ErrDenied)
 	t.Setenv("CADRE_MEMBER_NAME", "")
 	m, err := teams.New(o)
 	ok(t, err)

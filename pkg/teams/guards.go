@@ -12,26 +12,26 @@ import (
 // IsTeamState reports whether data is a [TeamState].
 func IsTeamState(data []byte) bool { return present.IsTeamState(data) }
 
-// IsTeamMember reports whether data is an [ObservedMate].
+// IsTeamMember reports whether data is an [ObservedMember].
 func IsTeamMember(data []byte) bool { return present.IsTeamMember(data) }
 
 // IsTeamTask reports whether data is an [ObservedTask].
 func IsTeamTask(data []byte) bool { return present.IsTeamTask(data) }
 
-// IsTeamEvent reports whether data is one of [Sight.Notices].
+// IsTeamEvent reports whether data is one of [Observation.Notices].
 func IsTeamEvent(data []byte) bool { return present.IsTeamEvent(data) }
 
-// IsTeamMessage reports whether data is one of [Sight.Messages] that is about a message between
+// IsTeamMessage reports whether data is one of [Observation.Messages] that is about a message between
 // members.
 func IsTeamMessage(data []byte) bool { return present.IsTeamMessage(data) }
 
-// IsTeamTaskUpdate reports whether data is one of [Sight.Messages] that is about a task.
+// IsTeamTaskUpdate reports whether data is one of [Observation.Messages] that is about a task.
 func IsTeamTaskUpdate(data []byte) bool { return present.IsTeamTaskUpdate(data) }
 
-// IsTeamStateChange reports whether data is one of [Sight.Messages] that is about the team itself
+// IsTeamStateChange reports whether data is one of [Observation.Messages] that is about the team itself
 // or who is in it.
 func IsTeamStateChange(data []byte) bool { return present.IsTeamStateChange(data) }
 
-// ObserverSchema is the JSON Schema (draft 2020-12) of [Sight.Notices], [Sight.Messages] and
+// ObserverSchema is the JSON Schema (draft 2020-12) of [Observation.Notices], [Observation.Messages] and
 // [TeamState].
 func ObserverSchema() string { return present.Schema }

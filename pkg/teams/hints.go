@@ -62,24 +62,24 @@ type Hint struct {
 	Member  string
 	Task    string
 	Request string
-	Name    string   // spawn: a free name, or "" for any
-	Agent   string   // spawn
-	Budget  string   // raise_budget: tokens, cost or time
-	Dir     string   // move
-	Tasks   []string // go_without
-	Paths   []string // include_files, commit_only
+	Name    string     // spawn: a free name, or "" for any
+	Agent   string     // spawn
+	Budget  BudgetKind // raise_budget
+	Dir     string     // move
+	Tasks   []string   // go_without
+	Paths   []string   // include_files, commit_only
 }
 
 // Purpose says in a few words what the action is good for, to stand behind "to": "take the lead".
 func (h Hint) Purpose() string { return h.core().Purpose() }
 
 func hint(h team.Hint) Hint {
-	return Hint{Action(h.Action), h.Team, h.Member, h.Task, h.Request, h.Name, h.Agent, h.Budget, h.Dir, h.Tasks, h.Paths}
+	return Hint{Action(h.Action), h.Team, h.Member, h.Task, h.Request, h.Name, h.Agent, BudgetKind(h.Budget), h.Dir, h.Tasks, h.Paths}
 }
 
 func (h Hint) core() team.Hint {
 	return team.Hint{Action: team.Action(h.Action), Team: h.Team, Member: h.Member, Task: h.Task, Request: h.Request,
-		Name: h.Name, Agent: h.Agent, Budget: h.Budget, Dir: h.Dir, Tasks: h.Tasks, Paths: h.Paths}
+		Name: h.Name, Agent: h.Agent, Budget: string(h.Budget), Dir: h.Dir, Tasks: h.Tasks, Paths: h.Paths}
 }
 
 // hintsOf returns what an error of the packages below hints at.

@@ -64,7 +64,7 @@ func TestRefusalsHaveHints(t *testing.T) {
 		refused := team.Refuse(team.NotReady, "no").With(team.Hint{Action: a, Team: "demo", Member: "ann", Task: "3",
 			Paths: []string{"a.txt"}})
 		e, ok := public(fmt.Errorf("so: %w", refused)).(*Error)
-		if !ok || e.Code != NotReady || e.Text != "so: no" || len(e.Hints) != 1 || e.Hints[0].Action != Action(a) ||
+		if !ok || e.Code != ErrNotReady || e.Text != "so: no" || len(e.Hints) != 1 || e.Hints[0].Action != Action(a) ||
 			e.Hints[0].Team != "demo" || e.Hints[0].Purpose() == "" {
 			t.Errorf("%s: %+v", a, e)
 		}

@@ -33,7 +33,7 @@ type Hooks struct {
 
 // HookEvent is what is about to happen. Fields that do not belong to the event are left at zero.
 type HookEvent struct {
-	Name        string // TeammateIdle, TaskCreated or TaskCompleted
+	Name        HookName
 	Team        string
 	Member      string // who goes idle, creates the task or completes it
 	Task        string // id, of a new task the one that it will have
@@ -76,7 +76,7 @@ func (m *Manager) gate(settings replica.Hooks) replica.Hooks {
 		if ask == nil || v.Stop && e.Name == hook.TeammateIdle {
 			return v, nil
 		}
-		err = ask(ctx, HookEvent{Name: e.Name, Team: e.TeamName, Member: e.Member, Task: e.TaskID,
+		err = ask(ctx, HookEvent{Name: HookName(e.Name), Team: e.TeamName, Member: e.Member, Task: e.TaskID,
 			Subject:     e.TaskSubject,
 			Description: e.TaskDescription, Dependents: e.DependentTasks, Duration: e.Duration,
 			Completed: e.CompletedTasks, Remaining: e.RemainingTasks})

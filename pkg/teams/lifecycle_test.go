@@ -53,14 +53,14 @@ func TestTeamCreation(t *testing.T) {
 	is, err := team.Info(limited(t))
 	ok(t, err)
 	equal(t, "dir", is.Dir, o.Dir)
-	equal(t, "status", is.Status, teams.TeamPending)
+	equal(t, "status", is.Status, teams.TeamStatusPending)
 
 	for _, name := range []string{"", "..", "../x", "a b", "_x", strings.Repeat("x", 65)} {
 		_, err := manage(t, o).CreateTeam(limited(t), teams.TeamConfig{Name: name})
-		want(t, err, teams.Invalid)
+		want(t, err, teams.ErrInvalid)
 	}
 	_, err = manage(t, o).CreateTeam(limited(t), teams.TeamConfig{Name: "core"})
-	want(t, err, teams.Taken)
+	want(t, err, teams.ErrNameTaken)
 	if !strings.Contains(err.Error(), "core-2") {
 		t.Errorf("the error proposes no free name: %v", err)
 	}
@@ -88,10 +88,10 @@ func TestTeammateSpawning(t *testing.T) {
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent, "worker": teams.Worker{}}})
 	team := create(t, m, "core")
 	for _, name := range []string{"ann", "bob"} {
-		is, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: name, Agent: "listener", Role: "reader",
+		is, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: name, Agent: "listener", Role: "reader",
 			Model: "large", Prompt: "read, " + name})
 		ok(t, err)
-		equal(t, "status", is.Status, teams.Active)
+		equal(t, "status", is.Status, teams.StatusActive)
 		equal(t, "session", is.Session, "session-of-"+name)
 		seat := next(t, agent.seats)
 		equal(t, "seat", seat.Name(), name)
@@ -100,16 +100,16 @@ func TestTeammateSpawning(t *testing.T) {
 		equal(t, "team and lead", seat.Team()+" "+seat.Lead(), "core lead")
 		equal(t, "dir", seat.Dir, team.Dir())
 	}
-	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "Ann", Agent: "listener"})
-	want(t, err, teams.Taken)
-	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "cat", Agent: "dog"})
-	want(t, err, teams.Invalid)
-	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "cat"})
-	want(t, err, teams.Invalid)
+	_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "Ann", Agent: "listener"})
+	want(t, err, teams.ErrNameTaken)
+	_, err = m.Team().Spawn(limited(t), teams.MemberConfig{Name: "cat", Agent: "dog"})
+	want(t, err, teams.ErrInvalid)
+	_, err = m.Team().Spawn(limited(t), teams.MemberConfig{Name: "cat"})
+	want(t, err, teams.ErrInvalid)
 
-	is, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "cat", Agent: "worker"})
-	want(t, err, teams.Broken)
-	equal(t, "status", is.Status, teams.Failed)
+	is, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "cat", Agent: "worker"})
+	want(t, err, teams.ErrSessionFailed)
+	equal(t, "status", is.Status, teams.StatusFailed)
 	equal(t, "reason", is.Summary, "the worker has no function for tasks")
 }
 
@@ -117,7 +117,7 @@ func TestTeammateShutdown(t *testing.T) {
 	agent := newListener()
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
 	team := create(t, m, "core", "ann")
-	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "bob", Agent: "listener"})
+	_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "bob", Agent: "listener"})
 	ok(t, err)
 	bob := next(t, agent.seats)
 	add(t, team.Tasks(), "long")
@@ -128,7 +128,7 @@ func TestTeammateShutdown(t *testing.T) {
 		name   string
 		member *teams.Teammate
 		ask    func() teams.Message
-		notice string // of the lead
+		notice teams.MessageType // of the lead
 	}{
 		{"ann", as(t, team, "ann"), func() teams.Message {
 			return await(t, as(t, team, "ann").Mail(),
@@ -137,21 +137,21 @@ func TestTeammateShutdown(t *testing.T) {
 		{"bob", bob.Teammate, func() teams.Message { return next(t, agent.mail) }, teams.MessageSystem},
 	} {
 		ended := make(chan error, 1)
-		go func() { ended <- m.ShutdownTeammate(limited(t), c.name) }()
+		go func() { ended <- m.Team().Shutdown(limited(t), c.name) }()
 		request := c.ask()
 		equal(t, "type", request.Type, teams.MessageShutdownRequest)
-		ok(t, c.member.AnswerShutdown(limited(t), request.Ref, true, ""))
+		ok(t, c.member.ApproveShutdown(limited(t), request.Ref))
 		ok(t, next(t, ended))
 		is, err := team.Member(limited(t), c.name)
 		ok(t, err)
-		equal(t, "status of "+c.name, is.Status, teams.Stopped)
+		equal(t, "status of "+c.name, is.Status, teams.StatusStopped)
 		await(t, team.Mail(), c.notice)
-		want(t, m.SendMessage(limited(t), "", c.name, "are you there?"), teams.NotFound)
+		want(t, send(limited(t), m, "", c.name, "are you there?"), teams.ErrNotFound)
 	}
 	task, err := team.Tasks().Get(limited(t), "1")
 	ok(t, err)
-	equal(t, "the task of who ended", task.Status, teams.Pending)
-	want(t, m.ShutdownTeammate(limited(t), "nobody"), teams.NotFound)
+	equal(t, "the task of who ended", task.Status, teams.TaskStatusPending)
+	want(t, m.Team().Shutdown(limited(t), "nobody"), teams.ErrNotFound)
 }
 
 // Whatever a teammate answers, it has ended at the deadline, unless the lead takes the request
@@ -162,19 +162,19 @@ func TestTeammateShutdownDeadline(t *testing.T) {
 		agent := newListener()
 		m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}, ShutdownWithin: time.Minute})
 		team := create(t, m, "core", "ann")
-		_, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "bob", Agent: "listener"})
+		_, err := m.Team().Spawn(ctx, teams.MemberConfig{Name: "bob", Agent: "listener"})
 		ok(t, err)
 		bob := <-agent.seats
 		began := time.Now()
 		ended := make(chan error, 1)
-		go func() { ended <- m.ShutdownTeammate(ctx, "bob") }()
-		ok(t, bob.AnswerShutdown(ctx, (<-agent.mail).Ref, false, "not done"))
+		go func() { ended <- m.Team().Shutdown(ctx, "bob") }()
+		ok(t, bob.RejectShutdown(ctx, (<-agent.mail).Ref, "not done"))
 		ok(t, team.WithdrawShutdown(ctx, "bob"))
-		want(t, <-ended, teams.Conflict)
+		want(t, <-ended, teams.ErrConflict)
 
-		ok(t, m.ShutdownTeammate(ctx, "bob"))
+		ok(t, m.Team().Shutdown(ctx, "bob"))
 		equal(t, "time that bob had", time.Since(began).Round(time.Second), time.Minute)
-		ok(t, m.ShutdownTeammate(ctx, "ann"))
+		ok(t, m.Team().Shutdown(ctx, "ann"))
 		equal(t, "time until ann was ended", time.Since(began).Round(time.Second), 2*time.Minute)
 		ok(t, m.Close())
 	})
@@ -186,7 +186,7 @@ func TestTeamCleanup(t *testing.T) {
 	team := create(t, m, "core", "ann")
 	add(t, team.Tasks(), "look")
 	err := m.Cleanup(limited(t))
-	want(t, err, teams.NotReady)
+	want(t, err, teams.ErrNotReady)
 	if !strings.Contains(err.Error(), "ann") {
 		t.Errorf("the refusal does not say who runs: %v", err)
 	}
@@ -215,7 +215,7 @@ func TestCleanupAfterAbort(t *testing.T) {
 	agent := newListener()
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
 	team := create(t, m, "core")
-	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: "listener"})
+	_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: "listener"})
 	ok(t, err)
 	ann := next(t, agent.seats)
 	ok(t, team.Abort(limited(t), "enough"))
@@ -230,9 +230,9 @@ func TestOneTeamPerSession(t *testing.T) {
 	m := manage(t, teams.Options{Memory: memory})
 	create(t, m, "one")
 	_, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "two"})
-	want(t, err, teams.NotReady)
+	want(t, err, teams.ErrNotReady)
 	_, err = m.OpenTeam(limited(t), "one")
-	want(t, err, teams.NotReady)
+	want(t, err, teams.ErrNotReady)
 	ok(t, m.Cleanup(limited(t)))
 	create(t, m, "two")
 	create(t, manage(t, teams.Options{Memory: memory}), "three") // another session
@@ -246,38 +246,38 @@ func TestNoNestedTeams(t *testing.T) {
 			o.As = "ann"
 			m := manage(t, o)
 			_, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "nested"})
-			want(t, err, teams.Denied)
+			want(t, err, teams.ErrDenied)
 			team, err := m.OpenTeam(limited(t), "core")
 			ok(t, err)
-			_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "cat", Agent: teams.External})
-			want(t, err, teams.Denied)
-			want(t, m.ShutdownTeammate(limited(t), "bob"), teams.Denied)
-			want(t, m.Cleanup(limited(t)), teams.Denied)
-			want(t, team.Abort(limited(t), "mine"), teams.Denied)
-			want(t, team.SetDelegate(limited(t), true), teams.Denied)
-			want(t, team.SetMode(limited(t), "ann", "acceptEdits"), teams.Denied)
-			want(t, m.SendMessage(limited(t), "bob", "lead", "I am bob"), teams.Denied)
-			want(t, m.SendMessage(limited(t), teams.User, "lead", "I am the user"), teams.Denied)
-			ok(t, m.SendMessage(limited(t), "", "lead", "I am ann"))
+			_, err = m.Team().Spawn(limited(t), teams.MemberConfig{Name: "cat", Agent: teams.External})
+			want(t, err, teams.ErrDenied)
+			want(t, m.Team().Shutdown(limited(t), "bob"), teams.ErrDenied)
+			want(t, m.Cleanup(limited(t)), teams.ErrDenied)
+			want(t, team.Abort(limited(t), "mine"), teams.ErrDenied)
+			want(t, team.EnterDelegateMode(limited(t)), teams.ErrDenied)
+			want(t, team.SetMode(limited(t), "ann", "acceptEdits"), teams.ErrDenied)
+			want(t, send(limited(t), m, "bob", "lead", "I am bob"), teams.ErrDenied)
+			want(t, send(limited(t), m, teams.User, "lead", "I am the user"), teams.ErrDenied)
+			ok(t, send(limited(t), m, "", "lead", "I am ann"))
 			mail, err := lead.Team().Mail().Receive(limited(t))
 			ok(t, err)
 			equal(t, "sender", mail[0].From, "ann")
 
 			o.As = "nobody"
 			_, err = manage(t, o).OpenTeam(limited(t), "core")
-			want(t, err, teams.NotFound)
+			want(t, err, teams.ErrNotFound)
 		})
 	}
 }
 
 func TestLeadIsFixed(t *testing.T) {
 	m := manage(t, teams.Options{})
-	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core", Lead: teams.Spawn{Name: "chief"}})
+	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core", Lead: teams.MemberConfig{Name: "chief"}})
 	ok(t, err)
 	equal(t, "lead", team.Lead(), "chief")
-	want(t, m.ShutdownTeammate(limited(t), "chief"), teams.Denied)
-	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "chief", Agent: teams.External})
-	want(t, err, teams.Taken)
+	want(t, m.Team().Shutdown(limited(t), "chief"), teams.ErrDenied)
+	_, err = m.Team().Spawn(limited(t), teams.MemberConfig{Name: "chief", Agent: teams.External})
+	want(t, err, teams.ErrNameTaken)
 }
 
 func TestFeatureGate(t *testing.T) {
@@ -329,7 +329,7 @@ func TestResume(t *testing.T) {
 			o.Agents = map[string]teams.Agent{"listener": agent}
 			m := manage(t, o)
 			team := create(t, m, "core", "ext")
-			_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: "listener", Prompt: "listen"})
+			_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: "listener", Prompt: "listen"})
 			ok(t, err)
 			ann := next(t, agent.seats)
 			add(t, team.Tasks(), "hers")
@@ -338,9 +338,9 @@ func TestResume(t *testing.T) {
 			ok(t, err)
 			theirs, err := as(t, team, "ext").Tasks().Claim(limited(t), "2")
 			ok(t, err)
-			ok(t, m.SendMessage(limited(t), "ann", "ext", "hello"))
+			ok(t, send(limited(t), m, "ann", "ext", "hello"))
 			ok(t, m.Close())
-			if _, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "other"}); !errors.Is(err, teams.Finished) {
+			if _, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "other"}); !errors.Is(err, teams.ErrFinished) {
 				t.Errorf("a closed manager says %v", err)
 			}
 
@@ -358,11 +358,11 @@ func TestResume(t *testing.T) {
 				teams.Claim{ID: theirs.ID, Fence: theirs.Fence}, "done")
 			ok(t, err)
 			_, err = again.Tasks().Complete(limited(t), hers, "done")
-			want(t, err, teams.Conflict) // the claim went with the session
+			want(t, err, teams.ErrConflict) // the claim went with the session
 			_, err = m.OpenTeam(limited(t), "core")
-			want(t, err, teams.NotReady)
+			want(t, err, teams.ErrNotReady)
 			_, err = manage(t, o).OpenTeam(limited(t), "none")
-			want(t, err, teams.NotFound)
+			want(t, err, teams.ErrNotFound)
 		})
 	}
 }

@@ -14,16 +14,16 @@ import (
 // member, and a program that leads, take theirs here.
 type Mailbox struct{ actor }
 
-// Send sends a message to the member To and returns it as it was sent. It is refused with NotFound,
-// and the valid names, where the recipient is unknown or has ended, and with TooLarge above 1 MiB.
+// Send sends a message to the member To and returns it as it was sent. It is refused with ErrNotFound,
+// and the valid names, where the recipient is unknown or has ended, and with ErrTooLarge above 1 MiB.
 func (b *Mailbox) Send(ctx context.Context, m Message) (Message, error) {
-	return b.sent(b.do(ctx, &team.SendMessage{To: m.To, Intent: m.Intent, Priority: m.Priority, Body: m.Body}))
+	return b.sent(b.do(ctx, &team.SendMessage{To: m.To, Intent: string(m.Intent), Priority: string(m.Priority), Body: m.Body}))
 }
 
 // Broadcast sends one message to everybody but the sender; To is not used. Each recipient pays for
 // reading it.
 func (b *Mailbox) Broadcast(ctx context.Context, m Message) (Message, error) {
-	return b.sent(b.do(ctx, &team.Broadcast{Intent: m.Intent, Priority: m.Priority, Body: m.Body}))
+	return b.sent(b.do(ctx, &team.Broadcast{Intent: string(m.Intent), Priority: string(m.Priority), Body: m.Body}))
 }
 
 func (b *Mailbox) sent(r *team.Record, err error) (Message, error) {
@@ -39,7 +39,7 @@ func (b *Mailbox) sent(r *team.Record, err error) (Message, error) {
 // Peek returns the messages that the member was not given yet, and leaves them there.
 func (b *Mailbox) Peek(ctx context.Context) (mail []Message, err error) {
 	if b.name == team.User {
-		return nil, refuse(Denied, b.team.lead+" is an agent and has the lead's mail itself; the user sends, and "+
+		return nil, refuse(ErrDenied, b.team.lead+" is an agent and has the lead's mail itself; the user sends, and "+
 			"hears of what happens from Events")
 	}
 	err = b.look(ctx, func(s *team.State) { mail = messagesOf(s.Inbox(b.name)) })
@@ -65,7 +65,7 @@ func (b *Mailbox) take(ctx context.Context, max int) ([]Message, error) {
 			seqs[i] = m.Seq
 		}
 		_, err = b.do(ctx, &team.ReceiveMessages{Seqs: seqs})
-		if errors.Is(err, Conflict) { // somebody took some of them meanwhile
+		if errors.Is(err, ErrConflict) { // somebody took some of them meanwhile
 			if b.replaced(ctx) {
 				return nil, err
 			}
@@ -93,16 +93,16 @@ func (b *Mailbox) closed() (err error) {
 		m, _ := s.Member(b.name)
 		switch {
 		case ended(s):
-			err = refuse(Finished, fmt.Sprintf("team %s is over, so no mail comes any more", b.team.name))
+			err = refuse(ErrFinished, fmt.Sprintf("team %s is over, so no mail comes any more", b.team.name))
 		case !m.Status.Running():
-			err = refuse(Finished, fmt.Sprintf("%s has ended, so no mail comes any more", b.name))
+			err = refuse(ErrFinished, fmt.Sprintf("%s has ended, so no mail comes any more", b.name))
 		}
 	})
 	return err
 }
 
 // Wait is Receive that waits until there is mail, or ctx ends. Once the team or the member has
-// ended and all mail is taken, it is refused with Finished.
+// ended and all mail is taken, it is refused with ErrFinished.
 func (b *Mailbox) Wait(ctx context.Context) ([]Message, error) {
 	return b.wait(ctx, 0)
 }

@@ -15,13 +15,13 @@ func TestMessaging(t *testing.T) {
 	agent := newListener()
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
 	team := create(t, m, "core", "ann", "bob")
-	_, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "cat", Agent: "listener"})
+	_, err := m.Team().Spawn(ctx, teams.MemberConfig{Name: "cat", Agent: "listener"})
 	ok(t, err)
 	next(t, agent.seats)
 
-	ok(t, m.SendMessage(ctx, "ann", "bob", "one"))
-	ok(t, m.Broadcast(ctx, "ann", "two"))
-	ok(t, m.SendMessage(ctx, teams.User, "bob", "three"))
+	ok(t, send(ctx, m, "ann", "bob", "one"))
+	ok(t, broadcast(ctx, m, "ann", "two"))
+	ok(t, send(ctx, m, teams.User, "bob", "three"))
 	sent, err := team.Mail().Send(ctx, teams.Message{To: "bob", Body: "four", Intent: "question", Priority: "urgent"})
 	ok(t, err)
 	equal(t, "seq", sent.Seq, 4)
@@ -42,26 +42,26 @@ func TestMessaging(t *testing.T) {
 	ok(t, err)
 	equal(t, "a second time", len(again), 0)
 	ok(t, bob.MarkRead(ctx, 4))
-	want(t, bob.MarkRead(ctx, 5), teams.Invalid)
+	want(t, bob.MarkRead(ctx, 5), teams.ErrInvalid)
 	own, err := as(t, team, "ann").Mail().Receive(ctx)
 	ok(t, err)
 	equal(t, "the sender's own broadcast", len(own), 0)
 	equal(t, "auto-delivery", next(t, agent.mail).Body, "two")
 
-	want(t, m.SendMessage(ctx, "ann", "dog", "?"), teams.NotFound)
-	want(t, m.SendMessage(ctx, "dog", "ann", "?"), teams.NotFound)
+	want(t, send(ctx, m, "ann", "dog", "?"), teams.ErrNotFound)
+	want(t, send(ctx, m, "dog", "ann", "?"), teams.ErrNotFound)
 	_, err = bob.Send(ctx, teams.Message{To: "ann", Body: strings.Repeat("x", 1<<20+1)})
-	want(t, err, teams.TooLarge)
+	want(t, err, teams.ErrTooLarge)
 
 	waited := make(chan []teams.Message, 1)
 	go func() {
 		mail, _ := bob.Wait(limited(t))
 		waited <- mail
 	}()
-	ok(t, m.SendMessage(ctx, "cat", "bob", "five"))
+	ok(t, send(ctx, m, "cat", "bob", "five"))
 	equal(t, "waited for", next(t, waited)[0].Body, "five")
 	for i := range 3 {
-		ok(t, m.SendMessage(ctx, "", "bob", fmt.Sprint(i)))
+		ok(t, send(ctx, m, "", "bob", fmt.Sprint(i)))
 	}
 	for m, err := range bob.All(ctx) {
 		ok(t, err)
@@ -73,7 +73,7 @@ func TestMessaging(t *testing.T) {
 	ok(t, err)
 	equal(t, "what was left", len(rest), 1)
 
-	ok(t, m.SendMessage(ctx, "ann", "bob", "lost?"))
+	ok(t, send(ctx, m, "ann", "bob", "lost?"))
 	_, err = team.RequestShutdown(ctx, teams.ShutdownRequest{Member: "bob"})
 	ok(t, err)
 	returned := await(t, as(t, team, "ann").Mail(), teams.MessageSystem)
@@ -88,7 +88,7 @@ func TestIdleNotification(t *testing.T) {
 	team := create(t, m, "core", "ann")
 	ok(t, as(t, team, "ann").Idle(limited(t), ""))
 	equal(t, "notice", await(t, team.Mail(), teams.MessageIdle).Body, "ann is idle: there is no task for it now.")
-	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "bob", Agent: "listener"})
+	_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "bob", Agent: "listener"})
 	ok(t, err)
 	bob := next(t, agent.seats)
 	ok(t, bob.Idle(limited(t), "I looked at everything"))
@@ -107,15 +107,15 @@ func TestPermissions(t *testing.T) {
 		ctx := t.Context()
 		m := manage(t, teams.Options{})
 		team, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "core",
-			Lead: teams.Spawn{PermissionMode: teams.ModeAcceptEdits}})
+			Lead: teams.MemberConfig{PermissionMode: teams.ModeAcceptEdits}})
 		ok(t, err)
-		is, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "ann", Agent: teams.External})
+		is, err := m.Team().Spawn(ctx, teams.MemberConfig{Name: "ann", Agent: teams.External})
 		ok(t, err)
 		equal(t, "mode from the lead", is.PermissionMode, teams.ModeAcceptEdits)
 		ann := as(t, team, "ann")
 
-		ask := func(who *teams.Teammate) chan teams.Answer {
-			answered := make(chan teams.Answer, 1)
+		ask := func(who *teams.Teammate) chan teams.PermissionAnswer {
+			answered := make(chan teams.PermissionAnswer, 1)
 			go func() {
 				a, err := who.AskPermission(ctx, "Bash", `{"command":"make"}`, time.Minute)
 				if err != nil {
@@ -132,7 +132,11 @@ func TestPermissions(t *testing.T) {
 			open, err := team.Permissions(ctx)
 			ok(t, err)
 			equal(t, "open", open[0].Request+" "+open[0].Tool, request.Ref+" Bash")
-			ok(t, team.AnswerPermission(ctx, request.Ref, allow, "because"))
+			decide := team.DenyPermission
+			if allow {
+				decide = team.AllowPermission
+			}
+			ok(t, decide(ctx, request.Ref, "because"))
 			a := <-answer
 			equal(t, "answer", fmt.Sprint(a.Allowed, " ", a.By, " ", a.Reason), fmt.Sprint(allow, " lead because"))
 		}
@@ -144,13 +148,13 @@ func TestPermissions(t *testing.T) {
 		lead := ask(as(t, team, "lead"))
 		open, err := team.Permissions(ctx)
 		ok(t, err)
-		ok(t, team.AnswerPermission(ctx, open[0].Request, true, ""))
+		ok(t, team.AllowPermission(ctx, open[0].Request, ""))
 		equal(t, "who answers the lead", (<-lead).By, teams.User)
 
 		ok(t, team.SetMode(ctx, "ann", "dontAsk"))
 		equal(t, "in dontAsk", (<-ask(ann)).Outcome, "denied")
-		want(t, team.SetMode(ctx, "ann", "bypassPermissions"), teams.Denied)
-		want(t, team.SetMode(ctx, "ann", "whatever"), teams.Invalid)
+		want(t, team.SetMode(ctx, "ann", "bypassPermissions"), teams.ErrDenied)
+		want(t, team.SetMode(ctx, "ann", "whatever"), teams.ErrInvalid)
 		ok(t, m.Close())
 	})
 }
@@ -159,7 +163,7 @@ func TestPlanApproval(t *testing.T) {
 	ctx := limited(t)
 	m := manage(t, teams.Options{})
 	team := create(t, m, "core", "bob")
-	_, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "ann", Agent: teams.External, PlanApproval: true})
+	_, err := m.Team().Spawn(ctx, teams.MemberConfig{Name: "ann", Agent: teams.External, PlanApproval: true})
 	ok(t, err)
 	ann := as(t, team, "ann")
 	for _, c := range []struct {
@@ -176,20 +180,20 @@ func TestPlanApproval(t *testing.T) {
 		request, err := ann.SubmitPlan(ctx, c.plan)
 		ok(t, err)
 		_, err = ann.SubmitPlan(ctx, c.plan)
-		want(t, err, teams.NotReady)
+		want(t, err, teams.ErrNotReady)
 		asked := await(t, team.Mail(), teams.MessagePlanRequest)
 		equal(t, "plan", asked.Ref+" "+asked.Body, request+" "+c.plan)
 		ok(t, c.answer(request))
-		approved, feedback, err := ann.AwaitPlan(ctx, request)
+		plan, err := ann.AwaitPlan(ctx, request)
 		ok(t, err)
-		equal(t, "approved", approved, c.writes)
-		equal(t, "feedback", feedback == "smaller", !c.writes)
+		equal(t, "approved", plan.Approved, c.writes)
+		equal(t, "feedback", plan.Feedback == "smaller", !c.writes)
 		may, err = ann.Writes(ctx)
 		ok(t, err)
 		equal(t, "writes", may, c.writes)
 		await(t, ann.Mail(), teams.MessagePlanResponse)
 	}
 	_, err = as(t, team, "bob").SubmitPlan(ctx, "why?")
-	want(t, err, teams.Invalid)
-	want(t, team.ApprovePlan(ctx, "none", ""), teams.NotFound)
+	want(t, err, teams.ErrInvalid)
+	want(t, team.ApprovePlan(ctx, "none", ""), teams.ErrNotFound)
 }

@@ -3,6 +3,7 @@ package teams_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -50,7 +51,7 @@ func create(t testing.TB, m *teams.Manager, name string, externals ...string) *t
 	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: name})
 	ok(t, err)
 	for _, name := range externals {
-		_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: name, Agent: teams.External})
+		_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: name, Agent: teams.External})
 		ok(t, err)
 	}
 	return team
@@ -63,9 +64,62 @@ func as(t testing.TB, team *teams.Team, name string) *teams.Teammate {
 	return m
 }
 
+// mailbox is that of the member from; "" is for the manager's own actor.
+func mailbox(m *teams.Manager, from string) (*teams.Mailbox, error) {
+	switch team := m.Team(); from {
+	case "":
+		return team.Mail(), nil
+	case teams.User:
+		return team.UserMail()
+	default:
+		member, err := team.As(from)
+		if err != nil {
+			return nil, err
+		}
+		return member.Mail(), nil
+	}
+}
+
+func send(ctx context.Context, m *teams.Manager, from, to, text string) error {
+	box, err := mailbox(m, from)
+	if err == nil {
+		_, err = box.Send(ctx, teams.Message{To: to, Body: text})
+	}
+	return err
+}
+
+func broadcast(ctx context.Context, m *teams.Manager, from, text string) error {
+	box, err := mailbox(m, from)
+	if err == nil {
+		_, err = box.Broadcast(ctx, teams.Message{Body: text})
+	}
+	return err
+}
+
+// lines is a logger that has each message written as one line.
+type lines func(text string)
+
+func (l lines) Enabled(context.Context, slog.Level) bool      { return true }
+func (l lines) Handle(_ context.Context, r slog.Record) error { l(r.Message); return nil }
+func (l lines) WithAttrs([]slog.Attr) slog.Handler            { return l }
+func (l lines) WithGroup(string) slog.Handler                 { return l }
+
+// logger is one that has each message written by write.
+func logger(write func(text string)) *slog.Logger { return slog.New(lines(write)) }
+
+// answer answers a question with yes or no.
+func answer(t testing.TB, team *teams.Team, q teams.Question, yes bool, words string) {
+	t.Helper()
+	decide := team.Decline
+	if yes {
+		decide = team.Approve
+	}
+	ok(t, decide(limited(t), q, words))
+}
+
 func add(t testing.TB, l *teams.TaskList, subject string, blockedBy ...string) teams.Task {
 	t.Helper()
-	task, err := l.Create(limited(t), teams.NewTask{Subject: subject, BlockedBy: blockedBy})
+	task, err := l.Create(limited(t), teams.TaskConfig{Subject: subject, BlockedBy: blockedBy})
 	ok(t, err)
 	return task
 }
@@ -106,7 +160,7 @@ func first[F teams.Fact](t testing.TB, team *teams.Team, such func(F) bool) F {
 func any1[F teams.Fact](F) bool { return true }
 
 // await takes the lead's mail until there is a message of that type.
-func await(t testing.TB, box *teams.Mailbox, kind string) teams.Message {
+func await(t testing.TB, box *teams.Mailbox, kind teams.MessageType) teams.Message {
 	t.Helper()
 	for m, err := range box.All(limited(t)) {
 		ok(t, err)
@@ -119,7 +173,7 @@ func await(t testing.TB, box *teams.Mailbox, kind string) teams.Message {
 
 // listener is an agent whose sessions hand on what they are given.
 type listener struct {
-	seats chan *teams.Seat
+	seats chan *teams.Slot
 	mail  chan teams.Message
 	woken chan string // names of members
 
@@ -128,11 +182,11 @@ type listener struct {
 }
 
 func newListener() *listener {
-	return &listener{seats: make(chan *teams.Seat, 16), mail: make(chan teams.Message, 16),
+	return &listener{seats: make(chan *teams.Slot, 16), mail: make(chan teams.Message, 16),
 		woken: make(chan string, 16), sessions: map[string]*listening{}}
 }
 
-func (l *listener) Start(_ context.Context, seat *teams.Seat) (teams.Session, error) {
+func (l *listener) Start(_ context.Context, seat *teams.Slot) (teams.Session, error) {
 	s := &listening{listener: l, seat: seat, over: make(chan struct{})}
 	l.mu.Lock()
 	l.sessions[seat.Name()] = s
@@ -151,7 +205,7 @@ func (l *listener) crash(member string, err error) {
 
 type listening struct {
 	*listener
-	seat *teams.Seat
+	seat *teams.Slot
 	once sync.Once
 	over chan struct{}
 	err  error

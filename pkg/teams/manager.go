@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"cadre/internal/access"
-	"cadre/internal/agent/drivers"
 	"cadre/internal/engine"
 	"cadre/internal/team"
 )
@@ -28,7 +27,7 @@ type Manager struct {
 // New returns a manager without a team. The error is [ErrDisabled] behind a closed gate, else it
 // says what is wrong with the options, or that there is no home folder. In a program that runs in a
 // member's session the manager acts as that member, in that team alone, and another Options.As is
-// refused with Denied.
+// refused with ErrDenied.
 func New(o Options) (*Manager, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -71,9 +70,9 @@ func pass(who access.Caller, entry string, fields map[string]bool) error {
 	return public(who.Entry(entry, func(field string) bool { return fields[field] }))
 }
 
-// CreateTeam creates a team and makes it the manager's. It is refused with NotReady while the
-// manager has another one, with Taken where there is a team of that name, with Invalid for a config
-// that makes no sense, and with Denied for a teammate. It does not wait for the sessions of the
+// CreateTeam creates a team and makes it the manager's. It is refused with ErrNotReady while the
+// manager has another one, with ErrNameTaken where there is a team of that name, with ErrInvalid for a config
+// that makes no sense, and with ErrDenied for a teammate. It does not wait for the sessions of the
 // config's lead and members. A team that was created although the error says otherwise, because ctx
 // ended, can be opened.
 func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
@@ -96,10 +95,10 @@ func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 }
 
 // OpenTeam makes a team that exists the manager's and goes on with it: members whose host has died
-// are started again, and their tasks are back on the list. It is refused with NotFound where there
-// is no such team, or no such member for Options.As, with NotReady while the manager has a team, and,
-// before any session of a team that has not ended is started, with Invalid where its directory is
-// not there any more, with Denied where this machine let go of it, and with Forked where the
+// are started again, and their tasks are back on the list. It is refused with ErrNotFound where there
+// is no such team, or no such member for Options.As, with ErrNotReady while the manager has a team, and,
+// before any session of a team that has not ended is started, with ErrInvalid where its directory is
+// not there any more, with ErrDenied where this machine let go of it, and with ErrForked where the
 // repository has another history of it, or a later state.
 func (m *Manager) OpenTeam(ctx context.Context, name string) (*Team, error) {
 	m.turn.Lock()
@@ -118,9 +117,9 @@ func (m *Manager) vacant() error {
 	defer m.mu.Unlock()
 	switch {
 	case m.closed:
-		return refuse(Finished, "the manager is closed")
+		return refuse(ErrFinished, "the manager is closed")
 	case m.team != nil:
-		return refuse(NotReady, fmt.Sprintf("team %s is active; clean it up before another one: a manager has one "+
+		return refuse(ErrNotReady, fmt.Sprintf("team %s is active; clean it up before another one: a manager has one "+
 			"team at a time", m.team.name))
 	}
 	return nil
@@ -144,121 +143,8 @@ func (m *Manager) Team() *Team {
 	return m.team
 }
 
-func (m *Manager) current() (*Team, error) {
-	if t := m.Team(); t != nil {
-		return t, nil
-	}
-	return nil, refuse(NotFound, "the manager has no team; create one, or open one that exists")
-}
-
-// SpawnTeammate adds a teammate and waits until its session runs, which takes a coding agent some
-// seconds. A teammate whose session could not be started is a member that has failed, and the error
-// has the code Broken and the agent's own words; what may pass, such as a crash, is tried a few
-// times first. When ctx ends first, the teammate is there and goes on starting.
-func (m *Manager) SpawnTeammate(ctx context.Context, s Spawn) (Member, error) {
-	t, err := m.current()
-	if err != nil {
-		return Member{}, err
-	}
-	if err := m.mayChoose(t, s); err != nil {
-		return Member{}, err
-	}
-	if m.opts.As == "" {
-		if err := m.check(ctx, s, t.dir); err != nil {
-			return Member{}, err
-		}
-	}
-	if _, err = t.me.do(ctx, s.core()); err != nil {
-		return Member{}, err
-	}
-	spawned, err := t.await(ctx, s.Name, func(m team.Member) bool { return m.Status != team.Spawning })
-	if err == nil && spawned.Status == Failed {
-		err = refuse(Broken, fmt.Sprintf("%s could not be started: %s", s.Name, spawned.Summary))
-	}
-	t.of.Project(ctx)
-	return spawned, err
-}
-
-// mayChoose refuses to a program in a member's session what the lead's tools do not let it choose
-// for a teammate.
-func (m *Manager) mayChoose(t *Team, s Spawn) error {
-	if m.who.IsUser() {
-		return nil
-	}
-	fields := map[string]bool{"Program": s.Program != "", "Args": len(s.Args) > 0, "Env": len(s.Env) > 0,
-		"PermissionMode": s.PermissionMode != ""}
-	if err := m.pass("Manager.SpawnTeammate", fields); err != nil {
-		return err
-	}
-	return public(m.who.Spawns(s.Agent, drivers.Offers(t.of.Lead().Agent)))
-}
-
-// ShutdownTeammate asks a teammate to end and waits until it has, which is at
-// Options.ShutdownWithin from now at the latest, whatever it answers, unless the request is
-// withdrawn. One that was asked already is waited for. Its tasks are back on the list then, and the
-// lead has a message. For other deadlines see [Team.RequestShutdown].
-func (m *Manager) ShutdownTeammate(ctx context.Context, name string) error {
-	t, err := m.current()
-	if err != nil {
-		return err
-	}
-	_, err = t.RequestShutdown(ctx, ShutdownRequest{Member: name, Within: m.opts.ShutdownWithin})
-	if err != nil && !t.leaving(name) {
-		return err
-	}
-	ended, err := t.await(ctx, name, func(m team.Member) bool {
-		return !m.Status.Running() ||
-			m.Shutdown.Request == ""
-	})
-	if err == nil && ended.Status.Running() {
-		return refuse(Conflict, name+" runs on: the request to shut down was withdrawn")
-	}
-	t.of.Project(ctx)
-	return err
-}
-
-// SendMessage sends a message as the member from; "" is the manager's own actor, and a lead's
-// manager may also give [User]. To a coding agent it is a colleague's note, or the user's word. A
-// recipient that is unknown or has ended is refused with NotFound and the valid names.
-func (m *Manager) SendMessage(ctx context.Context, from, to, content string) error {
-	box, err := m.mailbox(from)
-	if err != nil {
-		return err
-	}
-	_, err = box.Send(ctx, Message{To: to, Body: content})
-	return err
-}
-
-// Broadcast sends one message to everybody but its sender, which is given as in SendMessage.
-func (m *Manager) Broadcast(ctx context.Context, from, content string) error {
-	box, err := m.mailbox(from)
-	if err != nil {
-		return err
-	}
-	_, err = box.Broadcast(ctx, Message{Body: content})
-	return err
-}
-
-func (m *Manager) mailbox(from string) (*Mailbox, error) {
-	t, err := m.current()
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case from == "" || from == t.me.name:
-		return t.Mail(), nil
-	case from == User && m.opts.As == "":
-		return &Mailbox{t.user()}, nil
-	}
-	as, err := t.As(from)
-	if err != nil {
-		return nil, err
-	}
-	return as.Mail(), nil
-}
-
 // Cleanup removes the team and everything that belongs to it, and the manager is free for another
-// one. It is refused with NotReady while a teammate runs, with its name; [Team.Abort] ends them
+// one. It is refused with ErrNotReady while a teammate runs, with its name; [Team.Abort] ends them
 // all. Without a team it does nothing, and after an error it can be called again.
 func (m *Manager) Cleanup(ctx context.Context) error {
 	m.turn.Lock()
@@ -280,10 +166,10 @@ func (m *Manager) Cleanup(ctx context.Context) error {
 		return err
 	}
 	if t.closed != nil {
-		m.opts.Log(t.closed.Error())
+		m.opts.log(t.closed.Error())
 	}
 	if err := t.of.Remove(ctx); err != nil {
-		return &Error{Code: NotReady, Text: "the team is ended, but something of it is still there: " + err.Error() +
+		return &Error{Code: ErrNotReady, Text: "the team is ended, but something of it is still there: " + err.Error() +
 			"; clean it up again", Hints: hintsOf(err)}
 	}
 	m.forget()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ import (
 // Methods may be called from any goroutine.
 type Observer struct {
 	watch *store.Watch
-	log   func(string)
+	log   *slog.Logger
 
 	mu        sync.Mutex
 	consumers []*consumer
@@ -48,12 +49,12 @@ type ObserverOptions struct {
 	// "team", until one is seen. That which says most is taken.
 	State  *TeamState
 	Agents []string
-	// Log is told what is worth knowing and no error.
-	Log func(string)
+	// Logger is told what is worth knowing and no error; nil for nobody.
+	Logger *slog.Logger
 }
 
-// NewObserver returns an observer that goes on with what was saved. The error has the code [Newer]
-// where a newer version saved it, and [Invalid] where the state is none, or what was saved is of
+// NewObserver returns an observer that goes on with what was saved. The error has the code [ErrNewerVersion]
+// where a newer version saved it, and [ErrInvalid] where the state is none, or what was saved is of
 // another team than the only one to observe.
 func NewObserver(o ObserverOptions) (*Observer, error) {
 	options := observe.Options{Lead: o.Lead, Of: o.Team}
@@ -61,7 +62,7 @@ func NewObserver(o ObserverOptions) (*Observer, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := &Observer{log: o.Log}
+	one := &Observer{log: o.Logger}
 	one.watch = &store.Watch{Now: replica.Now, Look: one.look, Saved: saved}
 	if err := one.watch.Begin(context.Background(), store.Team(options)); err != nil {
 		return nil, public(err)
@@ -78,7 +79,7 @@ func (o *ObserverOptions) saved(options observe.Options) ([]byte, error) {
 	case o.State != nil:
 		state, err := present.ReadTeamState(encoded(o.State))
 		if err != nil {
-			return nil, refuse(Invalid, err.Error())
+			return nil, refuse(ErrInvalid, err.Error())
 		}
 		one, _ = observe.FromTeamState(options, state, replica.Now())
 	case len(o.Agents) > 0:
@@ -90,7 +91,7 @@ func (o *ObserverOptions) saved(options observe.Options) ([]byte, error) {
 }
 
 // Sight is what one message said of the team. Nearly all say nothing, and then it is zero.
-type Sight struct {
+type Observation struct {
 	// TeamToolUse says that the message calls a tool of the team, or has the result of such a call:
 	// the flag for whoever passes it on, unchanged, and has metadata beside it ([TeamToolUseKey]),
 	// so that nobody shows both it and the messages that supplement it.
@@ -105,9 +106,9 @@ type Sight struct {
 }
 
 // Show shows the observer one message, or line, of a source.
-func (o *Observer) Show(source string, message []byte) Sight {
+func (o *Observer) Show(source string, message []byte) Observation {
 	seen := o.watch.Show(source, message)
-	s := Sight{TeamToolUse: seen.TeamToolUse, Events: eventsOf(seen.Records)}
+	s := Observation{TeamToolUse: seen.TeamToolUse, Events: eventsOf(seen.Records)}
 	for _, m := range seen.Supplements {
 		s.Messages = append(s.Messages, encoded(m))
 	}
@@ -123,11 +124,11 @@ const TeamToolUseKey = present.FlagKey
 // Capabilities say what a way to a session has for whoever uses that session by it. An [Observer]
 // answers nothing and gives nothing.
 type Capabilities struct {
-	Streaming     bool   `json:"streaming"`     // messages come while the model writes them
-	Permissions   bool   `json:"permissions"`   // requests for permission can be answered
-	SlashCommands bool   `json:"slashCommands"` // slash commands can be given to the session
-	Availability  string `json:"availability"`  // of its sessions: local, remote or both
-	Teams         bool   `json:"teams"`         // its sessions show what teams do
+	Streaming     bool         `json:"streaming"`     // messages come while the model writes them
+	Permissions   bool         `json:"permissions"`   // requests for permission can be answered
+	SlashCommands bool         `json:"slashCommands"` // slash commands can be given to the session
+	Availability  Availability `json:"availability"`
+	Teams         bool         `json:"teams"` // its sessions show what teams do
 }
 
 // Adapters are the ways by which sessions are observed: stream, transcript, sdk-url, agent-sdk, acp
@@ -136,7 +137,7 @@ type Capabilities struct {
 func Adapters() map[string]Capabilities {
 	all := map[string]Capabilities{}
 	for name, c := range present.Adapters {
-		all[name] = Capabilities(c)
+		all[name] = Capabilities{c.Streaming, c.Permissions, c.SlashCommands, Availability(c.Availability), c.Teams}
 	}
 	return all
 }
@@ -176,13 +177,13 @@ func (o *Observer) Read(ctx context.Context, name string, r io.Reader) error {
 }
 
 // Follow shows the observer the lines of a file, and what is written to it later, until ctx ends.
-// The path is the source. The error has the code [Invalid] where that is a folder.
+// The path is the source. The error has the code [ErrInvalid] where that is a folder.
 func (o *Observer) Follow(ctx context.Context, path string) error {
 	return public(o.bring(ctx, &source.File{Path: path, Follow: true}))
 }
 
 // Transcripts shows the observer all transcripts below Claude Code's folder or a project's, and
-// what is written to them later, until ctx ends. The error has the code [Invalid] where that is no
+// what is written to them later, until ctx ends. The error has the code [ErrInvalid] where that is no
 // folder.
 func (o *Observer) Transcripts(ctx context.Context, dir string) error {
 	return public(o.bring(ctx, &source.Transcripts{Dir: dir, Follow: true}))
@@ -190,7 +191,7 @@ func (o *Observer) Transcripts(ctx context.Context, dir string) error {
 
 // ClaudeTeam shows the observer what the files of a team of Claude Code's show, and what changes
 // there later, until the team is gone, which is no error, or ctx ends. claude is Claude Code's
-// folder, and name that of a folder in its teams folder. The error has the code [NotFound] where
+// folder, and name that of a folder in its teams folder. The error has the code [ErrNotFound] where
 // there is no such team.
 func (o *Observer) ClaudeTeam(ctx context.Context, claude, name string) error {
 	return public(o.bring(ctx, &source.ClaudeTeam{Claude: claude, Name: name, Follow: true}))
@@ -282,7 +283,7 @@ func (o *Observer) part(c *consumer) {
 func (o *Observer) look(_ store.Observer, seen observe.Seen) error {
 	if o.log != nil {
 		for _, text := range seen.Warnings {
-			o.log(text)
+			o.log.Info(text)
 		}
 	}
 	if len(seen.Records) == 0 {
@@ -314,44 +315,46 @@ func eventsOf(records []*team.Record) (all []Event) {
 // TeamState is an observed team, in the shape in which consumers of an agent's stream have it. Its
 // members are the teammates.
 type TeamState struct {
-	Name    string         `json:"name"`
-	Role    string         `json:"role"` // of the session that is observed: lead or teammate
-	Members []ObservedMate `json:"members"`
-	Tasks   []ObservedTask `json:"tasks"`
+	Name    string           `json:"name"`
+	Role    SessionRole      `json:"role"` // of the session that is observed
+	Members []ObservedMember `json:"members"`
+	Tasks   []ObservedTask   `json:"tasks"`
 }
 
-// ObservedMate is a teammate of an observed team. Who has shut down stays in the list.
-type ObservedMate struct {
-	Name      string `json:"name"`
-	AgentID   string `json:"agentId"`
-	AgentType string `json:"agentType"`
-	Status    string `json:"status"` // active, idle or shutdown
-	Model     string `json:"model,omitempty"`
-	Color     string `json:"color,omitempty"`
+// ObservedMember is a teammate of an observed team. Who has shut down stays in the list.
+type ObservedMember struct {
+	Name      string         `json:"name"`
+	AgentID   string         `json:"agentId"`
+	AgentType string         `json:"agentType"`
+	Status    ObservedStatus `json:"status"`
+	Model     string         `json:"model,omitempty"`
+	Color     string         `json:"color,omitempty"`
 }
 
 // ObservedTask is a task of an observed team.
 type ObservedTask struct {
-	ID          string   `json:"id"`
-	Subject     string   `json:"subject"`
-	Description string   `json:"description,omitempty"`
-	Status      string   `json:"status"` // pending, in_progress or completed
-	Owner       string   `json:"owner,omitempty"`
-	ActiveForm  string   `json:"activeForm,omitempty"`
-	BlockedBy   []string `json:"blockedBy"`
-	Blocks      []string `json:"blocks"`
+	ID          string     `json:"id"`
+	Subject     string     `json:"subject"`
+	Description string     `json:"description,omitempty"`
+	Status      TaskStatus `json:"status"` // never deleted
+	Owner       string     `json:"owner,omitempty"`
+	ActiveForm  string     `json:"activeForm,omitempty"`
+	BlockedBy   []string   `json:"blockedBy"`
+	Blocks      []string   `json:"blocks"`
 }
 
 func teamStateOf(s *present.TeamState) *TeamState {
 	if s == nil {
 		return nil
 	}
-	out := &TeamState{Name: s.Name, Role: s.Role, Members: []ObservedMate{}, Tasks: []ObservedTask{}}
+	out := &TeamState{Name: s.Name, Role: SessionRole(s.Role), Members: []ObservedMember{}, Tasks: []ObservedTask{}}
 	for _, m := range s.Members {
-		out.Members = append(out.Members, ObservedMate(m))
+		out.Members = append(out.Members, ObservedMember{m.Name, m.AgentID, m.AgentType, ObservedStatus(m.Status), m.Model,
+			m.Color})
 	}
 	for _, t := range s.Tasks {
-		out.Tasks = append(out.Tasks, ObservedTask(t))
+		out.Tasks = append(out.Tasks, ObservedTask{t.ID, t.Subject, t.Description, TaskStatus(t.Status), t.Owner,
+			t.ActiveForm, t.BlockedBy, t.Blocks})
 	}
 	return out
 }

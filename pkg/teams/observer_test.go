@@ -102,7 +102,7 @@ func TestObserverOfAPersistedState(t *testing.T) {
 		t.Errorf("%v, %+v", got, old.State())
 	}
 	state.Role = "boss"
-	if _, err := teams.NewObserver(teams.ObserverOptions{State: &state}); !errors.Is(err, teams.Invalid) {
+	if _, err := teams.NewObserver(teams.ObserverOptions{State: &state}); !errors.Is(err, teams.ErrInvalid) {
 		t.Errorf("a role that is none: %v", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestObserverGoesOn(t *testing.T) {
 			}
 		}
 	}
-	if _, err := teams.NewObserver(teams.ObserverOptions{Saved: []byte(`{"v":99}`)}); !errors.Is(err, teams.Newer) {
+	if _, err := teams.NewObserver(teams.ObserverOptions{Saved: []byte(`{"v":99}`)}); !errors.Is(err, teams.ErrNewerVersion) {
 		t.Errorf("saved by a newer version: %v", err)
 	}
 }
@@ -280,7 +280,7 @@ func TestObservedTeamIsNotManaged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.OpenTeam(t.Context(), "fx"); !errors.Is(err, teams.Denied) {
+		if _, err := m.OpenTeam(t.Context(), "fx"); !errors.Is(err, teams.ErrDenied) {
 			t.Errorf("as %q: %v", as, err)
 		}
 		if err := m.Close(); err != nil {
@@ -306,10 +306,10 @@ func TestObserverOfFiles(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	want(t, o.ClaudeTeam(ctx, claude, "fx"), teams.NotFound)
-	want(t, o.Follow(ctx, claude), teams.Invalid)
+	want(t, o.ClaudeTeam(ctx, claude, "fx"), teams.ErrNotFound)
+	want(t, o.Follow(ctx, claude), teams.ErrInvalid)
 	write("file", "{}")
-	want(t, o.Transcripts(ctx, filepath.Join(claude, "file")), teams.Invalid)
+	want(t, o.Transcripts(ctx, filepath.Join(claude, "file")), teams.ErrInvalid)
 	write("teams/fx/config.json", `{"name":"fx","createdAt":1795218547497,"leadAgentId":"team-lead@fx","leadSessionId":"s","members":[
 		{"agentId":"team-lead@fx","name":"team-lead","agentType":"team-lead","joinedAt":1795218547497,"cwd":"/w"},
 		{"agentId":"ann@fx","name":"ann","agentType":"general-purpose","prompt":"Work.","joinedAt":1795218547498,"cwd":"/w","isActive":true}]}`)
@@ -354,5 +354,5 @@ func TestObserverOfFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = teams.NewObserver(teams.ObserverOptions{Team: "gx", Saved: saved})
-	want(t, err, teams.Invalid)
+	want(t, err, teams.ErrInvalid)
 }

@@ -3,6 +3,7 @@ package teams
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -37,7 +38,7 @@ type Options struct {
 	// here. It finds the name in $CADRE_MEMBER_NAME and its team's in $CADRE_TEAM.
 	As string
 
-	// Agents are your own agents, by the name that Spawn.Agent uses; they stand before the ones
+	// Agents are your own agents, by the name that MemberConfig.Agent uses; they stand before the ones
 	// that are always there. A lead that is an agent may spawn them too. A member whose agent no
 	// manager knows waits for one that does.
 	Agents map[string]Agent
@@ -58,19 +59,22 @@ type Options struct {
 	// Gate makes New fail with ErrDisabled unless the feature is enabled; see [Enabled].
 	Gate bool
 
-	// ShutdownWithin is what ShutdownTeammate gives a teammate to end before it is ended; 0 for 30
+	// ShutdownWithin is what [Team.Shutdown] gives a teammate to end before it is ended; 0 for 30
 	// s.
 	ShutdownWithin time.Duration
 	// StopGrace is what a session gets for the friendly part of its end, once that is decided; 0
 	// for 5 s.
 	StopGrace time.Duration
 
-	// Log is told what is worth knowing and no error, and what agents say, from any goroutine; nil
-	// for nobody.
-	Log func(string)
+	// Logger is told what is worth knowing and no error, and what agents say, from any goroutine;
+	// nil for nobody.
+	Logger *slog.Logger
 }
 
 const defaultShutdownWithin = 30 * time.Second
+
+// log tells the logger.
+func (o Options) log(text string) { o.Logger.Info(text) }
 
 // Validate reports what is wrong with the options.
 func (o Options) Validate() error {
@@ -102,8 +106,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.ShutdownWithin == 0 {
 		o.ShutdownWithin = defaultShutdownWithin
 	}
-	if o.Log == nil {
-		o.Log = func(string) {}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Helper == nil {
 		o.Helper = usualHelper()
@@ -121,7 +125,7 @@ type Memory struct{ kept engine.Memory }
 
 // engine opens teams where the options say that they are kept.
 func (o Options) engine() (*engine.Engine, error) {
-	e := &engine.Engine{Agents: o.drivers(), NoSettingsHooks: o.NoSettingsHooks, Log: o.Log}
+	e := &engine.Engine{Agents: o.drivers(), NoSettingsHooks: o.NoSettingsHooks, Log: o.log}
 	if o.Memory != nil {
 		e.Memory = &o.Memory.kept
 		return e, nil

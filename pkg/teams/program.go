@@ -16,7 +16,7 @@ import (
 // have to be installed and logged in.
 const (
 	External = team.External // no session: a person or a program acts as the member
-	Shell    = team.Shell    // runs the commands of tasks, see NewTask.Run
+	Shell    = team.Shell    // runs the commands of tasks, see TaskConfig.Run
 	Claude   = team.Claude   // Claude Code
 	Codex    = team.Codex
 	Gemini   = team.Gemini // Gemini CLI
@@ -29,8 +29,8 @@ const (
 )
 
 // Program is a coding agent that is installed.
-type Program struct {
-	Agent   string // its name in Spawn.Agent
+type InstalledAgent struct {
+	Agent   string // its name in MemberConfig.Agent
 	Path    string
 	Version string   // in its own words
 	Can     []string // what it can do in a team, in a word or two each
@@ -40,18 +40,18 @@ type Program struct {
 // which cadre run chooses one to lead. It starts each of them to ask for its version, which can
 // take some seconds; one that does not answer within 20 s counts as not installed. Whether somebody
 // is logged in is not known.
-func Installed(ctx context.Context) []Program {
-	found := make([]Program, len(drivers.Models))
+func Installed(ctx context.Context) []InstalledAgent {
+	found := make([]InstalledAgent, len(drivers.Models))
 	var asking sync.WaitGroup
 	for i, name := range drivers.Models {
 		asking.Go(func() {
 			if p := drivers.Probe(ctx, name); p.Program != "" && p.Missing == "" {
-				found[i] = Program{Agent: name, Path: p.Program, Version: p.Version, Can: p.Can}
+				found[i] = InstalledAgent{Agent: name, Path: p.Program, Version: p.Version, Can: p.Can}
 			}
 		})
 	}
 	asking.Wait()
-	return slices.DeleteFunc(found, func(p Program) bool { return p.Agent == "" })
+	return slices.DeleteFunc(found, func(p InstalledAgent) bool { return p.Agent == "" })
 }
 
 // helperWord is the argument by which a program knows that it is started as a helper.

@@ -21,15 +21,19 @@ type Question struct {
 
 // Questions yields what waits for the user's answer, now and later, each question once. The user is
 // the human whose team it is, for whom the lead's program speaks; what the rules settle, and what
-// an agent that leads is to decide, is not among it. [Team.Answer] answers. It ends with the team,
-// and with an error, the last pair, when ctx or the manager does, and with Denied for the manager
+// an agent that leads is to decide, is not among it. [Team.Approve] and [Team.Decline] answer. It ends with the team,
+// and with an error, the last pair, when ctx or the manager does, and with ErrDenied for the manager
 // of a teammate.
 //
 //	for q, err := range team.Questions(ctx) {
 //		if err != nil {
 //			return err
 //		}
-//		err = team.Answer(ctx, q, ask(q), "")
+//		if ask(q) {
+//			err = team.Approve(ctx, q, "")
+//		} else {
+//			err = team.Decline(ctx, q, "because …")
+//		}
 //		…
 //	}
 func (t *Team) Questions(ctx context.Context) iter.Seq2[Question, error] {
@@ -97,15 +101,22 @@ func questions(s *team.State) (open []Question) {
 	return open
 }
 
-// Answer answers a question. The words are for the member; the rejection of a plan needs them. The
-// first answer counts: a question that was answered elsewhere meanwhile, or timed out, is refused
-// with Conflict and who answered it, and one whose session ended with NotFound.
-func (t *Team) Answer(ctx context.Context, q Question, yes bool, words string) error {
+// Approve answers a question with yes: the tool may be used, or the plan be carried out. The words
+// are for the member. The first answer counts: a question that was answered elsewhere meanwhile, or
+// timed out, is refused with ErrConflict and who answered it, and one whose session ended with
+// ErrNotFound.
+func (t *Team) Approve(ctx context.Context, q Question, words string) error {
 	if q.Plan == "" {
-		return t.AnswerPermission(ctx, q.Request, yes, words)
+		return t.AllowPermission(ctx, q.Request, words)
 	}
-	if yes {
-		return t.ApprovePlan(ctx, q.Request, words)
+	return t.ApprovePlan(ctx, q.Request, words)
+}
+
+// Decline answers a question with no, as Approve does with yes. The rejection of a plan needs words
+// that say what it lacks.
+func (t *Team) Decline(ctx context.Context, q Question, words string) error {
+	if q.Plan == "" {
+		return t.DenyPermission(ctx, q.Request, words)
 	}
 	return t.RejectPlan(ctx, q.Request, words)
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // ask has the member ask for a tool, and returns where the answer comes.
-func ask(t *testing.T, m *teams.Teammate, tool string) chan teams.Answer {
-	answers := make(chan teams.Answer, 1)
+func ask(t *testing.T, m *teams.Teammate, tool string) chan teams.PermissionAnswer {
+	answers := make(chan teams.PermissionAnswer, 1)
 	go func() {
 		a, err := m.AskPermission(limited(t), tool, `{"command":"make"}`, 20*time.Second)
 		if err != nil {
@@ -46,8 +46,8 @@ func questions(t *testing.T, team *teams.Team) chan teams.Question {
 // listened too.
 func TestQuestions(t *testing.T) {
 	m := manage(t, teams.Options{})
-	team := found(t, m, teams.TeamConfig{Name: "core", Rules: teams.Rules{Allow: []string{"Edit"}},
-		Members: []teams.Spawn{{Name: "ann", Agent: teams.External}, {Name: "bob", Agent: teams.External,
+	team := found(t, m, teams.TeamConfig{Name: "core", Permissions: teams.PermissionRules{Allow: []string{"Edit"}},
+		Members: []teams.MemberConfig{{Name: "ann", Agent: teams.External}, {Name: "bob", Agent: teams.External,
 			PlanApproval: true}}})
 	ann, bob := as(t, team, "ann"), as(t, team, "bob")
 	before := ask(t, ann, "Bash")
@@ -58,10 +58,10 @@ func TestQuestions(t *testing.T) {
 	if q.Deadline.IsZero() {
 		t.Error("it has no deadline")
 	}
-	ok(t, team.Answer(limited(t), q, true, "go on"))
+	ok(t, team.Approve(limited(t), q, "go on"))
 	a := next(t, before)
-	equal(t, "answer", a.Outcome+" "+a.Reason, "allowed go on")
-	want(t, team.Answer(limited(t), q, false, ""), teams.Conflict) // the first answer counts
+	equal(t, "answer", string(a.Outcome)+" "+a.Reason, "allowed go on")
+	want(t, team.Decline(limited(t), q, ""), teams.ErrConflict) // the first answer counts
 
 	equal(t, "by a rule", next(t, ask(t, ann, "Edit")).Outcome, "allowed") // which nobody is asked about
 	for _, approve := range []bool{false, true} {
@@ -70,16 +70,16 @@ func TestQuestions(t *testing.T) {
 		q = next(t, asked)
 		equal(t, "plan", q.Member+" "+q.Plan+" "+q.Request, "bob write "+request)
 		if !approve {
-			want(t, team.Answer(limited(t), q, false, ""), teams.Invalid) // it must say what the plan lacks
+			want(t, team.Decline(limited(t), q, ""), teams.ErrInvalid) // it must say what the plan lacks
 		}
-		ok(t, team.Answer(limited(t), q, approve, "think of tests"))
-		approved, feedback, err := bob.AwaitPlan(limited(t), request)
+		answer(t, team, q, approve, "think of tests")
+		plan, err := bob.AwaitPlan(limited(t), request)
 		ok(t, err)
-		equal(t, "approved", approved, approve)
-		equal(t, "feedback", feedback, "think of tests")
+		equal(t, "approved", plan.Approved, approve)
+		equal(t, "feedback", plan.Feedback, "think of tests")
 	}
 	denied := ask(t, bob, "Bash")
-	ok(t, team.Answer(limited(t), next(t, asked), false, "no"))
+	ok(t, team.Decline(limited(t), next(t, asked), "no"))
 	equal(t, "answer", next(t, denied).Allowed, false)
 	ok(t, team.Abort(limited(t), "enough"))
 	if q, more := <-asked; more {
@@ -90,27 +90,27 @@ func TestQuestions(t *testing.T) {
 // Who is asked: the user, or the agent that leads where the policy says so; never for the lead
 // itself.
 func TestPolicies(t *testing.T) {
-	for policy, user := range map[teams.Policy]bool{"": true, teams.PolicyUser: true, teams.PolicyLead: false,
+	for policy, user := range map[teams.PermissionPolicy]bool{"": true, teams.PolicyUser: true, teams.PolicyLead: false,
 		teams.PolicyAllow: false, teams.PolicyDeny: false} {
 		agent := newListener()
 		m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
-		team := found(t, m, teams.TeamConfig{Name: "core", Rules: teams.Rules{Policy: policy},
-			Lead:    teams.Spawn{Agent: "listener"},
-			Members: []teams.Spawn{{Name: "ann", Agent: teams.External}}})
+		team := found(t, m, teams.TeamConfig{Name: "core", Permissions: teams.PermissionRules{Policy: policy},
+			Lead:    teams.MemberConfig{Agent: "listener"},
+			Members: []teams.MemberConfig{{Name: "ann", Agent: teams.External}}})
 		seat := next(t, agent.seats)
 		asked := questions(t, team)
 		answer := ask(t, as(t, team, "ann"), "Bash")
-		outcome := "allowed"
+		outcome := teams.OutcomeAllowed
 		switch {
 		case user:
-			ok(t, team.Answer(limited(t), next(t, asked), true, ""))
+			ok(t, team.Approve(limited(t), next(t, asked), ""))
 		case policy == teams.PolicyLead:
 			equal(t, "what the lead gets", next(t, agent.mail).Type, teams.MessagePermissionRequest)
 			open, err := team.Permissions(limited(t))
 			ok(t, err)
-			ok(t, team.AnswerPermission(limited(t), open[0].Request, true, ""))
+			ok(t, team.AllowPermission(limited(t), open[0].Request, ""))
 		case policy == teams.PolicyDeny:
-			outcome = "denied"
+			outcome = teams.OutcomeDenied
 		}
 		equal(t, "outcome under "+string(policy), next(t, answer).Outcome, outcome)
 		if policy == teams.PolicyAllow || policy == teams.PolicyDeny {
@@ -119,7 +119,7 @@ func TestPolicies(t *testing.T) {
 		answer = ask(t, seat.Teammate, "Bash")
 		q := next(t, asked)
 		equal(t, "who asks", q.Member, "lead")
-		ok(t, team.Answer(limited(t), q, true, ""))
+		ok(t, team.Approve(limited(t), q, ""))
 		equal(t, "who answers the lead", next(t, answer).By, teams.User)
 	}
 }
@@ -142,7 +142,7 @@ func TestQuestionsEnd(t *testing.T) {
 	}
 	anns, err := manage(t, teams.Options{Memory: memory, As: "ann"}).OpenTeam(limited(t), "core")
 	ok(t, err)
-	want(t, first(limited(t), anns), teams.Denied)
+	want(t, first(limited(t), anns), teams.ErrDenied)
 	ok(t, m.Close())
-	want(t, first(limited(t), team), teams.Finished)
+	want(t, first(limited(t), team), teams.ErrFinished)
 }

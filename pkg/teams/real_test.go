@@ -34,7 +34,7 @@ func studio(t *testing.T, name string, script agenttest.Script) (teams.Options, 
 	})
 	return teams.Options{Home: filepath.Join(w.Home, ".cadre"), ClaudeHome: filepath.Join(w.Home, ".claude"),
 		Dir: w.Dir, Env: w.Env, Helper: helper,
-		Log: func(text string) { t.Log(text) }}, model
+		Logger: logger(func(text string) { t.Log(text) })}, model
 }
 
 // processes are those with that home, by what the kernel knows of them, where it says so.
@@ -100,16 +100,16 @@ func TestClaudeLeads(t *testing.T) {
 		"port with care.\n"), 0o600))
 	m := manage(t, o)
 	team, err := m.CreateTeam(patient(t), teams.TeamConfig{Name: "port", Goal: "Port the parser.",
-		Lead: teams.Spawn{Name: "boss", Agent: teams.Claude}})
+		Lead: teams.MemberConfig{Name: "boss", Agent: teams.Claude}})
 	ok(t, err)
 	asked := questions(t, team)
 	type end struct {
-		r   teams.Result
+		r   teams.RunResult
 		err error
 	}
 	ran := make(chan end, 1)
 	go func() {
-		r, err := team.Run(patient(t), teams.Report{File: "REPORT.md"})
+		r, err := team.Run(patient(t), teams.RunOptions{ReportFile: "REPORT.md"})
 		ran <- end{r, err}
 	}()
 	var q teams.Question
@@ -124,7 +124,7 @@ func TestClaudeLeads(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(o.Dir, "ported")); err == nil {
 		t.Error("it is done before it was allowed")
 	}
-	ok(t, team.Answer(patient(t), q, true, ""))
+	ok(t, team.Approve(patient(t), q, ""))
 	e := <-ran
 	ok(t, e.err)
 	if _, err := os.Stat(filepath.Join(o.Dir, "ported")); err != nil {
@@ -135,7 +135,7 @@ func TestClaudeLeads(t *testing.T) {
 			t.Errorf("the report has no %q:\n%s", part, e.r.Report)
 		}
 	}
-	if e.r.Completed != 1 || e.r.Team.Usage.InputTokens == 0 || e.r.Team.Status != teams.TeamComplete {
+	if e.r.Completed != 1 || e.r.Team.Usage.InputTokens == 0 || e.r.Team.Status != teams.TeamStatusComplete {
 		t.Errorf("the result is %+v", e.r)
 	}
 	model.WaitFor(t, "the role", func(r *agenttest.Request) bool {
@@ -157,9 +157,9 @@ func TestProgramLeadsClaude(t *testing.T) {
 	})
 	o.ShutdownWithin = time.Second // this model does not agree
 	m := manage(t, o)
-	team, err := m.CreateTeam(patient(t), teams.TeamConfig{Name: "talk", Rules: teams.Rules{Policy: teams.PolicyDeny}})
+	team, err := m.CreateTeam(patient(t), teams.TeamConfig{Name: "talk", Permissions: teams.PermissionRules{Policy: teams.PolicyDeny}})
 	ok(t, err)
-	ann, err := m.SpawnTeammate(patient(t), teams.Spawn{Name: "ann", Agent: teams.Claude, Model: "claude-fake-1",
+	ann, err := m.Team().Spawn(patient(t), teams.MemberConfig{Name: "ann", Agent: teams.Claude, Model: "claude-fake-1",
 		Prompt: "Listen.", Env: []string{"GREETING=hello"}})
 	ok(t, err)
 	if ann.Session == "" || ann.PermissionMode != teams.ModeDefault {
@@ -170,7 +170,7 @@ func TestProgramLeadsClaude(t *testing.T) {
 	await(t, team.Mail(), teams.MessageIdle)
 
 	ok(t, team.SetMode(patient(t), "ann", teams.ModeAcceptEdits))
-	ok(t, m.SendMessage(patient(t), "", "ann", "the port is 4711; write it down"))
+	ok(t, send(patient(t), m, "", "ann", "the port is 4711; write it down"))
 	await(t, team.Mail(), teams.MessageIdle)
 	text, err := os.ReadFile(filepath.Join(o.Dir, "written"))
 	ok(t, err)
@@ -178,7 +178,7 @@ func TestProgramLeadsClaude(t *testing.T) {
 
 	ok(t, team.HandOver(patient(t), "ann", "it knows too much"))
 	fresh := first(t, team, func(f teams.MemberStarted) bool { return f.Member == "ann" && f.Session != ann.Session })
-	ok(t, m.SendMessage(patient(t), "", "ann", "what now?"))
+	ok(t, send(patient(t), m, "", "ann", "what now?"))
 	r := model.WaitFor(t, "the message in the fresh session", func(r *agenttest.Request) bool {
 		return r.Has("what now?")
 	})
@@ -189,7 +189,7 @@ func TestProgramLeadsClaude(t *testing.T) {
 	is, err := team.Member(patient(t), "ann")
 	ok(t, err)
 	equal(t, "mode of the fresh session", is.PermissionMode, teams.ModeAcceptEdits)
-	ok(t, m.ShutdownTeammate(patient(t), "ann"))
+	ok(t, m.Team().Shutdown(patient(t), "ann"))
 	ok(t, m.Cleanup(patient(t)))
 }
 
@@ -217,12 +217,12 @@ func TestHelper(t *testing.T) {
 	}()
 	m := manage(t, o)
 	team, err := m.CreateTeam(patient(t), teams.TeamConfig{Name: "help",
-		Lead: teams.Spawn{PermissionMode: teams.ModeBypass}})
+		Lead: teams.MemberConfig{PermissionMode: teams.ModeBypass}})
 	ok(t, err)
-	_, err = m.SpawnTeammate(patient(t), teams.Spawn{Name: "ann", Agent: teams.Gemini, Prompt: "Wait for the port."})
+	_, err = m.Team().Spawn(patient(t), teams.MemberConfig{Name: "ann", Agent: teams.Gemini, Prompt: "Wait for the port."})
 	ok(t, err)
 	ok(t, next(t, begun))
-	ok(t, m.SendMessage(patient(t), "", "ann", "the port is 4711"))
+	ok(t, send(patient(t), m, "", "ann", "the port is 4711"))
 	ok(t, os.WriteFile(goOn, nil, 0o600)) // which waits for the tool to read it
 	equal(t, "what the lead hears", await(t, team.Mail(), "message").Body, "I know the port.")
 	then := model.WaitFor(t, "the result of the tool", func(r *agenttest.Request) bool {

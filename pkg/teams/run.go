@@ -13,14 +13,14 @@ import (
 )
 
 // Report says where a team's report goes. The zero Report is written nowhere.
-type Report struct {
-	File  string // path, from the team's directory; "" for no file
-	Title string // "" for the usual one
+type RunOptions struct {
+	ReportFile  string // path, from the team's directory; "" for no file
+	ReportTitle string // "" for the usual one
 }
 
 // Result is how far a team has come.
-type Result struct {
-	Team      Info
+type RunResult struct {
+	Team      TeamInfo
 	Report    string   // in Markdown: the words of a lead that is an agent, then every task with what came of it
 	Completed int      // tasks
 	Failed    int      // tasks that were given up
@@ -43,58 +43,58 @@ type Result struct {
 // report is written, and the team is unfinished:
 //
 //   - the cause of ctx: its sessions go on until the manager is closed;
-//   - Exhausted: the budget is spent; [Team.SetBudget] gives more;
-//   - NotReady: there are tasks that could not be done, or that wait for this program as the lead;
+//   - ErrBudgetExhausted: the budget is spent; [Team.SetBudget] gives more;
+//   - ErrNotReady: there are tasks that could not be done, or that wait for this program as the lead;
 //     [Team.Retry] has the former tried again;
-//   - Broken: the lead's agent cannot go on, in its own words, and only a person can help;
-//   - Finished: somebody else ended the team.
+//   - ErrSessionFailed: the lead's agent cannot go on, in its own words, and only a person can help;
+//   - ErrFinished: somebody else ended the team.
 //
-// After any other error Result is nothing: NotReady where the team is being run already, also by
+// After any other error Result is nothing: ErrNotReady where the team is being run already, also by
 // cadre run; Denied for the manager of a teammate; Finished where the manager was closed meanwhile;
 // or what kept the host or the report's file from working. Run can be called again, in any process.
 //
 // While it runs, somebody should answer the team's [Team.Questions]: what nobody answers is denied.
 // Where this program leads, its mail stays its own, and Run does not wait for what it may still
 // have in mind.
-func (t *Team) Run(ctx context.Context, report Report) (Result, error) {
+func (t *Team) Run(ctx context.Context, report RunOptions) (RunResult, error) {
 	if err := t.pass("Team.Run", nil); err != nil {
-		return Result{}, err
+		return RunResult{}, err
 	}
 	if t.host == nil {
-		return Result{}, refuse(Denied, fmt.Sprintf("this manager acts as %s and runs no sessions; the lead's "+
+		return RunResult{}, refuse(ErrDenied, fmt.Sprintf("this manager acts as %s and runs no sessions; the lead's "+
 			"manager runs the team", t.me.name))
 	}
 	leave, err := t.of.Claim(ctx)
 	if err != nil {
-		return Result{}, public(err)
+		return RunResult{}, public(err)
 	}
 	defer leave()
 	l := t.runner(report)
 	l.Session = "go-" + strings.ToLower(replica.NewID())
 	led, release, err := l.Hold(ctx)
 	if err != nil {
-		return Result{}, public(err)
+		return RunResult{}, public(err)
 	}
 	short, err := l.Work(led, t.host.Done())
 	release()
 	switch {
 	case errors.Is(err, run.ErrHostEnded):
 		if err := t.host.Err(); err != nil {
-			return Result{}, fmt.Errorf("the host of team %s has ended: %w", t.name, public(err))
+			return RunResult{}, fmt.Errorf("the host of team %s has ended: %w", t.name, public(err))
 		}
-		return Result{}, refuse(Finished, fmt.Sprintf("the manager let go of team %s while it ran", t.name))
+		return RunResult{}, refuse(ErrFinished, fmt.Sprintf("the manager let go of team %s while it ran", t.name))
 	case err != nil:
-		return Result{}, public(err)
+		return RunResult{}, public(err)
 	}
 	if short == nil {
 		short = l.Undone()
 	}
 	end, err := l.Finish(ctx, short)
 	if err != nil {
-		return Result{}, public(err)
+		return RunResult{}, public(err)
 	}
 	t.of.Project(context.WithoutCancel(ctx))
-	r := Result{Team: infoOf(end.Team), Report: end.Text, Completed: end.Completed, Failed: end.Failed, Open: end.Open}
+	r := RunResult{Team: infoOf(end.Team), Report: end.Text, Completed: end.Completed, Failed: end.Failed, Open: end.Open}
 	t.of.View(func(s *team.State) {
 		for _, m := range s.Unmerged() {
 			r.Unmerged = append(r.Unmerged, m.Left.Branch)
@@ -114,21 +114,21 @@ func (t *Team) Retry(ctx context.Context) error {
 	if err := t.of.Refresh(ctx); err != nil {
 		return public(err)
 	}
-	return public(t.runner(Report{}).Retry(ctx))
+	return public(t.runner(RunOptions{}).Retry(ctx))
 }
 
-func (t *Team) runner(r Report) *run.Lead {
-	if r.File != "" && !filepath.IsAbs(r.File) {
-		r.File = filepath.Join(t.dir, r.File)
+func (t *Team) runner(r RunOptions) *run.Lead {
+	if r.ReportFile != "" && !filepath.IsAbs(r.ReportFile) {
+		r.ReportFile = filepath.Join(t.dir, r.ReportFile)
 	}
-	return &run.Lead{Team: t.of, Agent: t.opts.agents(t), Title: r.Title, Report: r.File, Seen: t.of.Seq(),
-		Log: t.opts.Log}
+	return &run.Lead{Team: t.of, Agent: t.opts.agents(t), Title: r.ReportTitle, Report: r.ReportFile, Seen: t.of.Seq(),
+		Log: t.opts.log}
 }
 
 // HandOver ends a member's session and has a fresh one go on for it, with its task, its mail, and a
 // note of what the one before did: its context is full, or was led astray. It does not wait for
 // that. It happens by itself when a context is nearly full; see TeamConfig.HandoverAt. Members
-// without a context, [Shell] and [External], are refused with Invalid.
+// without a context, [Shell] and [External], are refused with ErrInvalid.
 func (t *Team) HandOver(ctx context.Context, member, reason string) error {
 	if err := t.pass("Team.HandOver", nil); err != nil {
 		return err

@@ -19,8 +19,8 @@ func everywhere(t *testing.T, test func(t *testing.T, o teams.Options)) {
 }
 
 // shells is a team of two shells with these tasks.
-func shells(tasks ...teams.NewTask) teams.TeamConfig {
-	return teams.TeamConfig{Name: "core", Goal: "work", Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell},
+func shells(tasks ...teams.TaskConfig) teams.TeamConfig {
+	return teams.TeamConfig{Name: "core", Goal: "work", Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell},
 		{Name: "bob", Agent: teams.Shell}}, Tasks: tasks}
 }
 
@@ -34,12 +34,12 @@ func found(t testing.TB, m *teams.Manager, c teams.TeamConfig) *teams.Team {
 func TestRun(t *testing.T) {
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		m := manage(t, o)
-		team := found(t, m, shells(teams.NewTask{Subject: "one", Run: "echo first"},
-			teams.NewTask{Subject: "two", Run: "echo second"},
-			teams.NewTask{Subject: "both", Run: `cat "$CADRE_RESULTS"/*`, BlockedBy: []string{"1", "2"}}))
-		r, err := team.Run(limited(t), teams.Report{File: "reports/core.md", Title: "How it went"})
+		team := found(t, m, shells(teams.TaskConfig{Subject: "one", Run: "echo first"},
+			teams.TaskConfig{Subject: "two", Run: "echo second"},
+			teams.TaskConfig{Subject: "both", Run: `cat "$CADRE_RESULTS"/*`, BlockedBy: []string{"1", "2"}}))
+		r, err := team.Run(limited(t), teams.RunOptions{ReportFile: "reports/core.md", ReportTitle: "How it went"})
 		ok(t, err)
-		if r.Completed != 3 || r.Failed+r.Open != 0 || r.Team.Status != teams.TeamComplete ||
+		if r.Completed != 3 || r.Failed+r.Open != 0 || r.Team.Status != teams.TeamStatusComplete ||
 			r.Team.Report != filepath.Join(o.Dir, "reports/core.md") {
 			t.Errorf("it ended with %+v", r)
 		}
@@ -52,10 +52,10 @@ func TestRun(t *testing.T) {
 		members, err := team.Members(limited(t))
 		ok(t, err)
 		for _, m := range members[1:] {
-			equal(t, m.Name, m.Status, teams.Stopped)
+			equal(t, m.Name, m.Status, teams.StatusStopped)
 		}
-		_, err = team.Run(limited(t), teams.Report{})
-		want(t, err, teams.Finished)
+		_, err = team.Run(limited(t), teams.RunOptions{})
+		want(t, err, teams.ErrFinished)
 		ok(t, m.Cleanup(limited(t)))
 	})
 }
@@ -65,11 +65,11 @@ func TestRun(t *testing.T) {
 func TestRunAgain(t *testing.T) {
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		m := manage(t, o)
-		team := found(t, m, shells(teams.NewTask{Subject: "good", Run: "echo good >>ran"},
-			teams.NewTask{Subject: "bad", Run: "echo bad >>ran; test -e mended"}))
-		r, err := team.Run(limited(t), teams.Report{})
-		want(t, err, teams.NotReady)
-		if r.Completed != 1 || r.Failed != 1 || r.Team.Status != teams.TeamActive ||
+		team := found(t, m, shells(teams.TaskConfig{Subject: "good", Run: "echo good >>ran"},
+			teams.TaskConfig{Subject: "bad", Run: "echo bad >>ran; test -e mended"}))
+		r, err := team.Run(limited(t), teams.RunOptions{})
+		want(t, err, teams.ErrNotReady)
+		if r.Completed != 1 || r.Failed != 1 || r.Team.Status != teams.TeamStatusActive ||
 			!strings.Contains(r.Report, "exit status 1") {
 			t.Errorf("it stopped with %+v", r)
 		}
@@ -79,10 +79,10 @@ func TestRunAgain(t *testing.T) {
 		team, err = m.OpenTeam(limited(t), "core")
 		ok(t, err)
 		ok(t, os.WriteFile(filepath.Join(o.Dir, "mended"), nil, 0o600))
-		_, err = team.Run(limited(t), teams.Report{})
-		want(t, err, teams.NotReady) // it was given up, and nobody took that back
+		_, err = team.Run(limited(t), teams.RunOptions{})
+		want(t, err, teams.ErrNotReady) // it was given up, and nobody took that back
 		ok(t, team.Retry(limited(t)))
-		r, err = team.Run(limited(t), teams.Report{})
+		r, err = team.Run(limited(t), teams.RunOptions{})
 		ok(t, err)
 		equal(t, "completed", r.Completed, 2)
 		ran, err := os.ReadFile(filepath.Join(o.Dir, "ran"))
@@ -95,16 +95,16 @@ func TestRunAgain(t *testing.T) {
 // Who has ended is replaced by a teammate that may do what it was allowed, and no more.
 func TestRetryReplacesWhoEnded(t *testing.T) {
 	m := manage(t, teams.Options{})
-	team := found(t, m, teams.TeamConfig{Name: "core", Tasks: []teams.NewTask{{Subject: "look", Run: "echo seen"}},
-		Lead: teams.Spawn{PermissionMode: teams.ModeBypass}})
-	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: teams.Shell, Role: "looker",
+	team := found(t, m, teams.TeamConfig{Name: "core", Tasks: []teams.TaskConfig{{Subject: "look", Run: "echo seen"}},
+		Lead: teams.MemberConfig{PermissionMode: teams.ModeBypass}})
+	_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: teams.Shell, Role: "looker",
 		PermissionMode: teams.ModePlan})
 	ok(t, err)
 	first(t, team, any1[teams.TaskCompleted])
-	ok(t, m.ShutdownTeammate(limited(t), "ann"))
+	ok(t, m.Team().Shutdown(limited(t), "ann"))
 	ok(t, team.Retry(limited(t))) // there is nothing left to do
 	_, err = team.Member(limited(t), "ann-again-2")
-	want(t, err, teams.NotFound)
+	want(t, err, teams.ErrNotFound)
 	add(t, team.Tasks(), "more")
 	ok(t, team.Retry(limited(t)))
 	again, err := team.Member(limited(t), "ann-again-2")
@@ -116,24 +116,24 @@ func TestRetryReplacesWhoEnded(t *testing.T) {
 func TestRetryAtTheLimit(t *testing.T) {
 	m := manage(t, teams.Options{})
 	team := found(t, m, teams.TeamConfig{Name: "core", MaxTeammates: 1,
-		Tasks: []teams.NewTask{{Subject: "look", Run: "echo seen"}}})
+		Tasks: []teams.TaskConfig{{Subject: "look", Run: "echo seen"}}})
 	for _, name := range []string{"ann", "bob"} {
-		_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: name, Agent: teams.Shell})
+		_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: name, Agent: teams.Shell})
 		ok(t, err)
 		if name == "ann" {
 			first(t, team, any1[teams.TaskCompleted])
-			ok(t, m.ShutdownTeammate(limited(t), "ann"))
+			ok(t, m.Team().Shutdown(limited(t), "ann"))
 		}
 	}
-	_, err := team.Tasks().Create(limited(t), teams.NewTask{Subject: "more", Run: "sleep 60"})
+	_, err := team.Tasks().Create(limited(t), teams.TaskConfig{Subject: "more", Run: "sleep 60"})
 	ok(t, err)
 	ok(t, team.Retry(limited(t)))
 	_, err = team.Member(limited(t), "ann-again-2")
-	want(t, err, teams.NotFound)
+	want(t, err, teams.ErrNotFound)
 }
 
 func TestRunIsCutShort(t *testing.T) {
-	hanging := shells(teams.NewTask{Subject: "hang", Run: "sleep 1000"})
+	hanging := shells(teams.TaskConfig{Subject: "hang", Run: "sleep 1000"})
 	claimed := func(t *testing.T, team *teams.Team) { first(t, team, any1[teams.TaskClaimed]) }
 	for name, c := range map[string]struct {
 		stop func(t *testing.T, m *teams.Manager, team *teams.Team, cancel context.CancelCauseFunc)
@@ -144,9 +144,9 @@ func TestRunIsCutShort(t *testing.T) {
 		}, os.ErrDeadlineExceeded},
 		"aborted": {func(t *testing.T, _ *teams.Manager, team *teams.Team, _ context.CancelCauseFunc) {
 			ok(t, team.Abort(limited(t), "enough"))
-		}, teams.Finished},
+		}, teams.ErrFinished},
 		"closed": {func(t *testing.T, m *teams.Manager, _ *teams.Team, _ context.CancelCauseFunc) { ok(t, m.Close()) },
-			teams.Finished},
+			teams.ErrFinished},
 	} {
 		t.Run(name, func(t *testing.T) {
 			everywhere(t, func(t *testing.T, o teams.Options) {
@@ -154,12 +154,12 @@ func TestRunIsCutShort(t *testing.T) {
 				team := found(t, m, hanging)
 				ctx, cancel := context.WithCancelCause(limited(t))
 				type end struct {
-					r   teams.Result
+					r   teams.RunResult
 					err error
 				}
 				ended := make(chan end, 1)
 				go func() {
-					r, err := team.Run(ctx, teams.Report{})
+					r, err := team.Run(ctx, teams.RunOptions{})
 					ended <- end{r, err}
 				}()
 				claimed(t, team)
@@ -182,23 +182,23 @@ func TestRunIsCutShort(t *testing.T) {
 func TestWhoRuns(t *testing.T) {
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		m := manage(t, o)
-		team := found(t, m, shells(teams.NewTask{Subject: "wait", Run: "until test -e go; do sleep 0.01; done"}))
+		team := found(t, m, shells(teams.TaskConfig{Subject: "wait", Run: "until test -e go; do sleep 0.01; done"}))
 		other, err := manage(t, o).OpenTeam(limited(t), "core")
 		ok(t, err)
 		ran := make(chan error, 2)
 		for _, one := range []*teams.Team{team, other} {
 			go func() {
-				_, err := one.Run(limited(t), teams.Report{})
+				_, err := one.Run(limited(t), teams.RunOptions{})
 				ran <- err
 			}()
 		}
-		want(t, next(t, ran), teams.NotReady)
+		want(t, next(t, ran), teams.ErrNotReady)
 		o.As = "ann"
 		anns, err := manage(t, o).OpenTeam(limited(t), "core")
 		ok(t, err)
-		_, err = anns.Run(limited(t), teams.Report{})
-		want(t, err, teams.Denied)
-		want(t, anns.Retry(limited(t)), teams.Denied)
+		_, err = anns.Run(limited(t), teams.RunOptions{})
+		want(t, err, teams.ErrDenied)
+		want(t, anns.Retry(limited(t)), teams.ErrDenied)
 		ok(t, os.WriteFile(filepath.Join(o.Dir, "go"), nil, 0o600))
 		ok(t, next(t, ran))
 	})
@@ -206,7 +206,7 @@ func TestWhoRuns(t *testing.T) {
 
 // A budget that is spent ends the sessions; a new one lets the team go on.
 func TestRunOnABudget(t *testing.T) {
-	worker := teams.Worker{Task: func(ctx context.Context, seat *teams.Seat, job teams.Job) (string, error) {
+	worker := teams.Worker{Task: func(ctx context.Context, seat *teams.Slot, job teams.Job) (string, error) {
 		info, err := seat.Member(ctx)
 		if err != nil || info.Usage.InputTokens > 0 {
 			return "cheap", err
@@ -217,12 +217,12 @@ func TestRunOnABudget(t *testing.T) {
 	}}
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"worker": worker}})
 	team := found(t, m, teams.TeamConfig{Name: "core", Budget: teams.Budget{Tokens: 500},
-		Members: []teams.Spawn{{Name: "ann", Agent: "worker"}}, Tasks: []teams.NewTask{{Subject: "look"}}})
-	r, err := team.Run(limited(t), teams.Report{})
-	want(t, err, teams.Exhausted)
+		Members: []teams.MemberConfig{{Name: "ann", Agent: "worker"}}, Tasks: []teams.TaskConfig{{Subject: "look"}}})
+	r, err := team.Run(limited(t), teams.RunOptions{})
+	want(t, err, teams.ErrBudgetExhausted)
 	equal(t, "spent", r.Team.Exhausted, "tokens")
 	ok(t, team.SetBudget(limited(t), teams.Budget{Tokens: 5000}))
-	r, err = team.Run(limited(t), teams.Report{})
+	r, err = team.Run(limited(t), teams.RunOptions{})
 	ok(t, err)
 	equal(t, "tokens", r.Team.Usage.InputTokens, 1000)
 }
@@ -231,13 +231,13 @@ func TestRunOnABudget(t *testing.T) {
 // something more to do.
 type chief struct{}
 
-func (c chief) Start(_ context.Context, seat *teams.Seat) (teams.Session, error) {
+func (c chief) Start(_ context.Context, seat *teams.Slot) (teams.Session, error) {
 	return &chiefSession{chief: c, seat: seat, over: make(chan struct{})}, nil
 }
 
 type chiefSession struct {
 	chief
-	seat  *teams.Seat
+	seat  *teams.Slot
 	mu    sync.Mutex
 	asked int
 	once  sync.Once
@@ -254,7 +254,7 @@ func (s *chiefSession) Deliver(ctx context.Context, mail []teams.Message) error 
 		first := s.asked == 1
 		s.mu.Unlock()
 		if first {
-			if _, err := s.seat.Tasks().Create(ctx, teams.NewTask{Subject: "what was missing",
+			if _, err := s.seat.Tasks().Create(ctx, teams.TaskConfig{Subject: "what was missing",
 				Run: "echo found"}); err != nil {
 				return err
 			}
@@ -270,21 +270,21 @@ func (s *chiefSession) Stop(context.Context) error     { s.once.Do(func() { clos
 func (s *chiefSession) Wait() error                    { <-s.over; return nil }
 
 func TestRunLedByAnAgent(t *testing.T) {
-	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"chief": chief{}}, Log: func(text string) {
+	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"chief": chief{}}, Logger: logger(func(text string) {
 		if strings.HasPrefix(text, "refused") { // the end of the team is none of the host's mistakes
 			t.Error(text)
 		}
-	}})
-	c := shells(teams.NewTask{Subject: "look", Run: "echo seen"})
-	c.Lead = teams.Spawn{Name: "boss", Agent: "chief"}
+	})})
+	c := shells(teams.TaskConfig{Subject: "look", Run: "echo seen"})
+	c.Lead = teams.MemberConfig{Name: "boss", Agent: "chief"}
 	team := found(t, m, c)
-	r, err := team.Run(limited(t), teams.Report{})
+	r, err := team.Run(limited(t), teams.RunOptions{})
 	ok(t, err)
 	if r.Completed != 2 || !strings.Contains(r.Report, "All is done, says boss") ||
 		!strings.Contains(r.Report, "found") {
 		t.Errorf("it ended with %+v", r)
 	}
-	want(t, as(t, team, "ann").GiveReport(limited(t), "mine"), teams.Finished)
+	want(t, as(t, team, "ann").GiveReport(limited(t), "mine"), teams.ErrFinished)
 	ok(t, m.Close())
 }
 
@@ -292,23 +292,23 @@ func TestRunLedByAnAgent(t *testing.T) {
 func TestUserWhereAnAgentLeads(t *testing.T) {
 	agent := newListener()
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
-	team := found(t, m, teams.TeamConfig{Name: "core", Lead: teams.Spawn{Agent: "listener",
-		PermissionMode: teams.ModePlan}, Members: []teams.Spawn{{Name: "ann", Agent: teams.External}}})
+	team := found(t, m, teams.TeamConfig{Name: "core", Lead: teams.MemberConfig{Agent: "listener",
+		PermissionMode: teams.ModePlan}, Members: []teams.MemberConfig{{Name: "ann", Agent: teams.External}}})
 	next(t, agent.seats)
-	ok(t, m.SendMessage(limited(t), "", "lead", "go on"))
+	ok(t, send(limited(t), m, "", "lead", "go on"))
 	equal(t, "who says so", next(t, agent.mail).From, teams.User)
 	_, err := team.Mail().Wait(limited(t))
-	want(t, err, teams.Denied)
+	want(t, err, teams.ErrDenied)
 	add(t, team.Tasks(), "look")
 	_, err = team.Tasks().ClaimNext(limited(t))
-	want(t, err, teams.Invalid)
-	ok(t, team.SetDelegate(limited(t), true))
+	want(t, err, teams.ErrInvalid)
+	ok(t, team.EnterDelegateMode(limited(t)))
 	ok(t, team.SetMode(limited(t), "lead", teams.ModeDefault))
 	ok(t, team.SetMode(limited(t), "ann", teams.ModeBypass)) // the user gives what no lead could
 	_, err = team.RequestShutdown(limited(t), teams.ShutdownRequest{Member: "ann"})
 	ok(t, err)
 	_, err = team.AwaitEnd(limited(t), "ann")
 	ok(t, err)
-	want(t, as(t, team, "lead").GiveReport(limited(t), "nobody asked"), teams.Conflict)
-	want(t, team.HandOver(limited(t), "ann", ""), teams.Finished)
+	want(t, as(t, team, "lead").GiveReport(limited(t), "nobody asked"), teams.ErrConflict)
+	want(t, team.HandOver(limited(t), "ann", ""), teams.ErrFinished)
 }

@@ -12,30 +12,30 @@ import (
 // TaskList is the team's task list, used as one member.
 type TaskList struct{ actor }
 
-// NewTask says which task to create. Only Subject must be set.
-type NewTask struct {
+// TaskConfig says which task to create. Only Subject must be set.
+type TaskConfig struct {
 	Subject     string
 	Description string
 	ActiveForm  string        // the subject as what is being done
 	Owner       string        // the member it is meant for; "" for any
 	Role        string        // the role it is meant for, instead of an owner
 	BlockedBy   []string      // ids of the tasks that it comes after
-	Priority    string        // low, medium, high or critical; "" for medium
+	Priority    Priority      // "" for medium
 	Run         string        // command for a shell member, which runs it by /bin/sh in the team's directory
 	Timeout     time.Duration // of one attempt of a shell member, in whole milliseconds; 0 for an hour
 	Retries     int           // failed attempts after which it is tried again
 	Metadata    map[string]json.RawMessage
 }
 
-func (n NewTask) core() *team.CreateTask {
+func (n TaskConfig) core() *team.CreateTask {
 	return &team.CreateTask{Subject: n.Subject, Description: n.Description, ActiveForm: n.ActiveForm,
 		Owner: n.Owner, Role: n.Role,
-		BlockedBy: n.BlockedBy, Priority: n.Priority, Run: n.Run, TimeoutMS: n.Timeout.Milliseconds(),
+		BlockedBy: n.BlockedBy, Priority: string(n.Priority), Run: n.Run, TimeoutMS: n.Timeout.Milliseconds(),
 		Retries: int64(n.Retries), Metadata: n.Metadata}
 }
 
 // Create adds a task and returns it. The hook TaskCreated can reject it.
-func (l *TaskList) Create(ctx context.Context, n NewTask) (Task, error) {
+func (l *TaskList) Create(ctx context.Context, n TaskConfig) (Task, error) {
 	if err := l.team.pass("TaskList.Create", map[string]bool{"Run": n.Run != ""}); err != nil {
 		return Task{}, err
 	}
@@ -65,17 +65,17 @@ type Claim struct {
 	Task  Task   // as it was when it was claimed
 }
 
-// Claim takes a task. It is refused with Conflict where somebody else has it, NotReady while it
-// waits for other tasks, and Denied where it is for another role or the lead is in delegate mode.
+// Claim takes a task. It is refused with ErrConflict where somebody else has it, ErrNotReady while it
+// waits for other tasks, and ErrDenied where it is for another role or the lead is in delegate mode.
 func (l *TaskList) Claim(ctx context.Context, id string) (Claim, error) {
 	if id == "" {
-		return Claim{}, refuse(Invalid, "say which task to claim, or use ClaimNext")
+		return Claim{}, refuse(ErrInvalid, "say which task to claim, or use ClaimNext")
 	}
 	return l.claim(ctx, id)
 }
 
 // ClaimNext takes the next task that the member may have: the highest priority first, then the
-// lowest id. Where there is none the error has the code Nothing.
+// lowest id. Where there is none the error has the code ErrNoTask.
 func (l *TaskList) ClaimNext(ctx context.Context) (Claim, error) { return l.claim(ctx, "") }
 
 func (l *TaskList) claim(ctx context.Context, id string) (Claim, error) {
@@ -92,7 +92,7 @@ func (l *TaskList) WaitNext(ctx context.Context) (Claim, error) {
 	for {
 		seq := l.team.of.Seq() // whatever comes after it makes Wait return
 		claim, err := l.ClaimNext(ctx)
-		if !errors.Is(err, Nothing) {
+		if !errors.Is(err, ErrNoTask) {
 			return claim, err
 		}
 		if err := l.team.of.Wait(ctx, seq); err != nil {
@@ -102,7 +102,7 @@ func (l *TaskList) WaitNext(ctx context.Context) (Claim, error) {
 }
 
 // Complete ends a task with its result, and returns the ids of the tasks that wait for nothing any
-// more. It is refused with Conflict when the claim was lost, and with Rejected, and feedback, by
+// more. It is refused with ErrConflict when the claim was lost, and with ErrRejected, and feedback, by
 // the hook TaskCompleted: the task stays in progress then. The lead may complete any task that
 // waits for nothing, with Claim{ID: id}.
 func (l *TaskList) Complete(ctx context.Context, c Claim, result string) (unblocked []string, err error) {
@@ -134,7 +134,8 @@ func (l *TaskList) Release(ctx context.Context, c Claim, reason string) error {
 
 // TaskUpdate says what to change: what is not nil or empty.
 type TaskUpdate struct {
-	Subject, Description, ActiveForm, Priority *string
+	Subject, Description, ActiveForm *string
+	Priority                         *Priority
 	// "" takes the owner away; a task in progress goes back on the list
 	Owner                         *string
 	Metadata                      map[string]json.RawMessage // the value null deletes its key
@@ -146,7 +147,7 @@ type TaskUpdate struct {
 // Invalid and the circle.
 func (l *TaskList) Update(ctx context.Context, id string, u TaskUpdate) (Task, error) {
 	_, err := l.do(ctx, &team.UpdateTask{Task: id, Subject: u.Subject, Description: u.Description,
-		ActiveForm: u.ActiveForm, Owner: u.Owner, Priority: u.Priority,
+		ActiveForm: u.ActiveForm, Owner: u.Owner, Priority: (*string)(u.Priority),
 		Metadata: u.Metadata, AddBlockedBy: u.AddBlockedBy, RemoveBlockedBy: u.RemoveBlockedBy, AddBlocks: u.AddBlocks,
 		RemoveBlocks: u.RemoveBlocks})
 	if err != nil {
@@ -161,7 +162,7 @@ func (l *TaskList) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// Get returns the task with that id, a deleted one too, or NotFound.
+// Get returns the task with that id, a deleted one too, or ErrNotFound.
 func (l *TaskList) Get(ctx context.Context, id string) (t Task, err error) {
 	known := false
 	err = l.look(ctx, func(s *team.State) {
@@ -171,7 +172,7 @@ func (l *TaskList) Get(ctx context.Context, id string) (t Task, err error) {
 		}
 	})
 	if err == nil && !known {
-		err = refuse(NotFound, "no task "+id+" in team "+l.team.name)
+		err = refuse(ErrNotFound, "no task "+id+" in team "+l.team.name)
 	}
 	return t, err
 }

@@ -18,7 +18,7 @@ func TestSharedTaskList(t *testing.T) {
 	m := manage(t, teams.Options{})
 	team := create(t, m, "core", "ann", "bob")
 	ann, bob := as(t, team, "ann").Tasks(), as(t, team, "bob").Tasks()
-	task, err := team.Tasks().Create(ctx, teams.NewTask{Subject: "look", Description: "closely", Priority: "high",
+	task, err := team.Tasks().Create(ctx, teams.TaskConfig{Subject: "look", Description: "closely", Priority: "high",
 		Retries: 1, Metadata: map[string]json.RawMessage{"k": []byte("1")}})
 	ok(t, err)
 	equal(t, "id and creator", task.ID+" "+task.CreatedBy, "1 lead")
@@ -28,35 +28,35 @@ func TestSharedTaskList(t *testing.T) {
 	ok(t, err)
 	equal(t, "claimed", claim.ID+" "+claim.Task.Owner, "1 ann")
 	_, err = bob.Claim(ctx, "1")
-	want(t, err, teams.Conflict)
+	want(t, err, teams.ErrConflict)
 	ok(t, ann.Release(ctx, claim, "cannot"))
 	_, err = ann.Complete(ctx, claim, "late")
-	want(t, err, teams.Conflict)
+	want(t, err, teams.ErrConflict)
 	his, err := bob.Claim(ctx, "1")
 	ok(t, err)
 	ok(t, bob.Fail(ctx, his, "no luck", "half"))
 	task, err = bob.Get(ctx, "1")
 	ok(t, err)
 	equal(t, "failed once", fmt.Sprintf("%s %d/%d %s %v", task.Status, task.Failures, task.Attempts, task.Failure,
-		task.GivenUp), "pending 1/2 no luck false")
+		task.OutOfRetries), "pending 1/2 no luck false")
 
 	task, err = team.Tasks().Update(ctx, "1", teams.TaskUpdate{Owner: new("bob"), Metadata: map[string]json.RawMessage{
 		"k": []byte("null")}})
 	ok(t, err)
 	equal(t, "updated", fmt.Sprintf("%s %d", task.Owner, len(task.Metadata)), "bob 0")
 	_, err = ann.Claim(ctx, "1")
-	want(t, err, teams.Conflict)
+	want(t, err, teams.ErrConflict)
 	his, err = bob.ClaimNext(ctx)
 	ok(t, err)
 	_, err = bob.Complete(ctx, his, "seen")
 	ok(t, err)
 	ok(t, ann.Delete(ctx, "2"))
 	_, err = bob.ClaimNext(ctx)
-	want(t, err, teams.Nothing)
+	want(t, err, teams.ErrNoTask)
 	_, err = bob.Get(ctx, "9")
-	want(t, err, teams.NotFound)
+	want(t, err, teams.ErrNotFound)
 	_, err = bob.Claim(ctx, "")
-	want(t, err, teams.Invalid)
+	want(t, err, teams.ErrInvalid)
 	all, err := team.Tasks().List(ctx)
 	ok(t, err)
 	equal(t, "tasks", len(all), 1)
@@ -76,17 +76,17 @@ func TestTaskDependencies(t *testing.T) {
 	add(t, l, "second", "1")
 	add(t, l, "third", "1", "2")
 	_, err := ann.Claim(ctx, "2")
-	want(t, err, teams.NotReady)
+	want(t, err, teams.ErrNotReady)
 	ready, err := l.Unblocked(ctx)
 	ok(t, err)
 	equal(t, "unblocked", len(ready), 1)
 	_, err = l.Update(ctx, "1", teams.TaskUpdate{AddBlockedBy: []string{"3"}})
-	want(t, err, teams.Invalid)
+	want(t, err, teams.ErrInvalid)
 	if !strings.Contains(err.Error(), "3") {
 		t.Errorf("the circle is not spelled out: %v", err)
 	}
-	_, err = l.Create(ctx, teams.NewTask{Subject: "x", BlockedBy: []string{"7"}})
-	want(t, err, teams.NotFound)
+	_, err = l.Create(ctx, teams.TaskConfig{Subject: "x", BlockedBy: []string{"7"}})
+	want(t, err, teams.ErrNotFound)
 
 	waited := make(chan teams.Claim, 1)
 	first, err := ann.ClaimNext(ctx)
@@ -137,7 +137,7 @@ func TestTaskClaiming(t *testing.T) {
 			l := other.Team().Tasks()
 			for {
 				claim, err := l.ClaimNext(limited(t))
-				if errors.Is(err, teams.Nothing) {
+				if errors.Is(err, teams.ErrNoTask) {
 					return
 				}
 				if err != nil {
@@ -169,18 +169,18 @@ func TestDelegateMode(t *testing.T) {
 	ctx := limited(t)
 	team := create(t, manage(t, teams.Options{}), "core", "ann")
 	add(t, team.Tasks(), "look")
-	ok(t, team.SetDelegate(ctx, true))
-	want(t, team.Allows(ctx, "lead", "Bash"), teams.Denied)
+	ok(t, team.EnterDelegateMode(ctx))
+	want(t, team.Allows(ctx, "lead", "Bash"), teams.ErrDenied)
 	ok(t, team.Allows(ctx, "ann", "Bash"))
 	for _, tool := range []string{"SpawnTeammate", "ShutdownTeammate", "SendMessage", "Broadcast", "TaskCreate",
 		"TaskUpdate", "TaskList", "TaskGet", "CleanupTeam"} {
 		ok(t, team.Allows(ctx, "lead", tool))
 	}
 	_, err := team.Tasks().ClaimNext(ctx)
-	want(t, err, teams.Denied)
+	want(t, err, teams.ErrDenied)
 	_, err = as(t, team, "ann").Tasks().ClaimNext(ctx)
 	ok(t, err)
-	ok(t, team.SetDelegate(ctx, false))
+	ok(t, team.LeaveDelegateMode(ctx))
 	ok(t, team.Allows(ctx, "lead", "Bash"))
 }
 
@@ -190,7 +190,7 @@ func TestBudget(t *testing.T) {
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
 	team, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "core", Budget: teams.Budget{Tokens: 100}})
 	ok(t, err)
-	_, err = m.SpawnTeammate(ctx, teams.Spawn{Name: "ann", Agent: "listener"})
+	_, err = m.Team().Spawn(ctx, teams.MemberConfig{Name: "ann", Agent: "listener"})
 	ok(t, err)
 	add(t, team.Tasks(), "look")
 	seat := next(t, agent.seats)
@@ -214,7 +214,7 @@ func TestEvents(t *testing.T) {
 	ann := as(t, team, "ann")
 	claim, err := ann.Tasks().ClaimNext(ctx)
 	ok(t, err)
-	ok(t, m.SendMessage(ctx, "", "ann", "hurry"))
+	ok(t, send(ctx, m, "", "ann", "hurry"))
 	_, err = ann.Mail().Receive(ctx)
 	ok(t, err)
 	_, err = ann.Tasks().Complete(ctx, claim, "seen")
@@ -259,8 +259,8 @@ func TestEvents(t *testing.T) {
 	}()
 	ok(t, m.Cleanup(limited(t)))
 	if err := next(t, ended); err != nil { // where Cleanup was faster
-		want(t, err, teams.Finished)
+		want(t, err, teams.ErrFinished)
 	}
 	_, err = team.Tasks().List(limited(t))
-	want(t, err, teams.Finished)
+	want(t, err, teams.ErrFinished)
 }

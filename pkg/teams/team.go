@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cadre/internal/access"
+	"cadre/internal/agent/drivers"
 	"cadre/internal/consolidate"
 	"cadre/internal/replica"
 	"cadre/internal/team"
@@ -67,7 +68,7 @@ func (t *Team) asUser(entry, what string) (actor, error) {
 		return actor{}, err
 	}
 	if !t.leads() {
-		return actor{}, refuse(Denied, "only the lead's program and the user "+what)
+		return actor{}, refuse(ErrDenied, "only the lead's program and the user "+what)
 	}
 	return t.user(), nil
 }
@@ -97,12 +98,20 @@ func (t *Team) Tasks() *TaskList { return &TaskList{t.me} }
 // Mail is the mailbox of the manager's actor.
 func (t *Team) Mail() *Mailbox { return &Mailbox{t.me} }
 
+// UserMail is the mailbox of the [User], which sends and receives nothing: what members say to the
+// user is in their questions and reports. To a coding agent its messages are the user's word. It is
+// refused with ErrDenied for the manager of a teammate.
+func (t *Team) UserMail() (*Mailbox, error) {
+	user, err := t.asUser("Team.UserMail", "write as the user")
+	return &Mailbox{user}, err
+}
+
 // As returns the handle of a member, for a program that acts as it: an external one, or the
-// manager's own. A teammate's manager acts as its own member only. The error has the code NotFound
+// manager's own. A teammate's manager acts as its own member only. The error has the code ErrNotFound
 // for a name that no member has.
 func (t *Team) As(name string) (*Teammate, error) {
 	if (!t.leads() || !t.who.IsUser()) && name != t.me.name {
-		return nil, refuse(Denied, fmt.Sprintf("this manager acts as %s, and not as %s", t.me.name, name))
+		return nil, refuse(ErrDenied, fmt.Sprintf("this manager acts as %s, and not as %s", t.me.name, name))
 	}
 	if err := t.member(name); err != nil {
 		return nil, err
@@ -118,14 +127,14 @@ func (t *Team) member(name string) error {
 		names = s.Recipients()
 	})
 	if !known {
-		return refuse(NotFound, fmt.Sprintf("no member named %q in team %s; its members: %s", name, t.name,
+		return refuse(ErrNotFound, fmt.Sprintf("no member named %q in team %s; its members: %s", name, t.name,
 			strings.Join(names, ", ")))
 	}
 	return nil
 }
 
 // Info returns what holds for the team as a whole.
-func (t *Team) Info(ctx context.Context) (info Info, err error) {
+func (t *Team) Info(ctx context.Context) (info TeamInfo, err error) {
 	err = t.me.look(ctx, func(s *team.State) { info = infoOf(s.Team()) })
 	return info, err
 }
@@ -141,7 +150,7 @@ func (t *Team) Members(ctx context.Context) (members []Member, err error) {
 	return members, err
 }
 
-// Member returns the member of that name, or NotFound.
+// Member returns the member of that name, or ErrNotFound.
 func (t *Team) Member(ctx context.Context, name string) (m Member, err error) {
 	if err := t.me.look(ctx, func(*team.State) {}); err != nil {
 		return m, err
@@ -183,6 +192,63 @@ func (t *Team) await(ctx context.Context, name string, as func(team.Member) bool
 	return m, err
 }
 
+// Spawn adds a teammate and waits until its session runs, which takes a coding agent some seconds. A
+// teammate whose session could not be started is a member that has failed, and the error has the
+// code ErrSessionFailed and the agent's own words; what may pass, such as a crash, is tried a few
+// times first. When ctx ends first, the teammate is there and its start continues.
+func (t *Team) Spawn(ctx context.Context, c MemberConfig) (Member, error) {
+	if err := t.mayChoose(c); err != nil {
+		return Member{}, err
+	}
+	if t.opts.As == "" {
+		if err := t.opts.check(ctx, c, t.dir); err != nil {
+			return Member{}, err
+		}
+	}
+	if _, err := t.me.do(ctx, c.core()); err != nil {
+		return Member{}, err
+	}
+	spawned, err := t.await(ctx, c.Name, func(m team.Member) bool { return m.Status != team.Spawning })
+	if err == nil && spawned.Status == StatusFailed {
+		err = refuse(ErrSessionFailed, fmt.Sprintf("%s could not be started: %s", c.Name, spawned.Summary))
+	}
+	t.of.Project(ctx)
+	return spawned, err
+}
+
+// mayChoose refuses to a program in a member's session what the lead's tools do not let it choose
+// for a teammate.
+func (t *Team) mayChoose(c MemberConfig) error {
+	if t.who.IsUser() {
+		return nil
+	}
+	fields := map[string]bool{"Program": c.Program != "", "Args": len(c.Args) > 0, "Env": len(c.Env) > 0,
+		"PermissionMode": c.PermissionMode != ""}
+	if err := t.pass("Team.Spawn", fields); err != nil {
+		return err
+	}
+	return public(t.who.Spawns(c.Agent, drivers.Offers(t.of.Lead().Agent)))
+}
+
+// Shutdown asks a teammate to end and waits until it has, which is at Options.ShutdownWithin from
+// now at the latest, whatever it answers, unless the request is withdrawn. One that was asked
+// already is waited for. Its tasks are returned to the queue then, and the lead has a message. For
+// other deadlines see [Team.RequestShutdown].
+func (t *Team) Shutdown(ctx context.Context, name string) error {
+	_, err := t.RequestShutdown(ctx, ShutdownRequest{Member: name, Within: t.opts.ShutdownWithin})
+	if err != nil && !t.leaving(name) {
+		return err
+	}
+	ended, err := t.await(ctx, name, func(m team.Member) bool {
+		return !m.Status.Running() || m.Shutdown.Request == ""
+	})
+	if err == nil && ended.Status.Running() {
+		return refuse(ErrConflict, name+" continues: the request to shut down was withdrawn")
+	}
+	t.of.Project(ctx)
+	return err
+}
+
 // AwaitEnd waits until the member has stopped or failed, and returns it as it is then.
 func (t *Team) AwaitEnd(ctx context.Context, name string) (Member, error) {
 	if err := t.member(name); err != nil {
@@ -199,7 +265,7 @@ type ShutdownRequest struct {
 }
 
 // RequestShutdown asks a teammate to end, does not wait for it, and returns the request's id. A
-// later request than one that is under way is refused with Conflict; an earlier one replaces it.
+// later request than one that is under way is refused with ErrConflict; an earlier one replaces it.
 func (t *Team) RequestShutdown(ctx context.Context, r ShutdownRequest) (string, error) {
 	now := replica.Now()
 	record, err := t.me.do(ctx, &team.RequestShutdown{Member: r.Member, Reason: r.Reason,
@@ -250,26 +316,40 @@ func (t *Team) Permissions(ctx context.Context) (open []Permission, err error) {
 	return open, err
 }
 
-// AnswerPermission allows or denies a request. The lead's own requests are the user's to answer,
-// which the lead's program stands for here.
-func (t *Team) AnswerPermission(ctx context.Context, request string, allow bool, reason string) error {
+// AllowPermission allows what a member asks leave for. The lead's own requests are the user's to
+// answer, which the lead's program stands for here. The first answer counts: a request that was
+// answered already is refused with ErrConflict and who answered it.
+func (t *Team) AllowPermission(ctx context.Context, request, reason string) error {
+	return t.answerPermission(ctx, "Team.AllowPermission", team.AnswerPermission{Request: request, Allow: true,
+		Reason: reason})
+}
+
+// DenyPermission is AllowPermission that denies.
+func (t *Team) DenyPermission(ctx context.Context, request, reason string) error {
+	return t.answerPermission(ctx, "Team.DenyPermission", team.AnswerPermission{Request: request, Reason: reason})
+}
+
+func (t *Team) answerPermission(ctx context.Context, entry string, answer team.AnswerPermission) error {
+	if err := t.pass(entry, nil); err != nil {
+		return err
+	}
 	by := t.me
 	t.of.View(func(s *team.State) {
 		for _, p := range s.Permissions() {
-			if p.Request == request && p.Member == t.lead && by.name == t.lead && t.who.IsUser() {
+			if p.Request == answer.Request && p.Member == t.lead && by.name == t.lead && t.who.IsUser() {
 				by = t.user()
 			}
 		}
 	})
-	_, err := by.do(ctx, &team.AnswerPermission{Request: request, Allow: allow, Reason: reason})
+	_, err := by.do(ctx, &answer)
 	return err
 }
 
 // SetMode changes what a member may do without asking, from its next tool or its next turn on,
 // whichever its agent can do. No turn is cut short for it. The mode of a lead that is an agent is
-// changed too by this; a program that leads has no use for one. ModeBypass is refused with Denied
+// changed too by this; a program that leads has no use for one. ModeBypass is refused with ErrDenied
 // where the program leads and has another mode itself.
-func (t *Team) SetMode(ctx context.Context, member string, mode Mode) error {
+func (t *Team) SetMode(ctx context.Context, member string, mode PermissionMode) error {
 	if err := t.pass("Team.SetMode", nil); err != nil {
 		return err
 	}
@@ -277,18 +357,27 @@ func (t *Team) SetMode(ctx context.Context, member string, mode Mode) error {
 	return err
 }
 
-// SetDelegate switches delegate mode, in which the lead may only coordinate: it claims no task, and
-// [Team.Allows] tells its agent which tools it has.
-func (t *Team) SetDelegate(ctx context.Context, on bool) error {
-	user, err := t.asUser("Team.SetDelegate", "switch delegate mode")
+// EnterDelegateMode has the lead coordinate only: it claims no task, and [Team.Allows] tells its
+// agent which tools it has.
+func (t *Team) EnterDelegateMode(ctx context.Context) error {
+	return t.delegate(ctx, "Team.EnterDelegateMode", team.SetDelegate{On: true})
+}
+
+// LeaveDelegateMode gives the lead all of its tools again.
+func (t *Team) LeaveDelegateMode(ctx context.Context) error {
+	return t.delegate(ctx, "Team.LeaveDelegateMode", team.SetDelegate{})
+}
+
+func (t *Team) delegate(ctx context.Context, entry string, mode team.SetDelegate) error {
+	user, err := t.asUser(entry, "switch delegate mode")
 	if err == nil {
-		_, err = user.do(ctx, &team.SetDelegate{On: on})
+		_, err = user.do(ctx, &mode)
 	}
 	return err
 }
 
 // Allows says whether delegate mode lets the member use a tool. It restricts the lead and nobody
-// else: the error has the code Denied and lists what the lead may use.
+// else: the error has the code ErrDenied and lists what the lead may use.
 func (t *Team) Allows(ctx context.Context, member, tool string) error {
 	var refused error
 	if err := t.me.look(ctx, func(s *team.State) { refused = s.AllowsTool(member, tool) }); err != nil {
@@ -306,8 +395,8 @@ func (t *Team) SetBudget(ctx context.Context, b Budget) error {
 	return err
 }
 
-// Undone is what a rollback of a task did.
-type Undone struct {
+// Rollback is what a rollback of a task did.
+type Rollback struct {
 	Files  []string // from the top of the repository
 	Branch string   // the member's, where it worked in a worktree; "" for the team's directory
 	Commit string   // that undid the work on the branch
@@ -317,17 +406,17 @@ type Undone struct {
 // "". It is refused, and touches nothing, while the task is in progress, where a task that builds
 // on it is completed, where files were changed since, where the work is in HEAD already, and where
 // nothing was saved. When it was interrupted, the next call finishes.
-func (t *Team) RollBackTask(ctx context.Context, id, reason string) (Undone, error) {
+func (t *Team) RollBackTask(ctx context.Context, id, reason string) (Rollback, error) {
 	if _, err := t.asUser("Team.RollBackTask", "roll back a task"); err != nil {
-		return Undone{}, err
+		return Rollback{}, err
 	}
 	if !t.of.OnDisk() {
-		return Undone{}, refuse(NotReady, "a team in memory has no folder that a rollback could work in")
+		return Rollback{}, refuse(ErrNotReady, "a team in memory has no folder that a rollback could work in")
 	}
 	o := t.of.Consolidation()
 	o.Actor = team.User
 	u, err := consolidate.RollBackTask(ctx, o, id, reason)
-	return Undone{Files: u.Files, Branch: u.Branch, Commit: u.Commit}, public(err)
+	return Rollback{Files: u.Files, Branch: u.Branch, Commit: u.Commit}, public(err)
 }
 
 // Consolidate says that the lead puts the results together now, and Resume that the work goes on

@@ -10,8 +10,8 @@ import (
 )
 
 // Teammate is what a member does in its team: it is the handle of a program that acts as the
-// member, and part of the [Seat] of a session. A handle of a session that was replaced is refused
-// with Conflict, and of a member that has ended with Finished.
+// member, and part of the [Slot] of a session. A handle of a session that was replaced is refused
+// with ErrConflict, and of a member that has ended with ErrFinished.
 type Teammate struct{ actor }
 
 // Name is the member's name.
@@ -46,18 +46,24 @@ func (m *Teammate) Busy(ctx context.Context, summary string) error {
 
 // Idle says that the member waits for something to do. The lead is told: the report where there is
 // one, else, when there is no task for the member, that it is idle. Where the hook TeammateIdle
-// rejects it, the error has the code Rejected and the feedback, and the member is to go on working;
+// rejects it, the error has the code ErrRejected and the feedback, and the member is to go on working;
 // it gets the same feedback as a message.
 func (m *Teammate) Idle(ctx context.Context, report string) error {
 	_, err := m.do(ctx, &team.ReportStatus{Status: team.Idle, Report: report, Member: m.name})
 	return err
 }
 
-// AnswerShutdown answers a request to end, which came as a message with the request's id as Ref.
-// Who approves is ended once its session has; who rejects, with a reason, is ended at the deadline
+// ApproveShutdown agrees to a request to end, which came as a message with the request's id as Ref.
+// The member is ended once its session has.
+func (m *Teammate) ApproveShutdown(ctx context.Context, request string) error {
+	_, err := m.do(ctx, &team.AnswerShutdown{Request: request, Approved: true})
+	return err
+}
+
+// RejectShutdown says why the member should not end now. It is ended at the deadline all the same,
 // unless the lead withdraws the request.
-func (m *Teammate) AnswerShutdown(ctx context.Context, request string, approve bool, reason string) error {
-	_, err := m.do(ctx, &team.AnswerShutdown{Request: request, Approved: approve, Reason: reason})
+func (m *Teammate) RejectShutdown(ctx context.Context, request, reason string) error {
+	_, err := m.do(ctx, &team.AnswerShutdown{Request: request, Reason: reason})
 	return err
 }
 
@@ -68,7 +74,7 @@ func (m *Teammate) Writes(ctx context.Context) (may bool, err error) {
 	return may, err
 }
 
-// SubmitPlan lays a plan before the lead and returns the request's id. It is refused with Invalid
+// SubmitPlan lays a plan before the lead and returns the request's id. It is refused with ErrInvalid
 // for a member that needs no approval.
 func (m *Teammate) SubmitPlan(ctx context.Context, plan string) (request string, err error) {
 	r, err := m.do(ctx, &team.SubmitPlan{Plan: plan})
@@ -79,38 +85,44 @@ func (m *Teammate) SubmitPlan(ctx context.Context, plan string) (request string,
 	return e.Request, nil
 }
 
+// PlanAnswer is the answer to a plan.
+type PlanAnswer struct {
+	Approved bool
+	Feedback string // what a rejected plan lacks
+}
+
 // AwaitPlan waits for the answer to a plan. A rejected one is to be revised, by the feedback, and
 // submitted again.
-func (m *Teammate) AwaitPlan(ctx context.Context, request string) (approved bool, feedback string, err error) {
+func (m *Teammate) AwaitPlan(ctx context.Context, request string) (PlanAnswer, error) {
 	var plan team.Plan
 	var is team.Member
-	err = m.team.until(ctx, func(s *team.State) bool {
+	err := m.team.until(ctx, func(s *team.State) bool {
 		is, _ = s.Member(m.name)
 		plan = is.Plan
 		return plan.Request != request || plan.State != "submitted" || !is.Status.Running()
 	})
 	switch {
 	case err != nil:
-		return false, "", err
+		return PlanAnswer{}, err
 	case plan.Request != request:
-		return false, "", refuse(Conflict, fmt.Sprintf("%s submitted another plan since (%s)", m.name, plan.Request))
+		return PlanAnswer{}, refuse(ErrConflict, fmt.Sprintf("%s submitted another plan since (%s)", m.name, plan.Request))
 	case plan.State == "submitted":
-		return false, "", refuse(Finished, m.name+" has ended")
+		return PlanAnswer{}, refuse(ErrFinished, m.name+" has ended")
 	}
-	return plan.State == "approved", plan.Feedback, nil
+	return PlanAnswer{Approved: plan.State == "approved", Feedback: plan.Feedback}, nil
 }
 
-// Answer is what became of a permission request.
-type Answer struct {
+// PermissionAnswer is what became of a permission request.
+type PermissionAnswer struct {
 	Allowed bool
-	Outcome string // allowed, denied or timed_out
+	Outcome Outcome
 	By      string // who answered; "" for the rules of the team, or for nobody
 	Reason  string
 }
 
 // GiveReport gives the lead's report on the team's work, for which [Team.Run] asks it with a
-// message of the type [MessageSystem] and with [ReportRef] as Ref. It is refused with Conflict when
-// there is new work since, and with Denied for a teammate.
+// message of the type [MessageSystem] and with [ReportRef] as Ref. It is refused with ErrConflict when
+// there is new work since, and with ErrDenied for a teammate.
 func (m *Teammate) GiveReport(ctx context.Context, report string) error {
 	_, err := m.do(ctx, &team.GiveReport{Text: report})
 	return err
@@ -123,11 +135,11 @@ const ReportRef = team.ReportRef
 // the answer. Some requests are answered at once, by the member's mode and by delegate mode; for
 // the others the lead is asked, and the user for the lead. A request that nobody answers within the
 // time is denied as timed_out. A denial is no error.
-func (m *Teammate) AskPermission(ctx context.Context, tool, input string, within time.Duration) (Answer, error) {
+func (m *Teammate) AskPermission(ctx context.Context, tool, input string, within time.Duration) (PermissionAnswer, error) {
 	deadline := time.Now().Add(within)
 	r, err := m.do(ctx, &team.RequestPermission{Tool: tool, Input: input, Deadline: millis(deadline)})
 	if err != nil {
-		return Answer{}, err
+		return PermissionAnswer{}, err
 	}
 	asked, _ := found[*team.PermissionRequested](r)
 	request := asked.Permission.Request
@@ -138,7 +150,7 @@ func (m *Teammate) AskPermission(ctx context.Context, tool, input string, within
 		return answer, err
 	}
 	if err := m.expire(ctx, request); err != nil {
-		return Answer{}, err
+		return PermissionAnswer{}, err
 	}
 	return m.answered(ctx, request, r.Seq-1)
 }
@@ -146,23 +158,23 @@ func (m *Teammate) AskPermission(ctx context.Context, tool, input string, within
 // expire ends the request, unless its host or an answer was faster.
 func (m *Teammate) expire(ctx context.Context, request string) error {
 	_, err := m.do(ctx, &team.ExpirePermission{Request: request})
-	if errors.Is(err, NotFound) || errors.Is(err, Conflict) || errors.Is(err, Finished) {
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrConflict) || errors.Is(err, ErrFinished) {
 		return nil
 	}
 	return err
 }
 
 // answered waits for the answer in the history after seq after.
-func (m *Teammate) answered(ctx context.Context, request string, after int64) (Answer, error) {
+func (m *Teammate) answered(ctx context.Context, request string, after int64) (PermissionAnswer, error) {
 	for r, err := range m.team.records(ctx, after) {
 		if err != nil {
-			return Answer{}, public(err)
+			return PermissionAnswer{}, public(err)
 		}
 		for _, e := range r.Events {
 			if a, ok := e.(*team.PermissionAnswered); ok && a.Request == request {
-				return Answer{Allowed: a.Outcome == "allowed", Outcome: a.Outcome, By: a.By, Reason: a.Reason}, nil
+				return PermissionAnswer{Allowed: a.Outcome == "allowed", Outcome: Outcome(a.Outcome), By: a.By, Reason: a.Reason}, nil
 			}
 		}
 	}
-	return Answer{}, refuse(Finished, fmt.Sprintf("team %s ended before the request was answered", m.team.name))
+	return PermissionAnswer{}, refuse(ErrFinished, fmt.Sprintf("team %s ended before the request was answered", m.team.name))
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Push says how a team is pushed. The zero Push pushes to the remote that git would push to.
-type Push struct {
+type PushOptions struct {
 	Remote string // its name
 	// paths from the top of the work tree that go along although they are ignored, large, or likely
 	// hold a secret
@@ -23,7 +23,7 @@ type Push struct {
 }
 
 // Pull says how a team is pulled.
-type Pull struct {
+type PullOptions struct {
 	Remote string // its name; "" for the one that git would push to
 	Dir    string // in a clone of the project; "" for the current directory
 	Theirs bool   // of two histories the remote's continues
@@ -41,20 +41,20 @@ type Pulled struct {
 type Missing struct{ Task, What string }
 
 // PushTeam makes a checkpoint of the team of that name and pushes its branch, as cadre push does.
-// It is refused with Forked where the remote has another history of the team, with Denied where
-// something would go there that nobody agreed to, and with NotReady where the team is led and
+// It is refused with ErrForked where the remote has another history of the team, with ErrDenied where
+// something would go there that nobody agreed to, and with ErrNotReady where the team is led and
 // cannot be let go of. A manager that has the team leads it, and is to be closed first for Release.
-func (m *Manager) PushTeam(ctx context.Context, name string, p Push) error {
+func (m *Manager) PushTeam(ctx context.Context, name string, p PushOptions) error {
 	if err := m.pass("Manager.PushTeam", nil); err != nil {
 		return err
 	}
 	if m.engine.Memory != nil {
-		return refuse(Invalid, "teams in memory are in no repository")
+		return refuse(ErrInvalid, "teams in memory are in no repository")
 	}
 	if has := m.Team(); p.Release && has != nil && has.name == name {
-		return refuse(NotReady, "this manager has team "+name+" and runs it; close it, and push with another one")
+		return refuse(ErrNotReady, "this manager has team "+name+" and runs it; close it, and push with another one")
 	}
-	o := transfer.PushOptions{Options: transfer.Options{Home: m.engine.Home, Team: name, Log: m.opts.Log}, Remote: p.Remote,
+	o := transfer.PushOptions{Options: transfer.Options{Home: m.engine.Home, Team: name, Log: m.opts.log}, Remote: p.Remote,
 		Include: p.Include, Release: p.Release, Ours: p.Ours}
 	_, err := transfer.Push(ctx, o)
 	if first, ok := errors.AsType[*transfer.UnconfirmedError](err); ok && p.Agree != nil && p.Agree(first.Error()) {
@@ -65,15 +65,15 @@ func (m *Manager) PushTeam(ctx context.Context, name string, p Push) error {
 }
 
 // PullTeam fetches the team of that name and restores it with its work, as cadre pull does. No
-// session is started: [Manager.OpenTeam] does that. It is refused with Forked where both sides have
-// a history of their own, with NotReady where the team runs here, and with NotFound where the
+// session is started: [Manager.OpenTeam] does that. It is refused with ErrForked where both sides have
+// a history of their own, with ErrNotReady where the team runs here, and with ErrNotFound where the
 // remote does not have it.
-func (m *Manager) PullTeam(ctx context.Context, name string, p Pull) (Pulled, error) {
+func (m *Manager) PullTeam(ctx context.Context, name string, p PullOptions) (Pulled, error) {
 	if err := m.pass("Manager.PullTeam", nil); err != nil {
 		return Pulled{}, err
 	}
 	if m.engine.Memory != nil {
-		return Pulled{}, refuse(Invalid, "teams in memory are in no repository")
+		return Pulled{}, refuse(ErrInvalid, "teams in memory are in no repository")
 	}
 	dir, err := filepath.Abs(p.Dir)
 	if err != nil {
@@ -105,14 +105,14 @@ func moved(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, checkpoint.ErrForked):
-		return &Error{Code: Forked, Text: err.Error(), Hints: hintsOf(err), cause: err}
+		return &Error{Code: ErrForked, Text: err.Error(), Hints: hintsOf(err), cause: err}
 	case unconfirmed, suspect:
-		return &Error{Code: Denied, Text: err.Error(), Hints: hintsOf(err), cause: err}
+		return &Error{Code: ErrDenied, Text: err.Error(), Hints: hintsOf(err), cause: err}
 	case errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrNoRemote),
 		errors.Is(err, transfer.ErrNoRepository):
-		return &Error{Code: NotFound, Text: err.Error(), Hints: hintsOf(err), cause: err}
+		return &Error{Code: ErrNotFound, Text: err.Error(), Hints: hintsOf(err), cause: err}
 	case damage:
-		return &Error{Code: Damaged, Text: err.Error(), Hints: hintsOf(err), cause: err}
+		return &Error{Code: ErrDamaged, Text: err.Error(), Hints: hintsOf(err), cause: err}
 	}
 	return public(err)
 }

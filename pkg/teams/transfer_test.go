@@ -48,29 +48,29 @@ func TestPushAndPull(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(laptop, "made.txt"), []byte("made\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.PushTeam(t.Context(), "port", teams.Push{}); !errors.Is(err, teams.Denied) {
+	if err := m.PushTeam(t.Context(), "port", teams.PushOptions{}); !errors.Is(err, teams.ErrDenied) {
 		t.Errorf("without consent: %v", err)
 	}
 	asked := ""
-	if err := m.PushTeam(t.Context(), "port", teams.Push{Agree: func(what string) bool {
+	if err := m.PushTeam(t.Context(), "port", teams.PushOptions{Agree: func(what string) bool {
 		asked = what
 		return true
 	}}); err != nil || !strings.Contains(asked, "the first push to origin") {
 		t.Fatalf("%v; asked: %s", err, asked)
 	}
-	if err := m.PushTeam(t.Context(), "port", teams.Push{Release: true}); !errors.Is(err, teams.NotReady) {
+	if err := m.PushTeam(t.Context(), "port", teams.PushOptions{Release: true}); !errors.Is(err, teams.ErrNotReady) {
 		t.Errorf("let go of while it is led: %v", err)
 	}
 	id := team.ID()
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := manager("one").PushTeam(t.Context(), "port", teams.Push{Release: true}); err != nil {
+	if err := manager("one").PushTeam(t.Context(), "port", teams.PushOptions{Release: true}); err != nil {
 		t.Fatal(err)
 	}
 
 	there := manager("two")
-	pulled, err := there.PullTeam(t.Context(), "port", teams.Pull{Dir: desktop})
+	pulled, err := there.PullTeam(t.Context(), "port", teams.PullOptions{Dir: desktop})
 	if err != nil || !pulled.Restored || len(pulled.Missing) > 0 || pulled.Dir != desktop {
 		t.Fatalf("%+v, %v", pulled, err)
 	}
@@ -80,11 +80,11 @@ func TestPushAndPull(t *testing.T) {
 	if team, err := there.OpenTeam(t.Context(), "port"); err != nil || team.ID() != id {
 		t.Errorf("%v", err)
 	}
-	if _, err := manager("one").OpenTeam(t.Context(), "port"); !errors.Is(err, teams.Denied) {
+	if _, err := manager("one").OpenTeam(t.Context(), "port"); !errors.Is(err, teams.ErrDenied) {
 		t.Errorf("where it was let go of: %v", err)
 	}
-	if _, err := manager("three").PullTeam(t.Context(), "other", teams.Pull{Dir: desktop}); !errors.Is(err,
-		teams.NotFound) {
+	if _, err := manager("three").PullTeam(t.Context(), "other", teams.PullOptions{Dir: desktop}); !errors.Is(err,
+		teams.ErrNotFound) {
 		t.Errorf("of a team that nobody pushed: %v", err)
 	}
 }

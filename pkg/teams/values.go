@@ -12,46 +12,6 @@ import (
 // User is the name under which the human whose team it is sends messages and gives orders.
 const User = team.User
 
-// TeamStatus is where a team is in its life.
-type TeamStatus string
-
-// The states of a team.
-const (
-	TeamPending       TeamStatus = "pending" // no teammate yet
-	TeamActive        TeamStatus = "active"
-	TeamConsolidating TeamStatus = "consolidating" // the lead puts the results together
-	TeamComplete      TeamStatus = "complete"
-	TeamAborted       TeamStatus = "aborted"
-)
-
-// MemberStatus is what a member's session does.
-type MemberStatus string
-
-// The states of a member.
-const (
-	Spawning     MemberStatus = "spawning" // its session is yet to be started
-	Active       MemberStatus = "active"
-	Idle         MemberStatus = "idle"
-	Blocked      MemberStatus = "blocked"       // waits for an answer
-	ShuttingDown MemberStatus = "shutting_down" // agreed to stop, its session is ending
-	Stopped      MemberStatus = "stopped"       // ended as it was asked to
-	Failed       MemberStatus = "failed"        // ended by itself
-)
-
-// Running reports whether a member in this state has, or is to have, a session.
-func (s MemberStatus) Running() bool { return team.MemberStatus(s).Running() }
-
-// TaskStatus is what became of a task.
-type TaskStatus string
-
-// The states of a task.
-const (
-	Pending    TaskStatus = "pending"
-	InProgress TaskStatus = "in_progress"
-	Completed  TaskStatus = "completed"
-	Deleted    TaskStatus = "deleted"
-)
-
 // Usage counts what models were asked to do, by the agents' own figures.
 type Usage struct {
 	InputTokens      int64
@@ -61,24 +21,24 @@ type Usage struct {
 	CostMicroUSD     int64 // millionths of a US dollar; 0 where the agent does not say
 }
 
-// Info is what holds for a team as a whole.
-type Info struct {
-	ID         string // unique for ever, while the name can be used again
-	Name       string
-	Status     TeamStatus
-	Goal       string
-	Dir        string // where its members work; absolute
-	Lead       string
-	Delegate   bool // the lead may only coordinate
-	Rules      Rules
-	Budget     Budget
-	HandoverAt int // percent; 0 for 80
+// TeamInfo is what holds for a team as a whole.
+type TeamInfo struct {
+	ID          string // unique for ever, while the name can be used again
+	Name        string
+	Status      TeamStatus
+	Goal        string
+	Dir         string // where its members work; absolute
+	Lead        string
+	Delegate    bool // the lead may only coordinate
+	Permissions PermissionRules
+	Budget      Budget
+	HandoverAt  int // percent; 0 for 80
 	// MaxTeammates is how many teammates the team may have at a time; 0 for 10 that its lead
 	// spawns, and any number that the user does.
 	MaxTeammates int
-	Exhausted    string // which budget was spent: tokens, cost or time; "" while none is
-	Report       string // path of the report's file, once there is one
-	Usage        Usage  // of all members together
+	Exhausted    BudgetKind // which budget was spent: tokens, cost or time; "" while none is
+	Report       string     // path of the report's file, once there is one
+	Usage        Usage      // of all members together
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 }
@@ -92,22 +52,22 @@ type Member struct {
 	Prompt         string
 	Status         MemberStatus
 	Incarnation    int64 // counts its sessions, from 1
-	PermissionMode Mode
+	PermissionMode PermissionMode
 	Plan           Plan
 	Shutdown       string // id of the request to end that waits for it; "" for none
 	Session        string // the agent's own id of its session, for resuming it
 	Summary        string // what it said it is doing, or why it ended
 	Context        int    // percent of its session's context that is full; 0 where the agent does not say
-	Isolation      string // [Worktree], or ""
-	Undelivered    int    // messages that wait for it
+	Isolation      Isolation
+	Undelivered    int // messages that wait for it
 	JoinedAt       time.Time
 	Usage          Usage
 }
 
 // Plan is the approval of a member's plan.
 type Plan struct {
-	Required bool      // it may write nothing before a plan is approved
-	State    string    // "", submitted, approved or rejected
+	Required bool // it may write nothing before a plan is approved
+	State    PlanState
 	Request  string    // id of the last submission
 	Text     string    // the plan, while it waits for an answer
 	Feedback string    // the lead's answer
@@ -116,33 +76,33 @@ type Plan struct {
 
 // Task is a piece of work on the team's list.
 type Task struct {
-	ID          string // "1", "2", …; never used again
-	Subject     string
-	Description string
-	ActiveForm  string // the subject as what is being done: "Fixing the parser"
-	Status      TaskStatus
-	Owner       string   // who holds it, or for whom it is meant
-	Role        string   // only members of this role take it; "" for any
-	BlockedBy   []string // ids of the tasks that it comes after
-	Blocks      []string
-	Waiting     []string // those of BlockedBy that are still open: while there is one, the task cannot be claimed
-	Priority    string   // low, medium, high or critical
-	Run         string   // command for a shell member
-	Timeout     time.Duration
-	Retries     int    // failed attempts after which it is tried again
-	Attempts    int    // claims so far
-	Failures    int    // attempts that failed
-	Failure     string // why the last attempt failed
-	GivenUp     bool   // it failed too often and is only claimed by its id
-	Result      string
-	Metadata    map[string]json.RawMessage
-	CreatedBy   string
-	CompletedBy string
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
-	StartedAt   time.Time // zero before the first claim
-	CompletedAt time.Time // zero until it is completed
-	Usage       Usage
+	ID           string // "1", "2", …; never used again
+	Subject      string
+	Description  string
+	ActiveForm   string // the subject as what is being done: "Fixing the parser"
+	Status       TaskStatus
+	Owner        string   // who holds it, or for whom it is meant
+	Role         string   // only members of this role take it; "" for any
+	BlockedBy    []string // ids of the tasks that it comes after
+	Blocks       []string
+	Waiting      []string // those of BlockedBy that are still open: while there is one, the task cannot be claimed
+	Priority     Priority
+	Run          string // command for a shell member
+	Timeout      time.Duration
+	Retries      int    // failed attempts after which it is tried again
+	Attempts     int    // claims so far
+	Failures     int    // attempts that failed
+	Failure      string // why the last attempt failed
+	OutOfRetries bool   // it failed too often and is only claimed by its id
+	Result       string
+	Metadata     map[string]json.RawMessage
+	CreatedBy    string
+	CompletedBy  string
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	StartedAt    time.Time // zero before the first claim
+	CompletedAt  time.Time // zero until it is completed
+	Usage        Usage
 }
 
 // Message is one entry of the mailbox. Who sends one fills in To, Body, and if they matter Intent
@@ -152,27 +112,13 @@ type Message struct {
 	From       string
 	To         string   // "*" for a broadcast
 	Recipients []string // of a broadcast
-	Type       string   // message, broadcast, or one of the Message constants
-	Intent     string   // info, question, challenge, resolution, or ""
-	Priority   string   // normal or urgent; "" for normal
-	Body       string   // at most 1 MiB
-	Ref        string   // id of the request or task that it is about
+	Type       MessageType
+	Intent     Intent          // "" for none
+	Priority   MessagePriority // "" for normal
+	Body       string          // at most 1 MiB
+	Ref        string          // id of the request or task that it is about
 	SentAt     time.Time
 }
-
-// Types of messages that the team itself sends, or that come with a request.
-const (
-	MessageSystem           = team.TypeSystem           // from the team itself
-	MessageIdle             = team.TypeIdle             // to the lead: a teammate went idle
-	MessageShutdownRequest  = team.TypeShutdownRequest  // to be answered with [Teammate.AnswerShutdown] and Ref
-	MessageShutdownResponse = team.TypeShutdownResponse // to the lead
-	// to the lead, for [Team.ApprovePlan] and [Team.RejectPlan] with Ref
-	MessagePlanRequest        = team.TypePlanRequest
-	MessagePlanResponse       = team.TypePlanResponse       // to the teammate
-	MessagePermissionRequest  = team.TypePermissionRequest  // to the lead, for [Team.AnswerPermission] with Ref
-	MessagePermissionResponse = team.TypePermissionResponse // to the teammate
-	MessageTaskAssignment     = team.TypeTaskAssignment     // a task is meant for the recipient; Ref is its id
-)
 
 // Permission is a member's request that waits for an answer.
 type Permission struct {
@@ -192,20 +138,20 @@ func clock(t team.Time) time.Time {
 
 func millis(t time.Time) team.Time { return team.Time(t.UnixMilli()) }
 
-func infoOf(t team.Team) Info {
-	return Info{ID: t.ID, Name: t.Name, Status: TeamStatus(t.Status), Goal: t.Goal, Dir: t.Dir, Lead: t.Lead,
-		Delegate: t.Delegate,
-		Rules:    rulesOf(t.Permissions), Budget: budgetOf(t.Budget), HandoverAt: int(t.HandoverAt),
-		MaxTeammates: int(t.MaxTeammates), Exhausted: t.Exhausted, Report: t.Report, Usage: Usage(t.Usage),
+func infoOf(t team.Team) TeamInfo {
+	return TeamInfo{ID: t.ID, Name: t.Name, Status: TeamStatus(t.Status), Goal: t.Goal, Dir: t.Dir, Lead: t.Lead,
+		Delegate:    t.Delegate,
+		Permissions: rulesOf(t.Permissions), Budget: budgetOf(t.Budget), HandoverAt: int(t.HandoverAt),
+		MaxTeammates: int(t.MaxTeammates), Exhausted: BudgetKind(t.Exhausted), Report: t.Report, Usage: Usage(t.Usage),
 		CreatedAt: clock(t.CreatedAt), UpdatedAt: clock(t.UpdatedAt)}
 }
 
 func memberOf(m team.Member) Member {
 	return Member{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
 		Status:      MemberStatus(m.Status),
-		Incarnation: m.Incarnation, PermissionMode: Mode(m.PermissionMode), Plan: Plan{m.Plan.Required, m.Plan.State,
+		Incarnation: m.Incarnation, PermissionMode: PermissionMode(m.PermissionMode), Plan: Plan{m.Plan.Required, PlanState(m.Plan.State),
 			m.Plan.Request, m.Plan.Text, m.Plan.Feedback, clock(m.Plan.Deadline)}, Shutdown: m.Shutdown.Request,
-		Session: m.Session, Summary: m.Summary, Context: int(m.Context), Isolation: m.Isolation,
+		Session: m.Session, Summary: m.Summary, Context: int(m.Context), Isolation: Isolation(m.Isolation),
 		Undelivered: len(m.Inbox), JoinedAt: clock(m.JoinedAt), Usage: Usage(m.Usage)}
 }
 
@@ -214,9 +160,9 @@ func taskOf(t team.Task) Task {
 		Status: TaskStatus(t.Status),
 		Owner:  t.Owner, Role: t.Role, BlockedBy: slices.Clone(t.BlockedBy), Blocks: slices.Clone(t.Blocks),
 		Waiting:  slices.Clone(t.Blocked()),
-		Priority: t.Priority, Run: t.Run, Timeout: time.Duration(t.TimeoutMS) * time.Millisecond,
+		Priority: Priority(t.Priority), Run: t.Run, Timeout: time.Duration(t.TimeoutMS) * time.Millisecond,
 		Retries:  int(t.Retries),
-		Attempts: int(t.Attempts), Failures: int(t.Failures), Failure: t.Failure, GivenUp: t.GivenUp(),
+		Attempts: int(t.Attempts), Failures: int(t.Failures), Failure: t.Failure, OutOfRetries: t.GivenUp(),
 		Result:   t.Result,
 		Metadata: maps.Clone(t.Metadata), CreatedBy: t.CreatedBy, CompletedBy: t.CompletedBy,
 		CreatedAt: clock(t.CreatedAt),
@@ -225,9 +171,9 @@ func taskOf(t team.Task) Task {
 }
 
 func messageOf(m team.Message) Message {
-	return Message{Seq: m.Seq, From: m.From, To: m.To, Recipients: slices.Clone(m.Recipients), Type: m.Type,
-		Intent:   m.Intent,
-		Priority: m.Priority, Body: m.Body, Ref: m.Ref, SentAt: clock(m.SentAt)}
+	return Message{Seq: m.Seq, From: m.From, To: m.To, Recipients: slices.Clone(m.Recipients), Type: MessageType(m.Type),
+		Intent:   Intent(m.Intent),
+		Priority: MessagePriority(m.Priority), Body: m.Body, Ref: m.Ref, SentAt: clock(m.SentAt)}
 }
 
 func messagesOf(mail []team.Message) []Message {

@@ -15,11 +15,11 @@ type Worker struct {
 	// Task does one task. Its result completes the task and its error fails it. ctx ends when the
 	// session is to end; the task is back on the list then, whatever is returned, and who does not
 	// return soon is given up.
-	Task func(ctx context.Context, seat *Seat, job Job) (result string, err error)
+	Task func(ctx context.Context, seat *Slot, job Job) (result string, err error)
 	// Mail is given the messages to the member, one at a time and never while Task runs; nil to
 	// ignore them. Requests to shut down are answered by the Worker. An error ends the session: the
 	// member has failed.
-	Mail func(ctx context.Context, seat *Seat, m Message) error
+	Mail func(ctx context.Context, seat *Slot, m Message) error
 }
 
 // Job is a task that a [Worker] is to do.
@@ -30,7 +30,7 @@ type Job struct {
 }
 
 // Start starts a session.
-func (w Worker) Start(ctx context.Context, seat *Seat) (Session, error) {
+func (w Worker) Start(ctx context.Context, seat *Slot) (Session, error) {
 	if w.Task == nil {
 		return nil, errors.New("the worker has no function for tasks")
 	}
@@ -52,7 +52,7 @@ func (w Worker) Start(ctx context.Context, seat *Seat) (Session, error) {
 
 type workerSession struct {
 	Worker
-	seat   *Seat
+	seat   *Slot
 	cancel context.CancelFunc
 	wake   chan struct{} // holds one wake-up
 	over   chan struct{} // closed when the session is over, with the reason in err
@@ -129,7 +129,7 @@ func (s *workerSession) idle(ctx context.Context) error {
 	}
 	s.calm = 0
 	err := s.seat.Idle(ctx, "")
-	if rejected, ok := errors.AsType[*Error](err); ok && rejected.Code == Rejected {
+	if rejected, ok := errors.AsType[*Error](err); ok && rejected.Code == ErrRejected {
 		s.calm = rejected.Pause
 		return nil
 	}
@@ -159,9 +159,9 @@ func (s *workerSession) read(ctx context.Context) (leaving bool, err error) {
 	s.mu.Unlock()
 	for _, m := range mail {
 		if m.Type == MessageShutdownRequest {
-			err := s.seat.AnswerShutdown(ctx, m.Ref, true, "")
+			err := s.seat.ApproveShutdown(ctx, m.Ref)
 			leaving = leaving || err == nil
-			if err != nil && !errors.Is(err, Conflict) { // it was withdrawn
+			if err != nil && !errors.Is(err, ErrConflict) { // it was withdrawn
 				return false, err
 			}
 			continue
@@ -178,7 +178,7 @@ func (s *workerSession) read(ctx context.Context) (leaving bool, err error) {
 // next does one task, if there is one.
 func (s *workerSession) next(ctx context.Context) (worked bool, err error) {
 	claim, err := s.seat.Tasks().ClaimNext(ctx)
-	for _, none := range []Code{Nothing, NotReady, Exhausted, Finished, Denied} {
+	for _, none := range []Code{ErrNoTask, ErrNotReady, ErrBudgetExhausted, ErrFinished, ErrDenied} {
 		if errors.Is(err, none) {
 			return false, nil
 		}
@@ -206,12 +206,12 @@ func (s *workerSession) do(ctx context.Context, claim Claim) error {
 		_, err := s.seat.Tasks().Complete(ctx, claim, result)
 		rejected, refused := errors.AsType[*Error](err)
 		switch {
-		case refused && rejected.Code == Rejected && !rejected.Final:
+		case refused && rejected.Code == ErrRejected && !rejected.Final:
 			job.Feedback = rejected.Text
 			if err := pause(ctx, rejected.Pause); err != nil {
 				return err
 			}
-		case refused && (rejected.Code == Rejected || rejected.Code == NotReady || rejected.Code == TooLarge):
+		case refused && (rejected.Code == ErrRejected || rejected.Code == ErrNotReady || rejected.Code == ErrTooLarge):
 			return gone(s.seat.Tasks().Fail(ctx, claim, rejected.Text, ""))
 		default:
 			return gone(err)

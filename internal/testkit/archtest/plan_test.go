@@ -245,7 +245,8 @@ var bans = []ban{
 			"says otherwise. The tools of a session are on a unix socket; codex listens on one, and so does the " +
 			"driver that gemini's hook asks; tests have a model on loopback"},
 	{imports: []string{"log", "log/slog"},
-		but: []string{"internal/agent/acp"}, // to tell its SDK to say nothing
+		// acp tells its SDK to say nothing, and programs that embed teams have loggers
+		but: []string{"internal/agent/acp", "pkg/teams"},
 		because: "what is worth saying goes to the function that the caller gave, which knows whether there is a " +
 			"terminal, a file or nobody"},
 	{imports: []string{"unsafe", "plugin", "C"},

@@ -1,0 +1,227 @@
+package teams
+
+import "cadre/internal/team"
+
+// TeamStatus is where a team is in its life.
+type TeamStatus string
+
+// The states of a team.
+const (
+	TeamStatusPending       TeamStatus = "pending" // no teammate yet
+	TeamStatusActive        TeamStatus = "active"
+	TeamStatusConsolidating TeamStatus = "consolidating" // its work is merged, checked and committed
+	TeamStatusComplete      TeamStatus = "complete"
+	TeamStatusAborted       TeamStatus = "aborted"
+)
+
+// Ended reports whether nothing changes any more in a team in this state, its consolidation aside.
+func (s TeamStatus) Ended() bool { return s == TeamStatusComplete || s == TeamStatusAborted }
+
+// MemberStatus is what a member's session does. Its constants have no prefix, because it is the
+// status that programs ask for most.
+type MemberStatus string
+
+// The states of a member.
+const (
+	StatusSpawning     MemberStatus = "spawning" // its session is yet to be started
+	StatusActive       MemberStatus = "active"
+	StatusIdle         MemberStatus = "idle"
+	StatusBlocked      MemberStatus = "blocked"       // waits for an answer
+	StatusShuttingDown MemberStatus = "shutting_down" // agreed to stop, its session is ending
+	StatusStopped      MemberStatus = "stopped"       // ended as it was asked to
+	StatusFailed       MemberStatus = "failed"        // ended by itself
+)
+
+// Running reports whether a member in this state has, or is to have, a session.
+func (s MemberStatus) Running() bool { return team.MemberStatus(s).Running() }
+
+// TaskStatus is what became of a task.
+type TaskStatus string
+
+// The states of a task.
+const (
+	TaskStatusPending    TaskStatus = "pending"
+	TaskStatusInProgress TaskStatus = "in_progress"
+	TaskStatusCompleted  TaskStatus = "completed"
+	TaskStatusDeleted    TaskStatus = "deleted"
+)
+
+// Priority is the order in which tasks are claimed.
+type Priority string
+
+// The priorities of a task. A task that was given none has [PriorityMedium].
+const (
+	PriorityLow      Priority = "low"
+	PriorityMedium   Priority = "medium"
+	PriorityHigh     Priority = "high"
+	PriorityCritical Priority = "critical"
+)
+
+// MessageType says what sort of message one is.
+type MessageType string
+
+// The types of messages. Only the first two are sent with [Mailbox.Send] and [Mailbox.Broadcast];
+// the others are the team's own, or come with a request.
+const (
+	MessageDirect    MessageType = team.TypeMessage   // from one member to another
+	MessageBroadcast MessageType = team.TypeBroadcast // from one member to all others
+	MessageSystem    MessageType = team.TypeSystem    // from the team itself
+	MessageIdle      MessageType = team.TypeIdle      // to the lead: a teammate went idle
+	// MessageShutdownRequest is to be answered with [Teammate.ApproveShutdown] or
+	// [Teammate.RejectShutdown] and its Ref.
+	MessageShutdownRequest  MessageType = team.TypeShutdownRequest
+	MessageShutdownResponse MessageType = team.TypeShutdownResponse // to the lead
+	// MessagePlanRequest is to the lead, for [Team.ApprovePlan] and [Team.RejectPlan] with its Ref.
+	MessagePlanRequest  MessageType = team.TypePlanRequest
+	MessagePlanResponse MessageType = team.TypePlanResponse // to the teammate
+	// MessagePermissionRequest is to the lead, for [Team.AllowPermission] and [Team.DenyPermission]
+	// with its Ref.
+	MessagePermissionRequest  MessageType = team.TypePermissionRequest
+	MessagePermissionResponse MessageType = team.TypePermissionResponse // to the teammate
+	MessageTaskAssignment     MessageType = team.TypeTaskAssignment     // a task is meant for the recipient; Ref is its id
+)
+
+// Intent is what the sender of a message wants.
+type Intent string
+
+// The intents. A message may have none.
+const (
+	IntentInfo       Intent = "info"
+	IntentQuestion   Intent = "question"
+	IntentChallenge  Intent = "challenge"
+	IntentResolution Intent = "resolution"
+)
+
+// MessagePriority says whether a message can wait for the end of a turn.
+type MessagePriority string
+
+// The priorities of a message. One that was given none is [MessageNormal].
+const (
+	MessageNormal MessagePriority = "normal"
+	MessageUrgent MessagePriority = "urgent"
+)
+
+// Isolation is where a member works.
+type Isolation string
+
+// The isolations. [IsolationWorktree] is a git worktree and a branch of its own, cadre/TEAM@NAME.
+// The work stays there when the member ends: nothing that is checked out changes before
+// [Team.Consolidate], or before somebody merges the branch. [RunResult] names the branches that are
+// not merged.
+const (
+	IsolationNone     Isolation = "" // in the team's directory
+	IsolationWorktree Isolation = team.Worktree
+)
+
+// PlanState is how far the approval of a plan is.
+type PlanState string
+
+// The states of a plan.
+const (
+	PlanStateNone      PlanState = "" // there is none yet
+	PlanStateSubmitted PlanState = "submitted"
+	PlanStateApproved  PlanState = "approved"
+	PlanStateRejected  PlanState = "rejected"
+)
+
+// Outcome is what became of a request for permission.
+type Outcome string
+
+// The outcomes of a request for permission.
+const (
+	OutcomeAllowed  Outcome = "allowed"
+	OutcomeDenied   Outcome = "denied"
+	OutcomeTimedOut Outcome = "timed_out" // nobody answered; it counts as denied
+)
+
+// Trouble is what keeps a member from continuing.
+type Trouble string
+
+// The troubles.
+const (
+	TroubleNone    Trouble = ""
+	TroubleLogin   Trouble = "login"   // nobody is logged in
+	TroubleLimit   Trouble = "limit"   // a limit of use, which passes
+	TroubleModel   Trouble = "model"   // the model or its server failed
+	TroubleContext Trouble = "context" // the context is full
+	TroubleMissing Trouble = "missing" // the agent's program is not there, or too old
+	TroubleCrash   Trouble = "crash"   // the session ended by itself
+)
+
+// BudgetKind is what a [Budget] limits.
+type BudgetKind string
+
+// What a budget limits.
+const (
+	BudgetTokens BudgetKind = "tokens"
+	BudgetCost   BudgetKind = "cost"
+	BudgetTime   BudgetKind = "time"
+)
+
+// HookName is what a hook is asked about.
+type HookName string
+
+// The hooks.
+const (
+	HookTeammateIdle  HookName = "TeammateIdle"
+	HookTaskCreated   HookName = "TaskCreated"
+	HookTaskCompleted HookName = "TaskCompleted"
+)
+
+// AttentionKind is what sort of thing waits for a person.
+type AttentionKind string
+
+// What can wait for a person.
+const (
+	AttentionPermission  = AttentionKind(team.ItemPermission)  // a member asks for leave to use a tool
+	AttentionPlan        = AttentionKind(team.ItemPlan)        // a member's plan waits for approval
+	AttentionDirectory   = AttentionKind(team.ItemDirectory)   // the directory that the team works in is missing
+	AttentionElsewhere   = AttentionKind(team.ItemElsewhere)   // the team may be running on another machine
+	AttentionInterrupted = AttentionKind(team.ItemInterrupted) // a consolidation was begun and nobody is at it
+	AttentionDormant     = AttentionKind(team.ItemDormant)     // no process of the team is alive
+	AttentionUnhosted    = AttentionKind(team.ItemUnhosted)    // no process runs the sessions of its members
+	AttentionLeadLost    = AttentionKind(team.ItemLeadLost)    // nobody leads
+	AttentionLeadFailed  = AttentionKind(team.ItemLeadFailed)  // the lead cannot continue by itself
+	AttentionBudget      = AttentionKind(team.ItemBudget)      // the budget is spent
+	AttentionFailed      = AttentionKind(team.ItemFailed)      // a member failed, and its work is open
+	AttentionOffline     = AttentionKind(team.ItemOffline)     // a member stopped sending heartbeats
+	AttentionCheck       = AttentionKind(team.ItemCheck)       // the last consolidation ended with a failed check
+	AttentionConflict    = AttentionKind(team.ItemConflict)    // a branch does not merge, and is to be merged by hand
+	AttentionTaskFailed  = AttentionKind(team.ItemTaskFailed)  // a task is out of retries
+	AttentionTaskYours   = AttentionKind(team.ItemTaskYours)   // a task is for the person who leads
+	AttentionUnassigned  = AttentionKind(team.ItemUnassigned)  // tasks are open that no member takes
+	AttentionHook        = AttentionKind(team.ItemHook)        // a hook keeps rejecting the same thing
+	AttentionConsolidate = AttentionKind(team.ItemConsolidate) // all work is done, and waits to be checked and committed
+	AttentionBudgetLow   = AttentionKind(team.ItemBudgetLow)   // most of the budget is spent
+	AttentionLate        = AttentionKind(team.ItemLate)        // messages wait for long
+	AttentionFacts       = AttentionKind(team.ItemFacts)       // files that everybody relies on changed
+)
+
+// ObservedStatus is what a teammate of an observed team does.
+type ObservedStatus string
+
+// The states of an observed teammate.
+const (
+	ObservedActive   ObservedStatus = "active"
+	ObservedIdle     ObservedStatus = "idle"
+	ObservedShutdown ObservedStatus = "shutdown"
+)
+
+// SessionRole is what an observed session is in its team.
+type SessionRole string
+
+// The roles of an observed session.
+const (
+	SessionLead     SessionRole = "lead"
+	SessionTeammate SessionRole = "teammate"
+)
+
+// Availability says where the sessions run that a way of observing reaches.
+type Availability string
+
+// The availabilities.
+const (
+	AvailableLocal  Availability = "local"
+	AvailableRemote Availability = "remote"
+	AvailableBoth   Availability = "both"
+)
