@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/engine/upkeep"
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/host"
 	"cadre/internal/journal"
-	"cadre/internal/layout"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
@@ -205,18 +205,11 @@ func (a *app) damaged(ctx context.Context, name string) (bool, error) {
 // setAside moves a damaged team out of the way. What its members had not committed in their
 // worktrees is on their branches before that.
 func (a *app) setAside(ctx context.Context, name string) error {
-	dir, err := a.home.Folder(name)
-	if err != nil {
-		return err
+	aside, err := upkeep.SetAside(ctx, a.home, name, a.note)
+	if runs, ok := errors.AsType[*upkeep.RunningError](err); ok {
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s; end its process, which %s names, and try again",
+			runs, filepath.Join(runs.Hosts, "*", proc.AliveFile))}
 	}
-	if host.Hosted(filepath.Join(dir, "hosts")) {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("a host of the damaged team %s still runs; end its "+
-			"process, which %s names, and try again", name, filepath.Join(dir, "hosts", "*", proc.AliveFile))}
-	}
-	if err := host.KeepWork(ctx, dir, "", a.note); err != nil {
-		return err
-	}
-	aside, err := a.home.SetAside(name, layout.Damaged)
 	if err == nil {
 		a.note("the damaged team is kept in " + aside)
 	}

@@ -21,7 +21,6 @@ import (
 	"cadre/internal/replica"
 	"cadre/internal/run"
 	"cadre/internal/run/teamfile"
-	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -105,29 +104,11 @@ func (a *app) runOptions() run.Options {
 	return run.Options{Engine: a.engine()}
 }
 
-// maxTeamFile is the most that is read of a team file, in bytes: more than ten thousand tasks take.
-const maxTeamFile = 16 << 20
-
 // teamFile reads a team file, and returns its path as the same file has it however it is named.
 func (a *app) teamFile(name string) (*teamfile.File, string, error) {
-	data, err := regularfile.Read(name, maxTeamFile)
-	if err != nil {
-		return nil, "", usage{fmt.Errorf("the team file cannot be read: %w", err)}
-	}
-	known := []teamfile.Agent{{Name: team.Shell, CommandsOnly: true}, {Name: team.External}}
-	for _, model := range drivers.Models {
-		known = append(known, teamfile.Agent{Name: model})
-	}
-	f, err := teamfile.Parse(data, name, append(known, teamfile.Agent{Name: team.ACP, Boundless: true}))
+	f, path, err := run.LoadFile(name, drivers.Models)
 	if err != nil {
 		return nil, "", usage{err}
-	}
-	path, err := filepath.Abs(name)
-	if err != nil {
-		return nil, "", err
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
 	}
 	return f, path, nil
 }

@@ -3,8 +3,10 @@ package engine
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"cadre/internal/journal"
@@ -27,6 +29,13 @@ type kept struct {
 	dir   string // the team's folder in a temporary one, while there is one
 	users int
 	led   bool // somebody has the lead
+}
+
+// Names returns the names of the teams, sorted.
+func (m *Memory) Names() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.teams))
 }
 
 func (m *Memory) create(name string, commands []team.Command) error {

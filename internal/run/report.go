@@ -110,7 +110,8 @@ func fileID(t team.Task) (id string) {
 	return id
 }
 
-func hooks(h teamfile.Hooks) []team.Hook {
+// Hooks are the commands of a team file, for the core.
+func Hooks(h teamfile.Hooks) []team.Hook {
 	var all []team.Hook
 	for _, event := range []string{"TeammateIdle", "TaskCreated", "TaskCompleted"} {
 		for _, group := range h[event] {

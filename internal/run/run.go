@@ -337,7 +337,7 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: now, Body: body})
 	}
 	add(&team.CreateTeam{TeamID: f.Name + "-" + strings.ToLower(replica.NewID()), Name: f.Name, Goal: f.Goal,
-		Dir: a.Dir, Lead: f.Lead, Hooks: hooks(f.Hooks),
+		Dir: a.Dir, Lead: f.Lead, Hooks: Hooks(f.Hooks),
 		LeadAgent: f.Leader.Agent, LeadModel: f.Leader.Model, LeadProgram: f.Leader.Command, LeadArgs: f.Leader.Args,
 		LeadEnv: f.Leader.Env, LeadPrompt: f.Leader.Prompt,
 		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover),
@@ -355,17 +355,8 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 			Mode: m.Mode, PlanApproval: m.PlanApproval, Program: m.Command,
 			Args: m.Args, Env: m.Env, Isolation: m.Isolation})
 	}
-	ids := map[string]string{}
-	for i, t := range f.Order() {
-		ids[t.ID] = fmt.Sprint(i + 1)
-		var before []string
-		for _, id := range t.BlockedBy {
-			before = append(before, ids[id])
-		}
-		add(&team.CreateTask{Subject: t.Subject, Description: t.Description, Owner: t.Owner, Role: t.Role,
-			BlockedBy: before, Priority: t.Priority,
-			Run: t.Run, In: t.In, TimeoutMS: t.Timeout.Milliseconds(), Retries: int64(t.Retries),
-			Metadata: keyed(t.ID)})
+	for _, t := range Tasks(f) {
+		add(t)
 	}
 	return commands, nil
 }

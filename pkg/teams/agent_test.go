@@ -99,8 +99,8 @@ func TestWorker(t *testing.T) {
 			return err
 		},
 	}
-	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"worker": worker}, Hooks: teams.Hooks{
-		TaskCompleted: func(_ context.Context, e teams.HookEvent) error {
+	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"worker": worker}, Hooks: []teams.Hook{{
+		Event: teams.HookTaskCompleted, Ask: func(_ context.Context, e teams.HookEvent) error {
 			if e.Subject == "twice" && tries.Add(1) == 1 {
 				return teams.Reject(", again")
 			}
@@ -108,7 +108,7 @@ func TestWorker(t *testing.T) {
 				return teams.Reject("not good")
 			}
 			return nil
-		}}})
+		}}}})
 	team := create(t, m, "core")
 	for _, subject := range []string{"plain", "twice", "impossible", "never"} {
 		add(t, team.Tasks(), subject)
@@ -116,7 +116,7 @@ func TestWorker(t *testing.T) {
 	_, err := m.Team().Spawn(ctx, teams.MemberConfig{Name: "ann", Agent: "worker"})
 	ok(t, err)
 	await(t, team.Mail(), teams.MessageIdle)
-	all, err := team.Tasks().List(ctx)
+	all, err := team.Tasks().List(ctx, teams.TaskFilter{})
 	ok(t, err)
 	for i, should := range []string{"completed ann did it", "completed ann did it, again", "pending half cannot",
 		"pending not good"} {
@@ -223,12 +223,12 @@ func TestShellTeammate(t *testing.T) {
 
 func TestTeammateIdleHook(t *testing.T) {
 	var asked atomic.Int32
-	m := manage(t, teams.Options{Hooks: teams.Hooks{TeammateIdle: func(_ context.Context, e teams.HookEvent) error {
+	m := manage(t, teams.Options{Hooks: []teams.Hook{{Event: teams.HookTeammateIdle, Ask: func(_ context.Context, e teams.HookEvent) error {
 		if asked.Add(1) == 1 {
 			return teams.Reject(fmt.Sprintf("%s, there are %d tasks left", e.Member, e.Remaining))
 		}
 		return errors.New("a broken hook stops nobody")
-	}}})
+	}}}})
 	team := create(t, m, "core", "ann")
 	add(t, team.Tasks(), "look")
 	ann := as(t, team, "ann")
@@ -247,16 +247,16 @@ func TestTeammateIdleHook(t *testing.T) {
 
 func TestTaskCompletedHook(t *testing.T) {
 	ctx := limited(t)
-	m := manage(t, teams.Options{Hooks: teams.Hooks{
-		TaskCreated: func(_ context.Context, e teams.HookEvent) error {
+	m := manage(t, teams.Options{Hooks: []teams.Hook{
+		{Event: teams.HookTaskCreated, Ask: func(_ context.Context, e teams.HookEvent) error {
 			if strings.Contains(e.Subject, "secret") {
 				return teams.Reject("no secrets")
 			}
 			return nil
-		},
-		TaskCompleted: func(_ context.Context, e teams.HookEvent) error {
+		}},
+		{Event: teams.HookTaskCompleted, Ask: func(_ context.Context, e teams.HookEvent) error {
 			return teams.Reject("tests fail in " + e.Subject)
-		},
+		}},
 	}})
 	team := create(t, m, "core", "ann")
 	_, err := team.Tasks().Create(ctx, teams.TaskConfig{Subject: "secret things"})
@@ -287,7 +287,8 @@ func TestSettingsHooks(t *testing.T) {
 	ok(t, os.MkdirAll(o.ClaudeHome, 0o700))
 	settings := `{"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "echo from the command >&2; exit 2"}]}]}}`
 	ok(t, os.WriteFile(filepath.Join(o.ClaudeHome, "settings.json"), []byte(settings), 0o600))
-	o.Hooks.TaskCompleted = func(context.Context, teams.HookEvent) error { return teams.Reject("from the function") }
+	o.Hooks = []teams.Hook{{Event: teams.HookTaskCompleted,
+		Ask: func(context.Context, teams.HookEvent) error { return teams.Reject("from the function") }}}
 	for _, off := range []bool{false, true} {
 		o.NoSettingsHooks = off
 		m := manage(t, o)

@@ -9,6 +9,7 @@ import (
 
 	"cadre/internal/consolidate"
 	"cadre/internal/git/worktree"
+	"cadre/internal/inspect"
 	"cadre/internal/replica"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -38,6 +39,17 @@ type TeamConfig struct {
 	// more is refused with the code [ErrMaxTeammates]. 0 is for 10 that a lead that is an agent
 	// spawns, and any number that this program does.
 	MaxTeammates int
+
+	// Checks have to pass before [Team.Consolidate] commits what the team did.
+	Checks           []Check
+	CleanCheckout    bool // the checks run in a clean checkout of what is to be committed
+	WithCheckChanges bool // what the checks change is committed, too
+	// Facts are files that everybody relies on. The team takes note of them as they are now.
+	Facts    []SharedFact
+	Liveness Liveness
+
+	hooks          []team.Hook // of the team file
+	origin, digest string      // path and digest of the team file; "" for none
 }
 
 // MemberConfig says who to add to a team, and how its sessions are started. All of it is kept in the
@@ -137,7 +149,17 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 	if home := m.engine.Home; m.engine.Memory == nil { // cadre consolidate can commit what such a team does
 		base = consolidate.Look(ctx, dir, home.Root, home.Claude)
 	}
-	all := commands(team.User, &team.CreateTeam{TeamID: c.Name + "-" + strings.ToLower(replica.NewID()), Name: c.Name,
+	facts := make([]team.Fact, 0, len(c.Facts))
+	for _, f := range c.Facts {
+		facts = append(facts, team.Fact{Name: f.Name, Path: f.Path})
+	}
+	facts, err := inspect.Recorded(ctx, dir, facts)
+	if err != nil {
+		return nil, &Error{Code: ErrInvalid, Text: err.Error(), cause: err}
+	}
+	all := commands(team.User, &team.CreateTeam{Hooks: c.hooks, Timing: c.Liveness.core(), Facts: facts,
+		Checks: checksOf(c.Checks), Clean: c.CleanCheckout, Changes: c.WithCheckChanges, Origin: c.origin,
+		OriginDigest: c.digest, TeamID: c.Name + "-" + strings.ToLower(replica.NewID()), Name: c.Name,
 		Goal: c.Goal, Dir: dir, Lead: lead.Name,
 		LeadAgent: lead.Agent, LeadModel: lead.Model, LeadProgram: lead.Program, LeadArgs: lead.Args, LeadEnv: lead.Env,
 		LeadPrompt: lead.Prompt, LeadRole: lead.Role,

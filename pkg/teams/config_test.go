@@ -78,7 +78,7 @@ func TestTeamConfig(t *testing.T) {
 			!ann.Plan.Required || ann.Role != "reader" || bob.PermissionMode != teams.ModePlan {
 			t.Errorf("the members are %+v", members)
 		}
-		tasks, err := team.Tasks().List(limited(t))
+		tasks, err := team.Tasks().List(limited(t), teams.TaskFilter{})
 		ok(t, err)
 		equal(t, "first task", tasks[0].Owner+" "+tasks[0].CreatedBy, "ann boss")
 		equal(t, "second task", strings.Join(tasks[1].Waiting, " "), "1")

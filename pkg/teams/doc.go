@@ -5,7 +5,8 @@
 // # Who is who
 //
 //	Manager    one session of one actor: the lead by default, or the teammate that Options.As names
-//	Team       what is done with a team: members, plans, permissions, budget, the run, the consolidation
+//	View       what there is to see of a team, also of one that others run; see [Manager.View]
+//	Team       a View, and what is done with a team: members, plans, permissions, the run, the consolidation
 //	Teammate   what a member does in it: a program that acts as an external member, or a session
 //	TaskList, Mailbox   the same for everybody; each handle acts as the one it was got from
 //	Agent, Session      your own agents, run by the manager; [Worker] is one made of Go functions

@@ -110,8 +110,8 @@ func TestRejectionsPause(t *testing.T) {
 	pauses := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}
 	worker := teams.Worker{Task: func(context.Context, *teams.Slot, teams.Job) (string, error) { return "", nil }}
 	for _, agent := range []string{"worker", teams.Shell} {
-		for _, event := range []string{"TaskCompleted", "TeammateIdle"} {
-			t.Run(agent+" "+event, func(t *testing.T) {
+		for _, event := range []teams.HookName{teams.HookTaskCompleted, teams.HookTeammateIdle} {
+			t.Run(agent+" "+string(event), func(t *testing.T) {
 				t.Parallel()
 				var mu sync.Mutex
 				var asked []time.Time
@@ -128,14 +128,10 @@ func TestRejectionsPause(t *testing.T) {
 					return nil
 				}
 				o := teams.Options{Agents: map[string]teams.Agent{"worker": worker}}
-				if event == "TaskCompleted" {
-					o.Hooks.TaskCompleted = reject
-				} else {
-					o.Hooks.TeammateIdle = reject
-				}
+				o.Hooks = []teams.Hook{{Event: event, Ask: reject}}
 				m := manage(t, o)
 				team := create(t, m, "core")
-				if event == "TaskCompleted" {
+				if event == teams.HookTaskCompleted {
 					_, err := team.Tasks().Create(limited(t), teams.TaskConfig{Subject: "look", Run: "true"})
 					ok(t, err)
 				}

@@ -32,7 +32,7 @@ const (
 	ErrConflict Code = "conflict"
 	// ErrNotReady: it is refused in the present state, and possible in a later one.
 	ErrNotReady Code = "not_ready"
-	// ErrNoTask: there is no task to claim.
+	// ErrNoTask: there is no task to claim, or nothing else of what was asked for.
 	ErrNoTask Code = "nothing"
 	// ErrTooLarge: it is over a limit.
 	ErrTooLarge Code = "too_large"

@@ -1,8 +1,6 @@
 package teams
 
 import (
-	"context"
-	"iter"
 	"slices"
 	"time"
 
@@ -11,7 +9,7 @@ import (
 
 // Event is one thing that happened in a team. Events with the same Seq happened together.
 type Event struct {
-	Seq  int64 // of the record it is in; a cursor for [Team.EventsAfter]
+	Seq  int64 // of the record it is in; a cursor for [View.EventsAfter]
 	At   time.Time
 	By   string // a member's name, [User], or a host
 	Fact Fact   // what happened, to be told apart with a type switch
@@ -19,67 +17,6 @@ type Event struct {
 
 // Fact is what happened: one of the types below.
 type Fact interface{ fact() }
-
-// Events yields what happens from now on, which is when Events is called, as it happens. A slow
-// consumer misses nothing as long as the team is there.
-//
-// It ends without an error once the team is complete, aborted or cleaned up and everything that was
-// recorded by then has been yielded. What is recorded of a team after its end, such as a
-// consolidation, is seen by another call of EventsAfter. When ctx ends, or the manager lets go of
-// the team, the last pair has the error: that of ctx, or one with the code ErrFinished.
-func (t *Team) Events(ctx context.Context) iter.Seq2[Event, error] {
-	return t.EventsAfter(ctx, t.of.Seq())
-}
-
-// EventsAfter yields what happened after the record seq, 0 for the whole history, and goes on as
-// Events does.
-func (t *Team) EventsAfter(ctx context.Context, seq int64) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		for r, err := range t.records(ctx, seq) {
-			if err != nil {
-				yield(Event{}, public(err))
-				return
-			}
-			for _, e := range r.Events {
-				fact := factOf(e, r)
-				if fact != nil && !yield(Event{Seq: r.Seq, At: clock(r.At), By: r.Actor, Fact: fact}, nil) {
-					return
-				}
-				if _, last := fact.(TeamCleanedUp); last {
-					return
-				}
-			}
-		}
-	}
-}
-
-// records yields the records after seq after as they come, until the team has ended and all of them
-// are yielded. An error is the last pair.
-func (t *Team) records(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
-	return func(yield func(*team.Record, error) bool) {
-		for {
-			for r, err := range t.of.Read(ctx, after) {
-				if !yield(r, err) || err != nil {
-					return
-				}
-				after = r.Seq
-			}
-			err := t.of.Refresh(ctx)
-			over := false
-			t.of.View(func(s *team.State) { over = ended(s) && s.Seq() <= after })
-			if err == nil && over {
-				return
-			}
-			if err == nil {
-				err = t.of.Wait(ctx, after)
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-		}
-	}
-}
 
 // factOf is the event's public form; nil for what concerns hosts alone.
 func factOf(e team.Event, r *team.Record) Fact {

@@ -158,7 +158,7 @@ func ExampleTeam_Questions() {
 	if _, err := team.Run(ctx, teams.RunOptions{}); err != nil {
 		log.Fatal(err)
 	}
-	tasks, err := team.Tasks().List(ctx)
+	tasks, err := team.Tasks().List(ctx, teams.TaskFilter{})
 	if err != nil {
 		log.Fatal(err)
 	}

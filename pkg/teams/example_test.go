@@ -159,7 +159,7 @@ func ExampleManager_OpenTeam() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tasks, err := team.Tasks().List(ctx)
+	tasks, err := team.Tasks().List(ctx, teams.TaskFilter{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func ExampleManager_OpenTeam() {
 }
 
 // Hooks are functions that can say no, with feedback for who is to act on it.
-func ExampleHooks() {
+func ExampleHook() {
 	ctx := context.Background()
 	m, err := teams.New(teams.Options{
 		Memory: new(teams.Memory),
@@ -185,29 +185,29 @@ func ExampleHooks() {
 				return "written", nil
 			},
 		}},
-		Hooks: teams.Hooks{
-			TaskCreated: func(_ context.Context, e teams.HookEvent) error {
-				if len(e.Subject) > 40 {
-					return teams.Reject("a subject has at most 40 letters")
-				}
-				return nil
-			},
-			TaskCompleted: func() func(context.Context, teams.HookEvent) error {
-				checked := false
-				return func(context.Context, teams.HookEvent) error {
-					if !checked {
-						checked = true
-						return teams.Reject("there are no tests")
-					}
-					return nil
-				}
-			}(),
-		},
+		Hooks: []teams.Hook{{Event: teams.HookTaskCreated, Ask: func(_ context.Context, e teams.HookEvent) error {
+			if len(e.Subject) > 40 {
+				return teams.Reject("a subject has at most 40 letters")
+			}
+			return nil
+		}}},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer m.Close()
+	checked := false
+	err = m.AddHook(teams.Hook{Name: "tests", Event: teams.HookTaskCompleted,
+		Ask: func(context.Context, teams.HookEvent) error {
+			if !checked {
+				checked = true
+				return teams.Reject("there are no tests")
+			}
+			return nil
+		}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	team, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "gated"})
 	if err != nil {
 		log.Fatal(err)

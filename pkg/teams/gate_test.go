@@ -200,15 +200,33 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 		"Team.SetBudget": func(ctx context.Context) error {
 			return team.SetBudget(ctx, teams.Budget{Tokens: 1, Time: time.Hour})
 		},
-		"Team.HandOver":    func(ctx context.Context) error { return team.HandOver(ctx, "bob", "") },
-		"Team.Run":         func(ctx context.Context) error { _, err := team.Run(ctx, teams.RunOptions{}); return err },
-		"Team.Retry":       team.Retry,
-		"Team.Consolidate": team.Consolidate,
+		"Team.HandOver": func(ctx context.Context) error { return team.HandOver(ctx, "bob", "") },
+		"Team.Run":      func(ctx context.Context) error { _, err := team.Run(ctx, teams.RunOptions{}); return err },
+		"Team.Retry":    team.Retry,
+		"Team.Consolidate": func(ctx context.Context) error {
+			_, err := team.Consolidate(ctx, teams.ConsolidateOptions{})
+			return err
+		},
+		"Team.RollBackConsolidation": func(ctx context.Context) error { return team.RollBackConsolidation(ctx, "") },
+		"Team.WindDown":              team.WindDown,
+		"Team.Checkpoint":            func(ctx context.Context) error { _, err := team.Checkpoint(ctx); return err },
+		"Team.RecordFacts":           func(ctx context.Context) error { return team.RecordFacts(ctx) },
+		"Team.Reassign": func(ctx context.Context) error {
+			_, err := team.Reassign(ctx, teams.Reassignment{Task: "1", To: "bob"})
+			return err
+		},
+		"Manager.RemoveTeam": func(ctx context.Context) error {
+			_, err := m.RemoveTeam(ctx, "core", teams.RemoveOptions{Force: true})
+			return err
+		},
+		"Manager.RestoreTeam": func(ctx context.Context) error {
+			_, err := m.RestoreTeam(ctx, "core", teams.RestoreOptions{})
+			return err
+		},
 		"Team.RollBackTask": func(ctx context.Context) error {
 			_, err := team.RollBackTask(ctx, "1", "")
 			return err
 		},
-		"Team.Resume":   team.Resume,
 		"Team.Complete": func(ctx context.Context) error { return team.Complete(ctx, "") },
 		"Team.Abort":    func(ctx context.Context) error { return team.Abort(ctx, "") },
 		"TaskList.Create": func(ctx context.Context) error {

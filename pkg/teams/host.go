@@ -12,8 +12,8 @@ import (
 
 // presence is what a manager has of its team while it has one.
 type presence struct {
-	of   *engine.Team
-	host *engine.Host // nil for a teammate's manager
+	opened *engine.Team
+	host   *engine.Host // nil for a teammate's manager
 	// ends the projections of a teammate's manager, and returns when they have ended
 	leaveShow func()
 
@@ -28,7 +28,7 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &presence{of: of, leaveShow: func() {}, gone: make(chan struct{})}
+	p := &presence{opened: of, leaveShow: func() {}, gone: make(chan struct{})}
 	t, err := m.teamOf(p)
 	if err == nil && m.opts.As == "" {
 		p.host, err = of.Host(ctx, engine.HostOptions{Agent: m.opts.agents(t), Offers: m.opts.offers(of.Lead().Agent),
@@ -45,10 +45,10 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 
 // show keeps what Claude Code is shown up to date while the team changes, as a host does.
 func (p *presence) show(ctx context.Context) {
-	p.of.Project(ctx)
+	p.opened.Project(ctx)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var showing sync.WaitGroup
-	showing.Go(func() { p.of.KeepProjections(ctx) })
+	showing.Go(func() { p.opened.KeepProjections(ctx) })
 	p.leaveShow = func() {
 		cancel()
 		showing.Wait()
@@ -57,15 +57,14 @@ func (p *presence) show(ctx context.Context) {
 
 // teamOf is the handle of the manager's actor, who must be a member.
 func (m *Manager) teamOf(p *presence) (*Team, error) {
-	info := p.of.Team()
-	t := &Team{presence: p, opts: m.opts, who: m.who, id: info.ID, name: info.Name, dir: info.Dir, lead: info.Lead}
-	t.me = actor{team: t, name: info.Lead}
+	t := &Team{View: viewOf(p.opened), presence: p, home: m.engine.Home, opts: m.opts, who: m.who}
+	t.me = actor{team: t, name: t.lead}
 	if as := m.opts.As; as != "" {
 		if err := t.member(as); err != nil {
 			return nil, err
 		}
 		t.me.name = as
-	} else if p.of.Lead().Agent != External { // it speaks for itself, and has its own mail
+	} else if p.opened.Lead().Agent != External { // it speaks for itself, and has its own mail
 		t.me.name = team.User
 	}
 	return t, nil
@@ -81,7 +80,7 @@ func (p *presence) leave(ctx context.Context) error {
 				p.closed = p.host.End()
 			}
 			p.leaveShow()
-			p.closed = errors.Join(p.closed, p.of.Close())
+			p.closed = errors.Join(p.closed, p.opened.Close())
 		}()
 	})
 	select {
@@ -94,16 +93,16 @@ func (p *presence) leave(ctx context.Context) error {
 
 // until waits until see is satisfied with the team, looking at it again whenever it changed.
 func (p *presence) until(ctx context.Context, see func(*team.State) bool) error {
-	if err := p.of.Refresh(ctx); err != nil {
+	if err := p.opened.Refresh(ctx); err != nil {
 		return public(err)
 	}
 	for {
 		seq, done := int64(0), false
-		p.of.View(func(s *team.State) { seq, done = s.Seq(), see(s) })
+		p.opened.View(func(s *team.State) { seq, done = s.Seq(), see(s) })
 		if done {
 			return nil
 		}
-		if err := p.of.Wait(ctx, seq); err != nil {
+		if err := p.opened.Wait(ctx, seq); err != nil {
 			return public(err)
 		}
 	}

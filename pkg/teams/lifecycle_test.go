@@ -205,7 +205,7 @@ func TestTeamCleanup(t *testing.T) {
 	if m.Team() != nil {
 		t.Error("the manager still has a team")
 	}
-	if _, err := team.Tasks().List(limited(t)); err == nil {
+	if _, err := team.Tasks().List(limited(t), teams.TaskFilter{}); err == nil {
 		t.Error("a handle of the team still answers")
 	}
 	create(t, m, "core")

@@ -17,6 +17,8 @@ type Manager struct {
 	engine *engine.Engine
 	who    access.Caller // who runs this program
 
+	hooks hookSet
+
 	turn sync.Mutex // held by what begins or ends having a team
 
 	mu     sync.Mutex
@@ -34,6 +36,11 @@ func New(o Options) (*Manager, error) {
 		return nil, err
 	}
 	m := &Manager{opts: o}
+	for _, h := range o.Hooks {
+		if err := m.hooks.add(h); err != nil {
+			return nil, err
+		}
+	}
 	if m.engine, err = o.engine(); err != nil {
 		return nil, err
 	}

@@ -50,8 +50,9 @@ type Options struct {
 	// PATH; without that, these agents cannot be started.
 	Helper []string
 
-	// Hooks are functions around what a team does; see [Hooks].
-	Hooks Hooks
+	// Hooks are asked before something happens in a team, in this order. [Manager.AddHook] adds
+	// others.
+	Hooks []Hook
 	// NoSettingsHooks turns the commands in settings.json files off. A project's own hooks also
 	// need to be trusted once, with the command cadre trust.
 	NoSettingsHooks bool

@@ -16,6 +16,8 @@ import (
 type RunOptions struct {
 	ReportFile  string // path, from the team's directory; "" for no file
 	ReportTitle string // "" for the usual one
+
+	sections []string // ids from the team file, of the tasks whose results the report shows
 }
 
 // Result is how far a team has come.
@@ -32,7 +34,7 @@ type RunResult struct {
 // cannot be, and everybody is idle. A lead that is an agent then gives its report, unless it begins
 // new work instead. The teammates are ended, the report is written and the team is complete, as
 // with [Team.Complete]. A team with checks, or with branches that are not merged, is consolidating
-// instead: cadre consolidate checks and commits what it did, or the program merges the branches and
+// instead: [Team.Consolidate] checks and commits what it did, or the program merges the branches and
 // then completes it.
 //
 //	working ──all tasks done──▶ report of the lead ──▶ teammates ended ──▶ complete
@@ -121,7 +123,7 @@ func (t *Team) runner(r RunOptions) *run.Lead {
 	if r.ReportFile != "" && !filepath.IsAbs(r.ReportFile) {
 		r.ReportFile = filepath.Join(t.dir, r.ReportFile)
 	}
-	return &run.Lead{Team: t.of, Agent: t.opts.agents(t), Title: r.ReportTitle, Report: r.ReportFile, Seen: t.of.Seq(),
+	return &run.Lead{Team: t.of, Agent: t.opts.agents(t), Title: r.ReportTitle, Sections: r.sections, Report: r.ReportFile, Seen: t.of.Seq(),
 		Log: t.opts.log}
 }
 

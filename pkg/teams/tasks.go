@@ -10,7 +10,12 @@ import (
 )
 
 // TaskList is the team's task list, used as one member.
-type TaskList struct{ actor }
+type TaskList struct {
+	*TaskReader
+	actor
+}
+
+func tasksOf(a actor) *TaskList { return &TaskList{a.team.View.Tasks(), a} }
 
 // TaskConfig says which task to create. Only Subject must be set.
 type TaskConfig struct {
@@ -22,6 +27,7 @@ type TaskConfig struct {
 	BlockedBy   []string      // ids of the tasks that it comes after
 	Priority    Priority      // "" for medium
 	Run         string        // command for a shell member, which runs it by /bin/sh in the team's directory
+	RunIn       RunIn         // where that is, if not in the team's directory
 	Timeout     time.Duration // of one attempt of a shell member, in whole milliseconds; 0 for an hour
 	Retries     int           // failed attempts after which it is tried again
 	Metadata    map[string]json.RawMessage
@@ -30,7 +36,7 @@ type TaskConfig struct {
 func (n TaskConfig) core() *team.CreateTask {
 	return &team.CreateTask{Subject: n.Subject, Description: n.Description, ActiveForm: n.ActiveForm,
 		Owner: n.Owner, Role: n.Role,
-		BlockedBy: n.BlockedBy, Priority: string(n.Priority), Run: n.Run, TimeoutMS: n.Timeout.Milliseconds(),
+		BlockedBy: n.BlockedBy, Priority: string(n.Priority), Run: n.Run, In: string(n.RunIn), TimeoutMS: n.Timeout.Milliseconds(),
 		Retries: int64(n.Retries), Metadata: n.Metadata}
 }
 
@@ -160,40 +166,4 @@ func (l *TaskList) Update(ctx context.Context, id string, u TaskUpdate) (Task, e
 func (l *TaskList) Delete(ctx context.Context, id string) error {
 	_, err := l.do(ctx, &team.DeleteTask{Task: id})
 	return err
-}
-
-// Get returns the task with that id, a deleted one too, or ErrNotFound.
-func (l *TaskList) Get(ctx context.Context, id string) (t Task, err error) {
-	known := false
-	err = l.look(ctx, func(s *team.State) {
-		var core team.Task
-		if core, known = s.Task(id); known {
-			t = taskOf(core)
-		}
-	})
-	if err == nil && !known {
-		err = refuse(ErrNotFound, "no task "+id+" in team "+l.team.name)
-	}
-	return t, err
-}
-
-// List returns the tasks that were not deleted, in the order of their ids.
-func (l *TaskList) List(ctx context.Context) (all []Task, err error) {
-	err = l.look(ctx, func(s *team.State) {
-		for t := range s.Tasks() {
-			all = append(all, taskOf(t))
-		}
-	})
-	return all, err
-}
-
-// Unblocked returns the pending tasks that wait for no other and were not given up, in the order in
-// which they are given out.
-func (l *TaskList) Unblocked(ctx context.Context) (ready []Task, err error) {
-	err = l.look(ctx, func(s *team.State) {
-		for _, t := range s.Claimable("") {
-			ready = append(ready, taskOf(t))
-		}
-	})
-	return ready, err
 }

@@ -57,7 +57,7 @@ func TestSharedTaskList(t *testing.T) {
 	want(t, err, teams.ErrNotFound)
 	_, err = bob.Claim(ctx, "")
 	want(t, err, teams.ErrInvalid)
-	all, err := team.Tasks().List(ctx)
+	all, err := team.Tasks().List(ctx, teams.TaskFilter{})
 	ok(t, err)
 	equal(t, "tasks", len(all), 1)
 	equal(t, "result", all[0].Result+" by "+all[0].CompletedBy, "seen by bob")
@@ -77,7 +77,7 @@ func TestTaskDependencies(t *testing.T) {
 	add(t, l, "third", "1", "2")
 	_, err := ann.Claim(ctx, "2")
 	want(t, err, teams.ErrNotReady)
-	ready, err := l.Unblocked(ctx)
+	ready, err := l.List(ctx, teams.TaskFilter{Unblocked: true})
 	ok(t, err)
 	equal(t, "unblocked", len(ready), 1)
 	_, err = l.Update(ctx, "1", teams.TaskUpdate{AddBlockedBy: []string{"3"}})
@@ -106,7 +106,7 @@ func TestTaskDependencies(t *testing.T) {
 		" "), "2 of 1 2")
 	_, err = l.Complete(ctx, teams.Claim{ID: "2"}, "the lead says so")
 	ok(t, err)
-	ready, err = l.Unblocked(ctx)
+	ready, err = l.List(ctx, teams.TaskFilter{Unblocked: true})
 	ok(t, err)
 	equal(t, "unblocked", ready[0].ID, "3")
 }
@@ -157,7 +157,7 @@ func TestTaskClaiming(t *testing.T) {
 		})
 	}
 	work.Wait()
-	all, err := team.Tasks().List(limited(t))
+	all, err := team.Tasks().List(limited(t), teams.TaskFilter{})
 	ok(t, err)
 	for _, task := range all {
 		equal(t, "task "+task.ID, string(task.Status)+" "+task.Result, "completed "+won[task.ID])
@@ -261,6 +261,6 @@ func TestEvents(t *testing.T) {
 	if err := next(t, ended); err != nil { // where Cleanup was faster
 		want(t, err, teams.ErrFinished)
 	}
-	_, err = team.Tasks().List(limited(t))
+	_, err = team.Tasks().List(limited(t), teams.TaskFilter{})
 	want(t, err, teams.ErrFinished)
 }

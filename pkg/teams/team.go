@@ -3,12 +3,12 @@ package teams
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"cadre/internal/access"
 	"cadre/internal/agent/drivers"
 	"cadre/internal/consolidate"
+	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/team"
 )
@@ -16,13 +16,14 @@ import (
 // Team is a manager's handle on its team. Methods that only the lead may use are refused with
 // Denied for a teammate.
 type Team struct {
+	*View
 	*presence
+	home layout.Home
 	opts Options
 	me   actor
 	who  access.Caller
 
-	id, name, dir, lead string // fixed for the team's life
-	cleaned             bool   // guarded by the manager's turn
+	cleaned bool // guarded by the manager's turn
 }
 
 // actor is one who acts in a team.
@@ -38,14 +39,8 @@ func (a actor) do(ctx context.Context, body team.Body) (*team.Record, error) {
 	return receipt.Record, public(err)
 }
 
-// look calls see with the team as it is now. The state must not be kept.
-func (a actor) look(ctx context.Context, see func(*team.State)) error {
-	if err := a.team.of.Refresh(ctx); err != nil {
-		return public(err)
-	}
-	a.team.of.View(see)
-	return nil
-}
+// look is [View.look].
+func (a actor) look(ctx context.Context, see func(*team.State)) error { return a.team.look(ctx, see) }
 
 // found returns the first event of its kind in the record.
 func found[E team.Event](r *team.Record) (e E, ok bool) {
@@ -80,20 +75,8 @@ func (t *Team) leads() bool { return t.me.name == t.lead || t.me.name == team.Us
 // pass is [Manager.pass].
 func (t *Team) pass(entry string, fields map[string]bool) error { return pass(t.who, entry, fields) }
 
-// ID is unique for ever, while the name can be used again once the team is gone.
-func (t *Team) ID() string { return t.id }
-
-// Name is the team's name.
-func (t *Team) Name() string { return t.name }
-
-// Dir is where the members work, an absolute path.
-func (t *Team) Dir() string { return t.dir }
-
-// Lead is the name of the lead, which nobody else ever becomes.
-func (t *Team) Lead() string { return t.lead }
-
 // Tasks is the task list, used as the manager's actor.
-func (t *Team) Tasks() *TaskList { return &TaskList{t.me} }
+func (t *Team) Tasks() *TaskList { return tasksOf(t.me) }
 
 // Mail is the mailbox of the manager's actor.
 func (t *Team) Mail() *Mailbox { return &Mailbox{t.me} }
@@ -117,55 +100,6 @@ func (t *Team) As(name string) (*Teammate, error) {
 		return nil, err
 	}
 	return &Teammate{actor{team: t, name: name}}, nil
-}
-
-func (t *Team) member(name string) error {
-	known := false
-	var names []string
-	t.of.View(func(s *team.State) {
-		_, known = s.Member(name)
-		names = s.Recipients()
-	})
-	if !known {
-		return refuse(ErrNotFound, fmt.Sprintf("no member named %q in team %s; its members: %s", name, t.name,
-			strings.Join(names, ", ")))
-	}
-	return nil
-}
-
-// Info returns what holds for the team as a whole.
-func (t *Team) Info(ctx context.Context) (info TeamInfo, err error) {
-	err = t.me.look(ctx, func(s *team.State) { info = infoOf(s.Team()) })
-	return info, err
-}
-
-// Members returns the lead and then the teammates in the order in which they joined, also those
-// that have ended.
-func (t *Team) Members(ctx context.Context) (members []Member, err error) {
-	err = t.me.look(ctx, func(s *team.State) {
-		for _, m := range s.Roster() {
-			members = append(members, memberOf(m))
-		}
-	})
-	return members, err
-}
-
-// Member returns the member of that name, or ErrNotFound.
-func (t *Team) Member(ctx context.Context, name string) (m Member, err error) {
-	if err := t.me.look(ctx, func(*team.State) {}); err != nil {
-		return m, err
-	}
-	if err := t.member(name); err != nil {
-		return m, err
-	}
-	t.of.View(func(s *team.State) {
-		for _, one := range s.Roster() {
-			if one.Name == name {
-				m = memberOf(one)
-			}
-		}
-	})
-	return m, nil
 }
 
 // await waits until the member is as it should be.
@@ -306,16 +240,6 @@ func (t *Team) RejectPlan(ctx context.Context, request, feedback string) error {
 	return err
 }
 
-// Permissions returns the requests that wait for an answer.
-func (t *Team) Permissions(ctx context.Context) (open []Permission, err error) {
-	err = t.me.look(ctx, func(s *team.State) {
-		for _, p := range s.Permissions() {
-			open = append(open, permissionOf(p))
-		}
-	})
-	return open, err
-}
-
 // AllowPermission allows what a member asks leave for. The lead's own requests are the user's to
 // answer, which the lead's program stands for here. The first answer counts: a request that was
 // answered already is refused with ErrConflict and who answered it.
@@ -376,16 +300,6 @@ func (t *Team) delegate(ctx context.Context, entry string, mode team.SetDelegate
 	return err
 }
 
-// Allows says whether delegate mode lets the member use a tool. It restricts the lead and nobody
-// else: the error has the code ErrDenied and lists what the lead may use.
-func (t *Team) Allows(ctx context.Context, member, tool string) error {
-	var refused error
-	if err := t.me.look(ctx, func(s *team.State) { refused = s.AllowsTool(member, tool) }); err != nil {
-		return err
-	}
-	return public(refused)
-}
-
 // SetBudget gives the team a new budget. A team that had spent its old one goes on.
 func (t *Team) SetBudget(ctx context.Context, b Budget) error {
 	user, err := t.asUser("Team.SetBudget", "set the budget")
@@ -417,17 +331,6 @@ func (t *Team) RollBackTask(ctx context.Context, id, reason string) (Rollback, e
 	o.Actor = team.User
 	u, err := consolidate.RollBackTask(ctx, o, id, reason)
 	return Rollback{Files: u.Files, Branch: u.Branch, Commit: u.Commit}, public(err)
-}
-
-// Consolidate says that the lead puts the results together now, and Resume that the work goes on
-// after all.
-func (t *Team) Consolidate(ctx context.Context) error {
-	return t.setStatus(ctx, "Team.Consolidate", team.TeamConsolidating, "", "")
-}
-
-// Resume takes Consolidate back.
-func (t *Team) Resume(ctx context.Context) error {
-	return t.setStatus(ctx, "Team.Resume", team.TeamActive, "", "")
 }
 
 // Complete ends the team: its history and results stay, and nothing in it changes any more. It is

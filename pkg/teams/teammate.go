@@ -24,7 +24,7 @@ func (m *Teammate) Team() string { return m.team.name }
 func (m *Teammate) Lead() string { return m.team.lead }
 
 // Tasks is the task list, used as this member.
-func (m *Teammate) Tasks() *TaskList { return &TaskList{m.actor} }
+func (m *Teammate) Tasks() *TaskList { return tasksOf(m.actor) }
 
 // Mail is this member's mailbox.
 func (m *Teammate) Mail() *Mailbox { return &Mailbox{m.actor} }

@@ -87,13 +87,19 @@ func (m *Manager) PullTeam(ctx context.Context, name string, p PullOptions) (Pul
 	if err != nil {
 		return Pulled{}, moved(err)
 	}
-	if a := found.Arrived; a != nil {
-		pulled.Restored, pulled.Dir = true, a.Dir
-		for _, one := range a.Missing {
-			pulled.Missing = append(pulled.Missing, Missing{one.Task, one.What})
-		}
+	if found.Arrived != nil {
+		pulled.arrived(found.Arrived)
 	}
 	return pulled, nil
+}
+
+// arrived takes what was restored.
+func (p *Pulled) arrived(a *transfer.Arrived) {
+	p.Restored, p.Dir = true, a.Dir
+	p.Notices = append(p.Notices, a.Redacted...)
+	for _, one := range a.Missing {
+		p.Missing = append(p.Missing, Missing{one.Task, one.What})
+	}
 }
 
 // moved gives the errors of a move their codes.

@@ -37,8 +37,9 @@ type TeamInfo struct {
 	// spawns, and any number that the user does.
 	MaxTeammates int
 	Exhausted    BudgetKind // which budget was spent: tokens, cost or time; "" while none is
-	Report       string     // path of the report's file, once there is one
-	Usage        Usage      // of all members together
+	Liveness     Liveness
+	Report       string // path of the report's file, once there is one
+	Usage        Usage  // of all members together
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 }
@@ -142,7 +143,7 @@ func infoOf(t team.Team) TeamInfo {
 	return TeamInfo{ID: t.ID, Name: t.Name, Status: TeamStatus(t.Status), Goal: t.Goal, Dir: t.Dir, Lead: t.Lead,
 		Delegate:    t.Delegate,
 		Permissions: rulesOf(t.Permissions), Budget: budgetOf(t.Budget), HandoverAt: int(t.HandoverAt),
-		MaxTeammates: int(t.MaxTeammates), Exhausted: BudgetKind(t.Exhausted), Report: t.Report, Usage: Usage(t.Usage),
+		MaxTeammates: int(t.MaxTeammates), Exhausted: BudgetKind(t.Exhausted), Report: t.Report, Liveness: livenessOf(t.Timing), Usage: Usage(t.Usage),
 		CreatedAt: clock(t.CreatedAt), UpdatedAt: clock(t.UpdatedAt)}
 }
 

@@ -222,3 +222,26 @@ func RemoveBranches(ctx context.Context, name, dir string, how Removal) (r Remov
 	}
 	return r, false, nil
 }
+
+// RunningError says that a host of a damaged team still runs.
+type RunningError struct{ Team, Hosts string }
+
+func (e *RunningError) Error() string { return "a host of the damaged team " + e.Team + " still runs" }
+
+func (e *RunningError) Unwrap() error { return team.Refuse(team.NotReady, "%s", e.Error()) }
+
+// SetAside moves a damaged team out of the way, and returns where it is kept. What its members had
+// not committed in their worktrees is on their branches before that.
+func SetAside(ctx context.Context, home layout.Home, name string, log func(string)) (string, error) {
+	dir, err := home.Folder(name)
+	if err != nil {
+		return "", err
+	}
+	if hosts := filepath.Join(dir, "hosts"); host.Hosted(hosts) {
+		return "", &RunningError{name, hosts}
+	}
+	if err := host.KeepWork(ctx, dir, "", log); err != nil {
+		return "", err
+	}
+	return home.SetAside(name, layout.Damaged)
+}

@@ -169,7 +169,7 @@ var rooms = []room{
 			"has a team with less than another one; what is shown of that is the front end's affair"},
 	{"run", []string{"agent", "consolidate", "engine", "git", "git/checkout", "git/worktree", "host", "inspect",
 		"liveness/leader", "render/report", "render/sanitize", "replica", "run/teamfile", "sys/atomicfile",
-		"sys/proc", "team"},
+		"sys/proc", "sys/regularfile", "team"},
 		"it is the lead of a team made from a file, and puts the rooms below together; which agents there are is its " +
 			"caller's choice"},
 	{"run/teamfile", []string{"render/excerpt", "sys/lazyregexp"},

@@ -1,0 +1,104 @@
+package teams
+
+import (
+	"time"
+
+	"cadre/internal/agent/drivers"
+	"cadre/internal/run"
+	"cadre/internal/run/teamfile"
+	"cadre/internal/team"
+)
+
+// TeamFile is a team file that was read: what cadre run FILE runs.
+type TeamFile struct {
+	Config TeamConfig // for [Manager.CreateTeam]
+	Run    RunOptions // for [Team.Run]
+	// Consolidate says that the run is to be followed by [Team.Consolidate] when all is done.
+	Consolidate bool
+}
+
+// LoadTeamFile reads a team file. It is refused with ErrInvalid and every mistake of the file, with
+// line and column. A team that was created from it is continued by cadre run with the same file, and
+// the other way round.
+func LoadTeamFile(path string) (*TeamFile, error) {
+	f, origin, err := run.LoadFile(path, drivers.Models)
+	if err != nil {
+		return nil, &Error{Code: ErrInvalid, Text: err.Error(), cause: err}
+	}
+	t := &TeamFile{Consolidate: f.Consolidate, Run: RunOptions{ReportFile: f.Report.File, ReportTitle: f.Report.Title,
+		sections: f.Report.Sections}}
+	if t.Run.ReportFile == "" {
+		t.Run.ReportFile = f.Name + "-report.md"
+	}
+	t.Config = TeamConfig{Name: f.Name, Goal: f.Goal, Lead: memberConfigOf(f.Leader), Delegate: f.Delegate,
+		HandoverAt: f.Handover, MaxTeammates: f.MaxTeammates, CleanCheckout: f.Clean, WithCheckChanges: f.CheckChanges,
+		Permissions: PermissionRules{Allow: f.Permissions.Allow, Policy: PermissionPolicy(f.Permissions.Policy),
+			Timeout: f.Permissions.Timeout},
+		Budget:   Budget{Tokens: f.Budget.Tokens, CostMicroUSD: int64(f.Budget.USD * 1e6), Time: f.Budget.Time},
+		Liveness: Liveness(f.Liveness), hooks: run.Hooks(f.Hooks), origin: origin, digest: f.Digest()}
+	t.Config.Lead.Name = f.Lead
+	if t.Config.Lead.PermissionMode == "" {
+		t.Config.Lead.PermissionMode = PermissionMode(f.Permissions.Mode)
+	}
+	for _, c := range f.Checks {
+		t.Config.Checks = append(t.Config.Checks, Check{Name: c.Name, Command: c.Run, Timeout: c.Timeout})
+	}
+	for _, one := range f.Facts {
+		t.Config.Facts = append(t.Config.Facts, SharedFact{Name: one.Name, Path: one.Path})
+	}
+	for _, m := range f.Members {
+		t.Config.Members = append(t.Config.Members, memberConfigOf(m))
+	}
+	for _, one := range run.Tasks(f) {
+		t.Config.Tasks = append(t.Config.Tasks, taskConfigOf(one))
+	}
+	return t, nil
+}
+
+func memberConfigOf(m teamfile.Member) MemberConfig {
+	return MemberConfig{Name: m.Name, Agent: m.Agent, Role: m.Role, Prompt: m.Prompt, Model: m.Model,
+		Program: m.Command, Args: m.Args, Env: m.Env, PermissionMode: PermissionMode(m.Mode),
+		PlanApproval: m.PlanApproval, Isolation: Isolation(m.Isolation)}
+}
+
+func taskConfigOf(c *team.CreateTask) TaskConfig {
+	return TaskConfig{Subject: c.Subject, Description: c.Description, Owner: c.Owner, Role: c.Role,
+		BlockedBy: c.BlockedBy, Priority: Priority(c.Priority), Run: c.Run, RunIn: RunIn(c.In),
+		Timeout: time.Duration(c.TimeoutMS) * time.Millisecond, Retries: int(c.Retries), Metadata: c.Metadata}
+}
+
+// RunIn is where the command of a task runs.
+type RunIn string
+
+// Where the command of a task runs.
+const (
+	RunInPlace  RunIn = ""       // where its member works
+	RunInMerged RunIn = "merged" // in a worktree that has the work of the tasks it comes after, merged
+)
+
+// Liveness is how long a team waits before it takes silence for a sign. A field that is 0 has the
+// default.
+type Liveness struct {
+	Beat        time.Duration // between two heartbeats of a member; 30 s
+	Offline     time.Duration // silence after which a member is offline; 10 minutes
+	LeadLost    time.Duration // silence after which the lead is lost; 5 minutes
+	Zombie      time.Duration // how long a teammate continues without a lead; 30 minutes
+	Blocked     time.Duration // how long a blocked teammate keeps its task without a lead; 10 minutes
+	Undelivered time.Duration // how long a message waits before the lead is told of it; 5 minutes
+	Stale       time.Duration // silence after which another session may take the lead; 30 minutes
+	Checkpoint  time.Duration // between two checkpoints of a team in which something happens; 30 s
+}
+
+func (l Liveness) core() team.Timing {
+	return team.Timing{Beat: l.Beat.Milliseconds(), Offline: l.Offline.Milliseconds(),
+		LeadLost: l.LeadLost.Milliseconds(), Zombie: l.Zombie.Milliseconds(), Blocked: l.Blocked.Milliseconds(),
+		Undelivered: l.Undelivered.Milliseconds(), Stale: l.Stale.Milliseconds(), Checkpoint: l.Checkpoint.Milliseconds()}
+}
+
+// livenessOf is what holds, with the defaults.
+func livenessOf(t team.Timing) Liveness {
+	t = t.OrDefaults()
+	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	return Liveness{ms(t.Beat), ms(t.Offline), ms(t.LeadLost), ms(t.Zombie), ms(t.Blocked), ms(t.Undelivered),
+		ms(t.Stale), ms(t.Checkpoint)}
+}
