@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -170,7 +169,7 @@ func loginLine(l agent.Login) string {
 
 func checkProgram(ctx context.Context, program string, needed bool, args ...string) check {
 	c := check{Name: program, Needed: needed}
-	path, err := exec.LookPath(program)
+	path, err := proc.Find(program)
 	if err != nil {
 		c.Detail = explain(err)
 		return c

@@ -23,6 +23,7 @@ import (
 	"cadre/internal/agent/wake"
 	"cadre/internal/claude/settings"
 	"cadre/internal/consolidate"
+	"cadre/internal/engine"
 	"cadre/internal/host"
 	"cadre/internal/liveness/detector"
 	"cadre/internal/liveness/leader"
@@ -89,11 +90,12 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 			return err
 		}
 	}
-	rep, dir, err := a.open(ctx, name, true)
+	t, err := a.engine().Open(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer rep.Close()
+	defer t.Close()
+	rep, dir := t.Replica, t.Dir
 	if as == "" {
 		as = a.actor
 	}
@@ -150,9 +152,9 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 			if m.Agent == team.External {
 				return nil
 			}
-			return ensureHost(ctx, rep, dir, member)
+			return t.EnsureHost(ctx, member)
 		},
-		Isolates: func(ctx context.Context) error { return isolates(ctx, rep.Team().Dir) },
+		Isolates: func(ctx context.Context) error { return engine.Isolates(ctx, rep.Team().Dir) },
 		Cleanup: func(ctx context.Context) error {
 			if err := host.Settle(ctx, filepath.Join(dir, "hosts"), rep.Team().Dir, a.note); err != nil {
 				return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"cadre/internal/git/checkout"
 	"cadre/internal/host"
 	"cadre/internal/inspect"
 	"cadre/internal/liveness/leader"
@@ -53,17 +52,6 @@ func (a *app) inPlace(ctx context.Context, found *inspect.Examination, dir strin
 	}
 	if err == nil {
 		found.Place = []inspect.Missing{}
-	}
-	return err
-}
-
-// unworkable is why nobody can work in the directory of the team, as a refusal.
-func unworkable(t team.Team, err error) error {
-	if ended(t) {
-		return nil
-	}
-	if checkout.IsMissing(err) {
-		return team.Refuse(team.Invalid, "nobody can work for team %s: %v", t.Name, err).With(team.HintsOf(err)...)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"cadre/internal/agent/drivers"
 	"cadre/internal/consolidate"
+	"cadre/internal/engine"
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/host"
 	"cadre/internal/inspect"
@@ -153,11 +154,12 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	if _, err := a.home.Folder(name); team.CodeOf(err) == team.NotFound {
 		return a.notHere(ctx, name)
 	}
-	rep, dir, err := a.open(ctx, name, true)
+	of, err := a.engine().Open(ctx, name)
 	if err != nil {
 		return err
 	}
-	closed := sync.OnceFunc(func() { rep.Close() })
+	rep, dir := of.Replica, of.Dir
+	closed := sync.OnceFunc(func() { of.Close() })
 	defer closed()
 	t := rep.Team()
 	// killed at the very end
@@ -201,7 +203,7 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	lead, _ := memberOf(rep, t.Lead)
 	byHand := t.Origin == "" && lead.Agent == team.External
 	if byHand && !how.takeOver && found.Lead.Lives && found.Hostless() && !host.Hosted(filepath.Join(dir, "hosts")) {
-		if err := rehost(ctx, rep, dir); err != nil || a.json {
+		if err := rehost(ctx, of); err != nil || a.json {
 			return err
 		}
 		return said("session %s goes on leading team %s, and its teammates run again", t.LeadSession,
@@ -213,7 +215,7 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	}
 	if byHand {
 		defer lock.Unlock()
-		return a.resumeByHand(ctx, rep, dir)
+		return a.resumeByHand(ctx, of)
 	}
 	if err := a.keepSaved(ctx, rep, dir); err != nil {
 		lock.Unlock()
@@ -328,7 +330,8 @@ func (a *app) keepSaved(ctx context.Context, rep *replica.Replica, dir string) e
 }
 
 // resumeByHand goes on with a team that its user leads by commands.
-func (a *app) resumeByHand(ctx context.Context, rep *replica.Replica, dir string) error {
+func (a *app) resumeByHand(ctx context.Context, of *engine.Team) error {
+	rep, dir := of.Replica, of.Dir
 	t := rep.Team()
 	if err := leader.Attach(ctx, leader.Options{Replica: rep, Dir: dir, Log: a.note}); err != nil {
 		return err
@@ -336,7 +339,7 @@ func (a *app) resumeByHand(ctx context.Context, rep *replica.Replica, dir string
 	if err := a.keepSaved(ctx, rep, dir); err != nil {
 		return err
 	}
-	if err := rehost(ctx, rep, dir); err != nil || a.json {
+	if err := rehost(ctx, of); err != nil || a.json {
 		return err
 	}
 	return said("team %s goes on; you lead it: cadre status %s", t.Name, t.Name)(a.out.Writer)
@@ -344,7 +347,7 @@ func (a *app) resumeByHand(ctx context.Context, rep *replica.Replica, dir string
 
 // rehost sees to it that everybody whose session cadre runs has a living host, and is tried at
 // once.
-func rehost(ctx context.Context, rep *replica.Replica, dir string) error {
+func rehost(ctx context.Context, rep *engine.Team) error {
 	var members []team.Member
 	var hosted []string
 	rep.View(func(s *team.State) { members = s.Members() })
@@ -360,7 +363,7 @@ func rehost(ctx context.Context, rep *replica.Replica, dir string) error {
 		}
 		hosted = append(hosted, m.Name)
 	}
-	return ensureHost(ctx, rep, dir, hosted...)
+	return rep.EnsureHost(ctx, hosted...)
 }
 
 func (a *app) probeCommand() *cobra.Command {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +20,7 @@ import (
 )
 
 // lockWait bounds how long a command waits for other writers of its team.
-const lockWait = 30 * time.Second
+const lockWait = engine.BusyTime
 
 // app is what the commands share.
 type app struct {
@@ -189,7 +188,8 @@ func (a *app) open(ctx context.Context, name string, writing bool) (*replica.Rep
 // engine is what the command line brings to the teams that it opens. The home is that of whoever
 // calls, so it is made when the caller is known.
 func (a *app) engine() *engine.Engine {
-	return &engine.Engine{Home: a.home, Agents: agents(), Log: a.note}
+	return &engine.Engine{Home: a.home, Agents: agents(), Log: a.note,
+		HostCommand: func(team string) []string { return []string{self(), "host", team} }}
 }
 
 // note tells the person something that is no result.

@@ -4,29 +4,17 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/access"
-	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
 	"cadre/internal/consolidate"
 	"cadre/internal/engine"
-	"cadre/internal/git/checkout"
-	"cadre/internal/git/worktree"
-	"cadre/internal/host"
 	"cadre/internal/replica"
 	"cadre/internal/run/teamfile"
-	"cadre/internal/sys/proc"
-	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -199,55 +187,23 @@ func (a *app) spawnCommand() *cobra.Command {
 			return err
 		}
 		body.Name = args[0]
-		var start launch
-		if body.Agent != team.External {
-			t, err := a.glance(c.Context(), name)
-			if err != nil {
-				return err
-			}
-			if err := unworkable(t, checkout.Glance(t)); err != nil {
-				return err
-			}
-			if body.Isolation == team.Worktree {
-				if err := isolates(c.Context(), t.Dir); err != nil {
-					return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot have a worktree of its own: %v",
-						body.Name, err)}
-				}
-			}
-			// What can fail comes before the member is on record.
-			if err := able(c.Context(), &body, t.Dir); err != nil {
-				return err
-			}
-			dir, err := a.home.Folder(name)
-			if err != nil {
-				return err
-			}
-			if start, err = prepareHost(dir); err != nil {
-				return fmt.Errorf("%s was not added: %w", body.Name, err)
-			}
-			defer start.close()
+		t, err := a.engine().Open(c.Context(), name)
+		if err != nil {
+			return err
 		}
-		err = a.act(c, name, &body, func(rep *replica.Replica, _ *team.Record) error {
-			var m team.Member
-			rep.View(func(s *team.State) { m, _ = s.Member(body.Name) })
-			a.winding(rep.Team())
-			if wait && m.Agent != team.External {
+		defer t.Close()
+		waits := wait && body.Agent != team.External
+		err = t.Spawn(c.Context(), a.actor, &body, func(m team.Member) error {
+			a.winding(t.Team())
+			if waits {
 				return nil // there is more to say of it
 			}
 			return a.print(m, said("%s joined team %s", m.Name, name))
 		})
-		if err != nil || body.Agent == team.External {
+		if err != nil || !waits {
 			return err
 		}
-		rep, dir, err := a.open(c.Context(), name, false)
-		if err != nil {
-			return err
-		}
-		defer rep.Close()
-		if err := start.ensure(c.Context(), rep, dir, body.Name); err != nil || !wait {
-			return err
-		}
-		m, err := awaitStart(c.Context(), rep, body.Name)
+		m, err := t.AwaitStart(c.Context(), body.Name)
 		if err != nil {
 			return err
 		}
@@ -275,154 +231,12 @@ func (a *app) spawns(ctx context.Context, name, agent string) error {
 	if a.who.IsUser() {
 		return nil
 	}
-	rep, _, err := a.open(ctx, name, false)
+	t, err := a.engine().Look(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer rep.Close()
-	return a.who.Spawns(agent, drivers.Offers(leadAgent(rep)))
-}
-
-// able says why no session of the member could work, as far as that can be told without starting
-// one.
-func able(ctx context.Context, m *team.SpawnMember, dir string) error {
-	var login agent.Login
-	var asking sync.WaitGroup
-	asking.Go(func() { login = drivers.Login(ctx, m.Agent, m.Program, dir, append(os.Environ(), m.Env...)) })
-	err := drivers.Missing(ctx, m.Agent, m.Program)
-	asking.Wait()
-	switch {
-	case err != nil:
-		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s was not added: %s cannot work here: %v", m.Name,
-			m.Agent, err)}
-	case login.State == agent.NotLoggedIn && len(m.Args) == 0: // its arguments may say how it logs in
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s was not added: nobody is logged in to %s "+
-			"here%s. To log in: %s. Then run the command again", m.Name, m.Agent,
-			prefix(": ", login.Detail), login.How)}
-	}
-	return nil
-}
-
-// startTime bounds the wait for a session; each driver bounds its own start below that.
-const startTime = 4 * time.Minute
-
-// awaitStart waits until the member's session runs. Its first failure ends the wait, also where it
-// is tried again.
-func awaitStart(ctx context.Context, rep *replica.Replica, member string) (m team.Member, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("the session of %s did not start within %s; "+
-		"to see why: cadre log %s", member, startTime, rep.Team().Name))
-	defer cancel()
-	for {
-		var seq int64
-		rep.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
-		switch {
-		case !m.Status.Running():
-			return m, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s could not start: %s. To try again: "+
-				"cadre spawn %s NAME --agent %s", member, m.Summary, rep.Team().Name, m.Agent)}
-		case m.Setbacks > 0:
-			return m, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s could not start yet, and is tried "+
-				"again: %s", member, m.Summary)}
-		case m.Status != team.Spawning:
-			return m, nil
-		}
-		if err := rep.Wait(ctx, seq); err != nil {
-			return m, context.Cause(ctx)
-		}
-	}
-}
-
-// isolates says why no member can have a worktree of its own in that directory.
-func isolates(ctx context.Context, dir string) error {
-	procs, err := proc.Open("")
-	if err != nil {
-		return err
-	}
-	defer procs.Close(context.WithoutCancel(ctx))
-	return worktree.Able(ctx, procs, dir)
-}
-
-// ensureHost sees to it that a living host has the leases of the members, and starts one in the
-// background if there is none.
-func ensureHost(ctx context.Context, rep *replica.Replica, dir string, members ...string) error {
-	if len(members) == 0 {
-		return nil
-	}
-	l, err := prepareHost(dir)
-	if err != nil {
-		return err
-	}
-	defer l.close()
-	return l.ensure(ctx, rep, dir, members...)
-}
-
-func (l launch) ensure(ctx context.Context, rep *replica.Replica, dir string, members ...string) error {
-	if !host.Hosted(filepath.Join(dir, "hosts")) {
-		if err := l.start(rep.Team().Name); err != nil {
-			return err
-		}
-	}
-	for _, member := range members {
-		if err := awaitHost(ctx, rep, dir, member); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// awaitHost waits until a living host has the lease of the member.
-func awaitHost(ctx context.Context, rep *replica.Replica, dir, member string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second,
-		fmt.Errorf("no host took %s within 10 s; to see why: cadre host %s", member, rep.Team().Name))
-	defer cancel()
-	for {
-		var m team.Member
-		var seq int64
-		rep.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
-		if !m.Status.Running() || m.Host != "" && proc.Lives(filepath.Join(dir, "hosts", m.Host)) {
-			return nil
-		}
-		if err := rep.Wait(ctx, seq); err != nil {
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// launch is what a host in the background needs to be started.
-type launch struct {
-	self string
-	log  *os.File
-}
-
-// prepareHost does what can fail before a host of the team in that folder is started.
-func prepareHost(dir string) (l launch, err error) {
-	if l.self, err = os.Executable(); err != nil {
-		return l, err
-	}
-	hosts := filepath.Join(dir, "hosts")
-	if err := os.MkdirAll(hosts, 0o700); err != nil {
-		return l, fmt.Errorf("no host can run its session: %w", err)
-	}
-	l.log, err = regularfile.OpenFile(filepath.Join(dir, "host.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return l, fmt.Errorf("no host can run its session, because its log cannot be written: %w; remove or mend "+
-			"that, then try again", err)
-	}
-	return l, nil
-}
-
-func (l launch) close() { l.log.Close() }
-
-// start starts cadre host in a session of its own, so that it outlives this command and its
-// terminal.
-func (l launch) start(name string) error {
-	c := exec.Command(l.self, "host", name)
-	c.Env = access.Unnamed(proc.Unmarked(os.Environ())) // also when a session of ours asked for it
-	c.Stdout, c.Stderr = l.log, l.log
-	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := c.Start(); err != nil {
-		return err
-	}
-	return c.Process.Release()
+	defer t.Close()
+	return a.who.Spawns(agent, drivers.Offers(t.Lead().Agent))
 }
 
 func (a *app) hostCommand() *cobra.Command {
@@ -457,13 +271,4 @@ func prefix(p, s string) string {
 		return ""
 	}
 	return p + s
-}
-
-// leadAgent is the agent that leads the team; external where a person or a program does.
-func leadAgent(rep *replica.Replica) (name string) {
-	rep.View(func(s *team.State) {
-		m, _ := s.Member(s.Team().Lead)
-		name = m.Agent
-	})
-	return name
 }

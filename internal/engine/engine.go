@@ -29,6 +29,9 @@ type Engine struct {
 	Memory *Memory
 	// Agents are the drivers, with the helper that they need.
 	Agents drivers.Set
+	// HostCommand is the command line of a program that hosts the team of that name until no member
+	// has a session any more; nil for an engine that starts no hosts in the background.
+	HostCommand func(team string) []string
 	// Hooks makes what a team's replica asks from the hooks of settings files; nil for those alone.
 	Hooks func(settings replica.Hooks) replica.Hooks
 	// NoSettingsHooks turns the hooks of settings files off.

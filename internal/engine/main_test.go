@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +28,30 @@ func TestMain(m *testing.M) {
 	// What the person has set in git is no part of a test.
 	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	if len(os.Args) == 5 && os.Args[1] == hostWord {
+		hostHere(layout.Home{Root: os.Args[2], Claude: os.Args[3]}, os.Args[4])
+		return
+	}
 	goleak.VerifyTestMain(m)
+}
+
+// hostWord makes this test the program that hosts a team in the background.
+const hostWord = "host-for-a-test"
+
+func hostHere(home layout.Home, name string) {
+	e := &engine.Engine{Home: home}
+	t, err := e.Open(context.Background(), name)
+	if err == nil {
+		defer t.Close()
+		var h *engine.Host
+		if h, err = t.Host(context.Background(), engine.HostOptions{Agent: shells, UntilIdle: true}); err == nil {
+			err = h.Err()
+		}
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
 }
 
 // lab is a home, a project that is a git repository, and an engine.
@@ -41,6 +65,9 @@ func newLab(t *testing.T) *lab {
 	t.Helper()
 	l := &lab{Engine: &engine.Engine{Home: layout.Home{Root: filepath.Join(t.TempDir(), "cadre"),
 		Claude: filepath.Join(t.TempDir(), "claude")}, Log: func(text string) { t.Log(text) }}, t: t, project: t.TempDir()}
+	l.HostCommand = func(name string) []string {
+		return []string{os.Args[0], hostWord, l.Home.Root, l.Home.Claude, name}
+	}
 	l.git("init", "-q", "-b", "main")
 	l.git("commit", "-q", "--allow-empty", "-m", "first")
 	return l

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/drivers"
+	"cadre/internal/git/checkout"
+	"cadre/internal/git/worktree"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// BusyTime bounds how long a command waits for other writers of its team.
+const BusyTime = 30 * time.Second
+
+// startTime bounds the wait for a session; each driver bounds its own start below that.
+const startTime = 4 * time.Minute
+
+// Spawn adds the member as actor, with a host in the background for its session. What can fail
+// comes before the member is on record: nobody can work in the team's directory, the agent is not
+// installed or nobody is logged in to it, it can have no worktree, no host can be started. joined
+// is told the member once it is on record; what fails after that is its host.
+func (t *Team) Spawn(ctx context.Context, actor string, m *team.SpawnMember, joined func(team.Member) error) error {
+	var l *Launch
+	if m.Agent != team.External {
+		of := t.Team()
+		if !of.Ended() {
+			if err := unworkable(of, checkout.Glance(of)); err != nil {
+				return err
+			}
+		}
+		if err := Able(ctx, m, of.Dir); err != nil {
+			return err
+		}
+		var err error
+		if l, err = t.Launch(); err != nil {
+			return fmt.Errorf("%s was not added: %w", m.Name, err)
+		}
+		defer l.Close()
+	}
+	adding, cancel := context.WithTimeoutCause(ctx, BusyTime, fmt.Errorf("team %s was busy for %s", t.Name, BusyTime))
+	defer cancel()
+	if _, err := t.Do(adding, team.Command{Actor: actor, Body: m}); err != nil {
+		return err
+	}
+	added, _ := t.member(m.Name)
+	if err := joined(added); err != nil || l == nil {
+		return err
+	}
+	return l.Ensure(ctx, m.Name)
+}
+
+// Able says why no session of the member could work in that directory, as far as that can be told
+// without starting one.
+func Able(ctx context.Context, m *team.SpawnMember, dir string) error {
+	if m.Isolation == team.Worktree {
+		if err := Isolates(ctx, dir); err != nil {
+			return team.Refuse(team.Invalid, "%s cannot have a worktree of its own: %v", m.Name, err)
+		}
+	}
+	var login agent.Login
+	var asking sync.WaitGroup
+	asking.Go(func() { login = drivers.Login(ctx, m.Agent, m.Program, dir, append(os.Environ(), m.Env...)) })
+	err := drivers.Missing(ctx, m.Agent, m.Program)
+	asking.Wait()
+	switch {
+	case err != nil:
+		return team.Refuse(team.Invalid, "%s was not added: %s cannot work here: %v", m.Name, m.Agent, err)
+	case login.State == agent.NotLoggedIn && len(m.Args) == 0: // its arguments may say how it logs in
+		detail := ""
+		if login.Detail != "" {
+			detail = ": " + login.Detail
+		}
+		return team.Refuse(team.NotReady, "%s was not added: nobody is logged in to %s here%s. To log in: %s. Then run "+
+			"the command again", m.Name, m.Agent, detail, login.How)
+	}
+	return nil
+}
+
+// Isolates says why no member can have a worktree of its own in that directory.
+func Isolates(ctx context.Context, dir string) error {
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	return worktree.Able(ctx, procs, dir)
+}
+
+// AwaitStart waits until the member's session runs. Its first failure ends the wait, also where it
+// is tried again.
+func (t *Team) AwaitStart(ctx context.Context, name string) (team.Member, error) {
+	of := t.Team().Name
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, team.Refuse(team.NotReady, "the session of %s did not "+
+		"start within %s", name, startTime).With(team.Hint{Action: team.ActShowLog, Team: of}))
+	defer cancel()
+	for {
+		m, seq := t.member(name)
+		switch {
+		case !m.Status.Running():
+			return m, team.Refuse(team.NotReady, "%s could not start: %s", name, m.Summary).
+				With(team.Hint{Action: team.ActSpawn, Team: of, Agent: m.Agent})
+		case m.Setbacks > 0:
+			return m, team.Refuse(team.NotReady, "%s could not start yet, and is tried again: %s", name, m.Summary)
+		case m.Status != team.Spawning:
+			return m, nil
+		}
+		if err := t.Wait(ctx, seq); err != nil {
+			return m, context.Cause(ctx)
+		}
+	}
+}
