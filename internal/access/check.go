@@ -67,6 +67,7 @@ var (
 	entriesInChecks = map[string]string{
 		"Manager.CreateTeam":     "a team has hooks and checks of its own",
 		"Manager.PullTeam":       "a team has hooks and checks of its own",
+		"Manager.ResumeTeam":     "it starts sessions with the user's rights",
 		"Manager.RestoreTeam":    "a team has hooks and checks of its own",
 		"Manager.PushTeam":       "another machine may continue the team that it sends",
 		"Team.Spawn":             "it starts a session",

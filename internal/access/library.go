@@ -35,6 +35,7 @@ var entries = []Row{
 	{Name: "Manager.AddHook", Rule: Acts},
 	{Name: "Manager.RemoveHook", Rule: Acts},
 	{Name: "Manager.RemoveTeam", Rule: User, Because: "it removes the team with its history"},
+	{Name: "Manager.ResumeTeam", Rule: User, Because: "it takes the lead as the user"},
 	{Name: "Manager.RestoreTeam", Rule: User, Because: "it decides which history of a team counts here"},
 	{Name: "Team.Spawn", Rule: Acts, Flags: []Flag{
 		{"Program", User, "a program of its own would run outside of the session's permissions"},

@@ -69,6 +69,12 @@
 //   - What waits ends with the team: with ErrFinished, or without an error for a sequence of events.
 //   - Everything here may be used from any goroutine, and no handle needs closing but the manager.
 //
+// # Where to begin
+//
+// docs/migrating.md maps the names of the first description of agent teams to these. A program that
+// imports this package compiles the packages that it needs alone: what the tests of cadre import
+// stays with cadre.
+//
 // # Stability
 //
 // Until version 1 an entry may change with a minor version; the release notes name the old and the

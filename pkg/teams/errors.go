@@ -16,6 +16,7 @@ import (
 //	if errors.Is(err, teams.ErrConflict) { … }
 type Code string
 
+// Error is the code as a word.
 func (c Code) Error() string { return string(c) }
 
 // The codes of an [Error].
@@ -73,6 +74,7 @@ type Error struct {
 	cause error
 }
 
+// Error is the sentence, without the hints.
 func (e *Error) Error() string { return e.Text }
 
 // Is reports whether target is the error's [Code].

@@ -219,6 +219,10 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 			_, err := m.RemoveTeam(ctx, "core", teams.RemoveOptions{Force: true})
 			return err
 		},
+		"Manager.ResumeTeam": func(ctx context.Context) error {
+			_, _, err := m.ResumeTeam(ctx, "core", teams.ResumeOptions{TakeOver: true})
+			return err
+		},
 		"Manager.RestoreTeam": func(ctx context.Context) error {
 			_, err := m.RestoreTeam(ctx, "core", teams.RestoreOptions{})
 			return err

@@ -150,7 +150,7 @@ var rooms = []room{
 		"sys/proc", "team"},
 		"what is told of a team in a list is the same in every front end, and so is which teams a repository has"},
 	{"engine/upkeep", []string{"consolidate", "consolidate/branches", "git", "git/checkout", "git/checkpoint", "host",
-		"inspect", "inspect/catalog", "layout", "replica", "sys/proc", "team"},
+		"inspect", "inspect/catalog", "layout", "liveness/leader", "replica", "sys/proc", "team", "transfer"},
 		"what a person does to a team from outside of its work is done in the same steps by every front end; who may, " +
 			"and what the person is told, is its caller's affair"},
 	{"inspect/attention", []string{"inspect", "layout", "replica", "sys/fswatch", "team"},

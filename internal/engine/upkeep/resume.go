@@ -1,0 +1,274 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cadre/internal/host"
+	"cadre/internal/inspect"
+	"cadre/internal/liveness/leader"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+	"cadre/internal/transfer"
+)
+
+// Resumption says how a team is resumed.
+type Resumption struct {
+	Dir      string // where its project is now; "" for where it was
+	Ours     bool   // of two histories this one continues
+	TakeBack bool   // also where this machine had let go of it
+	Restored bool   // it was restored just now, so no other history counts
+}
+
+// StillRunningError says that processes of a team run in a directory that is to be somewhere else.
+type StillRunningError struct{ Team, Dir string }
+
+func (e *StillRunningError) Error() string {
+	return "processes of team " + e.Team + " still run in " + e.Dir + ", which is to be somewhere else"
+}
+
+func (e *StillRunningError) Unwrap() error {
+	return team.Refuse(team.NotReady, "%s", e.Error()).With(team.Hint{Action: team.ActShowAlive, Team: e.Team})
+}
+
+// Prepare examines a team before it is resumed, and puts right what keeps it from that: where its
+// project is, which machine has it, which work that was missing has been found, and worktrees that
+// have moved. It starts nothing. The error of a team with another history is that of
+// [transfer.Here].
+func Prepare(ctx context.Context, t Team, how Resumption) (*inspect.Examination, error) {
+	if err := inspect.Refusal(t.Replica.Team()); err != nil {
+		return nil, err
+	}
+	if how.Dir != "" {
+		if err := Move(ctx, t, how.Dir); err != nil {
+			return nil, err
+		}
+	}
+	if !how.Restored {
+		if err := Settle(ctx, t, how); err != nil {
+			return nil, err
+		}
+	}
+	found, err := inspect.Examine(ctx, t.Replica, t.Dir, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if err := inspect.InPlace(found.Team, found.Place); err != nil {
+		return nil, err
+	}
+	whose, err := inspect.Rejoin(ctx, found.Team, found.Place, t.Dir)
+	for _, member := range whose {
+		t.Log("the worktree of " + member + " is joined with the repository again")
+	}
+	if err != nil {
+		return nil, err
+	}
+	found.Place = []inspect.Missing{}
+	return found, nil
+}
+
+// Move tells the team where its project is now. Nobody may work for it meanwhile.
+func Move(ctx context.Context, t Team, to string) error {
+	was := t.Replica.Team()
+	lock, err := leader.Claim(t.Dir)
+	if errors.Is(err, proc.ErrHeld) || err == nil && host.Hosted(filepath.Join(t.Dir, "hosts")) {
+		if err == nil {
+			lock.Unlock()
+		}
+		return &StillRunningError{was.Name, was.Dir}
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	body, err := inspect.Move(ctx, t.Replica, t.Dir, to)
+	if err != nil {
+		return err
+	}
+	receipt, err := t.Do(ctx, team.Command{Actor: team.User, Body: body})
+	if err == nil && receipt.Record != nil {
+		t.Log(fmt.Sprintf("team %s works in %s now, and not in %s", was.Name, body.Dir, was.Dir))
+	}
+	return err
+}
+
+// Settle makes sure that the team that is here is the one that counts, and looks whether work that
+// was missing is there by now.
+func Settle(ctx context.Context, t Team, how Resumption) error {
+	if err := transfer.Here(ctx, t.Replica, t.Dir, how.Ours); err != nil {
+		return err
+	}
+	is := t.Replica.Team()
+	if is.CheckHere() != nil && how.TakeBack {
+		if _, err := t.Do(ctx, team.Command{Actor: team.User, Body: &team.TakeBackTeam{}}); err != nil {
+			return err
+		}
+		t.Log(fmt.Sprintf("team %s is taken back; where another machine continued it since, that is another history "+
+			"of the team", is.Name))
+	} else if err := is.CheckHere(); err != nil {
+		return err
+	}
+	return recheck(ctx, t)
+}
+
+// recheck records which missing work has been found, and tells what is still missing.
+func recheck(ctx context.Context, t Team) error {
+	var missing []team.Missing
+	t.View(func(s *team.State) { missing = s.Missing() })
+	if len(missing) == 0 {
+		return nil
+	}
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	found, err := transfer.Recheck(ctx, procs, t.Replica.Team(), missing)
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		if _, err := t.Do(ctx, team.Command{Actor: team.User, Body: &team.ReportFound{Tasks: found}}); err != nil {
+			return err
+		}
+		t.Log("found: the work of task " + strings.Join(found, ", "))
+		t.View(func(s *team.State) { missing = s.Missing() })
+	}
+	for _, m := range missing {
+		t.Log(fmt.Sprintf("missing of task %s: %s", m.Task, m.What))
+	}
+	return nil
+}
+
+// LedError says that another process has the lead, or is about to have it.
+type LedError struct {
+	Team string
+	Who  string // a sentence without its full stop
+}
+
+func (e *LedError) Error() string { return e.Who }
+
+func (e *LedError) Unwrap() error {
+	return team.Refuse(team.NotReady, "%s", e.Who).With(team.Hint{Action: team.ActFollowLog, Team: e.Team},
+		team.Hint{Action: team.ActTakeOver, Team: e.Team})
+}
+
+// HeldError says that the lead is the user's, and that the process that had it does not end.
+type HeldError struct{ Team string }
+
+func (e *HeldError) Error() string {
+	return "the lead of team " + e.Team + " is yours, and the process that had it does not end"
+}
+
+func (e *HeldError) Unwrap() error {
+	return team.Refuse(team.NotReady, "%s", e.Error()).With(team.Hint{Action: team.ActShowAlive, Team: e.Team})
+}
+
+// Takeover says whether the lead is taken from a session that has it.
+type Takeover int
+
+// The takeovers.
+const (
+	LeaveIt Takeover = iota // a process that leads and lives keeps the lead
+	TakeIt                  // it is told to let go, and waited for
+)
+
+// letGo is how long a process that is told to let go of the lead is waited for.
+const letGo = 15 * time.Second
+
+// TakeLead takes the lock of who leads, or says who does.
+func TakeLead(ctx context.Context, t Team, found *inspect.Examination, how Takeover) (*leader.Lock, error) {
+	attach := func() error {
+		_, err := t.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}})
+		return err
+	}
+	lock, err := leader.Claim(t.Dir)
+	switch {
+	case err == nil:
+		if how == TakeIt && found.Lead.Session != "" && found.Lead.Session != team.User {
+			err = attach()
+		}
+		return lock, err
+	case !errors.Is(err, proc.ErrHeld):
+		return nil, err
+	case how != TakeIt:
+		return nil, led(ctx, t)
+	}
+	if err := attach(); err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, letGo)
+	defer cancel()
+	for {
+		lock, err := leader.Claim(t.Dir)
+		if !errors.Is(err, proc.ErrHeld) {
+			return lock, err
+		}
+		select {
+		case <-waiting.Done():
+			return nil, &HeldError{t.Replica.Team().Name}
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// led says who leads. Another process may have been faster since the team was examined.
+func led(ctx context.Context, t Team) error {
+	if err := t.Refresh(ctx); err != nil {
+		return err
+	}
+	now, err := inspect.Examine(ctx, t.Replica, t.Dir, time.Now())
+	if err != nil {
+		return err
+	}
+	is := now.Team
+	who := fmt.Sprintf("Session %s leads team %s and lives", is.LeadSession, is.Name)
+	switch {
+	case is.LeadSession == team.User:
+		who = fmt.Sprintf("You lead team %s, by another command that is under way", is.Name)
+	case now.Lead.Taking || is.LeadSession == "":
+		who = fmt.Sprintf("Another process is taking the lead of team %s", is.Name)
+	case !now.Lead.Lives:
+		who = fmt.Sprintf("Another process led team %s a moment ago", is.Name)
+	}
+	return &LedError{is.Name, who}
+}
+
+// KeepSaved keeps with their tasks what members saved while there was no lead, where no living host
+// does that.
+func KeepSaved(ctx context.Context, t Team) error {
+	if host.Hosted(filepath.Join(t.Dir, "hosts")) {
+		return nil
+	}
+	var members []team.Member
+	t.View(func(s *team.State) { members = s.Members() })
+	for _, m := range members {
+		if _, _, err := host.ReadSaved(t.Dir, m.Name); err != nil {
+			t.Log(fmt.Sprintf("what %s saved cannot be read and is passed over: %v", m.Name, err))
+			continue
+		}
+		if err := host.KeepSaved(ctx, t.Replica, t.Dir, m.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RetryMembers has members that had trouble tried at once.
+func RetryMembers(ctx context.Context, t Team) error {
+	var members []team.Member
+	t.View(func(s *team.State) { members = s.Members() })
+	for _, m := range members {
+		if !m.Status.Running() || m.Agent == team.External || m.Setbacks == 0 {
+			continue
+		}
+		if _, err := t.Do(ctx, team.Command{Actor: team.User, Body: &team.RetryMember{Member: m.Name}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package teams_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// inTests are the modules that only our tests import, and those that only these bring.
+var inTests = []string{"github.com/anishathalye/porcupine", "github.com/coder/websocket", "github.com/google/jsonschema-go",
+	"github.com/modelcontextprotocol/go-sdk", "github.com/rogpeppe/go-internal", "go.uber.org/goleak",
+	"pgregory.net/rapid", "github.com/yosida95/uritemplate/v3", "golang.org/x/oauth2", "golang.org/x/time",
+	"golang.org/x/tools", "github.com/segmentio/encoding", "github.com/segmentio/asm"}
+
+// TestTheEmbedder: a program that imports the library is built of its packages and of the few that
+// these need. What our tests import is neither compiled nor vendored with it: since Go 1.17 the
+// module graph is pruned to what the program's own packages and tests import.
+func TestTheEmbedder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs the go command")
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	ok(t, err)
+	dir := t.TempDir()
+	write := func(name, text string) { ok(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
+	write("go.mod", "module embedder\n\ngo 1.26.0\n\nrequire cadre v0.0.0\n\nreplace cadre => "+root+"\n")
+	write("main.go", `package main
+
+import (
+	"fmt"
+
+	"cadre/pkg/teams"
+)
+
+func main() { fmt.Println(teams.New(teams.Options{})) }
+`)
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	ok(t, err)
+	write("go.sum", string(sums))
+	run := func(args ...string) string {
+		t.Helper()
+		c := exec.Command("go", args...)
+		c.Dir = dir
+		c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off", "GONOSUMDB=*", "GONOSUMCHECK=1",
+			"CGO_ENABLED=0")
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	packages := run("list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".")
+	modules := slices.Compact(slices.Sorted(slices.Values(strings.Fields(packages))))
+	if !slices.Contains(modules, "cadre") || len(modules) < 3 {
+		t.Fatalf("the program is built of %q", modules)
+	}
+	run("mod", "vendor")
+	vendored, err := os.ReadFile(filepath.Join(dir, "vendor", "modules.txt"))
+	ok(t, err)
+	for _, module := range inTests {
+		if slices.Contains(modules, module) {
+			t.Errorf("%s is compiled into a program that embeds teams", module)
+		}
+		for _, line := range strings.Split(string(vendored), "\n") {
+			if line == module || strings.HasPrefix(line, module+"/") { // a package of it
+				t.Errorf("%s is vendored with a program that embeds teams", line)
+			}
+		}
+	}
+	t.Logf("modules: %s", strings.Join(modules, ", "))
+	if packages := run("list", "-mod=vendor", "-deps", "-e", "-f", "{{with .Error}}{{.}}{{end}}", "."); packages != "" {
+		t.Errorf("what is vendored does not do: %s", packages)
+	}
+}

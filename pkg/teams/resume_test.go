@@ -1,0 +1,100 @@
+package teams_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"cadre/pkg/teams"
+)
+
+// TestResumeTeam: a team whose processes are gone continues, and what stands against that is said
+// before anything of it runs.
+func TestResumeTeam(t *testing.T) {
+	o, git := repository(t)
+	m := manage(t, o)
+	_, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "port", Members: []teams.MemberConfig{
+		{Name: "ann", Agent: teams.Shell}}, Tasks: []teams.TaskConfig{
+		{Subject: "wait", Run: "until test -f go; do sleep 0.05; done; echo gone"}}})
+	ok(t, err)
+	ok(t, m.Close())
+
+	second := manage(t, o)
+	_, _, err = second.ResumeTeam(limited(t), "nobody", teams.ResumeOptions{})
+	want(t, err, teams.ErrNotFound)
+	team, found, err := second.ResumeTeam(limited(t), "port", teams.ResumeOptions{})
+	ok(t, err)
+	equal(t, "what was found of ann", found.Members[slices.IndexFunc(found.Members, func(m teams.MemberLife) bool {
+		return m.Name == "ann"
+	})].Life, teams.LifeResting)
+	_, _, err = second.ResumeTeam(limited(t), "port", teams.ResumeOptions{})
+	want(t, err, teams.ErrNotReady) // the manager has a team
+
+	// It is led: another manager has to take the lead over.
+	ran := make(chan error, 1)
+	go func() { _, err := team.Run(limited(t), teams.RunOptions{}); ran <- err }()
+	first(t, team, func(e teams.TaskClaimed) bool { return e.Member == "ann" })
+	third := manage(t, o)
+	_, found, err = third.ResumeTeam(limited(t), "port", teams.ResumeOptions{})
+	want(t, err, teams.ErrNotReady)
+	equal(t, "alive", found.Lead.Alive, true)
+	refused, _ := errors.AsType[*teams.Error](err)
+	if !slices.ContainsFunc(refused.Hints, func(h teams.Hint) bool { return h.Action == teams.ActTakeOver }) {
+		t.Errorf("the hints are %+v", refused.Hints)
+	}
+	taken, _, err := third.ResumeTeam(limited(t), "port", teams.ResumeOptions{TakeOver: true})
+	ok(t, err)
+	if err := next(t, ran); err == nil {
+		t.Error("who led ends without an error")
+	}
+	ok(t, second.Close())
+	ok(t, os.WriteFile(filepath.Join(o.Dir, "go"), nil, 0o600))
+	_, err = taken.Run(limited(t), teams.RunOptions{})
+	ok(t, err)
+	ok(t, third.Close())
+	ok(t, os.Remove(filepath.Join(o.Dir, "go")))
+
+	// The project is moved.
+	fourth := manage(t, o)
+	_, err = fourth.CreateTeam(limited(t), teams.TeamConfig{Name: "moved",
+		Members: []teams.MemberConfig{{Name: "bob", Agent: teams.External}}})
+	ok(t, err)
+	ok(t, fourth.Close())
+	there := o.Dir + "-moved"
+	ok(t, os.Rename(o.Dir, there))
+	fifth := manage(t, o)
+	_, _, err = fifth.ResumeTeam(limited(t), "moved", teams.ResumeOptions{})
+	want(t, err, teams.ErrInvalid)
+	team, _, err = fifth.ResumeTeam(limited(t), "moved", teams.ResumeOptions{Dir: there})
+	ok(t, err)
+	equal(t, "directory", team.Dir(), there)
+	ok(t, fifth.Close())
+	ok(t, os.Rename(there, o.Dir))
+
+	// The machine lets go of a team, and takes it back.
+	remote := filepath.Join(t.TempDir(), "remote.git")
+	git("init", "-q", "--bare", remote)
+	git("remote", "add", "origin", remote)
+	sixth := manage(t, o)
+	_, err = sixth.CreateTeam(limited(t), teams.TeamConfig{Name: "pushed",
+		Members: []teams.MemberConfig{{Name: "bob", Agent: teams.External}}})
+	ok(t, err)
+	ok(t, sixth.Close())
+	seventh := manage(t, o)
+	ok(t, seventh.PushTeam(limited(t), "pushed", teams.PushOptions{Release: true, Agree: func(string) bool { return true }}))
+	_, _, err = seventh.ResumeTeam(limited(t), "pushed", teams.ResumeOptions{})
+	if err == nil {
+		t.Fatal("a team that this machine let go of is resumed")
+	}
+	want(t, err, teams.ErrDenied)
+	team, _, err = seventh.ResumeTeam(limited(t), "pushed", teams.ResumeOptions{TakeBack: true})
+	ok(t, err)
+	add(t, team.Tasks(), "it changes again")
+	as, err := teams.New(teams.Options{Home: o.Home, ClaudeHome: o.ClaudeHome, As: "ann"})
+	ok(t, err)
+	_, _, err = as.ResumeTeam(limited(t), "port", teams.ResumeOptions{})
+	want(t, err, teams.ErrDenied)
+	ok(t, as.Close())
+}
