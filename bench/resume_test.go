@@ -16,6 +16,7 @@ import (
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -170,7 +171,7 @@ func BenchmarkResume(b *testing.B) {
 		if err := os.MkdirAll(filepath.Dir(alive), 0o700); err != nil {
 			b.Fatal(err)
 		}
-		lock, err := proc.NewLock(alive)
+		lock, err := filelock.New(alive)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -214,7 +215,7 @@ func (w *wreck) killHost() {
 		if err != nil {
 			w.b.Fatal(err)
 		}
-		if there && beat.Host != firstHost && proc.Held(filepath.Join(w.dir, "hosts", beat.Host, proc.AliveFile)) {
+		if there && beat.Host != firstHost && filelock.Held(filepath.Join(w.dir, "hosts", beat.Host, proc.AliveFile)) {
 			if err := syscall.Kill(beat.Pid, syscall.SIGKILL); err != nil {
 				w.b.Fatal(err)
 			}
@@ -225,7 +226,7 @@ func (w *wreck) killHost() {
 		}
 	}
 	for _, alive := range hosts {
-		for proc.Held(alive) {
+		for filelock.Held(alive) {
 			time.Sleep(time.Millisecond)
 		}
 	}

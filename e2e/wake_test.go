@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"cadre/internal/agent/wake"
-	"cadre/internal/sys/proc"
+	"cadre/internal/sys/filelock"
 )
 
 // sessionHelper makes the test binary a session of an agent: its arguments are the command of its
@@ -80,7 +80,7 @@ func (w *world) wakes(teams ...string) *process {
 	p := w.start("wake")
 	for _, team := range teams {
 		eventually(w.t, "it waits for the session in "+team,
-			func() bool { return proc.Held(wake.Lock(filepath.Join(w.home, "teams", team), "lead")) })
+			func() bool { return filelock.Held(wake.Lock(filepath.Join(w.home, "teams", team), "lead")) })
 	}
 	return p
 }

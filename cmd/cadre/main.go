@@ -20,7 +20,7 @@ import (
 	"cadre/internal/journal"
 	"cadre/internal/observe"
 	"cadre/internal/observe/store"
-	"cadre/internal/sys/proc"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
@@ -121,7 +121,7 @@ func status(err error) int {
 			return hopeless
 		}
 	}
-	if errors.Is(err, proc.ErrHeld) {
+	if errors.Is(err, filelock.ErrHeld) {
 		return tryAgain
 	}
 	return tryAgain

@@ -28,6 +28,7 @@ import (
 	"cadre/internal/liveness/detector"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -115,8 +116,8 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is a session of %s that cadre runs; spawn a "+
 			"member with --agent external to be that one", as, m.Agent)}
 	}
-	present, err := proc.NewLock(detector.Presence(dir, as))
-	if errors.Is(err, proc.ErrHeld) {
+	present, err := filelock.New(detector.Presence(dir, as))
+	if errors.Is(err, filelock.ErrHeld) {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("another session is %s in team %s already; end "+
 			"that one, or be another member: cadre spawn %s NAME --agent external, and cadre mcp --team %s --as NAME",
 			as, name, name, name)}
@@ -125,7 +126,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 		return err
 	}
 	defer present.Unlock()
-	if err := present.Sign(); err != nil {
+	if err := proc.Sign(present); err != nil {
 		a.note("cadre wake does not find this session: " + err.Error())
 	}
 	if as == rep.Team().Lead {
@@ -180,7 +181,7 @@ func (a *app) leadFrom(ctx context.Context, rep *replica.Replica,
 	dir string) (leading context.Context, release func(), err error) {
 	t := rep.Team()
 	lock, err := leader.Claim(dir)
-	if errors.Is(err, proc.ErrHeld) {
+	if errors.Is(err, filelock.ErrHeld) {
 		a.note(fmt.Sprintf("session %s leads team %s already; this one works beside it, as the same lead",
 			t.LeadSession, t.Name))
 		return ctx, func() {}, nil

@@ -10,7 +10,7 @@ import (
 	"cadre/internal/inspect"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
-	"cadre/internal/sys/proc"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/team"
 )
 
@@ -18,7 +18,7 @@ import (
 func (a *app) move(ctx context.Context, rep *replica.Replica, dir, to string) error {
 	t := rep.Team()
 	lock, err := leader.Claim(dir)
-	if errors.Is(err, proc.ErrHeld) || err == nil && host.Hosted(filepath.Join(dir, "hosts")) {
+	if errors.Is(err, filelock.ErrHeld) || err == nil && host.Hosted(filepath.Join(dir, "hosts")) {
 		if err == nil {
 			lock.Unlock()
 		}

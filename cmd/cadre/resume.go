@@ -23,6 +23,7 @@ import (
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
 	"cadre/internal/run/teamfile"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
@@ -256,7 +257,7 @@ func (a *app) takeLead(ctx context.Context, rep *replica.Replica, dir string, fo
 		}
 		return lock, err
 	}
-	if !errors.Is(err, proc.ErrHeld) {
+	if !errors.Is(err, filelock.ErrHeld) {
 		return nil, err
 	}
 	if !takeOver {
@@ -270,7 +271,7 @@ func (a *app) takeLead(ctx context.Context, rep *replica.Replica, dir string, fo
 	defer cancel()
 	for {
 		lock, err := leader.Claim(dir)
-		if !errors.Is(err, proc.ErrHeld) {
+		if !errors.Is(err, filelock.ErrHeld) {
 			return lock, err
 		}
 		select {

@@ -14,6 +14,7 @@ import (
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
 	"cadre/internal/replica"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -52,10 +53,9 @@ type Options struct {
 
 const (
 	lockFile     = "consolidate.lock"
-	scratch      = "consolidation"       // folder in the team's
-	children     = "processes"           // folder in that one
-	lookAgain    = 50 * time.Millisecond // at what another process holds
-	saveTime     = time.Minute           // for a checkpoint
+	scratch      = "consolidation" // folder in the team's
+	children     = "processes"     // folder in that one
+	saveTime     = time.Minute     // for a checkpoint
 	checkTimeout = 30 * time.Minute
 	endPatience  = 3 * time.Minute // for a member to end, and its work to be merged
 )
@@ -69,7 +69,7 @@ func (o Options) within() Options {
 
 // Running reports whether a process of this machine consolidates the team whose folder that is, or
 // takes a consolidation back.
-func Running(teamDir string) bool { return proc.Held(filepath.Join(teamDir, lockFile)) }
+func Running(teamDir string) bool { return filelock.Held(filepath.Join(teamDir, lockFile)) }
 
 // Run consolidates the team, from where an attempt before this one was. It returns the record of
 // the team.
@@ -173,15 +173,12 @@ func prepare(ctx context.Context, o Options, wait bool) (w *work, done func(), e
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	lock, err := proc.NewLock(filepath.Join(o.Dir, lockFile))
-	for wait && errors.Is(err, proc.ErrHeld) && ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-time.After(lookAgain):
-		}
-		lock, err = proc.NewLock(filepath.Join(o.Dir, lockFile))
+	path := filepath.Join(o.Dir, lockFile)
+	lock, err := filelock.New(path)
+	if wait && errors.Is(err, filelock.ErrHeld) {
+		lock, err = filelock.Wait(ctx, path)
 	}
-	if errors.Is(err, proc.ErrHeld) {
+	if errors.Is(err, filelock.ErrHeld) {
 		return nil, nil, notReady("team %s is being consolidated by another process", o.Replica.Team().Name)
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -103,7 +104,7 @@ func TestSettle(t *testing.T) {
 
 	l = newLab(t) // it waits for one that is at it
 	l.found()
-	lock, err := proc.NewLock(filepath.Join(l.folder, lockFile))
+	lock, err := filelock.New(filepath.Join(l.folder, lockFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -132,16 +132,10 @@ func hold(ctx context.Context, o Options, members []string) (merged host.Merged,
 }
 
 // lockMerged waits until nobody else is at the merged worktree.
-func lockMerged(ctx context.Context, dir string) (*proc.Lock, error) {
-	for {
-		lock, err := proc.NewLock(filepath.Join(dir, mergedLock))
-		if !errors.Is(err, proc.ErrHeld) {
-			return lock, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("another process is at the merged worktree of the team: %w", context.Cause(ctx))
-		case <-time.After(lookAgain):
-		}
+func lockMerged(ctx context.Context, dir string) (*filelock.Lock, error) {
+	lock, err := filelock.Wait(ctx, filepath.Join(dir, mergedLock))
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, fmt.Errorf("another process is at the merged worktree of the team: %w", context.Cause(ctx))
 	}
+	return lock, err
 }

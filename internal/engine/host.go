@@ -13,6 +13,7 @@ import (
 	"cadre/internal/host"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
@@ -179,7 +180,7 @@ func (t *Team) Claim(ctx context.Context) (release func(), err error) {
 		release, held = t.engine.Memory.claim(t.kept)
 	} else {
 		lock, err := leader.Claim(t.Dir)
-		if err != nil && !errors.Is(err, proc.ErrHeld) {
+		if err != nil && !errors.Is(err, filelock.ErrHeld) {
 			return nil, err
 		}
 		if held = err == nil; held {

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,7 +16,7 @@ import (
 	"time"
 
 	"cadre/internal/sys/atomicfile"
-	"cadre/internal/sys/proc"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -230,12 +231,8 @@ func (t Trust) change(edit func(*trustFile)) error {
 }
 
 // lock waits for the moment that another process needs for its change.
-func (t Trust) lock() (*proc.Lock, error) {
-	deadline := time.Now().Add(5 * time.Second)
-	for {
-		lock, err := proc.NewLock(t.File + ".lock")
-		if !errors.Is(err, proc.ErrHeld) || time.Now().After(deadline) {
-			return lock, err
-		}
-	}
+func (t Trust) lock() (*filelock.Lock, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return filelock.Wait(ctx, t.File+".lock")
 }

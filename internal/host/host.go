@@ -46,6 +46,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/roles"
 	"cadre/internal/replica"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -175,13 +176,13 @@ func bury(ctx context.Context, dir string, log func(string)) error {
 	for _, stray := range strays {
 		log(fmt.Sprintf("ended what a dead host had left running for %s: process %d", stray.Member, stray.Pid))
 	}
-	if errors.Is(err, proc.ErrHeld) {
+	if errors.Is(err, filelock.ErrHeld) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if err := proc.Remove(dir); !errors.Is(err, proc.ErrHeld) {
+	if err := proc.Remove(dir); !errors.Is(err, filelock.ErrHeld) {
 		return err
 	}
 	return nil

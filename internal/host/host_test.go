@@ -12,6 +12,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/host"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -319,7 +320,7 @@ func TestOneHostPerMember(t *testing.T) {
 	s.do(team.Host("h0"), &team.AttachMember{Member: "ann"})
 	hosts := []*hosted{s.start("h1", one), s.start("h2", one), s.start("h3", one)}
 	for _, id := range []string{"h1", "h2", "h3"} {
-		if !proc.Held(filepath.Join(s.hosts, id, proc.AliveFile)) {
+		if !filelock.Held(filepath.Join(s.hosts, id, proc.AliveFile)) {
 			t.Fatalf("%s does not live", id)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 	"cadre/internal/testkit/treetest"
@@ -103,7 +104,7 @@ func (p *place) lives(host string) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		p.t.Fatal(err)
 	}
-	lock, err := proc.NewLock(filepath.Join(dir, proc.AliveFile))
+	lock, err := filelock.New(filepath.Join(dir, proc.AliveFile))
 	if err != nil {
 		p.t.Fatal(err)
 	}

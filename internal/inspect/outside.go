@@ -16,6 +16,7 @@ import (
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -88,7 +89,7 @@ func look(ctx context.Context, t team.Team, members []team.Member, dir string, n
 	o := &f.outside
 	o.Hosted = host.Hosted(filepath.Join(dir, "hosts"))
 	o.Led = leader.Lives(dir)
-	o.LeadActs = proc.Held(detector.Presence(dir, t.Lead))
+	o.LeadActs = filelock.Held(detector.Presence(dir, t.Lead))
 	o.Consolidating = consolidate.Running(dir)
 	o.Sealed = sealed(dir)
 	f.leadOf(t, now)

@@ -13,6 +13,7 @@ import (
 	"cadre/internal/claude/projection"
 	"cadre/internal/claude/teamfiles"
 	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
@@ -91,7 +92,7 @@ func (s *Seat) sit(ctx context.Context) error {
 			s.Procs, err = proc.OpenListed(s.processes(), proc.Listing{Folder: s.list()})
 		}
 		switch {
-		case !errors.Is(err, proc.ErrHeld):
+		case !errors.Is(err, filelock.ErrHeld):
 			return err
 		case time.Now().After(until):
 			return &team.Error{Code: team.Taken, Text: fmt.Sprintf(

@@ -11,6 +11,7 @@ import (
 	"cadre/internal/layout"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -132,7 +133,7 @@ func (o *PullOptions) idle(folder string) (*leader.Lock, error) {
 			team.Hint{Action: team.ActRelease, Team: o.Team}, team.Hint{Action: team.ActShowAlive, Team: o.Team})
 	}
 	lock, err := leader.Claim(folder)
-	if errors.Is(err, proc.ErrHeld) {
+	if errors.Is(err, filelock.ErrHeld) {
 		return nil, team.Refuse(team.NotReady, "team %s runs here: a process leads it. End that first", o.Team).
 			With(team.Hint{Action: team.ActShowAlive, Team: o.Team})
 	}

@@ -16,6 +16,7 @@ import (
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
 	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
@@ -123,7 +124,7 @@ func (o *PushOptions) release(ctx context.Context, procs *proc.Register, rep *re
 	defer cancel()
 	if t := rep.Team(); t.Released == (team.Released{}) {
 		lock, err := leader.Claim(folder)
-		if errors.Is(err, proc.ErrHeld) {
+		if errors.Is(err, filelock.ErrHeld) {
 			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("a process leads team %s; end it first: cadre "+
 				"probe %s shows which", o.Team, o.Team)}
 		}

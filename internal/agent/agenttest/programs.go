@@ -2,6 +2,7 @@ package agenttest
 
 import (
 	"bytes"
+	"cadre/internal/sys/filelock"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -14,8 +15,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"cadre/internal/sys/proc"
 )
 
 //go:embed agents.json
@@ -84,7 +83,7 @@ func Install(ctx context.Context, p Program) (_ Program, err error) {
 	if err = os.MkdirAll(all, 0o755); err != nil {
 		return p, err
 	}
-	lock, err := wait(ctx, dir+".lock")
+	lock, err := filelock.Wait(ctx, dir+".lock")
 	if err != nil {
 		return p, err
 	}
@@ -168,20 +167,6 @@ func output(ctx context.Context, dir string, env []string, name string, args ...
 		err = fmt.Errorf("%s was ended: %w", name, cause)
 	}
 	return text, fmt.Errorf("%w: %s", err, text[max(0, len(text)-600):])
-}
-
-func wait(ctx context.Context, path string) (*proc.Lock, error) {
-	for {
-		lock, err := proc.NewLock(path)
-		if !errors.Is(err, proc.ErrHeld) {
-			return lock, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("another process installs it: %w", ctx.Err())
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
 }
 
 // World is a home in which agents know nothing but a server.

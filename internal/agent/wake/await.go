@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -136,15 +137,15 @@ func follow(ctx context.Context, rep Replica, seq int64) error {
 
 // claim takes the lock of the seat: each turn that ends starts a process, and one of them is to
 // wait. It returns nil when another one waits, or the session has ended.
-func claim(ctx context.Context, at Seat) (*proc.Lock, error) {
+func claim(ctx context.Context, at Seat) (*filelock.Lock, error) {
 	trying, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		if _, ours, err := at.server(); err != nil || !ours {
 			return nil, err
 		}
-		lock, err := proc.NewLock(Lock(at.Dir, at.Member))
-		if !errors.Is(err, proc.ErrHeld) {
+		lock, err := filelock.New(Lock(at.Dir, at.Member))
+		if !errors.Is(err, filelock.ErrHeld) {
 			return lock, err
 		}
 		if pause(trying, grace/4) != nil {

@@ -17,6 +17,7 @@ import (
 	"cadre/internal/liveness/detector"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/replica"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -27,12 +28,12 @@ type teams struct {
 	t       *testing.T
 	root    string
 	journal map[string]*memjournal.Store
-	lead    map[string]*proc.Lock // its presence
-	open    map[string]int        // replicas that are
+	lead    map[string]*filelock.Lock // its presence
+	open    map[string]int            // replicas that are
 }
 
 func newTeams(t *testing.T, names ...string) *teams {
-	all := &teams{t, t.TempDir(), map[string]*memjournal.Store{}, map[string]*proc.Lock{}, map[string]int{}}
+	all := &teams{t, t.TempDir(), map[string]*memjournal.Store{}, map[string]*filelock.Lock{}, map[string]int{}}
 	for _, name := range names {
 		if err := os.Mkdir(all.folder(name), 0o700); err != nil {
 			t.Fatal(err)
@@ -48,11 +49,11 @@ func newTeams(t *testing.T, names ...string) *teams {
 func (all *teams) folder(name string) string { return filepath.Join(all.root, name) }
 
 // sits has this process hold the presence of a member, signed.
-func (all *teams) sits(name, member string) *proc.Lock {
+func (all *teams) sits(name, member string) *filelock.Lock {
 	all.t.Helper()
-	lock, err := proc.NewLock(detector.Presence(all.folder(name), member))
+	lock, err := filelock.New(detector.Presence(all.folder(name), member))
 	if err == nil {
-		err = lock.Sign()
+		err = proc.Sign(lock)
 	}
 	if err != nil {
 		all.t.Fatal(err)

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"syscall"
-	"time"
 
 	"cadre/internal/sys/crc32c"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -60,58 +59,23 @@ func checksum(body string) string {
 	return fmt.Sprintf("%08x", crc32c.Checksum([]byte(body)))
 }
 
-// markLock is the mark's file with its flock.
-type markLock struct{ f *os.File }
+// markLock is the mark's file, locked.
+type markLock struct{ *filelock.Lock }
 
-// lockMark waits for the flock until ctx ends. It makes the file where that is missing, but not its
+// lockMark waits for the lock until ctx ends. It makes the file if it is missing, but not its
 // folder, which is the team's: the error is fs.ErrNotExist when that is gone.
 func lockMark(ctx context.Context, path string) (*markLock, error) {
-	for {
-		f, err := regularfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		if err := flock(ctx, f); err != nil {
-			f.Close()
-			return nil, err
-		}
-		// The file may have gone, or been made anew, while this process waited; then its lock keeps
-		// nobody out.
-		there, err := os.Stat(path)
-		ours, ours2 := f.Stat()
-		if err == nil && ours2 == nil && os.SameFile(there, ours) {
-			return &markLock{f}, nil
-		}
-		f.Close()
-		if err := errors.Join(ours2, ctx.Err()); err != nil {
-			return nil, err
-		}
+	lock, err := filelock.Wait(ctx, path)
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, fmt.Errorf("another process is projecting and holds %s: %w", path, context.Cause(ctx))
 	}
+	if err != nil {
+		return nil, err
+	}
+	return &markLock{lock}, nil
 }
 
-// flock asks again and again instead of waiting in the kernel, because that wait cannot be called
-// off.
-func flock(ctx context.Context, f *os.File) error {
-	const longest = 10 * time.Millisecond
-	for pause := 100 * time.Microsecond; ; pause = min(2*pause, longest) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return fmt.Errorf("lock %s: %w", f.Name(), err)
-		}
-		again := time.NewTimer(pause)
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			again.Stop()
-			return fmt.Errorf("another process is projecting and holds %s: %w", f.Name(), context.Cause(ctx))
-		}
-	}
-}
-
-func (l *markLock) read() (mark, bool) { return readMarkFrom(l.f) }
+func (l *markLock) read() (mark, bool) { return readMarkFrom(l.File()) }
 
 // write replaces the first line in place: to rename a new file over the mark would take its lock
 // away. What a longer mark left behind that line counts for nothing.
@@ -125,8 +89,8 @@ func (l *markLock) write(m mark) error {
 	if len(line) > markMax {
 		return fmt.Errorf("the id of team %s is too long", m.Team)
 	}
-	_, err = l.f.WriteAt([]byte(line), 0)
+	_, err = l.File().WriteAt([]byte(line), 0)
 	return err
 }
 
-func (l *markLock) unlock() { l.f.Close() }
+func (l *markLock) unlock() { l.Unlock() }

@@ -1,6 +1,7 @@
 package teamfiles
 
 import (
+	"cadre/internal/sys/filelock"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,7 @@ func steal(path string, left fs.FileInfo) error {
 		return err
 	}
 	defer dir.Close()
-	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil {
+	if err := filelock.Flock(dir, syscall.LOCK_EX); err != nil {
 		return err
 	}
 	there, err := os.Lstat(path)

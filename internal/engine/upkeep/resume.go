@@ -11,6 +11,7 @@ import (
 	"cadre/internal/host"
 	"cadre/internal/inspect"
 	"cadre/internal/liveness/leader"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
@@ -75,7 +76,7 @@ func Prepare(ctx context.Context, t Team, how Resumption) (*inspect.Examination,
 func Move(ctx context.Context, t Team, to string) error {
 	was := t.Replica.Team()
 	lock, err := leader.Claim(t.Dir)
-	if errors.Is(err, proc.ErrHeld) || err == nil && host.Hosted(filepath.Join(t.Dir, "hosts")) {
+	if errors.Is(err, filelock.ErrHeld) || err == nil && host.Hosted(filepath.Join(t.Dir, "hosts")) {
 		if err == nil {
 			lock.Unlock()
 		}
@@ -193,7 +194,7 @@ func TakeLead(ctx context.Context, t Team, found *inspect.Examination, how Takeo
 			err = attach()
 		}
 		return lock, err
-	case !errors.Is(err, proc.ErrHeld):
+	case !errors.Is(err, filelock.ErrHeld):
 		return nil, err
 	case how != TakeIt:
 		return nil, led(ctx, t)
@@ -205,7 +206,7 @@ func TakeLead(ctx context.Context, t Team, found *inspect.Examination, how Takeo
 	defer cancel()
 	for {
 		lock, err := leader.Claim(t.Dir)
-		if !errors.Is(err, proc.ErrHeld) {
+		if !errors.Is(err, filelock.ErrHeld) {
 			return lock, err
 		}
 		select {

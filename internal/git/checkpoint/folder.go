@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"cadre/internal/sys/atomicfile"
-	"cadre/internal/sys/proc"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -95,8 +95,8 @@ func (f *folder) save(ctx context.Context, on *tip, next *image, files map[strin
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
 		return "", err
 	}
-	lock, err := proc.NewLock(filepath.Join(f.dir, "lock"))
-	if errors.Is(err, proc.ErrHeld) {
+	lock, err := filelock.New(filepath.Join(f.dir, "lock"))
+	if errors.Is(err, filelock.ErrHeld) {
 		return "", errMoved
 	} else if err != nil {
 		return "", err

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"cadre/internal/sys/atomicfile"
-	"cadre/internal/sys/proc"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -53,12 +53,12 @@ func (b *branch) pack(ctx context.Context, tip string) {
 		return
 	}
 	b.packed.since = 0
-	lock, err := proc.NewLock(b.packsFile() + ".lock")
+	lock, err := filelock.New(b.packsFile() + ".lock")
 	if err != nil {
 		if os.MkdirAll(filepath.Dir(b.packsFile()), 0o755) != nil {
 			return
 		}
-		if lock, err = proc.NewLock(b.packsFile() + ".lock"); err != nil {
+		if lock, err = filelock.New(b.packsFile() + ".lock"); err != nil {
 			return // another process packs
 		}
 	}

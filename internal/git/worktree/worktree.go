@@ -42,6 +42,7 @@ import (
 	"time"
 
 	"cadre/internal/git"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 )
 
@@ -394,20 +395,14 @@ func tidy(ctx context.Context, home folder, p Place) error {
 // alone waits until nobody else makes or removes worktrees of the repository with that folder.
 func alone(ctx context.Context, common string) (unlock func(), err error) {
 	path := filepath.Join(common, "cadre.lock")
-	for {
-		lock, err := proc.NewLock(path)
-		if err == nil {
-			return func() { os.Remove(path); lock.Unlock() }, nil
-		}
-		if !errors.Is(err, proc.ErrHeld) {
-			return nil, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("another process is at the repository and does not end: %w", ctx.Err())
-		case <-time.After(lockPause):
-		}
+	lock, err := filelock.Wait(ctx, path)
+	switch {
+	case errors.Is(err, filelock.ErrHeld):
+		return nil, fmt.Errorf("another process is at the repository and does not end: %w", ctx.Err())
+	case err != nil:
+		return nil, err
 	}
+	return func() { os.Remove(path); lock.Unlock() }, nil
 }
 
 // folder is one that git runs in.

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -151,13 +152,7 @@ func (f osFile) ID() (FileID, error) {
 	return newFileID(&st), err
 }
 
-func (f osFile) Flock(how int) error {
-	for {
-		if err := unix.Flock(int(f.Fd()), how); err != unix.EINTR {
-			return err
-		}
-	}
-}
+func (f osFile) Flock(how int) error { return filelock.Flock(f.File, how) }
 
 // pread reads what there is, which at the end of the file is less than asked for, and no error.
 func pread(f File, b []byte, off int64) (int, error) {

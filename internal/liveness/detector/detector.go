@@ -27,6 +27,7 @@ import (
 
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/liveness/leader"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -193,7 +194,7 @@ func (l *Detector) gone(m team.Member, b heartbeat.Beat, there bool) string {
 	case m.Agent != team.External && m.Host != "" && !lives(m.Host):
 		return team.HostGone
 	case m.Agent == team.External && there && b.Machine != "" && b.Machine == machine() &&
-		!proc.Held(Presence(l.Dir, m.Name)):
+		!filelock.Held(Presence(l.Dir, m.Name)):
 		return team.SessionGone
 	}
 	return ""

@@ -15,6 +15,7 @@ import (
 	"cadre/internal/liveness/detector"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/replica"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -97,7 +98,7 @@ func (p *post) holds(path string) (free func()) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		p.t.Fatal(err)
 	}
-	lock, err := proc.NewLock(path)
+	lock, err := filelock.New(path)
 	if err != nil {
 		p.t.Fatal(err)
 	}

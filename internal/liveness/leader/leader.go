@@ -28,7 +28,7 @@ import (
 
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/replica"
-	"cadre/internal/sys/proc"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/team"
 )
 
@@ -39,13 +39,13 @@ var ErrTakenOver = errors.New("the lead was taken over by another session")
 const lockName = "lead.lock"
 
 // Lives reports whether a process of this machine leads the team whose folder that is.
-func Lives(teamDir string) bool { return proc.Held(filepath.Join(teamDir, lockName)) }
+func Lives(teamDir string) bool { return filelock.Held(filepath.Join(teamDir, lockName)) }
 
 // Lock is the right of one process of this machine to lead.
-type Lock = proc.Lock
+type Lock = filelock.Lock
 
-// Claim takes the lock. The error is [proc.ErrHeld] while another process has it.
-func Claim(teamDir string) (*Lock, error) { return proc.NewLock(filepath.Join(teamDir, lockName)) }
+// Claim takes the lock. The error is [filelock.ErrHeld] while another process has it.
+func Claim(teamDir string) (*Lock, error) { return filelock.New(filepath.Join(teamDir, lockName)) }
 
 // Options of a lead.
 type Options struct {

@@ -15,7 +15,7 @@ import (
 	"cadre/internal/layout"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
-	"cadre/internal/sys/proc"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/team"
 )
 
@@ -36,7 +36,7 @@ func lead(root, session string) error {
 	}
 	defer rep.Close()
 	lock, err := leader.Claim(dir)
-	if errors.Is(err, proc.ErrHeld) {
+	if errors.Is(err, filelock.ErrHeld) {
 		fmt.Println("held")
 		return nil
 	}
@@ -136,7 +136,7 @@ func TestOneProcessLeads(t *testing.T) {
 		if on := p.attached(rep); !leader.Lives(p.dir) || on[len(on)-1] != session+"<"+last {
 			t.Errorf("it lives: %t; on record is %v", leader.Lives(p.dir), on)
 		}
-		if _, err := leader.Claim(p.dir); !errors.Is(err, proc.ErrHeld) {
+		if _, err := leader.Claim(p.dir); !errors.Is(err, filelock.ErrHeld) {
 			t.Errorf("the lock of a living process can be had: %v", err)
 		}
 		if err := leads.Process.Kill(); err != nil {

@@ -16,7 +16,7 @@ import (
 	"cadre/internal/observe/protocol"
 	"cadre/internal/observe/source"
 	"cadre/internal/sys/atomicfile"
-	"cadre/internal/sys/proc"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
@@ -33,7 +33,7 @@ const (
 // belongs to one process.
 type Kept struct {
 	dir     string
-	lock    *proc.Lock
+	lock    *filelock.Lock
 	log     *os.File
 	number  int64 // of the log
 	size    int64 // of the log, in bytes
@@ -53,8 +53,8 @@ func OpenKept(dir string) (*Kept, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	lock, err := proc.NewLock(filepath.Join(dir, lockName))
-	if errors.Is(err, proc.ErrHeld) {
+	lock, err := filelock.New(filepath.Join(dir, lockName))
+	if errors.Is(err, filelock.ErrHeld) {
 		return nil, fmt.Errorf("%w: by another process", ErrObserved)
 	}
 	if err != nil {
@@ -64,7 +64,7 @@ func OpenKept(dir string) (*Kept, error) {
 }
 
 // Observes reports whether a living process has the folder.
-func Observes(dir string) bool { return proc.Held(filepath.Join(dir, lockName)) }
+func Observes(dir string) bool { return filelock.Held(filepath.Join(dir, lockName)) }
 
 // Close lets go of the folder.
 // maxKept is the most that is read of what an observer knew, in bytes.

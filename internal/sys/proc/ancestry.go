@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cadre/internal/sys/filelock"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -114,7 +115,7 @@ func hidden(e entry) bool {
 		return false
 	}
 	alive := filepath.Join(e.Dir, AliveFile)
-	for deadline := time.Now().Add(releasePatience); Held(alive); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(releasePatience); filelock.Held(alive); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			return true
 		}

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cadre/internal/sys/filelock"
 	"context"
 	"encoding/json"
 	"errors"
@@ -304,7 +305,7 @@ func TestAHostInAContainer(t *testing.T) {
 		t.Skip("this test runs in a namespace itself")
 	}
 	list, dir := t.TempDir(), t.TempDir()
-	lock, err := NewLock(filepath.Join(dir, AliveFile))
+	lock, err := filelock.New(filepath.Join(dir, AliveFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bufio"
+	"cadre/internal/sys/filelock"
 	"context"
 	"errors"
 	"fmt"
@@ -274,7 +275,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	if left := marked(t, mark); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
-	if files := recordFiles(t, dir); len(files) > 0 || Held(filepath.Join(dir, AliveFile)) {
+	if files := recordFiles(t, dir); len(files) > 0 || filelock.Held(filepath.Join(dir, AliveFile)) {
 		t.Errorf("the folder is not free: %v", files)
 	}
 	if _, err := r.Start(Cmd{Args: []string{"true"}}); !errors.Is(err, ErrClosed) {

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bufio"
+	"cadre/internal/sys/filelock"
 	"context"
 	"errors"
 	"fmt"
@@ -93,8 +94,8 @@ func TestStraysOfADeadLeader(t *testing.T) {
 	freeze(t, host.Process)
 	syscall.Kill(leash, syscall.SIGKILL)
 	syscall.Kill(leader, syscall.SIGKILL)
-	if _, err := EndStrays(within(t), dir); !errors.Is(err, ErrHeld) {
-		t.Fatalf("strays of a living host: got %v, want ErrHeld", err)
+	if _, err := EndStrays(within(t), dir); !errors.Is(err, filelock.ErrHeld) {
+		t.Fatalf("strays of a living host: got %v, want filelock.ErrHeld", err)
 	}
 	host.Process.Kill()
 	host.Wait()
@@ -263,31 +264,6 @@ func TestLeashIgnoresSignals(t *testing.T) {
 	}
 }
 
-func TestLock(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "alive")
-	if Held(path) {
-		t.Error("held before it is there")
-	}
-	lock, err := NewLock(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !Held(path) {
-		t.Error("not held by a living process")
-	}
-	if _, err := NewLock(path); !errors.Is(err, ErrHeld) {
-		t.Errorf("got %v, want ErrHeld", err)
-	}
-	for range 2 {
-		if err := lock.Unlock(); err != nil {
-			t.Error(err)
-		}
-	}
-	if Held(path) {
-		t.Error("held after unlock")
-	}
-}
-
 func TestAlive(t *testing.T) {
 	started, err := StartTime(os.Getpid())
 	if err != nil {
@@ -365,8 +341,8 @@ func TestDyingHostDoesNotLive(t *testing.T) {
 	if err := awaitExit(host.Process.Pid); err != nil { // a zombie until the test is over
 		t.Fatal(err)
 	}
-	if !Held(filepath.Join(dir, AliveFile)) || Lives(dir) {
-		t.Errorf("its lock is held: %t; it lives: %t", Held(filepath.Join(dir, AliveFile)), Lives(dir))
+	if !filelock.Held(filepath.Join(dir, AliveFile)) || Lives(dir) {
+		t.Errorf("its lock is held: %t; it lives: %t", filelock.Held(filepath.Join(dir, AliveFile)), Lives(dir))
 	}
 	if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
 		t.Fatal(err)

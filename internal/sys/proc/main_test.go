@@ -89,7 +89,7 @@ func runHost(mode, dir, mark string) error {
 		return r.Close(context.Background())
 	case "lingers": // something of it holds its lock for a while after it was killed
 		c := exec.Command("sleep", mark)
-		c.ExtraFiles = []*os.File{r.alive.file}
+		c.ExtraFiles = []*os.File{r.alive.File()}
 		if err := c.Start(); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cadre/internal/sys/filelock"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 	"syscall"
 )
 
-// AliveFile is the name, in a host's folder, of the [Lock] that an open [Register] holds; [Lives]
+// AliveFile is the name, in a host's folder, of the [filelock.Lock] that an open [Register] holds; [Lives]
 // looks at it. In it stands whose process that is: its pid and its start.
 const AliveFile = "alive"
 
@@ -19,7 +20,7 @@ const AliveFile = "alive"
 // the last of its threads has come to its end; it is a zombie by then, and does not live.
 func Lives(dir string) bool {
 	path := filepath.Join(dir, AliveFile)
-	return Held(path) && !dying(path)
+	return filelock.Held(path) && !dying(path)
 }
 
 // dying reports whether the holder is known to have come to its end, as nearly as makes no
@@ -40,7 +41,7 @@ var ErrClosed = errors.New("the register is closed")
 // any goroutine.
 type Register struct {
 	dir   string
-	alive *Lock
+	alive *filelock.Lock
 	entry string // its file in a list; "" where it is in none
 	leash leash
 
@@ -54,7 +55,7 @@ type Register struct {
 }
 
 // Open begins a host with the given folder, which it makes if it has to. The folder must be this
-// host's alone: a living host's gives [ErrHeld], and what a dead one left is to be ended with
+// host's alone: a living host's gives [filelock.ErrHeld], and what a dead one left is to be ended with
 // [EndStrays] first. An empty dir means a host without records, for a program that runs a command
 // or two and ends: its children have a leash only.
 func Open(dir string) (*Register, error) {
@@ -85,17 +86,17 @@ func OpenListed(dir string, l Listing) (*Register, error) {
 	return r, nil
 }
 
-func enroll(dir string) (*Lock, error) {
+func enroll(dir string) (*filelock.Lock, error) {
 	for {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
-		lock, err := NewLock(filepath.Join(dir, AliveFile))
+		lock, err := filelock.New(filepath.Join(dir, AliveFile))
 		if errors.Is(err, fs.ErrNotExist) { // somebody took the new folder for that of a dead host
 			continue
 		}
 		if err == nil {
-			_ = lock.Sign() // without it, its holder's end is seen a little later
+			_ = Sign(lock) // without it, its holder's end is seen a little later
 		}
 		return lock, err
 	}

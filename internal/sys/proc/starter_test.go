@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cadre/internal/sys/filelock"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -148,12 +149,12 @@ func TestHolderOf(t *testing.T) {
 		}
 	}
 	is("before there is one", false)
-	lock, err := NewLock(path)
+	lock, err := filelock.New(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	is("before it is signed", false)
-	if err := lock.Sign(); err != nil {
+	if err := Sign(lock); err != nil {
 		t.Fatal(err)
 	}
 	is("signed", true)
@@ -167,13 +168,13 @@ func TestHolderOf(t *testing.T) {
 		}
 		is("signed with "+other, false)
 	}
-	if err := lock.Sign(); err != nil {
+	if err := Sign(lock); err != nil {
 		t.Fatal(err)
 	}
 	is("signed again", true)
 	lock.Unlock()
 	is("let go of", false)
-	if err := lock.Sign(); err == nil {
+	if err := Sign(lock); err == nil {
 		t.Error("a lock that was let go of can be signed")
 	}
 

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cadre/internal/sys/filelock"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ type Stray struct {
 
 // EndStrays ends what is left of the children of a dead host, given the host's folder, and removes
 // the records of those that are gone. The host's own children without a stray are not mentioned. A
-// living host's folder is refused with [ErrHeld], after a second in which the lock of a host that
+// living host's folder is refused with [filelock.ErrHeld], after a second in which the lock of a host that
 // has just died goes. It is safe to call at the same time from several processes, and again after
 // an error; ctx bounds the wait for the processes to go.
 //
@@ -58,11 +59,11 @@ const deathGrace = time.Second
 func awaitDeath(ctx context.Context, path string) error {
 	deadline := time.NewTimer(deathGrace)
 	defer deadline.Stop()
-	for Held(path) {
+	for filelock.Held(path) {
 		select {
 		case <-time.After(5 * time.Millisecond):
 		case <-deadline.C:
-			return ErrHeld
+			return filelock.ErrHeld
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -71,9 +72,9 @@ func awaitDeath(ctx context.Context, path string) error {
 }
 
 // Remove removes the folder of a dead host of whose children nothing is left. A living host's
-// folder is refused with [ErrHeld], and one that still has records is left as it is.
+// folder is refused with [filelock.ErrHeld], and one that still has records is left as it is.
 func Remove(dir string) error {
-	lock, err := NewLock(filepath.Join(dir, AliveFile)) // so that no host begins in the folder meanwhile
+	lock, err := filelock.New(filepath.Join(dir, AliveFile)) // so that no host begins in the folder meanwhile
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
