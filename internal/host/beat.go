@@ -55,7 +55,7 @@ func (h *Host) beat(ctx context.Context) time.Duration {
 		}
 	}
 	p.next = now.Add(every)
-	p.others.Look(ctx, now, t, others, func(member string) bool { return h.seats[member] != nil })
+	p.others.Look(ctx, t, others, func(member string) bool { return h.seats[member] != nil })
 	return every
 }
 

@@ -40,7 +40,8 @@ type Detector struct {
 
 	Beats heartbeat.Store        // nil for those in the team's folder
 	Lives func(host string) bool // nil for the hosts that are enrolled in the team's folder
-	Wall  func() time.Time       // the clock on the wall; nil for this computer's
+	Now   func() time.Time       // nil for [time.Now]
+	Wall  func() time.Time       // the clock on the wall; nil for that of Now
 
 	began   time.Time // the first look
 	lead    heartbeat.Watch
@@ -59,16 +60,18 @@ type sight struct {
 
 // Look looks after the lead and the members, except for those that are the caller's own. It is
 // called each time that signs of life are due.
-func (l *Detector) Look(ctx context.Context, now time.Time, t team.Team, members []team.Member,
-	own func(member string) bool) {
+func (l *Detector) Look(ctx context.Context, t team.Team, members []team.Member, own func(member string) bool) {
 	if t.CleanedUp || t.Status == team.TeamComplete || t.Status == team.TeamAborted { // nobody is missed any more
 		return
 	}
+	if l.Now == nil {
+		l.Now = time.Now
+	}
 	if l.began.IsZero() {
-		l.began = now
+		l.began = l.Now()
 	}
 	if !own(t.Lead) {
-		l.lookForLead(ctx, now, t)
+		l.lookForLead(ctx, t)
 	}
 	for _, m := range members {
 		// without a host it has no session that could be silent
@@ -76,14 +79,14 @@ func (l *Detector) Look(ctx context.Context, now time.Time, t team.Team, members
 			delete(l.members, m.Name)
 			continue
 		}
-		if err := l.lookFor(ctx, now, t, m); err != nil {
+		if err := l.lookFor(ctx, t, m); err != nil {
 			l.Log(fmt.Sprintf("not recorded whether %s is offline: %v", m.Name, err))
 		}
 	}
 }
 
 // lookForLead records that the lead is lost when it has been silent for too long.
-func (l *Detector) lookForLead(ctx context.Context, now time.Time, t team.Team) {
+func (l *Detector) lookForLead(ctx context.Context, t team.Team) {
 	if t.LeadSession == "" || t.LeadSession == team.User || t.LeadLost != 0 {
 		return
 	}
@@ -94,8 +97,8 @@ func (l *Detector) lookForLead(ctx context.Context, now time.Time, t team.Team) 
 	}
 	b = leader.LastBeat(t, b, there)
 	l.lead.Every = every(t)
-	wall := l.wall(now)
-	silent, skewed := l.lead.LookBy(wall, now.Sub(l.began), b, true)
+	wall, steady := l.clocks() // not from before the look: the process may have stood still in it
+	silent, skewed := l.lead.LookBy(wall, steady, b, true)
 	if skewed != l.skewed {
 		if l.skewed = skewed; skewed {
 			l.Log(fmt.Sprintf("clock skew: the last sign of life of %s is of %s, and here it is %s; times are not "+
@@ -113,7 +116,7 @@ func (l *Detector) lookForLead(ctx context.Context, now time.Time, t team.Team) 
 }
 
 // lookFor records that a member is offline, or is not any more.
-func (l *Detector) lookFor(ctx context.Context, now time.Time, t team.Team, m team.Member) error {
+func (l *Detector) lookFor(ctx context.Context, t team.Team, m team.Member) error {
 	one := l.members[m.Name]
 	if one == nil || one.incarnation != m.Incarnation {
 		one = &sight{incarnation: m.Incarnation, watch: heartbeat.Watch{Every: every(t)}}
@@ -129,8 +132,8 @@ func (l *Detector) lookFor(ctx context.Context, now time.Time, t team.Team, m te
 	there = there && Its(m, b)
 	heard := one.there && there && b != one.beat
 	one.beat, one.there = b, there
-	wall := l.wall(now)
-	silent, _ := one.watch.LookBy(wall, now.Sub(l.began), b, there)
+	wall, steady := l.clocks()
+	silent, _ := one.watch.LookBy(wall, steady, b, there)
 	gone := l.gone(m, b, there)
 	if one.gone++; gone == "" {
 		one.gone = 0
@@ -156,12 +159,13 @@ func (l *Detector) beats() heartbeat.Store {
 	return heartbeat.Of(l.Dir)
 }
 
-// wall is what the clock on the wall shows at that moment.
-func (l *Detector) wall(now time.Time) time.Time {
-	if l.Wall != nil {
-		return l.Wall()
+// clocks are the clock on the wall, and one that nobody sets.
+func (l *Detector) clocks() (wall time.Time, steady time.Duration) {
+	now := l.Now()
+	if wall = now.Round(0); l.Wall != nil {
+		wall = l.Wall()
 	}
-	return now.Round(0)
+	return wall, now.Sub(l.began)
 }
 
 func every(t team.Team) time.Duration {

@@ -39,7 +39,9 @@ type post struct {
 	count int64
 }
 
-func newPost(t *testing.T) *post {
+func newPost(t *testing.T) *post { return newPostOf(t, team.Timing{}) }
+
+func newPostOf(t *testing.T, timing team.Timing) *post {
 	p := &post{t: t, dir: t.TempDir(), began: time.Now()}
 	var err error
 	p.Replica, err = replica.Open(t.Context(), memjournal.New("demo").Open(),
@@ -48,19 +50,21 @@ func newPost(t *testing.T) *post {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	for _, body := range []team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w"},
+	for _, body := range []team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w", Timing: timing},
 		&team.SpawnMember{Name: "ann", Agent: "claude"}, &team.SpawnMember{Name: "bob", Agent: team.External}} {
 		p.do(team.User, body)
 	}
 	p.do(team.Host("h1"), &team.AttachMember{Member: "ann"})
 	p.do(team.Host("h1"), &team.ReportStarted{Member: "ann", Session: "s"})
-	p.look = detector.Detector{Dir: p.dir, Log: func(what string) { t.Log(what) },
+	p.look = detector.Detector{Dir: p.dir, Log: func(what string) { t.Log(what) }, Now: p.now,
 		Do: func(ctx context.Context, body team.Body) error {
 			_, err := p.Do(ctx, team.Command{Actor: team.Host("h2"), Body: body})
 			return err
 		}}
 	return p
 }
+
+func (p *post) now() time.Time { return p.began.Add(p.at) }
 
 func (p *post) do(actor string, body team.Body) {
 	p.t.Helper()
@@ -88,7 +92,7 @@ func (p *post) looks(long time.Duration, meanwhile func()) {
 		}
 		var members []team.Member
 		p.View(func(s *team.State) { members = s.Members() })
-		p.look.Look(p.t.Context(), p.began.Add(p.at), p.Team(), members, func(string) bool { return false })
+		p.look.Look(p.t.Context(), p.Team(), members, func(string) bool { return false })
 	}
 }
 
@@ -149,6 +153,41 @@ func TestSilence(t *testing.T) {
 	p.want(annSilent, annBack, annSilent)
 }
 
+// slow is a folder that takes its time to read: its reader stands still meanwhile.
+type slow struct {
+	heartbeat.Folder
+	read func()
+}
+
+func (s slow) Of(member string) (heartbeat.Beat, bool, error) {
+	s.read()
+	return s.Folder.Of(member)
+}
+
+// A process that stood still between the beginning of a look and what it saw then does not take the
+// sign of life for as old as its look.
+func TestHeldUpInALook(t *testing.T) {
+	const offline = every + every/2
+	p := newPostOf(t, team.Timing{Offline: offline.Milliseconds()})
+	p.hosts("h1")
+	beats := func() { p.beats("ann", "h1", "elsewhere") }
+	p.looks(time.Minute, beats)
+	stood := false
+	p.look.Beats = slow{heartbeat.Of(p.dir), func() {
+		if !stood {
+			stood = true
+			p.at += offline + time.Second
+			beats()
+		}
+	}}
+	p.looks(every, nil)
+	p.looks(every, nil)
+	if !stood {
+		t.Fatal("nobody looked")
+	}
+	p.want("")
+}
+
 // An old sign of life that seems young because a clock is wrong brings nobody back.
 func TestOldSignOfLifeIsNoNewOne(t *testing.T) {
 	p := newPost(t)
@@ -156,7 +195,7 @@ func TestOldSignOfLifeIsNoNewOne(t *testing.T) {
 	p.looks(time.Minute, func() { p.beats("ann", "h1", "elsewhere") })
 	p.looks(patient, nil)
 	p.want(annSilent)
-	fresh := detector.Detector{Dir: p.dir, Log: p.look.Log, Do: p.look.Do}
+	fresh := detector.Detector{Dir: p.dir, Log: p.look.Log, Do: p.look.Do, Now: p.now}
 	p.look, p.at = fresh, p.at-patient // another process, whose clock is behind
 	p.looks(2*time.Minute, nil)
 	p.want(annSilent)

@@ -88,7 +88,7 @@ func (k *keeper) once(ctx context.Context) (wait time.Duration, over bool) {
 			k.tell(err)
 		}
 	}
-	k.detector.Look(ctx, now, t, members, func(member string) bool { return member == k.Member })
+	k.detector.Look(ctx, t, members, func(member string) bool { return member == k.Member })
 	return every(t), false
 }
 
