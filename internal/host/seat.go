@@ -208,9 +208,20 @@ func (s *seat) note(ctx context.Context, why string) (note string) {
 	})
 	s.mu.Unlock()
 	h.Mail = envelope.Batch(s.teamID, s.member, mail)
-	h.Changed, _ = worktree.Changed(ctx, s.host.Procs, s.dir) // outside a repository there is nothing to tell
+	h.Changed = s.changed(ctx)
 	s.host.Replica.View(func(st *team.State) { note = h.Note(st, s.member) })
 	return note
+}
+
+// changed are the files that differ where the member works; none where nobody can tell.
+func (s *seat) changed(ctx context.Context) []string {
+	if p := s.host.Machine.Project; p != nil {
+		w := SavedWork{Member: s.member}
+		_ = p.Changes(ctx, s.dir, &w)
+		return w.Files
+	}
+	files, _ := worktree.Changed(ctx, s.host.Procs, s.dir) // outside a repository there is nothing to tell
+	return files
 }
 
 // spec says which session to start.

@@ -207,10 +207,10 @@ var rooms = []room{
 			"is its caller's choice"},
 	{"testkit/archtest", nil,
 		"it has tests only"},
-	{"testkit/simtest", []string{"journal", "journal/memjournal", "liveness/heartbeat", "liveness/leader", "render",
-		"replica", "team"},
-		"it plays whole teams on the real core and the real replica, and judges signs of life as the real ones do; " +
-			"hosts, leads and sessions are its own, because the real ones live in real time"},
+	{"testkit/simtest", []string{"agent", "host", "journal", "journal/memjournal", "liveness/heartbeat",
+		"liveness/leader", "render", "replica", "sys/proc", "team"},
+		"it plays whole teams on the real core, the real replica and the real host, and judges signs of life as the " +
+			"real ones do; leads and sessions are its own, and beside the real hosts there are played ones, which are faster"},
 	{"testkit/treetest", nil,
 		"it holds folders to what was in them, whatever they are"},
 }
@@ -260,13 +260,15 @@ var bans = []ban{
 		because: "the program is built for every platform from any of them, and a bug stays a bug"},
 	{imports: []string{"testing", "testing/fstest", "testing/iotest", "testing/synctest"},
 		but: []string{"internal/journal/journaltest", "internal/journal/filejournal/disktest",
-			"internal/agent/agenttest", "internal/claude/teamfiles/teamfilestest", "internal/testkit/treetest"},
+			"internal/agent/agenttest", "internal/claude/teamfiles/teamfilestest", "internal/testkit/simtest",
+			"internal/testkit/treetest"},
 		because: "tests are no part of the program; suites that others run are in packages whose names end in test"},
 }
 
 // mayReadTheClock is who calls time.Now, Since or Until. Timers are for everybody but the core.
 var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/replica", "it stamps commands: the one place where a team's time comes from"},
+	{"internal/testkit/simtest", "it makes the time: the clock that it reads is that of a bubble"},
 	{"internal/host", "signs of life, and how old those of the lead are"},
 	{"internal/liveness/leader", "signs of life of the lead"},
 	{"internal/inspect/catalog", "how long ago what it shows was looked at"},

@@ -24,6 +24,7 @@ type disk struct {
 	writer   *thread // who holds the lock of writers
 	freed    bell
 	grown    bell
+	more     chan struct{} // closed when there is another line; nil while nobody waits for that
 	full     time.Duration // no line fits until then
 	faulty   time.Duration // no sync succeeds until then
 }
@@ -56,6 +57,29 @@ func (d *disk) losePower(keep, torn int) {
 		d.snapshot = journal.Snapshot{}
 	}
 	d.w.judge.cutTo(kept)
+}
+
+// grow wakes who waits for another line.
+func (d *disk) grow() {
+	d.grown.ring()
+	if more := d.more; more != nil {
+		d.more = nil
+		d.w.later(func() { close(more) })
+	}
+}
+
+// grows is closed when there is another line.
+func (d *disk) grows() <-chan struct{} {
+	if d.more == nil {
+		d.more = make(chan struct{})
+	}
+	return d.more
+}
+
+// shown reports whether there is a line after seq after, for whoever waits.
+func (d *disk) shown(after int64) bool {
+	return int64(len(d.lines)) > after ||
+		d.w.bug("half-read") && d.half != nil && int64(len(d.lines)) == after
 }
 
 // handle is a process's handle on the journal. It is a [journal.Journal] with the conflict rule and
@@ -173,7 +197,7 @@ func (h *handle) write(after int64, catchUp func(journal.Record) error,
 		before := d.torn
 		d.torn, d.half = before+1+t.rng.IntN(len(data)), data
 		if d.w.bug("half-read") {
-			d.grown.ring()
+			d.grow()
 		}
 		t.step()
 		t.sleep(time.Duration(t.rng.IntN(3000)) * time.Microsecond)
@@ -192,7 +216,7 @@ func (h *handle) write(after int64, catchUp func(journal.Record) error,
 	}
 	d.lines = append(d.lines, data)
 	d.w.judge.record(data)
-	d.grown.ring()
+	d.grow()
 	end = int64(len(d.lines))
 	d.w.strike(nil)
 	t.step()
@@ -229,8 +253,7 @@ func (h *handle) sync(upTo int) error {
 }
 
 func (h *handle) Wait(_ context.Context, after int64) error {
-	for int64(len(h.d.lines)) <= after && !(h.d.w.bug("half-read") && h.d.half != nil &&
-		int64(len(h.d.lines)) == after) {
+	for !h.d.shown(after) {
 		h.d.w.running.await(never, &h.d.grown)
 	}
 	return h.step()

@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -28,6 +29,8 @@ type host struct {
 	tracing map[string]bool // tasks of which it records what they did
 	refused map[string]bool // those of which nothing can be recorded for the moment
 	traced  bell
+
+	retired bool // it is a real one, and ended with its team
 }
 
 // watchEvery is how often a host looks whether the hosts of other members live.
@@ -40,7 +43,13 @@ func (w *world) boot(place int) {
 		refused: map[string]bool{}}
 	w.hosts[place], w.booted = h, w.now
 	w.logf("%s starts on %s", h.of.name, on.name)
-	h.of.spawn("host", h.run)
+	if w.gate == nil {
+		h.of.spawn("host", h.run)
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	h.of.stop = stop
+	w.later(func() { go h.live(ctx) })
 }
 
 // crash kills the host of a place. Its leash ends its sessions a little later, and somebody starts

@@ -45,7 +45,8 @@ type judge struct {
 	intentions map[string]intention // by the id of a command
 	// by the id of a command that reassigns a task: when what was saved of it was looked for
 	reassigned map[string]time.Duration
-	acks       map[int64]string // by seq: the id of a command that was acknowledged
+	at         map[string]team.Time // by the id of a command: when it was sent, by the clock of who did
+	acks       map[int64]string     // by seq: the id of a command that was acknowledged
 	seen       map[seenKey]bool
 	live       []*session
 	again      bool // what is looked at was written before
@@ -105,7 +106,7 @@ type seenKey struct {
 }
 
 func newJudge(w *world) *judge {
-	return &judge{w: w, intentions: map[string]intention{}, acks: map[int64]string{}, seen: map[seenKey]bool{},
+	return &judge{w: w, intentions: map[string]intention{}, at: map[string]team.Time{}, acks: map[int64]string{}, seen: map[seenKey]bool{},
 		reassigned: map[string]time.Duration{}, books: newBooks(),
 		vigil: vigil{given: map[string]time.Duration{}, seen: map[*process]sight{}, losing: map[string]int64{},
 			taking: map[string]look{}}}
@@ -189,6 +190,7 @@ func (j *judge) command(r *team.Record) {
 			before, r.Seq)
 	}
 	j.happened[in.number] = r.Seq
+	j.inTime(r.ID, in.Body)
 	if m, ok := j.truth.Member(in.Actor); ok && in.Incarnation != 0 && in.Incarnation != m.Incarnation {
 		j.fail(leases, "session %d of %s acted after session %d had taken its place", in.Incarnation, in.Actor,
 			m.Incarnation)
@@ -202,6 +204,24 @@ func (j *judge) command(r *team.Record) {
 		if t := j.tasks[task]; t == nil || t.fence != fence || t.status != team.InProgress {
 			j.fail(claims, "a %T under the claim %d of task %s was taken, and the task is %+v", in.Body,
 				fence, task, *t)
+		}
+	}
+}
+
+// inTime looks at an answer: one whose time had passed by the clock of who gives it comes too late.
+func (j *judge) inTime(id string, body team.Body) {
+	switch b := body.(type) {
+	case *team.AnswerPermission:
+		for _, p := range j.truth.Permissions() {
+			if p.Request == b.Request && p.Deadline < j.at[id] {
+				j.fail(asked, "the request %s was answered %d ms after its deadline", b.Request, j.at[id]-p.Deadline)
+			}
+		}
+	case *team.AnswerPlan:
+		for _, m := range j.truth.Members() {
+			if p := m.Plan; p.Request == b.Request && p.Deadline != 0 && p.Deadline < j.at[id] {
+				j.fail(asked, "the plan %s was answered %d ms after its deadline", b.Request, j.at[id]-p.Deadline)
+			}
 		}
 	}
 }
@@ -547,6 +567,16 @@ func (j *judge) reads(a *session, m team.Message, road string) {
 			m.Incarnation)
 	}
 	j.seen[seenKey{letterKey{name, m.Seq}, l.command}] = true
+}
+
+// assigned takes note that a member is told of a task, which says what the notices say that the task
+// is its own.
+func (j *judge) assigned(member, task string) {
+	for key, l := range j.mail {
+		if key.member == member && l.message.Type == team.TypeTaskAssignment && l.message.Ref == task {
+			j.seen[seenKey{key, l.command}] = true
+		}
+	}
 }
 
 // edits looks at a session that changes a file.

@@ -72,8 +72,12 @@ func (j *judge) silence(p *process) time.Duration {
 // gives looks at a host that gives the lead up.
 func (j *judge) gives(h *host, at team.Team) {
 	j.losing[h.id()] = h.replica.Seq()
-	if silence, least := j.silence(h.of), 2*millis(at.Timing.OrDefaults().Beat); silence < least {
-		j.fail(heard, "%s declares session %s lost %s after a sign of life of it", h.id(), at.LeadSession, silence)
+	j.loses(h.of, at)
+}
+
+func (j *judge) loses(p *process, at team.Team) {
+	if silence, least := j.silence(p), 2*millis(at.Timing.OrDefaults().Beat); silence < least {
+		j.fail(heard, "%s declares session %s lost %s after a sign of life of it", p.name, at.LeadSession, silence)
 	}
 }
 

@@ -182,6 +182,8 @@ var ofTeams = []Mutant{
 	{Name: "report-dropped", What: "what could not be recorded is forgotten"},
 	{Name: "no-gate", What: "nobody asks whether a tool may be used"},
 
+	{Name: "overdue-left", What: "a command is carried out although what is overdue has not been ended"},
+
 	// People.
 	{Name: "new-id", What: "a command is tried again under another id"},
 }

@@ -3,6 +3,8 @@ package simtest
 import (
 	"fmt"
 	"strings"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"cadre/internal/liveness/heartbeat"
@@ -17,6 +19,7 @@ type Failure struct {
 	Plan   Plan     // what is left of it
 	Story  []string // what happened, line by line
 	Mutant string
+	Real   bool // of real hosts
 }
 
 // Error tells the history to a person.
@@ -30,7 +33,11 @@ func (f *Failure) Error() string {
 	for _, line := range f.Story {
 		b.WriteString(line + "\n")
 	}
-	fmt.Fprintf(&b, "\nPlay it again: go test ./internal/sim -run TestHistories -seed %d\n", f.Seed)
+	test := "TestHistories"
+	if f.Real {
+		test = "TestRealHosts"
+	}
+	fmt.Fprintf(&b, "\nPlay it again: go test ./internal/testkit/simtest -run %s -seed %d\n", test, f.Seed)
 	return b.String()
 }
 
@@ -46,10 +53,28 @@ const (
 func Play(seed uint64, mutant *Mutant) *Failure {
 	plan := draw(seed)
 	if b := play(plan, mutant, nil, nil); b != nil {
-		return shorten(plan, mutant, b)
+		return shorten(plan, mutant, b, play)
 	}
 	return nil
 }
+
+// PlayReal is Play with hosts of package host, in bubbles of simulated time.
+func PlayReal(t *testing.T, seed uint64, mutant *Mutant) *Failure {
+	player := func(plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken {
+		return playReal(t, plan, mutant, tell, steps)
+	}
+	plan := draw(seed)
+	b := player(plan, mutant, nil, nil)
+	if b == nil {
+		return nil
+	}
+	f := shorten(plan, mutant, b, player)
+	f.Real = true
+	return f
+}
+
+// player plays a plan, as [play] does.
+type player func(plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken
 
 // play plays a plan. It returns the first promise that is broken, tells tell what happens, and adds
 // to steps how many there were; both may be nil.
@@ -59,9 +84,25 @@ func play(plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken {
 	return c.play(plan, mutant, tell, steps)
 }
 
+// playReal is play with real hosts, in a bubble of simulated time.
+func playReal(t *testing.T, plan Plan, mutant *Mutant, tell func(string), steps *int) (b *Broken) {
+	synctest.Test(t, func(*testing.T) {
+		var c crew
+		defer c.close()
+		g := newGate()
+		g.mu.Lock()
+		b = c.playIn(g, plan, mutant, tell, steps)
+	})
+	return b
+}
+
 // play is play, with what is left of the crew of an earlier history.
 func (c *crew) play(plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken {
-	w := &world{plan: plan, mutant: mutant, crew: c, tell: tell, chat: 6, hosts: make([]*host, plan.Hosts),
+	return c.playIn(nil, plan, mutant, tell, steps)
+}
+
+func (c *crew) playIn(g *gate, plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken {
+	w := &world{gate: g, plan: plan, mutant: mutant, crew: c, tell: tell, chat: 6, hosts: make([]*host, plan.Hosts),
 		machines: []*machine{{name: "m1"}, {name: "m2"}},
 		names:    map[string]int{}, transcripts: map[string]*transcript{}, beats: map[string]heartbeat.Beat{},
 		saved: map[string]savedWork{}, edited: map[string]int{}}
@@ -140,7 +181,7 @@ func (w *world) heal() {
 }
 
 // shorten plays the history again with less and less in it, as long as it breaks the same promise.
-func shorten(plan Plan, mutant *Mutant, b *Broken) *Failure {
+func shorten(plan Plan, mutant *Mutant, b *Broken, play player) *Failure {
 	f := &Failure{Broken: *b, Seed: plan.Seed, Moves: len(plan.Moves), Plan: plan}
 	if mutant != nil {
 		f.Mutant = mutant.Name
@@ -199,6 +240,7 @@ func (w *world) bug(name string) bool { return w.mutant != nil && w.mutant.Name 
 
 // decide is what replicas decide with.
 func (w *world) decide(s *team.State, c team.Command) (team.Decision, error) {
+	w.judge.at[c.ID] = c.At
 	if w.mutant != nil && w.mutant.decide != nil {
 		return w.mutant.decide(s, c)
 	}

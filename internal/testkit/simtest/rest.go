@@ -108,7 +108,7 @@ func (j *judge) unrest() (why []string) {
 // unrestOfTheEnd is what is still there of a team that was ended.
 func (j *judge) unrestOfTheEnd() (why []string) {
 	for _, h := range j.w.hosts {
-		if !h.of.alive || h.replica == nil || h.replica.Seq() != j.truth.Seq() {
+		if !h.retired && (!h.of.alive || h.replica == nil || h.replica.Seq() != j.truth.Seq()) {
 			why = append(why, h.id()+" has not seen that the team has ended")
 			continue
 		}
@@ -183,6 +183,8 @@ func (j *judge) atRest() {
 		}
 	}
 	for _, h := range j.w.hosts {
-		h.view(func(s *team.State) { same(h.id(), s) })
+		if !h.retired {
+			h.view(func(s *team.State) { same(h.id(), s) })
+		}
 	}
 }

@@ -19,6 +19,7 @@ type seat struct {
 	incarnation, lease int64
 	worker             bool // its agent takes tasks from the list by itself
 	session            *session
+	service            *service // as a real host has it; nil for a played one
 
 	gifts   []team.Want
 	given   map[team.WantKind]string

@@ -29,6 +29,7 @@ type session struct {
 type prompt struct {
 	id    string
 	kind  team.WantKind
+	opens bool // it has what a session begins with
 	mail  []team.Message
 	tasks []team.Task
 }
@@ -79,11 +80,18 @@ func (w *world) startSession(s *seat, m team.Member) *session {
 }
 
 func (a *session) kill() {
+	if a.seat.service != nil {
+		a.seat.service.end(errKilled)
+	}
 	a.of.kill()
 	a.end.ring()
 }
 
 func (a *session) emit(u update) {
+	if a.seat.service != nil {
+		a.seat.service.emit(u)
+		return
+	}
 	if a.seat.host.of.alive {
 		a.seat.updates = append(a.seat.updates, u)
 		a.seat.news.ring()
@@ -102,6 +110,13 @@ func (a *session) run(t *thread) {
 	w.transcripts[a.context.id] = a.context
 	w.judge.starts(a)
 	a.emit(update{kind: uStarted, session: a.context.id, seqs: slices.Clone(a.context.seqs)})
+	if a.seat.service != nil && a.seat.worker { // it looks by itself first
+		a.works = true
+		a.serve(t)
+		t.step()
+		a.emit(update{kind: uTurnEnded})
+		a.works = false
+	}
 	for {
 		for len(a.prompts) == 0 {
 			t.await(never, &a.news)
@@ -125,6 +140,9 @@ func (a *session) next(t *thread) prompt {
 	p := a.prompts[0]
 	a.prompts = a.prompts[1:]
 	t.step()
+	if p.opens && !slices.Contains(a.context.seqs, 0) {
+		a.context.seqs = append(a.context.seqs, 0)
+	}
 	a.told(p.mail, "prompt")
 	t.step()
 	a.emit(update{kind: uReceived, prompt: p.id})
@@ -249,7 +267,12 @@ func (a *session) take(t *thread) (claimed *team.TaskClaimed) {
 
 // late uses a tool of which nobody waits for the answer, after a while.
 func (a *session) late(body team.Body, after time.Duration) {
-	if h := a.seat.host; h.of.alive {
+	h := a.seat.host
+	switch {
+	case !h.of.alive:
+	case a.seat.service != nil:
+		a.seat.service.late(body, after)
+	default:
 		h.of.spawn(a.member.Name+"/late", func(t *thread) {
 			t.sleep(after)
 			a.seat.act(t, body)
@@ -260,10 +283,21 @@ func (a *session) late(body team.Body, after time.Duration) {
 // claimLate has a shell command of the session claim a task, by the command line, when the turn may
 // be over.
 func (a *session) claimLate(after time.Duration) {
-	if h := a.seat.host; h.of.alive {
+	c := team.Command{Actor: a.member.Name, Incarnation: a.member.Incarnation, Body: &team.ClaimTask{}}
+	h := a.seat.host
+	switch {
+	case !h.of.alive:
+	case a.seat.service != nil: // in a process of its own
+		if cli := a.of.w.cli; cli.of.alive && cli.replica != nil {
+			cli.of.spawn(a.member.Name+"/late", func(t *thread) {
+				t.sleep(after)
+				cli.do(t, c)
+			})
+		}
+	default:
 		h.of.spawn(a.member.Name+"/late", func(t *thread) {
 			t.sleep(after)
-			h.do(t, team.Command{Actor: a.member.Name, Incarnation: a.member.Incarnation, Body: &team.ClaimTask{}})
+			h.do(t, c)
 		})
 	}
 }
@@ -341,7 +375,11 @@ func (a *session) plans(t *thread) bool {
 func (a *session) edit(t *thread) {
 	t.step()
 	var err error
-	a.seat.host.view(func(st *team.State) { err = st.Gate(a.member.Name, "Edit", false) })
+	if a.seat.service != nil {
+		err = a.seat.service.spec.Gate("Edit", "{}")
+	} else {
+		a.seat.host.view(func(st *team.State) { err = st.Gate(a.member.Name, "Edit", false) })
+	}
 	if err == nil || a.of.w.bug("no-gate") {
 		a.of.w.judge.edits(a)
 		a.of.w.edited[a.member.Name]++
@@ -350,6 +388,10 @@ func (a *session) edit(t *thread) {
 
 // stuck is an agent that waits for somebody's answer, and says so.
 func (a *session) stuck(t *thread) {
+	if a.seat.service != nil {
+		a.seat.service.act(t, &team.ReportStatus{Member: a.member.Name, Status: team.Blocked,
+			Summary: "waits for an answer"})
+	}
 	a.emit(update{kind: uBlocked})
 	for patience := time.Duration(t.rng.IntN(1500)) * time.Millisecond; patience > 0 &&
 		len(a.prompts) == 0; patience -= 300 * time.Millisecond {
@@ -398,16 +440,22 @@ func (a *session) call(t *thread, body team.Body) *team.Record {
 // use is call, for an agent that looks at what went wrong.
 func (a *session) use(t *thread, body team.Body) (record *team.Record, err error) {
 	var mail []team.Message
+	var text string
 	var done bool
 	var back bell
 	if !a.seat.host.of.alive {
 		t.await(never) // nobody answers any more
 	}
-	a.seat.host.of.spawn(a.member.Name+"/tool", func(tool *thread) {
-		record, mail, err = a.seat.act(tool, body)
+	if a.seat.service != nil {
+		record, mail, text, err = a.seat.service.act(t, body)
 		done = true
-		back.ring()
-	})
+	} else {
+		a.seat.host.of.spawn(a.member.Name+"/tool", func(tool *thread) {
+			record, mail, err = a.seat.act(tool, body)
+			done = true
+			back.ring()
+		})
+	}
 	for !done {
 		t.await(never, &back)
 	}
@@ -422,7 +470,7 @@ func (a *session) use(t *thread, body team.Body) (record *team.Record, err error
 			seqs = append(seqs, m.Seq)
 		}
 		t.step()
-		a.emit(update{kind: uToolFinished, seqs: seqs})
+		a.emit(update{kind: uToolFinished, seqs: seqs, text: text})
 		a.react(t, mail)
 	}
 	return record, err

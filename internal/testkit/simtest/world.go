@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -42,6 +43,7 @@ type world struct {
 	cli       *person
 	lead      *person // nil where an agent leads
 	calm      bool    // the faults are over
+	gate      *gate   // where real hosts run beside the world; nil where hosts are played
 	chat      int     // messages and tasks that agents may still make up, or they would go on for ever
 	armed     []armed // faults that wait for a step
 
@@ -82,6 +84,14 @@ type process struct {
 	blind   time.Duration // it sees no new signs of life until then, but these
 	eyes    map[string]heartbeat.Beat
 	pid     int
+
+	jobs []*job        // what its real code waits for
+	dead chan struct{} // closed when it was killed
+	stop func()        // ends its real code; nil for none
+	idle int           // how often that asked for something since
+	asks *string       // takes what its real code would decide, and does nothing else; nil for nothing
+
+	services []*service // sessions that its real code follows
 }
 
 // thread runs until it waits for something. Only one runs at a time.
@@ -107,7 +117,7 @@ func (w *world) logf(format string, args ...any) {
 // process starts a process.
 func (w *world) process(name string, on *machine) *process {
 	w.born++
-	p := &process{w: w, name: w.numbered(name), on: on, alive: true, pid: w.born}
+	p := &process{w: w, name: w.numbered(name), on: on, alive: true, pid: w.born, dead: make(chan struct{})}
 	w.processes = append(w.processes, p)
 	return p
 }
@@ -130,14 +140,19 @@ func (w *world) rng(name string) *rand.Rand {
 
 // spawn starts a thread of the process.
 func (p *process) spawn(name string, do func(t *thread)) *thread {
+	return p.spawnAs(p.w.numbered(p.name+"/"+name), do)
+}
+
+// spawnAs is spawn with the whole name, on which its luck depends.
+func (p *process) spawnAs(name string, do func(t *thread)) *thread {
 	w := p.w
-	t := &thread{of: p, name: w.numbered(p.name + "/" + name)}
+	t := &thread{of: p, name: name}
 	t.rng = w.rng(t.name)
 	t.hand = w.crew.hire(func() {
 		defer func() {
 			t.over = true
 			if r := recover(); r != nil && r != (killed{}) {
-				panic(r)
+				panic(fmt.Sprintf("%v\n%s", r, debug.Stack())) // a coroutine's own is lost
 			}
 		}()
 		do(t)
@@ -186,6 +201,7 @@ func (w *world) bury() {
 		for _, t := range p.threads {
 			t.end()
 		}
+		w.letGo(p)
 		w.processes = slices.DeleteFunc(w.processes, func(q *process) bool { return q == p })
 	}
 }
@@ -309,7 +325,17 @@ func (w *world) at(at time.Duration, do func()) {
 
 // run plays until then, or until a promise is broken. It reports whether more is to come.
 func (w *world) run(until time.Duration) bool {
-	for len(w.agenda) > 0 && w.judge.broken == nil {
+	for w.judge.broken == nil {
+		if w.gate != nil {
+			w.yield()
+			if next := w.next(until); next > w.now {
+				w.until(next)
+				continue
+			}
+		}
+		if len(w.agenda) == 0 {
+			return w.gate != nil
+		}
 		if w.agenda[0].at > until {
 			w.now = until
 			return true
@@ -317,7 +343,7 @@ func (w *world) run(until time.Duration) bool {
 		e := w.agenda.pop()
 		switch {
 		case e.t == nil:
-			w.now = e.at
+			w.now = max(w.now, e.at)
 			e.do()
 		case e.t.ticket != e.ticket || e.t.over || !e.t.of.alive:
 			continue
@@ -325,7 +351,7 @@ func (w *world) run(until time.Duration) bool {
 			w.schedule(e.t, e.t.of.stalled)
 			continue
 		default:
-			w.now = e.at
+			w.now = max(w.now, e.at)
 			w.running = e.t
 			more := e.t.resume()
 			w.running = nil
@@ -345,6 +371,9 @@ func (w *world) close() {
 		p.kill()
 	}
 	w.bury()
+	if w.gate != nil {
+		w.leave()
+	}
 }
 
 // strike lets the faults happen that waited for a step of the process.

@@ -1,0 +1,249 @@
+package simtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// patch is a bug that is put into real code when the tests are built once more. The code asks
+// mutated whether the bug is to be there.
+type patch struct {
+	file     string // below internal
+	old, new string // a piece of the file that is there once, and what stands in its place
+}
+
+// bugs are the bugs in real code, by the name of their [Mutant].
+var bugs = map[string][]patch{
+	"take-living": {{"host/host.go", `if h.Machine.Hosts.Lives(m.Host) {`,
+		`if h.Machine.Hosts.Lives(m.Host) && !mutated("take-living") {`}},
+	"unleased": {{"host/host.go", `	case m.Host == h.ID && m.Status == team.Spawning:`,
+		`	case m.Host == "" && mutated("unleased"):
+		m.Host, m.Lease = h.ID, m.Lease+1
+		h.seat(m, h.Agent(m.Agent))
+		m.Host, m.Lease = "", m.Lease-1
+		return h.takeOver(ctx, m)
+	case m.Host == h.ID && m.Status == team.Spawning:`}},
+	"old-seat-stays": {{"host/host.go", `members[i].Host != h.ID || members[i].Lease != s.lease || over:`,
+		`!mutated("old-seat-stays") && (members[i].Host != h.ID || members[i].Lease != s.lease) || over:`}},
+	"aborted-stays": {{"host/host.go", `		over = ended(s)
+`, `		over = ended(s) && !mutated("aborted-stays")
+`}},
+	"no-deadline": {{"host/host.go", `		case team.WantStop:
+			wanted[w.Member] = true
+`, `		case team.WantStop:
+			wanted[w.Member] = true
+			if mutated("no-deadline") && members[i].Shutdown.Answer != "approved" {
+				break
+			}
+`}},
+	"no-timer": {{"host/host.go", `		timer.Reset(min(next, h.beat(ctx)))
+`, `		if mutated("no-timer") {
+			next = time.Hour
+		}
+		timer.Reset(min(next, h.beat(ctx)))
+`}},
+	"broken-stays": {{"host/host.go", `	if replica.Broken(err) {
+		h.fail(err)`, `	if replica.Broken(err) && !mutated("broken-stays") {
+		h.fail(err)`}},
+	"keep-fails": {{"host/host.go", `	as := h.sends(0) // one host`, `	if mutated("keep-fails") || mutated("kept-by-all") {
+		if err := h.keepSaved(ctx, m.Name, byUser(h.Replica)); err != nil {
+			if mutated("keep-fails") {
+				return nil
+			}
+			return err
+		}
+	}
+	as := h.sends(0) // one host`}},
+	"never-rests": {{"host/host.go", `		case team.WantRest:
+			wanted[w.Member] = true
+			if s :=`, `		case team.WantRest:
+			wanted[w.Member] = true
+			if mutated("never-rests") {
+				break
+			}
+			if s :=`}},
+	"given-is-received": {{"host/give.go", `	if err == nil {
+		if restates {`, `	if err == nil {
+		if mutated("given-is-received") {
+			s.arrived(s.post.arrived(p.ID))
+		}
+		if restates {`}},
+	"unsynced-given": {{"host/give.go", `	if err := s.host.Replica.Sync(ctx); err != nil {`,
+		`	if mutated("unsynced-given") {
+		return s.post.take(mail, carrier), nil
+	}
+	if err := s.host.Replica.Sync(ctx); err != nil {`}},
+	"work-once": {{"host/give.go", `				s.wantAgain(w.Kind) // it may have taken`,
+		`				if mutated("work-once") {
+					continue
+				}
+				s.wantAgain(w.Kind) // it may have taken`}},
+	"claimed-meanwhile": {{"host/give.go", `		s.remind() // the session may have claimed`,
+		`		if mutated("claimed-meanwhile") {
+			return false
+		}
+		s.remind() // the session may have claimed`}},
+	"never-yields": {{"host/give.go", `			if !s.putDown(ctx, w.Reason) {`,
+		`			if !mutated("never-yields") && !s.putDown(ctx, w.Reason) && !mutated("yields-once") {`}},
+	"receipts-ignored": {{"host/follow.go", `			if slices.Contains(u.Seen, m.Seq) {`,
+		`			if slices.Contains(u.Seen, m.Seq) && !mutated("receipts-ignored") {`}},
+	"report-dropped": {{"host/follow.go", `	if s.ctx.Err() == nil {
+		s.host.Log("not recorded for "`, `	if s.ctx.Err() == nil && !mutated("report-dropped") {
+		s.host.Log("not recorded for "`}},
+	"late-claim": {{"host/follow.go", `!rests || s.post.awaits() {`,
+		`!rests || s.post.awaits() || mutated("late-claim") {`}},
+	"worker-once": {{"host/follow.go", `		s.wantSoon(team.WantWork) // what it was not`,
+		`		if !mutated("worker-once") {
+			s.wantSoon(team.WantWork)
+		} // what it was not`}},
+	"replaced-reads": {{"host/follow.go", `		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation {
+			mail =`, `		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation || mutated("replaced-reads") {
+			mail =`}},
+	"clock-order": {{"host/follow.go", `	return slices.DeleteFunc(mail, func(m team.Message) bool {
+		return m.Type == team.TypePlanResponse`, `	if mutated("clock-order") {
+		slices.SortStableFunc(mail, func(a, b team.Message) int { return int(a.SentAt - b.SentAt) })
+	}
+	return slices.DeleteFunc(mail, func(m team.Message) bool {
+		return m.Type == team.TypePlanResponse`}},
+	"way-forgotten": {{"host/post.go", `p.way[m.Seq]; !known {`, `p.way[m.Seq]; !known || mutated("way-forgotten") {`}},
+	"arrival-forgotten": {{"host/post.go", `			p.way[seq] = parcel{carrier: here}
+`, `			if p.way[seq] = (parcel{carrier: here}); mutated("arrival-forgotten") {
+				delete(p.way, seq)
+			}
+`}},
+	"turns-mixed": {{"host/post.go", `carrier == byTool && len(p.waiting) > 0}`,
+		`carrier == byTool && len(p.waiting) > 0 && !mutated("turns-mixed")}`}},
+	"traced-early": {{"host/trace.go", `		if err := t.project.Record(`, `		if mutated("traced-early") && j.kind == team.WantRecord {
+			w.Commit = w.Base
+		} else if err := t.project.Record(`}},
+	"trace-once": {{"host/trace.go", `		delete(t.refused, key)
+`, `		if !mutated("trace-once") {
+			delete(t.refused, key)
+		}
+`}},
+	"no-gate": {{"host/seat.go", `		if gate(false); err != nil`, `		if mutated("no-gate") {
+			return nil
+		}
+		if gate(false); err != nil`}},
+	"again-anew": {{"host/seat.go", `	if s.given[w.Kind] == w.Key {
+		return
+	}
+`, `	if s.given[w.Kind] == w.Key {
+		return
+	}
+	if mutated("again-anew") && strings.Contains(w.Key, "/again-") {
+		s.post.mu.Lock()
+		clear(s.post.way)
+		s.post.mu.Unlock()
+	}
+`}, {"host/seat.go", `	"slices"
+`, `	"slices"
+	"strings"
+`}},
+	"keeps-mixed": {{"host/seat.go", `keeping: newLock()}`, `keeping: newLock()}
+	if mutated("keeps-mixed") {
+		s.keeping = make(lock, 100)
+	}`}},
+	"save-lost": {{"host/save.go", `		err := s.host.do(ctx, &team.SaveWork{`, `		if mutated("save-lost") {
+			break
+		}
+		err := s.host.do(ctx, &team.SaveWork{`}},
+	"refused-kept": {{"host/save.go", `err != nil && holds || !s.leased() {`,
+		`err != nil && holds || !s.leased() && !mutated("refused-kept") {`}},
+	"other-overwritten": {{"host/save.go", `	} else if there && before.Task != w.Task {`,
+		`	} else if there && before.Task != w.Task && !mutated("other-overwritten") {`}},
+	"save-left": {{"host/save.go", `s.host.Machine.Saved.Read(s.member); err != nil || !there {
+		return true`, `s.host.Machine.Saved.Read(s.member); err != nil || !there || mutated("save-left") {
+		return true`}, {"host/save.go", `	if err != nil || !there {
+		return nil
+	}
+	return w.keep(ctx, as`, `	if err != nil || !there || mutated("save-left") {
+		return nil
+	}
+	return w.keep(ctx, as`}},
+	"age-alone": {{"liveness/detector/detector.go", `	if skewed != l.skewed {`, `	if mutated("age-alone") {
+		silent, _ = b.Age(wall)
+	}
+	if skewed != l.skewed {`}},
+	"never-lost": {{"liveness/detector/detector.go", `t.LeadSession == team.User || t.LeadLost != 0 {`,
+		`t.LeadSession == team.User || t.LeadLost != 0 || mutated("never-lost") {`}},
+	"overdue-left": {{"replica/replica.go", `	if err := rep.settle(ctx); err != nil {`,
+		`	if err := rep.settle(ctx); err != nil && !mutated("overdue-left") {`}, {"replica/replica.go",
+		`	rep.View(func(s *team.State) { due = s.Overdue(now) })
+`, `	rep.View(func(s *team.State) { due = s.Overdue(now) })
+	if mutated("overdue-left") {
+		return nil
+	}
+`}},
+}
+
+// asks is what a package has in which bugs are.
+const asks = `package %s
+
+import "os"
+
+var mutant = os.Getenv("CADRE_MUTANT")
+
+func mutated(name string) bool { return mutant == name }
+`
+
+// overlay writes the code with all bugs in it below dir, and returns the file that tells the go
+// command of that.
+func overlay(t *testing.T, dir string) string {
+	t.Helper()
+	internal, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := map[string]string{} // by file
+	for _, name := range sortedKeys(bugs) {
+		for _, p := range bugs[name] {
+			if _, read := code[p.file]; !read {
+				data, err := os.ReadFile(filepath.Join(internal, filepath.FromSlash(p.file)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				code[p.file] = string(data)
+				pkg := filepath.Dir(p.file)
+				code[pkg+"/mutated.go"] = fmt.Sprintf(asks, filepath.Base(pkg))
+			}
+			if n := strings.Count(code[p.file], p.old); n != 1 {
+				t.Errorf("the bug %s stands in the place of a piece of internal/%s that is there %d times:\n%s\nmend "+
+					"the row of bugs", name, p.file, n, p.old)
+			}
+			code[p.file] = strings.Replace(code[p.file], p.old, p.new, 1)
+		}
+	}
+	replace := map[string]string{}
+	for file, text := range code {
+		to := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		if err := os.WriteFile(to, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(internal, filepath.FromSlash(file))] = to
+	}
+	data, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestBugsHaveAPlace looks whether each bug can still be put into the code.
+func TestBugsHaveAPlace(t *testing.T) {
+	overlay(t, t.TempDir())
+	for name := range bugs {
+		if !slices.ContainsFunc(mutants, func(m Mutant) bool { return m.Name == name }) {
+			t.Errorf("the bug %s is no mutant", name)
+		}
+	}
+}
