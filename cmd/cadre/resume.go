@@ -15,6 +15,7 @@ import (
 	"cadre/internal/agent/drivers"
 	"cadre/internal/consolidate"
 	"cadre/internal/engine"
+	"cadre/internal/engine/upkeep"
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/host"
 	"cadre/internal/inspect"
@@ -23,10 +24,7 @@ import (
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
 	"cadre/internal/run/teamfile"
-	"cadre/internal/sys/filelock"
-	"cadre/internal/sys/proc"
 	"cadre/internal/team"
-	"cadre/internal/transfer"
 )
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -102,54 +100,6 @@ type resumption struct {
 	restored *checkpoint.Restored // which it was just now; it has the last messages. nil for a team that was there
 }
 
-// settled makes sure that the team that is here is the one that counts, and looks whether work that
-// was missing is there by now.
-func (a *app) settled(ctx context.Context, rep *replica.Replica, dir string, how resumption) error {
-	t := rep.Team()
-	if err := transfer.Here(ctx, rep, dir, how.ours); err != nil {
-		return a.moving(err, t.Name, "cadre resume "+t.Name)
-	}
-	if t.CheckHere() != nil && how.takeBack {
-		if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.TakeBackTeam{}}); err != nil {
-			return err
-		}
-		a.note(fmt.Sprintf("team %s is taken back; where another machine continued it since, that is another history "+
-			"of the team", t.Name))
-	} else if err := t.CheckHere(); err != nil {
-		return err
-	}
-	return a.recheck(ctx, rep)
-}
-
-// recheck records which missing work has been found, and prints what is still missing.
-func (a *app) recheck(ctx context.Context, rep *replica.Replica) error {
-	var missing []team.Missing
-	rep.View(func(s *team.State) { missing = s.Missing() })
-	if len(missing) == 0 {
-		return nil
-	}
-	procs, err := proc.Open("")
-	if err != nil {
-		return err
-	}
-	defer procs.Close(context.WithoutCancel(ctx))
-	found, err := transfer.Recheck(ctx, procs, rep.Team(), missing)
-	if err != nil {
-		return err
-	}
-	if len(found) > 0 {
-		if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.ReportFound{Tasks: found}}); err != nil {
-			return err
-		}
-		a.note("found: the work of task " + strings.Join(found, ", "))
-		rep.View(func(s *team.State) { missing = s.Missing() })
-	}
-	for _, m := range missing {
-		a.note(fmt.Sprintf("missing of task %s: %s", m.Task, m.What))
-	}
-	return nil
-}
-
 // resume continues a team.
 func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	if _, err := a.home.Folder(name); team.CodeOf(err) == team.NotFound {
@@ -168,28 +118,16 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 		closed()
 		return a.consolidate(ctx, name, consolidate.Options{Actor: team.User})
 	}
-	if err := inspect.Refusal(t); err != nil {
-		return err
+	found, err := upkeep.Prepare(ctx, a.upkeep(rep, dir), upkeep.Resumption{Dir: how.dir, Ours: how.ours,
+		TakeBack: how.takeBack, Restored: how.restored != nil})
+	if runs, ok := errors.AsType[*upkeep.StillRunningError](err); ok {
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s. End them (cadre probe %s names them), and try "+
+			"again", runs, t.Name)}
 	}
-	if how.dir != "" {
-		if err := a.move(ctx, rep, dir, how.dir); err != nil {
-			return err
-		}
-		t = rep.Team()
-	}
-	if how.restored == nil {
-		if err := a.settled(ctx, rep, dir, how); err != nil {
-			return err
-		}
-		t = rep.Team()
-	}
-	found, err := inspect.Examine(ctx, rep, dir, time.Now())
 	if err != nil {
-		return err
+		return a.moving(err, t.Name, "cadre resume "+t.Name)
 	}
-	if err := a.inPlace(ctx, found, dir); err != nil {
-		return err
-	}
+	t = rep.Team()
 	if restored := how.restored; restored != nil {
 		all := slices.Concat(restored.Messages, found.Mail)
 		found.Mail = all[max(0, len(all)-10):]
@@ -204,13 +142,13 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	lead, _ := memberOf(rep, t.Lead)
 	byHand := t.Origin == "" && lead.Agent == team.External
 	if byHand && !how.takeOver && found.Lead.Lives && found.Hostless() && !host.Hosted(filepath.Join(dir, "hosts")) {
-		if err := rehost(ctx, of); err != nil || a.json {
+		if err := a.rehost(ctx, of); err != nil || a.json {
 			return err
 		}
 		return said("session %s goes on leading team %s, and its teammates run again", t.LeadSession,
 			name)(a.out.Writer)
 	}
-	lock, err := a.takeLead(ctx, rep, dir, found, how.takeOver)
+	lock, err := a.takeLead(ctx, of, found, how.takeOver)
 	if err != nil {
 		return err
 	}
@@ -218,7 +156,7 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 		defer lock.Unlock()
 		return a.resumeByHand(ctx, of)
 	}
-	if err := a.keepSaved(ctx, rep, dir); err != nil {
+	if err := upkeep.KeepSaved(ctx, a.upkeep(rep, dir)); err != nil {
 		lock.Unlock()
 		return err
 	}
@@ -247,87 +185,23 @@ func memberOf(rep *replica.Replica, name string) (m team.Member, ok bool) {
 
 // takeLead takes the lock of who leads, or says who does. With takeOver the session that has it is
 // told to let go, and waited for.
-func (a *app) takeLead(ctx context.Context, rep *replica.Replica, dir string, found *inspect.Examination,
+func (a *app) takeLead(ctx context.Context, of *engine.Team, found *inspect.Examination,
 	takeOver bool) (*leader.Lock, error) {
-	lock, err := leader.Claim(dir)
-	if err == nil {
-		if takeOver && found.Lead.Session != "" && found.Lead.Session != team.User {
-			_, err = rep.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User,
-				TakeOver: true}})
-		}
-		return lock, err
+	how := upkeep.LeaveIt
+	if takeOver {
+		how = upkeep.TakeIt
 	}
-	if !errors.Is(err, filelock.ErrHeld) {
-		return nil, err
+	lock, err := upkeep.TakeLead(ctx, a.upkeep(of.Replica, of.Dir), found, how)
+	if led, ok := errors.AsType[*upkeep.LedError](err); ok {
+		err = &team.Error{Code: team.NotReady, Text: fmt.Sprintf("Different lead detected. Coordinator override "+
+			"needed. %s; to follow it: cadre log %s --follow; to take the lead from it: cadre resume %s --take-over",
+			led, led.Team, led.Team)}
 	}
-	if !takeOver {
-		return nil, a.ledByOther(ctx, rep, dir)
+	if held, ok := errors.AsType[*upkeep.HeldError](err); ok {
+		err = &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s; end it (cadre probe %s tells who lives), and try "+
+			"again", held, held.Team)}
 	}
-	if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User,
-		TakeOver: true}}); err != nil {
-		return nil, err
-	}
-	waiting, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	for {
-		lock, err := leader.Claim(dir)
-		if !errors.Is(err, filelock.ErrHeld) {
-			return lock, err
-		}
-		select {
-		case <-waiting.Done():
-			t := rep.Team()
-			return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the lead of team %s is yours, and the "+
-				"process that had it does not end; end it (cadre probe %s tells who lives), and try again",
-				t.Name, t.Name)}
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-// ledByOther is the refusal of the lead, which another process has, or is about to have: it may
-// have been faster than we since the team was examined.
-func (a *app) ledByOther(ctx context.Context, rep *replica.Replica, dir string) error {
-	if err := rep.Refresh(ctx); err != nil {
-		return err
-	}
-	now, err := inspect.Examine(ctx, rep, dir, time.Now())
-	if err != nil {
-		return err
-	}
-	t := now.Team
-	who := fmt.Sprintf("Session %s leads team %s and lives", t.LeadSession, t.Name)
-	switch {
-	case t.LeadSession == team.User:
-		who = fmt.Sprintf("You lead team %s, by another command that is under way", t.Name)
-	case now.Lead.Taking || t.LeadSession == "":
-		who = fmt.Sprintf("Another process is taking the lead of team %s", t.Name)
-	case !now.Lead.Lives:
-		who = fmt.Sprintf("Another process led team %s a moment ago", t.Name)
-	}
-	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("Different lead detected. Coordinator override needed. "+
-		"%s; to follow it: cadre log %s --follow; to take the lead from it: cadre resume %s --take-over", who,
-		t.Name, t.Name)}
-}
-
-// keepSaved keeps with their tasks what members saved while there was no lead, where no host that
-// lives does that.
-func (a *app) keepSaved(ctx context.Context, rep *replica.Replica, dir string) error {
-	if host.Hosted(filepath.Join(dir, "hosts")) {
-		return nil
-	}
-	var members []team.Member
-	rep.View(func(s *team.State) { members = s.Members() })
-	for _, m := range members {
-		if _, _, err := host.ReadSaved(dir, m.Name); err != nil {
-			a.note(fmt.Sprintf("what %s saved cannot be read and is passed over: %v", m.Name, err))
-			continue
-		}
-		if err := host.KeepSaved(ctx, rep, dir, m.Name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return lock, err
 }
 
 // resumeByHand goes on with a team that its user leads by commands.
@@ -337,10 +211,10 @@ func (a *app) resumeByHand(ctx context.Context, of *engine.Team) error {
 	if err := leader.Attach(ctx, leader.Options{Replica: rep, Dir: dir, Log: a.note}); err != nil {
 		return err
 	}
-	if err := a.keepSaved(ctx, rep, dir); err != nil {
+	if err := upkeep.KeepSaved(ctx, a.upkeep(rep, dir)); err != nil {
 		return err
 	}
-	if err := rehost(ctx, of); err != nil || a.json {
+	if err := a.rehost(ctx, of); err != nil || a.json {
 		return err
 	}
 	return said("team %s goes on; you lead it: cadre status %s", t.Name, t.Name)(a.out.Writer)
@@ -348,23 +222,19 @@ func (a *app) resumeByHand(ctx context.Context, of *engine.Team) error {
 
 // rehost sees to it that everybody whose session cadre runs has a living host, and is tried at
 // once.
-func rehost(ctx context.Context, rep *engine.Team) error {
-	var members []team.Member
+func (a *app) rehost(ctx context.Context, of *engine.Team) error {
+	if err := upkeep.RetryMembers(ctx, a.upkeep(of.Replica, of.Dir)); err != nil {
+		return err
+	}
 	var hosted []string
-	rep.View(func(s *team.State) { members = s.Members() })
-	for _, m := range members {
-		if !m.Status.Running() || m.Agent == team.External {
-			continue
-		}
-		if m.Setbacks > 0 {
-			if _, err := rep.Do(ctx, team.Command{Actor: team.User,
-				Body: &team.RetryMember{Member: m.Name}}); err != nil {
-				return err
+	of.View(func(s *team.State) {
+		for _, m := range s.Members() {
+			if m.Status.Running() && m.Agent != team.External {
+				hosted = append(hosted, m.Name)
 			}
 		}
-		hosted = append(hosted, m.Name)
-	}
-	return rep.EnsureHost(ctx, hosted...)
+	})
+	return of.EnsureHost(ctx, hosted...)
 }
 
 func (a *app) probeCommand() *cobra.Command {
