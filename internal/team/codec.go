@@ -16,7 +16,8 @@ type fielder interface{ fields(c *coder) }
 
 // coder walks the fields of values. It is our own because a command must load a team of ten
 // thousand tasks in milliseconds, which reflection does not: reading makes one pass over one
-// string, of which every text it yields is a part.
+// string, of which every text it yields is a part. The benchmark Codec in bench compares it with
+// segmentio/encoding and encoding/json, and is the reason to keep it only while both are slower.
 //
 // Writing leaves out zero values. Reading expects the fields in the order in which they are
 // written, where any may be absent, and that is a single pass; an object with its fields in another
