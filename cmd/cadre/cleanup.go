@@ -200,6 +200,3 @@ func losing(removed upkeep.Removed) error {
 		"cleanup %s --branches --force",
 		strings.Join(names, ", "), strings.Join(commits, ", "), sanitize.Quote(t.Dir), sanitize.Quote(t.Dir), t.Name)}
 }
-
-// removeFolder removes the folder of a team, and keeps what is nowhere else.
-func (a *app) removeFolder(dir string) error { return upkeep.RemoveFolder(a.home, dir, a.note) }

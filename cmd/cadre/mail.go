@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/engine"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
 	"cadre/internal/team"
@@ -157,27 +158,19 @@ func (a *app) inbox(ctx context.Context, rep *replica.Replica, name string, peek
 	if err != nil {
 		return err
 	}
+	var before []team.Message
 	if again {
-		before, err := handedOut(ctx, rep, m)
-		if err != nil {
+		if before, err = engine.HandedOut(ctx, rep, m); err != nil {
 			return err
 		}
-		mail = append(before, mail...)
 	} else if m.DeliveredSeq > m.ReadSeq {
 		a.note(fmt.Sprintf("messages up to #%d were handed out before but never confirmed as read; to see them: "+
 			"cadre inbox %s %s --again", m.DeliveredSeq, rep.Team().Name, name))
 	}
 	if peek {
-		return a.printMail(mail)
+		return a.printMail(append(append([]team.Message{}, before...), mail...))
 	}
-	receipt, err := rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.ReceiveMessages{Member: name}})
-	if err != nil {
-		return err
-	}
-	// What the record says is what nobody else was given; more may have come since we looked.
-	taken, _ := find[*team.MessagesDelivered](receipt.Record)
-	mail, err = a.settle(ctx, rep, mail, taken, m)
-	if err != nil {
+	if mail, err = engine.Take(ctx, rep, a.actor, name, before); err != nil {
 		return err
 	}
 	if err := a.printMail(mail); err != nil || len(mail) == 0 {
@@ -186,71 +179,6 @@ func (a *app) inbox(ctx context.Context, rep *replica.Replica, name string, peek
 	through := mail[len(mail)-1].Seq
 	_, err = rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.MarkRead{Member: name, Through: through}})
 	return err
-}
-
-// settle returns the messages that were really taken, with those that had been handed out before.
-func (a *app) settle(ctx context.Context, rep *replica.Replica, looked []team.Message, taken *team.MessagesDelivered,
-	m team.Member) ([]team.Message, error) {
-	want := map[int64]bool{}
-	if taken != nil {
-		for _, seq := range taken.Seqs {
-			want[seq] = true
-		}
-	}
-	mail := []team.Message{}
-	for _, msg := range looked {
-		if want[msg.Seq] || msg.Seq <= m.DeliveredSeq {
-			mail = append(mail, msg)
-			delete(want, msg.Seq)
-		}
-	}
-	if len(want) == 0 {
-		return mail, nil
-	}
-	for r, err := range rep.Read(ctx, 0) {
-		if err != nil {
-			return nil, err
-		}
-		mail = append(mail, messagesIn(r, func(seq int64) bool { return want[seq] })...)
-	}
-	return mail, nil
-}
-
-// handedOut returns the messages that the member was given and has not confirmed, from the history.
-func handedOut(ctx context.Context, rep *replica.Replica, m team.Member) ([]team.Message, error) {
-	given := map[int64]bool{}
-	var mail []team.Message
-	for r, err := range rep.Read(ctx, 0) {
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range r.Events {
-			if e, ok := e.(*team.MessagesDelivered); ok && e.Member == m.Name {
-				for _, seq := range e.Seqs {
-					given[seq] = true
-				}
-			}
-		}
-		mail = append(mail, messagesIn(r, func(seq int64) bool { return seq > m.ReadSeq && seq <= m.DeliveredSeq })...)
-	}
-	kept := mail[:0]
-	for _, msg := range mail {
-		if given[msg.Seq] {
-			kept = append(kept, msg)
-		}
-	}
-	return kept, nil
-}
-
-func messagesIn(r *team.Record, want func(int64) bool) []team.Message {
-	var mail []team.Message
-	for _, e := range r.Events {
-		if e, ok := e.(*team.MessageSent); ok && want(e.Message.Seq) {
-			e.Message.SentAt = r.At
-			mail = append(mail, e.Message)
-		}
-	}
-	return mail
 }
 
 func (a *app) printMail(mail []team.Message) error {

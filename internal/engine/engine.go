@@ -10,6 +10,7 @@ import (
 	"cadre/internal/agent/roles"
 	"cadre/internal/claude/projection"
 	"cadre/internal/consolidate"
+	"cadre/internal/engine/upkeep"
 	"cadre/internal/hook"
 	"cadre/internal/host"
 	"cadre/internal/journal"
@@ -165,20 +166,7 @@ func (t *Team) Remove(ctx context.Context) error {
 		t.engine.Memory.remove(t.Name, t.kept)
 		return nil
 	}
-	return t.engine.RemoveFolder(t.Dir)
-}
-
-// RemoveFolder removes the folder of a team that has ended. Worktrees whose work is nowhere else
-// are kept and named.
-func (e *Engine) RemoveFolder(dir string) error {
-	kept, err := e.Home.KeepWorktrees(dir)
-	if err != nil {
-		return err
-	}
-	if kept != "" {
-		e.Note("worktrees that could not be put on their branches are kept in " + kept)
-	}
-	return e.Home.Remove(dir)
+	return upkeep.RemoveFolder(t.engine.Home, t.Dir, t.engine.Note)
 }
 
 // OnDisk reports whether the team outlives this process.
@@ -240,5 +228,6 @@ func (t *Team) settingsHooks(ctx context.Context, of team.Team, e hook.Event) (h
 		defer children.Close(context.WithoutCancel(ctx))
 	}
 	home := t.engine.Home
-	return replica.SettingsHooks(home.Claude, hook.Trust{File: home.Trust()}, hook.Runner{Children: children})(ctx, of, e)
+	ask := replica.SettingsHooks(home.Claude, hook.Trust{File: home.Trust()}, hook.Runner{Children: children})
+	return ask(ctx, of, e)
 }

@@ -169,9 +169,11 @@ var rooms = []room{
 	{"access", []string{"agent", "layout", "sys/proc", "team"},
 		"who may call what is said once, for the command line and for programs that embed teams; what an actor may " +
 			"do in a team is the core's"},
-	{"engine", []string{"access", "agent", "agent/drivers", "agent/roles", "claude/projection", "consolidate",
+	{"engine", []string{"access", "agent", "agent/drivers", "agent/envelope", "agent/prompts", "agent/roles",
+		"agent/tools", "agent/wake", "claude/projection", "claude/settings", "consolidate", "engine/upkeep",
 		"git/checkout", "git/worktree", "hook", "host", "journal", "journal/memjournal", "layout",
-		"liveness/leader", "replica", "sys/filelock", "sys/proc", "sys/regularfile", "team", "transfer"},
+		"liveness/detector", "liveness/leader", "replica", "sys/filelock", "sys/proc", "sys/regularfile", "team",
+		"transfer"},
 		"it is the one place that puts replicas, hosts, leads and members outside together, so that no front end " +
 			"has a team with less than another one; what is shown of that is the front end's affair"},
 	{"run", []string{"agent", "consolidate", "engine", "git", "git/checkout", "git/worktree", "host", "inspect",

@@ -1,0 +1,299 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/drivers"
+	"cadre/internal/agent/envelope"
+	"cadre/internal/agent/prompts"
+	"cadre/internal/agent/tools"
+	"cadre/internal/agent/wake"
+	"cadre/internal/claude/settings"
+	"cadre/internal/consolidate"
+	"cadre/internal/liveness/detector"
+	"cadre/internal/liveness/leader"
+	"cadre/internal/replica"
+	"cadre/internal/sys/filelock"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// Outside is a member without a session of cadre's: an agent that a person has started acts as it
+// by the team's tools. It knows what it was given but has not shown to have read.
+type Outside struct {
+	team   *Team
+	member string
+	dir    string // where the session runs
+	tools  *tools.Set
+
+	ctx  context.Context // of what stays beside the tools, and ends before the team is closed
+	kept *sync.WaitGroup // has it
+
+	client atomic.Pointer[wake.Client] // nil until it has introduced itself
+	codex  atomic.Pointer[wake.Codex]  // nil for a session that is not woken so
+
+	mu    sync.Mutex
+	begun bool
+	shown int64 // the last message that was at the end of a result
+}
+
+// CreateLed creates a team that works in the directory, whose lead is a session outside. That it
+// is there already is no error.
+func (e *Engine) CreateLed(ctx context.Context, name, dir string) error {
+	body := &team.CreateTeam{TeamID: name + "-" + strings.ToLower(replica.NewID()), Name: name, Dir: dir,
+		Lead: team.DefaultLead, Base: consolidate.Look(ctx, dir, e.Home.Root, e.Home.Claude)}
+	err := e.Create(name, []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body}})
+	if team.CodeOf(err) == team.Taken { // somebody was faster
+		return nil
+	}
+	return err
+}
+
+// NameOf is a name for a team, made from the directory that it works in; ok is false where nothing
+// of that can be in a name.
+func NameOf(dir string) (name string, ok bool) {
+	name = strings.Trim(strings.Map(func(r rune) rune {
+		if r < 0x80 && team.ValidName("a"+string(r)) {
+			return r
+		}
+		return '-'
+	}, filepath.Base(dir)), "-_")
+	name = name[:min(len(name), 64)]
+	return name, team.ValidName(name)
+}
+
+// Attend has a session outside act as the member, "" for the lead, until serve returns. The session
+// runs in dir. One session at a time is a member, and as the lead it leads the team, unless another
+// session does: then it works beside that. Its teammates are without a lead when it ends, and after
+// a while they know. The context of serve ends when another session took the lead over: who has it
+// then is to have its mail, too.
+func (t *Team) Attend(ctx context.Context, member, dir string,
+	serve func(ctx context.Context, o *Outside) error) error {
+	if member == "" {
+		member = t.Team().Lead
+	}
+	if err := t.isOutside(member); err != nil {
+		return err
+	}
+	present, err := filelock.New(detector.Presence(t.Dir, member))
+	if errors.Is(err, filelock.ErrHeld) {
+		return team.Refuse(team.NotReady, "another session is %s in team %s already; end that one, or be another "+
+			"member", member, t.Name).With(team.Hint{Action: team.ActSpawn, Team: t.Name, Agent: team.External})
+	}
+	if err != nil {
+		return err
+	}
+	defer present.Unlock()
+	if err := proc.Sign(present); err != nil {
+		t.engine.Note("nothing finds this session to wake it: " + err.Error())
+	}
+	if member == t.Team().Lead {
+		leading, release, err := t.leadBeside(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+		ctx = leading
+	}
+	beside, leave := context.WithCancel(ctx)
+	var kept sync.WaitGroup
+	defer kept.Wait()
+	defer leave()
+	kept.Go(func() {
+		detector.Keep(beside, detector.Options{Replica: t.Replica, Dir: t.Dir, Member: member, Log: t.engine.Note})
+	})
+	o := &Outside{team: t, member: member, dir: dir, ctx: beside, kept: &kept}
+	o.tools = o.newTools()
+	err = serve(ctx, o)
+	if cause := context.Cause(ctx); errors.Is(cause, leader.ErrTakenOver) {
+		return team.Refuse(team.Conflict, "%v; this one acts no more in team %s", cause, t.Name)
+	}
+	return err
+}
+
+// isOutside refuses a member that no session outside can be.
+func (t *Team) isOutside(name string) error {
+	var m team.Member
+	var known bool
+	t.View(func(s *team.State) { m, known = s.Member(name) })
+	switch {
+	case !known:
+		return team.Refuse(team.NotFound, "no member named %q in team %s", name, t.Name)
+	case !m.Status.Running():
+		return team.Refuse(team.Finished, "%s has %s, and acts no more in team %s", name, m.Status, t.Name)
+	case m.Agent != team.External:
+		return team.Refuse(team.Taken, "%s is a session of %s that cadre runs; a session outside is a member with the "+
+			"agent %s", name, m.Agent, team.External).
+			With(team.Hint{Action: team.ActSpawn, Team: t.Name, Agent: team.External})
+	}
+	return nil
+}
+
+// leadBeside has this session lead for as long as it lives, unless another one does.
+func (t *Team) leadBeside(ctx context.Context) (leading context.Context, release func(), err error) {
+	of := t.Team()
+	lock, err := leader.Claim(t.Dir)
+	if errors.Is(err, filelock.ErrHeld) {
+		t.engine.Note(fmt.Sprintf("session %s leads team %s already; this one works beside it, as the same lead",
+			of.LeadSession, of.Name))
+		return ctx, func() {}, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	lead, err := leader.Take(ctx, leader.Options{Replica: t.Replica, Dir: t.Dir,
+		Session: "mcp-" + strings.ToLower(replica.NewID()), Beats: true, Agent: true, Log: t.engine.Note})
+	if err != nil {
+		lock.Unlock()
+		return nil, nil, err
+	}
+	leading, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-lead.Lost():
+			cancel(leader.ErrTakenOver)
+		case <-leading.Done():
+		}
+	}()
+	return leading, func() {
+		cancel(nil)
+		lead.Close()
+		lock.Unlock()
+	}, nil
+}
+
+func (o *Outside) newTools() *tools.Set {
+	t := o.team
+	return tools.New(tools.Options{Team: o, Member: o.member, Now: replica.Now, Refresh: t.Refresh, Mail: o.mail,
+		Wait: t.Wait, LongestWait: o.longest,
+		Agents: func() []string { return append(drivers.Offers(""), team.External) },
+		Spawned: func(ctx context.Context, name string) error {
+			if m, _ := t.member(name); m.Agent == team.External {
+				return nil
+			}
+			return t.EnsureHost(ctx, name)
+		},
+		Isolates: func(ctx context.Context) error { return Isolates(ctx, t.Team().Dir) },
+		Cleanup:  t.Remove})
+}
+
+// Tools are the team's tools, as the member has them.
+func (o *Outside) Tools() agent.Tools { return o.tools }
+
+// View is that of the team.
+func (o *Outside) View(see func(*team.State)) { o.team.View(see) }
+
+// Do sends a command as the member.
+func (o *Outside) Do(ctx context.Context, body team.Body) (*team.Record, error) {
+	receipt, err := o.team.Do(ctx, team.Command{Actor: o.member, Body: body})
+	return receipt.Record, err
+}
+
+// Greet returns the briefing for the session of a client that introduces itself. From then on it is
+// woken where its agent has a way.
+func (o *Outside) Greet(client string) (instructions string) {
+	c := wake.Of(client)
+	session := prompts.Unwoken
+	if first := o.client.Swap(&c) == nil; first && o.wakes(c) {
+		session = prompts.Woken
+	}
+	o.View(func(s *team.State) { instructions = prompts.Instructions(s, o.member, session) })
+	return instructions
+}
+
+// Called takes note of the session that calls a tool, by what its agent sends with the call.
+func (o *Outside) Called(beside map[string]any) {
+	if c := o.codex.Load(); c != nil {
+		c.Called(beside)
+	}
+}
+
+// wakes reports whether the session of the client is woken from now on.
+func (o *Outside) wakes(c wake.Client) bool {
+	if c.Agent == team.Claude {
+		// It reads the settings of the directory in which it runs, which need not be the team's,
+		// and starts its servers there.
+		return o.dir != "" && wake.Session{Claude: o.team.engine.Home.Claude, Dir: o.dir, Managed: settings.Managed(),
+			Team: o.team.Name, Member: o.member}.Stays()
+	}
+	if c.Agent != team.Codex {
+		return false
+	}
+	children, err := proc.Open("")
+	if err != nil {
+		return false
+	}
+	end := func() { children.Close(context.WithoutCancel(o.ctx)) }
+	codex := &wake.Codex{Home: codexHome(), Dir: o.team.Team().Dir, Children: children}
+	if !codex.Stays(o.ctx) {
+		end()
+		return false
+	}
+	o.codex.Store(codex)
+	o.kept.Go(func() {
+		defer end()
+		wake.Keep(o.ctx, wake.Options{Seq: o.team.Seq, Wait: o.team.Wait, Log: o.team.engine.Note, Idle: codex.Idle,
+			News: func() (news wake.News) {
+				o.View(func(s *team.State) { news = wake.NewsOf(s, o.member) })
+				return news
+			},
+			Wake: func(ctx context.Context) error { return codex.Wake(ctx, prompts.News) }})
+	})
+	return true
+}
+
+func codexHome() string {
+	if home := os.Getenv("CODEX_HOME"); home != "" {
+		return home
+	}
+	user, _ := os.UserHomeDir() // without one there are no sessions either
+	return filepath.Join(user, ".codex")
+}
+
+// longest is how long a call may take before the client counts it as failed.
+func (o *Outside) longest() time.Duration {
+	if c := o.client.Load(); c != nil {
+		return c.Longest
+	}
+	return wake.Of("").Longest
+}
+
+// mail takes the messages that go behind a result. A further call shows that the result before it
+// came through, so what was with that is read then; what was given to a session that ended before
+// it showed so is repeated to the next one.
+func (o *Outside) mail(ctx context.Context) (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.shown > 0 {
+		if _, err := o.Do(ctx, &team.MarkRead{Through: o.shown}); err != nil && team.CodeOf(err) == "" {
+			return "", err
+		}
+		o.shown = 0
+	}
+	var before []team.Message
+	if m, _ := o.team.member(o.member); !o.begun && m.DeliveredSeq > m.ReadSeq {
+		var err error
+		if before, err = HandedOut(ctx, o.team.Replica, m); err != nil {
+			return "", err
+		}
+	}
+	o.begun = true
+	mail, err := Take(ctx, o.team.Replica, o.member, o.member, before)
+	if team.CodeOf(err) != "" { // the team takes no command any more, and what was given stays so
+		mail, err = before, nil
+	}
+	if err != nil || len(mail) == 0 {
+		return "", err
+	}
+	o.shown = mail[len(mail)-1].Seq
+	return envelope.Batch(o.team.Team().ID, o.member, mail), nil
+}
