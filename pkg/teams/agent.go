@@ -14,8 +14,8 @@ import (
 // [Worker]. It may be used from any goroutine.
 type Agent interface {
 	// Start starts a session for the member whose seat it is given. ctx is for the start alone, and
-	// does not end with it: the session goes on until it ends or is stopped. An error says why the
-	// agent cannot work here; the member has failed then.
+	// does not end with it: the session continues until it ends or is stopped. An error says why
+	// the agent cannot work here; the member has failed then.
 	Start(ctx context.Context, seat *Slot) (Session, error)
 }
 
@@ -23,11 +23,11 @@ type Agent interface {
 // goroutine and some at the same time.
 //
 //	Start ──▶ runs ──Stop──▶ over          Wait returns nil
-//	            └───by itself──▶ over      Wait returns why: the member has failed, and its tasks are back on the list
+//	            └───by itself──▶ over      Wait returns why: the member has failed
 type Session interface {
 	// Deliver gives messages to the session. It returns nil once the session has them; after an
 	// error they are given again. A [MessageShutdownRequest] among them is to be answered with
-	// [Teammate.AnswerShutdown].
+	// [Teammate.ApproveShutdown] or [Teammate.RejectShutdown].
 	Deliver(ctx context.Context, mail []Message) error
 	// Wake tells a session that said that it is idle that there is a task for it now.
 	Wake(ctx context.Context) error

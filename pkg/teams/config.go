@@ -32,7 +32,7 @@ type TeamConfig struct {
 
 	Permissions PermissionRules
 	Budget      Budget
-	// HandoverAt is how full a session's context gets, in percent, before a fresh session goes on
+	// HandoverAt is how full a session's context gets, in percent, before a fresh session continues
 	// for it with a note; 0 for 80.
 	HandoverAt int
 	// MaxTeammates is how many teammates the team may have at a time, the lead not counted; one
@@ -52,8 +52,8 @@ type TeamConfig struct {
 	origin, digest string      // path and digest of the team file; "" for none
 }
 
-// MemberConfig says who to add to a team, and how its sessions are started. All of it is kept in the
-// team's history; secrets belong into Options.Env.
+// MemberConfig says who to add to a team, and how its sessions are started. All of it is kept in
+// the team's history; secrets belong into Options.Env.
 type MemberConfig struct {
 	Name  string // unique in the team, in lower and upper case; as TeamConfig.Name
 	Agent string // External, Shell, Claude, Codex, Gemini, OpenCode, ACP with a command, or a name in Options.Agents
@@ -72,8 +72,8 @@ type MemberConfig struct {
 	Isolation    Isolation // "" to work in the team's directory
 }
 
-// PermissionMode is what a member may do without asking, by the names that Claude Code gives them; other
-// agents do what comes closest.
+// PermissionMode is what a member may do without asking, by the names that Claude Code gives them;
+// other agents do what comes closest.
 type PermissionMode string
 
 // The permission modes.
@@ -87,7 +87,8 @@ const (
 	ModePlan    PermissionMode = "plan"    // it changes nothing
 )
 
-// PermissionRules say what the members of a team may do without asking, and who is asked about the rest.
+// PermissionRules say what the members of a team may do without asking, and who is asked about the
+// rest.
 type PermissionRules struct {
 	// Allow are rules for tools, as Claude Code writes them: Edit, Bash(go test:*), Read(docs/**),
 	// mcp__server__tool.
@@ -184,8 +185,8 @@ func commands(actor string, body team.Body) []team.Command {
 	return []team.Command{{ID: replica.NewID(), Actor: actor, At: replica.Now(), Body: body}}
 }
 
-// check refuses a member whose session a manager with these options could not start in that directory, before it is
-// one. What else makes no sense the core refuses.
+// check refuses a member whose session a manager with these options could not start in that
+// directory, before it is one. What else makes no sense the core refuses.
 func (o Options) check(ctx context.Context, s MemberConfig, dir string) error {
 	if s.Agent != "" && !o.knows(s.Agent) {
 		return refuse(ErrInvalid, fmt.Sprintf("no agent named %q; there are: %s", s.Agent,

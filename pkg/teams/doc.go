@@ -1,12 +1,12 @@
-// Package teams runs teams of coding agents from a Go program: a lead and its teammates, who share a
-// task list with dependencies and a mailbox, under rules that hold for every process that takes part.
-// It is the whole product as a library: what a command of cadre does, an entry here does.
+// Package teams runs teams of coding agents from a Go program: a lead and its teammates, who share
+// a task list with dependencies and a mailbox, under rules that hold for every process that takes
+// part. It is the whole product as a library: what a command of cadre does, an entry here does.
 //
 // # Who is who
 //
 //	Manager    one session of one actor: the lead by default, or the teammate that Options.As names
 //	View       what there is to see of a team, also of one that others run; see [Manager.View]
-//	Team       a View, and what is done with a team: members, plans, permissions, the run, the consolidation
+//	Team       a View, and what is done with a team, from its members to its one commit
 //	Teammate   what a member does in it: a program that acts as an external member, or a session
 //	TaskList, Mailbox   the same for everybody; each handle acts as the one it was got from
 //	Agent, Session      your own agents, run by the manager; [Worker] is one made of Go functions
@@ -58,15 +58,16 @@
 //     team is as it was, except where the context ended or the error says otherwise: then it may
 //     have happened.
 //   - Refusals are an [*Error]: a code, a sentence, and hints that say as data which action would
-//     help. errors.Is(err, teams.ErrConflict) and the other codes tell them apart.
-//     Other errors are those of the context, the disk and the like, as they are.
+//     help. errors.Is(err, teams.ErrConflict) and the other codes tell them apart. Other errors are
+//     those of the context, the disk and the like, as they are.
 //   - No process of a session outlives its manager, also one that is killed; but a daemon that
 //     dropped its environment may.
 //   - A task is held by one member at a time. A [Claim] that was lost completes nothing.
 //   - A message is in its recipient's hands once, in the order of Seq, or comes back to its sender.
 //   - Methods that read show the team as of their call or later. What they return is the caller's
 //     own copy.
-//   - What waits ends with the team: with ErrFinished, or without an error for a sequence of events.
+//   - What waits ends with the team: with ErrFinished, or without an error for a sequence of
+//     events.
 //   - Everything here may be used from any goroutine, and no handle needs closing but the manager.
 //
 // # Where to begin

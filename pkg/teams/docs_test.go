@@ -153,6 +153,41 @@ func TestReadme(t *testing.T) {
 	}
 }
 
+var linked = regexp.MustCompile(`\[\*?([A-Z]\w*(?:\.[A-Z]\w*)?)\]`)
+
+// TestDocLinks: what comments link to is there.
+func TestDocLinks(t *testing.T) {
+	ours := names(t)
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			_, comment, is := strings.Cut(line, "// ")
+			if !is {
+				continue
+			}
+			for _, name := range linked.FindAllStringSubmatch(comment, -1) {
+				if found++; !ours[name[1]] {
+					t.Errorf("%s links to %s, which is not there", file, name[1])
+				}
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("only %d links were found", found)
+	}
+}
+
 // TestEverythingIsDocumented: each exported type, function, method and constant has a comment of
 // its own, or is in a group whose constants have one.
 func TestEverythingIsDocumented(t *testing.T) {

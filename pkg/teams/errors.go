@@ -45,16 +45,18 @@ const (
 	ErrRejected Code = "rejected"
 	// ErrSessionFailed: a session could not be started, or the lead's cannot continue.
 	ErrSessionFailed Code = "broken"
-	// ErrDamaged: the team's history cannot be read. The command cadre fsck says where, and mends it.
+	// ErrDamaged: the team's history cannot be read. The command cadre fsck says where, and mends
+	// it.
 	ErrDamaged Code = "damaged"
 	// ErrNewerVersion: it was written by a newer version of cadre.
 	ErrNewerVersion Code = "newer"
-	// ErrForked: the team has another history elsewhere. Which one continues is for the user to say.
+	// ErrForked: the team has another history elsewhere. Which one continues is for the user to
+	// say.
 	ErrForked Code = "forked"
 	// ErrMaxTeammates: the team has as many teammates as it may have, until one ends.
 	ErrMaxTeammates Code = "MAX_TEAMMATES_REACHED"
-	// ErrUncertain: it may have happened. The disk failed after the change was written and before it
-	// was known to be durable.
+	// ErrUncertain: it may have happened. The disk failed after the change was written and before
+	// it was known to be durable.
 	ErrUncertain Code = "uncertain"
 )
 
@@ -64,11 +66,11 @@ type Error struct {
 	Text string
 	// Hints say what would help, as data: the text names no command.
 	Hints []Hint
-	// Final is set with the code ErrRejected when the same thing was rejected so often in a row that
-	// the lead was told: to try again is a loop.
+	// Final is set with the code ErrRejected when the same thing was rejected so often in a row
+	// that the lead was told: to try again is a loop.
 	Final bool
-	// Pause is set with the code ErrRejected: how long to wait before the same thing is tried again by
-	// a program that changes nothing in between. It grows with each rejection in a row.
+	// Pause is set with the code ErrRejected: how long to wait before the same thing is tried again
+	// by a program that changes nothing in between. It grows with each rejection in a row.
 	Pause time.Duration
 
 	cause error
@@ -115,7 +117,8 @@ func codeOf(err error) Code {
 	for _, known := range []struct {
 		err  error
 		code Code
-	}{{journal.ErrNewer, ErrNewerVersion}, {team.ErrNewer, ErrNewerVersion}, {observe.ErrNewer, ErrNewerVersion}, {observe.ErrOther, ErrInvalid},
+	}{{journal.ErrNewer, ErrNewerVersion}, {team.ErrNewer, ErrNewerVersion},
+		{observe.ErrNewer, ErrNewerVersion}, {observe.ErrOther, ErrInvalid},
 		{journal.ErrUncertain, ErrUncertain}} {
 		if errors.Is(err, known.err) {
 			return known.code

@@ -67,8 +67,8 @@ type MemberDetached struct {
 	Note           string
 }
 
-// MemberTroubled says what kept the member from continuing, Setbacks times in a row now, and when it
-// is tried again. With Setbacks 0 the trouble is over.
+// MemberTroubled says what kept the member from continuing, Setbacks times in a row now, and when
+// it is tried again. With Setbacks 0 the trouble is over.
 type MemberTroubled struct {
 	Member   string
 	Trouble  Trouble

@@ -117,9 +117,9 @@ func recordOf(r *consolidate.Record) *ConsolidatedRecord {
 // becomes one commit on what is checked out. Then the team is complete. Killed at any moment, the
 // next call continues.
 //
-// It is refused with ErrNotReady while somebody works, while a branch conflicts, where a check fails
-// and where a file of the person's is in the way, and nothing is committed then. [Team.Run] with a
-// program that leads ends with a team that waits for this.
+// It is refused with ErrNotReady while somebody works, while a branch conflicts, where a check
+// fails and where a file of the person's is in the way, and nothing is committed then. [Team.Run]
+// with a program that leads ends with a team that waits for this.
 func (t *Team) Consolidate(ctx context.Context, o ConsolidateOptions) (*ConsolidatedRecord, error) {
 	c, err := t.consolidation(ctx, "Team.Consolidate")
 	if err != nil {
@@ -189,9 +189,10 @@ type Checkpoint struct {
 	Left []string
 }
 
-// Checkpoint keeps what the team is now on the branch cadre/TEAM of the repository that it works in,
-// with its work. Work tree, index, HEAD and hooks are not touched. Hosts make checkpoints by
-// themselves. The paths, from the top of the work tree, are carried from now on whatever is in them.
+// Checkpoint keeps what the team is now on the branch cadre/TEAM of the repository that it works
+// in, with its work. Work tree, index, HEAD and hooks are not touched. Hosts make checkpoints by
+// themselves. The paths, from the top of the work tree, are carried from now on whatever is in
+// them.
 func (t *Team) Checkpoint(ctx context.Context, include ...string) (Checkpoint, error) {
 	if _, err := t.asUser("Team.Checkpoint", "make a checkpoint"); err != nil {
 		return Checkpoint{}, err
@@ -220,8 +221,8 @@ type SharedFact struct {
 	Path string // absolute, or from the team's directory
 }
 
-// RecordFacts has the team take note of the files that everybody relies on as they are now: of those
-// that it has, and of the ones that are given, which replace others of the same name.
+// RecordFacts has the team take note of the files that everybody relies on as they are now: of
+// those that it has, and of the ones that are given, which replace others of the same name.
 func (t *Team) RecordFacts(ctx context.Context, add ...SharedFact) error {
 	user, err := t.asUser("Team.RecordFacts", "record facts")
 	if err != nil {

@@ -21,17 +21,17 @@ func IsTeamTask(data []byte) bool { return present.IsTeamTask(data) }
 // IsTeamEvent reports whether data is one of [Observation.Notices].
 func IsTeamEvent(data []byte) bool { return present.IsTeamEvent(data) }
 
-// IsTeamMessage reports whether data is one of [Observation.Messages] that is about a message between
-// members.
+// IsTeamMessage reports whether data is one of [Observation.Messages] that is about a message
+// between members.
 func IsTeamMessage(data []byte) bool { return present.IsTeamMessage(data) }
 
 // IsTeamTaskUpdate reports whether data is one of [Observation.Messages] that is about a task.
 func IsTeamTaskUpdate(data []byte) bool { return present.IsTeamTaskUpdate(data) }
 
-// IsTeamStateChange reports whether data is one of [Observation.Messages] that is about the team itself
-// or who is in it.
+// IsTeamStateChange reports whether data is one of [Observation.Messages] that is about the team
+// itself or who is in it.
 func IsTeamStateChange(data []byte) bool { return present.IsTeamStateChange(data) }
 
-// ObserverSchema is the JSON Schema (draft 2020-12) of [Observation.Notices], [Observation.Messages] and
-// [TeamState].
+// ObserverSchema is the JSON Schema (draft 2020-12) of [Observation.Notices],
+// [Observation.Messages] and [TeamState].
 func ObserverSchema() string { return present.Schema }

@@ -74,7 +74,8 @@ type Hint struct {
 func (h Hint) Purpose() string { return h.core().Purpose() }
 
 func hint(h team.Hint) Hint {
-	return Hint{Action(h.Action), h.Team, h.Member, h.Task, h.Request, h.Name, h.Agent, BudgetKind(h.Budget), h.Dir, h.Tasks, h.Paths}
+	return Hint{Action(h.Action), h.Team, h.Member, h.Task, h.Request, h.Name, h.Agent, BudgetKind(h.Budget), h.Dir,
+		h.Tasks, h.Paths}
 }
 
 func (h Hint) core() team.Hint {

@@ -34,8 +34,8 @@ type Overview struct {
 	Err error
 }
 
-// Teams lists the teams of the home, or of the memory, by their names. A team that cannot be read is
-// in the list with its error.
+// Teams lists the teams of the home, or of the memory, by their names. A team that cannot be read
+// is in the list with its error.
 func (m *Manager) Teams(ctx context.Context) ([]Overview, error) {
 	if err := m.pass("Manager.Teams", nil); err != nil {
 		return nil, err
@@ -86,10 +86,10 @@ func (m *Manager) overview(ctx context.Context, of *engine.Team, one *Overview) 
 	return nil
 }
 
-// View opens a team for reading while see runs: no session is started, no hook is asked, and nothing
-// is changed. Teams that are only observed, or that other processes run, can be viewed. Of an
-// archived team the name is its id. It returns what see does, or ErrNotFound where there is no such
-// team.
+// View opens a team for reading while see runs: no session is started, no hook is asked, and
+// nothing is changed. Teams that are only observed, or that other processes run, can be viewed. Of
+// an archived team the name is its id. It returns what see does, or ErrNotFound where there is no
+// such team.
 func (m *Manager) View(ctx context.Context, name string, see func(*View) error) error {
 	if err := m.pass("Manager.View", nil); err != nil {
 		return err
@@ -181,15 +181,15 @@ func (m *Manager) dir(given string) (string, error) {
 type RestoreOptions struct {
 	Dir string // in the repository with the checkpoints; "" for Options.Dir
 	At  string // the branch, where there are two histories: cadre/TEAM or REMOTE/cadre/TEAM
-	// Checks are those whose commands were redacted in the checkpoint, given anew.
+	// Checks are those whose commands were redacted in the checkpoint, given again.
 	Checks []Check
 }
 
 // RestoreTeam creates a team again from its last checkpoint, with its work, as cadre resume
-// --from-git does before it continues: its folder was lost, or is damaged, and then it is set aside.
-// No session is started: [Manager.ResumeTeam] does that. It is refused with ErrNameTaken where the
-// team is there, with ErrNotFound without a checkpoint, and with ErrForked where there are two
-// histories and At says of none.
+// --from-git does before it continues: its folder was lost, or is damaged, and then it is set
+// aside. No session is started: [Manager.ResumeTeam] does that. It is refused with ErrNameTaken
+// where the team is there, with ErrNotFound without a checkpoint, and with ErrForked where there
+// are two histories and At says of none.
 func (m *Manager) RestoreTeam(ctx context.Context, name string, o RestoreOptions) (Pulled, error) {
 	if err := m.pass("Manager.RestoreTeam", nil); err != nil {
 		return Pulled{}, err
@@ -259,15 +259,15 @@ type Branch struct {
 	Name    string
 	Commit  string
 	Removed bool
-	// Lost are the commits that are in no other branch: while there are any, the branch stays unless
-	// its removal is forced.
+	// Lost are the commits that are in no other branch: while there are any, the branch stays
+	// unless its removal is forced.
 	Lost []string
 }
 
 // RemoveTeam removes a team of the home with everything that belongs to it, as cadre cleanup does,
-// and returns its branches. It is refused with ErrNotReady while a teammate runs, and where branches
-// stay because commits would be lost: then the team is removed, and the branches say which commits.
-// A manager that has the team cleans it up first; see [Manager.Cleanup].
+// and returns its branches. It is refused with ErrNotReady while a teammate runs, and where
+// branches stay because commits would be lost: then the team is removed, and the branches say which
+// commits. A manager that has the team cleans it up first; see [Manager.Cleanup].
 func (m *Manager) RemoveTeam(ctx context.Context, name string, o RemoveOptions) ([]Branch, error) {
 	if err := m.pass("Manager.RemoveTeam", nil); err != nil {
 		return nil, err

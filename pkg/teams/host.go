@@ -71,7 +71,7 @@ func (m *Manager) teamOf(p *presence) (*Team, error) {
 }
 
 // leave ends the host and its sessions and closes the replica; what went wrong with that is in
-// closed. When ctx ends first it goes on in the background, and leave can be called again.
+// closed. When ctx ends first it continues in the background, and leave can be called again.
 func (p *presence) leave(ctx context.Context) error {
 	p.closing.Do(func() {
 		go func() {

@@ -14,10 +14,12 @@ import (
 // member, and a program that leads, take theirs here.
 type Mailbox struct{ actor }
 
-// Send sends a message to the member To and returns it as it was sent. It is refused with ErrNotFound,
-// and the valid names, where the recipient is unknown or has ended, and with ErrTooLarge above 1 MiB.
+// Send sends a message to the member To and returns it as it was sent. It is refused with
+// ErrNotFound, and the valid names, where the recipient is unknown or has ended, and with
+// ErrTooLarge above 1 MiB.
 func (b *Mailbox) Send(ctx context.Context, m Message) (Message, error) {
-	return b.sent(b.do(ctx, &team.SendMessage{To: m.To, Intent: string(m.Intent), Priority: string(m.Priority), Body: m.Body}))
+	return b.sent(b.do(ctx, &team.SendMessage{To: m.To, Intent: string(m.Intent), Priority: string(m.Priority),
+		Body: m.Body}))
 }
 
 // Broadcast sends one message to everybody but the sender; To is not used. Each recipient pays for

@@ -78,10 +78,10 @@ func pass(who access.Caller, entry string, fields map[string]bool) error {
 }
 
 // CreateTeam creates a team and makes it the manager's. It is refused with ErrNotReady while the
-// manager has another one, with ErrNameTaken where there is a team of that name, with ErrInvalid for a config
-// that makes no sense, and with ErrDenied for a teammate. It does not wait for the sessions of the
-// config's lead and members. A team that was created although the error says otherwise, because ctx
-// ended, can be opened.
+// manager has another one, with ErrNameTaken where there is a team of that name, with ErrInvalid
+// for a config that makes no sense, and with ErrDenied for a teammate. It does not wait for the
+// sessions of the config's lead and members. A team that was created although the error says
+// otherwise, because ctx ended, can be opened.
 func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -101,12 +101,12 @@ func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	return m.enter(ctx, c.Name)
 }
 
-// OpenTeam makes a team that exists the manager's and goes on with it: members whose host has died
-// are started again, and their tasks are back on the list. It is refused with ErrNotFound where there
-// is no such team, or no such member for Options.As, with ErrNotReady while the manager has a team, and,
-// before any session of a team that has not ended is started, with ErrInvalid where its directory is
-// not there any more, with ErrDenied where this machine let go of it, and with ErrForked where the
-// repository has another history of it, or a later state.
+// OpenTeam makes a team that exists the manager's and continues it: members whose host has died are
+// started again, and their tasks are back on the list. It is refused with ErrNotFound where there
+// is no such team, or no such member for Options.As, with ErrNotReady while the manager has a team,
+// and, before any session of a team that has not ended is started, with ErrInvalid where its
+// directory is not there any more, with ErrDenied where this machine let go of it, and with
+// ErrForked where the repository has another history of it, or a later state.
 func (m *Manager) OpenTeam(ctx context.Context, name string) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -183,8 +183,8 @@ func (m *Manager) Cleanup(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the sessions that this manager runs and lets go of the team, which goes on when it is
-// opened again. The team's handles fail from then on. It may be called more than once.
+// Close ends the sessions that this manager runs and lets go of the team, which continues when it
+// is opened again. The team's handles fail from then on. It may be called more than once.
 func (m *Manager) Close() error {
 	m.turn.Lock()
 	defer m.turn.Unlock()

@@ -42,9 +42,9 @@ type ObserverOptions struct {
 	Lead string
 	// Team is the only team to observe, by its own name; "" for the one that began last.
 	Team string
-	// Saved is what [Observer.Save] returned, to go on from there; nil for nothing.
+	// Saved is what [Observer.Save] returned, to continue from there; nil for nothing.
 	Saved []byte
-	// State is the team as [Observer.State] gave it, to go on from where nothing more was saved,
+	// State is the team as [Observer.State] gave it, to continue from where nothing more was saved,
 	// and Agents the names that an older consumer kept instead: then the team has no name but
 	// "team", until one is seen. That which says most is taken.
 	State  *TeamState
@@ -53,9 +53,9 @@ type ObserverOptions struct {
 	Logger *slog.Logger
 }
 
-// NewObserver returns an observer that goes on with what was saved. The error has the code [ErrNewerVersion]
-// where a newer version saved it, and [ErrInvalid] where the state is none, or what was saved is of
-// another team than the only one to observe.
+// NewObserver returns an observer that continues from what was saved. The error has the code
+// [ErrNewerVersion] where a newer version saved it, and [ErrInvalid] where the state is none, or
+// what was saved is of another team than the only one to observe.
 func NewObserver(o ObserverOptions) (*Observer, error) {
 	options := observe.Options{Lead: o.Lead, Of: o.Team}
 	saved, err := o.saved(options)
@@ -70,7 +70,7 @@ func NewObserver(o ObserverOptions) (*Observer, error) {
 	return one, nil
 }
 
-// saved is what the observer goes on with.
+// saved is what the observer continues from.
 func (o *ObserverOptions) saved(options observe.Options) ([]byte, error) {
 	var one *observe.Observer
 	switch {
@@ -183,8 +183,8 @@ func (o *Observer) Follow(ctx context.Context, path string) error {
 }
 
 // Transcripts shows the observer all transcripts below Claude Code's folder or a project's, and
-// what is written to them later, until ctx ends. The error has the code [ErrInvalid] where that is no
-// folder.
+// what is written to them later, until ctx ends. The error has the code [ErrInvalid] where that is
+// no folder.
 func (o *Observer) Transcripts(ctx context.Context, dir string) error {
 	return public(o.bring(ctx, &source.Transcripts{Dir: dir, Follow: true}))
 }

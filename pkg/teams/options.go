@@ -38,9 +38,9 @@ type Options struct {
 	// here. It finds the name in $CADRE_MEMBER_NAME and its team's in $CADRE_TEAM.
 	As string
 
-	// Agents are your own agents, by the name that MemberConfig.Agent uses; they stand before the ones
-	// that are always there. A lead that is an agent may spawn them too. A member whose agent no
-	// manager knows waits for one that does.
+	// Agents are your own agents, by the name that MemberConfig.Agent uses; they stand before the
+	// ones that are always there. A lead that is an agent may spawn them too. A member whose agent
+	// no manager knows waits for one that does.
 	Agents map[string]Agent
 	// Env is added to the environment of sessions, and so of what their tools run, each as
 	// "name=value".

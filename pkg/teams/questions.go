@@ -21,9 +21,9 @@ type Question struct {
 
 // Questions yields what waits for the user's answer, now and later, each question once. The user is
 // the human whose team it is, for whom the lead's program speaks; what the rules settle, and what
-// an agent that leads is to decide, is not among it. [Team.Approve] and [Team.Decline] answer. It ends with the team,
-// and with an error, the last pair, when ctx or the manager does, and with ErrDenied for the manager
-// of a teammate.
+// an agent that leads is to decide, is not among it. [Team.Approve] and [Team.Decline] answer. It
+// ends with the team, and with an error, the last pair, when ctx or the manager does, and with
+// ErrDenied for the manager of a teammate.
 //
 //	for q, err := range team.Questions(ctx) {
 //		if err != nil {

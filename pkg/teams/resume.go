@@ -18,9 +18,9 @@ type ResumeOptions struct {
 
 // ResumeTeam continues a team whose lead, teammates, hosts or machine died, as cadre resume does,
 // and makes it the manager's. Before anything starts the team is examined: whether it may be
-// continued here, whether its directory, repository and worktrees are where they were, who leads and
-// who is alive. What was found is returned, too. Then the lead is taken, members that had trouble are
-// tried at once, sessions whose host died are taken over, and the others are resumed.
+// continued here, whether its directory, repository and worktrees are where they were, who leads
+// and who is alive. What was found is returned, too. Then the lead is taken, members that had
+// trouble are tried at once, sessions whose host died are taken over, and the others are resumed.
 //
 // [Manager.OpenTeam] opens a team that needs none of that. A team whose consolidation was
 // interrupted is returned as it is: [Team.Consolidate] finishes it, or [Team.RollBackConsolidation]
@@ -28,8 +28,9 @@ type ResumeOptions struct {
 //
 // It is refused with ErrNotFound where there is no such team, with ErrFinished for one that has
 // ended, with ErrNotReady where another session leads it and is alive, or while the manager has a
-// team, with ErrInvalid where something of it is not in its place, with ErrDenied where this machine
-// let go of it, and for a teammate, and with ErrForked where the repository has another history.
+// team, with ErrInvalid where something of it is not in its place, with ErrDenied where this
+// machine let go of it, and for a teammate, and with ErrForked where the repository has another
+// history.
 func (m *Manager) ResumeTeam(ctx context.Context, name string, o ResumeOptions) (*Team, Probe, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()

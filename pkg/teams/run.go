@@ -34,8 +34,8 @@ type RunResult struct {
 // cannot be, and everybody is idle. A lead that is an agent then gives its report, unless it begins
 // new work instead. The teammates are ended, the report is written and the team is complete, as
 // with [Team.Complete]. A team with checks, or with branches that are not merged, is consolidating
-// instead: [Team.Consolidate] checks and commits what it did, or the program merges the branches and
-// then completes it.
+// instead: [Team.Consolidate] checks and commits what it did, or the program merges the branches
+// and then completes it.
 //
 //	working ──all tasks done──▶ report of the lead ──▶ teammates ended ──▶ complete
 //	   │  ▲                           └─ new work ─▶ working
@@ -44,11 +44,12 @@ type RunResult struct {
 // The error is nil when everything is done. With one of the following, Result is valid too, the
 // report is written, and the team is unfinished:
 //
-//   - the cause of ctx: its sessions go on until the manager is closed;
+//   - the cause of ctx: its sessions continue until the manager is closed;
 //   - ErrBudgetExhausted: the budget is spent; [Team.SetBudget] gives more;
-//   - ErrNotReady: there are tasks that could not be done, or that wait for this program as the lead;
-//     [Team.Retry] has the former tried again;
-//   - ErrSessionFailed: the lead's agent cannot go on, in its own words, and only a person can help;
+//   - ErrNotReady: there are tasks that could not be done, or that wait for this program as the
+//     lead; [Team.Retry] has the former tried again;
+//   - ErrSessionFailed: the lead's agent cannot continue, in its own words, and only a person can
+//     help;
 //   - ErrFinished: somebody else ended the team.
 //
 // After any other error Result is nothing: ErrNotReady where the team is being run already, also by
@@ -107,7 +108,7 @@ func (t *Team) Run(ctx context.Context, report RunOptions) (RunResult, error) {
 
 // Retry gives a team that stopped short another try, before Run is called again: tasks that were
 // given up are back on the list, members in trouble are tried at once, and, while there is
-// something left to do, a teammate is put beside each one that has ended, to go on for it:
+// something left to do, a teammate is put beside each one that has ended, to continue for it:
 // NAME-again-2 for NAME.
 func (t *Team) Retry(ctx context.Context) error {
 	if _, err := t.asUser("Team.Retry", "give the team another try"); err != nil {
@@ -123,13 +124,13 @@ func (t *Team) runner(r RunOptions) *run.Lead {
 	if r.ReportFile != "" && !filepath.IsAbs(r.ReportFile) {
 		r.ReportFile = filepath.Join(t.dir, r.ReportFile)
 	}
-	return &run.Lead{Team: t.of, Agent: t.opts.agents(t), Title: r.ReportTitle, Sections: r.sections, Report: r.ReportFile, Seen: t.of.Seq(),
-		Log: t.opts.log}
+	return &run.Lead{Team: t.of, Agent: t.opts.agents(t), Title: r.ReportTitle, Sections: r.sections,
+		Report: r.ReportFile, Seen: t.of.Seq(), Log: t.opts.log}
 }
 
-// HandOver ends a member's session and has a fresh one go on for it, with its task, its mail, and a
-// note of what the one before did: its context is full, or was led astray. It does not wait for
-// that. It happens by itself when a context is nearly full; see TeamConfig.HandoverAt. Members
+// HandOver ends a member's session and has a fresh one continue for it, with its task, its mail,
+// and a note of what the one before did: its context is full, or was led astray. It does not wait
+// for that. It happens by itself when a context is nearly full; see TeamConfig.HandoverAt. Members
 // without a context, [Shell] and [External], are refused with ErrInvalid.
 func (t *Team) HandOver(ctx context.Context, member, reason string) error {
 	if err := t.pass("Team.HandOver", nil); err != nil {

@@ -36,8 +36,9 @@ type TaskConfig struct {
 func (n TaskConfig) core() *team.CreateTask {
 	return &team.CreateTask{Subject: n.Subject, Description: n.Description, ActiveForm: n.ActiveForm,
 		Owner: n.Owner, Role: n.Role,
-		BlockedBy: n.BlockedBy, Priority: string(n.Priority), Run: n.Run, In: string(n.RunIn), TimeoutMS: n.Timeout.Milliseconds(),
-		Retries: int64(n.Retries), Metadata: n.Metadata}
+		BlockedBy: n.BlockedBy, Priority: string(n.Priority), Run: n.Run, In: string(n.RunIn),
+		TimeoutMS: n.Timeout.Milliseconds(),
+		Retries:   int64(n.Retries), Metadata: n.Metadata}
 }
 
 // Create adds a task and returns it. The hook TaskCreated can reject it.
@@ -71,8 +72,9 @@ type Claim struct {
 	Task  Task   // as it was when it was claimed
 }
 
-// Claim takes a task. It is refused with ErrConflict where somebody else has it, ErrNotReady while it
-// waits for other tasks, and ErrDenied where it is for another role or the lead is in delegate mode.
+// Claim takes a task. It is refused with ErrConflict where somebody else has it, ErrNotReady while
+// it waits for other tasks, and ErrDenied where it is for another role or the lead is in delegate
+// mode.
 func (l *TaskList) Claim(ctx context.Context, id string) (Claim, error) {
 	if id == "" {
 		return Claim{}, refuse(ErrInvalid, "say which task to claim, or use ClaimNext")
@@ -108,8 +110,8 @@ func (l *TaskList) WaitNext(ctx context.Context) (Claim, error) {
 }
 
 // Complete ends a task with its result, and returns the ids of the tasks that wait for nothing any
-// more. It is refused with ErrConflict when the claim was lost, and with ErrRejected, and feedback, by
-// the hook TaskCompleted: the task stays in progress then. The lead may complete any task that
+// more. It is refused with ErrConflict when the claim was lost, and with ErrRejected, and feedback,
+// by the hook TaskCompleted: the task stays in progress then. The lead may complete any task that
 // waits for nothing, with Claim{ID: id}.
 func (l *TaskList) Complete(ctx context.Context, c Claim, result string) (unblocked []string, err error) {
 	r, err := l.do(ctx, &team.CompleteTask{Task: c.ID, Fence: c.Fence, Result: result})

@@ -90,8 +90,8 @@ func (t *Team) UserMail() (*Mailbox, error) {
 }
 
 // As returns the handle of a member, for a program that acts as it: an external one, or the
-// manager's own. A teammate's manager acts as its own member only. The error has the code ErrNotFound
-// for a name that no member has.
+// manager's own. A teammate's manager acts as its own member only. The error has the code
+// ErrNotFound for a name that no member has.
 func (t *Team) As(name string) (*Teammate, error) {
 	if (!t.leads() || !t.who.IsUser()) && name != t.me.name {
 		return nil, refuse(ErrDenied, fmt.Sprintf("this manager acts as %s, and not as %s", t.me.name, name))
@@ -126,8 +126,8 @@ func (t *Team) await(ctx context.Context, name string, as func(team.Member) bool
 	return m, err
 }
 
-// Spawn adds a teammate and waits until its session runs, which takes a coding agent some seconds. A
-// teammate whose session could not be started is a member that has failed, and the error has the
+// Spawn adds a teammate and waits until its session runs, which takes a coding agent some seconds.
+// A teammate whose session could not be started is a member that has failed, and the error has the
 // code ErrSessionFailed and the agent's own words; what may pass, such as a crash, is tried a few
 // times first. When ctx ends first, the teammate is there and its start continues.
 func (t *Team) Spawn(ctx context.Context, c MemberConfig) (Member, error) {
@@ -271,8 +271,8 @@ func (t *Team) answerPermission(ctx context.Context, entry string, answer team.A
 
 // SetMode changes what a member may do without asking, from its next tool or its next turn on,
 // whichever its agent can do. No turn is cut short for it. The mode of a lead that is an agent is
-// changed too by this; a program that leads has no use for one. ModeBypass is refused with ErrDenied
-// where the program leads and has another mode itself.
+// changed too by this; a program that leads has no use for one. ModeBypass is refused with
+// ErrDenied where the program leads and has another mode itself.
 func (t *Team) SetMode(ctx context.Context, member string, mode PermissionMode) error {
 	if err := t.pass("Team.SetMode", nil); err != nil {
 		return err
@@ -300,7 +300,7 @@ func (t *Team) delegate(ctx context.Context, entry string, mode team.SetDelegate
 	return err
 }
 
-// SetBudget gives the team a new budget. A team that had spent its old one goes on.
+// SetBudget gives the team a new budget. A team that had spent its old one continues.
 func (t *Team) SetBudget(ctx context.Context, b Budget) error {
 	user, err := t.asUser("Team.SetBudget", "set the budget")
 	if err == nil {

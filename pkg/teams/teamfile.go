@@ -18,8 +18,8 @@ type TeamFile struct {
 }
 
 // LoadTeamFile reads a team file. It is refused with ErrInvalid and every mistake of the file, with
-// line and column. A team that was created from it is continued by cadre run with the same file, and
-// the other way round.
+// line and column. A team that was created from it is continued by cadre run with the same file,
+// and the other way round.
 func LoadTeamFile(path string) (*TeamFile, error) {
 	f, origin, err := run.LoadFile(path, drivers.Models)
 	if err != nil {

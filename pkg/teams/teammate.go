@@ -46,8 +46,8 @@ func (m *Teammate) Busy(ctx context.Context, summary string) error {
 
 // Idle says that the member waits for something to do. The lead is told: the report where there is
 // one, else, when there is no task for the member, that it is idle. Where the hook TeammateIdle
-// rejects it, the error has the code ErrRejected and the feedback, and the member is to go on working;
-// it gets the same feedback as a message.
+// rejects it, the error has the code ErrRejected and the feedback, and the member is to continue
+// working; it gets the same feedback as a message.
 func (m *Teammate) Idle(ctx context.Context, report string) error {
 	_, err := m.do(ctx, &team.ReportStatus{Status: team.Idle, Report: report, Member: m.name})
 	return err
@@ -74,8 +74,8 @@ func (m *Teammate) Writes(ctx context.Context) (may bool, err error) {
 	return may, err
 }
 
-// SubmitPlan lays a plan before the lead and returns the request's id. It is refused with ErrInvalid
-// for a member that needs no approval.
+// SubmitPlan lays a plan before the lead and returns the request's id. It is refused with
+// ErrInvalid for a member that needs no approval.
 func (m *Teammate) SubmitPlan(ctx context.Context, plan string) (request string, err error) {
 	r, err := m.do(ctx, &team.SubmitPlan{Plan: plan})
 	if err != nil {
@@ -121,8 +121,8 @@ type PermissionAnswer struct {
 }
 
 // GiveReport gives the lead's report on the team's work, for which [Team.Run] asks it with a
-// message of the type [MessageSystem] and with [ReportRef] as Ref. It is refused with ErrConflict when
-// there is new work since, and with ErrDenied for a teammate.
+// message of the type [MessageSystem] and with [ReportRef] as Ref. It is refused with ErrConflict
+// when there is new work since, and with ErrDenied for a teammate.
 func (m *Teammate) GiveReport(ctx context.Context, report string) error {
 	_, err := m.do(ctx, &team.GiveReport{Text: report})
 	return err
@@ -135,7 +135,8 @@ const ReportRef = team.ReportRef
 // the answer. Some requests are answered at once, by the member's mode and by delegate mode; for
 // the others the lead is asked, and the user for the lead. A request that nobody answers within the
 // time is denied as timed_out. A denial is no error.
-func (m *Teammate) AskPermission(ctx context.Context, tool, input string, within time.Duration) (PermissionAnswer, error) {
+func (m *Teammate) AskPermission(ctx context.Context, tool, input string,
+	within time.Duration) (PermissionAnswer, error) {
 	deadline := time.Now().Add(within)
 	r, err := m.do(ctx, &team.RequestPermission{Tool: tool, Input: input, Deadline: millis(deadline)})
 	if err != nil {
@@ -172,9 +173,11 @@ func (m *Teammate) answered(ctx context.Context, request string, after int64) (P
 		}
 		for _, e := range r.Events {
 			if a, ok := e.(*team.PermissionAnswered); ok && a.Request == request {
-				return PermissionAnswer{Allowed: a.Outcome == "allowed", Outcome: Outcome(a.Outcome), By: a.By, Reason: a.Reason}, nil
+				return PermissionAnswer{Allowed: a.Outcome == "allowed", Outcome: Outcome(a.Outcome), By: a.By,
+					Reason: a.Reason}, nil
 			}
 		}
 	}
-	return PermissionAnswer{}, refuse(ErrFinished, fmt.Sprintf("team %s ended before the request was answered", m.team.name))
+	return PermissionAnswer{}, refuse(ErrFinished, fmt.Sprintf("team %s ended before the request was answered",
+		m.team.name))
 }

@@ -41,9 +41,10 @@ type Pulled struct {
 type Missing struct{ Task, What string }
 
 // PushTeam makes a checkpoint of the team of that name and pushes its branch, as cadre push does.
-// It is refused with ErrForked where the remote has another history of the team, with ErrDenied where
-// something would go there that nobody agreed to, and with ErrNotReady where the team is led and
-// cannot be let go of. A manager that has the team leads it, and is to be closed first for Release.
+// It is refused with ErrForked where the remote has another history of the team, with ErrDenied
+// where something would go there that nobody agreed to, and with ErrNotReady where the team is led
+// and cannot be let go of. A manager that has the team leads it, and is to be closed first for
+// Release.
 func (m *Manager) PushTeam(ctx context.Context, name string, p PushOptions) error {
 	if err := m.pass("Manager.PushTeam", nil); err != nil {
 		return err
@@ -54,7 +55,8 @@ func (m *Manager) PushTeam(ctx context.Context, name string, p PushOptions) erro
 	if has := m.Team(); p.Release && has != nil && has.name == name {
 		return refuse(ErrNotReady, "this manager has team "+name+" and runs it; close it, and push with another one")
 	}
-	o := transfer.PushOptions{Options: transfer.Options{Home: m.engine.Home, Team: name, Log: m.opts.log}, Remote: p.Remote,
+	o := transfer.PushOptions{Options: transfer.Options{Home: m.engine.Home, Team: name, Log: m.opts.log},
+		Remote:  p.Remote,
 		Include: p.Include, Release: p.Release, Ours: p.Ours}
 	_, err := transfer.Push(ctx, o)
 	if first, ok := errors.AsType[*transfer.UnconfirmedError](err); ok && p.Agree != nil && p.Agree(first.Error()) {
@@ -65,9 +67,9 @@ func (m *Manager) PushTeam(ctx context.Context, name string, p PushOptions) erro
 }
 
 // PullTeam fetches the team of that name and restores it with its work, as cadre pull does. No
-// session is started: [Manager.OpenTeam] does that. It is refused with ErrForked where both sides have
-// a history of their own, with ErrNotReady where the team runs here, and with ErrNotFound where the
-// remote does not have it.
+// session is started: [Manager.OpenTeam] does that. It is refused with ErrForked where both sides
+// have a history of their own, with ErrNotReady where the team runs here, and with ErrNotFound
+// where the remote does not have it.
 func (m *Manager) PullTeam(ctx context.Context, name string, p PullOptions) (Pulled, error) {
 	if err := m.pass("Manager.PullTeam", nil); err != nil {
 		return Pulled{}, err

@@ -143,14 +143,16 @@ func infoOf(t team.Team) TeamInfo {
 	return TeamInfo{ID: t.ID, Name: t.Name, Status: TeamStatus(t.Status), Goal: t.Goal, Dir: t.Dir, Lead: t.Lead,
 		Delegate:    t.Delegate,
 		Permissions: rulesOf(t.Permissions), Budget: budgetOf(t.Budget), HandoverAt: int(t.HandoverAt),
-		MaxTeammates: int(t.MaxTeammates), Exhausted: BudgetKind(t.Exhausted), Report: t.Report, Liveness: livenessOf(t.Timing), Usage: Usage(t.Usage),
+		MaxTeammates: int(t.MaxTeammates), Exhausted: BudgetKind(t.Exhausted), Report: t.Report,
+		Liveness: livenessOf(t.Timing), Usage: Usage(t.Usage),
 		CreatedAt: clock(t.CreatedAt), UpdatedAt: clock(t.UpdatedAt)}
 }
 
 func memberOf(m team.Member) Member {
 	return Member{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
 		Status:      MemberStatus(m.Status),
-		Incarnation: m.Incarnation, PermissionMode: PermissionMode(m.PermissionMode), Plan: Plan{m.Plan.Required, PlanState(m.Plan.State),
+		Incarnation: m.Incarnation, PermissionMode: PermissionMode(m.PermissionMode),
+		Plan: Plan{m.Plan.Required, PlanState(m.Plan.State),
 			m.Plan.Request, m.Plan.Text, m.Plan.Feedback, clock(m.Plan.Deadline)}, Shutdown: m.Shutdown.Request,
 		Session: m.Session, Summary: m.Summary, Context: int(m.Context), Isolation: Isolation(m.Isolation),
 		Undelivered: len(m.Inbox), JoinedAt: clock(m.JoinedAt), Usage: Usage(m.Usage)}

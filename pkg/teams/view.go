@@ -270,8 +270,8 @@ type TaskFilter struct {
 	Status TaskStatus // "" for any but deleted
 	Owner  string
 	Role   string // that the task is meant for
-	// Unblocked is for pending tasks that wait for no other and are not out of retries, in the order
-	// in which they are claimed.
+	// Unblocked is for pending tasks that wait for no other and are not out of retries, in the
+	// order in which they are claimed.
 	Unblocked bool
 	// ClaimableBy is for the tasks that this member could claim now, in the order in which it would
 	// get them.

@@ -162,8 +162,8 @@ func branchesOf(ctx context.Context, t team.Team, members []team.Member, how Rem
 }
 
 // UnfinishedError says that a team is not in the home, and by its last checkpoint has not ended. It
-// may run on another machine, or on this one from another home: a checkpoint names a machine, and no
-// home.
+// may run on another machine, or on this one from another home: a checkpoint names a machine, and
+// no home.
 type UnfinishedError struct {
 	Last checkpoint.Listed
 	Dir  string // in the repository
@@ -191,8 +191,9 @@ func (e *UnfinishedError) Unwrap() error {
 		team.Hint{Action: team.ActForceCleanUp, Team: e.Last.Name})
 }
 
-// RemoveBranches removes the branches of a team that is not in the home any more from the repository
-// of the directory. The checkpoints there say whose they are; found is false without any.
+// RemoveBranches removes the branches of a team that is not in the home any more from the
+// repository of the directory. The checkpoints there say whose they are; found is false without
+// any.
 func RemoveBranches(ctx context.Context, name, dir string, how Removal) (r Removed, found bool, err error) {
 	how.Branches = true
 	all, err := catalog.Checkpoints(ctx, dir)
