@@ -211,8 +211,8 @@ var rooms = []room{
 		"it has tests only"},
 	{"testkit/simtest", []string{"agent", "host", "journal", "journal/memjournal", "liveness/heartbeat",
 		"liveness/leader", "render", "replica", "sys/proc", "team"},
-		"it plays whole teams on the real core, the real replica and the real host, and judges signs of life as the " +
-			"real ones do; leads and sessions are its own, and beside the real hosts there are played ones, which are faster"},
+		"it plays whole teams on the real core, replica, host and lead, and judges signs of life as the real ones " +
+			"do; sessions are its own, and beside real hosts and leads there are played ones, which are faster"},
 	{"testkit/treetest", nil,
 		"it holds folders to what was in them, whatever they are"},
 }

@@ -6,18 +6,17 @@
 // It decides what happens when: the clocks, the disk, the order in which threads run, and every
 // fault come from one seed. What the team does is the real code: the core (team), the replica with
 // its commands, repetitions and snapshots, and the text of records. What touches the outside world is
-// played: a journal on a disk that can lose power, processes that lead as package leader does,
-// sessions of agents with transcripts, people. Hosts there are of two kinds. [PlayReal] runs those of
-// package host, with the failure detector and the tools of members; [Play] has hosts of its own,
-// which follow package host step by step.
+// played: a journal on a disk that can lose power, sessions of agents with transcripts, people. Hosts
+// and leads are of two kinds. [PlayReal] runs those of packages host and leader, with the failure
+// detector and the tools of members; [Play] has some of its own, which follow those step by step.
 //
 //	plan (moves, from the seed) ──▶ world: agenda of threads, virtual time
 //	                                  │ people  hosts ─ seats ─ sessions      each a thread that can stop for good between any two steps
 //	                                  └─▶ replica ─▶ journal ─▶ disk ─▶ judge: the promises, record by record and context by context
 //
-// # Real hosts
+// # Real hosts and leads
 //
-// A real host has goroutines of its own, in a bubble of [testing/synctest]. They and the world take
+// A real host, or lead, has goroutines of its own, in a bubble of [testing/synctest]. They and the world take
 // turns at the gate. Whatever a host touches is a seam that asks the world for it: its journal, the
 // registry of hosts, signs of life, saved work, the project, the sessions of its agents, the clock.
 // The world carries that out as a thread of the host's process, so it takes a time from the seed, and
@@ -33,8 +32,8 @@
 // The bugs that real hosts have to show are put into the real code, by an overlay with which the tests
 // are built once more: a row in bugs says which piece of which file is another one then.
 //
-// What is played still, and why: a history with real hosts takes three to four times as much of a
-// processor; playedOnly names bugs that so far only histories with played hosts have found.
+// Why hosts are played still: a history with real ones takes three to four times as much of a
+// processor, and playedOnly names bugs that so far only histories with played hosts have found.
 //
 // # A history
 //

@@ -190,7 +190,9 @@ func (j *judge) command(r *team.Record) {
 			before, r.Seq)
 	}
 	j.happened[in.number] = r.Seq
-	j.inTime(r.ID, in.Body)
+	if !j.again { // else it may have been sent again since
+		j.inTime(r.ID, in.Body)
+	}
 	if m, ok := j.truth.Member(in.Actor); ok && in.Incarnation != 0 && in.Incarnation != m.Incarnation {
 		j.fail(leases, "session %d of %s acted after session %d had taken its place", in.Incarnation, in.Actor,
 			m.Incarnation)

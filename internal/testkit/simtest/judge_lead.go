@@ -84,7 +84,11 @@ func (j *judge) loses(p *process, at team.Team) {
 // takes looks at a process that sets about taking the lead. When the command arrives is another
 // matter.
 func (j *judge) takes(id string, l *leading) {
-	j.taking[id] = look{l, l.replica.Seq(), j.silence(l.of)}
+	seq := int64(0)
+	if l.replica != nil {
+		seq = l.replica.Seq()
+	}
+	j.taking[id] = look{l, seq, j.silence(l.of)}
 }
 
 func (j *judge) leadLost(r *team.Record, e *team.LeadLost) {

@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -33,7 +34,13 @@ func (w *world) resume(on *machine, takeOver, byHand bool) *leading {
 	w.leads = append(w.leads, l)
 	w.logf("%s wants to lead on %s, as session %s, taking over: %t, by hand: %t", l.of.name, on.name, l.session,
 		takeOver, byHand)
-	l.of.spawn("lead", l.lead)
+	if w.gate == nil {
+		l.of.spawn("lead", l.lead)
+		return l
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	l.of.stop = stop
+	w.later(func() { go l.outside(ctx) })
 	return l
 }
 

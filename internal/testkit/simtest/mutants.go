@@ -12,6 +12,7 @@ import (
 type Mutant struct {
 	Name string
 	What string
+	real bool // only real code has it: see bugs, of the tests
 	// decide decides in the place of the core; nil where the bug is a line in the journal, the host
 	// or the session that asks for it by name.
 	decide func(*team.State, team.Command) (team.Decision, error)
@@ -182,7 +183,16 @@ var ofTeams = []Mutant{
 	{Name: "report-dropped", What: "what could not be recorded is forgotten"},
 	{Name: "no-gate", What: "nobody asks whether a tool may be used"},
 
-	{Name: "overdue-left", What: "a command is carried out although what is overdue has not been ended"},
+	// Real code alone.
+	{Name: "overdue-left", What: "a command is carried out although what is overdue has not been ended", real: true},
+	{Name: "arrival-unrecorded", What: "nobody records that a message has arrived", real: true},
+	{Name: "idle-unrecorded", What: "a turn ends, and its member stays active", real: true},
+	{Name: "answer-lost", What: "a session never hears what became of its request", real: true},
+	{Name: "change-unseen", What: "a host looks again at its next deadline only, whatever changes", real: true},
+	{Name: "seat-kept", What: "a session that is over keeps the place of the next one", real: true},
+	{Name: "lead-stays-lost", What: "a lead that was recorded as lost, and lives, is not taken up again", real: true},
+	{Name: "mail-behind-lost", What: "the mail behind a tool's result counts as handed over, and is not there",
+		real: true},
 
 	// People.
 	{Name: "new-id", What: "a command is tried again under another id"},

@@ -22,6 +22,9 @@ type office struct {
 // errLost is what a caller hears whose command is still on its way.
 var errLost = errors.New("no answer: the command may have been carried out")
 
+// errLocked is that another process of the machine leads.
+var errLocked = errors.New("another process has the lock of who leads, or the saved work could not be kept")
+
 var forever = context.Background() // deadlines of the simulation are in its own time
 
 // open loads the team, until that succeeds.

@@ -88,6 +88,18 @@ func (o *office) decide(s *team.State, c team.Command) (team.Decision, error) {
 	if _, known := w.judge.intentions[c.ID]; !known {
 		w.judge.sent(w.judge.intend(c))
 	}
+	if b, ok := c.Body.(*team.AttachLead); ok {
+		for _, l := range w.leads {
+			if l.of == o.of {
+				w.judge.takes(c.ID, l)
+				took := w.judge.taking[c.ID]
+				if took.seq = s.Seq(); b.Since != s.Team().LeadSince { // what it saw is of before the lead came back
+					took.seq = 0
+				}
+				w.judge.taking[c.ID] = took
+			}
+		}
+	}
 	d, err := w.decide(s, c)
 	if b, ok := c.Body.(*team.LoseLead); ok && d.Record != nil {
 		w.judge.losing[o.of.name] = s.Seq()

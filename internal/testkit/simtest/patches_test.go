@@ -169,9 +169,61 @@ var bugs = map[string][]patch{
 	"age-alone": {{"liveness/detector/detector.go", `	if skewed != l.skewed {`, `	if mutated("age-alone") {
 		silent, _ = b.Age(wall)
 	}
-	if skewed != l.skewed {`}},
+	if skewed != l.skewed {`}, {"liveness/leader/leader.go", `	case l.o.TakeOver || t.LeadLost != 0 ||`,
+		`	case l.o.TakeOver || mutated("age-alone") || t.LeadLost != 0 ||`}},
+	"never-leaves": {{"liveness/leader/leader.go", `		case t.LeadSession != l.o.Session:
+`, `		case t.LeadSession != l.o.Session && !mutated("never-leaves"):
+`}, {"liveness/leader/leader.go", `t.LeadSession != l.o.Session || t.LeadLost != 0 {`,
+		`t.LeadSession != l.o.Session && !mutated("never-leaves") ||
+			t.LeadLost != 0 && !mutated("lead-stays-lost") {`}},
+	"gives-away": {{"liveness/leader/leader.go", `		From: l.o.Session, Left: true}})`, `		From: func() string {
+			if mutated("gives-away") {
+				return l.o.Replica.Team().LeadSession
+			}
+			return l.o.Session
+		}(), Left: true}})`}},
 	"never-lost": {{"liveness/detector/detector.go", `t.LeadSession == team.User || t.LeadLost != 0 {`,
 		`t.LeadSession == team.User || t.LeadLost != 0 || mutated("never-lost") {`}},
+	"arrival-unrecorded": {{"host/give.go", `	if len(mail) == 0 {
+		return
+	}
+	var seqs []int64`, `	if len(mail) == 0 || mutated("arrival-unrecorded") {
+		return
+	}
+	var seqs []int64`}},
+	"idle-unrecorded": {{"host/follow.go", `	s.record(&team.ReportStatus{Member: s.member, Status: team.Idle, Report: clip(report)})
+`, `	if !mutated("idle-unrecorded") {
+		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle, Report: clip(report)})
+	}
+`}},
+	"answer-lost": {{"host/follow.go", `	defer func() { u.Answer(allow, reason) }()
+	receipt`, `	defer func() {
+		if !mutated("answer-lost") {
+			u.Answer(allow, reason)
+		}
+	}()
+	receipt`}},
+	"change-unseen": {{"host/host.go", `	go h.watch(watching,`, `	if mutated("change-unseen") {
+		watching = ctx
+	} else {
+		go h.watch(watching,`}, {"host/host.go", `own commands are changes too
+`, `own commands are changes too
+	}
+`}},
+	"seat-kept": {{"host/host.go", `	delete(h.seats, s.member)
+`, `	if !mutated("seat-kept") {
+		delete(h.seats, s.member)
+	}
+`}},
+	"lead-stays-lost": {{"liveness/leader/leader.go", `		case t.LeadLost != 0:
+`, `		case t.LeadLost != 0 && !mutated("lead-stays-lost"):
+`}}, // and in the second place of never-leaves
+	"mail-behind-lost": {{"host/tools.go", `	return strings.TrimSpace(envelope.Batch(s.teamID, s.member, mail)), nil
+`, `	if mutated("mail-behind-lost") {
+		return "", nil
+	}
+	return strings.TrimSpace(envelope.Batch(s.teamID, s.member, mail)), nil
+`}},
 	"overdue-left": {{"replica/replica.go", `	if err := rep.settle(ctx); err != nil {`,
 		`	if err := rep.settle(ctx); err != nil && !mutated("overdue-left") {`}, {"replica/replica.go",
 		`	rep.View(func(s *team.State) { due = s.Overdue(now) })
