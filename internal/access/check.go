@@ -81,6 +81,7 @@ var (
 		"Team.Run":               "it starts sessions with the user's rights",
 		"Team.Retry":             "it starts sessions with the user's rights",
 		"TaskList.Create Run":    "its command would run with the user's rights",
+		"TaskList.Update Run":    "its command would run with the user's rights",
 		"Manager.OpenTeam":       "it starts sessions with the user's rights",
 
 		"New":                        may,

@@ -102,7 +102,8 @@ var entries = []Row{
 
 	{Name: "TaskList.Create", Rule: Acts, Flags: []Flag{
 		{"Run", User, "its command would run outside of the session's permissions"}}},
-	{Name: "TaskList.Update", Rule: Acts},
+	{Name: "TaskList.Update", Rule: Acts, Flags: []Flag{
+		{"Run", User, "its command would run outside of the session's permissions"}}},
 	{Name: "TaskReader.Get", Rule: Reads},
 	{Name: "TaskReader.List", Rule: Reads},
 	{Name: "TaskReader.Patch", Rule: Reads},

@@ -18,7 +18,7 @@ type Rejected struct {
 // The pauses between attempts that whoever tries again by itself makes: the first, and the longest.
 const (
 	firstPause   = 100 * time.Millisecond
-	longestPause = 3 * time.Second
+	longestPause = time.Second
 )
 
 func (r *Rejected) Error() string { return r.refusal.Text }

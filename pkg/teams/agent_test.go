@@ -79,7 +79,10 @@ func TestLeadAgent(t *testing.T) {
 	want(t, err, teams.ErrInvalid)
 }
 
-func TestWorker(t *testing.T) {
+// The pauses after rejections are on virtual time.
+func TestWorker(t *testing.T) { synctest.Test(t, testWorker) }
+
+func testWorker(t *testing.T) {
 	ctx := limited(t)
 	var mu sync.Mutex
 	var heard []string

@@ -48,8 +48,11 @@ type TeamConfig struct {
 	Facts    []SharedFact
 	Liveness Liveness
 
-	hooks          []team.Hook // of the team file
-	origin, digest string      // path and digest of the team file; "" for none
+	// Hooks are commands that are asked as those of settings.json are, by whichever process works
+	// in the team, unless it has Options.NoSettingsHooks. They are kept in its history.
+	Hooks []HookCommand
+
+	origin, digest string // path and digest of the team file; "" for none
 }
 
 // MemberConfig says who to add to a team, and how its sessions are started. All of it is kept in
@@ -158,7 +161,7 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 	if err != nil {
 		return nil, &Error{Code: ErrInvalid, Text: err.Error(), cause: err}
 	}
-	all := commands(team.User, &team.CreateTeam{Hooks: c.hooks, Timing: c.Liveness.core(), Facts: facts,
+	all := commands(team.User, &team.CreateTeam{Hooks: hooksOf(c.Hooks), Timing: c.Liveness.core(), Facts: facts,
 		Checks: checksOf(c.Checks), Clean: c.CleanCheckout, Changes: c.WithCheckChanges, Origin: c.origin,
 		OriginDigest: c.digest, TeamID: c.Name + "-" + strings.ToLower(replica.NewID()), Name: c.Name,
 		Goal: c.Goal, Dir: dir, Lead: lead.Name,

@@ -218,6 +218,28 @@ func TestEverythingIsDocumented(t *testing.T) {
 	}
 }
 
+// TestNoBooleanParameters: a call says what it does; a true says nothing.
+func TestNoBooleanParameters(t *testing.T) {
+	packages, err := parser.ParseDir(token.NewFileSet(), ".",
+		func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, file := range packages["teams"].Files {
+		for _, d := range file.Decls {
+			f, is := d.(*ast.FuncDecl)
+			if !is || !f.Name.IsExported() || f.Recv != nil && !ast.IsExported(receiver(f)) {
+				continue
+			}
+			for _, param := range f.Type.Params.List {
+				if of, is := param.Type.(*ast.Ident); is && of.Name == "bool" {
+					t.Errorf("%s: %s has a boolean parameter", path, f.Name.Name)
+				}
+			}
+		}
+	}
+}
+
 func receiver(d *ast.FuncDecl) string {
 	of := d.Recv.List[0].Type
 	if star, is := of.(*ast.StarExpr); is {

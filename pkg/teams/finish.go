@@ -22,7 +22,7 @@ type Check struct {
 
 func checksOf(all []Check) (checks []team.Check) {
 	for _, c := range all {
-		checks = append(checks, team.Check{Name: c.Name, Command: c.Command, Seconds: int64(c.Timeout.Seconds())})
+		checks = append(checks, team.Check{Name: c.Name, Command: c.Command, Seconds: seconds(c.Timeout)})
 	}
 	return checks
 }

@@ -233,6 +233,10 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 		},
 		"Team.Complete": func(ctx context.Context) error { return team.Complete(ctx, "") },
 		"Team.Abort":    func(ctx context.Context) error { return team.Abort(ctx, "") },
+		"TaskList.Update": func(ctx context.Context) error {
+			_, err := team.Tasks().Update(ctx, "1", teams.TaskUpdate{Run: new("touch ran")})
+			return err
+		},
 		"TaskList.Create": func(ctx context.Context) error {
 			_, err := team.Tasks().Create(ctx, teams.TaskConfig{Subject: "run it", Run: "touch ran"})
 			return err

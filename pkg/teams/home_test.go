@@ -118,6 +118,32 @@ func TestListAndView(t *testing.T) {
 	want(t, err, teams.ErrInvalid)
 }
 
+// TestHookCommands: the hooks in a team's config are asked by whichever process works in it, and a
+// task that failed for its command succeeds with another one.
+func TestHookCommands(t *testing.T) {
+	o := folders(t)
+	m := manage(t, o)
+	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core",
+		Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell}},
+		Hooks: []teams.HookCommand{{Event: teams.HookTaskCreated, Timeout: 5 * time.Second,
+			Command: "grep -q secret && { echo no secrets >&2; exit 2; }; true"}}})
+	ok(t, err)
+	_, err = team.Tasks().Create(limited(t), teams.TaskConfig{Subject: "a secret"})
+	want(t, err, teams.ErrRejected)
+	equal(t, "feedback", strings.Contains(err.Error(), "no secrets"), true)
+	task, err := team.Tasks().Create(limited(t), teams.TaskConfig{Subject: "look", Run: "false"})
+	ok(t, err)
+	first(t, team, func(f teams.TaskFailed) bool { return f.Task == task.ID })
+	_, err = team.Tasks().Update(limited(t), task.ID, teams.TaskUpdate{Run: new("echo seen")})
+	ok(t, err)
+	equal(t, "result", strings.TrimSpace(first(t, team, func(f teams.TaskCompleted) bool {
+		return f.Task == task.ID
+	}).Result), "seen")
+	r := m.HookResults()
+	equal(t, "who rejected", r[0].Hook, teams.SettingsHooks)
+	equal(t, "rejected", r[0].Rejected, true)
+}
+
 // TestTaskFilters: each field keeps tasks out, and claimable is what ClaimNext would give.
 func TestTaskFilters(t *testing.T) {
 	team := create(t, manage(t, teams.Options{}), "core", "ann", "bob")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -28,6 +29,24 @@ type Hook struct {
 	// handles, but a hook that does what it is asked about asks itself.
 	Ask func(context.Context, HookEvent) error
 }
+
+// HookCommand is a hook that is a command, run by /bin/sh in the team's directory, with the event as
+// JSON on its standard input. Exit status 2 rejects, with the standard error as feedback.
+type HookCommand struct {
+	Event   HookName
+	Command string
+	Timeout time.Duration // in whole seconds; 0 for the usual one
+}
+
+func hooksOf(all []HookCommand) (hooks []team.Hook) {
+	for _, h := range all {
+		hooks = append(hooks, team.Hook{Event: string(h.Event), Command: h.Command, Seconds: seconds(h.Timeout)})
+	}
+	return hooks
+}
+
+// seconds are the whole ones in which the time is over.
+func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 
 // HookEvent is what is about to happen. Fields that do not belong to the event are left at zero.
 type HookEvent struct {

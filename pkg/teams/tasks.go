@@ -144,6 +144,7 @@ func (l *TaskList) Release(ctx context.Context, c Claim, reason string) error {
 type TaskUpdate struct {
 	Subject, Description, ActiveForm *string
 	Priority                         *Priority
+	Run                              *string // a new command is tried as if it were the first
 	// "" takes the owner away; a task in progress goes back on the list
 	Owner                         *string
 	Metadata                      map[string]json.RawMessage // the value null deletes its key
@@ -154,7 +155,10 @@ type TaskUpdate struct {
 // Update changes a task and returns it. A dependency that would close a circle is refused with
 // Invalid and the circle.
 func (l *TaskList) Update(ctx context.Context, id string, u TaskUpdate) (Task, error) {
-	_, err := l.do(ctx, &team.UpdateTask{Task: id, Subject: u.Subject, Description: u.Description,
+	if err := l.team.pass("TaskList.Update", map[string]bool{"Run": u.Run != nil}); err != nil {
+		return Task{}, err
+	}
+	_, err := l.do(ctx, &team.UpdateTask{Task: id, Run: u.Run, Subject: u.Subject, Description: u.Description,
 		ActiveForm: u.ActiveForm, Owner: u.Owner, Priority: (*string)(u.Priority),
 		Metadata: u.Metadata, AddBlockedBy: u.AddBlockedBy, RemoveBlockedBy: u.RemoveBlockedBy, AddBlocks: u.AddBlocks,
 		RemoveBlocks: u.RemoveBlocks})

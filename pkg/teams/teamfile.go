@@ -35,8 +35,12 @@ func LoadTeamFile(path string) (*TeamFile, error) {
 		Permissions: PermissionRules{Allow: f.Permissions.Allow, Policy: PermissionPolicy(f.Permissions.Policy),
 			Timeout: f.Permissions.Timeout},
 		Budget:   Budget{Tokens: f.Budget.Tokens, CostMicroUSD: int64(f.Budget.USD * 1e6), Time: f.Budget.Time},
-		Liveness: Liveness(f.Liveness), hooks: run.Hooks(f.Hooks), origin: origin, digest: f.Digest()}
+		Liveness: Liveness(f.Liveness), origin: origin, digest: f.Digest()}
 	t.Config.Lead.Name = f.Lead
+	for _, h := range run.Hooks(f.Hooks) {
+		t.Config.Hooks = append(t.Config.Hooks, HookCommand{Event: HookName(h.Event), Command: h.Command,
+			Timeout: time.Duration(h.Seconds) * time.Second})
+	}
 	if t.Config.Lead.PermissionMode == "" {
 		t.Config.Lead.PermissionMode = PermissionMode(f.Permissions.Mode)
 	}
