@@ -17,6 +17,7 @@ type office struct {
 	of      *process
 	replica *replica.Replica
 	ids     int
+	reopen  func(context.Context) (journal.Journal, error) // of real code; nil for a host's, which ends
 }
 
 // errLost is what a caller hears whose command is still on its way.

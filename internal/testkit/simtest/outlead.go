@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"cadre/internal/journal"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
 	"cadre/internal/team"
@@ -13,6 +14,7 @@ import (
 // command does that resumes a team, is [leading.lead]'s.
 func (l *leading) outside(ctx context.Context) {
 	out := &office{of: l.of, ids: 1_000_000} // the ids of the person's own commands are others
+	out.reopen = func(context.Context) (journal.Journal, error) { return &outer{l.of.w.disk.open(l.of)}, nil }
 	held, rep, err := l.takeOutside(ctx, out)
 	if err != nil {
 		return // it was killed, or gave up

@@ -59,7 +59,7 @@ func (h *host) live(ctx context.Context) {
 func (o *office) openOutside(ctx context.Context) (*replica.Replica, error) {
 	for {
 		rep, err := replica.Open(ctx, &outer{handle: o.of.w.disk.open(o.of)}, replica.Options{Now: o.of.outerClock,
-			NewID: o.outerID, Decide: o.decide})
+			NewID: o.outerID, Decide: o.decide, Reopen: o.reopen})
 		for err == nil && !exists(rep) {
 			err = rep.Wait(ctx, rep.Seq())
 		}
