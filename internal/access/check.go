@@ -109,6 +109,7 @@ var (
 		"Manager.AddHook":            may, // it holds for this program alone
 		"Manager.RemoveHook":         may,
 		"Manager.RemoveTeam":         may,
+		"Manager.MendTeam":           may,
 		"Team.Complete":              may,
 		"Team.Abort":                 may,
 		"TaskList.Create":            may,

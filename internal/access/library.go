@@ -30,6 +30,8 @@ var entries = []Row{
 	{Name: "Manager.Attention", Rule: Reads},
 	{Name: "Manager.AwaitAttention", Rule: Reads},
 	{Name: "Manager.Checkpoints", Rule: Reads},
+	{Name: "Manager.CheckTeam", Rule: Reads},
+	{Name: "Manager.MendTeam", Rule: User, Because: "what is mended may be lost"},
 	{Name: "Manager.Hooks", Rule: Reads},
 	{Name: "Manager.HookResults", Rule: Reads},
 	{Name: "Manager.AddHook", Rule: Acts},

@@ -248,6 +248,53 @@ func (m *Manager) damaged(ctx context.Context, name string) (bool, error) {
 	return false, err
 }
 
+// Health is what the files of a team were found to be.
+type Health struct {
+	Healthy  bool
+	Records  int64    // the history is whole up to this record
+	Problems []string // with file and line
+	Notes    []string
+	Mended   bool
+	Hole     string   // records that are gone, while their effect is not; "" for none
+	Lost     string   // records that are lost with their effect; "" for none
+	Aside    []string // damaged files that were set aside
+}
+
+// CheckTeam reads everything of a team, as cadre fsck does, and says what is damaged. Nothing of the
+// team is changed; what Claude Code's folders show of it is written again where it differs.
+func (m *Manager) CheckTeam(ctx context.Context, name string) (Health, error) {
+	h, _, err := m.examine(ctx, "Manager.CheckTeam", name)
+	return healthOf(h), public(err)
+}
+
+// MendTeam is CheckTeam that makes a damaged team usable again, with as little loss as possible. It
+// is refused with ErrNotReady while a host runs the team, and with ErrFinished where nothing can be
+// mended.
+func (m *Manager) MendTeam(ctx context.Context, name string) (Health, error) {
+	h, x, err := m.examine(ctx, "Manager.MendTeam", name)
+	if err == nil && !h.Healthy {
+		err = x.Mend(ctx, &h)
+	}
+	return healthOf(h), public(err)
+}
+
+func (m *Manager) examine(ctx context.Context, entry, name string) (h upkeep.Health, x upkeep.Examiner, err error) {
+	if err := m.pass(entry, nil); err != nil {
+		return h, x, err
+	}
+	if err := m.onDisk("has no files"); err != nil {
+		return h, x, err
+	}
+	x = upkeep.Examiner{Home: m.engine.Home, Log: m.opts.log, Explain: error.Error}
+	h, err = x.Check(ctx, name)
+	return h, x, err
+}
+
+func healthOf(h upkeep.Health) Health {
+	return Health{Healthy: h.Healthy, Records: h.Last, Problems: h.Problems, Notes: h.Notes, Mended: h.Mended,
+		Hole: h.Hole, Lost: h.Lost, Aside: h.Aside}
+}
+
 // RemoveOptions say how a team is removed.
 type RemoveOptions struct {
 	Force    bool // end whoever still runs, and remove branches whose commits would be lost

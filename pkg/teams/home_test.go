@@ -109,6 +109,17 @@ func TestListAndView(t *testing.T) {
 		t.Errorf("the error of the view: %v", err)
 	}
 
+	h, err := other.CheckTeam(limited(t), "led")
+	ok(t, err)
+	equal(t, "healthy", h.Healthy && h.Records > 3, true)
+	h, err = other.CheckTeam(limited(t), "damaged")
+	ok(t, err)
+	equal(t, "problems", h.Healthy || len(h.Problems) == 0, false)
+	if h, err = other.MendTeam(limited(t), "damaged"); len(h.Aside) == 0 {
+		t.Errorf("nothing was set aside: %+v, %v", h, err)
+	}
+	want(t, err, teams.ErrFinished) // there was only one record
+
 	in := manage(t, teams.Options{})
 	create(t, in, "memory")
 	all, err = in.Teams(limited(t))

@@ -155,8 +155,9 @@ var rooms = []room{
 	{"inspect/catalog", []string{"consolidate", "git/checkpoint", "inspect", "layout", "observe/store", "replica",
 		"sys/proc", "team"},
 		"what is told of a team in a list is the same in every front end, and so is which teams a repository has"},
-	{"engine/upkeep", []string{"consolidate", "consolidate/branches", "git", "git/checkout", "git/checkpoint",
-		"host", "inspect", "inspect/catalog", "layout", "liveness/leader", "replica", "sys/filelock",
+	{"engine/upkeep", []string{"claude/projection", "consolidate", "consolidate/branches", "git", "git/checkout", "git/checkpoint",
+		"host", "inspect", "inspect/catalog", "journal", "journal/filejournal",
+		"layout", "liveness/leader", "replica", "sys/filelock",
 		"sys/proc", "team", "transfer"},
 		"what a person does to a team from outside of its work is done in the same steps by every front end; who may, " +
 			"and what the person is told, is its caller's affair"},
