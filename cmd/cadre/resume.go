@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,9 +16,7 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/git/checkpoint"
-	"cadre/internal/host"
 	"cadre/internal/inspect"
-	"cadre/internal/liveness/leader"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
@@ -135,33 +132,28 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	if err := a.print(found, func(w *sanitize.Writer) error { return writeExamination(w, found) }); err != nil {
 		return err
 	}
-	if t.Consolidation.Open() { // it is all that is left to be done
+	takeover := upkeep.LeaveIt
+	if how.takeOver {
+		takeover = upkeep.TakeIt
+	}
+	continues, err := of.Continue(ctx, found, takeover)
+	if err != nil {
+		return ledError(err)
+	}
+	switch {
+	case continues == engine.Consolidates:
 		closed()
 		return a.consolidate(ctx, name, consolidate.Options{Actor: team.User})
-	}
-	lead, _ := memberOf(rep, t.Lead)
-	byHand := t.Origin == "" && lead.Agent == team.External
-	if byHand && !how.takeOver && found.Lead.Lives && found.Hostless() && !host.Hosted(filepath.Join(dir, "hosts")) {
-		if err := a.rehost(ctx, of); err != nil || a.json {
-			return err
-		}
+	case continues != engine.NeedsRun && a.json:
+		return nil
+	case continues == engine.Rehosted:
 		return said("session %s goes on leading team %s, and its teammates run again", t.LeadSession,
 			name)(a.out.Writer)
+	case continues == engine.LedByHand:
+		return said("team %s goes on; you lead it: cadre status %s", t.Name, t.Name)(a.out.Writer)
 	}
-	lock, err := a.takeLead(ctx, of, found, how.takeOver)
-	if err != nil {
-		return err
-	}
-	if byHand {
-		defer lock.Unlock()
-		return a.resumeByHand(ctx, of)
-	}
-	if err := upkeep.KeepSaved(ctx, a.upkeep(rep, dir)); err != nil {
-		lock.Unlock()
-		return err
-	}
+	lead := of.Lead()
 	closed()
-	lock.Unlock() // the run takes it
 	stays()
 	o := a.runOptions()
 	o.Dir, o.Resume, o.Offers = t.Dir, true, drivers.Offers(lead.Agent)
@@ -178,63 +170,18 @@ func sealed(dir string) bool {
 	return r != nil || err != nil
 }
 
-func memberOf(rep *replica.Replica, name string) (m team.Member, ok bool) {
-	rep.View(func(s *team.State) { m, ok = s.Member(name) })
-	return m, ok
-}
-
-// takeLead takes the lock of who leads, or says who does. With takeOver the session that has it is
-// told to let go, and waited for.
-func (a *app) takeLead(ctx context.Context, of *engine.Team, found *inspect.Examination,
-	takeOver bool) (*leader.Lock, error) {
-	how := upkeep.LeaveIt
-	if takeOver {
-		how = upkeep.TakeIt
-	}
-	lock, err := upkeep.TakeLead(ctx, a.upkeep(of.Replica, of.Dir), found, how)
+// ledError adds what to type to the error of a lead that another process has.
+func ledError(err error) error {
 	if led, ok := errors.AsType[*upkeep.LedError](err); ok {
-		err = &team.Error{Code: team.NotReady, Text: fmt.Sprintf("Different lead detected. Coordinator override "+
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("Different lead detected. Coordinator override "+
 			"needed. %s; to follow it: cadre log %s --follow; to take the lead from it: cadre resume %s --take-over",
 			led, led.Team, led.Team)}
 	}
 	if held, ok := errors.AsType[*upkeep.HeldError](err); ok {
-		err = &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s; end it (cadre probe %s tells who lives), and try "+
-			"again", held, held.Team)}
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s; end it (cadre probe %s tells who lives), and "+
+			"try again", held, held.Team)}
 	}
-	return lock, err
-}
-
-// resumeByHand goes on with a team that its user leads by commands.
-func (a *app) resumeByHand(ctx context.Context, of *engine.Team) error {
-	rep, dir := of.Replica, of.Dir
-	t := rep.Team()
-	if err := leader.Attach(ctx, leader.Options{Replica: rep, Dir: dir, Log: a.note}); err != nil {
-		return err
-	}
-	if err := upkeep.KeepSaved(ctx, a.upkeep(rep, dir)); err != nil {
-		return err
-	}
-	if err := a.rehost(ctx, of); err != nil || a.json {
-		return err
-	}
-	return said("team %s goes on; you lead it: cadre status %s", t.Name, t.Name)(a.out.Writer)
-}
-
-// rehost sees to it that everybody whose session cadre runs has a living host, and is tried at
-// once.
-func (a *app) rehost(ctx context.Context, of *engine.Team) error {
-	if err := upkeep.RetryMembers(ctx, a.upkeep(of.Replica, of.Dir)); err != nil {
-		return err
-	}
-	var hosted []string
-	of.View(func(s *team.State) {
-		for _, m := range s.Members() {
-			if m.Status.Running() && m.Agent != team.External {
-				hosted = append(hosted, m.Name)
-			}
-		}
-	})
-	return of.EnsureHost(ctx, hosted...)
+	return err
 }
 
 func (a *app) probeCommand() *cobra.Command {

@@ -5,8 +5,9 @@
 //
 // The package decides nothing about a team. It knows which parts belong together: an open replica
 // has the hooks of its home and keeps the projections; a host has the checks of the place where it
-// is to run, the merged worktree and the checkpoints. What an actor may do is the team's affair,
-// who may call is package access's, and what a person is shown is the caller's.
+// is to run, the merged worktree and the checkpoints; a session outside has its presence, its mail,
+// its tools and, as the lead, the lead. What an actor may do is the team's affair, who may call is
+// package access's, and what a person is shown is the caller's.
 //
 // # States of a host
 //
@@ -20,5 +21,8 @@
 //   - A refused host has left nothing: no process, no folder.
 //   - While a host runs, the projections follow the team. One loop does that, for every caller.
 //   - A team on the disk has checkpoints while it is hosted; one in memory has none.
+//   - A member is on record only when nothing that can be known before speaks against its session.
+//   - One session at a time is a member outside. Its mail is read when a later call shows that it
+//     came through, and is repeated to the next session else.
 //   - What is opened here is closed by its Close alone, in any order with its host's end.
 package engine

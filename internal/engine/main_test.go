@@ -19,6 +19,7 @@ import (
 	"cadre/internal/consolidate"
 	"cadre/internal/engine"
 	"cadre/internal/layout"
+	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -169,6 +170,13 @@ func eventually(t *testing.T, what string, is func() bool) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// unled waits until no process holds the lead: a child that another test is just starting may have
+// the lock for a moment longer.
+func (l *lab) unled(of *engine.Team) {
+	l.t.Helper()
+	eventually(l.t, "the lock of the lead is let go of", func() bool { return !leader.Lives(of.Dir) })
 }
 
 func completed(id string) func(*team.State) bool {

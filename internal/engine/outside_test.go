@@ -139,9 +139,7 @@ func TestLeadOutside(t *testing.T) {
 	if err := lead.leave(); team.CodeOf(err) != team.Conflict || !strings.Contains(err.Error(), "acts no more") {
 		t.Errorf("it ends with %v", err)
 	}
-	if leader.Lives(of.Dir) {
-		t.Error("it still holds the lock of the lead")
-	}
+	l.unled(of)
 }
 
 // The tools of a lead outside add members with a host in the background, and remove the team.

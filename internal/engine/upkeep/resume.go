@@ -191,9 +191,12 @@ func TakeLead(ctx context.Context, t Team, found *inspect.Examination, how Takeo
 	switch {
 	case err == nil:
 		if how == TakeIt && found.Lead.Session != "" && found.Lead.Session != team.User {
-			err = attach()
+			if err := attach(); err != nil {
+				lock.Unlock()
+				return nil, err
+			}
 		}
-		return lock, err
+		return lock, nil
 	case !errors.Is(err, filelock.ErrHeld):
 		return nil, err
 	case how != TakeIt:

@@ -23,6 +23,7 @@ var rules = map[string]func([]*pkg) []string{
 	"comments":        checkComments,
 	"sizes":           checkSizes,
 	"wings":           checkWings,
+	"one assembly":    checkAssembly,
 }
 
 func TestPlan(t *testing.T) {
@@ -89,6 +90,7 @@ func TestRulesBite(t *testing.T) {
 		{"names", at("internal/journal/utils"), "name"},
 		{"comments", &pkg{path: "internal/team", comment: "Package team is a package.",
 			lines: map[string]int{"a.go": 1}}, "authority"},
+		{"one assembly", &pkg{path: "cmd/cadre", parts: map[string]string{"host.New": "team.go"}}, "drift"},
 		{"sizes", &pkg{path: "internal/team", lines: map[string]int{"long.go": maxLines + 1}}, "two files"},
 	} {
 		breaches := rules[bad.rule]([]*pkg{bad.pkg})
@@ -330,6 +332,29 @@ func checkOutput(packages []*pkg) (breaches []string) {
 		}
 	}
 	slices.Sort(breaches)
+	return breaches
+}
+
+func checkAssembly(packages []*pkg) (breaches []string) {
+	for _, p := range packages {
+		for _, a := range assembled {
+			file, uses := p.parts[a.use]
+			allowed := slices.Contains(append([]string{"internal/engine", "internal/testkit/simtest"}, a.by...), p.path)
+			if uses && !allowed {
+				breaches = append(breaches, fmt.Sprintf("%s uses %s (%s): what takes part in a team is put together by "+
+					"the engine alone, for what is put together twice drifts apart; besides it %v may: %s", p.path,
+					a.use, file, a.by, a.because))
+			}
+		}
+	}
+	for _, a := range assembled {
+		for _, path := range a.by {
+			i := slices.IndexFunc(packages, func(p *pkg) bool { return p.path == path })
+			if len(packages) > 1 && (i < 0 || packages[i].parts[a.use] == "") {
+				breaches = append(breaches, fmt.Sprintf("the plan lets %s use %s, and it does not", path, a.use))
+			}
+		}
+	}
 	return breaches
 }
 

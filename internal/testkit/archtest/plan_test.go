@@ -172,7 +172,7 @@ var rooms = []room{
 			"do in a team is the core's"},
 	{"engine", []string{"access", "agent", "agent/drivers", "agent/envelope", "agent/prompts", "agent/roles",
 		"agent/tools", "agent/wake", "claude/projection", "claude/settings", "consolidate", "engine/upkeep",
-		"git/checkout", "git/worktree", "hook", "host", "journal", "journal/memjournal", "layout",
+		"git/checkout", "git/worktree", "hook", "host", "inspect", "journal", "journal/memjournal", "layout",
 		"liveness/detector", "liveness/leader", "replica", "sys/filelock", "sys/proc", "sys/regularfile", "team",
 		"transfer"},
 		"it is the one place that puts replicas, hosts, leads and members outside together, so that no front end " +
@@ -244,6 +244,11 @@ var bans = []ban{
 	{imports: []string{"os", "net", "log", "syscall"},
 		from:    []string{"journal"},
 		because: "the contract is for journals on a disk, in memory and elsewhere"},
+	{imports: []string{"cadre/internal/liveness", "cadre/internal/journal/memjournal", "cadre/internal/claude/projection",
+		"cadre/internal/agent/envelope", "cadre/internal/agent/roles", "cadre/internal/agent/tools"},
+		from: []string{"cmd/cadre"},
+		because: "the command line parses, calls and prints: who leads, what a session is given and what Claude Code " +
+			"is shown is the engine's affair, because the next front end needs it as well"},
 	{imports: []string{"os/exec"},
 		but: []string{"internal/sys/proc", "internal/agent/agenttest"},
 		because: "no process outlives its host: children are started by proc, with a group, a record and a leash; " +
@@ -266,6 +271,28 @@ var bans = []ban{
 			"internal/agent/agenttest", "internal/claude/teamfiles/teamfilestest", "internal/testkit/simtest",
 			"internal/testkit/treetest"},
 		because: "tests are no part of the program; suites that others run are in packages whose names end in test"},
+}
+
+// assembly is a part of what the engine assembles, and who else may use it by itself. The simulation
+// may use any: its disk, clock, agents and processes are its own.
+type assembly struct {
+	use     string
+	by      []string // besides the engine
+	because string
+}
+
+var assembled = []assembly{
+	{"host.New", nil, ""},
+	{"host.Enroll", nil, ""},
+	{"detector.Keep", nil, ""},
+	{"leader.Attach", nil, ""},
+	{"leader.Take", []string{"internal/run"}, "a run leads a team that the engine opened for it"},
+	{"leader.Claim", []string{"internal/transfer", "internal/engine/upkeep"},
+		"who moves a team keeps others from leading it meanwhile"},
+	{"replica.Open", []string{"internal/engine/upkeep", "internal/inspect/attention", "internal/inspect/catalog",
+		"internal/observe/store", "internal/transfer"},
+		"who only looks needs no hooks and no projections; nor does who journals what it saw of a team that is not " +
+			"ours, or who reads what may be damaged"},
 }
 
 // mayReadTheClock is who calls time.Now, Since or Until. Timers are for everybody but the core.

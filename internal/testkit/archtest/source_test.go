@@ -23,6 +23,7 @@ type pkg struct {
 	lines   map[string]int    // of its files that are no tests
 	clock   map[string]string // calls that read the clock, and where
 	output  map[use]bool      // uses of what writes past the sanitizer
+	parts   map[string]string // uses of what the assembly puts together, and where
 }
 
 // use is something that a file uses.
@@ -80,7 +81,7 @@ func readPackage(t *testing.T, dir, name string) *pkg {
 		t.Fatal(err)
 	}
 	p := &pkg{path: name, imports: map[string]string{}, tests: map[string]string{}, lines: map[string]int{},
-		clock: map[string]string{}, output: map[use]bool{}}
+		clock: map[string]string{}, output: map[use]bool{}, parts: map[string]string{}}
 	seen := false
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".go") && built(t, dir, e.Name()) {
@@ -132,6 +133,38 @@ func (p *pkg) add(t *testing.T, path string) {
 	}
 	p.findClock(files, f)
 	p.findOutput(base, f)
+	p.findParts(base, f)
+}
+
+// findParts notes the uses of what the assembly puts together.
+func (p *pkg) findParts(file string, f *ast.File) {
+	named := packagesOf(f)
+	ast.Inspect(f, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := s.X.(*ast.Ident); ok {
+				part := named[x.Name] + "." + s.Sel.Name
+				if slices.ContainsFunc(assembled, func(a assembly) bool { return a.use == part }) {
+					p.parts[part] = file
+				}
+			}
+		}
+		return true
+	})
+}
+
+// packagesOf are the packages that the file imports, by the names that it has for them.
+func packagesOf(f *ast.File) map[string]string {
+	packages := map[string]string{}
+	for _, i := range f.Imports {
+		path := strings.Trim(i.Path.Value, `"`)
+		name := path[strings.LastIndexByte(path, '/')+1:]
+		if i.Name != nil {
+			packages[i.Name.Name] = name
+		} else {
+			packages[name] = name
+		}
+	}
+	return packages
 }
 
 // findClock notes the uses of the clock, under whatever name package time is imported.
@@ -171,16 +204,7 @@ var formatting = []string{"Printf", "printf", "said"}
 // findOutput notes what writes past the sanitizer: the names above, control sequences that are
 // made, and formats that are no constants.
 func (p *pkg) findOutput(file string, f *ast.File) {
-	packages := map[string]string{} // by the names that the file has for them
-	for _, i := range f.Imports {
-		path := strings.Trim(i.Path.Value, `"`)
-		name := path[strings.LastIndexByte(path, '/')+1:]
-		if i.Name != nil {
-			packages[i.Name.Name] = name
-		} else {
-			packages[name] = name
-		}
-	}
+	packages := packagesOf(f)
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:

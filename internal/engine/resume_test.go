@@ -1,0 +1,153 @@
+package engine_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"cadre/internal/engine"
+	"cadre/internal/engine/upkeep"
+	"cadre/internal/host"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// resume resumes the team demo, up to where a process has to stay.
+func (l *lab) resume(of *engine.Team, how upkeep.Takeover) (engine.Continuation, error) {
+	l.t.Helper()
+	found, err := upkeep.Prepare(within(l.t), upkeep.Team{Replica: of.Replica, Dir: of.Dir, Actor: team.User,
+		Log: l.Note}, upkeep.Resumption{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return of.Continue(within(l.t), found, how)
+}
+
+// A team that a person leads by commands is theirs again, and its sessions run in the background.
+func TestContinueByHand(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.create(ann)
+	of := l.open()
+	if continues, err := l.resume(of, upkeep.LeaveIt); err != nil || continues != engine.LedByHand {
+		t.Fatalf("%v, %v", continues, err)
+	}
+	l.unled(of)
+	if of.Team().LeadSession != team.User || !host.Hosted(of.Hosts()) {
+		t.Errorf("%q leads; a host runs: %v", of.Team().LeadSession, host.Hosted(of.Hosts()))
+	}
+	l.endBackground(of, "ann")
+}
+
+// endBackground ends the member, and waits for its host.
+func (l *lab) endBackground(of *engine.Team, name string) {
+	l.t.Helper()
+	l.do(of, "lead", &team.RequestShutdown{Member: name})
+	eventually(l.t, "the host in the background ends", func() bool { return len(names(of.Hosts())) == 0 })
+}
+
+// A lead that lives keeps the lead. Where only the host of its teammates is gone, they get another.
+func TestContinueBesideALead(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.create(ann)
+	l.host(l.open(), engine.HostOptions{}).End() // as one that died after it had given ann back
+	lead := l.attend(l.open(), "")
+	of := l.open()
+	session := of.Team().LeadSession
+	if continues, err := l.resume(of, upkeep.LeaveIt); err != nil || continues != engine.Rehosted {
+		t.Fatalf("%v, %v", continues, err)
+	}
+	if now := of.Team().LeadSession; now != session || !host.Hosted(of.Hosts()) {
+		t.Errorf("%s leads, and not %s; a host runs: %v", now, session, host.Hosted(of.Hosts()))
+	}
+	var led *upkeep.LedError
+	if _, err := l.resume(of, upkeep.LeaveIt); !errors.As(err, &led) || team.CodeOf(err) != team.NotReady {
+		t.Errorf("once it has a host: %v", err)
+	}
+	if continues, err := l.resume(of, upkeep.TakeIt); err != nil || continues != engine.LedByHand {
+		t.Errorf("taken over: %v, %v", continues, err)
+	}
+	if err := lead.leave(); team.CodeOf(err) != team.Conflict {
+		t.Errorf("who led ends with %v", err)
+	}
+	l.endBackground(of, "ann")
+}
+
+// A team of a run is left to one, which takes the lead itself.
+func TestContinueARun(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	at := replica.Now()
+	if err := l.Create("demo", []team.Command{
+		{ID: "1", Actor: team.User, At: at, Body: &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: l.project,
+			Origin: "/team.yaml", OriginDigest: "x"}},
+		{ID: "2", Actor: team.User, At: at, Body: ann}}); err != nil {
+		t.Fatal(err)
+	}
+	of := l.open()
+	if continues, err := l.resume(of, upkeep.LeaveIt); err != nil || continues != engine.NeedsRun {
+		t.Fatalf("%v, %v", continues, err)
+	}
+	l.unled(of)
+	if host.Hosted(of.Hosts()) {
+		t.Error("a host was started")
+	}
+}
+
+// Nobody else ends a member without a living host, so who waits for its end does; and one that need
+// not end any more is not waited for.
+func TestAwaitEnd(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.create(ann, &team.SpawnMember{Name: "bob", Agent: team.Shell}, &team.SpawnMember{Name: "eve", Agent: team.External},
+		&team.SpawnMember{Name: "kim", Agent: team.External})
+	of := l.open()
+	end := func(name string, deadline time.Duration) (team.Member, error) {
+		t.Helper()
+		after := of.Seq()
+		l.do(of, "lead", &team.RequestShutdown{Member: name, Deadline: replica.Now() + team.Time(deadline.Milliseconds())})
+		if name == "kim" {
+			l.do(of, "lead", &team.WithdrawShutdown{Member: "kim"})
+		}
+		return of.AwaitEnd(within(t), name, after, func(m team.Member, reason string) {
+			t.Errorf("%s refuses: %s", m.Name, reason)
+		})
+	}
+	if m, err := end("ann", time.Hour); err != nil || m.Status.Running() { // it was never hosted
+		t.Errorf("ann: %s, %v", m.Status, err)
+	}
+	if m, err := end("eve", 300*time.Millisecond); err != nil || m.Status.Running() { // nobody answers
+		t.Errorf("eve: %s, %v", m.Status, err)
+	}
+	if _, err := end("kim", time.Hour); !errors.Is(err, engine.ErrWithdrawn) {
+		t.Errorf("kim: %v", err)
+	}
+	h := l.host(of, engine.HostOptions{})
+	if m, err := end("bob", time.Hour); err != nil || m.Status.Running() { // its host ends it
+		t.Errorf("bob: %s, %v", m.Status, err)
+	}
+	if err := h.End(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A refusal is told once, with its reason, and the member is ended at the deadline all the same.
+func TestAwaitEndOfWhoRefuses(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.create(&team.SpawnMember{Name: "eve", Agent: team.External})
+	of := l.open()
+	after := of.Seq()
+	l.do(of, "lead", &team.RequestShutdown{Member: "eve", Deadline: replica.Now() + 700})
+	request := ""
+	of.View(func(s *team.State) { m, _ := s.Member("eve"); request = m.Shutdown.Request })
+	l.do(of, "eve", &team.AnswerShutdown{Request: request, Reason: "busy"})
+	var refused []string
+	m, err := of.AwaitEnd(within(t), "eve", after, func(m team.Member, reason string) {
+		refused = append(refused, m.Name+" is "+reason)
+	})
+	if err != nil || m.Status.Running() || len(refused) != 1 || refused[0] != "eve is busy" {
+		t.Errorf("%s, %v; refused: %q", m.Status, err, refused)
+	}
+}
