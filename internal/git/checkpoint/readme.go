@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode"
 
+	"cadre/internal/redact"
 	"cadre/internal/render/excerpt"
 	"cadre/internal/team"
 )
@@ -39,7 +40,7 @@ func (r *readme) text(doc document) []byte {
 		"merged yet. It is written by cadre, is not meant to be merged,")
 	line("and nothing is to be built of it.\n")
 	if goal := strings.TrimSpace(r.goal); goal != "" {
-		line("> %s\n", plain(excerpt.Line(Redact(goal), goalSize)))
+		line("> %s\n", plain(excerpt.Line(redact.Text(goal), goalSize)))
 	}
 	line("%s, %d of %d tasks completed, %d in progress, %d pending. %d records, the last of %s.\n",
 		plain(string(doc.Status)), q.Count, q.Count+len(q.Pending)+len(q.InProgress),
@@ -61,7 +62,7 @@ func (r *readme) text(doc document) []byte {
 			line("* and %d more", len(q.InProgress)-i)
 			break
 		}
-		line("* task %s (%s): %s", plain(c.ID), plain(c.Assignee), plain(Redact(c.Subject)))
+		line("* task %s (%s): %s", plain(c.ID), plain(c.Assignee), plain(redact.Text(c.Subject)))
 	}
 	if len(q.InProgress) > 0 {
 		line("")

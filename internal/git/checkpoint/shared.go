@@ -17,6 +17,7 @@ import (
 
 	"cadre/internal/git"
 	"cadre/internal/git/worktree"
+	"cadre/internal/redact"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
@@ -392,10 +393,9 @@ func (b *branch) suspects(ctx context.Context, ids []string) (map[string]string,
 func holdsSecret(data []byte) bool {
 	text := string(data)
 	if bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 {
-		low := strings.ToLower(text)
-		return hasAny(low, keySigns) && privateKeys().MatchString(text)
+		return redact.Certain(text)
 	}
-	return Redact(text) != text
+	return redact.Text(text) != text
 }
 
 // commitShared commits what is carried, on the commit that is checked out. No ref names it.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"cadre/internal/git/worktree"
+	"cadre/internal/redact"
 	"cadre/internal/render/excerpt"
 	"cadre/internal/team"
 )
@@ -166,7 +167,7 @@ func (b *branch) gather(ctx context.Context, t team.Team, before *Work, beside B
 
 // briefly is an error on one line of a checkpoint.
 func briefly(err error) string {
-	return Redact(excerpt.Line(err.Error(), 300))
+	return redact.Text(excerpt.Line(err.Error(), 300))
 }
 
 // below reports whether the path, from the top, is in one of the folders.

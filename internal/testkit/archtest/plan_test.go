@@ -57,6 +57,8 @@ var rooms = []room{
 	{"render/sanitize", nil,
 		"what a person may be shown is decided at one place, of use to any room that writes for people, and does not " +
 			"depend on what is shown"},
+	{"redact", []string{"sys/lazyregexp"},
+		"what is likely a secret does not depend on where the text is from and where it goes"},
 	{"hook", []string{"render/excerpt", "render/sanitize", "sys/atomicfile", "sys/filelock", "sys/lazyregexp",
 		"sys/proc", "sys/regularfile"},
 		"a hook is a command with an event on its stdin; what a team is it learns from the event alone"},
@@ -74,7 +76,7 @@ var rooms = []room{
 	{"git/checkout", []string{"git", "git/checkpoint", "render/sanitize", "sys/proc", "team"},
 		"whether a directory is the one that a team was created in is found out in the same way before a session " +
 			"starts, before a team is resumed and when a person says that it was moved"},
-	{"git/checkpoint", []string{"git", "git/worktree", "render/excerpt", "sys/atomicfile", "sys/crc32c",
+	{"git/checkpoint", []string{"git", "git/worktree", "redact", "render/excerpt", "sys/atomicfile", "sys/crc32c",
 		"sys/filelock", "sys/lazyregexp", "sys/proc", "sys/regularfile", "team"},
 		"a checkpoint is made of a state and its records, whoever has them, and kept by git; the journal and what a " +
 			"restored team does are its caller's affair"},
