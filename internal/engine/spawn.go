@@ -55,13 +55,22 @@ func (t *Team) Spawn(ctx context.Context, actor string, m *team.SpawnMember, joi
 	return l.Ensure(ctx, m.Name)
 }
 
-// Able says why no session of the member could work in that directory, as far as that can be told
-// without starting one.
+// Placed says why the member cannot have the isolation that it is to have in that directory.
+func Placed(ctx context.Context, m *team.SpawnMember, dir string) error {
+	if m.Isolation != team.Worktree {
+		return nil
+	}
+	if err := Isolates(ctx, dir); err != nil {
+		return team.Refuse(team.Invalid, "%s cannot have a worktree of its own: %v", m.Name, err)
+	}
+	return nil
+}
+
+// Able says why no session of the member, with an agent of the engine's drivers, could work in that
+// directory, as far as that can be told without starting one.
 func Able(ctx context.Context, m *team.SpawnMember, dir string) error {
-	if m.Isolation == team.Worktree {
-		if err := Isolates(ctx, dir); err != nil {
-			return team.Refuse(team.Invalid, "%s cannot have a worktree of its own: %v", m.Name, err)
-		}
+	if err := Placed(ctx, m, dir); err != nil {
+		return err
 	}
 	var login agent.Login
 	var asking sync.WaitGroup
@@ -76,8 +85,8 @@ func Able(ctx context.Context, m *team.SpawnMember, dir string) error {
 		if login.Detail != "" {
 			detail = ": " + login.Detail
 		}
-		return team.Refuse(team.NotReady, "%s was not added: nobody is logged in to %s here%s. To log in: %s. Then run "+
-			"the command again", m.Name, m.Agent, detail, login.How)
+		return team.Refuse(team.NotReady, "%s was not added: nobody is logged in to %s here%s. To log in: %s. Then "+
+			"try again", m.Name, m.Agent, detail, login.How)
 	}
 	return nil
 }

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"cadre/internal/consolidate"
-	"cadre/internal/git/worktree"
+	"cadre/internal/engine"
 	"cadre/internal/inspect"
 	"cadre/internal/replica"
-	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -195,18 +194,7 @@ func (o Options) check(ctx context.Context, s MemberConfig, dir string) error {
 		return refuse(ErrInvalid, fmt.Sprintf("no agent named %q; there are: %s", s.Agent,
 			strings.Join(o.agentWords(), ", ")))
 	}
-	if s.Isolation != IsolationWorktree {
-		return nil
-	}
-	procs, err := proc.Open("")
-	if err != nil {
-		return err
-	}
-	defer procs.Close(context.WithoutCancel(ctx))
-	if err := worktree.Able(ctx, procs, dir); err != nil {
-		return refuse(ErrInvalid, fmt.Sprintf("%s cannot have a worktree of its own: %v", s.Name, err))
-	}
-	return nil
+	return public(engine.Placed(ctx, s.core(), dir))
 }
 
 func (s MemberConfig) core() *team.SpawnMember {
