@@ -403,3 +403,64 @@ func await1(t *testing.T, team *teams.Team, name string) int64 {
 	ok(t, err)
 	return mail[0].Seq
 }
+
+// TestConsolidateOptions: what is committed is what the options say.
+func TestConsolidateOptions(t *testing.T) {
+	for name, c := range map[string]struct {
+		checks  []teams.Check
+		options teams.ConsolidateOptions
+		files   string // of the commit; "" for none
+		code    teams.Code
+		names   string // in the error
+	}{
+		"all":       {files: "made other"},
+		"no commit": {options: teams.ConsolidateOptions{NoCommit: true}},
+		"only":      {options: teams.ConsolidateOptions{Only: []string{"made"}}, files: "made"},
+		"mine":      {options: teams.ConsolidateOptions{Include: []string{"mine"}}, files: "made mine other"},
+		"a check that changes a file": {checks: []teams.Check{{Name: "stamp", Command: "echo stamped >made"}},
+			code: teams.ErrNotReady, names: "made"},
+		"with what a check changes": {checks: []teams.Check{{Name: "stamp", Command: "echo stamped >made"}},
+			options: teams.ConsolidateOptions{WithCheckChanges: true}, files: "made other"},
+		"a check that needs what is not committed": {checks: []teams.Check{{Name: "mine", Command: "test -f mine"}},
+			options: teams.ConsolidateOptions{CleanCheckout: true}, code: teams.ErrNotReady, names: "check mine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, git := repository(t)
+			ok(t, os.WriteFile(filepath.Join(o.Dir, "mine"), []byte("of the person\n"), 0o600))
+			m := manage(t, o)
+			team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "port", Checks: c.checks,
+				Members: []teams.MemberConfig{{Name: "ann", Agent: teams.External}},
+				Tasks:   []teams.TaskConfig{{Subject: "make"}}})
+			ok(t, err)
+			_, err = team.Tasks().Complete(limited(t), teams.Claim{ID: "1"}, "made")
+			ok(t, err)
+			_, err = team.RequestShutdown(limited(t), teams.ShutdownRequest{Member: "ann"})
+			ok(t, err)
+			_, err = team.AwaitEnd(limited(t), "ann")
+			ok(t, err)
+			for _, file := range []string{"made", "other"} {
+				ok(t, os.WriteFile(filepath.Join(o.Dir, file), []byte("by the team\n"), 0o600))
+			}
+			head := git("rev-parse", "HEAD")
+			record, err := team.Consolidate(limited(t), c.options)
+			if c.code != "" {
+				want(t, err, c.code)
+				if !strings.Contains(err.Error(), c.names) {
+					t.Errorf("the error is %v", err)
+				}
+				equal(t, "HEAD", git("rev-parse", "HEAD"), head)
+				return
+			}
+			ok(t, err)
+			equal(t, "commit", git("rev-parse", "HEAD") == head, c.files == "")
+			equal(t, "recorded", record.Commit == "", c.files == "")
+			if c.files != "" {
+				files := strings.Fields(git("show", "--name-only", "--format=", "HEAD"))
+				equal(t, "files", strings.Join(files, " "), c.files)
+			}
+			info, err := team.Info(limited(t))
+			ok(t, err)
+			equal(t, "status", info.Status, teams.TeamStatusComplete)
+		})
+	}
+}
