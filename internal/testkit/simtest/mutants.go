@@ -189,6 +189,7 @@ var ofTeams = []Mutant{
 	{Name: "idle-unrecorded", What: "a turn ends, and its member stays active", real: true},
 	{Name: "answer-lost", What: "a session never hears what became of its request", real: true},
 	{Name: "change-unseen", What: "a host looks again at its next deadline only, whatever changes", real: true},
+	{Name: "looked-early", What: "a sign of life counts as seen when the look for it began", real: true},
 	{Name: "seat-kept", What: "a session that is over keeps the place of the next one", real: true},
 	{Name: "lead-stays-lost", What: "a lead that was recorded as lost, and lives, is not taken up again", real: true},
 	{Name: "mail-behind-lost", What: "the mail behind a tool's result counts as handed over, and is not there",

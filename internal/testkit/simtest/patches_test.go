@@ -182,6 +182,13 @@ var bugs = map[string][]patch{
 			}
 			return l.o.Session
 		}(), Left: true}})`}},
+	"looked-early": {{"liveness/detector/detector.go", `	b, there, err := l.beats().Of(t.Lead)
+`, `	wallBefore, steadyBefore := l.clocks()
+	b, there, err := l.beats().Of(t.Lead)
+`}, {"liveness/detector/detector.go", `	silent, skewed := l.lead.LookBy(`, `	if mutated("looked-early") {
+		wall, steady = wallBefore, steadyBefore
+	}
+	silent, skewed := l.lead.LookBy(`}},
 	"never-lost": {{"liveness/detector/detector.go", `t.LeadSession == team.User || t.LeadLost != 0 {`,
 		`t.LeadSession == team.User || t.LeadLost != 0 || mutated("never-lost") {`}},
 	"arrival-unrecorded": {{"host/give.go", `	if len(mail) == 0 {
