@@ -24,13 +24,15 @@ type model struct {
 	got    map[string]int64   // recipient/seq to how often it was delivered or returned
 	roles  map[string]string
 	shell  map[string]bool // runs commands and does nothing else
+	tree   map[string]bool // works in a worktree
+	looks  map[string]bool // is external, and looks for the work of others itself
 	status map[string]MemberStatus
 }
 
 type modelTask struct {
 	status          TaskStatus
-	owner, role     string
-	run             bool // it has a command
+	owner, role, by string // by whom it was completed
+	run             bool   // it has a command
 	priority        string
 	assigned        bool
 	waits           []string
@@ -41,15 +43,29 @@ type modelTask struct {
 
 func newModel(t fataler, s *State, records []*Record) *model {
 	m := &model{tasks: map[string]*modelTask{}, sent: map[int64][]string{}, got: map[string]int64{},
-		roles: map[string]string{}, shell: map[string]bool{}, status: map[string]MemberStatus{}, lead: s.team.Lead,
+		roles: map[string]string{}, shell: map[string]bool{}, tree: map[string]bool{}, looks: map[string]bool{}, status: map[string]MemberStatus{}, lead: s.team.Lead,
 		leads: s.members[0].Agent != External}
 	for _, one := range s.Members() {
-		m.roles[one.Name], m.status[one.Name], m.shell[one.Name] = one.Role, one.Status, one.Agent == Shell
+		m.joins(one)
 	}
 	for _, r := range records {
 		m.apply(t, r)
 	}
 	return m
+}
+
+func (m *model) joins(one Member) {
+	name := one.Name
+	m.roles[name], m.status[name], m.shell[name] = one.Role, one.Status, one.Agent == Shell
+	m.tree[name], m.looks[name] = one.Isolation == Worktree, one.Agent == External
+}
+
+// hidden reports whether the task builds on work in a worktree, which the member would not see.
+func (m *model) hidden(t *modelTask, member string) bool {
+	return !m.tree[member] && !m.looks[member] && member != m.lead && slices.ContainsFunc(t.waits, func(id string) bool {
+		b := m.tasks[id]
+		return b.status != Deleted && (m.tree[b.owner] || m.tree[b.by])
+	})
 }
 
 func (m *model) blocked(t *modelTask) bool {
@@ -64,7 +80,7 @@ func (m *model) next(member string) string {
 		free := t.owner == member || t.owner == "" && (t.role == "" || t.role == m.roles[member]) &&
 			(!m.shell[member] || t.run) && (!m.leads || member != m.lead)
 		givenUp := t.failed > t.retries && t.failure != ""
-		if t.status != Pending || m.blocked(t) || !free || givenUp {
+		if t.status != Pending || m.blocked(t) || m.hidden(t, member) || !free || givenUp {
 			continue
 		}
 		if best == "" || slices.Index(Priorities, t.priority) > slices.Index(Priorities, m.tasks[best].priority) {
@@ -140,8 +156,7 @@ func (m *model) apply(t fataler, r *Record) {
 		case *LeadAttached:
 			m.lost = false
 		case *MemberSpawned:
-			m.roles[e.Member.Name], m.status[e.Member.Name], m.shell[e.Member.Name] = e.Member.Role, e.Member.Status,
-				e.Member.Agent == Shell
+			m.joins(e.Member)
 		case *MemberStopped:
 			m.ends(t, e.Member, Stopped)
 		case *MemberFailed:
@@ -211,7 +226,7 @@ func (m *model) applyTask(e Event) {
 		}
 	case *TaskRolledBack:
 		t := m.tasks[e.Task]
-		t.status, t.owner, t.assigned, t.failure, t.failed = Pending, e.Owner, e.Owner != "", "", 0
+		t.status, t.owner, t.by, t.assigned, t.failure, t.failed = Pending, e.Owner, "", e.Owner != "", "", 0
 		t.fence++
 	case *TaskClaimed:
 		t := m.tasks[e.Task]
@@ -232,7 +247,7 @@ func (m *model) applyTask(e Event) {
 			t.owner = ""
 		}
 	case *TaskCompleted:
-		m.tasks[e.Task].status = Completed
+		m.tasks[e.Task].status, m.tasks[e.Task].by = Completed, e.By
 	case *TaskDeleted:
 		m.tasks[e.Task].status = Deleted
 	}
