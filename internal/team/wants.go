@@ -93,45 +93,55 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 		if then != 0 {
 			due(then)
 		}
-		ends := m.Shutdown.Request != "" && (m.Shutdown.Answer == "approved" || due(m.Shutdown.Deadline))
-		switch {
-		case ends && (m.Agent == External || m.Host == ""):
-			if due(m.Shutdown.Deadline) {
-				wants = append(wants, Want{Kind: WantExpireShutdown, Key: "expire/" + m.Shutdown.Request,
-					Member: m.Name})
-			}
-		case m.Agent == External:
+		switch ends := m.Shutdown.Request != "" && (m.Shutdown.Answer == "approved" || due(m.Shutdown.Deadline)); {
 		case ends:
-			reason := AsAsked
-			switch {
-			case m.Shutdown.Answer == "approved":
-			case m.RetryAt != 0:
-				reason = LeftAlone
-			default:
-				reason = AtDeadline
-			}
-			wants = append(wants, Want{Kind: WantStop, Key: "stop/" + m.Shutdown.Request, Member: m.Name,
-				Incarnation: m.Incarnation, Reason: reason})
-		case s.team.Exhausted == "" && m.Setbacks < MaxSetbacks:
-			patient := m.RetryAt != 0 && !due(m.RetryAt)
-			if m.Status == Spawning && m.Host == "" && patient {
-				break
-			}
-			if s.orphaned(m) && due(plus(s.team.LeadLost, Time(s.team.Timing.OrDefaults().Zombie))) {
-				if m.Host != "" {
-					wants = append(wants, Want{Kind: WantRest, Key: fmt.Sprintf("rest/%s/%d", m.Name, m.Incarnation),
-						Member: m.Name, Incarnation: m.Incarnation,
-						Reason: "there has been no lead for " + span(Time(s.team.Timing.OrDefaults().Zombie))})
-				}
-				break
-			}
-			wants = append(wants, s.sessionWants(m, patient)...)
-			if s.orphaned(m) && m.Status != Spawning {
-				wants = append(wants, s.zombieWants(m, due)...)
-			}
+			wants = append(wants, endWants(m, due)...)
+		case m.Agent != External && s.team.Exhausted == "" && m.Setbacks < MaxSetbacks:
+			wants = append(wants, s.lifeWants(m, due)...)
 		}
 	}
 	return wants, next
+}
+
+// endWants are those of a member that is to end: it agreed to, or its deadline is over.
+func endWants(m *Member, due func(Time) bool) []Want {
+	if m.Agent == External || m.Host == "" {
+		if !due(m.Shutdown.Deadline) {
+			return nil
+		}
+		return []Want{{Kind: WantExpireShutdown, Key: "expire/" + m.Shutdown.Request, Member: m.Name}}
+	}
+	reason := AsAsked
+	switch {
+	case m.Shutdown.Answer == "approved":
+	case m.RetryAt != 0:
+		reason = LeftAlone
+	default:
+		reason = AtDeadline
+	}
+	return []Want{{Kind: WantStop, Key: "stop/" + m.Shutdown.Request, Member: m.Name, Incarnation: m.Incarnation,
+		Reason: reason}}
+}
+
+// lifeWants are those of a member that a session is to run for. While nobody leads the team, the
+// session rests after a time.
+func (s *State) lifeWants(m *Member, due func(Time) bool) []Want {
+	patient := m.RetryAt != 0 && !due(m.RetryAt)
+	if m.Status == Spawning && m.Host == "" && patient {
+		return nil
+	}
+	alone := Time(s.team.Timing.OrDefaults().Zombie)
+	switch orphaned := s.orphaned(m); {
+	case orphaned && due(plus(s.team.LeadLost, alone)):
+		if m.Host == "" {
+			return nil
+		}
+		return []Want{{Kind: WantRest, Key: fmt.Sprintf("rest/%s/%d", m.Name, m.Incarnation), Member: m.Name,
+			Incarnation: m.Incarnation, Reason: "there has been no lead for " + span(alone)}}
+	case orphaned && m.Status != Spawning:
+		return append(s.sessionWants(m, patient), s.zombieWants(m, due)...)
+	}
+	return s.sessionWants(m, patient)
 }
 
 // Overdue returns the commands that end what nobody ended in time and no host sees to: requests

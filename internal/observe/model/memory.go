@@ -120,28 +120,7 @@ func (w *Watcher) restore(saved []byte) error {
 	made(&w.team.roster.Said)
 	whole(&w.team.mail.Tallies)
 	w.team.board.count()
-	keep(w.cast.sessions, m.Sessions)
-	for _, one := range w.cast.sessions {
-		if one.Board == nil {
-			one.Board = newBoard()
-		}
-		whole(&one.Board.Tasks)
-		one.Board.dirty = map[string]bool{}
-		one.Board.count()
-	}
-	for _, id := range m.Order {
-		if w.cast.sessions[id] != nil {
-			w.cast.order = append(w.cast.order, id)
-		}
-	}
-	keep(w.cast.sides, m.Sides)
-	for _, id := range m.SideOrder {
-		if one := w.cast.sides[id]; one != nil {
-			w.cast.sideOrder = append(w.cast.sideOrder, id)
-			w.cast.tails[one.Last] = id
-		}
-	}
-	keep(w.cast.sources, m.Sources)
+	w.cast.restore(&m)
 	keep(w.team.spent, m.Spent)
 	for _, one := range w.team.spent {
 		whole(&one.Of)
@@ -155,6 +134,31 @@ func (w *Watcher) restore(saved []byte) error {
 	w.team.placed = placed(w.team.state)
 	w.team.unbilled = true // the state says what was reported
 	return nil
+}
+
+func (c *cast) restore(m *memory) {
+	keep(c.sessions, m.Sessions)
+	for _, one := range c.sessions {
+		if one.Board == nil {
+			one.Board = newBoard()
+		}
+		whole(&one.Board.Tasks)
+		one.Board.dirty = map[string]bool{}
+		one.Board.count()
+	}
+	for _, id := range m.Order {
+		if c.sessions[id] != nil {
+			c.order = append(c.order, id)
+		}
+	}
+	keep(c.sides, m.Sides)
+	for _, id := range m.SideOrder {
+		if one := c.sides[id]; one != nil {
+			c.sideOrder = append(c.sideOrder, id)
+			c.tails[one.Last] = id
+		}
+	}
+	keep(c.sources, m.Sources)
 }
 
 func (c *correlation) restore(m *memory) {
