@@ -54,6 +54,7 @@ type session struct {
 	open     map[string]*open // requests of the program that wait for their answers, by id
 	plan     string           // that the turn laid out
 	access   agent.Access
+	looks    bool // the turn was started without the right to write
 	stopping bool
 	refusals int // of one prompt, in a row
 	reasons  int // counts reasons of refusals that were sent to the model

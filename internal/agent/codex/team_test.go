@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/agenttest"
@@ -41,6 +42,7 @@ func notes(b *agenttest.Bench) string {
 // A tool of the project's own MCP server is asked about, as any other is, and runs when it was
 // allowed and then only.
 func TestToolOfTheProjectsServer(t *testing.T) {
+	t.Parallel()
 	for _, allowed := range []bool{true, false} {
 		t.Run(fmt.Sprint(allowed), func(t *testing.T) {
 			var tool string
@@ -68,6 +70,7 @@ func TestToolOfTheProjectsServer(t *testing.T) {
 
 // A prompt that was steered into a turn which is interrupted before it took it is given back.
 func TestSteeredIntoAnInterruptedTurn(t *testing.T) {
+	t.Parallel()
 	b, _ := bench(t, func(r *agenttest.Request) agenttest.Turn {
 		if r.Has("begin") && r.Calls("exec_command") == 0 {
 			return agenttest.Use("exec_command", map[string]any{"cmd": "touch began; sleep 60", "yield_time_ms": 60000})
@@ -94,6 +97,7 @@ func TestSteeredIntoAnInterruptedTurn(t *testing.T) {
 
 // Access that becomes narrower while a turn runs holds for that turn too.
 func TestNarrowerAccess(t *testing.T) {
+	t.Parallel()
 	var tried int
 	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn {
 		switch {
@@ -129,5 +133,49 @@ func TestNarrowerAccess(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(b.World.Dir, "forbidden")); err == nil {
 		t.Errorf("it did what is forbidden\n%s", model.Story())
+	}
+}
+
+// What is told after a plan was approved is not given to the turn that can only look around, which
+// could not carry the plan out.
+func TestApprovedWhileATurnRuns(t *testing.T) {
+	t.Parallel()
+	asked, given := make(chan struct{}), make(chan struct{})
+	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn {
+		switch {
+		case !r.Has("the plan is approved"):
+			close(asked)
+			<-given
+			return agenttest.Say("I wait for the answer.")
+		case r.Calls("exec_command") == 0:
+			return agenttest.Use("exec_command", map[string]any{"cmd": "touch written", "yield_time_ms": 10000})
+		}
+		return agenttest.Say("It is done.")
+	})
+	b.Spec.Access.Writes = false
+	r := b.Start()
+	r.Tell("one", "plan it")
+	<-asked
+	if err := r.Session.SetAccess(b.Ctx, agent.Access{Mode: "bypassPermissions", Writes: true}); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		r.Tell("two", "the plan is approved")
+	}()
+	select {
+	case <-told:
+		t.Error("it was given to the turn that runs")
+	case <-time.After(300 * time.Millisecond):
+	}
+	close(given)
+	<-told
+	if end := agenttest.Next[agent.TurnEnded](r); end.Text != "I wait for the answer." {
+		t.Errorf("the turn ended: %+v", end)
+	}
+	agenttest.Next[agent.TurnEnded](r)
+	if _, err := os.Stat(filepath.Join(b.World.Dir, "written")); err != nil {
+		t.Errorf("it did not carry its plan out: %v\n%s", err, model.Story())
 	}
 }

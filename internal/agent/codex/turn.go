@@ -161,6 +161,7 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	if p.Urgent {
 		s.interruptAndWait(ctx)
 	}
+	s.endLooking(ctx)
 	for {
 		w, err := s.connected(ctx)
 		if err == nil {
@@ -243,6 +244,7 @@ func (s *session) hand(ctx context.Context, w *wire, client, text string) error 
 		s.turn, s.ended, s.plan = starting, make(chan struct{}), ""
 	}
 	access := s.access
+	s.looks = !access.Writes
 	s.mu.Unlock()
 	approval, sandbox := policy(access, s.spec.Gate)
 	mode := object{"mode": "default", "settings": object{"model": s.model, "reasoning_effort": nil,
@@ -303,6 +305,34 @@ func (s *session) interruptAndWait(ctx context.Context) {
 	case <-ctx.Done():
 	case <-s.ctx.Done():
 	}
+}
+
+// lookingTime is how long a turn that can only look may take to end once the session may write.
+const lookingTime = 10 * time.Second
+
+// endLooking waits for the end of a turn that was started to look around, where the session may
+// write since. A turn keeps its policy: told in it that its plan is approved, the agent would fail
+// to carry the plan out.
+func (s *session) endLooking(ctx context.Context) {
+	s.mu.Lock()
+	ended, outdated := s.ended, s.turn != "" && s.looks && s.access.Writes
+	s.mu.Unlock()
+	if !outdated {
+		return
+	}
+	select {
+	case <-ended:
+		return
+	case <-time.After(lookingTime):
+	case <-ctx.Done():
+		return
+	case <-s.ctx.Done():
+		return
+	}
+	s.mu.Lock()
+	s.goesOn = true
+	s.mu.Unlock()
+	s.interruptAndWait(ctx)
 }
 
 func (s *session) Interrupt(ctx context.Context) error {
