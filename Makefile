@@ -6,7 +6,7 @@ PLATFORMS = $(filter-out $(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARC
 # Without cgo a program needs no library of the system, and starts sooner. Only the race detector and SQLite, which benchmarks compare with, need it.
 export CGO_ENABLED = 0
 
-.PHONY: build agents test check bench short lint cross race sim rounds fuzz
+.PHONY: build agents test check bench short lint cross race soak sim rounds fuzz
 
 build:
 	$(GO) build -o bin/cadre ./cmd/cadre
@@ -15,15 +15,19 @@ build:
 agents:
 	$(GO) run ./internal/agent/agenttest/install
 
+# Most tests wait for processes and for the disk, so more of them run beside each other than there are processors.
+CPUS := $(shell getconf _NPROCESSORS_ONLN)
+TESTS = $(GO) test -timeout 30m -p $(shell echo $$(($(CPUS) + 1))) -parallel $(shell echo $$(($(CPUS) * 3))) ./...
+
 # Everything, as a user would run it.
 test: agents
-	$(GO) test -timeout 20m ./...
+	$(TESTS)
 
 # What a change must pass. The tests come last, so that their verdict is the last line.
 check: lint cross race fuzz agents
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/observe ./internal/observe/store ./internal/journal/... > /dev/null
 	cd bench && $(GO) vet ./...
-	$(GO) test -timeout 20m ./...
+	$(TESTS)
 
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi
@@ -44,6 +48,12 @@ fuzz:
 
 short:
 	$(GO) test -short ./...
+
+# What takes long, an hour or two: each place at which a process may be killed, instead of a sample.
+soak: agents
+	CADRE_SOAK=1 $(GO) test -timeout 6h ./internal/transfer ./internal/consolidate ./internal/git/... ./e2e -run 'Kill|TestTwoMachines|TestRolledBack'
+	$(MAKE) sim FOR=20m
+	$(MAKE) rounds ROUNDS=500
 
 # Histories of simulated teams, for as long as wished: make sim FOR=10m; from seeds that nobody has played, FIRST=0. The normal tests play 10,000.
 FOR ?= 1m

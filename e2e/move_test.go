@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // halfDone is a team file whose last task fails for as long as there is no file go. Before that ann
@@ -326,13 +327,7 @@ func TestKilledCleanup(t *testing.T) {
 	for _, dir := range []string{w.home, w.dir} {
 		copied(t, dir, filepath.Join(before, filepath.Base(dir)))
 	}
-	every := 3
-	if testing.Short() {
-		every = 9
-	}
-	if n, err := strconv.Atoi(os.Getenv("CADRE_TEST_AT_GIT_EVERY")); err == nil {
-		every = max(n, 1)
-	}
+	every := soak.Of(7, 1)
 	tries := 0
 	try := func(when, at string) (killed bool) {
 		for _, dir := range []string{w.home, w.dir} {

@@ -2,7 +2,6 @@ package consolidate
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"cadre/internal/git"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // prepared is a project in which everything has a part: files of the person, staged or not, work of
@@ -196,9 +196,6 @@ func TestRolledBackAtEachStep(t *testing.T) {
 	}
 }
 
-var roundsFlag = flag.Int("rounds", 3, "play so many rounds of TestKilledAnywhere; with 80 each command of git is "+
-	"the first to be killed at once")
-
 // Killed before or after any command of git, and twice more while that is made good, it is finished
 // by the next one, and there is one commit.
 func TestKilledAnywhere(t *testing.T) {
@@ -207,7 +204,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 	t.Parallel()
 	const commands = 80 // about
-	for round := range *roundsFlag {
+	for round := range soak.Of(3, 2*commands) {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			t.Parallel()
 			l, mine := prepared(t, true)

@@ -15,6 +15,7 @@ import (
 // history and its task when the turn has ended. It is asked for once, however long the turn takes,
 // and not at all when the mode is changed back in time.
 func TestModeThatTakesANewSession(t *testing.T) {
+	t.Parallel()
 	for name, refusal := range map[string]error{"it takes a new session": agent.ErrNewSession,
 		"it fails": errors.New("the program says no")} {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +66,7 @@ func TestModeThatTakesANewSession(t *testing.T) {
 // Where the turn ends because the model cannot be reached, the new session is the one that tries
 // again.
 func TestModeAfterAFailedTurn(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.CreateTask{Subject: "Look"})
 	sessions := modelled(s)
 	ann := next(t, sessions)
@@ -103,6 +105,7 @@ func TestModeAfterAFailedTurn(t *testing.T) {
 // A session that rests is replaced at once, and one whose mode is changed back before its turn has
 // ended is not.
 func TestModeChangedBack(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."})
 	sessions := modelled(s)
 	ann := next(t, sessions)
@@ -130,6 +133,7 @@ func TestModeChangedBack(t *testing.T) {
 
 // Git takes no locks for what a session only looks at, unless the user says otherwise.
 func TestSessionsLookWithoutLocks(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.SpawnMember{Name: "bob",
 		Agent: "scripted", Env: []string{"GIT_OPTIONAL_LOCKS=1"}})
 	sessions := modelled(s)

@@ -52,6 +52,7 @@ func working(begun chan<- struct{}) scripted {
 // A teammate whose lead is lost saves what it does, again and again; when a lead is back it is kept
 // with the task.
 func TestWorkIsSavedWithoutALead(t *testing.T) {
+	t.Parallel()
 	s, dir := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
 	begun := make(chan struct{}, 1)
 	s.start("h1", working(begun))
@@ -97,6 +98,7 @@ func TestWorkIsSavedWithoutALead(t *testing.T) {
 // After a while without a lead its task is back on the list, and its session rests; a lead brings
 // it back.
 func TestZombieRests(t *testing.T) {
+	t.Parallel()
 	timing := quick
 	timing.Zombie = 200
 	s, dir := newTimedStage(t, timing, spawn("ann"), &team.CreateTask{Subject: "one"})
@@ -124,6 +126,7 @@ func TestZombieRests(t *testing.T) {
 
 // A teammate that waits for an answer which nobody is there to give returns its task.
 func TestBlockedZombieYields(t *testing.T) {
+	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
 	s.start("h1", scripted(func(a *session) error {
 		a.updates <- agent.Started{Session: "s"}
@@ -145,6 +148,7 @@ func TestBlockedZombieYields(t *testing.T) {
 
 // A lead that gives signs of life is never lost; when it ends it is.
 func TestLeadLives(t *testing.T) {
+	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"))
 	teamDir := filepath.Dir(s.hosts)
 	rep := s.open()
@@ -179,6 +183,7 @@ func TestLeadLives(t *testing.T) {
 }
 
 func TestLeadIsTakenOver(t *testing.T) {
+	t.Parallel()
 	s, _ := newTimedStage(t, team.Timing{Beat: 20, LeadLost: 60000, Stale: 3600000}, spawn("ann"))
 	teamDir := filepath.Dir(s.hosts)
 	take := func(session string, over bool) (*leader.Lead, error) {
@@ -240,6 +245,7 @@ func TestLeadIsTakenOver(t *testing.T) {
 }
 
 func TestLateMessagesAreTold(t *testing.T) {
+	t.Parallel()
 	s, _ := newTimedStage(t, quick, &team.AttachLead{Session: "L1"}, &team.SpawnMember{Name: "bob",
 		Agent: team.External}, spawn("ann"))
 	lead, err := leader.Take(t.Context(), leader.Options{Replica: s.open(), Dir: filepath.Dir(s.hosts),

@@ -75,6 +75,7 @@ func keeping(t *testing.T, p *project, every int64) (*stage, *hosted) {
 
 // What is worth one by itself does not wait for the next period.
 func TestCheckpointsAreMadeFor(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
 	}
@@ -108,6 +109,7 @@ func TestCheckpointsAreMadeFor(t *testing.T) {
 
 // A host makes a last checkpoint as it ends, also when that is at once.
 func TestTheLastCheckpoint(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	s, h := keeping(t, p, 0)
 	r := s.do("lead", &team.SendMessage{To: "ann", Body: "hear this"})

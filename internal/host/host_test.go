@@ -18,6 +18,7 @@ import (
 )
 
 func TestASessionForEveryMember(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"), spawn("bob"), &team.SpawnMember{Name: "eve", Agent: team.External})
 	s.start("h1", scripted(obedient))
 	s.untilStatus("ann", team.Idle)
@@ -37,6 +38,7 @@ func TestASessionForEveryMember(t *testing.T) {
 
 // When a host ends its members wait for the next one, as they were.
 func TestTheEndOfAHost(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "look"})
 	h := s.start("h1", scripted(obedient))
 	s.untilStatus("ann", team.Idle)
@@ -59,6 +61,7 @@ func TestTheEndOfAHost(t *testing.T) {
 
 // What ends by itself has failed, in its own words, and is not started again.
 func TestSessionsThatFail(t *testing.T) {
+	t.Parallel()
 	var starts atomic.Int32
 	for _, c := range []struct {
 		name   string
@@ -98,6 +101,7 @@ func TestSessionsThatFail(t *testing.T) {
 
 // A member whose agent a host does not know waits for a host that does.
 func TestUnknownAgents(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.SpawnMember{Name: "bob", Agent: "other"})
 	s.start("h1", scripted(obedient))
 	s.untilStatus("ann", team.Idle)
@@ -119,6 +123,7 @@ func (unwilling) Start(context.Context, agent.Spec, agent.Team) (agent.Session, 
 
 // A message counts as delivered when the session has it, and not before.
 func TestDelivery(t *testing.T) {
+	t.Parallel()
 	got := make(chan []team.Message)
 	take := make(chan struct{})
 	s := newStage(t, spawn("ann"))
@@ -162,6 +167,7 @@ func TestDelivery(t *testing.T) {
 
 // An idle session is told of a task that it could take, once.
 func TestWork(t *testing.T) {
+	t.Parallel()
 	woken := make(chan struct{})
 	s := newStage(t, spawn("ann"))
 	s.start("h1", scripted(func(s *session) error {
@@ -190,6 +196,7 @@ func TestWork(t *testing.T) {
 
 // A worker that was not allowed to begin a task is asked again when it may.
 func TestWorkThatWasRefused(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"))
 	asked, claims, tried := make(chan struct{}), make(chan team.Body), make(chan error)
 	s.start("h1", scripted(func(s *session) error {
@@ -236,6 +243,7 @@ func TestWorkThatWasRefused(t *testing.T) {
 }
 
 func TestShutdown(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		answer bool
@@ -278,6 +286,7 @@ func TestShutdown(t *testing.T) {
 
 // The end of the team ends its host and every session.
 func TestTheEndOfATeam(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]team.Body{"aborted": &team.SetStatus{Status: team.TeamAborted},
 		"cleaned up": &team.CleanUp{Force: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -291,6 +300,7 @@ func TestTheEndOfATeam(t *testing.T) {
 }
 
 func TestASpentBudgetEndsSessions(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.SetBudget{Budget: team.Budget{Tokens: 100}})
 	h := s.start("h1", scripted(func(s *session) error {
 		s.updates <- agent.Started{}
@@ -306,6 +316,7 @@ func TestASpentBudgetEndsSessions(t *testing.T) {
 
 // Of several hosts one has the member; when that one is dead, another one has.
 func TestOneHostPerMember(t *testing.T) {
+	t.Parallel()
 	var running, most atomic.Int32
 	one := scripted(func(s *session) error {
 		most.Store(max(most.Load(), running.Add(1)))
@@ -349,6 +360,7 @@ func TestOneHostPerMember(t *testing.T) {
 
 // A session that lost its lease is ended, and says nothing more in the team.
 func TestALostLease(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"))
 	s.start("h1", scripted(obedient))
 	s.untilStatus("ann", team.Idle)
@@ -371,6 +383,7 @@ func TestALostLease(t *testing.T) {
 }
 
 func TestSettle(t *testing.T) {
+	t.Parallel()
 	hosts := filepath.Join(t.TempDir(), "hosts")
 	log := func(string) {}
 	if err := host.Settle(t.Context(), hosts, "", log); err != nil {

@@ -58,6 +58,7 @@ func idling(a *session) error {
 
 // A host that takes a member over keeps what was saved on the host that died.
 func TestSavedWorkOutlivesItsHost(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "one"})
 	dead := team.Host("h0")
 	if _, err := s.Do(t.Context(), team.Command{Actor: dead, Body: &team.AttachMember{Member: "ann"}}); err != nil {
@@ -75,6 +76,7 @@ func TestSavedWorkOutlivesItsHost(t *testing.T) {
 // A session that saves its own work keeps what the file has of another task before it replaces
 // that: a host whose lock was lost may have written it after the member was taken over.
 func TestSavedWorkOfAnotherTaskIsKept(t *testing.T) {
+	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one", Role: "somebody else"})
 	s.start("h1", scripted(idling))
 	eventually(t, "ann saves that she has no task", func() bool { _, err := os.Stat(s.savedFile()); return err == nil })
@@ -84,6 +86,7 @@ func TestSavedWorkOfAnotherTaskIsKept(t *testing.T) {
 
 // What was saved while older work was being kept is not removed with that.
 func TestNewerSavedWorkStays(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "one"})
 	s.file(host.SavedWork{Member: "ann", Task: "1", Output: "half", Files: []string{}})
 	j := &failing{kind: []byte("work_saved")}
@@ -109,6 +112,7 @@ func TestNewerSavedWorkStays(t *testing.T) {
 // A session that ends by itself leaves what it saved with its task, also when that cannot be
 // recorded at once.
 func TestSavedWorkOutlivesItsSession(t *testing.T) {
+	t.Parallel()
 	for name, failures := range map[string]int64{"at once": 0, "not at once": 1} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
@@ -136,6 +140,7 @@ func TestSavedWorkOutlivesItsSession(t *testing.T) {
 
 // A task that a teammate without a lead could not give back is given back later.
 func TestAYieldThatCouldNotBeRecorded(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"work_saved", "task_released"} {
 		t.Run(kind, func(t *testing.T) {
 			s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
@@ -166,6 +171,7 @@ func TestAYieldThatCouldNotBeRecorded(t *testing.T) {
 // A session that rests is told of a task that was claimed for it, by the lead or by a call of its
 // own that came late; a worker is woken for it.
 func TestAClaimAfterTheTurn(t *testing.T) {
+	t.Parallel()
 	// A task that was given up is claimed by its id alone.
 	givenUp := []team.Body{spawn("ann"), &team.CreateTask{Subject: "look there"},
 		&team.ClaimTask{Task: "1", Member: "ann"}, &team.FailTask{Task: "1", Member: "ann"}}
@@ -233,6 +239,7 @@ func (h *heldUp) Append(ctx context.Context, after int64, catchUp func(journal.R
 // When the host looks at the claim is left to chance here; TestOnceBroken of package simtest has
 // the history in which it looks too early.
 func TestAClaimOfBoth(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"))
 	j := &heldUp{Journal: s.team.Open(), waits: make(chan struct{}), release: make(chan struct{})}
 	ann := next(t, modelled(s, func(o *host.Options) {
@@ -287,6 +294,7 @@ func (c *claimedIn) Append(ctx context.Context, after int64, catchUp func(journa
 // nothing, and rests. In a repository the host has snapshots to make between the claim and what it
 // says, so that it has heard of the end.
 func TestATaskThatIsGoneBeforeItIsGiven(t *testing.T) {
+	t.Parallel()
 	for name, gone := range map[string]func(*stage){
 		"deleted":   func(s *stage) { s.do(team.User, &team.DeleteTask{Task: "1"}) },
 		"completed": func(s *stage) { s.do("lead", &team.CompleteTask{Task: "1", Result: "by hand"}) },
@@ -326,6 +334,7 @@ func TestATaskThatIsGoneBeforeItIsGiven(t *testing.T) {
 // A host that can record nothing any more ends, and its members go to another one: it must not keep
 // them because nothing but the loss of the lead is to be recorded, which is only looked for.
 func TestAHostThatCanRecordNothing(t *testing.T) {
+	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"))
 	j := &failing{kind: []byte("lead_lost"), err: fmt.Errorf("nothing was written: %w", journal.ErrReopen)}
 	j.left.Store(1 << 30)
@@ -348,6 +357,7 @@ func TestAHostThatCanRecordNothing(t *testing.T) {
 
 // So does one of which a member's session finds it out.
 func TestACallThatFindsTheJournalBroken(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"))
 	sessions := make(chan *session, 1)
 	j := &failing{kind: []byte("task_created"), err: fmt.Errorf("nothing was written: %w", journal.ErrReopen)}
@@ -392,6 +402,7 @@ func (d deafened) Wait(ctx context.Context, after int64) error {
 // A session that was replaced, and whose host has not heard of that, gets no mail with the results
 // of its tools: it is for the next one.
 func TestAReplacedSessionGetsNoMail(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"))
 	var deaf atomic.Bool
 	ann := next(t, modelled(s, func(o *host.Options) {
@@ -424,6 +435,7 @@ func TestAReplacedSessionGetsNoMail(t *testing.T) {
 
 // So is a session whose last turn failed, once it is to be tried again.
 func TestAClaimAfterATrouble(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "look there"}, &team.ClaimTask{Task: "1", Member: "ann"},
 		&team.FailTask{Task: "1", Member: "ann"})
 	ann := next(t, modelled(s))

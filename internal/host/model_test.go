@@ -111,6 +111,7 @@ func (s *stage) inbox(member, kind string) (bodies []string) {
 
 // A member is told of its task, does it, and goes idle. Its result is its report.
 func TestAModelWorks(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
 		&team.CreateTask{Subject: "Look", Description: "everywhere"})
 	ann := next(t, modelled(s))
@@ -154,6 +155,7 @@ func (s *stage) task(id string) (task team.Task) {
 // A turn that ends without a report sends its last text to the lead, once; a second idle says
 // nothing.
 func TestTheLastText(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."})
 	ann := next(t, modelled(s))
 	ann.begun <- agent.Started{}
@@ -178,6 +180,7 @@ func TestTheLastText(t *testing.T) {
 // Who ends a turn with a task in hand is reminded of it, once for each claim; where no agent leads
 // the task fails then.
 func TestNudge(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"})
 	ann := next(t, modelled(s))
 	ann.begun <- agent.Started{}
@@ -197,6 +200,7 @@ func TestNudge(t *testing.T) {
 // A message is delivered when the session says that it has it; what a session that ended did not
 // say is given to the next one, unless the transcript has it.
 func TestReceipts(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"))
 	sessions := modelled(s)
 	ann := next(t, sessions)
@@ -228,6 +232,7 @@ func TestReceipts(t *testing.T) {
 
 // The result of a tool carries the mail, which is not given a second time.
 func TestMailWithATool(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."})
 	sessions := modelled(s)
 	ann := next(t, sessions)
@@ -259,6 +264,7 @@ func TestMailWithATool(t *testing.T) {
 
 // Mail that came with a tool's result is delivered when the stream shows the result.
 func TestReceiptOfATool(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."}, &team.SpawnMember{Name: "eve",
 		Agent: team.External})
 	ann := next(t, modelled(s))
@@ -281,6 +287,7 @@ func TestReceiptOfATool(t *testing.T) {
 // Troubles are told to the lead in the agent's words, the task goes back on the list, and the
 // member is tried again.
 func TestTrouble(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"})
 	ann := next(t, modelled(s))
 	ann.begun <- agent.Started{}
@@ -313,6 +320,7 @@ func TestTrouble(t *testing.T) {
 
 // A session that was cut off in the middle of a turn goes on with its history, its task and a note.
 func TestCutOff(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
 		&team.CreateTask{Subject: "Look"})
 	sessions := modelled(s)
@@ -338,6 +346,7 @@ func TestCutOff(t *testing.T) {
 
 // A plan that the agent lays before its lead waits for the answer, and gets it.
 func TestPlans(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look.", PlanApproval: true})
 	ann := next(t, modelled(s))
 	if ann.Access.Writes || ann.Gate("Edit", "{}") == nil || ann.Gate("Read", "{}") != nil {
@@ -386,6 +395,7 @@ func TestPlans(t *testing.T) {
 
 // A context that is nearly full is handed over to a fresh session, with a note.
 func TestHandover(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"})
 	sessions := modelled(s)
 	ann := next(t, sessions)
@@ -412,6 +422,7 @@ func TestHandover(t *testing.T) {
 // A prompt that is too long goes to a fresh session, with the mail that was in it and what was said
 // before it.
 func TestPromptTooLong(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.SpawnMember{Name: "eve",
 		Agent: team.External}, &team.CreateTask{Subject: "Look"})
 	sessions := modelled(s)
@@ -445,6 +456,7 @@ func TestPromptTooLong(t *testing.T) {
 
 // A lead is asked for its report, and its answer is the report. New work takes the question back.
 func TestTheReport(t *testing.T) {
+	t.Parallel()
 	s := ledStage(t)
 	sessions := modelled(s)
 	lead := next(t, sessions)
@@ -473,6 +485,7 @@ func TestTheReport(t *testing.T) {
 
 // Idle notices start no turn of a lead; they come with the next message that does.
 func TestIdleNoticesCostNothing(t *testing.T) {
+	t.Parallel()
 	s := ledStage(t)
 	lead := next(t, modelled(s))
 	lead.begun <- agent.Started{}
@@ -504,6 +517,7 @@ func ledStage(t *testing.T) *stage {
 // Mail that comes while the receipt of what came before is being recorded is given, and that is not
 // given again.
 func TestMailIsGivenOnce(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Listen."})
 	ann := next(t, modelled(s))
 	ann.begun <- agent.Started{Session: "s-1"}

@@ -11,6 +11,7 @@ import (
 // What a session gives back is given again: the mail, and what it was to begin with. Its task is
 // told of anew, and nothing comes twice.
 func TestWhatASessionGivesBack(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
 		&team.CreateTask{Subject: "Look", Description: "everywhere"})
 	ann := next(t, modelled(s))
@@ -50,6 +51,7 @@ func TestWhatASessionGivesBack(t *testing.T) {
 
 // Delegate mode that is switched on while a lead in bypassPermissions works reaches its session.
 func TestDelegateReachesTheSession(t *testing.T) {
+	t.Parallel()
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir(), LeadAgent: "scripted",
 		PermissionMode: "bypassPermissions"})
 	lead := next(t, modelled(s))

@@ -48,6 +48,7 @@ func (s *askerSession) Stop(context.Context) error                    { close(s.
 func (s *askerSession) Updates() <-chan agent.Update                  { return s.updates }
 
 func TestPermissionOfASession(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		answer team.Body // nil ends the host instead

@@ -10,6 +10,7 @@ import (
 // A message is given once, by whichever road, and not again while it is being recorded that it
 // arrived. What did not leave is given again.
 func TestPost(t *testing.T) {
+	t.Parallel()
 	var p post
 	mail := []team.Message{{Seq: 1}, {Seq: 2}, {Seq: 3}}
 	taken := func(carrier string, want ...int64) {
@@ -48,6 +49,7 @@ func TestPost(t *testing.T) {
 // What a tool carries while a prompt waits may be the next turn's, and stays on its way until that
 // is clear.
 func TestPostBetweenTurns(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		end  func(*post)
 		here []int64 // of the mail behind tools, when the turn has ended well

@@ -51,6 +51,7 @@ func task(s *stage) (one team.Task) {
 // What somebody else is to go on with comes with the task, also when its owner saved nothing: its
 // host was killed, or it lives and knows nothing of it.
 func TestWorkIsKeptFromOutside(t *testing.T) {
+	t.Parallel()
 	dir, base := dirty(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir, Base: base},
 		&team.SpawnMember{Name: "ann", Agent: team.External}, &team.CreateTask{Subject: "one"})
@@ -88,6 +89,7 @@ func TestWorkIsKeptFromOutside(t *testing.T) {
 
 // Where nobody knows what was there before, nothing of a folder that others use is told.
 func TestUnknownBaseIsNotTold(t *testing.T) {
+	t.Parallel()
 	dir, _ := dirty(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir,
 		Base: team.Base{Unknown: "too many files"}}, &team.SpawnMember{Name: "ann", Agent: team.External},
@@ -102,6 +104,7 @@ func TestUnknownBaseIsNotTold(t *testing.T) {
 
 // What was saved of a task that somebody else works on by now is not thrown away.
 func TestSavedWorkOutlivesAConflict(t *testing.T) {
+	t.Parallel()
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir()},
 		&team.SpawnMember{Name: "ann", Agent: team.External}, &team.SpawnMember{Name: "bob", Agent: team.External},
 		&team.CreateTask{Subject: "one"})

@@ -70,6 +70,7 @@ func (p *project) changed(w team.Work) string {
 // In the team's directory a task's work is two snapshots: its own changes, not those of the tasks
 // before it, and nothing of the person's.
 func TestWorkInTheTeamsDirectory(t *testing.T) {
+	t.Parallel()
 	dir, base := dirty(t)
 	p := &project{t: t, dir: dir}
 	write(t, dir, map[string]string{".gitignore": "out\n"})
@@ -123,6 +124,7 @@ func TestWorkInTheTeamsDirectory(t *testing.T) {
 
 // Of two that work in one directory at once nobody can tell who did what, and the record says so.
 func TestWorkOfSeveralAtOnce(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"), spawn("bob"),
 		&team.CreateTask{Subject: "one", Owner: "ann"}, &team.CreateTask{Subject: "two", Owner: "bob"},
@@ -152,6 +154,7 @@ func TestWorkOfSeveralAtOnce(t *testing.T) {
 // In a worktree the work is on the member's branch, with what it had not committed, task by task;
 // and it is recorded before the worktree goes.
 func TestWorkInAWorktree(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	head := p.git("rev-parse", "HEAD")
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, &team.SpawnMember{Name: "ann",
@@ -192,6 +195,7 @@ func (s *stage) dying(id string) *proc.Register {
 // A host that is killed before it has recorded what a task did leaves that to the next one,
 // whatever it had made by then.
 func TestWorkAfterAKill(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, &team.SpawnMember{Name: "ann",
 		Agent: team.External}, &team.CreateTask{Subject: "one"}, &team.CreateTask{Subject: "two"})
@@ -239,6 +243,7 @@ func TestWorkAfterAKill(t *testing.T) {
 
 // What cannot be recorded is recorded with the reason, and holds nobody up.
 func TestWorkThatCannotBeRecorded(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"),
 		&team.CreateTask{Subject: "one"})
@@ -256,6 +261,7 @@ func TestWorkThatCannotBeRecorded(t *testing.T) {
 // A task that nobody was at when it failed starts from where it did; after others worked there,
 // from what they left.
 func TestWorkOfASecondAttempt(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, &team.SpawnMember{Name: "ann",
 		Agent: team.External}, &team.SpawnMember{Name: "bob", Agent: team.External},
@@ -298,6 +304,7 @@ func TestWorkOfASecondAttempt(t *testing.T) {
 
 // A consolidation, which ends members, records first what they did.
 func TestRecordWork(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir, Base: consolidate.Look(t.Context(),
 		p.dir)}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.CreateTask{Subject: "one"})
@@ -323,6 +330,7 @@ func TestRecordWork(t *testing.T) {
 // The record of small work costs little: a task whose work is recorded takes less than a second
 // more than one in no repository.
 func TestWorkIsRecordedQuickly(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it measures")
 	}
@@ -348,6 +356,7 @@ func TestWorkIsRecordedQuickly(t *testing.T) {
 // A record for which the disk has no room for a while, longer than is waited for, is made when
 // there is room again, though nothing happens in the team.
 func TestWorkThatHadNoRoom(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
 	}

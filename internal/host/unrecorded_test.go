@@ -57,6 +57,7 @@ func (s *stage) on(j *failing) func(*host.Options) {
 // A session of which it could not be recorded that it has a message is replaced, and the next one
 // is asked whether it has it: it is neither lost nor given twice.
 func TestWhatCouldNotBeRecorded(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"))
 	j := &failing{kind: []byte("messages_delivered")}
 	j.left.Store(1)
@@ -88,6 +89,7 @@ func TestWhatCouldNotBeRecorded(t *testing.T) {
 
 // A report that cannot be recorded is not forgotten: the member would never be idle again.
 func TestAReportThatCouldNotBeRecorded(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"))
 	j := &failing{kind: []byte(`"status":"idle"`)}
 	j.left.Store(1)
@@ -102,6 +104,7 @@ func TestAReportThatCouldNotBeRecorded(t *testing.T) {
 // A member that was told of a task gets no other one before it is through with it, and then the one
 // that waits.
 func TestOneTaskAtATime(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, spawn("ann"))
 	ann := next(t, modelled(s))
 	ann.begun <- agent.Started{Session: "s-1"}

@@ -13,6 +13,7 @@ import (
 // What an agent's program wrote of an error for a terminal is text for the lead, for models and in
 // the history; what members say to each other stays as it is.
 func TestErrorsAreText(t *testing.T) {
+	t.Parallel()
 	const red, plain = "\x1b[1;31m429\x1b[0m: too \x1b]0;title\x07many\u009b2J \u202erequests",
 		"429: too many <U+202E>requests"
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"}, &team.CreateTask{Subject: "Look again"})

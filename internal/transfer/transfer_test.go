@@ -14,6 +14,7 @@ import (
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/replica"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 func (l *lab) must(err error) {
@@ -26,6 +27,7 @@ func (l *lab) must(err error) {
 // TestThereAndBack: a team goes to another machine and comes back, each time with all of its work,
 // and no warning where it was let go of.
 func TestThereAndBack(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
 	}
@@ -55,6 +57,7 @@ func TestThereAndBack(t *testing.T) {
 // TestForks: two machines that both go on are told so by every command, and nothing of either is
 // lost when the user has chosen.
 func TestForks(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
 	}
@@ -136,6 +139,7 @@ func TestForks(t *testing.T) {
 // TestInTheWay: what is the person's stays, the task whose work it is in the way of is named, and
 // the team cannot be completed until that is there.
 func TestInTheWay(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must(l.work(l.laptop, "ann"))
 	l.must(l.work(l.laptop, "ann"))
@@ -184,6 +188,7 @@ func TestInTheWay(t *testing.T) {
 // TestBranchInTheWay: a member's branch that has commits of its own stays as it is, and its tasks
 // are named.
 func TestBranchInTheWay(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must(l.work(l.laptop, "bob"))
 	_, err := l.laptop.push(t.Context(), PushOptions{Yes: true, Release: true})
@@ -205,6 +210,7 @@ func TestBranchInTheWay(t *testing.T) {
 // TestAnotherCommitCheckedOut: where the clone is behind what the team worked on, that is named and
 // nothing is overwritten.
 func TestAnotherCommitCheckedOut(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.write(filepath.Join(l.laptop.dir, "committed.txt"), "by ann\n")
 	l.must(l.work(l.laptop, "ann"))
@@ -257,6 +263,7 @@ func TestAnotherCommitCheckedOut(t *testing.T) {
 
 // TestRunning: a team that runs here is not pulled over.
 func TestRunning(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must(l.work(l.laptop, "ann"))
 	_, err := l.laptop.push(t.Context(), PushOptions{Yes: true})
@@ -279,6 +286,7 @@ func TestRunning(t *testing.T) {
 // TestFirstPush: what goes to a remote for the first time is told and agreed to, once for each
 // place; commits with secrets are refused.
 func TestFirstPush(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must(l.work(l.laptop, "bob"))
 	_, err := l.laptop.push(t.Context(), PushOptions{})
@@ -376,18 +384,9 @@ func TestKilled(t *testing.T) {
 					t.Fatalf("%s: it does not go on: %v", label, err)
 				}
 			}
-			every := 13
-			if testing.Short() {
-				every = 17
-			}
-			if n, err := strconv.Atoi(os.Getenv(atGit + "_EVERY")); err == nil { // 1 for each of them, which takes long
-				every = n
-			}
+			every := map[string]int{"step": soak.Of(3, 1), "before": soak.Of(31, 1), "after": soak.Of(31, 1)}
 			for i, how := range []string{"step", "before", "after"} {
-				for n := 1 + i; ; n++ {
-					if how != "step" && n > 1+i {
-						n += every - 1
-					}
+				for n := 1 + i; ; n += every[how] {
 					l := newLab(t)
 					l.must(l.work(l.laptop, "ann"))
 					l.must(l.work(l.laptop, "bob"))
@@ -432,7 +431,7 @@ func (l *lab) fork() {
 // machine calls completed is there or named, a team that was not let go of is not adopted without a
 // warning, and two histories are an error for whoever comes second.
 func TestTwoMachines(t *testing.T) {
-	histories, moves := 12, 14
+	histories, moves := soak.Of(6, 60), 14
 	if testing.Short() {
 		histories = 2
 	}

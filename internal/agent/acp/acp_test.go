@@ -5,15 +5,12 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"cadre/internal/agent"
 	"cadre/internal/agent/acp"
 	"cadre/internal/agent/agenttest"
 )
 
 func TestMain(m *testing.M) {
-	agenttest.Relay()
 	if len(os.Args) == 3 && os.Args[1] == "hook" { // run by the agent
 		if err := acp.Hook(context.Background(), os.Args[2], os.Stdin, os.Stdout); err != nil {
 			os.Stderr.WriteString(err.Error() + "\n")
@@ -24,12 +21,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "peer" {
 		runPeer(os.Args[2])
 	}
-	code := m.Run()
-	if err := goleak.Find(); code == 0 && err != nil {
-		os.Stderr.WriteString(err.Error() + "\n")
-		code = 1
-	}
-	os.Exit(code)
+	agenttest.Main(m)
 }
 
 func TestGemini(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 // What an agent says on standard error is kept but for its troubles, however it comes in pieces.
 func TestAside(t *testing.T) {
+	t.Parallel()
 	const said = "a warning\n" + asideMark + `{"session":"s","retry":1,"text":"Overloaded"}` + "\n" + asideMark +
 		"no JSON\n\n" + asideMark + `{"session":"s","status":401,"text":"no key"}` + "\nthe end"
 	for size := 1; size <= len(said); size++ {
@@ -39,6 +40,7 @@ func TestAside(t *testing.T) {
 }
 
 func TestTroubleKinds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		trouble trouble
 		kind    agent.ProblemKind

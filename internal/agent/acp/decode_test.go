@@ -79,6 +79,7 @@ var recorded = map[string]facts{"gemini": gemini, "opencode": openCode}
 // What the programs said in recorded sessions means always the same: text, a command, a tool of the
 // team, one of another server, a file written and read, and a command that fails.
 func TestRecordings(t *testing.T) {
+	t.Parallel()
 	for name, f := range recorded {
 		t.Run(name, func(t *testing.T) {
 			lines, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
@@ -153,6 +154,7 @@ func FuzzDecode(f *testing.F) {
 // The file that is to be changed is known where the agent names it, whatever word it has for it;
 // one of several stands for none of the others.
 func TestFileOfAnEdit(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ told, asked, want string }{
 		{``, `"kind":"edit","rawInput":{"filePath":"a","x":1}`, `{"file_path":"a","x":1}`},
 		{``, `"kind":"edit","rawInput":{"filepath":"a"},"locations":[{"path":"/p/a"}]`, `{"file_path":"a"}`},
@@ -193,6 +195,7 @@ func TestFileOfAnEdit(t *testing.T) {
 
 // What the model writes into a command, or a server calls a tool, does not make it another tool.
 func TestNamesOfTools(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		facts facts
 		kind  sdk.ToolKind
@@ -228,6 +231,7 @@ func TestNamesOfTools(t *testing.T) {
 // A session says what it has cost in all, also to the next program that loads it: each cent is
 // counted once, also by a reader that is saved between two lines.
 func TestCostOfASession(t *testing.T) {
+	t.Parallel()
 	begins := func(session string) []string {
 		return []string{`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}`,
 			`{"jsonrpc":"2.0","id":1,"result":{"sessionId":"` + session + `"}}`}

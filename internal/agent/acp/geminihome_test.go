@@ -19,6 +19,7 @@ func ourSettings() map[string]any {
 
 // A session finds in its home what is in the user's, and what it makes there is in the user's then.
 func TestOwnGeminiHome(t *testing.T) {
+	t.Parallel()
 	user := t.TempDir()
 	for name, text := range map[string]string{".gemini/oauth_creds.json": "secret", ".gemini/commands/own.toml": "x",
 		".gemini/settings.json": `{"context":{"fileName":["NOTES.md","../x"]}}`, ".env": "A=1\n",
@@ -58,6 +59,7 @@ func TestOwnGeminiHome(t *testing.T) {
 }
 
 func TestGeminiSettings(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "settings.json")
 	settings := func() (all map[string]any) {
 		t.Helper()

@@ -17,6 +17,7 @@ import (
 // A gemini that the member starts in its shell has the member's hook. It gets nothing of its mail,
 // and says nothing of its context.
 func TestHookOfAnotherSession(t *testing.T) {
+	t.Parallel()
 	s := &session{}
 	s.is("own")
 	s.queue.midTurn, s.queue.running = byHook, 1

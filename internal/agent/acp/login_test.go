@@ -10,6 +10,7 @@ import (
 )
 
 func TestLogins(t *testing.T) {
+	t.Parallel()
 	const oauth, key = `{"security":{"auth":{"selectedType":"oauth-personal"}}}`,
 		`{"security":{"auth":{"selectedType":"gemini-api-key"}}}`
 	const secret = "sk-very-secret"

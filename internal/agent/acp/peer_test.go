@@ -208,6 +208,7 @@ func story(t *testing.T, run *agenttest.Run, want ...string) {
 
 // What is given to an agent while it works waits for the end of its turn, and goes together.
 func TestPromptWaitsForTheEndOfATurn(t *testing.T) {
+	t.Parallel()
 	run, p := startPeer(t)
 	run.Tell("one", "do one")
 	first := p.prompt("do one")
@@ -228,6 +229,7 @@ func TestPromptWaitsForTheEndOfATurn(t *testing.T) {
 
 // What is no message of the protocol, or none that is known, means nothing, wherever it stands.
 func TestGarbage(t *testing.T) {
+	t.Parallel()
 	run, p := startPeer(t)
 	noise := func() {
 		for _, line := range []string{"", "garbage", "{", "[1,2]", "null", `"text"`, "\x00\xff",
@@ -258,6 +260,7 @@ func TestGarbage(t *testing.T) {
 
 // An agent that dies in the middle of a turn is reported once, with its last words.
 func TestDiesInATurn(t *testing.T) {
+	t.Parallel()
 	run, p := startPeer(t)
 	run.Tell("p", "do one")
 	p.prompt("do one")
@@ -280,6 +283,7 @@ func TestDiesInATurn(t *testing.T) {
 // One that dies at its start is reported in its own words, too. It is tried again if it has
 // answered before: then it runs here, and its tools were killed, say.
 func TestDiesAtItsStart(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"initialize", "session/new"} {
 		t.Run(method, func(t *testing.T) {
 			b, accept := listenPeer(t)
@@ -305,6 +309,7 @@ func TestDiesAtItsStart(t *testing.T) {
 
 // One that closes its output and lives on has ended, for all that can be told of it.
 func TestSaysNothingAnyMore(t *testing.T) {
+	t.Parallel()
 	b, _ := listenPeer(t)
 	script := filepath.Join(b.World.Home, "agent")
 	text := `#!/bin/sh
@@ -353,6 +358,7 @@ func (p *peer) permission(command, options string) {
 // A request for permission is answered as it was decided, by the option of that kind. The reason of
 // a refusal goes before the next prompt.
 func TestPermission(t *testing.T) {
+	t.Parallel()
 	run, p := startPeer(t)
 	run.Tell("one", "do one")
 	prompt := p.prompt("do one")
@@ -387,6 +393,7 @@ func TestPermission(t *testing.T) {
 
 // What the team's rules forbid, and what they leave open, is decided without asking anybody.
 func TestPermissionByRules(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		access agent.Access
@@ -426,6 +433,7 @@ func TestPermissionByRules(t *testing.T) {
 
 // Some agents tell of a tool first, and then ask for leave to use it by no more than its id.
 func TestPermissionForAToolThatWasTold(t *testing.T) {
+	t.Parallel()
 	run, p := startPeer(t)
 	run.Tell("one", "do one")
 	p.prompt("do one")
@@ -448,6 +456,7 @@ func TestPermissionForAToolThatWasTold(t *testing.T) {
 // A turn that is interrupted ends, also one that waits for leave; what was given meanwhile comes
 // next.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	run, p := startPeer(t)
 	run.Tell("one", "do one")
 	prompt := p.prompt("do one")
@@ -490,6 +499,7 @@ func (p *peer) cancelled() {
 
 // An urgent message interrupts, and comes before what waits.
 func TestUrgent(t *testing.T) {
+	t.Parallel()
 	run, p := startPeer(t)
 	run.Tell("one", "do one")
 	prompt := p.prompt("do one")
@@ -507,6 +517,7 @@ func TestUrgent(t *testing.T) {
 // How a turn ends is told by the reason, or by the error in the agent's own words. A prompt of
 // which nothing shows that the agent has it is given back.
 func TestEnds(t *testing.T) {
+	t.Parallel()
 	run, p := startPeer(t)
 	end := func(want string) {
 		t.Helper()
@@ -540,6 +551,7 @@ func TestEnds(t *testing.T) {
 
 // An agent that says more than anybody takes has to wait, and nothing of it is lost.
 func TestSaysMuchAtOnce(t *testing.T) {
+	t.Parallel()
 	b, accept := listenPeer(t)
 	greeted := make(chan *peer, 1)
 	go func() { greeted <- accept().greet() }()

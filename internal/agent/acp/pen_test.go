@@ -12,6 +12,7 @@ import (
 // Prompts reach the agent in the order in which they were queued, whichever goroutine runs first,
 // and none waits for one that was never written.
 func TestPenKeepsTheOrder(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var told bytes.Buffer

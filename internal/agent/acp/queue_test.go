@@ -91,6 +91,7 @@ func (l *ledger) do(step string) {
 }
 
 func TestQueue(t *testing.T) {
+	t.Parallel()
 	gem, open, any := queue{midTurn: byHook, memory: byTool}, queue{midTurn: overlap, memory: atOnce}, queue{}
 	const record = "(For the record: in your last turn you were given this. It is not new; see what you did about it.) "
 	for _, c := range []struct {
@@ -181,6 +182,7 @@ func TestQueue(t *testing.T) {
 // Whatever happens, every prompt is received once or given back once, and when all is over none is
 // on its way.
 func TestQueueLosesNothing(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		for _, q := range []queue{{}, {midTurn: overlap, memory: atOnce}, {midTurn: byHook, memory: byTool}} {

@@ -10,6 +10,7 @@ import (
 
 // The user's own rules of an agent's are looked for wherever it looks for them.
 func TestRuled(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		agent      func(env []string, dir string) bool
 		file, text string
@@ -55,6 +56,7 @@ func TestRuled(t *testing.T) {
 
 // A settings file that is a pipe, or has no end, may hold a rule. Nobody waits for it.
 func TestRuledBySpecialFiles(t *testing.T) {
+	t.Parallel()
 	for name, make := range map[string]func(file string) error{
 		"a pipe":   func(file string) error { return syscall.Mkfifo(file, 0o600) },
 		"a folder": func(file string) error { return os.Mkdir(file, 0o700) },

@@ -18,6 +18,7 @@ import (
 // A program that ends at its start is told of in its own words, however it comes about that nothing
 // can be asked of it.
 func TestAProgramThatEndsAtItsStart(t *testing.T) {
+	t.Parallel()
 	procs, err := proc.Open(filepath.Join(t.TempDir(), "host"))
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +41,7 @@ func TestAProgramThatEndsAtItsStart(t *testing.T) {
 
 // An agent that shortens its context says so, and one that does not, does not.
 func TestAShortenedContext(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, p program) {
 		var used atomic.Int64 // by the next answer, in percent
 		b, s := p.bench(t, func(r *agenttest.Request) agenttest.Turn {

@@ -73,6 +73,7 @@ func fates(r *agenttest.Run) map[string]string {
 // prompt was received or given back, once. What is told after it starts one turn and no other, and
 // what was received stands in it once.
 func TestAModelThatFails(t *testing.T) {
+	t.Parallel()
 	for _, when := range []string{"at once", "with mail on its way"} {
 		t.Run(when, func(t *testing.T) {
 			each(t, func(t *testing.T, p program) {
@@ -143,6 +144,7 @@ func TestAModelThatFails(t *testing.T) {
 // What an interrupted agent has forgotten with its turn it is told again: who it is, and what it
 // had been given.
 func TestAnInterruptedTurn(t *testing.T) {
+	t.Parallel()
 	for _, where := range []string{"model", "tool"} {
 		t.Run(where, func(t *testing.T) {
 			each(t, func(t *testing.T, p program) {
@@ -193,6 +195,7 @@ func TestAnInterruptedTurn(t *testing.T) {
 // that the mode of an agent of theirs may do. It holds for a member that needs approval from its
 // start, and for a lead from the moment in which it may only coordinate.
 func TestTheGateAboveTheUsersSettings(t *testing.T) {
+	t.Parallel()
 	for _, who := range []string{"a teammate that needs approval", "a lead that is restricted while it works"} {
 		t.Run(who, func(t *testing.T) {
 			each(t, func(t *testing.T, p program) {
@@ -266,6 +269,7 @@ func TestTheGateAboveTheUsersSettings(t *testing.T) {
 
 // In mode default the tools of an MCP server are asked about, by the name that rules have for them.
 func TestAServersToolIsAskedAbout(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, p program) {
 		b, s := p.bench(t, nil)
 		s.Answer(func(r *agenttest.Request) agenttest.Turn {

@@ -57,24 +57,7 @@ func NewBench(t testing.TB, a agent.Agent, w World) *Bench {
 		Tools:   b.Tools,
 		Gate:    func(string, string) error { return nil },
 		Carries: func(text string) []int64 { return envelope.Carries("demo-1", "ann", text) }, Procs: procs}
-	ClearEnvironment(t)
 	return b
-}
-
-// ClearEnvironment leaves the test nothing of its own environment that a driver could pass on: the
-// world has all that an agent is to know. It comes back after the test. The test binary is run by
-// agents, too, for their hooks and the team's tools; with -race it would wait for a second at each
-// of its ends.
-func ClearEnvironment(t testing.TB) {
-	for _, v := range os.Environ() {
-		name, _, _ := strings.Cut(v, "=")
-		if keep := []string{"PATH", "TMPDIR", "GOCOVERDIR", "GORACE"}; slices.Contains(keep, name) {
-			continue
-		}
-		t.Setenv(name, "") // so that it comes back
-		os.Unsetenv(name)
-	}
-	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 }
 
 // Run is one session under test.

@@ -71,7 +71,7 @@ const installTimeout = 5 * time.Minute
 // processes one installs, and the others wait.
 func Install(ctx context.Context, p Program) (_ Program, err error) {
 	var cache string
-	if cache, err = os.UserCacheDir(); err != nil {
+	if cache, err = cacheDir(); err != nil {
 		return p, err
 	}
 	all := filepath.Join(cache, "cadre", "agents")
@@ -181,7 +181,7 @@ type World struct {
 // test.
 func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 	t.Helper()
-	cache, err := os.UserCacheDir()
+	cache, err := cacheDir()
 	if err == nil {
 		cache = filepath.Join(cache, "cadre", "homes")
 		err = os.MkdirAll(cache, 0o755)

@@ -16,9 +16,8 @@ import (
 // when it is run as the server of a session's tools.
 const relayVariable = "CADRE_TEST_RELAY"
 
-// Relay does so, where the binary is run for that, and then never returns. It is called first in
-// TestMain.
-func Relay() {
+// relay does so, where the binary is run for that, and then never returns.
+func relay() {
 	socket := os.Getenv(relayVariable)
 	if socket == "" {
 		return

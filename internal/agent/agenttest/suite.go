@@ -38,6 +38,7 @@ type Driver struct {
 
 // TestDriver is the suite that every driver passes, with the real program.
 func TestDriver(t *testing.T, d Driver) {
+	t.Parallel()
 	p := Installed(t, d.Program)
 	for _, c := range []struct {
 		name string
@@ -49,7 +50,10 @@ func TestDriver(t *testing.T, d Driver) {
 		{"Errors", testErrors}, {"KilledAndResumed", testKilled},
 		{"Stop", testStop}, {"CannotStart", testCannotStart},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.test(t, d, p) })
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.test(t, d, p)
+		})
 	}
 }
 
@@ -339,6 +343,7 @@ func testErrors(t *testing.T, d Driver, p Program) {
 		{"a cut stream", Turn{Text: "half of a word", Cut: true}, agent.ProblemModel},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b, _ := d.bench(t, p, func(r *Request) Turn {
 				if r.Has("now it works") {
 					return Say("Fine.")

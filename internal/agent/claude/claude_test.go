@@ -6,21 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"cadre/internal/agent"
 	"cadre/internal/agent/agenttest"
 )
 
-func TestMain(m *testing.M) {
-	agenttest.Relay()
-	code := m.Run()
-	if err := goleak.Find(); code == 0 && err != nil {
-		os.Stderr.WriteString(err.Error() + "\n")
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { agenttest.Main(m) }
 
 func driver(program string) agenttest.Driver {
 	return agenttest.Driver{
@@ -46,6 +36,7 @@ func TestClaudeOld(t *testing.T) { agenttest.TestDriver(t, driver("claude@2.1.19
 
 // What a session cost before it was resumed is not counted again.
 func TestCostOfAResumedSession(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"claude", "claude@2.1.197"} {
 		t.Run(name, func(t *testing.T) {
 			p := agenttest.Installed(t, name)
@@ -76,6 +67,7 @@ func TestCostOfAResumedSession(t *testing.T) {
 
 // What the program never says is passed over, wherever it stands.
 func TestGarbage(t *testing.T) {
+	t.Parallel()
 	d := driver("claude")
 	p := agenttest.Installed(t, d.Program)
 	s := agenttest.NewServer(t, agenttest.Sequence(d.Shell("touch ran"), agenttest.Say("Done.")))
@@ -93,6 +85,7 @@ func TestGarbage(t *testing.T) {
 
 // A program that closes its output and lives on has ended, for all that can be told of it.
 func TestSaysNothingAnyMore(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	program := filepath.Join(home, "claude")
 	script := `#!/bin/sh

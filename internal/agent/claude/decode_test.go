@@ -23,6 +23,7 @@ var unread = []string{"tools", "mcp_servers", "slash_commands", "commands", "age
 	"run_id", "task_id"}
 
 func TestRecordings(t *testing.T) {
+	t.Parallel()
 	if *record {
 		for _, d := range []agenttest.Driver{driver("claude"), driver("claude@2.1.197")} {
 			d.Env = []string{"CLAUDE_CODE_MAX_RETRIES=2"} // of ten
@@ -35,6 +36,7 @@ func TestRecordings(t *testing.T) {
 // A 401 cannot heal where the program was given a key. An account's token it renews by itself,
 // once.
 func TestLoginThatRenews(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		source string
 		kinds  []agent.ProblemKind

@@ -17,6 +17,7 @@ import (
 
 // A shell keeps the folder that it changed to, so a call says where it runs.
 func TestWhereACommandRuns(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"claude", "claude@2.1.197"} {
 		t.Run(name, func(t *testing.T) {
 			p := agenttest.Installed(t, name)
@@ -66,6 +67,7 @@ func where(input string) string {
 
 // A subagent that explores runs before a plan is approved, and its tools pass the same gate.
 func TestExplores(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"claude", "claude@2.1.197"} {
 		t.Run(name, func(t *testing.T) {
 			p := agenttest.Installed(t, name)

@@ -12,6 +12,7 @@ import (
 // A session whose directory was moved starts all the same: resumed, where the program finds its
 // history again, or as a new one. It says which.
 func TestMovedDirectory(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"claude", "claude@2.1.197"} {
 		t.Run(name, func(t *testing.T) {
 			p := agenttest.Installed(t, name)

@@ -12,6 +12,7 @@ import (
 // What the hook takes is not taken back, and what was taken back it does not take; a subagent's
 // takes nothing.
 func TestWhoTakes(t *testing.T) {
+	t.Parallel()
 	b, err := newBetween(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -9,14 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"cadre/internal/agent"
 	"cadre/internal/agent/agenttest"
 	"cadre/internal/agent/claudetmux"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { agenttest.Main(m) }
 
 // bench has a Claude Code that knows its home, with a model that plays the script.
 func bench(t *testing.T, script agenttest.Script) (*agenttest.Bench, *agenttest.Server) {
@@ -41,6 +39,7 @@ func bench(t *testing.T, script agenttest.Script) (*agenttest.Bench, *agenttest.
 // A prompt is in its context when it says so, once; what it says and does is told; one that comes
 // while it works is in its next turn; and it is idle when its turn has ended.
 func TestConversation(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn {
 		switch {
@@ -94,6 +93,7 @@ func TestConversation(t *testing.T) {
 // What comes while its tools run it has when they have, in the same turn and once; what is too long
 // for that, in its next one.
 func TestBetweenTools(t *testing.T) {
+	t.Parallel()
 	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn {
 		switch {
 		case r.Has("the third"):
@@ -138,6 +138,7 @@ func TestBetweenTools(t *testing.T) {
 // A session whose host died goes on with what it was told, and knows which messages that were. What
 // its host left of its team is gone.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn { return agenttest.Say("I have it.") })
 	b.Spec.Access.Mode = "bypassPermissions"
 	r := b.Start()
@@ -191,6 +192,7 @@ func TestResume(t *testing.T) {
 
 // What it may not do by itself it asks for, and does it or not.
 func TestPermission(t *testing.T) {
+	t.Parallel()
 	b, _ := bench(t, func(r *agenttest.Request) agenttest.Turn {
 		for n, word := range []string{"yes", "no"} {
 			// The program may not find its own team file while it writes it, and says that the tool
@@ -223,6 +225,7 @@ func TestPermission(t *testing.T) {
 // It ends when it is stopped, with its terminal and its files, and when it is interrupted only its
 // turn does; one that is killed has ended by itself.
 func TestEnd(t *testing.T) {
+	t.Parallel()
 	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn {
 		if strings.Contains(r.LastUser(), "for ever") && r.Calls("Bash") == 0 {
 			return agenttest.Use("Bash", map[string]any{"command": "tail -f /dev/null", "description": "wait"})

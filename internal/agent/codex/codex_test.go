@@ -2,24 +2,13 @@ package codex
 
 import (
 	"encoding/json"
-	"os"
 	"testing"
-
-	"go.uber.org/goleak"
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/agenttest"
 )
 
-func TestMain(m *testing.M) {
-	agenttest.Relay()
-	code := m.Run()
-	if err := goleak.Find(); code == 0 && err != nil {
-		os.Stderr.WriteString(err.Error() + "\n")
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { agenttest.Main(m) }
 
 var driver = agenttest.Driver{
 	Program: "codex",
@@ -44,6 +33,7 @@ func TestCodex(t *testing.T) { agenttest.TestDriver(t, driver) }
 
 // What a thread had spent before it was resumed is not counted again.
 func TestTokensOfAResumedSession(t *testing.T) {
+	t.Parallel()
 	p := agenttest.Installed(t, "codex")
 	s := agenttest.NewServer(t, agenttest.Sequence(agenttest.Say("Yes.")))
 	b := agenttest.NewBench(t, driver.Agent(p), agenttest.NewWorld(t, s, p))

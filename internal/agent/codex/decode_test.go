@@ -23,6 +23,7 @@ var unread = []string{"environments", "codexHome", "userAgent", "commandActions"
 	"platformOs", "platformFamily", "details"}
 
 func TestRecordings(t *testing.T) {
+	t.Parallel()
 	if *record {
 		var r *relay
 		tap := func(b *agenttest.Bench, p agenttest.Program) func() [][]byte {
@@ -71,6 +72,7 @@ func (s *stream) line(line []byte) []any {
 
 // An item that is of no interest, in a shape that is not known here, hides nothing of its thread.
 func TestOtherShapes(t *testing.T) {
+	t.Parallel()
 	var got thread
 	err := agent.Parse([]byte(`{"id":"x","turns":[{"id":"t","status":"completed","items":[{"type":"reasoning","id":"r","content":["I think"],"summary":["it thinks"]},
 		{"type":"userMessage","id":"u","content":[{"type":"text","text":"hello"}]},{"type":"later","tool":{},"status":7,"exitCode":"none"},{"type":"dynamicToolCall","id":"d","contentItems":[{"text":"well"}]}]}]}`), &got)
@@ -81,6 +83,7 @@ func TestOtherShapes(t *testing.T) {
 
 // A change of several files is not named by one of them, which alone may be changed without asking.
 func TestEditOfSeveralFiles(t *testing.T) {
+	t.Parallel()
 	for changes, want := range map[string]string{
 		`[{"path":"a"}]`:                                  `{"changes":[{"path":"a"}],"file_path":"a"}`,
 		`[{"path":"a"},{"path":"b"}]`:                     `{"changes":[{"path":"a"},{"path":"b"}]}`,

@@ -11,6 +11,7 @@ import (
 // The key of a provider of the user's own is looked for in the variable that the configuration
 // names. What is not understood is unknown.
 func TestLoginOfAProvider(t *testing.T) {
+	t.Parallel()
 	const provider = "model = \"m\"\nmodel_provider = \"mine\" # ours\n[features]\nmodel_provider = \"no\"\n[model_providers.mine]\nname = \"mine\"\nenv_key = 'MY_KEY'\n"
 	for _, c := range []struct {
 		name, config string
@@ -40,6 +41,7 @@ func TestLoginOfAProvider(t *testing.T) {
 
 // The program reads a file of variables in its own home, and none of the project's.
 func TestLoginByAFileOfVariables(t *testing.T) {
+	t.Parallel()
 	home, dir := t.TempDir(), t.TempDir()
 	write := func(file, text string) {
 		t.Helper()

@@ -66,6 +66,7 @@ func spent(r *agenttest.Run, tokens int64) int64 {
 
 // The connection breaks while a tool runs: the turn goes on, on another one.
 func TestCutWhileAToolRuns(t *testing.T) {
+	t.Parallel()
 	b, _, r := bench(t, agenttest.Sequence(agenttest.Turn{Text: "I begin.", Calls: shell(slow).Calls},
 		agenttest.Say("Done."), agenttest.Say("Again.")))
 	b.Spec.Access.Mode = "bypassPermissions"
@@ -89,6 +90,7 @@ func TestCutWhileAToolRuns(t *testing.T) {
 // The connection breaks between turns, when the program puts the thread away: it comes back with
 // its history, its tools and its instructions.
 func TestCutBetweenTurns(t *testing.T) {
+	t.Parallel()
 	b, s, r := bench(t, func(r *agenttest.Request) agenttest.Turn {
 		switch {
 		case strings.Contains(r.LastUser(), "one"):
@@ -116,6 +118,7 @@ func TestCutBetweenTurns(t *testing.T) {
 
 // A turn ends while there is no connection: how, and all that was missed, is looked up.
 func TestEndWithoutConnection(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		last   agenttest.Turn
@@ -148,6 +151,7 @@ func TestEndWithoutConnection(t *testing.T) {
 
 // So is the plan that it ended with.
 func TestPlanWithoutConnection(t *testing.T) {
+	t.Parallel()
 	asked, let := make(chan struct{}), make(chan struct{})
 	plan := agenttest.Say("<proposed_plan>\nRead, then write.\n</proposed_plan>")
 	plan.Wait = func(ctx context.Context) {
@@ -179,6 +183,7 @@ func TestPlanWithoutConnection(t *testing.T) {
 
 // The answer to a prompt is lost, or the prompt itself: the model is told of it once, all the same.
 func TestPromptOnABrokenConnection(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"turn/start", "turn/steer"} {
 		for what, where := range map[string]fate{"the prompt is lost": cutBefore, "its answer is lost": cutBehind} {
 			t.Run(method+", "+what, func(t *testing.T) {
@@ -230,6 +235,7 @@ func TestPromptOnABrokenConnection(t *testing.T) {
 // A turn that ends because somebody else broke it off did not come to its end, and nobody here
 // wanted that.
 func TestBrokenOffByOthers(t *testing.T) {
+	t.Parallel()
 	b, _, r := bench(t, agenttest.Sequence(shell("touch began; sleep 1000")))
 	b.Spec.Access.Mode = "bypassPermissions"
 	run := b.Start()
@@ -249,6 +255,7 @@ func TestBrokenOffByOthers(t *testing.T) {
 
 // A request for permission outlives the connection on which it came, and so does its answer.
 func TestPermissionOnABrokenConnection(t *testing.T) {
+	t.Parallel()
 	for name, between := range map[string]func(*relay, func()){
 		"answered on the next one":  func(r *relay, answer func()) { r.cut(); r.connections(2); answer() },
 		"answered on none":          func(r *relay, answer func()) { r.hold(); r.cut(); answer(); r.release() },
@@ -306,6 +313,7 @@ func (g *gated) Call(ctx context.Context, name string, input json.RawMessage) (s
 // A team's tool that is called is called once, however often the connection breaks before its
 // result is there.
 func TestTeamToolOnABrokenConnection(t *testing.T) {
+	t.Parallel()
 	for name, between := range map[string]func(*relay, func()){
 		"a result on the next one": func(r *relay, let func()) { r.cut(); r.connections(2); let() },
 		"a result on a broken one": func(r *relay, let func()) { r.loseAnswer(); let(); r.connections(2) },
@@ -348,6 +356,7 @@ func TestTeamToolOnABrokenConnection(t *testing.T) {
 
 // A connection that breaks while it is made anew is made once more.
 func TestCutWhileConnecting(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"initialize", "thread/resume"} {
 		for what, where := range map[string]fate{"before": cutBefore, "behind": cutBehind} {
 			t.Run(what+" "+method, func(t *testing.T) {
@@ -379,6 +388,7 @@ func TestCutWhileConnecting(t *testing.T) {
 
 // What the app-server never says is passed over, wherever it stands.
 func TestGarbage(t *testing.T) {
+	t.Parallel()
 	b, _, r := bench(t, agenttest.Sequence(shell("echo x"), agenttest.Say("Done.")))
 	b.Spec.Access.Mode = "bypassPermissions"
 	r.noise = garbage

@@ -12,6 +12,7 @@ import (
 // A rule of the user's that wants a command asked about keeps all of them from being answered by
 // what they read; others do not.
 func TestRuled(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		file, text string
 		want       bool
@@ -49,6 +50,7 @@ func TestRuled(t *testing.T) {
 
 // A file of rules that is a pipe may hold one. Nobody waits for it.
 func TestRuledByAPipe(t *testing.T) {
+	t.Parallel()
 	for _, file := range []string{"rules/x.rules", "config.toml"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, ".codex", file)
@@ -66,6 +68,7 @@ func TestRuledByAPipe(t *testing.T) {
 
 // What is more than a command in the session's sandbox can be told from one.
 func TestRequestForACommand(t *testing.T) {
+	t.Parallel()
 	for params, want := range map[string]string{
 		`{"kind":"command","environmentId":"local","command":"/bin/bash -lc 'ls -l'","cwd":"/p"}`:                `{"command":"ls -l","cwd":"/p","description":""}`,
 		`{"command":"/bin/bash -lc 'ls -l'","additionalPermissions":null}`:                                       `{"command":"ls -l","description":""}`,

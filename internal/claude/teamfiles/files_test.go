@@ -39,6 +39,7 @@ func content(t testing.TB, path string) string {
 // A file that is no JSON of its kind is reported by whoever wants to read or change it, and nobody
 // changes a byte of it.
 func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{"half": `[{"from":"a","text":"b`, "empty": "", "another kind": `{"a":1}`,
 		"garbage": "\x00\xff", "null": "null", "an empty object": "{}", "an entry of another kind": `[1]`} {
 		t.Run(name, func(t *testing.T) {
@@ -83,6 +84,7 @@ func TestDamagedFiles(t *testing.T) {
 
 // Nothing that we do not know is lost, and what did not change stays byte for byte.
 func TestUnknownStays(t *testing.T) {
+	t.Parallel()
 	tm, _ := newTeam(t)
 	ctx := soon(t)
 	config := "{\n  \"name\": \"demo\",\n  \"zeta\": [\n    1\n  ],\n  \"members\": [\n    {\n      \"name\": \"team-lead\",\n      \"future\": \"a < b\"\n    },\n    {\n      \"name\": \"ann\",\n      \"isActive\": true,\n      \"x\": null\n    }\n  ],\n  \"alpha\": {}\n}"
@@ -122,6 +124,7 @@ func TestUnknownStays(t *testing.T) {
 // Settled entries go, or stay with read:true, as the others in the inbox do; of two that are the
 // same each is settled once.
 func TestBothAges(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, before, after string }{
 		{"new",
 			`[{"from":"a","text":"1","timestamp":"t","read":false,"msg_id":"k1"},{"from":"a","text":"2","timestamp":"t","read":false,"lead_sig":"s"}]`,
@@ -162,6 +165,7 @@ func TestBothAges(t *testing.T) {
 // Every structured message that Claude Code wrote in the recordings is read, and comes out as it
 // went in.
 func TestRecordedMessages(t *testing.T) {
+	t.Parallel()
 	seen := map[string]int{}
 	for _, version := range teamfilestest.Versions {
 		for _, c := range teamfilestest.Recording(t, version) {
@@ -207,6 +211,7 @@ func TestRecordedMessages(t *testing.T) {
 // An id is not given again, not even that of a task that was the last one; and nobody names a task
 // that was deleted.
 func TestTaskIDs(t *testing.T) {
+	t.Parallel()
 	tm, _ := newTeam(t)
 	ctx := soon(t)
 	for want := range 3 {
@@ -245,6 +250,7 @@ func TestTaskIDs(t *testing.T) {
 
 // Nobody who is not on the roster gets mail, and no name leads out of the folder.
 func TestWhoGetsMail(t *testing.T) {
+	t.Parallel()
 	tm, claude := newTeam(t, "ann")
 	ctx := soon(t)
 	for _, to := range []string{"bob", "../config", ""} {

@@ -132,6 +132,7 @@ func (v *view) check(t *testing.T, tm *Team) {
 // tells leads to what the files say after each, no message is told twice or passed over, and a file
 // that is half written is not damage.
 func TestRecordings(t *testing.T) {
+	t.Parallel()
 	for _, version := range teamfilestest.Versions {
 		t.Run(version, func(t *testing.T) {
 			claude := t.TempDir()
@@ -193,6 +194,7 @@ func TestRecordings(t *testing.T) {
 // everything: also of a task that cannot be read that it is there, and of an inbox that cannot be
 // read nothing.
 func TestWhole(t *testing.T) {
+	t.Parallel()
 	tm, _ := newTeam(t, "ann", "bob")
 	ctx := soon(t)
 	for range 3 {
@@ -236,6 +238,7 @@ func TestWhole(t *testing.T) {
 // TestSweeping: a folder of tasks goes file by file, and whoever looks in between takes nobody for
 // having deleted a task. One that was deleted is told when the folder stands still.
 func TestSweeping(t *testing.T) {
+	t.Parallel()
 	tm, _ := newTeam(t)
 	for range 3 {
 		if _, err := tm.CreateTask(soon(t), Task{Subject: "s", Status: "pending"}); err != nil {
@@ -281,6 +284,7 @@ func TestSweeping(t *testing.T) {
 // TestMadeAnew: a team that was removed and made again between two looks is told anew with
 // everything, however alike its files are.
 func TestMadeAnew(t *testing.T) {
+	t.Parallel()
 	claude := t.TempDir()
 	found := func(created int64) *Team {
 		tm, err := Found(claude, projection.Config{Name: "fx", CreatedAt: created, Members: []Member{{Name: "ann"}}})
@@ -320,6 +324,7 @@ func TestMadeAnew(t *testing.T) {
 // TestFollow: a follower that is there before the team sees it come, tells each change, tells of
 // damage once, and ends with the team.
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	tm, claude := newTeam(t, "ann")
 	ctx, cancel := context.WithTimeout(soon(t), 30*time.Second)
 	defer cancel()

@@ -39,6 +39,7 @@ func run(t *testing.T, all ...*exec.Cmd) [][]string {
 // Of many processes that write to one inbox, and one that reads it, none loses a message and none
 // is read twice.
 func TestRacingSenders(t *testing.T) {
+	t.Parallel()
 	team, claude := newTeam(t, "ann")
 	ctx := soon(t)
 	senders, each := 6, 40
@@ -68,6 +69,7 @@ func TestRacingSenders(t *testing.T) {
 
 // Ids are given once, and a task goes to one of those who claim it.
 func TestRacingTasks(t *testing.T) {
+	t.Parallel()
 	team, claude := newTeam(t)
 	ctx := soon(t)
 	const makers, each = 5, 12
@@ -111,6 +113,7 @@ func TestRacingTasks(t *testing.T) {
 // A lock of a process that was killed with it is respected for a minute, and then stolen by one of
 // those who wait.
 func TestKilledHolder(t *testing.T) {
+	t.Parallel()
 	team, claude := newTeam(t, "ann")
 	ctx := soon(t)
 	if err := team.Send(ctx, Lead, Entry{From: "ann", Text: "first"}); err != nil {
@@ -161,6 +164,7 @@ func TestKilledHolder(t *testing.T) {
 
 // Of those who saw the same old lock one steals it. The others find a fresh one.
 func TestStealOnce(t *testing.T) {
+	t.Parallel()
 	team, _ := newTeam(t)
 	path := team.inbox(Lead) + ".lock"
 	for range 200 {
@@ -200,6 +204,7 @@ func TestStealOnce(t *testing.T) {
 
 // A process that stood still for too long writes nothing and takes nobody's lock away.
 func TestLostLock(t *testing.T) {
+	t.Parallel()
 	team, _ := newTeam(t)
 	ctx := soon(t)
 	file := team.inbox(Lead)
@@ -226,6 +231,7 @@ func TestLostLock(t *testing.T) {
 // Whoever waits for a file to be whole lets go of its lock in between: others want it to make the
 // file so.
 func TestLockOfHalfWritten(t *testing.T) {
+	t.Parallel()
 	team, _ := newTeam(t, "ann")
 	ctx := soon(t)
 	file := team.inbox("ann")

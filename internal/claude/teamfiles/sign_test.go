@@ -13,6 +13,7 @@ import (
 // A message of the lead's is told from one that only says so, whatever was changed of it. That the
 // form is Claude Code's own is shown by the tests with that program.
 func TestLeadKey(t *testing.T) {
+	t.Parallel()
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -201,6 +201,7 @@ func TestNobodyConfigured(t *testing.T) {
 
 // TestTwoHosts: stores that write at once lose no checkpoint, and none goes back.
 func TestTwoHosts(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
 	}
@@ -253,6 +254,7 @@ func TestTwoHosts(t *testing.T) {
 
 // An older state never replaces a newer one.
 func TestOlderState(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	project, w := l.repository("r"), newWork(t, "T1")
 	old := &work{state: &team.State{}, records: w.records[:len(w.records):len(w.records)]}
@@ -270,6 +272,7 @@ func TestOlderState(t *testing.T) {
 // TestBesideOtherCommands: people and programs use the repository while checkpoints are written,
 // and neither hinders the other.
 func TestBesideOtherCommands(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
 	}
@@ -334,6 +337,7 @@ func TestBesideOtherCommands(t *testing.T) {
 
 // What a store knows of the branch may be gone by the time that it writes again.
 func TestBranchIsMovedAndRemoved(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	project, w := l.repository("r"), newWork(t, "T1")
 	s := l.store(project)
@@ -358,6 +362,7 @@ func TestBranchIsMovedAndRemoved(t *testing.T) {
 // A branch in the way is named, and never overwritten; the checkpoints are beside the team for as
 // long as it is there.
 func TestBranchesInTheWay(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
 	}

@@ -15,6 +15,7 @@ import (
 // TestFormatOne: a checkpoint of the first format, as it was written then, comes back, and the next
 // one follows it.
 func TestFormatOne(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	project := l.repository("r")
 	bundle, err := filepath.Abs(filepath.Join("testdata", "format1.bundle"))
@@ -87,6 +88,7 @@ func oldOpen(state []byte) error {
 
 // TestOlderReader: who knows only the first format is told what to install.
 func TestOlderReader(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	project := l.repository("r")
 	l.checkpoint(l.store(project), newWork(t, "T1"))
@@ -98,6 +100,7 @@ func TestOlderReader(t *testing.T) {
 
 // TestNewerFormat: what a later cadre wrote is refused, unless it only has more in it.
 func TestNewerFormat(t *testing.T) {
+	t.Parallel()
 	for version, reads := range map[string]bool{"1.0": true, "2.0": true, "2.0 (install cadre 2.0 or later)": true,
 		"2.7 (install cadre 2.5)": true, "1.1": false,
 		"3.0 (install cadre 3.1 or later)": false, "2": false, "": false, "20.0": false} {

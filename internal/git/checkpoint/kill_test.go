@@ -68,6 +68,7 @@ func write(dir string) int {
 // TestKilled kills a process that writes one checkpoint after the other, at any moment: what it
 // said is written is there, and what is there is whole.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
 	}

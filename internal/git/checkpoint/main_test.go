@@ -24,7 +24,22 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(writerDir); dir != "" {
 		os.Exit(write(dir))
 	}
-	goleak.VerifyTestMain(m)
+	dir, err := os.MkdirTemp("", "cadre-checkpoint-")
+	config := filepath.Join(dir, "gitconfig")
+	if err == nil {
+		err = os.WriteFile(config, []byte("[user]\n\tname = Ann Example\n\temail = "+
+			"ann@example.org\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n"), 0o600)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Setenv("GIT_CONFIG_GLOBAL", config) // for all tests at once: they run beside each other
+	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(dir)
+		os.Exit(code)
+	}))
 }
 
 // work is a team at work, in memory: a [Source].
@@ -150,15 +165,10 @@ type lab struct {
 
 func newLab(t testing.TB) *lab {
 	t.Helper()
-	config := filepath.Join(t.TempDir(), "gitconfig")
-	write := os.WriteFile(config, []byte("[user]\n\tname = Ann Example\n\temail = "+
-		"ann@example.org\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n"), 0o600)
 	procs, err := proc.Open("")
-	if err != nil || write != nil {
-		t.Fatal(err, write)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Setenv("GIT_CONFIG_GLOBAL", config)
-	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()

@@ -19,6 +19,7 @@ var secrets = []string{
 }
 
 func TestRedactJSON(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		`{"body":"PASSWORD=hunter2\n"}`:                    `{"body":"PASSWORD=[redacted]\n"}`,
 		`{"env":["A=b","NONE=","MY_TOKEN=abc"],"x":"A=b"}`: `{"env":["A=[redacted]","NONE=","MY_TOKEN=[redacted]"],"x":"A=b"}`,
@@ -40,6 +41,7 @@ func TestRedactJSON(t *testing.T) {
 // TestNoSecretIsKept puts a secret wherever a text can be, and looks for it in all that a
 // checkpoint writes.
 func TestNoSecretIsKept(t *testing.T) {
+	t.Parallel()
 	w := newWork(t, "T1")
 	secret := secrets[0]
 	w.do(t, team.User, &team.SpawnMember{Name: "eve", Agent: "claude", Prompt: "Use " + secret,
@@ -75,6 +77,7 @@ func TestNoSecretIsKept(t *testing.T) {
 
 // TestRedactedCommandsAreHeldBack: nothing runs that is not what it was.
 func TestRedactedCommandsAreHeldBack(t *testing.T) {
+	t.Parallel()
 	w := &work{state: &team.State{}}
 	w.do(t, team.User, &team.CreateTeam{TeamID: "T1", Name: "demo", Dir: "/d",
 		Checks: []team.Check{{Name: "build", Command: "make"},

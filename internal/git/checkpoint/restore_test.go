@@ -136,6 +136,7 @@ func draw(t *rapid.T, w *work) {
 // TestAnyHistoryComesBack: whatever a team did, and whenever checkpoints were made of it, the last
 // one brings it back as it is; and what goes on from there, in a new journal, does too.
 func TestAnyHistoryComesBack(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		shelf := &memory{}
 		s := &Store{team: "demo", shelf: shelf}
@@ -172,6 +173,7 @@ func TestAnyHistoryComesBack(t *testing.T) {
 
 // TestLostFolder: the folder of a team is lost, and the team comes back on a disk from its branch.
 func TestLostFolder(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	project, w := l.repository("r"), newWork(t, "T1")
 	for range 60 {
@@ -243,6 +245,7 @@ func TestLostFolder(t *testing.T) {
 // A later team of the same name has the branch after the earlier one, and the commits of that stay
 // below it.
 func TestNameIsGivenAgain(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	project, first, second := l.repository("r"), newWork(t, "T1"), newWork(t, "T2")
 	for range 60 {
@@ -274,6 +277,7 @@ func TestNameIsGivenAgain(t *testing.T) {
 // TestRemoteBranch: a branch that was only ever fetched is as good as one of the repository's own,
 // if there is no doubt which one counts.
 func TestRemoteBranch(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	project, w := l.repository("r"), newWork(t, "T1")
 	w.step(t)
@@ -307,6 +311,7 @@ func TestRemoteBranch(t *testing.T) {
 
 // TestDamage: whatever is wrong with a checkpoint, it is said and nothing is restored.
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	w := newWork(t, "T1")
 	for range 120 {
 		w.step(t)
@@ -400,6 +405,7 @@ func (w *wrapped) load(ctx context.Context) (*tip, error) {
 
 // TestFolder: outside of a repository the same files are kept beside the team.
 func TestFolder(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
 	}
@@ -446,6 +452,7 @@ func TestFolder(t *testing.T) {
 // TestSize: of a team of ten with a hundred tasks in progress state.json has at most 50 KB, however
 // long its texts are and however much it has done.
 func TestSize(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a team that has done much")
 	}
@@ -490,6 +497,7 @@ func TestSize(t *testing.T) {
 // TestSheetsAreShared: what did not change is not written again, also by a process that knows
 // nothing yet.
 func TestSheetsAreShared(t *testing.T) {
+	t.Parallel()
 	w, shelf := newWork(t, "T1"), &memory{}
 	for n := range 3 {
 		if n > 0 {
@@ -521,6 +529,7 @@ func TestSheetsAreShared(t *testing.T) {
 
 // TestGrowth: what a team has done does not make its checkpoints grow.
 func TestGrowth(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a team that has done much")
 	}
@@ -588,6 +597,7 @@ func (s *stuttering) save(ctx context.Context, on *tip, next *image, files map[s
 
 // TestFolderAfterEachStep: between any two files of a checkpoint the one before is there, whole.
 func TestFolderAfterEachStep(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
 	}

@@ -135,6 +135,7 @@ func TestWorkIsCarried(t *testing.T) {
 // TestNotCarried: what git ignores, what is large, and what likely holds a secret is named; what
 // was asked for is carried from then on.
 func TestNotCarried(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
 	}
@@ -217,6 +218,7 @@ func TestNotCarried(t *testing.T) {
 
 // TestWorkIsCarriedOnce: what stays as it is has no further commits, and makes no checkpoint due.
 func TestWorkIsCarriedOnce(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	project := l.repository("r")
 	w := workIn(t, project, l.looked(project))
@@ -254,6 +256,7 @@ func TestWorkIsCarriedOnce(t *testing.T) {
 
 // TestManyBranches: a checkpoint has few parents, however much is new, and carries all of it.
 func TestManyBranches(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	project := l.repository("r")
 	w := workIn(t, project, l.looked(project))
@@ -279,6 +282,7 @@ func TestManyBranches(t *testing.T) {
 // TestUnknownWork: where nobody can say what is the team's, that is said, and the checkpoint is
 // made.
 func TestUnknownWork(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
 	}
@@ -298,6 +302,7 @@ func TestUnknownWork(t *testing.T) {
 
 // TestFilesThatVanish: agents write and remove files while a checkpoint looks at them.
 func TestFilesThatVanish(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	project := l.repository("r")
 	w := workIn(t, project, l.looked(project))
@@ -334,6 +339,7 @@ func TestFilesThatVanish(t *testing.T) {
 // TestLooseObjects: a thousand checkpoints leave few loose objects and few packs, everything is
 // there, and what others left loose stays so.
 func TestLooseObjects(t *testing.T) {
+	t.Parallel()
 	total, every := 120, 8 // as 1,000 with the usual 64, and faster
 	if testing.Short() {
 		total = 60
@@ -395,6 +401,7 @@ func loose(t *testing.T, project string) (n int) {
 
 // TestSubjects: the subject of a checkpoint says what happened, and nothing that an agent wrote.
 func TestSubjects(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	project := l.repository("r")
 	w := newWork(t, "T1")
@@ -443,6 +450,7 @@ func TestSubjects(t *testing.T) {
 // TestReadme: what a forge shows of the branch is about the team, and nothing in it is markup that
 // somebody else wrote.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	w := &work{state: &team.State{}}
 	hostile := "<img src=x onerror=alert(1)> [a](http://evil) @everyone #1 `x` **b** | c\n# Heading \u202e \x1b[2J token ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 	w.do(t, team.User, &team.CreateTeam{TeamID: "T1", Name: "demo", Goal: hostile, Dir: "/d"})
@@ -476,6 +484,7 @@ func TestReadme(t *testing.T) {
 // TestCompleted: the record of a team that was consolidated comes into one more checkpoint, though
 // nothing happened in the team.
 func TestCompleted(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	project, w := l.repository("r"), newWork(t, "T1")
 	s := l.store(project)
@@ -496,6 +505,7 @@ func TestCompleted(t *testing.T) {
 
 // TestHistoriesBefore: a checkpoint names the histories that its own goes on from.
 func TestHistoriesBefore(t *testing.T) {
+	t.Parallel()
 	s := &Store{team: "demo", shelf: &memory{}}
 	w := newWork(t, "T1")
 	var want []Ended

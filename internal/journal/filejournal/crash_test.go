@@ -76,6 +76,7 @@ func (l *ledger) check(t *testing.T, dir string) {
 // TestKill kills writers at each step of an append, a rotation and a snapshot, and at any moment,
 // while others go on. The journal holds what it said, and is good for the next writer.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	atSteps, atRandom := 280, 260
 	if testing.Short() {
 		atSteps, atRandom = 60, 20
@@ -151,6 +152,7 @@ func inParallel(n int, body func(int)) {
 // TestManyProcesses has real processes append at once. Their records are all there, each once and
 // in one order.
 func TestManyProcesses(t *testing.T) {
+	t.Parallel()
 	processes, each := 24, 100
 	if testing.Short() {
 		processes, each = 16, 20

@@ -120,6 +120,7 @@ func tree(t testing.TB, dir string) string {
 // TestFlips changes every byte of every segment. All of it was acknowledged, so each time it is
 // damage, and never a wrong record.
 func TestFlips(t *testing.T) {
+	t.Parallel()
 	want := numbered(7)
 	dir := create(t, filejournal.Options{SegmentSize: 80}, want...)
 	paths, _ := filepath.Glob(filepath.Join(dir, "journal", "*.jsonl"))
@@ -149,6 +150,7 @@ func TestFlips(t *testing.T) {
 
 // TestTruncated cuts an acknowledged record off, wholly or in part.
 func TestTruncated(t *testing.T) {
+	t.Parallel()
 	want := numbered(3)
 	dir := create(t, filejournal.Options{}, want...)
 	path := segmentPath(dir, 1)
@@ -166,6 +168,7 @@ func TestTruncated(t *testing.T) {
 }
 
 func TestMissingSegment(t *testing.T) {
+	t.Parallel()
 	want := numbered(7)
 	for i := range 3 {
 		dir := create(t, filejournal.Options{SegmentSize: 80}, want...)
@@ -179,6 +182,7 @@ func TestMissingSegment(t *testing.T) {
 
 // TestCutUnderHandle truncates the file under a handle that knows better.
 func TestCutUnderHandle(t *testing.T) {
+	t.Parallel()
 	dir := create(t, filejournal.Options{}, numbered(3)...)
 	j := open(t, dir, filejournal.Options{})
 	if got := journaltest.All(t, j, 0); len(got) != 3 {
@@ -196,6 +200,7 @@ func TestCutUnderHandle(t *testing.T) {
 // TestTorn leaves every beginning of a record that was not acknowledged, as a writer leaves it that
 // dies, with and without the marker that says so.
 func TestTorn(t *testing.T) {
+	t.Parallel()
 	dir := create(t, filejournal.Options{}, numbered(2)...)
 	path := segmentPath(dir, 1)
 	good := read(t, path)
@@ -242,6 +247,7 @@ func TestTorn(t *testing.T) {
 // TestBadWholeLine has a whole line that is bad at the end: torn where the marker says that nobody
 // was told of it, damage where there is no marker to say so.
 func TestBadWholeLine(t *testing.T) {
+	t.Parallel()
 	want := numbered(2)
 	dir := create(t, filejournal.Options{}, want...)
 	path := segmentPath(dir, 1)
@@ -261,6 +267,7 @@ func TestBadWholeLine(t *testing.T) {
 }
 
 func TestNewer(t *testing.T) {
+	t.Parallel()
 	dir := create(t, filejournal.Options{}, numbered(2)...)
 	path := segmentPath(dir, 1)
 	good := read(t, path)
@@ -284,6 +291,7 @@ func TestNewer(t *testing.T) {
 // TestSnapshotFlips changes every byte of a snapshot. It is passed over and said so, and the next
 // one takes its place.
 func TestSnapshotFlips(t *testing.T) {
+	t.Parallel()
 	dir := create(t, filejournal.Options{}, numbered(4)...)
 	path := filepath.Join(dir, "state.json")
 	save := func(j *filejournal.Journal, seq int64) {
@@ -325,6 +333,7 @@ func TestSnapshotFlips(t *testing.T) {
 
 // TestMarkerFlips changes every byte of the marker. The history is whole, so nobody need care.
 func TestMarkerFlips(t *testing.T) {
+	t.Parallel()
 	dir := create(t, filejournal.Options{}, numbered(2)...)
 	good := read(t, markerPath(dir))
 	for i := range good {
@@ -344,6 +353,7 @@ func TestMarkerFlips(t *testing.T) {
 // TestSealOfNothing has a segment that is sealed before its first record, so that its successor
 // would be itself.
 func TestSealOfNothing(t *testing.T) {
+	t.Parallel()
 	dir := create(t, filejournal.Options{})
 	path := segmentPath(dir, 1)
 	write(t, path, append(read(t, path), filejournal.AppendLine(nil, "seal", 0)...))

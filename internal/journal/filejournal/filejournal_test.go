@@ -42,6 +42,7 @@ func handles(opts filejournal.Options) journaltest.Open {
 }
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	t.Run("one segment", func(t *testing.T) { journaltest.Run(t, handles(filejournal.Options{})) })
 	t.Run("tiny segments", func(t *testing.T) { journaltest.Run(t, handles(filejournal.Options{SegmentSize: 200})) })
 }

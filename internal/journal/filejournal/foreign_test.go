@@ -47,6 +47,7 @@ func copyTo(t *testing.T, from, to string) {
 // A snapshot is that of one history: another team's is passed over, and so is one of a history that
 // has other records, however it came there. The next one takes its place.
 func TestForeignSnapshot(t *testing.T) {
+	t.Parallel()
 	const at = 3
 	for name, foreign := range map[string]func(t *testing.T) string{
 		"of another team": func(t *testing.T) string {
@@ -101,6 +102,7 @@ func unbound(t *testing.T, dir string) {
 // A snapshot of an older version says of no history whose it is: it is used only where the history
 // has a hole.
 func TestUnboundSnapshot(t *testing.T) {
+	t.Parallel()
 	dir := create(t, filejournal.Options{SegmentSize: 80}, numbered(9)...)
 	saveSnapshot(t, dir, 7, `"old"`)
 	unbound(t, dir)
@@ -123,6 +125,7 @@ func TestUnboundSnapshot(t *testing.T) {
 // A segment of another journal is damage, which names the team by the name that a person knows, and
 // mending sets it aside.
 func TestForeignSegment(t *testing.T) {
+	t.Parallel()
 	opts := filejournal.Options{SegmentSize: 80}
 	dir, other := createAs(t, "team-1", 9, opts), createAs(t, "team-2", 9, opts)
 	segments, err := filepath.Glob(filepath.Join(dir, "journal", "*.jsonl"))
@@ -167,6 +170,7 @@ func TestForeignSegment(t *testing.T) {
 // Two homes have a team of the same name. Whichever files of the one come in the place of the
 // other's, none is believed, and nothing is mended that nobody can tell the owner of.
 func TestSwappedBetweenHomes(t *testing.T) {
+	t.Parallel()
 	const snapshot, marker = "state.json", "journal/durable"
 	segments := []string{"journal/" + filejournal.SegmentName(1)}
 	for _, c := range []struct {
@@ -236,6 +240,7 @@ func isDamage(err error) bool {
 // A marker of an older version is that of any journal, and the next write binds it. One that a loss
 // of power left in between is read as far as it goes.
 func TestUnboundMarker(t *testing.T) {
+	t.Parallel()
 	old, bound := filejournal.FormatMarker("", 2), filejournal.FormatMarker("team", 2)
 	for cut := len(old); cut < len(bound); cut++ {
 		dir := create(t, filejournal.Options{}, numbered(2)...)

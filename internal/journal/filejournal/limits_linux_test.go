@@ -32,6 +32,7 @@ func mount(t *testing.T, size string) string {
 // TestFullDisk fills the disk. What does not fit is refused and leaves no trace, and with room
 // again the journal goes on.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	root := mount(t, "256k")
 	dir := filepath.Join(root, "team")
 	opts := filejournal.Options{SegmentSize: 20_000}
@@ -74,6 +75,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestReadOnlyMount makes the file system read-only, which binds root too.
 func TestReadOnlyMount(t *testing.T) {
+	t.Parallel()
 	root := mount(t, "1m")
 	dir := filepath.Join(root, "team")
 	if err := filejournal.Create(dir, "team", [][]byte{[]byte(`1`), []byte(`2`)}, filejournal.Options{}); err != nil {

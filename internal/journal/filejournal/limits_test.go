@@ -16,6 +16,7 @@ import (
 )
 
 func TestOpenAndCreate(t *testing.T) {
+	t.Parallel()
 	if _, err := filejournal.Open(t.TempDir(), filejournal.Options{}); !errors.Is(err, journal.ErrNotFound) {
 		t.Errorf("open nothing: %v", err)
 	}
@@ -44,6 +45,7 @@ func TestOpenAndCreate(t *testing.T) {
 
 // TestLongRecord appends the longest record and one that is too long.
 func TestLongRecord(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("64 MiB")
 	}
@@ -63,6 +65,7 @@ func TestLongRecord(t *testing.T) {
 
 // TestGone cleans a team up under an open handle.
 func TestGone(t *testing.T) {
+	t.Parallel()
 	ways := map[string]func(dir string) error{
 		"removed": os.RemoveAll,
 		"renamed": func(dir string) error { return os.Rename(dir, dir+".old") },
@@ -95,6 +98,7 @@ func TestGone(t *testing.T) {
 
 // TestLockedByProcess says which file is locked and by whom.
 func TestLockedByProcess(t *testing.T) {
+	t.Parallel()
 	dir := create(t, filejournal.Options{})
 	j := open(t, dir, filejournal.Options{})
 	c := start(t, task{Role: "hold", Dir: dir})
@@ -120,6 +124,7 @@ func TestLockedByProcess(t *testing.T) {
 
 // TestFileLimit lets a child run into the limit of a file's length, in the middle of a record.
 func TestFileLimit(t *testing.T) {
+	t.Parallel()
 	dir := create(t, filejournal.Options{}, numbered(3)...)
 	for limit := uint64(300); limit < 700; limit += 37 {
 		before := read(t, segmentPath(dir, 1))
@@ -166,6 +171,7 @@ func checkReadOnly(t *testing.T, dir string, want int) {
 
 // TestPermissions takes the right to write away. It needs a user that rights bind.
 func TestPermissions(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() == 0 {
 		t.Skip("rights do not bind root; see TestReadOnlyMount")
 	}

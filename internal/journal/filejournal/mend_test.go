@@ -31,6 +31,7 @@ func spoil(t *testing.T, dir string, seq int) {
 // TestMend damages a journal of nine records in four segments, with and without a snapshot, and
 // mends it. Afterwards it opens, appends, has no problem, and has lost what it says and no more.
 func TestMend(t *testing.T) {
+	t.Parallel()
 	type r = filejournal.Range
 	tests := []struct {
 		name       string
@@ -116,6 +117,7 @@ func TestMend(t *testing.T) {
 
 // TestMendTwice has a hole, then new damage on either side of it.
 func TestMendTwice(t *testing.T) {
+	t.Parallel()
 	for _, seq := range []int{2, 8} {
 		dir := create(t, filejournal.Options{SegmentSize: 80}, numbered(9)...)
 		j := open(t, dir, filejournal.Options{})
@@ -146,6 +148,7 @@ func TestMendTwice(t *testing.T) {
 
 // TestMendFlips mends whatever a flipped byte has done. What is left opens and appends.
 func TestMendFlips(t *testing.T) {
+	t.Parallel()
 	dir := create(t, filejournal.Options{SegmentSize: 80}, numbered(4)...)
 	paths, _ := filepath.Glob(filepath.Join(dir, "journal", "*.jsonl"))
 	for _, path := range paths {

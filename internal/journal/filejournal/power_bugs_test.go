@@ -120,6 +120,7 @@ var harmless = []lie{
 
 // TestPowerFindsBugs plays histories with each of the bugs, until one shows it.
 func TestPowerFindsBugs(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("some bugs take thousands of histories")
 	}
@@ -140,6 +141,7 @@ func TestPowerFindsBugs(t *testing.T) {
 // TestPowerOldMarker has the power leave a marker that is as old as can be. Nobody calls that
 // damage, and nothing is lost by it.
 func TestPowerOldMarker(t *testing.T) {
+	t.Parallel()
 	histories := uint64(200)
 	if testing.Short() {
 		histories = 40

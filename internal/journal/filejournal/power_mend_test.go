@@ -143,6 +143,7 @@ func (s *spoiled) check(t *testing.T, least int64) error {
 
 // TestPowerMend loses the power at each step of a mend, and then mends again.
 func TestPowerMend(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(100)
 	if testing.Short() {
 		seeds = 20
@@ -166,6 +167,7 @@ var mendBugs = []lie{
 }
 
 func TestPowerMendFindsBugs(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("some bugs take many histories")
 	}

@@ -21,6 +21,7 @@ var (
 // power after each change of it: what was acknowledged is there, in order and once, nothing is
 // there that was never appended, and nobody calls the team damaged.
 func TestPower(t *testing.T) {
+	t.Parallel()
 	histories, first := *powerHistories, *powerSeed
 	if histories == 0 {
 		histories = 2000 // some seconds of one core
@@ -54,6 +55,7 @@ func TestPower(t *testing.T) {
 
 // TestPowerBySeed plays some histories twice, and the same happens.
 func TestPowerBySeed(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		var logs [2]string
 		for i := range logs {

@@ -13,6 +13,7 @@ import (
 // Readers of a handle look while others of the same handle append: what is acknowledged between a
 // reader's look at the file and its look at the mark is not missing.
 func TestReadersBesideWriters(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := filejournal.Create(dir, "busy", nil, filejournal.Options{}); err != nil {
 		t.Fatal(err)

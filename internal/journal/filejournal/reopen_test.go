@@ -13,6 +13,7 @@ import (
 // After a sync that failed a handle takes no record any more, though the disk is well again, and
 // says that it has to be opened anew. A new handle does.
 func TestAFailedSync(t *testing.T) {
+	t.Parallel()
 	disk := disktest.New()
 	opts := filejournal.Options{Disk: disk.Process("writer")}
 	if err := filejournal.Create(teamDir, "team", nil, opts); err != nil {

@@ -216,6 +216,8 @@ var rooms = []room{
 		"liveness/leader", "render", "replica", "sys/proc", "team"},
 		"it plays whole teams on the real core, replica, host and lead, and judges signs of life as the real ones " +
 			"do; sessions are its own, and beside real hosts and leads there are played ones, which are faster"},
+	{"testkit/soak", nil,
+		"it says how many of all cases a test takes, whatever they are"},
 	{"testkit/treetest", nil,
 		"it holds folders to what was in them, whatever they are"},
 }
