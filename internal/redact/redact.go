@@ -57,17 +57,20 @@ const (
 
 // signs are what every text has that a pattern can find something in, in lower case. Most texts have
 // none of these.
-var signs = map[sign][]string{
-	keySign: {"-----begin"},
-	shapeSign: {"sk-", "k_live_", "k_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-",
+var signs = [...]struct {
+	of    sign
+	words []string
+}{
+	{keySign, []string{"-----begin"}},
+	{shapeSign, []string{"sk-", "k_live_", "k_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-",
 		"akia", "asia", "xox", "aiza", "npm_", "eyj", "xapp-", "ya29.", "gocspx-", "pypi-", "hf_", "sg.", "_v1_",
-		"dckr_pat_", "shpat_", "shpca_", "shppa_", "shpss_", "whsec_", "hooks.slack.com", "api/webhooks"},
-	urlSign:    {"://"},
-	headerSign: {"authorization"},
-	cookieSign: {"cookie"},
-	userSign:   {"curl"},
-	bearerSign: {"bearer", "basic"},
-	wordSign:   {"token", "secret", "passw", "passphrase", "key", "_pwd", "_auth", "credential"},
+		"dckr_pat_", "shpat_", "shpca_", "shppa_", "shpss_", "whsec_", "hooks.slack.com", "api/webhooks"}},
+	{urlSign, []string{"://"}},
+	{headerSign, []string{"authorization"}},
+	{cookieSign, []string{"cookie"}},
+	{userSign, []string{"curl"}},
+	{bearerSign, []string{"bearer", "basic"}},
+	{wordSign, []string{"token", "secret", "passw", "passphrase", "key", "_pwd", "_auth", "credential"}},
 }
 
 // Suspicious reports whether [Text] would look closer.
@@ -80,7 +83,7 @@ func Suspicious(text string) bool {
 
 // Certain reports whether a file that is not text holds what cannot be mistaken: a private key.
 func Certain(data string) bool {
-	return strings.Contains(strings.ToLower(data), signs[keySign][0]) && privateKeys().MatchString(data)
+	return strings.Contains(data, "PRIVATE KEY") && privateKeys().MatchString(data)
 }
 
 // Text returns the text with [Mark] in the place of what is likely a secret.

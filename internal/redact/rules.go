@@ -54,9 +54,9 @@ var catalog = sync.OnceValue(func() *rules {
 			c.add(keyword{text: word, rule: r})
 		}
 	}
-	for of, words := range signs {
-		for _, word := range words {
-			c.add(keyword{text: word, of: of})
+	for _, s := range signs {
+		for _, word := range s.words {
+			c.add(keyword{text: word, of: s.of})
 		}
 	}
 	return c
