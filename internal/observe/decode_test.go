@@ -1,8 +1,9 @@
 package observe
 
 import (
-	"cadre/internal/observe/protocol"
 	"testing"
+
+	"cadre/internal/observe/protocol"
 )
 
 func TestTimeOf(t *testing.T) {

@@ -1,9 +1,10 @@
 package observe
 
 import (
-	"cadre/internal/observe/present"
 	"strings"
 	"testing"
+
+	"cadre/internal/observe/present"
 )
 
 // kinds are the types of supplements, in order.

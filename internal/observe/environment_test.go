@@ -1,10 +1,11 @@
 package observe
 
 import (
-	"cadre/internal/observe/protocol"
 	"slices"
 	"strings"
 	"testing"
+
+	"cadre/internal/observe/protocol"
 )
 
 // TestTeammateAlone: the lines of a teammate alone, which do not name its team, tell its role, and

@@ -1,13 +1,14 @@
 package observe
 
 import (
-	"cadre/internal/observe/present"
-	"cadre/internal/observe/protocol"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
+
+	"cadre/internal/observe/present"
+	"cadre/internal/observe/protocol"
 )
 
 // The tests that the specification of team observation asks for, phase by phase.

@@ -1,10 +1,11 @@
 package redact
 
 import (
-	"cadre/internal/sys/lazyregexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"cadre/internal/sys/lazyregexp"
 )
 
 // Mark stands where a likely secret was.

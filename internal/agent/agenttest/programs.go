@@ -2,7 +2,6 @@ package agenttest
 
 import (
 	"bytes"
-	"cadre/internal/sys/filelock"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -15,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cadre/internal/sys/filelock"
 )
 
 //go:embed agents.json

@@ -1,7 +1,6 @@
 package teamfiles
 
 import (
-	"cadre/internal/sys/filelock"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"cadre/internal/sys/filelock"
 )
 
 const (

@@ -2,11 +2,12 @@ package checkpoint
 
 import (
 	"bytes"
-	"cadre/internal/redact"
-	"cadre/internal/sys/lazyregexp"
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"cadre/internal/redact"
+	"cadre/internal/sys/lazyregexp"
 )
 
 // Mark stands where a likely secret was.

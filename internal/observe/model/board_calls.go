@@ -1,13 +1,14 @@
 package model
 
 import (
-	"cadre/internal/observe/protocol"
-	"cadre/internal/team"
 	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
+
+	"cadre/internal/observe/protocol"
+	"cadre/internal/team"
 )
 
 // listed is the board as TaskList shows it: what is not in it is not there. Blockers that are done

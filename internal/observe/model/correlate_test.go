@@ -1,10 +1,11 @@
 package model
 
 import (
-	"cadre/internal/observe/protocol"
 	"fmt"
 	"strings"
 	"testing"
+
+	"cadre/internal/observe/protocol"
 )
 
 func TestCorrelation(t *testing.T) {

@@ -1,9 +1,10 @@
 package model
 
 import (
-	"cadre/internal/team"
 	"maps"
 	"slices"
+
+	"cadre/internal/team"
 )
 
 // What a member does, as far as it is known. Whether it has ended is another thing, so that a last

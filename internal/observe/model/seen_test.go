@@ -1,9 +1,10 @@
 package model
 
 import (
-	"cadre/internal/observe/protocol"
 	"fmt"
 	"testing"
+
+	"cadre/internal/observe/protocol"
 )
 
 // TestSeen holds the ring and its table against what they must know, over several rounds of the

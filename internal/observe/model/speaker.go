@@ -1,10 +1,11 @@
 package model
 
 import (
-	"cadre/internal/observe/protocol"
-	"cadre/internal/team"
 	"cmp"
 	"slices"
+
+	"cadre/internal/observe/protocol"
+	"cadre/internal/team"
 )
 
 // speaker is who wrote a line.

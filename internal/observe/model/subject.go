@@ -1,11 +1,12 @@
 package model
 
 import (
-	"cadre/internal/observe/protocol"
-	"cadre/internal/team"
 	"cmp"
 	"encoding/json"
 	"fmt"
+
+	"cadre/internal/observe/protocol"
+	"cadre/internal/team"
 )
 
 // subject is the team that is observed: what is known of it, and the chronicle that is made of

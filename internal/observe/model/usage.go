@@ -1,11 +1,12 @@
 package model
 
 import (
-	"cadre/internal/observe/protocol"
-	"cadre/internal/team"
 	"cmp"
 	"maps"
 	"slices"
+
+	"cadre/internal/observe/protocol"
+	"cadre/internal/team"
 )
 
 // spent is what a session has used, by its own running totals. Several sources may show the same

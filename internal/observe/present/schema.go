@@ -1,10 +1,11 @@
 package present
 
 import (
-	"cadre/internal/observe/protocol"
 	_ "embed"
 	"encoding/json"
 	"strings"
+
+	"cadre/internal/observe/protocol"
 )
 
 // Schema is the JSON Schema (draft 2020-12) of what consumers are given: of each event, each

@@ -2,8 +2,9 @@ package present
 
 import (
 	"bytes"
-	"cadre/internal/observe/protocol"
 	"encoding/json"
+
+	"cadre/internal/observe/protocol"
 )
 
 // Supplement is a message beside the original one, which is passed on unchanged: what a consumer

@@ -1,12 +1,13 @@
 package store
 
 import (
-	"cadre/internal/observe"
-	"cadre/internal/observe/source"
-	"cadre/internal/team"
 	"context"
 	"errors"
 	"sync"
+
+	"cadre/internal/observe"
+	"cadre/internal/observe/source"
+	"cadre/internal/team"
 )
 
 // Observer is what a watch needs of who makes a team of the lines: of a team of Claude Code's, or

@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"cadre/internal/sys/filelock"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cadre/internal/sys/filelock"
 )
 
 // Origin is where a process comes from, as its ancestors and the register of the nearest host among

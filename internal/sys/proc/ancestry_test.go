@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"cadre/internal/sys/filelock"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cadre/internal/sys/filelock"
 )
 
 // originMode makes the test binary write its own origin: its arguments are this word, the list, and

@@ -2,7 +2,6 @@ package proc
 
 import (
 	"bufio"
-	"cadre/internal/sys/filelock"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"cadre/internal/sys/filelock"
 )
 
 func TestRun(t *testing.T) {

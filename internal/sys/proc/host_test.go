@@ -2,7 +2,6 @@ package proc
 
 import (
 	"bufio"
-	"cadre/internal/sys/filelock"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cadre/internal/sys/filelock"
 )
 
 func TestHostDiesAtEachStep(t *testing.T) {

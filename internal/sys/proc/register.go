@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"cadre/internal/sys/filelock"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+
+	"cadre/internal/sys/filelock"
 )
 
 // AliveFile is the name, in a host's folder, of the [filelock.Lock] that an open [Register] holds; [Lives]

@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"cadre/internal/sys/filelock"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"cadre/internal/sys/filelock"
 )
 
 const (

@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"cadre/internal/sys/filelock"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"cadre/internal/sys/filelock"
 )
 
 // Stray is what [EndStrays] found of a child that a dead host had recorded.
