@@ -44,7 +44,7 @@ race:
 # What makes text harmless, and every decoder of what agents write, a minute together: make fuzz FUZZ=10m for each.
 FUZZ ?= 4s
 fuzz:
-	.ci/fuzz $(FUZZ) render/sanitize hook agent/readonly observe observe/source claude/teamfiles agent/claude agent/codex agent/acp agent/headless agent/mcpserver sys/websocket
+	.ci/fuzz $(FUZZ) render/sanitize hook agent/readonly observe observe/store claude/teamfiles agent/claude agent/codex agent/acp agent/headless agent/mcpserver sys/websocket
 
 short:
 	$(GO) test -short ./...
