@@ -62,17 +62,20 @@ func (a *app) geminiHookCommand() *cobra.Command {
 
 // serveTools serves the tools of a member that has no session of ours.
 func (a *app) serveTools(ctx context.Context, name, as string) error {
-	here, err := workDir(".")
-	if err != nil {
-		return err
-	}
+	here, nowhere := workDir(".") // a team that is there works elsewhere
 	if name == "" {
+		if nowhere != nil {
+			return nowhere
+		}
 		var ok bool
 		if name, ok = engine.NameOf(here); !ok {
 			return usage{errors.New("no team can be named after this directory; say which one: --team NAME")}
 		}
 	}
 	if _, err := a.home.Folder(name); team.CodeOf(err) == team.NotFound && as == "" {
+		if nowhere != nil {
+			return nowhere
+		}
 		if err := a.engine().CreateLed(ctx, name, here); err != nil {
 			return err
 		}

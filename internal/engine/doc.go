@@ -24,5 +24,5 @@
 //   - A member is on record only when nothing that can be known before speaks against its session.
 //   - One session at a time is a member outside. Its mail is read when a later call shows that it
 //     came through, and is repeated to the next session else.
-//   - What is opened here is closed by its Close alone, in any order with its host's end.
+//   - What is opened here is closed by its Close alone, once its host has ended.
 package engine

@@ -87,9 +87,9 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	go func() {
 		defer close(h.done)
 		h.err = runs.Run(running)
+		t.procs.Store(nil) // which is closed: no hook could be asked through it
 		end()
 		<-shown
-		t.procs.Store(nil)
 	}()
 	return h, nil
 }

@@ -351,14 +351,15 @@ func (rep *Replica) snapshot(ctx context.Context) {
 	}
 }
 
-// Project brings the projections up to date with the state.
+// Project brings the projections up to date with the state. That ctx was canceled meanwhile is no
+// news: Close does it once more.
 func (rep *Replica) Project(ctx context.Context) {
 	if rep.opts.Project == nil {
 		return
 	}
 	rep.mu.RLock()
 	defer rep.mu.RUnlock()
-	if err := rep.opts.Project(ctx, rep.journal, rep.state); err != nil {
+	if err := rep.opts.Project(ctx, rep.journal, rep.state); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		rep.log(err.Error())
 	}
 }

@@ -1,6 +1,7 @@
 package replica_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -234,5 +235,25 @@ func TestATeamThatIsGone(t *testing.T) {
 	}
 	if err := rep.Wait(within(t), rep.Seq()); !errors.Is(err, journal.ErrGone) {
 		t.Errorf("a wait: %v", err)
+	}
+}
+
+// TestProjectionGivenUp: a projection that its caller gave up is no news, and one that failed is.
+func TestProjectionGivenUp(t *testing.T) {
+	var said []string
+	failure := errors.New("the disk is full")
+	rep := newPlace(t).open(replica.Options{Log: func(text string) { said = append(said, text) },
+		Project: func(ctx context.Context, _ journal.Journal, _ *team.State) error {
+			return cmp.Or(ctx.Err(), failure)
+		}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	rep.Project(ctx)
+	if len(said) > 0 {
+		t.Errorf("it said %q", said)
+	}
+	rep.Project(t.Context())
+	if len(said) != 1 || said[0] != failure.Error() {
+		t.Errorf("of a failure it said %q", said)
 	}
 }

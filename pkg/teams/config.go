@@ -3,6 +3,7 @@ package teams
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -134,6 +135,9 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 		if dir, err = filepath.Abs(c.Dir); err != nil {
 			return nil, err
 		}
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, refuse(ErrInvalid, fmt.Sprintf("a team cannot work in %s, which is no directory", dir))
 	}
 	lead := c.Lead
 	if lead.Agent == "" {

@@ -39,6 +39,12 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 	}
 	if p.host == nil {
 		p.show(ctx)
+	} else {
+		go func() { // the end of the host is waited for when the team is closed
+			if err := p.host.Err(); err != nil {
+				m.engine.Note("the host ended: " + err.Error())
+			}
+		}()
 	}
 	return t, nil
 }

@@ -1,6 +1,7 @@
 package teams_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -364,5 +365,61 @@ func TestResume(t *testing.T) {
 			_, err = manage(t, o).OpenTeam(limited(t), "none")
 			want(t, err, teams.ErrNotFound)
 		})
+	}
+}
+
+// TestNoDirectory: a team that could not work is not created, so that the name is free.
+func TestNoDirectory(t *testing.T) {
+	t.Parallel()
+	m, err := teams.New(teams.Options{Memory: &teams.Memory{}, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	if _, err := m.CreateTeam(t.Context(), teams.TeamConfig{Name: "demo",
+		Dir: filepath.Join(t.TempDir(), "gone")}); !errors.Is(err, teams.ErrInvalid) {
+		t.Fatalf("it was created with %v", err)
+	}
+	if _, err := m.CreateTeam(t.Context(), teams.TeamConfig{Name: "demo"}); err != nil {
+		t.Errorf("the name is not free: %v", err)
+	}
+}
+
+// TestMembersOfOthers: whom another manager has just added is known to methods that read.
+func TestMembersOfOthers(t *testing.T) {
+	t.Parallel()
+	memory := &teams.Memory{}
+	open := func(as string) *teams.Manager {
+		m, err := teams.New(teams.Options{Memory: memory, Dir: t.TempDir(), As: as})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { m.Close() })
+		return m
+	}
+	lead, err := open("").CreateTeam(t.Context(), teams.TeamConfig{Name: "demo",
+		Members: []teams.MemberConfig{{Name: "ann", Agent: teams.External}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann, err := open("ann").OpenTeam(t.Context(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"bob", "cid"} {
+		if _, err := lead.Spawn(t.Context(), teams.MemberConfig{Name: name, Agent: teams.External}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := ann.View.Tasks().List(t.Context(), teams.TaskFilter{ClaimableBy: "bob"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := ann.Tasks().List(t.Context(), teams.TaskFilter{ClaimableBy: "nobody"}); !errors.Is(err, teams.ErrNotFound) {
+		t.Errorf("the tasks of nobody: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := ann.AwaitEnd(ctx, "cid"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("waiting for one who works ended with %v", err)
 	}
 }

@@ -91,7 +91,8 @@ func (t *Team) UserMail() (*Mailbox, error) {
 
 // As returns the handle of a member, for a program that acts as it: an external one, or the
 // manager's own. A teammate's manager acts as its own member only. The error has the code
-// ErrNotFound for a name that no member has.
+// ErrNotFound for a name that no member has, as far as the team was read: who was added by another
+// program a moment ago is there after any method that reads.
 func (t *Team) As(name string) (*Teammate, error) {
 	if (!t.leads() || !t.who.IsUser()) && name != t.me.name {
 		return nil, refuse(ErrDenied, fmt.Sprintf("this manager acts as %s, and not as %s", t.me.name, name))
@@ -185,7 +186,7 @@ func (t *Team) Shutdown(ctx context.Context, name string) error {
 
 // AwaitEnd waits until the member has stopped or failed, and returns it as it is then.
 func (t *Team) AwaitEnd(ctx context.Context, name string) (Member, error) {
-	if err := t.member(name); err != nil {
+	if _, err := t.Member(ctx, name); err != nil {
 		return Member{}, err
 	}
 	return t.await(ctx, name, func(m team.Member) bool { return !m.Status.Running() })

@@ -1,6 +1,7 @@
 package teams
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,34 +69,33 @@ func (v *View) Members(ctx context.Context) (members []Member, err error) {
 
 // Member returns the member of that name, or ErrNotFound.
 func (v *View) Member(ctx context.Context, name string) (m Member, err error) {
-	if err := v.look(ctx, func(*team.State) {}); err != nil {
-		return m, err
-	}
-	if err := v.member(name); err != nil {
-		return m, err
-	}
-	v.of.View(func(s *team.State) {
+	var unknown error
+	if err := v.look(ctx, func(s *team.State) {
+		unknown = missing(s, name)
 		for _, one := range s.Roster() {
 			if one.Name == name {
 				m = memberOf(one)
 			}
 		}
-	})
-	return m, nil
+	}); err != nil {
+		return m, err
+	}
+	return m, unknown
 }
 
-func (v *View) member(name string) error {
-	known := false
-	var names []string
-	v.of.View(func(s *team.State) {
-		_, known = s.Member(name)
-		names = s.Recipients()
-	})
-	if !known {
-		return refuse(ErrNotFound, fmt.Sprintf("no member named %q in team %s; its members: %s", name, v.name,
-			strings.Join(names, ", ")))
+// missing refuses a name that no member of the team has.
+func missing(s *team.State, name string) error {
+	if _, known := s.Member(name); known {
+		return nil
 	}
-	return nil
+	return refuse(ErrNotFound, fmt.Sprintf("no member named %q in team %s; its members: %s", name, s.Team().Name,
+		strings.Join(s.Recipients(), ", ")))
+}
+
+// member refuses a name that no member has, as far as the team was read.
+func (v *View) member(name string) (err error) {
+	v.of.View(func(s *team.State) { err = missing(s, name) })
+	return err
 }
 
 // Tasks reads the task list.
@@ -301,12 +301,13 @@ func (r *TaskReader) Get(ctx context.Context, id string) (t Task, err error) {
 
 // List returns the tasks that pass the filter, in the order of their ids, or in that of the filter.
 func (r *TaskReader) List(ctx context.Context, f TaskFilter) (all []Task, err error) {
-	if f.ClaimableBy != "" {
-		if err := r.view.member(f.ClaimableBy); err != nil {
-			return nil, err
-		}
-	}
+	var unknown error
 	err = r.view.look(ctx, func(s *team.State) {
+		if f.ClaimableBy != "" {
+			if unknown = missing(s, f.ClaimableBy); unknown != nil {
+				return
+			}
+		}
 		take := func(core team.Task) {
 			if t := taskOf(core); f.passes(t) {
 				all = append(all, t)
@@ -322,7 +323,7 @@ func (r *TaskReader) List(ctx context.Context, f TaskFilter) (all []Task, err er
 			take(t)
 		}
 	})
-	return all, err
+	return all, cmp.Or(err, unknown)
 }
 
 // Patch returns what was done of a task, as git apply takes it: its work where that is recorded,
