@@ -153,11 +153,18 @@ func (t *Team) leave() {
 
 // Remove removes a team that was cleaned up, from where it is kept. It waits until no host of it
 // lives, ends what they left running, and leaves the work of members on their branches; what could
-// not be put there is kept and named. After an error it can be called again.
+// not be put there is kept and named. After an error it can be called again. Where somebody else
+// has removed the team meanwhile, and another one has its name, it touches nothing.
 func (t *Team) Remove(ctx context.Context) error {
 	of := t.Team()
+	if t.replaced(ctx) {
+		return nil
+	}
 	if err := host.Settle(ctx, t.Hosts(), of.Dir, t.engine.Note); err != nil {
 		return err
+	}
+	if t.replaced(ctx) { // while that took its time
+		return nil
 	}
 	if err := host.DropWork(ctx, of); err != nil {
 		t.engine.Note(err.Error())
@@ -167,6 +174,12 @@ func (t *Team) Remove(ctx context.Context) error {
 		return nil
 	}
 	return upkeep.RemoveFolder(t.engine.Home, t.Dir, t.engine.Note)
+}
+
+// replaced reports whether the team's folder is another team's by now. A team in memory has a
+// folder of its own.
+func (t *Team) replaced(ctx context.Context) bool {
+	return t.OnDisk() && upkeep.Replaced(ctx, t.engine.Home, t.Name, t.Team().ID, t.engine.Note)
 }
 
 // OnDisk reports whether the team outlives this process.

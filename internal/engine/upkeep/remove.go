@@ -82,11 +82,13 @@ func Remove(ctx context.Context, t Team, how Removal) (Removed, error) {
 // Clear removes what is left of a team that is recorded as removed, and whose replica is closed.
 func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, how Removal) (Removed, error) {
 	r := Removed{Team: was}
+	if r.Replaced = Replaced(ctx, how.Home, was.Name, was.ID, t.Log); r.Replaced {
+		return r, nil
+	}
 	if err := host.Settle(ctx, filepath.Join(t.Dir, "hosts"), was.Dir, t.Log); err != nil {
 		return r, &LingeringError{Ended: "ended", What: "a process of it is still there", Err: err}
 	}
-	if now, err := catalog.Glance(ctx, how.Home, was.Name, t.Log); err == nil && now.ID != was.ID {
-		r.Replaced = true
+	if r.Replaced = Replaced(ctx, how.Home, was.Name, was.ID, t.Log); r.Replaced { // while that took its time
 		return r, nil
 	}
 	var err error
@@ -100,6 +102,13 @@ func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, ho
 		return r, err
 	}
 	return r, RemoveFolder(how.Home, t.Dir, t.Log)
+}
+
+// Replaced reports whether another team than the one with that id has the name by now: who removed
+// that one made room for it. Then the processes, the worktrees and the folder there are its own.
+func Replaced(ctx context.Context, home layout.Home, name, id string, log func(string)) bool {
+	now, err := catalog.Glance(ctx, home, name, log)
+	return err == nil && now.ID != id
 }
 
 // keepRemoved records that the team is removed here as long as its checkpoints stay, so that they
