@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"cadre/internal/engine"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/team"
 )
@@ -28,9 +29,9 @@ type ResumeOptions struct {
 //
 // It is refused with ErrNotFound where there is no such team, with ErrFinished for one that has
 // ended, with ErrNotReady where another session leads it and is alive, or while the manager has a
-// team, with ErrInvalid where something of it is not in its place, with ErrDenied where this
-// machine let go of it, and for a teammate, and with ErrForked where the repository has another
-// history.
+// team, with ErrConflict where a session that was seen on another machine may still lead it, with
+// ErrInvalid where something of it is not in its place, with ErrDenied where this machine let go of
+// it, and for a teammate, and with ErrForked where the repository has another history.
 func (m *Manager) ResumeTeam(ctx context.Context, name string, o ResumeOptions) (*Team, Probe, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -76,13 +77,12 @@ func (m *Manager) prepare(ctx context.Context, name string, o ResumeOptions) (Pr
 	if o.TakeOver {
 		takeover = upkeep.TakeIt
 	}
-	lock, err := upkeep.TakeLead(ctx, t, examination, takeover)
+	continues, release, err := of.TakeUp(ctx, examination, takeover)
 	if err != nil {
 		return found, errors.Join(public(err), of.Close())
 	}
-	defer lock.Unlock()
-	err = upkeep.KeepSaved(ctx, t)
-	if err == nil {
+	defer release()
+	if continues != engine.Consolidates {
 		err = upkeep.RetryMembers(ctx, t)
 	}
 	return found, public(errors.Join(err, of.Close()))

@@ -2,11 +2,15 @@ package teams_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"cadre/internal/engine"
+	"cadre/internal/layout"
+	"cadre/internal/team"
 	"cadre/pkg/teams"
 )
 
@@ -97,4 +101,63 @@ func TestResumeTeam(t *testing.T) {
 	_, _, err = as.ResumeTeam(limited(t), "port", teams.ResumeOptions{})
 	want(t, err, teams.ErrDenied)
 	ok(t, as.Close())
+}
+
+// beside has another process act in a team that no manager has: as the user it sends these commands
+// in turn, each made from the team as it is then.
+func beside(t *testing.T, o teams.Options, name string, commands ...func(team.Team) team.Body) {
+	t.Helper()
+	e := &engine.Engine{Home: layout.Home{Root: o.Home, Claude: o.ClaudeHome}, NoSettingsHooks: true}
+	of, err := e.Open(limited(t), name)
+	ok(t, err)
+	for _, command := range commands {
+		_, err = of.Do(limited(t), team.Command{Actor: team.User, Body: command(of.Team())})
+		ok(t, err)
+	}
+	ok(t, of.Close())
+}
+
+// TestResumeLostLead: whoever resumes a team that lost its lead leads it, and its members have a
+// lead again. One that only has to be consolidated is left as it is.
+func TestResumeLostLead(t *testing.T) {
+	machine, err := os.Hostname()
+	ok(t, err)
+	lost := []func(team.Team) team.Body{
+		func(team.Team) team.Body { return &team.AttachLead{Session: "gone", Machine: machine} },
+		func(of team.Team) team.Body { return &team.LoseLead{Session: "gone", Since: of.LeadSince} },
+	}
+	begun := func(team.Team) team.Body { return &team.Consolidate{} }
+	for name, open := range map[string]bool{"led": false, "consolidating": true} {
+		t.Run(name, func(t *testing.T) {
+			o, _ := repository(t)
+			m := manage(t, o)
+			create(t, m, "port", "ann")
+			ok(t, m.Close())
+			commands := lost
+			if open {
+				commands = append(slices.Clone(lost), begun)
+			}
+			beside(t, o, "port", commands...)
+
+			second := manage(t, o)
+			of, found, err := second.ResumeTeam(limited(t), "port", teams.ResumeOptions{})
+			ok(t, err)
+			equal(t, "who led", found.Lead.Session, "gone")
+			equal(t, "it was lost", !found.Lead.Lost.IsZero(), true)
+			now, err := of.Probe(limited(t))
+			ok(t, err)
+			if !open {
+				equal(t, "who leads, and is lost", now.Lead.Session+" "+leadLost(now), team.User+" false false")
+				return
+			}
+			equal(t, "who led, and is lost", now.Lead.Session+" "+leadLost(now), "gone true true")
+			ok(t, of.RollBackConsolidation(limited(t), "there is more to do"))
+		})
+	}
+}
+
+// leadLost says whether the lead is lost, and whether somebody is to look after that.
+func leadLost(p teams.Probe) string {
+	waits := slices.ContainsFunc(p.Attention, func(a teams.Attention) bool { return a.Kind == teams.AttentionLeadLost })
+	return fmt.Sprint(!p.Lead.Lost.IsZero(), " ", waits)
 }
