@@ -8,6 +8,7 @@ import (
 	"cadre/internal/access"
 	"cadre/internal/agent/drivers"
 	"cadre/internal/consolidate"
+	"cadre/internal/engine/upkeep"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/team"
@@ -340,9 +341,25 @@ func (t *Team) Complete(ctx context.Context, report string) error {
 	return t.setStatus(ctx, "Team.Complete", team.TeamComplete, "", report)
 }
 
-// Abort ends the team with everybody in it, at once.
+// abortWithin bounds how long an abort waits for processes. One that is called from a session or a
+// hook of its own team would wait for itself.
+const abortWithin = time.Minute
+
+// Abort ends the team with everybody in it, at once. It waits, for a minute at most, until every
+// session has ended, also those that other processes run, and takes out of the work tree what a
+// consolidation that was killed had brought there; what members did in worktrees is on their
+// branches then. With ErrNotReady the team is aborted and something of it is still there; it may be
+// called again.
 func (t *Team) Abort(ctx context.Context, reason string) error {
-	return t.setStatus(ctx, "Team.Abort", team.TeamAborted, reason, "")
+	if !t.of.OnDisk() || !t.leads() { // it has no work tree; or the team refuses
+		return t.setStatus(ctx, "Team.Abort", team.TeamAborted, reason, "")
+	}
+	if err := t.pass("Team.Abort", nil); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, abortWithin)
+	defer cancel()
+	return public(upkeep.Abort(ctx, t.upkeep(t.me), reason))
 }
 
 func (t *Team) setStatus(ctx context.Context, entry string, status team.TeamStatus, reason, report string) error {

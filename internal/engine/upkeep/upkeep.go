@@ -70,9 +70,11 @@ func (e *LingeringError) Unwrap() []error {
 }
 
 // Abort ends every session of the team at once, and the team with them. Its record and its work are
-// kept. It may be called again while something is still there.
+// kept. It may be called again while something is still there, also where who called it was killed.
 func Abort(ctx context.Context, t Team, reason string) error {
-	was := t.Replica.Team().Consolidation
+	if err := t.Refresh(ctx); err != nil {
+		return err
+	}
 	if t.Replica.Team().Status != team.TeamAborted {
 		if _, err := t.Do(ctx, team.Command{Actor: t.Actor, Body: &team.SetStatus{Status: team.TeamAborted,
 			Reason: reason}}); err != nil {
@@ -82,12 +84,40 @@ func Abort(ctx context.Context, t Team, reason string) error {
 	if err := host.Settle(ctx, filepath.Join(t.Dir, "hosts"), t.Replica.Team().Dir, t.Log); err != nil {
 		return &LingeringError{Ended: "aborted", What: "a process of it is still there", Err: err}
 	}
-	if was.Open() {
-		if err := consolidate.Settle(ctx, consolidate.Options{Replica: t.Replica, Dir: t.Dir, Log: t.Log}); err != nil {
-			return &LingeringError{Ended: "aborted", What: "its consolidation has not ended", Err: err}
-		}
+	cut, err := cutShort(ctx, t)
+	if err == nil && cut {
+		err = consolidate.Settle(ctx, consolidate.Options{Replica: t.Replica, Dir: t.Dir, Log: t.Log})
+	}
+	if err != nil {
+		return &LingeringError{Ended: "aborted", What: "its consolidation has not ended", Err: err}
 	}
 	return host.KeepWork(ctx, t.Dir, t.Replica.Team().Dir, t.Log)
+}
+
+// cutShort reports whether the abort ended a consolidation. What that had brought into the work
+// tree may be there still, and only the history tells: one that was given up before looks the same
+// otherwise, but left the work tree as it was, and what is there by now is somebody's work.
+func cutShort(ctx context.Context, t Team) (bool, error) {
+	if t.Replica.Team().Consolidation.Step != team.Abandoned {
+		return false, nil
+	}
+	for r, err := range t.Read(ctx, 0) {
+		if err != nil {
+			return false, err
+		}
+		abandoned := false
+		for _, e := range r.Events {
+			switch e := e.(type) {
+			case *team.ConsolidationAbandoned:
+				abandoned = true
+			case *team.TeamStatusChanged:
+				if abandoned && e.Status == team.TeamAborted {
+					return true, nil
+				}
+			}
+		}
+	}
+	return false, nil
 }
 
 // BusyError says that a member that is not known to be offline works on the task.
