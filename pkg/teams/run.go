@@ -69,14 +69,14 @@ func (t *Team) Run(ctx context.Context, report RunOptions) (RunResult, error) {
 	}
 	leave, err := t.of.Claim(ctx)
 	if err != nil {
-		return RunResult{}, public(err)
+		return RunResult{}, cause(ctx, err)
 	}
 	defer leave()
 	l := t.runner(report)
 	l.Session = "go-" + strings.ToLower(replica.NewID())
 	led, release, err := l.Hold(ctx)
 	if err != nil {
-		return RunResult{}, public(err)
+		return RunResult{}, cause(ctx, err)
 	}
 	short, err := l.Work(led, t.host.Done())
 	release()
@@ -104,6 +104,14 @@ func (t *Team) Run(ctx context.Context, report RunOptions) (RunResult, error) {
 		}
 	})
 	return r, public(short)
+}
+
+// cause is why ctx ended, in the place of an error that says no more than that it did.
+func cause(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return context.Cause(ctx)
+	}
+	return public(err)
 }
 
 // Retry gives a team that stopped short another try, before Run is called again: tasks that were
