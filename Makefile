@@ -1,12 +1,12 @@
 # The commands of this project. None needs anything but Go, git and make; with npm, the tests also run the real agents.
 
 GO ?= go
-# What a change must compile for; lint compiles it for the platform that runs it.
-PLATFORMS = $(filter-out $(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH),linux/amd64 linux/arm64 darwin/arm64)
+# What a change must compile for, besides the system that runs it: no file depends on the processor.
+PLATFORMS = $(filter-out $(shell $(GO) env GOHOSTOS)/%,linux/amd64 darwin/arm64)
 # Without cgo a program needs no library of the system, and starts sooner. Only the race detector and SQLite, which benchmarks compare with, need it.
 export CGO_ENABLED = 0
 
-.PHONY: build agents test check bench short lint cross race soak sim rounds fuzz
+.PHONY: build agents test check bench bench-peers short lint cross race soak sim rounds fuzz
 
 build:
 	$(GO) build -o bin/cadre ./cmd/cadre
@@ -15,15 +15,16 @@ build:
 agents:
 	$(GO) run ./internal/agent/agenttest/install
 
-# Most tests wait for processes and for the disk, so more of them run beside each other than there are processors.
+# Tests start programs, so two beside each other keep a processor busy. Packages whose tests wait run more: testkit/soak, Beside.
 CPUS := $(shell getconf _NPROCESSORS_ONLN)
-TESTS = $(GO) test -timeout 30m -p $(shell echo $$(($(CPUS) + 1))) -parallel $(shell echo $$(($(CPUS) * 3))) ./...
+TESTS = $(GO) test -timeout 30m -p $(CPUS) -parallel $(shell echo $$(($(CPUS) * 2))) ./...
 
 # Everything, as a user would run it.
 test: agents
 	$(TESTS)
 
 # What a change must pass. The tests come last, so that their verdict is the last line.
+check: FUZZ = 1s
 check: lint cross race fuzz agents
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/observe ./internal/observe/store ./internal/journal/... > /dev/null
 	cd bench && $(GO) vet ./...
@@ -41,8 +42,8 @@ cross:
 race:
 	CGO_ENABLED=1 $(GO) test -race -short $$($(GO) list ./internal/... ./pkg/... | grep -Ev '/internal/(observe|team|run/teamfile|testkit/(arch|sim)test)$$')
 
-# What makes text harmless, and every decoder of what agents write, a minute together: make fuzz FUZZ=10m for each.
-FUZZ ?= 4s
+# What makes text harmless, and every decoder of what agents write, ten seconds each: make fuzz FUZZ=10m for more. make check takes one second.
+FUZZ ?= 10s
 fuzz:
 	.ci/fuzz $(FUZZ) render/sanitize hook agent/readonly observe observe/store claude/teamfiles agent/claude agent/codex agent/acp agent/headless agent/mcpserver sys/websocket
 
@@ -55,13 +56,13 @@ soak: agents
 	$(MAKE) sim FOR=20m
 	$(MAKE) rounds ROUNDS=500
 
-# Histories of simulated teams, for as long as wished: make sim FOR=10m; from seeds that nobody has played, FIRST=0. The normal tests play 10,000.
+# Histories of simulated teams with real hosts, on all processors, for as long as wished: make sim FOR=10m; from seeds that nobody has played, FIRST=0. The normal tests play 2,000.
 FOR ?= 1m
 FIRST ?= $(shell date +%s)
 sim:
 	$(GO) test ./internal/testkit/simtest -run '^TestHistories$$' -v -timeout 0 -for $(FOR) -first $(FIRST)
 
-# Rounds of a team of which a process is killed, and that is resumed: make rounds ROUNDS=500. The normal tests play as many as fit into half a minute.
+# Rounds of a team of which a process is killed, and that is resumed: make rounds ROUNDS=500. The normal tests play as many as fit into 20 seconds.
 ROUNDS ?= 500
 rounds:
 	$(GO) test ./e2e -run '^TestRounds$$' -v -timeout 0 -rounds $(ROUNDS)
@@ -76,3 +77,11 @@ bench:
 	$(GO) test -run '^$$' -bench 'Checkpoint|Render' ./internal/git/checkpoint
 	$(GO) test -run '^$$' -bench Thousandth -benchtime 1x ./internal/git/checkpoint
 	cd bench && CGO_ENABLED=1 $(GO) test -timeout 30m -run '^$$' -bench . .
+
+# Whole commands beside those of beads, a task list for agents: BD names its program; it is built from its module, which takes some minutes, where there is none.
+BD ?= $(CURDIR)/bin/bd
+bench-peers: $(BD)
+	cd bench && BD=$(BD) CGO_ENABLED=1 $(GO) test -timeout 30m -run '^$$' -bench Peers .
+
+$(CURDIR)/bin/bd:
+	GOBIN=$(CURDIR)/bin CGO_ENABLED=1 $(GO) install github.com/steveyegge/beads/cmd/bd@v1.0.5

@@ -37,7 +37,7 @@ func BenchmarkBeats(b *testing.B) {
 		h := layout.Home{Root: b.TempDir(), Claude: b.TempDir()}
 		commands := []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
 			Body: &team.CreateTeam{TeamID: replica.NewID(), Name: "beating", Dir: "/",
-				Timing: team.Timing{Beat: often.Milliseconds()}}}}
+				Timing: team.Timing{Beat: often}}}}
 		for i := range beating {
 			commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
 				Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.Shell}})

@@ -171,8 +171,8 @@ func race(b *testing.B, what, at string) time.Duration {
 }
 
 // BenchmarkClaims lets 32 processes claim 10,000 tasks, durably and one winner each, from a team
-// and from a table of SQLite (WAL, synchronous FULL), in turn, several times. The ratio of the
-// medians is to be at least 2.
+// and from a table of SQLite (WAL, synchronous FULL), in turn, five times. How many times as long
+// SQLite takes is to be at least 2 in the median pair, and at least 1.5 in each.
 func BenchmarkClaims(b *testing.B) {
 	var all, base []time.Duration
 	for range max(b.N, 5) {
@@ -201,12 +201,14 @@ func BenchmarkClaims(b *testing.B) {
 		db.Close()
 		base = append(base, race(b, "sqlite", path))
 	}
-	slices.Sort(all)
-	slices.Sort(base)
-	ours, theirs := all[len(all)/2], base[len(base)/2]
+	var pairs []float64
+	for i := range all {
+		pairs = append(pairs, base[i].Seconds()/all[i].Seconds())
+	}
+	slices.Sort(pairs)
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(theirs.Seconds()/ours.Seconds(), "times-SQLite")
-	b.Logf("%d claims by %d processes: cadre %.2f s (%.2f to %.2f), SQLite %.2f s (%.2f to %.2f)", toClaim, claimers,
-		ours.Seconds(), all[0].Seconds(), all[len(all)-1].Seconds(), theirs.Seconds(), base[0].Seconds(),
-		base[len(base)-1].Seconds())
+	b.ReportMetric(pairs[len(pairs)/2], "times-SQLite")
+	b.ReportMetric(pairs[0], "times-SQLite-in-the-worst-pair")
+	b.Logf("%d claims by %d processes: cadre %.2f s, SQLite %.2f s (medians); pairs %.2f", toClaim, claimers,
+		median(all).Seconds(), median(base).Seconds(), pairs)
 }

@@ -139,6 +139,7 @@ func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
 // A team that is adopted is never written to, not even a lock beside its files, by whatever is done
 // with what is kept of it.
 func TestAdoptedTeamIsNeverWritten(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.plays("2.1.329")
 	p.until("Hello alice from lead")

@@ -137,7 +137,7 @@ func TestKilledAgents(t *testing.T) {
 				Attempts int
 				Result   string
 			}](s.world, "task", "show", "killed", "1")
-			if done.Status != "completed" || done.Result != "result of task 1 by ann" || done.Attempts != 3 {
+			if done.Status != "completed" || done.Result != "result of task slow by ann" || done.Attempts != 3 {
 				t.Errorf("the task is %+v", done)
 			}
 			requests := s.model.Requests()
@@ -248,7 +248,7 @@ func TestPermissions(t *testing.T) {
 		}
 		return complete(r)
 	}, "claude")
-	file := s.file("name: ask\npermissions: {timeout: 3s, allow: ['Bash(touch done-4)']}\nmembers: [{name: ann, " +
+	file := s.file("name: ask\npermissions: {timeout: 3s, allow: ['Bash(touch done-d)']}\nmembers: [{name: ann, " +
 		"agent: claude}]\n" +
 		"tasks: [{id: a}, {id: b, blockedBy: [a]}, {id: c, blockedBy: [b]}, {id: d, blockedBy: [c]}, {id: e, " +
 		"blockedBy: [d]}]\n")
@@ -271,17 +271,17 @@ func TestPermissions(t *testing.T) {
 		})
 		return request
 	}
-	s.must("permit", "ask", waits("1"))
-	s.must("permit", "ask", waits("2"), "--deny", "--reason", "not today")
-	waits("3") // nobody answers
+	s.must("permit", "ask", waits("a"))
+	s.must("permit", "ask", waits("b"), "--deny", "--reason", "not today")
+	waits("c") // nobody answers
 	s.waitFor("its end", func() bool { return read[open](s.world, "status", "ask").Tasks["completed"] >= 3 })
 	s.must("mode", "ask", "ann", "bypassPermissions") // before the fifth, which is not asked about then
 	if code := p.wait(); code != 0 {
 		t.Fatalf("exit status %d\n%s", code, s.model.Story())
 	}
-	for n, want := range map[int]bool{1: true, 2: false, 3: false, 4: true, 5: true} {
-		if _, err := os.Stat(filepath.Join(s.dir, fmt.Sprintf("done-%d", n))); (err == nil) != want {
-			t.Errorf("the command of task %d: done is %t", n, err == nil)
+	for name, want := range map[string]bool{"a": true, "b": false, "c": false, "d": true, "e": true} {
+		if _, err := os.Stat(filepath.Join(s.dir, "done-"+name)); (err == nil) != want {
+			t.Errorf("the command of task %s: done is %t", name, err == nil)
 		}
 	}
 	if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return r.Has("not today") }) {

@@ -77,7 +77,7 @@ func kinds(items []item) string {
 func TestAttentionIsOneList(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.must("create", "demo", "--liveness", soon)
+	w.must("create", "demo")
 	w.must("create", "other")
 	w.must("spawn", "demo", "ann", "--agent", "external", "--plan-approval")
 	w.must("spawn", "demo", "bob", "--agent", "shell")

@@ -15,17 +15,17 @@ func TestBudgets(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ agent, budget, words, more string }{
 		"tokens": {"claude", "tokens: 1500",
-			`tokens, \d{4} of 1500; with more, the same command goes on where this one stopped\. To raise the budget: cadre budget spent --tokens N`,
+			`tokens, \d{4} of 1500; with more, the same command continues where this one stopped\. To raise the budget: cadre budget spent --tokens N`,
 			"--tokens=1000000"},
 		"tokens of codex": {"codex", "tokens: 1500",
-			`tokens, \d{4} of 1500; with more, the same command goes on where this one stopped\. To raise the budget: cadre budget spent --tokens N`,
+			`tokens, \d{4} of 1500; with more, the same command continues where this one stopped\. To raise the budget: cadre budget spent --tokens N`,
 			"--tokens=1000000"},
 		"money": {"claude", "usd: 0.002",
-			`cost, \$0.00\d\d of \$0.0020; with more, the same command goes on where this one stopped\. To raise the budget: cadre budget spent --usd AMOUNT`, "--usd=100"},
+			`cost, \$0.00\d\d of \$0.0020; with more, the same command continues where this one stopped\. To raise the budget: cadre budget spent --usd AMOUNT`, "--usd=100"},
 		"money, opencode": {"opencode", "usd: 0.002",
-			`cost, \$0.00\d\d of \$0.0020; with more, the same command goes on where this one stopped\. To raise the budget: cadre budget spent --usd AMOUNT`, "--usd=100"},
+			`cost, \$0.00\d\d of \$0.0020; with more, the same command continues where this one stopped\. To raise the budget: cadre budget spent --usd AMOUNT`, "--usd=100"},
 		"time": {"claude", "time: 5s",
-			`time, 5s since the team was created; with more, the same command goes on where this one stopped\. To raise the budget: cadre budget spent --time SPAN`, "--time=1h"},
+			`time, 5s since the team was created; with more, the same command continues where this one stopped\. To raise the budget: cadre budget spent --time SPAN`, "--time=1h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +87,7 @@ func TestCosts(t *testing.T) {
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 		turn := complete(r)
 		turn.In, turn.Out = 1000, 100
-		if id, calls := task(r); id == "1" && called(calls, "TaskUpdate") == 0 {
+		if id, calls := task(r); id == "one" && called(calls, "TaskUpdate") == 0 {
 			turn.CacheRead, turn.CacheWrite = 600, 200
 		}
 		return turn
@@ -104,8 +104,8 @@ func TestCosts(t *testing.T) {
 	status := s.must("status", "costs")
 	for _, line := range []string{`costs is complete.*`, `in \S+, last change .*, 8800 tokens, \$0\.\d{4}`,
 		`ann +claude +a +stopped .*5500 +\$0\.\d{4} .*`, `bob +codex +b +stopped .*3300 .*`,
-		`TASK +STATUS +OWNER +TOKENS +COST +SUBJECT`, `1 +completed +ann +2200 +\$0\.\d{4} +one`,
-		`2 +completed +bob +2200 +two`, `3 +completed +ann +2200 +\$0\.\d{4} +three`} {
+		`TASK +STATUS +OWNER +TOKENS +COST +SUBJECT`, `one +completed +ann +2200 +\$0\.\d{4} +one`,
+		`two +completed +bob +2200 +two`, `three +completed +ann +2200 +\$0\.\d{4} +three`} {
 		if !regexp.MustCompile(`(?m)^` + line + `$`).MatchString(status) {
 			t.Errorf("its status has no line %q:\n%s", line, status)
 		}

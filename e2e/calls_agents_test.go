@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"cadre/internal/agent/agenttest"
@@ -12,15 +13,20 @@ import (
 
 // A lead with two teammates and three tasks has its model called to plan, and to report with all
 // results before it. What leaves it nothing to do costs no call: with one for every end of a task
-// there were ten.
+// there were ten. A teammate whose session starts when the others have the tasks says that it has
+// nothing to do; while they still work that may cost a call.
 func TestCallsOfALead(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex"} {
 		t.Run(name, func(t *testing.T) {
 			planned := make(chan struct{})
 			var once sync.Once
+			var unneeded atomic.Int32 // turns of teammates that had no task
 			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 				if who(r) != "lead" {
+					if id, _ := task(r); id == "" {
+						unneeded.Add(1)
+					}
 					turn := complete(r)
 					turn.Wait = func(ctx context.Context) {
 						select {
@@ -53,7 +59,7 @@ func TestCallsOfALead(t *testing.T) {
 				return r.Side ||
 					who(r) != "lead"
 			})
-			if most := 7; len(leads) > most {
+			if most := 7 + int(min(1, unneeded.Load())); len(leads) > most {
 				t.Errorf("the lead's model was called %d times for three tasks, not %d\n%s", len(leads), most,
 					s.model.Story())
 			}
@@ -98,7 +104,7 @@ func TestResumedWithItsMail(t *testing.T) {
 					continue
 				}
 				last := r.LastUser()
-				for _, words := range []string{"Continue where you stopped", "Task 1 is yours now",
+				for _, words := range []string{"Continue where you stopped", "Task slow is yours now",
 					"the port is 4711\n</team-message>"} {
 					if strings.Count(last, words) != 1 {
 						t.Errorf("the first prompt after the resumption has %q %d times:\n%s", words,
@@ -198,7 +204,7 @@ func TestLimitOfTeammates(t *testing.T) {
 				}
 				return agenttest.Say("I wait.")
 			}, name)
-			r := s.run("help", "--agent", name, "--name", "small", "--max-teammates", "1", "--permission-mode",
+			r := s.run("--goal", "help", "--agent", name, "--name", "small", "--max-teammates", "1", "--permission-mode",
 				"bypassPermissions")
 			if r.code != 0 {
 				t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())

@@ -88,7 +88,7 @@ func TestWorktrees(t *testing.T) {
 	if got := s.gitSays("log", "--all", "--grep=work of ann", "--format=%s"); got != "work of ann" {
 		t.Errorf("ann's own commit is %q", got)
 	}
-	s.must("abort", "trees")
+	s.must("abort", "trees", "--yes")
 	if trees := s.gitSays("worktree", "list", "--porcelain"); strings.Count(trees, "worktree ") != 1 {
 		t.Errorf("worktrees are left:\n%s", trees)
 	}

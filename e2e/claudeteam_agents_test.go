@@ -359,7 +359,7 @@ func TestJoin(t *testing.T) {
 		return false
 	})
 	l.refused(l.cadre("join", name, "--name", "shell", "--agent", "codex"), 2,
-		"there is a shell on team "+name+" already")
+		"team "+name+" already has a member shell")
 	l.refused(l.cadre("join", "nowhere", "--name", "eve", "--agent", "codex"), 2, "Claude Code has no team nowhere")
 	eve := l.start("join", name, "--name", "eve", "--agent", "codex", "--permission-mode", "bypassPermissions")
 	l.waitFor("eve has joined", func() bool { return strings.Join(l.members(), " ") == "team-lead shell eve" })

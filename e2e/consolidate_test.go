@@ -86,6 +86,7 @@ func (w *world) consolidated() {
 // The process that consolidates is killed in the middle of a check: cadre resume says what was
 // staged and what was checked, and finishes.
 func TestConsolidationIsResumed(t *testing.T) {
+	t.Parallel()
 	mark := mark()
 	w := gated(t, "first: echo first >> $HOME/ran", fmt.Sprintf("second: echo second >> $HOME/ran; test -e $HOME/go "+
 		"|| exec sleep %s", mark))
@@ -127,6 +128,7 @@ func TestConsolidationIsResumed(t *testing.T) {
 
 // It is taken back instead: nothing is committed, the team goes on, and can be consolidated again.
 func TestConsolidationIsTakenBack(t *testing.T) {
+	t.Parallel()
 	mark := mark()
 	w := gated(t, fmt.Sprintf("only: test -e $HOME/go || { touch $HOME/began; exec sleep %s; }", mark))
 	before := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files", "--stage")
@@ -156,6 +158,7 @@ func TestConsolidationIsTakenBack(t *testing.T) {
 // what ann did is on her branch alone. So it is when the process that consolidated was killed
 // before.
 func TestConsolidationIsAborted(t *testing.T) {
+	t.Parallel()
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprint("killed ", killed), func(t *testing.T) {
 			mark := mark()
@@ -167,7 +170,7 @@ func TestConsolidationIsAborted(t *testing.T) {
 			if killed {
 				p.kill()
 			}
-			w.must("abort", "demo")
+			w.must("abort", "demo", "--yes")
 			noneLeft(t, mark)
 			<-p.gone
 			if after := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files",
@@ -184,7 +187,7 @@ func TestConsolidationIsAborted(t *testing.T) {
 
 // held is what cadre says of a lock that it will not remove, because only a person can know that
 // the git which made it was killed.
-var held = regexp.MustCompile(`another git command holds (\S+\.lock); if none is at work there, remove that file`)
+var held = regexp.MustCompile(`another git command holds (\S+\.lock); if none is running there, remove that file`)
 
 // persist has the command succeed, and does what it says when a lock of git is in the way.
 func (w *world) persist(args ...string) {
@@ -208,12 +211,14 @@ func (w *world) persist(args ...string) {
 // Killed again and again, at any moment, and everything that it started with it, it comes to one
 // commit.
 func TestConsolidationGoesOnAfterKills(t *testing.T) {
+	t.Parallel()
 	rounds := 6
 	if testing.Short() {
 		rounds = 2
 	}
 	for round := range rounds {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			t.Parallel()
 			w := gated(t, "first: sleep 0.05", "second: sleep 0.05")
 			for range 3 {
 				p := w.start("consolidate", "demo")

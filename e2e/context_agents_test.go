@@ -125,7 +125,7 @@ func TestCompactionOfCodex(t *testing.T) {
 		t.Fatalf("it was told nothing:\n%s", s.model.Story())
 	}
 	for _, part := range []string{"You are ann in the team short; the lead is lead. Your role in the team: \"scout\".",
-		"- task 1 [in_progress] \"one\" (ann)"} {
+		"- task one [in_progress] \"one\" (ann)"} {
 		if n := requests[len(requests)-1].Count(part); n != 1 {
 			t.Errorf("it was told %q %d times:\n%s", part, n, requests[i].LastUser())
 		}

@@ -49,6 +49,7 @@ func damaged(t *testing.T, change func([]byte) []byte) (w *world, segment string
 // Every command refuses a journal that is not what was acknowledged, names the place and the way
 // out, and changes nothing.
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	third := []byte("task number 3")
 	cases := []struct {
 		name   string
@@ -57,14 +58,15 @@ func TestDamage(t *testing.T) {
 	}{
 		{"a bit flipped", func(b []byte) []byte { b[bytes.Index(b, third)] ^= 4; return b },
 			[]string{"line 5", "checksum"}},
-		{"cut in the middle of a line", func(b []byte) []byte { return b[:len(b)-10] }, []string{"line 7", "cut off"}},
+		{"cut in the middle of a line", func(b []byte) []byte { return b[:len(b)-10] },
+			[]string{"line 7", "truncated"}},
 		{"cut at the end of a line", func(b []byte) []byte { return b[:1+bytes.LastIndexByte(b[:len(b)-1], '\n')] },
 			[]string{"ends with record 5"}},
 		{"a line gone", func(b []byte) []byte {
 			at := bytes.Index(b, third)
 			from := bytes.LastIndexByte(b[:at], '\n')
 			return append(b[:from:from], b[at+bytes.IndexByte(b[at:], '\n'):]...)
-		}, []string{"line 5", "seq 5 where 4 is due"}},
+		}, []string{"line 5", "seq 5, expected 4"}},
 		{"emptied", func([]byte) []byte { return nil }, nil},
 	}
 	for _, c := range cases {
@@ -94,6 +96,7 @@ func TestDamage(t *testing.T) {
 
 // A last line that was never acknowledged is cut away, and said so; what was acknowledged stays.
 func TestTornTail(t *testing.T) {
+	t.Parallel()
 	w, segment, _ := damaged(t, func(b []byte) []byte { return append(b, `{"seq":7,"crc":"12`...) })
 	if tasks := read[[]any](w, "task", "list", "demo"); len(tasks) != 5 {
 		t.Errorf("%d tasks of 5 are there", len(tasks))
@@ -109,6 +112,7 @@ func TestTornTail(t *testing.T) {
 
 // What a newer version wrote is not touched by this one.
 func TestNewerFormat(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, old, now string }{
 		{"of the journal", `{"cadre-journal":1,`, `{"cadre-journal":2,`},
 		{"of a record", `"data":{"v":1,`, `"data":{"v":2,`},
@@ -178,6 +182,7 @@ func (w *world) afterNoRoom(added int, refusal result) {
 var padding = strings.Repeat("x", 3000)
 
 func TestFileSizeLimit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must("create", "demo")
 	added, refusal := w.fill(func(subject string) *exec.Cmd {
@@ -234,6 +239,7 @@ func TestFullDisk(t *testing.T) {
 
 // A home that cannot be written can be read, and every change is refused for that reason.
 func TestReadOnlyHome(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must("create", "demo")
 	w.must("task", "add", "demo", "look around")
@@ -295,6 +301,7 @@ func TestReadOnlyHome(t *testing.T) {
 
 // What is too large is refused with its size, whichever way it came.
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must("create", "demo")
 	w.must("task", "add", "demo", "look around")

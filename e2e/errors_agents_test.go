@@ -85,16 +85,18 @@ func (w *liveRun) end() (string, int) {
 
 // atOnce is how long a failure may take to the terminal once the agent told of it, on a machine
 // that has other things to do. Each of these agents tries again for a minute or more.
-const atOnce = 10 * time.Second
+const atOnce = 30 * time.Second
 
 // The first failure of the model is on the terminal, with what to do. One that nobody but a person
 // can mend ends the attempt.
 func TestErrorsAreShownAtOnce(t *testing.T) {
+	t.Parallel()
 	logs := map[string]string{"claude": "claude auth login", "codex": "codex login",
 		"gemini": "start gemini and choose", "opencode": "opencode auth login"}
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
 		for _, status := range []int{401, 403, 429, 500} {
 			t.Run(fmt.Sprint(name, "/", status), func(t *testing.T) {
+				t.Parallel()
 				s := newStudio(t, func(*agenttest.Request) agenttest.Turn {
 					return agenttest.Fail(status, "the house is on fire")
 				}, name)
@@ -126,8 +128,10 @@ func TestErrorsAreShownAtOnce(t *testing.T) {
 
 // Where no model can be reached, that is said at once as well.
 func TestNoNetworkIsShown(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newStudio(t, func(*agenttest.Request) agenttest.Turn { return agenttest.Say("no") }, name)
 			const nowhere = "http://127.0.0.1:9"
 			for i, v := range s.env {
@@ -144,7 +148,7 @@ func TestNoNetworkIsShown(t *testing.T) {
 				}
 			}
 			w := s.follow("sort the shed", "--agent", name)
-			w.until(t, 30*time.Second, "lead ", "check the network")
+			w.until(t, patience, "lead ", "check the network")
 			w.Process.Signal(syscall.SIGINT)
 			w.end()
 		})
@@ -154,6 +158,7 @@ func TestNoNetworkIsShown(t *testing.T) {
 // A program that is not there is found before the team is, and by a rerun before somebody joins in
 // vain.
 func TestMissingAgents(t *testing.T) {
+	t.Parallel()
 	s := newStudio(t, complete, "claude")
 	file := s.file("name: gone\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: codex}, {name: " +
 		"bob, agent: claude, command: /nowhere/claude}]\ntasks: [{id: one, owner: ann}]\n")

@@ -56,14 +56,21 @@ var outside = map[string][][]string{
 	"create":              {{"create", "third"}},
 	"host":                {{"host", "demo"}, {"host", "other"}},
 	"resume":              {{"resume", "demo"}, {"resume", "demo", "--take-over"}, {"resume", "other", "--take-over"}},
-	"abort":               {{"abort", "demo"}, {"abort", "other"}},
+	"abort":               {{"abort", "demo", "--yes"}, {"abort", "other", "--yes"}},
 	"cleanup":             {{"cleanup", "demo", "--force"}, {"cleanup", "other", "--force"}},
 	"consolidate":         {{"consolidate", "demo", "--no-commit"}, {"consolidate", "other", "--no-commit"}},
 	"checkpoint":          {{"checkpoint", "other"}},
 	"trust":               {{"trust"}, {"trust", "--yes"}, {"trust", "--list"}, {"trust", "--revoke"}},
+	"hooks dir":           {{"hooks", "--dir", "."}},
+	"hooks disable":       {{"hooks", "disable", "demo", "TaskCreated"}, {"hooks", "disable", "other", "TaskCreated"}},
+	"hooks enable":        {{"hooks", "enable", "demo", "TaskCreated"}},
+	"hooks try":           {{"hooks", "try", "demo", "TaskCreated"}, {"hooks", "try", "--dir", ".", "TaskCreated"}},
 	"mode":                {{"mode", "demo", "x", "bypassPermissions"}, {"mode", "other", "z", "bypassPermissions"}},
 	"delegate":            {{"delegate", "demo", "on"}, {"delegate", "other", "on"}},
-	"budget":              {{"budget", "demo", "--tokens", "1"}, {"budget", "other", "--tokens", "1"}},
+	"budget tokens":       {{"budget", "demo", "--tokens", "1"}, {"budget", "other", "--tokens", "1"}},
+	"budget usd":          {{"budget", "demo", "--member", "x", "--usd", "1"}},
+	"budget time":         {{"budget", "demo", "--time", "1h"}},
+	"budget unlimited":    {{"budget", "demo", "--unlimited"}},
 	"attach":              {{"attach", "demo", "y"}, {"attach", "other", "z"}},
 	"handover":            {{"handover", "other", "z"}},
 	"reassign":            {{"reassign", "demo", "1", "y", "--force"}, {"reassign", "other", "1", "z"}},
@@ -83,6 +90,7 @@ var outside = map[string][][]string{
 	"spawn env":           {{"spawn", "demo", "eve", "--env", "A=1"}},
 	"shutdown graceful":   {{"shutdown", "demo", "--graceful"}},
 	"task add run":        {{"task", "add", "demo", "run-it", "--run", "false"}},
+	"task add file":       {{"task", "add", "demo", "--file", "tasks.yaml"}},
 	"task update run":     {{"task", "update", "demo", "2", "--run", "false"}},
 }
 
@@ -90,7 +98,7 @@ var outside = map[string][][]string{
 // own.
 var strange = [][]string{
 	{"status", "other"}, {"log", "other"}, {"fsck", "other"}, {"task", "list", "other"}, {"task", "show", "other", "1"},
-	{"inbox", "other", "lead"},
+	{"inbox", "other", "lead"}, {"hooks", "other"},
 	{"task", "add", "other", "mine"}, {"task", "claim", "other", "1"}, {"task", "done", "other", "1"},
 	{"task", "rm", "other", "1"},
 	{"send", "other", "--to", "lead", "hello"}, {"broadcast", "other", "hello"}, {"spawn", "other", "eve"},
@@ -101,12 +109,14 @@ var strange = [][]string{
 	{"task", "done", "demo", "2", "--as", "lead"}, {"task", "claim", "demo", "2", "--as", "y"},
 	{"task", "rm", "demo", "2", "--as", "@user"},
 	{"spawn", "demo", "eve"}, {"shutdown", "demo", "y"}, {"permit", "demo", "1"}, {"plan", "demo", "1", "--approve"},
-	{"resend", "demo", "y"},
+	{"resend", "demo", "y"}, {"inbox", "demo", "y", "--all"}, {"leave", "demo", "--as", "y"},
+	{"plan", "submit", "demo", "--as", "y", "mine"}, {"plan", "list", "other"}, {"permit", "list", "other"},
 }
 
 // TestNoSessionGetsOut: a shell task tries every command that is not its to call, in every way out
 // of its session. Each is refused for good, says why, and changes nothing.
 func TestNoSessionGetsOut(t *testing.T) {
+	t.Parallel()
 	for _, row := range access.Commands() {
 		if row.Rule == access.User && len(outside[row.Name]) == 0 {
 			t.Errorf("cadre %s is the user's, and the test does not try it", row.Name)
@@ -140,7 +150,7 @@ func TestNoSessionGetsOut(t *testing.T) {
 		calls = append(calls, row...)
 	}
 	w.write("try.sh", w.caller(`"$PROGRAM" "$@" </dev/null >"$TO.out" 2>"$TO.err"`))
-	var script strings.Builder
+	var lanes [3]strings.Builder // beside each other: an attempt waits more than it works
 	type tried struct {
 		to, how, says string
 		call          []string
@@ -154,14 +164,20 @@ func TestNoSessionGetsOut(t *testing.T) {
 			one := tried{to: filepath.Join(w.root, fmt.Sprintf("tried-%d-%d", i, k)), how: e.name,
 				says: e.says, call: call}
 			all = append(all, one)
-			script.WriteString(tryOnce(e.way, filepath.Join(w.dir, "try.sh"), one.to, call, link, aliased))
+			lanes[i%len(lanes)].WriteString(tryOnce(e.way, filepath.Join(w.dir, "try.sh"), one.to, call, link, aliased))
 		}
 	}
-	w.write("escape.sh", script.String())
+	script := ""
+	for i := range lanes {
+		script += "(\n" + lanes[i].String() + ") &\n"
+	}
+	w.write("escape.sh", script+"wait\n")
 	before := w.must("log", "other", "--json")
 	w.must("task", "add", "demo", "break out", "--owner", "x", "--timeout", "10m", "--run", "sh escape.sh")
 	w.must("task", "add", "demo", "something to do", "--blocked-by", "1")
-	within(t, 10*patience, "everything was tried", func() bool { return has(all[len(all)-1].to + ".rc") })
+	within(t, 10*patience, "everything was tried", func() bool {
+		return !slices.ContainsFunc(all, func(one tried) bool { return !has(one.to + ".rc") })
+	})
 	w.until("the task is over", func(s *team.State) bool {
 		task, _ := s.Task("1")
 		return task.StartedAt != 0 && task.Status != team.InProgress
@@ -244,6 +260,7 @@ echo $? >"$TO.rc"
 // TestNoCheckGivesPowerAway: a check may run what members wrote, so it is refused what gives power
 // away, in whatever way it calls cadre. The rest it does as the user.
 func TestNoCheckGivesPowerAway(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repository()
 	w.write("file.yaml", "name: third\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'true'}]\n")
@@ -331,6 +348,7 @@ func tryOnce(way, script, to string, call []string, link, aliased string) string
 // TestASessionIsItself: what is its own a session may do, in whatever way it calls cadre, and it
 // does it as itself. Another home is free.
 func TestASessionIsItself(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must("create", "demo")
 	w.must("spawn", "demo", "x")
@@ -356,7 +374,7 @@ func TestASessionIsItself(t *testing.T) {
 	script.WriteString(tryOnce("env CADRE_HOME="+free+" TRY", filepath.Join(w.dir, "try.sh"),
 		filepath.Join(w.root, "did-free"), []string{"create", "mine"}, "", ""))
 	script.WriteString(tryOnce("env -i CADRE_HOME="+free+" TRY", filepath.Join(w.dir, "try.sh"),
-		filepath.Join(w.root, "did-abort"), []string{"abort", "mine"}, "", ""))
+		filepath.Join(w.root, "did-abort"), []string{"abort", "mine", "--yes"}, "", ""))
 	if err := errors.Join(os.Symlink(w.home, filepath.Join(w.root, "link")),
 		os.Mkdir(filepath.Join(w.root, "aliased"), 0o700),
 		os.Symlink(filepath.Join(w.home, "teams"), filepath.Join(w.root, "aliased", "teams"))); err != nil {
@@ -397,6 +415,7 @@ func TestASessionIsItself(t *testing.T) {
 // TestHooksActAsTheUser: a trusted hook, and a check, may do what a session may not, whoever hosts
 // the team; a hook that says so in its environment as well.
 func TestHooksActAsTheUser(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repository()
 	w.write(".claude/settings.json",
@@ -486,6 +505,7 @@ func second[T any](_ T, err error) error { return err }
 
 // TestAProgramInASession: the library is held to the session as the command line is.
 func TestAProgramInASession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must("create", "other")
 	w.must("create", "demo")
@@ -514,6 +534,7 @@ func TestAProgramInASession(t *testing.T) {
 
 // TestToolsAreTheSessions: the sockets of other sessions' tools are no way to act as their members.
 func TestToolsAreTheSessions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tmp := filepath.Join(w.root, "tmp")
 	if err := os.Mkdir(tmp, 0o700); err != nil {

@@ -45,8 +45,8 @@ func TestHandover(t *testing.T) {
 			}
 			first := requests[i]
 			for _, part := range []string{"earlier session of ann, and do not have", "Why it was ended:\n> it went astray",
-				"It was at task 1 (one).", "> The port is 4711.", "not committed: began, draft",
-				"Task 1 is yours now"} {
+				"It was at task one.", "> The port is 4711.", "not committed: began, draft",
+				"Task one is yours now"} {
 				if !first.Has(part) {
 					t.Errorf("its first request has no %q:\n%s", part, first.LastUser())
 				}
@@ -109,8 +109,8 @@ func TestPromptTooLong(t *testing.T) {
 			if i < 0 {
 				t.Fatalf("no fresh session was told of the one before:\n%s", s.model.Story())
 			}
-			for _, part := range []string{"It was at task 1 (one).", "> The port is 4711.", "draft",
-				"Task 1 is yours now"} {
+			for _, part := range []string{"It was at task one.", "> The port is 4711.", "draft",
+				"Task one is yours now"} {
 				if !requests[i].Has(part) {
 					t.Errorf("its first request has no %q:\n%s", part, requests[i].LastUser())
 				}
@@ -146,11 +146,11 @@ func TestHandoverByFigures(t *testing.T) {
 				case r.Has("RespondToShutdown with requestId") && called(all(r), "RespondToShutdown") == 0:
 					return use(r, "RespondToShutdown", map[string]any{"approve": true})
 				case fresh(r):
-				case id == "1":
+				case id == "one":
 					turn.In = window * 15 / 100
-				case id == "2" && len(calls) == 0:
+				case id == "two" && len(calls) == 0:
 					turn = shells[name]("echo x > draft")
-				case id == "2":
+				case id == "two":
 					turn = agenttest.Turn{Text: "Half of it is in the draft.", In: window * 25 / 100}
 				}
 				return turn
@@ -174,8 +174,8 @@ func TestHandoverByFigures(t *testing.T) {
 			if i < 0 {
 				t.Fatalf("no fresh session was told of the one before:\n%s", s.model.Story())
 			}
-			for _, part := range []string{"Why it was ended:\n> its context is nearly full", "It was at task 2 (two).",
-				"> Half of it is in the draft.", "draft", "Task 2 is yours now", "> result of task 1"} {
+			for _, part := range []string{"Why it was ended:\n> its context is nearly full", "It was at task two.",
+				"> Half of it is in the draft.", "draft", "Task two is yours now", "> result of task one"} {
 				if !requests[i].Has(part) {
 					t.Errorf("its first request has no %q:\n%s", part, requests[i].LastUser())
 				}

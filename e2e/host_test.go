@@ -81,6 +81,7 @@ func hangOnce(mark string) string {
 }
 
 func TestTasksComeBackWhenTheirHostIsKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	mark := mark()
 	w.shellTeam(2, team.CreateTask{Run: hangOnce(mark)}, team.CreateTask{Run: hangOnce(mark)},
@@ -98,6 +99,7 @@ func TestTasksComeBackWhenTheirHostIsKilled(t *testing.T) {
 
 // Two hosts share the members. When one is killed, the other notices and goes on with what it had.
 func TestTwoHosts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	mark := mark()
 	const members = 4
@@ -177,6 +179,7 @@ func TestDeathOfAHostIsNoticed(t *testing.T) {
 }
 
 func TestShutdownEndsWhatIgnoresSIGTERM(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	mark := mark()
 	w.shellTeam(1, team.CreateTask{Run: "trap '' TERM HUP INT; while :; do sleep " + mark + "; done"})
@@ -194,6 +197,7 @@ func TestShutdownEndsWhatIgnoresSIGTERM(t *testing.T) {
 // What commands do to their teammate: print a lot, leave processes, hang, fail, be killed, end
 // badly.
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	mark := mark()
 	cases := []struct {
@@ -209,7 +213,7 @@ func TestCommands(t *testing.T) {
 		{CreateTask: team.CreateTask{Run: "sleep " + mark + " & echo done"}, completed: true,
 			result: func(s string) bool { return s == "done\n" }},
 		{CreateTask: team.CreateTask{Run: "(trap '' TERM HUP; sleep " + mark + ") & echo before; sleep " + mark,
-			TimeoutMS: 200},
+			Timeout: 200 * time.Millisecond},
 			result: func(s string) bool { return s == "before\n" }, failure: "timed out after 200ms"},
 		{CreateTask: team.CreateTask{Run: "echo try >>tries; test $(wc -l <tries) -eq 3", Retries: 2}, completed: true},
 		{CreateTask: team.CreateTask{Run: "echo so; echo and so >&2; exit 3", Retries: 1},
@@ -251,6 +255,7 @@ func TestCommands(t *testing.T) {
 
 // A hook that always says no is not asked for ever: the lead is told.
 func TestHookThatNeverAgrees(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	settings := filepath.Join(w.root, "claude", "settings.json")
 	if err := os.MkdirAll(filepath.Dir(settings), 0o700); err != nil {
@@ -298,6 +303,7 @@ tasks:
 `
 
 func TestInterruptedRunGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
 			w := newWorld(t)
@@ -310,8 +316,9 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 			})
 			w.refused(w.cadre("run", file), 1, "is being run already")
 			p.Process.Signal(signal)
-			if code := p.wait(); code != 1 || !strings.Contains(p.said(), "the same command goes on where this "+
-				"one stopped") {
+			if code := p.wait(); code != 1 || !strings.Contains(p.said(),
+				"signal received; continue with the same command, or "+
+					"with: cadre resume demo") || !strings.Contains(p.said(), "cadre: stopping ") {
 				t.Errorf("it ended with %d: %s", code, p.said())
 			}
 			noneLeft(t, mark)
@@ -330,6 +337,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 }
 
 func TestRunEndsInTime(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, file, flag, says string }{
 		{"budget", runFile + "budget: {time: 1s}\n", "--timeout=1m", "the budget is spent: time"},
 		{"timeout", runFile, "--timeout=1s", "the time of 1s is over"},
@@ -351,6 +359,7 @@ func TestRunEndsInTime(t *testing.T) {
 }
 
 func TestForcedCleanup(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	mark := mark()
 	w.must("create", "demo")
@@ -359,7 +368,7 @@ func TestForcedCleanup(t *testing.T) {
 	w.must("task", "add", "demo", "hang", "--run", "trap '' TERM; sleep "+mark+" & while :; do sleep "+mark+"; done")
 	w.must("task", "add", "demo", "hang too", "--run", "sleep "+mark)
 	eventually(t, "both tasks run", func() bool { return len(marked(t, mark)) >= 3 })
-	w.refused(w.cadre("cleanup", "demo"), 1, "still runs")
+	w.refused(w.cadre("cleanup", "demo", "--yes"), 1, "still runs")
 	began := time.Now()
 	w.must("cleanup", "demo", "--force")
 	t.Logf("ended after %s", time.Since(began).Round(time.Millisecond))
@@ -372,13 +381,14 @@ func TestForcedCleanup(t *testing.T) {
 	if left, _ := os.ReadDir(filepath.Join(w.home, "teams")); len(left) > 0 {
 		t.Errorf("%v are left", left)
 	}
-	if r := w.cadre("cleanup", "demo"); r.code != 0 {
+	if r := w.cadre("cleanup", "demo", "--yes"); r.code != 0 {
 		t.Errorf("cleaning up again ended with %d: %s", r.code, r.err)
 	}
 }
 
 // The end of a team ends its host, also when the host is not asked.
 func TestHostsEndWithTheirTeam(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.shellTeam(1)
 	host := w.start("host", "demo")

@@ -14,6 +14,7 @@ import (
 // Of a member that was killed the lead is told with which words it comes back. In a shell they
 // bring back the same agent, under the same rules.
 func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.plays("2.1.329")
 	p.until(`"leadSessionId"`)
@@ -47,7 +48,7 @@ func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
 		for _, e := range inbox {
 			var notice struct{ Result string }
 			if e.From == "tim" && json.Unmarshal([]byte(e.Text), &notice) == nil {
-				if _, command, ok := strings.Cut(notice.Result, "It comes back with: "); ok {
+				if _, command, ok := strings.Cut(notice.Result, "Bring it back with: "); ok {
 					words = command
 				}
 			}
@@ -76,6 +77,7 @@ func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
 // Who joins in plan mode changes nothing before the lead has approved a plan; an agent that nobody
 // can hold to that does not join, and says why.
 func TestJoinInPlanMode(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.plays("2.1.329")
 	p.until(`"leadSessionId"`)
@@ -94,6 +96,7 @@ func TestJoinInPlanMode(t *testing.T) {
 // A configuration that cannot be is refused with what is wrong in it. The lead, which sees nothing
 // of the pane of a teammate that it started, is told so.
 func TestTeammateThatCannotBe(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.plays("2.1.329")
 	p.until(`"leadSessionId"`)
@@ -105,7 +108,7 @@ func TestTeammateThatCannotBe(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	const wrong = `there is no agent "nobody"`
+	const wrong = `unknown agent "nobody"`
 	w.refused(w.cadre("join", p.name, "--name", "tim"), 2, "claude-teammates.yaml", wrong)
 	told := func() (all []string) {
 		var inbox []struct{ From, Text string }

@@ -36,6 +36,7 @@ func healthFile(t *testing.T, mark string) string {
 
 // A run that is killed, at any moment and with its leash or without, goes on where it stopped.
 func TestRunGoesOnAfterKill(t *testing.T) {
+	t.Parallel()
 	rounds := 8
 	if testing.Short() {
 		rounds = 3

@@ -95,7 +95,7 @@ func TestLooksAround(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(s.dir, "later.txt"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			r := s.run("look", "--agent", "claude", "--name", "look", "--policy", "deny")
+			r := s.run("--goal", "look", "--agent", "claude", "--name", "look", "--policy", "deny")
 			if r.code != 0 {
 				t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
 			}

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"cadre/internal/testkit/soak"
 )
 
 // cadre is the path of the program under test.
@@ -28,6 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	soak.Beside(6)
 	code, err := withProgram(m.Run)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

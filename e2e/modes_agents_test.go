@@ -34,7 +34,7 @@ func TestModeInTheMiddleOfATurn(t *testing.T) {
 			p := s.start("run", file)
 			s.waitFor("the first command runs", func() bool {
 				_,
-					err := os.Stat(filepath.Join(s.dir, "began-1"))
+					err := os.Stat(filepath.Join(s.dir, "began-a"))
 				return err == nil
 			})
 			s.must("mode", "modes", "ann", one.after)
@@ -48,7 +48,7 @@ func TestModeInTheMiddleOfATurn(t *testing.T) {
 			if code := p.wait(); code != 0 {
 				t.Fatalf("exit status %d\n%s\n%s", code, p.said(), s.model.Story())
 			}
-			for _, name := range []string{"ended-1", "ended-2"} {
+			for _, name := range []string{"ended-a", "ended-b"} {
 				if _, err := os.Stat(filepath.Join(s.dir, name)); err != nil {
 					t.Errorf("a command was cut short: %v\n%s", err, s.model.Story())
 				}
@@ -65,13 +65,13 @@ func TestModeInTheMiddleOfATurn(t *testing.T) {
 				Events []struct{ Kind, Input string }
 			}](s.world, "log", "modes") {
 				for _, e := range r.Events {
-					for _, id := range []string{"1", "2"} {
+					for _, id := range []string{"a", "b"} {
 						asked[id] = asked[id] || e.Kind == "permission_requested" &&
 							strings.Contains(e.Input, "began-"+id)
 					}
 				}
 			}
-			if asks := one.before == "default"; asked["1"] != asks || asked["2"] == asks {
+			if asks := one.before == "default"; asked["a"] != asks || asked["b"] == asks {
 				t.Errorf("asked about are the commands %v", asked)
 			}
 			said := "Your permission mode is now " + one.after + ".\n</from-the-team>"
@@ -79,7 +79,7 @@ func TestModeInTheMiddleOfATurn(t *testing.T) {
 				t.Errorf("ann was not told of its mode, once\n%s", s.model.Story())
 			}
 			if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool {
-				return r.Has("Task 1 is yours now") && r.Has("Task 2 is yours now")
+				return r.Has("Task a is yours now") && r.Has("Task b is yours now")
 			}) {
 				t.Errorf("the second task was done without the history of the first\n%s", s.model.Story())
 			}

@@ -140,7 +140,7 @@ func TestMovedProject(t *testing.T) {
 	if said := w.must("probe", "demo"); !strings.Contains(said, "✓ facts: 1, as they were") {
 		t.Errorf("it says\n%s", said)
 	}
-	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "which is as it was", "cadre resume demo")
+	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "which still exists", "cadre resume demo")
 	w.goesOn("run", "teams/demo.yaml") // the same file, which has moved with it
 }
 
@@ -236,7 +236,7 @@ func TestGoneWorktree(t *testing.T) {
 		does func(w *world, tree string)
 		says string
 	}{
-		"gone": {func(w *world, tree string) {}, "is gone, and what was not committed there is gone with it"},
+		"gone": {func(w *world, tree string) {}, "does not exist any more, and its uncommitted work is lost with it"},
 		"a link to the main checkout": {func(w *world, tree string) {
 			if err := os.Symlink(w.dir, tree); err != nil {
 				w.t.Fatal(err)
@@ -284,7 +284,7 @@ func TestCleanupOfMoved(t *testing.T) {
 	w := moving(t)
 	old, seq := w.dir, w.seq()
 	w.moves("moved")
-	for _, args := range [][]string{{"cleanup", "demo"}, {"cleanup", "demo", "--branches"}} {
+	for _, args := range [][]string{{"cleanup", "demo", "--yes"}, {"cleanup", "demo", "--branches", "--yes"}} {
 		w.refused(w.cadre(args...), 2, "team demo is not removed: "+old+" does not exist",
 			"cadre resume demo --dir DIR", "cadre cleanup demo --force")
 	}
@@ -428,7 +428,7 @@ func TestMovedToACopy(t *testing.T) {
 	clone := filepath.Join(w.root, "clone")
 	w.git("clone", "-q", "--no-local", "--single-branch", "--branch", "main", w.dir, clone)
 	w.moves("moved")
-	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "it lacks the work of task 1",
+	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "it lacks the work of task one",
 		"cadre resume demo --from-git")
 	if r := w.cadre("resume", "demo", "--dir", "."); r.code != 1 || !strings.Contains(r.out, "1 of 2 tasks done") {
 		t.Fatalf("exit status %d\n%s%s", r.code, r.out, r.err)

@@ -304,6 +304,7 @@ func calls(r *agenttest.Request) (n int) {
 // Claude Code 2.1.329 has tasks without a terminal, and no team: what it says is passed on, and
 // nothing is made of it.
 func TestObservedClaudeWithoutATeam(t *testing.T) {
+	t.Parallel()
 	steps := []agenttest.Turn{
 		agenttest.Use("TaskCreate", map[string]any{"subject": "Build it", "description": "All of it."}),
 		agenttest.Use("TaskUpdate", map[string]any{"taskId": "1", "status": "in_progress"}),

@@ -166,7 +166,7 @@ func TestOneObserver(t *testing.T) {
 	w.append("stream.jsonl", bytes.Join(recording(t, "2.1.47/stream.jsonl")[:120], nil))
 	p := w.start("observe", "stream.jsonl", "later.jsonl", "--follow", "--as-team", "fx")
 	p.awaits("carol took task 3")
-	for _, args := range [][]string{{"observe", "stream.jsonl", "--as-team", "fx"}, {"cleanup", "fx"},
+	for _, args := range [][]string{{"observe", "stream.jsonl", "--as-team", "fx"}, {"cleanup", "fx", "--yes"},
 		{"cleanup", "fx", "--force"}} {
 		if r := w.cadre(args...); r.code != 1 || !strings.Contains(r.err, "observed") {
 			t.Errorf("%v: exit status %d, %s", args, r.code, r.err)
@@ -185,7 +185,7 @@ func TestOneObserver(t *testing.T) {
 	if store.Observes(layout.Home{Root: w.home}.Observation("fx")) {
 		t.Error("it has ended and still holds what it kept")
 	}
-	w.must("cleanup", "fx")
+	w.must("cleanup", "fx", "--yes")
 }
 
 // A line is an event for whoever reads the program's output within milliseconds of being written; a
@@ -315,11 +315,11 @@ func TestRelayThatCannotBe(t *testing.T) {
 	}
 	defer taken.Close()
 	w.refused(w.cadre("observe", "--sdk-url", taken.Addr().String()), 1, "address already in use")
-	w.refused(w.cadre("observe", "--sdk-url", "somewhere"), 2, `"somewhere" is no address to listen on`)
+	w.refused(w.cadre("observe", "--sdk-url", "somewhere"), 2, `"somewhere" is not an address to listen on`)
 	w.refused(w.cadre("observe", "--sdk-url", ":0", "--exec", "no-such-program"), 2, "ended before it connected: "+
 		"exit status 127", "no-such-program")
 	w.refused(w.cadre("observe", "--sdk-url", ":0", "--exec", "echo 'Error: --sdk-url rejected: not ours' >&2"), 2,
-		"--sdk-url rejected: not ours", "2.1.47 takes any")
+		"--sdk-url rejected: not ours", "2.1.47 accepts any")
 }
 
 // On a terminal the team is shown live, on a page of its own, and stays where the command was

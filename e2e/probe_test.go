@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -22,6 +24,21 @@ func (w *world) untouched(what string, do func()) {
 	unchanged(what)
 }
 
+// treeOf are the paths of all that is in a folder.
+func treeOf(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		all = append(all, path)
+		if errors.Is(err, fs.ErrNotExist) { // it is gone already
+			err = nil
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // Whoever only asks changes nothing, also in a team that nobody looks after.
 func TestProbeTouchesNothing(t *testing.T) {
 	t.Parallel()
@@ -31,12 +48,13 @@ func TestProbeTouchesNothing(t *testing.T) {
 	eventually(t, "the slow task runs, the quick one is done", func() bool {
 		return len(marked(t, mark)) > 0 && has(w.home, "teams", "demo") && w.count("demo", "task_completed")["1"] == 1
 	})
-	seq, since := int64(0), time.Now()
-	eventually(t, "it has nothing more to record", func() bool {
-		if now := read[struct{ Seq int64 }](w, "probe", "demo").Seq; now != seq {
-			seq, since = now, time.Now()
+	seq, files, since := int64(0), "", time.Now()
+	eventually(t, "it has nothing more to record, and its checkpoint is made", func() bool {
+		now, there := read[struct{ Seq int64 }](w, "probe", "demo").Seq, strings.Join(treeOf(t, w.home), "\n")
+		if now != seq || there != files {
+			seq, files, since = now, there, time.Now()
 		}
-		return time.Since(since) > 500*time.Millisecond
+		return time.Since(since) > time.Second
 	})
 	w.untouched("probe of a team that runs", func() {
 		order(t, w.must("probe", "demo"), "and lives", "2 online")
@@ -71,7 +89,7 @@ func TestReviewChangesNothing(t *testing.T) {
 			{"send", "demo", "--to", "eve", "hello"}, {"broadcast", "demo", "hello"},
 			{"spawn", "demo", "bob", "--agent", "external"},
 			{"resume", "demo"}, {"resume", "demo", "--take-over"}, {"reassign", "demo", "1", "eve", "--force"},
-			{"resend", "demo", "eve"}, {"abort", "demo"}, {"facts", "demo", "--record"},
+			{"resend", "demo", "eve"}, {"abort", "demo", "--yes"}, {"facts", "demo", "--record"},
 			{"budget", "demo", "--tokens", "5"}, {"delegate", "demo", "on"}, {"shutdown", "demo", "--graceful"},
 		} {
 			if r := w.cadre(args...); r.code != 2 || r.out != "" {
@@ -109,7 +127,7 @@ func TestAbort(t *testing.T) {
 				}
 			}
 			noneLeft(t, mark)
-			w.must("abort", "demo")
+			w.must("abort", "demo", "--yes")
 			order(t, w.must("review", "demo"), "! it is aborted", "members: ", "ended", "0 of 2 tasks done")
 			order(t, w.must("log", "demo"), "a fire")
 			w.refused(w.cadre("resume", "demo"), 2, "Team is aborted. To see what it did: cadre review demo")
@@ -165,6 +183,6 @@ func TestDormant(t *testing.T) {
 	eventually(t, "it is dormant", func() bool { return w.state() == "dormant" })
 	w.must("resume", "demo")
 	state("active")
-	w.must("abort", "demo")
+	w.must("abort", "demo", "--yes")
 	state("aborted")
 }

@@ -61,7 +61,7 @@ func TestReassignBringsTheWork(t *testing.T) {
 					t.Errorf("%s holds what is the person's", file)
 				}
 			}
-			w.must("abort", "demo")
+			w.must("abort", "demo", "--yes")
 			noneLeft(t, mark)
 		})
 	}

@@ -52,7 +52,7 @@ func TestResumeRefuses(t *testing.T) {
 	w.refused(w.cadre("resume", "nowhere"), 2, "Team nowhere not found. Use cadre ls")
 	w.must("create", "demo")
 	w.refused(w.cadre("resume", "demo"), 2, "Team not initialized. To add a teammate: cadre spawn demo NAME")
-	w.must("abort", "demo")
+	w.must("abort", "demo", "--yes")
 	w.refused(w.cadre("resume", "demo"), 2, "Team is aborted. To see what it did: cadre review demo")
 	w.must("run", w.write("quick.yaml", "name: quick\nmembers: [{name: ann}]\ntasks: [{id: one, run: echo 1}]\n"))
 	w.refused(w.cadre("resume", "quick"), 2, "Team is complete. To see what it did: cadre review quick")
@@ -65,8 +65,8 @@ func TestResumeRefuses(t *testing.T) {
 	w.refused(w.cadre("create", "other", "--fact", "."), 2, "it is no regular file")
 	w.refused(w.cadre("resend", "quick"), 2, "needs 2 at least", "cadre resend --help")
 	w.refused(w.cadre("create", "other", "--liveness", "beet=1s"), 2,
-		`no period "beet"; it has beat, blocked, checkpoint, leadLost`)
-	w.refused(w.cadre("create", "other", "--liveness", "beat=0s"), 2, "it is like 90s or 10m")
+		`no period is named "beet"; their names are beat, blocked, checkpoint, leadLost`)
+	w.refused(w.cadre("create", "other", "--liveness", "beat=0s"), 2, "such as 90s or 10m")
 	w.refused(w.cadre("create", "other", "--liveness", "beat=10m"), 2, "the periods of silence must be longer")
 
 	w.must("create", "broken")
@@ -105,10 +105,11 @@ func TestResumeExamines(t *testing.T) {
 	w.must("task", "claim", "demo", "2", "--as", "bob")
 	said := w.must("resume", "demo")
 	order(t, said, "✓ team demo", "✓ it is active", "✓ no session leads it", "members: 3 outside",
-		"✓ facts: 2, as they were", "mailbox at #12, 12 not given yet",
-		"#3 ", "ann → bob: words 3", "#12 ", "words 12", "1 of 2 tasks done (50 %), 1 in progress", "2 bob: second",
-		"team demo goes on; you lead it")
-	if strings.Contains(said, "#2 ") {
+		"✓ facts: 2, as they were", "mailbox at #13, 13 not given yet",
+		"#4 ", "ann → bob: words 4", "#12 ", "words 12", "the team → lead: Task 1",
+		"1 of 2 tasks done (50 %), 1 in progress", "2 bob: second",
+		"team demo continues; you lead it")
+	if strings.Contains(said, "#3 ") {
 		t.Errorf("more than the last ten messages are shown:\n%s", said)
 	}
 	order(t, w.must("resume", "demo"), "✓ you lead it") // it may be done again
@@ -117,7 +118,7 @@ func TestResumeExamines(t *testing.T) {
 	if err := os.Remove(filepath.Join(w.dir, "db/schema.sql")); err != nil {
 		t.Fatal(err)
 	}
-	order(t, w.must("resume", "demo"), "! facts stale: go.mod, schema", "cadre facts demo --record", "goes on")
+	order(t, w.must("resume", "demo"), "! facts stale: go.mod, schema", "cadre facts demo --record", "continues")
 	order(t, w.must("facts", "demo"), "go.mod", "changed", "schema", "gone")
 	w.must("facts", "demo", "--record")
 	order(t, w.must("probe", "demo"), "✓ facts: 2, as they were")
@@ -143,7 +144,7 @@ func TestResumeExamines(t *testing.T) {
 	}
 	order(t, w.must("probe", "demo"), "! facts stale: go.mod, schema", "1 of 2 tasks done")
 	order(t, w.must("facts", "demo"), "go.mod", "it is no regular file", "schema", "changed")
-	order(t, w.must("resume", "demo"), "! facts stale: go.mod, schema", "goes on")
+	order(t, w.must("resume", "demo"), "! facts stale: go.mod, schema", "continues")
 	w.refused(w.cadre("facts", "demo", "--record"), 2, "go.mod cannot be a fact", "it is no regular file")
 }
 
@@ -235,7 +236,7 @@ func TestResumeAfterDeath(t *testing.T) {
 				"next: cadre resume demo")
 			w.write("go", "")
 			said := w.must("resume", "demo")
-			order(t, said, "✓ team demo", "! session run-", "is gone", "team demo goes on in", "3 of 3 tasks done")
+			order(t, said, "✓ team demo", "! session run-", "is gone", "team demo continues in", "3 of 3 tasks done")
 			noneLeft(t, mark)
 			if ran := strings.Join(w.lines("ran"), " "); strings.Count(ran, "quick") != 1 ||
 				strings.Count(ran, "slow") != 2 || !strings.HasSuffix(ran, "last") {
@@ -355,7 +356,7 @@ func TestTakeOver(t *testing.T) {
 			!strings.Contains(r.err, "Session "+first+" leads team demo and lives") {
 			t.Errorf("exit status %d: %s", r.code, r.err)
 		}
-		order(t, w.must("resume", "demo", "--take-over"), "leads it, and lives", "team demo goes on; you lead it")
+		order(t, w.must("resume", "demo", "--take-over"), "leads it, and lives", "team demo continues; you lead it")
 		if err := lead.wait(); err == nil {
 			t.Error("the session that led ended as if nothing had happened")
 		}
@@ -381,7 +382,7 @@ func TestTakeOver(t *testing.T) {
 		before := len(w.history("demo"))
 		if r := w.cadre("resume", "demo"); r.code != 1 ||
 			!strings.Contains(r.err, "Different lead detected. Coordinator override needed.") ||
-			strings.Contains(r.out, "goes on") {
+			strings.Contains(r.out, "continues; you lead") {
 			t.Errorf("exit status %d: %s%s", r.code, r.out, r.err)
 		}
 		// nobody's session was touched, nothing put back on the list
@@ -422,9 +423,9 @@ func TestTakeOver(t *testing.T) {
 		elsewhere(time.Now().Add(-59 * time.Minute))
 		refused("leads it on the machine elsewhere", "59 min ago", "out of date after 60 min")
 		elsewhere(time.Now().Add(time.Hour)) // a clock that is wrong makes nobody old
-		refused("clock skew", "decides nothing", "was seen 0 s ago")
+		refused("clock skew", "its age is ignored", "was seen 0 s ago")
 		elsewhere(time.Now().Add(-61 * time.Minute))
-		order(t, w.must("resume", "demo"), "is gone", "team demo goes on")
+		order(t, w.must("resume", "demo"), "is gone", "team demo continues")
 		w.tookOver(first)
 	})
 }
@@ -465,7 +466,7 @@ func TestReassign(t *testing.T) {
 	if task := w.task("1"); task.Owner != "s1" {
 		t.Errorf("the task is %s's", task.Owner)
 	}
-	order(t, w.must("resume", "demo"), "goes on")
+	order(t, w.must("resume", "demo"), "continues")
 	w.untilCompleted(1)
 	if task := w.task("1"); task.CompletedBy != "s1" {
 		t.Errorf("%s did it", task.CompletedBy)

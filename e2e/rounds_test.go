@@ -28,8 +28,8 @@ var (
 )
 
 const (
-	roundsTime = 30 * time.Second // of a normal test run
-	shorter    = 8 * time.Second
+	roundsTime = 20 * time.Second // of a normal test run
+	shorter    = time.Second
 )
 
 // A team of six at work, of which one process is killed: its lead, its host, a leash, an agent,
@@ -182,7 +182,7 @@ func (r *round) begin() {
 		return
 	}
 	commands := founding(time.Now(), &team.CreateTeam{Name: "demo", Dir: r.dir, PermissionMode: "bypassPermissions",
-		Timing: team.Timing{Beat: 200, LeadLost: 2000}})
+		Timing: team.Timing{Beat: 200 * time.Millisecond, LeadLost: 2 * time.Second}})
 	for _, m := range r.members {
 		body := &team.SpawnMember{Name: m, Agent: team.Shell, Role: "shell"}
 		if m[0] == 'a' {
@@ -451,7 +451,7 @@ func (r *round) finish() {
 	}
 	if r.byHand {
 		r.processes() // a leash is only seen while its host lives
-		r.must("abort", "demo")
+		r.must("abort", "demo", "--yes")
 		r.lead.stdin.Close()
 		r.lead.wait()
 	} else if state := r.state(); state != "complete" {

@@ -13,6 +13,7 @@ import (
 // A teammate whose program or login is missing is not added. One whose session fails later waits
 // for the person.
 func TestSpawnOfAnAgent(t *testing.T) {
+	t.Parallel()
 	s := newStudio(t, complete, "claude")
 	s.must("create", "hands")
 	refused := func(code int, name string, words string, args ...string) {
@@ -64,6 +65,7 @@ func TestSpawnOfAnAgent(t *testing.T) {
 
 // Doctor says for each agent whether somebody is logged in, and never a key.
 func TestLoginsInDoctor(t *testing.T) {
+	t.Parallel()
 	s := newStudio(t, complete, "claude", "codex", "gemini")
 	type check struct{ Name, Login, Detail string }
 	logins := func() map[string]check {

@@ -14,6 +14,7 @@ import (
 // Nothing waits for a pipe or reads a device to its end: a file that is none is refused, with
 // status 2 and what it is.
 func TestSpecialFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	pipe := filepath.Join(w.dir, "team.yaml")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -79,6 +80,7 @@ func TestSpecialFiles(t *testing.T) {
 // with its report, and says which file it is, what to do, and which command is next; after that the
 // work is committed.
 func TestPipesForGit(t *testing.T) {
+	t.Parallel()
 	for file, last := range map[string]string{
 		".gitignore":          "what is to be committed is not known: ",
 		"deep/.gitattributes": "not committed yet: ", // git reads it when it adds the file beside it
@@ -141,6 +143,7 @@ func TestPipesForGit(t *testing.T) {
 // A member that no host can run is not added: what a host needs is there before the member is on
 // record.
 func TestSpawnWithoutALog(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must("create", "demo")
 	folder := filepath.Join(w.home, "teams", "demo")
@@ -177,6 +180,7 @@ func TestSpawnWithoutALog(t *testing.T) {
 // Something else in the place of a team's folder is named, with status 2, and so are the variables
 // that say where teams are.
 func TestNotATeamsFolder(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must("create", "demo")
 	path := filepath.Join(w.home, "teams", "x")
@@ -219,6 +223,7 @@ func TestNotATeamsFolder(t *testing.T) {
 // A hook that is a pipe, or a link to nothing, is shown before it is trusted: what it will do is in
 // no file.
 func TestTrustNamesPipes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.write(".claude/settings.json",
 		`{"hooks": {"TaskCreated": [{"hooks": [{"type": "command", "command": "./pipe"}, {"type": "command", "command": "sh gone.sh"}]}]}}`)
@@ -236,6 +241,7 @@ func TestTrustNamesPipes(t *testing.T) {
 // A damaged team is replaced by its last checkpoint, and nothing of it is lost: its folder is kept
 // aside. A whole one is not replaced.
 func TestDamagedTeamFromGit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repository()
 	w.must("create", "demo")
@@ -273,6 +279,7 @@ func TestDamagedTeamFromGit(t *testing.T) {
 
 // What belongs to another team is not believed, and what names it is the name that a command takes.
 func TestAnotherTeamsFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, name := range []string{"demo", "other"} {
 		w.must("create", name)
@@ -297,8 +304,8 @@ func TestAnotherTeamsFiles(t *testing.T) {
 	}
 	segment := "journal/00000000000000000001.jsonl"
 	was := copyOver(segment)
-	w.refused(w.cadre("task", "list", "demo"), 2, "it is a segment of the journal", "cadre fsck demo")
-	w.refused(w.cadre("fsck", "demo"), 2, "the segments beside it are of")
+	w.refused(w.cadre("task", "list", "demo"), 2, "the segment belongs to journal", "cadre fsck demo")
+	w.refused(w.cadre("fsck", "demo"), 2, "and the segments beside it to")
 	w.refused(w.cadre("fsck", "demo", "--mend"), 2, "Put the team's own files back")
 	marker := "journal/durable" // with it the journal is whole, and another team's
 	wasMarked := copyOver(marker)
@@ -317,6 +324,7 @@ func TestAnotherTeamsFiles(t *testing.T) {
 // A team of the same name in another home is another team: neither its journal nor one file of it
 // is believed in the place of ours, fsck changes nothing, and the way out that it names works.
 func TestAnotherHomesFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repository()
 	segment, marker := "journal/00000000000000000001.jsonl", "journal/durable"
@@ -346,9 +354,9 @@ func TestAnotherHomesFiles(t *testing.T) {
 			}
 			was[name] = ours
 		}
-		w.refused(w.cadre("task", "list", "demo"), 2, "it is a segment of the journal", "cadre fsck demo")
+		w.refused(w.cadre("task", "list", "demo"), 2, "the segment belongs to journal", "cadre fsck demo")
 		for _, args := range [][]string{{"fsck", "demo"}, {"fsck", "demo", "--mend"}} {
-			w.refused(w.cadre(args...), 2, "the segments beside it are of", "nothing was changed",
+			w.refused(w.cadre(args...), 2, "and the segments beside it to", "nothing was changed",
 				"cadre resume demo --from-git")
 		}
 		for name, data := range was {
@@ -379,6 +387,7 @@ func TestAnotherHomesFiles(t *testing.T) {
 // Task files that somebody removed or added are put right by the next change, and altered ones by
 // fsck.
 func TestProjectionsComeBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must("create", "demo")
 	for range 3 {

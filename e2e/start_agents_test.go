@@ -80,7 +80,7 @@ func TestLeadThatCannotStart(t *testing.T) {
 	}
 	r = s.run(file(`env: {ANTHROPIC_API_KEY: ""}`))
 	s.ended(r, 1)
-	if !strings.Contains(r.err, "not finished: the lead cannot go on: Not logged in") ||
+	if !strings.Contains(r.err, "not finished: the lead cannot continue: Not logged in") ||
 		!strings.Contains(r.err, "claude auth login") {
 		t.Errorf("it says %s", r.err)
 	}

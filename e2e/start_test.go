@@ -15,8 +15,8 @@ import (
 
 // initialised are the packages of others that the program may initialise, and how many allocations
 // they may make. Go initialises whatever is linked, before main and for each command. Whoever adds a
-// package measures first what it costs (cd bench && go test -bench Start -run '^$'): docs/ARCHITECTURE.md,
-// "The start of the program", has the figures, and says what is not linked.
+// package measures first what it costs (cd bench && go test -bench Start -run '^$'):
+// docs/architecture/start.md has the figures, and says what is not linked.
 var initialised = map[string]int{
 	"github.com/fsnotify/fsnotify":        20,
 	"github.com/spf13/cobra":              20,

@@ -113,7 +113,7 @@ func who(r *agenttest.Request) string {
 	return ""
 }
 
-var yours = regexp.MustCompile(`Task (\d+) is yours now`)
+var yours = regexp.MustCompile(`Task (\S+) is yours now`)
 
 // task is the one that the model was told of last, and the calls that it made since.
 func task(r *agenttest.Request) (id string, calls []agenttest.Call) {
@@ -226,12 +226,10 @@ func (s *studio) there(team string) {
 // waitFor waits until the condition holds.
 func (s *studio) waitFor(what string, holds func() bool) {
 	s.t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !holds(); pause(began) {
+		if time.Since(began) > 90*time.Second {
 			s.t.Fatalf("still not: %s\n%s", what, s.model.Story())
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 // A person at a terminal is shown the hooks, what trust covers and what it does not, and is asked;
 // what they did not see is not trusted.
 func TestTrustAsks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.write(".claude/settings.json",
 		`{"hooks":{"TaskCreated":[{"hooks":[{"type":"command","command":"setsid -w sh ./gate && make -s $GOAL"}]}]}}`)

@@ -67,7 +67,7 @@ func TestUrgentMail(t *testing.T) {
 					t.Errorf("at the end the model is shown %q %d times\n%s", words, n, s.model.Story())
 				}
 			}
-			if told := s.must("log", "rush"); strings.Contains(told, "still holds task 1") || has(s.dir, "slept") {
+			if told := s.must("log", "rush"); strings.Contains(told, "still holds task one") || has(s.dir, "slept") {
 				t.Errorf("the log is\n%s", told)
 			}
 		})

@@ -23,7 +23,7 @@ import (
 
 // patience bounds every wait for something that should happen soon, on a machine that may be busy
 // with other tests.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // world is a user of the program: a home, the program's folders and a directory to work in.
 type world struct {
@@ -38,6 +38,9 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("with -short no tests run but the scripts that take less than a second")
+	}
 	root := t.TempDir()
 	if real, err := filepath.EvalSymlinks(root); err == nil { // /var on macOS
 		root = real
@@ -202,12 +205,18 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // within is eventually with a patience of its own.
 func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); !holds(); {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !holds(); {
+		if time.Since(began) > limit {
 			t.Fatalf("still not: %s", what)
 		}
-		<-time.After(5 * time.Millisecond)
+		pause(began)
 	}
+}
+
+// pause waits before the next look at something that is waited for since began: a look may start a
+// program, so the longer the wait the fewer looks it takes.
+func pause(began time.Time) {
+	<-time.After(min(max(5*time.Millisecond, time.Since(began)/8), 250*time.Millisecond))
 }
 
 // replica opens a team in this process, to look at it without starting one for each look.

@@ -83,7 +83,7 @@ func TestTeammateWithoutALead(t *testing.T) {
 	}
 	order(t, w.must("probe", "demo"), "led it and is lost since", "1 online")
 	order(t, w.must("resume", "demo"), "led it and is lost since", "held until there is a lead",
-		"team demo goes on; you lead it")
+		"team demo continues; you lead it")
 	w.untilCompleted(2)
 	eventually(t, "it has said so", func() bool {
 		return strings.Contains(w.must("inbox", "demo", "lead", "--peek"), "Task 2 (next) is done")
@@ -169,7 +169,7 @@ func TestClocksThatAreWrong(t *testing.T) {
 			eventually(t, "the host says that a clock is wrong", func() bool {
 				beat()
 				log, _ := os.ReadFile(filepath.Join(w.teamDir(), "host.log"))
-				return strings.Contains(string(log), "clock skew: the last sign of life of lead")
+				return strings.Contains(string(log), "clock skew: the last heartbeat of lead")
 			})
 			w.lost() // it has fallen silent, as the host's own clock shows
 		})
@@ -182,7 +182,7 @@ func TestClocksThatAreWrong(t *testing.T) {
 			w.must("send", "demo", "--from", "lead", "--to", "s0", fmt.Sprintf("words %d", i+1))
 		}
 		order(t, w.must("resume", "demo"), "! clock skew: the team was created", "in the future", "order is by seq",
-			"words 1", "words 2", "words 3", "goes on")
+			"words 1", "words 2", "words 3", "continues")
 		w.untilCompleted(1)
 	})
 }
@@ -352,7 +352,7 @@ func TestZombie(t *testing.T) {
 				t.Errorf("saving touched the index:\n%s", status)
 			}
 			before := len(s.model.Requests())
-			order(t, s.must("resume", "demo"), "is lost since", "saved work waits", "team demo goes on")
+			order(t, s.must("resume", "demo"), "is lost since", "saved work waits", "team demo continues")
 			s.waitFor("what was saved is in the history", func() bool {
 				_, there := s.saved("ann")
 				return !there && s.count("demo", "work_saved")["1"] > 0
@@ -402,7 +402,7 @@ func TestZombieRests(t *testing.T) {
 			order(t, kept.Diff, "+more", "+half of it")
 			order(t, s.must("log", "demo"), "there has been no lead for 5 s")
 			order(t, s.must("reassign", "demo", "1", "bob"), "task 1 is bob's now, with what ann had done of it")
-			order(t, s.must("resume", "demo"), "resting", "team demo goes on")
+			order(t, s.must("resume", "demo"), "resting", "team demo continues")
 			s.waitFor("the task is completed", func() bool { return s.task("1").Status == team.Completed })
 			if by := s.task("1").CompletedBy; by != "bob" {
 				t.Errorf("%s did it", by)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"cadre/examples"
 	"cadre/internal/run/teamfile"
 )
 
@@ -129,6 +130,40 @@ func golden(t *testing.T, file, got string) {
 	}
 	if got != string(want) {
 		t.Errorf("%s: got:\n%s\nwant:\n%s", file, got, want)
+	}
+}
+
+// TestStart: what cadre init writes runs as it is.
+func TestStart(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := runAll(t, load(t, "start.yaml"), dir)["sum"]; out != "There are 2 lines in the listing.\n" {
+		t.Errorf("the sum: %q", out)
+	}
+}
+
+// TestAll: each file of the folder is an example in the program, with what it is for.
+func TestAll(t *testing.T) {
+	files, err := filepath.Glob("*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := examples.All()
+	if len(all) != len(files) || len(all) < 3 {
+		t.Fatalf("%d examples of %d files", len(all), len(files))
+	}
+	for i, one := range all {
+		text, err := os.ReadFile(files[i])
+		if err != nil || string(text) != string(one.Text) || one.Name+".yaml" != files[i] {
+			t.Errorf("%s is not what is in %s (%v)", one.Name, files[i], err)
+		}
+		if len(one.Summary) < 10 || len(one.Summary) > 60 || strings.HasPrefix(one.Summary, "#") {
+			t.Errorf("%s is for %q", one.Name, one.Summary)
+		}
 	}
 }
 

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"cadre/internal/engine"
 	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -38,13 +39,31 @@ type typed struct {
 }
 
 type question struct {
-	text    string // in one line
-	request string
-	plan    sanitize.Block // that it is about
-	yes     team.Body
-	no      team.Body
-	waits   func(s *team.State) bool // whether it is still one
-	replica *replica.Replica
+	engine.Question
+	team *engine.Team
+}
+
+// answer is the command that answers it.
+func (q question) answer(yes bool) team.Body {
+	switch {
+	case q.Plan == "" && yes:
+		return &team.AnswerPermission{Request: q.Request, Allow: true}
+	case q.Plan == "":
+		return &team.AnswerPermission{Request: q.Request, Reason: "the user said no"}
+	case yes:
+		return &team.AnswerPlan{Request: q.Request, Approved: true}
+	}
+	return &team.AnswerPlan{Request: q.Request, Feedback: "The user said no."}
+}
+
+// waits reports whether it is still a question after the record seq.
+func (q question) waits() (open bool, seq int64) {
+	q.team.View(func(s *team.State) {
+		seq = s.Seq()
+		open = slices.ContainsFunc(engine.Questions(s),
+			func(one engine.Question) bool { return one.Request == q.Request })
+	})
+	return open, seq
 }
 
 func newAsker(a *app, p *progress) *asker {
@@ -53,53 +72,18 @@ func newAsker(a *app, p *progress) *asker {
 }
 
 // saw looks for what the record asks of the user.
-func (q *asker) saw(ctx context.Context, r *team.Record, rep *replica.Replica) {
-	t := rep.Team()
-	hosted := false
-	rep.View(func(s *team.State) {
-		lead, _ := s.Member(t.Lead)
-		hosted = lead.Agent != team.External
-	})
-	answered := map[string]bool{}
-	for _, e := range r.Events {
-		if e, ok := e.(*team.PermissionAnswered); ok {
-			answered[e.Request] = true
+func (q *asker) saw(ctx context.Context, r *team.Record, of *engine.Team) {
+	var open []engine.Question
+	of.View(func(s *team.State) { open = engine.Questions(s) })
+	for _, one := range open {
+		if !one.IsIn(r) {
+			continue
 		}
-	}
-	for _, e := range r.Events {
-		switch e := e.(type) {
-		case *team.PermissionRequested:
-			p := e.Permission
-			asks := false
-			rep.View(func(s *team.State) { asks = s.AsksUser(p.Member) })
-			if answered[p.Request] || !asks {
-				continue
-			}
-			q.put(ctx, question{replica: rep, request: p.Request, text: fmt.Sprintf("%s asks to use %s: %s", p.Member,
-				p.Tool, shortened(p.Input, t.Name)),
-				yes: &team.AnswerPermission{Request: p.Request, Allow: true},
-				no:  &team.AnswerPermission{Request: p.Request, Reason: "the user said no"},
-				waits: func(s *team.State) bool {
-					for _, open := range s.Permissions() {
-						if open.Request == p.Request {
-							return true
-						}
-					}
-					return false
-				}}, fmt.Sprintf("cadre permit %s %s", t.Name, p.Request))
-		case *team.PlanSubmitted:
-			if hosted {
-				continue // the lead decides
-			}
-			q.put(ctx, question{replica: rep, request: e.Request, text: e.Member + " plans:",
-				plan: sanitize.Block(e.Plan),
-				yes:  &team.AnswerPlan{Request: e.Request, Approved: true}, no: &team.AnswerPlan{Request: e.Request,
-					Feedback: "The user said no."},
-				waits: func(s *team.State) bool {
-					m, _ := s.Member(e.Member)
-					return m.Plan.Request == e.Request && m.Plan.State == "submitted"
-				}}, fmt.Sprintf("cadre plan %s %s", t.Name, e.Request))
+		verb := "permit"
+		if one.Plan != "" {
+			verb = "plan"
 		}
+		q.put(ctx, question{one, of}, fmt.Sprintf("cadre %s %s %s", verb, of.Team().Name, one.Request))
 	}
 }
 
@@ -116,7 +100,7 @@ func shortened(input, name string) string {
 // settled says how a question ended that was answered elsewhere, or by nobody.
 func settled(one question) string {
 	var answer team.Answer
-	one.replica.View(func(s *team.State) { answer, _ = s.Answered(one.request) })
+	one.team.View(func(s *team.State) { answer, _ = s.Answered(one.Request) })
 	switch {
 	case answer.Outcome == "timed_out":
 		return "timed out"
@@ -178,18 +162,17 @@ func (q *asker) pose(ctx context.Context, one question) bool {
 	go func() { // closes moot when it is no question any more
 		defer close(moot)
 		for {
-			var seq int64
-			var open bool
-			one.replica.View(func(s *team.State) { seq, open = s.Seq(), one.waits(s) })
-			if !open || one.replica.Wait(waiting, seq) != nil {
+			open, seq := one.waits()
+			if !open || one.team.Wait(waiting, seq) != nil {
 				return
 			}
 		}
 	}()
-	if one.plan != "" {
-		q.progress.printf("? %s\n%s\n? [y/N]", one.text, one.plan)
+	if one.Plan != "" {
+		q.progress.printf("? %s plans:\n%s\n? [y/N]", one.Member, sanitize.Block(one.Plan))
 	} else {
-		q.progress.printf("? %s [y/N]", one.text)
+		q.progress.printf("? %s asks to use %s: %s [y/N]", one.Member, one.Tool,
+			shortened(one.Input, one.team.Team().Name))
 	}
 	shown := time.Now()
 	var line typed
@@ -207,11 +190,9 @@ func (q *asker) pose(ctx context.Context, one question) bool {
 			return false
 		}
 	}
-	body := one.no
-	if word := strings.ToLower(strings.TrimSpace(line.text)); word == "y" || word == "yes" {
-		body = one.yes
-	}
-	if _, err := one.replica.Do(ctx, team.Command{Actor: team.User, Body: body}); err != nil {
+	word := strings.ToLower(strings.TrimSpace(line.text))
+	if _, err := one.team.Do(ctx, team.Command{Actor: team.User,
+		Body: one.answer(word == "y" || word == "yes")}); err != nil {
 		q.progress.note(explain(err))
 	}
 	return true

@@ -34,11 +34,12 @@ func (s *shared) String() string {
 // a line that passes for another question.
 func TestHostileQuestions(t *testing.T) {
 	s := newStage(t)
-	rep, _, err := (&app{home: s.home, err: standardError()}).open(t.Context(), "evil", false)
+	s.open()
+	of, err := (&app{home: s.home, err: standardError()}).engine().Look(t.Context(), "evil")
 	s.must(err)
-	defer rep.Close()
+	defer of.Close()
 	asked := 0
-	for r, err := range rep.Read(t.Context(), 0) {
+	for r, err := range of.Read(t.Context(), 0) {
 		s.must(err)
 		for _, e := range r.Events {
 			switch e.(type) {
@@ -58,7 +59,7 @@ func TestHostileQuestions(t *testing.T) {
 			q.terminal, q.in = true, input
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
-			q.saw(ctx, r, rep)
+			q.saw(ctx, r, of)
 			for deadline := time.Now().Add(patience); !strings.HasSuffix(shown.String(), " [y/N]\n"); <-time.After(
 				time.Millisecond) {
 				if time.Now().After(deadline) {

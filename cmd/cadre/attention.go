@@ -11,7 +11,6 @@ import (
 	"cadre/internal/inspect/attention"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -25,16 +24,17 @@ func stepFor(name string, i team.Item) step {
 // writeItems writes what waits for a person, two lines each: what it is, and what would help.
 func writeItems(w *sanitize.Writer, name string, items []team.Item) error {
 	for _, i := range items {
-		mark, more := "!", ""
+		mark, more := render.Wait.On("!"), ""
 		if i.WaitsFor != team.ForUser {
-			mark, more = "·", " ("+i.WaitsFor+" sees to it)"
+			mark, more = render.Faint.On("·"), " ("+i.WaitsFor+" sees to it)"
 		}
-		if now := replica.Now(); i.Deadline > now {
-			more += fmt.Sprintf(" (%s left)", render.Span(time.Duration(i.Deadline-now)*time.Millisecond))
+		if now := now(); i.Deadline > now {
+			more += fmt.Sprintf(" (%s left)", render.Span(i.Deadline.Sub(now)))
 		} else if i.Since > 0 && i.Deadline == 0 {
 			more += " (" + render.Ago(now, i.Since) + ")"
 		}
-		if err := w.Printf("%s %s%s\n    %s\n", mark, i.Text, more, stepFor(name, i)); err != nil {
+		if err := w.Printf("%s %s\n    %s\n", mark, sanitize.Hanging{Text: i.Text + more, At: 2, Indent: 2},
+			render.Strong.On(stepFor(name, i))); err != nil {
 			return err
 		}
 	}
@@ -45,7 +45,7 @@ func (a *app) attentionCommand() *cobra.Command {
 	var wait bool
 	var timeout time.Duration
 	c := &cobra.Command{
-		Use: "attention [TEAM]", Short: "List what waits for you, in all teams or in one", Args: atMost(1),
+		Use: "attention [TEAM]", Short: "List what waits for you, in all teams", Args: atMost(1),
 		Long: `List what waits for a person, in all teams or in one, with the command that helps: requests for permission, plans, failed members and tasks, a lead that was
 lost, an interrupted consolidation, a spent budget. status, ls and probe show the same list. What an agent that leads sees to is marked with its name.
 
@@ -54,14 +54,15 @@ With --wait it returns as soon as something waits for you, for example to ring a
 
 Exit status 0: the list was printed, also an empty one; with --wait, something waits for you. 1: with --timeout, nothing did until then. 2: a team is damaged.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			f := attention.Follower{Home: a.home, Log: a.note}
-			defer f.Close()
+			only := ""
 			if len(args) > 0 {
-				f.Only = args[0]
-				if _, err := a.home.Folder(f.Only); err != nil {
+				only = args[0]
+				if _, err := a.home.Folder(only); err != nil {
 					return err
 				}
 			}
+			f := a.engine().Attention(only)
+			defer f.Close()
 			if timeout != 0 && !wait {
 				return usage{errors.New("--timeout says how long --wait waits; add --wait")}
 			}
@@ -106,7 +107,7 @@ func (a *app) printItems(items []attention.Item) error {
 			for len(items) > 0 && items[0].Team == name {
 				some, items = append(some, items[0].Item), items[1:]
 			}
-			if err := w.Printf("%s: %s\n", name, waiting(len(some))); err != nil {
+			if err := w.Printf("%s: %s\n", render.Strong.On(name), waiting(len(some))); err != nil {
 				return err
 			}
 			if err := writeItems(w, name, some); err != nil {

@@ -5,21 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/engine/upkeep"
+	"cadre/internal/engine"
 	"cadre/internal/git/checkpoint"
-	"cadre/internal/host"
-	"cadre/internal/journal"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/replica"
-	"cadre/internal/sys/proc"
-	"cadre/internal/team"
+	"cadre/internal/run"
 	"cadre/internal/transfer"
 )
 
@@ -37,22 +32,15 @@ reachable from it, so that whoever has the branch has all of it. Outside a repos
 Files that git ignores, files over 5 MiB and files that likely hold a secret are not carried but named. --include PATH has them carried, now and from then on.
 
 Hosts make checkpoints by themselves. A team whose folder was lost comes back from the last one: cadre resume TEAM --from-git.`,
-	}, func(c *cobra.Command, d opened, _ []string) error {
+	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
 		ctx, cancel := context.WithTimeoutCause(c.Context(), checkpointTime,
 			fmt.Errorf("the checkpoint was not made within %s", checkpointTime))
 		defer cancel()
-		t := d.Team()
-		if t.CheckOurs() != nil {
-			return t.CheckOurs()
-		}
-		paths, err := fromTop(t, include)
+		paths, err := fromTop(d.Team(), include)
 		if err != nil {
 			return err
 		}
-		made, err := host.Checkpoint(ctx, d.Replica, d.dir, paths...)
-		if checkpoint.Lasting(err) {
-			return usage{err}
-		}
+		made, err := d.Checkpoint(ctx, paths...)
 		if err != nil {
 			return err
 		}
@@ -135,34 +123,16 @@ type restoring struct {
 
 // restore creates a team again from its last checkpoint, with its work. The team's folder was lost.
 func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpoint.Restored, error) {
-	if err := team.CheckName("team", name); err != nil {
-		return nil, err
-	}
-	damaged := false
-	if folder, err := a.home.Folder(name); err == nil {
-		if damaged, err = a.damaged(ctx, name); err != nil {
-			return nil, err
-		}
-		if !damaged {
-			return nil, a.isHere(ctx, name, folder)
-		}
-	} else if team.CodeOf(err) != team.NotFound {
-		return nil, err
-	}
 	project, err := workDir(cmp.Or(how.dir, "."))
 	if err != nil {
 		return nil, err
 	}
-	given, err := checksOf(how.checks)
+	checks, err := run.ParseChecks(how.checks)
 	if err != nil {
 		return nil, err
 	}
-	o := transfer.Options{Home: a.home, Team: name, Dir: project, Named: how.dir != "", At: how.at,
-		Checks: given, Log: a.note}
-	if damaged {
-		o.Clear(func(ctx context.Context) error { return a.setAside(ctx, name) })
-	}
-	found, err := transfer.Adopt(ctx, o)
+	found, err := a.engine().Restore(ctx, transfer.Options{Team: name, Dir: project, Named: how.dir != "", At: how.at,
+		Checks: checks})
 	if errors.Is(err, transfer.ErrNoRepository) {
 		return nil, usage{fmt.Errorf("%s is in no git repository, so there are no checkpoints of team %s to restore "+
 			"it from; --dir names the repository", project, name)}
@@ -175,43 +145,5 @@ func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpo
 		return found.Restored, nil
 	}
 	return found.Restored, said("team %s is restored from %s: %d records, made %s; it works in %s", name, found.Place,
-		found.Seq, render.Ago(replica.Now(), found.At), found.Dir)(a.out.Writer)
-}
-
-// isHere is the refusal to restore a team that is here. Where another machine has continued it,
-// that is said.
-func (a *app) isHere(ctx context.Context, name, folder string) error {
-	rep, _, err := a.open(ctx, name, false)
-	if err != nil {
-		return err
-	}
-	defer rep.Close()
-	if err := transfer.Here(ctx, rep, folder, false); err != nil {
-		return a.moving(err, name, "cadre resume "+name)
-	}
-	return &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is there, in %s, and newer than any checkpoint. "+
-		"Resume it with: cadre resume %s", name, folder, name)}
-}
-
-// damaged reports whether the team's folder is there and its history cannot be read.
-func (a *app) damaged(ctx context.Context, name string) (bool, error) {
-	_, err := a.glance(ctx, name)
-	if _, broken := errors.AsType[*journal.DamageError](err); broken || team.CodeOf(err) == team.NotFound {
-		return true, nil
-	}
-	return false, err
-}
-
-// setAside moves a damaged team out of the way. What its members had not committed in their
-// worktrees is on their branches before that.
-func (a *app) setAside(ctx context.Context, name string) error {
-	aside, err := upkeep.SetAside(ctx, a.home, name, a.note)
-	if runs, ok := errors.AsType[*upkeep.RunningError](err); ok {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s; end its process, which %s names, and try again",
-			runs, filepath.Join(runs.Hosts, "*", proc.AliveFile))}
-	}
-	if err == nil {
-		a.note("the damaged team is kept in " + aside)
-	}
-	return err
+		found.Seq, render.Ago(now(), found.At), found.Dir)(a.out.Writer)
 }

@@ -12,26 +12,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/consolidate/branches"
+	"cadre/internal/engine"
 	"cadre/internal/engine/upkeep"
-	"cadre/internal/layout"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
-// cleaning says how a team is removed.
-type cleaning struct {
-	force    bool // end whoever still runs
-	branches bool // remove its branches too
-}
-
 func (a *app) cleanupCommand() *cobra.Command {
-	var how cleaning
+	var how engine.Removal
+	var yes bool
 	c := a.onTeam(0, &cobra.Command{
-		Use: "cleanup [TEAM]", Short: "Remove a team and everything that belongs to it",
+		Use: "cleanup [TEAM]", Short: "Remove a team with all that belongs to it",
 		Long: `Remove a team: its folder with its history, and what Claude Code was shown of it. It is refused while a teammate runs,
 unless it is forced; then the sessions are ended first. It may be called again at any time.
+
+On a terminal you are asked before; --yes skips the question. A script says --force or --yes.
 
 The team's branches stay in the repository, and are named: cadre/TEAM with its checkpoints, and those of members that worked in worktrees.
 With --branches they are removed, and what each was is printed. Branches that are checked out stay, and so does a branch whose commits no other branch,
@@ -45,34 +41,54 @@ Example:
 
 Exit status 0: the team is removed. 1: not now: a teammate runs, or branches stay because commits would be lost. 2: it will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
+		if !yes && (a.asks() || !how.Force) {
+			what := a.measure(c.Context(), name)
+			if how.Branches {
+				what += " and its branches"
+			}
+			if err := a.confirm(c.Context(), "Remove "+what+"?",
+				fmt.Sprintf("to remove %s: cadre cleanup %s --yes, or with "+
+					"--force whatever still runs", what, sanitize.Quote(name))); err != nil {
+				return err
+			}
+		}
 		ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute,
 			fmt.Errorf("team %s could not be cleaned up within a minute", name))
 		defer cancel()
 		return a.cleanup(ctx, name, how)
 	})
-	c.Flags().BoolVar(&how.force, "force", false, "end whoever still runs, and remove branches whose commits "+
+	c.Flags().BoolVar(&how.Force, "force", false, "end whoever still runs, and remove branches whose commits "+
 		"would be lost")
-	c.Flags().BoolVar(&how.branches, "branches", false, "remove the team's branches from the repository too")
+	c.Flags().BoolVar(&how.Branches, "branches", false, "remove the team's branches from the repository too")
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return c
 }
 
-func (a *app) cleanup(ctx context.Context, name string, how cleaning) error {
-	if t, err := a.glance(ctx, name); team.CodeOf(err) == team.NotFound || err == nil && t.Observed != "" {
-		if done, err := a.forget(ctx, name, t); done || err != nil {
-			return err
-		}
-	}
-	rep, dir, err := a.open(ctx, name, true)
-	if team.CodeOf(err) == team.NotFound { // as after a cleanup before this one
-		if err := a.home.Sweep(); err != nil {
-			return err
-		}
-		return a.cleanUpAfter(ctx, name, how)
-	}
+// measure names the team with how much of it there is, for a question about its end.
+func (a *app) measure(ctx context.Context, name string) string {
+	of, err := a.engine().Look(ctx, name)
 	if err != nil {
-		return err
+		return "team " + name // its remains are to go
 	}
-	removed, err := upkeep.Remove(ctx, a.upkeep(rep, dir), how.removal(a.home))
+	defer of.Close()
+	tasks, running := 0, 0
+	of.View(func(s *team.State) {
+		tasks = s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed)
+		for _, m := range s.Members() {
+			if m.Name != s.Team().Lead && m.Status.Running() {
+				running++
+			}
+		}
+	})
+	return fmt.Sprintf("team %s (%s, %s; %s)", name, plural(tasks, "task"), plural(running, "running teammate"),
+		of.Team().Dir)
+}
+
+func (a *app) cleanup(ctx context.Context, name string, how engine.Removal) error {
+	var nowhere error // where this was called
+	how.Actor = a.actor
+	how.Dir, nowhere = workDir(".")
+	r, err := a.engine().RemoveTeam(ctx, name, how)
 	if lingers, ok := errors.AsType[*upkeep.LingeringError](err); ok {
 		return &team.Error{Code: team.NotReady, Text: lingers.Error() + "; run cadre cleanup again"}
 	}
@@ -81,48 +97,26 @@ func (a *app) cleanup(ctx context.Context, name string, how cleaning) error {
 			"cadre resume %s --dir DIR, then cadre cleanup %s. To remove the team without the repository: cadre "+
 			"cleanup %s --force; worktrees are kept then, and named", gone, name, name, name)}
 	}
-	if err != nil {
-		return err
-	}
-	if removed.Replaced {
-		return a.print(removed.Team, said("team %s is removed; another one of that name has begun meanwhile", name))
-	}
-	return a.cleaned(removed, fmt.Sprintf("team %s is removed", name))
-}
-
-func (c cleaning) removal(home layout.Home) upkeep.Removal {
-	return upkeep.Removal{Home: home, Force: c.force, Branches: c.branches}
-}
-
-// upkeep is an opened team for what a person does to it.
-func (a *app) upkeep(rep *replica.Replica, dir string) upkeep.Team {
-	return upkeep.Team{Replica: rep, Dir: dir, Actor: a.actor, Log: a.note, Warn: a.fail}
-}
-
-// cleanUpAfter removes the branches of a team that is not here any more from the repository that
-// the command was called in, if that is wished. The checkpoints there say whose they are.
-func (a *app) cleanUpAfter(ctx context.Context, name string, how cleaning) error {
-	nothing := said("there is no team %s; nothing is left to remove", name)
-	if !how.branches {
-		return a.print(team.Team{Name: name, CleanedUp: true}, nothing)
-	}
-	here, err := workDir(".")
-	if err != nil {
-		return err
-	}
-	removed, found, err := upkeep.RemoveBranches(ctx, name, here, how.removal(a.home))
 	if last, ok := errors.AsType[*upkeep.UnfinishedError](err); ok {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s: it may run there, or under another "+
 			"CADRE_HOME. Continue it here: cadre resume %s --from-git; to remove its branches all the same: cadre "+
 			"cleanup %s --branches --force", last, name, name)}
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case r.Gone && how.Branches && nowhere != nil:
+		return nowhere
+	case r.Observed:
+		return a.print(r.Team, said("what was kept of the observed team %s is removed", name))
+	case r.Replaced:
+		return a.print(r.Team, said("team %s is removed; another one of that name has begun meanwhile", name))
+	case r.Gone && r.Team.ID == "":
+		return a.print(r.Team, said("there is no team %s; nothing is left to remove", name))
+	case r.Gone:
+		return a.cleaned(r.Removed, "there is no team "+name)
 	}
-	if !found {
-		return a.print(team.Team{Name: name, CleanedUp: true}, nothing)
-	}
-	return a.cleaned(removed, "there is no team "+name)
+	return a.cleaned(r.Removed, fmt.Sprintf("team %s is removed", name))
 }
 
 // cleaned prints what became of a team that was removed, and of its branches. Where branches were
@@ -150,7 +144,7 @@ func (a *app) cleaned(removed upkeep.Removed, what string) error {
 			unknown = unknown || b.Unknown != ""
 		}
 		w.Printf("its branches in %s:\n", t.Dir)
-		var table render.Table
+		table := render.NewList()
 		for _, b := range left {
 			table.Row("", b.Name, b.String())
 		}

@@ -8,15 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/consolidate"
-	"cadre/internal/inspect/catalog"
+	"cadre/internal/engine"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/replica"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
 )
@@ -26,7 +24,7 @@ func (a *app) consolidateCommand() *cobra.Command {
 	var rollBack, push bool
 	var to transfer.PushOptions
 	c := a.onTeam(0, &cobra.Command{
-		Use: "consolidate [TEAM]", Short: "Check what a team did, commit it, and complete the team",
+		Use: "consolidate [TEAM]", Short: "Check and commit what a team did",
 		Long: `Bring a team to its end when everybody is done: members with worktrees of their own end, what they did on their branches is put into the work tree, the checks of
 the team (checks: in its file, or --check) run in its directory, and what the team did becomes one commit on what is checked out, with the branches as its
 further parents. Then the team is complete, and its record is kept as the file COMPLETED in its folder. A team that is complete without one can be consolidated too.
@@ -44,7 +42,7 @@ The checks have passed with exactly the tracked files that are committed. When t
 these files are committed, too, and the checks run again. With --clean the checks run in a clean checkout: without ignored files and files that are not committed.
 
 When a check fails nothing is committed, HEAD and the work tree are as they were, the branches stay,
-the team goes on, and its lead is told what the check said. Killed at any moment, the same command goes on where it stopped; --roll-back gives up what it left
+the team continues, and its lead is told what the check said. Killed at any moment, the same command continues where it stopped; --roll-back gives up what it left
 unfinished, and has a team go on that was only marked for its end (cadre shutdown --graceful).
 
 Exit status 0: the team is complete. 1: not now: somebody works, a check failed, a file is in the way. 2: it will not work.`,
@@ -52,10 +50,10 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 		o.Actor = a.actor
 		for _, flag := range []string{"message", "include", "only", "no-commit", "clean",
 			"with-check-changes", "without"} {
-			o.Anew = o.Anew || c.Flags().Changed(flag)
+			o.Restart = o.Restart || c.Flags().Changed(flag)
 		}
 		if rollBack {
-			if o.Anew {
+			if o.Restart {
 				return usage{fmt.Errorf("--roll-back gives up what is unfinished, and begins nothing; leave the " +
 					"other flags away")}
 			}
@@ -64,8 +62,8 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 		if err := a.consolidate(c.Context(), name, o); err != nil || !push {
 			return err
 		}
-		to.Home, to.Team, to.Log = a.home, name, a.note
-		return a.pushConsolidated(c.Context(), to)
+		to.Team, to.Head = name, true
+		return a.push(c.Context(), to)
 	})
 	c.Flags().BoolVar(&push, "push", false, "push the commit and the team's branch, cadre/TEAM, when the team is "+
 		"complete")
@@ -85,7 +83,7 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 	c.Flags().BoolVar(&o.Changes, "with-check-changes", false, "commit files that the checks write with the work, "+
 		"and run the checks again")
 	c.Flags().BoolVar(&rollBack, "roll-back", false, "give up an unfinished consolidation, or the mark for one: "+
-		"nothing is committed, and the team goes on")
+		"nothing is committed, and the team continues")
 	actsAs(c)
 	return c
 }
@@ -93,25 +91,19 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 // consolidating opens the team for its consolidation, and calls do with the options that every one
 // has.
 func (a *app) consolidating(ctx context.Context, name string, o consolidate.Options,
-	do func(o consolidate.Options) error) error {
+	do func(of *engine.Team, o consolidate.Options) error) error {
 	stays()
-	rep, dir, err := a.open(ctx, name, true)
+	of, err := a.engine().Open(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer rep.Close()
-	if t := rep.Team(); t.CleanedUp || t.Status == team.TeamAborted {
-		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s is %s, and nothing of it is left to be "+
-			"consolidated; to read its record: cadre review %s", name, t.Status, name)}
-	}
-	if o.Include, err = fromTop(rep.Team(), o.Include); err != nil {
+	defer of.Close()
+	if o.Include, err = fromTop(of.Team(), o.Include); err != nil {
 		return err
 	}
-	if o.Only, err = fromTop(rep.Team(), o.Only); err != nil {
+	if o.Only, err = fromTop(of.Team(), o.Only); err != nil {
 		return err
 	}
-	o.Beside = func(ctx context.Context) ([]string, error) { return a.beside(ctx, rep.Team()) }
-	o.Replica, o.Dir, o.Log, o.Except = rep, dir, a.note, []string{a.home.Root, a.home.Claude}
 	if !a.json {
 		o.Checking = func(check string) { a.out.Printf("▸ check %s\n", check) }
 		o.Saw = func(r *team.Record) {
@@ -122,7 +114,7 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 			}
 		}
 	}
-	return do(o)
+	return do(of, o)
 }
 
 // consolidate goes on with the consolidation of the team, or begins it.
@@ -142,14 +134,14 @@ type sealedTeam struct {
 
 // consolidated is consolidate that leaves it to its caller to print the record.
 func (a *app) consolidated(ctx context.Context, name string, o consolidate.Options) (sealed sealedTeam, err error) {
-	err = a.consolidating(ctx, name, o, func(o consolidate.Options) error {
+	err = a.consolidating(ctx, name, o, func(of *engine.Team, o consolidate.Options) error {
 		staged := []string{}
 		o.Staged = func(changes []string) {
 			if staged = changes; !a.json {
 				a.list(changes)
 			}
 		}
-		r, err := consolidate.Run(ctx, o)
+		r, err := of.Consolidate(ctx, o)
 		if failed, ok := errors.AsType[*consolidate.FailedCheck](err); ok && failed.Output != "" {
 			a.err.Printf("%s\n", sanitize.Block(failed.Output))
 		}
@@ -176,13 +168,6 @@ func (a *app) list(changes []string) {
 	}
 }
 
-// beside are the other teams whose work in the same work tree may be taken for that of the team.
-func (a *app) beside(ctx context.Context, t team.Team) ([]string, error) {
-	return catalog.Beside(ctx, a.home, t, a.note, func(name string, err error) {
-		a.note(fmt.Sprintf("whether team %s works in the same work tree is not known: %s", name, explain(err)))
-	})
-}
-
 // winding tells who adds something to a team that is marked for its end that nobody will begin it.
 func (a *app) winding(t team.Team) {
 	if t.Status == team.TeamConsolidating {
@@ -192,15 +177,15 @@ func (a *app) winding(t team.Team) {
 }
 
 func (a *app) rollBack(ctx context.Context, name string, o consolidate.Options) error {
-	return a.consolidating(ctx, name, o, func(o consolidate.Options) error {
-		if err := consolidate.RollBack(ctx, o, "it was taken back"); err != nil {
+	return a.consolidating(ctx, name, o, func(of *engine.Team, o consolidate.Options) error {
+		if err := of.RollBack(ctx, o, "it was taken back"); err != nil {
 			return err
 		}
 		then := "goes on"
-		if o.Replica.Team().Status == team.TeamComplete {
+		if of.Team().Status == team.TeamComplete {
 			then = "is complete, as it was"
 		}
-		return a.print(o.Replica.Team(), said("team %s %s; nothing was committed", name, then))
+		return a.print(of.Team(), said("team %s %s; nothing was committed", name, then))
 	})
 }
 
@@ -210,11 +195,11 @@ func gateLine(e team.Event) string {
 	case *team.ConsolidationBegan:
 		return fmt.Sprintf("consolidation %d begins", e.Attempt)
 	case *team.CheckPassed:
-		return fmt.Sprintf("✓ check %s (%s)", e.Check, render.Span(time.Duration(e.Millis)*time.Millisecond))
+		return fmt.Sprintf("✓ check %s (%s)", e.Check, render.Span(e.Took))
 	case *team.CheckFailed:
-		return fmt.Sprintf("✗ check %s (%s)", e.Check, render.Span(time.Duration(e.Millis)*time.Millisecond))
+		return fmt.Sprintf("✗ check %s (%s)", e.Check, render.Span(e.Took))
 	case *team.WorktreesMerged, *team.WorkStaged, *team.CommitMade:
-		if lines := render.Lines(&team.Record{Events: []team.Event{e}}); len(lines) > 0 {
+		if lines := render.Lines(&team.Record{Events: []team.Event{e}}, nil); len(lines) > 0 {
 			return "· " + lines[0]
 		}
 	}
@@ -274,41 +259,16 @@ func reached(t team.Team) []string {
 
 // writeRecord writes what the record of the team says, and whether the history is the one that it
 // was made of.
-func (a *app) writeRecord(ctx context.Context, w *sanitize.Writer, rep *replica.Replica, dir string) error {
-	r, err := consolidate.Sealed(dir)
-	if r == nil || err != nil {
-		return err
-	}
-	holds, err := r.Holds(ctx, rep)
-	if err != nil {
-		return err
-	}
+func writeRecord(w *sanitize.Writer, r *consolidate.Record, holds bool, dir string) error {
 	w.Printf("\n")
 	if err := writeSealed(w, r); err != nil {
 		return err
 	}
 	if !holds {
-		err = w.Printf("! the history is not the one that %s was written of\n",
+		return w.Printf("! the history is not the one that %s was written of\n",
 			filepath.Join(dir, consolidate.RecordFile))
 	}
-	return err
-}
-
-// checksOf reads checks as flags have them: a command, or "NAME: COMMAND" with a name of letters,
-// digits, _ and -.
-func checksOf(args []string) ([]team.Check, error) {
-	var all []team.Check
-	for _, arg := range args {
-		c := team.Check{Name: strings.Join(strings.Fields(arg), " "), Command: arg}
-		if name, command, named := strings.Cut(arg, ": "); named && team.ValidName(name) {
-			c = team.Check{Name: name, Command: command}
-		}
-		if strings.TrimSpace(c.Command) == "" {
-			return nil, usage{fmt.Errorf("%q is no check; it is like COMMAND or \"NAME: COMMAND\"", arg)}
-		}
-		all = append(all, c)
-	}
-	return all, nil
+	return nil
 }
 
 // fromTop makes the paths, which are from where the command was called, to ones from the top of the

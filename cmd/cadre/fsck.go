@@ -26,7 +26,7 @@ where they differ.
 
 Exit status 0: all is well, or was mended. 2: there is damage.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
-		x := upkeep.Examiner{Home: a.home, Log: a.note, Explain: explain}
+		x := upkeep.FileCheck{Home: a.home, Log: a.note, Explain: explain}
 		h, err := x.Check(c.Context(), name)
 		if swapped, ok := errors.AsType[*upkeep.SwappedError](err); ok {
 			return &team.Error{Code: team.Finished, Text: fmt.Sprintf("%s: cadre resume %s --from-git", swapped, name)}

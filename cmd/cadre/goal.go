@@ -1,24 +1,18 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/agent"
-	"cadre/internal/agent/drivers"
+	"cadre/internal/run"
 	"cadre/internal/run/teamfile"
-	"cadre/internal/team"
 )
 
-// goal is what the flags of run say of a team that is given a goal instead of a file.
-type goal struct {
+// goalFlags are what the flags of run say of a team that is given a goal instead of a file.
+type goalFlags struct {
 	leadMode
 	name, agent, model, policy string
 	members, handover, most    int
@@ -28,7 +22,7 @@ type goal struct {
 	usd                        float64
 }
 
-func (g *goal) flags(c *cobra.Command) {
+func (g *goalFlags) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&g.name, "name", "", "name of the team; by default made from the goal")
 	f.StringVar(&g.agent, "agent", "", "agent that leads: claude, codex, gemini, opencode or acp:COMMAND; by default "+
@@ -51,7 +45,7 @@ func (g *goal) flags(c *cobra.Command) {
 }
 
 // given reports whether one of the flags was.
-func (g *goal) given(c *cobra.Command) bool {
+func (g *goalFlags) given(c *cobra.Command) bool {
 	for _, name := range []string{"name", "agent", "model", "members", "max-teammates", "delegate", "permission-mode",
 		"allow", "policy", "budget-tokens", "budget-usd", "handover", "check"} {
 		if c.Flags().Changed(name) {
@@ -70,84 +64,17 @@ func isFile(arg string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// looksLikeAPath tells what was meant as a file, and is none, from a goal: a folder, or what has
-// the parts of a path and no words.
-func looksLikeAPath(arg string) bool {
-	if _, err := os.Stat(arg); err == nil {
-		return true
-	}
-	if strings.ContainsFunc(arg, unicode.IsSpace) {
-		return false
-	}
-	_, err := os.Stat(arg + ".yaml")
-	return err == nil || strings.ContainsRune(arg, filepath.Separator)
+// isDirectory reports whether the argument is one.
+func isDirectory(arg string) bool {
+	info, err := os.Stat(arg)
+	return err == nil && info.IsDir()
 }
 
-// goalFile is the team file that the goal stands for. Where the team is there already and no agent
-// is named, its lead's is meant.
-func (a *app) goalFile(ctx context.Context, g goal, text, dir string) (*teamfile.File, error) {
-	name := g.name
-	if name == "" {
-		name = teamfile.ForGoal(text, dir, teamfile.Member{}, nil).Name
-	}
-	if _, err := a.home.Folder(name); err == nil && g.agent == "" {
-		rep, _, err := a.open(ctx, name, false)
-		if err != nil {
-			return nil, err
-		}
-		defer rep.Close()
-		if t := rep.Team(); t.Status != team.TeamComplete && t.Status != team.TeamAborted {
-			rep.View(func(s *team.State) {
-				lead, _ := s.Member(t.Lead)
-				g.agent = lead.Agent
-			})
-		}
-	}
-	return g.file(ctx, text, dir)
-}
-
-// file is the team file that the goal stands for.
-func (g *goal) file(ctx context.Context, text, dir string) (*teamfile.File, error) {
-	if strings.TrimSpace(text) == "" {
-		return nil, usage{errors.New("the goal is empty")}
-	}
-	if g.members < 0 || g.members > teamfile.MaxMembers {
-		return nil, usage{fmt.Errorf("a team has 0 to %d members to begin with", teamfile.MaxMembers)}
-	}
-	if g.most < 0 || g.most > 0 && g.members > g.most {
-		return nil, usage{fmt.Errorf("--members %d is more than --max-teammates %d allows", g.members, g.most)}
-	}
-	if g.agent == "" {
-		var err error
-		if g.agent, err = firstInstalled(ctx); err != nil {
-			return nil, err
-		}
-	}
-	switch {
-	case g.agent == team.Shell || g.agent == team.External:
-		return nil, usage{fmt.Errorf("%s cannot lead by itself; the agents that can: %s", g.agent,
-			strings.Join(drivers.Leading(), ", "))}
-	case !drivers.Known(g.agent):
-		return nil, knownAgent(g.agent)
-	}
-	// to ask for its version would take some programs seconds
-	if err := agent.Missing(agents().Agent(g.agent), ""); err != nil {
-		return nil, usage{fmt.Errorf("%s cannot lead here: %w", g.agent, err)}
-	}
-	var members []teamfile.Member
-	for i := range g.members {
-		members = append(members, teamfile.Member{Name: fmt.Sprintf("mate-%d", i+1), Agent: g.agent, Model: g.model})
-	}
-	f := teamfile.ForGoal(text, dir, teamfile.Member{Agent: g.agent, Model: g.model}, members)
-	if g.name != "" {
-		f.Name = g.name
-	}
-	f.Delegate, f.Handover, f.MaxTeammates = g.delegate, g.handover, g.most
-	f.Permissions = teamfile.Permissions{Mode: g.mode, Allow: g.allow, Policy: g.policy}
-	f.Budget = teamfile.Budget{Tokens: g.tokens, USD: g.usd}
-	checks, err := checksOf(g.checks)
-	for _, c := range checks {
-		f.Checks = append(f.Checks, teamfile.Check{Name: c.Name, Run: c.Command})
-	}
-	return f, err
+// goal is what the flags say, of a team that works in the directory.
+func (g *goalFlags) goal(text, dir string) (run.Goal, error) {
+	checks, err := run.ParseChecks(g.checks)
+	return run.Goal{Text: text, Dir: dir, Name: g.name, Agent: g.agent, Model: g.model, Members: g.members,
+		MaxTeammates: g.most, Delegate: g.delegate, Handover: g.handover, Checks: checks,
+		Permissions: teamfile.Permissions{Mode: g.mode, Allow: g.allow, Policy: g.policy},
+		Budget:      teamfile.Budget{Tokens: g.tokens, USD: g.usd}}, err
 }

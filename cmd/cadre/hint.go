@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"strings"
 
+	"cadre/internal/engine"
+	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -17,8 +18,9 @@ func (t step) String() string { return t.line + t.note }
 
 // command is the one table from the actions of hints to command lines.
 func command(h team.Hint) step {
+	id := taskOf(h)
 	task := func(verb string, more ...string) step {
-		return line("task "+verb, append([]string{h.Team, h.Task}, more...)...)
+		return line("task "+verb, append([]string{h.Team, id}, more...)...)
 	}
 	switch h.Action {
 	case team.ActAnswerPermission:
@@ -48,7 +50,11 @@ func command(h team.Hint) step {
 	case team.ActMend:
 		return line("fsck", h.Team)
 	case team.ActRaiseBudget:
-		return line("budget", append([]string{h.Team}, budgetFlags(h.Budget)...)...)
+		words := []string{h.Team}
+		if h.Member != "" {
+			words = append(words, "--member", h.Member)
+		}
+		return line("budget", append(words, budgetFlags(h.Budget)...)...)
 	case team.ActConsolidate, team.ActFinish:
 		return line("consolidate", h.Team)
 	case team.ActRollBack:
@@ -80,11 +86,11 @@ func command(h team.Hint) step {
 	case team.ActAsk:
 		return line("send", h.Team, "--to", h.Member, "TEXT")
 	case team.ActClaimTask:
-		return line("task claim", append([]string{h.Team, h.Task}, as(h.Member)...)...)
+		return line("task claim", append([]string{h.Team, id}, as(h.Member)...)...)
 	case team.ActClaimNext:
 		return line("task claim", append([]string{h.Team, "--next"}, as(h.Member)...)...)
 	case team.ActReassign:
-		return line("reassign", h.Team, h.Task, "NAME")
+		return line("reassign", h.Team, id, "NAME")
 	case team.ActRetryTask:
 		return task("release")
 	case team.ActCompleteTask:
@@ -107,6 +113,15 @@ func command(h team.Hint) step {
 		return line("facts", h.Team, "--record")
 	}
 	return line("log", h.Team)
+}
+
+// taskOf is how the task of a hint is named in a command. A name that is a number may be the number
+// of another task.
+func taskOf(h team.Hint) string {
+	if h.TaskName != "" && strings.Trim(h.TaskName, "0123456789") == "" {
+		return "#" + h.Task
+	}
+	return cmp.Or(h.TaskName, h.Task)
 }
 
 // line is a command line: the name of a command, and words that are made one word of a shell each.
@@ -147,7 +162,7 @@ func budgetFlags(budget string) []string {
 }
 
 // explain is an error as a person reads it: its sentence, and what to type next.
-func explain(err error) string { return helped(err.Error(), replica.HintsOf(err)) }
+func explain(err error) string { return helped(err.Error(), engine.HintsOf(err)) }
 
 // helped adds what to type to a text that says what is wrong.
 func helped(text string, hints []team.Hint) string {
@@ -168,5 +183,8 @@ func helped(text string, hints []team.Hint) string {
 	return text + " " + help
 }
 
+// advise tells the person something that is no result, and what would change it.
+func (a *app) advise(n team.Note) { a.note(helped(n.Text, n.Hints)) }
+
 // fail tells the person an error that does not end the command.
-func (a *app) fail(err error) { a.note(explain(err)) }
+func (a *app) fail(err error) { say(a.err.Writer, render.Alarm, explain(err)) }

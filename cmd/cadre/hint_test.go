@@ -51,6 +51,7 @@ func TestEveryHintIsACommand(t *testing.T) {
 	}
 	for _, b := range []string{"tokens", "cost", "time"} {
 		typesAs(t, command(team.Hint{Action: team.ActRaiseBudget, Team: "demo", Budget: b}).line)
+		typesAs(t, command(team.Hint{Action: team.ActRaiseBudget, Team: "demo", Member: "ann", Budget: b}).line)
 	}
 	if t.Failed() {
 		return
@@ -71,11 +72,20 @@ func typesAs(t *testing.T, line string) {
 	}
 }
 
-// parses finds the command of the line and gives it its words, as a shell does.
+// parses gives the line to the command that it calls, and checks that it leaves nothing out.
 func parses(line string) error {
+	c, err := parsed(line)
+	if err != nil {
+		return err
+	}
+	return positional(c)
+}
+
+// parsed finds the command of the line and gives it its words, as a shell does.
+func parsed(line string) (*cobra.Command, error) {
 	words := words(line)
 	if len(words) < 2 || words[0] != "cadre" {
-		return errors.New("is no line of cadre")
+		return nil, errors.New("is no line of cadre")
 	}
 	for i, w := range words {
 		if with, ok := filledIn[w]; ok {
@@ -84,21 +94,22 @@ func parses(line string) error {
 	}
 	c, rest, err := (&app{}).root(words[1:]).Find(words[1:])
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if !c.Runnable() || c.Parent() == nil || c.HasSubCommands() {
-		return fmt.Errorf("%s runs nothing", c.CommandPath())
+	group := c.HasSubCommands() && c.Args != nil // one that takes no arguments but the names of its commands
+	if !c.Runnable() || c.Parent() == nil || group {
+		return nil, fmt.Errorf("%s runs nothing", c.CommandPath())
 	}
 	if err := c.ParseFlags(rest); err != nil {
-		return err
+		return nil, err
 	}
 	if err := c.ValidateArgs(c.Flags().Args()); err != nil {
-		return err
+		return nil, err
 	}
 	if err := c.ValidateRequiredFlags(); err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(c.ValidateFlagGroups(), positional(c))
+	return c, c.ValidateFlagGroups()
 }
 
 // positional checks that a team and what it is about are both named where both can be.

@@ -35,18 +35,23 @@ func calls(args ...string) drive { return drive{args: args} }
 // {evil} for a hostile text. Besides these, every command is called with hostile arguments and
 // flags, and asked for its help.
 var drives = map[string][]drive{
-	"":           {calls()},
-	"abort":      {calls("evil", "--reason", "{evil}")},
-	"attach":     {shows("evil", "{evil}"), calls("evil", "bob")},
-	"attention":  {shows(), shows("evil"), shows("evil", "--json"), shows("--wait"), shows("{evil}")},
-	"broadcast":  {calls("evil", "{evil}")},
-	"budget":     {calls("evil", "--tokens", "7"), shows("evil", "--time", "{evil}")},
+	"": {calls()},
+	"abort": {{args: []string{"evil", "--reason", "{evil}"}, types: "n\n"},
+		{args: []string{"evil", "--reason", "{evil}"},
+			types: "y\n"}, {args: []string{"evil"}, alone: true}, shows("{evil}")},
+	"attach":    {shows("evil", "{evil}"), calls("evil", "bob")},
+	"attention": {shows(), shows("evil"), shows("evil", "--json"), shows("--wait"), shows("{evil}")},
+	"broadcast": {calls("evil", "{evil}")},
+	"budget": {calls("evil", "--tokens", "7"), shows("evil", "--time", "{evil}"), shows("evil", "--member", "{evil}"),
+		calls("evil"), calls("evil", "--json"), calls("evil", "--member", "ann", "--tokens", "7"),
+		calls("evil", "--unlimited")},
 	"bury":       {shows("lively", "{evil}", "{evil}")},
 	"checkpoint": {shows("evil"), calls("evil", "--json")},
 	"claude-teammate": {{args: []string{"--agent-name", "{evil}", "--team-name", "lively"}, shows: true},
-		{args: []string{"--agent-name", "zed", "--team-name", "lively", "--model", "{evil}", "--agent-type", "shell"},
+		{args: []string{"--agent-name", "yan", "--team-name", "lively", "--model", "{evil}", "--agent-type", "shell"},
 			until: "is ready"}},
-	"cleanup":               {calls("evil", "--force"), calls("seen"), calls("broken", "--force")},
+	"cleanup": {{args: []string{"evil", "--force"}, types: "y\n"}, calls("seen", "--yes"), shows("{evil}", "--yes"),
+		{args: []string{"broken", "--force"}, types: "y\n"}},
 	"completion":            {calls()},
 	"completion bash":       {calls()},
 	"completion fish":       {calls()},
@@ -64,12 +69,25 @@ var drives = map[string][]drive{
 	"gemini-hook": {{args: []string{"{root}/socket"}, protocol: "gemini reads it", alone: true}},
 	"handover":    {shows("evil", "{evil}"), calls("evil", "ann", "--reason", "{evil}")},
 	"help":        {calls("status")},
-	"host":        {{args: []string{"ending"}, until: "nothing"}, shows("{evil}")},
-	"inbox": {shows("evil", "lead"), shows("evil", "bob", "--peek"), shows("evil", "bob", "--json"),
+	"hooks":       {shows("evil"), shows("evil", "--json"), shows("{evil}"), shows("--dir", "{evil}"), calls("--dir", ".")},
+	"hooks disable": {shows("evil", "TeammateIdle"), shows("evil", "TeammateIdle", "--json"), shows("evil", "{evil}"),
+		calls("evil")},
+	"hooks enable": {shows("evil", "TeammateIdle"), shows("evil", "{evil}")},
+	"hooks try": {shows("evil", "TeammateIdle"), shows("--dir", ".", "{evil}"),
+		{args: []string{"evil", "TeammateIdle", "--input", "-"}, stdin: "stream.jsonl", alone: true},
+		shows("evil", "TeammateIdle", "--input", "{evil}"), shows("evil", "TaskCreated", "--input", "{root}/event.json", "--json"),
+		shows("evil", "TaskCreated", "--input", "{root}/event.json")},
+	"host":  {calls("ending"), shows("{evil}")},
+	"init":  {shows("{evil}"), calls("fresh", "--json"), calls("fresh"), shows("x", "--template", "{evil}")},
+	"leave": {calls("evil", "--as", "bob", "--refuse", "{evil}"), shows("evil", "--as", "{evil}")},
+	"inbox": {shows("evil", "lead"), shows("evil", "lead", "--all"), shows("evil", "bob", "--all", "--json"),
+		shows("evil", "bob", "--all", "--type", "{evil}"), shows("evil", "bob", "--all", "--since", "{evil}"),
+		shows("evil", "bob", "--peek"), shows("evil", "bob", "--json"),
 		shows("seen", "{evil}", "--peek")},
 	"join": {{args: []string{"lively", "--name", "zed", "--agent", "shell", "--model", "{evil}",
 		"--type", "{evil}"}, until: "what you type goes to it"}, shows("lively", "--name", "zed", "--agent", "{evil}")},
-	"log": {shows("evil"), shows("seen"), shows("aborted", "--follow"), shows("evil", "--json"),
+	"log": {shows("evil"), shows("evil", "--kind", "{evil}"), shows("evil", "--member", "bob"), shows("seen"),
+		shows("aborted", "--follow"), shows("evil", "--json"),
 		shows("aborted", "--follow", "--json"), shows("broken")},
 	"ls": {shows(), shows("--json")},
 	"mcp": {{args: []string{"--team", "evil"}, protocol: "an agent reads it", alone: true},
@@ -83,7 +101,10 @@ var drives = map[string][]drive{
 			shows: true, until: "task 1", onTerm: "SUBJECT"},
 		{args: []string{"--sdk-url", "127.0.0.1:0", "--exec", "cat {root}/text >&2; false", "--pass", "-"},
 			protocol: "it is what was read", alone: true}},
-	"permit": {shows("evil", "{evil}"), calls("evil", "{permission}", "--deny", "--reason", "{evil}")},
+	"permit list": {shows("evil"), shows("evil", "--json")},
+	"plan list":   {shows("evil"), shows("evil", "--json")},
+	"plan submit": {calls("evil", "{evil}", "--as", "bob"), shows("evil", "x", "--as", "{evil}")},
+	"permit":      {shows("evil", "{evil}"), calls("evil", "{permission}", "--deny", "--reason", "{evil}")},
 	"plan": {shows("evil", "{plan}"), shows("evil", "{plan}", "--json"), shows("evil", "{evil}"),
 		calls("evil", "{plan}", "--reject", "{evil}")},
 	"probe": {shows("evil"), shows("evil", "--json"), shows("ending"), shows("seen"), shows("broken")},
@@ -97,17 +118,22 @@ var drives = map[string][]drive{
 		shows("{evil}", "--from-git"), shows("evil", "--from-git"), calls("aborted"), shows("broken")},
 	"review": {shows("aborted"), shows("aborted", "--json"), calls("evil")},
 	"run": {shows("{root}/team.yaml"), shows("{root}/team.yaml", "--json"), shows("{root}/broken.yaml"),
-		calls("{root}/not.yaml"), shows("{evil}", "--agent", "{evil}"), shows("{root}/{evil}.yaml")},
+		calls("{root}/not.yaml"), shows("{evil}", "--agent", "{evil}"), shows("{root}/{evil}.yaml"),
+		shows("--goal", "{evil}", "--agent", "{evil}")},
 	"send": {calls("evil", "--to", "ann", "{evil}"), shows("evil", "--to", "{evil}", "x"),
 		shows("evil", "--to", "ann", "{evil}", "--json"), shows("evil", "--to", "ann", "x", "--intent", "{evil}")},
-	"schema":         {calls()},
-	"schema observe": {calls(), calls("--json")},
+	"schema":          {calls()},
+	"schema observe":  {calls(), calls("--json")},
+	"schema teamfile": {calls(), calls("--json")},
+	"validate": {shows("{root}/broken.yaml"), calls("{root}/broken.yaml", "--json"), shows("{root}/{evil}.yaml"),
+		calls("{root}/team.yaml", "--json")},
 	"shutdown": {shows("evil", "{evil}"), {args: []string{"evil", "bob", "--reason", "{evil}", "--deadline",
 		"10ms"}}, calls("evil", "--graceful")},
 	"spawn": {shows("evil", "zed", "--agent", "external", "--role", "{evil}", "--json"),
 		shows("evil", "{evil}"), shows("evil", "zed", "--agent", "{evil}"),
 		{args: []string{"evil", "zed", "--model", "{evil}"}, hosts: true}},
-	"status": {shows("evil"), shows("evil", "--json"), shows("seen"), shows("aborted"), shows("broken"),
+	"status": {shows("evil"), shows("aborted", "--watch"), shows("aborted", "--watch", "--json"),
+		shows("evil", "--json"), shows("seen"), shows("aborted"), shows("broken"),
 		shows("{evil}")},
 	"task": {calls()},
 	"task add": {shows("evil", "{evil}"), shows("evil", "HOOKED {evil}"), shows("evil", "x", "--role", "{evil}",
@@ -134,16 +160,20 @@ var drives = map[string][]drive{
 	"wake":    {calls("--team", "evil"), calls("--team", "{evil}"), calls("--team", "evil", "--as", "{evil}")},
 }
 
-// reading are commands that change nothing, so that the stage need not be made anew before each
-// call.
+// reading are commands that change nothing, so that the stage is not reset before each call.
 var reading = []string{"", "completion", "completion bash", "completion fish", "completion powershell",
-	"completion zsh", "doctor", "help", "log", "ls", "probe", "review", "schema", "schema observe", "status", "task",
+	"completion zsh", "doctor", "help", "log", "ls", "probe", "review", "schema", "schema observe",
+	"schema teamfile", "status", "task",
 	"task list", "task show", "version"}
 
 // TestHostile calls every command on teams whose every text is hostile, and looks at the bytes that
 // it writes, to a pipe and to a terminal.
 func TestHostile(t *testing.T) {
-	s := newStage(t)
+	// A command waits for the disk more than for a processor. Each stage has one of them at a time.
+	stages := make(chan *stage, 4)
+	for range cap(stages) {
+		stages <- newStage(t)
+	}
 	covered := map[string]bool{}
 	var walk func(c *cobra.Command, path string)
 	walk = func(c *cobra.Command, path string) {
@@ -152,9 +182,11 @@ func TestHostile(t *testing.T) {
 			t.Errorf("cadre %s is not driven: add it to the table, with calls by which it shows texts of agents", path)
 		}
 		t.Run("cadre "+path, func(t *testing.T) {
-			s := *s
+			t.Parallel()
+			s := <-stages
+			defer func() { stages <- s }()
 			s.t = t
-			s.reset()
+			s.open()
 			for _, d := range drives[path] {
 				d.idle = slices.Contains(reading, path)
 				s.drive(path, d)
@@ -179,8 +211,11 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	t.Run("completion of words", func(t *testing.T) {
-		s := *s
+		t.Parallel()
+		s := <-stages
+		defer func() { stages <- s }()
 		s.t = t
+		s.open()
 		for _, words := range [][]string{{"__complete", "task", evil("word")}, {"__complete", evil("word"), ""},
 			{evil("command")}, {"task", evil("command")}} {
 			s.drive(words[0], drive{args: words[1:]})
@@ -221,6 +256,9 @@ func (s *stage) drive(path string, d drive) {
 		if d.hosts {
 			call{args: []string{"cleanup", "evil", "--force"}, dir: s.project, env: s.env}.run(s.t)
 		}
+		if c.until != "" && !strings.Contains(string(p.out)+string(p.err), c.until) {
+			s.t.Errorf("%q does not show %q:\n%s\n%s", c.args, c.until, p.out, p.err)
+		}
 		if d.protocol != "" {
 			p.out = nil
 		}
@@ -245,10 +283,10 @@ func (s *stage) filled(arg string) string {
 
 // request is the id of the open request of that kind.
 func (s *stage) request(kind string) (id string) {
-	rep, _, err := (&app{home: s.home, err: standardError()}).open(s.t.Context(), "evil", false)
+	of, err := (&app{home: s.home, err: standardError()}).engine().Look(s.t.Context(), "evil")
 	s.must(err)
-	defer rep.Close()
-	for r, err := range rep.Read(s.t.Context(), 0) {
+	defer of.Close()
+	for r, err := range of.Read(s.t.Context(), 0) {
 		s.must(err)
 		for word := range strings.FieldsFuncSeq(string(marshal(r)), func(r rune) bool { return r == '"' }) {
 			if strings.HasPrefix(word, kind+"-") {
@@ -261,7 +299,11 @@ func (s *stage) request(kind string) (id string) {
 
 // ours are the control sequences of cadre's.
 var ours = []sanitize.Sequence{sanitize.OpenPage, sanitize.ClosePage, sanitize.TopOfPage, sanitize.NextLine,
-	sanitize.RestOff, sanitize.EraseLine, sanitize.Bold, sanitize.Dim, sanitize.Red, sanitize.Green, sanitize.Normal}
+	sanitize.RestOff, sanitize.EraseLine, sanitize.Bold, sanitize.Dim, sanitize.Red, sanitize.Green,
+	sanitize.Yellow, sanitize.Cyan, sanitize.Normal}
+
+// continued is the least indent, in columns, of the parts of a line that was broken for a terminal.
+const continued = 4
 
 // harmless fails where a terminal would obey something, or a line passes for one of cadre's.
 func (s *stage) harmless(c call, out []byte) {
@@ -283,7 +325,11 @@ func (s *stage) harmless(c call, out []byte) {
 		s.t.Errorf("%q (terminal: %v) writes %.20q, in %.400q", c.args, c.onTerm, text[at:], text[max(0, at-100):])
 	}
 	for line := range strings.Lines(text) {
+		whole := line
 		line = strings.TrimLeft(line, " \t")
+		if c.onTerm && len(whole)-len(line) >= continued {
+			continue // the rest of a long line, which is indented further than any line of cadre's
+		}
 		if slices.ContainsFunc(forged, func(f string) bool { return strings.HasPrefix(line, f) }) {
 			s.t.Errorf("%q (terminal: %v) writes the line %q, in\n%.2000s", c.args, c.onTerm, line, text)
 		}

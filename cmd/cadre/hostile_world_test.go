@@ -3,16 +3,19 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"cadre/internal/layout"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -41,31 +44,43 @@ func evilLine(word string) string { return mark + word + "\u009b2J\u202e" }
 // stage is a user of the program whose teams, files and programs have hostile texts wherever there
 // can be any.
 type stage struct {
-	t        *testing.T
-	root     string
-	template string // root as it was when it was complete
-	project  string
-	home     layout.Home
-	env      []string
+	t       *testing.T
+	root    string
+	entries map[string]inode // root as it was when it was complete; nil before
+	project string
+	bin     string // all of PATH
+	home    layout.Home
+	env     []string
 }
 
+// newStage is one for the tests below t. Nothing of it is there before it is opened.
 func newStage(t *testing.T) *stage {
 	base := t.TempDir()
 	if real, err := filepath.EvalSymlinks(base); err == nil {
 		base = real
 	}
 	root := filepath.Join(base, "root")
-	s := &stage{t: t, root: root, template: filepath.Join(base, "template"),
+	s := &stage{t: t, root: root,
 		project: filepath.Join(root, "project "+strings.ReplaceAll(evilLine("dir"), "\n", "")+"\x1b[2J\r"+forged[0]),
 		home: layout.Home{Root: filepath.Join(root, "cadre "+evilLine("home")+"\x1b[2J"),
 			Claude: filepath.Join(root, "claude")}}
-	bin := filepath.Join(root, "bin")
+	s.bin = filepath.Join(root, "bin")
 	s.env = []string{"CADRE_HOME=" + s.home.Root, "CLAUDE_CONFIG_DIR=" + s.home.Claude,
-		"HOME=" + filepath.Join(root, "user"), "PATH=" + bin, "TMPDIR=" + filepath.Join(root, "tmp"), "TERM=xterm",
+		"HOME=" + filepath.Join(root, "user"), "PATH=" + s.bin, "TMPDIR=" + filepath.Join(root, "tmp"), "TERM=xterm",
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_CEILING_DIRECTORIES=" + root, "LC_ALL=C.UTF-8",
 		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada",
 		"GIT_COMMITTER_EMAIL=ada@example.org"}
-	for _, dir := range []string{s.project, bin, filepath.Join(root, "user"), filepath.Join(root, "tmp"),
+	return s
+}
+
+// open makes everything as it was, or the first time at all.
+func (s *stage) open() {
+	s.t.Helper()
+	if s.entries != nil {
+		s.reset()
+		return
+	}
+	for _, dir := range []string{s.project, s.bin, filepath.Join(s.root, "user"), filepath.Join(s.root, "tmp"),
 		s.home.Claude} {
 		s.must(os.MkdirAll(dir, 0o755))
 	}
@@ -73,15 +88,14 @@ func newStage(t *testing.T) *stage {
 	for _, name := range []string{"sh", "git", "cat", "grep", "printf", "sleep", "true", "false", "env",
 		"mkdir", "rm"} {
 		if path, err := exec.LookPath(name); err == nil {
-			s.must(os.Symlink(path, filepath.Join(bin, name)))
+			s.must(os.Symlink(path, filepath.Join(s.bin, name)))
 		}
 	}
 	s.files()
 	s.repository()
 	s.teams()
 	s.claudeTeam()
-	s.copy(s.root, s.template)
-	return s
+	s.entries = s.look()
 }
 
 func (s *stage) must(err error) {
@@ -91,18 +105,72 @@ func (s *stage) must(err error) {
 	}
 }
 
-func (s *stage) copy(from, to string) {
-	s.t.Helper()
-	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
-		s.t.Fatalf("cp: %v: %s", err, out)
-	}
+// inode is a file, folder or link below the root of a stage.
+type inode struct {
+	mode    fs.FileMode
+	content string // of a file, or where a link leads
 }
 
-// reset makes everything as it was.
+// look reads everything below the root.
+func (s *stage) look() map[string]inode {
+	s.t.Helper()
+	all := map[string]inode{}
+	s.must(filepath.WalkDir(s.root, func(path string, d fs.DirEntry, err error) error {
+		var info fs.FileInfo
+		if err == nil {
+			info, err = d.Info()
+		}
+		if err == nil {
+			e := inode{mode: info.Mode()}
+			switch e.mode.Type() {
+			case 0:
+				var data []byte
+				data, err = os.ReadFile(path)
+				e.content = string(data)
+			case fs.ModeSymlink:
+				e.content, err = os.Readlink(path)
+			}
+			all[path] = e
+		}
+		if errors.Is(err, fs.ErrNotExist) { // a process that a command ended removed it meanwhile
+			delete(all, path)
+			return nil
+		}
+		return err
+	}))
+	return all
+}
+
+// reset makes everything as it was. It writes only what a command changed: a copy of the whole for
+// each call took most of the time of the test.
 func (s *stage) reset() {
 	s.t.Helper()
-	s.must(os.RemoveAll(s.root))
-	s.copy(s.template, s.root)
+	now := s.look()
+	for path, e := range now {
+		if was, ok := s.entries[path]; !ok || was.mode.Type() != e.mode.Type() {
+			s.must(os.RemoveAll(path))
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(s.entries)) { // a folder before what is in it
+		was := s.entries[path]
+		if e, ok := now[path]; ok && e == was {
+			if _, err := os.Lstat(path); err == nil { // no folder above it was removed
+				continue
+			}
+		}
+		switch was.mode.Type() {
+		case fs.ModeDir:
+			s.must(os.MkdirAll(path, 0o700))
+		case fs.ModeSymlink:
+			s.must(os.RemoveAll(path))
+			s.must(os.Symlink(was.content, path))
+			continue
+		default:
+			s.must(os.RemoveAll(path)) // it may be a link to a file elsewhere now, or not be writable
+			s.must(os.WriteFile(path, []byte(was.content), 0o600))
+		}
+		s.must(os.Chmod(path, was.mode.Perm()))
+	}
 }
 
 func (s *stage) git(args ...string) {
@@ -124,6 +192,7 @@ func (s *stage) write(name, text string) {
 func (s *stage) files() {
 	quoted := func(text string) string { return string(bytes.Trim(sanitize.JSON(marshal(text)), "\n")) }
 	s.write(filepath.Join(s.root, "text"), evil("text"))
+	s.write(filepath.Join(s.root, "event.json"), `{"task_subject": "HOOKED"}`)
 	shout := fmt.Sprintf("cat '%s' >&2; exit 2", filepath.Join(s.root, "text"))
 	s.write(filepath.Join(s.home.Claude, "settings.json"),
 		fmt.Sprintf(
@@ -191,7 +260,7 @@ func marshal(v any) []byte {
 
 // repository has hostile names of files, and of the branch that is checked out.
 func (s *stage) repository() {
-	s.git("init", "-q", "-b", evilLine("branch"))
+	s.git("init", "-q", "--template=", "-b", evilLine("branch")) // without hooks, which each stage would copy
 	s.write(filepath.Join(s.project, evilLine("committed")+"\x1b[2J\n"+forged[0]), "1\n")
 	s.write(filepath.Join(s.project, "fact"), "1\n")
 	s.git("add", "-A")
@@ -204,7 +273,7 @@ func (s *stage) teams() {
 	n := 0
 	command := func(actor string, body team.Body) team.Command {
 		n++
-		return team.Command{ID: fmt.Sprintf("c-%d", n), Actor: actor, At: replica.Now(), Body: body}
+		return team.Command{ID: fmt.Sprintf("c-%d", n), Actor: actor, At: now(), Body: body}
 	}
 	host := team.Host("h1")
 	create := func(name string, checks ...team.Check) team.Command {
@@ -214,7 +283,7 @@ func (s *stage) teams() {
 				{Name: "other", Path: evilLine("path")}}, Permissions: team.Permissions{Policy: "user"},
 			Base: team.Base{Top: s.project}})
 	}
-	later := replica.Now() + 1<<40
+	later := now() + 1<<40
 	s.must(s.home.Create("evil", []team.Command{
 		create("evil", team.Check{Name: evilLine("check"), Command: evil("command")}),
 		command(team.User, &team.SpawnMember{Name: "ann", Agent: team.ACP + evilLine("agent"), Model: evil("model"),
@@ -283,7 +352,7 @@ func (s *stage) teams() {
 			Reason: evil("failed")}},
 	} {
 		records = append(records, team.AppendRecord(nil, &team.Record{Seq: int64(i + 1), ID: fmt.Sprint("r-", i),
-			Actor: evil("actor"), At: replica.Now(), Events: events}))
+			Actor: evil("actor"), At: now(), Events: events}))
 	}
 	s.must(s.home.Found("seen", "seen-id", records))
 	s.must(s.home.Create("broken", []team.Command{create("broken"),
@@ -306,7 +375,8 @@ func (s *stage) claudeTeam() {
 	s.write(filepath.Join(s.home.Claude, "teams", "lively", "config.json"),
 		string(marshal(map[string]any{"name": "lively", "description": evil("goal"), "createdAt": 1,
 			"leadAgentId": "team-lead@lively", "leadSessionId": "s",
-			"members": []any{member("team-lead"), member("alice"), member(evil("stranger"))}})))
+			"members": []any{member("team-lead"), member("alice"), member("yan"),
+				member(evil("stranger"))}})))
 	s.write(filepath.Join(s.home.Claude, "teams", "lively", "inboxes", "alice.json"),
 		string(marshal([]any{map[string]any{"from": evil("sender"), "text": evil("text"),
 			"timestamp": "2026-01-01T00:00:00Z", "read": false}})))

@@ -2,16 +2,19 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/engine"
+	"cadre/internal/inspect/history"
+	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -34,12 +37,12 @@ func text(c *cobra.Command, arg string) (string, error) {
 		"the rest into a file and name it", int64(len(in))+rest, team.MaxText)}
 }
 
-func (a *app) sent(what string) func(*replica.Replica, *team.Record) error {
-	return func(rep *replica.Replica, r *team.Record) error {
+func (a *app) sent(what string) func(*engine.Team, *team.Record) error {
+	return func(of *engine.Team, r *team.Record) error {
 		e, _ := find[*team.MessageSent](r)
 		e.Message.SentAt = r.At
-		held, resting := waits(rep, e.Message)
-		switch name := rep.Team().Name; {
+		held, resting := waits(of, e.Message)
+		switch name := of.Team().Name; {
 		case held:
 			return a.print(heldMessage{e.Message}, said("message #%d to %s is held: nobody leads team %s. It is "+
 				"delivered when somebody does: cadre resume %s", e.Message.Seq, what, name, name))
@@ -55,8 +58,8 @@ func (a *app) sent(what string) func(*replica.Replica, *team.Record) error {
 
 // waits reports whether the message is held until there is a lead, and which of its recipients rest
 // until then.
-func waits(rep *replica.Replica, m team.Message) (held bool, resting []string) {
-	rep.View(func(s *team.State) {
+func waits(of *engine.Team, m team.Message) (held bool, resting []string) {
+	of.View(func(s *team.State) {
 		held = s.Holds(m.Seq)
 		for _, name := range append(m.Recipients, m.To) {
 			if s.Phase(name) == team.Resting {
@@ -77,21 +80,24 @@ func (h heldMessage) MarshalJSON() ([]byte, error) {
 
 func (a *app) sendCommand() *cobra.Command {
 	var body team.SendMessage
-	c := a.onTeam(1, &cobra.Command{
+	c := a.saying(&cobra.Command{
 		Use: "send [TEAM] --to NAME TEXT", Short: "Send a message to a member",
 		Long: "Send a message to one member. TEXT may be - for standard input. A message of at most 1 MiB is kept " +
 			"until its recipient\nhas it; one to a member that does not exist or has ended is refused.",
-	}, func(c *cobra.Command, name string, args []string) (err error) {
+	}, func(c *cobra.Command, name, words string) (err error) {
 		if body.To == "" {
-			return usage{fmt.Errorf("say to whom, with --to NAME; to everybody: cadre broadcast")}
+			return usage{fmt.Errorf("name the recipient with --to NAME, or --to '*' for everybody else")}
 		}
-		if body.Body, err = text(c, args[0]); err != nil {
+		if body.Body, err = text(c, words); err != nil {
 			return err
+		}
+		if body.To == "*" {
+			return a.broadcast(c, name, &team.Broadcast{Body: body.Body, Intent: body.Intent, Priority: body.Priority})
 		}
 		return a.act(c, name, &body, a.sent(body.To))
 	})
 	c.Flags().String("from", "", "the sender; you by default")
-	c.Flags().StringVar(&body.To, "to", "", "the recipient")
+	c.Flags().StringVar(&body.To, "to", "", "the recipient; * for everybody else")
 	mailFlags(c, &body.Intent, &body.Priority)
 	return c
 }
@@ -103,82 +109,165 @@ func mailFlags(c *cobra.Command, intent, priority *string) {
 
 func (a *app) broadcastCommand() *cobra.Command {
 	var body team.Broadcast
-	c := a.onTeam(1, &cobra.Command{
+	c := a.saying(&cobra.Command{
 		Use: "broadcast [TEAM] TEXT", Short: "Send a message to everybody else",
-	}, func(c *cobra.Command, name string, args []string) (err error) {
-		if body.Body, err = text(c, args[0]); err != nil {
+	}, func(c *cobra.Command, name, words string) (err error) {
+		if body.Body, err = text(c, words); err != nil {
 			return err
 		}
-		return a.act(c, name, &body, func(rep *replica.Replica, r *team.Record) error {
-			e, _ := find[*team.MessageSent](r)
-			return a.sent(strings.Join(e.Message.Recipients, ", "))(rep, r)
-		})
+		return a.broadcast(c, name, &body)
 	})
 	c.Flags().String("from", "", "the sender; you by default")
 	mailFlags(c, &body.Intent, &body.Priority)
 	return c
 }
 
+func (a *app) broadcast(c *cobra.Command, name string, body *team.Broadcast) error {
+	return a.act(c, name, body, func(of *engine.Team, r *team.Record) error {
+		e, _ := find[*team.MessageSent](r)
+		return a.sent(strings.Join(e.Message.Recipients, ", "))(of, r)
+	})
+}
+
+// inboxing is one call of cadre inbox.
+type inboxing struct {
+	*app
+	engine.Reading
+	wait   waitFlags
+	all    bool
+	since  string
+	filter history.MailFilter
+}
+
 func (a *app) inboxCommand() *cobra.Command {
-	var peek, again bool
+	r := &inboxing{app: a}
 	c := a.onTeam(1, &cobra.Command{
-		Use: "inbox [TEAM] NAME", Short: "Take a member's undelivered messages",
-		Long: "Print the messages that the member was not given yet, and record that it has them. With --peek " +
-			"nothing is recorded. With\n--again the messages that were handed out and never confirmed as read are " +
-			"printed once more: confirming is the last thing that this command does, so\nwhat a killed call may have " +
-			"swallowed is among them.",
+		Use: "inbox [TEAM] NAME", Short: "Take a member's undelivered messages, or list all of its mail",
+		Long: "Print the messages that were not delivered to the member yet, and record them as delivered and read. " +
+			"With --peek nothing is\nrecorded. With --again messages that were delivered, but not marked as read, " +
+			"are printed once more: marking is the last\nthing that this command does, so what a killed call may " +
+			"have lost is among them. --wait waits for the first message, and\n--follow prints messages until the " +
+			"team ends or you interrupt it.\n\n--all lists every message that was ever sent to the member, with when " +
+			"it was delivered and read. It records nothing.",
+		Example: "  cadre inbox my-team ann --wait --timeout 5m\n  cadre inbox my-team ann --all --type message " +
+			"--since 1h",
 	}, func(c *cobra.Command, name string, args []string) error {
-		ctx, cancel := context.WithTimeoutCause(c.Context(), lockWait, fmt.Errorf("team %s was busy for %s",
-			name, lockWait))
-		defer cancel()
-		rep, _, err := a.open(ctx, name, !peek)
-		if err != nil {
+		r.Actor, r.Member, r.Wait = a.actor, args[0], r.wait.on
+		if err := r.check(c); err != nil {
 			return err
 		}
-		defer rep.Close()
-		return a.inbox(ctx, rep, args[0], peek, again)
+		if r.all {
+			return a.listMail(c.Context(), name, r.Member, r.filter)
+		}
+		return r.take(c.Context(), name)
 	})
-	c.Flags().BoolVar(&peek, "peek", false, "look only")
-	c.Flags().BoolVar(&again, "again", false, "also what was handed out before and not confirmed as read")
+	f := c.Flags()
+	f.BoolVar(&r.Peek, "peek", false, "look only")
+	f.BoolVar(&r.Again, "again", false, "also messages that were delivered before and not marked as read")
+	r.wait.flags(c, "wait until there is a message")
+	f.BoolVarP(&r.Follow, "follow", "f", false, "print messages as they come")
+	f.BoolVar(&r.all, "all", false, "list all mail of the member, and record nothing")
+	f.StringSliceVar(&r.filter.Types, "type", nil, "with --all, only these types: "+strings.Join(team.MessageTypes,
+		", "))
+	f.BoolVar(&r.filter.Unread, "unread", false, "with --all, only messages that are not marked as read")
+	f.StringVar(&r.since, "since", "", "with --all, only what was sent since: 10m, 15:04, 2006-01-02, or RFC 3339")
+	f.IntVarP(&r.filter.Last, "lines", "n", 0, "with --all, only the last messages; 0 for all")
 	return c
 }
 
-func (a *app) inbox(ctx context.Context, rep *replica.Replica, name string, peek, again bool) error {
-	if a.actor != team.User && a.actor != name {
-		return &team.Error{Code: team.Denied, Text: fmt.Sprintf("the mail of %s is its own, and this is the session "+
-			"of %s; read yours: cadre inbox %s %s", name, a.actor, rep.Team().Name, a.actor)}
+// check refuses flags that exclude each other.
+func (r *inboxing) check(c *cobra.Command) (err error) {
+	f := c.Flags()
+	selects := f.Changed("type") || f.Changed("since") || f.Changed("lines") || f.Changed("unread")
+	switch {
+	case r.Follow && (r.Wait || f.Changed("timeout")):
+		return usage{fmt.Errorf("--follow waits until the team ends; leave out --wait and --timeout")}
+	case r.all && (r.Peek || r.Again || r.Wait || r.Follow):
+		return usage{fmt.Errorf("--all lists mail and takes none; leave out --peek, --again, --wait and --follow")}
+	case selects && !r.all:
+		return usage{fmt.Errorf("--type, --since, --unread and --lines select what --all lists; add --all")}
+	case r.filter.Last < 0:
+		return usage{fmt.Errorf("%d messages cannot be listed", r.filter.Last)}
 	}
-	var m team.Member
-	var err error
-	mail := []team.Message{}
-	rep.View(func(s *team.State) {
-		m, err = memberNamed(s, name)
-		mail = append(mail, s.Inbox(name)...)
-	})
+	if r.filter.Since, err = parseSince(r.since, time.Now()); err != nil {
+		return usage{err}
+	}
+	return nil
+}
+
+// take gives the member its mail.
+func (r *inboxing) take(ctx context.Context, name string) error {
+	waiting, cancel, err := r.wait.begin(ctx, "no message came for "+r.Member)
 	if err != nil {
 		return err
 	}
-	var before []team.Message
-	if again {
-		if before, err = engine.HandedOut(ctx, rep, m); err != nil {
-			return err
+	defer cancel()
+	if r.Follow {
+		stays()
+	}
+	err = r.engine().ReadMail(waiting, name, r.Reading, func(mail []team.Message, earlier int64) error {
+		if earlier > 0 {
+			r.note(fmt.Sprintf("messages up to #%d were delivered before, but not marked as read; to see "+
+				"them: cadre inbox %s %s --again", earlier, name, r.Member))
 		}
-	} else if m.DeliveredSeq > m.ReadSeq {
-		a.note(fmt.Sprintf("messages up to #%d were handed out before but never confirmed as read; to see them: "+
-			"cadre inbox %s %s --again", m.DeliveredSeq, rep.Team().Name, name))
+		if !r.json || !r.Follow {
+			return r.printMail(mail)
+		}
+		for _, m := range mail {
+			if err := r.out.Value(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if r.Follow && ctx.Err() != nil { // the person has seen enough
+		return nil
 	}
-	if peek {
-		return a.printMail(append(append([]team.Message{}, before...), mail...))
-	}
-	if mail, err = engine.Take(ctx, rep, a.actor, name, before); err != nil {
+	return r.wait.end(waiting, err)
+}
+
+// listMail lists all mail of a member.
+func (a *app) listMail(ctx context.Context, name, member string, filter history.MailFilter) error {
+	letters, err := a.engine().MailOf(ctx, name, a.actor, member, filter)
+	if err != nil {
 		return err
 	}
-	if err := a.printMail(mail); err != nil || len(mail) == 0 {
-		return err
+	return a.print(letters, func(w *sanitize.Writer) error {
+		if len(letters) == 0 {
+			return said("no messages")(w)
+		}
+		now := team.Time(time.Now().UnixMilli())
+		for _, l := range letters {
+			if err := writeLetter(w, l, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func writeLetter(w *sanitize.Writer, l history.Letter, now team.Time) error {
+	state := "not delivered"
+	switch {
+	case l.ReturnedAt != 0:
+		state = "returned to its sender " + render.When(now, l.ReturnedAt)
+	case l.ReadAt != 0:
+		state = "read " + render.When(now, l.ReadAt)
+	case l.DeliveredAt != 0:
+		state = "delivered " + render.When(now, l.DeliveredAt) + ", not read"
 	}
-	through := mail[len(mail)-1].Seq
-	_, err = rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.MarkRead{Member: name, Through: through}})
-	return err
+	return w.Printf("#%d from %s%s, %s, %s:\n%s\n\n", l.Seq, sender(l.Message), kindOf(l.Message),
+		render.When(now, l.SentAt), state, sanitize.Block(l.Body))
+}
+
+func sender(m team.Message) string { return cmp.Or(m.From, "cadre") }
+
+// kindOf says what kind of message it is, and what it is about, where it is not just a message.
+func kindOf(m team.Message) string {
+	if m.Type == team.TypeMessage {
+		return ""
+	}
+	return " (" + strings.ReplaceAll(m.Type, "_", " ") + prefix(", ", m.Ref) + ")"
 }
 
 func (a *app) printMail(mail []team.Message) error {
@@ -187,15 +276,8 @@ func (a *app) printMail(mail []team.Message) error {
 			return said("no new messages")(w)
 		}
 		for _, m := range mail {
-			from := m.From
-			if from == "" {
-				from = "cadre"
-			}
-			kind := ""
-			if m.Type != team.TypeMessage {
-				kind = " (" + strings.ReplaceAll(m.Type, "_", " ") + prefix(", ", m.Ref) + ")"
-			}
-			if err := w.Printf("#%d from %s%s:\n%s\n\n", m.Seq, from, kind, sanitize.Block(m.Body)); err != nil {
+			if err := w.Printf("#%d from %s%s:\n%s\n\n", m.Seq, sender(m), kindOf(m),
+				sanitize.Block(m.Body)); err != nil {
 				return err
 			}
 		}

@@ -8,10 +8,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"cadre/internal/claude/sdkrelay"
@@ -39,36 +39,22 @@ func main() {
 	debug.SetMemoryLimit(1 << 30)
 	// Where a file may not grow further a write is to fail, not to end the process.
 	signal.Ignore(syscall.SIGXFSZ)
-	os.Exit(execute(interruptible(), asTeammate(os.Args[1:])))
-}
-
-// interruptible returns a context that ends with the first signal that asks the process to end. The
-// handler is installed beside the command: the runtime takes a tenth of a millisecond for it, which
-// is a good part of a short command. A signal that comes sooner ends the process, as one does
-// before main.
-func interruptible() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	go func() {
-		asked := make(chan os.Signal, 1)
-		signal.Notify(asked, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-		cancel(fmt.Errorf("%s signal received", <-asked))
-	}()
-	return ctx
+	ctx, more := interruptible()
+	os.Exit(execute(ctx, more, asTeammate(os.Args[1:])))
 }
 
 // stays is called by commands that run for long.
 func stays() { debug.SetGCPercent(100) }
 
-func execute(ctx context.Context, args []string) int {
+func execute(ctx context.Context, more haste, args []string) int {
 	a := newApp()
+	a.haste = more
 	defer a.close()
 	c, err := a.root(args).ExecuteContextC(ctx)
 	if err == nil {
 		return done
 	}
-	if text := explain(err); text != "" {
-		a.note(text)
-	}
+	a.report(err, args)
 	// with 2 its words would go to a model, again and again
 	if _, said := errors.AsType[exit](err); c.Name() == wakeName && !said {
 		return tryAgain
@@ -100,10 +86,7 @@ func status(err error) int {
 	case team.Conflict, team.NotReady, team.Nothing, team.Exhausted, team.Rejected, team.MaxTeammatesReached:
 		return tryAgain
 	}
-	if _, ok := errors.AsType[*journal.DamageError](err); ok {
-		return hopeless
-	}
-	if _, ok := errors.AsType[*teamfiles.DamagedError](err); ok {
+	if damaged(err) {
 		return hopeless
 	}
 	if _, ok := errors.AsType[*sdkrelay.RefusedError](err); ok {
@@ -115,8 +98,8 @@ func status(err error) int {
 	if _, large := errors.AsType[*regularfile.TooLargeError](err); large {
 		return hopeless
 	}
-	for _, final := range []error{journal.ErrNewer, team.ErrNewer, observe.ErrNewer, store.ErrDamaged, journal.ErrGone,
-		journal.ErrNotFound, consolidate.ErrDamaged, os.ErrPermission, os.ErrNotExist, syscall.EROFS, syscall.ENOTDIR} {
+	for _, final := range []error{journal.ErrGone, journal.ErrNotFound, os.ErrPermission, os.ErrNotExist, syscall.EROFS,
+		syscall.ENOTDIR} {
 		if errors.Is(err, final) {
 			return hopeless
 		}
@@ -125,4 +108,16 @@ func status(err error) int {
 		return tryAgain
 	}
 	return tryAgain
+}
+
+// damaged reports whether files are damaged, or were written by a newer version.
+func damaged(err error) bool {
+	if _, is := errors.AsType[*journal.DamageError](err); is {
+		return true
+	}
+	if _, is := errors.AsType[*teamfiles.DamagedError](err); is {
+		return true
+	}
+	return slices.ContainsFunc([]error{journal.ErrNewer, team.ErrNewer, observe.ErrNewer, store.ErrDamaged,
+		consolidate.ErrDamaged}, func(final error) bool { return errors.Is(err, final) })
 }

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cadre/internal/testkit/soak"
 )
 
 // asProgram makes the test binary the program itself, so that a test sees what a process writes to
@@ -20,6 +22,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
+	soak.Beside(4)
+	soak.InMemory()
 	os.Exit(m.Run())
 }
 

@@ -17,13 +17,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/engine"
 	"cadre/internal/observe"
 	"cadre/internal/observe/present"
 	observeproto "cadre/internal/observe/protocol"
 	"cadre/internal/observe/source"
 	"cadre/internal/observe/store"
+	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -89,7 +90,7 @@ teammate's. A stream that says nothing of its sender is known for a teammate's b
 With --sdk-url it stands between a Claude Code that connects to it and whoever uses that, and passes on what both say as it is. --exec starts the
 program, with the arguments behind --; its user is standard input and output with --pass, else a WebSocket, whose address and bearer
 token are told (the token is $CADRE_CONSUMER_TOKEN, if that is set). Without --exec those of the program are told as well; called again with the same address and
-$CLAUDE_CODE_SESSION_ACCESS_TOKEN it has a program back that goes on. What was lost while the program was not connected is said. Claude Code 2.1.47 connects;
+$CLAUDE_CODE_SESSION_ACCESS_TOKEN it has a program back that continues. What was lost while the program was not connected is said. Claude Code 2.1.47 connects;
 newer versions refuse an address that is not their maker's.
 
 With --agent it reads the stream of a session whose agent has no teams, codex, gemini, opencode or acp:COMMAND, and shows it as a team of one. It may be what the
@@ -97,12 +98,12 @@ agent prints where nobody drives it, as above, or what it says to a program that
 middle of a turn was cut off, and the session failed. The agent's next session is that of the same member; there, what standard input shows again counts again.
 
 With --claude-team it follows the files of a team that Claude Code runs, its roster, tasks and inboxes, and writes nothing there; TEAM is the name of a folder in
-Claude Code's teams folder: ls ~/.claude/teams. It goes on until the team is gone, and keeps it, under its own name where --as-team gives no other; with --state it
-looks once, and keeps nothing without --as-team. With --transcripts beside it, what the files do not say is known too, and it goes on until you interrupt it. A team that was made anew
+Claude Code's teams folder: ls ~/.claude/teams. It continues until the team is gone, and keeps it, under its own name where --as-team gives no other; with --state it
+looks once, and keeps nothing without --as-team. With --transcripts beside it, what the files do not say is known too, and it continues until you interrupt it. A team that was made anew
 under the same name is another one, in the place of the one before.
 
 With --as-team it is kept as a team of that name, by which it then goes in all that is printed, and which cadre ls, status, log and task list show like any other,
-and nobody changes. Called again, after kill -9 too, it goes on with it; what it is shown again counts once.`,
+and nobody changes. Called again, after kill -9 too, it continues; what it is shown again counts once.`,
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
 	}
 	flags := c.Flags()
@@ -110,7 +111,7 @@ and nobody changes. Called again, after kill -9 too, it goes on with it; what it
 		"Claude Code's own")
 	flags.StringArrayVar(&o.members, "member", nil, "read the stream of a teammate that has a process of its own: "+
 		"`NAME=FILE`")
-	flags.BoolVarP(&o.follow, "follow", "f", false, "go on with what is written later")
+	flags.BoolVarP(&o.follow, "follow", "f", false, "also read what is written later")
 	flags.BoolVar(&o.state, "state", false, "print only the session at the end, as one JSON value")
 	flags.BoolVar(&o.live, "live-state", false, "with --json, print the session first, and then its changes as "+
 		"JSON Patches")
@@ -153,7 +154,7 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	w := &store.Watch{Now: replica.Now, Look: o.look}
+	w := &store.Watch{Now: engine.Now, Look: o.look}
 	if o.asTeam != "" {
 		if err := o.keep(ctx, w); err != nil {
 			return err
@@ -340,10 +341,14 @@ func (o *observation) look(of store.Observer, seen observe.Seen) error {
 		if o.pass {
 			to = o.err
 		}
+		var folder render.Folder
 		for _, r := range seen.Records {
-			if err := writeRecord(to.Writer, r); err != nil {
+			if err := writeLines(to.Writer, folder.Add(r)); err != nil {
 				return err
 			}
+		}
+		if err := writeLines(to.Writer, folder.Rest()); err != nil {
+			return err
 		}
 	}
 	for _, text := range seen.Warnings {
@@ -463,39 +468,4 @@ func (o *observation) count(c observe.Counts, none bool) {
 	if none && !o.state {
 		o.note(fmt.Sprintf("no %s was seen in %d lines", o.observed(), c.Lines))
 	}
-}
-
-// forget removes what is kept of an observed team, and reports whether there was anything. The team
-// itself is somebody else's.
-func (a *app) forget(ctx context.Context, name string, t team.Team) (bool, error) {
-	if team.CheckName("team", name) != nil {
-		return false, nil
-	}
-	kept := a.home.Observation(name)
-	if _, err := os.Stat(kept); err != nil && t.Observed == "" {
-		return false, nil
-	}
-	k, err := store.OpenKept(kept)
-	if errors.Is(err, store.ErrObserved) {
-		return true, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being observed by a process that "+
-			"lives; end that first", name)}
-	}
-	if err != nil {
-		return true, err
-	}
-	defer k.Close()
-	if t.Observed != "" {
-		dir, err := a.home.Folder(name)
-		if err != nil {
-			return true, err
-		}
-		if err := a.home.Remove(dir); err != nil {
-			return true, err
-		}
-	}
-	if err := os.RemoveAll(kept); err != nil {
-		return true, err
-	}
-	t.Name, t.CleanedUp = name, true
-	return true, a.print(t, said("what was kept of the observed team %s is removed", name))
 }

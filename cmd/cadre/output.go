@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
 
+	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 )
 
@@ -25,7 +28,45 @@ func newOutput(file *os.File) output {
 	if o.terminal() {
 		o.Columns = func() int { width, _ := o.size(); return width }
 	}
+	o.paint(autoColor)
 	return o
+}
+
+// When texts have colors.
+const (
+	autoColor   = "auto" // on a terminal that has them, unless the environment says otherwise
+	alwaysColor = "always"
+	neverColor  = "never"
+)
+
+// paint decides whether the stream has colors. NO_COLOR and CLICOLOR_FORCE are conventions of
+// no-color.org and bixense.com/clicolors; --color wins over both.
+func (o output) paint(when string) {
+	switch {
+	case when != autoColor:
+		o.Colors = when == alwaysColor
+	case os.Getenv("NO_COLOR") != "":
+		o.Colors = false
+	case os.Getenv("CLICOLOR_FORCE") != "" && os.Getenv("CLICOLOR_FORCE") != "0":
+		o.Colors = true
+	default:
+		o.Colors = o.terminal() && os.Getenv("TERM") != "dumb"
+	}
+}
+
+// colorFlag is --color. It holds for what is printed after it was read, such as a help text.
+type colorFlag struct{ *app }
+
+func (colorFlag) String() string { return autoColor }
+func (colorFlag) Type() string   { return "when" }
+
+func (f colorFlag) Set(when string) error {
+	if !slices.Contains([]string{autoColor, alwaysColor, neverColor}, when) {
+		return errors.New("it is auto, always or never")
+	}
+	f.out.paint(when)
+	f.err.paint(when)
+	return nil
 }
 
 // terminal reports whether the stream is a terminal.
@@ -47,11 +88,12 @@ func protocol() io.Writer { return os.Stdout }
 // atTerminal reports whether somebody sits at standard input.
 func atTerminal() bool { return term.IsTerminal(int(os.Stdin.Fd())) }
 
-// say tells a person something beside the result. Further lines of the text are set off.
-func say(to *sanitize.Writer, text string) error {
+// say tells a person something beside the result, in that tone. Further lines of the text are set off.
+func say(to *sanitize.Writer, tone render.Tone, text string) error {
 	first, rest, more := strings.Cut(strings.TrimRight(text, "\n"), "\n")
+	line := sanitize.Hanging{Text: strings.TrimSuffix(first, "\r"), At: len("cadre: "), Indent: 2}
 	if !more {
-		return to.Printf("cadre: %s\n", first)
+		return to.Printf("%s %s\n", tone.On("cadre:"), line)
 	}
-	return to.Printf("cadre: %s\n%s\n", strings.TrimSuffix(first, "\r"), sanitize.Block(rest))
+	return to.Printf("%s %s\n%s\n", tone.On("cadre:"), line, sanitize.Block(rest))
 }

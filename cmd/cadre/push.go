@@ -11,7 +11,7 @@ import (
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/replica"
+	"cadre/internal/run"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
 )
@@ -35,8 +35,8 @@ Example:
 
 Exit status 0: the remote has the team. 1: not now: the remote cannot be reached, or the team runs and cannot be let go of. 2: it will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
-		o.Home, o.Team, o.Log = a.home, name, a.note
-		t, err := a.glance(c.Context(), name)
+		o.Team = name
+		t, err := a.engine().Glance(c.Context(), name)
 		if err != nil {
 			return err
 		}
@@ -58,22 +58,18 @@ Exit status 0: the remote has the team. 1: not now: the remote cannot be reached
 
 // push pushes the team, and asks where the user has to agree to that.
 func (a *app) push(ctx context.Context, o transfer.PushOptions) error {
-	p, err := transfer.Push(ctx, o)
-	if first, ok := errors.AsType[*transfer.UnconfirmedError](err); ok {
+	p, err := a.engine().Push(ctx, o, func(first error) error {
 		a.note(first.Error())
-		if err := a.confirm(ctx, "Push it?", fmt.Sprintf("cadre push %s --yes", o.Team)); err != nil {
-			return err
-		}
-		o.Yes = true
-		p, err = transfer.Push(ctx, o)
-	}
-	if err != nil {
-		return a.moving(err, o.Team, fmt.Sprintf("cadre push %s --ours", o.Team))
+		return a.confirm(ctx, "Push it?", fmt.Sprintf("cadre push %s --yes", o.Team))
+	})
+	err = a.moving(err, o.Team, fmt.Sprintf("cadre push %s --ours", o.Team))
+	if p == nil || err != nil && !o.Head && !p.Released { // else it has got as far as that
+		return err
 	}
 	a.noteLeft(p.Checkpoint)
 	value := map[string]any{"team": p.Team, "seq": p.Seq, "commit": p.Commit, "remote": p.Remote.Name,
 		"url": p.Remote.URL, "pushed": p.New, "released": p.Released, "left": leftOf(p.Checkpoint)}
-	return a.print(value, func(w *sanitize.Writer) error {
+	return errors.Join(err, a.print(value, func(w *sanitize.Writer) error {
 		what := fmt.Sprintf("team %s is on %s (%s): %s, commit %.12s", o.Team, p.Remote.Name, p.Remote.URL,
 			plural(int(p.Seq), "record"), p.Commit)
 		if !p.New {
@@ -81,10 +77,18 @@ func (a *app) push(ctx context.Context, o transfer.PushOptions) error {
 				p.Remote.URL, o.Team, plural(int(p.Seq), "record"), p.Commit)
 		}
 		if p.Released {
-			what += fmt.Sprintf(". This machine has let go of it; another one continues it: cadre pull %s", o.Team)
+			what += ". This machine has let go of it"
+			if err == nil { // else the remote does not know
+				what += fmt.Sprintf("; another one continues it: cadre pull %s", o.Team)
+			}
 		}
-		return said("%s", what)(w)
-	})
+		w.Printf("%s\n", what)
+		if p.Head.Branch == "" {
+			return nil
+		}
+		return w.Printf("commit %.12s is on the branch %s of %s (%s)\n", p.Head.Commit, p.Head.Branch, p.Remote.Name,
+			p.Remote.URL)
+	}))
 }
 
 func (a *app) pullCommand() *cobra.Command {
@@ -104,17 +108,14 @@ Example:
 
 Exit status 0: the team is here. 1: not now: it runs here, or the remote cannot be reached. 2: it will not work.`,
 		RunE: func(c *cobra.Command, args []string) (err error) {
-			o.Home, o.Team, o.Log, o.Named = a.home, args[0], a.note, c.Flags().Changed("dir")
-			if err := team.CheckName("team", o.Team); err != nil {
-				return err
-			}
+			o.Team, o.Named = args[0], c.Flags().Changed("dir")
 			if o.Dir, err = workDir(dir); err != nil {
 				return err
 			}
-			if o.Checks, err = checksOf(checks); err != nil {
+			if o.Checks, err = run.ParseChecks(checks); err != nil {
 				return err
 			}
-			p, err := transfer.Pull(c.Context(), o)
+			p, err := a.engine().Pull(c.Context(), o)
 			if err != nil {
 				return a.moving(err, o.Team, fmt.Sprintf("cadre pull %s --theirs", o.Team))
 			}
@@ -141,7 +142,7 @@ Exit status 0: the team is here. 1: not now: it runs here, or the remote cannot 
 				}
 				return said("team %s is here, from %s (%s): %s, made %s; it works in %s. Resume with: cadre resume %s",
 					o.Team, p.Remote.Name, p.Remote.URL, plural(int(p.Arrived.Seq), "record"),
-					render.Ago(replica.Now(), p.Arrived.At), p.Arrived.Dir, o.Team)(w)
+					render.Ago(now(), p.Arrived.At), p.Arrived.Dir, o.Team)(w)
 			})
 		},
 	}
@@ -206,10 +207,6 @@ func (a *app) moving(err error, name, mine string) error {
 		}
 		return usage{fmt.Errorf("%w; set it again with: cadre %s --check '%s: COMMAND'", err, verb, missing.Name)}
 	}
-	if damage := (*checkpoint.DamageError)(nil); errors.Is(err, checkpoint.ErrNone) || errors.As(err, &damage) ||
-		errors.Is(err, checkpoint.ErrNoRemote) || errors.Is(err, transfer.ErrNoRepository) || checkpoint.Lasting(err) {
-		return usage{err}
-	}
 	return err
 }
 
@@ -237,21 +234,4 @@ func choices(fork *checkpoint.ForkError, name string) string {
 		}
 	}
 	return "Choose: " + strings.Join(all, "; ") + ". What is left stays reachable from the branch"
-}
-
-// pushConsolidated pushes the commit of a team that is complete, and its last checkpoint, which
-// carries the record.
-func (a *app) pushConsolidated(ctx context.Context, o transfer.PushOptions) error {
-	if err := a.push(ctx, o); err != nil {
-		return err
-	}
-	pushed, err := transfer.PushCommit(ctx, o)
-	if err != nil {
-		return err
-	}
-	if pushed.Commit != "" && !a.json {
-		return said("commit %.12s is on the branch %s of %s (%s)", pushed.Commit, pushed.Branch, pushed.Remote.Name,
-			pushed.Remote.URL)(a.out.Writer)
-	}
-	return nil
 }

@@ -7,11 +7,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/agent/drivers"
 	"cadre/internal/consolidate"
 	"cadre/internal/engine"
 	"cadre/internal/engine/upkeep"
@@ -19,8 +17,6 @@ import (
 	"cadre/internal/inspect"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/replica"
-	"cadre/internal/run/teamfile"
 	"cadre/internal/team"
 )
 
@@ -29,9 +25,9 @@ func (a *app) resumeCommand() *cobra.Command {
 	var how resumption
 	var from restoring
 	c := &cobra.Command{
-		Use: "resume [TEAM]", Short: "Go on with a team whose processes are gone",
+		Use: "resume [TEAM]", Short: "Continue a team that was paused or killed",
 		Long: `Go on with a team whose lead, teammates, hosts or machine died. It is examined first, step by step: whether it may be gone on with, who leads, who
-lives, whether the facts still hold, what was said last, what is left to do. Then the lead is taken; sessions that live go on, those whose host died
+lives, whether the facts still hold, what was said last, what is left to do. Then the lead is taken; sessions that run continue, those whose host died
 are taken over, and the rest is started again by the agents' own resume, each with the task that it held.
 
 A team that was made by cadre run is run to its end, as cadre run would. A team that you lead by commands is hosted in the background. A session of
@@ -106,16 +102,10 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	if err != nil {
 		return err
 	}
-	rep, dir := of.Replica, of.Dir
 	closed := sync.OnceFunc(func() { of.Close() })
 	defer closed()
-	t := rep.Team()
-	// killed at the very end
-	if t.Status == team.TeamComplete && t.Consolidation.Step == team.Done && !t.CleanedUp && !sealed(dir) {
-		closed()
-		return a.consolidate(ctx, name, consolidate.Options{Actor: team.User})
-	}
-	found, err := upkeep.Prepare(ctx, a.upkeep(rep, dir), upkeep.Resumption{Dir: how.dir, Ours: how.ours,
+	t := of.Team()
+	found, err := of.Prepare(ctx, upkeep.Resumption{Dir: how.dir, Ours: how.ours,
 		TakeBack: how.takeBack, Restored: how.restored != nil})
 	if runs, ok := errors.AsType[*upkeep.StillRunningError](err); ok {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s. End them (cadre probe %s names them), and try "+
@@ -124,13 +114,15 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	if err != nil {
 		return a.moving(err, t.Name, "cadre resume "+t.Name)
 	}
-	t = rep.Team()
+	t = of.Team()
 	if restored := how.restored; restored != nil {
 		all := slices.Concat(restored.Messages, found.Mail)
 		found.Mail = all[max(0, len(all)-10):]
 	}
-	if err := a.print(found, func(w *sanitize.Writer) error { return writeExamination(w, found) }); err != nil {
-		return err
+	if !of.Unsealed() { // else the record that is missing is all that is printed
+		if err := a.print(found, func(w *sanitize.Writer) error { return writeExamination(w, found) }); err != nil {
+			return err
+		}
 	}
 	takeover := upkeep.LeaveIt
 	if how.takeOver {
@@ -147,27 +139,15 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	case continues != engine.NeedsRun && a.json:
 		return nil
 	case continues == engine.Rehosted:
-		return said("session %s goes on leading team %s, and its teammates run again", t.LeadSession,
+		return said("session %s continues to lead team %s, and its teammates run again", t.LeadSession,
 			name)(a.out.Writer)
 	case continues == engine.LedByHand:
-		return said("team %s goes on; you lead it: cadre status %s", t.Name, t.Name)(a.out.Writer)
+		return said("team %s continues; you lead it: cadre status %s", t.Name, t.Name)(a.out.Writer)
 	}
-	lead := of.Lead()
+	o := a.again(of)
 	closed()
 	stays()
-	o := a.runOptions()
-	o.Dir, o.Resume, o.Offers = t.Dir, true, drivers.Offers(lead.Agent)
-	if f, path, err := a.teamFile(t.Origin); err == nil && path == t.Origin && f.Digest() == t.OriginDigest {
-		o.File = f // it says where the report goes, and what is in it
-	} else {
-		o.File = &teamfile.File{Name: name}
-	}
-	return a.run(ctx, o)
-}
-
-func sealed(dir string) bool {
-	r, err := consolidate.Sealed(dir)
-	return r != nil || err != nil
+	return a.runAndConsolidate(ctx, o, o.File.Consolidate)
 }
 
 // ledError adds what to type to the error of a lead that another process has.
@@ -187,8 +167,8 @@ func ledError(err error) error {
 func (a *app) probeCommand() *cobra.Command {
 	return a.looking(0, &cobra.Command{
 		Use: "probe [TEAM]", Short: "Say who of a team lives, and touch nothing",
-	}, func(c *cobra.Command, d opened, _ []string) error {
-		found, err := inspect.Examine(c.Context(), d.Replica, d.dir, time.Now())
+	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
+		found, err := d.Examine(c.Context())
 		if err != nil {
 			return err
 		}
@@ -197,14 +177,14 @@ func (a *app) probeCommand() *cobra.Command {
 				return err
 			}
 			w.Printf("%s:\n", waiting(len(found.Attention)))
-			return writeItems(w, d.name, found.Attention)
+			return writeItems(w, d.Name, found.Attention)
 		})
 	})
 }
 
 // writeExamination writes what was found, in the order of the steps.
 func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
-	now := replica.Now()
+	now := now()
 	t := e.Team
 	line := func(good bool, format string, args ...any) {
 		mark := "✓"
@@ -256,8 +236,8 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 		line(false, "%s", helped(m.String(), m.Help))
 	}
 	line(e.Count(inspect.Offline) == 0, "%s", lives(e))
-	var table render.Table
-	table.Row("", "MEMBER", "AGENT", "LIFE", "STATUS", "LAST SEEN", "TASK", "CONTEXT", "")
+	table := render.Table{Texts: []string{"NOTE"}, Spare: []string{"CONTEXT", "AGENT", "LAST SEEN", "STATUS"}}
+	table.Row("", "MEMBER", "AGENT", "LIFE", "STATUS", "LAST SEEN", "TASK", "CONTEXT", "NOTE")
 	for _, m := range e.Members {
 		seen := ""
 		if m.LastSeen > 0 {
@@ -298,7 +278,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 	line(true, "%d of %s done (%d %%), %d in progress%s", e.Tasks["completed"], plural(all, "task"), e.Percent,
 		e.Tasks["in_progress"], left)
 	for _, task := range e.InProgress {
-		w.Printf("    %s %s: %s\n", task.ID, task.Owner, task.Subject)
+		w.Printf("    %s %s: %s\n", task.Called(), task.Owner, task.Subject)
 	}
 	return nil
 }

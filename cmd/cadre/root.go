@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,13 +13,10 @@ import (
 	"cadre/internal/access"
 	"cadre/internal/engine"
 	"cadre/internal/layout"
+	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/replica"
 	"cadre/internal/team"
 )
-
-// lockWait bounds how long a command waits for other writers of its team.
-const lockWait = engine.BusyTime
 
 // app is what the commands share.
 type app struct {
@@ -29,6 +25,8 @@ type app struct {
 	// actor acts with the command: whom its flags name, the member in whose session cadre was
 	// called, or the user. A command that only reads has none.
 	actor string
+	reads bool // the command changes nothing
+	haste haste
 	out   output
 	err   output
 	json  bool
@@ -45,10 +43,11 @@ func (a *app) close() {
 const about = `cadre runs teams of coding agents that people can trust to finish.
 
 A team has a lead, teammates, a task list with dependencies, a mailbox and one durable history. It outlives every process
-that takes part in it: kill anything, and go on.
+that takes part in it: kill anything, and continue.
 
 Begin with a team file, which needs no model and no network:
-  cadre run examples/health.yaml        audit the git repository you are in with four shell teammates
+  cadre run --template health           audit the git repository you are in with four shell teammates
+  cadre init release                    write a team file of your own
 
 Or step by step:
   cadre create demo
@@ -56,7 +55,9 @@ Or step by step:
   cadre task add demo "say hello" --run "echo hello"
   cadre log demo --follow
 
-TEAM may be left out where it is clear which one is meant: CADRE_TEAM names it, or there is one unfinished team.
+TEAM may be left out where CADRE_TEAM names it, or one unfinished team works in this directory. Commands that only read take the one
+unfinished team that there is, too.
+The Tab key completes teams, members, tasks and the like: cadre completion --help.
 Teams are kept in $CADRE_HOME, else ~/.cadre. What runs in a member's session acts as that member, in its own team alone.
 
 Exit status: 0 done; 1 try again: refused now, conflict, not ready; 2 it will not work: usage, not found, damaged.`
@@ -69,8 +70,10 @@ type entry struct {
 
 // commands are all of them. The help shows the groups in this order.
 var commands = []entry{
-	{"run", "team", (*app).runCommand}, {"ls", "team", (*app).lsCommand}, {"status", "team", (*app).statusCommand},
+	{"run", "team", (*app).runCommand}, {"init", "team", (*app).initCommand}, {"ls", "team", (*app).lsCommand},
+	{"status", "team", (*app).statusCommand},
 	{"attention", "team", (*app).attentionCommand}, {"log", "team", (*app).logCommand},
+	{"validate", "team", (*app).validateCommand},
 	{"observe", "team", (*app).observeCommand}, {"schema", "team", (*app).schemaCommand},
 	{"create", "team", (*app).createCommand}, {"spawn", "team", (*app).spawnCommand},
 	{"shutdown", "team", (*app).shutdownCommand}, {"cleanup", "team", (*app).cleanupCommand},
@@ -88,10 +91,12 @@ var commands = []entry{
 
 	{"task", "work", (*app).taskCommand}, {"send", "work", (*app).sendCommand},
 	{"broadcast", "work", (*app).broadcastCommand}, {"inbox", "work", (*app).inboxCommand},
+	{"leave", "work", (*app).leaveCommand},
 	{"mcp", "work", (*app).mcpCommand}, {wakeName, "work", (*app).wakeCommand}, {"join", "work", (*app).joinCommand},
 	{"claude-teammate", "work", (*app).teammateCommand}, {"bury", "work", (*app).buryCommand},
 
 	{"fsck", "care", (*app).fsckCommand}, {"trust", "care", (*app).trustCommand},
+	{"hooks", "care", (*app).hooksCommand},
 	{"doctor", "care", (*app).doctorCommand}, {"version", "care", (*app).versionCommand},
 
 	{"gemini-hook", "", (*app).geminiHookCommand}, // hidden
@@ -109,7 +114,7 @@ func (a *app) root(args []string) *cobra.Command {
 			if asked {
 				return a.printVersion()
 			}
-			return c.Help()
+			return a.daily()
 		},
 		PersistentPreRunE: func(c *cobra.Command, _ []string) (err error) {
 			if asked || c.Name() == "version" { // which needs no folders
@@ -128,13 +133,23 @@ func (a *app) root(args []string) *cobra.Command {
 	})
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON value instead of text")
+	root.PersistentFlags().Var(colorFlag{a}, "color", "colors in text: auto (on a terminal), always or never")
+	root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{autoColor, alwaysColor, neverColor},
+		cobra.ShellCompDirectiveNoFileComp))
 	root.SetArgs(args)
+	usual := a.fitted(root.HelpFunc())
+	root.SetHelpCommand(helpCommand(usual))
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if c == root {
+			a.daily()
+			return
+		}
+		usual(c, args)
+	})
 	root.AddGroup(&cobra.Group{ID: "team", Title: "Teams:"}, &cobra.Group{ID: "lead", Title: "Lead a team:"},
 		&cobra.Group{ID: "work", Title: "Work in a team:"}, &cobra.Group{ID: "care", Title: "Care:"})
 	called := commands
-	for len(args) > 0 && args[0] == "--json" {
-		args = args[1:]
-	}
+	args = withoutGlobal(args)
 	if len(args) > 0 {
 		if i := slices.IndexFunc(commands, func(e entry) bool { return e.name == args[0] }); i >= 0 {
 			called = commands[i : i+1]
@@ -146,7 +161,27 @@ func (a *app) root(args []string) *cobra.Command {
 		c.GroupID = one.group
 		root.AddCommand(c)
 	}
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		for _, c := range root.Commands() {
+			a.completes(c)
+		}
+	}
 	return root
+}
+
+// withoutGlobal leaves out the flags of all commands that stand before the name of one.
+func withoutGlobal(args []string) []string {
+	for len(args) > 0 {
+		switch {
+		case args[0] == "--json" || strings.HasPrefix(args[0], "--color="):
+			args = args[1:]
+		case args[0] == "--color" && len(args) > 1:
+			args = args[2:]
+		default:
+			return args
+		}
+	}
+	return args
 }
 
 // subcommand refuses the name of a command that there is not; one that there is does not come here.
@@ -162,38 +197,18 @@ func subcommand(c *cobra.Command, args []string) error {
 	return usage{fmt.Errorf("there is no command %q%s; see: %s --help", args[0], hint, c.CommandPath())}
 }
 
-func (a *app) glance(ctx context.Context, name string) (team.Team, error) {
-	rep, _, err := a.open(ctx, name, false)
-	if err != nil {
-		return team.Team{}, err
-	}
-	defer rep.Close()
-	return rep.Team(), nil
-}
-
-// open opens a replica on the team; a writing one has hooks and keeps the projections, and is
-// refused for a team that is only observed. It also returns the team's folder.
-func (a *app) open(ctx context.Context, name string, writing bool) (*replica.Replica, string, error) {
-	open := a.engine().Look
-	if writing {
-		open = a.engine().Open
-	}
-	t, err := open(ctx, name)
-	if err != nil {
-		return nil, "", err
-	}
-	return t.Replica, t.Dir, nil
-}
-
 // engine is what the command line brings to the teams that it opens. The home is that of whoever
 // calls, so it is made when the caller is known.
 func (a *app) engine() *engine.Engine {
-	return &engine.Engine{Home: a.home, Agents: agents(), Log: a.note,
+	return &engine.Engine{Home: a.home, Agents: agents(), Log: a.note, Advise: a.advise, Warn: a.fail,
 		HostCommand: func(team string) []string { return []string{self(), "host", team} }}
 }
 
+// now is the present time.
+func now() team.Time { return engine.Now() }
+
 // note tells the person something that is no result.
-func (a *app) note(text string) { say(a.err.Writer, text) }
+func (a *app) note(text string) { say(a.err.Writer, render.Plain, text) }
 
 // print prints the value as JSON, or what text writes.
 func (a *app) print(value any, text func(w *sanitize.Writer) error) error {

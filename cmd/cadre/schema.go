@@ -4,11 +4,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/observe/present"
+	"cadre/internal/run/teamfile"
 )
 
 func (a *app) schemaCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "schema", Short: "Print the JSON Schema of what a command prints: observe", Args: subcommand,
+		Use: "schema", Short: "Print a JSON Schema: observe, teamfile", Args: subcommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(&cobra.Command{
@@ -18,10 +19,26 @@ func (a *app) schemaCommand() *cobra.Command {
   cadre schema observe >observe.schema.json
 
 Types of other languages can be made from it. docs/observe.md says what the lines mean.`,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := a.out.JSON().Write([]byte(present.Schema))
-			return err
-		},
+		RunE: a.schema(present.Schema),
+	}, &cobra.Command{
+		Use: "teamfile", Short: "Print the JSON Schema of team files, for editors", Args: cobra.NoArgs,
+		Long: `Print the JSON Schema (draft 2020-12) of team files:
+
+  cadre schema teamfile >team.schema.json
+
+An editor with the YAML language server takes it from the first line of a team file:
+
+  # yaml-language-server: $schema=team.schema.json
+
+docs/team-files.md has every key.`,
+		RunE: a.schema(teamfile.Schema),
 	})
 	return c
+}
+
+func (a *app) schema(text string) func(*cobra.Command, []string) error {
+	return func(*cobra.Command, []string) error {
+		_, err := a.out.JSON().Write([]byte(text))
+		return err
+	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"cadre/internal/engine"
 	"cadre/internal/render"
-	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -37,25 +36,25 @@ func (a *app) shutdownCommand() *cobra.Command {
 			ctx, cancel := context.WithTimeoutCause(c.Context(), deadline+30*time.Second,
 				fmt.Errorf("%s has not ended yet", args[0]))
 			defer cancel()
-			rep, err := a.engine().Open(ctx, name)
+			of, err := a.engine().Open(ctx, name)
 			if err != nil {
 				return err
 			}
-			defer rep.Close()
+			defer of.Close()
 			if withdraw {
-				if _, err := rep.Do(ctx, team.Command{Actor: a.actor,
+				if _, err := of.Do(ctx, team.Command{Actor: a.actor,
 					Body: &team.WithdrawShutdown{Member: args[0]}}); err != nil {
 					return err
 				}
 				return a.print(map[string]any{"member": args[0]}, said("%s need not shut down", args[0]))
 			}
-			before := rep.Seq()
-			_, err = rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.RequestShutdown{Member: args[0],
-				Reason: reason, Deadline: replica.Now() + team.Time(deadline.Milliseconds())}})
+			before := of.Seq()
+			_, err = of.Do(ctx, team.Command{Actor: a.actor, Body: &team.RequestShutdown{Member: args[0],
+				Reason: reason, Deadline: now().Add(deadline)}})
 			if err != nil && team.CodeOf(err) != team.Conflict { // asked before: wait with the one who asked
 				return err
 			}
-			return a.awaitEnd(ctx, rep, args[0], before)
+			return a.awaitEnd(ctx, of, args[0], before)
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why, for the teammate")
@@ -73,7 +72,7 @@ func (a *app) awaitEnd(ctx context.Context, t *engine.Team, member string, after
 	m, err := t.AwaitEnd(ctx, member, after, func(m team.Member, reason string) {
 		a.note(fmt.Sprintf("%s refuses to shut down%s; it is ended at the deadline, in %s; to let it work: cadre "+
 			"shutdown %s %s --withdraw", m.Name, prefix(": ", reason),
-			render.Span(time.Duration(max(0, m.Shutdown.Deadline-replica.Now()))*time.Millisecond), t.Team().Name, m.Name))
+			render.Span(max(0, m.Shutdown.Deadline.Sub(now()))), t.Team().Name, m.Name))
 	})
 	if errors.Is(err, engine.ErrWithdrawn) {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s need not shut down any more: the request was "+
@@ -83,4 +82,17 @@ func (a *app) awaitEnd(ctx context.Context, t *engine.Team, member string, after
 		return err
 	}
 	return a.print(m, said("%s has %s%s", m.Name, m.Status, prefix(": ", m.Summary)))
+}
+
+// windDown marks the team for its consolidation.
+func (a *app) windDown(c *cobra.Command, args []string) error {
+	name, _, err := a.split(c, args, 0)
+	if err != nil {
+		return err
+	}
+	return a.act(c, name, &team.SetStatus{Status: team.TeamConsolidating},
+		func(of *engine.Team, _ *team.Record) error {
+			return a.print(of.Team(), said("team %s starts no new work; when everybody is done: cadre consolidate %s",
+				name, name))
+		})
 }

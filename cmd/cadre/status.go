@@ -1,147 +1,197 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/consolidate"
-	"cadre/internal/host"
-	"cadre/internal/inspect"
+	"cadre/internal/engine"
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
 func (a *app) statusCommand() *cobra.Command {
-	return a.looking(0, &cobra.Command{
-		Use: "status [TEAM]", Short: "Show a team: its members, what they do, its tasks, what waits for you",
+	var watch bool
+	c := a.looking(0, &cobra.Command{
+		Use: "status [TEAM]", Short: "Show a team: members, tasks, what waits",
 		Long: `Show a team as it is at this moment: how far it has come, what is used of its budget, its checks, what each member does, the tasks that are in progress and
-those that come next, and what waits for you, with the command that helps. The last line is the next step. It changes nothing.`,
-	}, func(c *cobra.Command, d opened, _ []string) error {
-		outside, err := inspect.Look(c.Context(), d.Replica, d.dir, time.Now())
+those that come next, and what waits for you, with the command that helps. The last line is the next step. It changes nothing. With --watch it shows
+the team again at each change, until the team has ended or you interrupt it; with --json each is one line.`,
+	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
+		if watch {
+			stays()
+			return a.watchStatus(c.Context(), d)
+		}
+		shown, err := a.standing(c.Context(), d)
 		if err != nil {
 			return err
 		}
-		now := standing{called: d.name, now: replica.Now()}
-		d.View(func(s *team.State) { now.take(s, overview{catalog.Summarize(a.home, s, outside)}, outside) })
-		now.Attach = attachable(now.Members, d)
-		now.waits = now.Status != team.TeamComplete || now.sealed || a.uncommitted(c.Context(), d)
-		if a.out.terminal() {
-			now.width, _ = a.out.size()
-		}
-		return a.print(now, now.write)
+		return a.print(shown, shown.write)
 	})
+	c.Flags().BoolVarP(&watch, "watch", "w", false, "show the team again at each change")
+	return c
 }
 
-// uncommitted reports whether a consolidation of the team would have something to check or to
-// commit. It says so, too, where that cannot be found out.
-func (a *app) uncommitted(ctx context.Context, d opened) bool {
-	t := d.Team()
-	if len(t.Checks) > 0 || t.Base.Unknown != "" {
-		return true
+// standing is how the team stands now.
+func (a *app) standing(ctx context.Context, d *engine.Team) (*standing, error) {
+	found, err := d.Standing(ctx)
+	if err != nil {
+		return nil, err
 	}
-	p, err := consolidate.LookPending(ctx, consolidate.Options{Replica: d.Replica, Dir: d.dir,
-		Except: []string{a.home.Root, a.home.Claude}})
-	return err != nil || p.Unknown != "" || len(p.Branches) > 0 || len(p.Files) > 0
+	shown := &standing{Standing: found, called: d.Name,
+		step: found.Step(func() bool { return d.Pending(ctx) })}
+	for _, m := range shown.Members {
+		if _, err := d.Terminal(m.Name); err == nil {
+			if shown.Attach == nil {
+				shown.Attach = map[string]string{}
+			}
+			shown.Attach[m.Name] = fmt.Sprintf("cadre attach %s %s", d.Name, m.Name)
+		}
+	}
+	d.View(func(s *team.State) { shown.works = render.WorksOn(s) })
+	return shown, nil
 }
 
-// Most tasks that status shows of a kind; the list of tasks has all of them.
+// The status of a team that is watched is shown again after a change, at most twice a second, and
+// now and then without one: whether a member is alive does not stand in the history.
 const (
-	mostUnderway = 10
-	mostNext     = 5
-	mostUsed     = 10
+	watchPause = 500 * time.Millisecond
+	watchEvery = 5 * time.Second
 )
+
+// watchStatus shows the team at each change until it has ended. On a terminal each status takes the
+// place of the last; what is in the way of the screen's last line is left out. The last status stays.
+func (a *app) watchStatus(ctx context.Context, d *engine.Team) error {
+	drawn := !a.json && a.out.terminal()
+	var last []byte
+	var before string
+	if drawn {
+		a.out.Draw(sanitize.OpenPage)
+		defer func() {
+			a.out.Draw(sanitize.ClosePage)
+			a.out.Write(last)
+		}()
+	}
+	for {
+		seq := d.Seq()
+		shown, err := a.standing(ctx, d)
+		if err != nil {
+			return stopped(ctx, err)
+		}
+		var page bytes.Buffer
+		w := sanitize.NewWriter(&page)
+		w.Columns, w.Colors = a.out.Columns, a.out.Colors
+		if a.json {
+			err = w.Value(shown)
+		} else {
+			err = shown.write(w)
+		}
+		if err != nil {
+			return err
+		}
+		is := shown.moved()
+		if drawn && !bytes.Equal(page.Bytes(), last) || is != before {
+			if drawn {
+				a.drawPage(page.Bytes())
+			} else {
+				if last != nil && !a.json {
+					a.out.Printf("\n")
+				}
+				a.out.Write(page.Bytes())
+			}
+			last, before = page.Bytes(), is
+		}
+		if shown.Status == team.TeamComplete || shown.Status == team.TeamAborted {
+			return nil
+		}
+		select {
+		case <-time.After(watchPause):
+		case <-ctx.Done():
+			return nil
+		}
+		waiting, cancel := context.WithTimeout(ctx, watchEvery)
+		err = d.Wait(waiting, seq)
+		if err == nil || waiting.Err() != nil { // nothing changed for a while
+			err = d.Refresh(ctx)
+		}
+		cancel()
+		if err != nil { // the team was removed, for example
+			return stopped(ctx, err)
+		}
+	}
+}
+
+// moved tells two statuses apart by what happened between them. Time that merely passed makes no
+// difference: how long ago the last change was, or how much of a budget of time is used.
+func (n *standing) moved() string {
+	still := *n
+	still.LookedAt = 0
+	still.Budget = slices.DeleteFunc(slices.Clone(n.Budget), func(b team.Spent) bool { return b.What == "time" })
+	still.Attention = slices.Clone(n.Attention)
+	for i, item := range still.Attention {
+		still.Attention[i] = team.Item{About: item.Key(), WaitsFor: item.WaitsFor} // its sentence may count seconds
+	}
+	text, err := json.Marshal(&still)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s %d %v", text, n.step, n.works)
+}
+
+// stopped is err, but for one that only says that the person interrupted.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// drawPage puts the lines in the place of what is on the screen.
+func (a *app) drawPage(text []byte) {
+	width, height := a.out.size()
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	if len(lines) > height {
+		lines = append(lines[:height-1], fmt.Sprintf("… and %d lines more", len(lines)-height+1))
+	}
+	var parts []any
+	next := sanitize.TopOfPage
+	for _, line := range lines {
+		parts = append(parts, next)
+		room := width
+		for _, part := range sanitize.Parts(line) {
+			if text, is := part.(string); is {
+				part = render.Cut(text, room)
+				room = max(0, room-render.Width(text))
+			}
+			parts = append(parts, part)
+		}
+		next = sanitize.NextLine
+	}
+	if len(lines) < height {
+		parts = append(parts, sanitize.RestOff)
+	}
+	a.out.Draw(parts...)
+}
 
 // standing is what is shown of a team.
 type standing struct {
-	overview
-	Members []team.Member `json:"members"`
-	// what each member does, by what was recorded and what was found
-	Standings   map[string]team.Phase `json:"standings"`
-	Permissions []team.Permission     `json:"permissions"`
-	Budget      []team.Spent          `json:"budget"` // what is used of each that the team has
-	// agents that do not say what they cost, where there is a budget of money
-	Uncounted []string              `json:"uncounted,omitempty"`
-	Checks    []checked             `json:"checks"`
-	Ready     int                   `json:"ready"`               // tasks that somebody could claim
-	Blocked   int                   `json:"blocked"`             // tasks that wait for others
-	Underway  []team.Task           `json:"underway"`            // the first ones in progress
-	Next      []team.Task           `json:"next"`                // the first ones that could be claimed
-	TaskUsage map[string]team.Usage `json:"taskUsage,omitempty"` // of the tasks that used something, by id
+	catalog.Standing
 	// the command that goes to a member's terminal, for each that has one
 	Attach map[string]string `json:"attach,omitempty"`
 
 	called string            // by which name
-	now    team.Time         //
-	width  int               // of the terminal; 0 for none
+	step   catalog.Step      // what one does next
 	works  map[string]string // what each member works on
-	used   []team.Task       // the last ones that used something and are not in progress
-	rules  team.Permissions
-	sealed bool // it was consolidated
-	waits  bool // there is something to consolidate, or nobody knows; only asked of a team that is complete
-}
-
-// checked is a check, and how it ended in the last consolidation: passed, failed, or "" where it
-// has not run.
-type checked struct {
-	Name   string `json:"name"`
-	Result string `json:"result,omitempty"`
-}
-
-// take takes what is shown from the state.
-func (n *standing) take(s *team.State, o overview, outside *team.Outside) {
-	n.overview, n.Members, n.Permissions, n.works = o, s.Roster(), s.Permissions(), render.WorksOn(s)
-	n.Permissions = append([]team.Permission{}, n.Permissions...)
-	n.Standings = map[string]team.Phase{}
-	for _, m := range n.Members {
-		n.Standings[m.Name] = s.Standing(m.Name, outside)
-	}
-	t := s.Team()
-	n.rules, n.sealed = t.Permissions, t.Consolidation.Step == team.Done
-	n.Budget = append([]team.Spent{}, s.Spending(n.now)...)
-	n.Uncounted = s.Uncounted()
-	n.Checks = []checked{}
-	for _, c := range t.Checks {
-		one := checked{Name: c.Name}
-		switch last := &t.Consolidation; {
-		case slices.Contains(last.Passed, c.Name):
-			one.Result = "passed"
-		case last.Failed == c.Name:
-			one.Result = "failed"
-		}
-		n.Checks = append(n.Checks, one)
-	}
-	n.Underway, n.Next = []team.Task{}, []team.Task{}
-	for task := range s.Underway() {
-		if len(n.Underway) == mostUnderway {
-			break
-		}
-		n.Underway = append(n.Underway, task)
-	}
-	var first []team.Task
-	n.Ready, first = s.Ready(mostNext)
-	n.Next = append(n.Next, first...)
-	n.Blocked = s.Blocked()
-	for task := range s.Used() {
-		if n.TaskUsage == nil {
-			n.TaskUsage = map[string]team.Usage{}
-		}
-		n.TaskUsage[task.ID] = task.Usage
-		if task.Status == team.Completed || task.GivenUp() {
-			n.used = append(n.used, task)
-		}
-	}
-	n.used = n.used[max(0, len(n.used)-mostUsed):]
 }
 
 func (n *standing) write(w *sanitize.Writer) error {
@@ -153,12 +203,12 @@ func (n *standing) write(w *sanitize.Writer) error {
 		return err
 	}
 	if len(n.Attention) > 0 {
-		w.Printf("\n%s:\n", waiting(len(n.Attention)))
+		w.Printf("\n%s:\n", render.Strong.On(waiting(len(n.Attention))))
 	}
 	if err := writeItems(w, n.called, n.Attention); err != nil {
 		return err
 	}
-	return w.Printf("\n%s\n", n.next())
+	return w.Printf("\n%s\n", sanitize.Hanging{Text: n.next(), Indent: 2})
 }
 
 // waiting says how many things wait.
@@ -171,27 +221,26 @@ func waiting(n int) string {
 
 // next is the next step: what waits for the user first, or what one does with such a team.
 func (n *standing) next() string {
-	for _, i := range n.Attention {
-		if i.WaitsFor == team.ForUser {
-			return "next: " + stepFor(n.called, i).String()
+	switch n.step {
+	case catalog.Answer:
+		for _, i := range n.Attention {
+			if i.WaitsFor == team.ForUser {
+				return "next: " + stepFor(n.called, i).String()
+			}
 		}
-	}
-	switch all := n.Tasks["pending"] + n.Tasks["in_progress"] + n.Tasks["completed"]; {
-	case n.Released != 0:
+	case catalog.Pull:
 		return "next: cadre pull " + n.called
-	case n.Observed != "" && n.Watched, n.Status == team.TeamConsolidating, n.Hosted && n.Tasks["in_progress"] > 0:
-		return "nothing waits for you; to follow it: cadre log " + n.called + " --follow"
-	case n.Observed != "":
+	case catalog.Observe:
 		return "next: cadre observe " + n.observing()
-	case n.Status == team.TeamComplete && !n.sealed && n.waits:
+	case catalog.Seal:
 		return "the team was not consolidated; to check and commit what it did: cadre consolidate " + n.called
-	case ended(team.Team{Status: n.Status}):
+	case catalog.Review:
 		return "next: cadre review " + n.called
-	case all > 0 && n.Tasks["completed"] == all && !n.Led:
+	case catalog.Bring:
 		return "all tasks are done; next: cadre consolidate " + n.called
-	case n.Teammates == 0:
+	case catalog.Staff:
 		return fmt.Sprintf("next: cadre spawn %s NAME", n.called)
-	case all == 0:
+	case catalog.Plan:
 		return fmt.Sprintf("next: cadre task add %s SUBJECT", n.called)
 	}
 	return "nothing waits for you; to follow it: cadre log " + n.called + " --follow"
@@ -199,7 +248,8 @@ func (n *standing) next() string {
 
 // writeMembers writes the table of members. Columns in which nobody has anything are left out.
 func (n *standing) writeMembers(w *sanitize.Writer) error {
-	t := render.Table{Width: n.width}
+	t := render.Table{Texts: []string{"WORKS ON"}, Spare: []string{"COST", "TOKENS", "CONTEXT", "MODE", "AGENT", "ROLE",
+		"MAIL"}}
 	t.Row("MEMBER", "AGENT", "ROLE", "STATUS", "MODE", "MAIL", "TOKENS", "COST", "CONTEXT", "WORKS ON")
 	for _, m := range n.Members {
 		mail, mode := "", m.PermissionMode
@@ -222,32 +272,17 @@ func (n *standing) writeMembers(w *sanitize.Writer) error {
 	return nil
 }
 
-// attachable are the commands that go to the terminals of members.
-func attachable(members []team.Member, d opened) map[string]string {
-	var commands map[string]string
-	for _, m := range members {
-		if m.Agent != team.ClaudeTmux || host.Terminal(filepath.Join(d.dir, "hosts"), m.Name) == "" {
-			continue
-		}
-		if commands == nil {
-			commands = map[string]string{}
-		}
-		commands[m.Name] = fmt.Sprintf("cadre attach %s %s", d.name, m.Name)
-	}
-	return commands
-}
-
 // writeTasks writes the tasks in progress, those that come next, and the last that used something.
 func (n *standing) writeTasks(w *sanitize.Writer) error {
-	rows := slices.Concat(n.Underway, n.Next, n.used)
+	rows := slices.Concat(n.Underway, n.Next, n.Used)
 	if len(rows) == 0 {
 		return nil
 	}
 	w.Printf("\n")
-	t := render.Table{Width: n.width}
+	t := render.Table{Texts: []string{"SUBJECT", "STATUS"}, Spare: []string{"COST", "TOKENS", "OWNER"}}
 	t.Row("TASK", "STATUS", "OWNER", "TOKENS", "COST", "SUBJECT")
 	for _, task := range rows {
-		t.Row(task.ID, render.TaskState(task), cmp.Or(task.CompletedBy, task.Owner), tokens(task.Usage),
+		t.Row(task.Called(), render.TaskState(task), cmp.Or(task.CompletedBy, task.Owner), tokens(task.Usage),
 			cost(task.Usage), task.Subject)
 	}
 	t.Compact()
@@ -255,7 +290,7 @@ func (n *standing) writeTasks(w *sanitize.Writer) error {
 		return err
 	}
 	left := counted(n.Tasks["in_progress"]-len(n.Underway), "in progress", n.Ready-len(n.Next), "ready", n.Blocked,
-		"blocked", n.Tasks["completed"]-completed(n.used), "completed")
+		"blocked", n.Tasks["completed"]-completed(n.Used), "completed")
 	if left == "" {
 		return nil
 	}
@@ -273,20 +308,22 @@ func completed(tasks []team.Task) (n int) {
 
 // writeHead writes what is to be said of the team as a whole.
 func (n *standing) writeHead(w *sanitize.Writer) {
-	o := n.overview
+	o := overview{n.Overview}
 	if o.Session {
 		w.Printf("%s is a session of %s that is %s\n", o.Name, o.Observed, n.observedNow())
 	} else {
-		w.Printf("%s is %s: %s tasks done%s\n", o.Name, o.state(), o.progress(), n.open())
+		state := o.state()
+		w.Printf("%s is %s: %s\n", render.Strong.On(o.Name), render.StateTone(state).On(state), sanitize.Hanging{
+			Text: o.progress() + " tasks done" + n.open(), At: render.Width(o.Name + " is " + state + ": "), Indent: 2})
 	}
 	if o.Goal != "" {
-		w.Printf("goal: %s\n", o.Goal)
+		w.Printf("goal: %s\n", sanitize.Hanging{Text: o.Goal, At: len("goal: "), Indent: len("goal: ")})
 	}
 	if o.Released != 0 {
 		w.Printf("this machine let go of it %s, so that it continues elsewhere; to take it back: cadre resume %s "+
-			"--take-back\n", render.Ago(n.now, o.Released), n.called)
+			"--take-back\n", render.Ago(now(), o.Released), n.called)
 	}
-	w.Printf("%slast change %s", where(o.Dir), render.Ago(n.now, o.UpdatedAt))
+	w.Printf("%slast change %s", where(o.Dir), render.Ago(now(), o.UpdatedAt))
 	if o.Usage.Tokens() > 0 {
 		w.Printf(", %d tokens%s", o.Usage.Tokens(), prefix(", ", cost(o.Usage)))
 	}
@@ -296,7 +333,7 @@ func (n *standing) writeHead(w *sanitize.Writer) {
 	}
 	for _, line := range []string{n.budget(), n.checks(), n.modes()} {
 		if line != "" {
-			w.Printf("%s\n", line)
+			w.Printf("%s\n", sanitize.Hanging{Text: line, Indent: 2})
 		}
 	}
 	w.Printf("\n")
@@ -360,10 +397,10 @@ func (n *standing) modes() string {
 	if n.Delegate {
 		parts = append(parts, "delegate mode is on")
 	}
-	if n.rules.Policy != "" {
-		parts = append(parts, "permission policy "+n.rules.Policy)
+	if n.Rules.Policy != "" {
+		parts = append(parts, "permission policy "+n.Rules.Policy)
 	}
-	if rules := len(n.rules.Allow); rules > 0 {
+	if rules := len(n.Rules.Allow); rules > 0 {
 		parts = append(parts, plural(rules, "permission rule"))
 	}
 	return strings.Join(parts, ", ")

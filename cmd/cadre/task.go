@@ -10,34 +10,54 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/engine"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/replica"
+	"cadre/internal/run"
 	"cadre/internal/team"
 )
 
 func (a *app) taskCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "task", Short: "The task list: add, list, show, update, claim, done, fail, release, rm, rollback",
-		Args: subcommand,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Use: "task", Short: "Add, list, show, change and claim tasks",
+		Long: "Add, list, show, change and claim tasks. ID is the name of a task or its number. Where a name is a " +
+			"number, too, '#2' is\nthe task with the number 2. Quote it: a shell takes #2 for a comment.",
+		Example: "  cadre task show my-team lint-billing\n  cadre task show my-team '#2'",
+		Args:    subcommand,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.taskAdd(), a.taskList(), a.taskShow(), a.taskUpdate(), a.taskClaim(), a.taskDone(), a.taskFail(),
 		a.taskRelease(), a.taskRemove(), a.taskRollBack())
 	return c
 }
 
-// printTask prints the task as it is after a command.
-func (a *app) printTask(rep *replica.Replica, id, format string, args ...any) error {
+// printTask prints the task as it is after a command, and what became of it.
+func (a *app) printTask(of *engine.Team, ref string, became func(t team.Task) string) error {
 	var t team.Task
-	rep.View(func(s *team.State) { t, _ = s.Task(id) })
-	return a.print(t, said(format, args...))
+	var err error
+	if of.View(func(s *team.State) { t, err = s.Find(ref) }); err != nil {
+		return err
+	}
+	return a.print(t, said("task %s", became(t)))
+}
+
+// titled is a task by what it is called, and its subject where that is more.
+func titled(t team.Task) string {
+	if t.Subject == t.Name {
+		return t.Name
+	}
+	return t.Called() + ": " + t.Subject
+}
+
+// is says of a task that it is now as the words say.
+func is(words string) func(t team.Task) string {
+	return func(t team.Task) string { return t.Called() + " " + words }
 }
 
 func list(text string) []string {
 	var ids []string
 	for id := range strings.SplitSeq(text, ",") {
-		if id = strings.TrimPrefix(strings.TrimSpace(id), "#"); id != "" {
+		if id = strings.TrimSpace(id); id != "" {
 			ids = append(ids, id)
 		}
 	}
@@ -48,32 +68,40 @@ func (a *app) taskAdd() *cobra.Command {
 	var body team.CreateTask
 	var before, meta string
 	var timeout time.Duration
-	c := a.onTeam(1, &cobra.Command{
-		Use: "add [TEAM] SUBJECT", Short: "Add a task",
-	}, func(c *cobra.Command, name string, args []string) (err error) {
-		body.Subject, body.BlockedBy, body.TimeoutMS = args[0], list(before), timeout.Milliseconds()
+	var file string
+	c := a.saying(&cobra.Command{
+		Use: "add [TEAM] SUBJECT", Short: "Add a task, or with --file several",
+		Long: "Add a task. With --file, add the tasks of a file, or of standard input for -, all of them or none: a " +
+			"YAML list of tasks\nwith the keys that they have in a team file, or a JSON object a line. id: is the " +
+			"name of a task, and may be left out;\nblockedBy: names tasks of the file or of the team.",
+		Example: "  cadre task add my-team 'Lint the billing service' --name lint-billing --run 'make lint'\n" +
+			"  cadre task add my-team --file tasks.yaml",
+	}, func(c *cobra.Command, name, subject string) (err error) {
+		body.Subject, body.BlockedBy, body.Timeout = subject, list(before), timeout
 		if body.Metadata, err = metadata(meta); err != nil {
 			return err
 		}
-		return a.act(c, name, &body, func(rep *replica.Replica, r *team.Record) error {
-			a.winding(rep.Team())
+		return a.act(c, name, &body, func(of *engine.Team, r *team.Record) error {
+			a.winding(of.Team())
 			e, _ := find[*team.TaskCreated](r)
-			rep.View(func(s *team.State) {
+			of.View(func(s *team.State) {
 				if e.Task.Owner == "" && s.NeedsWorktree(e.Task.ID) {
 					a.note(fmt.Sprintf("task %s builds on work on a branch: members with a worktree take it, and are "+
-						"given that work", e.Task.ID))
+						"given that work", e.Task.Called()))
 				}
 				if s.Awaits(e.Task.ID) {
-					a.note(awaits(e.Task.ID, e.Task.Owner, name))
+					a.note(awaits(e.Task.Called(), e.Task.Owner, name))
 				}
 			})
-			return a.printTask(rep, e.Task.ID, "task %s: %s", e.Task.ID, e.Task.Subject)
+			return a.printTask(of, "#"+e.Task.ID, titled)
 		})
 	})
 	f := c.Flags()
+	f.StringVar(&body.Name, "name", "", "what it is called by; left out: its number")
+	f.StringVar(&file, "file", "", "add the tasks of this file instead; - for standard input")
 	f.StringVar(&body.Run, "run", "", "command that a shell teammate runs for it")
 	f.StringVar(&body.In, "in", "", "merged: the command runs in a worktree in which the work of all members is merged")
-	f.StringVar(&before, "blocked-by", "", "ids of the tasks that come first, separated by commas")
+	f.StringVar(&before, "blocked-by", "", "the tasks that come first, separated by commas")
 	f.StringVar(&body.Priority, "priority", team.DefaultPriority, strings.Join(team.Priorities, ", "))
 	f.StringVar(&body.Description, "description", "", "what is to be done")
 	f.StringVar(&body.ActiveForm, "active-form", "", "the subject as something that is being done")
@@ -82,8 +110,53 @@ func (a *app) taskAdd() *cobra.Command {
 	f.DurationVar(&timeout, "timeout", 0, "of its command")
 	f.Int64Var(&body.Retries, "retries", 0, "how often it is tried again when it fails")
 	f.StringVar(&meta, "metadata", "", "a JSON object of anything")
+	f.StringVar(&body.When, "when", "", "always: it runs also when what it waits for has failed")
 	actsAs(c)
+	one := c.RunE
+	several := a.onTeam(0, &cobra.Command{Use: c.Use}, func(c *cobra.Command, name string, _ []string) error {
+		return a.addTasks(c, name, file)
+	}).RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if !c.Flags().Changed("file") {
+			return one(c, args)
+		}
+		for _, other := range []string{"name", "run", "in", "blocked-by", "priority", "description", "active-form",
+			"owner",
+			"role", "timeout", "retries", "metadata", "when"} {
+			if c.Flags().Changed(other) {
+				return usage{fmt.Errorf("with --file the tasks themselves say what --%s would", other)}
+			}
+		}
+		return several(c, args)
+	}
 	return c
+}
+
+// addTasks adds the tasks of a file, or of standard input, in one record.
+func (a *app) addTasks(c *cobra.Command, name, file string) error {
+	tasks, err := run.LoadTasks(file, c.InOrStdin())
+	if err != nil {
+		return usage{err}
+	}
+	build := func(s *team.State) (team.Body, error) { return run.AddTasks(s, tasks) }
+	return a.engine().ActOn(c.Context(), name, a.actor, build, func(of *engine.Team, r *team.Record) error {
+		a.winding(of.Team())
+		var added []team.Task
+		of.View(func(s *team.State) {
+			for _, e := range r.Events {
+				if e, is := e.(*team.TaskCreated); is {
+					t, _ := s.Task(e.Task.ID)
+					added = append(added, t)
+				}
+			}
+		})
+		return a.print(added, func(w *sanitize.Writer) error {
+			for _, t := range added {
+				w.Printf("task %s\n", titled(t))
+			}
+			return w.Printf("%s added\n", plural(len(added), "task"))
+		})
+	})
 }
 
 // awaits says that a task is for somebody who is not on the team, so that a name that was mistyped
@@ -104,40 +177,60 @@ func metadata(text string) (m map[string]json.RawMessage, err error) {
 }
 
 func (a *app) taskList() *cobra.Command {
-	var status, owner string
+	var want wanted
 	var claimable bool
 	c := a.looking(0, &cobra.Command{
 		Use: "list [TEAM]", Aliases: []string{"ls"}, Short: "List the tasks",
-	}, func(c *cobra.Command, d opened, _ []string) (err error) {
-		switch team.TaskStatus(status) {
-		case "", team.Pending, team.InProgress, team.Completed:
-		default:
-			return usage{fmt.Errorf("%q is no status of a task; it is pending, in_progress or completed", status)}
+	}, func(c *cobra.Command, d *engine.Team, _ []string) (err error) {
+		if err := want.check(); err != nil {
+			return err
 		}
 		d.View(func(s *team.State) {
 			tasks := s.Tasks()
 			switch {
 			case claimable:
-				tasks = slices.Values(s.Claimable(owner))
-			case status != "" || owner != "":
-				tasks = only(tasks, team.TaskStatus(status), owner)
+				whom := want.owner
+				want.owner = "" // whom they are for
+				tasks = want.only(slices.Values(s.Claimable(whom)))
+			default:
+				tasks = want.only(tasks)
 			}
 			err = a.printTasks(s, tasks)
 		})
 		return err
 	})
-	c.Flags().StringVar(&status, "status", "", "only those that are pending, in_progress or completed")
-	c.Flags().StringVar(&owner, "owner", "", "only those of this member")
+	c.Flags().StringVar(&want.status, "status", "", "only those that are "+strings.Join(team.TaskStates, ", "))
+	c.Flags().StringVar(&want.owner, "owner", "", "only those of this member")
+	c.Flags().StringVar(&want.role, "role", "", "only those for this role")
+	c.Flags().StringVar(&want.priority, "priority", "",
+		"only those of this priority: "+strings.Join(team.Priorities, ", "))
 	c.Flags().BoolVar(&claimable, "claimable", false, "only those that could be claimed now, in the order of claim "+
 		"--next; with --owner those that this member could claim")
 	return c
 }
 
-// only are the tasks in that state and of that owner; "" stands for any.
-func only(tasks iter.Seq[team.Task], status team.TaskStatus, owner string) iter.Seq[team.Task] {
+// wanted says which tasks are listed; "" stands for any.
+type wanted struct{ status, owner, role, priority string }
+
+func (w wanted) check() error {
+	if w.status != "" && !slices.Contains(team.TaskStates, w.status) {
+		return usage{fmt.Errorf("%q is no status of a task; it is one of: %s", w.status,
+			strings.Join(team.TaskStates, ", "))}
+	}
+	if w.priority != "" && !slices.Contains(team.Priorities, w.priority) {
+		return usage{fmt.Errorf("%q is no priority; it is one of: %s", w.priority, strings.Join(team.Priorities, ", "))}
+	}
+	return nil
+}
+
+// only are the tasks that are wanted.
+func (w wanted) only(tasks iter.Seq[team.Task]) iter.Seq[team.Task] {
+	fits := func(want, is string) bool { return want == "" || want == is }
 	return func(yield func(team.Task) bool) {
 		for t := range tasks {
-			if (status == "" || t.Status == status) && (owner == "" || t.Owner == owner) && !yield(t) {
+			if fits(w.status, t.State()) && fits(w.owner, t.Owner) && fits(w.role, t.Role) &&
+				fits(w.priority, t.Priority) &&
+				!yield(t) {
 				return
 			}
 		}
@@ -155,17 +248,18 @@ func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
 		return err
 	}
 	all := s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed)
-	row := []string{"ID", "STATUS", "OWNER", "PRIORITY"}
+	row := []string{"TASK", "STATUS", "OWNER", "PRIORITY"}
 	bills := s.Team().Usage != (team.Usage{})
 	if bills {
 		row = append(row, "TOKENS", "COST")
 	}
 	row = append(row, "SUBJECT")
 	t := render.NewTable(all+1, row...)
+	t.Texts, t.Spare = []string{"SUBJECT", "STATUS"}, []string{"PRIORITY", "COST", "TOKENS", "OWNER"}
 	empty := true
 	for task := range tasks {
 		empty = false
-		row = append(row[:0], task.ID, render.TaskState(task), task.Owner, task.Priority)
+		row = append(row[:0], task.Called(), render.TaskState(task), task.Owner, task.Priority)
 		if bills {
 			row = append(row, tokens(task.Usage), cost(task.Usage))
 		}
@@ -178,20 +272,25 @@ func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
 	return t.Write(a.out)
 }
 
-func describe(w *sanitize.Writer, name, folder string, t team.Task) error {
-	w.Printf("task %s: %s\n\n", t.ID, t.Subject)
-	var head render.Table
+func describe(w *sanitize.Writer, d *engine.Team, t team.Task) error {
+	w.Printf("task %s\n\n", titled(t))
+	head := render.NewList()
 	row := func(what, value string) {
 		if value != "" {
 			head.Row("  "+what, value)
 		}
 	}
+	if t.Name != "" {
+		row("number", "#"+t.ID)
+	}
 	row("status", render.TaskState(t))
 	row("owner", t.Owner)
 	row("role", t.Role)
 	row("priority", t.Priority)
-	row("blocked by", strings.Join(t.BlockedBy, ", "))
-	row("blocks", strings.Join(t.Blocks, ", "))
+	d.View(func(s *team.State) {
+		row("blocked by", strings.Join(s.CalledAll(t.BlockedBy), ", "))
+		row("blocks", strings.Join(s.CalledAll(t.Blocks), ", "))
+	})
 	row("created by", t.CreatedBy)
 	row("completed by", t.CompletedBy)
 	if t.Attempts > 0 {
@@ -201,7 +300,7 @@ func describe(w *sanitize.Writer, name, folder string, t team.Task) error {
 	row("tokens", tokens(t.Usage))
 	row("cost", cost(t.Usage))
 	if t.CompletedAt > 0 && t.StartedAt > 0 {
-		row("took", render.Span(time.Duration(t.CompletedAt-t.StartedAt)*time.Millisecond))
+		row("took", render.Span(t.CompletedAt.Sub(t.StartedAt)))
 	}
 	if err := head.Write(w); err != nil {
 		return err
@@ -212,7 +311,7 @@ func describe(w *sanitize.Writer, name, folder string, t team.Task) error {
 			w.Printf("\n%s:\n%s\n", part.name, sanitize.Block(part.text))
 		}
 	}
-	return describeWork(w, name, folder, t)
+	return describeWork(w, d, t)
 }
 
 func (a *app) taskUpdate() *cobra.Command {
@@ -220,7 +319,7 @@ func (a *app) taskUpdate() *cobra.Command {
 	var addBlockedBy, removeBlockedBy, addBlocks, removeBlocks string
 	c := a.onTeam(1, &cobra.Command{
 		Use: "update [TEAM] ID", Short: "Change a task",
-		Long: "Change what is named by a flag. --owner \"\" takes the owner away; a metadata value null deletes " +
+		Long: "Change what is named by a flag. --owner \"\" removes the owner; a metadata value null deletes " +
 			"its key.",
 	}, func(c *cobra.Command, name string, args []string) (err error) {
 		body := team.UpdateTask{Task: args[0], AddBlockedBy: list(addBlockedBy), RemoveBlockedBy: list(removeBlockedBy),
@@ -238,13 +337,13 @@ func (a *app) taskUpdate() *cobra.Command {
 		if body.Metadata, err = metadata(meta); err != nil {
 			return err
 		}
-		return a.act(c, name, &body, func(rep *replica.Replica, _ *team.Record) error {
-			rep.View(func(s *team.State) {
-				if owner := body.Owner; owner != nil && s.Awaits(args[0]) {
-					a.note(awaits(args[0], *owner, name))
+		return a.act(c, name, &body, func(of *engine.Team, _ *team.Record) error {
+			of.View(func(s *team.State) {
+				if t, err := s.Find(args[0]); err == nil && body.Owner != nil && s.Awaits(t.ID) {
+					a.note(awaits(t.Called(), *body.Owner, name))
 				}
 			})
-			return a.printTask(rep, args[0], "task %s is changed", args[0])
+			return a.printTask(of, args[0], is("is changed"))
 		})
 	})
 	f := c.Flags()
@@ -255,50 +354,67 @@ func (a *app) taskUpdate() *cobra.Command {
 	f.StringVar(&priority, "priority", "", strings.Join(team.Priorities, ", "))
 	f.StringVar(&run, "run", "", "new command; it is tried as if it were the first")
 	f.StringVar(&meta, "metadata", "", "a JSON object; null deletes a key")
-	f.StringVar(&addBlockedBy, "add-blocked-by", "", "ids of tasks that it is to wait for")
-	f.StringVar(&removeBlockedBy, "remove-blocked-by", "", "ids of tasks that it need not wait for")
-	f.StringVar(&addBlocks, "add-blocks", "", "ids of tasks that are to wait for it")
-	f.StringVar(&removeBlocks, "remove-blocks", "", "ids of tasks that need not wait for it")
+	f.StringVar(&addBlockedBy, "add-blocked-by", "", "tasks that it is to wait for")
+	f.StringVar(&removeBlockedBy, "remove-blocked-by", "", "tasks that it need not wait for")
+	f.StringVar(&addBlocks, "add-blocks", "", "tasks that are to wait for it")
+	f.StringVar(&removeBlocks, "remove-blocks", "", "tasks that need not wait for it")
 	actsAs(c)
 	return c
 }
 
 func (a *app) taskClaim() *cobra.Command {
 	var next bool
+	var wait waitFlags
 	c := &cobra.Command{
 		Use: "claim [TEAM] ID --as NAME", Short: "Claim a task for a member",
 		Long: "Claim a task, or with --next the next one: the highest priority first, then the lowest id, without " +
 			"those that are blocked or\nmeant for others. Of any number of claims for one task one wins; the others " +
 			"end with status 1. The fence that is printed\nmay be given to done: it is then refused if the claim was " +
-			"lost meanwhile.",
+			"lost meanwhile. --next --wait waits until there is a task for the\nmember.",
+		Example: "  cadre task claim my-team --next --wait --as ann",
 		RunE: func(c *cobra.Command, args []string) error {
 			needed := 1
 			if next {
 				needed = 0
 			}
-			name, args, err := a.split(c, args, needed)
-			if err != nil {
-				return err
-			}
-			var body team.ClaimTask
-			if !next {
-				body.Task = args[0]
-			}
-			if a.actor == team.User {
-				return usage{fmt.Errorf("say for whom, with --as NAME")}
-			}
-			return a.act(c, name, &body, func(rep *replica.Replica, r *team.Record) error {
-				e, _ := find[*team.TaskClaimed](r)
-				var subject string
-				rep.View(func(s *team.State) { t, _ := s.Task(e.Task); subject = t.Subject })
-				return a.printTask(rep, e.Task, "task %s is claimed by %s (fence %d): %s", e.Task, e.Member,
-					e.Fence, subject)
-			})
+			return a.onTeam(needed, &cobra.Command{Use: c.Use}, func(_ *cobra.Command, name string, args []string) error {
+				return a.claim(c, name, args, wait)
+			}).RunE(c, args)
 		},
 	}
 	c.Flags().String("as", "", "the member")
 	c.Flags().BoolVar(&next, "next", false, "the next one of the list")
+	wait.flags(c, "wait until there is a task for the member")
 	return c
+}
+
+// claim claims the task that args name, or the next one.
+func (a *app) claim(c *cobra.Command, name string, args []string, wait waitFlags) error {
+	var body team.ClaimTask
+	if len(args) > 0 {
+		body.Task = args[0]
+	}
+	if a.actor == team.User {
+		return usage{fmt.Errorf("say for whom, with --as NAME")}
+	}
+	if wait.on && body.Task != "" {
+		return usage{fmt.Errorf("--wait goes with --next")}
+	}
+	act := a.engine().Act
+	if wait.on {
+		act = a.engine().ActWhenReady
+	}
+	ctx, cancel, err := wait.begin(c.Context(), "there was no task for "+a.actor)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	return wait.end(ctx, act(ctx, name, a.actor, &body, func(of *engine.Team, r *team.Record) error {
+		e, _ := find[*team.TaskClaimed](r)
+		return a.printTask(of, "#"+e.Task, func(t team.Task) string {
+			return fmt.Sprintf("%s is claimed by %s (fence %d): %s", t.Called(), e.Member, e.Fence, t.Subject)
+		})
+	}))
 }
 
 func (a *app) taskDone() *cobra.Command {
@@ -313,13 +429,16 @@ func (a *app) taskDone() *cobra.Command {
 			return err
 		}
 		return a.act(c, name, &team.CompleteTask{Task: args[0], Fence: fence, Result: result},
-			func(rep *replica.Replica, r *team.Record) error {
+			func(of *engine.Team, r *team.Record) error {
 				e, _ := find[*team.TaskCompleted](r)
 				freed := ""
 				if len(e.Unblocked) > 0 {
-					freed = "; it frees task " + strings.Join(e.Unblocked, ", ")
+					of.View(func(s *team.State) {
+						freed = "; it frees task " +
+							strings.Join(s.CalledAll(e.Unblocked), ", ")
+					})
 				}
-				return a.printTask(rep, args[0], "task %s is completed%s", args[0], freed)
+				return a.printTask(of, args[0], is("is completed"+freed))
 			})
 	})
 	c.Flags().String("as", "", "the member that holds it")
@@ -335,8 +454,8 @@ func (a *app) taskFail() *cobra.Command {
 		Use: "fail [TEAM] ID --as NAME", Short: "End an attempt at a task without success",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.FailTask{Task: args[0], Fence: fence, Reason: reason},
-			func(rep *replica.Replica, _ *team.Record) error {
-				return a.printTask(rep, args[0], "task %s failed", args[0])
+			func(of *engine.Team, _ *team.Record) error {
+				return a.printTask(of, args[0], is("failed"))
 			})
 	})
 	c.Flags().String("as", "", "the member that holds it")
@@ -352,8 +471,8 @@ func (a *app) taskRelease() *cobra.Command {
 		Long: "Put a task back on the list: one in progress, or one that failed as often as it was to be tried.",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.ReleaseTask{Task: args[0], Reason: reason},
-			func(rep *replica.Replica, _ *team.Record) error {
-				return a.printTask(rep, args[0], "task %s is back on the list", args[0])
+			func(of *engine.Team, _ *team.Record) error {
+				return a.printTask(of, args[0], is("is back on the list"))
 			})
 	})
 	c.Flags().String("as", "", "the member that holds it; you by default")
@@ -365,8 +484,9 @@ func (a *app) taskRemove() *cobra.Command {
 	c := a.onTeam(1, &cobra.Command{
 		Use: "rm [TEAM] ID", Short: "Take a task off the list",
 	}, func(c *cobra.Command, name string, args []string) error {
-		return a.act(c, name, &team.DeleteTask{Task: args[0]}, func(rep *replica.Replica, _ *team.Record) error {
-			return a.printTask(rep, args[0], "task %s is deleted", args[0])
+		return a.act(c, name, &team.DeleteTask{Task: args[0]}, func(of *engine.Team, r *team.Record) error {
+			e, _ := find[*team.TaskDeleted](r)
+			return a.printTask(of, "#"+e.Task, is("is deleted"))
 		})
 	})
 	actsAs(c)

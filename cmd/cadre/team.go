@@ -1,20 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/agent/drivers"
-	"cadre/internal/consolidate"
 	"cadre/internal/engine"
-	"cadre/internal/replica"
-	"cadre/internal/run/teamfile"
+	"cadre/internal/run"
 	"cadre/internal/team"
 )
 
@@ -37,28 +31,29 @@ func (a *app) createCommand() *cobra.Command {
 			if body.Dir, err = workDir(dir); err != nil {
 				return err
 			}
-			if body.Timing, err = timing(liveness); err != nil {
+			if body.Timing, err = run.ParseTiming(liveness); err != nil {
 				return err
 			}
-			if body.Facts, err = factsOf(c.Context(), body.Dir, facts); err != nil {
+			if body.Facts, err = run.ParseFacts(facts); err != nil {
 				return err
 			}
+			if body.Checks, err = run.ParseChecks(checks); err != nil {
+				return err
+			}
+			e := a.engine()
 			body.Name = args[0]
-			if body.Checks, err = checksOf(checks); err != nil {
+			if err := e.Founding(c.Context(), &body); err != nil {
 				return err
 			}
-			body.Base = consolidate.Look(c.Context(), body.Dir, a.home.Root, a.home.Claude)
-			body.TeamID = args[0] + "-" + strings.ToLower(replica.NewID())
-			if err := a.home.Create(body.Name, []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
-				Body: &body}}); err != nil {
+			if err := e.Create(body.Name, []team.Command{engine.Command(team.User, &body)}); err != nil {
 				return err
 			}
-			rep, _, err := a.open(c.Context(), body.Name, true)
+			of, err := e.Open(c.Context(), body.Name)
 			if err != nil {
 				return err
 			}
-			defer rep.Close()
-			t := rep.Team()
+			defer of.Close()
+			t := of.Team()
 			return a.print(t, said("team %s (%s) is led by %s; add teammates: cadre spawn %s NAME", t.Name, t.ID,
 				t.Lead, t.Name))
 		},
@@ -116,26 +111,6 @@ const (
 	bypassPermissions = "bypassPermissions"
 )
 
-// timing reads the periods of --liveness.
-func timing(periods map[string]string) (t team.Timing, err error) {
-	known := map[string]*int64{"beat": &t.Beat, "offline": &t.Offline, "leadLost": &t.LeadLost, "zombie": &t.Zombie,
-		"blocked": &t.Blocked, "undelivered": &t.Undelivered, "stale": &t.Stale, "checkpoint": &t.Checkpoint}
-	for _, name := range slices.Sorted(maps.Keys(periods)) {
-		to := known[name]
-		if to == nil {
-			return t, usage{fmt.Errorf("--liveness has no period %q; it has %s", name,
-				strings.Join(slices.Sorted(maps.Keys(known)), ", "))}
-		}
-		d, err := time.ParseDuration(periods[name])
-		if err != nil || d < teamfile.MinPeriod {
-			return t, usage{fmt.Errorf("--liveness %s=%s is no period; it is like 90s or 10m, and at least %s", name,
-				periods[name], teamfile.MinPeriod)}
-		}
-		*to = d.Milliseconds()
-	}
-	return t, nil
-}
-
 func exactly(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -169,7 +144,7 @@ func atLeast(n int) cobra.PositionalArgs {
 func (a *app) spawnCommand() *cobra.Command {
 	var body team.SpawnMember
 	var wait bool
-	c := a.onTeam(1, &cobra.Command{
+	c := a.saying(&cobra.Command{
 		Use: "spawn [TEAM] NAME", Short: "Add a teammate",
 		Long: "Add a teammate.\n\n  claude, codex, gemini, opencode, acp:COMMAND   a coding agent; a host in the " +
 			"background runs its session\n  claude-tmux   Claude Code at a terminal of its own, to which you can " +
@@ -179,19 +154,19 @@ func (a *app) spawnCommand() *cobra.Command {
 			"names a file in .claude/agents has its prompt, tools and model.\n\nA coding agent that is not " +
 			"installed, or to which nobody is logged in, is not added. With --wait the command ends when its session " +
 			"runs, or says why it does not.",
-	}, func(c *cobra.Command, name string, args []string) (err error) {
-		if err := knownAgent(body.Agent); err != nil {
+	}, func(c *cobra.Command, name, member string) (err error) {
+		if err := engine.CheckAgent(body.Agent); err != nil {
 			return err
 		}
-		if err := a.spawns(c.Context(), name, body.Agent); err != nil {
-			return err
-		}
-		body.Name = args[0]
+		body.Name = member
 		t, err := a.engine().Open(c.Context(), name)
 		if err != nil {
 			return err
 		}
 		defer t.Close()
+		if err := t.MaySpawn(a.who, body.Agent); err != nil {
+			return err
+		}
 		waits := wait && body.Agent != team.External
 		err = t.Spawn(c.Context(), a.actor, &body, func(m team.Member) error {
 			a.winding(t.Team())
@@ -226,19 +201,6 @@ func (a *app) spawnCommand() *cobra.Command {
 	return c
 }
 
-// spawns refuses an agent that whoever calls may not choose for a teammate.
-func (a *app) spawns(ctx context.Context, name, agent string) error {
-	if a.who.IsUser() {
-		return nil
-	}
-	t, err := a.engine().Look(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	return a.who.Spawns(agent, drivers.Offers(t.Lead().Agent))
-}
-
 func (a *app) hostCommand() *cobra.Command {
 	return a.onTeam(0, &cobra.Command{
 		Use: "host [TEAM]", Short: "Run the sessions of a team's members in this process",
@@ -254,15 +216,17 @@ func (a *app) hostCommand() *cobra.Command {
 			return err
 		}
 		defer t.Close()
-		h, err := t.Host(ctx, engine.HostOptions{UntilIdle: true})
+		h, err := t.Host(ctx, engine.HostOptions{UntilIdle: true, Hurry: a.haste.hurry, Kill: a.haste.kill})
 		if err != nil {
 			return a.moving(err, name, "cadre resume "+name)
 		}
+		defer a.announce(ctx, a.note, func() int { return sessions(t) })()
 		select {
 		case <-ctx.Done():
+			return h.Pause()
 		case <-h.Done():
+			return h.End()
 		}
-		return h.End()
 	})
 }
 

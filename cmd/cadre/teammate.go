@@ -16,9 +16,9 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
 	"cadre/internal/claude/teamfiles"
-	"cadre/internal/sys/lazyregexp"
+	"cadre/internal/guest"
+	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
-	"cadre/internal/teammate"
 )
 
 // teammateFlag is the first word with which Claude Code starts a teammate: its setting takes a
@@ -106,7 +106,7 @@ A lead that has spawned no teammate of its own does not read its mail: let it sp
 	}
 	c.Flags().StringVar(&s.name, "name", "", "name on the team (needed)")
 	c.Flags().StringVar(&s.agent, "agent", "", strings.Join(drivers.Running(), ", ")+"; by default as $CADRE_HOME/"+
-		teammate.ConfigFile+" says")
+		guest.ConfigFile+" says")
 	c.Flags().StringVar(&s.model, "model", "", "the agent's model")
 	c.Flags().StringVar(&s.kind, "type", "general-purpose", "what kind of agent it is, as the others see it")
 	c.Flags().StringVar(&s.mode, "permission-mode", "", "what it may do without asking: "+strings.Join(
@@ -124,7 +124,7 @@ func (s seated) again() string {
 	for _, flag := range []struct{ name, value string }{{"--agent", s.agent}, {kind, s.kind}, {"--model", s.model},
 		{"--agent-color", s.color}, {"--permission-mode", s.mode}} {
 		if flag.value != "" {
-			words = append(words, flag.name, shellWord(flag.value))
+			words = append(words, flag.name, sanitize.Quote(flag.value))
 		}
 	}
 	if s.plan && !s.joins { // then its mode says so
@@ -136,26 +136,15 @@ func (s seated) again() string {
 	return strings.Join(words, " ")
 }
 
-// plainWord is what a shell takes as it is.
-var plainWord = lazyregexp.New(`^[A-Za-z0-9@%+=:,./_-]+$`)
-
-// shellWord is a word as a shell reads it.
-func shellWord(word string) string {
-	if plainWord().MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
 // buryCommand is what the leash runs when the process of a member was killed.
 func (a *app) buryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "bury TEAM NAME COMMAND", Hidden: true, Args: exactly(3), Short: "Tell the lead of a Claude Code team " +
-			"that a member was killed, and what goes on for it",
+			"that a member was killed, and how to start it again",
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), buryTime)
 			defer cancel()
-			return teammate.Bury(ctx, a.home.Claude, a.home.Seats(), args[0], args[1], args[2])
+			return guest.ReportKilled(ctx, a.home.Claude, a.home.Seats(), args[0], args[1], args[2])
 		},
 	}
 }
@@ -167,10 +156,10 @@ const buryTime = 2 * time.Minute
 const excuseTime = 10 * time.Second
 
 // behind is the agent behind the name: the one that was named, else by the user's configuration.
-func (a *app) behind(s seated) (choice teammate.Choice, driver agent.Agent, err error) {
+func (a *app) behind(s seated) (choice guest.Choice, driver agent.Agent, err error) {
 	choice.Agent = s.agent
 	if s.agent == "" {
-		if choice, err = teammate.Choose(filepath.Join(a.home.Root, teammate.ConfigFile), s.name, s.kind,
+		if choice, err = guest.Choose(filepath.Join(a.home.Root, guest.ConfigFile), s.name, s.kind,
 			drivers.Known); err != nil {
 			return choice, nil, usage{err}
 		}
@@ -187,7 +176,7 @@ func (a *app) behind(s seated) (choice teammate.Choice, driver agent.Agent, err 
 var ofClaudeCode = []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS",
 	"CLAUDE_CODE_TEAMMATE_COMMAND", "CLAUDE_CODE_SSE_PORT"}
 
-// sit is a member of a Claude Code team to its end.
+// sit runs a member of a Claude Code team to its end.
 func (a *app) sit(ctx context.Context, s seated) (err error) {
 	stays()
 	t, err := teamfiles.Open(a.home.Claude, s.team)
@@ -204,7 +193,7 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	if err != nil && !s.joins {
 		excusing, cancel := context.WithTimeout(ctx, excuseTime)
 		defer cancel()
-		return errors.Join(err, teammate.Excuse(excusing, t, s.name, s.color, err))
+		return errors.Join(err, guest.ReportNotStarted(excusing, t, s.name, s.color, err))
 	}
 	if err != nil {
 		return err
@@ -225,35 +214,35 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	for _, name := range ofClaudeCode {
 		os.Unsetenv(name)
 	}
-	if err := teammate.Sweep(ctx, a.home.Claude, a.home.Seats()); err != nil {
+	if err := guest.Sweep(ctx, a.home.Claude, a.home.Seats()); err != nil {
 		a.fail(err) // it is others' that stays
 	}
-	seat, err := teammate.Take(ctx, a.home.Seats(), t, s.name, choice.Agent)
+	slot, err := guest.TakeSlot(ctx, a.home.Seats(), t, s.name, choice.Agent)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, seat.Leave(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, slot.Leave(context.WithoutCancel(ctx))) }()
 	var key *teamfiles.LeadKey
 	if !s.joins {
-		if key, err = seat.LeadKey(ctx, s.key); err != nil {
+		if key, err = slot.LeadKey(ctx, s.key); err != nil {
 			return usage{err}
 		}
 	}
-	if err := seat.Procs.Bequeath("/usr/bin/env", "CADRE_HOME="+a.home.Root, "CLAUDE_CONFIG_DIR="+a.home.Claude, self(),
+	if err := slot.Procs.Bequeath("/usr/bin/env", "CADRE_HOME="+a.home.Root, "CLAUDE_CONFIG_DIR="+a.home.Claude, self(),
 		"bury", s.team, s.name, s.again()); err != nil {
 		return err
 	}
 	if s.joins {
-		if err := s.enroll(ctx, seat, choice.Model, mode, dir); err != nil {
+		if err := s.enroll(ctx, slot, choice.Model, mode, dir); err != nil {
 			return err
 		}
 	}
 	a.note(fmt.Sprintf("%s is %s on team %s; what you type goes to it", choice.Agent, s.name, s.team))
-	return teammate.Work(ctx, teammate.Options{Team: t, Name: s.name, Agent: driver, AgentName: choice.Agent,
+	return guest.Work(ctx, guest.Options{Team: t, Name: s.name, Agent: driver, AgentName: choice.Agent,
 		PlanRequired: s.plan, LeadKey: key, Color: s.color, Pane: os.Getenv("TMUX_PANE"),
-		Leaves: s.joins, Seat: seat, Relay: agents().Relay(), Show: a.out.Writer, Input: lines(os.Stdin),
+		Leaves: s.joins, Slot: slot, Relay: agents().Relay(), Show: a.out.Writer, Input: lines(os.Stdin),
 		Spec: agent.Spec{Model: choice.Model, Program: choice.Program, Args: choice.Args, Env: choice.Env, Dir: dir,
-			Scratch: seat.Scratch(), Procs: seat.Procs,
+			Scratch: slot.Scratch(), Procs: slot.Procs,
 			Access: agent.Access{Mode: mode}}})
 }
 
@@ -274,13 +263,13 @@ func (s seated) permissions() (string, error) {
 }
 
 // enroll adds the member to the roster.
-func (s seated) enroll(ctx context.Context, seat *teammate.Seat, model, mode, dir string) error {
+func (s seated) enroll(ctx context.Context, slot *guest.Slot, model, mode, dir string) error {
 	prompt, pane := "", os.Getenv("TMUX_PANE")
 	active, backend := false, "tmux"
 	if pane == "" {
 		pane, backend = "in-process", "in-process"
 	}
-	return seat.Join(ctx, teamfiles.Member{AgentID: s.name + "@" + s.team, Name: s.name, AgentType: s.kind,
+	return slot.Join(ctx, teamfiles.Member{AgentID: s.name + "@" + s.team, Name: s.name, AgentType: s.kind,
 		Model: &model, Prompt: &prompt, Color: s.color, PlanModeRequired: &s.plan,
 		JoinedAt: time.Now().UnixMilli(), TmuxPaneID: pane, Cwd: dir, Subscriptions: []string{}, BackendType: backend,
 		IsActive: &active, Mode: mode})

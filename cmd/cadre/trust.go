@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"time"
 
@@ -33,18 +31,17 @@ Without a terminal to ask at, --yes is needed. A session of a team can never tru
 			if err != nil {
 				return err
 			}
-			trust := hook.Trust{File: a.home.Trust()}
 			switch {
 			case list:
-				return a.listTrusted(trust)
+				return a.listTrusted()
 			case revoke:
-				if err := trust.Remove(path); err != nil {
+				if err := a.engine().Distrust(path); err != nil {
 					return err
 				}
 				return a.print(map[string]any{"dir": path, "trusted": false},
 					said("the hooks of %s do not run any more", path))
 			}
-			return a.trust(c.Context(), trust, path, yes)
+			return a.trust(c.Context(), path, yes)
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", ".", "the project")
@@ -55,21 +52,17 @@ Without a terminal to ask at, --yes is needed. A session of a team can never tru
 }
 
 // trust records what it showed, not what is there when the person answers.
-func (a *app) trust(ctx context.Context, trust hook.Trust, path string, yes bool) error {
-	config, err := hook.Load(a.home.Claude, path, nil)
+func (a *app) trust(ctx context.Context, path string, yes bool) error {
+	e, err := a.engine().ProjectHooks(path)
 	if err != nil {
 		return usage{err}
-	}
-	e, err := hook.Examine(config)
-	if err != nil {
-		return err
 	}
 	value := map[string]any{"dir": e.Dir, "trusted": true, "hooks": append([]hook.ExaminedHook{}, e.Hooks...)}
 	if e.Digest == "" {
 		return a.print(value, said("%s has no hooks of its own; there is nothing to trust", e.Dir))
 	}
 	if yes {
-		if err := trust.Record(e, time.Now()); err != nil {
+		if err := a.engine().Trust(e); err != nil {
 			return err
 		}
 		return a.print(value, func(w *sanitize.Writer) error {
@@ -80,10 +73,10 @@ func (a *app) trust(ctx context.Context, trust hook.Trust, path string, yes bool
 	if err := writeTrust(a.err.Writer, e); err != nil {
 		return err
 	}
-	if err := a.confirm(ctx, "Let them run?", "cadre trust --yes"); err != nil {
+	if err := a.confirm(ctx, "Let them run?", "when you agree to what is listed: cadre trust --yes"); err != nil {
 		return err
 	}
-	if err := trust.Record(e, time.Now()); err != nil {
+	if err := a.engine().Trust(e); err != nil {
 		return err
 	}
 	return a.print(value, said("the hooks of %s run from now on", e.Dir))
@@ -111,33 +104,8 @@ func writeTrust(w *sanitize.Writer, e hook.Examined) (err error) {
 	return err
 }
 
-// confirm asks the person at the terminal, and returns nil when they agree. Where there is no
-// terminal it is refused, and otherwise is the command that needs no answer.
-func (a *app) confirm(ctx context.Context, question, otherwise string) error {
-	if a.json || !atTerminal() || !a.err.terminal() {
-		return usage{errors.New("there is no terminal to ask at; when you agree to what is listed: " + otherwise)}
-	}
-	if err := a.err.Printf("%s [y/N] ", question); err != nil {
-		return err
-	}
-	answers := make(chan string, 1)
-	go func() { // it ends with the program: a read from a terminal cannot be called back
-		line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
-		answers <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case answer := <-answers:
-		if answer == "y" || answer == "yes" {
-			return nil
-		}
-		return errors.New("not confirmed; nothing was changed")
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (a *app) listTrusted(trust hook.Trust) error {
-	entries, err := trust.List()
+func (a *app) listTrusted() error {
+	entries, err := a.engine().Trusted()
 	if err != nil {
 		return err
 	}
@@ -151,7 +119,7 @@ func (a *app) listTrusted(trust hook.Trust) error {
 		all = append(all, project(e))
 	}
 	return a.print(all, func(w *sanitize.Writer) error {
-		var t render.Table
+		t := render.NewList()
 		for _, p := range all {
 			t.Row(p.Dir, p.Recorded.Format(time.DateTime))
 		}

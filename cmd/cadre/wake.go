@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -42,17 +41,7 @@ func (a *app) wakeSession(ctx context.Context, name, as string) error {
 	if !a.who.IsUser() { // its host wakes it
 		return nil
 	}
-	seats, err := wake.Search{Teams: a.home.Names, Folder: a.home.Folder, Team: name, Member: as}.Seats()
-	if err != nil && name == "" {
-		return fmt.Errorf("%w; to look in one team only: cadre wake --team NAME", err)
-	}
-	if err != nil {
-		return err
-	}
-	woken, err := wake.Await(ctx, seats, func(ctx context.Context, name string) (wake.Replica, error) {
-		rep, _, err := a.open(ctx, name, false)
-		return rep, err
-	})
+	woken, err := a.engine().AwaitNews(ctx, name, as)
 	if woken {
 		a.note(prompts.News)
 		return exit(hopeless)

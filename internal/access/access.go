@@ -1,10 +1,10 @@
-// Package access says who runs this process, and who may call what.
+// Package access says who runs this process, and who may call which command.
 //
 // # Authority
 //
 // The package has the one table of *command or entry of the library × who may call it*. Both front
-// ends, cmd/cadre and pkg/teams, pass everything through it. What an actor may do in a team is the
-// core's to decide; here it is only decided whose actor a process may be, and in which team.
+// ends, cmd/cadre and pkg/teams, check every call against it. The core decides what an actor may do
+// in a team. This package decides only which actor a process may be, and in which team.
 //
 // # Who calls
 //
@@ -14,24 +14,26 @@
 //	              │   ├─ trusted child: hook, check             the user
 //	              │   ├─ of the host's own program              as its environment says
 //	              │   └─ left behind by some session            nobody known: it may read that team, and acts as nobody
-//	              │ not known: a host lives that this process cannot see, from another namespace
+//	              │ not known: a host is running that this process cannot see, from another namespace
 //	              │   └─ nobody known, as left behind
 //	              │ no
 //	              └─▶ its environment: the member that CADRE_TEAM and CADRE_MEMBER_NAME name together, in the home that
 //	                  CADRE_SESSION_HOME names, else the user
 //
 // The host's records decide where there are any, and the environment cannot contradict them. Where
-// no host is found the environment restricts a process that keeps it: whoever exports both
-// variables acts as that member. In a hook they say whom the event is about, and not who acts.
+// no host is found the environment restricts a process that keeps it: a process that exports both
+// variables acts as that member. In a hook they name the member that the event is about, not the
+// actor.
 //
 // # Guarantees
 //
-//   - What runs in a member's session acts as that member in that team, whatever it does to its
-//     environment, its session and its parents, for as long as the host lives and on a system that
-//     has subreapers. docs/rough_edges.md says what the system does not show.
-//   - Another home is free: a test, or a member that tries cadre out, has teams of its own there.
-//   - A refusal is a [team.Error] with the code denied. It says whose session this is, why that is
-//     refused, and what to do.
+//   - A process in a member's session acts as that member in that team, whatever it does to its
+//     environment, its session and its parents. This holds for as long as the host is running, on a
+//     system that has subreapers. docs/rough_edges.md lists what the system does not show.
+//   - Other homes are not restricted: a test, or a member that tries cadre out, has teams of its
+//     own there.
+//   - A refusal is a [team.Error] with the code denied. It says whose session this is, why the call
+//     is refused, and what to do.
 package access
 
 import (
@@ -47,12 +49,12 @@ import (
 	"cadre/internal/team"
 )
 
-// Caller is who runs this process, so far as one home is concerned. The zero Caller is the user.
+// Caller is who runs this process, as far as one home is concerned. The zero Caller is the user.
 type Caller struct {
 	session bool
-	check   bool   // it runs in a check of a consolidation, and is the user but for what gives power away
-	team    string // of this home whose session it is; "" for none
-	member  string // "" where that is not known
+	check   bool   // it runs in a check of a consolidation, and acts as the user except for calls that give power away
+	team    string // team of this home that the session belongs to; "" for none
+	member  string // "" where the member is not known
 	unknown string // why it is not known who acts: a sentence without its full stop
 }
 
@@ -64,12 +66,12 @@ func Who(h layout.Home) (Caller, error) {
 	}
 	getenv := os.Getenv
 	if session := os.Getenv(agent.HomeVariable); session != "" && !sameFolder(session, h.Root) {
-		getenv = func(string) string { return "" } // it names a member of a team of another home
+		getenv = func(string) string { return "" } // it names a member of a team in another home
 	}
 	return who(origin, below, getenv), nil
 }
 
-// sameFolder reports whether two paths are of one folder.
+// sameFolder reports whether two paths lead to the same folder.
 func sameFolder(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true
@@ -122,7 +124,7 @@ func who(origin proc.Origin, below bool, getenv func(string) string) Caller {
 	return c
 }
 
-// claimed is the caller that the environment names.
+// claimed returns the caller that the environment names.
 func claimed(getenv func(string) string) Caller {
 	name, of := getenv(agent.MemberVariable), getenv(agent.TeamVariable)
 	if name == "" || getenv(agent.HookVariable) != "" {
@@ -143,7 +145,7 @@ func claimed(getenv func(string) string) Caller {
 	return c
 }
 
-// Unnamed is an environment that names no member: for a host, whom no member is.
+// Unnamed returns an environment that names no member, for a host: a host is not a member.
 func Unnamed(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -152,15 +154,15 @@ func Unnamed(env []string) []string {
 	})
 }
 
-// IsUser reports whether the person whose home it is calls, or a program of theirs.
+// IsUser reports whether the caller is the person who owns the home, or a program of theirs.
 func (c Caller) IsUser() bool { return !c.session }
 
-// Team is the team in whose session the process runs; "" for the user, and for a session of no team
-// of this home.
+// Team returns the team in whose session the process runs. It is "" for the user, and for a session
+// of no team in this home.
 func (c Caller) Team() string { return c.team }
 
-// Member is the member in whose session the process runs; "" for the user, and where it is not
-// known.
+// Member returns the member in whose session the process runs. It is "" for the user, and where the
+// member is not known.
 func (c Caller) Member() string {
 	if c.unknown != "" {
 		return ""
@@ -183,8 +185,8 @@ func (c Caller) String() string {
 	return "a session of a team"
 }
 
-// Actor is who acts in a team: the member that is named, the one in whose session this is, or the
-// user. flag is what named it.
+// Actor returns who acts in a team: the named member, the session's member, or the user. flag is
+// the flag that named the member.
 func (c Caller) Actor(flag, named string) (string, error) {
 	switch {
 	case !c.session && named != "":
@@ -200,7 +202,7 @@ func (c Caller) Actor(flag, named string) (string, error) {
 	return c.member, nil
 }
 
-// Reach refuses every team but the caller's own. It is part of [layout.Scope].
+// Reach refuses every team but the caller's own, for a session. It is part of [layout.Scope].
 func (c Caller) Reach(name string) error {
 	switch {
 	case !c.session || name == c.team && c.team != "":
@@ -214,7 +216,7 @@ func (c Caller) Reach(name string) error {
 		"Ask the user, or the lead with a message.", name, c)
 }
 
-// Create refuses that a session creates a team. It is part of [layout.Scope].
+// Create refuses to let a session create a team. It is part of [layout.Scope].
 func (c Caller) Create(name string) error {
 	if !c.session {
 		return nil
@@ -223,7 +225,7 @@ func (c Caller) Create(name string) error {
 		"message.", name, c)
 }
 
-// Scoped is the home as far as the caller reaches in it.
+// Scoped returns the home, restricted to what the caller may reach.
 func (c Caller) Scoped(h layout.Home) layout.Home {
 	if h.Scope = nil; c.session {
 		h.Scope = c
@@ -231,8 +233,8 @@ func (c Caller) Scoped(h layout.Home) layout.Home {
 	return h
 }
 
-// Spawns refuses an agent that a session may not choose for a teammate: one of a command of its own
-// would run outside of its permissions. offers are those that the lead's tools have.
+// Spawns refuses an agent that a session may not choose for a teammate: an agent with a command of
+// its own would run outside its permissions. offers are the agents that the lead's tools offer.
 func (c Caller) Spawns(kind string, offers []string) error {
 	if !c.session || kind == team.External || kind == team.Shell || slices.Contains(offers, kind) {
 		return nil

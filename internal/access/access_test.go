@@ -17,8 +17,8 @@ func given(names ...string) func(string) bool {
 	return func(name string) bool { return slices.Contains(names, name) }
 }
 
-// TestWho: the host's records decide, then the environment; and no environment contradicts the
-// records.
+// TestWho: the host's records decide first, then the environment. The environment never contradicts
+// the records.
 func TestWho(t *testing.T) {
 	ann := &proc.Record{Member: "ann"}
 	hook := &proc.Record{Member: "ann", Trusted: true}
@@ -28,7 +28,7 @@ func TestWho(t *testing.T) {
 		origin proc.Origin
 		env    string // TEAM NAME HOOK
 		is     string
-		member string // who acts; "" where that is not known, or the user does
+		member string // who acts; "" for the user, and where it is not known
 		team   string
 	}{
 		{name: "nothing", is: "the user"},
@@ -125,7 +125,7 @@ func TestWho(t *testing.T) {
 	}
 }
 
-// TestGate: what each kind of caller may call.
+// TestGate checks what each kind of caller may call.
 func TestGate(t *testing.T) {
 	ann := Caller{session: true, team: "demo", member: "ann"}
 	orphan := Caller{session: true, team: "demo", unknown: "it is an orphan"}
@@ -166,7 +166,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestChecks: a check acts as the user, but for what gives power away; a hook is not restricted.
+// TestChecks: a check acts as the user, except for calls that give power away. A hook is not
+// restricted.
 func TestChecks(t *testing.T) {
 	check := who(proc.Origin{Record: &proc.Record{Trusted: true, Check: true}, Teams: []string{"demo"}}, true,
 		func(string) string { return "" })
@@ -177,7 +178,8 @@ func TestChecks(t *testing.T) {
 		flags []string
 		may   bool
 	}{
-		{"trust", []string{"yes"}, false}, {"mode", nil, false}, {"permit", nil, false}, {"budget", nil, false},
+		{"trust", []string{"yes"}, false}, {"mode", nil, false}, {"permit", nil, false}, {"budget", nil, true},
+		{"budget", []string{"tokens"}, false}, {"budget", []string{"unlimited"}, false},
 		{"spawn", nil, false}, {"mcp", nil, false},
 		{"task add", []string{"run"}, false}, {"task add", []string{"owner", "run"}, false},
 		{"task update", []string{"run"}, false}, {"plan", []string{"approve"}, false},
@@ -215,8 +217,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestEveryRowHasAVerdictForChecks: whoever adds a command or an entry that acts, or that is the
-// user's, says whether a check may call it. So does whoever adds such a flag to a row that a check
+// TestEveryRowHasAVerdictForChecks: a new command or entry with the rule User or Acts needs a
+// verdict on whether a check may call it. So does a new flag with such a rule in a row that a check
 // may call.
 func TestEveryRowHasAVerdictForChecks(t *testing.T) {
 	for _, one := range []struct {
@@ -246,8 +248,8 @@ func TestEveryRowHasAVerdictForChecks(t *testing.T) {
 	}
 }
 
-// TestTheTableIsWhole: each name is there once, each refusal that is the user's has its reason, and
-// no flag opens what a row closes but one that makes the command a helper.
+// TestTheTableIsWhole: each name is there once, and each refusal for the user alone has its reason.
+// No flag relaxes the rule of its row, except one that makes the command a helper.
 func TestTheTableIsWhole(t *testing.T) {
 	for _, table := range [][]Row{commands, entries} {
 		seen := map[string]bool{}
@@ -284,8 +286,8 @@ func TestSpawns(t *testing.T) {
 	}
 }
 
-// TestWhoInThisHome: a home without hosts has no sessions, whatever is above this process; one
-// whose list cannot be read lets nobody in.
+// TestWhoInThisHome: a home without hosts has no sessions, whatever runs above this process. A home
+// whose list cannot be read admits nobody.
 func TestWhoInThisHome(t *testing.T) {
 	for _, name := range []string{"CADRE_TEAM", "CADRE_MEMBER_NAME", "CADRE_SESSION_HOME", "CADRE_HOOK_EVENT"} {
 		t.Setenv(name, "")

@@ -2,50 +2,58 @@ package access
 
 import "strings"
 
-// A check acts as the user, because the user chose its command. But what it runs may be the
-// members' work: the tests that they wrote. So it may not call what gives power away, on its own or
-// to a member. That another home is free does not widen this: what was made there must not come
-// back by a remote, so pull and push are refused.
+// A check acts as the user, because the user chose its command. But it may run the members' work,
+// such as tests that they wrote. So a check may not call anything that gives power to itself or to
+// a member. That other homes are not restricted does not change this: a team that was made there
+// must not come back through a remote, so pull and push are refused.
 //
-// Both maps have a verdict for every row whose rule is User or Acts, and for every flag with such a
-// rule of a row that a check may call. A key is the name of a row, or of a row with a flag. The
-// value says why a check is refused; it is may where a check is not. Without a verdict a check is
-// refused, and a test fails.
+// Both maps have a verdict for every row with the rule User or Acts, and for every flag with such a
+// rule in a row that a check may call. A key is the name of a row, or of a row with a flag. The
+// value says why a check is refused, or is may. Without a verdict a check is refused, and a test
+// fails.
 const may = ""
 
 var (
 	inChecks = map[string]string{
-		"trust":           "hooks that are trusted run with the user's rights",
-		"mode":            "it says what a member may do without asking",
-		"delegate":        "it says what the lead may do",
-		"permit":          "it says what a member may do",
-		"budget":          "it says what the team may spend",
-		"spawn":           "it starts a session",
-		"attach":          "what is typed at a member's terminal is the user's word",
-		"handover":        "it starts a session",
-		"run":             "it starts sessions and hooks with the user's rights",
-		"create":          "a team has hooks and checks of its own",
-		"pull":            "a team has hooks and checks of its own",
-		"push":            "another machine may continue the team that it sends",
-		"host":            "it starts sessions with the user's rights",
-		"resume":          "it starts sessions with the user's rights",
-		"join":            "it starts a session with the user's rights",
-		"claude-teammate": "it starts a session with the user's rights",
+		"trust":              "hooks that are trusted run with the user's rights",
+		"hooks --dir":        may,
+		"hooks disable":      "hooks judge what members do",
+		"hooks enable":       may,
+		"hooks try":          "hooks run with the user's rights, and the check would choose what they read",
+		"mode":               "it says what a member may do without asking",
+		"delegate":           "it says what the lead may do",
+		"permit":             "it says what a member may do",
+		"budget --tokens":    "it says what may be spent",
+		"budget --usd":       "it says what may be spent",
+		"budget --time":      "it says what may be spent",
+		"budget --unlimited": "it says what may be spent",
+		"spawn":              "it starts a session",
+		"attach":             "what is typed at a member's terminal is the user's word",
+		"handover":           "it starts a session",
+		"run":                "it starts sessions and hooks with the user's rights",
+		"create":             "a team has hooks and checks of its own",
+		"pull":               "a team has hooks and checks of its own",
+		"push":               "another machine may continue the team that it sends",
+		"host":               "it starts sessions with the user's rights",
+		"resume":             "it starts sessions with the user's rights",
+		"join":               "it starts a session with the user's rights",
+		"claude-teammate":    "it starts a session with the user's rights",
 
 		"mcp":               "it leads a team with all of the lead's tools",
 		"plan --approve":    "it says what a member may do",
 		"task add --run":    "its command would run with the user's rights",
+		"task add --file":   "its command would run with the user's rights",
 		"task update --run": "its command would run with the user's rights",
 
 		"abort":                 may,
 		"cleanup":               may,
-		"consolidate":           may, // the checks are those that the user chose
+		"consolidate":           may, // the user chose the checks
 		"checkpoint":            may,
 		"fsck --mend":           may,
 		"facts --add":           may,
 		"facts --record":        may,
 		"plan --reject":         may,
-		"observe --as-team":     may, // a team that is observed starts nothing
+		"observe --as-team":     may, // an observed team starts nothing
 		"observe --claude-team": may,
 		"shutdown":              may,
 		"shutdown --graceful":   may,
@@ -62,6 +70,8 @@ var (
 		"send":                  may,
 		"broadcast":             may,
 		"inbox":                 may,
+		"plan submit":           may,
+		"leave":                 may,
 		"bury":                  may,
 	}
 	entriesInChecks = map[string]string{
@@ -73,14 +83,18 @@ var (
 		"Team.Spawn":             "it starts a session",
 		"Team.HandOver":          "it starts a session",
 		"Team.SetMode":           "it says what a member may do without asking",
+		"Team.DisableHook":       "hooks judge what members do",
+		"Team.TryHook":           "hooks run with the user's rights, and the check would choose what they read",
 		"Team.EnterDelegateMode": "it says what the lead may do",
 		"Team.LeaveDelegateMode": "it says what the lead may do",
 		"Team.SetBudget":         "it says what the team may spend",
+		"Team.SetMemberBudget":   "it says what a member may spend",
 		"Team.AllowPermission":   "it says what a member may do",
 		"Team.ApprovePlan":       "it says what a member may do",
 		"Team.Run":               "it starts sessions with the user's rights",
 		"Team.Retry":             "it starts sessions with the user's rights",
 		"TaskList.Create Run":    "its command would run with the user's rights",
+		"TaskList.CreateAll Run": "its command would run with the user's rights",
 		"TaskList.Update Run":    "its command would run with the user's rights",
 		"Manager.OpenTeam":       "it starts sessions with the user's rights",
 
@@ -92,27 +106,29 @@ var (
 		"Team.RequestShutdown":       may,
 		"Team.WithdrawShutdown":      may,
 		"Team.RejectPlan":            may,
-		"Team.Approve":               may, // it passes as AllowPermission or ApprovePlan
+		"Team.Approve":               may, // it is checked again as AllowPermission or ApprovePlan
 		"Team.Decline":               may,
 		"Team.DenyPermission":        may,
 		"Team.Shutdown":              may,
 		"Team.UserMail":              may,
 		"Team.Questions":             may,
+		"Team.EnableHook":            may,
 		"Team.RollBackTask":          may,
-		"Team.Consolidate":           may, // the checks are those that the user chose
+		"Team.Consolidate":           may, // the user chose the checks
 		"Team.RollBackConsolidation": may,
 		"Team.WindDown":              may,
 		"Team.Checkpoint":            may,
 		"Team.RecordFacts":           may,
 		"Team.Reassign":              may,
 		"Team.Resend":                may,
-		"Manager.AddHook":            may, // it holds for this program alone
+		"Manager.AddHook":            may, // it affects only this program
 		"Manager.RemoveHook":         may,
 		"Manager.RemoveTeam":         may,
 		"Manager.MendTeam":           may,
 		"Team.Complete":              may,
 		"Team.Abort":                 may,
 		"TaskList.Create":            may,
+		"TaskList.CreateAll":         may,
 		"TaskList.Update":            may,
 		"TaskList.Claim":             may,
 		"TaskList.ClaimNext":         may,
@@ -166,7 +182,7 @@ func passCheck(table []Row, verdicts map[string]string, prefix, dash, name strin
 		"hook that you trust.", strings.TrimSpace(prefix+what), because)
 }
 
-// verdict says why a check is refused what has that rule; may where it is not.
+// verdict says why a check is refused a call with that rule, or returns may.
 func verdict(verdicts map[string]string, key string, rule Rule) string {
 	because, there := verdicts[key]
 	if !there && rule >= Acts {

@@ -10,15 +10,15 @@ type Rule int
 
 // The rules, from the most open one to the strictest.
 const (
-	// Anyone may call it: it touches no team, or it is a helper that cadre itself starts in
+	// Anyone may call it: it does not touch a team, or it is a helper that cadre itself starts in
 	// sessions.
 	Anyone Rule = iota + 1
-	// Reads a team: the user any one, a session its own.
+	// Reads a team. The user may read any team, a session its own.
 	Reads
-	// Acts in a team: the user in any one, a session in its own as itself. The core decides what
-	// that member may do.
+	// Acts in a team. The user may act in any team, a session in its own as its member. The core
+	// decides what that member may do.
 	Acts
-	// User alone. Ask is what a session is told to do instead.
+	// User means the user alone. Ask says what a session should do instead.
 	User
 )
 
@@ -28,21 +28,21 @@ func (r Rule) String() string {
 
 // Row is one entry of the table.
 type Row struct {
-	Name    string // of a command, without cadre: task add. Of an entry of pkg/teams: New, Manager.CreateTeam
+	Name    string // of a command, without cadre: task add; of an entry of pkg/teams: New, Manager.CreateTeam
 	Rule    Rule
-	Because string // why a session is refused; needed with User
-	Flags   []Flag // those that change the rule when they are given; the strictest counts, but Anyone counts before all
+	Because string // why a session is refused; required with User
+	Flags   []Flag // flags that change the rule when given; the strictest one counts, but Anyone wins over all
 }
 
-// Flag is a flag of a command, or a field of what an entry takes, with a rule of its own.
+// Flag is a flag of a command, or a field of an entry's argument, with a rule of its own.
 type Flag struct {
 	Name    string
 	Rule    Rule
 	Because string
 }
 
-// Command is the gate of the command line: path is the command's without cadre, and given reports
-// whether a flag was.
+// Command is the gate of the command line. path is the command without cadre, and given reports
+// whether a flag was given.
 func (c Caller) Command(path string, given func(flag string) bool) error {
 	if c.check {
 		return passCheck(commands, inChecks, "cadre ", "--", path, given)
@@ -50,8 +50,8 @@ func (c Caller) Command(path string, given func(flag string) bool) error {
 	return c.pass(commands, "cadre ", "--", path, given)
 }
 
-// Entry is the gate of the library: name is the entry's, and given reports whether a field of what
-// it takes was set; nil for none.
+// Entry is the gate of the library. name is the entry's name, and given reports whether a field of
+// its argument was set; nil for no fields.
 func (c Caller) Entry(name string, given func(field string) bool) error {
 	if c.check {
 		return passCheck(entries, entriesInChecks, "", "", name, given)
@@ -59,7 +59,7 @@ func (c Caller) Entry(name string, given func(field string) bool) error {
 	return c.pass(entries, "", "", name, given)
 }
 
-// RuleOf is the rule of a command with the flags that were given.
+// RuleOf returns the rule of a command with the given flags.
 func RuleOf(path string, given func(flag string) bool) Rule {
 	row, flag := find(commands, path, given)
 	if flag != nil {
@@ -68,14 +68,14 @@ func RuleOf(path string, given func(flag string) bool) Rule {
 	return row.Rule
 }
 
-// Commands and Entries are the table, for tests that hold the front ends to it.
+// Commands and Entries return the tables, for tests that compare the front ends with them.
 func Commands() []Row { return slices.Clone(commands) }
 func Entries() []Row  { return slices.Clone(entries) }
 
-// find returns the row of that name, and its flag whose rule counts instead of the row's.
+// find returns the row of that name, and the flag whose rule replaces the row's.
 func find(table []Row, name string, given func(string) bool) (row Row, counts *Flag) {
 	i := slices.IndexFunc(table, func(r Row) bool { return r.Name == name })
-	if i < 0 { // a test keeps the tables whole; what is in none is for the user
+	if i < 0 { // a test checks that the tables are complete; what is missing is for the user
 		return Row{Name: name, Rule: User, Because: "nobody said who may call it"}, nil
 	}
 	row = table[i]

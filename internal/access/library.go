@@ -1,17 +1,17 @@
 package access
 
-// entries is the table of pkg/teams: its functions, and the methods through which something is done
-// in a team. A manager that is made in a member's session acts as that member in that team, so what
-// Acts needs no more than that: the core decides by the name.
+// entries is the table of pkg/teams: its functions, and the methods that act in a team. A manager
+// that is made in a member's session acts as that member in that team. So Acts needs no other check
+// here: the core decides by the member's name.
 var entries = []Row{
 	{Name: "Adapters", Rule: Anyone},
 	{Name: "Enabled", Rule: Anyone},
-	{Name: "Helper", Rule: Anyone}, // as cadre mcp --socket
+	{Name: "Helper", Rule: Anyone}, // like cadre mcp --socket
 	{Name: "Installed", Rule: Anyone},
-	{Name: "LoadTeamFile", Rule: Anyone}, // it reads what the program can read itself
+	{Name: "LoadTeamFile", Rule: Anyone}, // it reads only what the program can read itself
 	{Name: "Reject", Rule: Anyone},
-	{Name: "NewObserver", Rule: Anyone}, // it reads what the program can read itself, and keeps nothing
-	// They look at values that the program has already.
+	{Name: "NewObserver", Rule: Anyone}, // it reads only what the program can read itself, and keeps nothing
+	// These look at values that the program has already.
 	{Name: "IsTeamState", Rule: Anyone},
 	{Name: "IsTeamMember", Rule: Anyone},
 	{Name: "IsTeamTask", Rule: Anyone},
@@ -86,6 +86,11 @@ var entries = []Row{
 	{Name: "Team.EnterDelegateMode", Rule: User, Because: "it says what the lead may do"},
 	{Name: "Team.LeaveDelegateMode", Rule: User, Because: "it says what the lead may do"},
 	{Name: "Team.SetBudget", Rule: User, Because: "it says what the team may spend"},
+	{Name: "Team.SetMemberBudget", Rule: User, Because: "it says what a member may spend"},
+	{Name: "Team.Hooks", Rule: Reads},
+	{Name: "Team.DisableHook", Rule: User, Because: "hooks judge what members do"},
+	{Name: "Team.EnableHook", Rule: User, Because: "hooks judge what members do"},
+	{Name: "Team.TryHook", Rule: User, Because: "hooks run with the user's rights"},
 	{Name: "Team.HandOver", Rule: User, Because: "it ends a session; that happens by itself when a context is full"},
 	{Name: "Team.Run", Rule: User, Because: "it runs the team to its end"},
 	{Name: "Team.Retry", Rule: User, Because: "it runs the team to its end"},
@@ -103,6 +108,8 @@ var entries = []Row{
 	{Name: "Team.Abort", Rule: User, Because: "it ends everybody's session"},
 
 	{Name: "TaskList.Create", Rule: Acts, Flags: []Flag{
+		{"Run", User, "its command would run outside of the session's permissions"}}},
+	{Name: "TaskList.CreateAll", Rule: Acts, Flags: []Flag{
 		{"Run", User, "its command would run outside of the session's permissions"}}},
 	{Name: "TaskList.Update", Rule: Acts, Flags: []Flag{
 		{"Run", User, "its command would run outside of the session's permissions"}}},

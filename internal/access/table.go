@@ -1,8 +1,7 @@
 package access
 
-// commands is the table of the command line. What a lead's session may do is what the team's tools
-// let it do (internal/agent/tools): it passes here like any member, and the core decides by its
-// name.
+// commands is the table of the command line. A lead's session may do what the team's tools let it
+// do (internal/agent/tools). It passes here like any member, and the core decides by its name.
 var commands = []Row{
 	{Name: "", Rule: Anyone}, // the help
 	{Name: "help", Rule: Anyone},
@@ -15,7 +14,11 @@ var commands = []Row{
 	{Name: "version", Rule: Anyone},
 	{Name: "schema", Rule: Anyone}, // the help
 	{Name: "schema observe", Rule: Anyone},
-	{Name: "doctor", Rule: Anyone}, // it tells what is installed, and every session can find that out
+	{Name: "schema teamfile", Rule: Anyone},
+	{Name: "validate", Rule: Anyone}, // it reads a file, with the caller's own rights
+	{Name: "doctor", Rule: Anyone},   // it shows what is installed, and every session can find that out
+
+	{Name: "init", Rule: Anyone}, // a session can write that file itself
 
 	{Name: "run", Rule: User, Because: "it creates teams and runs sessions outside of the permissions of any agent"},
 	{Name: "create", Rule: User, Because: "no member creates a team"},
@@ -29,8 +32,13 @@ var commands = []Row{
 	{Name: "checkpoint", Rule: User, Because: "it commits to the user's repository, and hosts make checkpoints by " +
 		"themselves"},
 	{Name: "trust", Rule: User, Because: "hooks that are trusted run with the user's rights"},
+	{Name: "hooks", Rule: Reads, Flags: []Flag{
+		{"dir", User, "the hooks of other projects are not the session's business"}}},
+	{Name: "hooks disable", Rule: User, Because: "hooks judge what members do"},
+	{Name: "hooks enable", Rule: User, Because: "hooks judge what members do"},
+	{Name: "hooks try", Rule: User, Because: "hooks run with the user's rights"},
 
-	// a session sees its own team there, and no other: their goals and directories are not its
+	// a session sees only its own team there: goals and directories of other teams are not its
 	// business
 	{Name: "ls", Rule: Reads},
 	{Name: "status", Rule: Reads},
@@ -46,7 +54,9 @@ var commands = []Row{
 	{Name: "plan", Rule: Reads, Flags: []Flag{
 		{"approve", Acts, ""},
 		{"reject", Acts, ""}}},
-	// without a team it reads files and programs that the session can read itself
+	{Name: "plan list", Rule: Reads},
+	{Name: "plan submit", Rule: Acts},
+	// without a team it reads only files and programs that the session can read itself
 	{Name: "observe", Rule: Anyone, Flags: []Flag{
 		{"as-team", User, "it keeps what it observes as a team"},
 		{"claude-team", User, "it keeps what it observes as a team"}}},
@@ -58,10 +68,16 @@ var commands = []Row{
 	{Name: "shutdown", Rule: Acts, Flags: []Flag{
 		{"graceful", User, "it ends the team"}}},
 	{Name: "permit", Rule: Acts},
+	{Name: "permit list", Rule: Reads},
+	{Name: "leave", Rule: Acts},
 	{Name: "resend", Rule: Acts},
 	{Name: "mode", Rule: User, Because: "it says what a member may do without asking"},
 	{Name: "delegate", Rule: User, Because: "it says what the lead may do"},
-	{Name: "budget", Rule: User, Because: "it says what the team may spend"},
+	{Name: "budget", Rule: Reads, Flags: []Flag{
+		{"tokens", User, "it says what may be spent"},
+		{"usd", User, "it says what may be spent"},
+		{"time", User, "it says what may be spent"},
+		{"unlimited", User, "it says what may be spent"}}},
 	{Name: "attach", Rule: User, Because: "what is typed at a member's terminal is the user's word"},
 	{Name: "handover", Rule: User, Because: "it ends a session; that happens by itself when a context is full"},
 	{Name: "reassign", Rule: User, Because: "it reads what another member did where that works; a lead gives a task " +
@@ -69,7 +85,8 @@ var commands = []Row{
 
 	{Name: "task", Rule: Anyone}, // the help
 	{Name: "task add", Rule: Acts, Flags: []Flag{
-		{"run", User, "its command would run outside of the session's permissions"}}},
+		{"run", User, "its command would run outside of the session's permissions"},
+		{"file", User, "its commands would run outside of the session's permissions"}}},
 	{Name: "task list", Rule: Reads},
 	{Name: "task show", Rule: Reads},
 	{Name: "task update", Rule: Acts, Flags: []Flag{
@@ -85,9 +102,9 @@ var commands = []Row{
 	{Name: "inbox", Rule: Acts},
 
 	{Name: "mcp", Rule: Acts, Flags: []Flag{
-		{"socket", Anyone, ""}}}, // the host at the other end knows whose session it serves
+		{"socket", Anyone, ""}}}, // the host at the other end knows which session it serves
 	{Name: "gemini-hook", Rule: Anyone}, // likewise
-	{Name: "wake", Rule: Reads},         // it says no more than that there is news
+	{Name: "wake", Rule: Reads},         // it says only whether there is news
 	{Name: "join", Rule: User, Because: "it runs an agent outside of the session's permissions"},
 	{Name: "claude-teammate", Rule: User, Because: "it runs an agent outside of the session's permissions"},
 	{Name: "bury", Rule: User, Because: "it speaks for a member that was killed"},

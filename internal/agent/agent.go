@@ -1,29 +1,29 @@
-// Package agent is the contract of a session: one coding agent, or a stand-in for one, that works
+// Package agent is the contract of a session: one coding agent, or a substitute for one, that works
 // as one member of a team.
 //
 // # Authority
 //
-// A session is the agent and its processes. It knows what it was given and what its agent does;
-// what the team makes of that is decided by the team package. Whoever runs sessions (package host)
-// starts them, gives them prompts, passes on what they say, and ends them.
+// A session is an agent with its processes. It knows its prompts and what its agent does; package
+// team decides what that means for the team. Package host runs sessions: it starts them, gives them
+// prompts, forwards their updates, and ends them.
 //
 // # States of a session
 //
 //	Start ──▶ waiting ──Give──▶ working ──TurnEnded──▶ waiting ──Give──▶ working …
-//	any ──Stop, the agent's own end──▶ Ended, and its updates are closed
+//	any ──Stop, or the agent ends by itself──▶ Ended, and its updates are closed
 //
 // # Guarantees
 //
-//   - Updates come in order, and the last one is [Ended]; after it no process of the session is
-//     left.
-//   - A prompt that was given is in the agent's context once [Received] names it, and never before.
-//     A working agent gets it at its next tool boundary where its protocol can, without a tool
-//     being cancelled for it, else when its turn has ended; an urgent one interrupts.
-//   - A turn that fails leaves no prompt behind: each is received by then, or given back with
-//     [NotTaken], before TurnEnded.
-//   - Stop returns when the session is over. It climbs a ladder: what the agent understands as a
-//     request, end of its standard input, SIGTERM and SIGKILL to its process group, each with its
-//     time.
+//   - Updates come in order, and the last one is [Ended]. After it, no process of the session is
+//     running.
+//   - A prompt is in the agent's context once [Received] names it, and never before. A working
+//     agent gets it at its next tool boundary if its protocol allows that, without a cancelled
+//     tool; otherwise at the end of its turn. An urgent prompt interrupts the turn.
+//   - A turn that fails leaves no prompt behind: before TurnEnded, each one is received, or
+//     returned with [NotTaken].
+//   - Stop returns when the session has ended. It escalates in steps: the agent's own request to
+//     end, the end of its standard input, SIGTERM and SIGKILL to its process group, each with its
+//     own time.
 package agent
 
 import (
@@ -37,12 +37,12 @@ import (
 
 // Agent starts sessions of one kind. It may be used from any goroutine.
 type Agent interface {
-	// Start starts a session. ctx is for the start alone; the session goes on until it ends or is
-	// stopped. An error says why the agent cannot work here, in its own words where it has some.
+	// Start starts a session. ctx applies to the start alone; the session continues until it ends
+	// or is stopped. An error says why the agent cannot work here, in its own words if it has any.
 	Start(ctx context.Context, spec Spec, its Team) (Session, error)
 }
 
-// Worker is an Agent whose sessions take tasks from the list by themselves; all others are told of
+// Worker is an Agent whose sessions take tasks from the list by themselves. All other agents get
 // each task in a prompt.
 type Worker interface{ TakesTasks() }
 
@@ -52,23 +52,23 @@ type Prober interface {
 	Probe(ctx context.Context) Probe
 }
 
-// Probe is what was found of an agent.
+// Probe describes an installed or missing agent.
 type Probe struct {
-	Program string   // its path; "" when it is not installed
-	Version string   // in its own words
+	Program string   // path of the program; "" if it is not installed
+	Version string   // in the program's own words
 	Can     []string // what its driver can do with it, in a word or two each
-	Missing string   // what to do about it, when it cannot be used
+	Missing string   // what to do if it cannot be used
 }
 
-// Locator is an Agent that can say without starting anything whether its program is there.
+// Locator is an Agent that can find its program without starting anything.
 type Locator interface {
-	// Locate says why the program is not there, and what to do about that. program is the
-	// executable instead of the agent's own, or "".
+	// Locate returns an error if the program does not exist, with what to do about that. program is
+	// the executable to use instead of the agent's own, or "".
 	Locate(program string) error
 }
 
-// Missing says why the agent cannot work here because its program is not there; nil where it is, or
-// where nobody can tell.
+// Missing says why the agent cannot work here: its program does not exist. It returns nil if the
+// program exists, or if that is unknown.
 func Missing(a Agent, program string) error {
 	if l, ok := a.(Locator); ok {
 		return l.Locate(program)
@@ -76,197 +76,192 @@ func Missing(a Agent, program string) error {
 	return nil
 }
 
-// Remedier is an Agent that says what a person can do about a problem.
+// Remedier is an Agent that knows what a person can do about a problem.
 type Remedier interface {
-	// Remedy is a clause, for behind the words of the problem; "" where nothing is known that
-	// helps.
+	// Remedy returns a clause to append to the words of the problem; "" if no remedy is known.
 	Remedy(kind ProblemKind) string
 }
 
-// LoginChecker is an Agent that can say by cheap means whether somebody is logged in to it: by its
-// files, or by a command of its own that asks no model.
+// LoginChecker is an Agent that can cheaply tell whether it is logged in: from its files, or by a
+// command of its own that asks no model.
 type LoginChecker interface {
-	// CheckLogin looks for a session that would run in that directory with these variables. program
-	// is the executable instead of the agent's own, or "".
+	// CheckLogin checks the login for a session in that directory with these variables. program is
+	// the executable to use instead of the agent's own, or "".
 	CheckLogin(ctx context.Context, program, dir string, env []string) Login
 }
 
-// Login is what was found of that. It holds no secret.
+// Login is the result of a check for a login. It holds no secret.
 type Login struct {
 	State  LoginState
-	Detail string // by what means, or why that is not known
+	Detail string // how it is logged in, or why that is unknown
 	How    string // how to log in; a clause
 }
 
-// LoginState says whether somebody is logged in.
+// LoginState says whether the agent is logged in.
 type LoginState string
 
-// The states of a login.
+// These are the states of a login.
 const (
 	LoggedIn     LoginState = "logged in"
 	NotLoggedIn  LoginState = "not logged in"
 	LoginUnknown LoginState = "login unknown"
 )
 
-// Spec says which session to start.
+// Spec describes the session to start.
 type Spec struct {
 	TeamID      string
 	Team        string
-	Home        string // folder of the program's that the team is in
+	Home        string // cadre's folder with the team
 	Member      string
 	Incarnation int64
 	Lead        string
 	Role        string
-	Prompt      string // what it was spawned with. It is given with Give; here it is for agents that keep it
+	Prompt      string // prompt it was spawned with, for agents that keep it; it is also given with Give
 	// who the member is, and how its team works: for the system prompt, else before the first
 	// prompt
 	Instructions string
 	Model        string   // "" for the agent's own choice
-	Program      string   // executable instead of the agent's own; "" for that
-	Args         []string // added to its arguments
-	Resume       string   // the agent's own id of an earlier session of the member, "" for none
-	// what that session has cost by now, in millionths of a US dollar, for agents that say what a
-	// session cost in all
+	Program      string   // executable to use instead of the agent's own; "" for its own
+	Args         []string // added to the program's arguments
+	Resume       string   // the agent's own id of the member's earlier session; "" for none
+	// what that session has cost so far, in millionths of a US dollar, for agents that report a
+	// session's total cost
 	Spent int64
-	Dir   string // where it works
-	// Where says where a task's command runs, for an agent that runs commands, and keeps others
-	// away from there until done is called; nil for Dir.
+	Dir   string // where the session works
+	// Where returns the directory for a task's command, for an agent that runs commands. It keeps
+	// others away from there until done is called. nil means Dir.
 	Where   func(ctx context.Context, task team.Task) (dir string, done func(), err error)
-	Scratch string   // path of a folder for its own files, made by the session and removed by its host after it
+	Scratch string   // path of a folder for its own files; the session makes it, and its host removes it
 	Env     []string // added to the environment
 	Access  Access
-	// Gate says at once whether the team's rules forbid the tool, whatever its agent thinks of it.
-	// Drivers ask it before a tool runs, where the agent lets them, and put its words before the
-	// agent. It may be called from any goroutine.
+	// Gate returns an error if the team's rules forbid the tool, whatever its agent decides. If the
+	// agent allows it, drivers call it before a tool runs, and show the error to the agent. It may
+	// be called from any goroutine.
 	Gate func(tool, input string) error
-	// Reads reports whether a call only looks around, so that it needs nobody's leave; nil for
-	// never. A driver may ask it once the gate let the call pass, and run the call unasked, where
-	// its agent lets the user's own rules win over that. It may be called from any goroutine.
+	// Reads reports whether a call only reads, so that it needs no permission; nil means never. If
+	// the agent lets the user's own rules take precedence, a driver may call it after the gate, and
+	// let such a call run unasked. It may be called from any goroutine.
 	Reads func(tool, input string) bool
 	// Tools are the team's tools, for an agent that takes tools from its driver.
 	Tools Tools
-	// ToolServer is the command line that serves the same tools as MCP on its standard input and
-	// output, for an agent that does not.
+	// ToolServer is the command line of an MCP server with the same tools on its standard input and
+	// output, for other agents.
 	ToolServer []string
-	// Carries returns the seqs of the messages that a text given to the agent carried, in order:
-	// drivers look into the transcript of a resumed session with it, at what was said to the agent
-	// and at the results of its tools.
+	// Carries returns the seqs of the messages in a text, in order. Drivers use it to find the
+	// messages in the transcript of a resumed session: in prompts and in results of tools.
 	Carries func(text string) []int64
 	Procs   *proc.Register // starts its processes, so that none outlives its host
 }
 
-// The variables that name the member in whose session a process runs.
+// These variables name the member in whose session a process runs.
 const (
 	TeamVariable   = "CADRE_TEAM"
 	MemberVariable = "CADRE_MEMBER_NAME"
-	HomeVariable   = "CADRE_SESSION_HOME" // in which the two hold; without it they hold in each
-	HookVariable   = "CADRE_HOOK_EVENT"   // set in hooks, in which the others say whom the event is about
+	HomeVariable   = "CADRE_SESSION_HOME" // cadre's folder to which the two refer; without it, they hold in every folder
+	HookVariable   = "CADRE_HOOK_EVENT"   // set in hooks, in which the others name the member of the event
 )
 
-// NoLocks keeps git from taking a lock where it only looks, as git status does to refresh the
-// index. In that moment a commit of another member in the same folder would fail. It belongs before
-// everything else in a session's environment.
+// NoLocks keeps git from taking a lock when it only reads; for example, git status refreshes the
+// index. At that moment, a commit of another member in the same folder would fail. It comes first
+// in a session's environment.
 const NoLocks = "GIT_OPTIONAL_LOCKS=0"
 
-// Identity is the part of a session's environment that names its member. It belongs behind
-// everything else, so that nothing there contradicts it.
+// Identity returns the variables that name the session's member. They come last in the environment,
+// so that nothing overrides them.
 func (s Spec) Identity() []string {
 	return []string{TeamVariable + "=" + s.Team, "CADRE_TEAM_ID=" + s.TeamID, MemberVariable + "=" + s.Member,
-		HomeVariable + "=" + s.Home, HookVariable + "="}
+		"CADRE_TEAM_ROLE=" + s.Role, HomeVariable + "=" + s.Home, HookVariable + "="}
 }
 
-// Access is what a session may do by itself.
+// Access says what a session may do without asking.
 type Access struct {
 	Mode   string   // one of [team.PermissionModes]
-	Writes bool     // false while a plan waits for approval: it may look at everything and change nothing
-	Gated  bool     // the gate forbids some tools now, whatever the mode allows: it has to be asked about each
-	Allow  []string // rules for tools that need not be asked about, as Claude Code writes them: Bash(go test:*), Edit
+	Writes bool     // false while a plan waits for approval: the session may read everything and change nothing
+	Gated  bool     // the gate forbids some tools now, whatever the mode allows, so it has to be called for each
+	Allow  []string // rules for tools that need no permission, in Claude Code's form: Bash(go test:*), Edit
 }
 
-// Tools are the team's tools as one member has them. They may be called from any goroutine.
+// Tools are the team's tools for one member. They may be called from any goroutine.
 type Tools interface {
 	List() []Tool
-	// Call calls a tool. The text is for the agent, also when it failed.
+	// Call calls a tool. The text is for the agent, even if the call failed.
 	Call(ctx context.Context, name string, input json.RawMessage) (text string, failed bool)
 }
 
-// Tool describes one of them.
+// Tool describes one tool.
 type Tool struct {
 	Name        string
 	Description string
-	Schema      json.RawMessage // of its input: a JSON Schema object
+	Schema      json.RawMessage // JSON Schema object of the tool's input
 }
 
-// ToolServerName is the name under which agents know the MCP server of the team's tools.
+// ToolServerName is the name that agents have for the MCP server of the team's tools.
 const ToolServerName = "cadre"
 
-// Nobody is what an agent is told that asks a person at its own terminal.
+// Nobody is the answer to an agent that asks a person at its own terminal.
 const Nobody = "Nobody sits at this terminal. Ask your lead, or a colleague, with SendMessage, and end your turn: the answer comes as a message."
 
-// Replica is what a session may do in its team, always as its member.
+// Team is a session's access to its team, always as its member.
 type Team interface {
-	// Do sends a command and returns the record that it became; the record is nil when nothing had
-	// to change.
+	// Do executes a command and returns its record; nil if nothing had to change.
 	Do(ctx context.Context, body team.Body) (*team.Record, error)
-	// View calls see with the team as it is. The state must not be kept.
+	// View calls see with the present state of the team. see must not keep the state.
 	View(see func(*team.State))
 }
 
 // Session is one running session. Its methods may be called from any goroutine.
 type Session interface {
-	// Give hands the session something for its context; [Received] says when it is there. After an
-	// error it was not taken.
+	// Give passes a prompt to the session; [Received] reports that it is in the context. After an
+	// error, the session did not take it.
 	Give(ctx context.Context, p Prompt) error
-	// SetAccess changes what the session may do by itself: what the team's rules forbid at once,
-	// and the permission mode from the next tool on, or from the next turn on where the program
-	// cannot do that. No turn is cut short for a mode. [errors.ErrUnsupported] means that it has
-	// nothing to change, and [ErrNewSession] that only a session that is started so may do it.
-	// After an error the session may do what it might before.
+	// SetAccess changes what the session may do without asking. What the team's rules forbid
+	// applies at once. The permission mode applies from the next tool on, or from the next turn if
+	// the program cannot change it earlier; no turn is cut short for it. [errors.ErrUnsupported]
+	// means that there is nothing to change, and [ErrNewSession] that only a new session can have
+	// this access. After an error, the former access is still in force.
 	SetAccess(ctx context.Context, a Access) error
-	// Interrupt ends the turn; the session goes on with what it is given next.
+	// Interrupt ends the turn. The session continues with the next prompt.
 	Interrupt(ctx context.Context) error
-	// Stop ends the session. ctx bounds the friendly part; the rest is quick.
+	// Stop ends the session. ctx bounds the orderly part; the rest is quick.
 	Stop(ctx context.Context) error
-	// Updates is what the session does, closed after Ended. Somebody must read it, or the session
-	// waits.
+	// Updates returns the session's updates. It is closed after Ended. The channel has to be read,
+	// or the session blocks.
 	Updates() <-chan Update
 }
 
-// ErrNewSession is the error for an access that a running session cannot be given: one that is
-// started with it can.
-var ErrNewSession = errors.New("it takes a new session")
+// ErrNewSession reports an access that a running session cannot get, but a new one can.
+var ErrNewSession = errors.New("this needs a new session")
 
-// Prompt is something for a session's context.
+// Prompt is input for a session's context.
 type Prompt struct {
 	ID     string         // unique in the session
-	Text   string         // what the agent is told
-	Mail   []team.Message // the messages that Text tells of, for sessions without a model
-	Urgent bool           // it interrupts a turn
+	Text   string         // text for the agent
+	Mail   []team.Message // the messages in Text, for sessions without a model
+	Urgent bool           // interrupts the turn
 }
 
-// Update is one thing that a session did: one of the types below.
+// Update is one event of a session: one of the types below.
 type Update interface{ update() }
 
-// The updates of a session.
+// These are the updates of a session.
 type (
-	// Started says that the session runs.
+	// Started reports that the session is running.
 	Started struct {
-		Session string  // the agent's own id of it, for resuming; "" if it has none
-		Resumed bool    // it goes on with the history of Spec.Resume
-		Seen    []int64 // of a resumed session: the messages that its transcript has
+		Session string  // the agent's own id of the session, for resuming; "" if it has none
+		Resumed bool    // it continues the history of Spec.Resume
+		Seen    []int64 // of a resumed session: the messages in its transcript
 	}
-	// Received says that a prompt is in the agent's context.
+	// Received reports that a prompt is in the agent's context.
 	Received struct{ ID string }
-	// NotTaken says that a prompt will not get into the agent's context any more: it may be given
-	// again.
+	// NotTaken reports that a prompt will not reach the agent's context. It may be given again.
 	NotTaken struct{ ID string }
-	// TurnStarted says that the agent began to work.
+	// TurnStarted reports that the agent starts to work.
 	TurnStarted struct{ Summary string }
-	// Text is something that the agent said, a whole block of it.
+	// Text is a whole block of text from the agent.
 	Text struct{ Text string }
-	// ToolStarted says that the agent uses a tool.
+	// ToolStarted reports that the agent starts to use a tool.
 	ToolStarted struct{ ID, Tool, Input string }
-	// ToolFinished says that it is done with it.
+	// ToolFinished reports the end of a tool's use.
 	ToolFinished struct {
 		ID     string
 		Failed bool
@@ -274,54 +269,54 @@ type (
 	}
 	// Used adds to the usage, by the agent's own figures.
 	Used struct {
-		Task    string // "" for what the member is at
+		Task    string // "" for the member's current task
 		Usage   team.Usage
-		Context int // percent of its context that is full; 0 where it does not say
+		Context int // percent of its context that is full; 0 if unknown
 	}
-	// Compacted says that the agent shortened its context.
+	// Compacted reports that the agent shortened its context.
 	Compacted struct{}
-	// PermissionAsked says that the agent waits for leave to use a tool; Answer is called once.
-	// Tool has Claude Code's name for its kind: Bash, Edit, Write, Read, WebFetch, or that of an
-	// MCP tool, mcp__server__tool. Input is JSON; that of Bash may have the folder where it runs as
-	// cwd.
+	// PermissionAsked reports that the agent waits for permission to use a tool; Answer is called
+	// once. Tool has Claude Code's name for the tool's kind: Bash, Edit, Write, Read, WebFetch, or
+	// mcp__server__tool for a tool of an MCP server. Input is JSON; for Bash it may have the
+	// working folder as cwd.
 	PermissionAsked struct {
 		Tool, Input string
-		Ruled       bool // a rule of the user's own settings for the agent wants it to be asked about
+		Ruled       bool // a rule in the user's own settings for the agent requires the question
 		Answer      func(allow bool, reason string)
 	}
-	// PlanProposed says that the agent lays a plan before its lead and waits; Answer is called
+	// PlanProposed reports that the agent submits a plan to its lead and waits; Answer is called
 	// once.
 	PlanProposed struct {
 		Plan   string
 		Answer func(approved bool, feedback string)
 	}
-	// Retrying says that the way to the model is in trouble and that the agent tries again by
-	// itself; the turn goes on. With [ProblemLogin] it tries in vain.
+	// Retrying reports that the model cannot be reached and that the agent tries again by itself;
+	// the turn continues. With [ProblemLogin] it tries in vain.
 	Retrying struct{ Problem Problem }
-	// TurnEnded says that the agent waits for something to do.
+	// TurnEnded reports that the agent waits for the next prompt.
 	TurnEnded struct {
 		Text        string   // the last text of the turn
-		Interrupted bool     // somebody ended it
-		Problem     *Problem // why it could not continue; nil when it came to its end
-		GoesOn      bool     // another turn follows at once, by itself: the session is not idle
+		Interrupted bool     // the turn was interrupted
+		Problem     *Problem // why the turn failed; nil if it finished
+		Continues   bool     // another turn follows at once by itself: the session is not idle
 	}
-	// Ended is the last update. Err is nil when the session was stopped, else it says why it ended
-	// by itself.
+	// Ended is the last update. Err is nil if the session was stopped; otherwise it says why the
+	// session ended by itself.
 	Ended struct{ Err error }
 )
 
-// Reader makes updates of what an agent says to somebody else who drives it, line by line: it reads
-// along and answers nothing, so the Answer of an update is nil. A line that it cannot read says
-// nothing. It is saved and read back as JSON between any two lines, and goes on as if nothing had
-// happened. It belongs to one goroutine.
+// Reader turns the lines that an agent sends to another driver into updates. It only reads and
+// answers nothing, so the Answer of an update is nil. It skips a line that it cannot read. It can
+// be saved as JSON between any two lines, and continues from there after it is loaded. It belongs
+// to one goroutine.
 type Reader interface {
 	Line(line []byte) []Update
 	json.Marshaler
 	json.Unmarshaler
 }
 
-// Parse reads JSON as far as it has the shapes that v knows: what another version of an agent, or a
-// kind of thing that is of no interest, has in another shape is passed over.
+// Parse reads JSON into v, as far as it has the shapes that v knows. Other shapes, from another
+// version of an agent or of a kind without interest, are skipped.
 func Parse(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	if _, other := errors.AsType[*json.UnmarshalTypeError](err); other {
@@ -330,7 +325,7 @@ func Parse(data []byte, v any) error {
 	return err
 }
 
-// Problem is why a turn failed, or a session could not be started or go on.
+// Problem says why a turn failed, or why a session could not start or continue.
 type Problem struct {
 	Kind ProblemKind
 	Text string // the agent's own words
@@ -341,14 +336,13 @@ func (p *Problem) Error() string { return p.Text }
 // ProblemKind says what helps.
 type ProblemKind string
 
-// The kinds of problems.
+// These are the kinds of problems.
 const (
-	ProblemLogin   ProblemKind = "login"   // it has no leave to use its model: nothing but a person helps
+	ProblemLogin   ProblemKind = "login"   // it has no access to its model: only a person can help
 	ProblemLimit   ProblemKind = "limit"   // too many requests, or a quota: waiting helps
-	ProblemModel   ProblemKind = "model"   // the model or the way to it failed: trying again may help
+	ProblemModel   ProblemKind = "model"   // the model failed or cannot be reached: trying again may help
 	ProblemContext ProblemKind = "context" // its context is full: a fresh session helps
-	// the program is not there, or ends by itself before it has said anything: nothing but a person
-	// helps
+	// the program does not exist, or ends before it has said anything: only a person can help
 	ProblemMissing ProblemKind = "missing"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// JSON returns v in JSON as a person or a model is to read it: <, > and & stay as they are. What
-// [json.Marshal] makes of them is undone by whoever reads JSON, but not where that stands in a
-// text, which is put into JSON once more on its way.
+// JSON returns v as JSON for a person or a model: it does not escape <, > and &. [json.Marshal]
+// escapes them. A JSON reader undoes that, but not if the JSON is quoted in a text that is put into
+// JSON once more.
 func JSON(v any) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -17,8 +17,8 @@ func JSON(v any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// ReadableJSON is a JSON value without escapes that it does not need; what is no JSON stays as it
-// is.
+// ReadableJSON removes escapes that a JSON value does not need. Text that is not JSON is returned
+// unchanged.
 func ReadableJSON(raw []byte) string {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))

@@ -9,8 +9,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// Remedy is what helps with a problem of an agent that is installed and logged in to so; see
-// [Remedier].
+// Remedy returns what helps with a problem of an agent; install and login say how to install it and
+// how to log in. See [Remedier].
 func Remedy(kind ProblemKind, install, login string) string {
 	switch kind {
 	case ProblemLogin:
@@ -25,8 +25,8 @@ func Remedy(kind ProblemKind, install, login string) string {
 	return ""
 }
 
-// Variable returns the value that a variable has in an environment, the last one where there are
-// several; "" where it has none.
+// Variable returns the value of a variable in an environment, the last one if there are several; ""
+// if it is not set.
 func Variable(env []string, name string) (value string) {
 	for _, v := range env {
 		if text, ok := strings.CutPrefix(v, name+"="); ok {
@@ -36,12 +36,11 @@ func Variable(env []string, name string) (value string) {
 	return value
 }
 
-// askTime bounds the question to an agent whether somebody is logged in: some take seconds to
-// start.
+// askTime bounds a command that checks for a login. Some take seconds to start.
 const askTime = 20 * time.Second
 
-// Ask runs a command in a directory that answers a question and returns what it printed. ok is
-// false where it could not be run to its end.
+// Ask runs a command in a directory and returns its output. ok is false if the command could not be
+// run to its end.
 func Ask(ctx context.Context, dir string, env []string, program string,
 	args ...string) (out string, exit proc.Exit, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
@@ -61,8 +60,8 @@ func Ask(ctx context.Context, dir string, env []string, program string,
 	return said.String(), exit, err == nil
 }
 
-// Upward returns a folder, "" for the working directory, and those around it, from the inside to
-// the root. Agents look for settings there.
+// Upward returns a folder ("" for the working directory) and the folders above it, up to the root.
+// Agents look for settings there.
 func Upward(dir string) (folders []string) {
 	if full, err := filepath.Abs(dir); err == nil {
 		dir = full

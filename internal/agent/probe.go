@@ -9,8 +9,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// Locate looks for a program, for a [Locator]: the one that was named, else the agent's own, of
-// which missing says what to do.
+// Locate looks for a program, for a [Locator]: the named one, or else the agent's own. missing says
+// what to do if the agent's own does not exist.
 func Locate(named, own, missing string) error {
 	if named != "" {
 		if _, err := proc.Find(named); err != nil {
@@ -24,8 +24,8 @@ func Locate(named, own, missing string) error {
 	return nil
 }
 
-// Look finds a program and asks it for its version, for a [Prober]. Can and missing are what the
-// answer says where it is found, and where not.
+// Look finds a program and asks it for its version, for a [Prober]. The result has can if it is
+// found, and missing if it is not.
 func Look(ctx context.Context, program string, can []string, missing string) Probe {
 	path, err := proc.Find(program)
 	if err != nil {
@@ -40,7 +40,7 @@ func Look(ctx context.Context, program string, can []string, missing string) Pro
 	exit, err := procs.Run(ctx, proc.Cmd{Args: []string{path, "--version"}, Stdout: &out, Stderr: &errs}, proc.Ladder{})
 	switch {
 	case err != nil:
-		return Probe{Program: path, Missing: "it does not say its version: " + err.Error()}
+		return Probe{Program: path, Missing: "it does not report its version: " + err.Error()}
 	case exit.Code != 0:
 		return Probe{Program: path, Missing: exit.String() + ": " + strings.TrimSpace(errs.String()+out.String())}
 	}

@@ -8,10 +8,9 @@ import (
 	"cadre/internal/sys/lazyregexp"
 )
 
-// KindOf tells what helps from the HTTP status of a failure, 0 where the protocol gives none, and
-// else from the words for it. The words may be anybody's: a number in them counts where it says
-// that it is a status, and a word where it is said of the failure and not of what the agent works
-// on.
+// KindOf classifies a failure by its HTTP status (0 if the protocol has none), or else by its
+// words. The words may come from anywhere. So a number counts only if the words call it a status,
+// and a word counts only if it describes the failure rather than the agent's work.
 func KindOf(status int, words string) ProblemKind {
 	if kind := byStatus[status]; kind != "" {
 		return kind
@@ -36,13 +35,13 @@ func KindOf(status int, words string) ProblemKind {
 	return ProblemModel
 }
 
-// byStatus is what a status tells by itself. That a request is bad does not tell why: it may be too
-// long, or without a key.
+// byStatus lists the kinds that a status shows by itself. A bad request does not say why it is bad:
+// it may be too long, or lack a key.
 var byStatus = map[int]ProblemKind{401: ProblemLogin, 402: ProblemLogin, 403: ProblemLogin, 429: ProblemLimit,
 	503: ProblemLimit, 529: ProblemLimit}
 
 var (
-	// numbered is a status in words: at their beginning, or after a word for it.
+	// numbered matches a status in words: at their beginning, or after a word for it.
 	numbered = lazyregexp.New(
 		`(?i)(?:^\W*|(?:\b|_)(?:http(?:/\d(?:\.\d)?)?|error|code|status(?:[ _]?code)?)\W{1,4})([1-5]\d\d)\b`)
 	spaces  = lazyregexp.New(`[\s_-]+`)
@@ -65,7 +64,7 @@ var (
 	}
 )
 
-// Tail is the end of a text, which says most.
+// Tail returns the end of a text, which is its most useful part.
 func Tail(s string) string {
 	const most = 2000
 	if len(s) > most {

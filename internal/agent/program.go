@@ -12,8 +12,8 @@ import (
 // silence is how long a program may take to end after the end of its output.
 const silence = 2 * time.Second
 
-// Hushed sees a program to its end that says nothing any more. One that lives on is ended, unless
-// it is being stopped anyway; lost says so, for [Died].
+// Hushed waits for the end of a program that has closed its output. If it keeps running, Hushed
+// ends it. Unless it was being stopped anyway, lost says so, for [Died].
 func Hushed(child *proc.Child, stopping func() bool) (lost string) {
 	select {
 	case <-child.Done():
@@ -24,10 +24,10 @@ func Hushed(child *proc.Child, stopping func() bool) (lost string) {
 		return ""
 	}
 	child.Stop(context.Background(), proc.Ladder{Stdin: time.Second, Term: time.Second})
-	return "it said nothing any more; "
+	return "it closed its output and kept running; "
 }
 
-// Died tells how a program ended by itself, and the last that it said about that.
+// Died returns an error about a program that ended by itself, with its last output.
 func Died(program, lost string, exit proc.Exit, stderr string) error {
 	words := program + " ended: " + lost + exit.String()
 	if more := strings.TrimSpace(stderr); more != "" {

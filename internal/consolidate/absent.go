@@ -15,17 +15,18 @@ import (
 	"cadre/internal/team"
 )
 
-// absentFile is in the team's folder, and not in the scratch of an attempt: later attempts read it.
+// absentFile is in the team's folder, not in the scratch folder of an attempt, because later
+// attempts read it.
 const absentFile = "missing.json"
 
-// absent is a file that an attempt had staged in a tree, and that could not be put back when that
-// ended. A later attempt would take it for removed by the team, and commit without it.
+// absent is a file that an attempt staged in a tree and could not restore when it ended. A later
+// attempt would take it for removed by the team, and commit without it.
 type absent struct {
 	Tree string `json:"tree"`
 	Path string `json:"path"`
 }
 
-// absents reads which files are missing still.
+// absents returns the files that are still missing.
 func (w *work) absents() (missing []absent, err error) {
 	data, err := regularfile.Read(filepath.Join(w.Dir, absentFile), 1<<30)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -35,8 +36,8 @@ func (w *work) absents() (missing []absent, err error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(data, &missing); err != nil && !firstForm(data, &missing) {
-		return nil, fmt.Errorf("%s says which files checks removed, and cannot be read: %w. Look whether all is "+
-			"there, and remove it",
+		return nil, fmt.Errorf("%s lists the files that checks removed, and cannot be read: %w. Make sure that no "+
+			"file is missing, and delete it",
 			filepath.Join(w.Dir, absentFile), err)
 	}
 	return slices.DeleteFunc(missing, func(a absent) bool {
@@ -45,8 +46,7 @@ func (w *work) absents() (missing []absent, err error) {
 	}), nil
 }
 
-// firstForm reads the note as the first version wrote it: of one attempt, with one tree for all
-// files.
+// firstForm reads the note in its first format: one attempt, with one tree for all files.
 func firstForm(data []byte, missing *[]absent) bool {
 	var first struct {
 		Tree  string   `json:"tree"`
@@ -62,8 +62,8 @@ func firstForm(data []byte, missing *[]absent) bool {
 	return true
 }
 
-// noteMissing notes files of the tree beside those that are missing since an attempt before.
-func (w *work) noteMissing(tree string, paths []string) error {
+// recordMissing adds files of the tree to those that earlier attempts recorded as missing.
+func (w *work) recordMissing(tree string, paths []string) error {
 	missing, err := w.absents()
 	if err != nil {
 		return err
@@ -79,8 +79,8 @@ func (w *work) noteMissing(tree string, paths []string) error {
 	return atomicfile.Write(filepath.Join(w.Dir, absentFile), data)
 }
 
-// whole refuses to begin an attempt while a file that one before had staged is missing. Somebody
-// who names what is to be committed, or commits nothing, needs no file besides.
+// whole refuses to start an attempt while a file that an earlier one staged is missing. It allows
+// an attempt that names the files to commit, or that commits nothing.
 func (w *work) whole(c team.Consolidation) error {
 	if w.repo.top == "" || c.NoCommit || len(c.Only) > 0 {
 		return nil
@@ -93,20 +93,21 @@ func (w *work) whole(c team.Consolidation) error {
 	for _, a := range missing {
 		paths = append(paths, a.Path)
 	}
-	return notReady("%s was staged by a consolidation before, is missing since its checks ran, and would not be "+
-		"committed. To see it: %s. Put it back, or name what is to be committed without it",
+	return notReady("%s was staged by an earlier consolidation and disappeared when its checks ran, so it would "+
+		"not be "+
+		"committed. To see it: %s. Restore it, or name the files to commit without it",
 		names(paths), w.repo.showing(missing[0].Tree, missing[0].Path)).With(w.hint(team.ActCommitOnly))
 }
 
-// forgetMissing is for a team that was consolidated without the files.
-func (w *work) forgetMissing() error {
+// clearMissing deletes the note once the team is consolidated without the files.
+func (w *work) clearMissing() error {
 	if err := os.Remove(filepath.Join(w.Dir, absentFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// showing is the command that prints a file of the tree.
+// showing returns the command that prints a file of the tree.
 func (r *repository) showing(tree, path string) string {
 	return fmt.Sprintf("git -C %s show %s", sanitize.Quote(r.top), sanitize.Quote(fmt.Sprintf("%.12s:%s", tree, path)))
 }

@@ -6,15 +6,16 @@ import (
 	"cadre/internal/team"
 )
 
-// Beside reports whether what the other team did, in the same work tree, may be taken for the work
-// of the team: it was there since the team was created, and has not committed what it did.
+// Beside reports whether work of the other team, in the same work tree, could be taken for this
+// team's: the other team has worked there since this one was created, and has not committed its
+// work.
 func Beside(t, other team.Team) bool {
 	if t.Base.Top == "" || t.ID == other.ID || !at(t.Base.Top, other) {
 		return false
 	}
 	c := other.Consolidation
 	switch {
-	case other.CleanedUp || other.Status == team.TeamPending: // nobody has done anything
+	case other.CleanedUp || other.Status == team.TeamPending: // it has done no work
 		return false
 	case other.Status == team.TeamComplete && c.Step == team.Done && !c.NoCommit:
 		return false
@@ -29,6 +30,6 @@ func at(top string, t team.Team) bool {
 	if t.Base.Top != "" {
 		return t.Base.Top == top
 	}
-	rel, err := filepath.Rel(top, t.Dir) // nobody could tell then
+	rel, err := filepath.Rel(top, t.Dir) // an error means that it does not
 	return err == nil && filepath.IsLocal(rel)
 }

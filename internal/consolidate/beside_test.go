@@ -9,8 +9,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Where another team has worked in the same work tree only what was named is committed, and the
-// rest is as it was.
+// TestBeside checks that only named paths are committed if another team works in the same work
+// tree. The rest is unchanged.
 func TestBeside(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -29,7 +29,7 @@ func TestBeside(t *testing.T) {
 	if team.CodeOf(err) != team.Conflict || l.replica.Seq() != seq {
 		t.Fatal(err)
 	}
-	for _, words := range []string{"team other works in " + l.project, "ours/a.txt, ours/pass, theirs.txt",
+	for _, words := range []string{"team other also works in " + l.project, "ours/a.txt, ours/pass, theirs.txt",
 		`{"action":"commit_only","team":"demo"}`} {
 		if !strings.Contains(told(err), words) {
 			t.Errorf("%s does not say %q", told(err), words)
@@ -45,7 +45,7 @@ func TestBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if dirty := l.replica.Team().Base.Dirty; len(dirty) > 0 {
-		t.Errorf("what was not named is taken for what the checks left: %+v", dirty)
+		t.Errorf("files that were not named count as left by the checks: %+v", dirty)
 	}
 	l.want(staged, "A hers.txt", "A ours/a.txt", "A ours/pass")
 	l.write("pass", "")
@@ -60,8 +60,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// What a team did that works in the same work tree may be taken for another one's until it is
-// committed.
+// TestWhoIsBeside checks whose work can be taken for this team's: another team in the same work
+// tree, until its work is committed.
 func TestWhoIsBeside(t *testing.T) {
 	t.Parallel()
 	here := team.Team{ID: "a", CreatedAt: 10, Base: team.Base{Top: "/p"}}

@@ -17,8 +17,8 @@ import (
 	"cadre/internal/team"
 )
 
-// A check that fails sees what members did in worktrees of their own, and leaves nothing of it but
-// on their branches: not in HEAD, the index or the work tree.
+// TestFailedCheckOfBranches checks that a failing check sees the work of members in worktrees.
+// Afterwards this work is only on their branches: not in HEAD, the index or the work tree.
 func TestFailedCheckOfBranches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -37,7 +37,7 @@ func TestFailedCheckOfBranches(t *testing.T) {
 	l.hers("eve", "c.txt", "")
 	l.write("pass.not", "the team's\n")
 	before := l.scene()
-	err := l.refused("the check bad failed", "nothing was committed, and the team goes on",
+	err := l.refused("the check bad failed", "nothing was committed, and the team continues",
 		"the work of eve stays on the branch cadre/demo@eve")
 	if failed := (*FailedCheck)(nil); !errors.As(err, &failed) || failed.Name != "bad" {
 		t.Fatal(err)
@@ -73,8 +73,8 @@ func TestFailedCheckOfBranches(t *testing.T) {
 	}
 }
 
-// Where all of the work is on branches there is one commit of it all the same, and the checks find
-// an index of it.
+// TestBranchesAlone checks that there is one commit even if all work is on branches, and that the
+// checks find an index of it.
 func TestBranchesAlone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -99,7 +99,7 @@ func TestBranchesAlone(t *testing.T) {
 	l.tidy()
 }
 
-// CADRE_INDEX is an index also where nothing is to be committed.
+// TestIndexOfNothing checks that CADRE_INDEX names an index even if there is nothing to commit.
 func TestIndexOfNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -113,8 +113,8 @@ func TestIndexOfNothing(t *testing.T) {
 	}
 }
 
-// What others changed in the work tree is merged with what a branch brings, and what is in its way,
-// somebody's or the same, is not written over: that is the lead's to solve.
+// TestInTheWay checks that changes in the work tree are merged with those of a branch. A file in
+// the way, even with the same content, is not overwritten: the lead has to resolve it.
 func TestInTheWay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -124,24 +124,24 @@ func TestInTheWay(t *testing.T) {
 		before, after func(l *lab)
 		says          string
 	}{
-		"the person's": {before: func(l *lab) { l.write("hers.txt", "the person's\n") }, says: "not committed and " +
-			"not the team's: hers.txt"},
-		"the same": {before: func(l *lab) { l.write("hers.txt", "eve's\n") }, says: "not committed and not the " +
+		"the person's": {before: func(l *lab) { l.write("hers.txt", "the person's\n") }, says: "neither committed " +
+			"nor the team's: hers.txt"},
+		"the same": {before: func(l *lab) { l.write("hers.txt", "eve's\n") }, says: "neither committed nor the " +
 			"team's: hers.txt"},
 		"ignored": {before: func(l *lab) { l.write(".git/info/exclude", "hers.txt\n") }, after: func(l *lab) {
 			l.git("-C", filepath.Join(l.folder, "worktrees", "eve"), "add", "--force", "hers.txt")
 			l.write("hers.txt", "built\n")
-		}, says: "not committed and not the team's: hers.txt"},
+		}, says: "neither committed nor the team's: hers.txt"},
 		"an ignored folder": {before: func(l *lab) { l.write(".git/info/exclude", "hers.txt/\n") },
 			after: func(l *lab) { l.write("hers.txt/x", "built\n") },
-			says:  "not committed and not the team's: hers.txt"},
+			says:  "neither committed nor the team's: hers.txt"},
 		"a link to elsewhere": {before: func(l *lab) {
 			if err := os.Symlink(l.folder, filepath.Join(l.project, "deep")); err != nil {
 				l.Fatal(err)
 			}
 		}, after: func(l *lab) { l.hers("eve", "deep/file", "hers\n") }, says: "deep"},
 		"the team's, in conflict": {after: func(l *lab) { l.write("hers.txt", "the team's\n") },
-			says: "conflicts with what the team has changed in "},
+			says: "conflicts with the team's changes in "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,10 +186,13 @@ func TestInTheWay(t *testing.T) {
 	}
 }
 
-// What somebody changed, or committed, of what had come in from a branch stays when that is taken
-// out again.
+// TestChangedWhileItWasThere checks that a branch's file that somebody changed or committed in the
+// work tree stays when the branch's changes are taken out.
 func TestChangedWhileItWasThere(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	for name, c := range map[string]struct {
 		check  string
 		status string
@@ -213,7 +216,8 @@ func TestChangedWhileItWasThere(t *testing.T) {
 	}
 }
 
-// With --no-commit nothing is merged: the branches are the lead's.
+// TestBranchesWithoutACommit checks that --no-commit merges nothing, and leaves the branches to the
+// lead.
 func TestBranchesWithoutACommit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -239,15 +243,18 @@ func TestBranchesWithoutACommit(t *testing.T) {
 	}
 }
 
-// What members did in worktrees is on their branches first; what conflicts is a task for the lead,
-// and nothing is committed before that is resolved. The task is carried out by its own words: its
-// commands touch nothing that is checked out, and what comes of them is merged.
+// TestConflicts checks that a conflict becomes a task for the lead, and that nothing is committed
+// before it is resolved. The test follows the task's own words: its commands touch nothing that is
+// checked out, and their result is merged.
 func TestConflicts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	for name, c := range map[string]struct {
 		before, after func(l *lab)
-		with          string // what the task names
-		text          string // of both.txt in the commit
+		with          string // the other side that the task names
+		text          string // content of both.txt in the commit
 	}{
 		"what is checked out": {
 			after: func(l *lab) {
@@ -269,7 +276,7 @@ func TestConflicts(t *testing.T) {
 		},
 		"the team's directory": {
 			after: func(l *lab) { l.write("both.txt", "team's\n"); l.write("more.txt", "team's\n") },
-			with:  "conflicts with what the team has changed in %s in both.txt", text: "dan's\nteam's",
+			with:  "conflicts with the team's changes in %s in both.txt", text: "dan's\nteam's",
 		},
 		"another branch": {
 			before: func(l *lab) { l.isolate("eve", "both.txt") },
@@ -285,7 +292,7 @@ func TestConflicts(t *testing.T) {
 				l.hers("dan", "one.txt", "dan's\n")
 				l.hers("dan", "two.txt", "dan's\n")
 			},
-			with: "conflicts with what the team has changed in %s in one.txt, two.txt and conflicts with the branch " +
+			with: "conflicts with the team's changes in %s in one.txt, two.txt and conflicts with the branch " +
 				"cadre/demo@eve in both.txt", text: "dan's\neve's",
 		},
 	} {
@@ -336,8 +343,9 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// What the lead did not resolve is asked again, and what it resolved but did not commit is
-// committed. A branch whose task it deleted is left out, and said to be.
+// TestConflictThatStays checks that the lead is asked again about an unresolved conflict, and that
+// a resolved but uncommitted one is committed. If the lead deletes the task, the branch is left out
+// and this is logged.
 func TestConflictThatStays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -352,7 +360,7 @@ func TestConflictThatStays(t *testing.T) {
 	l.do("lead", &team.CompleteTask{Task: "2", Result: "I did nothing"})
 	l.refused("task 3 (Merge the branch cadre/demo@dan) is open")
 	l.follow(strings.ReplaceAll(l.ask("dan"), "git add --all && git commit --no-edit", "true"))
-	l.refused("task 4 (Merge the branch cadre/demo@dan) is open") // it is committed, and no merge
+	l.refused("task 4 (Merge the branch cadre/demo@dan) is open") // it is committed, but not merged
 	l.do("lead", &team.DeleteTask{Task: "4"})
 	var said []string
 	o := l.options()
@@ -365,11 +373,12 @@ func TestConflictThatStays(t *testing.T) {
 		t.Errorf("the branches are\n%s", branches)
 	}
 	if !strings.Contains(strings.Join(said, "\n"), "the branch cadre/demo@dan is left out") {
-		t.Errorf("it said %q", said)
+		t.Errorf("the log is %q", said)
 	}
 }
 
-// A task that a member made and completed is no record: the work comes in.
+// TestForgedTask checks that a task that a member created and completed is no proof: the work is
+// merged.
 func TestForgedTask(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -398,7 +407,7 @@ func TestForgedTask(t *testing.T) {
 	l.want(l.committed(), "A:hers.txt")
 }
 
-// ask is the task that asks the lead to merge the member's branch, in its words.
+// ask returns the text of the task that asks the lead to merge the member's branch.
 func (l *lab) ask(member string) string {
 	l.Helper()
 	var task team.Task
@@ -420,8 +429,7 @@ func (l *lab) says(text string, parts ...string) {
 	}
 }
 
-// follow runs the commands that a task names, and resolves conflicts by taking both sides, in
-// order.
+// follow runs the commands in a task's text, and resolves conflicts by taking both sides in order.
 func (l *lab) follow(words string) {
 	l.Helper()
 	script := fmt.Sprintf("set -x\ncadre() { %s=%s %s \"$@\"; }\n", completes, sanitize.Quote(l.folder),
@@ -447,8 +455,8 @@ func (l *lab) follow(words string) {
 	}
 }
 
-// What a member that failed has in its worktree is half a work: it is left on its branch, and a
-// task says so.
+// TestHalfAWork checks that the unfinished work of a failed member is left on its branch, and that
+// a task says so.
 func TestHalfAWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")

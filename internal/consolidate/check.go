@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
 
 	"cadre/internal/git"
 	"cadre/internal/render/sanitize"
@@ -15,14 +14,14 @@ import (
 	"cadre/internal/team"
 )
 
-// ErrCheck is in the chain of what [Run] returns when a check did not pass.
+// ErrCheck is wrapped by the error of [Run] when a check did not pass.
 var ErrCheck = errors.New("a check failed")
 
-// FailedCheck is how a check did not pass.
+// FailedCheck describes a check that did not pass.
 type FailedCheck struct {
 	Name, How, Output string
 
-	then string // what becomes of the team, and of branches
+	then string // what happens to the team and its branches
 }
 
 func (e *FailedCheck) Error() string {
@@ -59,7 +58,7 @@ func (w *work) check(ctx context.Context) error {
 		return err
 	}
 	for _, check := range w.Replica.Team().Checks {
-		if slices.Contains(c.Passed, check.Name) && !c.Clean { // a new checkout has nothing of what a check before made
+		if slices.Contains(c.Passed, check.Name) && !c.Clean { // a new checkout lacks the files that earlier checks made
 			continue
 		}
 		if err := w.try(ctx, c, check, at.dir); err != nil {
@@ -70,7 +69,7 @@ func (w *work) check(ctx context.Context) error {
 	if again, err := w.settle(ctx, c, at); again || err != nil {
 		return err
 	}
-	if err := w.stands(ctx, c, "while the checks ran, maybe by them"); err != nil {
+	if err := w.stands(ctx, c, "while the checks ran, possibly by them"); err != nil {
 		return err
 	}
 	body := &team.ReportMade{Attempt: c.Attempt}
@@ -83,9 +82,9 @@ func (w *work) check(ctx context.Context) error {
 	return w.do(ctx, body)
 }
 
-// ready makes the index that the checks find.
+// ready makes the index for the checks.
 func (w *work) ready(ctx context.Context, c team.Consolidation) error {
-	if w.repo.top == "" || w.fresh && c.Before == "" && c.Tree != "" { // or it is there, from when the tree was made
+	if w.repo.top == "" || w.fresh && c.Before == "" && c.Tree != "" { // or the index exists since the tree was made
 		return nil
 	}
 	tree := c.Tree
@@ -99,7 +98,7 @@ func (w *work) ready(ctx context.Context, c team.Consolidation) error {
 	return err
 }
 
-// stands refuses when what was staged is not what is there.
+// stands returns an error if HEAD or the work tree no longer match what was staged.
 func (w *work) stands(ctx context.Context, c team.Consolidation, when string) error {
 	if c.Tree == "" {
 		return nil
@@ -122,19 +121,20 @@ func (w *work) stands(ctx context.Context, c team.Consolidation, when string) er
 		return err
 	}
 	if len(changed) > 0 {
-		return notReady("%s was changed %s; look at it, and consolidate again", names(changed), when)
+		return notReady("%s was changed %s; check it, and consolidate again", names(changed), when)
 	}
 	return nil
 }
 
-// kept refuses when git has removed what was staged, to which nothing refers.
+// kept returns an error if git has removed the staged tree. Nothing refers to it, so git may do
+// that.
 func (w *work) kept(ctx context.Context, c team.Consolidation) error {
 	if c.Tree == "" {
 		return nil
 	}
 	_, err := w.repo.Text(ctx, "cat-file", "-e", c.Tree)
 	if refused(err) {
-		return notReady("the tree that was staged is gone; consolidate again")
+		return notReady("git has removed the staged tree; consolidate again")
 	}
 	return err
 }
@@ -145,13 +145,13 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 		w.Checking(check.Name)
 	}
 	limit := checkTimeout
-	if check.Seconds > 0 {
-		limit = time.Duration(check.Seconds) * time.Second
+	if check.Timeout > 0 {
+		limit = check.Timeout
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	running, givenUp := w.watch(limited, c)
-	defer givenUp()
+	running, abandoned := w.watch(limited, c)
+	defer abandoned()
 	out := proc.Capture{Head: team.MaxOutput / 4, Tail: team.MaxOutput / 2}
 	env := append(git.Local(os.Environ()), "CADRE_TREE="+c.Tree, "CADRE_PARENT="+c.Parent)
 	if w.repo.top != "" {
@@ -164,7 +164,7 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 	case ctx.Err() != nil:
 		return team.Hinted(fmt.Errorf("interrupted in the check %s: %w", check.Name, context.Cause(ctx)),
 			w.hint(team.ActFinish), w.hint(team.ActRollBack))
-	case givenUp():
+	case abandoned():
 		return w.ended()
 	case limited.Err() != nil:
 		how = fmt.Sprintf("it took longer than %s", limit)
@@ -174,7 +174,7 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 		how = exit.String()
 	}
 	report := &team.ReportCheck{Attempt: c.Attempt, Check: check.Name,
-		Millis: exit.Elapsed.Milliseconds(), Failure: how}
+		Took: exit.Elapsed, Failure: how}
 	if how == "" {
 		return w.do(ctx, report)
 	}
@@ -187,9 +187,9 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 	if err := w.do(ctx, report); err != nil {
 		return err
 	}
-	then := "the team goes on"
+	then := "the team continues"
 	if w.Replica.Team().Status == team.TeamComplete {
-		then = "the team is complete, as it was"
+		then = "the team stays complete"
 	}
 	for _, b := range c.Branches {
 		then += fmt.Sprintf("; the work of %s stays on the branch %s", b.Member, b.Name)
@@ -197,8 +197,8 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 	return &FailedCheck{check.Name, how, report.Output, then}
 }
 
-// watch ends the context when somebody gives the attempt up. What it returns besides says whether
-// that was so, and ends the watching.
+// watch returns a context that ends when the attempt is abandoned. The function stops watching, and
+// reports whether that happened.
 func (w *work) watch(ctx context.Context, c team.Consolidation) (context.Context, func() bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	over := errors.New("given up")
@@ -222,9 +222,9 @@ func (w *work) watch(ctx context.Context, c team.Consolidation) (context.Context
 	}
 }
 
-// left is what the checks left behind.
+// left returns the files that the checks left behind.
 func (w *work) left(ctx context.Context, c team.Consolidation) []team.Fact {
-	// what was not named is not known to be theirs
+	// files that were not named cannot be attributed to the checks
 	if c.Step != team.Staged && c.Step != team.Made || c.NoCommit || w.repo.top == "" || len(c.Only) > 0 {
 		return nil
 	}
@@ -235,6 +235,6 @@ func (w *work) left(ctx context.Context, c team.Consolidation) []team.Fact {
 			return left
 		}
 	}
-	w.Log("what the checks left behind is not known, and will be taken for the team's: " + err.Error())
+	w.Log("the files that the checks left behind are not known, and will count as the team's: " + err.Error())
 	return nil
 }

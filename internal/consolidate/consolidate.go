@@ -14,73 +14,75 @@ import (
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
 	"cadre/internal/replica"
+	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
-// Options say what to consolidate. Of the functions all may be nil.
+// Options say what to consolidate. Each function may be nil.
 type Options struct {
 	Replica  *replica.Replica
 	Dir      string   // the team's folder
-	Actor    string   // who consolidates: the user, or the lead
-	Except   []string // folders in which cadre keeps its own things
-	Message  string   // of the commit; "" for one that is made from the tasks
+	Actor    string   // the user, or the lead
+	Except   []string // folders in which cadre keeps its own files
+	Message  string   // of the commit; "" for one made from the tasks
 	Include  []string // paths from the top of the work tree; see [team.Consolidation]
 	Only     []string
 	NoCommit bool
-	Clean    bool     // the checks run in a clean checkout of what is to be committed
+	Clean    bool     // the checks run in a clean checkout of the files to commit
 	Changes  bool     // files that the checks write are committed with the work
-	Without  []string // tasks whose missing work the team is completed without
-	// Anew gives up an attempt that is under way, and begins another one with these options; else
-	// that one is gone on with, with its own.
-	Anew bool
-	// Beside names the other teams for which [Beside] holds. Where there are any, only paths that
-	// were named are committed; nil for none.
+	Without  []string // tasks without whose missing work the team is completed
+	// Restart abandons an open attempt, and starts another one with these options. Otherwise an
+	// open attempt continues, with its own options.
+	Restart bool
+	// Beside returns the other teams for which [Beside] holds. If there are any, only named paths
+	// are committed. May be nil.
 	Beside func(ctx context.Context) ([]string, error)
-	// Staged is told what the commit is of, once: each path with the letter that git has for what
-	// became of it.
+	// Staged is called once with the changes that the commit has: each path after git's status
+	// letter.
 	Staged func(changes []string)
-	// Saw is told every record of this consolidation, and Checking the name of each check that
-	// begins.
+	// Saw is called with every record of this consolidation, and Checking with the name of each
+	// check that starts.
 	Saw      func(*team.Record)
 	Checking func(check string)
 	Log      func(string)
+	// Advise receives advice, with what to do about it; if nil, Log receives it.
+	Advise func(team.Note)
 
-	at       func(string)  // for tests: called between any two steps, with the name of the one before
+	at       func(string)  // for tests: called between any two steps, with the name of the finished one
 	patience time.Duration // for tests: with other git commands
 }
 
 const (
 	lockFile     = "consolidate.lock"
 	scratch      = "consolidation" // folder in the team's
-	children     = "processes"     // folder in that one
+	settledFile  = "settled"       // reports that Settle has finished; the team accepts no attempt after that
+	children     = "processes"     // folder in the scratch folder
 	saveTime     = time.Minute     // for a checkpoint
 	checkTimeout = 30 * time.Minute
 	endPatience  = 3 * time.Minute // for a member to end, and its work to be merged
 )
 
-// within are the options with the folders that do not count as git names them, and the team's among
-// these.
+// within returns the options with the excluded folders, and the team's own, as git names them.
 func (o Options) within() Options {
 	o.Except = realPaths(append(slices.Clip(o.Except), o.Dir))
 	return o
 }
 
-// Running reports whether a process of this machine consolidates the team whose folder that is, or
-// takes a consolidation back.
+// Running reports whether a process on this machine is consolidating the team, or rolling its
+// consolidation back. teamDir is the team's folder.
 func Running(teamDir string) bool { return filelock.Held(filepath.Join(teamDir, lockFile)) }
 
-// Run consolidates the team, from where an attempt before this one was. It returns the record of
-// the team.
+// Run consolidates the team, and continues an interrupted attempt. It returns the team's record.
 func Run(ctx context.Context, o Options) (*Record, error) {
 	w, done, err := prepare(ctx, o, false)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if c := w.state(); c.Open() && o.Anew {
-		if err := w.takeBack(ctx, "it is begun anew"); err != nil {
+	if c := w.state(); c.Open() && o.Restart {
+		if err := w.cancel(ctx, "it is started over"); err != nil {
 			return nil, err
 		}
 	}
@@ -123,9 +125,9 @@ func Run(ctx context.Context, o Options) (*Record, error) {
 	}
 }
 
-// RollBack gives up the attempt that is under way: nothing is committed, the work tree is as it
-// was, and the team goes on. So does one that was only marked for its end. It is refused when HEAD
-// names the commit already.
+// RollBack abandons the open attempt. Nothing is committed, the work tree is restored, and the team
+// continues. It also resumes a team that was only marked for its end. It fails if HEAD names the
+// commit already.
 func RollBack(ctx context.Context, o Options, reason string) error {
 	w, done, err := prepare(ctx, o, false)
 	if err != nil {
@@ -133,46 +135,62 @@ func RollBack(ctx context.Context, o Options, reason string) error {
 	}
 	defer done()
 	c := w.state()
-	if t := o.Replica.Team(); !c.Open() && t.Status == team.TeamConsolidating { // it was only marked for its end
+	if t := o.Replica.Team(); !c.Open() && t.Status == team.TeamConsolidating { // the team was only marked for its end
 		return w.do(ctx, &team.SetStatus{Status: team.TeamActive, Reason: reason})
 	}
 	if !c.Open() {
-		return &team.Error{Code: team.Nothing, Text: fmt.Sprintf("no consolidation of team %s is under way",
+		return &team.Error{Code: team.Nothing, Text: fmt.Sprintf("no consolidation of team %s is in progress",
 			o.Replica.Team().Name)}
 	}
-	return w.takeBack(ctx, reason)
+	return w.cancel(ctx, reason)
 }
 
-// Settle ends what is left of an attempt that the end of the team has just ended: it waits for
-// whoever was at it, and takes out of the work tree what one that was killed had brought there.
+// Settle cleans up after an attempt that the team's end has ended. It waits for a running attempt,
+// and removes from the work tree what a killed one had put there. It does so once: what is there
+// later is a person's work.
 func Settle(ctx context.Context, o Options) error {
+	settled := filepath.Join(o.Dir, settledFile)
+	if _, err := os.Stat(settled); err == nil {
+		return nil
+	}
 	w, done, err := prepare(ctx, o, true)
 	if err != nil {
 		return err
 	}
 	defer done()
 	if c := w.state(); c.Step == team.Abandoned {
-		return w.lift(ctx, c)
+		if err := w.lift(ctx, c); err != nil {
+			return err
+		}
 	}
-	return nil
+	return atomicfile.Write(settled, nil)
 }
 
-// work is a consolidation under way in this process.
+// work is a consolidation that runs in this process.
 type work struct {
 	Options
 	procs  *proc.Register
-	repo   *repository // its top is "" where there is none
-	fresh  bool        // what is staged was staged by this process, just now
-	notice string      // on where its checkpoints are, that was told
-	once   bool        // the lead is asked once to merge a commit
+	repo   *repository // its top is "" if there is no repository
+	fresh  bool        // this process has just staged the files
+	notice string      // the last notice about its checkpoints
+	once   bool        // the lead is asked only once to merge a commit
 }
 
-// prepare makes sure that nobody else consolidates the team, and that nothing of somebody who was
-// killed at it still runs. With wait it waits for the other one.
-func prepare(ctx context.Context, o Options, wait bool) (w *work, done func(), err error) {
+// listen sets defaults for Log and Advise.
+func (o *Options) listen() {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
+	if o.Advise == nil {
+		log := o.Log
+		o.Advise = func(n team.Note) { log(n.Text) }
+	}
+}
+
+// prepare makes sure that no other process consolidates the team, and ends the processes that a
+// killed one left behind. With wait, it waits for another process.
+func prepare(ctx context.Context, o Options, wait bool) (w *work, done func(), err error) {
+	o.listen()
 	path := filepath.Join(o.Dir, lockFile)
 	lock, err := filelock.New(path)
 	if wait && errors.Is(err, filelock.ErrHeld) {
@@ -188,9 +206,9 @@ func prepare(ctx context.Context, o Options, wait bool) (w *work, done func(), e
 	done = func() {
 		if w.procs != nil {
 			if err := w.sweep(context.WithoutCancel(ctx)); err != nil {
-				w.Log("the clean checkout of the checks stays where it is: " + err.Error())
+				w.Log("the clean checkout of the checks was not removed: " + err.Error())
 			}
-			// the next one ends what is left, by its record
+			// the next process ends them, by their record
 			if err := w.procs.Close(context.WithoutCancel(ctx)); err != nil {
 				w.Log(err.Error())
 			} else {
@@ -210,14 +228,14 @@ func (w *work) start(ctx context.Context) error {
 	host := filepath.Join(w.Dir, scratch, children)
 	strays, err := proc.EndStrays(ctx, host)
 	for _, stray := range strays {
-		w.Log(fmt.Sprintf("ended what a consolidation that was killed had left running (%s): process %d",
+		w.Log(fmt.Sprintf("ended a process that a killed consolidation had left running (%s): process %d",
 			stray.Task, stray.Pid))
 	}
 	if err != nil {
 		return err
 	}
-	// It is listed because this process may be a host of sessions, too: then its checks are the
-	// user's by their records.
+	// It is listed because this process may also host sessions. Then its checks' records must show
+	// them as the user's.
 	list := proc.Listing{Folder: filepath.Join(filepath.Dir(w.Dir), proc.ListFolder), Team: filepath.Base(w.Dir)}
 	if w.procs, err = proc.OpenListed(host, list); err != nil {
 		return err
@@ -240,7 +258,7 @@ func (w *work) step(name string) {
 
 func (w *work) state() team.Consolidation { return w.Replica.Team().Consolidation }
 
-// do sends a command and tells of its record.
+// do executes a command and reports its record.
 func (w *work) do(ctx context.Context, body team.Body) error {
 	receipt, err := w.Replica.Do(ctx, team.Command{Actor: w.Actor, Body: body})
 	if err == nil && receipt.Record != nil && w.Saw != nil {
@@ -249,12 +267,12 @@ func (w *work) do(ctx context.Context, body team.Body) error {
 	return err
 }
 
-// index is that of what is to be committed; a check finds it as CADRE_INDEX.
+// index returns the path of the index of what is committed. A check finds it as CADRE_INDEX.
 func (w *work) index() string { return w.scratch("index") }
 
 func (w *work) scratch(name string) string { return filepath.Join(w.Dir, scratch, name) }
 
-// commits reports whether there is a commit to be made, and refuses where nobody can tell what of.
+// commits reports whether there will be a commit. It fails if the team's work cannot be identified.
 func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) {
 	t := w.Replica.Team()
 	switch {
@@ -265,14 +283,14 @@ func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) 
 	case w.repo.top == "":
 		return false, nil
 	case t.Base.Unknown != "":
-		return false, notReady("what team %s did cannot be told from what was there before: %s. Commit it yourself "+
+		return false, notReady("the work of team %s cannot be told from what was there before: %s. Commit it yourself "+
 			"first", t.Name, t.Base.Unknown).With(w.hint(team.ActSkipCommit))
 	case t.Base.Top != w.repo.top:
-		was := "in no repository, or nobody looked"
+		was := "outside any repository, or nobody checked"
 		if t.Base.Top != "" {
 			was = "in " + t.Base.Top
 		}
-		return false, notReady("what team %s did cannot be told from what was there before: when it was created it "+
+		return false, notReady("the work of team %s cannot be told from what was there before: when it was created it "+
 			"worked %s, and now in the repository %s. Commit it yourself first", t.Name, was, w.repo.top).
 			With(w.hint(team.ActSkipCommit))
 	}
@@ -281,51 +299,52 @@ func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) 
 		return false, err
 	}
 	if branch != "" {
-		return false, notReady("the branch of checkpoints %s is checked out in %s, and what is there is no work of "+
-			"anybody; check out another one", branch, w.repo.top)
+		return false, notReady("the branch of checkpoints %s is checked out in %s, and its files are not the work of "+
+			"anybody; check out another branch", branch, w.repo.top)
 	}
 	return true, w.repo.quiet()
 }
 
-// gone says that the repository in which the team has worked is not to be found.
+// gone reports that the repository in which the team worked cannot be found.
 func (w *work) gone() error {
 	t := w.Replica.Team()
 	if err := git.Installed(); err != nil {
-		return notReady("team %s has worked in the repository %s, and there is no git to commit that with: %v. Have "+
-			"git be found by PATH", t.Name, t.Base.Top, err).With(w.hint(team.ActSkipCommit))
+		return notReady("team %s worked in the repository %s, and git was not found to commit that: %v. Install git, "+
+			"or add it to PATH", t.Name, t.Base.Top, err).With(w.hint(team.ActSkipCommit))
 	}
-	return notReady("team %s has worked in the repository %s, and %s is in none any more. Bring it back",
+	return notReady("team %s worked in the repository %s, and %s is not in a repository any more. Restore it",
 		t.Name, t.Base.Top, t.Dir).With(w.hint(team.ActSkipCommit))
 }
 
-// lost is gone for an attempt that has staged something. It is given up only where nothing of it
-// can be anywhere any more: without git nobody knows, and what it has brought into the work tree
-// would stay there.
+// lost is gone for an attempt that has staged something. The attempt is abandoned only if nothing
+// of it can exist any more. Without git that is unknown, and the files that it put into the work
+// tree would stay there.
 func (w *work) lost(c team.Consolidation) error {
 	if err := git.Installed(); err != nil || c.Step == team.Made {
-		// without the code, for which it would be given up
+		// without the code, which would abandon the attempt
 		gone := w.gone()
-		return team.Hinted(fmt.Errorf("the consolidation stays as it is: %v", gone), team.HintsOf(gone)...)
+		return team.Hinted(fmt.Errorf("the consolidation is unchanged: %v", gone), team.HintsOf(gone)...)
 	}
 	return w.gone()
 }
 
-// selected is the team's work in the work tree. What is shown before a consolidation and what that
-// stages both come from here.
+// selected returns the team's work in the work tree. Both the preview and the staging of a
+// consolidation use it.
 func (w *work) selected(ctx context.Context, c team.Consolidation) (selection, error) {
 	return w.repo.sort(ctx, w.Replica.Team().Base, c, w.aside(c))
 }
 
-// ours is what is to be committed, or why that cannot be said.
+// ours returns the paths to commit, or an error if they cannot be identified.
 func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error) {
 	s, err := w.selected(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	if len(s.both) > 0 {
-		return nil, notReady("%s had changes before the team was there, and was changed since; nobody can tell whose "+
-			"they are. Commit or stash them (git stash), or have all of it committed", names(s.both)).
-			With(team.Hint{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name, Paths: s.both[:1]})
+		return nil,
+			notReady("%s had changes before the team was created, and was changed since; nobody can tell whose "+
+				"these are. Commit or stash them (git stash), or include all of them", names(s.both)).
+				With(team.Hint{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name, Paths: s.both[:1]})
 	}
 	if len(c.Only) > 0 || len(s.ours) == 0 || w.Beside == nil {
 		return s.ours, nil
@@ -335,12 +354,12 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 		return s.ours, err
 	}
 	t := w.Replica.Team()
-	return nil, team.Refuse(team.Conflict, "team %s works in %s too, or did since team %s was created, and nobody can "+
-		"tell whose work this is: %s. Say what is to be committed for %s", strings.Join(others, ", "), t.Base.Top, t.Name,
+	return nil, team.Refuse(team.Conflict, "team %s also works in %s, or did since team %s was created, so nobody can "+
+		"tell whose work this is: %s. Name the paths to commit for %s", strings.Join(others, ", "), t.Base.Top, t.Name,
 		names(s.ours), t.Name).With(w.hint(team.ActCommitOnly))
 }
 
-// begin looks first whether anything stands in the way, so that nothing is recorded for nothing.
+// begin first checks for obstacles, so that no attempt is recorded in vain.
 func (w *work) begin(ctx context.Context) error {
 	c := team.Consolidation{Include: w.Include, Only: w.Only, NoCommit: w.NoCommit}
 	commits, err := w.commits(ctx, c)
@@ -357,7 +376,7 @@ func (w *work) begin(ctx context.Context) error {
 		Clean: w.Clean, Changes: w.Changes, Without: w.Without})
 }
 
-// merge has what members did in worktrees of their own on their branches.
+// merge commits the work of members in worktrees to their branches.
 func (w *work) merge(ctx context.Context) error {
 	if err := host.RecordWork(ctx, w.Replica, w.procs, w.Dir, "", w.Log); err != nil {
 		return err
@@ -366,7 +385,7 @@ func (w *work) merge(ctx context.Context) error {
 	w.step("checkpoint")
 	var home []string
 	for _, m := range w.isolated() {
-		if err := w.home(ctx, m); err != nil {
+		if err := w.endMember(ctx, m); err != nil {
 			return err
 		}
 		home = append(home, m.Name)
@@ -375,8 +394,7 @@ func (w *work) merge(ctx context.Context) error {
 	return w.do(ctx, &team.ReportMerged{Attempt: w.state().Attempt, Members: home})
 }
 
-// save makes a checkpoint of the team. That it cannot be made, or not on its branch, is told, and
-// no more.
+// save makes a checkpoint of the team. A failure is only logged.
 func (w *work) save(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, saveTime, fmt.Errorf("it took longer than %s", saveTime))
 	defer cancel()
@@ -389,7 +407,7 @@ func (w *work) save(ctx context.Context) {
 	}
 }
 
-// isolated are the members whose work may still be in a worktree of its own.
+// isolated returns the members whose work may still be in a worktree of their own.
 func (w *work) isolated() (all []team.Member) {
 	w.Replica.View(func(s *team.State) {
 		for _, m := range s.Members() {
@@ -401,8 +419,9 @@ func (w *work) isolated() (all []team.Member) {
 	return all
 }
 
-// home ends the member and has its work on its branch: by its host, or here where none lives.
-func (w *work) home(ctx context.Context, m team.Member) error {
+// endMember ends the member and commits its work to its branch: through its host, or here if no
+// host runs.
+func (w *work) endMember(ctx context.Context, m team.Member) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, endPatience, fmt.Errorf("%s has not ended", m.Name))
 	defer cancel()
 	if m.Status.Running() && m.Shutdown.Request == "" {
@@ -434,7 +453,7 @@ func (w *work) home(ctx context.Context, m team.Member) error {
 			}
 			return err
 		}
-		waiting, stop := context.WithTimeout(ctx, time.Second) // its host may die meanwhile
+		waiting, stop := context.WithTimeout(ctx, time.Second) // its host may die in the meantime
 		err := w.Replica.Wait(waiting, seq)
 		stop()
 		if ctx.Err() != nil {
@@ -474,7 +493,7 @@ func (w *work) stage(ctx context.Context) error {
 			return err
 		}
 		switch body.Files = int64(len(changes)); {
-		case len(body.Branches) > 0: // they are to be known as merged, also where nothing of them is left
+		case len(body.Branches) > 0: // record the branches as merged even if they contribute nothing
 			body.Before = before
 		case body.Files == 0:
 			body.Tree = ""
@@ -487,7 +506,7 @@ func (w *work) stage(ctx context.Context) error {
 	return w.do(ctx, body)
 }
 
-// tell tells what the commit is of, where that can be said still.
+// tell reports the changes that the commit has, if they are still known.
 func (w *work) tell(ctx context.Context, c team.Consolidation) {
 	if w.Staged == nil || c.Tree == "" || w.repo.top == "" {
 		return
@@ -502,16 +521,16 @@ func (w *work) tell(ctx context.Context, c team.Consolidation) {
 	}
 }
 
-// seal saves the team as it is complete, and writes its record.
+// seal saves the completed team and writes its record.
 func (w *work) seal(ctx context.Context) (*Record, error) {
-	// nobody needs it any more
+	// the merged worktree is of no use any more
 	if err := worktree.Hide(ctx, w.procs, w.Replica.Team().Dir, host.MergedDir(w.Dir)); err != nil {
-		w.Log("the merged worktree stays where it is: " + err.Error())
+		w.Log("the merged worktree was not removed: " + err.Error())
 	}
-	if err := w.forgetMissing(); err != nil {
+	if err := w.clearMissing(); err != nil {
 		return nil, err
 	}
-	w.save(ctx) // whoever is killed here has the end of the team in a checkpoint
+	w.save(ctx) // after a kill here, a checkpoint has the end of the team
 	r, err := seal(ctx, w.Replica, w.Dir)
 	if err == nil {
 		w.save(ctx) // with the record
@@ -519,41 +538,41 @@ func (w *work) seal(ctx context.Context) (*Record, error) {
 	return r, err
 }
 
-// failed gives the attempt up when it cannot be finished as things are. Whatever else went wrong,
-// the same attempt is tried again.
+// failed abandons the attempt if it cannot be finished as things are. After any other error, the
+// same attempt is tried again.
 func (w *work) failed(ctx context.Context, err error) error {
 	c := w.state()
 	code := team.CodeOf(err)
-	if c.Step == team.Abandoned && !errors.Is(err, ErrCheck) { // by somebody else
+	if c.Step == team.Abandoned && !errors.Is(err, ErrCheck) { // by another process
 		return errors.Join(err, w.lift(context.WithoutCancel(ctx), c))
 	}
 	if !c.Open() || errors.Is(err, ErrCheck) || code != team.NotReady && code != team.Invalid {
 		return err
 	}
-	if gone := w.giveUp(ctx, err.Error()); gone != nil {
+	if gone := w.abandon(ctx, err.Error()); gone != nil {
 		return errors.Join(err, gone)
 	}
 	return err
 }
 
-// takeBack ends the attempt without a commit, because somebody wants that. A worktree that was just
-// being removed is gone first.
-func (w *work) takeBack(ctx context.Context, reason string) error {
+// cancel ends the attempt without a commit, on request. If a worktree is just being removed, it
+// finishes that first.
+func (w *work) cancel(ctx context.Context, reason string) error {
 	if w.state().Step == team.Began {
 		for _, m := range w.isolated() {
 			if m.Status.Running() && m.Shutdown.Request == "" {
-				continue // it was not its turn
+				continue // not this member's turn
 			}
-			if err := w.home(ctx, m); err != nil {
+			if err := w.endMember(ctx, m); err != nil {
 				return err
 			}
 		}
 	}
-	return w.giveUp(ctx, reason)
+	return w.abandon(ctx, reason)
 }
 
-// giveUp ends the attempt without a commit.
-func (w *work) giveUp(ctx context.Context, reason string) error {
+// abandon ends the attempt without a commit.
+func (w *work) abandon(ctx context.Context, reason string) error {
 	c := w.state()
 	if c.Tree != "" && w.repo.top == "" {
 		if err := w.lost(c); team.CodeOf(err) == "" {

@@ -7,11 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"cadre/internal/team"
 )
 
-// The team's work is one commit; what was the person's before stays the person's, staged or not.
+// TestOneCommit checks that the team's work is one commit, and that the user's changes stay as they
+// were, staged or not.
 func TestOneCommit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -41,7 +43,7 @@ func TestOneCommit(t *testing.T) {
 		t.Errorf("HEAD is %s", branch)
 	}
 	if now := l.git("ls-files", "--stage", "b.txt", "staged.txt", "notes.txt"); now != index {
-		t.Errorf("the person's index was\n%s\nand is\n%s", index, now)
+		t.Errorf("the user's index was\n%s\nand is\n%s", index, now)
 	}
 	if status := l.git("status", "--porcelain"); status != " M b.txt\nA  staged.txt\n?? .gitignore\n?? notes.txt" {
 		t.Errorf("the status is\n%s", status)
@@ -60,7 +62,8 @@ func TestOneCommit(t *testing.T) {
 	l.tidy()
 }
 
-// The record cannot be changed, says what is true, and a later history is not taken for its own.
+// TestRecord checks that the record is read-only and correct, and that it does not match another
+// history.
 func TestRecord(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -75,7 +78,8 @@ func TestRecord(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o400 {
 		t.Fatalf("%v, %v", info, err)
 	}
-	if len(r.Tasks) != 1 || r.Tasks[0] != (Task{"1", "port it", "ann"}) || len(r.Members) != 2 || len(r.Checks) != 1 ||
+	if len(r.Tasks) != 1 || r.Tasks[0] != (Task{"1", "", "port it", "ann"}) || len(r.Members) != 2 ||
+		len(r.Checks) != 1 ||
 		r.Seq != l.replica.Seq() || r.By != team.User {
 		t.Errorf("%+v", r)
 	}
@@ -85,7 +89,7 @@ func TestRecord(t *testing.T) {
 	for what, change := range map[string]func(r *Record){
 		"history": func(r *Record) { r.Journal = strings.Repeat("0", 64) },
 		"commit":  func(r *Record) { r.Commit = r.Parent },
-		"task":    func(r *Record) { r.Tasks = []Task{{"1", "port it", "eve"}} },
+		"task":    func(r *Record) { r.Tasks = []Task{{"1", "", "port it", "eve"}} },
 		"check":   func(r *Record) { r.Checks = nil },
 		"seq":     func(r *Record) { r.Seq-- },
 	} {
@@ -143,8 +147,8 @@ func TestNothingToCommit(t *testing.T) {
 	}
 }
 
-// A file that had changes before the team, and was changed since, is nobody's to commit; unless it
-// is included.
+// TestBothChanged checks that a file that was changed before the team and since is not committed
+// unless it is included.
 func TestBothChanged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -176,8 +180,8 @@ func TestBothChanged(t *testing.T) {
 	l.want(l.committed(), "M:a.txt", "A:dir/x.txt", "A:new.txt")
 }
 
-// What the person had changed before the team, and committed before the team changed it too, is
-// theirs no more to be asked about.
+// TestCommittedMeanwhile checks a file that the user changed before the team and committed before
+// the team changed it. It is the team's now.
 func TestCommittedMeanwhile(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -200,8 +204,8 @@ func TestCommittedMeanwhile(t *testing.T) {
 	l.want(l.committed(), "M:a.txt", "M:b.txt", "D:link")
 }
 
-// After a failed check all is as it was, the team goes on and its lead knows; and what the check
-// left behind is never committed.
+// TestFailedCheck checks that after a failed check everything is restored, the team continues, and
+// its lead is told. Files that the check left are never committed.
 func TestFailedCheck(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -232,7 +236,7 @@ func TestFailedCheck(t *testing.T) {
 	}
 	l.tidy()
 	l.write("fixed.txt", "")
-	l.write("cover.out", "out\n") // as the check makes it
+	l.write("cover.out", "out\n") // as the check writes it
 	if r := l.run(); r.Attempts != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -251,13 +255,13 @@ func TestChecks(t *testing.T) {
 		"removes what is staged": {"rm new.txt", "the checks changed new.txt"},
 		"commits": {"git -c core.hooksPath=/dev/null commit -q --allow-empty -m mine",
 			"HEAD was moved"},
-		"leaves a merge under way":  {"git rev-parse HEAD > .git/MERGE_HEAD", "in the middle of a merge"},
+		"leaves a merge under way":  {"git rev-parse HEAD > .git/MERGE_HEAD", "a merge is in progress"},
 		"gives the team more to do": {"printf x > more", "task 2 (more) is open"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
-			l.found(team.Check{Name: "test", Command: c.command, Seconds: 1})
+			l.found(team.Check{Name: "test", Command: c.command, Timeout: time.Second})
 			l.write("new.txt", "the team's\n")
 			o := l.options()
 			o.at = func(point string) {
@@ -277,7 +281,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// Whoever works or waits is named, and so is what git is in the middle of.
+// TestNotReady checks that the members who still work or wait are named, and so is a git operation
+// in progress.
 func TestNotReady(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -297,14 +302,17 @@ func TestNotReady(t *testing.T) {
 	l.write("a.txt", "main\n")
 	l.git("commit", "-qam", "main")
 	l.try("merge", "topic")
-	l.refused("in the middle of a merge")
+	l.refused("a merge is in progress")
 	l.git("merge", "--abort")
 	l.run()
 }
 
-// Without a repository, and where git has no commit yet, there are checks all the same.
+// TestRepositories checks that checks run without a repository, and in one without a commit.
 func TestRepositories(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Run("none", func(t *testing.T) {
 		t.Parallel()
 		l := newLab(t)
@@ -347,7 +355,7 @@ func TestRepositories(t *testing.T) {
 		}
 		l.want(l.committed(), "A:new.txt")
 	})
-	t.Run("HEAD is no branch", func(t *testing.T) {
+	t.Run("HEAD is detached", func(t *testing.T) {
 		t.Parallel()
 		l := newLab(t)
 		l.git("checkout", "-q", "--detach")
@@ -415,7 +423,7 @@ func TestRepositories(t *testing.T) {
 	})
 }
 
-// What becomes something else, keeps its kind: a file a folder, a folder a file, a link, a program.
+// TestKinds checks changes of kind: a file becomes a folder, a folder a file, a link, a program.
 func TestKinds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -454,8 +462,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// No hook of the repository runs by itself; as a check it sees what is to be committed, and nothing
-// else.
+// TestHooks checks that no hook of the repository runs by itself. As a check, it sees exactly what
+// will be committed.
 func TestHooks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -483,8 +491,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// The team is saved on its branch before anything is done, and again when it is complete; where
-// that cannot be it is told, and no more.
+// TestCheckpoint checks that the team is saved on its branch before the first step, and again when
+// it is complete. A failure of this is only logged.
 func TestCheckpoint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -508,7 +516,7 @@ func TestCheckpoint(t *testing.T) {
 		case "checkpoint":
 			if status, text := state(l); status != "consolidating" || l.git("rev-parse", "main") != before ||
 				l.replica.Team().Consolidation.Step != team.Began {
-				t.Errorf("at the checkpoint it is\n%s", text)
+				t.Errorf("the checkpoint has\n%s", text)
 			}
 			saved = l.git("rev-parse", "cadre/demo")
 		case "head":
@@ -520,7 +528,7 @@ func TestCheckpoint(t *testing.T) {
 	if _, err := Run(l.ctx, o); err != nil {
 		t.Fatal(err)
 	}
-	// One checkpoint with the end of the team, and one with its record, which is made after that.
+	// There is one checkpoint with the team's end, and a later one with its record.
 	if status, text := state(l); saved == "" || status != "complete" || l.git("rev-parse", "cadre/demo~2") != saved {
 		t.Errorf("at the end it is\n%s", text)
 	}
@@ -532,7 +540,7 @@ func TestCheckpoint(t *testing.T) {
 	l = newLab(t)
 	l.found()
 	l.write("new.txt", "the team's\n")
-	l.git("branch", "cadre") // there can be no cadre/demo beside it
+	l.git("branch", "cadre") // so cadre/demo cannot be created
 	var said string
 	o = l.options()
 	o.Log = func(text string) { said += text }
@@ -541,7 +549,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 	l.want(l.committed(), "A:new.txt")
 
-	l = newLab(t) // and not beside the team either
+	l = newLab(t) // and it cannot be created beside the team either
 	l.found()
 	l.write("new.txt", "the team's\n")
 	l.git("branch", "cadre")
@@ -556,7 +564,7 @@ func TestCheckpoint(t *testing.T) {
 	l.want(l.committed(), "A:new.txt")
 }
 
-// What nobody can tell apart is not committed.
+// TestUnknownBase checks that work that cannot be told from earlier changes is not committed.
 func TestUnknownBase(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -1,48 +1,65 @@
-// Package consolidate brings a team to its end: it checks what the team did and commits it.
+// Package consolidate ends a team: it checks the team's work and commits it.
 //
 // # Authority
 //
-// The package decides what of the work tree is the team's, and how it becomes a commit. Whether the
-// team may be consolidated, and what became of each step, is the core's: every step is a record of
-// the team before the next one is taken. What it touches of the repository is new objects, then,
-// where members have worked on branches, what these bring, in the work tree; then the branch that
-// is checked out, once, then the index, for exactly the paths of the commit, and last the branches
-// that are in it. It pushes nothing and runs no hooks of the repository; a check of the team may do
-// that.
+// The package decides which changes in the work tree are the team's, and how they become a commit.
+// The core decides whether the team may be consolidated, and records each step before the next one
+// starts. The package pushes nothing and runs no hooks of the repository; a check of the team may
+// do either. It changes the repository in this order:
+//
+//  1. new objects;
+//  2. the work tree, if members worked on branches: it gets the changes of these branches;
+//  3. the branch that is checked out, once;
+//  4. the index, for exactly the paths of the commit;
+//  5. the merged branches.
 //
 // # Steps
 //
 //	began ──▶ merged ──▶ staged ──▶ made ──▶ done          and from each of the first three, and from made when HEAD has moved: abandoned
-//	  │         │          │         └ HEAD names the commit, the index follows, the team is complete; COMPLETED is written
-//	  │         │          └ what comes from branches is put into the work tree; the checks run in the team's directory; the tree must be as it was; the
+//	  │         │          │         └ HEAD names the commit, the index follows, the team is complete, and COMPLETED is written
+//	  │         │          └ changes from branches are put into the work tree; the checks run in the team's directory; the tree must be unchanged; the
 //	  │         │            commit is made, and nothing refers to it
-//	  │         └ what is the team's in the work tree is put into a tree by way of an index of our own, and the branches are merged into that; nothing refers to it
-//	  └ members with worktrees of their own end, and what they did is on their branches
+//	  │         └ the team's files in the work tree are put into a tree through an index of our own, and the branches are merged into it; nothing refers to it
+//	  └ members with worktrees of their own end, and their work is on their branches
 //
-// The commit has HEAD as its first parent, and the branches as the others: there is one commit of
-// the team's work, none of what members committed themselves is lost, and git knows that their
-// branches are merged. One that does not merge, or that something in the work tree is in the way
-// of, becomes a task for the lead.
+// The commit has HEAD as its first parent, and the branches as the others. So the team's work is
+// one commit, no commit of a member is lost, and git knows that the branches are merged. A branch
+// that does not merge, or for which a file in the work tree is in the way, becomes a task for the
+// lead.
 //
-// # What is the team's
+// # Which changes are the team's
 //
-// What differs from HEAD now, and did not when the team was created. A file that did, and is as it
-// was then, is the person's and left alone. One that did and was changed since is both's: that is
-// refused, by name, unless it is included on purpose. What checks leave behind is nobody's.
+// A file is the team's if it differs from HEAD now and did not when the team was created. A file
+// that differed then and is unchanged since is the user's, and is not touched. A file that differed
+// then and was changed since is refused by name, unless it is included on purpose. Files that
+// checks leave behind are nobody's.
 //
 // # Guarantees
 //
-//   - The commit holds exactly the tree that the checks saw the files of, on the commit that was
-//     HEAD then.
-//   - Killed anywhere, [Run] goes on where that was: what passed is not checked again, a commit
+//   - The commit holds exactly the tree whose files the checks saw, on the commit that was HEAD
+//     then.
+//   - After a kill at any point, [Run] continues. A check that passed does not run again, a commit
 //     that HEAD names is found, and there is never a second one.
-//   - As long as HEAD does not name the commit, giving the attempt up leaves HEAD, index and work
-//     tree as they were before it. Of each file that comes from a branch the work tree has at every
-//     moment what was there before, or what is to be there; what somebody has changed since is left
-//     alone, and named.
-//   - A staged file that is missing when an attempt is given up is put back, so that no later
-//     attempt commits without it. Where something else is in its place it is named, and every later
-//     attempt refuses to begin while it is missing. A file that a check changed stays as it is:
-//     nobody can tell that from an edit.
+//   - As long as HEAD does not name the commit, abandoning the attempt restores HEAD, index and
+//     work tree. At every moment, a file from a branch has either its old or its new content in the
+//     work tree. A file that somebody changed in between is not touched, and is named.
+//   - A staged file that is missing when an attempt is abandoned is restored, so that no later
+//     attempt commits without it. If something else is in its place, the file is named, and every
+//     later attempt refuses to start while it is missing. A file that a check changed is not
+//     restored, because the change may be a person's edit.
 //   - One process at a time consolidates a team.
+//
+// # Files
+//
+//	consolidate.go      the steps, one after the other
+//	files.go, beside.go to whom a change in the work tree belongs: the team, a person, another team
+//	stage.go            puts the team's files into a tree
+//	merging.go          merges the members' branches into that tree
+//	check.go            the checks; site.go is where they run, settle.go handles the files that they changed
+//	land.go             puts the changes of branches into the work tree, and takes them out again
+//	absent.go           files that could not be restored in the work tree
+//	place.go            HEAD and the index follow, the team ends; message.go and seal.go write what remains of it
+//	pending.go          what a consolidation would do
+//	mergedworktree.go   the combined work, for tasks that need it before the end
+//	rollback.go         takes out the work of one task; putback.go puts work back
 package consolidate

@@ -17,17 +17,17 @@ import (
 	"cadre/internal/team"
 )
 
-// entry is a file that differs from HEAD, by its path from the top.
+// entry is a file that differs from HEAD, with its path from the top.
 type entry struct {
 	path      string
 	unmerged  bool
 	submodule bool
-	moved     bool // a submodule that is at another commit, or new
+	moved     bool // a submodule that is new, or at another commit
 	tracked   bool // HEAD has it
 }
 
-// differing returns what differs from HEAD, in the work tree or in the index, in git's order. What
-// git ignores, and repositories within this one, are left out, and so is what is aside.
+// differing returns the files that differ from HEAD, in the work tree or in the index, in git's
+// order. It leaves out ignored files, nested repositories, and the files in but.
 func (r *repository) differing(ctx context.Context, but aside) ([]entry, error) {
 	out, err := r.Run(ctx, nil, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames",
 		"--ignore-submodules=none")
@@ -61,7 +61,7 @@ func (r *repository) differing(ctx context.Context, but aside) ([]entry, error) 
 	return all, nil
 }
 
-// after is the rest of the line behind n spaces.
+// after returns the rest of the line after n spaces.
 func after(line []byte, n int) string {
 	parts := bytes.SplitN(line, []byte(" "), n+1)
 	if len(parts) <= n {
@@ -78,12 +78,12 @@ func (r *repository) within(path string, folders []string) bool {
 	})
 }
 
-// digest is a checksum of what is there at the path, its kind with it; "" where there is nothing.
+// digest returns a checksum of the file at the path, with its kind; "" if there is none.
 func (r *repository) digest(ctx context.Context, e entry, most *int64) (string, error) {
 	return worktree.Digest(ctx, r.Procs, filepath.Join(r.top, filepath.FromSlash(e.path)), most)
 }
 
-// committed is the digest of what HEAD has at the path, as it would be in the work tree.
+// committed returns the digest of HEAD's file at the path, as it would be in the work tree.
 func (r *repository) committed(ctx context.Context, path string) (string, error) {
 	head, err := r.head(ctx)
 	if head == "" || err != nil {
@@ -92,19 +92,19 @@ func (r *repository) committed(ctx context.Context, path string) (string, error)
 	return worktree.Committed(ctx, r.Procs, r.top, head, path)
 }
 
-// aside is what of the work tree is none of the team's work.
+// aside names the parts of the work tree that are not the team's work.
 type aside struct {
-	folders []string // with all that is below them
-	report  string   // by its path from the top; only while HEAD does not have it
+	folders []string // with everything below them
+	report  string   // path from the top; only while HEAD does not have it
 }
 
 func (a aside) holds(r *repository, e entry) bool {
 	return e.path == a.report && !e.tracked || r.within(e.path, a.folders)
 }
 
-// aside says what is left out. cadre wrote the report on the team, so it is committed only where
-// somebody names it, or where it is in the last commit already: the checks see it, and a clone of a
-// commit that had an older one would not be what they passed with.
+// aside returns what is left out. The report on the team is cadre's own, so it is committed only if
+// somebody names it, or if the last commit has one already. In that case the checks see it, and a
+// clone of a commit with an older report would differ from what passed.
 func (w *work) aside(c team.Consolidation) aside {
 	a := aside{folders: w.Except, report: worktree.From(w.repo.top, w.Replica.Team().Report)}
 	for _, named := range slices.Concat(c.Include, c.Only) {
@@ -115,17 +115,17 @@ func (w *work) aside(c team.Consolidation) aside {
 	return a
 }
 
-// mostBytes is how much of what was not committed is read to know it again.
-const mostBytes = 2 << 30
+// maxBytes bounds how much of the uncommitted files is read for checksums.
+const maxBytes = 2 << 30
 
-// facts are the files with their checksums.
+// facts returns the files with their checksums.
 func (r *repository) facts(ctx context.Context, files []entry) ([]team.Fact, error) {
 	if len(files) > team.MaxBase {
-		return nil, fmt.Errorf("%d files are not committed, of at most %d; let git ignore what is none of the "+
-			"project's (.gitignore)", len(files), team.MaxBase)
+		return nil, fmt.Errorf("%d files are not committed, and the limit is %d; let git ignore what is not part of "+
+			"the project's (.gitignore)", len(files), team.MaxBase)
 	}
 	var all []team.Fact
-	most := int64(mostBytes)
+	most := int64(maxBytes)
 	for _, e := range files {
 		if !utf8.ValidString(e.path) {
 			return nil, fmt.Errorf("the name of the file %q is not UTF-8", e.path)
@@ -139,9 +139,9 @@ func (r *repository) facts(ctx context.Context, files []entry) ([]team.Fact, err
 	return all, nil
 }
 
-// Look takes note of what the project in the directory is before a team begins to work in it. Where
-// that cannot be told it says why. What is below one of the folders except does not count: cadre
-// keeps its own things there.
+// Look records the state of the project in dir before a team starts to work in it. If the state
+// cannot be determined, the result says why. Files below the folders in except do not count,
+// because cadre keeps its own files there.
 func Look(ctx context.Context, dir string, except ...string) team.Base {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -172,7 +172,7 @@ func brief(err error) string {
 	return excerpt.Line(err.Error(), 500)
 }
 
-// realPaths are the folders as git names them.
+// realPaths returns the folders as git names them.
 func realPaths(dirs []string) []string {
 	var all []string
 	for _, dir := range dirs {
@@ -183,13 +183,13 @@ func realPaths(dirs []string) []string {
 	return all
 }
 
-// selection is the work tree sorted by whose it is.
+// selection sorts the changes in the work tree by whose they are.
 type selection struct {
 	ours []string // the team's
-	both []string // not committed when the team was created, and changed since
+	both []string // uncommitted when the team was created, and changed since
 }
 
-// sort looks at what differs from HEAD.
+// sort sorts the files that differ from HEAD.
 func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidation, but aside) (selection, error) {
 	var s selection
 	files, err := r.differing(ctx, but)
@@ -210,7 +210,7 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 		return covered
 	}
 	var unmerged []string
-	most := int64(mostBytes)
+	most := int64(maxBytes)
 	for _, e := range files {
 		included, meant := covered(e.path, c.Include), covered(e.path, c.Only)
 		was, known := before[e.path]
@@ -218,7 +218,7 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 		case e.unmerged:
 			unmerged = append(unmerged, e.path)
 			continue
-		case e.submodule && !e.moved: // what is not committed in there cannot be committed here
+		case e.submodule && !e.moved: // uncommitted changes inside a submodule cannot be committed here
 			continue
 		case len(c.Only) > 0 && !meant:
 			continue
@@ -237,8 +237,8 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 		if err != nil {
 			return s, err
 		}
-		// What the person had there is committed since, so the rest is the team's. A report is
-		// written as a whole.
+		// The user has committed the former changes since, so the rest is the team's. A report is
+		// always written as a whole.
 		if committed == was || e.path == but.report {
 			s.ours = append(s.ours, e.path)
 		} else {
@@ -246,19 +246,19 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 		}
 	}
 	if len(unmerged) > 0 {
-		return s, notReady("conflicts are not resolved in %s", names(unmerged))
+		return s, notReady("unresolved conflicts in %s", names(unmerged))
 	}
 	for _, p := range slices.Concat(c.Include, c.Only) {
 		if !found[p] {
-			return s, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is to be included and does not differ "+
-				"from the last commit; paths are from the top of the work tree, %s", p, r.top)}
+			return s, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot be included, because it does not "+
+				"differ from the last commit; paths are from the top of the work tree, %s", p, r.top)}
 		}
 	}
 	return s, nil
 }
 
-// left is what differs from HEAD, is not part of the tree and is not as it was when the team was
-// created: what checks made or changed.
+// left returns the files that checks made or changed: they differ from HEAD, are not part of the
+// tree, and are not as they were when the team was created.
 func (r *repository) left(ctx context.Context, base team.Base, staged []string, but aside) ([]team.Fact, error) {
 	files, err := r.differing(ctx, but)
 	if err != nil {
@@ -284,17 +284,17 @@ func (r *repository) left(ctx context.Context, base team.Base, staged []string, 
 		nil
 }
 
-// operations are what somebody may be in the middle of, by the file that says so.
+// operations are the git operations that may be in progress, with the file that shows it.
 var operations = []struct{ file, what string }{
 	{"MERGE_HEAD", "a merge"}, {"CHERRY_PICK_HEAD", "a cherry-pick"}, {"REVERT_HEAD", "a revert"},
 	{"rebase-merge", "a rebase"}, {"rebase-apply", "a rebase"},
 }
 
-// quiet refuses while somebody is in the middle of something that ends with a commit.
+// quiet returns an error during an operation that ends with a commit.
 func (r *repository) quiet() error {
 	for _, o := range operations {
 		if _, err := os.Lstat(filepath.Join(r.dir, o.file)); err == nil {
-			return notReady("somebody is in the middle of %s in %s; end that first", o.what, r.top)
+			return notReady("%s is in progress in %s; finish it first", o.what, r.top)
 		}
 	}
 	return nil
@@ -304,12 +304,12 @@ func notReady(format string, args ...any) *team.Error {
 	return team.Refuse(team.NotReady, format, args...)
 }
 
-// hint is one on the team that is consolidated.
+// hint returns a hint for the team that is being consolidated.
 func (w *work) hint(a team.Action) team.Hint {
 	return team.Hint{Action: a, Team: w.Replica.Team().Name}
 }
 
-// names lists paths, and stops before it becomes a wall.
+// names lists paths, up to a readable number.
 func names(paths []string) string {
 	const shown = 12
 	if len(paths) > shown {

@@ -16,9 +16,12 @@ import (
 	"cadre/internal/team"
 )
 
-// A team that is given up while a check runs has that ended, and nothing is committed; nor when it
-// is given up at the last moment.
+// TestGivenUpMeanwhile abandons a team while a check runs, and at the last moment. The check is
+// ended, and nothing is committed.
 func TestGivenUpMeanwhile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	for _, point := range []string{"check", "commit", "made"} {
 		t.Run(point, func(t *testing.T) {
@@ -37,7 +40,7 @@ func TestGivenUpMeanwhile(t *testing.T) {
 			l.isolate("eve", "hers.txt")
 			l.write("new.txt", "the team's\n")
 			before := l.scene()
-			other := *l // the replica of somebody else
+			other := *l // another process
 			other.open()
 			abort := func() { other.do(team.User, &team.SetStatus{Status: team.TeamAborted, Reason: "enough"}) }
 			aborted := make(chan struct{})
@@ -45,7 +48,7 @@ func TestGivenUpMeanwhile(t *testing.T) {
 			if point == "check" {
 				go func() {
 					defer close(aborted)
-					if _, err := os.ReadFile(ready); err != nil { // the check runs
+					if _, err := os.ReadFile(ready); err != nil { // the check is running
 						t.Error(err)
 					}
 					abort()
@@ -59,7 +62,7 @@ func TestGivenUpMeanwhile(t *testing.T) {
 				}
 			}
 			if _, err := Run(l.ctx, o); err == nil || l.ctx.Err() != nil {
-				t.Errorf("it ends with %v", err)
+				t.Errorf("Run returns %v", err)
 			}
 			<-aborted
 			if s := l.replica.Team(); s.Status != team.TeamAborted || s.Consolidation.Step != team.Abandoned {
@@ -72,7 +75,7 @@ func TestGivenUpMeanwhile(t *testing.T) {
 				running, _ := strconv.Atoi(strings.TrimSpace(string(text)))
 				if start, err := proc.StartTime(running); err == nil && proc.Alive(running, start) {
 					syscall.Kill(running, syscall.SIGKILL)
-					t.Error("the check runs on")
+					t.Error("the check is still running")
 				}
 			}
 			l.tidy()
@@ -80,8 +83,8 @@ func TestGivenUpMeanwhile(t *testing.T) {
 	}
 }
 
-// What a consolidation that was killed had brought into the work tree is gone when the team is
-// given up.
+// TestSettle checks that abandoning a team removes from the work tree what a killed consolidation
+// had put there.
 func TestSettle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -102,7 +105,7 @@ func TestSettle(t *testing.T) {
 	}
 	l.tidy()
 
-	l = newLab(t) // it waits for one that is at it
+	l = newLab(t) // it waits for a running consolidation
 	l.found()
 	lock, err := filelock.New(filepath.Join(l.folder, lockFile))
 	if err != nil {
@@ -111,7 +114,7 @@ func TestSettle(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(l.ctx)
 	cancel(errors.New("enough"))
 	if err := Settle(ctx, l.options()); team.CodeOf(err) != team.NotReady {
-		t.Errorf("it ends with %v", err)
+		t.Errorf("Settle returns %v", err)
 	}
 	lock.Unlock()
 	if err := Settle(l.ctx, l.options()); err != nil {
@@ -119,8 +122,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// A failed check whose process was killed when the work tree was as before again, and nothing
-// recorded yet, fails again.
+// TestKilledWhenLifted kills the process after a failed check, when the work tree is restored and
+// nothing is recorded yet. The check fails again.
 func TestKilledWhenLifted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -146,8 +149,8 @@ func TestKilledWhenLifted(t *testing.T) {
 	l.tidy()
 }
 
-// A team that was only marked for its end goes on; and one that is complete is consolidated after
-// all, or stays complete.
+// TestMarkedAndComplete checks that a team that was only marked for its end continues, and that a
+// complete team can still be consolidated, or stays complete.
 func TestMarkedAndComplete(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -168,7 +171,7 @@ func TestMarkedAndComplete(t *testing.T) {
 	if err := RollBack(l.ctx, l.options(), "no"); team.CodeOf(err) != team.Nothing {
 		t.Error(err)
 	}
-	l.refused("the check test failed", "nothing was committed, and the team is complete, as it was")
+	l.refused("the check test failed", "nothing was committed, and the team stays complete")
 	if s := l.replica.Team(); s.Status != team.TeamComplete {
 		t.Errorf("%+v", s)
 	}

@@ -16,120 +16,11 @@ import (
 	"syscall"
 
 	"cadre/internal/git"
-	"cadre/internal/git/worktree"
-	"cadre/internal/host"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
-// join makes the tree of what is the team's in the work tree, which has been staged on the parent
-// as before, and of the branches of its members. Where a branch does not come in cleanly the lead
-// gets a task for it.
-func (w *work) join(ctx context.Context, parent, before string) (tree string, in []team.Branch, err error) {
-	branches, err := w.waiting(ctx, parent)
-	if err != nil || len(branches) == 0 {
-		return before, nil, err
-	}
-	m, err := w.merging(ctx, parent, before, branches)
-	if err != nil {
-		return "", nil, err
-	}
-	for _, b := range branches {
-		next, conflict, err := worktree.Join(ctx, w.procs, w.repo.top, m.ours, b.Commit)
-		if err != nil {
-			return "", nil, err
-		}
-		if !conflict.None() {
-			if err := w.conflicts(ctx, m, b, conflict); err != nil {
-				return "", nil, err
-			}
-			continue
-		}
-		blocked, err := w.blocked(ctx, before, m.tree, next)
-		if err != nil {
-			return "", nil, err
-		}
-		if blocked != "" {
-			if err := w.ask(ctx, b, "", w.about(b, blocked)); err != nil {
-				return "", nil, err
-			}
-			continue
-		}
-		if err := m.take(ctx, w.repo, b, next); err != nil {
-			return "", nil, err
-		}
-	}
-	return m.tree, m.in, nil
-}
-
-// waiting are the branches that are to come in. Those that the lead leaves out are told of.
-func (w *work) waiting(ctx context.Context, parent string) ([]team.Branch, error) {
-	if parent == "" { // there is no branch without a commit
-		return nil, nil
-	}
-	all, out, err := host.Waiting(ctx, w.Replica, w.procs)
-	for _, b := range out {
-		w.Log(fmt.Sprintf("the branch %s is left out: the task that asked to merge it was deleted", b.Name))
-	}
-	return all, err
-}
-
-// leave gives the branches to the lead, because nothing is to be committed here.
-func (w *work) leave(ctx context.Context) error {
-	if w.repo.top == "" {
-		return nil
-	}
-	parent, err := w.repo.head(ctx)
-	if err != nil {
-		return err
-	}
-	branches, err := w.waiting(ctx, parent)
-	for _, b := range branches {
-		err = errors.Join(err, w.ask(ctx, b, "", w.about(b, "With --no-commit nothing is merged.")))
-	}
-	return err
-}
-
-// blocked says why what the branch brings, from the one tree to the next, cannot come into the work
-// tree; "" where it can. Nothing is to be in its way, nor the same thing: that is somebody's.
-func (w *work) blocked(ctx context.Context, before, tree, next string) (string, error) {
-	brings, err := w.repo.changes(ctx, tree, next)
-	if err != nil {
-		return "", err
-	}
-	for _, one := range brings {
-		if one.Is == git.Submodule || one.Was == git.Submodule {
-			return one.Path + " is a submodule, which cadre does not merge.", nil
-		}
-	}
-	at, err := w.repo.whereabouts(ctx, w.scratch("land"), before, next)
-	if refused(err) {
-		return err.Error(), nil
-	}
-	if err != nil {
-		return "", err
-	}
-	in := append(at.there, at.elsewhere...)
-	for _, one := range at.here {
-		if one.Was == git.Nothing && w.repo.filled(one.Path, at.here) {
-			in = append(in, one)
-		}
-	}
-	report := w.aside(w.state()).report
-	if slices.ContainsFunc(in, func(one git.Change) bool { return one.Path == report }) {
-		return fmt.Sprintf("It brings %s, and in %s that is cadre's own report on the team, which is not committed. "+
-			"Move the report elsewhere, or have it committed and merged with the branch: cadre consolidate %s "+
-			"--include %s.",
-			report, w.repo.top, w.Replica.Team().Name, report), nil
-	}
-	if len(in) > 0 {
-		return fmt.Sprintf("In %s, and in its way, are files that are not committed and not the team's: %s. Whoever "+
-			"they belong to has to commit or move them.", w.repo.top, names(pathsOf(in))), nil
-	}
-	return "", nil
-}
-
-// filled reports whether there is a folder at the path, with more in it than the changes remove.
+// filled reports whether the path is a folder with more in it than the changes remove.
 func (r *repository) filled(name string, changes []git.Change) bool {
 	err := filepath.WalkDir(r.path(name), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -146,10 +37,10 @@ func (r *repository) filled(name string, changes []git.Change) bool {
 	return err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 }
 
-var errFilled = errors.New("there is more in it")
+var errFilled = errors.New("the folder has other files")
 
-// land has the work tree hold what comes in from the branches, so that the checks see it, but for
-// what somebody has changed. It may be called again when it was killed.
+// land puts the changes of the branches into the work tree, so that the checks see them. It skips
+// files that somebody has changed. It may be called again after a kill.
 func (w *work) land(ctx context.Context, c team.Consolidation) error {
 	if c.Before == "" {
 		return nil
@@ -161,8 +52,8 @@ func (w *work) land(ctx context.Context, c team.Consolidation) error {
 	return w.put(ctx, c.Tree, at.here)
 }
 
-// lift takes what came in from the branches out of the work tree again, and puts back what was
-// removed there while the checks ran. What somebody has changed since stays, and is named.
+// lift takes the changes of the branches out of the work tree, and restores files that disappeared
+// while the checks ran. It leaves files that somebody has changed since, and names them.
 func (w *work) lift(ctx context.Context, c team.Consolidation) error {
 	if c.Before != "" {
 		if err := w.liftBranches(ctx, c); err != nil {
@@ -172,18 +63,17 @@ func (w *work) lift(ctx context.Context, c team.Consolidation) error {
 	return w.restore(ctx, c)
 }
 
-// restore puts back the files that were staged and that the work tree lacks, most likely because a
-// check removed them. Else the next attempt would take the work of the team for removed by the
-// team, and commit without it. A file that was changed is left alone: nobody can tell a check's
-// change from a person's.
+// restore restores staged files that the work tree lacks, most likely because a check removed them.
+// Otherwise the next attempt would take them for removed by the team, and commit without them. A
+// changed file is left alone, because the change may be a person's.
 func (w *work) restore(ctx context.Context, c team.Consolidation) error {
 	tree := cmp.Or(c.Before, c.Tree)
-	if tree == "" || c.Clean || w.repo.top == "" { // the checks of a clean checkout had no part in it
+	if tree == "" || c.Clean || w.repo.top == "" { // the checks of a clean checkout did not touch the work tree
 		return nil
 	}
 	if _, err := w.repo.Text(ctx, "cat-file", "-e", tree); refused(err) {
-		w.Log(fmt.Sprintf("what was removed from %s while the checks ran is not put back: git has removed what "+
-			"was staged", w.repo.top))
+		w.Log(fmt.Sprintf("files that disappeared from %s while the checks ran cannot be restored: git has removed "+
+			"what was staged", w.repo.top))
 		return nil
 	} else if err != nil {
 		return err
@@ -202,7 +92,7 @@ func (w *work) restore(ctx context.Context, c team.Consolidation) error {
 	if err != nil {
 		return err
 	}
-	if head != c.Parent { // what somebody has committed meanwhile, its removal too, is theirs
+	if head != c.Parent { // a commit made in the meantime, even of a removal, is a person's
 		theirs, err := w.repo.changed(ctx, c.Parent, head)
 		if err != nil {
 			return err
@@ -221,20 +111,21 @@ func (w *work) restore(ctx context.Context, c team.Consolidation) error {
 		}
 	}
 	if len(blocked) > 0 {
-		if err := w.noteMissing(tree, pathsOf(blocked)); err != nil {
+		if err := w.recordMissing(tree, pathsOf(blocked)); err != nil {
 			return err
 		}
-		w.Log(fmt.Sprintf("missing since it was staged, and not put back, because something else is in its place: "+
+		w.Log(fmt.Sprintf("missing since it was staged, and not restored, because something else is in its place: "+
 			"%s; to see it: %s", names(pathsOf(blocked)), w.repo.showing(tree, blocked[0].Path)))
 	}
 	if len(back) == 0 {
 		return nil
 	}
-	w.Log(fmt.Sprintf("missing since it was staged, and put back: %s", names(pathsOf(back))))
+	w.Log(fmt.Sprintf("missing since it was staged, and restored: %s", names(pathsOf(back))))
 	return w.put(ctx, tree, back)
 }
 
-// isFile reports whether there is a file or a link at the path, below folders that are no links.
+// isFile reports whether the path is a file or a symbolic link, with no links among the folders
+// above it.
 func (r *repository) isFile(name string) bool {
 	info, err := os.Lstat(r.path(name))
 	if err != nil || info.IsDir() {
@@ -248,8 +139,8 @@ func (r *repository) isFile(name string) bool {
 	return true
 }
 
-// lacks reports whether there is nothing at the path, and nothing in the way of putting a file
-// there: all folders above it are folders, or missing.
+// lacks reports whether the path is free: nothing exists there, and each folder above it is a
+// folder or missing.
 func (r *repository) lacks(name string) bool {
 	if _, err := os.Lstat(r.path(name)); !errors.Is(err, fs.ErrNotExist) {
 		return false
@@ -265,15 +156,15 @@ func (r *repository) lacks(name string) bool {
 
 func (w *work) liftBranches(ctx context.Context, c team.Consolidation) error {
 	if w.repo.top == "" {
-		w.Log(fmt.Sprintf("what came in from %s stays in %s, where there is no repository any more", branchers(c),
+		w.Log(fmt.Sprintf("the changes from %s stay in %s, where there is no repository any more", memberNames(c),
 			w.Replica.Team().Dir))
 		return nil
 	}
 	for _, tree := range []string{c.Before, c.Tree} {
 		_, err := w.repo.Text(ctx, "cat-file", "-e", tree)
 		if refused(err) {
-			w.Log(fmt.Sprintf("what came in from %s stays in %s: git has removed what was there before",
-				branchers(c), w.repo.top))
+			w.Log(fmt.Sprintf("the changes from %s stay in %s: git has removed the previous files",
+				memberNames(c), w.repo.top))
 			return nil
 		}
 		if err != nil {
@@ -285,7 +176,7 @@ func (w *work) liftBranches(ctx context.Context, c team.Consolidation) error {
 		return err
 	}
 	removed := func(one git.Change) bool { return one.Is != git.Nothing && !c.Clean && w.repo.lacks(one.Path) }
-	for _, one := range at.elsewhere { // by a check: there is nothing of anybody's in the way of what was there before
+	for _, one := range at.elsewhere { // a check removed these: nothing is in the way of the previous files
 		if removed(one) {
 			at.here = append(at.here, one)
 		}
@@ -295,7 +186,7 @@ func (w *work) liftBranches(ctx context.Context, c team.Consolidation) error {
 	if err != nil {
 		return err
 	}
-	if head != c.Parent { // what somebody has committed of it stays
+	if head != c.Parent { // a file that somebody has committed stays
 		differs, err := w.repo.changed(ctx, head, c.Tree)
 		if err != nil {
 			return err
@@ -303,13 +194,13 @@ func (w *work) liftBranches(ctx context.Context, c team.Consolidation) error {
 		at.here = slices.DeleteFunc(at.here, func(one git.Change) bool { return !differs[one.Path] })
 	}
 	if len(at.elsewhere) > 0 {
-		w.Log(fmt.Sprintf("what came in from %s was changed since and stays as it is: %s", branchers(c),
+		w.Log(fmt.Sprintf("files from %s were changed since, and are left alone: %s", memberNames(c),
 			names(pathsOf(at.elsewhere))))
 	}
 	return w.put(ctx, c.Before, at.here)
 }
 
-func branchers(c team.Consolidation) string {
+func memberNames(c team.Consolidation) string {
 	var all []string
 	for _, b := range c.Branches {
 		all = append(all, b.Member)
@@ -317,9 +208,8 @@ func branchers(c team.Consolidation) string {
 	return strings.Join(all, ", ")
 }
 
-// sorted are the paths in which two trees differ, by what the work tree has there: what the first
-// tree has, what the second one has, or something else. They are changes from the first to the
-// second.
+// sorted has the changes from a first tree to a second, by the content of the work tree: that of
+// the first tree (here), that of the second (there), or other content (elsewhere).
 type sorted struct{ here, there, elsewhere []git.Change }
 
 func (r *repository) whereabouts(ctx context.Context, index, from, to string) (s sorted, err error) {
@@ -329,7 +219,7 @@ func (r *repository) whereabouts(ctx context.Context, index, from, to string) (s
 	}
 	var looked []string
 	for _, c := range changes {
-		if info, err := os.Lstat(r.path(c.Path)); c.Was == git.Nothing && err == nil && info.IsDir() { // and so no file
+		if info, err := os.Lstat(r.path(c.Path)); c.Was == git.Nothing && err == nil && info.IsDir() { // not the file
 			continue
 		}
 		looked = append(looked, c.Path)
@@ -367,18 +257,17 @@ func (r *repository) changed(ctx context.Context, from, to string) (map[string]b
 
 func (r *repository) path(name string) string { return filepath.Join(r.top, filepath.FromSlash(name)) }
 
-// put makes these files be as the tree has them, one at a time: each is at every moment as it was,
-// or as it is to be.
+// put writes files of the tree to the work tree, one at a time. At every moment, a file has its old
+// or its new content.
 func (w *work) put(ctx context.Context, tree string, changes []git.Change) error {
 	return w.repo.put(ctx, tree, changes, w.scratch("land"), w.Replica.Team().ID, w.step)
 }
 
-// put does so with an index of our own. The mark is one that no other process uses in the
-// repository.
+// put does the same with an index of our own. No other process uses the mark in this repository.
 func (r *repository) put(ctx context.Context, tree string, changes []git.Change, index, mark string,
 	step func(string)) error {
-	making := filepath.Join(r.dir, "cadre-land-"+mark) // most likely on the disk of the work tree
-	if err := os.RemoveAll(making); err != nil {       // of one that was killed
+	making := filepath.Join(r.dir, "cadre-land-"+mark) // usually on the same disk as the work tree
+	if err := os.RemoveAll(making); err != nil {       // left by a killed process
 		return err
 	}
 	var in bytes.Buffer
@@ -417,7 +306,7 @@ func (r *repository) put(ctx context.Context, tree string, changes []git.Change,
 	return nil
 }
 
-// remove removes the file, and the folders in which nothing is left.
+// remove removes the file, and the folders that become empty.
 func (r *repository) remove(name string) error {
 	path := r.path(name)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
@@ -431,7 +320,7 @@ func (r *repository) remove(name string) error {
 	return nil
 }
 
-// install moves the file to its place in one step, also from another disk.
+// install moves the file to its place in one step, even from another disk.
 func install(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
@@ -440,7 +329,7 @@ func install(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() { // a link
+	if !info.Mode().IsRegular() { // a symbolic link
 		target, err := os.Readlink(from)
 		if err != nil {
 			return err
@@ -468,10 +357,10 @@ func install(from, to string) error {
 	})
 }
 
-// replace puts what is made under a name of ours beside it in the place of the file.
+// replace replaces a file in one step. put first makes the new file under a name of ours beside it.
 func replace(to string, put func(making string) error) error {
 	making := filepath.Join(filepath.Dir(to), ".cadre-landing")
-	if err := os.Remove(making); err != nil && !errors.Is(err, fs.ErrNotExist) { // of one that was killed
+	if err := os.Remove(making); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a killed process
 		return err
 	}
 	if err := put(making); err != nil {

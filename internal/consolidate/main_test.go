@@ -23,17 +23,18 @@ import (
 	"cadre/internal/replica"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
-// victim names, to a copy of the test program, the team's folder and the point at which it is to be
-// killed: it consolidates the team until then.
+// victim passes to a copy of the test program the team's folder and the point at which it is
+// killed. It consolidates the team until then.
 const victim = "CADRE_TEST_CONSOLIDATE"
 
-// atGit names, to the git that victims call, the command at which it is to kill its victim: the how
-// many-th one, or words of it.
+// atGit tells the git of a victim at which command to kill the victim: by its number, or by words
+// of the command.
 const atGit = "CADRE_TEST_AT_GIT"
 
-// fatalGit is git, but for one command, before or after which the victim is killed.
+// fatalGit is git, except that the victim is killed before or after one command.
 const fatalGit = `#!/bin/sh
 echo >> "$%[1]s_COUNT"
 case "$(wc -l < "$%[1]s_COUNT" | tr -d ' ') $*" in
@@ -44,8 +45,8 @@ esac
 kill -s KILL "$%[1]s_PID"
 `
 
-// completes names, to a copy of the test program, the folder of a team in which it is cadre task
-// done TEAM ID.
+// completes passes to a copy of the test program the folder of a team, for which it acts as cadre
+// task done TEAM ID.
 const completes = "CADRE_TEST_TASK_DONE"
 
 func TestMain(m *testing.M) {
@@ -55,6 +56,7 @@ func TestMain(m *testing.M) {
 	if at := os.Getenv(victim); at != "" {
 		os.Exit(consolidateUntil(at))
 	}
+	soak.InMemory()
 	dir, err := os.MkdirTemp("", "cadre-consolidate-")
 	if err == nil {
 		err = prepareAll(dir)
@@ -69,11 +71,11 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// first is a repository with one commit, of which every project is a copy, and fatal the folder of
-// that git.
+// first is a repository with one commit, which every project copies. fatal is the folder with
+// fatalGit.
 var first, fatal string
 
-// prepareAll makes what all tests share; they run beside each other.
+// prepareAll makes what all tests share. They run in parallel.
 func prepareAll(dir string) error {
 	config := filepath.Join(dir, "gitconfig")
 	if err := os.WriteFile(config, []byte("[user]\n\tname = Ann Example\n\temail = "+
@@ -105,13 +107,13 @@ func prepareAll(dir string) error {
 	return os.MkdirAll(filepath.Join(first, ".git", "info"), 0o700)
 }
 
-// consolidateUntil ends itself as kill -9 would at a point.
+// consolidateUntil kills itself at a point.
 func consolidateUntil(at string) int {
 	last, dir, ok := strings.Cut(at, " ")
 	if !ok {
 		return 3
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	j, err := filejournal.Open(dir, filejournal.Options{})
 	if err != nil {
@@ -148,9 +150,9 @@ func consolidateUntil(at string) int {
 	return 0
 }
 
-// completeTask completes the task that the words of a command name.
+// completeTask completes the task that a command's arguments name.
 func completeTask(dir string, words []string) int {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	j, err := filejournal.Open(dir, filejournal.Options{})
 	if err != nil {
@@ -174,12 +176,12 @@ func completeTask(dir string, words []string) int {
 	return 0
 }
 
-// lab is a project with a repository, and a team that works in it.
+// lab is a project with a repository and a team that works in it.
 type lab struct {
 	*testing.T
 	ctx     context.Context
 	project string
-	folder  string // the team's
+	folder  string // the team's folder
 	procs   *proc.Register
 	replica *replica.Replica
 
@@ -189,7 +191,7 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	procs, err := proc.Open("")
 	if err != nil {
@@ -259,7 +261,7 @@ func (l *lab) do(actor string, body team.Body) {
 	}
 }
 
-// isolate adds a member with a worktree of its own, who has made a file there.
+// isolate adds a member with a worktree of its own, in which it has made a file.
 func (l *lab) isolate(name, file string) {
 	l.Helper()
 	l.do("lead", &team.SpawnMember{Name: name, Agent: "claude", Isolation: team.Worktree})
@@ -270,7 +272,7 @@ func (l *lab) isolate(name, file string) {
 	}
 }
 
-// hers is what the member has in its worktree: a file with that text, "" for none.
+// hers writes a file in the member's worktree; "" removes the file.
 func (l *lab) hers(name, file, text string) {
 	l.Helper()
 	path := filepath.Join(l.folder, "worktrees", name, file)
@@ -292,7 +294,7 @@ func (l *lab) run() *Record {
 	return r
 }
 
-// refused consolidates, which is to fail, and say these words.
+// refused runs a consolidation that has to fail with these words.
 func (l *lab) refused(words ...string) error {
 	l.Helper()
 	_, err := Run(l.ctx, l.options())
@@ -307,7 +309,7 @@ func (l *lab) refused(words ...string) error {
 	return err
 }
 
-// told is what an error says, and what it hints at as JSON.
+// told returns an error's text, followed by its hints as JSON.
 func told(err error) string {
 	hints, _ := json.Marshal(team.HintsOf(err))
 	return err.Error() + " " + string(hints)
@@ -349,7 +351,7 @@ func (l *lab) remove(name string) {
 	}
 }
 
-// files of the last commit, each with what became of it.
+// committed returns the files of the last commit, each with its status.
 func (l *lab) committed() []string {
 	l.Helper()
 	return strings.Fields(strings.ReplaceAll(l.git("show", "--format=", "--name-status", "--no-renames",
@@ -361,8 +363,8 @@ func (l *lab) commits() int {
 	return len(strings.Fields(l.git("rev-list", "HEAD")))
 }
 
-// scene is everything in the repository that a rollback leaves as it was; checkpoints, and the
-// branches of members, are none of that.
+// scene returns everything in the repository that a rollback restores. Checkpoints and members'
+// branches are not part of it.
 func (l *lab) scene() string {
 	l.Helper()
 	status := l.git("status", "--porcelain=v2", "--branch", "--untracked-files=all")
@@ -380,7 +382,7 @@ func (l *lab) want(got []string, want ...string) {
 	}
 }
 
-// tidy checks that nothing of a consolidation is left but its result.
+// tidy checks that a consolidation left nothing but its result.
 func (l *lab) tidy() {
 	l.Helper()
 	for _, pattern := range []string{filepath.Join(l.project, ".git", "*.lock"), filepath.Join(l.project, ".git",

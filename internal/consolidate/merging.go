@@ -2,34 +2,37 @@ package consolidate
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"cadre/internal/agent/prompts"
+	"cadre/internal/git"
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
 	"cadre/internal/team"
 )
 
-// merging is a merge of branches under way. It is made of commits that nothing refers to.
+// merging is a merge of branches in progress. It consists of commits that nothing refers to.
 type merging struct {
-	parent string // that HEAD names
-	// commit of what the team has changed in its directory, on the parent; the parent itself for
-	// nothing
+	parent string // the commit that HEAD names
+	// commit of the team's changes in its directory, on the parent; the parent itself if there are
+	// none
 	dir  string
-	ours string        // commit of what is merged so far
-	tree string        // of that
-	in   []team.Branch // that are in it
+	ours string        // commit of what has been merged so far
+	tree string        // tree of that commit
+	in   []team.Branch // branches that have been merged
 }
 
-// merging begins to merge the branches into the tree before, which is on the parent.
+// merging starts a merge of the branches into the tree before, which is based on the parent.
 //
-// A branch that conflicted with what was in the team's directory has since been merged with that,
-// as it was then. So that git takes what is there now for a later state of it, that commit becomes
-// a parent of what is there now.
+// A branch that conflicted with the team's directory has since been merged with a commit of that
+// directory. That commit becomes a parent of the directory's present state, so that git sees the
+// present state as a successor.
 func (w *work) merging(ctx context.Context, parent, before string, branches []team.Branch) (*merging, error) {
 	m := &merging{parent: parent, tree: before}
 	parents := []string{parent}
-	known := map[string]string{} // by member
+	known := map[string]string{} // commit by member
 	w.Replica.View(func(s *team.State) {
 		for _, one := range s.Members() {
 			known[one.Name] = one.Left.With
@@ -41,7 +44,7 @@ func (w *work) merging(ctx context.Context, parent, before string, branches []te
 			continue
 		}
 		merged, err := w.repo.Holds(ctx, "merge-base", "--is-ancestor", with, b.Commit)
-		if err != nil && !refused(err) { // it may be gone: nobody has merged it then
+		if err != nil && !refused(err) { // git may have removed the commit, if nobody has merged it
 			return nil, err
 		}
 		if merged {
@@ -54,7 +57,7 @@ func (w *work) merging(ctx context.Context, parent, before string, branches []te
 	return m, err
 }
 
-// take adds the branch, with which the tree is the next one.
+// take records that the branch is merged, with next as the resulting tree.
 func (m *merging) take(ctx context.Context, r *repository, b team.Branch, next string) error {
 	ours, err := r.commit(ctx, next, "with "+b.Name, m.ours, b.Commit)
 	if err != nil {
@@ -64,8 +67,8 @@ func (m *merging) take(ctx context.Context, r *repository, b team.Branch, next s
 	return nil
 }
 
-// conflicts asks the lead to merge the branch with whatever it conflicts with: what is checked out,
-// what the team has changed in its directory, and the branches that are in already.
+// conflicts asks the lead to merge the branch with everything that it conflicts with: what is
+// checked out, the team's changes in its directory, and the branches merged so far.
 func (w *work) conflicts(ctx context.Context, m *merging, b team.Branch, all worktree.Conflict) error {
 	ask, with := w.about(b, ""), ""
 	files := func(commit string) ([]string, error) {
@@ -80,7 +83,7 @@ func (w *work) conflicts(ctx context.Context, m *merging, b team.Branch, all wor
 	if err != nil {
 		return err
 	}
-	directory := prompts.Other{Name: "what the team has changed in " + w.repo.top, Ref: m.dir, Files: dir}
+	directory := prompts.Other{Name: "the team's changes in " + w.repo.top, Ref: m.dir, Files: dir}
 	switch {
 	case len(dir) > len(head):
 		ask.With, with = []prompts.Other{directory}, m.dir
@@ -102,7 +105,7 @@ func (w *work) conflicts(ctx context.Context, m *merging, b team.Branch, all wor
 	case len(ask.With) > 0:
 	case len(all.Files) == 0:
 		ask.Trouble = fmt.Sprintf("It cannot be merged: %s.", all)
-	default: // with none of them alone
+	default: // it conflicts with their combination only
 		directory.Files = all.Files
 		ask.With, with = []prompts.Other{directory}, m.dir
 		for _, one := range m.in {
@@ -112,7 +115,7 @@ func (w *work) conflicts(ctx context.Context, m *merging, b team.Branch, all wor
 	return w.ask(ctx, b, with, ask)
 }
 
-// checkedOut is the branch that is checked out in the project, else the commit.
+// checkedOut returns the branch that is checked out in the project, or else the commit.
 func (w *work) checkedOut(ctx context.Context, commit string) string {
 	branch, err := w.repo.Text(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
 	if err != nil {
@@ -121,19 +124,127 @@ func (w *work) checkedOut(ctx context.Context, commit string) string {
 	return branch
 }
 
-// about begins what the lead is told of the branch.
+// about returns the start of what the lead is told about the branch.
 func (w *work) about(b team.Branch, trouble string) prompts.Merge {
 	place := host.Place(w.Replica.Team(), w.Dir, b.Member)
 	return prompts.Merge{Team: w.Replica.Team().Name, Repo: w.repo.top, Dir: place.Dir,
 		There: host.Worktree(w.Dir, b.Member), Member: b.Member, Branch: b.Name, Trouble: trouble}
 }
 
-// ask asks the lead to merge the branch, and with which commit of ours.
+// ask asks the lead to merge the branch. with is our commit to merge it with.
 func (w *work) ask(ctx context.Context, b team.Branch, with string, m prompts.Merge) error {
 	_, err := w.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.LeaveBranch{Member: b.Member,
 		Commit: b.Commit, With: with, Why: m.String(), Once: w.once}})
 	if err != nil {
-		return fmt.Errorf("not on the task list, that %s is to be merged: %w", b.Name, err)
+		return fmt.Errorf("could not create a task to merge %s: %w", b.Name, err)
 	}
 	return nil
+}
+
+// join makes the tree of the team's work. It has the files that were staged from the work tree
+// (before, on the parent), and the members' branches. A branch that does not merge cleanly becomes
+// a task for the lead.
+func (w *work) join(ctx context.Context, parent, before string) (tree string, in []team.Branch, err error) {
+	branches, err := w.waiting(ctx, parent)
+	if err != nil || len(branches) == 0 {
+		return before, nil, err
+	}
+	m, err := w.merging(ctx, parent, before, branches)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, b := range branches {
+		next, conflict, err := worktree.Join(ctx, w.procs, w.repo.top, m.ours, b.Commit)
+		if err != nil {
+			return "", nil, err
+		}
+		if !conflict.None() {
+			if err := w.conflicts(ctx, m, b, conflict); err != nil {
+				return "", nil, err
+			}
+			continue
+		}
+		blocked, err := w.blocked(ctx, before, m.tree, next)
+		if err != nil {
+			return "", nil, err
+		}
+		if blocked != "" {
+			if err := w.ask(ctx, b, "", w.about(b, blocked)); err != nil {
+				return "", nil, err
+			}
+			continue
+		}
+		if err := m.take(ctx, w.repo, b, next); err != nil {
+			return "", nil, err
+		}
+	}
+	return m.tree, m.in, nil
+}
+
+// waiting returns the branches to merge. It logs those that the lead leaves out.
+func (w *work) waiting(ctx context.Context, parent string) ([]team.Branch, error) {
+	if parent == "" { // without a commit there are no branches
+		return nil, nil
+	}
+	all, out, err := host.Waiting(ctx, w.Replica, w.procs)
+	for _, b := range out {
+		w.Log(fmt.Sprintf("the branch %s is left out: the task that asked to merge it was deleted", b.Name))
+	}
+	return all, err
+}
+
+// leave leaves the branches to the lead, because nothing is committed here.
+func (w *work) leave(ctx context.Context) error {
+	if w.repo.top == "" {
+		return nil
+	}
+	parent, err := w.repo.head(ctx)
+	if err != nil {
+		return err
+	}
+	branches, err := w.waiting(ctx, parent)
+	for _, b := range branches {
+		err = errors.Join(err, w.ask(ctx, b, "", w.about(b, "With --no-commit nothing is merged.")))
+	}
+	return err
+}
+
+// blocked says why the branch's changes, from one tree to the next, cannot be written into the work
+// tree; "" if they can. A file in the way blocks them even if it has the same content, because it
+// is somebody's.
+func (w *work) blocked(ctx context.Context, before, tree, next string) (string, error) {
+	brings, err := w.repo.changes(ctx, tree, next)
+	if err != nil {
+		return "", err
+	}
+	for _, one := range brings {
+		if one.Is == git.Submodule || one.Was == git.Submodule {
+			return one.Path + " is a submodule, which cadre does not merge.", nil
+		}
+	}
+	at, err := w.repo.whereabouts(ctx, w.scratch("land"), before, next)
+	if refused(err) {
+		return err.Error(), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	in := append(at.there, at.elsewhere...)
+	for _, one := range at.here {
+		if one.Was == git.Nothing && w.repo.filled(one.Path, at.here) {
+			in = append(in, one)
+		}
+	}
+	report := w.aside(w.state()).report
+	if slices.ContainsFunc(in, func(one git.Change) bool { return one.Path == report }) {
+		return fmt.Sprintf("It has %s, which in %s is cadre's own report on the team, and is not committed. "+
+			"Move the report elsewhere, or commit it together with the branch: cadre consolidate %s "+
+			"--include %s.",
+			report, w.repo.top, w.Replica.Team().Name, report), nil
+	}
+	if len(in) > 0 {
+		return fmt.Sprintf("Files in %s are in its way that are neither committed nor the team's: %s. Their owner "+
+			"has to commit or move them.", w.repo.top, names(pathsOf(in))), nil
+	}
+	return "", nil
 }

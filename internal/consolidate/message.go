@@ -1,23 +1,25 @@
 package consolidate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
-	"cadre/internal/render"
 	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
 
-// What a message lists at most, and the width of its first line.
+// These bound how many tasks a message lists, the width of its first line, and how many characters
+// of a name, goal or subject it shows.
 const (
 	mostListed = 200
 	subjectLen = 72
+	maxLine    = 400
 )
 
-// message is that of the commit: what was asked for, the tasks and who did them, who took part,
-// what was checked, and last by what it is known again.
+// message returns the commit's message: the goal, the tasks and who completed them, the members,
+// the checks, and the trailers that identify the commit.
 func (w *work) message(c team.Consolidation) (text string) {
 	w.Replica.View(func(s *team.State) { text = messageOf(s, c) })
 	return text
@@ -32,7 +34,7 @@ func messageOf(s *team.State, c team.Consolidation) string {
 		goal, _, _ := strings.Cut(strings.TrimSpace(t.Goal), "\n")
 		subject := "Work of team " + t.Name
 		if goal != "" {
-			subject += ": " + render.Clean(goal)
+			subject += ": " + oneLine(goal)
 		}
 		b.WriteString(excerpt.Characters(subject, subjectLen) + "\n")
 	}
@@ -48,18 +50,22 @@ func messageOf(s *team.State, c team.Consolidation) string {
 		if listed == 1 {
 			b.WriteString("\nTasks:\n")
 		}
-		fmt.Fprintf(&b, "- %s %s (%s)\n", task.ID, render.Clean(task.Subject), render.Clean(task.CompletedBy))
+		about := cmp.Or(task.Name, task.ID)
+		if task.Subject != task.Name {
+			about += " " + oneLine(task.Subject)
+		}
+		fmt.Fprintf(&b, "- %s (%s)\n", about, oneLine(task.CompletedBy))
 	}
 	if more > 0 {
 		fmt.Fprintf(&b, "- and %d more\n", more)
 	}
 	var members, checks []string
 	for _, m := range s.Members() {
-		members = append(members, fmt.Sprintf("%s (%s)", m.Name, render.Clean(m.Agent)))
+		members = append(members, fmt.Sprintf("%s (%s)", m.Name, oneLine(m.Agent)))
 	}
 	fmt.Fprintf(&b, "\nMembers: %s\n", strings.Join(members, ", "))
 	for _, check := range t.Checks {
-		checks = append(checks, render.Clean(check.Name))
+		checks = append(checks, oneLine(check.Name))
 	}
 	if len(checks) > 0 {
 		fmt.Fprintf(&b, "Checks: %s\n", strings.Join(checks, ", "))
@@ -67,3 +73,6 @@ func messageOf(s *team.State, c team.Consolidation) string {
 	fmt.Fprintf(&b, "\nCadre-Team: %s\nCadre-Consolidation: %d\n", t.ID, c.Attempt)
 	return b.String()
 }
+
+// oneLine makes one shortened line of any text.
+func oneLine(s string) string { return excerpt.Characters(sanitize.Line(s), maxLine) }

@@ -11,12 +11,12 @@ import (
 // Pending is what a consolidation of the team would commit. The zero Pending is nothing.
 type Pending struct {
 	Branches []team.Branch
-	Files    []string // of the team's, in the work tree, by their paths from the top
-	Unknown  string   // why nobody can tell what there is; "" where it is known
+	Files    []string // the team's files in the work tree, by their paths from the top
+	Unknown  string   // why the work cannot be determined; "" if it is known
 }
 
-// LookPending looks at what there is to be consolidated, and touches nothing. Of the options it
-// takes Replica, Dir and Except. Where nobody can tell what is the team's, only branches are known.
+// LookPending determines what there is to consolidate, and changes nothing. It uses the options
+// Replica, Dir and Except. If the team's files cannot be determined, only branches are known.
 func LookPending(ctx context.Context, o Options) (p Pending, err error) {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -43,7 +43,7 @@ func LookPending(ctx context.Context, o Options) (p Pending, err error) {
 	w := &work{Options: o.within(), repo: r}
 	s, err := w.selected(ctx, team.Consolidation{})
 	p.Files = append(s.ours, s.both...)
-	if team.CodeOf(err) != "" { // the person is in the middle of something
+	if team.CodeOf(err) != "" { // a git operation is in progress
 		err = nil
 	}
 	return p, err

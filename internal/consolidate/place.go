@@ -9,7 +9,7 @@ import (
 	"cadre/internal/team"
 )
 
-// place has HEAD name the commit, brings the index up to that, and ends the team.
+// place moves HEAD to the commit, updates the index, and ends the team.
 func (w *work) place(ctx context.Context) error {
 	c := w.state()
 	if c.Commit != "" {
@@ -26,7 +26,7 @@ func (w *work) place(ctx context.Context) error {
 		}
 		if !there {
 			if head != c.Parent {
-				return notReady("HEAD was moved from %.12s to %.12s before the commit was there; consolidate again",
+				return notReady("HEAD was moved from %.12s to %.12s before the commit was made; consolidate again",
 					c.Parent, head)
 			}
 			if err := w.repo.quiet(); err != nil {
@@ -56,7 +56,7 @@ func (w *work) place(ctx context.Context) error {
 	return w.do(ctx, &team.ReportConsolidated{Attempt: c.Attempt})
 }
 
-// still makes sure that nobody has given the attempt up meanwhile.
+// still returns an error if the attempt was abandoned in the meantime.
 func (w *work) still(ctx context.Context, c team.Consolidation) error {
 	if err := w.Replica.Refresh(ctx); err != nil {
 		return err
@@ -67,12 +67,12 @@ func (w *work) still(ctx context.Context, c team.Consolidation) error {
 	return nil
 }
 
-// ended says that somebody else has given the attempt up.
+// ended reports that another process has abandoned the attempt.
 func (w *work) ended() error {
-	return notReady("the consolidation was given up: %s; nothing was committed", w.state().Reason)
+	return notReady("the consolidation was abandoned: %s; nothing was committed", w.state().Reason)
 }
 
-// detached tells of a commit that no branch has.
+// detached warns about a commit that is on no branch.
 func (w *work) detached(ctx context.Context, c team.Consolidation) {
 	if _, err := w.repo.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
 		w.Log(fmt.Sprintf("no branch is checked out in %s, so the commit is on none; to keep it: git branch NAME %.12s",
@@ -80,8 +80,8 @@ func (w *work) detached(ctx context.Context, c team.Consolidation) {
 	}
 }
 
-// follow brings the index up to the commit. What somebody has committed on top of it meanwhile is
-// theirs in the index too.
+// follow updates the index to the commit. Changes that somebody committed on top of it in the
+// meantime are kept in the index.
 func (w *work) follow(ctx context.Context, c team.Consolidation, head string) error {
 	changes, err := w.repo.changes(ctx, c.Parent, c.Tree)
 	if err != nil {

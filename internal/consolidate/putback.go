@@ -10,24 +10,23 @@ import (
 	"cadre/internal/team"
 )
 
-// Return puts work back into a work tree that it was done in elsewhere.
+// Return puts work that was done elsewhere back into a work tree.
 type Return struct {
 	Procs   *proc.Register
-	Dir     string // in the work tree
-	Scratch string // folder for an index of our own; nobody else uses it meanwhile
-	Mark    string // tells this use from all others in the repository: the id of the team
+	Dir     string // a directory in the work tree
+	Scratch string // folder for an index of our own; no other process may use it at the same time
+	Mark    string // distinguishes this use from all others in the repository: the id of the team
 
 	// From and To are commits without and with the work; From is "" for nothing.
 	From, To string
 
-	// Step is called between any two changes of the work tree, for tests; nil for nobody.
+	// Step is called between any two changes of the work tree, for tests; may be nil.
 	Step func(string)
 }
 
-// Put has the work tree hold what To has and From has not, but only where it is as From has it:
-// nothing of the person's is in the way there. Killed anywhere, it may be called again. It returns
-// the paths that it changed or found as they should be, and those that something else is in the way
-// of.
+// Put writes the changes from From to To into the work tree, but only to files that are as From has
+// them, so that nothing of the user's is overwritten. It may be called again after a kill. It
+// returns the paths that now are as they should be, and those where something else is in the way.
 func (r Return) Put(ctx context.Context) (there, blocked []git.Change, err error) {
 	repo, err := r.open(ctx)
 	if err != nil {
@@ -56,8 +55,8 @@ func (r Return) Put(ctx context.Context) (there, blocked []git.Change, err error
 	return append(at.there, free...), append(blocked, at.elsewhere...), nil
 }
 
-// Lacks returns the paths that differ between From and To, and that the work tree has not as To has
-// them.
+// Lacks returns the paths that differ between From and To, and that the work tree does not have as
+// To has them.
 func (r Return) Lacks(ctx context.Context) ([]git.Change, error) {
 	repo, err := r.open(ctx)
 	if err != nil {
@@ -70,15 +69,15 @@ func (r Return) Lacks(ctx context.Context) ([]git.Change, error) {
 func (r Return) open(ctx context.Context) (*repository, error) {
 	repo, err := open(ctx, r.Procs, r.Dir)
 	if err == nil && repo.top == "" {
-		err = fmt.Errorf("%s is in no work tree of git", r.Dir)
+		err = fmt.Errorf("%s is not in a git work tree", r.Dir)
 	}
 	return repo, err
 }
 
 func (r Return) index() string { return filepath.Join(r.Scratch, "index") }
 
-// Head is the commit that is checked out in the directory, and the top of its work tree; "" for
-// none.
+// Head returns the commit that is checked out in the directory, and the top of its work tree; "" if
+// there is none.
 func Head(ctx context.Context, procs *proc.Register, dir string) (commit, top string, err error) {
 	repo, err := open(ctx, procs, dir)
 	if err != nil || repo.top == "" {
@@ -88,8 +87,8 @@ func Head(ctx context.Context, procs *proc.Register, dir string) (commit, top st
 	return commit, repo.top, err
 }
 
-// Without is what the project was before the team, where part of the team's work is in the work
-// tree already: the paths with that are the team's.
+// Without returns the project's base for a work tree that already has part of the team's work. The
+// paths of that work count as the team's.
 func Without(base team.Base, work []git.Change) team.Base {
 	ours := map[string]bool{}
 	for _, c := range work {

@@ -10,16 +10,15 @@ import (
 	"cadre/internal/team"
 )
 
-// repository is a work tree and what is behind it.
+// repository is a work tree and its git repository.
 type repository struct {
-	git.Runner        // in its top
-	top        string // of the work tree, as git names it
-	index      string // the file
-	dir        string // of the repository, for this work tree
+	git.Runner        // runs in top
+	top        string // top of the work tree, as git names it
+	index      string // path of the index file
+	dir        string // git's folder for this work tree
 }
 
-// open finds the repository that the directory is in; top is "" where there is none with a work
-// tree.
+// open finds the repository of the directory; top is "" if there is none with a work tree.
 func open(ctx context.Context, procs *proc.Register, dir string) (*repository, error) {
 	r := &repository{Runner: git.Runner{Procs: procs, Dir: dir}}
 	if git.Installed() != nil {
@@ -43,7 +42,7 @@ func open(ctx context.Context, procs *proc.Register, dir string) (*repository, e
 	}
 }
 
-// with is the repository with an index of our own.
+// with returns the repository with an index of our own.
 func (r *repository) with(index string) *repository {
 	own := *r
 	own.index = index
@@ -51,17 +50,17 @@ func (r *repository) with(index string) *repository {
 	return &own
 }
 
-// refused reports whether git has said no.
+// refused reports whether git answered with a failure.
 func refused(err error) bool {
 	_, ok := errors.AsType[*git.Refusal](err)
 	return ok
 }
 
-// head is the commit that HEAD names; "" before the first one.
+// head returns the commit that HEAD names; "" before the first one.
 func (r *repository) head(ctx context.Context) (string, error) {
 	id, err := r.Text(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if refused(err) {
-		// it names a branch that has no commit yet
+		// HEAD names a branch without a commit
 		if _, err := r.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); err == nil {
 			return "", nil
 		}
@@ -69,8 +68,8 @@ func (r *repository) head(ctx context.Context) (string, error) {
 	return id, err
 }
 
-// checkpoints returns the branch that is checked out, where it is one of those to which checkpoints
-// of a team are committed; "" where it is not.
+// checkpoints returns the branch that is checked out, if it is a branch of checkpoints; otherwise
+// "".
 func (r *repository) checkpoints(ctx context.Context) (string, error) {
 	branch, err := r.Text(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
 	name, ok := strings.CutPrefix(branch, "cadre/")
@@ -91,30 +90,30 @@ func (r *repository) checkpoints(ctx context.Context) (string, error) {
 	return branch, nil
 }
 
-// base is what a tree on that commit is compared with.
+// base returns what a tree on that commit is compared with.
 func (r *repository) base(ctx context.Context, commit string) (string, error) {
 	if commit != "" {
 		return commit, nil
 	}
-	return r.Text(ctx, "hash-object", "-t", "tree", "--stdin") // of nothing: the empty tree
+	return r.Text(ctx, "hash-object", "-t", "tree", "--stdin") // of empty input: the empty tree
 }
 
-// forget removes the branch of a member that is in HEAD now, if it is as it came in.
+// forget removes a member's merged branch, unless it has moved since.
 func (r *repository) forget(ctx context.Context, b team.Branch) error {
 	_, err := r.Text(ctx, "update-ref", "-d", "refs/heads/"+b.Name, b.Commit)
-	if refused(err) { // it is gone, or somebody has gone on with it
+	if refused(err) { // the branch is gone, or has moved
 		return nil
 	}
 	return err
 }
 
-// follows reports whether the commit on that parent is HEAD, or one of those before it.
+// follows reports whether the commit on that parent is HEAD or an ancestor of HEAD.
 func (r *repository) follows(ctx context.Context, commit, parent, head string) (bool, error) {
 	if commit == head || head == parent {
 		return commit == head, nil
 	}
 	_, err := r.Text(ctx, "merge-base", "--is-ancestor", commit, head)
-	if refused(err) { // it is not, or is gone
+	if refused(err) { // it is not, or the commit is gone
 		return false, nil
 	}
 	return err == nil, err

@@ -9,8 +9,8 @@ import (
 	"cadre/internal/team"
 )
 
-// A team that has worked in a repository is not completed where that, or git, is not to be found:
-// what it did would never be committed.
+// TestWhereNothingCanBeCommitted checks that a team is not completed while its repository, or git,
+// is missing. Its work would never be committed.
 func TestWhereNothingCanBeCommitted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -20,18 +20,18 @@ func TestWhereNothingCanBeCommitted(t *testing.T) {
 	if err := os.Rename(filepath.Join(l.project, ".git"), hidden); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.refused(l.project, "in none any more", "skip_commit"); team.CodeOf(err) != team.NotReady ||
+	if err := l.refused(l.project, "not in a repository any more", "skip_commit"); team.CodeOf(err) != team.NotReady ||
 		l.replica.Team().Status != team.TeamActive {
 		t.Errorf("%v, and the team is %s", err, l.replica.Team().Status)
 	}
 	if err := os.Rename(hidden, filepath.Join(l.project, ".git")); err != nil {
 		t.Fatal(err)
 	}
-	l.consolidating("made") // the commit is there, and HEAD does not name it yet
+	l.consolidating("made") // the commit exists, and HEAD does not name it yet
 	if err := os.Rename(filepath.Join(l.project, ".git"), hidden); err != nil {
 		t.Fatal(err)
 	}
-	l.refused("stays as it is")
+	l.refused("is unchanged")
 	if err := os.Rename(hidden, filepath.Join(l.project, ".git")); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,8 @@ func TestWhereNothingCanBeCommitted(t *testing.T) {
 	}
 }
 
-// Without git on PATH neither: nothing is given up, and with it all goes on.
+// TestWithoutGit checks the same without git on PATH: nothing is abandoned, and with git the
+// consolidation continues.
 func TestWithoutGit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -56,19 +57,19 @@ func TestWithoutGit(t *testing.T) {
 		defer os.Setenv("PATH", path)
 		l.refused(words...)
 	}
-	without("no git", "PATH", "skip_commit")
+	without("git was not found", "PATH", "skip_commit")
 	if s := l.replica.Team(); s.Status != team.TeamActive || s.Consolidation.Attempt != 0 {
 		t.Errorf("the team is %+v", s)
 	}
 	l.consolidating("landed")
-	without("no git", "stays as it is")
+	without("git was not found", "is unchanged")
 	l.run()
 	l.want(l.committed(), "A:hers.txt", "A:new.txt")
 	l.tidy()
 
 	l = newLab(t)
 	l.found()
-	without("no git")
+	without("git was not found")
 	o := l.options()
 	o.NoCommit = true
 	if r, err := Run(l.ctx, o); err != nil || r.Commit != "" {
@@ -76,7 +77,8 @@ func TestWithoutGit(t *testing.T) {
 	}
 }
 
-// On a branch of checkpoints, which changes under the work tree, nothing is anybody's work.
+// TestBranchOfCheckpoints checks that nothing is committed on a branch of checkpoints, which
+// changes under the work tree.
 func TestBranchOfCheckpoints(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -92,17 +94,17 @@ func TestBranchOfCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	head := l.git("rev-parse", "HEAD")
-	l.refused("branch of checkpoints cadre/demo", "check out another one")
+	l.refused("branch of checkpoints cadre/demo", "check out another branch")
 	if l.git("rev-parse", "HEAD") != head || l.replica.Team().Status != team.TeamActive {
 		t.Errorf("the team is %+v", l.replica.Team())
 	}
 	l.git("checkout", "-q", "main")
-	l.git("checkout", "-qb", "cadre/work") // somebody's own
+	l.git("checkout", "-qb", "cadre/work") // a branch of a person
 	l.run()
 	l.want(l.committed(), "A:new.txt")
 }
 
-// That a commit is on no branch is told.
+// TestDetachedHeadIsTold checks the warning about a commit that is on no branch.
 func TestDetachedHeadIsTold(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -115,6 +117,6 @@ func TestDetachedHeadIsTold(t *testing.T) {
 	r, err := Run(l.ctx, o)
 	if err != nil || !strings.Contains(said, "no branch is checked out") ||
 		!strings.Contains(said, "git branch NAME "+r.Commit[:12]) {
-		t.Errorf("it said %q, %v", said, err)
+		t.Errorf("the log is %q, %v", said, err)
 	}
 }

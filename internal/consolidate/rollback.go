@@ -17,7 +17,7 @@ import (
 	"cadre/internal/team"
 )
 
-// Undone is what a rollback of a task did.
+// Undone reports what a rollback of a task did.
 type Undone struct {
 	Task   string   `json:"task"`
 	Commit string   `json:"commit,omitempty"` // that undid it on the branch; "" for files in the team's directory
@@ -25,11 +25,11 @@ type Undone struct {
 	Files  []string `json:"files"`
 }
 
-// RollBackTask undoes what a task saved or committed, and returns it to the queue. In a worktree
-// the member's branch gets a commit that undoes it. In the team's directory each file becomes what
-// it was, if it is as the task left it. It is refused, and nothing is touched, where a file was
-// changed since. Killed at any step, the next call finds each file as it was before or as it is to
-// be, and finishes.
+// RollBackTask undoes what a task saved or committed, and returns the task to the queue. In a
+// worktree, the member's branch gets a commit that undoes it. In the team's directory, each file
+// that is still as the task left it is restored. If a file was changed since, the rollback is
+// refused and touches nothing. After a kill at any step, the next call finds each file in its old
+// or its new state, and finishes.
 func RollBackTask(ctx context.Context, o Options, task, reason string) (Undone, error) {
 	w, done, err := prepare(ctx, o, false)
 	if err != nil {
@@ -59,7 +59,7 @@ func RollBackTask(ctx context.Context, o Options, task, reason string) (Undone, 
 		err = w.gone()
 	case t.Status != team.Completed:
 		err = w.undoSaved(ctx, t, &u)
-	case t.Work.Commit == t.Work.Base: // it changed nothing, and only returns to the queue
+	case t.Work.Commit == t.Work.Base: // it changed nothing, so it only returns to the queue
 	case t.Work.Branch != "":
 		err = w.undoOnBranch(ctx, t, all, &u)
 	default:
@@ -72,11 +72,11 @@ func RollBackTask(ctx context.Context, o Options, task, reason string) (Undone, 
 	return u, w.do(ctx, &team.RollBackTask{Task: t.ID, Fence: t.Fence, Commit: u.Commit, Reason: reason})
 }
 
-// undoes are the changes from what the task left to what it started from.
+// undoes returns the changes from what the task left back to what it started from.
 func (w *work) undoes(ctx context.Context, t team.Task) ([]git.Change, error) {
 	changes, err := w.repo.Changes(ctx, "diff-tree", "-r", t.Work.Commit, t.Work.Base)
 	if refused(err) {
-		return nil, notReady("what task %s did is not in this repository: %.12s..%.12s", t.ID, t.Work.Base,
+		return nil, notReady("the work of task %s is not in this repository: %.12s..%.12s", t.Called(), t.Work.Base,
 			t.Work.Commit)
 	}
 	for _, c := range changes {
@@ -89,10 +89,10 @@ func (w *work) undoes(ctx context.Context, t team.Task) ([]git.Change, error) {
 
 func conflict(t team.Task, why []string) error {
 	return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("task %s cannot be rolled back, and nothing was "+
-		"touched: %s", t.ID, names(why))}
+		"touched: %s", t.Called(), names(why))}
 }
 
-// undoShared puts files in the team's directory back.
+// undoShared restores files in the team's directory.
 func (w *work) undoShared(ctx context.Context, t team.Task, all []team.Task, u *Undone) error {
 	changes, err := w.undoes(ctx, t)
 	if err != nil {
@@ -112,7 +112,7 @@ func (w *work) undoShared(ctx context.Context, t team.Task, all []team.Task, u *
 		return err
 	}
 	committed := map[string]bool{}
-	if head != "" { // what HEAD has as the task left it is committed
+	if head != "" { // a file that HEAD has as the task left it is committed
 		if committed, err = w.asIn(ctx, head, t.Work.Commit, changes); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (w *work) undoShared(ctx context.Context, t team.Task, all []team.Task, u *
 		case committed[c.Path]:
 			inHead++
 		case dirty[c.Path]:
-			why = append(why, c.Path+" (had changes of yours before the team was there)")
+			why = append(why, c.Path+" (had changes of yours before the team was created)")
 		case by != "":
 			why = append(why, c.Path+" ("+by+")")
 		case elsewhere[c.Path]:
@@ -145,7 +145,7 @@ func (w *work) undoShared(ctx context.Context, t team.Task, all []team.Task, u *
 	return w.put(ctx, t.Work.Base, at.here)
 }
 
-// others says who else may have changed the file that the task changed.
+// others names another task that may have changed the same file.
 func others(t team.Task, all []team.Task, path string) string {
 	for _, o := range all {
 		if o.ID == t.ID || o.Work == nil || o.Work.Branch != t.Work.Branch || o.Work.Base == "" {
@@ -156,16 +156,16 @@ func others(t team.Task, all []team.Task, path string) string {
 		switch {
 		case !after && !meanwhile:
 		case o.Work.Done && slices.Contains(o.Work.Files, path):
-			return fmt.Sprintf("task %s of %s changed it, too", o.ID, o.Work.Member)
+			return fmt.Sprintf("task %s of %s changed it, too", o.Called(), o.Work.Member)
 		case !o.Work.Done && o.Status == team.InProgress && meanwhile:
-			return fmt.Sprintf("task %s of %s, which is in progress, may have changed it; release it first", o.ID,
+			return fmt.Sprintf("task %s of %s, which is in progress, may have changed it; release it first", o.Called(),
 				o.Work.Member)
 		}
 	}
 	return ""
 }
 
-// asIn reports which of the changed paths one commit has as the other one.
+// asIn reports which of the changed paths are the same in both commits.
 func (w *work) asIn(ctx context.Context, one, other string, changes []git.Change) (map[string]bool, error) {
 	differ, err := w.repo.Changes(ctx, "diff-tree", "-r", one, other)
 	if err != nil {
@@ -181,17 +181,17 @@ func (w *work) asIn(ctx context.Context, one, other string, changes []git.Change
 	return same, nil
 }
 
-// inHEAD says how to undo what is committed already: HEAD is the person's, and moves by the
-// consolidation alone.
+// inHEAD says how to undo what is committed already. HEAD is the user's, and only a consolidation
+// moves it.
 func (w *work) inHEAD(t team.Task, head string) error {
 	top := sanitize.Quote(w.repo.top)
-	return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("what task %s did is in HEAD (%.12s) already, which "+
+	return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("the work of task %s is in HEAD (%.12s) already, which "+
 		"cadre does not change; to undo it in the work tree: git -C %s diff --binary %.12s %.12s | git -C %s apply",
-		t.ID, head, top, t.Work.Commit, t.Work.Base, top)}
+		t.Called(), head, top, t.Work.Commit, t.Work.Base, top)}
 }
 
-// undoOnBranch adds a commit to the member's branch that undoes the task's, and has its worktree
-// follow, where there is one.
+// undoOnBranch adds a commit to the member's branch that undoes the task, and updates its worktree,
+// if there is one.
 func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u *Undone) error {
 	u.Branch = t.Work.Branch
 	changes, err := w.undoes(ctx, t)
@@ -212,56 +212,76 @@ func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u
 		return w.inHEAD(t, head)
 	}
 	if tip == "" {
-		return notReady("the branch %s of task %s is not there any more", t.Work.Branch, t.ID)
+		return notReady("the branch %s of task %s does not exist any more", t.Work.Branch, t.Called())
 	}
 	for _, o := range all {
 		if o.Status == team.InProgress && o.Owner == t.Work.Member {
-			return notReady("%s is at task %s in the same worktree", o.Owner, o.ID).
-				With(team.Hint{Action: team.ActRetryTask, Team: w.Replica.Team().Name, Task: o.ID})
+			return notReady("%s is working on task %s in the same worktree", o.Owner, o.Called()).
+				With(team.Hint{Action: team.ActRetryTask, Team: w.Replica.Team().Name, Task: o.ID,
+					TaskName: o.Name})
 		}
 	}
-	left, err := w.asIn(ctx, tip, t.Work.Commit, changes)
+	reverts, err := w.undoable(ctx, t, all, tip, changes)
 	if err != nil {
 		return err
+	}
+	u.Files, u.Commit = pathsOf(changes), tip
+	place := host.Place(w.Replica.Team(), w.Dir, t.Work.Member)
+	if _, err := os.Lstat(place.Dir); err == nil {
+		return w.undoInWorktree(ctx, t, place, reverts, changes, u)
+	}
+	if !reverts {
+		return nil
+	}
+	if u.Commit, err = w.reverting(ctx, w.repo, t, tip, changes); err != nil {
+		return err
+	}
+	_, err = w.repo.Run(ctx, nil, "update-ref", "refs/heads/"+t.Work.Branch, u.Commit, tip)
+	return err
+}
+
+// undoable reports whether any of the changes still has to be undone at the tip of the branch. It
+// returns an error if the same files were changed since.
+func (w *work) undoable(ctx context.Context, t team.Task, all []team.Task, tip string, changes []git.Change) (
+	reverts bool, err error) {
+	left, err := w.asIn(ctx, tip, t.Work.Commit, changes)
+	if err != nil {
+		return false, err
 	}
 	undone, err := w.asIn(ctx, tip, t.Work.Base, changes)
 	if err != nil {
-		return err
+		return false, err
 	}
-	var why, do []string
+	var why []string
 	for _, c := range changes {
 		switch by := others(t, all, c.Path); {
-		case undone[c.Path]: // by a call that was killed, or by the member
+		case undone[c.Path]: // undone by a killed call, or by the member
 		case !left[c.Path] && by == "":
 			why = append(why, c.Path+" (changed since)")
 		case !left[c.Path]:
 			why = append(why, c.Path+" ("+by+")")
 		default:
-			do = append(do, c.Path)
+			reverts = true
 		}
 	}
 	if len(why) > 0 {
-		return conflict(t, why)
+		return false, conflict(t, why)
 	}
-	u.Files, u.Commit = pathsOf(changes), tip
-	place := host.Place(w.Replica.Team(), w.Dir, t.Work.Member)
-	if _, err := os.Lstat(place.Dir); err != nil {
-		if len(do) > 0 {
-			if u.Commit, err = w.reverting(ctx, w.repo, t, tip, changes); err != nil {
-				return err
-			}
-			_, err = w.repo.Run(ctx, nil, "update-ref", "refs/heads/"+t.Work.Branch, u.Commit, tip)
-			return err
-		}
-		return nil
-	}
+	return reverts, nil
+}
+
+// undoInWorktree undoes the changes in the member's worktree. If the checked-out branch has them,
+// it undoes them there too; u.Commit is the branch's tip.
+func (w *work) undoInWorktree(ctx context.Context, t team.Task, place worktree.Place, reverts bool,
+	changes []git.Change, u *Undone) (err error) {
+	tip := u.Commit
 	own := *w
 	if own.repo, err = open(ctx, w.procs, place.Dir); err != nil {
 		return err
 	}
 	if on, err := own.repo.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil ||
 		on != "refs/heads/"+t.Work.Branch {
-		return notReady("the worktree %s has not checked out the branch %s", place.Dir, t.Work.Branch)
+		return notReady("the worktree %s does not have the branch %s checked out", place.Dir, t.Work.Branch)
 	}
 	if err := own.repo.quiet(); err != nil {
 		return err
@@ -278,11 +298,11 @@ func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u
 		return err
 	}
 	w.step("files")
-	if len(do) > 0 {
+	if reverts {
 		if u.Commit, err = w.reverting(ctx, own.repo, t, tip, changes); err != nil {
 			return err
 		}
-		if err := own.repo.move(ctx, u.Commit, tip, "cadre: roll back task "+t.ID); err != nil {
+		if err := own.repo.move(ctx, u.Commit, tip, "cadre: roll back task "+t.Called()); err != nil {
 			return err
 		}
 		w.step("moved")
@@ -290,7 +310,7 @@ func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u
 	return own.repo.follow(ctx, w.Replica.Team().ID, changes)
 }
 
-// reverting makes the commit on top of the tip of the branch that has the files as the task found
+// reverting makes a commit on top of the branch's tip, in which the files are as the task found
 // them.
 func (w *work) reverting(ctx context.Context, r *repository, t team.Task, tip string,
 	changes []git.Change) (string, error) {
@@ -313,19 +333,18 @@ func (w *work) reverting(ctx context.Context, r *repository, t team.Task, tip st
 	if err != nil {
 		return "", err
 	}
-	return r.commit(ctx, tree, fmt.Sprintf("Roll back task %s (%s, team %s)\n\nThis undoes %s..%s.\n", t.ID,
+	return r.commit(ctx, tree, fmt.Sprintf("Roll back task %s (%s, team %s)\n\nThis undoes %s..%s.\n", t.Called(),
 		t.Work.Member, w.Replica.Team().Name, t.Work.Base, t.Work.Commit), tip)
 }
 
-// undoSaved takes what was saved of a task that nobody completed out of the place where its member
-// worked.
+// undoSaved takes the saved work of an uncompleted task out of the place where its member worked.
 func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
 	patch, err := Patch(w.Dir, t)
 	if err != nil {
 		return err
 	}
 	if len(patch) == 0 {
-		return &team.Error{Code: team.Nothing, Text: fmt.Sprintf("no change was saved of task %s", t.ID)}
+		return &team.Error{Code: team.Nothing, Text: fmt.Sprintf("no change was saved for task %s", t.Called())}
 	}
 	var m team.Member
 	w.Replica.View(func(s *team.State) { m, _ = s.Member(t.Saved.Member) })
@@ -334,7 +353,7 @@ func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
 	if m.Isolation == team.Worktree {
 		place := host.Place(w.Replica.Team(), w.Dir, m.Name)
 		if _, err := os.Lstat(place.Dir); err != nil {
-			return notReady("%s worked in a worktree that is gone; what it did is on the branch %s, and the next "+
+			return notReady("the worktree of %s does not exist any more; its work is on the branch %s, and the next "+
 				"member does not start from it", m.Name, place.Branch)
 		}
 		var of team.Task
@@ -344,7 +363,8 @@ func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
 			}
 		})
 		if of.ID != "" {
-			return notReady("%s is at task %s in the same worktree; release that first", m.Name, of.ID)
+			return notReady("%s is working on task %s in the same worktree; release that task first", m.Name,
+				of.Called())
 		}
 		at.Dir = place.Dir
 	}
@@ -369,7 +389,7 @@ func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
 		}
 		if again, err := applies(); err != nil {
 			return err
-		} else if !again { // where it applies forwards it is undone already
+		} else if !again { // it applies forwards, so it is undone already
 			why = append(why, one.Path+" (changed since)")
 		}
 	}
@@ -385,11 +405,11 @@ func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
 	return nil
 }
 
-// maxPatch is how much is read of a patch.
+// maxPatch bounds how much of a patch is read.
 const maxPatch = 64 << 20
 
-// Patch is the whole patch that was saved of the task: the file beside the team, or what is kept
-// with the task.
+// Patch returns the whole patch that was saved for the task: from the file beside the team, or from
+// the task's record.
 func Patch(teamDir string, t team.Task) ([]byte, error) {
 	if t.Saved == nil {
 		return nil, nil

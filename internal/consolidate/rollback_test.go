@@ -14,7 +14,7 @@ import (
 	"cadre/internal/team"
 )
 
-// begin has the member claim the task, with the record of what it starts from.
+// begin lets the member claim the task, and records its starting point.
 func (l *lab) begin(member, task, branch string) {
 	l.Helper()
 	l.do(member, &team.ClaimTask{Task: task})
@@ -40,7 +40,7 @@ func (l *lab) begin(member, task, branch string) {
 		Fence: t.Fence}})
 }
 
-// end has the member complete the task, with the record of what it did.
+// end lets the member complete the task, and records its work.
 func (l *lab) end(member, task string) team.Work {
 	l.Helper()
 	l.do(member, &team.CompleteTask{Task: task})
@@ -69,8 +69,8 @@ func (l *lab) rollBack(task string) (Undone, error) {
 	return RollBackTask(l.ctx, l.options(), task, "test")
 }
 
-// notRolledBack rolls the task back, which is to be refused with that code, say these words, and
-// touch nothing.
+// notRolledBack tries to roll the task back. This has to fail with that code and these words, and
+// to touch nothing.
 func (l *lab) notRolledBack(task string, code team.Code, words ...string) {
 	l.Helper()
 	scene, before := l.scene(), l.task(task)
@@ -92,8 +92,8 @@ func (l *lab) notRolledBack(task string, code team.Code, words ...string) {
 	l.tidy()
 }
 
-// shared is a project in which ann has changed, made and removed files for task 2; task 1 is older,
-// and did nothing.
+// shared is a project in which ann has changed, made and removed files for task 2. Task 1 is older,
+// and changed nothing.
 func shared(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t)
@@ -131,7 +131,7 @@ func TestRollBackInTheTeamsDirectory(t *testing.T) {
 		t.Error("an empty folder is left")
 	}
 	l.notRolledBack("2", team.Nothing, "nothing was saved of task 2")
-	l.begin("ann", "2", "") // it can be done again
+	l.begin("ann", "2", "") // the task can be done again
 	l.write("a.txt", "three\n")
 	if w := l.end("ann", "2"); !slices.Equal(w.Files, []string{"a.txt"}) {
 		t.Errorf("%+v", w)
@@ -192,7 +192,8 @@ func TestNoRollBack(t *testing.T) {
 	}
 }
 
-// A file of the person's that the task went on with has no state that it could be put back to.
+// TestNoRollBackOfThePerson checks a file of the user that the task changed further. It has no
+// recorded state to restore.
 func TestNoRollBackOfThePerson(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -204,10 +205,10 @@ func TestNoRollBackOfThePerson(t *testing.T) {
 		Base: l.git("rev-parse", "HEAD"), Fence: 1}})
 	l.write("a.txt", "the person's\nand ann's\n")
 	l.end("ann", "2")
-	l.notRolledBack("2", team.Conflict, "a.txt (had changes of yours before the team was there)")
+	l.notRolledBack("2", team.Conflict, "a.txt (had changes of yours before the team was created)")
 }
 
-// branched is a project in which eve has done tasks 2 and 3 in a worktree of her own.
+// branched is a project in which eve has done tasks 2 and 3 in her own worktree.
 func branched(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t)
@@ -266,11 +267,11 @@ func TestRollBackInAWorktree(t *testing.T) {
 	l.notRolledBack("3", team.Conflict, "b.txt (changed since)")
 	l.git("-C", tree, "reset", "-q", "--hard", "HEAD^")
 	l.begin("eve", "2", "cadre/demo@eve")
-	l.notRolledBack("3", team.NotReady, "eve is at task 2 in the same worktree",
+	l.notRolledBack("3", team.NotReady, "eve is working on task 2 in the same worktree",
 		`{"action":"retry_task","team":"demo","task":"2"}`)
 	l.do("eve", &team.ReleaseTask{Task: "2"})
 
-	// Without its worktree the branch alone is changed.
+	// Without the worktree, only the branch changes.
 	l.git("worktree", "remove", "--force", tree)
 	if u, err = l.rollBack("3"); err != nil {
 		t.Fatal(err)
@@ -281,7 +282,7 @@ func TestRollBackInAWorktree(t *testing.T) {
 	}
 }
 
-// What is in HEAD is the person's to undo.
+// TestNoRollBackOfWhatIsInHEAD checks that the user has to undo what is in HEAD.
 func TestNoRollBackOfWhatIsInHEAD(t *testing.T) {
 	t.Parallel()
 	l := branched(t)
@@ -289,7 +290,8 @@ func TestNoRollBackOfWhatIsInHEAD(t *testing.T) {
 	l.notRolledBack("3", team.Conflict, "is in HEAD", "| git -C "+l.project+" apply")
 }
 
-// What was saved of a task that nobody completed is taken out again, file by file.
+// TestRollBackOfWhatWasSaved checks that the saved work of an uncompleted task is taken out, file
+// by file.
 func TestRollBackOfWhatWasSaved(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -316,8 +318,12 @@ func TestRollBackOfWhatWasSaved(t *testing.T) {
 	}
 }
 
-// Killed at each step, the next call finishes: each file as it was, one commit, one record.
+// TestRollBackKilled kills the rollback at each step. The next call finishes: each file restored,
+// one commit, one record.
 func TestRollBackKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	for name, points := range map[string][]string{
 		"shared": {"removed", "written", "undone"},

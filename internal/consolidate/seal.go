@@ -12,18 +12,20 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
+	"time"
 
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
-// RecordFile is the name of the record of a team that was consolidated, in its folder.
+// RecordFile is the name of the record of a consolidated team, in the team's folder.
 const RecordFile = "COMPLETED"
 
-// ErrDamaged is in the chain of what [Sealed] returns for a file that is no record.
+// ErrDamaged is wrapped by the error of [Sealed] for a file that is not a record.
 var ErrDamaged = errors.New("damaged")
 
-// Record is what is kept of a team that was consolidated. It is written once.
+// Record describes a consolidated team. It is written once.
 type Record struct {
 	Team     string    `json:"team"`
 	Name     string    `json:"name"`
@@ -31,8 +33,8 @@ type Record struct {
 	Dir      string    `json:"dir"`
 	At       team.Time `json:"at"`
 	By       string    `json:"by"`
-	Seq      int64     `json:"seq"`     // of the team's record that completed it
-	Journal  string    `json:"journal"` // SHA-256 of the records up to that one, a line each as they are encoded
+	Seq      int64     `json:"seq"`     // of the record in the history that completed the team
+	Journal  string    `json:"journal"` // SHA-256 of the history up to that record, one encoded record a line
 	Commit   string    `json:"commit,omitempty"`
 	Parent   string    `json:"parent,omitempty"`
 	Tree     string    `json:"tree,omitempty"`
@@ -47,10 +49,23 @@ type Record struct {
 type Checked struct {
 	Name    string `json:"name"`
 	Command string `json:"command"`
-	Millis  int64  `json:"millis"`
+	Took    millis `json:"millis"`
 }
 
-// Member is one who took part.
+// millis is a duration that JSON shows in whole milliseconds.
+type millis time.Duration
+
+func (d millis) MarshalJSON() ([]byte, error) {
+	return strconv.AppendInt(nil, time.Duration(d).Milliseconds(), 10), nil
+}
+
+func (d *millis) UnmarshalJSON(data []byte) error {
+	n, err := strconv.ParseInt(string(data), 10, 64)
+	*d = millis(time.Duration(n) * time.Millisecond)
+	return err
+}
+
+// Member took part in the team.
 type Member struct {
 	Name  string `json:"name"`
 	Agent string `json:"agent"`
@@ -58,9 +73,10 @@ type Member struct {
 	Role  string `json:"role,omitempty"`
 }
 
-// Task is one that was done.
+// Task is a completed task.
 type Task struct {
 	ID      string `json:"id"`
+	Name    string `json:"name,omitempty"`
 	Subject string `json:"subject"`
 	By      string `json:"by"`
 }
@@ -71,8 +87,7 @@ type Journal interface {
 	Read(ctx context.Context, after int64) iter.Seq2[*team.Record, error]
 }
 
-// seal writes the record of a team that was consolidated into its folder, unless it is there, and
-// returns it.
+// seal writes the record of a consolidated team into its folder, unless it exists, and returns it.
 func seal(ctx context.Context, j Journal, dir string) (*Record, error) {
 	if r, err := Sealed(dir); r != nil || err != nil {
 		return r, err
@@ -86,7 +101,7 @@ func seal(ctx context.Context, j Journal, dir string) (*Record, error) {
 		return nil, err
 	}
 	making := filepath.Join(dir, "."+RecordFile)
-	if err := os.Remove(making); err != nil && !errors.Is(err, fs.ErrNotExist) { // of one that was killed
+	if err := os.Remove(making); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a killed process
 		return nil, err
 	}
 	f, err := os.OpenFile(making, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o400)
@@ -103,10 +118,10 @@ func seal(ctx context.Context, j Journal, dir string) (*Record, error) {
 	return Sealed(dir)
 }
 
-// maxRecord is the most that is read of a record, in bytes.
+// maxRecord bounds how much of a record is read, in bytes.
 const maxRecord = 64 << 20
 
-// Sealed reads the record from the team's folder; nil where there is none.
+// Sealed reads the record from the team's folder; nil if there is none.
 func Sealed(dir string) (*Record, error) {
 	data, err := regularfile.Read(filepath.Join(dir, RecordFile), maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,8 +138,7 @@ func Sealed(dir string) (*Record, error) {
 	return r, nil
 }
 
-// Holds reports whether the record is the one that is made of the history: neither of them was
-// changed since.
+// Holds reports whether the record matches the history: neither was changed since.
 func (r *Record) Holds(ctx context.Context, j Journal) (bool, error) {
 	again, err := describe(ctx, j, r.Seq)
 	if team.CodeOf(err) == team.NotReady {
@@ -133,8 +147,8 @@ func (r *Record) Holds(ctx context.Context, j Journal) (bool, error) {
 	return reflect.DeepEqual(r, again), err
 }
 
-// describe reads the history up to the record that completed the team. Where that is not in it,
-// because the team was restored from a checkpoint, it goes up to the one with that seq; 0 for all.
+// describe reads the history up to the record that completed the team. After a restore from a
+// checkpoint that record may be missing; then it reads up to the record with that seq; 0 for all.
 func describe(ctx context.Context, j Journal, until int64) (*Record, error) {
 	var t team.Team
 	r := &Record{Checks: []Checked{}, Members: []Member{}, Tasks: []Task{}}
@@ -145,7 +159,7 @@ func describe(ctx context.Context, j Journal, until int64) (*Record, error) {
 		}
 		for task := range s.Tasks() {
 			if task.Status == team.Completed {
-				r.Tasks = append(r.Tasks, Task{task.ID, task.Subject, task.CompletedBy})
+				r.Tasks = append(r.Tasks, Task{task.ID, task.Name, task.Subject, task.CompletedBy})
 			}
 		}
 	})
@@ -155,7 +169,7 @@ func describe(ctx context.Context, j Journal, until int64) (*Record, error) {
 	}
 	r.Team, r.Name, r.Goal, r.Dir, r.By, r.At = t.ID, t.Name, t.Goal, t.Dir, c.By, c.EndedAt
 	r.Commit, r.Parent, r.Tree, r.Files, r.Attempts = c.Commit, c.Parent, c.Tree, c.Files, c.Attempt
-	took := map[string]int64{}
+	took := map[string]time.Duration{}
 	sum, last := sha256.New(), int64(0)
 	for one, err := range j.Read(ctx, 0) {
 		if err != nil {
@@ -166,7 +180,7 @@ func describe(ctx context.Context, j Journal, until int64) (*Record, error) {
 			switch e := e.(type) {
 			case *team.CheckPassed:
 				if e.Attempt == c.Attempt {
-					took[e.Check] = e.Millis
+					took[e.Check] = e.Took
 				}
 			case *team.TeamConsolidated:
 				r.Seq = one.Seq
@@ -181,7 +195,7 @@ func describe(ctx context.Context, j Journal, until int64) (*Record, error) {
 	}
 	r.Journal = hex.EncodeToString(sum.Sum(nil))
 	for _, check := range t.Checks {
-		r.Checks = append(r.Checks, Checked{check.Name, check.Command, took[check.Name]})
+		r.Checks = append(r.Checks, Checked{check.Name, check.Command, millis(took[check.Name])})
 	}
 	return r, nil
 }

@@ -12,8 +12,8 @@ import (
 	"cadre/internal/git"
 )
 
-// stage puts the paths, as they are in the work tree, on top of the commit, by way of an index of
-// our own, and returns the tree.
+// stage puts the paths, as they are in the work tree, on top of the commit, through an index of our
+// own. It returns the tree.
 func (r *repository) stage(ctx context.Context, index, commit string, paths []string) (tree string, err error) {
 	if err := forget(index); err != nil {
 		return "", err
@@ -33,7 +33,7 @@ func (r *repository) stage(ctx context.Context, index, commit string, paths []st
 	return own.Text(ctx, "write-tree")
 }
 
-// forget removes an index of ours, and what a git that was killed left of it.
+// forget removes an index of ours, and the lock of a killed git.
 func forget(index string) error {
 	for _, path := range []string{index, index + ".lock"} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func forget(index string) error {
 	return os.MkdirAll(filepath.Dir(index), 0o700)
 }
 
-// changes returns what differs between the commit, or another tree, and the tree.
+// changes returns the differences between the commit, or another tree, and the tree.
 func (r *repository) changes(ctx context.Context, commit, tree string) ([]git.Change, error) {
 	if tree == "" {
 		return nil, nil
@@ -63,7 +63,7 @@ func pathsOf(changes []git.Change) []string {
 	return all
 }
 
-// unstaged returns the paths of the tree that are not in the work tree as they are in it.
+// unstaged returns the paths of the tree that are different in the work tree.
 func (r *repository) unstaged(ctx context.Context, index, commit, tree string) ([]string, error) {
 	staged, err := r.changes(ctx, commit, tree)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *repository) unstaged(ctx context.Context, index, commit, tree string) (
 	return pathsOf(differ), err
 }
 
-// commit makes a commit; nothing refers to it yet. A parent may be "".
+// commit makes a commit that nothing refers to yet. A parent may be "".
 func (r *repository) commit(ctx context.Context, tree, message string, parents ...string) (string, error) {
 	args := []string{"commit-tree", tree, "-F", "-"}
 	for _, parent := range parents {
@@ -89,7 +89,7 @@ func (r *repository) commit(ctx context.Context, tree, message string, parents .
 	return strings.TrimSpace(string(out)), err
 }
 
-// move has HEAD name the commit, if it names the parent still.
+// move moves HEAD to the commit, if HEAD still names the parent.
 func (r *repository) move(ctx context.Context, commit, parent, why string) error {
 	if parent == "" {
 		parent = strings.Repeat("0", len(commit))
@@ -98,7 +98,7 @@ func (r *repository) move(ctx context.Context, commit, parent, why string) error
 	return err
 }
 
-// follow brings the index up to what HEAD names now, for exactly these paths.
+// follow updates the index to HEAD, for exactly these paths.
 func (r *repository) follow(ctx context.Context, mark string, changes []git.Change) error {
 	if len(changes) == 0 {
 		return nil
@@ -116,7 +116,7 @@ func (r *repository) follow(ctx context.Context, mark string, changes []git.Chan
 	if _, err := next.Run(ctx, in.Bytes(), "update-index", "-z", "--index-info"); err != nil {
 		return err
 	}
-	// it only spares the next git status from reading them; it fails when anything differs
+	// this only saves the next git status some reading; it fails if anything differs
 	next.Run(ctx, nil, "update-index", "-q", "--refresh")
 	return index.Install()
 }

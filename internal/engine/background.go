@@ -16,19 +16,20 @@ import (
 )
 
 const (
-	// hostLog is the file in a team's folder that hosts in the background write to.
+	// hostLog is the log file of background hosts in a team's folder.
 	hostLog = "host.log"
-	// hostTime bounds the wait for a host in the background to take a member.
+	// hostTime bounds the wait for a background host to take a member.
 	hostTime = 10 * time.Second
 )
 
-// Launch is a host in the background that can be started: what can fail before that was done.
+// Launch is a background host that is ready to start: everything that can fail beforehand has been
+// done.
 type Launch struct {
 	team *Team
 	log  *os.File
 }
 
-// Launch prepares a host in the background, without starting it. It is to be closed.
+// Launch prepares a background host without starting it. The caller must close it.
 func (t *Team) Launch() (*Launch, error) {
 	if t.engine.HostCommand == nil || !t.OnDisk() {
 		return nil, errors.New("no host can run its session: this program starts none in the background")
@@ -44,11 +45,11 @@ func (t *Team) Launch() (*Launch, error) {
 	return &Launch{t, log}, nil
 }
 
-// Close lets go of the log.
+// Close closes the log.
 func (l *Launch) Close() { l.log.Close() }
 
-// EnsureHost sees to it that a living host has the leases of the members, and starts one in the
-// background where none lives. Without members it does nothing.
+// EnsureHost makes sure that a running host has the leases of the members. It starts one in the
+// background if there is none. Without members it does nothing.
 func (t *Team) EnsureHost(ctx context.Context, members ...string) error {
 	if len(members) == 0 {
 		return nil
@@ -61,10 +62,10 @@ func (t *Team) EnsureHost(ctx context.Context, members ...string) error {
 	return l.Ensure(ctx, members...)
 }
 
-// Ensure is [Team.EnsureHost].
+// Ensure does the same as [Team.EnsureHost].
 func (l *Launch) Ensure(ctx context.Context, members ...string) error {
 	if !host.Hosted(l.team.Hosts()) {
-		// As the user's, also when a session of ours asked for it.
+		// The host runs as the user, even if a session of ours asked for it.
 		args := l.team.engine.HostCommand(l.team.Team().Name)
 		if err := proc.Detach(args, access.Unnamed(os.Environ()), l.log); err != nil {
 			return err
@@ -78,7 +79,7 @@ func (l *Launch) Ensure(ctx context.Context, members ...string) error {
 	return nil
 }
 
-// awaitHost waits until a living host has the lease of the member, or the member runs no more.
+// awaitHost waits until a running host has the member's lease, or the member has ended.
 func (t *Team) awaitHost(ctx context.Context, member string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, hostTime, fmt.Errorf("no host took %s within %s; what it said is in %s",
 		member, hostTime, filepath.Join(t.Dir, hostLog)))
@@ -94,7 +95,7 @@ func (t *Team) awaitHost(ctx context.Context, member string) error {
 	}
 }
 
-// member is the member as it is after the record seq.
+// member returns the member and the seq of the record that the answer is based on.
 func (t *Team) member(name string) (m team.Member, seq int64) {
 	t.View(func(s *team.State) { m, _ = s.Member(name); seq = s.Seq() })
 	return m, seq

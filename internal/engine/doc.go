@@ -1,13 +1,13 @@
-// Package engine assembles what takes part in a team. Whoever runs teams, from the command line, a
-// Go program or another front end, opens them here, so that what one of them does all of them do.
+// Package engine assembles the parts of a team. The command line, Go programs and other front ends
+// open teams here, so all of them behave alike.
 //
 // # Authority
 //
-// The package decides nothing about a team. It knows which parts belong together: an open replica
-// has the hooks of its home and keeps the projections; a host has the checks of the place where it
-// is to run, the merged worktree and the checkpoints; a session outside has its presence, its mail,
-// its tools and, as the lead, the lead. What an actor may do is the team's affair, who may call is
-// package access's, and what a person is shown is the caller's.
+// The package decides nothing about a team. It knows which parts belong together. An open replica
+// has the hooks of its home and keeps the projections. A host has the checks of the place where it
+// runs, the merged worktree and the checkpoints. An external session has its presence, its mail,
+// its tools and, as the lead, the lead. The team decides what an actor may do, package access who
+// may call, and the caller what a person is shown.
 //
 // # States of a host
 //
@@ -17,12 +17,12 @@
 //
 // # Guarantees
 //
-//   - No session of a team starts before [Team.Runnable] has agreed.
-//   - A refused host has left nothing: no process, no folder.
+//   - No session of a team starts before [Team.Runnable] has accepted the team.
+//   - A refused host leaves nothing behind: no process, no folder.
 //   - While a host runs, the projections follow the team. One loop does that, for every caller.
-//   - A team on the disk has checkpoints while it is hosted; one in memory has none.
-//   - A member is on record only when nothing that can be known before speaks against its session.
-//   - One session at a time is a member outside. Its mail is read when a later call shows that it
-//     came through, and is repeated to the next session else.
-//   - What is opened here is closed by its Close alone, once its host has ended.
+//   - A team on disk has checkpoints while it is hosted. A team in memory has none.
+//   - A member is recorded only after every check that is possible beforehand has passed.
+//   - An external member has one session at a time. Mail counts as read once a later call shows
+//     that it arrived. Otherwise the next session gets it again.
+//   - Close closes everything that was opened here. The host must have ended before.
 package engine

@@ -20,59 +20,74 @@ import (
 	"cadre/internal/team"
 )
 
-// Engine is what a program brings to the teams that it opens. It is not changed after its first
-// use, and may be used from any goroutine.
+// Engine is what a program configures for the teams that it opens. It must not change after its
+// first use. Any goroutine may use it.
 type Engine struct {
-	// Home is where teams are kept, and Claude Code's folder.
+	// Home has the folders of the teams and of Claude Code.
 	Home layout.Home
-	// Memory keeps the teams instead of Home; nil for teams on the disk. Such a team has no
-	// projections, no checkpoints, no hooks of settings files, and roles of its project alone.
+	// Memory keeps the teams instead of Home; nil for teams on disk. A team in memory has no
+	// projections, no checkpoints and no hooks of settings files, and only the roles of its
+	// project.
 	Memory *Memory
-	// Agents are the drivers, with the helper that they need.
+	// Agents are the drivers, with the helper program that they need.
 	Agents drivers.Set
-	// HostCommand is the command line of a program that hosts the team of that name until no member
-	// has a session any more; nil for an engine that starts no hosts in the background.
+	// HostCommand returns the command line of a program that hosts the named team until no member
+	// has a session any more. It is nil for an engine that starts no background hosts.
 	HostCommand func(team string) []string
-	// Hooks makes what a team's replica asks from the hooks of settings files; nil for those alone.
+	// Hooks returns the hooks of a team's replica, given those of settings files; nil to use these
+	// only.
 	Hooks func(settings replica.Hooks) replica.Hooks
 	// NoSettingsHooks turns the hooks of settings files off.
 	NoSettingsHooks bool
-	// Log is told what is worth knowing and no error, from any goroutine; nil for nobody.
+	// Log gets messages that are worth knowing but are not errors, from any goroutine; nil to drop
+	// them.
 	Log func(string)
+	// Advise gets notes with hints on what would change their cause; nil to send them to Log.
+	Advise func(team.Note)
+	// Warn gets errors that do not end a call; nil to send them to Log.
+	Warn func(error)
 }
 
-// Team is a team that is open. It is closed with [Team.Close], after its host has ended.
+// Team is an open team. Close it with [Team.Close], after its host has ended.
 type Team struct {
 	*replica.Replica
-	// Name is what the team was opened by: of an archived one its id.
+	// Name is the name that the team was opened by. For an archived team it is the id.
 	Name string
-	// Dir is the team's folder. For a team in memory it is a temporary one that holds hosts and
-	// worktrees alone.
+	// Dir is the team's folder. For a team in memory it is a temporary folder that has only hosts
+	// and worktrees.
 	Dir string
 
 	engine   *Engine
 	kept     *kept // nil for a team on the disk
 	procs    atomic.Pointer[proc.Register]
-	runnable bool // the last Runnable agreed
+	runnable bool // the last Runnable accepted the team
 }
 
-// Note tells Log, where there is one.
+// Note sends the text to Log, if there is one.
 func (e *Engine) Note(text string) {
 	if e.Log != nil {
 		e.Log(text)
 	}
 }
 
-// Create makes the team with these commands as its beginning. It refuses a name that is taken.
-func (e *Engine) Create(name string, commands []team.Command) error {
-	if e.Memory != nil {
-		return e.Memory.create(name, commands)
+func (e *Engine) advise(n team.Note) {
+	if e.Advise != nil {
+		e.Advise(n)
+		return
 	}
-	return e.Home.Create(name, commands)
+	e.Note(n.Text)
 }
 
-// Look opens the team for reading: it asks no hooks and leaves the projections as they are. Teams
-// that are only observed can be looked at.
+func (e *Engine) warn(err error) {
+	if e.Warn != nil {
+		e.Warn(err)
+		return
+	}
+	e.Note(err.Error())
+}
+
+// Look opens the team for reading. It runs no hooks and leaves the projections as they are. It
+// accepts teams that are only observed.
 func (e *Engine) Look(ctx context.Context, name string) (*Team, error) {
 	t, j, err := e.place(name)
 	if err != nil {
@@ -81,8 +96,8 @@ func (e *Engine) Look(ctx context.Context, name string) (*Team, error) {
 	return t.with(ctx, j, replica.Options{Log: e.Note})
 }
 
-// Open opens the team for an actor: commands pass the hooks, and the projections follow at the
-// latest when it is closed. It is refused for a team that is only observed.
+// Open opens the team for an actor. Commands pass the hooks, and the projections are updated at the
+// latest when the team is closed. It refuses a team that is only observed.
 func (e *Engine) Open(ctx context.Context, name string) (*Team, error) {
 	t, j, err := e.place(name)
 	if err != nil {
@@ -90,8 +105,8 @@ func (e *Engine) Open(ctx context.Context, name string) (*Team, error) {
 	}
 	o := replica.Options{Log: e.Note, Hooks: t.hooks()}
 	if t.OnDisk() {
-		// A session that stays, such as a lead without a host, is not to end with a sync that
-		// failed. A host ends with it: its members go to another one.
+		// A session that stays, such as a lead without a host, must survive a failed sync. A host
+		// ends at a failed sync, and other hosts take its members.
 		o.Reopen = func(context.Context) (journal.Journal, error) {
 			if t.procs.Load() != nil {
 				return nil, journal.ErrReopen
@@ -111,7 +126,7 @@ func (e *Engine) Open(ctx context.Context, name string) (*Team, error) {
 	return t, nil
 }
 
-// place finds the team where it is kept, and opens its journal.
+// place finds the team and opens its journal.
 func (e *Engine) place(name string) (*Team, journal.Journal, error) {
 	t := &Team{Name: name, engine: e}
 	if e.Memory != nil {
@@ -128,7 +143,7 @@ func (e *Engine) place(name string) (*Team, journal.Journal, error) {
 	return t, j, nil
 }
 
-// with has the team's replica opened on its journal.
+// with opens the team's replica on its journal.
 func (t *Team) with(ctx context.Context, j journal.Journal, o replica.Options) (*Team, error) {
 	var err error
 	if t.Replica, err = replica.Open(ctx, j, o); err != nil {
@@ -138,7 +153,7 @@ func (t *Team) with(ctx context.Context, j journal.Journal, o replica.Options) (
 	return t, nil
 }
 
-// Close brings the projections up to date and closes the journal. The host has ended before.
+// Close updates the projections and closes the journal. The host must have ended before.
 func (t *Team) Close() error {
 	err := t.Replica.Close()
 	t.leave()
@@ -151,10 +166,11 @@ func (t *Team) leave() {
 	}
 }
 
-// Remove removes a team that was cleaned up, from where it is kept. It waits until no host of it
-// lives, ends what they left running, and leaves the work of members on their branches; what could
-// not be put there is kept and named. After an error it can be called again. Where somebody else
-// has removed the team meanwhile, and another one has its name, it touches nothing.
+// Remove removes a team that was cleaned up from its home or memory. It waits until no host of the
+// team is running, ends the processes that they left, and leaves the members' work on their
+// branches. It keeps and names work that it could not put there. After an error it can be called
+// again. If somebody else removed the team meanwhile and another team has its name, it touches
+// nothing.
 func (t *Team) Remove(ctx context.Context) error {
 	of := t.Team()
 	if t.replaced(ctx) {
@@ -173,10 +189,10 @@ func (t *Team) Remove(ctx context.Context) error {
 		t.engine.Memory.remove(t.Name, t.kept)
 		return nil
 	}
-	return upkeep.RemoveFolder(t.engine.Home, t.Dir, t.engine.Note)
+	return upkeep.RemoveFolder(ctx, t.engine.Home, of, t.Dir, t.engine.Note)
 }
 
-// replaced reports whether the team's folder is another team's by now. A team in memory has a
+// replaced reports whether the team's folder belongs to another team by now. A team in memory has a
 // folder of its own.
 func (t *Team) replaced(ctx context.Context) bool {
 	return t.OnDisk() && upkeep.Replaced(ctx, t.engine.Home, t.Name, t.Team().ID, t.engine.Note)
@@ -185,31 +201,31 @@ func (t *Team) replaced(ctx context.Context) bool {
 // OnDisk reports whether the team outlives this process.
 func (t *Team) OnDisk() bool { return t.kept == nil }
 
-// Hosts is the folder of the team's hosts.
+// Hosts returns the folder of the team's hosts.
 func (t *Team) Hosts() string { return filepath.Join(t.Dir, "hosts") }
 
-// Lead is the member that leads; its agent is external where a person or a program does.
+// Lead returns the member that leads. Its agent is external if a person or a program leads.
 func (t *Team) Lead() (m team.Member) {
 	t.View(func(s *team.State) { m, _ = s.Member(s.Team().Lead) })
 	return m
 }
 
-// Consolidation is what a consolidation of the team, its merged worktree and a rollback need to
-// know of the place.
+// Consolidation returns the options that a consolidation, its merged worktree and a rollback need.
 func (t *Team) Consolidation() consolidate.Options {
-	o := consolidate.Options{Replica: t.Replica, Dir: t.Dir, Log: t.engine.Note}
+	o := consolidate.Options{Replica: t.Replica, Dir: t.Dir, Log: t.engine.Note,
+		Advise: t.engine.advise}
 	if t.OnDisk() {
 		o.Except = []string{t.engine.Home.Root, t.engine.Home.Claude}
 	}
 	return o
 }
 
-// Projector shows the team of that folder to Claude Code.
+// Projector returns the projector that shows the team of that folder to Claude Code.
 func (e *Engine) Projector(dir string) *projection.Projector {
 	return &projection.Projector{Claude: e.Home.Claude, Mark: filepath.Join(dir, projection.MarkFile), Log: e.Note}
 }
 
-// role finds what a role means in a directory.
+// role finds the definition of a role in a directory.
 func (e *Engine) role(dir, role string) (roles.Definition, bool, error) {
 	claude := e.Home.Claude
 	if e.Memory != nil {
@@ -218,8 +234,8 @@ func (e *Engine) role(dir, role string) (roles.Definition, bool, error) {
 	return roles.Find(claude, dir, role)
 }
 
-// hooks are what the team's replica asks. A host's register starts them while there is one: in it
-// they are marked as the user's. Else one is made for each event.
+// hooks returns the hooks of the team's replica. A host's register starts them while there is one,
+// and marks them as the user's processes. Otherwise a register is made for each event.
 func (t *Team) hooks() replica.Hooks {
 	settings := t.settingsHooks
 	if t.engine.NoSettingsHooks || !t.OnDisk() {

@@ -19,38 +19,41 @@ import (
 	"cadre/internal/transfer"
 )
 
-// projectEvery is the least time between two projections of a team that changes all the time.
+// projectEvery is the shortest time between two projections of a team that changes constantly.
 const projectEvery = 200 * time.Millisecond
 
-// HostOptions say how a host runs the sessions of a team. The zero HostOptions run those of the
-// engine's drivers, until the host is ended or the team is.
+// HostOptions say how a host runs the sessions of a team. The zero HostOptions run sessions of the
+// engine's drivers, until the host or the team ends.
 type HostOptions struct {
-	// Agent finds an agent by the name that members have for it, and returns nil for one that this
-	// host does not know; nil for the engine's drivers.
+	// Agent returns an agent by the name that members have for it, and nil for one that this host
+	// does not know. If Agent is nil, the host uses the engine's drivers.
 	Agent func(name string) agent.Agent
-	// Offers are the agents that a lead may spawn, the usual one first; nil for the installed ones.
+	// Offers are the agents that a lead may spawn, the default first; nil for the installed ones.
 	Offers []string
 	// Env is added to the environment of sessions.
 	Env []string
-	// Said is told what agents say, from any goroutine, a whole text at a time; nil for the first
-	// line of each to the engine's Log.
+	// Said gets what agents say, a whole text at a time, from any goroutine. If it is nil, the
+	// engine's Log gets the first line.
 	Said func(member, text string)
 	// UntilIdle ends the host when no member has a session any more.
 	UntilIdle bool
-	// StopGrace bounds the friendly part of ending a session; 0 for the host's usual one.
+	// StopGrace bounds how long a session may take to end by itself; 0 for the host's default.
 	StopGrace time.Duration
+	// Hurry and Kill shorten that. Once Hurry is closed a session has a second; once Kill is closed
+	// it has no time. nil for never.
+	Hurry, Kill <-chan struct{}
 }
 
-// Host runs the sessions of a team until it is ended, or the team is.
+// Host runs the sessions of a team until the host or the team ends.
 type Host struct {
 	id   string
-	end  context.CancelFunc
+	end  context.CancelCauseFunc
 	done chan struct{}
-	err  error // read after done is closed
+	err  error // read only after done is closed
 }
 
-// Host starts a host of the team in this process. ctx bounds the start alone. The host has ended
-// before the team is closed; a team has one in a process at a time.
+// Host starts a host of the team in this process. ctx bounds only the start. The host must end
+// before the team is closed. A team has at most one host in a process at a time.
 func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	if err := t.Runnable(ctx); err != nil {
 		return nil, err
@@ -72,12 +75,13 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	t.procs.Store(procs)
 	runs := host.New(host.Options{Replica: t.Replica, Agent: o.Agent, Offers: o.Offers,
 		Relay: t.engine.Agents.Relay(), Role: t.engine.role, Hosts: t.Hosts(), Procs: procs, ID: id, Env: o.Env,
-		Log: t.engine.Note, Said: o.Said, UntilIdle: o.UntilIdle, StopGrace: o.StopGrace, Checkpoints: t.OnDisk(),
+		Log: t.engine.Note, Said: o.Said, UntilIdle: o.UntilIdle, StopGrace: o.StopGrace, Hurry: o.Hurry,
+		Kill: o.Kill, Checkpoints: t.OnDisk(),
 		Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
 			return consolidate.Hold(ctx, t.Consolidation(), members)
 		}})
 	t.Project(ctx)
-	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	h := &Host{id: id, end: end, done: make(chan struct{})}
 	shown := make(chan struct{})
 	go func() {
@@ -87,34 +91,40 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	go func() {
 		defer close(h.done)
 		h.err = runs.Run(running)
-		t.procs.Store(nil) // which is closed: no hook could be asked through it
-		end()
+		t.procs.Store(nil) // that register is closed: hooks cannot run through it
+		end(nil)
 		<-shown
 	}()
 	return h, nil
 }
 
-// ID is unique for ever.
+// ID returns the host's id, which is globally unique.
 func (h *Host) ID() string { return h.id }
 
-// Done is closed when the host has ended and no session of it runs.
+// Done returns a channel that is closed when the host has ended and no session of it is running.
 func (h *Host) Done() <-chan struct{} { return h.done }
 
-// Err says why the host could not continue, once it is done; nil where it was ended, or its team
-// was.
+// Err returns why the host could not continue, once it is done. It is nil if the host was ended, or
+// its team has ended.
 func (h *Host) Err() error {
 	<-h.done
 	return h.err
 }
 
-// End ends the sessions, waits for that, and returns what Err does. It may be called again.
+// End ends the sessions, waits for that, and returns [Host.Err]. It may be called again.
 func (h *Host) End() error {
-	h.end()
+	h.end(nil)
 	return h.Err()
 }
 
-// KeepProjections keeps what Claude Code is shown up to date while the team changes, until ctx
-// ends. A host does that by itself.
+// Pause is End for a team that will be resumed: its members are recorded as paused.
+func (h *Host) Pause() error {
+	h.end(host.ErrPaused)
+	return h.Err()
+}
+
+// KeepProjections updates the projections for Claude Code while the team changes, until ctx ends. A
+// host does that by itself.
 func (t *Team) KeepProjections(ctx context.Context) {
 	if !t.OnDisk() {
 		return
@@ -132,11 +142,10 @@ func (t *Team) KeepProjections(ctx context.Context) {
 	}
 }
 
-// Runnable refuses a team whose sessions may not run here: this machine let go of it, the
+// Runnable refuses a team whose sessions may not run here. This machine released the team, or the
 // repository has another history or a later state of it ([transfer.MovedError],
-// [checkpoint.ForkError]), or nobody can work in its directory. A team that has ended has no
-// sessions, and nothing is refused. It is asked once; what [Team.Host] would ask again is known
-// then.
+// [checkpoint.ForkError]), or nobody can work in its directory. It refuses nothing for a team that
+// has ended, which has no sessions. The answer is kept, so [Team.Host] does not check again.
 func (t *Team) Runnable(ctx context.Context) error {
 	of := t.Team()
 	if t.runnable || of.Ended() {
@@ -147,14 +156,14 @@ func (t *Team) Runnable(ctx context.Context) error {
 	}
 	if t.OnDisk() {
 		if err := transfer.Here(ctx, t.Replica, t.Dir, false); err != nil {
-			return err
+			return lasting(err)
 		}
 	}
 	t.runnable = true
 	return nil
 }
 
-// workable refuses a team in whose directory nobody can work.
+// workable refuses a team if nobody can work in its directory.
 func (t *Team) workable(ctx context.Context, of team.Team) error {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -164,7 +173,7 @@ func (t *Team) workable(ctx context.Context, of team.Team) error {
 	return unworkable(of, checkout.Check(ctx, procs, of))
 }
 
-// unworkable is the refusal that follows from what [checkout.Check] found.
+// unworkable returns the refusal for what [checkout.Check] found.
 func unworkable(t team.Team, err error) error {
 	if checkout.IsMissing(err) {
 		return team.Refuse(team.Invalid, "nobody can work for team %s: %v", t.Name, err).With(team.HintsOf(err)...)
@@ -172,8 +181,8 @@ func unworkable(t team.Team, err error) error {
 	return err
 }
 
-// Claim takes the right to lead the team, which one process at a time has, until release is called.
-// It is refused with NotReady while another one has it.
+// Claim takes the right to lead the team until release is called. One process at a time has it.
+// Claim refuses with NotReady while another process does.
 func (t *Team) Claim(ctx context.Context) (release func(), err error) {
 	held := false
 	if t.kept != nil {
@@ -192,7 +201,7 @@ func (t *Team) Claim(ctx context.Context) (release func(), err error) {
 		return nil, team.Refuse(team.NotReady, "team %s is being run already", name).
 			With(team.Hint{Action: team.ActFollowLog, Team: name})
 	}
-	if err := t.Refresh(ctx); err != nil { // another process has led until now
+	if err := t.Refresh(ctx); err != nil { // another process led until now
 		release()
 		return nil, err
 	}

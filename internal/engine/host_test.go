@@ -20,8 +20,8 @@ import (
 
 var ann = &team.SpawnMember{Name: "ann", Agent: team.Shell}
 
-// A host does all that belongs to one, whoever assembles it: it ends what dead hosts left, shows
-// the team while it runs, and makes checkpoints.
+// TestAHost: a host does everything that belongs to a host, whoever assembles it. It ends what dead
+// hosts left, shows the team while it runs, and makes checkpoints.
 func TestAHost(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -61,8 +61,8 @@ func TestAHost(t *testing.T) {
 	})
 }
 
-// Hooks of settings files are started by the host while there is one, in whose register they are
-// the user's; the functions of a program are asked behind them.
+// TestHooksOfAHost: a running host starts the hooks of settings files, which its register marks as
+// the user's. The functions of a program are called after them.
 func TestHooksOfAHost(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -97,7 +97,8 @@ func TestHooksOfAHost(t *testing.T) {
 	}
 }
 
-// A team that may not be run is refused before anything starts, and nothing is left of the attempt.
+// TestRefusedHosts: a team that may not run is refused before anything starts, and the attempt
+// leaves nothing behind.
 func TestRefusedHosts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -112,7 +113,7 @@ func TestRefusedHosts(t *testing.T) {
 				l.t.Fatal(err)
 			}
 		}, func(err error) bool { return team.CodeOf(err) == team.Invalid && hinted(err, team.ActMove) }},
-		// What the host here recorded after its last checkpoint makes two histories of it.
+		// The records that the host here made after its last checkpoint make a second history.
 		"it continued elsewhere": {(*lab).continuesElsewhere, func(err error) bool {
 			return errors.Is(err, checkpoint.ErrForked)
 		}},
@@ -140,7 +141,8 @@ func TestRefusedHosts(t *testing.T) {
 	}
 }
 
-// continuesElsewhere has another home continue the team from its checkpoints, and make one.
+// continuesElsewhere continues the team in another home, from its checkpoints, and makes a
+// checkpoint there.
 func (l *lab) continuesElsewhere() {
 	of := l.open()
 	l.host(of, engine.HostOptions{}).End()
@@ -155,7 +157,8 @@ func (l *lab) continuesElsewhere() {
 	other.host(there, engine.HostOptions{}).End()
 }
 
-// A team that has ended has no sessions, so it can be opened and hosted wherever it is.
+// TestAHostOfAnEndedTeam: a team that has ended has no sessions, so it can be opened and hosted
+// anywhere.
 func TestAHostOfAnEndedTeam(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -170,7 +173,7 @@ func TestAHostOfAnEndedTeam(t *testing.T) {
 	}
 }
 
-// With UntilIdle a host ends by itself when there is nobody to run.
+// TestUntilIdle: with UntilIdle a host ends by itself when no member has a session.
 func TestUntilIdle(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -184,7 +187,7 @@ func TestUntilIdle(t *testing.T) {
 	}
 }
 
-// One at a time has the right to lead, on the disk and in memory.
+// TestClaim: one process at a time has the right to lead, on disk and in memory.
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	for name, memory := range map[string]*engine.Memory{"disk": nil, "memory": new(engine.Memory)} {
@@ -215,7 +218,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// A team in memory has a folder for as long as somebody has it open, and no checkpoints and no
+// TestMemory: a team in memory has a folder while it is open, and no checkpoints and no
 // projections.
 func TestMemory(t *testing.T) {
 	t.Parallel()

@@ -2,18 +2,163 @@ package engine
 
 import (
 	"context"
+	"slices"
 
-	"cadre/internal/replica"
+	"cadre/internal/inspect/history"
 	"cadre/internal/team"
 )
 
-// Take hands the member its mail, as actor: the messages again, and behind them those that nobody
-// else was given. They are delivered with that, and read when they are marked so.
-func Take(ctx context.Context, rep *replica.Replica, actor, member string,
-	again []team.Message) ([]team.Message, error) {
+// Reading says whose mail is read, and how.
+type Reading struct {
+	Actor  string // the member itself, or the user
+	Member string
+	Peek   bool // record nothing
+	Again  bool // also show messages that were delivered before and are not marked as read
+	Wait   bool // wait until there is mail
+	Follow bool // follow until the team or the member has ended
+}
+
+// ReadMail gives show the member's mail, and then records that it was read. With Again it repeats
+// messages that a killed call may have lost. earlier is the last message that was delivered before,
+// if some of those are not marked as read and not repeated; 0 for none. Without Wait and Follow,
+// show is called once, even for no mail; with them it is called only for mail. A reading that waits
+// ends with code Finished once the team or the member has ended. A reading that follows then ends
+// without an error.
+func (e *Engine) ReadMail(ctx context.Context, name string, r Reading,
+	show func(mail []team.Message, earlier int64) error) error {
+	open := e.Open
+	if r.Peek {
+		open = e.Look
+	}
+	t, err := open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	waits := r.Wait || r.Follow
+	seen := map[int64]bool{} // what a look showed; mail that is taken comes once
+	for {
+		seq, found := t.Seq(), 0
+		err := t.read(ctx, r, func(mail []team.Message, earlier int64) error {
+			if waits && r.Peek {
+				mail = slices.DeleteFunc(slices.Clone(mail), func(m team.Message) bool { return seen[m.Seq] })
+				for _, m := range mail {
+					seen[m.Seq] = true
+				}
+			}
+			if found = len(mail); found == 0 && waits {
+				return nil
+			}
+			return show(mail, earlier)
+		})
+		if err != nil || !waits || found > 0 && !r.Follow {
+			return err
+		}
+		r.Again = false
+		if err := t.expectsMail(r.Member); err != nil {
+			if r.Follow && team.CodeOf(err) == team.Finished {
+				return nil
+			}
+			return err
+		}
+		if err := t.Wait(ctx, seq); err != nil {
+			return err
+		}
+	}
+}
+
+// expectsMail refuses with code Finished if no more mail can come for the member.
+func (t *Team) expectsMail(member string) (err error) {
+	t.View(func(s *team.State) {
+		m, _ := s.Named(member)
+		switch of := s.Team(); {
+		case of.Ended():
+			err = team.Refuse(team.Finished, "team %s is %s, so no more mail comes for %s", of.Name, of.Status, member)
+		case !m.Status.Running():
+			err = team.Refuse(team.Finished, "%s has %s, so no more mail comes", member, m.Status)
+		}
+	})
+	return err
+}
+
+// MailOf returns all mail that was ever sent to a member and that the filter selects. A member may
+// read only its own.
+func (e *Engine) MailOf(ctx context.Context, name, actor, member string, filter history.MailFilter) ([]history.Letter,
+	error) {
+	if err := filter.Check(); err != nil {
+		return nil, err
+	}
+	t, err := e.Look(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	t.View(func(s *team.State) { _, err = s.Named(member) })
+	if err == nil {
+		err = ownMail(actor, member)
+	}
+	if err != nil {
+		return nil, err
+	}
+	letters, err := history.Mail(t.Read(ctx, 0), member)
+	return filter.Select(letters), err
+}
+
+func ownMail(actor, member string) error {
+	if actor != team.User && actor != member {
+		return team.Refuse(team.Denied,
+			"the mail of %s is its own; this is the session of %s, which reads the mail of "+
+				"%s alone", member, actor, actor)
+	}
+	return nil
+}
+
+// read shows the present mail.
+func (t *Team) read(ctx context.Context, r Reading, show func(mail []team.Message, earlier int64) error) (err error) {
+	ctx, cancel := busy(ctx, t.Name)
+	defer cancel()
+	var m team.Member
+	mail := []team.Message{}
+	t.View(func(s *team.State) {
+		m, err = s.Named(r.Member)
+		mail = append(mail, s.Inbox(r.Member)...)
+	})
+	if err != nil {
+		return err
+	}
+	if err := ownMail(r.Actor, r.Member); err != nil {
+		return err
+	}
+	before, earlier := []team.Message{}, int64(0)
+	if r.Again {
+		if before, err = t.unread(ctx, m); err != nil {
+			return err
+		}
+	} else if m.DeliveredSeq > m.ReadSeq {
+		earlier = m.DeliveredSeq
+	}
+	if r.Peek {
+		return show(append(append([]team.Message{}, before...), mail...), earlier)
+	}
+	if len(mail) > 0 || len(before) > 0 || !r.Wait && !r.Follow {
+		if mail, err = t.take(ctx, r.Actor, r.Member, before); err != nil {
+			return err
+		}
+	}
+	if err := show(mail, earlier); err != nil || len(mail) == 0 {
+		return err
+	}
+	_, err = t.Do(ctx, team.Command{Actor: r.Actor, Body: &team.MarkRead{Member: r.Member,
+		Through: mail[len(mail)-1].Seq}})
+	return err
+}
+
+// take delivers the member's mail, as actor: first the messages in again, then those that were not
+// delivered yet. Delivered messages are read once they are marked as read.
+func (t *Team) take(ctx context.Context, actor, member string, again []team.Message) ([]team.Message, error) {
 	var looked []team.Message
-	rep.View(func(s *team.State) { looked = s.Inbox(member) })
-	receipt, err := rep.Do(ctx, team.Command{Actor: actor, Body: &team.ReceiveMessages{Member: member}})
+	t.View(func(s *team.State) { looked = s.Inbox(member) })
+	receipt, err := t.Do(ctx, team.Command{Actor: actor, Body: &team.ReceiveMessages{Member: member}})
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +166,8 @@ func Take(ctx context.Context, rep *replica.Replica, actor, member string,
 	if receipt.Record == nil {
 		return mail, nil
 	}
-	// What the record says is what nobody else was given; more may have come since we looked.
+	// The record has the messages that were delivered to nobody else. More may have come since we
+	// looked.
 	taken := map[int64]bool{}
 	for _, e := range receipt.Record.Events {
 		if e, ok := e.(*team.MessagesDelivered); ok {
@@ -39,7 +185,7 @@ func Take(ctx context.Context, rep *replica.Replica, actor, member string,
 	if len(taken) == 0 {
 		return mail, nil
 	}
-	for r, err := range rep.Read(ctx, 0) {
+	for r, err := range t.Read(ctx, 0) {
 		if err != nil {
 			return nil, err
 		}
@@ -48,11 +194,12 @@ func Take(ctx context.Context, rep *replica.Replica, actor, member string,
 	return mail, nil
 }
 
-// HandedOut returns the messages that the member was given and has not confirmed, from the history.
-func HandedOut(ctx context.Context, rep *replica.Replica, m team.Member) ([]team.Message, error) {
+// unread returns, from the history, the messages that were delivered to the member and not marked
+// as read.
+func (t *Team) unread(ctx context.Context, m team.Member) ([]team.Message, error) {
 	given := map[int64]bool{}
 	var mail []team.Message
-	for r, err := range rep.Read(ctx, 0) {
+	for r, err := range t.Read(ctx, 0) {
 		if err != nil {
 			return nil, err
 		}

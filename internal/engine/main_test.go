@@ -23,20 +23,22 @@ import (
 	"cadre/internal/replica"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 func TestMain(m *testing.M) {
-	// What the person has set in git is no part of a test.
+	// The person's git settings must not affect a test.
 	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	if len(os.Args) == 5 && os.Args[1] == hostWord {
 		hostHere(layout.Home{Root: os.Args[2], Claude: os.Args[3]}, os.Args[4])
 		return
 	}
+	soak.InMemory()
 	goleak.VerifyTestMain(m)
 }
 
-// hostWord makes this test the program that hosts a team in the background.
+// hostWord makes this test program host a team in the background.
 const hostWord = "host-for-a-test"
 
 func hostHere(home layout.Home, name string) {
@@ -109,7 +111,7 @@ func (l *lab) open() *engine.Team {
 	return t
 }
 
-// hosts has the team hosted, with shells that end at once, until the test ends.
+// host hosts the team until the test ends, with shells that end at once.
 func (l *lab) host(t *engine.Team, o engine.HostOptions) *engine.Host {
 	l.t.Helper()
 	o.Agent = shells
@@ -142,7 +144,7 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// until waits until the team is as it should be.
+// until waits until see reports true for the team.
 func until(t *testing.T, of *engine.Team, see func(*team.State) bool) {
 	t.Helper()
 	ctx := within(t)
@@ -159,7 +161,7 @@ func until(t *testing.T, of *engine.Team, see func(*team.State) bool) {
 	}
 }
 
-// eventually waits for what is outside the team's history.
+// eventually waits for things outside the team's history.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	ctx := within(t)
@@ -172,7 +174,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// unled waits until no process holds the lead: a child that another test is just starting may have
+// unled waits until no process has the lead. A child that another test is just starting may have
 // the lock for a moment longer.
 func (l *lab) unled(of *engine.Team) {
 	l.t.Helper()
@@ -186,7 +188,7 @@ func completed(id string) func(*team.State) bool {
 	}
 }
 
-// names are those of what is in the folder.
+// names returns the names of the files in the folder.
 func names(dir string) (all []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

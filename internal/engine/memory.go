@@ -14,21 +14,20 @@ import (
 	"cadre/internal/team"
 )
 
-// Memory keeps teams in memory. The zero Memory is empty and ready for use; engines that have it in
-// common see the same teams, as processes do that have a folder in common. What sessions need of
-// the disk is in a temporary folder while somebody has the team open, and longer where a member
-// left work in a worktree there.
+// Memory keeps teams in memory. The zero Memory is empty and ready for use. Engines that share a
+// Memory see the same teams, as processes do that share a folder. Files that sessions need are in a
+// temporary folder while the team is open, and longer if a member left work in a worktree there.
 type Memory struct {
 	mu    sync.Mutex
 	teams map[string]*kept
 }
 
-// kept is a team in memory. Memory.mu guards it.
+// kept is a team in memory, guarded by Memory.mu.
 type kept struct {
 	store *memjournal.Store
-	dir   string // the team's folder in a temporary one, while there is one
+	dir   string // the team's temporary folder, while it exists
 	users int
-	led   bool // somebody has the lead
+	led   bool // a process has the lead
 }
 
 // Names returns the names of the teams, sorted.
@@ -63,7 +62,7 @@ func (m *Memory) create(name string, commands []team.Command) error {
 	return nil
 }
 
-// open returns the team and its folder, and a journal on it.
+// open returns the team, its folder, and a journal on it.
 func (m *Memory) open(name string) (t *kept, dir string, j journal.Journal, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,7 +102,7 @@ func (m *Memory) leave(t *kept) {
 	}
 }
 
-// tidy removes the team's folder, unless there is work in it.
+// tidy removes the team's folder, unless it has unsaved work.
 func (t *kept) tidy() {
 	for _, passing := range []string{"hosts", "heartbeats"} {
 		os.RemoveAll(filepath.Join(t.dir, passing))
@@ -123,7 +122,7 @@ func (m *Memory) remove(name string, t *kept) {
 		delete(m.teams, name)
 	}
 	t.store.Remove()
-	if t.users == 0 && t.dir != "" { // what members had left there is on their branches now
+	if t.users == 0 && t.dir != "" { // the members' work is on their branches now
 		t.tidy()
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"cadre/internal/agent/tools"
 	"cadre/internal/agent/wake"
 	"cadre/internal/claude/settings"
-	"cadre/internal/consolidate"
 	"cadre/internal/liveness/detector"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
@@ -27,39 +26,28 @@ import (
 	"cadre/internal/team"
 )
 
-// Outside is a member without a session of cadre's: an agent that a person has started acts as it
-// by the team's tools. It knows what it was given but has not shown to have read.
+// Outside is a member without a session of cadre's: a person's own agent acts as it, through the
+// team's tools. Outside remembers which mail the session was given but has not yet shown to have
+// received.
 type Outside struct {
 	team   *Team
 	member string
-	dir    string // where the session runs
+	dir    string // directory that the session runs in
 	tools  *tools.Set
 
-	ctx  context.Context // of what stays beside the tools, and ends before the team is closed
-	kept *sync.WaitGroup // has it
+	ctx  context.Context // of background work; ends before the team is closed
+	kept *sync.WaitGroup // counts the goroutines of that work
 
 	client atomic.Pointer[wake.Client] // nil until it has introduced itself
-	codex  atomic.Pointer[wake.Codex]  // nil for a session that is not woken so
+	codex  atomic.Pointer[wake.Codex]  // nil for a session that is not woken this way
 
 	mu    sync.Mutex
 	begun bool
-	shown int64 // the last message that was at the end of a result
+	shown int64 // the last message that was behind a result
 }
 
-// CreateLed creates a team that works in the directory, whose lead is a session outside. That it
-// is there already is no error.
-func (e *Engine) CreateLed(ctx context.Context, name, dir string) error {
-	body := &team.CreateTeam{TeamID: name + "-" + strings.ToLower(replica.NewID()), Name: name, Dir: dir,
-		Lead: team.DefaultLead, Base: consolidate.Look(ctx, dir, e.Home.Root, e.Home.Claude)}
-	err := e.Create(name, []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body}})
-	if team.CodeOf(err) == team.Taken { // somebody was faster
-		return nil
-	}
-	return err
-}
-
-// NameOf is a name for a team, made from the directory that it works in; ok is false where nothing
-// of that can be in a name.
+// NameOf makes a name for a team from the directory that it works in. ok is false if no part of
+// that can be in a name.
 func NameOf(dir string) (name string, ok bool) {
 	name = strings.Trim(strings.Map(func(r rune) rune {
 		if r < 0x80 && team.ValidName("a"+string(r)) {
@@ -71,11 +59,11 @@ func NameOf(dir string) (name string, ok bool) {
 	return name, team.ValidName(name)
 }
 
-// Attend has a session outside act as the member, "" for the lead, until serve returns. The session
-// runs in dir. One session at a time is a member, and as the lead it leads the team, unless another
-// session does: then it works beside that. Its teammates are without a lead when it ends, and after
-// a while they know. The context of serve ends when another session took the lead over: who has it
-// then is to have its mail, too.
+// Attend lets an external session act as the member, "" for the lead, until serve returns. The
+// session runs in dir. A member has one session at a time. As the lead it leads the team; if
+// another session leads, it works beside that one. When it ends, its teammates are without a lead,
+// and notice that after a while. The context of serve ends when another session took the lead over,
+// because that session must get the lead's mail.
 func (t *Team) Attend(ctx context.Context, member, dir string,
 	serve func(ctx context.Context, o *Outside) error) error {
 	if member == "" {
@@ -120,7 +108,7 @@ func (t *Team) Attend(ctx context.Context, member, dir string,
 	return err
 }
 
-// isOutside refuses a member that no session outside can be.
+// isOutside refuses a member that cannot have an external session.
 func (t *Team) isOutside(name string) error {
 	var m team.Member
 	var known bool
@@ -138,7 +126,7 @@ func (t *Team) isOutside(name string) error {
 	return nil
 }
 
-// leadBeside has this session lead for as long as it lives, unless another one does.
+// leadBeside makes this session lead for as long as it runs, unless another session leads.
 func (t *Team) leadBeside(ctx context.Context) (leading context.Context, release func(), err error) {
 	of := t.Team()
 	lock, err := leader.Claim(t.Dir)
@@ -186,10 +174,10 @@ func (o *Outside) newTools() *tools.Set {
 		Cleanup:  t.Remove})
 }
 
-// Tools are the team's tools, as the member has them.
+// Tools returns the team's tools for the member.
 func (o *Outside) Tools() agent.Tools { return o.tools }
 
-// View is that of the team.
+// View calls see with the team's state.
 func (o *Outside) View(see func(*team.State)) { o.team.View(see) }
 
 // Do sends a command as the member.
@@ -210,18 +198,18 @@ func (o *Outside) Greet(client string) (instructions string) {
 	return instructions
 }
 
-// Called takes note of the session that calls a tool, by what its agent sends with the call.
+// Called records which session calls a tool, from the data that its agent sends with the call.
 func (o *Outside) Called(beside map[string]any) {
 	if c := o.codex.Load(); c != nil {
 		c.Called(beside)
 	}
 }
 
-// wakes reports whether the session of the client is woken from now on.
+// wakes reports whether the client's session will be woken from now on.
 func (o *Outside) wakes(c wake.Client) bool {
 	if c.Agent == team.Claude {
-		// It reads the settings of the directory in which it runs, which need not be the team's,
-		// and starts its servers there.
+		// The client reads the settings of the directory in which it runs, which may not be the
+		// team's, and starts its servers there.
 		return o.dir != "" && wake.Session{Claude: o.team.engine.Home.Claude, Dir: o.dir, Managed: settings.Managed(),
 			Team: o.team.Name, Member: o.member}.Stays()
 	}
@@ -255,11 +243,11 @@ func codexHome() string {
 	if home := os.Getenv("CODEX_HOME"); home != "" {
 		return home
 	}
-	user, _ := os.UserHomeDir() // without one there are no sessions either
+	user, _ := os.UserHomeDir() // without a home there are no sessions either
 	return filepath.Join(user, ".codex")
 }
 
-// longest is how long a call may take before the client counts it as failed.
+// longest returns how long a call may take before the client counts it as failed.
 func (o *Outside) longest() time.Duration {
 	if c := o.client.Load(); c != nil {
 		return c.Longest
@@ -267,9 +255,9 @@ func (o *Outside) longest() time.Duration {
 	return wake.Of("").Longest
 }
 
-// mail takes the messages that go behind a result. A further call shows that the result before it
-// came through, so what was with that is read then; what was given to a session that ended before
-// it showed so is repeated to the next one.
+// mail takes the messages that go behind a result. A later call shows that the earlier result
+// arrived, and its mail then counts as read. Mail of a session that ended before showing that is
+// given again to the next session.
 func (o *Outside) mail(ctx context.Context) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -282,13 +270,13 @@ func (o *Outside) mail(ctx context.Context) (string, error) {
 	var before []team.Message
 	if m, _ := o.team.member(o.member); !o.begun && m.DeliveredSeq > m.ReadSeq {
 		var err error
-		if before, err = HandedOut(ctx, o.team.Replica, m); err != nil {
+		if before, err = o.team.unread(ctx, m); err != nil {
 			return "", err
 		}
 	}
 	o.begun = true
-	mail, err := Take(ctx, o.team.Replica, o.member, o.member, before)
-	if team.CodeOf(err) != "" { // the team takes no command any more, and what was given stays so
+	mail, err := o.team.take(ctx, o.member, o.member, before)
+	if team.CodeOf(err) != "" { // the team takes no more commands, and the mail stays delivered
 		mail, err = before, nil
 	}
 	if err != nil || len(mail) == 0 {

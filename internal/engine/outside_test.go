@@ -13,15 +13,15 @@ import (
 	"cadre/internal/team"
 )
 
-// attended is a session outside, until it is left.
+// attended is an external session, until it ends.
 type attended struct {
 	*engine.Outside
 	t     *testing.T
 	ctx   context.Context // of the session
-	leave func() error    // ends it, and returns what became of it
+	leave func() error    // ends it, and returns its result
 }
 
-// attend has a session act as the member, "" for the lead.
+// attend lets a session act as the member, "" for the lead.
 func (l *lab) attend(of *engine.Team, member string) *attended {
 	l.t.Helper()
 	ctx, cancel := context.WithCancel(within(l.t))
@@ -60,8 +60,8 @@ func (a *attended) call(name, input string) string {
 	return text
 }
 
-// What was shown is read once a further call shows that it came through. What was given to a
-// session that ended before that is repeated to the next one.
+// TestShownIsRead: mail that was shown is read once a later call shows that it arrived. Mail of a
+// session that ended before that is given again to the next one.
 func TestShownIsRead(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -91,7 +91,8 @@ func TestShownIsRead(t *testing.T) {
 	}
 }
 
-// One session at a time is a member, and none is a member that cadre runs, or that there is not.
+// TestWhoCanBeOutside: a member has one session at a time. A member that cadre runs, or that does
+// not exist, has no external session.
 func TestWhoCanBeOutside(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -115,8 +116,9 @@ func TestWhoCanBeOutside(t *testing.T) {
 	l.attend(l.open(), "eve")
 }
 
-// The session that is the lead leads for as long as it lives. When another one takes the lead its
-// context ends, and it is told so; a second one beside it works as the same lead.
+// TestLeadOutside: the session that acts as the lead leads while it is alive. When another one
+// takes the lead over, its context ends with that reason. A second session beside it works as the
+// same lead.
 func TestLeadOutside(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -142,7 +144,8 @@ func TestLeadOutside(t *testing.T) {
 	l.unled(of)
 }
 
-// The tools of a lead outside add members with a host in the background, and remove the team.
+// TestToolsOutside: the tools of an external lead add members with a background host, and remove
+// the team.
 func TestToolsOutside(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -10,8 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Who removes a team once more, after somebody else has and another one took its name, leaves the
-// other one alone, whether or not that is hosted, and does not wait for its host.
+// TestRemoveAfterAnother: a team was removed by somebody else, and another one took its name. A
+// second removal leaves the other team alone, hosted or not, and does not wait for its host.
 func TestRemoveAfterAnother(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -35,7 +35,8 @@ func TestRemoveAfterAnother(t *testing.T) {
 		if err := first.Remove(within(t)); err != nil {
 			t.Errorf("%s: %v", when, err)
 		}
-		r, err := upkeep.Clear(within(t), upkeep.Team{Replica: first.Replica, Dir: first.Dir, Actor: team.User, Log: l.Note},
+		r, err := upkeep.Clear(within(t), upkeep.Team{Replica: first.Replica, Dir: first.Dir, Actor: team.User,
+			Log: l.Note},
 			was, nil, upkeep.Removal{Home: l.Home})
 		if err != nil || !r.Replaced {
 			t.Errorf("%s: it is replaced: %t, %v", when, r.Replaced, err)

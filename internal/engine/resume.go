@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"cadre/internal/consolidate"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/host"
 	"cadre/internal/inspect"
@@ -10,53 +11,73 @@ import (
 	"cadre/internal/team"
 )
 
-// Continuation is how a team continues that was resumed.
+// Continuation says how a resumed team continues.
 type Continuation int
 
-// The continuations.
+// The values of [Continuation].
 const (
-	// Consolidates: an interrupted consolidation is all that is left of it. Nothing was started.
+	// Consolidates: only an interrupted consolidation remains to be done. Nothing was started.
 	Consolidates Continuation = iota
-	// Rehosted: the session that leads it lives, and its teammates have a host in the background.
+	// Rehosted: the session that leads is alive and keeps the lead; its teammates need a host.
+	// [Team.Continue] starts one in the background.
 	Rehosted
-	// LedByHand: the user leads it by commands; [Team.Continue] has its sessions run in the background.
+	// LedByHand: the user leads by commands, and the members need a host, as above.
 	LedByHand
-	// NeedsRun: a run is to lead it and to host its sessions, and takes the lead itself.
+	// NeedsRun: a run must lead the team and host its sessions. The run takes the lead itself.
 	NeedsRun
 )
 
-// Continue continues a team that was examined by [upkeep.Prepare], as far as that needs no process
-// that stays. The lead is taken as [Team.TakeUp] says, with its errors.
+// Unsealed reports whether the process that consolidated the team was killed before it wrote the
+// record of that. [Team.Consolidate] writes it.
+func (t *Team) Unsealed() bool {
+	of := t.Team()
+	if of.Status != team.TeamComplete || of.Consolidation.Step != team.Done || of.CleanedUp {
+		return false
+	}
+	record, err := consolidate.Sealed(t.Dir)
+	return record == nil && err == nil
+}
+
+// Prepare examines a team before it is resumed, as [upkeep.Prepare] does. It accepts a
+// [Team.Unsealed] team, although that is complete.
+func (t *Team) Prepare(ctx context.Context, how upkeep.Resumption) (*inspect.Examination, error) {
+	if t.Unsealed() {
+		return t.Examine(ctx)
+	}
+	found, err := upkeep.Prepare(ctx, t.Upkeep(team.User), how)
+	return found, lasting(err)
+}
+
+// Continue continues a team that [Team.Prepare] examined, as far as that needs no process that
+// stays. It takes the lead as [Team.TakeUp] does, and returns its errors.
 func (t *Team) Continue(ctx context.Context, found *inspect.Examination,
 	how upkeep.Takeover) (Continuation, error) {
-	of := t.Team()
-	if !of.Consolidation.Open() && t.byHand() && how == upkeep.LeaveIt && found.Lead.Lives && found.Hostless() &&
-		!host.Hosted(t.Hosts()) {
-		return Rehosted, t.rehost(ctx)
-	}
 	continues, release, err := t.TakeUp(ctx, found, how)
 	if err != nil {
 		return 0, err
 	}
 	defer release()
-	if continues == LedByHand {
+	if continues == LedByHand || continues == Rehosted {
 		err = t.rehost(ctx)
 	}
 	return continues, err
 }
 
-// TakeUp takes the lead of a team that was examined by [upkeep.Prepare] from whoever had it, as
-// [upkeep.TakeLead] says and with its errors. A team that is led by hand is led by the user from
-// then on, so that a lead that was lost is one no more; and what members saved while there was none
-// is kept. It starts nothing, and does nothing to a team that only consolidates. Nobody else takes
-// the lead until release is called.
+// TakeUp takes the lead of a team that [Team.Prepare] examined from the process that has it, as
+// [upkeep.TakeLead] does and with its errors. The user leads a team that is led by hand from then
+// on, so a lost lead is found again, and work that members saved meanwhile is kept. TakeUp starts
+// nothing. It does nothing to a team that only consolidates, or whose lead is alive and lost only
+// the host of its teammates. Nobody else can take the lead until release is called.
 func (t *Team) TakeUp(ctx context.Context, found *inspect.Examination,
 	how upkeep.Takeover) (_ Continuation, release func(), err error) {
 	of := t.Team()
-	if of.Consolidation.Open() {
+	if of.Consolidation.Open() || t.Unsealed() {
 		return Consolidates, func() {}, nil
 	}
-	lock, err := upkeep.TakeLead(ctx, t.upkeep(), found, how)
+	if t.byHand() && how == upkeep.LeaveIt && found.Lead.Lives && found.Hostless() && !host.Hosted(t.Hosts()) {
+		return Rehosted, func() {}, nil
+	}
+	lock, err := upkeep.TakeLead(ctx, t.Upkeep(team.User), found, how)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -66,7 +87,7 @@ func (t *Team) TakeUp(ctx context.Context, found *inspect.Examination,
 		err = leader.Attach(ctx, leader.Options{Replica: t.Replica, Dir: t.Dir, Log: t.engine.Note})
 	}
 	if err == nil {
-		err = upkeep.KeepSaved(ctx, t.upkeep())
+		err = upkeep.KeepSaved(ctx, t.Upkeep(team.User))
 	}
 	if err != nil {
 		lock.Unlock()
@@ -75,17 +96,17 @@ func (t *Team) TakeUp(ctx context.Context, found *inspect.Examination,
 	return continues, func() { lock.Unlock() }, nil
 }
 
-// byHand reports whether the user leads the team by commands, or a program of theirs does, and not
-// a run or an agent.
+// byHand reports whether the user or their program leads the team by commands, and not a run or an
+// agent.
 func (t *Team) byHand() bool {
 	of := t.Team()
 	return of.Origin == "" && t.Lead().Agent == team.External
 }
 
-// rehost sees to it that everybody whose session cadre runs has a living host, in the background
-// where there is none, and is tried at once.
+// rehost makes sure that all members with sessions of ours have a running host, in the background
+// if there is none, and are tried at once.
 func (t *Team) rehost(ctx context.Context) error {
-	if err := upkeep.RetryMembers(ctx, t.upkeep()); err != nil {
+	if err := upkeep.RetryMembers(ctx, t.Upkeep(team.User)); err != nil {
 		return err
 	}
 	var hosted []string
@@ -97,9 +118,4 @@ func (t *Team) rehost(ctx context.Context) error {
 		}
 	})
 	return t.EnsureHost(ctx, hosted...)
-}
-
-// upkeep is the team for what the user does to it.
-func (t *Team) upkeep() upkeep.Team {
-	return upkeep.Team{Replica: t.Replica, Dir: t.Dir, Actor: team.User, Log: t.engine.Note}
 }

@@ -2,9 +2,12 @@ package engine_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"cadre/internal/consolidate"
 	"cadre/internal/engine"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/host"
@@ -12,18 +15,18 @@ import (
 	"cadre/internal/team"
 )
 
-// resume resumes the team demo, up to where a process has to stay.
+// resume resumes the team demo, up to the point where a process has to stay.
 func (l *lab) resume(of *engine.Team, how upkeep.Takeover) (engine.Continuation, error) {
 	l.t.Helper()
-	found, err := upkeep.Prepare(within(l.t), upkeep.Team{Replica: of.Replica, Dir: of.Dir, Actor: team.User,
-		Log: l.Note}, upkeep.Resumption{})
+	found, err := of.Prepare(within(l.t), upkeep.Resumption{})
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	return of.Continue(within(l.t), found, how)
 }
 
-// A team that a person leads by commands is theirs again, and its sessions run in the background.
+// TestContinueByHand: a team that a person leads by commands is theirs again, and its sessions run
+// in the background.
 func TestContinueByHand(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -46,12 +49,13 @@ func (l *lab) endBackground(of *engine.Team, name string) {
 	eventually(l.t, "the host in the background ends", func() bool { return len(names(of.Hosts())) == 0 })
 }
 
-// A lead that lives keeps the lead. Where only the host of its teammates is gone, they get another.
+// TestContinueBesideALead: a running lead keeps the lead. If only the host of its teammates has
+// ended, they get another.
 func TestContinueBesideALead(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.create(ann)
-	l.host(l.open(), engine.HostOptions{}).End() // as one that died after it had given ann back
+	l.host(l.open(), engine.HostOptions{}).End() // like a host that died after it had returned ann's lease
 	lead := l.attend(l.open(), "")
 	of := l.open()
 	session := of.Team().LeadSession
@@ -74,7 +78,7 @@ func TestContinueBesideALead(t *testing.T) {
 	l.endBackground(of, "ann")
 }
 
-// A team of a run is left to one, which takes the lead itself.
+// TestContinueARun: a team of a run is left to a run, which takes the lead itself.
 func TestContinueARun(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -95,8 +99,49 @@ func TestContinueARun(t *testing.T) {
 	}
 }
 
-// Nobody else ends a member without a living host, so who waits for its end does; and one that need
-// not end any more is not waited for.
+// TestContinueAConsolidation: a team whose consolidation was interrupted is left to that: nobody
+// leads it, and nothing runs. The same holds for a complete team without the record of that, which
+// its consolidation writes.
+func TestContinueAConsolidation(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.create(&team.SpawnMember{Name: "eve", Agent: team.External})
+	of := l.open()
+	l.do(of, team.User, &team.Consolidate{})
+	consolidates := func() {
+		t.Helper()
+		if continues, err := l.resume(of, upkeep.TakeIt); err != nil || continues != engine.Consolidates {
+			t.Fatalf("%v, %v", continues, err)
+		}
+		l.unled(of)
+		if of.Team().LeadSession != "" || host.Hosted(of.Hosts()) {
+			t.Errorf("%q leads; a host runs: %v", of.Team().LeadSession, host.Hosted(of.Hosts()))
+		}
+	}
+	consolidates()
+	seal := func() {
+		t.Helper()
+		if _, err := of.Consolidate(within(t), consolidate.Options{Actor: team.User}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seal()
+	if _, err := of.Prepare(within(t), upkeep.Resumption{}); team.CodeOf(err) != team.Finished {
+		t.Errorf("once it is consolidated: %v", err)
+	}
+	record := filepath.Join(of.Dir, consolidate.RecordFile)
+	if err := os.Remove(record); err != nil { // as if it was killed before it wrote that
+		t.Fatal(err)
+	}
+	consolidates()
+	seal()
+	if _, err := os.Stat(record); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAwaitEnd: nobody else ends a member without a running host, so the waiting caller does. It
+// does not wait for a member whose request was withdrawn.
 func TestAwaitEnd(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -132,7 +177,8 @@ func TestAwaitEnd(t *testing.T) {
 	}
 }
 
-// A refusal is told once, with its reason, and the member is ended at the deadline all the same.
+// TestAwaitEndOfWhoRefuses: a refusal is reported once, with its reason, and the member still ends
+// at the deadline.
 func TestAwaitEndOfWhoRefuses(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

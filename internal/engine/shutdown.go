@@ -10,16 +10,16 @@ import (
 	"cadre/internal/team"
 )
 
-// lookAgain is how often somebody who waits for a member's end looks whether its host lives.
+// lookAgain is how often a wait for a member's end checks whether the member's host is running.
 const lookAgain = time.Second
 
-// ErrWithdrawn says that a member need not shut down any more.
+// ErrWithdrawn says that the shutdown request was withdrawn.
 var ErrWithdrawn = errors.New("the request to shut down was withdrawn")
 
-// AwaitEnd waits until the member, which was asked to shut down, has ended. One whose host is dead
-// it ends itself, and one without a session at its deadline: nobody else would. refused is told
-// once of each refusal, with the reason that is in the history after the record seq. The error is
-// [ErrWithdrawn] where the request was.
+// AwaitEnd waits until the member, which was asked to shut down, has ended. AwaitEnd itself ends a
+// member whose host is dead, and a member without a session at its deadline: nobody else would. It
+// calls refused once per refusal, with the reason found in the history after the record seq. It
+// returns [ErrWithdrawn] if the request was withdrawn.
 func (t *Team) AwaitEnd(ctx context.Context, name string, after int64,
 	refused func(m team.Member, reason string)) (team.Member, error) {
 	told := ""
@@ -61,13 +61,12 @@ func (t *Team) AwaitEnd(ctx context.Context, name string, after int64,
 	}
 }
 
-// hostless reports whether no living host would end the member.
+// hostless reports whether no running host would end the member.
 func (t *Team) hostless(m team.Member) bool {
 	return m.Agent == team.External || m.Host == "" || !host.Hosted(t.Hosts())
 }
 
-// endHostless ends a member that no host would end, once that is due, and returns how long it is
-// till then.
+// endHostless ends a member without a host once that is due, and returns the time until then.
 func (t *Team) endHostless(ctx context.Context, m team.Member) (due time.Duration, err error) {
 	if m.Host != "" {
 		if err := host.Clear(ctx, t.Hosts(), t.engine.Note); err != nil {
@@ -76,20 +75,20 @@ func (t *Team) endHostless(ctx context.Context, m team.Member) (due time.Duratio
 	}
 	body := team.Body(&team.ReportStopped{Member: m.Name, Reason: team.NoHost})
 	if m.Agent == team.External {
-		due = time.Duration(m.Shutdown.Deadline-replica.Now()) * time.Millisecond
+		due = m.Shutdown.Deadline.Sub(replica.Now())
 		body = &team.ExpireShutdown{Member: m.Name}
 	}
 	if due > 0 {
 		return due, nil
 	}
 	_, err = t.Do(ctx, team.Command{Actor: team.User, Body: body})
-	if code := team.CodeOf(err); code == team.NotReady || code == team.Finished { // somebody else is at it
+	if code := team.CodeOf(err); code == team.NotReady || code == team.Finished { // another process is ending it
 		err = t.Refresh(ctx)
 	}
 	return 0, err
 }
 
-// refusal is why a request to shut down was refused, by the records after seq after; "" where they
+// refusal returns why a shutdown request was refused, from the records after seq after; "" if they
 // do not say.
 func (t *Team) refusal(ctx context.Context, after int64, request string) (reason string, err error) {
 	for r, err := range t.Read(ctx, after) {

@@ -21,10 +21,10 @@ const BusyTime = 30 * time.Second
 // startTime bounds the wait for a session; each driver bounds its own start below that.
 const startTime = 4 * time.Minute
 
-// Spawn adds the member as actor, with a host in the background for its session. What can fail
-// comes before the member is on record: nobody can work in the team's directory, the agent is not
-// installed or nobody is logged in to it, it can have no worktree, no host can be started. joined
-// is told the member once it is on record; what fails after that is its host.
+// Spawn adds the member as actor, and starts a background host for its session. It checks what can
+// fail before the member is recorded: that the team's directory is usable, the agent is installed
+// and logged in, a worktree is possible, and a host can be started. joined is called with the
+// member once it is recorded. After that only its host can fail.
 func (t *Team) Spawn(ctx context.Context, actor string, m *team.SpawnMember, joined func(team.Member) error) error {
 	var l *Launch
 	if m.Agent != team.External {
@@ -43,7 +43,7 @@ func (t *Team) Spawn(ctx context.Context, actor string, m *team.SpawnMember, joi
 		}
 		defer l.Close()
 	}
-	adding, cancel := context.WithTimeoutCause(ctx, BusyTime, fmt.Errorf("team %s was busy for %s", t.Name, BusyTime))
+	adding, cancel := busy(ctx, t.Name)
 	defer cancel()
 	if _, err := t.Do(adding, team.Command{Actor: actor, Body: m}); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (t *Team) Spawn(ctx context.Context, actor string, m *team.SpawnMember, joi
 	return l.Ensure(ctx, m.Name)
 }
 
-// Placed says why the member cannot have the isolation that it is to have in that directory.
+// Placed says why the member cannot have its isolation in that directory.
 func Placed(ctx context.Context, m *team.SpawnMember, dir string) error {
 	if m.Isolation != team.Worktree {
 		return nil
@@ -67,7 +67,7 @@ func Placed(ctx context.Context, m *team.SpawnMember, dir string) error {
 }
 
 // Able says why no session of the member, with an agent of the engine's drivers, could work in that
-// directory, as far as that can be told without starting one.
+// directory. It finds out what it can without starting one.
 func Able(ctx context.Context, m *team.SpawnMember, dir string) error {
 	if err := Placed(ctx, m, dir); err != nil {
 		return err
@@ -80,7 +80,7 @@ func Able(ctx context.Context, m *team.SpawnMember, dir string) error {
 	switch {
 	case err != nil:
 		return team.Refuse(team.Invalid, "%s was not added: %s cannot work here: %v", m.Name, m.Agent, err)
-	case login.State == agent.NotLoggedIn && len(m.Args) == 0: // its arguments may say how it logs in
+	case login.State == agent.NotLoggedIn && len(m.Args) == 0: // arguments may say how the agent logs in
 		detail := ""
 		if login.Detail != "" {
 			detail = ": " + login.Detail
@@ -91,7 +91,7 @@ func Able(ctx context.Context, m *team.SpawnMember, dir string) error {
 	return nil
 }
 
-// Isolates says why no member can have a worktree of its own in that directory.
+// Isolates says why no member can have its own worktree in that directory.
 func Isolates(ctx context.Context, dir string) error {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -101,8 +101,8 @@ func Isolates(ctx context.Context, dir string) error {
 	return worktree.Able(ctx, procs, dir)
 }
 
-// AwaitStart waits until the member's session runs. Its first failure ends the wait, also where it
-// is tried again.
+// AwaitStart waits until the member's session is running. The first failure ends the wait, even if
+// the session is tried again.
 func (t *Team) AwaitStart(ctx context.Context, name string) (team.Member, error) {
 	of := t.Team().Name
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, team.Refuse(team.NotReady, "the session of %s did not "+

@@ -11,8 +11,8 @@ import (
 	"cadre/internal/team"
 )
 
-// A member that is spawned has a host in the background, which a second one shares, and which ends
-// by itself when nobody is left.
+// TestSpawn: a spawned member has a background host, which a second member shares, and which ends
+// by itself when none is left.
 func TestSpawn(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -47,7 +47,7 @@ func TestSpawn(t *testing.T) {
 	}
 }
 
-// What can fail is found before the member is on record, and starts nothing.
+// TestRefusedSpawns: what can fail is found before the member is recorded, and starts nothing.
 func TestRefusedSpawns(t *testing.T) {
 	t.Parallel()
 	broken := func(l *lab, of *engine.Team) {
@@ -104,7 +104,7 @@ func TestRefusedSpawns(t *testing.T) {
 	}
 }
 
-// A member without a session needs no host.
+// TestSpawnExternal: a member without a session needs no host.
 func TestSpawnExternal(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -119,7 +119,7 @@ func TestSpawnExternal(t *testing.T) {
 	}
 }
 
-// A host in the background that cannot work is noticed, and its log named.
+// TestHostThatTakesNobody: a background host that cannot work is noticed, and its log named.
 func TestHostThatTakesNobody(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -138,7 +138,7 @@ func TestHostThatTakesNobody(t *testing.T) {
 	}
 }
 
-// A session that cannot start is said so at its first failure.
+// TestAwaitStart: a session that cannot start is reported at its first failure.
 func TestAwaitStart(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

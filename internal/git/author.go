@@ -7,21 +7,20 @@ import (
 	"strings"
 )
 
-// Nobody told git who commits: that may be so in CI. It would make somebody up from the names of
-// the user and the machine, or refuse.
+// These identify commits if git does not know who commits, as in CI. Git would make up an identity
+// from the names of the user and the machine, or refuse.
 const (
 	ourName = "cadre"
 	ourMail = "cadre@localhost"
 )
 
-// Author is whom git names as the author of a commit, as far as it was told, with the mail address
-// in angle brackets; else it is cadre.
+// Author returns git's author of a commit, with the mail address in angle brackets; cadre if git
+// knows none.
 func (r Runner) Author(ctx context.Context) string {
 	return cmp.Or(r.told(ctx, "AUTHOR"), ourName+" <"+ourMail+">")
 }
 
-// Committing is the runner with cadre in the place of the author and the committer that git was not
-// told.
+// Committing returns the runner with cadre as the author or committer if git knows none.
 func (r Runner) Committing(ctx context.Context) Runner {
 	named := r
 	for _, role := range []string{"AUTHOR", "COMMITTER"} {
@@ -32,7 +31,8 @@ func (r Runner) Committing(ctx context.Context) Runner {
 	return named
 }
 
-// Ours is the runner with cadre as the author and the committer, of commits that are nobody's work.
+// Ours returns the runner with cadre as the author and the committer, for commits that are nobody's
+// work.
 func (r Runner) Ours() Runner {
 	return r.With("GIT_AUTHOR_NAME="+ourName, "GIT_AUTHOR_EMAIL="+ourMail, "GIT_COMMITTER_NAME="+ourName,
 		"GIT_COMMITTER_EMAIL="+ourMail)
@@ -41,7 +41,7 @@ func (r Runner) Ours() Runner {
 func (r Runner) told(ctx context.Context, role string) string {
 	r.Settings = append(slices.Clone(r.Settings), "user.useConfigOnly=true")
 	ident, err := r.Text(ctx, "var", "GIT_"+role+"_IDENT")
-	end := strings.LastIndexByte(ident, '>') // the date is behind it
+	end := strings.LastIndexByte(ident, '>') // the date follows it
 	if err != nil {
 		return ""
 	}

@@ -16,19 +16,18 @@ import (
 )
 
 const (
-	// suspicion is how long a command runs before it is looked whether git waits for a pipe. Most
-	// commands have ended by then, so the look costs them nothing.
+	// suspicion is how long a command runs before the guard checks whether git waits for a pipe.
+	// Most commands have ended by then, so the check costs them nothing.
 	suspicion = time.Second
-	// certainty is how long git has to wait for the same pipe: one that somebody writes into at
-	// once holds nobody up.
+	// certainty is how long git has to wait for the same pipe: a pipe with an active writer blocks
+	// nobody.
 	certainty = 200 * time.Millisecond
-	// asking is how long git may take to say whether a folder is ignored. It may wait for the same
-	// pipe.
+	// asking bounds how long git may take to say whether a folder is ignored. It may wait for the
+	// same pipe.
 	asking = 2 * time.Second
 )
 
-// BlockedError says that git waits for a named pipe that lies where git reads a regular file. It
-// would do so for ever.
+// BlockedError reports a named pipe in the place of a regular file. Git would wait for it for ever.
 type BlockedError struct{ File *regularfile.Error }
 
 func (e *BlockedError) Error() string {
@@ -37,7 +36,7 @@ func (e *BlockedError) Error() string {
 
 func (e *BlockedError) Unwrap() error { return e.File }
 
-// guarded runs a command, and ends it by end when git waits for a pipe.
+// guarded runs a command, and ends it with end if git waits for a pipe.
 func (r Runner) guarded(ctx context.Context, cmd proc.Cmd, end context.CancelCauseFunc) (proc.Exit, error) {
 	if err := ctx.Err(); err != nil {
 		return proc.Exit{}, err
@@ -50,7 +49,7 @@ func (r Runner) guarded(ctx context.Context, cmd proc.Cmd, end context.CancelCau
 	return child.Finish(ctx, proc.Ladder{})
 }
 
-// guard ends a command by end when git waits for a pipe. It returns a function that stops it.
+// guard ends a command with end if git waits for a pipe. The returned function stops the guard.
 func (r Runner) guard(ctx context.Context, child *proc.Child, end context.CancelCauseFunc) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -66,7 +65,7 @@ func (r Runner) guard(ctx context.Context, child *proc.Child, end context.Cancel
 	return func() { cancel(); <-done }
 }
 
-// sleep reports whether ctx lasted as long.
+// sleep waits, and reports whether ctx lasted that long.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -76,10 +75,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// blocked is the pipe that git waits for, "" where it waits for none. Where the system does not
-// tell, it is one that git would wait for.
+// blocked returns the pipe that git waits for; "" for none. If the system does not report it,
+// blocked returns a pipe that git would wait for.
 func (r Runner) blocked(ctx context.Context, child *proc.Child) string {
-	const program = "git" // and git-remote-https; what hooks run waits for whatever they want it to
+	const program = "git" // and git-remote-https; a hook's program may wait for any pipe
 	before, told := child.Pipes(program)
 	if !told {
 		return r.suspect(ctx)
@@ -96,7 +95,7 @@ func (r Runner) blocked(ctx context.Context, child *proc.Child) string {
 	return ""
 }
 
-// suspect finds a pipe under a name that git opens by itself, without looking what is there.
+// suspect finds a pipe under a name that git opens without checking its type.
 func (r Runner) suspect(ctx context.Context) string {
 	top, gitDirs := r.places()
 	for _, dir := range gitDirs {
@@ -123,17 +122,17 @@ func (r Runner) suspect(ctx context.Context) string {
 }
 
 var (
-	// inRepository are the files that git opens in a repository, or in the folder that one has for
-	// a linked worktree.
+	// inRepository are the files that git opens in a repository, or in its folder for a linked
+	// worktree.
 	inRepository = []string{"config", "config.worktree", "HEAD", "index", "packed-refs", "commondir", "shallow",
 		"info/exclude", "info/attributes", "info/grafts", "info/sparse-checkout"}
 	// inWorkTree are the files that git opens in any folder of a work tree that is not ignored. In
-	// the place of any other file it refuses a pipe.
+	// the place of any other file, git refuses a pipe.
 	inWorkTree = []string{".gitignore", ".gitattributes", ".gitmodules"}
 )
 
-// ignored reports whether git passes over a folder of the work tree. To say so it reads the ignored
-// files of the folders above alone.
+// ignored reports whether git skips a folder of the work tree. For that, git reads only the ignore
+// files of the folders above.
 func (r Runner) ignored(ctx context.Context, top, dir string) bool {
 	if dir == top {
 		return false
@@ -142,15 +141,16 @@ func (r Runner) ignored(ctx context.Context, top, dir string) bool {
 	defer cancel()
 	var out bytes.Buffer
 	r.Dir = top
-	// Whatever its name, the folder is one path; this command refuses to be told so.
+	// The folder is one literal path, whatever its name; this command does not accept the setting
+	// for that.
 	cmd := proc.Cmd{Args: r.command([]string{"check-ignore", "-q", "--", dir}), Env: append(r.environment(os.Environ()),
 		append(slices.Clone(r.Env), "GIT_LITERAL_PATHSPECS=0")...), Stdout: &out, Stderr: &out}
 	exit, err := r.Procs.Run(ctx, cmd, proc.Ladder{})
 	return err == nil && exit.Code == 0
 }
 
-// places returns the top of the work tree that git runs in, "" for none, and the folders of its
-// repository. It runs no git, which could wait for the same file.
+// places returns the top of the work tree in which git runs ("" for none), and the folders of its
+// repository. It does not run git, which could wait for the same file.
 func (r Runner) places() (top string, gitDirs []string) {
 	for _, v := range r.Env {
 		if dir, ok := strings.CutPrefix(v, "GIT_DIR="); ok {
@@ -174,8 +174,8 @@ func (r Runner) places() (top string, gitDirs []string) {
 	return "", nil
 }
 
-// linked returns the folders that the file .git of a linked worktree leads to: its own, and the one
-// of the repository.
+// linked returns the folders to which the file .git of a linked worktree points: its own, and the
+// repository's.
 func linked(file string) []string {
 	own := pointer(file, "gitdir: ")
 	if own == "" {
@@ -188,7 +188,7 @@ func linked(file string) []string {
 	return dirs
 }
 
-// pointer returns the path that a file of git's names after the prefix, "" where it names none.
+// pointer returns the path after the prefix in one of git's files; "" if there is none.
 func pointer(file, prefix string) string {
 	const longest = 64 << 10
 	data, err := regularfile.Read(file, longest)
@@ -202,12 +202,12 @@ func pointer(file, prefix string) string {
 	return path
 }
 
-// pipes returns the named pipes below a folder. Sockets and devices hold nobody up: to open a
-// socket fails, and to open a device does not wait. The folder of a repository is passed over.
+// pipes returns the named pipes below a folder, except in a repository's folder. Sockets and
+// devices block nobody: opening a socket fails, and opening a device does not wait.
 func pipes(ctx context.Context, dir string) (found []string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case err != nil: // what cannot be looked at is git's to say
+		case err != nil: // git reports what cannot be read
 		case d.IsDir() && d.Name() == ".git":
 			return fs.SkipDir
 		case d.Type() == fs.ModeNamedPipe:
@@ -218,7 +218,7 @@ func pipes(ctx context.Context, dir string) (found []string) {
 	return found
 }
 
-// isPipe reports whether a named pipe is there. git follows links.
+// isPipe reports whether the path is a named pipe. Like git, it follows links.
 func isPipe(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode()&fs.ModeNamedPipe != 0

@@ -104,6 +104,9 @@ func TestBlockedAnywhere(t *testing.T) {
 // socket or a device. Each command here takes longer than it is trusted without a look.
 func TestNotBlocked(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("its commands take two seconds each; not with -short")
+	}
 	fifo := func(t *testing.T, path string) {
 		t.Helper()
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), syscall.Mkfifo(path, 0o600)); err != nil {
@@ -175,6 +178,9 @@ func TestNotBlocked(t *testing.T) {
 
 // A socket in the place of a file that git reads holds up nobody.
 func TestNotBlockedBySocket(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its command takes two seconds; not with -short")
+	}
 	l := newLab(t)
 	socket, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {

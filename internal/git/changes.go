@@ -11,19 +11,19 @@ import (
 // Change is a path at which two sides differ: two trees, or a tree and the work tree.
 type Change struct {
 	Path        string
-	Letter      string // what became of it, as git has it: A, D, M, T
-	Was, Is     string // modes, on the one side and on the other
-	WasID, IsID string // objects; zeros where git has none of it
+	Letter      string // git's status letter: A, D, M, T
+	Was, Is     string // modes on the two sides
+	WasID, IsID string // objects; zeros if git has none
 }
 
-// Nothing is the mode of what is not there, and Submodule that of one.
+// Nothing is the mode of a missing file, and Submodule that of a submodule.
 const (
 	Nothing   = "000000"
 	Submodule = "160000"
 )
 
-// Changes are the paths at which two sides differ, in git's order: those that the command compares,
-// which is diff or diff-tree and its arguments.
+// Changes returns the paths at which two sides differ, in git's order. The command is diff or
+// diff-tree, with its arguments.
 func (r Runner) Changes(ctx context.Context, command string, args ...string) ([]Change, error) {
 	out, err := r.Run(ctx, nil, slices.Concat([]string{command, "--raw", "-z", "--no-renames", "--no-abbrev"}, args)...)
 	if err != nil {
@@ -42,5 +42,5 @@ func (r Runner) Changes(ctx context.Context, command string, args ...string) ([]
 	return all, nil
 }
 
-// Entry is what the other side has, as git update-index -z --index-info takes it.
+// Entry returns the other side's entry in the format of git update-index -z --index-info.
 func (c Change) Entry() string { return c.Is + " " + c.IsID + "\t" + c.Path + "\x00" }

@@ -15,44 +15,42 @@ import (
 )
 
 const (
-	// DefaultLimit is what one command may take. Looking at a large work tree that no cache knows
-	// is slow.
+	// DefaultLimit bounds one command. Reading a large work tree without a cache is slow.
 	DefaultLimit = 5 * time.Minute
-	// DefaultPatience is how long another git in the same repository is waited for.
+	// DefaultPatience is how long a command waits for another git in the same repository.
 	DefaultPatience = 10 * time.Second
 
 	lockPause = 50 * time.Millisecond
 )
 
-// Runner runs git in one place. What is changed in a copy stays there. Its methods may be called
-// from any goroutine.
+// Runner runs git in one place. Changes to a copy do not affect the original. Its methods may be
+// called from any goroutine.
 type Runner struct {
 	Procs    *proc.Register
-	Dir      string        // where git runs; "" for where we are
-	Settings []string      // "name=value" of git's configuration, besides those that always hold
-	Env      []string      // "name=value", besides what every git has
+	Dir      string        // working directory of git; "" for the present one
+	Settings []string      // "name=value" of git's configuration, in addition to the fixed ones
+	Env      []string      // "name=value", in addition to the fixed ones
 	Limit    time.Duration // of one command; 0 for [DefaultLimit]
 	Patience time.Duration // with another git that holds a lock; 0 for [DefaultPatience], less for none
-	// Remote says that the command speaks with a remote: the person's hooks run, as they do when
-	// the person calls git, and so does the person's way to get there. Nothing is asked at a
-	// terminal or in a window all the same.
+	// Remote reports that the command talks to a remote. Then the user's hooks run, and the user's
+	// transport settings apply, as if the user had called git. Nothing is asked at a terminal or in
+	// a window even so.
 	Remote bool
 }
 
-// Installed says why git cannot be run; nil where it can.
+// Installed says why git cannot be run; nil if it can.
 func Installed() error {
 	_, err := proc.Find("git")
 	return err
 }
 
-// With is the runner with more variables.
+// With returns the runner with more variables.
 func (r Runner) With(env ...string) Runner {
 	r.Env = slices.Concat(r.Env, env)
 	return r
 }
 
-// Refusal is what git said when it did not do what it was asked for. A git that was ended by a
-// signal has said nothing.
+// Refusal is git's message when it failed. A git that was ended by a signal has no message.
 type Refusal struct {
 	Command string
 	Status  int    // never 0
@@ -61,15 +59,15 @@ type Refusal struct {
 
 func (e *Refusal) Error() string { return "git " + e.Command + ": " + e.Words }
 
-// LockedError says that a git command holds a file of the repository and did not let go of it. A
-// git that was killed leaves such a file, and only a person can know that it was.
+// LockedError reports that a git command holds a file of the repository and did not release it. A
+// killed git leaves such a file, and only a person can know that it was killed.
 type LockedError struct{ File string }
 
 func (e *LockedError) Error() string {
-	return "another git command holds " + e.File + "; if none is at work there, remove that file and try again"
+	return "another git command holds " + e.File + "; if none is running there, remove that file and try again"
 }
 
-// locked is the error of a git that could not have a lock; nil for any other.
+// locked returns the error of a git that could not get a lock; nil for any other error.
 func locked(err error) error {
 	refused, ok := errors.AsType[*Refusal](err)
 	if !ok {
@@ -83,7 +81,7 @@ func locked(err error) error {
 	return nil
 }
 
-// Run gives git the input and returns what it printed, as it is, also with a [*Refusal]. It waits
+// Run passes the input to git and returns its output, unchanged, even with a [*Refusal]. It waits
 // for other git commands that hold the repository's locks.
 func (r Runner) Run(ctx context.Context, input []byte, args ...string) ([]byte, error) {
 	waiting, cancel := context.WithTimeout(ctx, cmp.Or(r.Patience, DefaultPatience))
@@ -102,14 +100,14 @@ func (r Runner) Run(ctx context.Context, input []byte, args ...string) ([]byte, 
 	}
 }
 
-// Text is what git printed, without the end of its last line.
+// Text returns git's output without the end of its last line.
 func (r Runner) Text(ctx context.Context, args ...string) (string, error) {
 	out, err := r.Run(ctx, nil, args...)
 	return strings.TrimRight(string(out), "\n"), err
 }
 
-// Holds reports whether what the command asks is so. To say no git has the exit status 1; any other
-// is an error.
+// Holds reports git's answer to a yes-or-no command. Exit status 1 means no; any other failure is
+// an error.
 func (r Runner) Holds(ctx context.Context, args ...string) (bool, error) {
 	_, err := r.Run(ctx, nil, args...)
 	if refused, ok := errors.AsType[*Refusal](err); ok && refused.Status == 1 {

@@ -12,15 +12,13 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Index is the index of a work tree while nobody else changes it. It is held as git holds it, by a
-// file index.lock beside it; but that is a link to a file of a name of ours, so that a lock that a
-// kill left behind is known again, and taken away. What a git that was killed leaves, only a person
-// may remove.
+// Index is the index of a work tree, locked against other changes. It uses git's own lock, a file
+// index.lock beside it. But that is a link to a file with a name of ours, so a lock that a kill
+// left is recognized as ours and removed. Only a person may remove a lock that a killed git left.
 type Index struct{ path, lock, ours, next string }
 
-// HoldIndex waits for the index and holds it. dir is the repository's folder for the work tree, and
-// mark tells this use from all others that may be under way in it: a mark is used by one process at
-// a time.
+// HoldIndex waits for the index and locks it. dir is the repository's folder for the work tree.
+// mark distinguishes this use from all others at the same time; one process at a time uses a mark.
 func (r Runner) HoldIndex(ctx context.Context, dir, path, mark string) (*Index, error) {
 	ours := filepath.Join(dir, "cadre-index-"+mark)
 	i := &Index{path: path, lock: path + ".lock", ours: ours, next: ours + ".new"}
@@ -45,13 +43,13 @@ func (r Runner) HoldIndex(ctx context.Context, dir, path, mark string) (*Index, 
 	return i, nil
 }
 
-// take links our file to the lock, when that is free or was ours already.
+// take links our file to the lock, if the lock is free or was ours already.
 func (i *Index) take(ctx context.Context, patience time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		err := os.Link(i.ours, i.lock)
-		if err != nil && !errors.Is(err, fs.ErrExist) { // a disk without links: after a kill a person has to remove it
+		if err != nil && !errors.Is(err, fs.ErrExist) { // no links: after a kill, a person removes the lock
 			var f *os.File
 			if f, err = os.OpenFile(i.lock, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
 				err = f.Close()
@@ -75,31 +73,29 @@ func (i *Index) take(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// Next is the file to change, with GIT_INDEX_FILE: a copy of the index.
+// Next returns the file to change through GIT_INDEX_FILE: a copy of the index.
 func (i *Index) Next() string { return i.next }
 
-// Install puts the copy in the place of the index.
+// Install replaces the index by the copy.
 func (i *Index) Install() error { return os.Rename(i.next, i.path) }
 
-// Release lets go of the index. What was not installed is gone.
+// Release unlocks the index. It discards a copy that was not installed.
 func (i *Index) Release() {
 	os.Remove(i.next)
 	os.Remove(i.lock)
-	os.Remove(i.ours) // last: by this name the lock is known to be ours
+	os.Remove(i.ours) // last, because this name shows that the lock is ours
 }
 
-// maxIndex is the most that is read of an index, in bytes: that of some ten million files.
+// maxIndex bounds how much of an index is read, in bytes: the index of some ten million files.
 const maxIndex = 1 << 30
 
-// CopyIndex copies an index, for a use of ours beside the person's. Where there is none it does
-// nothing.
+// CopyIndex copies an index, for our use beside the user's. It does nothing if there is none.
 //
-// The copy gets the time of the original. Git takes a file for unchanged when its size and time are
-// as the index has them, unless the file was changed in the very second in which the index was
-// written, or later: then it looks into the file. A copy with a later time would make it believe
-// what it must not.
+// The copy gets the time of the original. Git takes a file for unchanged if its size and time match
+// the index, unless the file was changed in the second in which the index was written, or later:
+// then it reads the file. With a later time, git would take changed files for unchanged.
 func CopyIndex(from, to string) error {
-	info, err := os.Stat(from) // before it is read: an older time only makes git look more often
+	info, err := os.Stat(from) // before it is read: an older time only makes git read more files
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

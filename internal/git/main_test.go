@@ -14,11 +14,14 @@ import (
 
 	"cadre/internal/git"
 	"cadre/internal/sys/proc"
+	"cadre/internal/testkit/soak"
 )
 
 func TestMain(m *testing.M) {
 	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	soak.Beside(24)
+	soak.InMemory()
 	goleak.VerifyTestMain(m)
 }
 
@@ -31,7 +34,7 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	procs, err := proc.Open("")
 	if err != nil {

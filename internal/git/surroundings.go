@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// settings hold for every command: no hook of the repository runs, no watcher of its is started and
-// no upkeep, nothing is signed, what was written survives a loss of power, messages are what they
-// are given as, and paths are printed as they are.
+// settings apply to every command: no hook of the repository runs, no file monitor or maintenance
+// starts, nothing is signed, what was written survives a loss of power, messages are used as given,
+// and paths are printed unquoted.
 var settings = []string{noHooks, "core.fsync=added,reference", "core.fsmonitor=false", "core.quotePath=false",
 	"gc.auto=0", "commit.gpgSign=false",
 	"i18n.commitEncoding=UTF-8", "advice.addEmbeddedRepo=false"}
@@ -15,18 +15,18 @@ var settings = []string{noHooks, "core.fsync=added,reference", "core.fsmonitor=f
 // noHooks keeps git from finding hooks.
 const noHooks = "core.hooksPath=/dev/null"
 
-// ways are the beginnings of the names of variables that say how a remote is reached.
+// ways are prefixes of variables that configure how a remote is reached.
 var ways = []string{"GIT_SSH", "GIT_ASKPASS", "GIT_PROXY_COMMAND", "GIT_SSL_", "GIT_HTTP_", "GIT_ALLOW_PROTOCOL",
 	"GIT_PROTOCOL"}
 
-// persons are the variables that say where git is, how far it looks for a repository, and in whose
-// name it commits.
+// persons are the variables for git's program, the range of its search for a repository, and the
+// committer.
 var persons = []string{"GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_AUTHOR_NAME",
 	"GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"}
 
-// environment is one in which git does what it is told here, and nothing else: not to the
-// repository, index or commit that whoever calls us is just working on. Where its configuration is
-// stays, and what is added to that.
+// environment returns an environment in which git acts only on what it is given here, and not on
+// the repository, index or commit that our caller is working on. The place of its configuration is
+// unchanged, and so are additions to it.
 func (r Runner) environment(env []string) []string {
 	asks := true
 	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
@@ -40,7 +40,7 @@ func (r Runner) environment(env []string) []string {
 	})
 	if r.Remote {
 		env = append(env, "SSH_ASKPASS_REQUIRE=never")
-		if asks { // else a program opens a window
+		if asks { // otherwise a program opens a window
 			env = append(env, "GIT_ASKPASS=")
 		}
 	}
@@ -48,16 +48,16 @@ func (r Runner) environment(env []string) []string {
 		"GIT_EDITOR=true", "LC_ALL=C")
 }
 
-// localVariables are those by which git means another repository, or another part of this one, than
-// the one that it is called in.
+// localVariables make git use another repository, or another part of it, than the one of its
+// working directory.
 var localVariables = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE",
 	"GIT_INDEX_VERSION", "GIT_OBJECT_DIRECTORY",
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE",
 	"GIT_REPLACE_REF_BASE", "GIT_NAMESPACE", "GIT_PREFIX",
 	"GIT_INTERNAL_SUPER_PREFIX", "GIT_REFLOG_ACTION", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"}
 
-// Local is an environment in which git means the repository that it is called in, for commands of
-// the person: what else they told git stays.
+// Local returns an environment in which git uses the repository of its working directory, for
+// commands of the user. The user's other settings for git stay.
 func Local(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

@@ -1,24 +1,24 @@
-// Package hook runs the commands that a user puts around what a team does: before a teammate goes
-// idle, when a task is created, and when one is completed.
+// Package hook runs the commands that a user attaches to three events of a team: a teammate is
+// about to go idle, a task is created, and a task is completed.
 //
 // # Authority
 //
-// The package decides which commands run and what their answers mean. It does not decide what
-// becomes of the team: a [Verdict] goes into the command that the team's core judges, and the core
-// counts repeated rejections.
+// The package decides which commands run and how their answers are read. It does not decide what
+// happens to the team: the caller puts the [Verdict] into the command that the team's core judges,
+// and the core counts repeated rejections.
 //
 // # Where hooks come from
 //
-// From the settings files of Claude Code, in its format, and from the team file; they run one after
-// the other in this order, and all of them run, also after one rejected:
+// Hooks come from the settings files of Claude Code, in its format, and from the team file. They
+// run one after the other in this order, and all of them run even if one rejects:
 //
 //	user      <claude root>/settings.json
 //	project   <dir>/.claude/settings.json           only once trusted
 //	local     <dir>/.claude/settings.local.json     only once trusted
 //	team      the team file
 //
-// As in Claude Code, these three events know no matcher: one that is written there is without
-// effect, and a note says so.
+// As in Claude Code, these three events do not support a matcher. A matcher in the file has no
+// effect, and a note for the log says so.
 //
 // # States of a command
 //
@@ -30,13 +30,13 @@
 //
 // # Guarantees
 //
-//   - A command gets the event as one JSON object on standard input and as environment, and runs in
-//     the project's folder.
-//   - When [Runner.Run] returns, nothing that a command started runs any more; see package proc for
-//     what is meant by that.
-//   - A broken hook never stops a team: only an exit status of 2 or a clear answer rejects. A
-//     settings file that cannot be read is an error with line and column, not a team without its
-//     gates.
-//   - What a repository brings along runs only after a person looked at it, and not after it
-//     changed; see [Trust].
+//   - A command gets the event as one JSON object on standard input and as environment variables.
+//     It runs in the project's folder.
+//   - When [Runner.Run] returns, no process that a command started is still running. Package proc
+//     defines which processes this covers.
+//   - A broken hook never stops a team: only exit status 2 or an explicit answer rejects. A
+//     settings file that cannot be read is an error with line and column, because a team must not
+//     run without its gates.
+//   - A hook that comes with a repository runs only after a person has approved it. When it
+//     changes, it needs approval again; see [Trust].
 package hook

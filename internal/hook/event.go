@@ -9,34 +9,36 @@ import (
 	"unicode/utf8"
 )
 
-// Event is what happened, for the commands to judge. Fields that do not belong to the event are
-// left at zero.
+// Event describes what happened, as the commands see it. Fields that do not belong to the event are
+// zero.
 type Event struct {
 	Name string // TeammateIdle, TaskCreated or TaskCompleted
 
 	TeamID   string
 	TeamName string
-	MemberID string // of the teammate that goes idle, created the task or completes it
+	MemberID string // the teammate that goes idle, creates the task or completes it
 	Member   string // its name
+	Role     string // what it does in the team; "" for a teammate without a role
 
 	SessionID      string // of the teammate's agent, where known
 	TranscriptPath string
 
 	TaskID          string // TaskCreated, TaskCompleted
+	TaskName        string // "" for one that goes by its id
 	TaskSubject     string
 	TaskDescription string
-	DependentTasks  []string      // ids of the tasks that wait for it
+	DependentTasks  []string      // ids of the tasks that depend on it
 	Duration        time.Duration // TaskCompleted: from claim to now
 
-	CompletedTasks []string  // TeammateIdle: ids of what the teammate completed
-	RemainingTasks int       // TeammateIdle: tasks of the team that are not complete
+	CompletedTasks []string  // TeammateIdle: ids of the tasks that the teammate completed
+	RemainingTasks int       // TeammateIdle: tasks of the team that are not completed
 	IdleSince      time.Time // TeammateIdle
 }
 
 func (e *Event) aboutTask() bool { return e.Name == TaskCreated || e.Name == TaskCompleted }
 
-// payload is the event in Claude Code's field names, with our own behind them. A pointer is a field
-// that is there, even with nothing in it, for one event and not for another.
+// payload is the event in Claude Code's field names, followed by cadre's own. The pointers are for
+// fields that one event has, even if they are empty, and another does not.
 type payload struct {
 	SessionID      string `json:"session_id,omitempty"`
 	TranscriptPath string `json:"transcript_path,omitempty"`
@@ -52,13 +54,26 @@ type payload struct {
 	TeamID         string     `json:"team_id,omitempty"`
 	MemberID       string     `json:"member_id,omitempty"`
 	DependentTasks *[]string  `json:"dependent_task_ids,omitempty"`
-	DurationMS     *int64     `json:"duration_ms,omitempty"`
+	Duration       *millis    `json:"duration_ms,omitempty"`
 	CompletedTasks *[]string  `json:"completed_task_ids,omitempty"`
 	RemainingTasks *int       `json:"remaining_tasks,omitempty"`
 	IdleSince      *time.Time `json:"idle_since,omitempty"`
 }
 
-// input is what a command reads: one JSON object on one line.
+// millis is a duration that JSON shows in whole milliseconds.
+type millis time.Duration
+
+func (d millis) MarshalJSON() ([]byte, error) {
+	return strconv.AppendInt(nil, time.Duration(d).Milliseconds(), 10), nil
+}
+
+func (d *millis) UnmarshalJSON(data []byte) error {
+	n, err := strconv.ParseInt(string(data), 10, 64)
+	*d = millis(time.Duration(n) * time.Millisecond)
+	return err
+}
+
+// input returns the JSON object that a command reads, on one line.
 func (e *Event) input(dir string) ([]byte, error) {
 	p := payload{
 		SessionID: e.SessionID, TranscriptPath: e.TranscriptPath, Dir: dir, Name: e.Name,
@@ -68,8 +83,7 @@ func (e *Event) input(dir string) ([]byte, error) {
 		p.TaskID, p.TaskSubject, p.TaskDescription = &e.TaskID, &e.TaskSubject, &e.TaskDescription
 		p.DependentTasks = list(e.DependentTasks)
 		if e.Name == TaskCompleted {
-			ms := e.Duration.Milliseconds()
-			p.DurationMS = &ms
+			p.Duration = (*millis)(&e.Duration)
 		}
 	} else {
 		p.CompletedTasks, p.RemainingTasks = list(e.CompletedTasks), &e.RemainingTasks
@@ -82,7 +96,7 @@ func (e *Event) input(dir string) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// list makes an empty list [] in JSON, not null.
+// list returns a pointer to ids; an empty list is [] in JSON, not null.
 func list(ids []string) *[]string {
 	if ids == nil {
 		ids = []string{}
@@ -90,9 +104,10 @@ func list(ids []string) *[]string {
 	return &ids
 }
 
-// environment is the host's, with the event in it. CLAUDE_PROJECT_DIR is there because scripts
-// written for Claude Code find themselves by it. CADRE_MEMBER_NAME is the name that
-// CADRE_EVENT_MEMBER had before; it goes with the next version.
+// environment returns the host's environment with the event added. CLAUDE_PROJECT_DIR is set
+// because scripts written for Claude Code use it to find their project. CADRE_MEMBER_NAME,
+// CADRE_TEAM_NAME and CADRE_TASK_TITLE are old names of CADRE_EVENT_MEMBER, CADRE_TEAM and
+// CADRE_TASK_SUBJECT; the next version removes them.
 func (e *Event) environment(dir string) []string {
 	env := os.Environ()
 	set := func(name, value string) { env = append(env, name+"="+fit(value)) }
@@ -100,7 +115,9 @@ func (e *Event) environment(dir string) []string {
 	set("CADRE_PROJECT_DIR", dir)
 	set("CADRE_HOOK_EVENT", e.Name)
 	set("CADRE_TEAM_ID", e.TeamID)
+	set("CADRE_TEAM", e.TeamName)
 	set("CADRE_TEAM_NAME", e.TeamName)
+	set("CADRE_TEAM_ROLE", e.Role)
 	set("CADRE_MEMBER_ID", e.MemberID)
 	set("CADRE_EVENT_MEMBER", e.Member)
 	set("CADRE_MEMBER_NAME", e.Member)
@@ -110,6 +127,8 @@ func (e *Event) environment(dir string) []string {
 		return env
 	}
 	set("CADRE_TASK_ID", e.TaskID)
+	set("CADRE_TASK_NAME", e.TaskName)
+	set("CADRE_TASK_SUBJECT", e.TaskSubject)
 	set("CADRE_TASK_TITLE", e.TaskSubject)
 	set("CADRE_DEPENDENT_TASKS", strings.Join(e.DependentTasks, ","))
 	if e.Name == TaskCompleted {
@@ -119,11 +138,12 @@ func (e *Event) environment(dir string) []string {
 	return env
 }
 
-// maxVariable keeps a long list of ids from making the kernel refuse to start the command (128 KiB
-// a variable on Linux, 1 MiB for all on macOS). The JSON on standard input is whole.
+// maxVariable bounds the length of a variable. The kernel refuses to start a command with a longer
+// environment (128 KiB a variable on Linux, 1 MiB for all on macOS). The JSON on standard input is
+// complete.
 const maxVariable = 64 << 10
 
-// fit makes a value that any environment can hold.
+// fit shortens and cleans a value so that every environment accepts it.
 func fit(value string) string {
 	value = strings.ReplaceAll(value, "\x00", "")
 	if len(value) <= maxVariable {

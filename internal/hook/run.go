@@ -12,8 +12,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// keepOutput is how much of either end of a command's output is kept. Feedback is read by a model,
-// which pays by the byte.
+// keepOutput is how much is kept of each end of a command's output. A model reads the feedback, and
+// each byte costs.
 const keepOutput = 16 << 10
 
 // Runner runs the hooks of one project. It may be used from several goroutines.
@@ -23,21 +23,21 @@ type Runner struct {
 	Children *proc.Register // starts the commands
 }
 
-// Verdict is what the hooks say together.
+// Verdict is the combined answer of the hooks.
 type Verdict struct {
 	Rejected bool
-	Feedback string // why, worded for the agent that is to act on it; only with Rejected
-	// a hook answered {"continue": false}: the teammate is to stop, so an idle one is not kept
-	// working
+	Feedback string // the reason, worded for the agent that has to act on it; only with Rejected
+	// a hook answered {"continue": false}: the teammate is to stop, so it is not kept working even
+	// if it is idle
 	Stop   bool
-	Reason string   // what that hook gave as its reason, may be empty
+	Reason string   // the reason that this hook gave, may be empty
 	Notes  []string // for the log: hooks that failed, timed out or were skipped
 	Ran    int      // how many commands were started
 }
 
-// Run asks every hook for the event, one after the other. The error is ctx's, or says that the
-// event is none; whatever is wrong with a hook is a note in the verdict and allows. Commands run in
-// the project's folder.
+// Run runs every hook for the event, one after the other, in the project's folder. The error is
+// ctx's, or reports an event that is not valid. A failure of a hook never is an error: it becomes a
+// note in the verdict, and counts as allowed.
 func (r *Runner) Run(ctx context.Context, event Event) (Verdict, error) {
 	var v Verdict
 	check := Hook{Event: event.Name, Command: "any"}
@@ -55,10 +55,11 @@ func (r *Runner) Run(ctx context.Context, event Event) (Verdict, error) {
 	env := event.environment(r.Config.Dir)
 	var feedback []string
 	for _, h := range hooks {
-		a := r.ask(ctx, h, event, input, env)
+		result := r.start(ctx, h, event, input, env)
 		if ctx.Err() != nil {
 			return Verdict{}, fmt.Errorf("%s hook [%s]: %w", event.Name, h.Command, context.Cause(ctx))
 		}
+		a := judge(h, result)
 		v.Ran++
 		v.Notes = append(v.Notes, a.notes...)
 		if a.rejected {
@@ -78,12 +79,13 @@ func (r *Runner) Run(ctx context.Context, event Event) (Verdict, error) {
 	return v, nil
 }
 
-// allowed returns the event's hooks without those that wait for trust, and notes that.
+// allowed returns the event's hooks that are not switched off, without the untrusted ones. It adds a
+// note for each untrusted one.
 func (r *Runner) allowed(event string, v *Verdict) []Hook {
 	var hooks []Hook
 	untrusted := false
 	for _, h := range r.Config.Hooks {
-		if h.Event == event {
+		if h.Event == event && !h.Off {
 			hooks = append(hooks, h)
 			untrusted = untrusted || h.Source.NeedsTrust()
 		}
@@ -104,28 +106,22 @@ func (r *Runner) allowed(event string, v *Verdict) []Hook {
 			own = append(own, h)
 			continue
 		}
-		v.Notes = append(v.Notes, fmt.Sprintf("%s hook [%s] of %s was skipped: this project's hooks are not trusted, "+
-			"or changed since; read them, then run `cadre trust` in %s", event, h.Command, h.File, r.Config.Dir))
+		v.Notes = append(v.Notes, fmt.Sprintf("%s hook [%s] of %s was skipped: this project's hooks are not trusted "+
+			"yet, or they changed; read them, then run `cadre trust` in %s", event, h.Command, h.File, r.Config.Dir))
 	}
 	return own
 }
 
-// answer is what one command says.
+// answer is what one command answered.
 type answer struct {
 	rejected, stop bool
 	text           string // feedback, or the reason of stop
 	notes          []string
 }
 
-func (r *Runner) ask(ctx context.Context, h Hook, event Event, input []byte, env []string) answer {
-	note := func(format string, args ...any) answer {
-		return answer{notes: []string{fmt.Sprintf("%s hook [%s] ", event.Name, h.Command) + fmt.Sprintf(format,
-			args...) + "; it counts as allowed"}}
-	}
-	if h.Timeout == 0 {
-		h.Timeout = DefaultTimeout
-	}
-	limited, cancel := context.WithTimeout(ctx, h.Timeout)
+// start runs the command of the hook and returns what it left.
+func (r *Runner) start(ctx context.Context, h Hook, event Event, input []byte, env []string) Result {
+	limited, cancel := context.WithTimeout(ctx, h.Limit())
 	defer cancel()
 	stdout := &proc.Capture{Head: keepOutput, Tail: keepOutput}
 	stderr := &proc.Capture{Head: keepOutput, Tail: keepOutput}
@@ -133,39 +129,55 @@ func (r *Runner) ask(ctx context.Context, h Hook, event Event, input []byte, env
 		Args: []string{"/bin/sh", "-c", h.Command}, Dir: r.Config.Dir, Env: env, Input: input,
 		Stdout: stdout, Stderr: stderr, Member: event.Member, Task: event.TaskID, Trusted: true,
 	}, proc.Ladder{Term: -1})
+	result := Result{ExitCode: exit.Code, Stdout: stdout.String(), Stderr: stderr.String(), Duration: exit.Elapsed}
+	if exit.Signal != 0 {
+		result.Signal = exit.Signal.String()
+	}
 	switch {
 	case limited.Err() != nil && errors.Is(err, limited.Err()):
-		return note("did not end within %v and was killed", h.Timeout)
+		result.TimedOut = true
 	case err != nil && !errors.Is(err, proc.ErrLeft):
-		return note("could not be run: %v", err)
+		result.ExitCode, result.Err = -1, err
 	}
+	return result
+}
 
-	said := strings.TrimSpace(sanitize.Strip(stderr.String()))
+// judge reads the answer of a hook from what its command left.
+func judge(h Hook, result Result) answer {
+	note := func(format string, args ...any) answer {
+		return answer{notes: []string{fmt.Sprintf("%s hook [%s] ", h.Event, h.Command) + fmt.Sprintf(format,
+			args...) + "; it counts as allowed"}}
+	}
+	said := strings.TrimSpace(sanitize.Strip(result.Stderr))
 	switch {
-	case exit.Signal != 0:
-		return note("was %v", exit)
-	case exit.Code == 2:
+	case result.TimedOut:
+		return note("did not end within %v and was killed", h.Limit())
+	case result.Err != nil:
+		return note("could not be run: %v", result.Err)
+	case result.Signal != "":
+		return note("was ended by signal: %s", result.Signal)
+	case result.ExitCode == 2:
 		if said == "" {
-			said = strings.TrimSpace(sanitize.Strip(stdout.String()))
+			said = strings.TrimSpace(sanitize.Strip(result.Stdout))
 		}
 		if said == "" {
-			said = "rejected without a word"
+			said = "rejected without a reason"
 		}
 		return answer{rejected: true, text: said}
-	case exit.Code != 0:
-		return note("failed with %v: %s", exit, brief(said))
+	case result.ExitCode != 0:
+		return note("failed with exit status %d: %s", result.ExitCode, brief(said))
 	}
-	a, err := decode(stdout)
+	a, err := decode(result.Stdout)
 	if err != nil {
 		return note("answered with JSON that cannot be used: %v", err)
 	}
 	return a
 }
 
-// decode reads the answer of a command that exited with 0. Output that does not begin like an
-// object is meant for people.
-func decode(stdout *proc.Capture) (answer, error) {
-	text := strings.TrimSpace(stdout.String())
+// decode reads the answer of a command that exited with 0. Output that does not begin like a JSON
+// object is for people, and is ignored.
+func decode(stdout string) (answer, error) {
+	text := strings.TrimSpace(stdout)
 	if !strings.HasPrefix(text, "{") {
 		return answer{}, nil
 	}
@@ -194,7 +206,7 @@ func decode(stdout *proc.Capture) (answer, error) {
 	return a, nil
 }
 
-// brief is enough of an error message for a line in a log.
+// brief shortens an error message to what fits in a line of a log.
 func brief(text string) string {
 	const enough = 200
 	if text == "" {

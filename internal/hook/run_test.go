@@ -65,7 +65,7 @@ func TestVerdict(t *testing.T) {
 		{"reject on standard output", TaskCreated, []string{"echo vague; exit 2"}, true,
 			"TaskCreated hook feedback:\n[echo vague; exit 2]: vague", false, nil},
 		{"reject silently", TaskCreated, []string{"exit 2"}, true, "TaskCreated hook feedback:\n[exit 2]: rejected " +
-			"without a word", false, nil},
+			"without a reason", false, nil},
 		{"block", TeammateIdle, []string{`echo '{"decision":"block","reason":"more to do"}'`}, true,
 			"TeammateIdle hook feedback:\n" + `[echo '{"decision":"block","reason":"more to do"}']: more to do`, false,
 			nil},
@@ -113,9 +113,11 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestWhatACommandGets(t *testing.T) {
-	idle := Event{Name: TeammateIdle, TeamID: "t-1", TeamName: "blue", MemberID: "m-2", Member: "alice", SessionID: "s",
+	idle := Event{Name: TeammateIdle, TeamID: "t-1", TeamName: "blue", MemberID: "m-2", Member: "alice", Role: "qa",
+		SessionID:      "s",
 		CompletedTasks: []string{"1", "4"}, RemainingTasks: 3, IdleSince: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	task := Event{TeamID: "t-1", TeamName: "blue", MemberID: "m-2", Member: "alice", TaskID: "7",
+	task := Event{TeamID: "t-1", TeamName: "blue", MemberID: "m-2", Member: "alice", Role: "qa", TaskID: "7",
+		TaskName:        "b",
 		TaskSubject:     "build\x00 it",
 		TaskDescription: "two\nlines", DependentTasks: []string{"8", "9"}, Duration: 1500 * time.Millisecond}
 	created, completed := task, task
@@ -128,23 +130,25 @@ func TestWhatACommandGets(t *testing.T) {
 		{idle, `{"session_id":"s","cwd":"DIR","hook_event_name":"TeammateIdle","teammate_name":"alice","team_name":"blue","team_id":"t-1","member_id":"m-2",
 			"completed_task_ids":["1","4"],"remaining_tasks":3,"idle_since":"2026-01-02T03:04:05Z"}`,
 			"CADRE_COMPLETED_TASKS=1,4 CADRE_EVENT_MEMBER=alice CADRE_HOOK_EVENT=TeammateIdle CADRE_MEMBER_ID=m-2 " +
-				"CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_REMAINING_TASKS=3 CADRE_TEAM_ID=t-1 " +
-				"CADRE_TEAM_NAME=blue"},
+				"CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_REMAINING_TASKS=3 CADRE_TEAM=blue " +
+				"CADRE_TEAM_ID=t-1 CADRE_TEAM_NAME=blue CADRE_TEAM_ROLE=qa"},
 		{Event{Name: TeammateIdle},
 			`{"cwd":"DIR","hook_event_name":"TeammateIdle","completed_task_ids":[],"remaining_tasks":0}`,
 			"CADRE_COMPLETED_TASKS= CADRE_EVENT_MEMBER= CADRE_HOOK_EVENT=TeammateIdle CADRE_MEMBER_ID= " +
-				"CADRE_MEMBER_NAME= CADRE_PROJECT_DIR=DIR CADRE_REMAINING_TASKS=0 CADRE_TEAM_ID= CADRE_TEAM_NAME="},
+				"CADRE_MEMBER_NAME= CADRE_PROJECT_DIR=DIR CADRE_REMAINING_TASKS=0 CADRE_TEAM= CADRE_TEAM_ID= " +
+				"CADRE_TEAM_NAME= CADRE_TEAM_ROLE="},
 		{created, `{"cwd":"DIR","hook_event_name":"TaskCreated","teammate_name":"alice","team_name":"blue","task_id":"7","task_subject":"build\u0000 it","task_description":"two\nlines",
 			"team_id":"t-1","member_id":"m-2","dependent_task_ids":["8","9"]}`,
 			"CADRE_DEPENDENT_TASKS=8,9 CADRE_EVENT_MEMBER=alice CADRE_HOOK_EVENT=TaskCreated CADRE_MEMBER_ID=m-2 " +
-				"CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_TASK_ID=7 CADRE_TASK_TITLE=build it " +
-				"CADRE_TEAM_ID=t-1 CADRE_TEAM_NAME=blue"},
+				"CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_TASK_ID=7 CADRE_TASK_NAME=b " +
+				"CADRE_TASK_SUBJECT=build it CADRE_TASK_TITLE=build it CADRE_TEAM=blue CADRE_TEAM_ID=t-1 " +
+				"CADRE_TEAM_NAME=blue CADRE_TEAM_ROLE=qa"},
 		{completed, `{"cwd":"DIR","hook_event_name":"TaskCompleted","teammate_name":"alice","team_name":"blue","task_id":"7","task_subject":"build\u0000 it","task_description":"two\nlines",
 			"team_id":"t-1","member_id":"m-2","dependent_task_ids":["8","9"],"duration_ms":1500}`,
 			"CADRE_COMPLETED_BY=alice CADRE_DEPENDENT_TASKS=8,9 CADRE_EVENT_MEMBER=alice " +
 				"CADRE_HOOK_EVENT=TaskCompleted CADRE_MEMBER_ID=m-2 CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR " +
-				"CADRE_TASK_DURATION=1500 CADRE_TASK_ID=7 CADRE_TASK_TITLE=build it CADRE_TEAM_ID=t-1 " +
-				"CADRE_TEAM_NAME=blue"},
+				"CADRE_TASK_DURATION=1500 CADRE_TASK_ID=7 CADRE_TASK_NAME=b CADRE_TASK_SUBJECT=build it " +
+				"CADRE_TASK_TITLE=build it CADRE_TEAM=blue CADRE_TEAM_ID=t-1 CADRE_TEAM_NAME=blue CADRE_TEAM_ROLE=qa"},
 	}
 	for _, test := range tests {
 		t.Run(test.event.Name, func(t *testing.T) {
@@ -203,7 +207,7 @@ func TestTimeoutEndsTheGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		if started, err := proc.StartTime(pid); err == nil && proc.Alive(pid, started) {
-			t.Errorf("process %d is left", pid)
+			t.Errorf("process %d is still running", pid)
 		}
 	}
 }
@@ -250,8 +254,8 @@ func TestUnknownEvent(t *testing.T) {
 	}
 }
 
-// TestBackgroundDoesNotHoldUp: what a hook leaves in the background ends with it, and a pipe it
-// holds delays nothing.
+// TestBackgroundDoesNotHoldUp checks that a hook's background processes end with it, and that a
+// pipe they hold causes no delay.
 func TestBackgroundDoesNotHoldUp(t *testing.T) {
 	dir := t.TempDir()
 	r := newRunner(t, dir, Hook{Event: TaskCompleted, Command: "sleep 1000 & echo $! >pid; echo bad >&2; exit 2"})
@@ -267,7 +271,7 @@ func TestBackgroundDoesNotHoldUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if started, err := proc.StartTime(pid); err == nil && proc.Alive(pid, started) {
-		t.Error("it is left")
+		t.Error("the background process is still running")
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
 }

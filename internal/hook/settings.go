@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,30 +13,30 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// The events that a hook can be for.
+// These are the events that a hook can handle.
 const (
 	TeammateIdle  = "TeammateIdle"
 	TaskCreated   = "TaskCreated"
 	TaskCompleted = "TaskCompleted"
 )
 
-// Events lists them.
+// Events returns the names of the events.
 func Events() []string { return []string{TeammateIdle, TaskCreated, TaskCompleted} }
 
-// DefaultTimeout is how long a command may take when nothing else is said; MaxTimeout is the most
-// that can be said.
+// DefaultTimeout applies to a hook that sets no timeout; MaxTimeout is the longest that a hook can
+// set.
 const (
 	DefaultTimeout = 60 * time.Second
 	MaxTimeout     = 24 * time.Hour
 )
 
-// maxSettings bounds a settings file, which is written by hand and has a few KiB.
+// maxSettings bounds the size of a settings file. People write it by hand, and it has a few KiB.
 const maxSettings = 4 << 20
 
-// Source says whose hook it is.
+// Source says where a hook comes from.
 type Source string
 
-// The sources, in the order in which their hooks run.
+// These are the sources, in the order in which their hooks run.
 const (
 	User    Source = "user"
 	Project Source = "project"
@@ -43,7 +44,10 @@ const (
 	Team    Source = "team"
 )
 
-// NeedsTrust reports whether the hook came with the repository rather than from the user.
+// Program is the source of a function that a Go program added. Package hook does not run it.
+const Program Source = "program"
+
+// NeedsTrust reports whether a hook from s came with the repository rather than from the user.
 func (s Source) NeedsTrust() bool { return s == Project || s == Local }
 
 // Hook is one command for one event.
@@ -52,19 +56,25 @@ type Hook struct {
 	Command string        // for /bin/sh -c
 	Timeout time.Duration // 0 means DefaultTimeout
 	Source  Source
-	File    string // the settings file; empty for a team's hook
+	File    string // the settings file, or the team file; empty for none
+	Line    int    // where the hook begins in the settings file; 0 if unknown
+	Matcher string // as the file has it; it has no effect
+	Off     bool   // switched off: it does not run
 }
 
-// Config is all hooks for one project, in the order in which they run.
+// Limit returns how long the command may run.
+func (h *Hook) Limit() time.Duration { return cmp.Or(h.Timeout, DefaultTimeout) }
+
+// Config holds all hooks of one project, in the order in which they run.
 type Config struct {
-	Dir   string // of the project: absolute, without symbolic links
+	Dir   string // the project's folder: absolute, without symbolic links
 	Hooks []Hook
-	Notes []string // what in the files has no effect, for the log
+	Notes []string // settings that have no effect, for the log
 }
 
-// Load reads the hooks for the project in dir. claudeRoot is Claude Code's folder of the user; team
-// are the hooks of the team file. A file that is not there has no hooks; one that cannot be used is
-// an error, a [*SettingsError] where the place is known.
+// Load reads the hooks for the project in dir. claudeRoot is the user's Claude Code folder, and
+// team has the hooks of the team file. A missing file means no hooks. A file that cannot be used is
+// an error: a [*SettingsError] if the position is known.
 func Load(claudeRoot, dir string, team []Hook) (*Config, error) {
 	dir, err := realDir(dir)
 	if err != nil {
@@ -76,7 +86,7 @@ func Load(claudeRoot, dir string, team []Hook) (*Config, error) {
 	if err := config.read(User, user); err != nil {
 		return nil, err
 	}
-	if !sameFile(user, project) { // a project in the home folder has the user's settings as its own
+	if !sameFile(user, project) { // in the home folder, the project's settings are the user's
 		if err := config.read(Project, project); err != nil {
 			return nil, err
 		}
@@ -97,7 +107,7 @@ func Load(claudeRoot, dir string, team []Hook) (*Config, error) {
 func (h *Hook) validate() error {
 	switch {
 	case h.Event != TeammateIdle && h.Event != TaskCreated && h.Event != TaskCompleted:
-		return fmt.Errorf("no such event: %q; the events are %v", h.Event, Events())
+		return fmt.Errorf("unknown event %q; the events are %v", h.Event, Events())
 	case h.Command == "":
 		return fmt.Errorf("%s: the command is empty", h.Event)
 	case h.Timeout < 0 || h.Timeout > MaxTimeout:
@@ -147,18 +157,20 @@ func (c *Config) event(doc *document, source Source, event string, groups *node)
 			return doc.errorf(group.at, `an element of %s must be an object {"hooks": [...]}, not %s`,
 				event, group.kind())
 		}
+		matcher := ""
 		if m := group.object["matcher"]; m != nil && m.scalar != "" && m.scalar != "*" {
+			matcher, _ = m.scalar.(string)
 			c.notef(doc, m, "a matcher has no effect on %s: the hook runs every time", event)
 		}
 		hooks := group.object["hooks"]
 		if hooks == nil {
-			return doc.errorf(group.at, `an element of %s lacks its "hooks" array`, event)
+			return doc.errorf(group.at, `an element of %s has no "hooks" array`, event)
 		}
 		if hooks.array == nil {
 			return doc.errorf(hooks.at, `"hooks" of %s must be an array, not %s`, event, hooks.kind())
 		}
 		for _, n := range hooks.array {
-			if err := c.command(doc, source, event, n); err != nil {
+			if err := c.command(doc, Hook{Event: event, Source: source, Matcher: matcher}, n); err != nil {
 				return err
 			}
 		}
@@ -166,29 +178,30 @@ func (c *Config) event(doc *document, source Source, event string, groups *node)
 	return nil
 }
 
-func (c *Config) command(doc *document, source Source, event string, n *node) error {
+// command reads the rest of one hook and adds it.
+func (c *Config) command(doc *document, h Hook, n *node) error {
 	if n.object == nil {
 		return doc.errorf(n.at, `a hook of %s must be an object {"type": "command", "command": "..."}, not %s`,
-			event, n.kind())
+			h.Event, n.kind())
 	}
 	kind, ok := n.object["type"]
 	if !ok {
-		return doc.errorf(n.at, `a hook of %s lacks its "type"; it is "command"`, event)
+		return doc.errorf(n.at, `a hook of %s has no "type"; set it to "command"`, h.Event)
 	}
 	if kind.scalar != "command" {
 		if _, isString := kind.scalar.(string); !isString {
 			return doc.errorf(kind.at, `the "type" of a hook must be a string, not %s`, kind.kind())
 		}
-		c.notef(doc, kind, "a hook of %s is skipped: its type is %q, and only commands run here", event, kind.scalar)
+		c.notef(doc, kind, "a hook of %s is skipped: its type is %q, and only commands run here", h.Event, kind.scalar)
 		return nil
 	}
-	h := Hook{Event: event, Timeout: DefaultTimeout, Source: source, File: doc.file}
+	h.Timeout, h.File, h.Line = DefaultTimeout, doc.file, doc.line(n.at)
 	command := n.object["command"]
 	if command == nil {
-		return doc.errorf(n.at, `a hook of %s lacks its "command"`, event)
+		return doc.errorf(n.at, `a hook of %s has no "command"`, h.Event)
 	}
 	if h.Command, ok = command.scalar.(string); !ok || h.Command == "" {
-		return doc.errorf(command.at, `the "command" of a hook must be a string that is not empty`)
+		return doc.errorf(command.at, `the "command" of a hook must be a non-empty string`)
 	}
 	if timeout := n.object["timeout"]; timeout != nil {
 		number, _ := timeout.scalar.(json.Number)
@@ -208,7 +221,8 @@ func (c *Config) notef(doc *document, n *node, format string, args ...any) {
 	c.Notes = append(c.Notes, fmt.Sprintf("%s:%d:%d: %s", at.File, at.Line, at.Column, at.Reason))
 }
 
-// realDir gives a folder the one name that trust is recorded under.
+// realDir returns dir as an absolute path without symbolic links. Trust is recorded under this
+// path.
 func realDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -42,12 +42,13 @@ func TestLoadOrder(t *testing.T) {
 	}
 	project, local = strings.Replace(project, dir, real, 1), strings.Replace(local, dir, real, 1)
 	want := []Hook{
-		{TaskCompleted, "u1", time.Minute, User, user},
-		{TaskCompleted, "u2", 1500 * time.Millisecond, User, user},
-		{TaskCompleted, "u3", time.Minute, User, user},
-		{TaskCompleted, "p", time.Minute, Project, project},
-		{TeammateIdle, "l", 10 * time.Second, Local, local},
-		{TaskCreated, "t", time.Second, Team, ""},
+		{Event: TaskCompleted, Command: "u1", Timeout: time.Minute, Source: User, File: user, Line: 3},
+		{Event: TaskCompleted, Command: "u2", Timeout: 1500 * time.Millisecond, Source: User, File: user, Line: 3},
+		{Event: TaskCompleted, Command: "u3", Timeout: time.Minute, Source: User, File: user, Line: 3},
+		{Event: TaskCompleted, Command: "p", Timeout: time.Minute, Source: Project, File: project, Line: 1,
+			Matcher: "Bash"},
+		{Event: TeammateIdle, Command: "l", Timeout: 10 * time.Second, Source: Local, File: local, Line: 1},
+		{Event: TaskCreated, Command: "t", Timeout: time.Second, Source: Team},
 	}
 	if !reflect.DeepEqual(config.Hooks, want) {
 		t.Errorf("got  %+v\nwant %+v", config.Hooks, want)
@@ -73,8 +74,8 @@ func TestLoadNothing(t *testing.T) {
 	}
 }
 
-// TestHomeIsTheProject: then one file is both the user's and the project's, and the user needs no
-// trust in himself.
+// TestHomeIsTheProject covers a project in the home folder: one file is both the user's and the
+// project's, and users need no trust in themselves.
 func TestHomeIsTheProject(t *testing.T) {
 	home := t.TempDir()
 	write(t, filepath.Join(home, ".claude", "settings.json"),
@@ -98,18 +99,18 @@ func TestMalformed(t *testing.T) {
 			"an object"},
 		{"group", `{"hooks": {"TaskCreated": ["x"]}}`, ":1:28: an element of TaskCreated must be an object"},
 		{"group without hooks", `{"hooks": {"TaskCreated": [{"command": "x"}]}}`,
-			`:1:28: an element of TaskCreated lacks its "hooks" array`},
+			`:1:28: an element of TaskCreated has no "hooks" array`},
 		{"hooks of the group", `{"hooks": {"TaskCreated": [{"hooks": null}]}}`,
 			`:1:38: "hooks" of TaskCreated must be an array, not null`},
 		{"hook", `{"hooks": {"TaskCreated": [{"hooks": ["x"]}]}}`, `:1:39: a hook of TaskCreated must be an object`},
 		{"type", `{"hooks": {"TaskCreated": [{"hooks": [{"command": "x"}]}]}}`,
-			`:1:39: a hook of TaskCreated lacks its "type"`},
+			`:1:39: a hook of TaskCreated has no "type"`},
 		{"number as type", `{"hooks": {"TaskCreated": [{"hooks": [{"type": 1}]}]}}`,
 			`:1:48: the "type" of a hook must be a string, not a number`},
 		{"command", `{"hooks": {"TaskCreated": [{"hooks": [{"type": "command"}]}]}}`,
-			`:1:39: a hook of TaskCreated lacks its "command"`},
+			`:1:39: a hook of TaskCreated has no "command"`},
 		{"empty command", `{"hooks": {"TaskCreated": [{"hooks": [{"type": "command", "command": ""}]}]}}`,
-			`:1:70: the "command" of a hook must be a string`},
+			`:1:70: the "command" of a hook must be a non-empty string`},
 		{"timeout", "{\"hooks\": {\"TaskCreated\": [{\"hooks\": [\n{\"type\": \"command\", \"command\": \"x\", " +
 			"\"timeout\": 0}]}]}}", `:2:48: the "timeout" of a hook must be a number of seconds above 0`},
 		{"text as timeout",
@@ -129,7 +130,7 @@ func TestMalformed(t *testing.T) {
 			if !errors.As(err, &settings) {
 				t.Fatalf("got %v", err)
 			}
-			if !strings.HasPrefix(err.Error(), file+test.want) || !strings.Contains(err.Error(), "mend the file") {
+			if !strings.HasPrefix(err.Error(), file+test.want) || !strings.Contains(err.Error(), "correct the file") {
 				t.Errorf("got  %v\nwant %s%s", err, file, test.want)
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// SettingsError is a settings file that cannot be used. Its text says where and what to do.
+// SettingsError reports a settings file that cannot be used. Its text says where, and what to do.
 type SettingsError struct {
 	File         string
 	Line, Column int // from 1; the column counts bytes
@@ -15,14 +15,14 @@ type SettingsError struct {
 }
 
 func (e *SettingsError) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s; mend the file, or take the hook out of it", e.File, e.Line, e.Column, e.Reason)
+	return fmt.Sprintf("%s:%d:%d: %s; correct the file, or remove the hook from it", e.File, e.Line, e.Column, e.Reason)
 }
 
-// node is a JSON value that knows where it stands, so that an error about its meaning can name the
-// place.
+// node is a JSON value with its position in the file, so that an error about its meaning can name
+// the place.
 type node struct {
 	at     int64
-	scalar any // string, json.Number, bool or nil, when it is neither of the following
+	scalar any // string, json.Number, bool or nil, if it is neither an object nor an array
 	object map[string]*node
 	array  []*node
 }
@@ -45,26 +45,24 @@ func (n *node) kind() string {
 	return "null"
 }
 
-// document is a settings file while it is read.
+// document is a settings file that is being read.
 type document struct {
 	file string
 	data []byte
 	dec  *json.Decoder
 }
 
-// maxDepth is far above any settings file, and far below what a goroutine's stack takes.
+// maxDepth is far above any settings file, and far below what the stack of a goroutine allows.
 const maxDepth = 100
 
-// parse reads the file as one JSON value. A file without any content is an empty object, as it is
-// for Claude Code.
+// parse reads the file as one JSON value. As in Claude Code, an empty file is an empty object.
 func parse(file string, data []byte) (*document, *node, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	d := &document{file: file, data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return d, &node{object: map[string]*node{}}, nil
 	}
-	// The decoder of tokens counts its errors from somewhere in the middle; this one counts from
-	// the start.
+	// The offset in an error of Decoder.Token is not from the start of the file; this one is.
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
 		return nil, nil, d.errorf(max(0, syntax.Offset-1), "not valid JSON: %v", err)
@@ -112,7 +110,7 @@ func (d *document) value(depth int) (*node, error) {
 	return n, err
 }
 
-// next is where the next token begins: the decoder tells only where the last one ended.
+// next returns the offset of the next token. The decoder reports only where the last one ended.
 func (d *document) next() int64 {
 	at := d.dec.InputOffset()
 	for at < int64(len(d.data)) && bytes.IndexByte([]byte(" \t\r\n,:"), d.data[at]) >= 0 {
@@ -125,8 +123,13 @@ func (d *document) errorf(at int64, format string, args ...any) error {
 	before := d.data[:min(at, int64(len(d.data)))]
 	return &SettingsError{
 		File:   d.file,
-		Line:   1 + bytes.Count(before, []byte("\n")),
+		Line:   d.line(at),
 		Column: len(before) - bytes.LastIndexByte(before, '\n'),
 		Reason: fmt.Sprintf(format, args...),
 	}
+}
+
+// line returns the line at that offset, from 1.
+func (d *document) line(at int64) int {
+	return 1 + bytes.Count(d.data[:min(at, int64(len(d.data)))], []byte("\n"))
 }

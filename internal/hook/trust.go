@@ -20,21 +20,28 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Trust remembers which hooks of which projects a person has allowed to run, in a file of the user,
-// as a digest for each project's folder.
+// Trust remembers which hooks of which projects a person has allowed to run. It keeps a digest for
+// each project's folder, in a file of the user.
 //
-// The digest covers the hooks of the project's two settings files for the events of this package
-// (event, command and timeout, in order), and the content of every file of the project that these
-// commands name, in any position: as the command, as an operand, in an option, as input, in a
-// command within a command. It does not cover what such a file or a program calls or reads by
-// itself, such as a makefile that is not named, what is in a folder that is named, what comes
-// through a pipe that is named, and names that are known only when the command runs. [Examine]
-// lists these, so that the person knows what they trust.
+// The digest covers the hooks of the project's two settings files for the events of this package:
+// event, command and timeout, in order. It also covers the content of every file of the project
+// that these commands name, in any position: as the command, as an operand, in an option, as input,
+// or in a command within a command.
+//
+// It does not cover:
+//
+//   - files that such a file or program calls or reads by itself, such as a makefile that the
+//     command does not name;
+//   - the content of a folder that is named;
+//   - what comes through a pipe that is named;
+//   - names that are known only when the command runs.
+//
+// [Examine] lists these, so that the person knows what they trust.
 type Trust struct {
 	File string // <cadre home>/trust.json
 }
 
-// Entry is one project that is trusted.
+// Entry is one trusted project.
 type Entry struct {
 	Dir      string
 	Digest   string
@@ -53,8 +60,8 @@ type trustProject struct {
 	Recorded time.Time `json:"recorded"`
 }
 
-// Trusted reports whether the project's hooks are, to the letter, those that were recorded. A
-// project without hooks of its own needs no trust.
+// Trusted reports whether the project's hooks are exactly those that were recorded. A project
+// without hooks of its own needs no trust.
 func (t Trust) Trusted(config *Config) (bool, error) {
 	e, err := Examine(config)
 	if err != nil {
@@ -70,8 +77,8 @@ func (t Trust) Trusted(config *Config) (bool, error) {
 	return file.Projects[config.Dir].Digest == e.Digest, nil
 }
 
-// Record trusts the project's hooks as they were when they were examined: what changed since then
-// waits for trust again.
+// Record trusts the project's hooks as they were when they were examined. A hook that changed since
+// then needs trust again.
 func (t Trust) Record(e Examined, now time.Time) error {
 	return t.change(func(file *trustFile) {
 		delete(file.Projects, e.Dir)
@@ -81,14 +88,14 @@ func (t Trust) Record(e Examined, now time.Time) error {
 	})
 }
 
-// Remove takes the trust in a project back. The project's folder may be gone.
+// Remove withdraws the trust in a project. The project's folder need not exist any more.
 func (t Trust) Remove(dir string) error {
 	resolved, err := realDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		resolved, err = filepath.Abs(dir)
 	}
 	if err != nil {
-		return fmt.Errorf("take trust back: %w", err)
+		return fmt.Errorf("withdraw trust: %w", err)
 	}
 	return t.change(func(file *trustFile) { delete(file.Projects, resolved) })
 }
@@ -107,21 +114,21 @@ func (t Trust) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// Examined is what the hooks of a project are at a moment, and what trust in them is bound to.
+// Examined describes a project's hooks at one moment, with the digest that trust is bound to.
 type Examined struct {
 	Dir    string
-	Hooks  []ExaminedHook // those of the project's own settings files
+	Hooks  []ExaminedHook // from the project's own settings files
 	Digest string         // "" for a project without hooks of its own
 }
 
-// ExaminedHook is one hook, and what its command names.
+// ExaminedHook is one hook and the files and programs that its command names.
 type ExaminedHook struct {
 	Event   string `json:"event"`
 	Command string `json:"command"`
-	Reach
+	Named
 }
 
-// Examine looks at the hooks of the project's own settings files. See [Trust] for what the digest
+// Examine examines the hooks of the project's own settings files. [Trust] says what the digest
 // covers.
 func Examine(config *Config) (Examined, error) {
 	type covered struct {
@@ -138,24 +145,24 @@ func Examine(config *Config) (Examined, error) {
 			continue
 		}
 		c := covered{h.Source, h.Event, h.Command, h.Timeout, map[string]string{}}
-		reach := reachOf(config.Dir, h.Command)
-		for _, file := range reach.Files {
+		names := namedBy(config.Dir, h.Command)
+		for _, file := range names.Files {
 			sum, err := hashFile(filepath.Join(config.Dir, file))
 			if err != nil {
 				return Examined{}, fmt.Errorf("trust of the hooks in %s: %w", config.Dir, err)
 			}
 			c.Scripts[file] = sum
 		}
-		for _, special := range reach.Special { // one that comes later waits for trust, as a file does
+		for _, special := range names.Special { // a file that replaces it later needs trust again
 			c.Scripts[special] = "special"
 		}
 		all = append(all, c)
-		e.Hooks = append(e.Hooks, ExaminedHook{h.Event, h.Command, reach})
+		e.Hooks = append(e.Hooks, ExaminedHook{h.Event, h.Command, names})
 	}
 	if len(all) == 0 {
 		return e, nil
 	}
-	data, err := json.Marshal(all) // keys of a map come sorted, so equal content gives equal bytes
+	data, err := json.Marshal(all) // the keys of a map are sorted, so equal content gives equal bytes
 	if err != nil {
 		return Examined{}, err
 	}
@@ -177,7 +184,7 @@ func hashFile(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// maxTrust is the most that is read of the file of trusted projects, in bytes.
+// maxTrust bounds how much of the file of trusted projects is read, in bytes.
 const maxTrust = 64 << 20
 
 func (t Trust) read() (trustFile, error) {
@@ -194,7 +201,7 @@ func (t Trust) read() (trustFile, error) {
 			"you trust", t.File, err)
 	}
 	if file.Version != trustVersion {
-		return file, fmt.Errorf("read trust: %s has format version %d, and this cadre knows %d; use the cadre that "+
+		return file, fmt.Errorf("read trust: %s has format version %d, and this cadre reads %d; use the cadre that "+
 			"wrote it", t.File, file.Version, trustVersion)
 	}
 	if file.Projects == nil {
@@ -203,8 +210,8 @@ func (t Trust) read() (trustFile, error) {
 	return file, nil
 }
 
-// change reads, changes and writes the file while no other process does. The old file or the new
-// one is there whenever the machine stops.
+// change reads, edits and writes the file under a lock. If the machine stops, either the old or the
+// new file is there.
 func (t Trust) change(edit func(*trustFile)) error {
 	dir := filepath.Dir(t.File)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -230,7 +237,7 @@ func (t Trust) change(edit func(*trustFile)) error {
 	return nil
 }
 
-// lock waits for the moment that another process needs for its change.
+// lock waits until no other process is changing the file.
 func (t Trust) lock() (*filelock.Lock, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

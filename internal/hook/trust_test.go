@@ -52,7 +52,7 @@ func TestProjectHooksNeedTrust(t *testing.T) {
 	gated("trusted again", true)
 	write(t, settings, `{"model":"other",`+gate[1:])
 	reload()
-	gated("something else changed", true)
+	gated("another setting changed", true)
 	write(t, settings, strings.Replace(gate, "check.sh", "check.sh -x", 1))
 	reload()
 	gated("the command changed", false)
@@ -60,9 +60,9 @@ func TestProjectHooksNeedTrust(t *testing.T) {
 	write(t, filepath.Join(dir, ".claude", "settings.local.json"), strings.Replace(gate, "TaskCompleted",
 		"TaskCreated", 1))
 	reload()
-	gated("the local file came", false)
+	gated("a local file was added", false)
 	trust()
-	gated("trusted with it", true)
+	gated("trusted with the local file", true)
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestProjectHooksNeedTrust(t *testing.T) {
 	if err := r.Trust.Remove(link); err != nil {
 		t.Fatal(err)
 	}
-	gated("taken back by another name", false)
+	gated("withdrawn under another name of the folder", false)
 }
 
 func TestUserAndTeamNeedNoTrust(t *testing.T) {
@@ -156,7 +156,7 @@ func TestTrustFileThatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: got %+v", name, v)
 		}
 		if err := record(r.Trust, r.Config, time.Now()); err == nil {
-			t.Errorf("%s: it was written over", name)
+			t.Errorf("%s: the file was overwritten", name)
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"cadre/internal/team"
 )
 
-// A mode that a running session cannot be given takes a new session, which continues with its
-// history and its task when the turn has ended. It is asked for once, however long the turn takes,
-// and not at all when the mode is changed back in time.
+// TestModeThatTakesANewSession: a mode that a running session cannot get takes a new session, which
+// continues with its history and its task when the turn has ended. It is requested once, however
+// long the turn takes, and not at all if the mode is changed back in time.
 func TestModeThatTakesANewSession(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]error{"it takes a new session": agent.ErrNewSession,
@@ -63,8 +63,8 @@ func TestModeThatTakesANewSession(t *testing.T) {
 	}
 }
 
-// Where the turn ends because the model cannot be reached, the new session is the one that tries
-// again.
+// TestModeAfterAFailedTurn: if the turn ends because the model cannot be reached, the new session
+// tries again.
 func TestModeAfterAFailedTurn(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.CreateTask{Subject: "Look"})
@@ -102,8 +102,8 @@ func TestModeAfterAFailedTurn(t *testing.T) {
 	s.until("the task is done", func(st *team.State) bool { return st.Count(team.Completed) == 1 })
 }
 
-// A session that rests is replaced at once, and one whose mode is changed back before its turn has
-// ended is not.
+// TestModeChangedBack: an idle session is replaced at once. A session whose mode is changed back
+// before its turn ends is not replaced.
 func TestModeChangedBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."})
@@ -117,7 +117,7 @@ func TestModeChangedBack(t *testing.T) {
 	ann.allowed(t)
 	s.do(team.User, &team.SetMode{Member: "ann", Mode: "default"})
 	s.do(team.User, &team.SendMessage{To: "ann", Body: "carry on"})
-	ann.told(t, "carry on") // given behind the change of the mode
+	ann.told(t, "carry on") // given after the change of the mode
 	ann.updates <- agent.TurnEnded{Text: "Yes."}
 	s.untilStatus("ann", team.Idle)
 	if m := s.member("ann"); m.Incarnation != 1 {
@@ -131,7 +131,8 @@ func TestModeChangedBack(t *testing.T) {
 	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
 }
 
-// Git takes no locks for what a session only looks at, unless the user says otherwise.
+// TestSessionsLookWithoutLocks: git takes no locks for commands of a session that only read, unless
+// the user says otherwise.
 func TestSessionsLookWithoutLocks(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.SpawnMember{Name: "bob",

@@ -17,11 +17,13 @@ import (
 	"cadre/internal/team"
 )
 
-// quick is a timing at which a test need not wait.
-var quick = team.Timing{Beat: 20, Offline: 400, LeadLost: 200, Zombie: 600000, Blocked: 300, Undelivered: 300,
-	Stale: 400, Checkpoint: 20}
+// quick is a timing that a test need not wait for.
+var quick = team.Timing{Beat: 20 * time.Millisecond, Offline: 400 * time.Millisecond, LeadLost: 200 * time.Millisecond,
+	Zombie: 10 * time.Minute, Blocked: 300 * time.Millisecond, Undelivered: 300 * time.Millisecond,
+	Stale: 400 * time.Millisecond, Checkpoint: 20 * time.Millisecond}
 
-// newTimedStage is a team of that timing in a repository with one commit, led by the session L1.
+// newTimedStage returns a team with that timing, in a repository with one commit, led by the
+// session L1.
 func newTimedStage(t *testing.T, timing team.Timing, bodies ...team.Body) (*stage, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,7 +37,7 @@ func newTimedStage(t *testing.T, timing team.Timing, bodies ...team.Body) (*stag
 		&team.AttachLead{Session: "L1"}}, bodies...)...), dir
 }
 
-// working is a session that claims a task and works on it until it is to end.
+// working is a session that claims a task and works on it until it must end.
 func working(begun chan<- struct{}) scripted {
 	return func(s *session) error {
 		s.updates <- agent.Started{Session: "session of " + s.Member}
@@ -49,8 +51,8 @@ func working(begun chan<- struct{}) scripted {
 	}
 }
 
-// A teammate whose lead is lost saves what it does, again and again; when a lead is back it is kept
-// with the task.
+// TestWorkIsSavedWithoutALead: a teammate whose lead is lost saves its work at intervals. When a
+// session leads again, the work is kept with the task.
 func TestWorkIsSavedWithoutALead(t *testing.T) {
 	t.Parallel()
 	s, dir := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
@@ -69,7 +71,7 @@ func TestWorkIsSavedWithoutALead(t *testing.T) {
 		}
 		return w, there
 	}
-	// it may begin to be before that
+	// the first save may be of an earlier state
 	eventually(t, "work is saved", func() bool { w, _ := saved(); return len(w.Files) > 0 && w.Output != "" })
 	w, _ := saved()
 	if w.Task != "1" || w.Member != "ann" || !strings.Contains(w.FileEdits, "+a new line") ||
@@ -85,7 +87,7 @@ func TestWorkIsSavedWithoutALead(t *testing.T) {
 		b, _, _ := heartbeat.Of(teamDir).Of("ann")
 		return b.Status == "zombie"
 	})
-	// who is never lost
+	// the user is never lost
 	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince})
 	s.until("the work is in the history", func(st *team.State) bool {
 		task, _ := st.Task("1")
@@ -95,12 +97,12 @@ func TestWorkIsSavedWithoutALead(t *testing.T) {
 	eventually(t, "the file is gone", func() bool { _, there := saved(); return !there })
 }
 
-// After a while without a lead its task is back on the list, and its session rests; a lead brings
-// it back.
+// TestZombieRests: after a while without a lead the member's task returns to the queue, and its
+// session ends until a session leads again.
 func TestZombieRests(t *testing.T) {
 	t.Parallel()
 	timing := quick
-	timing.Zombie = 200
+	timing.Zombie = 200 * time.Millisecond
 	s, dir := newTimedStage(t, timing, spawn("ann"), &team.CreateTask{Subject: "one"})
 	begun := make(chan struct{}, 4)
 	s.start("h1", working(begun))
@@ -118,13 +120,14 @@ func TestZombieRests(t *testing.T) {
 		beats, err := heartbeat.Of(filepath.Dir(s.hosts)).All()
 		return err == nil && len(beats) == 0
 	})
-	// who is never lost
+	// the user is never lost
 	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince})
 	<-begun
 	s.until("ann goes on", func(st *team.State) bool { return len(st.Held("ann")) == 1 })
 }
 
-// A teammate that waits for an answer which nobody is there to give returns its task.
+// TestBlockedZombieYields: a teammate that waits for an answer which nobody can give returns its
+// task.
 func TestBlockedZombieYields(t *testing.T) {
 	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
@@ -146,7 +149,7 @@ func TestBlockedZombieYields(t *testing.T) {
 	})
 }
 
-// A lead that gives signs of life is never lost; when it ends it is.
+// TestLeadLives: a lead that sends heartbeats is never lost. When it ends it is.
 func TestLeadLives(t *testing.T) {
 	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"))
@@ -158,7 +161,7 @@ func TestLeadLives(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.start("h1", scripted(obedient))
-	for range 30 { // longer than a lead may be silent
+	for range 30 { // longer than the silence that makes a lead lost
 		b, _, err := heartbeat.Of(teamDir).Of("lead")
 		if err != nil {
 			t.Fatal(err)
@@ -172,7 +175,7 @@ func TestLeadLives(t *testing.T) {
 	if s.Team().LeadLost != 0 {
 		t.Error("the lead was lost while it lived")
 	}
-	// What was recorded by mistake, or while the machine slept, is taken back.
+	// A loss that was recorded by mistake, or while the machine slept, is taken back.
 	s.do(team.Host("h9"), &team.LoseLead{Session: "L1", Since: s.Team().LeadSince, Seen: replica.Now() - 10000})
 	s.until("the lead is back", func(st *team.State) bool {
 		return st.Team().LeadLost == 0 &&
@@ -184,7 +187,8 @@ func TestLeadLives(t *testing.T) {
 
 func TestLeadIsTakenOver(t *testing.T) {
 	t.Parallel()
-	s, _ := newTimedStage(t, team.Timing{Beat: 20, LeadLost: 60000, Stale: 3600000}, spawn("ann"))
+	s, _ := newTimedStage(t, team.Timing{Beat: 20 * time.Millisecond, LeadLost: time.Minute, Stale: time.Hour},
+		spawn("ann"))
 	teamDir := filepath.Dir(s.hosts)
 	take := func(session string, over bool) (*leader.Lead, error) {
 		return leader.Take(t.Context(), leader.Options{Replica: s.open(), Dir: teamDir, Session: session, Beats: true,
@@ -195,7 +199,7 @@ func TestLeadIsTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer old.Close()
-	// A lead on another machine, of which only the signs of life are known.
+	// A lead on another machine, of which only heartbeats are known.
 	other := heartbeat.Beat{Member: "lead", Session: "L1", Machine: "elsewhere", At: time.Now().UnixMilli(),
 		Count: 1 << 40}
 	old.Close()
@@ -231,12 +235,12 @@ func TestLeadIsTakenOver(t *testing.T) {
 		b, _, _ := heartbeat.Of(teamDir).Of("lead")
 		return b.Session == "L3"
 	})
-	fresh.Release(t.Context()) // which is not its own any more
+	fresh.Release(t.Context()) // it does not have the lead any more
 	if err := s.Refresh(t.Context()); err != nil || s.Team().LeadSession != "L3" {
 		t.Errorf("who was taken over gave the lead away when it ended: %q leads, %v", s.Team().LeadSession, err)
 	}
 	newest.Close()
-	// The same machine: its process is known to be gone.
+	// On the same machine its process is known to have ended.
 	next, err := take("L4", false)
 	if err != nil {
 		t.Fatal(err)
@@ -263,7 +267,7 @@ func TestLateMessagesAreTold(t *testing.T) {
 	})
 }
 
-// eventually waits until the condition holds, of things that no journal tells of.
+// eventually waits until the condition holds, for things that no journal records.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)

@@ -12,11 +12,12 @@ import (
 	"cadre/internal/team"
 )
 
-// pulse is what a host knows of signs of life: those that it gives for its members, and those of
-// everybody else.
+// pulse keeps a host's heartbeats: those that it sends for its members, and those of all other
+// members.
 type pulse struct {
 	count  int64
 	next   time.Time
+	all    []team.Member // at the last look
 	others detector.Detector
 }
 
@@ -26,8 +27,8 @@ func newPulse(o Options) *pulse {
 		Wall: func() time.Time { return time.UnixMilli(int64(o.Replica.Now())) }}}
 }
 
-// beat gives a sign of life for each member that has a session here, and looks for those of the
-// others, each time that it is due. It returns when to call it again.
+// beat sends a heartbeat for each member that has a session here, and reads those of the others,
+// whenever that is due. It returns when to call it again.
 func (h *Host) beat(ctx context.Context) time.Duration {
 	p := h.pulse
 	now := time.Now()
@@ -35,27 +36,26 @@ func (h *Host) beat(ctx context.Context) time.Duration {
 		return wait
 	}
 	var (
-		t      team.Team
-		others []team.Member
-		beats  []heartbeat.Beat
+		t     team.Team
+		beats []heartbeat.Beat
 	)
 	p.count++
 	h.Replica.View(func(s *team.State) {
-		t, others = s.Team(), s.Members()
-		for name, seat := range h.seats {
+		t, p.all = s.Team(), s.AppendMembers(p.all[:0])
+		for name, seat := range h.inOrder() {
 			if m, ok := s.Member(name); ok && m.Incarnation == seat.incarnation {
 				beats = append(beats, h.sign(s, m))
 			}
 		}
 	})
-	every := time.Duration(t.Timing.OrDefaults().Beat) * time.Millisecond
+	every := t.Timing.OrDefaults().Beat
 	for _, b := range beats {
 		if err := h.Machine.Beats.Write(b); err != nil {
 			h.Log(fmt.Sprintf("no sign of life for %s: %v", b.Member, err))
 		}
 	}
 	p.next = now.Add(every)
-	p.others.Look(ctx, t, others, func(member string) bool { return h.seats[member] != nil })
+	p.others.Look(ctx, t, p.all, func(member string) bool { return h.seats[member] != nil })
 	return every
 }
 
@@ -75,5 +75,5 @@ func (h *Host) sign(s *team.State, m team.Member) heartbeat.Beat {
 	return b
 }
 
-// teamDir is the folder of the team.
+// teamDir returns the team's folder.
 func (h *Host) teamDir() string { return filepath.Dir(h.Hosts) }

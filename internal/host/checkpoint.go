@@ -15,34 +15,34 @@ import (
 )
 
 const (
-	// completionDelay lets what comes with the end of a task, messages and the next claims, into
-	// the same checkpoint.
+	// completionDelay lets messages and claims that follow the end of a task into the same
+	// checkpoint.
 	completionDelay = time.Second
-	// manyMessages is how many make a checkpoint due before its time.
+	// manyMessages is how many messages make a checkpoint due early.
 	manyMessages = 10
-	// lastCheckpoint bounds the one on the way out.
+	// lastCheckpoint bounds the time of the last checkpoint, when the host ends.
 	lastCheckpoint = 10 * time.Second
 	// mostRecord bounds the file COMPLETED, in bytes.
 	mostRecord = 16 << 20
 )
 
-// checkpoints is the time between two checkpoints of a team in which something happens.
+// checkpoints returns the time between two checkpoints of a team that changes.
 func checkpoints(t team.Team) time.Duration {
-	return time.Duration(t.Timing.OrDefaults().Checkpoint) * time.Millisecond
+	return t.Timing.OrDefaults().Checkpoint
 }
 
-// keeper makes the checkpoints of a host's team: soon after a task was completed, after ten
-// messages, and after each period, half a minute, in which anything happened.
+// keeper makes the checkpoints of a host's team: soon after a task is completed, after ten
+// messages, and after each period, half a minute, with any change.
 type keeper struct {
 	host  *Host
 	store *checkpoint.Store
 	seen  int64 // seq of the last record that was looked at
 	due   time.Time
 	mail  int
-	told  string // the last trouble, which is told once
+	told  string // the last trouble, which is logged once
 }
 
-// startKeeping has checkpoints made until kept is called.
+// startKeeping starts the making of checkpoints, until kept is called.
 func (h *Host) startKeeping(ctx context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
@@ -56,7 +56,7 @@ func (h *Host) startKeeping(ctx context.Context) {
 	}
 }
 
-// keepCheckpoints makes checkpoints until ctx ends, and a last one then.
+// keepCheckpoints makes checkpoints until ctx ends, and then a last one.
 func (h *Host) keepCheckpoints(ctx context.Context) {
 	t := h.Replica.Team()
 	store, err := openStore(ctx, h.Procs, t, h.teamDir())
@@ -80,8 +80,8 @@ func (h *Host) keepCheckpoints(ctx context.Context) {
 	k.write(out)
 }
 
-// openStore opens where checkpoints are kept, which a host that ends at once needs for its last
-// one.
+// openStore opens the store of checkpoints. A host that ends at once needs it for its last
+// checkpoint.
 func openStore(ctx context.Context, procs *proc.Register, t team.Team, teamDir string) (*checkpoint.Store, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpoint)
 	defer cancel()
@@ -96,14 +96,14 @@ func (k *keeper) wait(ctx context.Context) {
 		defer cancel()
 	}
 	if err := k.host.Replica.Wait(ctx, k.seen); err != nil && ctx.Err() == nil {
-		select { // the host ends with the same trouble
+		select { // the same trouble ends the host
 		case <-ctx.Done():
 		case <-time.After(time.Second):
 		}
 	}
 }
 
-// look takes note of what happened, and brings the next checkpoint forward for it.
+// look reads what happened, and makes the next checkpoint due earlier for it.
 func (k *keeper) look(ctx context.Context) {
 	by := func(delay time.Duration) {
 		if at := time.Now().Add(delay); k.due.IsZero() || at.Before(k.due) {
@@ -149,15 +149,15 @@ func (k *keeper) write(ctx context.Context) {
 		k.told = err.Error()
 		h.Log(err.Error())
 	}
-	if err != nil && !checkpoint.Lasting(err) { // with what comes next it is tried again all the same
+	if err != nil && !checkpoint.Lasting(err) { // the next change tries it again anyway
 		k.due = time.Now().Add(checkpoints(h.Replica.Team()))
 	}
 }
 
-// beside is what a checkpoint tells besides the team's state.
+// beside returns what a checkpoint has besides the team's state.
 func beside(teamDir string) checkpoint.Beside {
 	b := checkpoint.Beside{Heartbeats: map[string]team.Time{}, Except: ownFolders(teamDir)}
-	beats, _ := heartbeat.Of(teamDir).All() // a checkpoint without them is one
+	beats, _ := heartbeat.Of(teamDir).All() // a checkpoint is valid without them
 	for name, beat := range beats {
 		b.Heartbeats[name] = team.Time(beat.At)
 	}
@@ -165,8 +165,8 @@ func beside(teamDir string) checkpoint.Beside {
 	return b
 }
 
-// ownFolders are those of cadre and of Claude Code. Where a project holds them, they are not its
-// work.
+// ownFolders returns the folders of cadre and of Claude Code. Where a project contains them, they
+// are not part of its work.
 func ownFolders(teamDir string) []string {
 	claude := os.Getenv("CLAUDE_CONFIG_DIR")
 	if user, err := os.UserHomeDir(); err == nil && claude == "" {
@@ -181,8 +181,8 @@ func ownFolders(teamDir string) []string {
 	return all
 }
 
-// Checkpoint makes one of a team by hand, from a process that is no host of it. The paths, from the
-// top of the work tree, are carried from now on whatever is in them.
+// Checkpoint makes a checkpoint by hand, from a process that is not a host of the team. The paths,
+// from the top of the work tree, are included from now on whatever they contain.
 func Checkpoint(ctx context.Context, rep *replica.Replica, teamDir string,
 	include ...string) (checkpoint.Checkpoint, error) {
 	procs, err := proc.Open("")

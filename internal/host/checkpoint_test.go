@@ -34,7 +34,7 @@ func (p *project) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// covered is how far the newest checkpoint reaches.
+// covered returns the seq that the newest checkpoint covers.
 func (p *project) covered() (seq int64) {
 	p.t.Helper()
 	text := p.git("for-each-ref", "--format=%(contents:body)", "refs/heads/cadre/demo")
@@ -47,7 +47,7 @@ func (p *project) covered() (seq int64) {
 	return seq
 }
 
-// untilCovered waits for a checkpoint that has the record.
+// untilCovered waits for a checkpoint that covers the record.
 func (p *project) untilCovered(seq int64) {
 	p.t.Helper()
 	for until := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -60,20 +60,21 @@ func (p *project) untilCovered(seq int64) {
 	}
 }
 
-// keeping starts a host that makes checkpoints each so many milliseconds in which anything
-// happened; 0 for the half minute that is usual, which no test waits for. Signs of life come at
-// their own pace, which is slower here.
-func keeping(t *testing.T, p *project, every int64) (*stage, *hosted) {
+// keeping starts a host that makes checkpoints after each such period in which anything changed. 0
+// is for the default of half a minute, which no test waits for. Heartbeats have their own, slower
+// pace here.
+func keeping(t *testing.T, p *project, every time.Duration) (*stage, *hosted) {
 	t.Helper()
-	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir, Timing: team.Timing{Beat: 600_000,
-		Offline: 1_200_000, LeadLost: 1_200_000, Checkpoint: every}}, spawn("ann"), &team.CreateTask{Subject: "look"})
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir,
+		Timing: team.Timing{Beat: 10 * time.Minute, Offline: 20 * time.Minute, LeadLost: 20 * time.Minute,
+			Checkpoint: every}}, spawn("ann"), &team.CreateTask{Subject: "look"})
 	h := s.start("h1", scripted(obedient), func(o *host.Options) { o.Checkpoints = true })
 	s.untilStatus("ann", team.Idle)
 	p.untilCovered(1) // of its start
 	return s, h
 }
 
-// What is worth one by itself does not wait for the next period.
+// TestCheckpointsAreMadeFor: these changes make a checkpoint before the next period.
 func TestCheckpointsAreMadeFor(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -84,8 +85,8 @@ func TestCheckpointsAreMadeFor(t *testing.T) {
 			s.do("ann", &team.ClaimTask{Task: "1"})
 			return s.do("ann", &team.CompleteTask{Task: "1"})
 		},
-		// The first of them is looked for: a checkpoint that was under way may have it, and then
-		// what comes after it is too little for one.
+		// Wait for the first message first: a checkpoint in progress may cover it, and then the
+		// others are too few for a new one.
 		"ten messages": func(s *stage) *team.Record {
 			first := s.do("lead", &team.SendMessage{To: "ann", Body: "hear this"})
 			for range 9 {
@@ -102,20 +103,25 @@ func TestCheckpointsAreMadeFor(t *testing.T) {
 	}
 	t.Run("a period with a change", func(t *testing.T) {
 		p := newProject(t)
-		s, _ := keeping(t, p, 100)
+		s, _ := keeping(t, p, 100*time.Millisecond)
 		p.untilCovered(s.do("lead", &team.SendMessage{To: "ann", Body: "hear this"}).Seq)
 	})
 }
 
-// A host makes a last checkpoint as it ends, also when that is at once.
+// TestTheLastCheckpoint checks that a host makes a last checkpoint as it ends, even if it ends at
+// once. The checkpoint covers the records by which the host gives its members back.
 func TestTheLastCheckpoint(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	s, h := keeping(t, p, 0)
 	r := s.do("lead", &team.SendMessage{To: "ann", Body: "hear this"})
 	h.wait()
-	if have := p.covered(); have < r.Seq {
-		t.Errorf("the last checkpoint has %d records of at least %d", have, r.Seq)
+	s.until("ann is given back", func(st *team.State) bool {
+		m, _ := st.Member("ann")
+		return m.Host == ""
+	})
+	if have, last := p.covered(), s.Seq(); last <= r.Seq || have != last {
+		t.Errorf("the last checkpoint has %d records of %d; the message is number %d", have, last, r.Seq)
 	}
 	r = s.do("lead", &team.SendMessage{To: "ann", Body: "and this"})
 	s.start("h2", scripted(obedient), func(o *host.Options) { o.Checkpoints = true }).wait()

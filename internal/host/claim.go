@@ -14,20 +14,20 @@ import (
 	"cadre/internal/team"
 )
 
-// Merged is the merged worktree of a team: what HEAD names, what the team has changed in its
+// Merged is the merged worktree of a team. It has the commit of HEAD, the team's changes in its
 // directory, and the branches of its members.
 type Merged struct {
-	Dir string // to work in; "" where no member works in a worktree
+	Dir string // directory to work in; "" where no member works in a worktree
 	In  []team.Branch
-	Out []team.Branch // that conflict, or are left out
+	Out []team.Branch // branches that conflict, or are left out
 }
 
-// mostClaims bounds how many tasks are tried for one claim.
+// mostClaims bounds how many tasks one claim tries.
 const mostClaims = 20
 
-// takeTask claims a task for the member, once what the task builds on is where the member works: in
-// its worktree, or in the merged one. send sends a command as whoever claims. A task whose blockers
-// conflict waits for the lead, and the next one is tried.
+// takeTask claims a task for the member, once the work that the task builds on is where the member
+// works: in its worktree, or in the merged one. send sends a command as the claimer. A task whose
+// blockers conflict waits for the lead, and the next task is tried.
 func (s *seat) takeTask(ctx context.Context, c *team.ClaimTask,
 	send func(team.Body) (replica.Receipt, error)) (replica.Receipt, error) {
 	if !s.places() {
@@ -81,7 +81,7 @@ func (s *seat) places() (so bool) {
 	return so
 }
 
-// wouldTake is the task that the claim is for, if it can be had.
+// wouldTake returns the task that the claim would take, if there is one.
 func (s *seat) wouldTake(c *team.ClaimTask) (task team.Task, ok bool) {
 	s.host.Replica.View(func(st *team.State) {
 		if task, ok = st.Next(s.member); c.Task != "" {
@@ -92,8 +92,8 @@ func (s *seat) wouldTake(c *team.ClaimTask) (task team.Task, ok bool) {
 	return task, ok
 }
 
-// ready brings what the task builds on to where it is done. why says what stands in the way, where
-// that is for the lead to mend; the error is worth another try.
+// ready brings the work that the task builds on to where the task is done. why names an obstacle
+// that the lead must remove. After an error it is worth trying again.
 func (s *seat) ready(ctx context.Context, task team.Task) (why string, err error) {
 	var m team.Member
 	var builds []team.Task
@@ -113,9 +113,10 @@ func (s *seat) ready(ctx context.Context, task team.Task) (why string, err error
 	}
 	if len(held) > 0 {
 		return "", &team.Error{Code: team.NotReady, Text: fmt.Sprintf("what task %s builds on is merged into the "+
-			"worktree of %s while it has no task in progress; end task %s first", task.ID, s.member, held[0].ID)}
+			"worktree of %s while it has no task in progress; end task %s first", task.Called(), s.member,
+			held[0].Called())}
 	}
-	if err := s.host.tracer.settle(ctx, ""); err != nil { // what the blockers did is on their branches
+	if err := s.host.tracer.settle(ctx, ""); err != nil { // commit the blockers' work to their branches
 		return "", err
 	}
 	t := s.host.Replica.Team()
@@ -129,12 +130,12 @@ func (s *seat) ready(ctx context.Context, task team.Task) (why string, err error
 			continue // it changed nothing
 		}
 		at, conflict, err := worktree.Merge(ctx, s.host.Procs, p,
-			fmt.Sprintf("Merge what task %s of team %s did, for task %s", b.ID, t.Name, task.ID), commit)
+			fmt.Sprintf("Merge what task %s of team %s did, for task %s", b.Called(), t.Name, task.Called()), commit)
 		if locked := (*git.LockedError)(nil); errors.As(err, &locked) || ctx.Err() != nil {
 			return "", errors.Join(err, ctx.Err())
 		}
 		if err != nil {
-			return fmt.Sprintf("what task %s did could not be merged into the worktree of %s: %v", b.ID,
+			return fmt.Sprintf("what task %s did could not be merged into the worktree of %s: %v", b.Called(),
 				s.member, err), nil
 		}
 		if at == "" {
@@ -155,23 +156,23 @@ func (s *seat) ready(ctx context.Context, task team.Task) (why string, err error
 	return "", nil
 }
 
-// workOf is the commit of what the task did, and the branch that it is on; "" where it did nothing.
+// workOf returns the commit of the task's work, and its branch; "" for no work.
 func (s *seat) workOf(ctx context.Context, t team.Team, id string) (branch, commit string, err error) {
 	var task team.Task
 	s.host.Replica.View(func(st *team.State) { task, _ = st.Task(id) })
 	w := task.Work
 	switch {
-	case w.Open(): // by the host that it ran on
+	case w.Open(): // the host that it ran on must record it first
 		return "", "", &team.Error{Code: team.NotReady, Text: fmt.Sprintf("what task %s did is not recorded yet", id)}
 	case w != nil && w.Commit != "":
 		return w.Branch, w.Commit, nil
 	}
-	branch = team.BranchOf(t.Name, task.CompletedBy) // nobody could record it, or a cadre before this one did not
+	branch = team.BranchOf(t.Name, task.CompletedBy) // nobody could record it, or an older version of cadre did not
 	commit, err = worktree.Tip(ctx, s.host.Procs, t.Dir, branch)
 	return branch, commit, err
 }
 
-// readyMerged looks whether the merged worktree has what the task builds on.
+// readyMerged checks that the merged worktree has the work that the task builds on.
 func (s *seat) readyMerged(ctx context.Context, task team.Task, builds []team.Task) (why string, err error) {
 	merged, release, err := s.merge(ctx, builds)
 	if err != nil {
@@ -192,13 +193,13 @@ func (s *seat) readyMerged(ctx context.Context, task team.Task, builds []team.Ta
 	return "", nil
 }
 
-// merge makes the merged worktree for a task that builds on those, and holds it until release is
-// called.
+// merge makes the merged worktree for a task that builds on these tasks, and locks it until release
+// is called.
 func (s *seat) merge(ctx context.Context, builds []team.Task) (m Merged, release func(), err error) {
 	if s.host.Merge == nil {
 		return m, nil, errors.New("this host has no merged worktree")
 	}
-	members := []string{} // none, but not all either
+	members := []string{} // not nil, which would mean all members
 	for _, b := range builds {
 		members = append(members, b.CompletedBy)
 	}
@@ -208,8 +209,8 @@ func (s *seat) merge(ctx context.Context, builds []team.Task) (m Merged, release
 	return s.host.Merge(ctx, members)
 }
 
-// waitFor has the task wait until the lead has merged that branch. Where the lead was asked before,
-// and has not, it cannot be done.
+// waitFor makes the task wait until the lead has merged that branch. If the lead was asked before
+// and has not merged it, the task cannot be done.
 func (s *seat) waitFor(ctx context.Context, task team.Task, ask team.LeaveBranch,
 	conflict string) (why string, err error) {
 	ask.Once, ask.Blocks = true, []string{task.ID}
@@ -221,8 +222,8 @@ func (s *seat) waitFor(ctx context.Context, task team.Task, ask team.LeaveBranch
 	return strings.TrimSpace(fmt.Sprintf("%s; task %s asked to merge them", conflict, asked)), nil
 }
 
-// where is the directory in which the task is done, and holds it until done is called. It is what
-// [agent.Spec.Where] asks.
+// where returns the directory in which the task is done, and locks it until done is called. It
+// implements [agent.Spec.Where].
 func (s *seat) where(ctx context.Context, task team.Task) (dir string, done func(), err error) {
 	if task.In != team.InMerged {
 		return s.dir, func() {}, nil
@@ -233,7 +234,7 @@ func (s *seat) where(ctx context.Context, task team.Task) (dir string, done func
 	if err != nil {
 		return "", nil, err
 	}
-	if m.Dir == "" { // nobody works in a worktree, so all that there is to see is in the team's directory
+	if m.Dir == "" { // nobody works in a worktree, so all work is in the team's directory
 		m.Dir = s.host.Replica.Team().Dir
 	}
 	return m.Dir, done, nil

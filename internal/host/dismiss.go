@@ -8,12 +8,12 @@ import (
 	"cadre/internal/team"
 )
 
-// farewellGrace is what a teammate has to end when there is nothing left for it: a shell ends the
-// command that it runs, and a model takes a turn.
+// farewellGrace is the time that a teammate without further work has to end: a shell ends its
+// command, and a model takes a turn.
 const farewellGrace = 30 * time.Second
 
-// Dismissal is the request that a teammate gets when there is nothing left for it to do. One
-// without a session that could be asked has no time.
+// Dismissal returns the shutdown request for a teammate that has no work left. A teammate without a
+// session to ask gets no time.
 func Dismissal(s *team.State, member string) *team.RequestShutdown {
 	m, _ := s.Member(member)
 	grace := farewellGrace
@@ -22,5 +22,5 @@ func Dismissal(s *team.State, member string) *team.RequestShutdown {
 		grace = 0
 	}
 	return &team.RequestShutdown{Member: member, Reason: prompts.Farewell(s),
-		Deadline: replica.Now() + team.Time(grace.Milliseconds())}
+		Deadline: replica.Now().Add(grace)}
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,26 +17,26 @@ import (
 	"cadre/internal/team"
 )
 
-// turn is what a seat knows of the turn that runs, and of the session as far as turns hang on it.
+// turn is what a seat knows of the current turn, and of the session's state that affects turns.
 type turn struct {
-	since    int64           // seq of the record before which the turn before it ended
-	last     string          // what the agent said last
-	task     string          // that it is for, also when that is done; "" for none
-	mail     []team.Message  // that it got since a turn came to its end
-	pending  string          // what it said at the end of a turn after which it was reminded of its task
+	since    int64           // seq of the record at which the previous turn ended
+	last     string          // the agent's last text
+	task     string          // that the turn is for, even when it is completed; "" for none
+	mail     []team.Message  // that it got since the last turn ended
+	pending  string          // what it said at the end of the turn before the reminder of its task
 	nudged   map[string]bool // claims that it was reminded of
-	working  bool            // the session was told of a task, and no turn ended since
-	ended    bool            // no turn runs, and nothing was given since that begins one
-	closes   bool            // what came of the turn that ended is being recorded
-	knows    map[string]bool // claims that it was told of, or that were there when a turn ended
-	retries  bool            // its agent tries to reach its model again
+	working  bool            // the session was given a task, and no turn has ended since
+	ended    bool            // no turn runs, and nothing that starts one was given since
+	closes   bool            // the end of the turn is being recorded
+	knows    map[string]bool // claims that it was told of, or that existed when a turn ended
+	retries  bool            // its agent retries its model
 	asked    bool            // the lead was asked for its report
 	proposal string          // request of the last plan that the session proposed itself
 	restate  bool            // the context was shortened
-	renew    string          // why a new session is to continue when the turn has ended; "" when none is
-	shows    bool            // its agent shows what its tools gave, so that mail behind a result is known to be there
-	opening  string          // what the session was given to begin with
-	openedBy string          // id of the prompt that carries or has carried that; "" when none does
+	renew    string          // why a new session continues after this turn; "" for none
+	shows    bool            // its agent shows results of tools, and so whether mail behind them arrived
+	opening  string          // the text that the session starts with
+	openedBy string          // id of the prompt that carries or carried the opening; "" for none
 }
 
 func (s *seat) asked() {
@@ -44,7 +45,7 @@ func (s *seat) asked() {
 	s.turn.asked = true
 }
 
-// restates reports whether the next prompt is to say again what a shortened context may have lost.
+// restates reports whether the next prompt must repeat what a shortened context may have lost.
 func (s *seat) restates() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,9 +58,9 @@ func (s *seat) update(change func(*turn)) {
 	change(&s.turn)
 }
 
-// follow turns the session's updates into commands until the last one.
+// follow turns the session's updates into commands, until the last update.
 func (s *seat) follow(session agent.Session, started chan<- agent.Started) error {
-	ctx, stop := context.WithCancel(s.ctx) // a session that is over asks for nothing any more
+	ctx, stop := context.WithCancel(s.ctx) // a session that has ended asks for nothing
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer stop()
@@ -85,7 +86,7 @@ func (s *seat) follow(session agent.Session, started chan<- agent.Started) error
 			if task == "" {
 				task = s.works()
 			}
-			if s.ending() != stopQuietly { // its bill comes also when it is ended in the middle of a turn
+			if s.ending() != stopQuietly { // usage is also reported when the session ends in the middle of a turn
 				s.recordAtLast(&team.ReportUsage{Member: s.member, Task: task, Usage: u.Usage,
 					Context: int64(min(max(u.Context, 0), 100))})
 			}
@@ -123,22 +124,22 @@ func firstLine(text string) string {
 	return line
 }
 
-// occupation is what the member is at: what its agent says, else its task.
+// occupation returns what the member is doing: what its agent says, else its task.
 func (s *seat) occupation(summary string) string {
 	if held := s.held(); summary == "" && len(held) > 0 {
-		summary = "task " + held[0].ID + ": " + held[0].Subject
+		summary = "task " + held[0].Called() + ": " + held[0].Subject
 	}
 	return summary[:min(len(summary), team.MaxSubject)]
 }
 
-// held are the tasks that the member has in progress.
+// held returns the tasks that the member has in progress.
 func (s *seat) held() (tasks []team.Task) {
 	s.host.Replica.View(func(st *team.State) { tasks = st.Held(s.member) })
 	return tasks
 }
 
-// works notes which task the turn is for, and returns it: the one that the member holds, else the
-// one that it held last. What a turn uses is told of when the task may be done already.
+// works records which task the turn is for, and returns it: the task that the member holds, else
+// the last one that it held. Usage may be reported after the task is done.
 func (s *seat) works() (task string) {
 	held := s.held()
 	s.update(func(t *turn) {
@@ -150,7 +151,7 @@ func (s *seat) works() (task string) {
 	return task
 }
 
-// begin records that the session runs, and which mail is in its history already.
+// begin records that the session is running, and which mail its history has already.
 func (s *seat) begin(u agent.Started) {
 	s.record(&team.ReportStarted{Member: s.member, Session: u.Session})
 	var there []team.Message
@@ -164,15 +165,15 @@ func (s *seat) begin(u agent.Started) {
 	s.arrived(there)
 }
 
-// record sends a report.
+// record sends a report to the team.
 func (s *seat) record(body team.Body) {
 	if err := s.report(body); err != nil {
 		s.unrecorded(err)
 	}
 }
 
-// unrecorded ends a session of which something could not be recorded: nobody could tell any more
-// what it has and what it did. The next one looks into its transcript.
+// unrecorded ends a session after a report that could not be recorded: nobody could tell any more
+// what the session has and did. The next session looks into its transcript.
 func (s *seat) unrecorded(err error) {
 	if s.ctx.Err() == nil {
 		s.host.Log("not recorded for " + s.member + ": " + err.Error())
@@ -187,7 +188,7 @@ func (s *seat) report(body team.Body) error {
 	}
 	_, err := s.host.send(s.ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: inWords(body)})
 	switch team.CodeOf(err) {
-	case team.Rejected: // a hook wants the idle teammate to continue; its feedback comes as a message
+	case team.Rejected: // a hook makes the idle teammate continue; its feedback comes as a message
 		if r, ok := errors.AsType[*replica.Rejected](err); ok {
 			s.mu.Lock()
 			s.calm = time.After(r.Pause())
@@ -201,8 +202,8 @@ func (s *seat) report(body team.Body) error {
 	return err
 }
 
-// calmDown waits for the pause after a hook rejected that the member goes idle. A session that has
-// nothing else to do with the feedback would ask again at once.
+// calmDown waits after a hook rejected that the member goes idle. A session that can do nothing
+// with the feedback would otherwise ask again at once.
 func (s *seat) calmDown() {
 	s.mu.Lock()
 	calm := s.calm
@@ -217,8 +218,7 @@ func (s *seat) calmDown() {
 	}
 }
 
-// endTurn records what came of a turn. Where a new session is to continue for this one, it does so
-// after that.
+// endTurn records the end of a turn. After that a new session may replace this one.
 func (s *seat) endTurn(u agent.TurnEnded) {
 	full := false
 	defer func() {
@@ -233,21 +233,12 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 			s.stop(stopDetach, renew, s.host.StopGrace)
 		}
 	}()
-	shows, good := false, u.Problem == nil && !u.Interrupted
-	if s.told { // it is reminded of these below
+	if s.told { // it is reminded of them below
 		s.know(s.held()...)
 	}
-	s.update(func(t *turn) { // before anybody hears that it is idle
-		t.working, shows, t.ended, t.closes = false, t.shows, !u.GoesOn, true
-	})
-	s.post.settle(!good && !shows)
-	if good && !shows {
-		s.arrived(s.post.arrived(byTool)) // the agent went on after the result that had them
-	} else {
-		s.post.back(byTool) // its result was lost, shortened, or for a subagent
-	}
+	s.settleMail(u)
 	if !s.told {
-		s.wantSoon(team.WantWork) // what it was not allowed to begin then, it may be the next time
+		s.wantSoon(team.WantWork) // a claim that was refused now may be accepted the next time
 		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
 		s.remind()
 		return
@@ -256,18 +247,11 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 		s.trouble(*u.Problem)
 		return
 	}
-	if u.GoesOn {
+	if u.Continues {
 		return
 	}
 	renews := false
-	s.host.Replica.View(func(st *team.State) {
-		m, _ := st.Member(s.member)
-		at := st.Team().HandoverAt
-		if at == 0 {
-			at = team.DefaultHandoverAt
-		}
-		full = m.Context >= at && m.Shutdown.Request == ""
-	})
+	full = s.nearlyFull()
 	text := strings.TrimSpace(u.Text)
 	s.update(func(t *turn) {
 		if renews = t.renew != ""; text != "" {
@@ -277,7 +261,7 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 			t.mail = nil
 		}
 	})
-	replaced := full || renews // what it still holds the next session continues with
+	replaced := full || renews // the next session continues the tasks that it holds
 	if !replaced && !u.Interrupted && s.nudge(text) {
 		return
 	}
@@ -301,8 +285,32 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 	}
 }
 
-// retrying tells of a trouble that the agent deals with by itself, once for each turn. Where it
-// tries in vain, for minutes, its session ends.
+// settleMail records that the turn has ended, and which messages that were on their way in it have
+// arrived.
+func (s *seat) settleMail(u agent.TurnEnded) {
+	shows, good := false, u.Problem == nil && !u.Interrupted
+	s.update(func(t *turn) { // before anybody learns that it is idle
+		t.working, shows, t.ended, t.closes = false, t.shows, !u.Continues, true
+	})
+	s.post.settle(!good && !shows)
+	if good && !shows {
+		s.arrived(s.post.arrived(byTool)) // the agent continued after the result that had them
+	} else {
+		s.post.back(byTool) // its result was lost, shortened, or for a subagent
+	}
+}
+
+// nearlyFull reports whether the context is so full that a fresh session should replace this one.
+func (s *seat) nearlyFull() (full bool) {
+	s.host.Replica.View(func(st *team.State) {
+		m, _ := st.Member(s.member)
+		full = m.Context >= cmp.Or(st.Team().HandoverAt, team.DefaultHandoverAt) && m.Shutdown.Request == ""
+	})
+	return full
+}
+
+// retrying reports a trouble that the agent handles itself, once per turn. If it retries in vain
+// for minutes, its session ends.
 func (s *seat) retrying(p agent.Problem) {
 	told := false
 	s.update(func(t *turn) { told, t.retries = t.retries, true })
@@ -318,9 +326,9 @@ func (s *seat) retrying(p agent.Problem) {
 	}
 }
 
-// wordsOf is what people are told of a problem: the agent's own words, and what they can do.
+// wordsOf describes a problem for people: the agent's own words, and what to do.
 func (s *seat) wordsOf(p agent.Problem) string {
-	const most = team.MaxSubject / 2 // so that the remedy is not cut off
+	const most = team.MaxSubject / 2 // leave room for the remedy
 	words := excerpt.Bytes(p.Text, most, " …")
 	if a, ok := s.agent.(agent.Remedier); ok {
 		if remedy := a.Remedy(p.Kind); remedy != "" {
@@ -330,19 +338,18 @@ func (s *seat) wordsOf(p agent.Problem) string {
 	return words
 }
 
-// trouble records a turn that failed. A context that is full is no fault of anybody: a fresh
-// session goes on.
+// trouble records a turn that failed. A full context is nobody's fault: a fresh session continues.
 func (s *seat) trouble(p agent.Problem) {
 	if p.Kind == agent.ProblemContext {
 		s.stop(stopFull, firstLine(p.Text), s.host.StopGrace)
 		return
 	}
-	s.keepLast(s.ctx) // its tasks go back on the list
+	s.keepLast(s.ctx) // its tasks return to the queue
 	s.record(&team.ReportTrouble{Member: s.member, Trouble: string(p.Kind), Text: s.wordsOf(p)})
 }
 
-// nudge reminds a session that ended its turn of the task that it holds, once for each claim. It
-// reports whether it did.
+// nudge reminds a session that ended its turn of the task that it holds, once per claim. It reports
+// whether it did.
 func (s *seat) nudge(text string) bool {
 	var held []team.Task
 	s.host.Replica.View(func(st *team.State) {
@@ -377,9 +384,9 @@ func (s *seat) nudge(text string) bool {
 	return false
 }
 
-// remind has a session that rests told of a task that its member holds and that it does not know
-// of: somebody else claimed it for the member, or a call of the session's own was carried out after
-// its turn had ended. Nothing else would ever move it.
+// remind tells an idle session of a task that its member holds and that it does not know of.
+// Somebody else claimed it for the member, or a call of the session was carried out after its turn
+// had ended. Otherwise nobody would work on the task.
 func (s *seat) remind() {
 	var rests bool
 	if s.update(func(t *turn) { rests = t.ended }); !rests || s.post.awaits() {
@@ -397,7 +404,7 @@ func (s *seat) remind() {
 			select {
 			case s.gifts <- team.Want{Kind: wantTask, Request: t.ID}:
 				s.know(t)
-			default: // it has enough to go on with
+			default: // it has enough to continue with
 			}
 			return
 		}
@@ -406,7 +413,7 @@ func (s *seat) remind() {
 
 func claimOf(t team.Task) string { return fmt.Sprintf("%s/%d", t.ID, t.Fence) }
 
-// know takes note of claims that the session knows of.
+// know records claims that the session knows of.
 func (s *seat) know(tasks ...team.Task) {
 	s.update(func(turn *turn) {
 		if turn.knows == nil {
@@ -423,8 +430,9 @@ func (s *seat) knew(t team.Task) (knows bool) {
 	return knows
 }
 
-// giveUp fails the tasks that the member holds although it was reminded of them and has nothing to
-// wait for, where no agent leads that could see to it: or they would be in progress for ever.
+// giveUp fails the tasks that the member still holds after a reminder, if the member waits for
+// nothing and no agent leads that could handle them. Otherwise they would stay in progress for
+// ever.
 func (s *seat) giveUp() {
 	var held []team.Task
 	s.host.Replica.View(func(st *team.State) {
@@ -441,7 +449,7 @@ func (s *seat) giveUp() {
 	}
 }
 
-// giveReport gives the lead's answer, if it was asked for its report and began nothing new.
+// giveReport records the lead's report, if it was asked for one and began nothing new.
 func (s *seat) giveReport(text string) {
 	asked := false
 	s.update(func(t *turn) { asked, t.asked = t.asked, false })
@@ -455,8 +463,8 @@ func (s *seat) giveReport(text string) {
 	}
 }
 
-// reported says whether the member told the lead something in this turn by itself: with a message,
-// a broadcast, a plan, or the result of a task.
+// reported says whether the member itself reported to the lead in this turn: with a message, a
+// broadcast, a plan, or the result of a task.
 func (s *seat) reported() bool {
 	s.mu.Lock()
 	since := s.turn.since
@@ -484,14 +492,14 @@ func (s *seat) reported() bool {
 
 func clip(s string) string { return strings.ToValidUTF8(excerpt.Bytes(s, team.MaxText, ""), "") }
 
-// ask puts the session's request before the team and gives it the answer, whichever way the request
-// ends.
+// ask sends the session's permission request to the team. It returns the answer to the session,
+// however the request ends.
 func (s *seat) ask(ctx context.Context, u agent.PermissionAsked) {
 	allow, reason := false, "the session is ending"
 	defer func() { u.Answer(allow, reason) }()
 	receipt, err := s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
 		Body: &team.RequestPermission{Member: s.member, Tool: u.Tool, Input: clip(u.Input),
-			Deadline: s.host.Replica.Now() + s.patience(),
+			Deadline: s.host.Replica.Now().Add(s.patience()),
 			Reads:    !u.Ruled && s.reads(u.Tool, u.Input)}})
 	if err != nil {
 		reason = err.Error()
@@ -516,7 +524,7 @@ func (s *seat) ask(ctx context.Context, u agent.PermissionAsked) {
 	}
 }
 
-func (s *seat) patience() (d team.Time) {
+func (s *seat) patience() (d time.Duration) {
 	s.host.Replica.View(func(st *team.State) {
 		p := st.Team().Permissions
 		d = p.Patience()
@@ -524,15 +532,15 @@ func (s *seat) patience() (d team.Time) {
 	return d
 }
 
-// propose lays the session's plan before the lead and gives it the answer.
+// propose submits the session's plan to the lead, and returns the answer to the session.
 func (s *seat) propose(ctx context.Context, u agent.PlanProposed) {
 	approved, feedback := false, "the session is ending"
 	defer func() { u.Answer(approved, feedback) }()
 	receipt, err := s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
-		Body: &team.SubmitPlan{Member: s.member, Plan: clip(u.Plan), Deadline: s.host.Replica.Now() + s.patience()}})
+		Body: &team.SubmitPlan{Member: s.member, Plan: clip(u.Plan), Deadline: s.host.Replica.Now().Add(s.patience())}})
 	if err != nil {
 		s.host.Replica.View(func(st *team.State) { approved = st.Writes(s.member) })
-		if !approved { // else it needs nobody's leave, or has it
+		if !approved { // otherwise it needs no approval, or has it
 			feedback = err.Error()
 		}
 		return
@@ -558,8 +566,8 @@ func (s *seat) propose(ctx context.Context, u agent.PlanProposed) {
 	}
 }
 
-// hasAnswer records that the session has the message with the answer to its plan: it gets the
-// answer itself.
+// hasAnswer records that the message with the answer to its plan was delivered: the session gets
+// the answer directly.
 func (s *seat) hasAnswer(r *team.Record) {
 	for _, e := range r.Events {
 		if m, ok := e.(*team.MessageSent); ok && m.Message.Type == team.TypePlanResponse && m.Message.To == s.member {
@@ -568,14 +576,14 @@ func (s *seat) hasAnswer(r *team.Record) {
 	}
 }
 
-// inbox is the mail that the session is to be given. The answer to a plan that it proposed itself
-// comes another way.
+// inbox returns the mail for the session. The answer to a plan that it proposed itself is not part
+// of that.
 func (s *seat) inbox() (mail []team.Message) {
 	s.mu.Lock()
 	proposal := s.turn.proposal
 	s.mu.Unlock()
 	s.host.Replica.View(func(st *team.State) {
-		// else it is for the session that took the place of this one
+		// otherwise the mail is for the session that replaced this one
 		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation {
 			mail = st.Inbox(s.member)
 		}

@@ -17,18 +17,18 @@ import (
 	"cadre/internal/team"
 )
 
-// opening is the id of the prompt that a session begins with.
+// opening is the id of a session's first prompt.
 const opening = "opening"
 
-// wantNudge reminds the session of the task Request, which it still holds. It comes from the seat
-// itself.
+// wantNudge reminds the session of the task Request, which it still holds. The seat itself creates
+// it.
 const wantNudge team.WantKind = "nudge"
 
 // wantTask tells the session of the task Request, which its member holds and it does not know of.
-// It comes from the seat itself.
+// The seat itself creates it.
 const wantTask team.WantKind = "task"
 
-// deliver gives the session what it is wanted to have, one thing after the other.
+// deliver gives the session what it should have, one thing after the other.
 func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Access, started <-chan agent.Started) {
 	select {
 	case begun := <-started:
@@ -38,12 +38,14 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 	case <-ctx.Done():
 		return
 	}
-	var refused *agent.Access // what the session could not be given; nil when it has what is wanted
+	has := granted{now: now}
 	for n := 1; ; n++ {
 		var w team.Want
 		select {
 		case w = <-s.gifts:
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil { // select picks either when both are ready
 			return
 		}
 		id := fmt.Sprintf("%s-%d", w.Kind, n)
@@ -51,25 +53,7 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 		case team.WantDelivery:
 			s.deliverMail(ctx, session, id, w)
 		case team.WantAccess:
-			var wanted agent.Access
-			s.host.Replica.View(func(st *team.State) { wanted = s.access(st) })
-			if refused != nil && same(wanted, *refused) { // by an earlier want, for which this was the state already
-				continue
-			}
-			refused = nil
-			if !same(wanted, now) {
-				err := session.SetAccess(ctx, wanted)
-				switch {
-				case ctx.Err() != nil:
-					return
-				case err != nil && !errors.Is(err, errors.ErrUnsupported):
-					refused = &wanted
-					s.renewFor(wanted.Mode, err)
-					continue
-				}
-				now = wanted
-			}
-			s.update(func(t *turn) { t.renew = "" })
+			s.grant(ctx, session, &has)
 		case team.WantWork:
 			if s.renews() {
 				continue // the next session takes it
@@ -78,7 +62,7 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 				if !s.working() {
 					s.deliverWork(ctx, session, id, "")
 				}
-				s.wantAgain(w.Kind) // it may have taken another task than the one that was wanted
+				s.wantAgain(w.Kind) // it may have taken another task than the wanted one
 			} else {
 				s.hand(ctx, session, agent.Prompt{ID: id}, w.Kind)
 			}
@@ -93,17 +77,49 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 		case wantTask:
 			s.deliverTask(ctx, session, id, w.Request)
 		case wantNudge:
-			var task team.Task
-			s.host.Replica.View(func(st *team.State) { task, _ = st.Task(w.Request) })
-			if !s.hand(ctx, session, agent.Prompt{ID: id, Text: prompts.Nudge(task)}, w.Kind) {
+			var text string
+			s.host.Replica.View(func(st *team.State) {
+				task, _ := st.Task(w.Request)
+				text = prompts.Nudge(st, task)
+			})
+			if !s.hand(ctx, session, agent.Prompt{ID: id, Text: text}, w.Kind) {
 				s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
 			}
 		}
 	}
 }
 
-// renewFor has a new session continue for this one as soon as no turn runs: the present one cannot
-// be given that permission mode, and nothing would be different if it were tried again.
+// granted is the access that a session has.
+type granted struct {
+	now     agent.Access
+	refused *agent.Access // access that it could not be given; nil if it has the wanted one
+}
+
+// grant gives the session the access that is wanted now.
+func (s *seat) grant(ctx context.Context, session agent.Session, has *granted) {
+	var wanted agent.Access
+	s.host.Replica.View(func(st *team.State) { wanted = s.access(st) })
+	if has.refused != nil && same(wanted, *has.refused) { // an earlier want saw the same state
+		return
+	}
+	has.refused = nil
+	if !same(wanted, has.now) {
+		err := session.SetAccess(ctx, wanted)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && !errors.Is(err, errors.ErrUnsupported):
+			has.refused = &wanted
+			s.renewFor(wanted.Mode, err)
+			return
+		}
+		has.now = wanted
+	}
+	s.update(func(t *turn) { t.renew = "" })
+}
+
+// renewFor replaces this session by a new one as soon as no turn runs. The present session cannot
+// get that permission mode, and trying again would not help.
 func (s *seat) renewFor(mode string, err error) {
 	var rests bool
 	why := fmt.Sprintf("its permission mode is now %s, and that takes a new session", mode)
@@ -121,20 +137,21 @@ func (s *seat) renewFor(mode string, err error) {
 	}
 }
 
-// same reports whether the two let the session do the same, but for the rules, which never change
-// while it runs.
+// same reports whether the two give a session the same access. It ignores the rules, which never
+// change while a session runs.
 func same(a, b agent.Access) bool {
 	return a.Mode == b.Mode && a.Writes == b.Writes && a.Gated == b.Gated
 }
 
-// renews reports whether a new session is about to continue for this one.
+// renews reports whether a new session is about to replace this one.
 func (s *seat) renews() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.turn.renew != ""
 }
 
-// deliverTask tells the session of a task that its member holds. A worker looks at those by itself.
+// deliverTask tells the session of a task that its member holds. A worker finds its tasks by
+// itself.
 func (s *seat) deliverTask(ctx context.Context, session agent.Session, id, task string) {
 	var t team.Task
 	p := agent.Prompt{ID: id}
@@ -152,11 +169,11 @@ func (s *seat) deliverTask(ctx context.Context, session agent.Session, id, task 
 	}
 }
 
-// hand gives the session a prompt, with the mail that waits for it. What it does not take is wanted
-// again.
+// hand gives the session a prompt, with the mail that waits for it. Mail that the session does not
+// take stays wanted.
 func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, kind team.WantKind) bool {
 	restates := p.Text != "" && s.restates()
-	if p.Text != "" && p.Mail == nil { // what waits comes with it, and not behind it
+	if p.Text != "" && p.Mail == nil { // the waiting mail comes in the same prompt
 		mail, err := s.take(ctx, p.ID)
 		if err != nil {
 			s.unrecorded(err)
@@ -194,7 +211,7 @@ func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, 
 	return false
 }
 
-// wantAgain has what is wanted of that kind given once more, at the host's next look.
+// wantAgain makes the host's next look give the wants of that kind again.
 func (s *seat) wantAgain(kind team.WantKind) {
 	select {
 	case s.again <- kind:
@@ -202,16 +219,15 @@ func (s *seat) wantAgain(kind team.WantKind) {
 	}
 }
 
-// wantSoon is wantAgain, with a look after a moment, although nothing of the team may change that
-// the host would look for.
+// wantSoon is wantAgain, and makes the host look after a moment, even if the team does not change.
 func (s *seat) wantSoon(kind team.WantKind) {
 	s.wantAgain(kind)
 	time.AfterFunc(lookPause, s.host.lookSoon)
 }
 
-// notTaken gives up a prompt that the session says will not arrive. Its mail is given again; what
-// the session was to begin with goes before the next prompt. Tasks that it told of go back on the
-// list with the turn that failed, and are told of anew.
+// notTaken drops a prompt that, as the session says, will not arrive. Its mail is delivered again.
+// The opening text comes before the next prompt. Tasks that it announced return to the queue with
+// the turn that failed, and are announced again.
 func (s *seat) notTaken(id string) {
 	if s.post.back(id) {
 		s.wantSoon(team.WantDelivery)
@@ -223,8 +239,8 @@ func (s *seat) notTaken(id string) {
 	})
 }
 
-// unopened is what the session was to begin with and has not got, which the prompt of that id
-// carries from now on.
+// unopened returns the opening text if it has not arrived. From now on the prompt with that id
+// carries it.
 func (s *seat) unopened(id string) (text string) {
 	s.update(func(t *turn) {
 		if t.opening != "" && t.openedBy == "" {
@@ -234,15 +250,15 @@ func (s *seat) unopened(id string) (text string) {
 	return text
 }
 
-// working reports whether the session is at a task that it was told of, though it may not have said
-// yet that it is active: it gets no other one.
+// working reports whether the session works on a task that it was told of, even if it has not
+// reported to be active yet. It gets no other task meanwhile.
 func (s *seat) working() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.turn.working
 }
 
-// open gives the session what it begins with. One that has nothing to begin with is idle.
+// open gives the session its first prompt. A session without one is idle.
 func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Started) {
 	var text string
 	merged := MergedDir(filepath.Dir(s.host.Hosts))
@@ -267,19 +283,19 @@ func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Star
 	}
 }
 
-// deliverWork takes the next task from the list for the member and tells it of that, after what
-// else there is to say. It reports whether anything was said.
+// deliverWork claims the next task for the member and tells it, after any other waiting news. It
+// reports whether it sent anything.
 func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text string) bool {
 	var rested bool
-	s.update(func(t *turn) { rested, t.ended = t.ended, false }) // what is claimed here it is told of
+	s.update(func(t *turn) { rested, t.ended = t.ended, false }) // it is told of the task that is claimed here
 	task, fence := s.claim(ctx)
 	claimed := task != ""
 	if claimed {
 		s.know(team.Task{ID: task, Fence: fence})
 		var work string
 		s.host.Replica.View(func(st *team.State) {
-			// Somebody may have completed, deleted or released it since: then there is nothing to
-			// be told.
+			// Somebody may have completed, deleted or released it since. Then there is nothing to
+			// say.
 			if t, _ := st.Task(task); t.Status == team.InProgress && t.Owner == s.member && t.Fence == fence {
 				work = prompts.Work(st, task)
 			}
@@ -287,7 +303,7 @@ func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text 
 		if work == "" {
 			task = ""
 		} else {
-			s.post.take(s.assignments(task), id) // the task itself says what they do
+			s.post.take(s.assignments(task), id) // the task itself says the same
 			text = strings.TrimSpace(text + "\n\n" + work)
 		}
 	}
@@ -314,7 +330,7 @@ func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text 
 	return true
 }
 
-// assignments are the notices in the inbox that this task is the member's.
+// assignments returns the notices in the inbox that assign this task to the member.
 func (s *seat) assignments(task string) []team.Message {
 	return slices.DeleteFunc(s.inbox(), func(m team.Message) bool {
 		return m.Type != team.TypeTaskAssignment ||
@@ -322,7 +338,7 @@ func (s *seat) assignments(task string) []team.Message {
 	})
 }
 
-// claim takes the next task for the member; "" when there is none to be had now.
+// claim takes the next task for the member; "" when no task can be claimed now.
 func (s *seat) claim(ctx context.Context) (task string, fence int64) {
 	receipt, err := s.takeTask(ctx, &team.ClaimTask{Member: s.member}, func(body team.Body) (replica.Receipt, error) {
 		return s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: body})
@@ -351,7 +367,7 @@ func (s *seat) deliverMail(ctx context.Context, session agent.Session, id string
 		return
 	}
 	loud := func(m team.Message) bool { return !m.Quiet }
-	if !slices.ContainsFunc(mail, loud) { // the rest came with the result of a tool meanwhile
+	if !slices.ContainsFunc(mail, loud) { // the rest came with a tool's result meanwhile
 		s.post.back(id)
 		return
 	}
@@ -362,17 +378,17 @@ func (s *seat) deliverMail(ctx context.Context, session agent.Session, id string
 		Urgent: slices.ContainsFunc(mail, interrupts)}, w.Kind)
 }
 
-// interrupts reports whether a message ends what the session is doing. Only what a person calls
-// urgent does. What agents call urgent, and the requests of the team, wait for the next tool
-// boundary: they come often, and each would cost the work of a turn.
+// interrupts reports whether a message interrupts the session's turn. Only a person's urgent
+// message does. Urgent messages of agents, and requests of the team, wait for the next tool
+// boundary: they are frequent, and each interruption would cost the work of a turn.
 func interrupts(m team.Message) bool {
 	return m.Priority == "urgent" && m.From == team.User && (m.Type == team.TypeMessage || m.Type == team.TypeBroadcast)
 }
 
 func asksReport(m team.Message) bool { return m.Type == team.TypeSystem && m.Ref == team.ReportRef }
 
-// take takes the mail that is neither in the session nor on its way, once it is durable: after a
-// loss of power, what a transcript has must not be taken for another message that got its number.
+// take takes the mail that is neither in the session nor on its way, once it is durable. Otherwise,
+// after a power loss, a message in a transcript could be taken for another one that got its number.
 func (s *seat) take(ctx context.Context, carrier string) ([]team.Message, error) {
 	mail := s.inbox()
 	if len(mail) == 0 {
@@ -384,7 +400,7 @@ func (s *seat) take(ctx context.Context, carrier string) ([]team.Message, error)
 	return s.post.take(mail, carrier), nil
 }
 
-// arrived records that the session has these messages.
+// arrived records that these messages were delivered to the session.
 func (s *seat) arrived(mail []team.Message) {
 	if len(mail) == 0 {
 		return
@@ -397,7 +413,7 @@ func (s *seat) arrived(mail []team.Message) {
 	s.recordAtLast(&team.ReceiveMessages{Member: s.member, Seqs: seqs})
 }
 
-// recordAtLast records what is so also when the session is just being ended.
+// recordAtLast records a fact even while the session is being ended.
 func (s *seat) recordAtLast(body team.Body) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), giveBack)
 	defer cancel()

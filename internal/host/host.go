@@ -1,35 +1,47 @@
-// Package host is the host: the one loop that makes a team's wants true for the members whose lease
-// it holds.
+// Package host makes a team's wants true for the members whose lease it holds, in one loop.
 //
 // # Authority
 //
-// A host decides nothing about the team. It asks the state what is wanted, does that, and reports
-// what happened as commands. One goroutine, [Host.Run], owns the seats; each seat has a goroutine
-// that reads its session's updates, and one at a time that gives it mail.
+// A host decides nothing about the team. It asks the state what is wanted, does it, and reports
+// what happened as commands. One goroutine, [Host.Run], owns the seats. Each seat has a goroutine
+// that reads its session's updates, and at most one that gives it mail.
 //
 // # A seat
 //
 //	want session ──lease taken──▶ starting ──Started──▶ running ──Ended──▶ reported as failed
 //	                                                       │ want stop ─────▶ stopped, reported as stopped
 //	                                                       │ want gone ─────▶ stopped, given back (detached)
-//	                                                       │ want rest ─────▶ its work saved, its tasks on the list, given back: there is no lead
+//	                                                       │ want rest ─────▶ its work saved, its tasks queued, given back: no lead
 //	                                                       │ lease lost ────▶ stopped, nothing reported: another host has it
 //
 // # Guarantees
 //
-//   - A member has a session on one host at most: the lease is taken before the session is started,
-//     and every report carries it.
-//   - The lease of a dead host is taken over as soon as the kernel has let go of its lock, after
-//     what it left running was ended.
+//   - A member has a session on at most one host: the lease is taken before the session starts, and
+//     every report carries it.
+//   - The lease of a dead host is taken over as soon as the kernel has released its lock, after the
+//     processes that it left are ended.
 //   - A message is recorded as delivered after the session has it.
-//   - Nothing is tried again blindly: a session that cannot be started or ends by itself is
-//     reported, in its own words.
+//   - Nothing is retried blindly: a session that does not start, or ends by itself, is reported in
+//     its own words.
 //   - What a task did is recorded after it is completed: see [tracer].
-//   - What was saved of a task is kept with it before the task goes back on the list, and before
-//     anything is saved over it.
-//   - A host that can record nothing any more ends, and its members go to another one.
-//   - When Run returns no session runs and the leases are given back. When the host is killed its
-//     children end with it.
+//   - Saved work of a task is kept with the task before the task returns to the queue, and before
+//     other work is saved over it.
+//   - A host that can record nothing any more ends, and other hosts take its members.
+//   - When Run returns, no session is running and the leases are returned. When the host is killed,
+//     its children end with it.
+//
+// # Files
+//
+//	host.go, seat.go       the loop, and one session from its lease to its last report
+//	claim.go, dismiss.go   how a session begins, and how it ends
+//	give.go, post.go       the mail that a session is given, and what carries it
+//	follow.go, tools.go    what a session says, and the tools that it calls; reads.go what it may call while it plans
+//	trace.go, personal.go  what a task did, and which files are the person's instead
+//	save.go, work.go       work that is kept when a task or a member ends
+//	beat.go                signs of life
+//	checkpoint.go          the team, kept in the repository
+//	machine.go             the computer that all of this touches, for tests to replace
+//	plainerrors.go         errors of programs as plain text
 package host
 
 import (
@@ -37,6 +49,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,72 +65,81 @@ import (
 	"cadre/internal/team"
 )
 
-// Options of a host.
+// Options configure a host.
 type Options struct {
 	Replica *replica.Replica
-	// by the name that members have for it; nil for one that is not known here
+	// Agent returns an agent by the name that members have for it; nil for an unknown one.
 	Agent func(name string) agent.Agent
-	// names of agents that a lead may spawn, the usual one first
+	// Offers are the names of the agents that a lead may spawn, the default first.
 	Offers []string
-	// the team's folder of hosts; this one makes its own in it
+	// Hosts is the team's folder of hosts, in which this host makes its own.
 	Hosts string
-	Procs *proc.Register // its children; made with [Enroll]
+	Procs *proc.Register // for its children; made with [Enroll]
 	ID    string         // that of Procs
 	Env   []string       // added to the environment of sessions
-	// command that connects its standard input and output with the socket that is its last argument
+	// Relay is the command that connects its standard input and output with the socket that is its
+	// last argument.
 	Relay []string
-	// what a role means in that directory; nil for nothing
+	// Role returns the definition of a role in that directory; nil for no roles.
 	Role func(dir, role string) (roles.Definition, bool, error)
 	Log  func(string)
-	// Said is told what agents say, from any goroutine, a whole text at a time; nil for the first
-	// line of it to Log.
+	// Said gets what agents say, a whole text at a time, from any goroutine. If it is nil, Log gets
+	// the first line.
 	Said func(member, text string)
 
 	// Merge makes the merged worktree for a task that builds on the work of these members, and
-	// keeps others away until release is called; nil for a host whose tasks do not run there.
+	// locks it until release is called. It is nil for a host whose tasks do not run there.
 	Merge func(ctx context.Context, members []string) (m Merged, release func(), err error)
-	// Checkpoints has checkpoints of the team made, in the project's repository where there is one.
+	// Checkpoints turns on checkpoints of the team, in the project's repository if there is one.
 	Checkpoints bool
-	// UntilIdle ends Run when no member has a session any more, as well as when the team has ended.
+	// UntilIdle ends Run when no member has a session any more, and when the team has ended.
 	UntilIdle bool
-	// StopGrace bounds the friendly part of ending a session; 0 for 5 s.
+	// StopGrace bounds how long a session may take to end by itself; 0 for 5 s.
 	StopGrace time.Duration
-	Machine   Machine // that it runs on
+	// Hurry and Kill shorten the end of sessions. Once Hurry is closed a session has a second; once
+	// Kill is closed it has no time. nil for never.
+	Hurry, Kill <-chan struct{}
+	Machine     Machine // that the host runs on
 }
+
+// ErrPaused is the cause that cancels the context of [Host.Run] when the team will be resumed
+// later.
+var ErrPaused = errors.New(team.PausedReason)
 
 const (
 	defaultStopGrace = 5 * time.Second
-	// lastGrace is what a session has at the deadline of its shutdown: its time to end by itself
-	// was before that.
+	// lastGrace is the time that a session has after the deadline of its shutdown. It had its time
+	// to end by itself before that.
 	lastGrace = time.Second
-	// watchEvery is how often a host looks whether the hosts of other members live. Only a host
-	// that shares its team does.
+	// watchEvery is how often a host checks whether the hosts of other members are alive. Only a
+	// host that shares its team does that.
 	watchEvery = 500 * time.Millisecond
-	// lookPause keeps what is refused again and again from making a host busy.
+	// lookPause slows a host down when the same thing is refused again and again.
 	lookPause = time.Second
-	// giveBack bounds what is recorded on the way out.
+	// giveBack bounds the time for the last records when the host ends.
 	giveBack = 10 * time.Second
 )
 
-// home is the folder of the program's that the team is in.
+// home returns cadre's folder that contains the team.
 func (h *Host) home() string { return filepath.Dir(filepath.Dir(filepath.Dir(h.Hosts))) }
 
-// Enroll makes the folder of a new host with that id, and its register of children. The host is in
-// the list beside the team's folder, so what its sessions start knows that it runs below it.
+// Enroll makes the folder of a new host with that id, and its register of children. The host is
+// listed beside the team's folder, so that programs which its sessions start know that they run
+// below it.
 func Enroll(hosts, id string) (*proc.Register, error) {
 	dir := filepath.Dir(hosts)
 	return proc.OpenListed(filepath.Join(hosts, id),
 		proc.Listing{Folder: filepath.Join(filepath.Dir(dir), proc.ListFolder), Team: filepath.Base(dir)})
 }
 
-// Hosted reports whether a living host is enrolled in the folder of hosts.
+// Hosted reports whether a running host is enrolled in the folder of hosts.
 func Hosted(hosts string) bool {
 	entries, _ := os.ReadDir(hosts)
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return proc.Lives(filepath.Join(hosts, e.Name())) })
 }
 
-// Terminal is the socket of the tmux server in whose terminal the member's session is, by the
-// records of the living hosts in the folder of hosts; "" where it has none.
+// Terminal returns the socket of the tmux server whose terminal shows the member's session, by the
+// records of the running hosts; "" for none.
 func Terminal(hosts, member string) string {
 	entries, _ := os.ReadDir(hosts)
 	for _, e := range entries {
@@ -124,7 +147,7 @@ func Terminal(hosts, member string) string {
 		if !proc.Lives(dir) {
 			continue
 		}
-		// one that cannot be read is another child's, or is found again when it is asked for
+		// an unreadable record is another child's, or is reported when the session is asked for
 		records, _ := proc.Records(dir)
 		for _, r := range records {
 			if r.Member == member && r.Terminal != "" && proc.Alive(r.Pid, r.Start) {
@@ -135,9 +158,9 @@ func Terminal(hosts, member string) string {
 	return ""
 }
 
-// Settle waits until no host of an ended team lives any more, ends what they left running, and
-// leaves what members did in worktrees on their branches. hosts is the team's folder of hosts, and
-// project the directory that it worked in.
+// Settle waits until no host of an ended team is running, ends the processes that they left, and
+// commits the work in members' worktrees to their branches. hosts is the team's folder of hosts,
+// and project the directory that it worked in.
 func Settle(ctx context.Context, hosts, project string, log func(string)) error {
 	for Hosted(hosts) {
 		select {
@@ -152,8 +175,8 @@ func Settle(ctx context.Context, hosts, project string, log func(string)) error 
 	return KeepWork(ctx, filepath.Dir(hosts), project, log)
 }
 
-// Clear ends what dead hosts left running, whether or not a member's lease names them, and removes
-// their folders.
+// Clear ends the processes that dead hosts left, whether or not a member's lease names the host,
+// and removes the hosts' folders.
 func Clear(ctx context.Context, hosts string, log func(string)) error {
 	entries, err := os.ReadDir(hosts)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -166,8 +189,8 @@ func Clear(ctx context.Context, hosts string, log func(string)) error {
 	return errors.Join(errs...)
 }
 
-// bury ends what the host of that folder left running and removes the folder, unless the host
-// lives.
+// bury ends the processes that the host of that folder left, and removes the folder. It does
+// nothing if the host is running.
 func bury(ctx context.Context, dir string, log func(string)) error {
 	if proc.Lives(dir) {
 		return nil
@@ -192,13 +215,14 @@ func bury(ctx context.Context, dir string, log func(string)) error {
 type Host struct {
 	Options
 	pulse   *pulse
-	covered atomic.Int64 // how many records of the team the last checkpoint covers
-	kept    func()       // ends the making of checkpoints, with a last one
+	covered atomic.Int64 // number of the team's records that the last checkpoint covers
+	kept    func()       // stops the making of checkpoints, with a last one
 	tracer  *tracer
+	round   round            // the present look at the team; only Run uses it, and seats
 	seats   map[string]*seat // by member
 	ended   chan *seat
-	look    chan struct{} // a seat has room for what was wanted before
-	broken  chan error    // nothing can be recorded any more
+	look    chan struct{} // a seat has room again for an earlier want
+	broken  chan error    // why nothing can be recorded any more
 	over    chan struct{} // closed when Run returns
 }
 
@@ -215,6 +239,7 @@ func New(o Options) *Host {
 	}
 	o.Machine = o.Machine.fill(o.Hosts, o.Log)
 	h := &Host{Options: o, kept: func() {}, pulse: newPulse(o), seats: map[string]*seat{},
+		round: round{wanted: map[string]bool{}},
 		ended: make(chan *seat), look: make(chan struct{}, 1), broken: make(chan error, 1), over: make(chan struct{})}
 	h.tracer = newTracer(h.Replica, h.Procs, h.teamDir(), filepath.Join(h.Hosts, h.ID), team.Host(h.ID), h.Log)
 	h.tracer.again, h.tracer.broken, h.tracer.project = h.lookSoon, h.fail, h.Machine.Project
@@ -223,13 +248,13 @@ func New(o Options) *Host {
 }
 
 // Run makes wants true until ctx ends, the team has ended, or with UntilIdle no session is left.
-// Its error says why it could not continue; the end of ctx is none.
+// Its error says why it could not continue; it is nil when ctx is cancelled.
 func (h *Host) Run(ctx context.Context) error {
 	defer close(h.over)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	changed := make(chan error, 1)
-	go h.watch(watching, h.Replica.Seq(), changed) // from before the first look, whose own commands are changes too
+	go h.watch(watching, h.Replica.Seq(), changed) // from before the first look: its own commands are changes too
 
 	if h.Checkpoints {
 		h.startKeeping(ctx)
@@ -260,11 +285,15 @@ func (h *Host) Run(ctx context.Context) error {
 	stop()
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBack+h.StopGrace)
 	defer cancel()
-	return errors.Join(failure, h.leave(out))
+	why := "its host ended"
+	if errors.Is(context.Cause(ctx), ErrPaused) {
+		why = team.PausedReason
+	}
+	return errors.Join(failure, h.leave(out, why))
 }
 
-// watch tells of changes of the team after seq. A change that comes while one is told of is told of
-// with it.
+// watch signals changes of the team after seq. It merges a change into a signal that nobody has
+// received yet.
 func (h *Host) watch(ctx context.Context, seq int64, changed chan<- error) {
 	for {
 		err := h.Replica.Wait(ctx, seq)
@@ -283,110 +312,171 @@ func (h *Host) watch(ctx context.Context, seq int64, changed chan<- error) {
 	}
 }
 
-// reconcile does what is wanted now. It returns when to look again though nothing happens, and
-// whether there is anything to stay for.
+// reconcile does what is wanted now. It returns when to look again even if nothing happens, and
+// whether there is a reason to stay.
 func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, err error) {
-	now := h.Replica.Now()
-	var (
-		wants   []team.Want
-		due     team.Time
-		members []team.Member
-		over    bool
-		unrun   = "nothing is to run now"
-	)
-	h.Replica.View(func(s *team.State) {
-		wants, due = s.Wants(now)
-		members = s.Members()
-		over = ended(s)
-		if s.Team().Exhausted != "" {
-			unrun = "the budget of the team was spent"
-		}
-	})
-	next = time.Hour
-	if due != 0 {
-		next = max(0, time.Duration(due-now)*time.Millisecond)
-	}
-	wanted := map[string]bool{}
-	for _, w := range wants {
-		i := slices.IndexFunc(members, func(m team.Member) bool { return m.Name == w.Member })
-		switch w.Kind {
-		case team.WantBudgetCheck:
-			err = h.do(ctx, &team.CheckBudget{}, 0)
-		case team.WantExpirePermission:
-			err = h.do(ctx, &team.ExpirePermission{Request: w.Request}, 0)
-		case team.WantExpireShutdown:
-			err = h.do(ctx, &team.ExpireShutdown{Member: w.Member}, 0)
-		case team.WantMarkLate:
-			err = h.do(ctx, &team.MarkLate{Member: w.Member}, 0)
-		case team.WantExpirePlan:
-			err = h.do(ctx, &team.ExpirePlan{Request: w.Request}, 0)
-		case team.WantBase, team.WantRecord:
-			if i < 0 || members[i].Host == h.ID || members[i].Host == "" { // else its own host does it
-				h.tracer.begin(w.Task)
-			}
-		case team.WantSession:
-			if h.Agent(members[i].Agent) == nil {
-				break // it waits for a host that knows its agent
-			}
-			wanted[w.Member] = true
-			if members[i].Host != h.ID && members[i].Host != "" {
-				next = min(next, watchEvery)
-			}
-			err = h.session(ctx, members[i])
-		case team.WantRest:
-			wanted[w.Member] = true
-			if s := h.seats[w.Member]; s != nil && s.incarnation == w.Incarnation {
-				s.stop(stopRest, w.Reason, h.StopGrace)
-			} else if members[i].Host != h.ID {
-				next = min(next, watchEvery)
-				err = h.takeOver(ctx, members[i]) // its host is dead, or sees to it
-			} else {
-				err = h.detach(ctx, members[i], w.Reason)
-			}
-		case team.WantHandover:
-			if s := h.seats[w.Member]; s != nil && s.incarnation == w.Incarnation {
-				s.stop(stopFresh, w.Reason, h.StopGrace)
-			}
-		case team.WantDelivery, team.WantWork, team.WantRetry, team.WantAccess, team.WantSave, team.WantYield:
-			if s := h.seats[w.Member]; s != nil && s.incarnation == w.Incarnation {
-				s.give(w)
-			}
-		case team.WantStop:
-			wanted[w.Member] = true
-			if s := h.seats[w.Member]; s != nil {
-				grace := h.StopGrace
-				if members[i].Shutdown.Answer != "approved" {
-					grace = min(grace, lastGrace)
-				}
-				s.stop(stopReport, w.Reason, grace)
-			} else if members[i].Host == h.ID {
-				if err = h.keepSaved(ctx, w.Member, h.sends(0)); err != nil {
-					break
-				}
-				h.leaveWork(members[i])
-				err = h.do(ctx, &team.ReportStopped{Member: w.Member, Reason: w.Reason}, members[i].Lease)
-			} else if members[i].Host != "" {
-				next = min(next, watchEvery)
-				err = h.takeOver(ctx, members[i])
-			}
-		}
-		if err != nil {
+	r := h.survey()
+	for _, w := range r.wants {
+		if err := h.fulfil(ctx, r, w); err != nil {
 			return 0, true, err
 		}
 	}
-	for name, s := range h.seats {
-		i := slices.IndexFunc(members, func(m team.Member) bool { return m.Name == name })
+	for name, s := range h.inOrder() {
+		m := r.member(name)
 		switch {
-		case i < 0 || members[i].Host != h.ID || members[i].Lease != s.lease || over:
+		case m == nil || m.Host != h.ID || m.Lease != s.lease || r.over:
 			s.stop(stopQuietly, "", h.StopGrace)
-		case !wanted[name]:
-			s.stop(stopDetach, unrun, h.StopGrace)
+		case !r.wanted[name]:
+			why := r.unrun
+			if m.Exhausted != "" {
+				why = "its budget was spent"
+			}
+			s.stop(stopDetach, why, h.StopGrace)
 		default:
 			s.remind()
 		}
 	}
-	idle := h.UntilIdle && len(wanted) == 0 && len(h.seats) == 0
-	return next, !idle && !(over && len(h.seats) == 0), nil
+	idle := h.UntilIdle && len(r.wanted) == 0 && len(h.seats) == 0
+	return r.next, !idle && !(r.over && len(h.seats) == 0), nil
+}
+
+// round is one look at the team, and its results.
+type round struct {
+	wants   []team.Want
+	members []team.Member
+	over    bool            // the team has ended
+	unrun   string          // why sessions that nobody wants must end
+	wanted  map[string]bool // members that should have a session
+	next    time.Duration   // until the next look, even if nothing happens
+}
+
+// member returns the member of that name, or nil.
+func (r *round) member(name string) *team.Member {
+	for i := range r.members {
+		if r.members[i].Name == name {
+			return &r.members[i]
+		}
+	}
+	return nil
+}
+
+// survey collects the wants. A host does so at each change of the team, so it reuses the memory of
+// the last look.
+func (h *Host) survey() *round {
+	r := &h.round
+	clear(r.wanted)
+	*r = round{wants: r.wants[:0], members: r.members[:0], wanted: r.wanted, unrun: "nothing is to run now",
+		next: time.Hour}
+	now := h.Replica.Now()
+	h.Replica.View(func(s *team.State) {
+		var due team.Time
+		if r.wants, due = s.AppendWants(r.wants, now); due != 0 {
+			r.next = max(0, due.Sub(now))
+		}
+		r.members = s.AppendMembers(r.members)
+		r.over = ended(s)
+		if s.Team().Exhausted != "" {
+			r.unrun = "the budget of the team was spent"
+		}
+	})
+	return r
+}
+
+// fulfil makes a want true, or starts that.
+func (h *Host) fulfil(ctx context.Context, r *round, w team.Want) error {
+	var m team.Member
+	if found := r.member(w.Member); found != nil {
+		m = *found
+	}
+	switch w.Kind {
+	case team.WantBudgetCheck:
+		return h.do(ctx, &team.CheckBudget{}, 0)
+	case team.WantExpirePermission:
+		return h.do(ctx, &team.ExpirePermission{Request: w.Request}, 0)
+	case team.WantExpireShutdown:
+		return h.do(ctx, &team.ExpireShutdown{Member: w.Member}, 0)
+	case team.WantMarkLate:
+		return h.do(ctx, &team.MarkLate{Member: w.Member}, 0)
+	case team.WantExpirePlan:
+		return h.do(ctx, &team.ExpirePlan{Request: w.Request}, 0)
+	case team.WantBase, team.WantRecord:
+		if m.Host == h.ID || m.Host == "" { // otherwise its own host does it
+			h.tracer.begin(w.Task)
+		}
+	case team.WantSession:
+		if h.Agent(m.Agent) == nil {
+			break // it waits for a host that knows its agent
+		}
+		r.wanted[m.Name] = true
+		if m.Host != h.ID && m.Host != "" {
+			r.next = min(r.next, watchEvery)
+		}
+		return h.session(ctx, m)
+	case team.WantRest:
+		return h.rest(ctx, r, m, w)
+	case team.WantStop:
+		return h.retire(ctx, r, m, w)
+	case team.WantHandover:
+		if s := h.seats[m.Name]; s != nil && s.incarnation == w.Incarnation {
+			s.stop(stopFresh, w.Reason, h.StopGrace)
+		}
+	case team.WantDelivery, team.WantWork, team.WantRetry, team.WantAccess, team.WantSave, team.WantYield:
+		if s := h.seats[m.Name]; s != nil && s.incarnation == w.Incarnation {
+			s.give(w)
+		}
+	}
+	return nil
+}
+
+// rest ends the member's session until a session leads again.
+func (h *Host) rest(ctx context.Context, r *round, m team.Member, w team.Want) error {
+	r.wanted[m.Name] = true
+	switch s := h.seats[m.Name]; {
+	case s != nil && s.incarnation == w.Incarnation:
+		s.stop(stopRest, w.Reason, h.StopGrace)
+		return nil
+	case m.Host != h.ID:
+		r.next = min(r.next, watchEvery)
+		return h.takeOver(ctx, m) // its host is dead, or does it itself
+	}
+	return h.detach(ctx, m, w.Reason)
+}
+
+// retire ends the member, whose shutdown is due.
+func (h *Host) retire(ctx context.Context, r *round, m team.Member, w team.Want) error {
+	r.wanted[m.Name] = true
+	switch s := h.seats[m.Name]; {
+	case s != nil:
+		grace := h.StopGrace
+		if m.Shutdown.Answer != "approved" {
+			grace = min(grace, lastGrace)
+		}
+		s.stop(stopReport, w.Reason, grace)
+	case m.Host == h.ID:
+		if err := h.keepSaved(ctx, m.Name, h.sends(0)); err != nil {
+			return err
+		}
+		h.leaveWork(m)
+		return h.do(ctx, &team.ReportStopped{Member: m.Name, Reason: w.Reason}, m.Lease)
+	case m.Host != "":
+		r.next = min(r.next, watchEvery)
+		return h.takeOver(ctx, m)
+	}
+	return nil
+}
+
+// inOrder yields the seats by the names of their members, so that a host always handles them in the
+// same order.
+func (h *Host) inOrder() iter.Seq2[string, *seat] {
+	return func(yield func(string, *seat) bool) {
+		names := slices.AppendSeq(make([]string, 0, len(h.seats)), maps.Keys(h.seats))
+		slices.Sort(names)
+		for _, name := range names {
+			if !yield(name, h.seats[name]) {
+				return
+			}
+		}
+	}
 }
 
 func ended(s *team.State) bool {
@@ -395,7 +485,7 @@ func ended(s *team.State) bool {
 		t.Released != (team.Released{})
 }
 
-// session sees to it that the member has a seat here, if its lease can be had.
+// session gives the member a seat here, if its lease can be had.
 func (h *Host) session(ctx context.Context, m team.Member) error {
 	switch s := h.seats[m.Name]; {
 	case s != nil:
@@ -404,13 +494,13 @@ func (h *Host) session(ctx context.Context, m team.Member) error {
 		h.seat(m, h.Agent(m.Agent))
 		return nil
 	case m.Host == h.ID:
-		// Its seat is gone and the report of that was refused or is under way.
+		// Its seat is gone, and the report of that was refused or is on its way.
 		return h.detach(ctx, m, team.SessionGone)
 	}
 	return h.takeOver(ctx, m)
 }
 
-// detach gives the lease of a member without a session back.
+// detach returns the lease of a member without a session.
 func (h *Host) detach(ctx context.Context, m team.Member, reason string) error {
 	if err := h.keepSaved(ctx, m.Name, h.sends(0)); err != nil {
 		return err
@@ -426,12 +516,12 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 		}
 		if err := h.Machine.Hosts.Clear(ctx, m.Host); err != nil {
 			h.Log(fmt.Sprintf("what the dead host of %s left cannot be ended yet: %v", m.Name, err))
-			return nil // its lease stays where it is until it can
+			return nil // the lease stays with the dead host until it can
 		}
 	}
-	as := h.sends(0) // one host at a time: an older file must not be kept over a newer one
+	as := h.sends(0) // one host at a time: an older file must not replace a newer one
 	if m.Shutdown.Request != "" {
-		as = byUser(h.Replica) // it ends with this, and its tasks are anybody's
+		as = byUser(h.Replica) // the member ends with this, and anybody may claim its tasks
 		if err := h.keepSaved(ctx, m.Name, as); err != nil {
 			return err
 		}
@@ -442,8 +532,8 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 	return h.keepSaved(ctx, m.Name, as)
 }
 
-// do sends a command as the host, from any goroutine. A refusal is no failure of the host: the
-// state moved on, and the next look shows where to.
+// do sends a command as the host, from any goroutine. A refusal does not fail the host: the state
+// has changed, and the next look shows how.
 func (h *Host) do(ctx context.Context, body team.Body, lease int64) error {
 	_, err := h.send(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: inWords(body)})
 	if code := team.CodeOf(err); code != "" {
@@ -453,8 +543,8 @@ func (h *Host) do(ctx context.Context, body team.Body, lease int64) error {
 	return err
 }
 
-// send sends a command. A host whose journal can record nothing any more ends, whoever of its
-// members found out: it must not keep them.
+// send sends a command. A host whose journal can record nothing any more ends, whichever member
+// found out: it must not keep its leases.
 func (h *Host) send(ctx context.Context, c team.Command) (replica.Receipt, error) {
 	receipt, err := h.Replica.Do(ctx, c)
 	if replica.Broken(err) {
@@ -463,8 +553,7 @@ func (h *Host) send(ctx context.Context, c team.Command) (replica.Receipt, error
 	return receipt, err
 }
 
-// fail ends the host, whoever finds that nothing can be recorded any more: it must not keep its
-// leases.
+// fail ends the host when nothing can be recorded any more: it must not keep its leases.
 func (h *Host) fail(err error) {
 	select {
 	case h.broken <- err:
@@ -472,11 +561,11 @@ func (h *Host) fail(err error) {
 	}
 }
 
-// lookSoon has the host look again at what is wanted.
+// lookSoon makes the host look again at what is wanted.
 func (h *Host) lookSoon() {
 	select {
 	case h.look <- struct{}{}:
-	default: // it is about to
+	default: // a look is due already
 	}
 }
 
@@ -487,17 +576,37 @@ func (h *Host) vacate(s *seat) {
 	}
 }
 
-// leave ends every session, gives the leases back, unless the team has ended and takes none, and
-// lets go of the register.
-func (h *Host) leave(ctx context.Context) error {
+// hasten cancels the friendly end of a session early when Hurry or Kill says so. It returns when
+// ctx has ended.
+func (h *Host) hasten(ctx context.Context, cancel func()) {
+	defer cancel()
+	select {
+	case <-h.Kill:
+		return
+	case <-ctx.Done():
+		return
+	case <-h.Hurry:
+	}
+	last := time.NewTimer(lastGrace)
+	defer last.Stop()
+	select {
+	case <-last.C:
+	case <-h.Kill:
+	case <-ctx.Done():
+	}
+}
+
+// leave ends every session for that reason, returns the leases unless the team has ended, and
+// closes the register.
+func (h *Host) leave(ctx context.Context, why string) error {
 	how := stopDetach
 	h.Replica.View(func(s *team.State) {
 		if ended(s) {
 			how = stopQuietly
 		}
 	})
-	for _, s := range h.seats {
-		s.stop(how, "its host ended", h.StopGrace)
+	for _, s := range h.inOrder() {
+		s.stop(how, why, h.StopGrace)
 	}
 	for len(h.seats) > 0 {
 		select {
@@ -514,7 +623,6 @@ func (h *Host) leave(ctx context.Context) error {
 		h.Log("what tasks did is not recorded: " + err.Error())
 	}
 	h.tracer.close(ctx)
-	h.kept()
 	var mine []team.Member
 	h.Replica.View(func(s *team.State) {
 		if ended(s) {
@@ -528,8 +636,9 @@ func (h *Host) leave(ctx context.Context) error {
 	})
 	var errs []error
 	for _, m := range mine {
-		errs = append(errs, h.detach(ctx, m, "its host ended"))
+		errs = append(errs, h.detach(ctx, m, why))
 	}
+	h.kept() // the last checkpoint must have these records, or a copy that continues from it would have another history
 	errs = append(errs, h.Procs.Close(ctx))
 	os.RemoveAll(filepath.Join(h.Hosts, h.ID))
 	return errors.Join(errs...)

@@ -36,7 +36,7 @@ func TestASessionForEveryMember(t *testing.T) {
 	}
 }
 
-// When a host ends its members wait for the next one, as they were.
+// TestTheEndOfAHost: when a host ends its members wait for the next one, unchanged.
 func TestTheEndOfAHost(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "look"})
@@ -59,7 +59,61 @@ func TestTheEndOfAHost(t *testing.T) {
 	}
 }
 
-// What ends by itself has failed, in its own words, and is not started again.
+// stubborn is an agent whose sessions take all the time that they get to end.
+type stubborn struct{ scripted }
+
+func (a stubborn) Start(ctx context.Context, spec agent.Spec, t agent.Team) (agent.Session, error) {
+	s, err := a.scripted.Start(ctx, spec, t)
+	return stubbornSession{s}, err
+}
+
+type stubbornSession struct{ agent.Session }
+
+func (s stubbornSession) Stop(ctx context.Context) error {
+	<-ctx.Done()
+	return s.Session.Stop(ctx)
+}
+
+// TestHaste: a caller that pauses a team can shorten the end of its sessions. Its members are
+// recorded as paused anyway.
+func TestHaste(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{"hurry", "kill", "kill after hurry"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "look"})
+			hurry, kill := make(chan struct{}), make(chan struct{})
+			h := s.start("h1", stubborn{scripted(obedient)}, func(o *host.Options) {
+				o.StopGrace, o.Hurry, o.Kill = time.Hour, hurry, kill
+			})
+			s.untilStatus("ann", team.Idle)
+			s.do("ann", &team.ClaimTask{Task: "1"})
+			h.pause()
+			if strings.Contains(what, "hurry") {
+				close(hurry)
+			}
+			if strings.Contains(what, "kill") {
+				close(kill)
+			}
+			h.ended()
+			s.untilStatus("ann", team.Spawning)
+			if m := s.member("ann"); m.Summary != team.PausedReason || m.Host != "" {
+				t.Errorf("ann is %+v", m)
+			}
+			s.View(func(st *team.State) {
+				found := &team.Outside{Sights: map[string]team.Sight{"ann": {Life: team.LifeResting}}}
+				if phase := st.Standing("ann", found); phase != team.Paused || st.Count(team.Pending) != 1 {
+					t.Errorf("ann is %s, and %d tasks are pending", phase, st.Count(team.Pending))
+				}
+			})
+			s.start("h2", scripted(obedient))
+			s.untilStatus("ann", team.Idle)
+		})
+	}
+}
+
+// TestSessionsThatFail: a session that ends by itself has failed, in its own words, and is not
+// started again.
 func TestSessionsThatFail(t *testing.T) {
 	t.Parallel()
 	var starts atomic.Int32
@@ -99,7 +153,7 @@ func TestSessionsThatFail(t *testing.T) {
 	}
 }
 
-// A member whose agent a host does not know waits for a host that does.
+// TestUnknownAgents: a member whose agent a host does not know waits for a host that does.
 func TestUnknownAgents(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.SpawnMember{Name: "bob", Agent: "other"})
@@ -121,7 +175,7 @@ func (unwilling) Start(context.Context, agent.Spec, agent.Team) (agent.Session, 
 	return nil, &agent.Problem{Kind: agent.ProblemLogin, Text: "no key for the model"}
 }
 
-// A message counts as delivered when the session has it, and not before.
+// TestDelivery: a message counts as delivered once the session has it, not before.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	got := make(chan []team.Message)
@@ -165,7 +219,7 @@ func TestDelivery(t *testing.T) {
 	})
 }
 
-// An idle session is told of a task that it could take, once.
+// TestWork: an idle session is told once of a task that it could take.
 func TestWork(t *testing.T) {
 	t.Parallel()
 	woken := make(chan struct{})
@@ -194,7 +248,7 @@ func TestWork(t *testing.T) {
 	s.do("ann", &team.ClaimTask{})
 }
 
-// A worker that was not allowed to begin a task is asked again when it may.
+// TestWorkThatWasRefused: a worker that was not allowed to start a task is asked again when it may.
 func TestWorkThatWasRefused(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -208,7 +262,7 @@ func TestWorkThatWasRefused(t *testing.T) {
 				asked <- struct{}{}
 				_, err := s.Do(context.Background(), <-claims)
 				tried <- err
-				if err == nil { // it is at its task
+				if err == nil { // it works on its task
 					<-s.stop
 					return nil
 				}
@@ -279,12 +333,12 @@ func TestShutdown(t *testing.T) {
 			if g := <-grace; g <= 0 || g > c.atMost {
 				t.Errorf("the session had %s to end", g)
 			}
-			h.ended() // nothing is left for it to do
+			h.ended() // it has no work left
 		})
 	}
 }
 
-// The end of the team ends its host and every session.
+// TestTheEndOfATeam: the end of the team ends its host and every session.
 func TestTheEndOfATeam(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]team.Body{"aborted": &team.SetStatus{Status: team.TeamAborted},
@@ -314,7 +368,8 @@ func TestASpentBudgetEndsSessions(t *testing.T) {
 	}
 }
 
-// Of several hosts one has the member; when that one is dead, another one has.
+// TestOneHostPerMember: of several hosts one has the member. When that host is dead, another one
+// takes the member.
 func TestOneHostPerMember(t *testing.T) {
 	t.Parallel()
 	var running, most atomic.Int32
@@ -358,7 +413,7 @@ func TestOneHostPerMember(t *testing.T) {
 	}
 }
 
-// A session that lost its lease is ended, and says nothing more in the team.
+// TestALostLease: a session that lost its lease is ended, and does nothing more in the team.
 func TestALostLease(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -369,7 +424,7 @@ func TestALostLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close(t.Context())
-	s.do(team.Host("h9"), &team.AttachMember{Member: "ann", From: "h1"}) // it took h1 for dead
+	s.do(team.Host("h9"), &team.AttachMember{Member: "ann", From: "h1"}) // it believed that h1 was dead
 	seq := s.Seq()
 	s.do(team.Host("h9"), &team.ReportStarted{Member: "ann"})
 	if m := s.member("ann"); m.Host != "h9" || m.Incarnation != 2 {

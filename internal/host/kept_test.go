@@ -1,12 +1,14 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,10 +22,10 @@ import (
 	"cadre/internal/team"
 )
 
-// These are bugs that histories of package simtest found. Saved work is in danger wherever its task
-// goes back on the list.
+// Histories of package simtest found these bugs. Saved work can be lost wherever its task returns
+// to the queue.
 
-// file writes what was saved for ann, as another process would.
+// file writes saved work of ann, as another process would.
 func (s *stage) file(w host.SavedWork) {
 	s.t.Helper()
 	data, err := json.Marshal(w)
@@ -48,7 +50,7 @@ func (s *stage) untilKept(output string) {
 	})
 }
 
-// idling is a session that has nothing to do.
+// idling is a session without work.
 func idling(a *session) error {
 	a.updates <- agent.Started{Session: "s"}
 	a.updates <- agent.TurnEnded{}
@@ -56,7 +58,8 @@ func idling(a *session) error {
 	return nil
 }
 
-// A host that takes a member over keeps what was saved on the host that died.
+// TestSavedWorkOutlivesItsHost: a host that takes a member over keeps the work that was saved on
+// the dead host.
 func TestSavedWorkOutlivesItsHost(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "one"})
@@ -73,8 +76,9 @@ func TestSavedWorkOutlivesItsHost(t *testing.T) {
 	eventually(t, "the file is gone", func() bool { _, err := os.Stat(s.savedFile()); return os.IsNotExist(err) })
 }
 
-// A session that saves its own work keeps what the file has of another task before it replaces
-// that: a host whose lock was lost may have written it after the member was taken over.
+// TestSavedWorkOfAnotherTaskIsKept: a session that saves its work first keeps work on another task
+// that the file has. A host whose lock was lost may have written that after the member was taken
+// over.
 func TestSavedWorkOfAnotherTaskIsKept(t *testing.T) {
 	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one", Role: "somebody else"})
@@ -84,7 +88,8 @@ func TestSavedWorkOfAnotherTaskIsKept(t *testing.T) {
 	s.untilKept("half")
 }
 
-// What was saved while older work was being kept is not removed with that.
+// TestNewerSavedWorkStays: work that was saved while older work was being kept is not removed with
+// it.
 func TestNewerSavedWorkStays(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "one"})
@@ -109,8 +114,100 @@ func TestNewerSavedWorkStays(t *testing.T) {
 	s.untilKept("more")
 }
 
-// A session that ends by itself leaves what it saved with its task, also when that cannot be
-// recorded at once.
+// TestNewerWorkIsKeptLast: saved work is recorded in the order in which it was saved, although
+// several goroutines record it. Older work whose record took long does not replace newer work.
+func TestNewerWorkIsKeptLast(t *testing.T) {
+	t.Parallel()
+	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
+	j := &lateSave{Journal: s.team.Open(), waits: make(chan struct{}), release: make(chan struct{})}
+	rep, err := replica.Open(t.Context(), j, replica.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rep.Close() })
+	more := make(chan struct{})
+	s.start("h1", model(func(a *session) error {
+		a.updates <- agent.Started{Session: "s"}
+		a.updates <- agent.TurnStarted{}
+		a.updates <- agent.Text{Text: "half"}
+		select {
+		case <-more:
+			a.updates <- agent.Text{Text: "more"}
+			a.updates <- agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemModel, Text: "overloaded"}}
+			<-a.stop
+		case <-a.stop:
+		}
+		return nil
+	}), func(o *host.Options) { o.Replica = rep })
+	s.until("the lead is lost", func(st *team.State) bool { return st.Team().LeadLost != 0 })
+	eventually(t, "half is saved", func() bool {
+		w, _, err := host.ReadSaved(filepath.Dir(s.hosts), "ann")
+		return err == nil && w.Task == "1" && w.Output == "half"
+	})
+	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince})
+	select {
+	case <-j.waits:
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing is kept")
+	}
+	close(more)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // bounds a call that would not wait
+	defer cancel()
+	kept := func(output string) bool {
+		task := s.task("1")
+		return task.Saved != nil && task.Saved.Output == output
+	}
+	for seq := s.Seq(); !kept("more") && s.Wait(ctx, seq) == nil; seq = s.Seq() {
+	}
+	close(j.release)
+	var outputs []string
+	patient, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	for r, err := range s.Watch(patient, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range r.Events {
+			if saved, ok := e.(*team.WorkSaved); ok {
+				outputs = append(outputs, saved.Saved.Output)
+			}
+		}
+		if len(outputs) == 2 {
+			break
+		}
+	}
+	if !slices.Equal(outputs, []string{"half", "more"}) {
+		t.Errorf("%q are kept with the task, in this order", outputs)
+	}
+}
+
+// lateSave is a journal in which the first record of saved work takes long.
+type lateSave struct {
+	journal.Journal
+	once           atomic.Bool
+	waits, release chan struct{}
+}
+
+func (j *lateSave) Append(ctx context.Context, after int64, catchUp func(journal.Record) error,
+	decide func() ([]byte, error)) (int64, error) {
+	held := false
+	seq, err := j.Journal.Append(ctx, after, catchUp, func() ([]byte, error) {
+		data, err := decide()
+		if held = bytes.Contains(data, []byte("work_saved")) && j.once.CompareAndSwap(false, true); held {
+			return nil, nil
+		}
+		return data, err
+	})
+	if !held {
+		return seq, err
+	}
+	close(j.waits)
+	<-j.release
+	return j.Journal.Append(ctx, after, catchUp, decide)
+}
+
+// TestSavedWorkOutlivesItsSession: a session that ends by itself leaves its saved work with its
+// task, even if that cannot be recorded at once.
 func TestSavedWorkOutlivesItsSession(t *testing.T) {
 	t.Parallel()
 	for name, failures := range map[string]int64{"at once": 0, "not at once": 1} {
@@ -138,7 +235,8 @@ func TestSavedWorkOutlivesItsSession(t *testing.T) {
 	}
 }
 
-// A task that a teammate without a lead could not give back is given back later.
+// TestAYieldThatCouldNotBeRecorded: a task that a teammate without a lead could not return is
+// returned later.
 func TestAYieldThatCouldNotBeRecorded(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"work_saved", "task_released"} {
@@ -168,11 +266,11 @@ func TestAYieldThatCouldNotBeRecorded(t *testing.T) {
 	}
 }
 
-// A session that rests is told of a task that was claimed for it, by the lead or by a call of its
-// own that came late; a worker is woken for it.
+// TestAClaimAfterTheTurn: an idle session is told of a task that was claimed for it, by the lead or
+// by a late call of its own. A worker is woken for it.
 func TestAClaimAfterTheTurn(t *testing.T) {
 	t.Parallel()
-	// A task that was given up is claimed by its id alone.
+	// A task out of retries can be claimed only by its id.
 	givenUp := []team.Body{spawn("ann"), &team.CreateTask{Subject: "look there"},
 		&team.ClaimTask{Task: "1", Member: "ann"}, &team.FailTask{Task: "1", Member: "ann"}}
 	late := func(s *stage, a *session) {
@@ -235,9 +333,9 @@ func (h *heldUp) Append(ctx context.Context, after int64, catchUp func(journal.R
 	return h.Journal.Append(ctx, after, catchUp, decide)
 }
 
-// A session that claims a task while its host is about to claim the same one for it is told of it.
-// When the host looks at the claim is left to chance here; TestOnceBroken of package simtest has
-// the history in which it looks too early.
+// TestAClaimOfBoth: a session claims a task while its host is about to claim the same one for it,
+// and is told of it. When the host sees the claim is left to chance here. Without the reminder the
+// next look would tell the session, so histories of package simtest would not show the fault.
 func TestAClaimOfBoth(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -268,8 +366,8 @@ func TestAClaimOfBoth(t *testing.T) {
 	s.untilStatus("ann", team.Idle)
 }
 
-// claimedIn is a journal that does something right behind the first claim in it, before whoever
-// claimed knows that.
+// claimedIn is a journal that does something right after the first claim in it, before the claimer
+// knows of that.
 type claimedIn struct {
 	journal.Journal
 	once sync.Once
@@ -290,9 +388,9 @@ func (c *claimedIn) Append(ctx context.Context, after int64, catchUp func(journa
 	return seq, err
 }
 
-// A task that is gone before its member was told of it is nobody's work: the session is told
-// nothing, and rests. In a repository the host has snapshots to make between the claim and what it
-// says, so that it has heard of the end.
+// TestATaskThatIsGoneBeforeItIsGiven: a task that is deleted before its member was told of it is
+// nobody's work. The session is told nothing, and stays idle. In a repository the host makes
+// snapshots between the claim and its message, so it learns of the deletion in time.
 func TestATaskThatIsGoneBeforeItIsGiven(t *testing.T) {
 	t.Parallel()
 	for name, gone := range map[string]func(*stage){
@@ -331,8 +429,9 @@ func TestATaskThatIsGoneBeforeItIsGiven(t *testing.T) {
 	}
 }
 
-// A host that can record nothing any more ends, and its members go to another one: it must not keep
-// them because nothing but the loss of the lead is to be recorded, which is only looked for.
+// TestAHostThatCanRecordNothing: a host that can record nothing any more ends, and another host
+// takes its members. It must not keep them when the only thing to record is the loss of the lead,
+// which it only looks for.
 func TestAHostThatCanRecordNothing(t *testing.T) {
 	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"))
@@ -355,7 +454,7 @@ func TestAHostThatCanRecordNothing(t *testing.T) {
 	})
 }
 
-// So does one of which a member's session finds it out.
+// TestACallThatFindsTheJournalBroken: a host also ends if a member's session finds that out.
 func TestACallThatFindsTheJournalBroken(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -385,7 +484,7 @@ func TestACallThatFindsTheJournalBroken(t *testing.T) {
 	}
 }
 
-// deafened is a journal that tells nobody of changes once it is deaf.
+// deafened is a journal that reports no changes once it is deaf.
 type deafened struct {
 	journal.Journal
 	deaf *atomic.Bool
@@ -399,8 +498,8 @@ func (d deafened) Wait(ctx context.Context, after int64) error {
 	return ctx.Err()
 }
 
-// A session that was replaced, and whose host has not heard of that, gets no mail with the results
-// of its tools: it is for the next one.
+// TestAReplacedSessionGetsNoMail: a session that was replaced, and whose host has not learned of
+// that, gets no mail with the results of its tools. The mail is for the next session.
 func TestAReplacedSessionGetsNoMail(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -433,7 +532,8 @@ func TestAReplacedSessionGetsNoMail(t *testing.T) {
 	}
 }
 
-// So is a session whose last turn failed, once it is to be tried again.
+// TestAClaimAfterATrouble: a session whose last turn failed is told too, once it may be tried
+// again.
 func TestAClaimAfterATrouble(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "look there"}, &team.ClaimTask{Task: "1", Member: "ann"},

@@ -11,54 +11,54 @@ import (
 	"cadre/internal/team"
 )
 
-// Machine is what a host touches besides its journal and its agents. The zero value is the computer
-// that the program runs on, and the files in the team's folder; the simulation has machines of its
-// own, on which everything can go wrong.
+// Machine is what a host uses besides its journal and its agents. The zero value is the computer
+// that the program runs on, and the files in the team's folder. The simulation has machines of its
+// own, on which everything can fail.
 type Machine struct {
 	Name    string          // "" for the computer's
-	Hosts   Registry        // nil for the hosts that are enrolled in the team's folder
-	Beats   heartbeat.Store // nil for the folder heartbeats of the team's
+	Hosts   Registry        // nil for the hosts enrolled in the team's folder
+	Beats   heartbeat.Store // nil for the team's folder of heartbeats
 	Saved   SavedStore      // nil for files in the team's folder
-	Project Project         // nil for git, in the directory that the team works in
+	Project Project         // nil for git, in the team's directory
 }
 
-// Registry knows the hosts of a team by their ids.
+// Registry finds the hosts of a team by their ids.
 type Registry interface {
-	// Lives reports whether the host lives.
+	// Lives reports whether the host is running.
 	Lives(id string) bool
-	// Clear ends what a dead host left running. It does nothing to one that lives.
+	// Clear ends the processes that a dead host left. It does nothing to a running host.
 	Clear(ctx context.Context, id string) error
 }
 
-// SavedStore keeps what members without a lead have done of their tasks, one state for each member.
+// SavedStore keeps the unfinished work of members without a lead, one state per member.
 type SavedStore interface {
-	// Read returns what was saved for the member, and whether there is anything.
+	// Read returns the saved work of the member, and whether there is any.
 	Read(member string) (SavedWork, bool, error)
-	// Write puts the work in the place of what was saved for its member before.
+	// Write replaces the saved work of the member.
 	Write(w SavedWork) error
-	// Forget removes the work, if it still is what is saved for its member. What was saved since
-	// stays.
+	// Forget removes the work, if it is still the saved work of its member. Work that was saved
+	// since stays.
 	Forget(w SavedWork) error
 }
 
-// Project is the directory that a team works in, as far as a host looks at it.
+// Project is the directory that a team works in, as a host sees it.
 type Project interface {
-	// Check says what is missing of it.
+	// Check says what is missing in it.
 	Check(ctx context.Context, t team.Team) error
-	// Records reports whether what tasks do in dir can be recorded.
+	// Records reports whether the work of tasks in dir can be recorded.
 	Records(dir string) bool
-	// Record fills in the commits of what the task starts from, for [team.WantBase], or of what it
-	// did, for [team.WantRecord].
+	// Record fills in the commits of the task's starting point, for [team.WantBase], or of its
+	// work, for [team.WantRecord].
 	Record(ctx context.Context, kind team.WantKind, task team.Task, w *team.Work) error
-	// Changes fills in what w.Member has changed in dir.
+	// Changes fills in what w.Member changed in dir.
 	Changes(ctx context.Context, dir string, w *SavedWork) error
 }
 
-// fill puts what is on this computer in the place of what is nil.
+// fill replaces nil fields by what is on this computer.
 func (m Machine) fill(hosts string, log func(string)) Machine {
 	teamDir := filepath.Dir(hosts)
 	if m.Name == "" {
-		m.Name, _ = os.Hostname() // for people; without it the rest still tells
+		m.Name, _ = os.Hostname() // only for people; the rest works without it
 	}
 	if m.Hosts == nil {
 		m.Hosts = enrolled{hosts, log}
@@ -72,7 +72,7 @@ func (m Machine) fill(hosts string, log func(string)) Machine {
 	return m
 }
 
-// enrolled are the hosts with a folder in dir.
+// enrolled finds the hosts with a folder in dir.
 type enrolled struct {
 	dir string
 	log func(string)
@@ -84,7 +84,7 @@ func (e enrolled) Clear(ctx context.Context, id string) error {
 	return bury(ctx, filepath.Join(e.dir, id), e.log)
 }
 
-// missing says what the session of a member cannot do without.
+// missing says what is missing that members' sessions need.
 func (h *Host) missing(ctx context.Context, t team.Team) error {
 	if h.Machine.Project != nil {
 		return h.Machine.Project.Check(ctx, t)

@@ -16,22 +16,27 @@ import (
 	"cadre/internal/journal/memjournal"
 	"cadre/internal/replica"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	soak.Beside(16)
+	soak.InMemory()
+	goleak.VerifyTestMain(m)
+}
 
-// scripted is an agent whose sessions follow a script. A session is over when its script returns;
-// the error is why it ended.
+// scripted is an agent whose sessions follow a script. A session has ended when its script returns;
+// the error is the reason.
 type scripted func(s *session) error
 
 func (a scripted) Start(_ context.Context, spec agent.Spec, d agent.Team) (agent.Session, error) {
 	return start(a, spec, d), nil
 }
 
-// TakesTasks says that a script looks at the list by itself.
+// TakesTasks says that a script finds its tasks by itself.
 func (scripted) TakesTasks() {}
 
-// model is a scripted agent that is told of its tasks, as those with a model are.
+// model is a scripted agent that is told of its tasks, like agents with a model.
 type model func(s *session) error
 
 func (a model) Start(_ context.Context, spec agent.Spec, d agent.Team) (agent.Session, error) {
@@ -75,10 +80,10 @@ type session struct {
 	updates chan agent.Update
 	wake    chan struct{}
 	mail    chan []team.Message // taken by the script; Give waits for that
-	prompts chan agent.Prompt   // of a model: what it was given, which it has to acknowledge
-	taken   chan string         // ids of what the script has
-	may     chan agent.Access   // what it was told that it may do
-	refuses error               // what it says to that; nil for ErrUnsupported
+	prompts chan agent.Prompt   // of a model: prompts that it must acknowledge
+	taken   chan string         // ids of the prompts that the script has
+	may     chan agent.Access   // access that it was granted
+	refuses error               // its answer to that; nil for ErrUnsupported
 	begun   chan agent.Started  // of a model: how it starts
 	end     chan error          // of a model: it ends by itself
 	stop    chan struct{}       // closed by Stop
@@ -94,7 +99,7 @@ func (s *session) SetAccess(_ context.Context, a agent.Access) error {
 	return cmp.Or(s.refuses, errors.ErrUnsupported)
 }
 
-// allowed is what the session was told next that it may do.
+// allowed returns the next access that the session was granted.
 func (s *session) allowed(t *testing.T) agent.Access {
 	t.Helper()
 	select {
@@ -136,7 +141,7 @@ func (s *session) Stop(ctx context.Context) error {
 	return nil
 }
 
-// obedient starts, idles and ends when it is to.
+// obedient starts, idles, and ends when asked.
 func obedient(s *session) error {
 	s.updates <- agent.Started{Session: "session of " + s.Member}
 	s.updates <- agent.TurnEnded{}
@@ -188,14 +193,15 @@ func (s *stage) do(actor string, body team.Body) *team.Record {
 	return r.Record
 }
 
-// host is one that runs.
+// hosted is a running host.
 type hosted struct {
-	t    *testing.T
-	end  context.CancelFunc
-	over chan error
+	t     *testing.T
+	end   context.CancelFunc
+	pause context.CancelFunc // ends it for a team that is resumed later
+	over  chan error
 }
 
-// start starts a host with that id, whose members all are the agent.
+// start starts a host with that id, whose members all have the agent.
 func (s *stage) start(id string, a agent.Agent, change ...func(*host.Options)) *hosted {
 	s.t.Helper()
 	procs, err := host.Enroll(s.hosts, id)
@@ -207,14 +213,14 @@ func (s *stage) start(id string, a agent.Agent, change ...func(*host.Options)) *
 	for _, c := range change {
 		c(&o)
 	}
-	ctx, end := context.WithCancel(context.Background())
-	h := &hosted{t: s.t, end: end, over: make(chan error, 1)}
+	ctx, end := context.WithCancelCause(context.Background())
+	h := &hosted{t: s.t, end: func() { end(nil) }, pause: func() { end(host.ErrPaused) }, over: make(chan error, 1)}
 	go func() { h.over <- host.New(o).Run(ctx) }()
 	s.t.Cleanup(func() { h.wait() })
 	return h
 }
 
-// wait ends the host, unless it ended by itself, and waits for that.
+// wait ends the host, unless it has ended by itself, and waits for its end.
 func (h *hosted) wait() {
 	h.end()
 	h.ended()
@@ -251,7 +257,7 @@ func (s *stage) until(what string, holds func(*team.State) bool) {
 	}
 }
 
-// member is the member as this replica has seen it last.
+// member returns the member as this replica saw it last.
 func (s *stage) member(name string) (m team.Member) {
 	s.View(func(st *team.State) { m, _ = st.Member(name) })
 	return m

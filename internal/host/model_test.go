@@ -70,7 +70,7 @@ func (s *session) peek(t *testing.T) agent.Prompt {
 	}
 }
 
-// turn works through a turn: it takes a prompt, calls tools, and ends with the text.
+// turn runs a turn: it takes a prompt, calls tools, and ends with the text.
 func (s *session) turn(t *testing.T, text string, calls ...func()) agent.Prompt {
 	t.Helper()
 	p := s.given(t)
@@ -109,7 +109,7 @@ func (s *stage) inbox(member, kind string) (bodies []string) {
 	return bodies
 }
 
-// A member is told of its task, does it, and goes idle. Its result is its report.
+// TestAModelWorks: a member is told of its task, does it, and goes idle. Its result is its report.
 func TestAModelWorks(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
@@ -134,7 +134,7 @@ func TestAModelWorks(t *testing.T) {
 	}
 }
 
-// now is the member as it is now.
+// now returns the member's present state.
 func (s *stage) now(name string) team.Member {
 	s.t.Helper()
 	if err := s.Refresh(s.t.Context()); err != nil {
@@ -152,8 +152,8 @@ func (s *stage) task(id string) (task team.Task) {
 	return task
 }
 
-// A turn that ends without a report sends its last text to the lead, once; a second idle says
-// nothing.
+// TestTheLastText: a turn that ends without a report sends its last text to the lead, once. A
+// second idle report sends nothing.
 func TestTheLastText(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."})
@@ -177,8 +177,8 @@ func TestTheLastText(t *testing.T) {
 	}
 }
 
-// Who ends a turn with a task in hand is reminded of it, once for each claim; where no agent leads
-// the task fails then.
+// TestNudge: a member that ends a turn while it holds a task is reminded of the task, once per
+// claim. If no agent leads, the task then fails.
 func TestNudge(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"})
@@ -197,8 +197,8 @@ func TestNudge(t *testing.T) {
 	}
 }
 
-// A message is delivered when the session says that it has it; what a session that ended did not
-// say is given to the next one, unless the transcript has it.
+// TestReceipts: a message is delivered when the session says that it has it. What an ended session
+// did not confirm is given to the next one, unless the transcript has it.
 func TestReceipts(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -230,7 +230,7 @@ func TestReceipts(t *testing.T) {
 	s.until("both are delivered", func(st *team.State) bool { return len(st.Inbox("ann")) == 0 })
 }
 
-// The result of a tool carries the mail, which is not given a second time.
+// TestMailWithATool: the result of a tool carries the mail, which is not given a second time.
 func TestMailWithATool(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."})
@@ -240,7 +240,7 @@ func TestMailWithATool(t *testing.T) {
 	ann.given(t)
 	ann.updates <- agent.TurnStarted{}
 	s.do("lead", &team.Broadcast{Body: "one"})
-	<-ann.prompts // the host was faster; this session never gets to it
+	<-ann.prompts // the host was faster; this session never handles it
 	s.do(team.User, &team.SendMessage{To: "ann", Body: "two"})
 	<-ann.prompts
 	if text := ann.call(t, "TaskList", `{}`); strings.Contains(text, "one") {
@@ -250,7 +250,7 @@ func TestMailWithATool(t *testing.T) {
 
 	again := next(t, sessions)
 	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
-	p := again.peek(t) // with what did not arrive, and not before it
+	p := again.peek(t) // it comes with the mail that did not arrive
 	if got := envelope.Carries("demo-1", "ann", p.Text); !slices.Equal(got, []int64{0, 1, 2}) ||
 		!strings.Contains(p.Text, "Continue where you stopped") || len(p.Mail) != 2 {
 		t.Errorf("it begins with the messages %v:\n%s", got, p.Text)
@@ -262,7 +262,7 @@ func TestMailWithATool(t *testing.T) {
 	}
 }
 
-// Mail that came with a tool's result is delivered when the stream shows the result.
+// TestReceiptOfATool: mail with a tool's result is delivered when the stream shows the result.
 func TestReceiptOfATool(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."}, &team.SpawnMember{Name: "eve",
@@ -284,7 +284,7 @@ func TestReceiptOfATool(t *testing.T) {
 	}
 }
 
-// Troubles are told to the lead in the agent's words, the task goes back on the list, and the
+// TestTrouble: the lead gets troubles in the agent's words, the task returns to the queue, and the
 // member is tried again.
 func TestTrouble(t *testing.T) {
 	t.Parallel()
@@ -318,7 +318,8 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// A session that was cut off in the middle of a turn goes on with its history, its task and a note.
+// TestCutOff: a session that was interrupted in the middle of a turn continues with its history,
+// its task and a note.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
@@ -344,7 +345,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// A plan that the agent lays before its lead waits for the answer, and gets it.
+// TestPlans: a plan that the agent submits to its lead waits for the answer, and gets it.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look.", PlanApproval: true})
@@ -393,7 +394,7 @@ func TestPlans(t *testing.T) {
 	s.until("it has no message of what it knows", func(st *team.State) bool { return len(st.Inbox("ann")) == 0 })
 }
 
-// A context that is nearly full is handed over to a fresh session, with a note.
+// TestHandover: a session whose context is nearly full is replaced by a fresh one, with a note.
 func TestHandover(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"})
@@ -419,8 +420,8 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-// A prompt that is too long goes to a fresh session, with the mail that was in it and what was said
-// before it.
+// TestPromptTooLong: a prompt that is too long is given to a fresh session, with its mail and what
+// was said before it.
 func TestPromptTooLong(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.SpawnMember{Name: "eve",
@@ -431,7 +432,7 @@ func TestPromptTooLong(t *testing.T) {
 	ann.given(t)
 	ann.updates <- agent.TurnStarted{}
 	ann.updates <- agent.TurnEnded{Text: "I have looked at half of it."}
-	ann.given(t) // that it still holds the task
+	ann.given(t) // the reminder of the task that it holds
 	s.do("eve", &team.SendMessage{To: "ann", Body: "the port is 4711"})
 	ann.given(t)
 	s.until("it has the mail", func(st *team.State) bool { return len(st.Inbox("ann")) == 0 })
@@ -454,7 +455,8 @@ func TestPromptTooLong(t *testing.T) {
 	}
 }
 
-// A lead is asked for its report, and its answer is the report. New work takes the question back.
+// TestTheReport: a lead is asked for its report, and its answer is the report. New work withdraws
+// the question.
 func TestTheReport(t *testing.T) {
 	t.Parallel()
 	s := ledStage(t)
@@ -478,12 +480,13 @@ func TestTheReport(t *testing.T) {
 		}
 	})
 	s.do(team.User, &team.AskReport{})
-	s.do(team.User, &team.AskReport{}) // is one question
+	s.do(team.User, &team.AskReport{}) // it is asked once
 	lead.turn(t, "# Report\n\nFound it.")
 	s.until("it reported", func(st *team.State) bool { return st.Team().LastWords == "# Report\n\nFound it." })
 }
 
-// Idle notices start no turn of a lead; they come with the next message that does.
+// TestIdleNoticesCostNothing: idle notices start no turn of a lead; they come with the next message
+// that does.
 func TestIdleNoticesCostNothing(t *testing.T) {
 	t.Parallel()
 	s := ledStage(t)
@@ -514,8 +517,8 @@ func ledStage(t *testing.T) *stage {
 		LeadAgent: "scripted"})
 }
 
-// Mail that comes while the receipt of what came before is being recorded is given, and that is not
-// given again.
+// TestMailIsGivenOnce: mail that comes while an earlier receipt is being recorded is given, and the
+// earlier mail is not given again.
 func TestMailIsGivenOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Listen."})

@@ -8,8 +8,8 @@ import (
 	"cadre/internal/team"
 )
 
-// What a session gives back is given again: the mail, and what it was to begin with. Its task is
-// told of anew, and nothing comes twice.
+// TestWhatASessionGivesBack: what a session returns is given again: the mail, and its opening text.
+// Its task is announced again, and nothing comes twice.
 func TestWhatASessionGivesBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
@@ -49,7 +49,8 @@ func TestWhatASessionGivesBack(t *testing.T) {
 	})
 }
 
-// Delegate mode that is switched on while a lead in bypassPermissions works reaches its session.
+// TestDelegateReachesTheSession: delegate mode that is switched on while a lead in
+// bypassPermissions works reaches its session.
 func TestDelegateReachesTheSession(t *testing.T) {
 	t.Parallel()
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir(), LeadAgent: "scripted",

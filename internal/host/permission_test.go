@@ -13,8 +13,7 @@ import (
 	"cadre/internal/team"
 )
 
-// asker is an agent whose sessions ask for one permission at their start and report what came of
-// it.
+// asker is an agent whose sessions ask for one permission at their start and report the answer.
 type asker struct{ answers chan string }
 
 func (a asker) Start(context.Context, agent.Spec, agent.Team) (agent.Session, error) {
@@ -122,7 +121,7 @@ func TestPermissionOfASession(t *testing.T) {
 	}
 }
 
-// agents knows one agent.
+// agents returns a function that knows one agent.
 func agents(name string, a agent.Agent) func(string) agent.Agent {
 	return func(asked string) agent.Agent {
 		if asked != name {

@@ -11,8 +11,8 @@ import (
 	"cadre/internal/team"
 )
 
-// personal knows the files that are the person's: those that were not committed when the team was
-// created, as long as they are as they were. It knows cadre's own folder too.
+// personal knows the person's files: those that were uncommitted when the team was created, while
+// they are unchanged. It also knows cadre's own folder.
 type personal struct {
 	procs *proc.Register
 	ours  string
@@ -20,7 +20,7 @@ type personal struct {
 	seen  map[string]sighting
 }
 
-// sighting is what was found of a file, so that it is read again only when it changed.
+// sighting is what was found of a file. The file is read again only when it changed.
 type sighting struct {
 	size  int64
 	at    time.Time
@@ -30,7 +30,7 @@ type sighting struct {
 
 func newPersonal(procs *proc.Register, base team.Base, teamDir string) *personal {
 	p := &personal{procs: procs, ours: teamDir, files: map[string]string{}, seen: map[string]sighting{}}
-	// as in cadre's home; a Go program may have its teams elsewhere
+	// normally teams is a folder in cadre's home; a Go program may have its teams elsewhere
 	if teams := filepath.Dir(teamDir); filepath.Base(teams) == "teams" {
 		p.ours = filepath.Dir(teams)
 	}
@@ -57,7 +57,7 @@ func (p *personal) except(ctx context.Context) worktree.Exception {
 	}
 }
 
-// still reports whether the file is as it was. One that cannot be read counts as that.
+// still reports whether the file is unchanged. A file that cannot be read counts as unchanged.
 func (p *personal) still(ctx context.Context, path, was string, most *int64) bool {
 	now := sighting{}
 	info, err := os.Lstat(path)
@@ -70,7 +70,7 @@ func (p *personal) still(ctx context.Context, path, was string, most *int64) boo
 	}
 	digest, err := worktree.Digest(ctx, p.procs, path, most)
 	now.still = err != nil || digest == was
-	// a file system may not tell two writes of one moment apart
+	// a file system may give two writes at one moment the same time
 	if info != nil && !info.IsDir() && time.Since(now.at) > time.Second {
 		p.seen[path] = now
 	}

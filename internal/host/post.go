@@ -8,32 +8,31 @@ import (
 	"cadre/internal/team"
 )
 
-// What carries a message besides a prompt, which has its id. No prompt has an id like one of these.
+// Carriers of messages besides a prompt, which is named by its id. No prompt has one of these ids.
 const (
 	byTool = "tool" // the end of a tool's result
 	here   = "here" // it has arrived
 )
 
-// post knows which messages are on their way into a session's context, and which are in it: handed
-// over, and then known to be there. It keeps one from being given twice, by a prompt and by the
-// result of a tool, and while it is being recorded that it arrived. It goes with its session: what
-// did not arrive is given to the next one.
+// post tracks messages on their way into a session's context: first handed over, then known to have
+// arrived. It prevents that a message is given twice, by a prompt and by the result of a tool, or
+// while its arrival is being recorded. It ends with its session; the next session is given what did
+// not arrive.
 type post struct {
 	mu      sync.Mutex
 	way     map[int64]parcel // by seq
-	waiting map[string]bool  // prompts that were handed over and are not in the context yet, so far as we have heard
+	waiting map[string]bool  // prompts that were handed over and, as far as we know, are not in the context yet
 }
 
 type parcel struct {
 	carrier string       // the id of the prompt, byTool or here
-	message team.Message // none of one that is here
-	// unclear says that the tool may be one of this turn or of the next one: a prompt waited, which
-	// may have begun that.
+	message team.Message // the zero value once it has arrived
+	// the tool may belong to this turn or to the next one: a waiting prompt may have started that
 	unclear bool
 }
 
-// handed takes note that the session is given a prompt. It waits until arrived or back says what
-// became of it.
+// handed records that the session was given a prompt. The prompt waits until arrived or back ends
+// it.
 func (p *post) handed(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,8 +49,8 @@ func (p *post) awaits() bool {
 	return len(p.waiting) > 0
 }
 
-// settle takes what the results of tools carry for that of the turn that ended, as far as that is
-// clear now; with all, also what is not.
+// settle decides that mail which the results of tools carry belongs to the turn that ended, where
+// that is clear. With all set it decides so for unclear mail too.
 func (p *post) settle(all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +63,8 @@ func (p *post) settle(all bool) {
 	}
 }
 
-// take returns the messages that are neither there nor on their way yet. They are from now on.
+// take returns the messages that have not arrived and are not on their way. From now on they are on
+// their way.
 func (p *post) take(mail []team.Message, carrier string) []team.Message {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,8 +81,8 @@ func (p *post) take(mail []team.Message, carrier string) []team.Message {
 	return taken
 }
 
-// arrived returns what that carrier had, in order; with only, no more than these, and without it,
-// nothing of which it is unclear. It is in the context for good.
+// arrived marks mail of that carrier as arrived for good and returns it, in order. With only, it
+// takes no other messages than these; without only, it skips unclear ones.
 func (p *post) arrived(carrier string, only ...int64) (mail []team.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,8 +97,8 @@ func (p *post) arrived(carrier string, only ...int64) (mail []team.Message) {
 	return mail
 }
 
-// back takes back what that carrier had: it did not leave, or will not arrive. It reports whether
-// there was anything.
+// back forgets the mail of that carrier, which did not leave or will not arrive. It reports whether
+// there was any.
 func (p *post) back(carrier string) (some bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

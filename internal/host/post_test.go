@@ -7,8 +7,8 @@ import (
 	"cadre/internal/team"
 )
 
-// A message is given once, by whichever road, and not again while it is being recorded that it
-// arrived. What did not leave is given again.
+// TestPost: a message is given once, by either way, and not again while its arrival is being
+// recorded. Mail that did not leave is given again.
 func TestPost(t *testing.T) {
 	t.Parallel()
 	var p post
@@ -38,7 +38,7 @@ func TestPost(t *testing.T) {
 		}
 	}
 	arrived([]int64{1, 3}, byTool, 1, 3)
-	taken("b") // the inbox has them until the record of their arrival is there
+	taken("b") // the inbox has them until their arrival is recorded
 	p.back(byTool)
 	taken("c", 2)
 	arrived([]int64{2}, "c")
@@ -46,13 +46,13 @@ func TestPost(t *testing.T) {
 	taken("d")
 }
 
-// What a tool carries while a prompt waits may be the next turn's, and stays on its way until that
-// is clear.
+// TestPostBetweenTurns: mail that a tool carries while a prompt waits may belong to the next turn,
+// and stays on its way until that is clear.
 func TestPostBetweenTurns(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		end  func(*post)
-		here []int64 // of the mail behind tools, when the turn has ended well
+		here []int64 // mail behind tools that has arrived when the turn has ended well
 	}{
 		"the prompt waits":             {func(p *post) { p.settle(false) }, []int64{1}},
 		"it came in this turn":         {func(p *post) { p.arrived("a"); p.settle(false) }, []int64{1, 2}},

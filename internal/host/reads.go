@@ -10,8 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// reads reports whether a call only looks around in the project, in the member's worktree or, for
-// the lead, in the merged work.
+// reads reports whether a call only reads, in the project, the member's worktree or, for the lead,
+// the merged work.
 func (s *seat) reads(tool, input string) bool {
 	var t team.Team
 	s.host.Replica.View(func(st *team.State) { t = st.Team() })
@@ -22,5 +22,5 @@ func (s *seat) reads(tool, input string) bool {
 	return readonly.Scope{Dir: s.dir, Roots: slices.Compact(roots), Env: s.env}.Unasked(tool, input)
 }
 
-// surroundings is the environment of the session's programs, as far as its host decides it.
+// surroundings returns the environment of the session's programs, as far as the host decides it.
 func surroundings(spec agent.Spec) []string { return append(os.Environ(), spec.Env...) }

@@ -20,22 +20,22 @@ import (
 	"cadre/internal/team"
 )
 
-// SavedWork is the file <member>_checkpoint.json in the team's folder: what a teammate without a
-// lead has done of its task.
+// SavedWork is the content of the file <member>_checkpoint.json in the team's folder: the
+// unfinished work of a teammate without a lead.
 type SavedWork struct {
 	Member    string    `json:"teammate_id"`
 	Task      string    `json:"task_claimed,omitempty"`
 	At        team.Time `json:"timestamp_utc_ms"`
-	LastGood  string    `json:"last_good_state,omitempty"` // the commit below the edits
-	FileEdits string    `json:"file_edits,omitempty"`      // as a patch, as far as it is short
-	Files     []string  `json:"files,omitempty"`           // that the whole patch changes
-	Patch     string    `json:"patch,omitempty"`           // the file with the whole patch, where that is more
-	Cut       []string  `json:"cut,omitempty"`             // files that are in that one only
-	Left      []string  `json:"left,omitempty"`            // files that are in none, and why
+	LastGood  string    `json:"last_good_state,omitempty"` // the last commit before the edits
+	FileEdits string    `json:"file_edits,omitempty"`      // a patch, shortened
+	Files     []string  `json:"files,omitempty"`           // files in the whole patch
+	Patch     string    `json:"patch,omitempty"`           // file with the whole patch, if it is longer
+	Cut       []string  `json:"cut,omitempty"`             // files that are only in that file
+	Left      []string  `json:"left,omitempty"`            // files that are in neither, and why
 	Output    string    `json:"last_output,omitempty"`
 }
 
-// Saved is what is kept of it with the task.
+// Saved returns the part that is kept with the task.
 func (w SavedWork) Saved() team.Saved {
 	var note []string
 	if w.Patch != "" {
@@ -60,16 +60,15 @@ func few(files []string) string {
 
 const savedSuffix = "_checkpoint.json"
 
-// maxSaved is the most that is read of such a file, in bytes: far more than is written.
+// maxSaved bounds what is read of such a file, in bytes. Written files are far smaller.
 const maxSaved = 64 << 20
 
-// ReadSaved returns what was saved for the member in the team's folder, and whether there is
-// anything.
+// ReadSaved returns the saved work of the member from the team's folder, and whether there is any.
 func ReadSaved(teamDir, member string) (SavedWork, bool, error) {
 	return savedFolder(teamDir).Read(member)
 }
 
-// savedFolder is the team's folder with the files of what members saved.
+// savedFolder is the team's folder, which has the files with saved work.
 type savedFolder string
 
 func (dir savedFolder) path(member string) string {
@@ -102,7 +101,7 @@ func (dir savedFolder) Forget(w SavedWork) error {
 func (w SavedWork) encode() []byte {
 	data, err := json.MarshalIndent(w, "", "  ")
 	if err != nil {
-		panic(err) // it has nothing but texts and a number
+		panic(err) // it contains only texts and a number
 	}
 	return append(data, '\n')
 }
@@ -114,8 +113,8 @@ func (dir savedFolder) Write(w SavedWork) error {
 // patches is the folder with the patches that are too long for the history.
 const patches = "saved"
 
-// edits takes down what was changed in dir, as far as it may be a member's work: what is there as
-// it was when the team was created is the person's. In a worktree of its own all is the member's.
+// edits collects changes in dir that may be the member's. Files that are as they were when the team
+// was created are the person's. In a worktree of its own every change is the member's.
 func (w *SavedWork) edits(ctx context.Context, procs *proc.Register, base team.Base, teamDir, dir string,
 	own bool) error {
 	before := map[string]string{}
@@ -159,12 +158,12 @@ func (w *SavedWork) edits(ctx context.Context, procs *proc.Register, base team.B
 	return nil
 }
 
-// digested is how much is read to know the person's files again.
+// digested bounds how many bytes are read to recognize the person's files.
 const digested = 256 << 20
 
-// save writes down what the member has done of its task. What the file has of another task is kept
-// with that one first: the session before this one may have saved it, on a host that died, or this
-// one before it got its present task.
+// save writes a file with the member's unfinished work. If the file has work on another task, that
+// is kept with its task first. An earlier session may have saved it, on a host that died, or this
+// session before it got its present task.
 func (s *seat) save(ctx context.Context) (SavedWork, error) {
 	s.savedFile.Lock()
 	defer s.savedFile.Unlock()
@@ -194,7 +193,7 @@ func (s *seat) save(ctx context.Context) (SavedWork, error) {
 	return w, s.host.Machine.Saved.Write(w)
 }
 
-// changes takes down what the member has changed where it works.
+// changes collects what the member changed where it works.
 func (s *seat) changes(ctx context.Context, t team.Team, w *SavedWork) error {
 	if p := s.host.Machine.Project; p != nil {
 		return p.Changes(ctx, s.dir, w)
@@ -202,13 +201,14 @@ func (s *seat) changes(ctx context.Context, t team.Team, w *SavedWork) error {
 	return w.edits(ctx, s.host.Procs, t.Base, s.host.teamDir(), s.dir, s.dir != t.Dir)
 }
 
-// KeepSaved keeps with its task what a member saved while there was no lead. It is for a process
-// that is no host of it, where none is there to do so.
+// KeepSaved keeps a member's saved work with its task. It is for a process that is not a host,
+// where no host is running to do so.
 func KeepSaved(ctx context.Context, rep *replica.Replica, teamDir, member string) error {
-	return keepSavedIn(ctx, savedFolder(teamDir), rep, member)
+	return KeepSavedIn(ctx, savedFolder(teamDir), rep, member)
 }
 
-func keepSavedIn(ctx context.Context, saved SavedStore, rep *replica.Replica, member string) error {
+// KeepSavedIn does the same as KeepSaved, with work from that store.
+func KeepSavedIn(ctx context.Context, saved SavedStore, rep *replica.Replica, member string) error {
 	w, there, err := saved.Read(member)
 	if err != nil || !there {
 		return err
@@ -216,9 +216,9 @@ func keepSavedIn(ctx context.Context, saved SavedStore, rep *replica.Replica, me
 	return w.keep(ctx, byUser(rep), rep, saved)
 }
 
-// KeepDone keeps with the task what the member that holds it has done of it: what is changed where
-// it works, and the last that it said. It is for a process that is no host of it, before the task
-// is taken away: the member may be dead, or know nothing of it.
+// KeepDone keeps with the task the unfinished work of its owner: the changes where it works, and
+// its last words. It is for a process that is not a host, before the task is taken from the owner,
+// which may be dead or not know.
 func KeepDone(ctx context.Context, rep *replica.Replica, teamDir string, task team.Task) error {
 	m := team.Member{}
 	rep.View(func(s *team.State) { m, _ = s.Member(task.Owner) })
@@ -242,8 +242,7 @@ func KeepDone(ctx context.Context, rep *replica.Replica, teamDir string, task te
 	return w.keep(ctx, byUser(rep), rep, savedFolder(teamDir))
 }
 
-// keep records the work and removes its file. A file with what is somebody else's by now stays as
-// it is.
+// keep records the work and removes its file. A file that has been replaced by other work stays.
 func (w SavedWork) keep(ctx context.Context, do sender, rep *replica.Replica, saved SavedStore) error {
 	if done, err := w.record(ctx, do, rep); err != nil || !done {
 		return err
@@ -251,7 +250,7 @@ func (w SavedWork) keep(ctx context.Context, do sender, rep *replica.Replica, sa
 	return saved.Forget(w)
 }
 
-// sender sends a command, as somebody.
+// sender sends a command as some actor.
 type sender func(context.Context, team.Body) error
 
 func byUser(rep *replica.Replica) sender {
@@ -261,7 +260,7 @@ func byUser(rep *replica.Replica) sender {
 	}
 }
 
-// sends is a sender under a lease of the host's; 0 for any.
+// sends returns a sender that acts under a lease of the host; 0 for any.
 func (h *Host) sends(lease int64) sender {
 	return func(ctx context.Context, body team.Body) error {
 		_, err := h.send(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: body})
@@ -269,7 +268,7 @@ func (h *Host) sends(lease int64) sender {
 	}
 }
 
-// leased reports whether the member is still this host's.
+// leased reports whether this host still has the member.
 func (s *seat) leased() (leased bool) {
 	s.host.Replica.View(func(st *team.State) {
 		m, _ := st.Member(s.member)
@@ -278,8 +277,8 @@ func (s *seat) leased() (leased bool) {
 	return leased
 }
 
-// record records the work with its task. It reports whether nothing of it is needed any more:
-// somebody else may hold the task by now, and may put it back on the list.
+// record records the work with its task. It reports whether the work is not needed any more:
+// somebody else may hold the task by now, and may return it to the queue.
 func (w SavedWork) record(ctx context.Context, do sender, rep *replica.Replica) (done bool, err error) {
 	if w.Task == "" {
 		return true, nil
@@ -296,8 +295,8 @@ func (w SavedWork) record(ctx context.Context, do sender, rep *replica.Replica) 
 	return err == nil, err
 }
 
-// saveAlone saves the member's work again and again for as long as there is no lead. When there is
-// one, it is kept with the task.
+// saveAlone saves the member's work at intervals while no session leads. Once one does, the work is
+// kept with the task.
 func (s *seat) saveAlone(ctx context.Context) {
 	for ctx.Err() == nil {
 		var alone bool
@@ -318,8 +317,8 @@ func (s *seat) saveAlone(ctx context.Context) {
 }
 
 // saveAndKeep saves the member's work and keeps it with its tasks. It reports whether nothing is
-// left to keep. One does so at a time: else what somebody saved before could be recorded behind
-// what was saved since, and in its place.
+// left to keep. Only one goroutine does so at a time: otherwise older work could be recorded after
+// newer work, and replace it.
 func (s *seat) saveAndKeep(ctx context.Context) bool {
 	s.keeping.Lock()
 	defer s.keeping.Unlock()
@@ -333,7 +332,7 @@ func (s *seat) saveAndKeep(ctx context.Context) bool {
 	return s.keep(ctx, w)
 }
 
-// whileAlone waits for so long, or until there is a lead.
+// whileAlone waits that long, or until a session leads.
 func (s *seat) whileAlone(ctx context.Context, long time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
@@ -347,8 +346,8 @@ func (s *seat) whileAlone(ctx context.Context, long time.Duration) {
 	}
 }
 
-// keep records the saved work with the tasks that the member holds. It reports whether it is with
-// all of them. A host that lost the member leaves the file to the one that took it over.
+// keep records the saved work with the tasks that the member holds, and reports whether all of them
+// have it. A host that lost the member leaves the file to the host that took it over.
 func (s *seat) keep(ctx context.Context, w SavedWork) bool {
 	kept := true
 	for _, t := range s.held() {
@@ -375,7 +374,7 @@ func (s *seat) keep(ctx context.Context, w SavedWork) bool {
 	return kept
 }
 
-// lastSave keeps what the session saved when it is over. It reports whether nothing is left to
+// lastSave keeps the session's saved work after it has ended. It reports whether nothing is left to
 // keep.
 func (s *seat) lastSave(how ending, why string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
@@ -389,18 +388,18 @@ func (s *seat) lastSave(how ending, why string) bool {
 	return s.keepLast(ctx)
 }
 
-// keepLast keeps what was saved, because the tasks go back on the list. It reports whether nothing
+// keepLast keeps the saved work, because the tasks return to the queue. It reports whether nothing
 // is left to keep.
 func (s *seat) keepLast(ctx context.Context) bool {
 	if _, there, err := s.host.Machine.Saved.Read(s.member); err != nil || !there {
-		return true // one that cannot be read is reported where it is to be overwritten
+		return true // an unreadable file is reported where it would be overwritten
 	}
 	return s.saveAndKeep(ctx)
 }
 
-// putDown gives the tasks that the member holds back to the list, with its work. It reports whether
-// that is recorded. A task of which the work is not kept stays with the member: whoever took it
-// would begin without that.
+// putDown returns the tasks that the member holds to the queue, with its work, and reports whether
+// that is recorded. A task whose work could not be kept stays with the member: another owner would
+// start without that work.
 func (s *seat) putDown(ctx context.Context, reason string) bool {
 	s.keeping.Lock()
 	defer s.keeping.Unlock()
@@ -423,7 +422,8 @@ func (s *seat) putDown(ctx context.Context, reason string) bool {
 	return done
 }
 
-// keepSaved keeps what an earlier session of the member saved, on this host or on one that died.
+// keepSaved keeps the work that an earlier session of the member saved, on this host or on one that
+// died.
 func (h *Host) keepSaved(ctx context.Context, member string, as sender) error {
 	w, there, err := h.Machine.Saved.Read(member)
 	if err != nil {

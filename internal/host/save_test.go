@@ -23,8 +23,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// dirty is a repository in which a person has things that are not committed, and what a team notes
-// of it when it is created.
+// dirty returns a repository with uncommitted work of a person, and what a team records of it when
+// it is created.
 func dirty(t *testing.T) (dir string, base team.Base) {
 	t.Helper()
 	p := newProject(t)
@@ -36,7 +36,7 @@ func dirty(t *testing.T) (dir string, base team.Base) {
 	return p.dir, base
 }
 
-// held is the team's task 1, taken by ann.
+// held returns the team's task 1, claimed by ann.
 func held(t *testing.T, s *stage) team.Task {
 	t.Helper()
 	s.do("ann", &team.ClaimTask{Task: "1"})
@@ -48,8 +48,8 @@ func task(s *stage) (one team.Task) {
 	return one
 }
 
-// What somebody else is to go on with comes with the task, also when its owner saved nothing: its
-// host was killed, or it lives and knows nothing of it.
+// TestWorkIsKeptFromOutside: work that another member will continue comes with the task, even if
+// its owner saved nothing. The owner's host was killed, or the owner is alive and does not know.
 func TestWorkIsKeptFromOutside(t *testing.T) {
 	t.Parallel()
 	dir, base := dirty(t)
@@ -87,7 +87,8 @@ func TestWorkIsKeptFromOutside(t *testing.T) {
 	}
 }
 
-// Where nobody knows what was there before, nothing of a folder that others use is told.
+// TestUnknownBaseIsNotTold: if the earlier content is unknown, nothing of a shared folder is
+// reported.
 func TestUnknownBaseIsNotTold(t *testing.T) {
 	t.Parallel()
 	dir, _ := dirty(t)
@@ -102,7 +103,8 @@ func TestUnknownBaseIsNotTold(t *testing.T) {
 	}
 }
 
-// What was saved of a task that somebody else works on by now is not thrown away.
+// TestSavedWorkOutlivesAConflict: saved work on a task that another member works on by now is not
+// lost.
 func TestSavedWorkOutlivesAConflict(t *testing.T) {
 	t.Parallel()
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir()},

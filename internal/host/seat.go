@@ -26,52 +26,52 @@ type seat struct {
 	incarnation int64
 	lease       int64
 	teamID      string
-	lead        string // the team's
+	lead        string // name of the team's lead
 	ctx         context.Context
-	leave       context.CancelFunc // ends ctx: the seat is to be left
+	leave       context.CancelFunc // ends ctx: the session must end
 
 	agent agent.Agent
-	dir   string   // where it works
-	env   []string // of its programs
-	bound bool     // its role has not all tools
-	told  bool     // it is told of its tasks in prompts; else it takes them from the list by itself
+	dir   string   // in which it works
+	env   []string // of the session's programs
+	bound bool     // its role lacks some tools
+	told  bool     // it gets its tasks in prompts; otherwise it claims them by itself
 
-	gifts chan team.Want           // what it is to be given, the newest of each kind
-	given map[team.WantKind]string // key of the last want of each kind that was given; the host's alone
-	again chan team.WantKind       // what could not be given, and is to be given once more
+	gifts chan team.Want           // what it should be given, the newest want of each kind
+	given map[team.WantKind]string // key of the last want of each kind that was given; only the host uses it
+	again chan team.WantKind       // kinds that could not be given, to be given again
 	post  post
 
-	saving    sync.WaitGroup // the work is being saved, because there is no lead
+	saving    sync.WaitGroup // running saves of its work, while no session leads
 	savedFile lock
-	keeping   lock // is locked before savedFile
+	keeping   lock // locked before savedFile
 
 	mu    sync.Mutex
 	how   ending
 	why   string
-	grace time.Duration // for the friendly part of ending the session
-	turn  turn          // what is known of the turn that runs
+	grace time.Duration // for the session to end by itself
+	turn  turn          // what is known of the current turn
 
-	calm <-chan time.Time // to be waited for before it is reported idle again, which a hook rejected
+	calm <-chan time.Time // after a hook's rejection, what to wait for before it is reported idle again
 
 	problem agent.Problem // of stopHopeless
 }
 
-// ending is what is reported of a session that is over.
+// ending is how the end of a session is reported.
 type ending int
 
 const (
 	running      ending = iota
-	stopReport          // it was to end: the member is stopped
-	stopDetach          // it is not wanted here now: the member is to be started again some time
-	stopFresh           // a fresh session is to go on for it
-	stopFull            // the same, as its context is full
-	stopRest            // it waits for a lead: its tasks go back on the list
-	stopHopeless        // nothing that it does by itself helps it
-	stopQuietly         // it is not ours any more
+	stopReport          // it was asked to end: the member is stopped
+	stopDetach          // it is not wanted here now: the member is started again some time
+	stopFresh           // a fresh session is to replace it
+	stopFull            // a fresh session replaces it, as its context is full
+	stopRest            // it waits for a lead: its tasks return to the queue
+	stopHopeless        // it cannot recover by itself
+	stopQuietly         // this host no longer has the member
 )
 
-// lock is held while commands are sent. It is a channel, so that simulated time, which stands still
-// for a mutex, passes while somebody waits for it.
+// lock is held while commands are sent. It is a channel because simulated time stands still while a
+// goroutine waits for a mutex, and passes while it waits for a channel.
 type lock chan struct{}
 
 func newLock() lock { return make(lock, 1) }
@@ -89,11 +89,11 @@ func (h *Host) seat(m team.Member, a agent.Agent) {
 		savedFile: newLock(), keeping: newLock()}
 	s.turn.since = h.Replica.Seq()
 	h.seats[m.Name] = s
-	h.pulse.next = time.Time{} // the first sign of life at once
+	h.pulse.next = time.Time{} // send the first heartbeat at once
 	go s.run(m)
 }
 
-// stop asks the seat to end its session; the first reason counts.
+// stop asks the seat to end its session. The first reason counts.
 func (s *seat) stop(how ending, why string, grace time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,8 +109,8 @@ func (s *seat) ending() ending {
 	return s.how
 }
 
-// give passes on a want for the session that was not given yet. It does not wait: what does not fit
-// is wanted again.
+// give passes on a want that the session was not given yet. It does not wait: a want that does not
+// fit comes again.
 func (s *seat) give(w team.Want) {
 	for more := true; more; {
 		select {
@@ -146,8 +146,7 @@ func (s *seat) run(m team.Member) {
 	s.mu.Lock()
 	how, why := s.how, s.why
 	s.mu.Unlock()
-	// From here on the session is over; what is reported must not be cut short by the end of the
-	// seat.
+	// The session has ended; the end of the seat must not cut its report short.
 	kept := s.lastSave(how, why)
 	if how == stopReport {
 		s.host.leaveWork(m)
@@ -155,8 +154,8 @@ func (s *seat) run(m team.Member) {
 	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
 	defer cancel()
 	body := s.epitaph(ctx, how, why, failure)
-	// else its tasks would be on the list without what was saved of them; the host sees that it is
-	// gone
+	// otherwise its tasks would be queued without the saved work; the host sees later that the
+	// session has ended
 	if body != nil && kept {
 		if err := s.host.do(ctx, body, s.lease); err != nil {
 			s.host.Log("not recorded that " + s.member + " ended: " + err.Error())
@@ -167,7 +166,7 @@ func (s *seat) run(m team.Member) {
 	}
 }
 
-// epitaph is what is reported of the session that is over; nil for nothing.
+// epitaph returns the report about the session that has ended; nil for none.
 func (s *seat) epitaph(ctx context.Context, how ending, why string, failure error) team.Body {
 	switch how {
 	case stopReport:
@@ -197,13 +196,13 @@ func (s *seat) epitaph(ctx context.Context, how ending, why string, failure erro
 	return &team.ReportFailed{Member: s.member, Reason: failure.Error()}
 }
 
-// note is what a fresh session is told that goes on for this one.
+// note returns what a fresh session that replaces this one is told.
 func (s *seat) note(ctx context.Context, why string) (note string) {
 	h := prompts.Handover{Reason: why}
 	s.mu.Lock()
 	h.Last = s.turn.last
 	mail := slices.DeleteFunc(slices.Clone(s.turn.mail), func(m team.Message) bool {
-		// was for this session alone, or is said of the task itself
+		// it was for this session alone, or the task itself says it
 		return m.Incarnation != 0 || m.Type == team.TypeTaskAssignment
 	})
 	s.mu.Unlock()
@@ -213,18 +212,18 @@ func (s *seat) note(ctx context.Context, why string) (note string) {
 	return note
 }
 
-// changed are the files that differ where the member works; none where nobody can tell.
+// changed returns the files that differ where the member works; none if that is unknown.
 func (s *seat) changed(ctx context.Context) []string {
 	if p := s.host.Machine.Project; p != nil {
 		w := SavedWork{Member: s.member}
 		_ = p.Changes(ctx, s.dir, &w)
 		return w.Files
 	}
-	files, _ := worktree.Changed(ctx, s.host.Procs, s.dir) // outside a repository there is nothing to tell
+	files, _ := worktree.Changed(ctx, s.host.Procs, s.dir) // outside a repository the list is empty
 	return files
 }
 
-// spec says which session to start.
+// spec describes the session to start.
 func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.Spec, error) {
 	var t team.Team
 	var spec agent.Spec
@@ -247,7 +246,7 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 		gate := func(reads bool) {
 			s.host.Replica.View(func(st *team.State) { err = st.Gate(m.Name, tool, reads) })
 		}
-		if gate(false); err != nil && s.reads(tool, input) { // to find that out takes a look at files
+		if gate(false); err != nil && s.reads(tool, input) { // reads looks at files: call it last
 			gate(true)
 		}
 		return err
@@ -256,25 +255,8 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 	spec.Where = s.where
 	spec.Carries = func(text string) []int64 { return envelope.Carries(t.ID, m.Name, text) }
 	if m.Role != "" && s.host.Role != nil {
-		role, ok, err := s.host.Role(t.Dir, m.Role)
-		if err != nil {
-			return spec, &agent.Problem{Kind: agent.ProblemMissing,
-				Text: fmt.Sprintf("the role of %s cannot be known: %v", m.Name, err)}
-		}
-		if ok {
-			spec.Instructions += "\n" + role.Prompt
-			if spec.Model == "" && m.Agent == role.Agent {
-				spec.Model = role.Model
-			}
-			s.bound = len(role.Tools)+len(role.Disallowed) > 0
-			spec.Access.Gated = spec.Access.Gated || s.bound
-			gate := spec.Gate
-			spec.Gate = func(tool, input string) error {
-				if err := role.Allows(tool); err != nil {
-					return err
-				}
-				return gate(tool, input)
-			}
+		if err := s.takeRole(&spec, m, t.Dir); err != nil {
+			return spec, err
 		}
 	}
 	if m.Isolation == team.Worktree {
@@ -288,19 +270,45 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 	return spec, nil
 }
 
-// access is what the session may do by itself.
+// takeRole adds to the spec what the member's role defines, if there is a role of that name.
+func (s *seat) takeRole(spec *agent.Spec, m team.Member, dir string) error {
+	role, ok, err := s.host.Role(dir, m.Role)
+	if err != nil {
+		return &agent.Problem{Kind: agent.ProblemMissing,
+			Text: fmt.Sprintf("the role of %s cannot be known: %v", m.Name, err)}
+	}
+	if !ok {
+		return nil
+	}
+	spec.Instructions += "\n" + role.Prompt
+	if spec.Model == "" && m.Agent == role.Agent {
+		spec.Model = role.Model
+	}
+	s.bound = len(role.Tools)+len(role.Disallowed) > 0
+	spec.Access.Gated = spec.Access.Gated || s.bound
+	gate := spec.Gate
+	spec.Gate = func(tool, input string) error {
+		if err := role.Allows(tool); err != nil {
+			return err
+		}
+		return gate(tool, input)
+	}
+	return nil
+}
+
+// access returns what the session may do without asking.
 func (s *seat) access(st *team.State) agent.Access {
 	m, _ := st.Member(s.member)
 	allow := st.Team().Permissions.Allow
-	if s.member == s.lead { // to look at the merged work is asked of it, and needs nobody's leave
+	if s.member == s.lead { // the lead is asked to look at the merged work, and may do so without asking
 		allow = append(slices.Clip(allow), "Read(/"+filepath.ToSlash(MergedDir(filepath.Dir(s.host.Hosts)))+"/**)")
 	}
 	return agent.Access{Mode: m.PermissionMode, Writes: st.Writes(s.member), Gated: s.bound ||
 		st.Gated(s.member), Allow: allow}
 }
 
-// live starts the session and sees it through. It returns when no process of it is left, with the
-// reason why it ended by itself.
+// live starts the session and follows it to its end. It returns when no process of it is left, with
+// the reason if it ended by itself.
 func (s *seat) live(m team.Member, scratch string) error {
 	spec, err := s.spec(s.ctx, m, scratch)
 	if err != nil {
@@ -324,7 +332,7 @@ func (s *seat) live(m team.Member, scratch string) error {
 	giving.Go(func() { s.deliver(givers, session, spec.Access, started) })
 	stopped := make(chan struct{})
 	finished := make(chan struct{})
-	go func() { // ends the session when the seat is to be left
+	go func() { // ends the session when the seat must end
 		defer close(stopped)
 		select {
 		case <-finished:
@@ -334,6 +342,9 @@ func (s *seat) live(m team.Member, scratch string) error {
 		s.mu.Lock()
 		grace, cancel := context.WithTimeout(context.Background(), s.grace)
 		s.mu.Unlock()
+		var hastening sync.WaitGroup
+		hastening.Go(func() { s.host.hasten(grace, cancel) })
+		defer hastening.Wait()
 		defer cancel()
 		if err := session.Stop(grace); err != nil {
 			s.host.Log("ending the session of " + s.member + ": " + err.Error())
@@ -348,7 +359,8 @@ func (s *seat) live(m team.Member, scratch string) error {
 	return err
 }
 
-// memberDesk is the replica of a session: it acts as its member, in this incarnation.
+// memberTeam is the replica as a session sees it: it acts as the session's member, in this
+// incarnation.
 type memberTeam struct{ seat *seat }
 
 func (d memberTeam) Do(ctx context.Context, body team.Body) (*team.Record, error) {

@@ -13,14 +13,14 @@ import (
 	"cadre/internal/agent/tools"
 )
 
-// tools are the team's tools as a session of ours has them: its mail comes with their results, and
-// what came so is not given in a prompt as well. They are also served on a unix socket, for agents
-// that want a program as their MCP server: cadre mcp connects the two.
+// served are the team's tools for a session of ours. Mail comes with their results, and is then not
+// given in a prompt again. They are also served on a unix socket for agents that want a program as
+// their MCP server: cadre mcp connects the two.
 type served struct {
 	*tools.Set
 	gate     func(tool, input string) error
 	called   func()              // after each call
-	listener *mcpserver.Listener // nil where no program is to help
+	listener *mcpserver.Listener // nil if the agent needs no such program
 	relay    []string
 }
 
@@ -28,7 +28,7 @@ func (s *seat) serveTools(gate func(tool, input string) error) (*served, error) 
 	t := &served{gate: gate, called: func() { s.works() }}
 	t.Set = tools.New(tools.Options{Team: memberTeam{s}, Member: s.member, Now: s.host.Replica.Now,
 		Refresh: s.host.Replica.Refresh, Mail: s.mailForTool, Agents: s.host.offers,
-		Spawned:  func(context.Context, string) error { return nil }, // this host takes it by itself
+		Spawned:  func(context.Context, string) error { return nil }, // this host finds it by itself
 		Isolates: s.host.isolates,
 	})
 	if len(s.host.Relay) == 0 {
@@ -52,7 +52,7 @@ func (s *seat) serveTools(gate func(tool, input string) error) (*served, error) 
 // admits refuses the member's tools to the processes of other sessions.
 func (s *seat) admits(c syscall.Conn) error { return s.host.Procs.Admits(c, s.member) }
 
-// offers are the agents that a lead may spawn.
+// offers returns the agents that a lead may spawn.
 func (h *Host) offers() []string { return h.Offers }
 
 func (t *served) command() []string { return t.relay }
@@ -63,7 +63,7 @@ func (t *served) close() {
 	}
 }
 
-// Call calls a tool, unless the rules of the team or of the role forbid it.
+// Call calls a tool, unless the rules of the team or the role forbid it.
 func (t *served) Call(ctx context.Context, name string, input json.RawMessage) (string, bool) {
 	if err := t.gate(name, string(input)); err != nil {
 		return err.Error(), true
@@ -72,7 +72,7 @@ func (t *served) Call(ctx context.Context, name string, input json.RawMessage) (
 	return t.Set.Call(ctx, name, input)
 }
 
-// mailForTool is what goes at the end of a tool's result.
+// mailForTool returns the mail to append to a tool's result.
 func (s *seat) mailForTool(ctx context.Context) (string, error) {
 	mail, err := s.take(ctx, byTool)
 	if err != nil {

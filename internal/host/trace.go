@@ -17,47 +17,47 @@ import (
 
 const (
 	// tracePatience is how long a claim or a completion waits for the record of the task's work. A
-	// large repository takes longer, and the record is then made while the session goes on.
+	// large repository takes longer, and the record is then made while the session continues.
 	tracePatience = 5 * time.Second
-	// traceTries is how often recording is tried before it is recorded why it failed.
+	// traceTries is how often recording is tried. Then the reason for the failure is recorded.
 	traceTries = 3
-	// refusedPause is how long what cannot be recorded at all is left alone.
+	// refusedPause is how long a record that is refused waits before it is tried again.
 	refusedPause = 5 * time.Second
-	// mostLeft is how many things are named that are in no commit.
+	// mostLeft bounds how many things that no commit contains are named.
 	mostLeft = 60
 )
 
-// tracer records what tasks start from and what they did, as commits. In a member's worktree these
-// are commits on its branch; the tracer commits what the member left uncommitted. In the team's
-// directory they are snapshots that no branch names. A reference of the team's own keeps both from
-// git gc.
+// tracer records where tasks start and what they do, as commits. In a member's worktree these are
+// commits on its branch; the tracer commits what the member left uncommitted. In the team's
+// directory they are snapshots that no branch points at. A reference of the team's own protects
+// both from git gc.
 //
-// What is to be recorded follows from the state, so a kill between any two steps loses no record:
-// whoever looks next makes the same commits, or finds them made. In one directory one task at a
-// time is recorded, and a completed one before the next is begun there.
+// The state says what must be recorded, so a kill between any two steps loses no record: the next
+// look makes the same commits, or finds them. In one directory one task at a time is recorded, and
+// completed tasks before the next one starts there.
 type tracer struct {
 	replica *replica.Replica
 	procs   *proc.Register
 	teamDir string
-	scratch string // folder for an index of our own
+	scratch string // folder for our own index
 	actor   string
 	log     func(string)
-	again   func()      // has somebody look again at what is wanted; nil for nobody
-	broken  func(error) // told that nothing can be recorded any more; nil for nobody
+	again   func()      // makes the host look again at what is wanted; nil for no host
+	broken  func(error) // called when nothing can be recorded any more; nil for no call
 	project Project     // nil for git
 
-	ctx    context.Context // ends what is under way
+	ctx    context.Context // ends running records
 	cancel context.CancelFunc
 	under  sync.WaitGroup
 
 	mu      sync.Mutex
 	running map[string]chan struct{} // by task
-	// keys of wants that can be neither fulfilled nor given up for the moment: the journal takes no
+	// keys of wants that can neither be fulfilled nor dropped for now, because the journal takes no
 	// record
 	refused map[string]bool
 	places  map[string]*tracedPlace // by directory
-	kept    map[string]bool         // commits that the team's reference keeps
-	tip     string                  // what the reference named last
+	kept    map[string]bool         // commits that the team's reference protects
+	tip     string                  // the reference's last commit
 }
 
 // tracedPlace is a directory that members work in.
@@ -65,7 +65,7 @@ type tracedPlace struct {
 	busy  chan struct{} // holds a token while a task is recorded
 	shots *worktree.Snapshots
 	mine  *personal
-	heads map[string]string // what was checked out, by the commit of the snapshot
+	heads map[string]string // what was checked out, by the snapshot's commit
 }
 
 func newTracer(rep *replica.Replica, procs *proc.Register, teamDir, scratch, actor string, log func(string)) *tracer {
@@ -76,9 +76,9 @@ func newTracer(rep *replica.Replica, procs *proc.Register, teamDir, scratch, act
 		kept: map[string]bool{}}
 }
 
-// RecordWork records what the member's completed tasks did, or those of all members where member is
-// "", as far as that is still to be recorded. It is for a process that is no host of the team,
-// before it changes what the members left.
+// RecordWork records what the member's completed tasks did, or all members' where member is "", if
+// that is not recorded yet. It is for a process that is not a host, before it changes what the
+// members left.
 func RecordWork(ctx context.Context, rep *replica.Replica, procs *proc.Register, teamDir, member string,
 	log func(string)) error {
 	none := false
@@ -95,8 +95,8 @@ func RecordWork(ctx context.Context, rep *replica.Replica, procs *proc.Register,
 	return t.settle(ctx, member)
 }
 
-// DropWork removes the reference that keeps the work of a team's tasks. It is for a team that is
-// cleaned up; what is on branches stays.
+// DropWork removes the reference that protects the work of a team's tasks. It is for a team that is
+// cleaned up. Work on branches stays.
 func DropWork(ctx context.Context, t team.Team) error {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -106,7 +106,7 @@ func DropWork(ctx context.Context, t team.Team) error {
 	return worktree.DropCommits(ctx, procs, t.Dir, worktree.WorkRef(t.Name))
 }
 
-// settle records what the member's completed tasks did, or those of all members.
+// settle records what the member's completed tasks did, or all members' tasks where member is "".
 func (t *tracer) settle(ctx context.Context, member string) error {
 	var open []team.Task
 	t.replica.View(func(s *team.State) { open = s.Unrecorded() })
@@ -123,7 +123,7 @@ func (t *tracer) settle(ctx context.Context, member string) error {
 	return nil
 }
 
-// close waits until nothing is being recorded, or until ctx ends.
+// close waits until no record is being made, or until ctx ends.
 func (t *tracer) close(ctx context.Context) {
 	stop := context.AfterFunc(ctx, t.cancel)
 	t.under.Wait()
@@ -131,21 +131,24 @@ func (t *tracer) close(ctx context.Context) {
 	t.cancel()
 }
 
-// follow records what is to be recorded of the tasks that the events claim or complete, and waits
-// for that, but not for long.
+// follow records the start or the work of tasks that the events claim or complete, and waits for
+// that a limited time.
 func (t *tracer) follow(ctx context.Context, events []team.Event) {
-	ctx, cancel := context.WithTimeout(ctx, tracePatience)
-	defer cancel()
+	var tasks []string
 	for _, e := range events {
-		task := ""
 		switch e := e.(type) {
 		case *team.TaskClaimed:
-			task = e.Task
+			tasks = append(tasks, e.Task)
 		case *team.TaskCompleted:
-			task = e.Task
-		default:
-			continue
+			tasks = append(tasks, e.Task)
 		}
+	}
+	if len(tasks) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tracePatience)
+	defer cancel()
+	for _, task := range tasks {
 		select {
 		case <-t.begin(task):
 		case <-ctx.Done():
@@ -153,8 +156,8 @@ func (t *tracer) follow(ctx context.Context, events []team.Event) {
 	}
 }
 
-// begin has what is wanted of the task recorded. The channel is closed when nothing of it is wanted
-// any more, or it cannot be recorded now.
+// begin starts to record what is wanted of the task. The channel is closed when nothing more is
+// wanted, or it cannot be recorded now.
 func (t *tracer) begin(task string) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,41 +186,45 @@ func (t *tracer) begin(task string) <-chan struct{} {
 	return done
 }
 
-// wanted reports whether something of the task is to be recorded that can be. The caller holds mu.
+// wanted reports whether something about the task must and can be recorded. The caller holds mu.
 func (t *tracer) wanted(task string) bool {
-	j, ok := t.job(task)
-	return ok && !t.refused[j.key]
+	j := t.job(task)
+	return j != nil && !t.refused[j.key]
 }
 
-// job is what is to be recorded of a task.
+// job is one record to make about a task.
 type job struct {
 	key    string
 	kind   team.WantKind
 	task   team.Task
 	member team.Member
 	team   team.Team
-	alone  bool // nobody else had a task in the team's directory since its work began
+	alone  bool // no other member had a task in the team's directory since its work began
 	dir    string
 	branch string // "" in the team's directory
 }
 
-func (j job) place(teamDir string) worktree.Place { return Place(j.team, teamDir, j.member.Name) }
+func (j *job) place(teamDir string) worktree.Place { return Place(j.team, teamDir, j.member.Name) }
 
-// job returns what is to be recorded of the task now, and whether there is anything that can be.
-func (t *tracer) job(id string) (j job, ok bool) {
+// job returns the record to make about the task now; nil if there is none that can be made.
+func (t *tracer) job(id string) *job {
+	var j *job
 	t.replica.View(func(s *team.State) {
-		j.kind = s.WorkWanted(id)
-		j.team = s.Team()
+		kind := s.WorkWanted(id)
+		if kind == "" {
+			return
+		}
+		j = &job{kind: kind, team: s.Team()}
 		j.task, _ = s.Task(id)
 		who := j.task.Owner
-		if j.kind == team.WantRecord {
+		if kind == team.WantRecord {
 			who = j.task.Work.Member
 		}
 		j.member, _ = s.Member(who)
 		j.alone = len(s.Alongside(id)) == 0
 	})
-	if j.kind == "" || j.team.CleanedUp {
-		return j, false
+	if j == nil || j.team.CleanedUp {
+		return nil
 	}
 	j.key = fmt.Sprintf("%s/%s/%d", j.kind, id, j.task.Fence)
 	j.dir = j.team.Dir
@@ -225,14 +232,17 @@ func (t *tracer) job(id string) (j job, ok bool) {
 		p := j.place(t.teamDir)
 		j.dir, j.branch = p.Dir, p.Branch
 		if _, err := os.Stat(j.dir); err != nil && j.kind == team.WantBase {
-			return j, false // its session makes it
+			return nil // its session makes that record
 		}
-		return j, true
+		return j
 	}
-	return j, t.records(j.dir)
+	if !t.records(j.dir) {
+		return nil
+	}
+	return j
 }
 
-// records reports whether what tasks do in dir can be recorded.
+// records reports whether the work of tasks in dir can be recorded.
 func (t *tracer) records(dir string) bool {
 	if t.project != nil {
 		return t.project.Records(dir)
@@ -240,7 +250,7 @@ func (t *tracer) records(dir string) bool {
 	return worktree.Inside(dir)
 }
 
-// record records what is wanted of the task, or why that cannot be told.
+// record makes the wanted record of the task, or records why it cannot be made.
 func (t *tracer) record(id string) {
 	ctx, cancel := context.WithTimeout(t.ctx, workTime)
 	defer cancel()
@@ -256,8 +266,8 @@ func (t *tracer) record(id string) {
 			return
 		}
 	}
-	j, ok := t.job(id)
-	if !ok {
+	j := t.job(id)
+	if j == nil {
 		return
 	}
 	work := team.Work{Member: j.member.Name, Branch: j.branch, Fence: j.task.Fence, Left: []string{brief(err)}}
@@ -271,7 +281,7 @@ func (t *tracer) record(id string) {
 	}
 }
 
-// refuse leaves what is wanted alone for a while: a disk that is full may have room again.
+// refuse pauses what is wanted for a while: a full disk may have room again.
 func (t *tracer) refuse(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -290,8 +300,8 @@ func brief(err error) string {
 	return excerpt.Line(err.Error(), 500)
 }
 
-// report sends the record. That the state has moved on is no error: the next look shows what is
-// wanted now.
+// report sends the record. A refusal because the state has changed is not an error: the next look
+// shows what is wanted now.
 func (t *tracer) report(ctx context.Context, task string, work team.Work) error {
 	_, err := t.replica.Do(ctx, team.Command{Actor: t.actor, Body: &team.RecordWork{Task: task, Work: work}})
 	if replica.Broken(err) && t.broken != nil {
@@ -303,10 +313,10 @@ func (t *tracer) report(ctx context.Context, task string, work team.Work) error 
 	return err
 }
 
-// attempt records what is wanted of the task while nobody else does so in its directory.
+// attempt makes the wanted record of the task, while holding its directory.
 func (t *tracer) attempt(ctx context.Context, id string) error {
-	j, ok := t.job(id)
-	if !ok {
+	j := t.job(id)
+	if j == nil {
 		return nil
 	}
 	p, done, err := t.hold(ctx, j.dir)
@@ -314,12 +324,12 @@ func (t *tracer) attempt(ctx context.Context, id string) error {
 		return err
 	}
 	defer done()
-	if j.kind == team.WantBase { // what was completed here before must not get what this one does
+	if j.kind == team.WantBase { // work that was completed here before must not be mixed with this task's
 		if err := t.before(ctx, p, j); err != nil {
 			return err
 		}
 	}
-	if j, ok = t.job(id); !ok {
+	if j = t.job(id); j == nil {
 		return nil
 	}
 	return t.trace(ctx, p, j)
@@ -342,12 +352,12 @@ func (t *tracer) hold(ctx context.Context, dir string) (*tracedPlace, func(), er
 	}
 }
 
-// before records what tasks did that were completed in the directory of j.
-func (t *tracer) before(ctx context.Context, p *tracedPlace, j job) error {
+// before records what the completed tasks in the directory of j did.
+func (t *tracer) before(ctx context.Context, p *tracedPlace, j *job) error {
 	var open []team.Task
 	t.replica.View(func(s *team.State) { open = s.Unrecorded() })
 	for _, task := range open {
-		if other, ok := t.job(task.ID); ok && other.dir == j.dir && other.kind == team.WantRecord {
+		if other := t.job(task.ID); other != nil && other.dir == j.dir && other.kind == team.WantRecord {
 			if err := t.trace(ctx, p, other); err != nil {
 				return err
 			}
@@ -357,7 +367,7 @@ func (t *tracer) before(ctx context.Context, p *tracedPlace, j job) error {
 }
 
 // trace makes the commit and records it.
-func (t *tracer) trace(ctx context.Context, p *tracedPlace, j job) (err error) {
+func (t *tracer) trace(ctx context.Context, p *tracedPlace, j *job) (err error) {
 	w := team.Work{Member: j.member.Name, Branch: j.branch, Fence: j.task.Fence}
 	if t.project != nil {
 		if j.kind == team.WantRecord {
@@ -386,10 +396,10 @@ func (t *tracer) trace(ctx context.Context, p *tracedPlace, j job) (err error) {
 	}
 	if j.kind == team.WantRecord {
 		w.Left = append(slices.Clone(was.Left), w.Left...)
-		if late := was.Since - j.task.StartedAt; j.task.StartedAt != 0 &&
-			late > team.Time(tracePatience.Milliseconds()) {
+		if late := was.Since.Sub(j.task.StartedAt); j.task.StartedAt != 0 &&
+			late > tracePatience {
 			w.Left = append(w.Left, fmt.Sprintf("what the task changed in its first %s (the repository was looked at "+
-				"only then)", time.Duration(late)*time.Millisecond))
+				"only then)", late))
 		}
 		if err := t.files(ctx, j, &w); err != nil {
 			return err
@@ -404,17 +414,16 @@ func (t *tracer) trace(ctx context.Context, p *tracedPlace, j job) (err error) {
 	return t.report(ctx, j.task.ID, w)
 }
 
-// title is the subject of the commit with what the task did. It has no words of an agent.
-func (j job) title() string {
+// title returns the subject of the commit with the task's work. It contains no words of an agent.
+func (j *job) title() string {
 	return fmt.Sprintf("Task %s (%s, team %s)", j.task.ID, j.member.Name, j.team.Name)
 }
 
 const earlier = "what an earlier attempt at the task did (it was there already)"
 
-// beginInWorktree takes what is checked out for what the task starts from. A task that its member
-// takes up again starts from where it did, while the branch still has that and something on top of
-// it.
-func (t *tracer) beginInWorktree(ctx context.Context, j job, w *team.Work) error {
+// beginInWorktree takes the commit that is checked out as the task's start. A task that its member
+// continues keeps its old start, while the branch still has that commit and something on top of it.
+func (t *tracer) beginInWorktree(ctx context.Context, j *job, w *team.Work) error {
 	if w.Base = worktree.Head(ctx, t.procs, j.dir); w.Base == "" {
 		return fmt.Errorf("the worktree %s has no commit checked out", j.dir)
 	}
@@ -439,9 +448,9 @@ func (t *tracer) beginInWorktree(ctx context.Context, j job, w *team.Work) error
 	return nil
 }
 
-// beginShared takes a snapshot of the team's directory for what the task starts from. A task that
-// is taken up again starts from where it did, unless others had tasks there since.
-func (t *tracer) beginShared(ctx context.Context, p *tracedPlace, j job, w *team.Work) error {
+// beginShared takes a snapshot of the team's directory as the task's start. A task that is
+// continued keeps its old start, unless others had tasks there since.
+func (t *tracer) beginShared(ctx context.Context, p *tracedPlace, j *job, w *team.Work) error {
 	was := j.task.Work
 	if was != nil && was.Base != "" && was.Branch == "" && j.alone {
 		w.Base, w.Left = was.Base, was.Left
@@ -458,8 +467,8 @@ func (t *tracer) beginShared(ctx context.Context, p *tracedPlace, j job, w *team
 	return nil
 }
 
-// endShared takes a snapshot of the team's directory for what the task ended with.
-func (t *tracer) endShared(ctx context.Context, p *tracedPlace, j job, w *team.Work) error {
+// endShared takes a snapshot of the team's directory as the task's end.
+func (t *tracer) endShared(ctx context.Context, p *tracedPlace, j *job, w *team.Work) error {
 	snap, err := t.shoot(ctx, p, j, w.Base, j.title()+"\n")
 	if err != nil {
 		return err
@@ -477,7 +486,7 @@ func (t *tracer) endShared(ctx context.Context, p *tracedPlace, j job, w *team.W
 	return err
 }
 
-func (t *tracer) shoot(ctx context.Context, p *tracedPlace, j job, parent,
+func (t *tracer) shoot(ctx context.Context, p *tracedPlace, j *job, parent,
 	message string) (snap worktree.Snapshot, err error) {
 	if p.shots == nil {
 		if p.shots, err = worktree.OpenSnapshots(ctx, t.procs, j.dir, t.scratch); err != nil {
@@ -492,8 +501,8 @@ func (t *tracer) shoot(ctx context.Context, p *tracedPlace, j job, parent,
 	return p.shots.TakeAll(ctx, parent, message, p.mine.except(ctx))
 }
 
-// files names what differs between the two commits.
-func (t *tracer) files(ctx context.Context, j job, w *team.Work) error {
+// files lists the files that differ between the two commits.
+func (t *tracer) files(ctx context.Context, j *job, w *team.Work) error {
 	files, repositories, err := worktree.Differing(ctx, t.procs, j.team.Dir, w.Base, w.Commit)
 	if err != nil {
 		return err
@@ -509,7 +518,7 @@ func (t *tracer) files(ctx context.Context, j job, w *team.Work) error {
 }
 
 // keep makes the commits reachable from the team's reference.
-func (t *tracer) keep(ctx context.Context, j job, w team.Work) error {
+func (t *tracer) keep(ctx context.Context, j *job, w team.Work) error {
 	var commits []string
 	t.mu.Lock()
 	for _, c := range []string{w.Base, w.Commit} {

@@ -18,8 +18,7 @@ import (
 	"cadre/internal/team"
 )
 
-// worker is a session that takes each task that there is for it, has the test do it, and completes
-// it.
+// worker is a session that takes each task that it can have, lets the test do it, and completes it.
 func worker(does func(s *session, task team.Task)) scripted {
 	return func(s *session) error {
 		s.updates <- agent.Started{Session: "session of " + s.Member}
@@ -61,14 +60,14 @@ func (s *stage) work(id string) team.Work {
 	return work
 }
 
-// changed is what a task changed, as git says it.
+// changed returns what a task changed, according to git.
 func (p *project) changed(w team.Work) string {
 	p.t.Helper()
 	return strings.ReplaceAll(p.git("diff", "--name-only", w.Base, w.Commit), "\n", " ")
 }
 
-// In the team's directory a task's work is two snapshots: its own changes, not those of the tasks
-// before it, and nothing of the person's.
+// TestWorkInTheTeamsDirectory: in the team's directory a task's work is two snapshots. They show
+// its own changes, not those of earlier tasks, and nothing of the person's.
 func TestWorkInTheTeamsDirectory(t *testing.T) {
 	t.Parallel()
 	dir, base := dirty(t)
@@ -122,7 +121,8 @@ func TestWorkInTheTeamsDirectory(t *testing.T) {
 	}
 }
 
-// Of two that work in one directory at once nobody can tell who did what, and the record says so.
+// TestWorkOfSeveralAtOnce: if two members work in one directory at once, nobody can tell who did
+// what, and the record says so.
 func TestWorkOfSeveralAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -151,8 +151,8 @@ func TestWorkOfSeveralAtOnce(t *testing.T) {
 	}
 }
 
-// In a worktree the work is on the member's branch, with what it had not committed, task by task;
-// and it is recorded before the worktree goes.
+// TestWorkInAWorktree: in a worktree the work is on the member's branch, with its uncommitted
+// changes, task by task. It is recorded before the worktree is removed.
 func TestWorkInAWorktree(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -182,7 +182,7 @@ func TestWorkInAWorktree(t *testing.T) {
 	p.git("merge-base", "--is-ancestor", two.Commit, "cadre/demo@ann")
 }
 
-// dying is a host of which nothing is left but its folder, as after a kill.
+// dying is a host of which only its folder is left, as after a kill.
 func (s *stage) dying(id string) *proc.Register {
 	s.t.Helper()
 	procs, err := host.Enroll(s.hosts, id)
@@ -192,8 +192,8 @@ func (s *stage) dying(id string) *proc.Register {
 	return procs
 }
 
-// A host that is killed before it has recorded what a task did leaves that to the next one,
-// whatever it had made by then.
+// TestWorkAfterAKill: a host that is killed before it has recorded a task's work leaves that to the
+// next host, whatever it had made by then.
 func TestWorkAfterAKill(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -204,7 +204,7 @@ func TestWorkAfterAKill(t *testing.T) {
 	s.do(team.Host("h0"), &team.RecordWork{Task: "1", Work: team.Work{Member: "ann", Base: head, Fence: task(s).Fence}})
 	write(t, p.dir, map[string]string{"a.txt": "a\n"})
 	s.do("ann", &team.CompleteTask{Task: "1"})
-	for range 2 { // what was made before the kill, twice: commits and references that no record names
+	for range 2 { // made before the kill, twice: commits and references that no record names
 		procs := s.dying("h0")
 		shots, err := worktree.OpenSnapshots(t.Context(), procs, p.dir, t.TempDir())
 		if err != nil {
@@ -226,8 +226,8 @@ func TestWorkAfterAKill(t *testing.T) {
 	}
 	h.wait()
 
-	// The next host is killed between a claim and its base: the task that is completed then has no
-	// record, and a base is not made up.
+	// The next host is killed between a claim and its base. A task that is completed then has no
+	// record, because its base cannot be known.
 	s.do("ann", &team.ClaimTask{Task: "2"})
 	s.do("ann", &team.CompleteTask{Task: "2"})
 	s.start("h2", scripted(obedient))
@@ -241,7 +241,8 @@ func TestWorkAfterAKill(t *testing.T) {
 	})
 }
 
-// What cannot be recorded is recorded with the reason, and holds nobody up.
+// TestWorkThatCannotBeRecorded: work that cannot be recorded is recorded with the reason, and
+// delays nobody.
 func TestWorkThatCannotBeRecorded(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -258,8 +259,8 @@ func TestWorkThatCannotBeRecorded(t *testing.T) {
 	}
 }
 
-// A task that nobody was at when it failed starts from where it did; after others worked there,
-// from what they left.
+// TestWorkOfASecondAttempt: a second attempt at a task starts where the first did. If others worked
+// there since, it starts from what they left.
 func TestWorkOfASecondAttempt(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -302,7 +303,7 @@ func TestWorkOfASecondAttempt(t *testing.T) {
 	}
 }
 
-// A consolidation, which ends members, records first what they did.
+// TestRecordWork: a consolidation, which ends members, first records their work.
 func TestRecordWork(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -327,8 +328,9 @@ func TestRecordWork(t *testing.T) {
 	}
 }
 
-// The record of small work costs little: a task whose work is recorded takes less than a second
-// more than one in no repository.
+// TestWorkIsRecordedQuickly: the record of small work costs little. A task with recorded work takes
+// less than a second or, on a busy machine, less than a hundred times as long as git takes to look
+// at the project.
 func TestWorkIsRecordedQuickly(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -342,19 +344,24 @@ func TestWorkIsRecordedQuickly(t *testing.T) {
 	}
 	s := newStageOf(t, bodies...)
 	began := time.Now()
+	for range 5 {
+		p.git("status")
+	}
+	limit := max(time.Second, 100*time.Since(began)/5)
+	began = time.Now()
 	s.start("h1", worker(func(_ *session, task team.Task) {
 		write(t, p.dir, map[string]string{"by-" + task.ID: "x\n"})
 	}))
 	s.work("10")
 	each := time.Since(began) / tasks
 	t.Logf("%s for each task", each)
-	if each > time.Second {
-		t.Errorf("a task takes %s", each)
+	if each > limit {
+		t.Errorf("a task takes %s, more than %s", each, limit)
 	}
 }
 
-// A record for which the disk has no room for a while, longer than is waited for, is made when
-// there is room again, though nothing happens in the team.
+// TestWorkThatHadNoRoom: the disk has no room for a record, for longer than anybody waits. The
+// record is made once there is room, though nothing happens in the team.
 func TestWorkThatHadNoRoom(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -19,8 +19,8 @@ import (
 type failing struct {
 	journal.Journal
 	kind []byte
-	err  error        // of what is refused; nil for errFull
-	left atomic.Int64 // how many are refused yet
+	err  error        // error of refused records; nil for errFull
+	left atomic.Int64 // how many are still to be refused
 	meet func()       // called before a record of the kind is written; nil for nothing
 }
 
@@ -43,7 +43,7 @@ func (j *failing) Append(ctx context.Context, after int64, catchUp func(journal.
 	})
 }
 
-// on has the host work on a journal with that failure.
+// on makes the host work on a journal with that failure.
 func (s *stage) on(j *failing) func(*host.Options) {
 	j.Journal = s.team.Open()
 	rep, err := replica.Open(s.t.Context(), j, replica.Options{})
@@ -54,8 +54,9 @@ func (s *stage) on(j *failing) func(*host.Options) {
 	return func(o *host.Options) { o.Replica = rep }
 }
 
-// A session of which it could not be recorded that it has a message is replaced, and the next one
-// is asked whether it has it: it is neither lost nor given twice.
+// TestWhatCouldNotBeRecorded: a session is replaced if it could not be recorded that it has a
+// message. The next session is asked whether it has it, so the message is neither lost nor given
+// twice.
 func TestWhatCouldNotBeRecorded(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -87,7 +88,8 @@ func TestWhatCouldNotBeRecorded(t *testing.T) {
 	}
 }
 
-// A report that cannot be recorded is not forgotten: the member would never be idle again.
+// TestAReportThatCouldNotBeRecorded: a report that cannot be recorded is not forgotten, or the
+// member would never be idle again.
 func TestAReportThatCouldNotBeRecorded(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -101,8 +103,8 @@ func TestAReportThatCouldNotBeRecorded(t *testing.T) {
 	s.untilStatus("ann", team.Idle)
 }
 
-// A member that was told of a task gets no other one before it is through with it, and then the one
-// that waits.
+// TestOneTaskAtATime: a member that was told of a task gets no other task before it has finished,
+// and then the one that waits.
 func TestOneTaskAtATime(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -111,7 +113,7 @@ func TestOneTaskAtATime(t *testing.T) {
 	s.untilStatus("ann", team.Idle)
 	s.do("lead", &team.CreateTask{Subject: "first"})
 	s.do("lead", &team.CreateTask{Subject: "second"})
-	ann.given(t) // and it says nothing of a turn yet
+	ann.given(t) // it has not reported a turn yet
 	s.do("lead", &team.SendMessage{To: "ann", Body: "hello"})
 	for p := ann.given(t); len(p.Mail) == 0; p = ann.given(t) {
 		t.Errorf("it is told meanwhile: %s", p.Text)

@@ -18,16 +18,16 @@ import (
 	"cadre/internal/team"
 )
 
-// workTime bounds what is done for the work of a member that has ended: a merge may wait for
-// others, and for a large repository.
+// workTime bounds what is done about the work of a member that has ended: a merge may wait for
+// others, and a large repository takes time.
 const workTime = 2 * time.Minute
 
-const worktrees = "worktrees" // folder in a team's
+const worktrees = "worktrees" // folder in the team's folder
 
-// MergedDir is where the merged worktree of a team is, in the team's folder.
+// MergedDir returns the place of a team's merged worktree, in the team's folder.
 func MergedDir(dir string) string { return filepath.Join(dir, "merged") }
 
-// Place is the worktree of a member that works in isolation, of the team whose folder dir is.
+// Place returns the worktree of a member that works in isolation. dir is the team's folder.
 func Place(t team.Team, dir, member string) worktree.Place {
 	return worktree.Place{Repo: t.Dir, Dir: filepath.Join(dir, worktrees, member),
 		Branch: team.BranchOf(t.Name, member)}
@@ -35,7 +35,7 @@ func Place(t team.Team, dir, member string) worktree.Place {
 
 func workOf(member, teamName string) string { return "Work of " + member + " in team " + teamName }
 
-// leaveWork records what the member did in its worktree, which goes.
+// leaveWork records what the member did in its worktree, which is then removed.
 func (h *Host) leaveWork(m team.Member) {
 	if m.Isolation != team.Worktree {
 		return
@@ -46,7 +46,7 @@ func (h *Host) leaveWork(m team.Member) {
 	}
 }
 
-// settle records what the member's completed tasks did, before its worktree goes.
+// settle records what the member's completed tasks did, before its worktree is removed.
 func (h *Host) settle(member string) {
 	ctx, cancel := context.WithTimeout(context.Background(), workTime)
 	defer cancel()
@@ -55,10 +55,10 @@ func (h *Host) settle(member string) {
 	}
 }
 
-// LeaveWork commits what a member whose session is over left in its worktree, removes that, and
-// records the branch. The consolidation merges it. The lead is asked about work that is half done,
-// because its member failed, and about what does not follow the branch. Where there is no worktree
-// any more only the branch is looked at. dir is the team's folder.
+// LeaveWork commits what a member whose session has ended left in its worktree, removes the
+// worktree, and records the branch. The consolidation merges the branch. The lead is asked about
+// unfinished work of a member that failed, and about work that the branch does not contain. If the
+// worktree no longer exists, only the branch is examined. dir is the team's folder.
 func LeaveWork(ctx context.Context, rep *replica.Replica, procs *proc.Register, dir, member string,
 	log func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, workTime)
@@ -92,7 +92,7 @@ func LeaveWork(ctx context.Context, rep *replica.Replica, procs *proc.Register, 
 	left := team.LeaveBranch{Commit: kept.Commit, Once: true}
 	switch {
 	case kept.Strayed != "":
-		if left.Commit == "" { // the branch itself has nothing that HEAD has not
+		if left.Commit == "" { // HEAD has everything of the branch
 			if left.Commit, err = worktree.Tip(ctx, procs, p.Repo, p.Branch); err != nil {
 				return err
 			}
@@ -106,13 +106,13 @@ func LeaveWork(ctx context.Context, rep *replica.Replica, procs *proc.Register, 
 	return record(left)
 }
 
-// Worktree reports whether the member of the team whose folder dir is has a worktree.
+// Worktree reports whether the member has a worktree. dir is the team's folder.
 func Worktree(dir, member string) bool {
 	_, err := os.Stat(filepath.Join(dir, worktrees, member))
 	return err == nil
 }
 
-// keepWork leaves what a member did in its worktree on its branch, if it has ended without being
+// keepWork commits the work in a member's worktree to its branch, if the member ended without being
 // asked to.
 func (h *Host) keepWork(m team.Member) {
 	if m.Isolation != team.Worktree {
@@ -129,7 +129,7 @@ func (h *Host) keepWork(m team.Member) {
 	case running:
 	case !over:
 		h.leaveWork(m)
-	default: // nothing is recorded any more
+	default: // recording is over
 		ctx, cancel := context.WithTimeout(context.Background(), workTime)
 		defer cancel()
 		t := h.Replica.Team()
@@ -156,8 +156,8 @@ func (h *Host) isolates(ctx context.Context) error {
 	return worktree.Able(ctx, h.Procs, h.Replica.Team().Dir)
 }
 
-// Waiting returns the branches with work of members that is not in HEAD, and apart from them those
-// which the lead has said are to be left out as they are.
+// Waiting returns the branches with work of members that is not in HEAD. It lists separately those
+// that the lead decided to leave out.
 func Waiting(ctx context.Context, rep *replica.Replica, procs *proc.Register) (all, out []team.Branch, err error) {
 	t := rep.Team()
 	var members []team.Member
@@ -181,10 +181,10 @@ func Waiting(ctx context.Context, rep *replica.Replica, procs *proc.Register) (a
 	return all, out, nil
 }
 
-// KeepWork leaves what members did in the worktrees of a team on their branches, and removes the
-// merged worktree. It is for a team that nobody runs any more, before its folder goes away. project
-// is the directory that the team worked in, "" where nobody knows it. A worktree whose repository
-// cannot be reached stays where it is, which is told.
+// KeepWork commits the work in the team's worktrees to the members' branches, and removes the
+// merged worktree. It is for a team that no process runs any more, before its folder is removed.
+// project is the directory that the team worked in, "" if unknown. A worktree whose repository
+// cannot be reached stays, and is logged.
 func KeepWork(ctx context.Context, dir, project string, log func(string)) error {
 	entries, err := os.ReadDir(filepath.Join(dir, worktrees))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -199,7 +199,7 @@ func KeepWork(ctx context.Context, dir, project string, log func(string)) error 
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") { // it was being removed, and what was in it is kept
+		if strings.HasPrefix(e.Name(), ".") { // its removal had begun, and its content is kept
 			continue
 		}
 		path := filepath.Join(dir, worktrees, e.Name())

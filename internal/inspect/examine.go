@@ -1,14 +1,14 @@
-// Package inspect examines a team whose processes may be gone, in the order in which somebody who
-// comes back needs to know: is it there, may it be gone on with, who leads, who lives, do the facts
-// still hold, what was said last, and what is left to do.
+// Package inspect examines a team whose processes may have ended, in the order in which a returning
+// person needs to know. Does it exist, and may it continue? Who leads, and who is alive? Are the
+// facts unchanged? What was said last, and what is left to do?
 //
 // # Authority
 //
-// It looks, and touches nothing. What is done about what it finds is the caller's affair.
+// The package looks and changes nothing. The caller acts on its findings.
 //
 // # Guarantees
 //
-//   - Nobody is taken for dead on the word of a clock that is wrong.
+//   - A wrong clock never makes a member count as dead.
 //   - The cost grows with the members and the tasks of the team, not with its history.
 package inspect
 
@@ -24,10 +24,10 @@ import (
 	"cadre/internal/team"
 )
 
-// Life is what is known of a member's session.
+// Life says what is known of a member's session.
 type Life = team.Life
 
-// The lives of a member.
+// The values of [Life].
 const (
 	Online  = team.LifeOnline
 	Offline = team.LifeOffline
@@ -37,32 +37,32 @@ const (
 	Unknown = team.LifeUnknown
 )
 
-// Member is what is known of one member.
+// Member says what is known of one member.
 type Member struct {
 	Name     string    `json:"name"`
 	Agent    string    `json:"agent"`
 	Status   string    `json:"status"`
 	Life     Life      `json:"life"`
-	Why      string    `json:"why,omitempty"` // of its life
+	Why      string    `json:"why,omitempty"` // why its life is what it is
 	LastSeen team.Time `json:"lastSeen,omitempty"`
 	Task     string    `json:"task,omitempty"`
 	Context  int64     `json:"context,omitempty"` // percent
-	Saved    bool      `json:"saved,omitempty"`   // work of it was saved while there was no lead
+	Saved    bool      `json:"saved,omitempty"`   // its work was saved while no session led
 	Session  string    `json:"session,omitempty"`
 }
 
-// Lead is who leads.
+// Lead says who leads.
 type Lead struct {
 	Session  string    `json:"session,omitempty"`
 	LastSeen team.Time `json:"lastSeen,omitempty"`
-	Lives    bool      `json:"lives"`             // its process, on this machine
-	Taking   bool      `json:"taking,omitempty"`  // that is gone, and another one on this machine is about to lead
-	Machine  string    `json:"machine,omitempty"` // another one, where its process may live
+	Lives    bool      `json:"lives"`             // its process on this machine is running
+	Taking   bool      `json:"taking,omitempty"`  // that process has ended, and another one is about to lead
+	Machine  string    `json:"machine,omitempty"` // another machine, where its process may be running
 	Lost     team.Time `json:"lost,omitempty"`
 	Stale    bool      `json:"stale"` // another session may take the lead
 }
 
-// Examination is what was found.
+// Examination is the result of an examination.
 type Examination struct {
 	Team        team.Team         `json:"team"`
 	Seq         int64             `json:"seq"`
@@ -71,14 +71,14 @@ type Examination struct {
 	Place       []Missing         `json:"place"` // what is not in its place
 	Facts       []Fact            `json:"facts"`
 	Mail        []team.Message    `json:"mail"`     // the last ten
-	Messages    int64             `json:"messages"` // all that were sent
-	Unread      int               `json:"unread"`   // messages that somebody has still to be given
-	Held        int               `json:"held"`     // that wait for a lead
-	Late        int               `json:"late"`     // that the lead was told of
+	Messages    int64             `json:"messages"` // number of all messages
+	Unread      int               `json:"unread"`   // number of messages that are not delivered to all recipients
+	Held        int               `json:"held"`     // number of messages that wait for a lead
+	Late        int               `json:"late"`     // number of messages that the lead was notified of
 	Tasks       map[string]int    `json:"tasks"`
-	Percent     int               `json:"percent"`              // of the tasks that are done
-	Left        time.Duration     `json:"leftNanos,omitempty"`  // an estimate, 0 where there is nothing to go by
-	Skew        []string          `json:"skew,omitempty"`       // what the clocks disagree about
+	Percent     int               `json:"percent"`              // of the tasks, how many are done
+	Left        time.Duration     `json:"leftNanos,omitempty"`  // an estimate; 0 if there is no basis for one
+	Skew        []string          `json:"skew,omitempty"`       // how the clocks disagree
 	InProgress  []team.Task       `json:"inProgress,omitempty"` // the tasks that are under way
 	Permissions []team.Permission `json:"permissions,omitempty"`
 	Attention   []team.Item       `json:"attention"` // what waits for a person
@@ -94,7 +94,7 @@ func (e *Examination) Count(l Life) (n int) {
 	return n
 }
 
-// Hostless reports whether there is a member without a session that cadre is to run.
+// Hostless reports whether a member whose session cadre should run has none.
 func (e *Examination) Hostless() bool {
 	return slices.ContainsFunc(e.Members, func(m Member) bool {
 		return m.Agent != team.External &&
@@ -102,8 +102,8 @@ func (e *Examination) Hostless() bool {
 	})
 }
 
-// Refusal is why the team cannot be gone on with, and what to do instead; nil where it can. One in
-// consolidation can, to the end of that.
+// Refusal returns why the team cannot continue, and what to do instead; nil if it can. A team in
+// consolidation can continue until the consolidation ends.
 func Refusal(t team.Team) error {
 	switch {
 	case t.CleanedUp:
@@ -119,11 +119,11 @@ func Refusal(t team.Team) error {
 	return nil
 }
 
-// near is how many records are read on from one message to the next one; what is farther away is
-// looked for by itself.
+// near is how many records are read to get from one message to the next one. A message that is
+// farther away is looked up.
 const near = 512
 
-// Examine looks at the team whose folder is dir.
+// Examine examines the team whose folder is dir.
 func Examine(ctx context.Context, rep *replica.Replica, dir string, now time.Time) (*Examination, error) {
 	e := &Examination{Tasks: map[string]int{}, Place: []Missing{}, Mail: []team.Message{}}
 	held := map[string]string{}
@@ -175,9 +175,12 @@ func (e *Examination) member(dir string, m team.Member, task string, seen team.S
 	e.Late += len(m.Late)
 	one := Member{Name: m.Name, Agent: m.Agent, Status: string(m.Status), Life: seen.Life, Why: seen.Why,
 		LastSeen: seen.Seen, Task: task, Context: m.Context, Session: m.Session}
-	_, one.Saved, _ = host.ReadSaved(dir, m.Name) // one that cannot be read is reported where it is to be kept
-	if one.Life == Online && e.Team.LeadLost != 0 && m.Name != e.Team.Lead {
-		one.Status = "zombie"
+	_, one.Saved, _ = host.ReadSaved(dir, m.Name) // an unreadable file is reported where it would be kept
+	switch {
+	case one.Life == Online && e.Team.LeadLost != 0 && m.Name != e.Team.Lead:
+		one.Status = string(team.Zombie)
+	case one.Life == Resting && e.Team.LeadLost == 0:
+		one.Status = string(team.Paused)
 	}
 	e.Members = append(e.Members, one)
 }
@@ -197,7 +200,7 @@ func (e *Examination) progress(past pace) {
 	e.Left = past.left(open, workers)
 }
 
-// mail finds the last messages in the history, where the state says that they are.
+// mail finds the last messages in the history, at the places in the state.
 func (e *Examination) mail(ctx context.Context, rep *replica.Replica, at []int64) error {
 	at = slices.Compact(at)
 	for rest := len(at) + 1; len(at) > 0 && len(at) < rest; {
@@ -215,7 +218,7 @@ func (e *Examination) mail(ctx context.Context, rep *replica.Replica, at []int64
 			}
 		}
 	}
-	// of a record with many, those before are no more among the last
+	// a record with many messages pushes earlier ones out
 	e.Mail = e.Mail[max(0, len(e.Mail)-team.RecentMail):]
 	return nil
 }

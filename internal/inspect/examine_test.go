@@ -44,11 +44,11 @@ type place struct {
 
 const created = 1_800_000_000_000 // when the team was created
 
-// at is the time so long after that.
+// at returns the time that long after the creation.
 func at(d time.Duration) time.Time { return time.UnixMilli(created).Add(d) }
 
-// newPlace is a team with that history, a command a second: of the user, or of whom a word before
-// it names.
+// newPlace returns a team with that history, one command a second. The user sends the commands, or
+// the actor that a word before a command names.
 func newPlace(t *testing.T, history ...any) *place {
 	t.Helper()
 	h := layout.Home{Root: t.TempDir()}
@@ -97,7 +97,7 @@ func (p *place) beat(b heartbeat.Beat, after time.Duration) {
 	}
 }
 
-// lives has a host with that id live until the test ends.
+// lives keeps a host with that id alive until the test ends.
 func (p *place) lives(host string) {
 	p.t.Helper()
 	dir := filepath.Join(p.dir, "hosts", host)
@@ -118,7 +118,8 @@ func (p *place) write(name, text string) {
 	}
 }
 
-// What cannot be gone on with is refused, in the words of the protocol, with what to do instead.
+// TestRefusal: a team that cannot continue is refused, in the words of the protocol, with what to
+// do instead.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -150,7 +151,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// Who leads is known by the lock of a living process, else by the last sign of life.
+// TestLead: the lock of a running process says who leads, or else the last heartbeat.
 func TestLead(t *testing.T) {
 	t.Parallel()
 	here, err := os.Hostname()
@@ -226,7 +227,8 @@ func TestLead(t *testing.T) {
 	}
 }
 
-// Of each member it is known whether its session lives, on nobody's word whose clock is wrong.
+// TestLives: of each member it is known whether its session is alive, without trusting a wrong
+// clock.
 func TestLives(t *testing.T) {
 	t.Parallel()
 	const now = time.Hour
@@ -267,12 +269,12 @@ func TestLives(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.dir, "heartbeats", "damaged.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// a moment ago, and its host is known to be gone
+	// its heartbeat is recent, but its host is known to have ended
 	p.beat(heartbeat.Beat{Member: "orphan", Host: "dead"}, now)
-	// of a host that had it before, as that of lost
+	// the heartbeat is from its previous host, as for lost
 	p.beat(heartbeat.Beat{Member: "moved", Host: "other"}, now-20*time.Minute)
 	p.beat(heartbeat.Beat{Member: "lost", Host: "other"}, now)
-	p.beat(heartbeat.Beat{Member: "stranger", Host: "dead"}, now) // of nobody
+	p.beat(heartbeat.Beat{Member: "stranger", Host: "dead"}, now) // of no member
 	if err := os.WriteFile(filepath.Join(p.dir, "orphan_checkpoint.json"), []byte(`{"teammate_id":"orphan"}`),
 		0o600); err != nil {
 		t.Fatal(err)
@@ -327,7 +329,8 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// While nobody leads, whoever lives is a zombie, and what they say is held.
+// TestZombies: while no session leads, every living member is a zombie, and their messages are
+// held.
 func TestZombies(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, &team.AttachLead{Session: "s1"},
@@ -351,7 +354,7 @@ func TestZombies(t *testing.T) {
 	}
 }
 
-// The last ten messages are found, however much was recorded since.
+// TestMail: the last ten messages are found, however much was recorded since.
 func TestMail(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -403,8 +406,8 @@ func (c counted) Read(ctx context.Context, after int64) iter.Seq2[journal.Record
 	}
 }
 
-// How much is read for the last messages hangs neither on how long ago they were sent, nor on how
-// much was recorded between them.
+// TestMailCostsTheSameEver: how much is read for the last messages depends neither on how long ago
+// they were sent, nor on how much was recorded between them.
 func TestMailCostsTheSameEver(t *testing.T) {
 	t.Parallel()
 	var costs []int64
@@ -447,7 +450,7 @@ func TestMailCostsTheSameEver(t *testing.T) {
 	}
 }
 
-// A fact is stale when its file is not what it was: changed, gone, or there again.
+// TestFacts: a fact is stale when its file has changed, disappeared, or appeared again.
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	sum := func(text string) string {
@@ -487,8 +490,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// What is no regular file any more is a stale fact with a reason: a folder, a pipe that nobody
-// writes to, a link to a device that never ends. Nothing waits for it.
+// TestFactsThatCannotBeRead: a file that is not regular any more is a stale fact with a reason: a
+// folder, a pipe that nobody writes to, a link to a device that never ends. Nothing waits for it.
 func TestFactsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	facts := []team.Fact{{Name: "folder", Path: "folder", SHA256: "1"}, {Name: "pipe", Path: "pipe", SHA256: "2"},
@@ -515,7 +518,7 @@ func TestFactsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Who has enough of waiting for the checksum of a large file is not kept.
+// TestChecksumEndsWithItsContext: a caller can cancel the checksum of a large file.
 func TestChecksumEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "large")
@@ -523,7 +526,7 @@ func TestChecksumEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(path, 1<<40); err != nil {
-		t.Skip(err) // a disk without holes
+		t.Skip(err) // the disk does not support holes
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
@@ -532,7 +535,8 @@ func TestChecksumEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// What is left takes as long as what was done did, shared among those who can work.
+// TestProgress: the remaining tasks are estimated to take as long as the finished ones did, shared
+// among the members that can work.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	history := []any{&team.SpawnMember{Name: "ann", Agent: team.External}, &team.SpawnMember{Name: "bob",
@@ -553,7 +557,7 @@ func TestProgress(t *testing.T) {
 	found := newPlace(t, history...).examine(time.Hour)
 	if found.Percent != 42 || found.Left != 2*time.Second || found.Tasks["completed"] != 3 ||
 		found.Tasks["in_progress"] != 1 || found.Tasks["pending"] != 3 {
-		t.Errorf("%d %% of %v, %s left", found.Percent, found.Tasks, found.Left) // four, by three: two times 1 s
+		t.Errorf("%d %% of %v, %s left", found.Percent, found.Tasks, found.Left) // four by three: two times 1 s
 	}
 	found = newPlace(t, append(history, team.User, &team.ReportStopped{Member: "cy"},
 		&team.ReportStopped{Member: "bob"})...).examine(time.Hour)
@@ -573,7 +577,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A clock that ran backwards is said, and decides nothing.
+// TestCreatedInTheFuture: a clock that ran backwards is reported, and decides nothing.
 func TestCreatedInTheFuture(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, &team.AttachLead{Session: "s1"})
@@ -586,7 +590,7 @@ func TestCreatedInTheFuture(t *testing.T) {
 	}
 }
 
-// It looks, and touches nothing: not the team, not the project.
+// TestTouchesNothing: an examination changes neither the team nor the project.
 func TestTouchesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, &team.AttachLead{Session: "s1"},

@@ -17,15 +17,15 @@ import (
 	"cadre/internal/team"
 )
 
-// Fact is what became of a file that everybody relies on.
+// Fact says what became of a file that all members rely on.
 type Fact struct {
 	team.Fact
-	Now   string `json:"now"` // checksum; "" where there is no file that could be read
+	Now   string `json:"now"` // checksum; "" if no file can be read
 	Stale bool   `json:"stale"`
-	Why   string `json:"why,omitempty"` // there is something that cannot be read
+	Why   string `json:"why,omitempty"` // why an existing file cannot be read
 }
 
-// State is what became of it, in words.
+// State says in words what became of it.
 func (f Fact) State() string {
 	switch {
 	case f.Why != "":
@@ -46,13 +46,13 @@ type reading struct {
 	sum  string
 }
 
-// mostRead bounds how much of a fact is read by those who only look: a list of what waits for a
-// person is to cost next to nothing.
+// mostRead bounds how much of a fact is read for a mere look: a list of what waits for a person
+// must cost next to nothing.
 const mostRead = 64 << 20
 
-// compare finds out what became of the fact. What cannot be read is stale: that is no reason not to
-// continue a team, or not to say who is alive. read remembers files that were read before, and
-// spares reading those again that did not change since; nil for no memory.
+// compare finds out what became of the fact. A file that cannot be read is stale. That is no reason
+// not to continue a team, or not to say who is alive. read caches files that were read, so that
+// unchanged ones are not read again; nil for no cache.
 func compare(ctx context.Context, dir string, f team.Fact, read map[string]reading) Fact {
 	path := within(dir, f.Path)
 	info, err := os.Stat(path)
@@ -84,7 +84,7 @@ func (e *Examination) Stale() (names []string) {
 	return names
 }
 
-// errIrregular says that a fact is a folder, a pipe or a device: to read one may take for ever.
+// errIrregular says that a fact is a folder, a pipe or a device, where reading may never end.
 var errIrregular = errors.New("it is no regular file")
 
 func within(dir, path string) string {
@@ -94,14 +94,14 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// Checksum is the SHA-256 of the file, in hex; "" where there is none. A path that is not absolute
-// is below dir. What is no regular file is not read.
+// Checksum returns the SHA-256 of the file, in hex; "" if it does not exist. A relative path is
+// below dir. It does not read files that are not regular.
 func Checksum(ctx context.Context, dir, path string) (string, error) {
 	path = within(dir, path)
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // to open a device may do something
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a device may have an effect
 		return "", &fs.PathError{Op: "read", Path: path, Err: errIrregular}
 	}
-	// a pipe that has come there meanwhile is not waited for
+	// do not wait for a pipe that has replaced the file meanwhile
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -133,8 +133,7 @@ func (u until) Read(p []byte) (int, error) {
 	return u.r.Read(p)
 }
 
-// Recorded are the facts with their checksums as they are now. One that is to be relied on has to
-// be there.
+// Recorded returns the facts with their present checksums. Every file must exist.
 func Recorded(ctx context.Context, dir string, facts []team.Fact) ([]team.Fact, error) {
 	now, err := Facts(ctx, dir, facts)
 	for _, f := range now {
@@ -146,8 +145,8 @@ func Recorded(ctx context.Context, dir string, facts []team.Fact) ([]team.Fact, 
 	return now, err
 }
 
-// Facts are the facts with their checksums as they are now; that of a file that is gone is empty.
-// What cannot be read cannot be taken note of.
+// Facts returns the facts with their present checksums, which are empty for files that do not
+// exist. A file that cannot be read is an error.
 func Facts(ctx context.Context, dir string, facts []team.Fact) ([]team.Fact, error) {
 	now := slices.Clone(facts)
 	for i := range now {

@@ -21,13 +21,13 @@ import (
 	"cadre/internal/team"
 )
 
-// MaxAge is how old what was found outside may be when somebody who stays with a team shows it.
-// Whoever looks once looks at that moment.
+// MaxAge is the greatest age of findings that a process which follows a team shows. A single look
+// is at that moment.
 const MaxAge = 2 * time.Second
 
-// Look finds out what is true of a team outside of its journal: which of its processes are alive on
-// this machine, and whether its directory and its facts are as they were. Everything that shows
-// what waits for a person gets that from here. It changes nothing. dir is the team's folder.
+// Look finds out what is true of a team outside its journal: which of its processes are alive on
+// this machine, and whether its directory and its facts are unchanged. Everything that shows what
+// waits for a person uses it. It changes nothing. dir is the team's folder.
 func Look(ctx context.Context, rep *replica.Replica, dir string, now time.Time) (*team.Outside, error) {
 	var t team.Team
 	var members []team.Member
@@ -36,8 +36,7 @@ func Look(ctx context.Context, rep *replica.Replica, dir string, now time.Time) 
 	return &seen.outside, err
 }
 
-// Looker looks at one team again and again, for somebody who stays with it. It belongs to one
-// goroutine.
+// Looker looks at one team repeatedly, for a process that follows it. It belongs to one goroutine.
 type Looker struct {
 	Replica *replica.Replica
 	Dir     string // the team's folder
@@ -46,7 +45,7 @@ type Looker struct {
 	facts map[string]reading
 }
 
-// Look returns what was found at most [MaxAge] ago.
+// Look returns findings that are at most [MaxAge] old.
 func (l *Looker) Look(ctx context.Context, now time.Time) (*team.Outside, error) {
 	if l.last != nil {
 		if age := now.Sub(time.UnixMilli(int64(l.last.At))); age >= 0 && age < MaxAge {
@@ -74,10 +73,10 @@ type finding struct {
 	facts   []Fact
 
 	beats map[string]heartbeat.Beat
-	hosts map[string]bool // by id: whether it is alive
+	hosts map[string]bool // by id: whether it is running
 }
 
-// look looks at everything. read remembers facts that were read before; nil for none.
+// look looks at everything. read caches facts that were read; nil for none.
 func look(ctx context.Context, t team.Team, members []team.Member, dir string, now time.Time,
 	read map[string]reading) (*finding, error) {
 	f := &finding{facts: []Fact{}, hosts: map[string]bool{}}
@@ -116,7 +115,7 @@ func sealed(dir string) bool {
 	return err == nil
 }
 
-// trouble says why nobody can work in the team's directory; "" where they can.
+// trouble says why nobody can work in the team's directory; "" if it is usable.
 func trouble(t team.Team) string {
 	missing, ok := errors.AsType[*checkout.MissingError](checkout.Glance(t))
 	switch {
@@ -128,13 +127,13 @@ func trouble(t team.Team) string {
 	return missing.Path + " " + missing.Why
 }
 
-// leadOf finds out about the session that leads.
+// leadOf examines the session that leads.
 func (f *finding) leadOf(t team.Team, now time.Time) {
 	b, there := f.beats[t.Lead]
 	b = leader.LastBeat(t, b, there && !b.Unreadable)
 	l := Lead{Session: t.LeadSession, Lost: t.LeadLost, Lives: f.outside.Led, LastSeen: team.Time(b.At)}
 	here, _ := os.Hostname()
-	if l.Lives && b.Machine == here && b.Pid != 0 { // who is about to lead has the lock before that is on record
+	if l.Lives && b.Machine == here && b.Pid != 0 { // the lock is taken before the lead is recorded
 		_, err := proc.StartTime(b.Pid)
 		l.Taking = errors.Is(err, fs.ErrNotExist)
 		l.Lives = !l.Taking
@@ -150,17 +149,17 @@ func (f *finding) leadOf(t team.Team, now time.Time) {
 		f.skew = append(f.skew, fmt.Sprintf("the last sign of life of the lead lies %s in the future",
 			time.UnixMilli(int64(l.LastSeen)).Sub(now).Round(time.Second)))
 	}
-	l.Stale = !l.Lives && !skewed && silent >= time.Duration(t.Timing.OrDefaults().Stale)*time.Millisecond
+	l.Stale = !l.Lives && !skewed && silent >= t.Timing.OrDefaults().Stale
 	f.lead = l
 }
 
-// sight finds out about a member.
+// sight examines a member.
 func (f *finding) sight(dir string, t team.Team, m team.Member, now time.Time) (s team.Sight) {
 	b, there := f.beats[m.Name]
 	if there && !b.Unreadable {
 		s.Seen = team.Time(b.At)
 	}
-	offline := time.Duration(t.Timing.OrDefaults().Offline) * time.Millisecond
+	offline := t.Timing.OrDefaults().Offline
 	age, skewed := b.Age(now)
 	gone := f.gone(dir, m, b, there)
 	switch {
@@ -174,7 +173,7 @@ func (f *finding) sight(dir string, t team.Team, m team.Member, now time.Time) (
 		s.Life, s.Why, s.HostGone = Offline, gone, m.Agent != team.External
 	case b.Unreadable:
 		s.Life, s.Why = Unknown, "its last sign of life cannot be read"
-	case !there || !detector.Its(m, b):
+	case !there || !detector.FromSession(m, b):
 		s.Life, s.Why = Online, "its host lives; it gave no sign of life yet"
 	case skewed:
 		s.Life, s.Why = Unknown, "its last sign of life lies in the future: a clock is wrong"
@@ -188,7 +187,7 @@ func (f *finding) sight(dir string, t team.Team, m team.Member, now time.Time) (
 	return s
 }
 
-// gone is [detector.Gone], which looks at each host once.
+// gone is [detector.Gone], and looks at each host only once.
 func (f *finding) gone(dir string, m team.Member, b heartbeat.Beat, there bool) string {
 	if m.Agent == team.External || m.Host == "" {
 		return detector.Gone(dir, m, b, there)

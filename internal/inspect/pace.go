@@ -6,15 +6,14 @@ import (
 	"cadre/internal/team"
 )
 
-// pace is how long tasks took so far.
+// pace is how long tasks have taken so far.
 type pace struct {
 	tasks                 int
-	took                  team.Time // together
+	took                  time.Duration // in total
 	firstEnd, latestBegin team.Time
 }
 
-// enough is how many tasks have to be completed before an estimate says anything: the first one or
-// two are as often as not the odd ones.
+// enough is how many completed tasks an estimate needs: the first one or two are often not typical.
 const enough = 3
 
 func (p *pace) add(t team.Task) {
@@ -25,13 +24,13 @@ func (p *pace) add(t team.Task) {
 		p.firstEnd = t.CompletedAt
 	}
 	p.tasks++
-	p.took += t.CompletedAt - t.StartedAt
+	p.took += t.CompletedAt.Sub(t.StartedAt)
 	p.latestBegin = max(p.latestBegin, t.StartedAt)
 }
 
-// left is about how long so many open tasks take that many workers; 0 where too little is known.
-// There have to be some samples, and not of one burst alone: of tasks that began together only the
-// short ones have ended at first, so that a task counts as a sample of its own when it began after
+// left estimates how long that many open tasks take that many workers; 0 if too little is known. It
+// needs several samples from more than one burst. Of tasks that started together only the short
+// ones have ended at first. So a task counts as a sample of its own only if it started after
 // another one had ended.
 func (p *pace) left(open, workers int) time.Duration {
 	if open == 0 || p.tasks < enough || p.latestBegin < p.firstEnd {
@@ -39,5 +38,5 @@ func (p *pace) left(open, workers int) time.Duration {
 	}
 	workers = max(workers, 1)
 	rounds := (open + workers - 1) / workers
-	return time.Duration(int64(p.took)/int64(p.tasks)) * time.Millisecond * time.Duration(rounds)
+	return (p.took / time.Duration(p.tasks)).Truncate(time.Millisecond) * time.Duration(rounds)
 }

@@ -7,7 +7,8 @@ import (
 	"cadre/internal/team"
 )
 
-// How long the rest takes is said when there is enough to go by, and of bursts alone it is not.
+// TestPace: there is an estimate of the remaining time once there is enough to base it on, and none
+// from bursts alone.
 func TestPace(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -17,17 +17,16 @@ import (
 	"cadre/internal/team"
 )
 
-// Missing is something that a team works with and that is not in its place.
+// Missing is something that a team needs and that is not in its place.
 type Missing struct {
 	What   string `json:"what"`             // directory, repository or worktree
 	Member string `json:"member,omitempty"` // whose worktree
 	Path   string `json:"path"`
 	Why    string `json:"why"`
 	Try    string `json:"try,omitempty"`
-	// Help says what would help besides what Try says.
+	// Help has hints on what would help besides Try.
 	Help []team.Hint `json:"hints,omitempty"`
-	// Moved says that it was found where it is now, and is joined with the rest again when the team
-	// is resumed.
+	// Moved says that it was found in its new place, and is linked again when the team is resumed.
 	Moved bool `json:"moved,omitempty"`
 }
 
@@ -39,11 +38,12 @@ func (m Missing) String() string {
 	return strings.TrimRight(whose+m.Path+" "+m.Why+". "+m.Try, " ")
 }
 
-// worktreeMissing is [Missing].What beside those of a directory.
+// worktreeMissing is the value of [Missing].What for a worktree; those of a directory are
+// elsewhere.
 const worktreeMissing = "worktree"
 
-// Place examines whether the directory, the repository and the worktrees of the team whose folder
-// dir is are where they were. It runs git a few times, and once more for each worktree;
+// Place checks that the directory, the repository and the worktrees of the team are where they
+// were. dir is the team's folder. It runs git a few times, and once more per worktree;
 // [checkout.Glance] sees less and runs nothing.
 func Place(ctx context.Context, t team.Team, members []team.Member, dir string) ([]Missing, error) {
 	procs, err := proc.Open("")
@@ -62,7 +62,7 @@ func Place(ctx context.Context, t team.Team, members []team.Member, dir string) 
 	return worktrees(ctx, procs, t, members, dir)
 }
 
-// worktrees are those of members that are to go on in them, and are not in their places.
+// worktrees returns missing worktrees of members that will continue in them.
 func worktrees(ctx context.Context, procs *proc.Register, t team.Team, members []team.Member,
 	dir string) (all []Missing, err error) {
 	for _, m := range members {
@@ -76,7 +76,7 @@ func worktrees(ctx context.Context, procs *proc.Register, t team.Team, members [
 		case ok && m.Status.Running():
 			all = append(all, Missing{What: worktreeMissing, Member: m.Name, Path: broken.Dir, Why: broken.Why,
 				Try: broken.Try})
-		case ok: // of a member that has ended: whoever brings its work home says so
+		case ok: // the member has ended: the step that merges its work reports this
 		case err != nil:
 			return nil, err
 		case state == worktree.Moved:
@@ -87,7 +87,7 @@ func worktrees(ctx context.Context, procs *proc.Register, t team.Team, members [
 	return all, nil
 }
 
-// InPlace refuses a team of which something is missing that only a person can bring back.
+// InPlace refuses a team if something is missing that only a person can bring back.
 func InPlace(t team.Team, missing []Missing) error {
 	var all []string
 	var help []team.Hint
@@ -102,8 +102,8 @@ func InPlace(t team.Team, missing []Missing) error {
 	return team.Refuse(team.Invalid, "team %s cannot be resumed: %s", t.Name, strings.Join(all, "\n")).With(help...)
 }
 
-// Rejoin joins the worktrees that have moved, or whose repository has, with it again, and returns
-// whose they are. Killed in between, it can be called again.
+// Rejoin links worktrees that have moved, or whose repository has moved, with the repository again,
+// and returns their members. After a kill it can be called again.
 func Rejoin(ctx context.Context, t team.Team, missing []Missing, dir string) (whose []string, err error) {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -123,18 +123,18 @@ func Rejoin(ctx context.Context, t team.Team, missing []Missing, dir string) (wh
 	return whose, nil
 }
 
-// Move is the command by which a team learns where its project is now. It is refused where that is
-// not the team's project, where the project has not moved, where a worktree of a member belongs to
-// neither place, and where the work of a completed task is missing: then it is another copy of the
-// project.
+// Move returns the command that records the new place of a team's project. It refuses a directory
+// that is not the team's project, a project that has not moved, and a worktree that belongs to
+// neither place. It also refuses if the work of a completed task is missing there: then the
+// directory is another copy of the project.
 func Move(ctx context.Context, rep *replica.Replica, dir, to string) (*team.MoveTeam, error) {
 	var members []team.Member
-	commits := map[string][]string{} // of completed tasks: their ids
+	commits := map[string][]string{} // of completed tasks: what the tasks are called
 	rep.View(func(s *team.State) {
 		members = s.Members()
 		for task := range s.Tasks() {
 			if w := task.Work; task.Status == team.Completed && w != nil && w.Commit != "" {
-				commits[w.Commit] = append(commits[w.Commit], task.ID)
+				commits[w.Commit] = append(commits[w.Commit], task.Called())
 			}
 		}
 	})

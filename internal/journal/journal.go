@@ -1,25 +1,24 @@
-// Package journal is the contract of a team's history: an ordered, durable list of records that any
-// number of processes append to.
+// Package journal defines the contract of a team's history: an ordered, durable list of records
+// that any number of processes append to.
 //
 // # Authority
 //
-// A journal orders records and keeps them. It knows nothing of what they say: a record's data is
-// one JSON value that the team package encodes and reads. The journal is the only truth about a
-// team; a snapshot only saves reading it from the start, and everything else on disk can be made
-// again from it.
+// A journal orders records and keeps them. It does not interpret them: the data of a record is one
+// JSON value that the team package encodes and decodes. The journal is the only truth about a team.
+// A snapshot only saves reading it from the start, and everything else on disk can be rebuilt from
+// it.
 //
 // # Guarantees
 //
-//   - Order is by [Record.Seq]: 1, 2, 3, … without a gap, the same for every reader.
+//   - Records are ordered by [Record.Seq]: 1, 2, 3, … without a gap, the same for every reader.
 //   - The conflict rule: a record is decided on the state at seq n and written as n+1, or it is not
 //     written. [Journal.Append] shows its caller every record up to n before it asks for the next
 //     one, and no other writer comes between.
-//   - Append returns nil only when the record is durable: it survives kill -9 and loss of power. On
-//     any other outcome the record is not in the journal, or, after an error for which [errors.Is]
-//     with [ErrUncertain] holds, it may be.
-//   - Damage is never skipped: it is reported as a [*DamageError] that names the place and the
-//     command that mends it.
-//   - Nothing grows with the length of the history but the history itself.
+//   - Append returns nil only when the record is durable: it survives kill -9 and power loss. After
+//     an error the record is not in the journal, with one exception: if the error is [ErrUncertain]
+//     by [errors.Is], it may be.
+//   - Damage is never skipped. It is reported as a [*DamageError] that names the place.
+//   - Only the history itself grows with the length of the history.
 package journal
 
 import (
@@ -39,79 +38,78 @@ type Record struct {
 // Snapshot is the state before the first record.
 type Snapshot struct {
 	Seq  int64
-	Data string // a text, because the state that is read from it keeps parts of it
+	Data string // a string, because the decoded state keeps parts of it
 }
 
-// Taken returns the parts of s: its method value is what [Journal.SaveSnapshot] takes where the
-// snapshot is there already.
+// Taken returns the fields of s. Its method value is an argument for [Journal.SaveSnapshot] when
+// the snapshot exists already.
 func (s Snapshot) Taken() (seq int64, data []byte) { return s.Seq, []byte(s.Data) }
 
-// Journal is one team's journal. Its methods may be called from any goroutine, and other processes
-// may hold the same journal at the same time.
+// Journal is one team's journal. Its methods may be called from any goroutine, and several
+// processes may have the same journal open.
 type Journal interface {
-	// Snapshot returns the newest usable snapshot, or the zero Snapshot where there is none. A
-	// damaged snapshot counts as none: the history has everything.
+	// Snapshot returns the newest usable snapshot, or the zero Snapshot if there is none. A damaged
+	// snapshot is not usable; the history is complete without it.
 	Snapshot(ctx context.Context) (Snapshot, error)
 
-	// Read yields the records after seq after, in order, up to the last one there now. It takes no
-	// lock and cuts nothing: a line that a writer has not finished is not there yet. After an error
-	// the sequence ends.
+	// Read yields the records after seq after, in order, up to the last one at this time. It takes
+	// no lock and cuts nothing: a line that a writer has not finished does not count yet. The
+	// sequence ends after an error.
 	Read(ctx context.Context, after int64) iter.Seq2[Record, error]
 
-	// Append adds one record under the conflict rule. With other writers held off it calls catchUp
-	// with each record after seq after, in order, and then decide, whose result becomes the next
-	// record; it returns that record's seq once it is durable. catchUp may have been called
-	// whatever Append returns, and what it was shown stays true.
+	// Append adds one record under the conflict rule. While it excludes other writers, it calls
+	// catchUp with each record after seq after, in order, and then decide. The result of decide
+	// becomes the next record. Append returns its seq when it is durable. Whatever Append returns,
+	// catchUp may have been called, and the records that it received are valid.
 	//
-	// Where decide returns an error, Append returns that error as it is and has written nothing. A
-	// nil result without an error writes nothing either and returns the seq of the last record.
-	// Neither function may call the journal.
+	// If decide returns an error, Append returns it unchanged and writes nothing. If decide returns
+	// nil and no error, Append writes nothing and returns the seq of the last record. Neither
+	// function may call the journal.
 	Append(ctx context.Context, after int64, catchUp func(Record) error, decide func() ([]byte, error)) (int64, error)
 
-	// Wait returns nil soon after there is a record after seq after, at once where there is one
-	// already; it may also return nil for no reason. It returns the context's error when that ends
-	// first.
+	// Wait returns nil soon after there is a record after seq after, or at once if there is one
+	// already. It may also return nil for no reason. If ctx ends first, it returns the context's
+	// error.
 	Wait(ctx context.Context, after int64) error
 
-	// SnapshotDue reports whether enough was written since the last snapshot that a new one pays
-	// for itself. size is that of the snapshot the caller would write, in bytes; 0 takes it to be
-	// like the last one.
+	// SnapshotDue reports whether enough was written since the last snapshot to justify a new one.
+	// size is the size of the new snapshot in bytes; 0 means about the size of the last one.
 	SnapshotDue(size int) bool
 
-	// SaveSnapshot calls take and keeps what it returns, the state after the record seq, as the
-	// newest snapshot, durably and at once for every reader. While another process is saving one it
-	// does nothing, and does not call take; and one that is not newer than the journal's is
-	// dropped, all without an error: snapshots are a saving, not a fact.
+	// SaveSnapshot calls take and stores the result, the state after the record seq, as the newest
+	// snapshot. This is atomic and durable. While another process saves a snapshot, it does nothing
+	// and does not call take. It drops a snapshot that is not newer than the stored one. Both are
+	// not errors: snapshots save time but are not part of the history.
 	SaveSnapshot(ctx context.Context, take func() (seq int64, data []byte)) error
 
-	// Close lets go of the journal's files. Calls that are under way end with an error.
+	// Close closes the journal's files. Calls in progress return an error.
 	Close() error
 }
 
-// The errors of the contract, to be tested with [errors.Is].
+// Errors of the contract, to be tested with [errors.Is].
 var (
 	// ErrUncertain marks a failure after the record was written and before it was known to be
 	// durable.
-	ErrUncertain = errors.New("it is not known whether the record was kept")
-	// ErrReopen marks what is refused because an earlier record could not be made durable: nothing
-	// can be built on it. The journal has to be opened anew.
-	ErrReopen = errors.New("this journal has to be opened anew")
+	ErrUncertain = errors.New("it is unknown whether the record was saved")
+	// ErrReopen marks a refusal because an earlier record could not be made durable. No record can
+	// follow it. The journal must be reopened.
+	ErrReopen = errors.New("the journal must be reopened")
 	// ErrNewer marks a journal in a format that this version does not know.
 	ErrNewer = errors.New("the journal was written by a newer version of cadre")
-	// ErrGone marks a journal whose team was removed while it was open.
-	ErrGone = errors.New("the team's journal is gone: the team was cleaned up")
+	// ErrGone marks a journal whose team was removed while the journal was open.
+	ErrGone = errors.New("the team was cleaned up, and its journal removed")
 	// ErrNotFound marks a journal that does not exist.
-	ErrNotFound = errors.New("there is no journal here")
-	// ErrExists marks the creation of a journal where there is one.
-	ErrExists = errors.New("there is a journal here already")
+	ErrNotFound = errors.New("the journal does not exist")
+	// ErrExists reports that Create found an existing journal.
+	ErrExists = errors.New("the journal already exists")
 )
 
-// DamageError says that records which were acknowledged cannot be read.
+// DamageError reports that acknowledged records cannot be read.
 type DamageError struct {
-	Team    string // the name by which a person finds the team: that of its folder
+	Team    string // name of the team's folder, by which a person finds the team
 	Segment string // path of the damaged file
-	Line    int    // line in it, from 1; 0 where the file as a whole is meant
-	Reason  string // what is wrong with it
+	Line    int    // line in the file, from 1; 0 for the file as a whole
+	Reason  string // the defect
 }
 
 func (e *DamageError) Error() string {
@@ -120,23 +118,4 @@ func (e *DamageError) Error() string {
 		where = fmt.Sprintf("%s, line %d", e.Segment, e.Line)
 	}
 	return fmt.Sprintf("the journal is damaged at %s: %s; nothing was changed", where, e.Reason)
-}
-
-// Watch yields the records after seq after as they come, and waits for more, until ctx ends; its
-// error is then the last pair. A slow consumer loses nothing: it holds a cursor, not a buffer.
-func Watch(ctx context.Context, j Journal, after int64) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		for {
-			for r, err := range j.Read(ctx, after) {
-				if !yield(r, err) || err != nil {
-					return
-				}
-				after = r.Seq
-			}
-			if err := j.Wait(ctx, after); err != nil {
-				yield(Record{}, err)
-				return
-			}
-		}
-	}
 }

@@ -1,12 +1,12 @@
-// Package layout knows what is on disk and where: the folders of teams, and how one appears, is put
-// away and goes.
+// Package layout knows where things are on disk: the folders of teams, and how a team is created,
+// archived and removed.
 //
 //	<root>/teams/<team>/            a team: its journal, snapshot and projection mark (filejournal, projection)
 //	<root>/teams/<team>/hosts/<id>/ a host that runs or ran sessions for it (proc)
 //	<root>/archive/<team id>/       a finished team whose name was given to a new one
 //	<root>/damaged/<team>-<n>/      a damaged team that was restored from a checkpoint
 //	<root>/replaced/<team>-<n>/     a copy of a team that a pull replaced by a newer one
-//	<root>/observed/<team>/         what the observer knows of a team that is only observed (feed)
+//	<root>/observed/<team>/         what the observer knows of a team that is only observed (observe/store)
 //	<root>/stranded/<team>-<n>/     worktrees of a team that was removed, whose repository could not be reached
 //	<root>/seats/<team>/<member>/   a member of a team that Claude Code runs (teammate)
 //	<root>/trust.json               projects whose hooks may run (hook)
@@ -14,12 +14,11 @@
 //
 // # Guarantees
 //
-//   - A team's folder appears whole, with its first records durable, or not at all; of two that
-//     create the same name at once one wins.
-//   - Removing is safe at any moment: the folder is first moved out of the way, so that a name is
-//     either taken or free.
-//   - A name that is not a valid name of a team never becomes a path, and neither does an id that
-//     is one.
+//   - A team's folder appears complete, with its first records durable, or not at all. When two
+//     processes create the same name at once, one of them wins.
+//   - Removal is safe at any moment. The folder is first moved away, so a name is either taken or
+//     free.
+//   - A name that is not a valid team name never becomes a path, and neither does such an id.
 package layout
 
 import (
@@ -37,6 +36,7 @@ import (
 	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
 	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
@@ -49,7 +49,7 @@ type Home struct {
 	Scope  Scope  // what the caller may reach of it; nil for everything
 }
 
-// Scope restricts what of a home its caller reaches. Each method returns the refusal, or nil.
+// Scope restricts what a caller may reach in a home. Each method returns the refusal, or nil.
 type Scope interface {
 	Reach(team string) error  // open the team of that name, or the finished one with that id
 	Create(team string) error // make a team of that name
@@ -86,17 +86,17 @@ func folder(variable, name string) (string, error) {
 
 func (h Home) teams() string { return filepath.Join(h.Root, "teams") }
 
-// Observation is the folder of what is known of an observed team, beside its journal.
+// Observation returns the folder with what is known of an observed team, beside its journal.
 func (h Home) Observation(name string) string { return filepath.Join(h.Root, "observed", name) }
 
-// Seats is the folder of those who sit in teams that Claude Code runs.
+// Seats returns the folder of the members in teams that Claude Code runs.
 func (h Home) Seats() string { return filepath.Join(h.Root, "seats") }
 
-// Running is the list of the hosts that run sessions of the home's teams. It lies among the teams,
-// so whoever reaches those by another path finds the same list.
+// Running returns the list of the hosts that run sessions of the home's teams. It is kept among the
+// teams, so a process that reaches them by another path finds the same list.
 func (h Home) Running() string { return filepath.Join(h.teams(), proc.ListFolder) }
 
-// Trust is the file that says which projects' hooks may run.
+// Trust returns the file that says which projects' hooks may run.
 func (h Home) Trust() string { return filepath.Join(h.Root, "trust.json") }
 
 // Folder returns the folder of the team of that name, or of the finished team with that id. The
@@ -132,13 +132,13 @@ func (h Home) Folder(name string) (string, error) {
 		strings.Join(there, ", "))}
 }
 
-// notAFolder refuses something else in the place of a team's folder.
+// notAFolder refuses a file of another kind in the place of a team's folder.
 func notAFolder(path string, mode fs.FileMode) error {
 	return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is %s, and a team is a folder; remove it or move it "+
 		"elsewhere", path, regularfile.Kind(mode))}
 }
 
-// Names returns the names of the teams that are in reach, in order.
+// Names returns the names of the teams that the caller may reach, sorted.
 func (h Home) Names() ([]string, error) {
 	entries, err := os.ReadDir(h.teams())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -154,7 +154,7 @@ func (h Home) Names() ([]string, error) {
 	return names, nil
 }
 
-// Open opens the journal of the team; report is told what was mended on the way.
+// Open opens the journal of the team. It reports repairs to report.
 func (h Home) Open(name string, report func(string)) (*filejournal.Journal, string, error) {
 	dir, err := h.Folder(name)
 	if err != nil {
@@ -173,18 +173,18 @@ func (h Home) Open(name string, report func(string)) (*filejournal.Journal, stri
 	return j, dir, err
 }
 
-// owns returns damage where the journal in a team's folder is another team's: somebody put its
+// owns returns damage if the journal in a team's folder belongs to another team: somebody put its
 // files there.
 func owns(j *filejournal.Journal, dir string) error {
 	name := filepath.Base(dir)
 	id, _, _ := strings.Cut(j.ID(), restoredMark)
 	if rest, ok := strings.CutPrefix(id, name); ok && (rest == "" || rest[0] == '-' &&
 		!strings.Contains(rest[1:], "-")) {
-		return nil // a team's id is its name and a word, and the folder of an archived team has the id
+		return nil // a team's id is its name and a word, and the folder of an archived team has that id
 	}
-	for r, err := range j.Read(context.Background(), 0) { // the id of an observed team may be made of another name
+	for r, err := range j.Read(context.Background(), 0) { // the id of an observed team may be made from another name
 		if err != nil {
-			return nil // whoever reads the history is told
+			return nil // readers of the history get the error
 		}
 		first, err := team.DecodeRecord(r.Seq, string(r.Data))
 		if err != nil {
@@ -200,8 +200,8 @@ func owns(j *filejournal.Journal, dir string) error {
 	return nil
 }
 
-// Create makes the team with these commands as the beginning of its history, all of them or none;
-// the first one is to be a CreateTeam. It returns [team.Taken] where there is a team of that name.
+// Create makes the team with these commands as the beginning of its history, all of them or none.
+// The first one must be a CreateTeam. It returns [team.Taken] if the name is in use.
 func (h Home) Create(name string, commands []team.Command) error {
 	if err := team.CheckName("team", name); err != nil {
 		return err
@@ -222,8 +222,8 @@ func (h Home) Create(name string, commands []team.Command) error {
 	return h.Found(name, journalID(state.Team()), records)
 }
 
-// journalID returns the id of a team's journal: the team's own or, of a team restored from a
-// checkpoint, that and the history that begins here. A team that was moved has one id on both
+// journalID returns the id of a team's journal. It is the team's id, followed for a team restored
+// from a checkpoint by the history that begins here. A team that was moved has one id on both
 // machines, and two histories.
 func journalID(t team.Team) string {
 	if t.Restored.ID == "" {
@@ -232,10 +232,10 @@ func journalID(t team.Team) string {
 	return t.ID + restoredMark + t.Restored.ID
 }
 
-const restoredMark = "+" // no part of an id
+const restoredMark = "+" // never part of an id
 
 // Found makes the team of that id with these records as the beginning of its history, all of them
-// or none. It returns [team.Taken] where there is a team of that name.
+// or none. It returns [team.Taken] if the name is in use.
 func (h Home) Found(name, id string, records [][]byte) error {
 	if err := team.CheckName("team", name); err != nil {
 		return err
@@ -248,7 +248,7 @@ func (h Home) Found(name, id string, records [][]byte) error {
 	if err := makeFolder(h.teams()); err != nil {
 		return err
 	}
-	// A dot is no part of a team's name, so nobody takes the folder for a team before it is one.
+	// Names of teams contain no dot, so nobody takes the folder for a team before it is complete.
 	making, err := os.MkdirTemp(h.teams(), newMark)
 	if err != nil {
 		return fmt.Errorf("create team %s: %w", name, err)
@@ -261,7 +261,8 @@ func (h Home) Found(name, id string, records [][]byte) error {
 	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
 		return notAFolder(dir, info.Mode())
 	}
-	if err := os.Rename(making, dir); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
+	if err := h.alone(func() error { return os.Rename(making, dir) }); errors.Is(err, fs.ErrExist) ||
+		errors.Is(err, syscall.ENOTEMPTY) {
 		return team.Refuse(team.Taken, "there is a team named %s already; a free name: %s", name, h.free(name)).
 			With(team.Hint{Action: team.ActCleanUp, Team: name})
 	} else if err != nil {
@@ -279,8 +280,8 @@ func (h Home) free(name string) string {
 	}
 }
 
-// Archive puts the folder of a finished team away under its id, so that its name is free and its
-// record is kept.
+// Archive moves the folder of a finished team to the archive under its id. Its name becomes free,
+// and its record is kept.
 func (h Home) Archive(name, id string) error {
 	if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
 		return fmt.Errorf("put team %s away: its id %q cannot be the name of a folder", name, id)
@@ -293,19 +294,19 @@ func (h Home) Archive(name, id string) error {
 	if err := os.Rename(filepath.Join(h.teams(), name), dir); err != nil {
 		return fmt.Errorf("put team %s away: %w", name, err)
 	}
-	// Where it is now before where it was: a loss of power in between may leave both names, and
-	// never none.
+	// Sync the new place before the old one: a loss of power in between may leave both names, but
+	// never neither.
 	return errors.Join(atomicfile.Folder(archive), atomicfile.Folder(h.teams()))
 }
 
-// Why a team is set aside: the folders that it goes into.
+// The reasons to set a team aside. They are also the names of the folders it moves to.
 const (
 	Damaged  = "damaged"  // its history cannot be read
 	Replaced = "replaced" // a newer copy of it was pulled
 )
 
-// SetAside moves the folder of a team out of the way, so that the team can be restored under its
-// name. Nothing of it is lost: it returns where the folder is now.
+// SetAside moves the folder of a team away, so that the team can be restored under its name.
+// Nothing of the team is lost: SetAside returns where the folder is now.
 func (h Home) SetAside(name, why string) (string, error) {
 	if err := team.CheckName("team", name); err != nil {
 		return "", err
@@ -317,16 +318,16 @@ func (h Home) SetAside(name, why string) (string, error) {
 	return dir, err
 }
 
-// KeepWorktrees moves the worktrees that are left in the folder of a team out of the way, before
-// the folder is removed: their repository could not be reached, and what is in them is nowhere
-// else. It returns where they are now, "" where there are none.
+// KeepWorktrees moves the worktrees that are left in a team's folder away before the folder is
+// removed. Their repository could not be reached, and their content is nowhere else. It returns
+// where they are now, "" if there are none.
 func (h Home) KeepWorktrees(dir string) (string, error) {
 	worktrees := filepath.Join(dir, "worktrees")
 	left, err := os.ReadDir(worktrees)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	// one with a dot was being removed
+	// the removal of a folder with a dot had begun
 	if !slices.ContainsFunc(left, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") }) {
 		return "", nil
 	}
@@ -337,15 +338,15 @@ func (h Home) KeepWorktrees(dir string) (string, error) {
 	return kept, err
 }
 
-// Belonged reports whether a directory is, or was, in the folder of the team of that name or of one
-// that was being removed. It is told by its path, because it may be gone. While the folder of teams
-// itself is not there, nothing is known to have been in it.
+// Belonged reports whether a directory is, or was, in the folder of the named team or of a team
+// that was being removed. It decides by the path, because the directory may be gone. While the
+// folder of teams itself does not exist, nothing is known to have been in it.
 func (h Home) Belonged(name, dir string) bool {
 	teams, err := filepath.EvalSymlinks(h.teams())
 	if err != nil {
 		return false
 	}
-	for _, root := range []string{h.teams(), teams} { // git writes real paths
+	for _, root := range []string{h.teams(), teams} { // git writes paths without symbolic links
 		rest, err := filepath.Rel(root, dir)
 		first, _, below := strings.Cut(rest, string(filepath.Separator))
 		if err == nil && below && (first == name || strings.HasPrefix(first, goneMark)) {
@@ -355,7 +356,7 @@ func (h Home) Belonged(name, dir string) bool {
 	return false
 }
 
-// aside moves a folder into one of ours, under a name of its own.
+// aside moves a folder into one of ours, under a unique name.
 func (h Home) aside(into, name, from string) (string, error) {
 	into = filepath.Join(h.Root, into)
 	if err := makeFolder(into); err != nil {
@@ -377,9 +378,27 @@ func (h Home) aside(into, name, from string) (string, error) {
 	}
 }
 
-// Remove removes the folder of a team, and what a Create or Remove that was killed left beside it.
-// Where there is none it does nothing.
-func (h Home) Remove(dir string) error {
+// namesFile is locked while a team's folder appears or disappears.
+const namesFile = "names.lock"
+
+// namesWait bounds the wait for other processes, which hold the lock only for a moment.
+const namesWait = 30 * time.Second
+
+// alone calls do while no other process creates or removes a team.
+func (h Home) alone(do func() error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), namesWait)
+	defer cancel()
+	lock, err := filelock.Wait(ctx, filepath.Join(h.Root, namesFile))
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(), lock.Unlock())
+}
+
+// Remove removes the folder of a team, and what a killed Create or Remove left beside it. If the
+// folder does not exist, it does nothing. ready is called first, while no team can take the name;
+// if it returns false, the folder stays. It may be nil.
+func (h Home) Remove(dir string, ready func() (bool, error)) error {
 	beside := filepath.Dir(dir)
 	gone, err := os.MkdirTemp(beside, goneMark)
 	if err != nil {
@@ -388,23 +407,32 @@ func (h Home) Remove(dir string) error {
 		}
 		return err
 	}
-	if err := os.Rename(dir, filepath.Join(gone, "team")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err = h.alone(func() error {
+		if ready != nil {
+			if is, err := ready(); !is || err != nil {
+				return err
+			}
+		}
+		return os.Rename(dir, filepath.Join(gone, "team"))
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		os.Remove(gone)
 		return err
 	}
 	return errors.Join(os.RemoveAll(gone), sweep(beside), atomicfile.Folder(beside))
 }
 
-// Sweep removes what a Create or Remove that was killed left behind.
+// Sweep removes what a killed Create or Remove left.
 func (h Home) Sweep() error { return sweep(h.teams()) }
 
-// The beginnings of names that are no teams'.
+// Prefixes of folder names that are not names of teams.
 const (
 	newMark  = ".new-"  // a team that is being created
 	goneMark = ".gone-" // one that is being removed
 )
 
-// longCreation is how old a folder is that no process can still be creating a team in.
+// longCreation is the age at which a folder of a new team is abandoned: no process is still
+// creating it.
 const longCreation = time.Hour
 
 func sweep(dir string) error {
@@ -426,7 +454,7 @@ func sweep(dir string) error {
 	return errors.Join(errs...)
 }
 
-// makeFolder makes a folder with those above it, and makes the new names durable.
+// makeFolder makes a folder and its parents, and makes the new names durable.
 func makeFolder(dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -176,7 +176,7 @@ func TestArchive(t *testing.T) {
 		t.Fatalf("by its id it is at %s: %v", dir, err)
 	}
 	j.Close()
-	if err := h.Remove(dir); err != nil {
+	if err := h.Remove(dir, nil); err != nil {
 		t.Error(err)
 	}
 	if _, err := h.Folder(id); team.CodeOf(err) != team.NotFound {
@@ -184,8 +184,8 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// The history of another team in a team's folder is damage, whichever of them has the longer name;
-// the name of an observed team may be another than the one that its id is made of.
+// TestAnothersHistory: the history of another team in a team's folder is damage, whichever of the
+// two has the longer name. The name of an observed team may differ from the one in its id.
 func TestAnothersHistory(t *testing.T) {
 	h := newHome(t)
 	for _, name := range []string{"demo", "demo-two", "other"} {
@@ -239,13 +239,13 @@ func TestArchiveUnderAPath(t *testing.T) {
 func TestRemove(t *testing.T) {
 	h := newHome(t)
 	teams := filepath.Join(h.Root, "teams")
-	if err := h.Remove(filepath.Join(teams, "demo")); err != nil {
+	if err := h.Remove(filepath.Join(teams, "demo"), nil); err != nil {
 		t.Errorf("without a home: %v", err)
 	}
 	if err := create(h, "demo"); err != nil {
 		t.Fatal(err)
 	}
-	// What calls that were killed left, and what somebody is just creating.
+	// These are left by killed calls, or are being created.
 	for _, name := range []string{".gone-1/team/journal", ".new-old", ".new-young"} {
 		if err := os.MkdirAll(filepath.Join(teams, name), 0o700); err != nil {
 			t.Fatal(err)
@@ -256,7 +256,7 @@ func TestRemove(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := h.Remove(filepath.Join(teams, "demo")); err != nil {
+		if err := h.Remove(filepath.Join(teams, "demo"), nil); err != nil {
 			t.Fatal(err)
 		}
 		if left, err := os.ReadDir(teams); err != nil || len(left) != 1 || left[0].Name() != ".new-young" {
@@ -278,5 +278,47 @@ func TestAHomeThatIsAFile(t *testing.T) {
 	}
 	if _, err := h.Folder("demo"); errors.Is(err, os.ErrNotExist) || err == nil {
 		t.Errorf("looking: %v", err)
+	}
+}
+
+// TestRemoveAsksWhileNobodyCreates: nobody can take a team's name between the call of ready and the
+// removal, which would then remove the other team. If ready fails, the folder stays.
+func TestRemoveAsksWhileNobodyCreates(t *testing.T) {
+	h := newHome(t)
+	if err := create(h, "demo"); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := h.Folder("demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Remove(dir, func() (bool, error) { return false, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Folder("demo"); err != nil {
+		t.Fatalf("it was removed without leave: %v", err)
+	}
+	created := make(chan error, 1)
+	err = h.Remove(dir, func() (bool, error) {
+		go func() { created <- create(h, "demo") }()
+		select {
+		case err := <-created:
+			t.Errorf("a team could be created meanwhile: %v", err)
+			created <- err
+		case <-time.After(200 * time.Millisecond): // it waits
+		}
+		return true, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-created; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Folder("demo"); err != nil {
+		t.Errorf("the other one is gone too: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(h.Root, "teams", ".*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// A checkpoint does not say that its team was removed, only what the team was then. So the home
-// keeps which commit had the last checkpoint of a team that was removed here while its branches
-// stayed. A team that continued elsewhere has another one.
+// A checkpoint does not say whether its team was removed, only what the team was then. So the home
+// records the commit of the last checkpoint of each team that was removed here while its branches
+// stayed. If the team continued elsewhere, its last checkpoint is another commit.
 
-// KeepRemoved records that the team of that id was removed here, and which commit had its last
+// KeepRemoved records that the team of that id was removed here, and the commit of its last
 // checkpoint.
 func (h Home) KeepRemoved(id, commit string) error {
 	path, ok := h.removed(id)
@@ -27,7 +27,7 @@ func (h Home) KeepRemoved(id, commit string) error {
 	return atomicfile.Write(path, []byte(commit+"\n"))
 }
 
-// Removed reports whether the team of that id was removed here, and this commit had its last
+// Removed reports whether the team of that id was removed here with this commit as its last
 // checkpoint.
 func (h Home) Removed(id, commit string) bool {
 	path, ok := h.removed(id)
@@ -39,7 +39,7 @@ func (h Home) Removed(id, commit string) bool {
 	return err == nil && string(data) == commit+"\n"
 }
 
-// DropRemoved removes the record of a team whose branches are gone. Where there is none it does
+// DropRemoved removes the record of a team whose branches no longer exist. Without a record it does
 // nothing.
 func (h Home) DropRemoved(id string) error {
 	path, ok := h.removed(id)
@@ -52,8 +52,8 @@ func (h Home) DropRemoved(id string) error {
 	return nil
 }
 
-// removed is the path of the record of a team. An id may come from a checkpoint that somebody else
-// made.
+// removed returns the path of a team's record. The id may come from somebody else's checkpoint, so
+// ok is false for an invalid one.
 func (h Home) removed(id string) (path string, ok bool) {
 	if id == "." || id == "" || filepath.Base(id) != id || !filepath.IsLocal(id) {
 		return "", false

@@ -8,8 +8,8 @@ import (
 	"cadre/internal/layout"
 )
 
-// A team counts as removed here with the checkpoint that it had then, and no id leads out of the
-// folder.
+// TestRemoved: a team counts as removed here only with the checkpoint that it had then, and no id
+// leads out of the folder.
 func TestRemoved(t *testing.T) {
 	t.Parallel()
 	h := layout.Home{Root: t.TempDir()}

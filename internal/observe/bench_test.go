@@ -17,14 +17,14 @@ import (
 	"cadre/internal/team"
 )
 
-// generator makes an agent's stream as long as wished: text, tools, their results, partial
-// messages, of which one line in a hundred is a team's.
+// generator makes an agent's stream of any length: text, tools, their results, partial messages.
+// One line in a hundred belongs to a team.
 type generator struct {
 	rand    *rand.Rand
 	lines   int
 	tools   int
 	texts   []string
-	pending string // a line that answers the one before
+	pending string // the answer to the last line
 	team    int
 }
 
@@ -57,7 +57,7 @@ func (g *generator) result(text, structured string) string {
 		g.tools, text, g.lines, structured)
 }
 
-// line is the next line.
+// line returns the next line.
 func (g *generator) line() string {
 	g.lines++
 	if g.pending != "" {
@@ -66,7 +66,7 @@ func (g *generator) line() string {
 		return line
 	}
 	text := g.texts[g.rand.IntN(len(g.texts))]
-	if g.lines >= 200*g.team { // two lines, a call and its result
+	if g.lines >= 200*g.team { // two lines: a call and its result
 		g.team++
 		task := g.team/3 + 1
 		switch {
@@ -105,7 +105,7 @@ func (g *generator) line() string {
 		`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}},`+envelope, g.texts[0], g.lines)
 }
 
-// chunk is about that many bytes of lines.
+// chunk returns lines of about that size in bytes.
 func (g *generator) chunk(size int) []byte {
 	var b bytes.Buffer
 	for b.Len() < size {
@@ -115,7 +115,7 @@ func (g *generator) chunk(size int) []byte {
 	return b.Bytes()
 }
 
-// observe reads a stream as an adapter does.
+// feed passes a stream to an observer like an adapter.
 func feed(o *Observer, r io.Reader, now team.Time) {
 	var s protocol.Splitter
 	buf := make([]byte, 64<<10)
@@ -130,15 +130,15 @@ func feed(o *Observer, r io.Reader, now team.Time) {
 	}
 }
 
-// BenchmarkStream observes 1 GB of which 1% of the lines are a team's, beside scanning the same
-// lines for their ends alone, and beside decoding each with encoding/json. The figures are ratios:
-// how many times faster than decoding, which part of the speed of scanning, and by how much memory
-// grew beyond what the team has.
+// BenchmarkStream observes 1 GB of which 1% of the lines belong to a team. It compares that with
+// only splitting the same lines, and with decoding each line with encoding/json. The figures are
+// ratios: how many times faster than decoding, the fraction of the speed of splitting, and how much
+// more memory than the team needs.
 func BenchmarkStream(b *testing.B) {
 	const total, part = 1 << 30, 32 << 20
 	for range b.N {
 		g, o := newGenerator(), New(Options{})
-		// of each part, one measured right behind the other: the machine has other work too
+		// The parts are measured in turns, because the machine also does other work.
 		var ofScanning, timesDecoding, speeds []float64
 		seen := 0
 		var first, last runtime.MemStats
@@ -199,8 +199,8 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// BenchmarkLastEvent observes a team with 10,000 tasks and 100,000 messages, and gives how long an
-// event takes at its end for each time it takes at its beginning.
+// BenchmarkLastEvent observes a team with 10,000 tasks and 100,000 messages. It compares the time
+// for an event at the end with the time for one at the beginning.
 func BenchmarkLastEvent(b *testing.B) {
 	const tasks, messages, sample = 10_000, 100_000, 2_000
 	now := team.Time(epochMillis)
@@ -226,8 +226,8 @@ func BenchmarkLastEvent(b *testing.B) {
 			call("TaskUpdate", fmt.Sprintf(`{"taskId":"%d","status":"in_progress","owner":"alice"}`, i),
 				`{"success":true}`)
 		}
-		// quickest is the time of the quickest twentieth of a sample: what else the machine does is
-		// not what is measured.
+		// quickest returns the time of the fastest twentieth of a sample, to exclude other work of
+		// the machine.
 		quickest := func(event func(int), from int) (least time.Duration) {
 			for first := from; first < from+sample; first += sample / 20 {
 				start := time.Now()

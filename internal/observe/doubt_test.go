@@ -7,7 +7,7 @@ import (
 	"cadre/internal/observe/present"
 )
 
-// kinds are the types of supplements, in order.
+// kinds returns the types of the supplements, in order.
 func kinds(seen Seen) string {
 	var all []string
 	for _, s := range seen.Supplements {
@@ -16,8 +16,8 @@ func kinds(seen Seen) string {
 	return strings.Join(all, ", ")
 }
 
-// TestBackgroundAgents: agents in the background, and what is said to them, are no team's, in a
-// session that has no team and in one that has.
+// TestBackgroundAgents checks that background agents, and messages to them, do not belong to a
+// team, in a session with and without a team.
 func TestBackgroundAgents(t *testing.T) {
 	s := play(t)
 	for _, team := range []bool{false, true} {
@@ -53,8 +53,8 @@ func TestBackgroundAgents(t *testing.T) {
 	}
 }
 
-// TestSpawnOfAFirstTeammate: the call that makes a session's first teammate is known for one by its
-// result.
+// TestSpawnOfAFirstTeammate checks that the call that spawns a session's first teammate is
+// recognised by its result.
 func TestSpawnOfAFirstTeammate(t *testing.T) {
 	s := play(t)
 	s.use("spawn", "Agent", obj{"name": "alice", "prompt": "work", "description": "d"})
@@ -67,8 +67,8 @@ func TestSpawnOfAFirstTeammate(t *testing.T) {
 	s.want("session-11112222/lead alice:active")
 }
 
-// TestCallsOfSides: what an agent without a name calls, in a transcript beside its session's, is no
-// team's before it is known for a teammate, and never is if it is none.
+// TestCallsOfSides checks that the calls of a nameless agent, in a transcript beside its session's,
+// do not belong to the team until the agent is known to be a teammate, and never if it is not.
 func TestCallsOfSides(t *testing.T) {
 	side := func(s *script, agent, uuid, parent, kind string, content []any, more obj) Seen {
 		line := obj{"type": kind, "isSidechain": true, "sessionId": s.session, "agentId": agent, "uuid": uuid,
@@ -115,8 +115,8 @@ func TestCallsOfSides(t *testing.T) {
 	}
 }
 
-// TestSessionOfNotices: the events name the session that is observed: a teammate's, where nobody
-// else is heard, and the lead's, where that is.
+// TestSessionOfNotices checks that the events name the observed session: the lead's if it is known,
+// and otherwise that of the only teammate seen.
 func TestSessionOfNotices(t *testing.T) {
 	s := play(t)
 	s.Introduce("alice", "fx", "alice")

@@ -8,8 +8,8 @@ import (
 	"cadre/internal/observe/protocol"
 )
 
-// TestTeammateAlone: the lines of a teammate alone, which do not name its team, tell its role, and
-// what it sees of the team.
+// TestTeammateAlone checks that the lines of a single teammate, which do not name its team, show
+// its role and its view of the team.
 func TestTeammateAlone(t *testing.T) {
 	for name, want := range map[string]string{
 		"2.1.47 teammate alone": "team/teammate alice:shutdown #1:completed(alice)>2 #2:pending<1>4 #3:pending>4 " +
@@ -30,9 +30,9 @@ func TestTeammateAlone(t *testing.T) {
 	}
 }
 
-// TestStreamOfATeammate: a stream of a session of its own, with nothing but calls and results, is
-// known for a teammate's by what it signs, and what it did before counts. The name of the team is
-// learnt later, also from its lead.
+// TestStreamOfATeammate checks that a stream with only calls and results is recognised as a
+// teammate's by its signed messages, and that its earlier actions count. The name of the team is
+// learnt later, possibly from its lead.
 func TestStreamOfATeammate(t *testing.T) {
 	mate := func(t *testing.T) *script {
 		s := play(t)
@@ -64,7 +64,7 @@ func TestStreamOfATeammate(t *testing.T) {
 			"requestId": "plan_approval-1@alice@fx"})
 		s.want("fx/teammate alice:active #1:pending")
 	})
-	t.Run("a lead's message is none", func(t *testing.T) {
+	t.Run("a lead's message does not count", func(t *testing.T) {
 		s := play(t)
 		s.send(obj{"type": "message", "recipient": "alice", "content": "x"},
 			obj{"routing": obj{"sender": "team-lead", "target": "@alice"}})
@@ -76,8 +76,9 @@ func TestStreamOfATeammate(t *testing.T) {
 	})
 }
 
-// TestTeammatesOfAnotherLead: of teammates that do not name their team it is known that they work
-// in their lead's session. Another session's team is another one, in whatever order they are read.
+// TestTeammatesOfAnotherLead checks that teammates who do not name their team belong to the team of
+// their lead's session. The team of another session is a different one, in whatever order they are
+// read.
 func TestTeammatesOfAnotherLead(t *testing.T) {
 	side := func(s *script) {
 		s.source, s.session = "side", "first-session"
@@ -98,7 +99,7 @@ func TestTeammatesOfAnotherLead(t *testing.T) {
 	s := play(t)
 	side(s)
 	s.want("team/teammate alice:active")
-	lead(s, "other-session", "gx") // later
+	lead(s, "other-session", "gx") // after it
 	s.want("gx/lead")
 	s = play(t)
 	side(s)
@@ -109,8 +110,8 @@ func TestTeammatesOfAnotherLead(t *testing.T) {
 	s.want("fx/lead alice:active")
 }
 
-// TestEnvironmentOfATeammate: a session is a teammate's by its environment, and its first line
-// shows that.
+// TestEnvironmentOfATeammate checks that a session with a teammate's environment is a teammate's,
+// and that its first line shows that.
 func TestEnvironmentOfATeammate(t *testing.T) {
 	for _, c := range []struct{ environ, want string }{
 		{"", ""}, {"CLAUDE_CODE_AGENT_NAME=alice", ""}, {"CLAUDE_CODE_TEAM_NAME=fx", "fx/teammate"},

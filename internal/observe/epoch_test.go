@@ -18,7 +18,7 @@ import (
 
 var timestamps = regexp.MustCompile(`"timestamp\\?":\\?"([^"\\]+)`)
 
-// later is a recording as if another team had done the same, so much later, in sessions of its own.
+// later returns a recording as if another team had done the same later, in sessions of its own.
 func later(lines [][]byte, by time.Duration) [][]byte {
 	another := strings.NewReplacer("b1a8c647", "c2b9d758", "e49217a6", "f5a32807", "1004d5cb", "2115e6dc", "0963947b",
 		"1a74a58c", `"agentId":"a`, `"agentId":"b`, "toolu_", "toolu_2", `"uuid":"`, `"uuid":"2-`, `"parentUuid":"`,
@@ -38,8 +38,8 @@ func later(lines [][]byte, by time.Duration) [][]byte {
 	return all
 }
 
-// TestTeamThatBeganLast: the transcripts of two teams lie in one folder, and neither says when it
-// is over. However they are read, the later one is observed.
+// TestTeamThatBeganLast has the transcripts of two teams in one folder, without the end of either.
+// The later team is observed, in whatever order they are read.
 func TestTeamThatBeganLast(t *testing.T) {
 	inputs := recordings["2.1.329 team in tmux"]
 	var old [][][]byte
@@ -48,7 +48,7 @@ func TestTeamThatBeganLast(t *testing.T) {
 	}
 	files := map[time.Duration][][][]byte{}
 	want := ""
-	// while the other is at work, and when it is long gone
+	// The second team begins while the first is active, or long after.
 	for _, after := range []time.Duration{10 * time.Second, 30 * 24 * time.Hour} {
 		var all [][][]byte
 		alone := watch()
@@ -94,9 +94,9 @@ func TestTeamThatBeganLast(t *testing.T) {
 	})
 }
 
-// TestTeamsOfOneName: teammates in the lead's process write transcripts without a name or a team.
-// Those of a team that had the same members, with the same prompts, are not taken for this one's,
-// whichever are read first: they are older than it.
+// TestTeamsOfOneName checks that nameless transcripts of in-process teammates are assigned to the
+// right team. An older team with the same members and prompts must not be confused with this one,
+// whichever is read first.
 func TestTeamsOfOneName(t *testing.T) {
 	inputs := recordings["2.1.47 lead and teammate"]
 	lead, alice := clip(recorded(t, inputs[0].file), `"text":"ops done"`), recorded(t, inputs[1].file)
@@ -132,7 +132,7 @@ func TestSuccession(t *testing.T) {
 		s := play(t)
 		s.createTeam("fx")
 		s.spawn("alice")
-		s.session = "55556666-7777" // the first one was killed, and deleted nothing
+		s.session = "55556666-7777" // the first run was killed and deleted nothing
 		s.createTeam("gx")
 		s.want("gx/lead")
 		s.wantNames("created member:joined member:shutdown deleted created")
@@ -154,7 +154,7 @@ func TestSuccession(t *testing.T) {
 		s.createTeam("gx")
 		s.want("gx/lead")
 	})
-	t.Run("what was read back is over", func(t *testing.T) {
+	t.Run("the restored team has ended", func(t *testing.T) {
 		s := play(t)
 		s.Observer, _ = FromTeamState(Options{}, &present.TeamState{Name: "old", Role: present.RoleLead}, s.now)
 		s.createTeam("fx")
@@ -172,7 +172,7 @@ func TestSuccession(t *testing.T) {
 			t.Errorf("4 teams have the ids %v", ids)
 		}
 	})
-	t.Run("one that began before is told once", func(t *testing.T) {
+	t.Run("an earlier team is reported once", func(t *testing.T) {
 		o := New(Options{})
 		var warnings []string
 		show := func(source string, lines [][]byte) {
@@ -183,13 +183,13 @@ func TestSuccession(t *testing.T) {
 		old := recorded(t, "2.1.329/tmux/transcript-lead.jsonl")
 		show("new", later(old, time.Hour))
 		show("old", old)
-		want := "team session-b1a8c647 began before session-c2b9d758, which is the one that is observed"
+		want := "team session-b1a8c647 began before the observed team session-c2b9d758 and is ignored"
 		if n := strings.Count(strings.Join(warnings, "\n"), want); n != 1 ||
 			strings.Contains(strings.Join(warnings, "\n"), "whose creation") {
 			t.Errorf("it is told %d times: %q", n, warnings)
 		}
 	})
-	t.Run("what its sessions used before is not its own", func(t *testing.T) {
+	t.Run("earlier usage of its sessions does not count", func(t *testing.T) {
 		s := play(t)
 		used := func(cost float64) {
 			s.n++
@@ -206,8 +206,8 @@ func TestSuccession(t *testing.T) {
 	})
 }
 
-// What a teammate used before it was known is reported when it joins, also by an observer that was
-// read back meanwhile.
+// TestUsageBeforeJoining checks that the usage of a teammate before it was known is reported when
+// it joins, even by an observer restored meanwhile.
 func TestUsageBeforeJoining(t *testing.T) {
 	s := play(t)
 	s.createTeam("fx")
@@ -229,8 +229,10 @@ func TestUsageBeforeJoining(t *testing.T) {
 	}
 }
 
-// What waits for its team has a bound, and what is lost at it is said: once while it lasts.
+// TestTooMuchIsHeld checks that the number of held facts is bounded, and that their loss is
+// reported once.
 func TestTooMuchIsHeld(t *testing.T) {
+	t.Parallel()
 	s := play(t)
 	s.Observer = New(Options{Of: "fx"})
 	s.source, s.session = "alice", "99990000"
@@ -240,7 +242,7 @@ func TestTooMuchIsHeld(t *testing.T) {
 		s.use(fmt.Sprint("m", i), "SendMessage", obj{"type": "message", "recipient": "team-lead",
 			"content": fmt.Sprint("word ", i)})
 		for _, text := range s.answer(fmt.Sprint("m", i), obj{"success": true}, "").Warnings {
-			if strings.Contains(text, "too much was said") {
+			if strings.Contains(text, "too many facts by") {
 				gaps++
 			}
 		}
@@ -259,8 +261,13 @@ func TestTooMuchIsHeld(t *testing.T) {
 	}
 }
 
-// Teammates of other teams, whose leads nobody reads, take no room from those of this one.
+// TestStrangersMakeRoom checks that held facts of other teams' teammates are dropped before those
+// of this team.
 func TestStrangersMakeRoom(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it reads a transcript thousands of times; not with -short")
+	}
 	o := New(Options{})
 	for i, line := range recorded(t, "2.1.329/tmux/transcript-lead.jsonl") {
 		o.Line("lead", line, epochMillis+team.Time(i))
@@ -283,5 +290,5 @@ func TestStrangersMakeRoom(t *testing.T) {
 	}
 }
 
-// mostHeld is the bound of the facts that wait until it is known who made them.
+// mostHeld is the maximum number of facts held until their author is known.
 const mostHeld = 4096

@@ -14,8 +14,8 @@ import (
 	"cadre/internal/team"
 )
 
-// filesOfRun are the notes that the files of a recorded team make, of every change of them until
-// they go, by a follower that is written here anew.
+// filesOfRun returns the notes for the files of a recorded team, one for every change until they
+// are removed. It has a follower of its own.
 func filesOfRun(t testing.TB, version string) (notes [][]byte) {
 	t.Helper()
 	type obj = map[string]any
@@ -74,7 +74,7 @@ func filesOfRun(t testing.TB, version string) (notes [][]byte) {
 	return notes
 }
 
-// note is what the files of a team showed at a time.
+// note processes a note about the files at a time.
 func (s *script) note(name string, at team.Time, what obj) Seen {
 	s.Helper()
 	s.n++
@@ -88,7 +88,7 @@ func (s *script) note(name string, at team.Time, what obj) Seen {
 	return s.last
 }
 
-// roster is a config.json of the teammates that joined at those times.
+// rosterFile returns a config.json with teammates that joined at the given times.
 func rosterFile(name string, created team.Time, joined map[string]team.Time) obj {
 	members := []any{obj{"name": "team-lead", "agentId": "team-lead@" + name, "agentType": "team-lead",
 		"joinedAt": created, "cwd": "/w"}}
@@ -100,8 +100,8 @@ func rosterFile(name string, created team.Time, joined map[string]team.Time) obj
 		"leadSessionId": "11112222-3333", "members": members}}
 }
 
-// Who approved a shutdown stays on the roster for a while, and is not back by that; who was spawned
-// again is.
+// TestRosterOfFiles checks that a teammate that approved its shutdown is not back merely because it
+// is still on the roster, and that a teammate spawned again is.
 func TestRosterOfFiles(t *testing.T) {
 	const t0 = team.Time(epochMillis)
 	s := play(t)
@@ -117,16 +117,16 @@ func TestRosterOfFiles(t *testing.T) {
 	s.note("fx", t0+110, rosterFile("fx", t0, map[string]team.Time{"alice": t0 + 1, "bob": t0 + 1}))
 	s.want("fx/lead alice:shutdown bob:active")
 	s.note("fx", t0+120, rosterFile("fx", t0, map[string]team.Time{}))
-	s.want("fx/lead alice:shutdown bob:shutdown") // bob went without a word
+	s.want("fx/lead alice:shutdown bob:shutdown") // bob left without a message
 	s.note("fx", t0+200, rosterFile("fx", t0, map[string]team.Time{"alice": t0 + 190}))
 	s.want("fx/lead alice:active bob:shutdown")
-	// By clocks that were set back both are spawned again before they ended, and by one that was
-	// ahead carol is spawned tomorrow.
+	// With clocks that were set back, both are spawned again before they ended. With a clock that
+	// is ahead, carol is spawned tomorrow.
 	s.note("fx", t0+300, rosterFile("fx", t0, map[string]team.Time{"carol": t0 + 86_400_000}))
 	s.want("fx/lead alice:shutdown bob:shutdown carol:active")
 	s.note("fx", t0+400, rosterFile("fx", t0, map[string]team.Time{"alice": t0 - 10, "bob": t0 - 10}))
 	s.want("fx/lead alice:active bob:active carol:shutdown")
-	// One that shut down and went is back like one that only went.
+	// A teammate that shut down and left comes back like one that only left.
 	s.note("fx", t0+500, obj{"to": "team-lead", "key": "k2",
 		"entry": obj{"from": "alice",
 			"text": `{"type":"shutdown_approved","requestId":"shutdown-2@alice","from":"alice"}`}})
@@ -135,8 +135,8 @@ func TestRosterOfFiles(t *testing.T) {
 	s.want("fx/lead alice:active bob:shutdown carol:shutdown")
 }
 
-// A team that ended is not there again by what is left of its files; one of its name that was
-// created later is.
+// TestLeftOverFiles checks that leftover files do not bring an ended team back, and that a team of
+// that name created later is observed.
 func TestLeftOverFiles(t *testing.T) {
 	const t0 = team.Time(epochMillis)
 	s := play(t)
@@ -148,7 +148,7 @@ func TestLeftOverFiles(t *testing.T) {
 	s.want("null")
 	s.note("fx", s.now+4, rosterFile("fx", s.now+3, nil))
 	s.want("fx/lead")
-	// as it is said each time that the team is not there
+	// This note is sent each time that the team does not exist.
 	gone := []byte(`{"type":"` + protocol.FileNoteType + `","team":"fx","at":0,"n":0,"gone":true}`)
 	s.Line("files", gone, s.now+5)
 	s.want("null")
@@ -161,9 +161,9 @@ func TestLeftOverFiles(t *testing.T) {
 	}
 }
 
-// A team that was deleted and made again under its name while nobody looked is another one, also by
-// a clock that was set back; a session that has its team from its start keeps it, whenever its
-// files are written.
+// TestTeamMadeAnew checks that a team deleted and created again under its name, while nobody
+// observed, is a different one, even with a clock that was set back. A session that has its team
+// from its start keeps it, whenever its files are written.
 func TestTeamMadeAnew(t *testing.T) {
 	const t0 = team.Time(epochMillis)
 	for _, created := range []team.Time{t0 + 1000, t0 - 1000} {
@@ -196,8 +196,9 @@ func TestTeamMadeAnew(t *testing.T) {
 	s.want("session-11112222/lead #1:pending")
 }
 
-// What the lead's session did before the team was made is no part of it: it had a list of its own,
-// or an earlier team of that name, whose end is not this one's.
+// TestBeforeTheTeamOfFiles checks that the lead's actions before the team's creation do not belong
+// to it. The lead had a list of its own, or an earlier team of that name, whose end is not this
+// one's.
 func TestBeforeTheTeamOfFiles(t *testing.T) {
 	const t0 = team.Time(epochMillis)
 	s := play(t)
@@ -217,13 +218,14 @@ func TestBeforeTheTeamOfFiles(t *testing.T) {
 	s.task("3", "C")
 	s.want("fx/lead bob:active #1:pending #3:pending")
 
-	s = play(t) // by a clock that was ahead the team was made tomorrow
+	s = play(t) // with a clock that is ahead, the team was created tomorrow
 	s.note("fx", t0, rosterFile("fx", t0+86_400_000, nil))
 	s.task("1", "A")
 	s.want("fx/lead #1:pending")
 }
 
-// One team is observed where several are shown: by its name, whoever comes first.
+// TestOneTeamOfSeveral checks that one of several teams can be observed by its name, in whatever
+// order they appear.
 func TestOneTeamOfSeveral(t *testing.T) {
 	const t0 = team.Time(epochMillis)
 	s := &script{T: t, Observer: New(Options{Of: "fx"}), source: "lead", session: "11112222-3333", now: t0}
@@ -237,8 +239,8 @@ func TestOneTeamOfSeveral(t *testing.T) {
 	s.want("fx/lead alice:active")
 }
 
-// A message that waits is on its way until it is taken, and one that was taken while nobody looked
-// was delivered.
+// TestMailOfFiles checks that a waiting message is pending until it is read, and that a message
+// read while nobody observed was delivered.
 func TestMailOfFiles(t *testing.T) {
 	const t0 = team.Time(epochMillis)
 	s := play(t)
@@ -255,20 +257,20 @@ func TestMailOfFiles(t *testing.T) {
 		}
 	}
 	s.note("fx", t0+2, obj{"to": "alice", "key": "p", "entry": mail("you are alice")})
-	waits() // it is her prompt
+	waits() // her prompt
 	for _, text := range []string{"a", "b", "c"} {
 		s.note("fx", t0+3, obj{"to": "alice", "key": text, "entry": mail(text)})
 	}
 	waits("a", "b", "c")
 	s.note("fx", t0+4, obj{"to": "alice", "key": "b", "entry": mail("b"), "taken": true})
 	waits("a", "c")
-	for _, text := range []string{"c"} { // somebody begins to follow anew
+	for _, text := range []string{"c"} { // a new follower reports it again
 		s.note("fx", t0+5, obj{"to": "alice", "key": text, "entry": mail(text)})
 	}
 	s.note("fx", t0+5, obj{"whole": obj{"tasks": nil, "waiting": obj{"alice": []any{protocol.Mark("team-lead", "alice", "c")}}}})
 	waits("c")
-	// a follower, and another one, find one that was read, as files of the first age keep it, and
-	// one like it that waits
+	// Two followers find an entry that was read, as first-generation files keep it, and an equal
+	// one that waits.
 	for n := range 2 {
 		s.note("fx", t0+6, obj{"to": "alice", "key": "b", "entry": mail("b")})
 		s.note("fx", t0+6, obj{"to": "alice", "key": "b", "entry": mail("b"), "taken": true})

@@ -14,7 +14,7 @@ import (
 	"cadre/internal/team"
 )
 
-// seeds are lines of every kind, from the recordings.
+// seeds adds lines of every kind from the recordings.
 func seeds(f *testing.F) {
 	had := map[string]bool{}
 	for _, inputs := range recordings {
@@ -53,8 +53,8 @@ func seeds(f *testing.F) {
 
 var ofTeam = regexp.MustCompile(`"team":"[^"]*"`)
 
-// FuzzLine: no line is fatal. What is observed afterwards can be saved, journaled and shown, and
-// the line a second time changes nothing.
+// FuzzLine checks that no line is fatal. The result can be saved, journaled and shown, and
+// repeating the line changes nothing.
 func FuzzLine(f *testing.F) {
 	seeds(f)
 	setup := [][]byte{
@@ -95,7 +95,7 @@ func FuzzLine(f *testing.F) {
 			t.Errorf("the journal shows\n%s\nobserved is\n%s", shown(t, present.StateOf(s)), shown(t, o.State()))
 		}
 		if s := o.State(); s != nil && len(s.Tasks) > 400 {
-			return // large states are slow to save, and no other than small ones
+			return // large states are slow to save and add nothing
 		}
 		saved, err := o.Save()
 		if err != nil {
@@ -120,14 +120,14 @@ func shown(t *testing.T, s *present.TeamState) string {
 	return string(data)
 }
 
-// FuzzSift: a line that is passed over says nothing of a team, when it is decoded all the same.
+// FuzzSift checks that a skipped line does not concern a team when it is decoded all the same.
 func FuzzSift(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, line []byte) {
 		line = bytes.TrimSpace(line)
 		if len(line) < 2 || line[0] != '{' || line[len(line)-1] != '}' || bytes.IndexByte(line, '\\') >= 0 ||
 			bytes.IndexByte(line, '\n') >= 0 {
-			return // a tool's name or a key in escapes is what no program writes
+			return // no program escapes a tool's name or a key
 		}
 		s := protocol.NewSieve(func(string) bool { return false })
 		if s.Worth(line, false) {
@@ -135,7 +135,7 @@ func FuzzSift(f *testing.F) {
 		}
 		m, err := protocol.Decode(line)
 		if kind, _ := protocol.Head(line); err != nil || len(kind) > 0 && string(kind) != m.Type {
-			return // no JSON, or two types
+			return // not JSON, or two types
 		}
 		for _, u := range m.Uses {
 			if is, why := protocol.Recognise(u, true); is || why != "" {
@@ -150,7 +150,7 @@ func FuzzSift(f *testing.F) {
 	})
 }
 
-// FuzzOutcome: any text and any structured result of any tool can be read.
+// FuzzOutcome checks that any text and any structured result of any tool can be read.
 func FuzzOutcome(f *testing.F) {
 	for _, file := range []string{"2.1.47/stream.jsonl", "2.1.329/tmux/transcript-lead.jsonl"} {
 		for _, line := range recorded(f, file) {
@@ -180,12 +180,13 @@ func FuzzOutcome(f *testing.F) {
 	})
 }
 
-// FuzzRestore: what is read as a saved observation is whole enough to go on with.
+// FuzzRestore checks that any saved observation that Restore accepts is complete enough to
+// continue.
 func FuzzRestore(f *testing.F) {
 	for _, name := range []string{"2.1.47 stream", "2.1.329 lead in tmux"} {
 		o := New(Options{})
 		for i, line := range recorded(f, recordings[name][0].file) {
-			if o.Line("lead", line, epochMillis+team.Time(i)); i == 34 { // small ones: large inputs are mutated slowly
+			if o.Line("lead", line, epochMillis+team.Time(i)); i == 34 { // small ones, because large inputs are mutated slowly
 				saved, err := o.Save()
 				if err != nil {
 					f.Fatal(err)
@@ -217,7 +218,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// FuzzTeamState: a persisted state that is read makes a team that shows the same members and tasks.
+// FuzzTeamState checks that a persisted state that is accepted makes a team with the same members
+// and tasks.
 func FuzzTeamState(f *testing.F) {
 	f.Add(
 		[]byte(
@@ -235,7 +237,7 @@ func FuzzTeamState(f *testing.F) {
 	})
 }
 
-// FuzzSplitter: however the bytes come, the lines are the same.
+// FuzzSplitter checks that the lines do not depend on how the bytes arrive.
 func FuzzSplitter(f *testing.F) {
 	f.Add([]byte("a\nbb\n\nccc"), 2)
 	f.Fuzz(func(t *testing.T, data []byte, size int) {

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// consumer is a program that knows a session by the lines of --live-state alone.
+// consumer is a program that knows a session only by the lines of --live-state.
 type consumer struct {
 	live *present.Live
 	doc  any
@@ -44,8 +44,8 @@ func consume(t testing.TB, o *Observer) *consumer {
 	return &consumer{live, whole["session"]}
 }
 
-// see takes what the observer made of a line, and holds what the consumer has now against the
-// state. It returns the size of the patch in bytes.
+// see applies the result of a line and compares the consumer's view with the state. It returns the
+// size of the patch in bytes.
 func (c *consumer) see(t testing.TB, where string, o *Observer, seen Seen) int {
 	t.Helper()
 	patch := c.live.Next(o, seen.Records)
@@ -68,7 +68,7 @@ func (c *consumer) see(t testing.TB, where string, o *Observer, seen Seen) int {
 	return len(line)
 }
 
-// apply applies one operation as RFC 6902 has it, and refuses what it refuses.
+// apply applies one operation as RFC 6902 specifies, and rejects invalid ones.
 func apply(doc any, op present.Operation) (any, error) {
 	path := strings.Split(op.Path, "/")
 	if path[0] != "" || len(path) < 2 {
@@ -122,8 +122,9 @@ func edit(in any, path []string, op string, v any) (any, error) {
 	return nil, fmt.Errorf("%s is in no object and no array", key)
 }
 
-// TestLive: a consumer that applies the patches holds the state at every line of every recording,
-// alone and together, in turns and one after the other; and so does one that begins at any line.
+// TestLive checks that a consumer that applies the patches has the right state at every line of
+// every recording, alone and together, interleaved and one after the other. So does a consumer that
+// begins at any line.
 func TestLive(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(recordings)) {
 		for _, turns := range []int{1, 1 << 30} {
@@ -163,8 +164,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestLiveOfAnything holds a consumer against sessions that do whatever a session can: also what
-// none of the recorded ones did.
+// TestLiveOfAnything compares a consumer with random sessions, which also do things that no
+// recorded session did.
 func TestLiveOfAnything(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := play(t)
@@ -209,15 +210,14 @@ func TestLiveOfAnything(t *testing.T) {
 			case 11:
 				s.line(obj{"type": "system", "subtype": "init", "session_id": s.session, "agents": []any{"x", "y"}})
 			}
-			// What one step says in two lines is one patch here: the consumer is shown the records
-			// of both.
+			// A step with two lines makes one patch here: the consumer gets the records of both.
 			c.see(t, fmt.Sprintf("step %d", i+1), s.Observer, Seen{Records: s.records})
 			s.records = nil
 		}
 	})
 }
 
-// bigTeam is a session with that many tasks.
+// bigTeam returns a session with that many tasks.
 func bigTeam(t testing.TB, tasks int) *Observer {
 	o := New(Options{})
 	calls(t, o, 0, "TeamCreate", `{"team_name":"fx"}`,
@@ -232,7 +232,7 @@ func bigTeam(t testing.TB, tasks int) *Observer {
 	return o
 }
 
-// calls makes a call that succeeded, in two lines. It returns what the second one said.
+// calls makes a successful call, in two lines, and returns the result of the second.
 func calls(t testing.TB, o *Observer, n int, tool, input, result string) Seen {
 	now := epochMillis + team.Time(n)
 	o.Line("lead",
@@ -243,8 +243,8 @@ func calls(t testing.TB, o *Observer, n int, tool, input, result string) Seen {
 			`{"type":"user","session_id":"s","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_%d","content":"ok"}]},"tool_use_result":%s}`, n, result), now)
 }
 
-// changes are changes of a task, each a call with what its result says. All have 60 bytes or less
-// of news.
+// changes returns changes of a task, each as a call and its result. Each has at most 60 bytes of
+// news.
 func changes(task int) [][3]string {
 	id := strconv.Itoa(task)
 	done := `{"success":true}`
@@ -257,9 +257,10 @@ func changes(task int) [][3]string {
 	}
 }
 
-// TestPatchSize: a patch has the size of the change, also in a team of 10,000 tasks, and also of a
-// task on which all others wait.
+// TestPatchSize checks that the size of a patch depends only on the change, also in a team of
+// 10,000 tasks, and also for a task that blocks all others.
 func TestPatchSize(t *testing.T) {
+	t.Parallel()
 	sizes := func(tasks int) (all []int) {
 		o := bigTeam(t, tasks)
 		c := consume(t, o)
@@ -294,8 +295,8 @@ func TestPatchSize(t *testing.T) {
 	}
 }
 
-// BenchmarkLive measures what it takes to say of one change what it changed, with the observer's
-// own work and without, in small and large teams.
+// BenchmarkLive measures the time for a patch of one change, with and without the observer's own
+// work, in small and large teams.
 func BenchmarkLive(b *testing.B) {
 	for _, tasks := range []int{10, 10_000} {
 		for _, live := range []bool{false, true} {

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the transcripts anew")
 
-// TestLog shows recordings as cadre log shows any team. testdata/log has what is to be read there.
+// TestLog shows recordings like cadre log. The expected output is in testdata/log.
 func TestLog(t *testing.T) {
 	for name, file := range map[string]string{
 		"2.1.47 stream":        "2.1.47.txt",
@@ -26,7 +26,7 @@ func TestLog(t *testing.T) {
 			for _, in := range recordings[name] {
 				for i, line := range recorded(t, in.file) {
 					for _, r := range o.Line(in.source, line, epochMillis+team.Time(i)).Records {
-						for _, said := range render.Lines(r) {
+						for _, said := range render.Lines(r, nil) {
 							b.WriteString(said + "\n")
 						}
 					}

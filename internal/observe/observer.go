@@ -6,13 +6,13 @@ import (
 	"cadre/internal/team"
 )
 
-// Options say how to observe.
+// Options configures an observer.
 type Options = model.Options
 
-// Counts say what came and what became of it.
+// Counts are statistics about the input.
 type Counts = model.Counts
 
-// The errors of [Restore].
+// Errors of [Restore].
 var (
 	ErrNewer = model.ErrNewer
 	ErrOther = model.ErrOther
@@ -24,14 +24,14 @@ type Observer struct {
 	notices []present.Notice
 }
 
-// Seen is what one line said. Nearly all lines say nothing of a team, and then it is zero.
+// Seen is the result of one line. Most lines do not concern a team; Seen is zero then.
 type Seen struct {
-	// TeamToolUse says that the line calls a tool of the team, or has the result of such a call:
-	// the flag on the original message, which is passed on unchanged.
+	// TeamToolUse says that the line calls a tool of the team, or has the result of such a call. It
+	// is the flag on the original message, which is passed on unchanged.
 	TeamToolUse bool
-	// Supplements are the messages beside the original one.
+	// Supplements are messages to show beside the original one.
 	Supplements []present.Supplement
-	// Records are what the team's state and a journal take. One with seq 1 begins a new team.
+	// Records are for the team's state and a journal. A record with seq 1 begins a new team.
 	Records []*team.Record
 	// Notices are the events for consumers that follow from the records.
 	Notices []present.Notice
@@ -39,7 +39,7 @@ type Seen struct {
 	Warnings []string
 }
 
-// New returns an observer that has seen nothing.
+// New returns an observer that has seen no lines.
 func New(options Options) *Observer {
 	o := &Observer{}
 	o.Watcher = model.New(options, o.recorded)
@@ -50,20 +50,19 @@ func (o *Observer) recorded(s *team.State, r *team.Record, session string) {
 	o.notices = append(o.notices, present.NoticesOf(s, r, session)...)
 }
 
-// Line takes one line of a source, without or with its line break, at the time at which it came.
-// The line is not kept and not changed; whoever relays it passes it on as it is, whatever is said
-// here.
+// Line processes one line of a source, with or without its line break, at its arrival time. It
+// neither keeps nor changes the line. A relay passes the line on unchanged, whatever the result.
 func (o *Observer) Line(source string, line []byte, now team.Time) Seen {
 	return o.seen(o.Watcher.Line(source, line, now))
 }
 
-// Gap says that something of a source was lost: a connection that was down, a file that was cut.
-// What is known of the team stays.
+// Gap records that part of a source was lost: a connection was down, a file was truncated. The
+// team's state is kept.
 func (o *Observer) Gap(source, reason string, now team.Time) Seen {
 	return o.seen(o.Watcher.Gap(source, reason, now))
 }
 
-// seen presents a report.
+// seen adds notices and supplements to a report.
 func (o *Observer) seen(r model.Report) Seen {
 	s := Seen{TeamToolUse: r.TeamToolUse, Records: r.Records, Notices: o.notices, Warnings: r.Warnings}
 	for i := range r.Uses {
@@ -73,12 +72,12 @@ func (o *Observer) seen(r model.Report) Seen {
 	return s
 }
 
-// State is the team as consumers see it, nil where there is none.
+// State returns the team as consumers see it, or nil if there is none.
 func (o *Observer) State() *present.TeamState { return present.StateOf(o.Team()) }
 
-// Restore reads an observer back that [Observer.Save] wrote. A state that is newer than the
-// saved one, because its journal is written more often, takes that one's place; nil for none.
-// Without anything saved, the state is all there is.
+// Restore returns an observer with the knowledge that [Observer.Save] saved. newer is the journal's
+// state, or nil. It replaces the saved state if it is newer, because the journal is written more
+// often. Without saved data, newer is all there is.
 func Restore(options Options, saved []byte, newer *team.State) (*Observer, error) {
 	o := &Observer{}
 	var err error
@@ -88,16 +87,16 @@ func Restore(options Options, saved []byte, newer *team.State) (*Observer, error
 	return o, nil
 }
 
-// FromTeamState continues with a team of which only what consumers see was kept. The records that
-// make it so are in Seen, for a journal.
+// FromTeamState returns an observer that continues with a team of which only the consumers' view
+// was kept. Seen has the records that create the team, for a journal.
 func FromTeamState(options Options, t *present.TeamState, now team.Time) (*Observer, Seen) {
 	o := &Observer{}
 	members, tasks := t.Known()
 	return o.known(options, t.Name, t.Role == present.RoleLead, members, tasks, now)
 }
 
-// FromAgents continues with a session of which an older version kept the names of the agents alone.
-// Its team has no name until one is seen.
+// FromAgents returns an observer that continues with a session of which an older version kept only
+// the names of the agents. Its team has no name until one is seen.
 func FromAgents(options Options, agents []string, now team.Time) (*Observer, Seen) {
 	if len(agents) == 0 {
 		return New(options), Seen{}

@@ -20,13 +20,13 @@ type life struct {
 	now   team.Time
 	n     int
 	files map[string][][]byte // by member
-	all   []filed             // in the order in which they were written
-	gone  map[string]bool     // who has shut down, and was sent nothing since
-	sent  int                 // messages, of which a broadcast is one
-	doing map[string]string   // what each teammate does by now; "" where that is for others to test
+	all   []filed             // in the order of writing
+	gone  map[string]bool     // members that have shut down and got no message since
+	sent  int                 // number of messages; a broadcast counts once
+	doing map[string]string   // expected activity of each teammate; "" for untested
 }
 
-// filed is a line with the file in which it stands.
+// filed is a line with its file.
 type filed struct {
 	file string
 	line []byte
@@ -54,7 +54,7 @@ func (l *life) line(who string, v obj) {
 	l.all = append(l.all, filed{who, line})
 }
 
-// call is a tool use; its result stands in the line that the function it returns writes.
+// call writes a tool use; the returned function writes its result.
 func (l *life) call(who, tool string, input, result obj) (answer func()) {
 	id := fmt.Sprint("toolu_", l.n)
 	l.line(who, obj{"type": "assistant", "message": obj{"id": "msg-" + id,
@@ -82,7 +82,7 @@ func (l *life) letter(from, to, text string) {
 	l.line(to, obj{"type": "user", "message": obj{"content": letterFrom(from, text)}})
 }
 
-// word is a letter that a program writes.
+// word writes a letter from a program.
 func (l *life) word(from, to string, v obj) {
 	v["from"], v["timestamp"] = from, time.UnixMilli(int64(l.now+3)).UTC().Format(time.RFC3339Nano)
 	text, _ := json.Marshal(v)
@@ -97,7 +97,7 @@ func (l *life) message(from, to, text string) {
 	l.letter(from, to, text)
 }
 
-// idle ends a turn. Not every version says so in the teammate's own transcript too.
+// idle ends a turn. Only some versions also say so in the teammate's own transcript.
 func (l *life) idle(name string, too bool) {
 	if !l.gone[name] {
 		l.doing[name] = "idle"
@@ -108,7 +108,7 @@ func (l *life) idle(name string, too bool) {
 	l.word(name, protocol.LeadName, obj{"type": "idle_notification"})
 }
 
-// ask asks a teammate to go.
+// ask asks a teammate to shut down.
 func (l *life) ask(name string) (request string) {
 	delete(l.gone, name)
 	request = fmt.Sprintf("shutdown-%d@%s", l.now, name)
@@ -118,7 +118,7 @@ func (l *life) ask(name string) (request string) {
 	return request
 }
 
-// shutdown asks a teammate to go, and has it answer.
+// shutdown asks a teammate to shut down, and writes its answer.
 func (l *life) shutdown(name string, goes bool) {
 	request := l.ask(name)
 	l.call(name, "SendMessage", obj{"to": protocol.LeadName, "message": obj{"type": "shutdown_response", "request_id": request,
@@ -133,13 +133,13 @@ func (l *life) shutdown(name string, goes bool) {
 }
 
 func (l *life) update(who, task, status string) {
-	l.doing[who] = "" // it is idle when it completes one and begins no other
+	l.doing[who] = "" // it becomes idle when it completes a task and starts no other
 	l.call(who, "TaskUpdate", obj{"taskId": task, "status": status, "owner": who},
 		obj{"success": true, "taskId": task})()
 }
 
-// broadcast has everybody who is there get the same words; the first gets them before the sender
-// has its result.
+// broadcast sends the same text to all present members; the first gets it before the sender has its
+// result.
 func (l *life) broadcast(from, text string, to ...string) {
 	if to = slices.DeleteFunc(slices.Clone(to), func(name string) bool { return l.gone[name] }); len(to) == 0 {
 		return
@@ -154,7 +154,7 @@ func (l *life) broadcast(from, text string, to ...string) {
 	}
 }
 
-// read has an observer read the lines of the files in the order in which next names the files.
+// read observes the lines of the files in the order in which next names the files.
 func (l *life) read(next func(left []string) string) *watching {
 	w, at := watch(), map[string]int{}
 	left := slices.Sorted(maps.Keys(l.files))
@@ -168,7 +168,8 @@ func (l *life) read(next func(left []string) string) *watching {
 	return w
 }
 
-// orders are 30 ways to read some files: each whole, in every order up to 15, and by turns.
+// orders returns 30 orders for reading files: one file after the other, in up to 15 orders, and
+// interleaved.
 func orders(files []string) (all []func(left []string) string) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 7))
@@ -188,10 +189,11 @@ func orders(files []string) (all []func(left []string) string) {
 	return all
 }
 
-// TestAnyOrderOfFiles: what a team's transcripts say of it in the end does not depend on which is
-// read first. It has teammates who come back after they shut down, who reject to go, and whose
-// every line has a time.
+// TestAnyOrderOfFiles checks that the final team does not depend on the order in which its
+// transcripts are read. It has teammates that come back after a shutdown and teammates that reject
+// one, and every line has a time.
 func TestAnyOrderOfFiles(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLife()
 		names := []string{"alice", "bob"}
@@ -232,8 +234,8 @@ func TestAnyOrderOfFiles(t *testing.T) {
 	})
 }
 
-// TestBackFromItsEnd: a teammate that has shut down gets a message, works and is idle, and only its
-// lead's transcript says that it is.
+// TestBackFromItsEnd has a teammate that gets a message after its shutdown, works and becomes idle.
+// Only its lead's transcript says that it is idle.
 func TestBackFromItsEnd(t *testing.T) {
 	l := newLife()
 	l.spawn("alice")
@@ -247,8 +249,8 @@ func TestBackFromItsEnd(t *testing.T) {
 	l.holds(t)
 }
 
-// holds holds what is observed of the transcripts, as they were written and in any order, against
-// what happened.
+// holds compares the observed team with the events, for the transcripts in the order of writing and
+// in other orders.
 func (l *life) holds(t rapid.TB) {
 	t.Helper()
 	written := watch()

@@ -14,12 +14,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// watching is an observer in a test that takes its clock along, and keeps a journal.
+// watching is an observer with a clock and a journal.
 type watching struct {
 	*Observer
 	now      team.Time
 	messages []string
-	notices  int // of messages
+	notices  int // number of message notices
 }
 
 func watch() *watching { return &watching{Observer: New(Options{}), now: epochMillis} }
@@ -54,7 +54,7 @@ func (w *watching) see(source string, line []byte) Seen {
 	return seen
 }
 
-// resume saves the observer and reads it back, as a process does that ends and is started again.
+// resume saves and restores the observer, as after a restart of the process.
 func (w *watching) resume(t testing.TB) {
 	t.Helper()
 	saved, err := w.Save()
@@ -68,12 +68,12 @@ func (w *watching) resume(t testing.TB) {
 	w.Observer = again
 }
 
-// view is everything about a team that must not depend on how its lines came.
+// view returns everything about a team that must not depend on the order of its lines.
 func (w *watching) view() string {
 	var b strings.Builder
 	shown := w.State()
 	agents := w.Agents()
-	if shown != nil { // members are in the order in which they were first read of
+	if shown != nil { // members are in the order in which they were first seen
 		slices.SortFunc(shown.Members, func(a, b present.TeamMember) int { return strings.Compare(a.Name, b.Name) })
 	}
 	slices.Sort(agents)
@@ -92,7 +92,7 @@ func (w *watching) view() string {
 		}
 		for task := range w.Team().Tasks() {
 			meta, _ := json.Marshal(task.Metadata)
-			// who created it is known only where its creation is the first that is read of it
+			// the creator is known only if the creation is read first
 			fmt.Fprintf(&b, "task %s %s\n", task.ID, meta)
 		}
 	}
@@ -101,7 +101,7 @@ func (w *watching) view() string {
 	return b.String()
 }
 
-// clip leaves the lines of a recording up to the one with that text.
+// clip returns the lines of a recording up to the one with that text.
 func clip(lines [][]byte, until string) [][]byte {
 	for i, line := range lines {
 		if until != "" && bytes.Contains(line, []byte(until)) {
@@ -111,12 +111,12 @@ func clip(lines [][]byte, until string) [][]byte {
 	return lines
 }
 
-// TestAnyOrder: any interleaving of what belongs together, any repetition of what came before, and
-// an end and a new beginning of the process at any line, in the middle of a call too, give the same
-// team as the whole.
+// TestAnyOrder checks that any interleaving of related sources, any repetition of earlier lines,
+// and a restart at any line, even in the middle of a call, give the same team.
 func TestAnyOrder(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
-		recording, until string // the lead's last word
+		recording, until string // the lead's last line
 	}{
 		{"2.1.47 stream", `"text":"ops done"`},
 		{"2.1.47 stream", ""},
@@ -186,7 +186,7 @@ func TestAnyOrder(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere saves and restores at every single line of a recording.
+// TestCutAnywhere saves and restores at every line of a recording.
 func TestCutAnywhere(t *testing.T) {
 	for _, name := range []string{"2.1.47 stream", "2.1.329 lead in tmux"} {
 		t.Run(name, func(t *testing.T) {
@@ -210,9 +210,8 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestSavedStateIsOlder: the journal is written with every record and the observation beside it now
-// and then. After a crash the journal is ahead, and the agent's stream is read again from an
-// earlier point.
+// TestSavedStateIsOlder has a journal that is ahead of the saved observation after a crash, because
+// it is written with every record. The agent's stream is read again from an earlier point.
 func TestSavedStateIsOlder(t *testing.T) {
 	for _, name := range []string{"2.1.47 stream", "2.1.177 stream", "2.1.329 lead in tmux"} {
 		t.Run(name, func(t *testing.T) {

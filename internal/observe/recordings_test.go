@@ -18,15 +18,15 @@ import (
 	"cadre/internal/team"
 )
 
-// The recordings are what the real programs wrote; testdata/claude has them by version. They check
-// the decoder: what is expected at each point is what the agent's own later TaskList and TaskGet,
-// and copies of its files, show there. It is read by readers that share no code with the decoder.
+// The recordings are the output of the real programs, by version in testdata/claude. They test the
+// decoder: the expected state at each point comes from the agent's own later TaskList and TaskGet,
+// and from copies of its files. The readers of these share no code with the decoder.
 
 const epochMillis = 1795219500000 // when they were recorded, about; a line without a time gets one from here
 
 type input struct{ source, file string }
 
-// recordings are inputs that go together.
+// recordings are sets of inputs that belong together.
 var recordings = map[string][]input{
 	"2.1.47 stream":           {{"lead", "2.1.47/stream.jsonl"}},
 	"2.1.47 partial messages": {{"lead", "2.1.47/stream-partial.jsonl"}},
@@ -56,12 +56,11 @@ func recorded(t testing.TB, file string) [][]byte {
 	return bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
 }
 
-// reader reads a lead's lines and says what its team is, by nothing but what the agent's tools
-// showed.
+// reader reads a lead's lines and reconstructs its team only from the results of the agent's tools.
 type reader struct {
 	explicit bool // a team begins with TeamCreate
 	there    bool
-	shown    int // how many times something was compared
+	shown    int // number of comparisons
 }
 
 type anyMap = map[string]any
@@ -84,7 +83,7 @@ func list(v any) []string {
 	return all
 }
 
-// compare holds the observed state against what the line shows, if it shows anything.
+// compare compares the observed state with the tasks that the line shows, if any.
 func (r *reader) compare(t *testing.T, where string, line []byte, state *present.TeamState) {
 	t.Helper()
 	var v anyMap
@@ -156,8 +155,8 @@ func (r *reader) compare(t *testing.T, where string, line []byte, state *present
 	}
 }
 
-// TestRecordings drives each lead's recording alone, and looks at every point where the agent shows
-// its tasks.
+// TestRecordings observes each lead's recording alone, and compares at every point where the agent
+// shows its tasks.
 func TestRecordings(t *testing.T) {
 	for name, final := range map[string]string{
 		"2.1.47 stream":           "null",
@@ -199,7 +198,7 @@ func roll(s *present.TeamState) string {
 	return strings.Join(names, " ")
 }
 
-// fileTask is a task as the program's own file has it.
+// fileTask is a task in the program's own file.
 type fileTask struct {
 	ID, Subject, Description, ActiveForm, Status, Owner string
 	Blocks, BlockedBy                                   []string
@@ -212,7 +211,7 @@ func (f fileTask) String() string {
 		f.Blocks, f.BlockedBy, meta)
 }
 
-// filesOf are the tasks that a copy of the program's files has, without its hidden ones.
+// filesOf returns the tasks in a copy of the program's files, without hidden ones.
 func filesOf(t *testing.T, snap string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", "claude", snap, "tasks", "*", "*.json"))
@@ -244,7 +243,7 @@ func filesOf(t *testing.T, snap string) []string {
 	return all
 }
 
-// shownTasks are the observed tasks in the form of the files.
+// shownTasks returns the observed tasks in the format of the files.
 func shownTasks(o *Observer) []string {
 	var all []string
 	for _, task := range o.State().Tasks {
@@ -255,12 +254,12 @@ func shownTasks(o *Observer) []string {
 	return all
 }
 
-// TestFiles holds what is observed against copies of the program's own files, taken at the same
+// TestFiles compares the observed state with copies of the program's own files, taken at the same
 // points.
 func TestFiles(t *testing.T) {
 	for _, at := range []struct {
 		name, recording, snap string
-		until                 string // the lead's last word before the copy was made
+		until                 string // the lead's last line before the copy was made
 	}{
 		{"tasks are created", "2.1.47 stream", "2.1.47/snap/02-tasks-created", "tasks ready"},
 		{"tasks were changed", "2.1.47 stream", "2.1.47/snap/11-task-ops", "ops done"},
@@ -281,7 +280,7 @@ func TestFiles(t *testing.T) {
 					}
 				}
 				if at.until != "" {
-					break // what the teammates did later is not in the copy
+					break // the copy does not have the later work of the teammates
 				}
 			}
 			if want, got := filesOf(t, at.snap), shownTasks(o); !slices.Equal(want, got) {
@@ -292,8 +291,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestFilesOfTeammatesWork: what the teammates' own transcripts add to the lead's is what the files
-// had before any TaskList showed it.
+// TestFilesOfTeammatesWork checks that the teammates' own transcripts add what the files had before
+// any TaskList showed it.
 func TestFilesOfTeammatesWork(t *testing.T) {
 	const copied = "2026-11-20T23:49:20" // between the end of the teammates' work and the lead's next word
 	o := New(Options{})
@@ -312,7 +311,7 @@ func TestFilesOfTeammatesWork(t *testing.T) {
 	checkConfig(t, snap, o.State())
 }
 
-// checkConfig holds the members against the program's config.json, if the copy has one.
+// checkConfig compares the members with the program's config.json, if the copy has one.
 func checkConfig(t *testing.T, snap string, state *present.TeamState) {
 	t.Helper()
 	paths, _ := filepath.Glob(filepath.Join("testdata", "claude", snap, "teams", "*", "config.json"))
@@ -344,8 +343,8 @@ func checkConfig(t *testing.T, snap string, state *present.TeamState) {
 	}
 }
 
-// TestTeammatesOwnLines: what a teammate did to its tasks is not on the lead's stream, and is known
-// once its transcript is read, before any TaskList.
+// TestTeammatesOwnLines checks that a teammate's changes to its tasks, which are not on the lead's
+// stream, are known once its transcript is read, before any TaskList.
 func TestTeammatesOwnLines(t *testing.T) {
 	for _, version := range []struct{ name, lead, alice, until string }{
 		{"in-process, without its name", "2.1.47/transcript-lead.jsonl", "2.1.47/transcript-alice.jsonl", "spawned"},
@@ -389,15 +388,15 @@ func TestTeammatesOwnLines(t *testing.T) {
 	}
 }
 
-// TestChain: an in-process teammate of 2.1.47 begins a file for every prompt, and none has its
-// name. Its answer to the second request to shut down is in the last.
+// TestChain has an in-process teammate of 2.1.47, which begins a nameless file for every prompt.
+// Its answer to the second shutdown request is in the last one.
 func TestChain(t *testing.T) {
 	o := New(Options{})
 	for _, in := range recordings["2.1.47 lead and teammate"] {
 		lines := clip(recorded(t, in.file), `"text":"asked all"`)
 		for i, line := range lines {
 			o.Line(in.source, line, epochMillis+team.Time(i))
-			o.Line(in.source, lines[max(0, i-1)], epochMillis+team.Time(i)) // the one before comes again
+			o.Line(in.source, lines[max(0, i-1)], epochMillis+team.Time(i)) // the previous line is repeated
 		}
 	}
 	if got := roll(o.State()); !strings.HasPrefix(got, "alice:shutdown ") {
@@ -408,7 +407,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// Messages are seen where they are sent and where they are received, and count once.
+// TestMessagesCountOnce checks that a message seen at its sender and at its recipient counts once.
 func TestMessagesCountOnce(t *testing.T) {
 	want := []string{
 		"alice→bob: Task 1 is done, task 2 is unblocked",
@@ -436,8 +435,8 @@ func TestMessagesCountOnce(t *testing.T) {
 	}
 }
 
-// The usage is that of the sessions' own last totals, each once, also when a session is seen on two
-// sources.
+// TestUsageOfRecordings checks that the usage is the sum of the sessions' own last totals, even if
+// a session is seen in two sources.
 func TestUsageOfRecordings(t *testing.T) {
 	o := New(Options{})
 	for _, in := range recordings["2.1.329 team in tmux"] {
@@ -472,8 +471,8 @@ func TestUsageOfRecordings(t *testing.T) {
 	}
 }
 
-// TestNothingIsWanted: an observed team is in other hands. No host starts a session for it, and
-// nothing of it comes to an end by a deadline of ours.
+// TestNothingIsWanted checks that an observed team is left alone: no host starts a session for it,
+// and no deadline of cadre ends anything in it.
 func TestNothingIsWanted(t *testing.T) {
 	for name, inputs := range recordings {
 		o := New(Options{})
@@ -495,8 +494,8 @@ func TestNothingIsWanted(t *testing.T) {
 	}
 }
 
-// TestJournalOfRecordings: the records of each recording, written and read, give the same state by
-// package team alone.
+// TestJournalOfRecordings checks that the records of each recording, written and read, give the
+// same state with package team alone.
 func TestJournalOfRecordings(t *testing.T) {
 	for name, inputs := range recordings {
 		t.Run(name, func(t *testing.T) {
@@ -534,7 +533,7 @@ func TestJournalOfRecordings(t *testing.T) {
 	}
 }
 
-// saves is how much of a kind an observer knows, by what it saves.
+// saves returns how many elements of a kind an observer saves.
 func saves(t *testing.T, o *Observer, kind string) int {
 	t.Helper()
 	saved, err := o.Save()

@@ -17,14 +17,14 @@ import (
 
 var eventName = regexp.MustCompile(`^team(:[a-z]+){1,2}$`)
 
-// TestReview has every resolution of the review of the specification, by its number there, but L3,
-// which asked what the coverage of 80% is of: of the statements of this package, as go test -cover
-// counts them.
+// TestReview tests every resolution of the review of the specification, by its number there. Only
+// L3 is missing: it asked what the 80% coverage refers to, and the answer is the statements of this
+// package, as go test -cover counts them.
 func TestReview(t *testing.T) {
 	t.Run("CR1 calls and results are brought together", func(t *testing.T) {
 		s := play(t)
 		s.createTeam("fx")
-		s.use("x", "TaskCreate", obj{"subject": "A"}) // its subject is here, its id comes later
+		s.use("x", "TaskCreate", obj{"subject": "A"}) // the call has its subject, and its result will have its id
 		s.want("fx/lead")
 		s.answer("x", obj{"task": obj{"id": "3", "subject": "A"}}, "")
 		s.want("fx/lead #3:pending")
@@ -35,7 +35,7 @@ func TestReview(t *testing.T) {
 		}
 		s.want("fx/lead #3:pending")
 	})
-	t.Run("CR2 a spawn and a subagent are told apart", func(t *testing.T) {
+	t.Run("CR2 a spawn differs from a subagent", func(t *testing.T) {
 		s := play(t)
 		subagent := obj{"status": "completed", "agentId": "a1"}
 		s.do("Task", obj{"description": "only"}, subagent)
@@ -43,11 +43,11 @@ func TestReview(t *testing.T) {
 		if s.last.TeamToolUse {
 			t.Error("a name without a team was taken for a spawn")
 		}
-		s.spawn("alice") // team_name and name, and no team is there
+		s.spawn("alice") // team_name and name, but there is no team
 		s.want("null")
 		s.createTeam("fx")
 		s.do("Task", obj{"description": "d", "team_name": "fx"}, subagent)
-		// both, and its result says that it is none
+		// It has both, but its result says that it is not a spawn.
 		s.do("Task", obj{"description": "d", "team_name": "fx", "name": "sub"}, subagent)
 		s.want("fx/lead")
 		s.spawn("alice")
@@ -103,7 +103,7 @@ func TestReview(t *testing.T) {
 		s.send(obj{"type": "plan_approval_request", "request_id": "plan_approval-1@alice@fx",
 			"content": "the plan"}, nil)
 		s.wantNames("plan:requested")
-		// the lead's own stream, so the plan is the lead's; alice has none
+		// It is on the lead's own stream, so the plan is the lead's; alice has none.
 		if m, _ := s.Team().Member("alice"); m.Plan.State != "" {
 			t.Error(m.Plan)
 		}
@@ -153,7 +153,7 @@ func TestReview(t *testing.T) {
 		}
 	})
 	t.Run("HI5 estimates", func(t *testing.T) {
-		// an estimate of length is no behaviour; that no part of it grows out of sight is
+		// The estimated lengths are not a requirement, but no file may grow too long.
 		entries, err := os.ReadDir(".")
 		if err != nil {
 			t.Fatal(err)
@@ -210,7 +210,7 @@ func TestReview(t *testing.T) {
 			t.Errorf("%+v", seen)
 		}
 		s.task("1", "A")
-		s.spawn("carol") // into a team whose name is known only now
+		s.spawn("carol") // into a team whose name becomes known only now
 		s.want("fx/lead alice:active bob:active carol:active #1:pending")
 		if o, seen := FromAgents(Options{}, nil, 0); o.State() != nil || seen.Records != nil {
 			t.Error("a team of nobody")
@@ -244,7 +244,7 @@ func TestReview(t *testing.T) {
 			}
 		}
 	})
-	t.Run("M7 the contract is written down", func(t *testing.T) { // and held by TestContract
+	t.Run("M7 the contract is written down", func(t *testing.T) { // TestContract checks it
 		doc, err := os.ReadFile("doc.go")
 		if err != nil || !strings.Contains(string(doc), "# Contract") {
 			t.Error("not in the package comment", err)
@@ -262,8 +262,8 @@ func TestReview(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	})
-	t.Run("L4 what it builds on is there", func(t *testing.T) {
-		for _, line := range []string{ // every form in which a call comes: stream, transcript, SDK object
+	t.Run("L4 its prerequisites exist", func(t *testing.T) {
+		for _, line := range []string{ // every form of a call: stream, transcript, SDK object
 			`{"type":"assistant","session_id":"s","message":{"content":[{"type":"tool_use","id":"t","name":"TaskList","input":{}}]}}`,
 			`{"parentUuid":"p","isSidechain":false,"sessionId":"s","message":{"content":[{"type":"tool_use","id":"t","name":"TaskList","input":{}}]},"type":"assistant"}`,
 			`{"message": {"content": [{"input": {}, "name": "TaskList", "id": "t", "type": "tool_use"}]}, "session_id": "s", "type": "assistant"}`,
@@ -274,7 +274,7 @@ func TestReview(t *testing.T) {
 			}
 		}
 	})
-	t.Run("L5 what a broadcast costs a relay", func(t *testing.T) {
+	t.Run("L5 the cost of a broadcast for a relay", func(t *testing.T) {
 		cost := func(members int) int {
 			s := play(t)
 			s.createTeam("fx")
@@ -310,7 +310,7 @@ func TestReview(t *testing.T) {
 	})
 }
 
-// TestContract holds the guarantees that consumers are given, at every line of every recording.
+// TestContract checks the guarantees for consumers at every line of every recording.
 func TestContract(t *testing.T) {
 	for name, inputs := range recordings {
 		t.Run(name, func(t *testing.T) {

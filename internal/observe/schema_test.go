@@ -16,8 +16,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// schemas are validators of the published schema's definitions, closed: a field that the contract
-// does not have fails too.
+// schemas validates against the published schema's definitions, and rejects unknown fields.
 type schemas struct {
 	t      testing.TB
 	closed anyMap
@@ -38,7 +37,7 @@ func published(t testing.TB) *schemas {
 	return s
 }
 
-// validate holds a value against a definition; "" for that of a line.
+// validate checks a value against a definition; "" for the definition of a line.
 func (s *schemas) validate(name string, v any) error {
 	s.t.Helper()
 	if s.of[name] == nil {
@@ -62,7 +61,8 @@ func (s *schemas) validate(name string, v any) error {
 	return s.of[name].Validate(v)
 }
 
-// told are all lines that a consumer is told of a recording, and the session after each line of it.
+// told calls each for all lines for consumers of a recording, and session for the session after
+// each line.
 func told(t testing.TB, name string, each func(line []byte), session func(present.Session)) {
 	t.Helper()
 	o := New(Options{})
@@ -94,13 +94,13 @@ func told(t testing.TB, name string, each func(line []byte), session func(presen
 	}
 }
 
-// TestSchema holds every line that consumers are told of every recording, and the session at every
-// line, against the published schema; and the guards against both, with everything that can be
-// wrong with a value.
+// TestSchema validates every line for consumers of every recording, and the session at every line,
+// against the published schema. It compares the guards with the schema, also for invalid values.
 func TestSchema(t *testing.T) {
+	t.Parallel()
 	s := published(t)
 	kinds := map[string]int{}
-	samples := map[string]any{} // a line of each type, and more
+	samples := map[string]any{} // a line of each type, and other values
 	for _, name := range slices.Sorted(maps.Keys(recordings)) {
 		told(t, name, func(line []byte) {
 			var v anyMap
@@ -126,7 +126,7 @@ func TestSchema(t *testing.T) {
 	}
 	t.Log(kinds)
 
-	// What no recording has, each as an observer makes it.
+	// Cases that no recording has, as an observer makes them.
 	approved, text := true, "text"
 	for _, n := range []present.Notice{{Type: present.Gap, From: "lead", Reason: "a line was cut off"},
 		{Type: present.MemberFailed, Member: &present.TeamMember{Name: "a", AgentID: "a@t",
@@ -218,7 +218,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// mutations are values that differ from v in one place.
+// mutations yields values that differ from v in one place.
 func mutations(v any) func(yield func(any) bool) {
 	others := []any{nil, "", "x", "0", "12", true, false, 1.5, []any{}, []any{nil}, anyMap{}}
 	return func(yield func(any) bool) {

@@ -19,10 +19,10 @@ type script struct {
 	source, session string
 	now             team.Time
 	n               int
-	message         int // of the model
+	message         int // number of the model's message
 	all             []present.Notice
 	last            Seen
-	records         []*team.Record // all so far, until somebody takes them
+	records         []*team.Record // all records since they were last taken
 }
 
 func play(t *testing.T) *script {
@@ -42,7 +42,7 @@ func (s *script) line(v obj) Seen {
 	return s.last
 }
 
-// resume reads the observer back from what it saves.
+// resume saves and restores the observer.
 func (s *script) resume() {
 	s.Helper()
 	saved, err := s.Save()
@@ -54,7 +54,7 @@ func (s *script) resume() {
 	}
 }
 
-// use is a line with one tool use; a new message of the model begins with it.
+// use plays a line with one tool use, which begins a new message of the model.
 func (s *script) use(id, tool string, input obj) Seen {
 	s.Helper()
 	s.message++
@@ -69,7 +69,7 @@ func (s *script) useIn(message, id, tool string, input obj) Seen {
 			"content": []any{obj{"type": "tool_use", "id": id, "name": tool, "input": input}}}})
 }
 
-// answer is a line with the result of a tool use: the structured one, if it is not nil, and the
+// answer plays a line with the result of a tool use: the structured one, unless it is nil, and the
 // text.
 func (s *script) answer(id string, structured any, text string) Seen {
 	s.Helper()
@@ -90,7 +90,7 @@ func (s *script) fails(id, text string) Seen {
 			"content": text}}}})
 }
 
-// do is a call that succeeds.
+// do plays a successful call.
 func (s *script) do(tool string, input obj, structured any) Seen {
 	s.Helper()
 	s.n++
@@ -134,7 +134,7 @@ func (s *script) send(input, result obj) Seen {
 	return s.do("SendMessage", input, result)
 }
 
-// names are the types of all notices so far, in order.
+// names returns the types of all notices so far, in order.
 func (s *script) names() string {
 	var names []string
 	for _, n := range s.all {
@@ -143,8 +143,8 @@ func (s *script) names() string {
 	return strings.Join(names, " ")
 }
 
-// state is the team in one line of text: members with their status, tasks with status, owner and
-// what they wait for.
+// state returns the team as one line of text: members with their status, tasks with status, owner
+// and blockers.
 func (s *script) state() string {
 	st := s.State()
 	if st == nil {

@@ -12,10 +12,10 @@ import (
 	"cadre/internal/team"
 )
 
-// Tests of what only several sources together, or lines with times, can show.
+// Tests of behaviour that needs several sources together, or lines with times.
 
-// Requests are seen in the asker's calls, in letters, and in the answers' calls, and each is said
-// once.
+// TestRequestsAreSaidOnce checks that requests, which are seen in calls, in letters and in the
+// calls of the answers, are reported once.
 func TestRequestsAreSaidOnce(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}} {
 		said := map[string]int{}
@@ -39,13 +39,14 @@ func TestRequestsAreSaidOnce(t *testing.T) {
 				answers++
 			}
 		}
-		if answers != 5 { // alice first rejects
+		if answers != 5 { // alice rejects first
 			t.Errorf("read in the order %v, there are %d answers: %v", order, answers, said)
 		}
 	}
 }
 
-// In 2.1.177 the lead's stream says when a teammate in its process has ended.
+// TestEndOnTheLeadsStream checks that the lead's stream shows the end of an in-process teammate, as
+// in 2.1.177.
 func TestEndOnTheLeadsStream(t *testing.T) {
 	o := New(Options{})
 	for i, line := range clip(recorded(t, "2.1.177/stream.jsonl"), `"text":"lead noted 57"`) {
@@ -61,7 +62,7 @@ func TestEndOnTheLeadsStream(t *testing.T) {
 	}
 }
 
-// stamped is a line with its own time.
+// stamped plays a line with its own time.
 func (s *script) stamped(at team.Time, v obj) {
 	s.Helper()
 	v["timestamp"] = time.UnixMilli(int64(at)).UTC().Format(time.RFC3339Nano)
@@ -73,8 +74,9 @@ func (s *script) as(source, session, teamName, member string) {
 	s.Introduce(source, teamName, member)
 }
 
-// A stream is read an hour after it was written. Its calls have no times and its results have; a
-// teammate's transcript has. What is newer is known by the times alone.
+// TestTimesOfLinesAreTheirOwn reads a stream an hour after it was written. Its calls have no times
+// and its results have; a teammate's transcript has times. Only the times show which change is
+// newer.
 func TestTimesOfLinesAreTheirOwn(t *testing.T) {
 	s := play(t)
 	const t0 = team.Time(epochMillis)
@@ -99,14 +101,15 @@ func TestTimesOfLinesAreTheirOwn(t *testing.T) {
 	s.want("fx/lead alice:active #1:in_progress(alice)")
 	s.as("bob", "b", "fx", "bob")
 	s.use("w", "TaskUpdate", obj{"taskId": "1", "status": "pending", "owner": "bob", "description": "bob's"})
-	answer("w", t0+15, obj{"success": true}) // read last, and the oldest
+	answer("w", t0+15, obj{"success": true}) // read last, but the oldest
 	s.want("fx/lead alice:active bob:active #1:in_progress(alice)")
-	if got := s.State().Tasks[0].Description; got != "bob's" { // of which nobody said anything since
+	if got := s.State().Tasks[0].Description; got != "bob's" { // unchanged since then
 		t.Error(got)
 	}
 }
 
-// Whoever gets a message after it shut down works again, as in-process teammates of 2.1.329 do.
+// TestStoppedTeammateIsResumed checks that a teammate that gets a message after its shutdown is
+// active again, like in-process teammates of 2.1.329.
 func TestStoppedTeammateIsResumed(t *testing.T) {
 	s := play(t)
 	s.createTeam("fx")
@@ -122,7 +125,7 @@ func TestStoppedTeammateIsResumed(t *testing.T) {
 	s.wantNames("created member:joined shutdown:response member:shutdown message:received member:joined member:idle")
 }
 
-// A teammate cannot answer what another was asked.
+// TestAnswersAreBoundToTheirRequests checks that a teammate cannot answer a request to another one.
 func TestAnswersAreBoundToTheirRequests(t *testing.T) {
 	s := play(t)
 	s.createTeam("fx")
@@ -140,7 +143,8 @@ func TestAnswersAreBoundToTheirRequests(t *testing.T) {
 	s.want("fx/lead alice:active bob:shutdown")
 }
 
-// Who begins a task of nobody owns it, says the result and not the call.
+// TestOwnerFromTheResult checks that a member that starts a task without an owner becomes its
+// owner, which only the result says.
 func TestOwnerFromTheResult(t *testing.T) {
 	s := play(t)
 	s.createTeam("fx")
@@ -152,7 +156,7 @@ func TestOwnerFromTheResult(t *testing.T) {
 	s.want("fx/lead alice:active #1:in_progress(alice)")
 }
 
-// What belongs to a team that is gone is not the next one's.
+// TestTeamAfterTeam checks that facts of an ended team do not affect the next one.
 func TestTeamAfterTeam(t *testing.T) {
 	s := play(t)
 	s.createTeam("fx")
@@ -166,7 +170,7 @@ func TestTeamAfterTeam(t *testing.T) {
 	s.use("x", "TaskUpdate", obj{"taskId": "1", "status": "completed"})
 	s.stamped(gone-15, obj{"type": "user", "session_id": "z", "tool_use_result": obj{"success": true},
 		"message": obj{"content": []any{obj{"type": "tool_result", "tool_use_id": "x", "content": "x"}}}})
-	s.want("null") // a teammate's transcript that is read late brings no team back
+	s.want("null") // a late transcript of a teammate does not bring a team back
 	s.source, s.session = "lead", "11112222-3333"
 	s.createTeam("fx")
 	s.want("fx/lead")
@@ -181,7 +185,8 @@ func TestTeamAfterTeam(t *testing.T) {
 	s.want("fx/lead #1:pending")
 }
 
-// A team may be called otherwise in its records, and is known by its own name to its agents.
+// TestNameOfTheRecords checks that a team may have another name in its records than among its
+// agents.
 func TestNameOfTheRecords(t *testing.T) {
 	s := play(t)
 	s.Observer = New(Options{Name: "watched", ID: "w1"})
@@ -209,7 +214,7 @@ func TestNameOfTheRecords(t *testing.T) {
 	s.want("watched/lead alice:active bob:active #1:pending")
 }
 
-// A program that is started anew counts from nothing again.
+// TestUsageOfAResumedSession checks that a restarted program counts from zero again.
 func TestUsageOfAResumedSession(t *testing.T) {
 	s := play(t)
 	s.createTeam("fx")
@@ -219,14 +224,15 @@ func TestUsageOfAResumedSession(t *testing.T) {
 	}
 	total("r1", 0.5)
 	total("r2", 2)
-	total("r1", 0.5) // again
+	total("r1", 0.5) // repeated
 	total("r3", 0.25)
 	if got := s.Team().Team().Usage; got.CostMicroUSD != 2_250_000 || got.InputTokens != 225 {
 		t.Errorf("%+v", got)
 	}
 }
 
-// Lines that cannot be read are counted and reported, and lose nothing else.
+// TestBadLines checks that unreadable lines are counted and reported, and that nothing else is
+// lost.
 func TestBadLines(t *testing.T) {
 	o := New(Options{MaxLine: 1 << 20})
 	s := &script{T: t, Observer: o, source: "lead", session: "11112222-3333", now: epochMillis}
@@ -279,7 +285,7 @@ func TestBadLines(t *testing.T) {
 	s.want("fx/lead #1:pending")
 }
 
-// What stands around a line says nothing.
+// TestAroundALine checks that space around a line is ignored.
 func TestAroundALine(t *testing.T) {
 	for _, with := range [][2]string{{"", ""}, {"\uFEFF", ""}, {"  ", "  "}, {"\t", "\r\n"}, {"\uFEFF ", "\n"}} {
 		s := play(t)
@@ -292,8 +298,8 @@ func TestAroundALine(t *testing.T) {
 	}
 }
 
-// The frames of --sdk-url are lines of stream-json; what the server said, and what is no message,
-// is passed over.
+// TestFramesOfSDKURL checks that the frames of --sdk-url are lines of stream-json, and that the
+// server's lines and other frames are ignored.
 func TestFramesOfSDKURL(t *testing.T) {
 	o := New(Options{})
 	frames := 0
@@ -313,7 +319,7 @@ func TestFramesOfSDKURL(t *testing.T) {
 	}
 }
 
-// A line without an end is cut, and seen as a huge one.
+// TestHugeLineIsCut checks that an endless line is cut and counts as huge.
 func TestHugeLineIsCut(t *testing.T) {
 	s, o := protocol.Splitter{Max: 1 << 16}, New(Options{MaxLine: 1 << 16})
 	var lines []int

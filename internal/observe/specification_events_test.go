@@ -96,8 +96,8 @@ func TestPhase55Supplements(t *testing.T) {
 	})
 }
 
-// spaced writes JSON with a space behind every colon and comma and keys in the order of the
-// alphabet, as other writers do.
+// spaced encodes JSON like some other writers: with a space after every colon and comma, and with
+// sorted keys.
 func spaced(v any) []byte {
 	switch v := v.(type) {
 	case map[string]any:
@@ -125,7 +125,7 @@ func TestPhase56Integration(t *testing.T) {
 		s := play(t)
 		s.want("null")
 		s.use("c", "TeamCreate", obj{"team_name": "fx"})
-		s.want("null") // what was only asked for is not there
+		s.want("null") // a request alone creates nothing
 		s.answer("c", obj{"team_name": "fx"}, "")
 		s.want("fx/lead")
 		s.use("d", "TeamDelete", obj{})
@@ -186,7 +186,7 @@ func TestPhase56Integration(t *testing.T) {
 		s.answer("x", obj{"task": obj{"id": "1", "subject": "A"}}, "")
 		s.want("fx/lead #1:pending")
 	})
-	t.Run("stale halves are given up", func(t *testing.T) {
+	t.Run("stale calls and results expire", func(t *testing.T) {
 		s := play(t)
 		s.use("x", "TaskList", obj{})
 		s.now += model.CallTTL + 1
@@ -281,7 +281,7 @@ func TestPhase57Events(t *testing.T) {
 		s.update("1", obj{"status": "in_progress", "owner": "alice"})
 		s.all = nil
 		s.update("1", obj{"status": "completed"})
-		s.update("2", obj{"status": "in_progress", "owner": "alice"}) // the next message takes another
+		s.update("2", obj{"status": "in_progress", "owner": "alice"}) // the next message starts another one
 		s.line(obj{"type": "result", "session_id": s.session})
 		s.wantNames("task:completed task:claimed")
 		s.all = nil
@@ -319,7 +319,7 @@ func TestPhase57Events(t *testing.T) {
 		s.line(obj{"type": "result", "session_id": s.session})
 		s.want("fx/lead alice:active #1:completed(alice) #2:in_progress(alice)")
 	})
-	t.Run("what comes again takes no task", func(t *testing.T) {
+	t.Run("a repeated line starts no task", func(t *testing.T) {
 		s := play(t)
 		s.createTeam("fx")
 		s.spawn("alice")

@@ -11,7 +11,7 @@ import (
 	"cadre/internal/observe/protocol"
 )
 
-// The tests that the specification of team observation asks for, phase by phase.
+// The tests that the specification of team observation requires, by phase.
 
 func TestPhase51Types(t *testing.T) {
 	t.Run("type guards of the new message types", func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestPhase51Types(t *testing.T) {
 func TestPhase52Recognizer(t *testing.T) {
 	for _, c := range []struct {
 		name, tool, input string
-		team              bool // there is one
+		team              bool // a team exists
 		is                bool
 		category          protocol.Category
 		warns             bool
@@ -126,7 +126,7 @@ func TestPhase52Recognizer(t *testing.T) {
 			if is && protocol.CategoryOf(c.tool) != c.category {
 				t.Errorf("category %s", protocol.CategoryOf(c.tool))
 			}
-			// and the sift lets it through, as anything that is worth a warning
+			// The sieve must not skip it, nor anything that is worth a warning.
 			line := fmt.Sprintf(
 				`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_1","name":%q,"input":%s}]}}`,
 				c.tool, cmp.Or(c.input, "{}"))
@@ -329,7 +329,7 @@ func TestPhase54Reducer(t *testing.T) {
 		s.answer("g", obj{"task": nil}, "Task not found")
 		s.want("fx/lead #2:completed(alice)")
 	})
-	t.Run("what is not understood takes nothing away", func(t *testing.T) {
+	t.Run("an unknown format removes nothing", func(t *testing.T) {
 		s := play(t)
 		s.createTeam("fx")
 		s.task("1", "A")
@@ -350,7 +350,7 @@ func TestPhase54Reducer(t *testing.T) {
 		s.do("TaskList", obj{}, obj{"tasks": []any{}})
 		s.want("fx/lead")
 	})
-	t.Run("a list that is older than what came meanwhile", func(t *testing.T) {
+	t.Run("a list that is older than later results", func(t *testing.T) {
 		s := play(t)
 		s.createTeam("fx")
 		s.task("1", "A")

@@ -8,11 +8,11 @@ import (
 	"cadre/internal/sys/lazyregexp"
 )
 
-// Mark stands where a likely secret was.
+// Mark replaces a likely secret.
 const Mark = "[redacted]"
 
-// secretWord is a word for a secret, and nameEnd what may follow it in the name of one:
-// secret_access_key, tokenValue.
+// secretWord matches a word for a secret. nameEnd matches the rest of an identifier after such a
+// word: secret_access_key, tokenValue. spokenIs matches the text between the word and the value.
 const (
 	secretWord = `(?:token|secret|passw(?:or)?d|passphrase|(?:api|access|private|account|signing|encryption|master|client|service)[ _-]?key|_key|_pwd|_auth|credentials?)`
 	nameEnd    = `(?:[A-Za-z_]+|-[A-Za-z]+\b)*[0-9]?`
@@ -20,7 +20,7 @@ const (
 )
 
 var (
-	// Secrets that are known by their own shape.
+	// Secrets with a shape of their own.
 	tokenShapes = lazyregexp.New(
 		`\bsk-[A-Za-z0-9_-]{16,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{16,}|` +
 			`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}|\bAIza[A-Za-z0-9_-]{30,}|\bya29\.[A-Za-z0-9_-]{16,}|\bGOCSPX-[A-Za-z0-9_-]{20,}|\bnpm_[A-Za-z0-9]{30,}|` +
@@ -30,7 +30,7 @@ var (
 	privateKeys = lazyregexp.New(
 		`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`)
 	urlPasswords = lazyregexp.New(`(://[^\s/:@"']*:)([^\s/@"']+)(@)`)
-	// Secrets that are known by what stands before them.
+	// Secrets that the text before them gives away.
 	headers     = lazyregexp.New(`(?i)(\bauthorization"?\s*[:=]\s*"?(?:(?:bearer|basic|token)\s+)?)([^\s"',;]{4,})()`)
 	cookies     = lazyregexp.New(`(?i)(\bcookie["']?\s*:\s*["']?)([^\s"'=;]+=[^"'\n]*)()`)
 	bearers     = lazyregexp.New(`(?i)(\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=-]{8,})()`)
@@ -42,7 +42,7 @@ var (
 	spoken = lazyregexp.New(`(?i)(` + secretWord + nameEnd + spokenIs + `)([^\s"'\x60,;)}\]]{6,})()`)
 )
 
-// sign says which patterns may find something in a text.
+// sign is a set of patterns that may match a text.
 type sign uint8
 
 const (
@@ -56,8 +56,8 @@ const (
 	wordSign
 )
 
-// signs are what every text has that a pattern can find something in, in lower case. Most texts have
-// none of these.
+// signs lists words in lower case for each pattern. A pattern can only match a text that has one of
+// its words. Most texts have none.
 var signs = [...]struct {
 	of    sign
 	words []string
@@ -74,7 +74,7 @@ var signs = [...]struct {
 	{wordSign, []string{"token", "secret", "passw", "passphrase", "key", "_pwd", "_auth", "credential"}},
 }
 
-// Suspicious reports whether [Text] would look closer.
+// Suspicious reports whether a text has a word for which [Text] would run a pattern.
 func Suspicious(text string) bool {
 	for range catalog().named(strings.ToLower(text)) {
 		return true
@@ -82,12 +82,13 @@ func Suspicious(text string) bool {
 	return false
 }
 
-// Certain reports whether a file that is not text holds what cannot be mistaken: a private key.
+// Certain reports whether a binary file holds a private key. Other patterns match binary data by
+// chance.
 func Certain(data string) bool {
 	return strings.Contains(data, "PRIVATE KEY") && privateKeys().MatchString(data)
 }
 
-// Text returns the text with [Mark] in the place of what is likely a secret.
+// Text returns text with each likely secret replaced by [Mark].
 func Text(text string) string {
 	var has sign
 	var services []*rule
@@ -124,7 +125,7 @@ func Text(text string) string {
 		text = replace(text, passwords(), func(v string) bool { return !Reference(v) })
 		text = replace(text, spoken(), func(v string) bool { return !Reference(v) && random(v, 7) })
 	}
-	for _, r := range services { // last: they take more around a secret than is one
+	for _, r := range services { // last: they replace more than the secret
 		text = r.redact(text)
 	}
 	return text
@@ -134,9 +135,9 @@ type expression interface {
 	FindStringSubmatchIndex(s string) []int
 }
 
-// replace puts the mark in the place of the second group of each match that is a secret. Behind a
-// match that is none it looks on from its second byte: what was taken for a value may be the name
-// of one.
+// replace puts the mark in place of the second group of each match that is a secret. After a match
+// that is not a secret, the search continues at its second byte: the presumed value may be the name
+// of a secret itself.
 func replace(text string, e expression, secret func(value string) bool) string {
 	var out strings.Builder
 	copied, from := 0, 0
@@ -162,15 +163,15 @@ func replace(text string, e expression, secret func(value string) bool) string {
 	return out.String()
 }
 
-// Reference reports whether the value names a secret and is none: $TOKEN, ${TOKEN}, <token>,
-// %TOKEN%, {{ token }}, ***, true.
+// Reference reports whether the value only names a secret or stands for one: $TOKEN, ${TOKEN},
+// <token>, %TOKEN%, {{ token }}, ***, true.
 func Reference(v string) bool {
 	return v == "" || slices.Contains([]string{"true", "false", "null", "none", "nil"}, strings.ToLower(v)) ||
 		strings.ContainsRune("$<%{", rune(v[0])) || strings.Trim(v, "*.x") == "" || strings.HasPrefix(v, Mark)
 }
 
-// random reports whether the value is rather made by a machine, or for one, than a word or a path
-// of a text: long enough, with letters and with digits or signs or both cases between them.
+// random reports whether the value looks generated rather than like a word or a path. It needs a
+// minimum length, and letters mixed with digits, signs or both cases.
 func random(v string, least int) bool {
 	v = strings.TrimRight(v, ".:!?")
 	if len(v) < least {
@@ -192,7 +193,7 @@ func random(v string, least int) bool {
 			sign++
 		}
 	}
-	// a path, and not the base 64 of bytes
+	// A path, unless it looks like base64.
 	if folders := strings.Count(v, "/"); folders > 2 && !(len(v) >= 32 && upper > folders && digit > 1) {
 		return false
 	}

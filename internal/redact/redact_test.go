@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// secrets are of the shapes that are known, put together so that nobody takes this file for a leak.
+// secrets have known shapes. They are concatenated so that scanners do not take this file for a
+// leak.
 var secrets = []string{
 	"sk-" + "ant-api03-Zx81kfQw0Lm2Np4Rs6Tv", "sk-" + "proj-abcdefghijklmnopqrstuv",
 	"gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a", "github" + "_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz",

@@ -13,40 +13,41 @@ import (
 	"cadre/internal/sys/lazyregexp"
 )
 
-// gitleaks are the rules of gitleaks v8.30.1, unchanged (gitleaks.LICENSE):
-// SHA-256 e163e53b9e7e8a8511e77271e2b323ed057759542a6d988258afe3a1fa329caf.
+// gitleaks holds the rules of gitleaks v8.30.1, unchanged (gitleaks.LICENSE): SHA-256
+// e163e53b9e7e8a8511e77271e2b323ed057759542a6d988258afe3a1fa329caf.
 //
 //go:embed gitleaks.toml
 var gitleaks string
 
-// rule is a secret of one service.
+// rule describes a secret of one service.
 type rule struct {
 	id       string
 	shape    func() *regexp.Regexp
-	group    int     // of the secret in the shape; 0 for the first that matched
-	entropy  float64 // in bits a byte: what has less is an example
+	group    int     // the group that holds the secret; 0 for the first that matched
+	entropy  float64 // in bits per byte; a value with less is an example
 	keywords []string
-	harmless []func() *regexp.Regexp // secrets that are none
-	file     bool                    // it is for files of certain names alone
+	harmless []func() *regexp.Regexp // values that are not secrets
+	file     bool                    // the rule is only for files with certain names
 }
 
-// rules are found by their keywords: nearly every text has none of them, and that is told in one
-// pass over its bytes.
+// rules are indexed by their keywords. Nearly every text has no keyword, and one pass over its
+// bytes shows that.
 type rules struct {
 	all    []*rule
-	starts [1 << 16]uint16 // place in words by the first two bytes; 0 for none
+	starts [1 << 16]uint16 // index into words by the first two bytes; 0 for none
 	words  [][]keyword
 }
 
-// keyword is what a text has that a rule, or a pattern of ours, can find something in.
+// keyword is a string that a text must contain before a rule, or a pattern of this package, can
+// match.
 type keyword struct {
 	text string
-	rule *rule // nil for a pattern of ours
+	rule *rule // nil for a pattern of this package
 	of   sign
 }
 
-// catalog reads the rules when a text is looked at for the first time, which costs about a
-// millisecond. Each expression is compiled when one of its keywords is seen.
+// catalog parses the rules at the first use, which takes about a millisecond. Each expression is
+// compiled when one of its keywords is first seen.
 var catalog = sync.OnceValue(func() *rules {
 	c := &rules{all: parse(gitleaks), words: make([][]keyword, 1)}
 	for _, r := range c.all {
@@ -71,10 +72,10 @@ func (c *rules) add(k keyword) {
 	c.words[*place] = append(c.words[*place], k)
 }
 
-// start is the place of a keyword, or of a text, in starts.
+// start returns the index in starts of a keyword, or of the beginning of a text.
 func start(text string) int { return int(text[0])<<8 | int(text[1]) }
 
-// named yields each keyword that the text, in lower case, has, as often as it has it.
+// named yields each occurrence of a keyword in the text, which is in lower case.
 func (c *rules) named(low string) iter.Seq[*keyword] {
 	return func(yield func(*keyword) bool) {
 		for i := 0; i+1 < len(low); i++ {
@@ -88,7 +89,7 @@ func (c *rules) named(low string) iter.Seq[*keyword] {
 	}
 }
 
-// redact puts the mark in the place of the rule's secrets.
+// redact replaces the rule's secrets with [Mark].
 func (r *rule) redact(text string) string {
 	var out strings.Builder
 	copied := 0
@@ -119,7 +120,7 @@ func (r *rule) secret(v string) bool {
 		!slices.ContainsFunc(r.harmless, func(e func() *regexp.Regexp) bool { return e().MatchString(v) })
 }
 
-// entropy is how much a byte of the text says, in bits.
+// entropy returns the Shannon entropy of the text, in bits per byte.
 func entropy(text string) (bits float64) {
 	var counts [256]int
 	for i := range len(text) {
@@ -134,9 +135,9 @@ func entropy(text string) (bits float64) {
 	return bits
 }
 
-// parse reads the rules. It knows as much of TOML as their generator writes: a table or a key a
-// line, and lists of strings. Left out are rules for files of certain names, because a text has
-// none, and the generic one, for which this package has its own.
+// parse reads the rules. It understands only the TOML that gitleaks' generator writes: one table or
+// key per line, and lists of strings. It leaves out the rules for files with certain names, because
+// a text has no file name, and the generic rule, which this package replaces.
 func parse(file string) (all []*rule) {
 	var one *rule
 	var table, list string
@@ -192,7 +193,7 @@ func (r *rule) set(key, value string) {
 	}
 }
 
-// unquoted is the string that stands in quotes; "" for anything else.
+// unquoted returns the string between quotes, or "" for anything else.
 func unquoted(value string) string {
 	for _, quote := range []string{"'''", `"`} {
 		if inner, ok := strings.CutPrefix(value, quote); ok && strings.HasSuffix(inner, quote) {

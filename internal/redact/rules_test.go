@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Every rule of the file is read whole: one that lost its shape or its keywords would find nothing,
-// and say nothing.
+// TestRules checks that every rule of the file is parsed whole. A rule without a shape or keywords
+// would silently find nothing.
 func TestRules(t *testing.T) {
 	tables := strings.Count(gitleaks, "\n[[rules]]\n")
 	left := strings.Count(gitleaks, "\npath = ") + 1 // and the generic one
@@ -25,7 +25,7 @@ func TestRules(t *testing.T) {
 			continue
 		}
 		seen[r.id] = true
-		r.shape() // it panics on a mistake
+		r.shape() // panics if the expression is invalid
 		for _, e := range r.harmless {
 			e()
 			harmless++
@@ -44,7 +44,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The comment of the rules names the file that is there.
+// TestRulesAreNamed checks that the comment in rules.go names the embedded file.
 func TestRulesAreNamed(t *testing.T) {
 	source, err := os.ReadFile("rules.go")
 	if err != nil {
@@ -55,7 +55,8 @@ func TestRulesAreNamed(t *testing.T) {
 	}
 }
 
-// Secrets of services that only the catalog knows, and what looks like one.
+// TestServices redacts secrets that only the rules of gitleaks know, and leaves texts that resemble
+// them.
 func TestServices(t *testing.T) {
 	for text, want := range map[string]string{
 		"use lin" + "_api_4f8Ks02mQz71LpXw9Rt3Vb6Nc5Jh0Dg8Ye2Ua1Zi now":                    "use [redacted] now",
@@ -85,13 +86,13 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// BenchmarkText redacts what has no secret, as nearly every text has none.
+// BenchmarkText redacts a text without secrets, as nearly every text is.
 func BenchmarkText(b *testing.B) {
 	text := strings.Repeat("Look into module 17 and mend what is broken there. Report what you changed, and why. ", 100)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		if Text(text) != text {
-			b.Fatal("there is no secret")
+			b.Fatal("no secret was found")
 		}
 	}
 }

@@ -5,22 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
-)
 
-// Tone is how a line stands out.
-type Tone int
-
-// The tones of lines.
-const (
-	Plain  Tone = iota
-	Strong      // a heading
-	Live        // somebody is at work on it
-	Faint       // it is over
-	Alarm       // it went wrong
+	"github.com/clipperhouse/displaywidth"
 )
 
 // Line is a line of a board.
@@ -29,14 +18,14 @@ type Line struct {
 	Tone Tone
 }
 
-// Saying is something that was said or asked in a team.
+// Saying is a text that somebody said or asked in a team.
 type Saying struct {
 	At   team.Time
 	Text string
 	Tone Tone
 }
 
-// Sayings are what the record brings of that.
+// Sayings returns the sayings of the record.
 func Sayings(r *team.Record) []Saying {
 	var all []Saying
 	for _, e := range r.Events {
@@ -50,7 +39,7 @@ func Sayings(r *team.Record) []Saying {
 		default:
 			continue
 		}
-		line := event(e, r)
+		line := event(e, r, nil)
 		if m, ok := e.(*team.MessageSent); ok {
 			line = fmt.Sprintf("%s → %s: %s", m.Message.From, m.Message.To, m.Message.Body)
 		}
@@ -59,23 +48,23 @@ func Sayings(r *team.Record) []Saying {
 	return all
 }
 
-// Board shows a team on a screen of that size: who is in it, its tasks, and what was said last.
-// What does not fit is left out, the oldest and the finished first. The members come first: a task
+// Board shows a team on a screen of that size: its members, its tasks, and the last messages. Rows
+// that do not fit are left out, the oldest and the finished first. The members come first: a task
 // that one of them works on is named beside it.
 func Board(s *team.State, said []Saying, width, height int) []Line {
 	said = slices.Clone(said)
-	// they come from several streams, one read after the other
+	// they come from several streams that are read one after the other
 	slices.SortStableFunc(said, func(a, b Saying) int { return cmp.Compare(a.At, b.At) })
 	members := roster(s, width)
 	tasks := tasksOf(s)
 	words := saidLines(said)
 	needs := 1 + len(members) + tasks.needs() + len(words)
 	room, blank := max(0, height-1), []Line(nil)
-	if needs+3 <= height || height >= 40 { // there is room for what is only nice to have
+	if needs+3 <= height || height >= 40 { // there is room for optional lines
 		room, blank = max(0, room-3), []Line{{}}
 	}
-	// The members that run come first, but tasks and messages keep a few lines each. What these
-	// leave is for the members that have ended, and then for more messages.
+	// Running members come first, but tasks and messages keep a few lines each. The rest is for the
+	// members that have ended, and then for more messages.
 	running := len(members)
 	for running > 0 && members[running-1].Tone != Live && members[running-1].Tone != Plain {
 		running--
@@ -105,7 +94,7 @@ func Board(s *team.State, said []Saying, width, height int) []Line {
 	return lines[:min(len(lines), max(0, height))]
 }
 
-// saidLines are the messages with a heading; none without a message.
+// saidLines returns the messages under a heading; none without a message.
 func saidLines(said []Saying) []Line {
 	if len(said) == 0 {
 		return nil
@@ -129,7 +118,7 @@ func headline(s *team.State) Line {
 		name += " (" + Clean(t.Observed) + ")"
 	}
 	parts := []string{name}
-	if !t.Session { // one has no tasks
+	if !t.Session { // a single session has no tasks
 		open, completed := s.Count(team.Pending)+s.Count(team.InProgress), s.Count(team.Completed)
 		parts = append(parts, fmt.Sprintf("%d of %d tasks done", completed, open+completed))
 	}
@@ -152,11 +141,11 @@ func headline(s *team.State) Line {
 	return Line{strings.Join(parts, " · "), tone}
 }
 
-// longestName is how many characters of a member's name are shown.
+// longestName bounds how many characters of a member's name are shown.
 const longestName = 20
 
-// roster is a table with a heading: the lead, then those who run, then those who have ended. What
-// they work on has two fifths of the width before what else is known of them.
+// roster is a table with a heading: the lead, then running members, then those that have ended.
+// Their tasks get two fifths of the width before the other columns.
 func roster(s *team.State, width int) []Line {
 	works, members := WorksOn(s), s.Roster()
 	lead := s.Team().Lead
@@ -194,16 +183,17 @@ func roster(s *team.State, width int) []Line {
 		tones = append(tones, tone)
 	}
 	t.Compact()
-	t.Narrow(width, width*2/5, "MODEL", "TOKENS", "ROLE")
+	t.Texts, t.Spare = []string{"WORKS ON"}, []string{"MODEL", "TOKENS", "ROLE"}
+	t.Fit(width)
 	return toned(&t, tones)
 }
 
-// WorksOn is what each member works on, by their names: the tasks that it has in progress; where
-// there are none, what it says of itself.
+// WorksOn says what each member works on, by name: its tasks in progress, or else what it says
+// about itself.
 func WorksOn(s *team.State) map[string]string {
 	held := map[string][]string{}
 	for task := range s.Underway() {
-		held[task.Owner] = append(held[task.Owner], task.ID+" "+task.Subject)
+		held[task.Owner] = append(held[task.Owner], titled(task, " "))
 	}
 	works := map[string]string{}
 	for _, m := range s.Roster() {
@@ -212,8 +202,8 @@ func WorksOn(s *team.State) map[string]string {
 	return works
 }
 
-// taskList are the tasks of a board: what is in progress, what is open, what is done, the newest of
-// that first.
+// taskList has the tasks of a board: those in progress, those open, and those done, the newest of
+// these first.
 type taskList [3][]team.Task
 
 var taskTones = [...]Tone{Live, Plain, Faint}
@@ -234,7 +224,7 @@ func tasksOf(s *team.State) *taskList {
 	return &all
 }
 
-// needs is how many lines all tasks and a heading take; none without a task.
+// needs returns how many lines all tasks and a heading take; 0 without tasks.
 func (l *taskList) needs() int {
 	if n := len(l[0]) + len(l[1]) + len(l[2]); n > 0 {
 		return 1 + n
@@ -242,14 +232,14 @@ func (l *taskList) needs() int {
 	return 0
 }
 
-// table is a heading and the first tasks, in so many lines.
+// table returns a heading and the first tasks, in that many lines.
 func (l *taskList) table(room int) []Line {
 	var t Table
 	t.Row("TASK", "STATUS", "OWNER", "SUBJECT")
 	tones := []Tone{Strong}
 	for i, some := range l {
 		for _, task := range some[:min(len(some), max(0, room-len(tones)))] {
-			t.Row(task.ID, shortState(task), Cut(task.Owner, longestName), task.Subject)
+			t.Row(task.Called(), shortState(task), Cut(task.Owner, longestName), task.Subject)
 			tones = append(tones, taskTones[i])
 		}
 	}
@@ -257,8 +247,8 @@ func (l *taskList) table(room int) []Line {
 	return toned(&t, tones)
 }
 
-// fit are as many lines of the tasks as there is room for. Where there are more, those that stand
-// beside their members are left out first.
+// fit returns as many task lines as there is room for. Tasks that are shown beside their members
+// are left out first.
 func (l *taskList) fit(room int, members []Line) []Line {
 	switch needs := l.needs(); {
 	case needs == 0 || room <= 0:
@@ -293,12 +283,12 @@ func (l *taskList) fit(room int, members []Line) []Line {
 	return append(table, Line{fmt.Sprintf("… and %d more tasks: %s", sum, strings.Join(more, ", ")), Faint})
 }
 
-// mostBlockers is how many of the tasks are named that a task waits for.
+// mostBlockers is how many blockers of a task are named.
 const mostBlockers = 3
 
-// shortState is a task's status, with the first of the tasks that it waits for.
+// shortState is a task's status, with the first of its blockers.
 func shortState(t team.Task) string {
-	if blockers := t.Blocked(); !t.GivenUp() && len(blockers) > mostBlockers {
+	if blockers := t.WaitsFor(""); !t.GivenUp() && len(blockers) > mostBlockers {
 		return fmt.Sprintf("blocked by %s +%d", strings.Join(blockers[:mostBlockers], ","), len(blockers)-mostBlockers)
 	}
 	return TaskState(t)
@@ -314,7 +304,7 @@ func toned(t *Table, tones []Tone) []Line {
 	return lines
 }
 
-// fit leaves out the end of a table that has no room, and says so.
+// fit cuts off the end of a table that has no room, and says so.
 func fit(table []Line, room int, what string) []Line {
 	if len(table) <= room || room < 2 {
 		return table[:min(len(table), max(room, 0))]
@@ -322,20 +312,26 @@ func fit(table []Line, room int, what string) []Line {
 	return append(slices.Clone(table[:room-1]), Line{fmt.Sprintf("… and %d more %s", len(table)-room+1, what), Faint})
 }
 
-// Cut shortens a line to so many columns of a terminal.
+// Cut shortens a line to that many columns of any terminal: it counts the most columns that a
+// character may take. It leaves out whole characters, with what is joined to them.
 func Cut(s string, columns int) string {
-	if len(s) <= columns {
+	if len(s) <= columns || most(s) <= columns {
 		return s
 	}
-	used, keep := 0, 0
-	for i, r := range s {
-		used += sanitize.Columns(r)
-		if used > columns {
-			return s[:keep] + "…"
+	used, keep := most("…"), 0
+	for clusters := displaywidth.StringGraphemes(s); clusters.Next(); {
+		if used += most(clusters.Value()); used > columns {
+			break
 		}
-		if used < columns {
-			keep = i + utf8.RuneLen(r)
-		}
+		keep += len(clusters.Value())
 	}
-	return s
+	return s[:keep] + "…"
+}
+
+// most returns the most columns that a terminal may give to the text.
+func most(s string) (columns int) {
+	for _, r := range s {
+		columns += sanitize.Columns(r)
+	}
+	return columns
 }

@@ -1,9 +1,3 @@
-// Package render turns teams into lines for people: what happened, what there is. It prints nothing
-// itself.
-//
-// # Guarantees
-//
-// A line holds no line break and no character that controls a terminal, whatever agents wrote.
 package render
 
 import (
@@ -17,195 +11,295 @@ import (
 	"cadre/internal/team"
 )
 
-// Lines says what the record changed, one line for each event that matters to a person.
-func Lines(r *team.Record) []string {
+// Lines says what the record changed, one line for each event that matters to a person. called
+// returns what the task with an id is called; nil for its id.
+func Lines(r *team.Record, called func(id string) string) []string {
+	if called == nil {
+		called = func(id string) string { return id }
+	}
 	var lines []string
 	for _, e := range r.Events {
-		if line := event(e, r); line != "" {
+		if line := event(e, r, called); line != "" {
 			lines = append(lines, Clean(line))
 		}
 	}
 	return lines
 }
 
-func event(e team.Event, r *team.Record) string {
+// event says what happened; "" if it matters to no person.
+func event(e team.Event, r *team.Record, called func(id string) string) string {
+	switch e := e.(type) {
+	case *team.TasksSkipped, *team.MemberDescribed:
+		return ""
+	case *team.MemberTroubled:
+		return troubled(e, r.At)
+	}
+	if line, is := ofTask(e, called); is {
+		return line
+	}
+	for _, describe := range [...]func(team.Event) (string, bool){ofTeam, ofConsolidation, ofMember, ofRequest,
+		ofMail} {
+		if line, is := describe(e); is {
+			return line
+		}
+	}
+	return e.Kind()
+}
+
+// ofTeam describes an event of the team as a whole. is reports whether e is one.
+func ofTeam(e team.Event) (line string, is bool) {
 	switch e := e.(type) {
 	case *team.TeamCreated:
-		return fmt.Sprintf("team %s (%s) created, led by %s", e.Team.Name, e.Team.ID, e.Lead.Name)
+		return fmt.Sprintf("team %s (%s) created, led by %s", e.Team.Name, e.Team.ID, e.Lead.Name), true
 	case *team.TeamRestored:
-		return fmt.Sprintf("team %s (%s) restored from its checkpoint %d", e.Team.Name, e.Team.ID, e.Team.Restored.Seq)
+		return fmt.Sprintf("team %s (%s) restored from its checkpoint %d", e.Team.Name, e.Team.ID,
+			e.Team.Restored.Seq), true
 	case *team.TeamReleased:
-		return "team let go of" + prefixed(" on ", e.Machine)
+		return "team let go of" + prefixed(" on ", e.Machine), true
 	case *team.TeamTakenBack:
-		return "team taken back"
-	case *team.WorkFound:
-		return "the work of task " + strings.Join(e.Tasks, ", ") + " is there now"
+		return "team taken back", true
 	case *team.TeamStatusChanged:
-		return "team is " + string(e.Status) + tail(e.Reason) + tail(e.Report)
+		return "team is " + string(e.Status) + tail(e.Reason) + tail(e.Report), true
 	case *team.TeamCleanedUp:
-		return "team cleaned up"
-	case *team.ConsolidationBegan:
-		return fmt.Sprintf("consolidation %d begins", e.Attempt)
-	case *team.WorktreesMerged:
-		if len(e.Members) == 0 {
-			return ""
-		}
-		return "the work of " + strings.Join(e.Members, ", ") + word(len(e.Members) == 1, " is on its branch",
-			" is on their branches")
-	case *team.WorkStaged:
-		if e.Tree == "" {
-			return "nothing to commit"
-		}
-		return fmt.Sprintf("staged: %s on %s", files(e.Files), Parent(e.Parent)) + prefixed(", with ",
-			Branches(e.Branches))
-	case *team.CheckPassed:
-		return fmt.Sprintf("check %s passed", e.Check)
-	case *team.CheckFailed:
-		return fmt.Sprintf("check %s FAILED", e.Check)
-	case *team.CommitMade:
-		if e.Commit == "" {
-			return ""
-		}
-		return fmt.Sprintf("commit %.12s made", e.Commit)
-	case *team.TeamConsolidated:
-		return fmt.Sprintf("consolidation %d done", e.Attempt)
-	case *team.ConsolidationAbandoned:
-		return fmt.Sprintf("consolidation %d given up", e.Attempt) + tail(e.Reason)
+		return "team cleaned up", true
 	case *team.DelegateChanged:
-		return "delegate mode " + onOff(e.On)
+		return "delegate mode " + onOff(e.On), true
 	case *team.BudgetChanged:
-		return "new budget"
+		return "new budget", true
 	case *team.BudgetExhausted:
-		return "the budget is spent: " + e.What
+		return "the budget is spent: " + e.What, true
+	case *team.BudgetAlerted:
+		return fmt.Sprintf("%d %% of the budget%s is spent: %s", e.Percent, prefixed(" of ", e.Member), e.What), true
+	case *team.MemberBudgetChanged:
+		return e.Member + " has a new budget", true
+	case *team.MemberBudgetExhausted:
+		return fmt.Sprintf("the budget of %s is spent: %s", e.Member, e.What), true
+	case *team.HookSwitched:
+		return fmt.Sprintf("the hook %s [%s] of %s is switched %s", e.Event, e.Command, sourced(e.Source), onOff(!e.Off)), true
 	case *team.LeadAttached:
 		if e.Session == team.User {
-			return "the user leads" + prefixed(" instead of session ", e.TakenOver)
+			return "the user leads" + prefixed(" instead of session ", e.TakenOver), true
 		}
-		return fmt.Sprintf("session %s leads%s", e.Session, prefixed(" instead of ", e.TakenOver))
+		return fmt.Sprintf("session %s leads%s", e.Session, prefixed(" instead of ", e.TakenOver)), true
 	case *team.LeadLost:
-		return fmt.Sprintf("the lead is lost: session %s was seen last at %s", e.Session, Clock(e.Seen))
+		return fmt.Sprintf("the lead is lost: session %s was seen last at %s", e.Session, Clock(e.Seen)), true
 	case *team.FactsRecorded:
 		names := make([]string, len(e.Facts))
 		for i, f := range e.Facts {
 			names[i] = f.Name
 		}
-		return "the facts are recorded as they are now" + tail(strings.Join(names, ", "))
+		return "the facts are recorded as they are now" + tail(strings.Join(names, ", ")), true
 	case *team.TeamMoved:
-		return fmt.Sprintf("the project was moved from %s to %s", e.From, e.Dir)
-	case *team.MemberSpawned:
-		return fmt.Sprintf("%s joined (%s%s)", e.Member.Name, e.Member.Agent, prefixed(", ", e.Member.Role))
-	case *team.MemberAttached:
-		return fmt.Sprintf("%s runs on host %s", e.Member, excerpt.Characters(e.Host, 8))
-	case *team.MemberStarted:
-		return e.Member + " started"
-	case *team.MemberStatusChanged:
-		if e.Summary != "" {
-			return fmt.Sprintf("%s is %s: %s", e.Member, e.Status, e.Summary)
-		}
-		return fmt.Sprintf("%s is %s", e.Member, e.Status)
-	case *team.MemberDetached:
-		return e.Member + " is to be started again" + tail(e.Reason)
-	case *team.MemberTroubled:
-		if e.Setbacks == 0 {
-			return e.Member + " is tried again"
-		}
-		if team.Hopeless(e.Trouble) { // its first failure is its last, whatever it counts for
-			return e.Member + " cannot continue" + tail(e.Text)
-		}
-		again := ""
-		if e.RetryAt > r.At && r.At > 0 {
-			again = "; it starts again in " + Span(time.Duration(e.RetryAt-r.At)*time.Millisecond)
-		}
-		return fmt.Sprintf("%s could not continue (%d in a row)", e.Member, e.Setbacks) + tail(e.Text) + again
-	case *team.HandoverRequested:
-		return "a fresh session is to go on for " + e.Member + tail(e.Reason)
+		return fmt.Sprintf("the project was moved from %s to %s", e.From, e.Dir), true
 	case *team.ReportAsked:
-		return "the lead was asked for its report"
+		return "the lead was asked for its report", true
 	case *team.ReportGiven:
-		return "the lead gave its report" + tail(e.Text)
-	case *team.MemberStopped:
-		return e.Member + " stopped" + tail(e.Reason)
-	case *team.MemberFailed:
-		return e.Member + " FAILED" + tail(e.Reason)
-	case *team.MemberReturned:
-		return e.Member.Name + " is there again"
+		return "the lead gave its report" + tail(e.Text), true
 	case *team.GapNoticed:
-		return "something of " + e.Source + " was missed" + tail(e.Reason)
-	case *team.ModeChanged:
-		return fmt.Sprintf("%s is in permission mode %s", e.Member, e.Mode)
-	case *team.ShutdownRequested:
-		return e.Member + " was asked to shut down" + tail(e.Reason)
-	case *team.ShutdownAnswered:
-		return fmt.Sprintf("%s %s the shutdown", e.Member, word(e.Approved, "approved", "rejected")) + tail(e.Reason)
-	case *team.ShutdownWithdrawn:
-		return e.Member + " need not shut down"
-	case *team.PlanSubmitted:
-		return e.Member + " submitted a plan"
-	case *team.PlanAnswered:
-		return fmt.Sprintf("the plan of %s was %s", e.Member, word(e.Approved, "approved", "rejected")) +
-			tail(e.Feedback)
-	case *team.PermissionRequested:
-		return fmt.Sprintf("%s asks to use %s (%s)", e.Permission.Member, e.Permission.Tool, e.Permission.Request) +
-			tail(Input(e.Permission.Input))
-	case *team.PermissionAnswered:
-		return fmt.Sprintf("permission %s of %s: %s", e.Request, e.Member, strings.ReplaceAll(e.Outcome, "_", " ")) +
-			tail(e.Reason)
-	case *team.UsageReported:
-		return fmt.Sprintf("%s used %d tokens%s", e.Member, e.Usage.Tokens(), prefixed(" for task ", e.Task))
-	case *team.HookRejected:
-		return fmt.Sprintf("hook %s said no to %s (%d in a row)", e.Hook, e.Member, e.Count) + tail(e.Feedback)
-	case *team.TaskCreated:
-		return fmt.Sprintf("task %s: %s%s", e.Task.ID, e.Task.Subject, waits(e.Task.BlockedBy))
-	case *team.TaskUpdated:
-		return "task " + e.Task + " changed"
-	case *team.TaskClaimed:
-		return fmt.Sprintf("%s took task %s", word(e.Member == "", "somebody", e.Member), e.Task)
-	case *team.TasksSkipped, *team.MemberDescribed:
-		return ""
-	case *team.TaskReleased:
-		return "task " + e.Task + " is back on the list" + tail(e.Reason)
-	case *team.TaskFailed:
-		return fmt.Sprintf("%s FAILED task %s", e.By, e.Task) + tail(e.Reason)
-	case *team.TaskCompleted:
-		return fmt.Sprintf("%s completed task %s%s", e.By, e.Task, frees(e.Unblocked))
-	case *team.TaskDeleted:
-		return "task " + e.Task + " deleted" + frees(e.Unblocked)
+		return "something of " + e.Source + " was missed" + tail(e.Reason), true
+	}
+	return "", false
+}
+
+// sourced says where a hook comes from.
+func sourced(source string) string {
+	switch source {
+	case "user":
+		return "the user's settings"
+	case "project", "local":
+		return "the project's settings"
+	case "team":
+		return "the team"
+	}
+	return "a program"
+}
+
+// ofConsolidation describes an event of a consolidation. is reports whether e is one.
+func ofConsolidation(e team.Event) (line string, is bool) {
+	switch e := e.(type) {
+	case *team.ConsolidationBegan:
+		return fmt.Sprintf("consolidation %d begins", e.Attempt), true
+	case *team.WorktreesMerged:
+		if len(e.Members) == 0 {
+			return "", true
+		}
+		return "the work of " + strings.Join(e.Members, ", ") + word(len(e.Members) == 1, " is on its branch",
+			" is on their branches"), true
+	case *team.WorkStaged:
+		if e.Tree == "" {
+			return "nothing to commit", true
+		}
+		return fmt.Sprintf("staged: %s on %s", files(e.Files), Parent(e.Parent)) + prefixed(", with ",
+			Branches(e.Branches)), true
+	case *team.CheckPassed:
+		return fmt.Sprintf("check %s passed", e.Check), true
+	case *team.CheckFailed:
+		return fmt.Sprintf("check %s FAILED", e.Check), true
+	case *team.CommitMade:
+		if e.Commit == "" {
+			return "", true
+		}
+		return fmt.Sprintf("commit %.12s made", e.Commit), true
+	case *team.TeamConsolidated:
+		return fmt.Sprintf("consolidation %d done", e.Attempt), true
+	case *team.ConsolidationAbandoned:
+		return fmt.Sprintf("consolidation %d given up", e.Attempt) + tail(e.Reason), true
 	case *team.BranchLeft:
 		if e.Commit == "" {
-			return "nothing of " + e.Member + " is left to merge"
+			return "nothing of " + e.Member + " is left to merge", true
 		}
-		return fmt.Sprintf("the work of %s is on the branch %s, and not merged", e.Member, e.Branch)
+		return fmt.Sprintf("the work of %s is on the branch %s, and not merged", e.Member, e.Branch), true
+	}
+	return "", false
+}
+
+// ofMember describes an event of a member. is reports whether e is one.
+func ofMember(e team.Event) (line string, is bool) {
+	switch e := e.(type) {
+	case *team.MemberSpawned:
+		return fmt.Sprintf("%s joined (%s%s)", e.Member.Name, e.Member.Agent, prefixed(", ", e.Member.Role)), true
+	case *team.MemberAttached:
+		return fmt.Sprintf("%s runs on host %s", e.Member, excerpt.Characters(e.Host, 8)), true
+	case *team.MemberStarted:
+		return e.Member + " started", true
+	case *team.MemberStatusChanged:
+		if e.Summary != "" {
+			return fmt.Sprintf("%s is %s: %s", e.Member, e.Status, e.Summary), true
+		}
+		return fmt.Sprintf("%s is %s", e.Member, e.Status), true
+	case *team.MemberDetached:
+		if e.Reason == team.PausedReason {
+			return e.Member + " is paused", true
+		}
+		return e.Member + " is to be started again" + tail(e.Reason), true
+	case *team.HandoverRequested:
+		return "a fresh session is to go on for " + e.Member + tail(e.Reason), true
+	case *team.MemberStopped:
+		return e.Member + " stopped" + tail(e.Reason), true
+	case *team.MemberFailed:
+		return e.Member + " FAILED" + tail(e.Reason), true
+	case *team.MemberReturned:
+		return e.Member.Name + " is there again", true
+	case *team.ModeChanged:
+		return fmt.Sprintf("%s is in permission mode %s", e.Member, e.Mode), true
+	case *team.MemberOffline:
+		return fmt.Sprintf("%s OFFLINE: %s", e.Member, e.Reason), true
+	case *team.MemberOnline:
+		return e.Member + " is online again", true
+	}
+	return "", false
+}
+
+// ofRequest describes a request or its answer. is reports whether e is one.
+func ofRequest(e team.Event) (line string, is bool) {
+	switch e := e.(type) {
+	case *team.ShutdownRequested:
+		return e.Member + " was asked to shut down" + tail(e.Reason), true
+	case *team.ShutdownAnswered:
+		return fmt.Sprintf("%s %s the shutdown", e.Member, word(e.Approved, "approved", "rejected")) +
+			tail(e.Reason), true
+	case *team.ShutdownWithdrawn:
+		return e.Member + " need not shut down", true
+	case *team.PlanSubmitted:
+		return e.Member + " submitted a plan", true
+	case *team.PlanAnswered:
+		return fmt.Sprintf("the plan of %s was %s", e.Member, word(e.Approved, "approved", "rejected")) +
+			tail(e.Feedback), true
+	case *team.PermissionRequested:
+		return fmt.Sprintf("%s asks to use %s (%s)", e.Permission.Member, e.Permission.Tool, e.Permission.Request) +
+			tail(Input(e.Permission.Input)), true
+	case *team.PermissionAnswered:
+		return fmt.Sprintf("permission %s of %s: %s", e.Request, e.Member, strings.ReplaceAll(e.Outcome, "_", " ")) +
+			tail(e.Reason), true
+	case *team.HookRejected:
+		return fmt.Sprintf("hook %s said no to %s (%d in a row)", e.Hook, e.Member, e.Count) + tail(e.Feedback), true
+	}
+	return "", false
+}
+
+// ofTask describes an event of a task or its work. is reports whether e is one.
+func ofTask(e team.Event, called func(id string) string) (line string, is bool) {
+	all := func(ids []string) (names []string) {
+		for _, id := range ids {
+			names = append(names, called(id))
+		}
+		return names
+	}
+	switch e := e.(type) {
+	case *team.UsageReported:
+		if e.Task == "" {
+			return fmt.Sprintf("%s used %d tokens", e.Member, e.Usage.Tokens()), true
+		}
+		return fmt.Sprintf("%s used %d tokens for task %s", e.Member, e.Usage.Tokens(), called(e.Task)), true
+	case *team.WorkFound:
+		return "the work of task " + strings.Join(all(e.Tasks), ", ") + " is there now", true
+	case *team.TaskCreated:
+		if e.Task.Subject == e.Task.Name {
+			return fmt.Sprintf("task %s%s", e.Task.Name, waits(all(e.Task.BlockedBy))), true
+		}
+		return fmt.Sprintf("task %s: %s%s", e.Task.Called(), e.Task.Subject, waits(all(e.Task.BlockedBy))), true
+	case *team.TaskUpdated:
+		return "task " + called(e.Task) + " changed", true
+	case *team.TaskClaimed:
+		return fmt.Sprintf("%s took task %s", word(e.Member == "", "somebody", e.Member), called(e.Task)), true
+	case *team.TaskReleased:
+		return "task " + called(e.Task) + " is back on the list" + tail(e.Reason), true
+	case *team.TaskFailed:
+		return fmt.Sprintf("%s FAILED task %s%s", e.By, called(e.Task), frees(all(e.Unblocked))) + tail(e.Reason), true
+	case *team.TaskCompleted:
+		return fmt.Sprintf("%s completed task %s%s", e.By, called(e.Task), frees(all(e.Unblocked))), true
+	case *team.TaskDeleted:
+		return "task " + called(e.Task) + " deleted" + frees(all(e.Unblocked)), true
 	case *team.WorkSaved:
-		return fmt.Sprintf("what %s has done of task %s is kept with it", e.Saved.Member, e.Task)
+		return fmt.Sprintf("what %s has done of task %s is kept with it", e.Saved.Member, called(e.Task)), true
 	case *team.TaskRolledBack:
-		return "what was done of task " + e.Task + " was rolled back, and it is on the list again" + tail(e.Reason)
+		return "what was done of task " + called(e.Task) + " was rolled back, and it is on the list again" +
+			tail(e.Reason), true
 	case *team.WorkRecorded:
-		return fmt.Sprintf("task %s: %s", e.Task, Work(e.Work))
+		return fmt.Sprintf("task %s: %s", called(e.Task), Work(e.Work)), true
+	}
+	return "", false
+}
+
+// ofMail describes an event of messages. is reports whether e is one.
+func ofMail(e team.Event) (line string, is bool) {
+	switch e := e.(type) {
 	case *team.MessageSent:
 		from := e.Message.From
 		if from == "" {
 			from = "cadre"
 		}
-		return fmt.Sprintf("#%d %s → %s: %s", e.Message.Seq, from, e.Message.To, e.Message.Body)
+		return fmt.Sprintf("#%d %s → %s: %s", e.Message.Seq, from, e.Message.To, e.Message.Body), true
 	case *team.MessagesDelivered:
-		return fmt.Sprintf("%s was given %s", e.Member, messages(e.Seqs))
+		return fmt.Sprintf("%s was given %s", e.Member, messages(e.Seqs)), true
 	case *team.MessagesRead:
-		return fmt.Sprintf("%s has read up to #%d", e.Member, e.Through)
+		return fmt.Sprintf("%s has read up to #%d", e.Member, e.Through), true
 	case *team.MessagesReturned:
-		return fmt.Sprintf("%s for %s returned", messages(e.Seqs), e.Member)
-	case *team.MemberOffline:
-		return fmt.Sprintf("%s OFFLINE: %s", e.Member, e.Reason)
-	case *team.MemberOnline:
-		return e.Member + " is online again"
+		return fmt.Sprintf("%s for %s returned", messages(e.Seqs), e.Member), true
 	case *team.MessagesLate:
-		return fmt.Sprintf("%s for %s UNDELIVERED", messages(e.Seqs), e.Member)
+		return fmt.Sprintf("%s for %s UNDELIVERED", messages(e.Seqs), e.Member), true
 	case *team.MessagesResent:
-		return fmt.Sprintf("%s sent to %s again", messages(e.Seqs), e.Member)
+		return fmt.Sprintf("%s sent to %s again", messages(e.Seqs), e.Member), true
 	}
-	return e.Kind()
+	return "", false
 }
 
-// Work is what a task did, in one line.
+// troubled says what a trouble at that time means for its member.
+func troubled(e *team.MemberTroubled, at team.Time) string {
+	if e.Setbacks == 0 {
+		return e.Member + " is tried again"
+	}
+	if team.Hopeless(e.Trouble) { // its first failure is final
+		return e.Member + " cannot continue" + tail(e.Text)
+	}
+	again := ""
+	if e.RetryAt > at && at > 0 {
+		again = "; it starts again in " + Span(e.RetryAt.Sub(at))
+	}
+	return fmt.Sprintf("%s could not continue (%d in a row)", e.Member, e.Setbacks) + tail(e.Text) + again
+}
+
+// Work says in one line what a task did.
 func Work(w team.Work) string {
 	switch {
 	case w.Base == "":
@@ -226,7 +320,7 @@ func Work(w team.Work) string {
 	return done
 }
 
-// Parent is the commit that something is staged on.
+// Parent names the commit that something is staged on.
 func Parent(commit string) string {
 	if commit == "" {
 		return "no commit yet"
@@ -234,7 +328,7 @@ func Parent(commit string) string {
 	return fmt.Sprintf("%.12s", commit)
 }
 
-// Branches are their names.
+// Branches returns the names of the branches.
 func Branches(all []team.Branch) string {
 	var names []string
 	for _, b := range all {
@@ -243,10 +337,10 @@ func Branches(all []team.Branch) string {
 	return strings.Join(names, ", ")
 }
 
-// Clock is a time as people read it, to the second, where they are.
+// Clock formats a time to the second, in the local time zone.
 func Clock(t team.Time) string { return time.UnixMilli(int64(t)).Format("15:04:05") }
 
-// When is the local time of day at t, with the date where that is not the day of now.
+// When formats the local time of day at t, with the date if that is not the date of now.
 func When(now, t team.Time) string {
 	at, today := time.UnixMilli(int64(t)), time.UnixMilli(int64(now))
 	if at.Format(time.DateOnly) == today.Format(time.DateOnly) {
@@ -255,10 +349,10 @@ func When(now, t team.Time) string {
 	return at.Format(time.DateTime)
 }
 
-// Clean makes one line of a text that may hold anything, and shortens it.
+// Clean makes one line of any text, and shortens it.
 func Clean(s string) string { return excerpt.Characters(sanitize.Line(s), mostOfALine) }
 
-// mostOfALine is how many characters of a text fit where a person reads it in passing.
+// mostOfALine bounds the characters of a text that people read in passing.
 const mostOfALine = 400
 
 func tail(s string) string { return prefixed(": ", s) }
@@ -311,8 +405,8 @@ func messages(seqs []int64) string {
 // less than a file.
 const mostInput = 300
 
-// Input is the input of a tool for people: the command of one that runs a command, else the JSON. A
-// long one is cut, and says so.
+// Input formats a tool's input for people: the command of a tool that runs commands, else the JSON.
+// A long input is cut and marked.
 func Input(input string) string {
 	var in struct{ Command string }
 	if json.Unmarshal([]byte(input), &in) == nil && in.Command != "" {

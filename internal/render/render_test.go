@@ -99,7 +99,7 @@ func TestLines(t *testing.T) {
 		"somebody took task 4",
 		"something of the lead's stream was missed: the connection was lost",
 	}
-	got := render.Lines(r)
+	got := render.Lines(r, nil)
 	if len(got) != len(want) {
 		t.Fatalf("%d lines: %q", len(got), got)
 	}
@@ -114,12 +114,16 @@ func TestTable(t *testing.T) {
 	var table render.Table
 	table.Row("ID", "NAME", "SUBJECT")
 	table.Row("1", "Änne", "first\nof all")
+	table.Row("2", "漢字", "two columns each")
+	table.Row("3", "a\u0308b", "one for a letter and its accent")
+	table.Row("4", "👩‍💻", "two for the cluster")
 	table.Row("10", "bob", strings.Repeat("long ", 20))
 	var out strings.Builder
 	if err := table.Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	want := "ID  NAME  SUBJECT\n1   Änne  first↵of all\n10  bob   " + strings.Repeat("long ", 20) + "\n"
+	want := "ID  NAME  SUBJECT\n1   Änne  first↵of all\n2   漢字  two columns each\n3   a\u0308b    one for a letter and its accent\n" +
+		"4   👩‍💻    two for the cluster\n10  bob   " + strings.Repeat("long ", 20) + "\n"
 	if out.String() != want {
 		t.Errorf("it is\n%swant\n%s", out.String(), want)
 	}

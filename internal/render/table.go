@@ -2,31 +2,42 @@ package render
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
-	"cadre/internal/team"
+	"cadre/internal/render/sanitize"
+
+	"github.com/clipperhouse/displaywidth"
 )
 
 // Table is rows of cells, aligned when written. The last column is never padded. All rows have as
 // many cells as the first, which is the head.
+//
+// On a terminal the lines fit its width where they can. The columns of Texts are cut, after a whole
+// word. Where that is not enough, the columns of Spare are left out. Everything else may be an id that
+// somebody has to type, and stays whole. A long one in the first column has a line of its own. In a
+// list the last column is wrapped instead, and nothing is left out.
 type Table struct {
-	Width int // of the terminal: longer lines are cut; 0 for any
+	Texts []string // heads of the columns whose cells may be cut, the first one first
+	Spare []string // heads of the columns that a narrow terminal does without, the least important first
 
 	cells  []string
-	widths []int // one for each column
+	widths []int // one per column
+	list   bool  // it has no head
+	width  int   // of the terminal; 0 for none
 }
 
-// NewTable returns a table with that head and room for so many rows.
+// NewTable returns a table with that head and room for that many rows.
 func NewTable(rows int, head ...string) *Table {
 	t := &Table{cells: make([]string, 0, rows*len(head))}
 	t.Row(head...)
 	return t
 }
+
+// NewList returns a table without a head.
+func NewList() *Table { return &Table{list: true} }
 
 // Row adds a row.
 func (t *Table) Row(cells ...string) {
@@ -36,46 +47,97 @@ func (t *Table) Row(cells ...string) {
 	for i := range t.widths {
 		cell := Clean(cells[i])
 		t.cells = append(t.cells, cell)
-		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
+		t.widths[i] = max(t.widths[i], displaywidth.String(cell))
 	}
 }
 
-// Write writes the table, a short one in one piece.
+// gap is between columns.
+const gap = 2
+
+// printer is a writer that may have colors and a width.
+type printer interface {
+	Print(parts ...any) error
+	Width() int
+}
+
+// Write writes the table, as wide as it is. To a [sanitize.Writer] it writes it as wide as the
+// terminal, and in colors where there are any.
 func (t *Table) Write(w io.Writer) error {
-	padding := strings.Repeat(" ", slices.Max(append(t.widths, 0))+2)
+	if to, is := w.(printer); is {
+		if t.width = to.Width(); t.width > 0 && !t.list {
+			if t.least(t.width) > t.width {
+				t.narrowFirst(t.width * 2 / 5)
+			}
+			t.Fit(t.width)
+		}
+		return to.Print(t.styled()...)
+	}
 	out := bufio.NewWriterSize(w, 64<<10)
-	if t.Width > 0 {
-		return t.cut(out, padding)
+	for _, part := range t.styled() {
+		if text, is := part.(string); is {
+			out.WriteString(text)
+		}
+	}
+	return out.Flush()
+}
+
+// styled returns the lines in colors: the head, and the columns of states.
+func (t *Table) styled() []any {
+	padding := strings.Repeat(" ", t.before(len(t.widths)))
+	var parts []any
+	var text strings.Builder
+	say := func(tone Tone, cell string) {
+		if tone == Plain || cell == "" {
+			text.WriteString(cell)
+			return
+		}
+		parts = append(parts, text.String(), tone.Look(), cell, sanitize.Normal)
+		text.Reset()
 	}
 	for i, cell := range t.cells {
 		column := i % len(t.widths)
-		out.WriteString(cell)
+		if t.list && column == len(t.widths)-1 {
+			cell = sanitize.Hanging{Text: cell, At: t.before(column), Indent: t.before(column)}.Wrapped(t.width)
+		}
+		switch {
+		case i < len(t.widths) && !t.list:
+			say(Faint, cell)
+		case t.ofStates(column):
+			say(StateTone(cell), cell)
+		default:
+			text.WriteString(cell)
+		}
+		used := displaywidth.String(cell)
 		if column == len(t.widths)-1 {
-			out.WriteByte('\n')
+			text.WriteByte('\n')
 			continue
 		}
-		out.WriteString(padding[:t.widths[column]-utf8.RuneCountInString(cell)+2])
-	}
-	return out.Flush()
-}
-
-// cut writes the lines no wider than the terminal.
-func (t *Table) cut(out *bufio.Writer, padding string) error {
-	for row := range slices.Chunk(t.cells, len(t.widths)) {
-		var line strings.Builder
-		for column, cell := range row {
-			line.WriteString(cell)
-			if column < len(row)-1 {
-				line.WriteString(padding[:t.widths[column]-utf8.RuneCountInString(cell)+2])
-			}
+		if used > t.widths[column] { // the rest of the row is below it
+			text.WriteByte('\n')
+			used = -t.before(column)
 		}
-		out.WriteString(Cut(line.String(), t.Width))
-		out.WriteByte('\n')
+		text.WriteString(padding[:t.widths[column]-used+gap])
 	}
-	return out.Flush()
+	return append(parts, text.String())
 }
 
-// Compact leaves out the columns in which only the head says something.
+// ofStates reports whether the column has states: by its head, or as the first of a list.
+func (t *Table) ofStates(column int) bool {
+	if t.list {
+		return column == 0
+	}
+	return slices.Contains([]string{"STATUS", "STATE", "LIFE"}, t.cells[column])
+}
+
+// before returns where a column begins.
+func (t *Table) before(column int) (at int) {
+	for _, w := range t.widths[:column] {
+		at += w + gap
+	}
+	return at
+}
+
+// Compact removes the columns that are empty below the head.
 func (t *Table) Compact() {
 	var keep []int
 	for column := range t.widths {
@@ -106,20 +168,17 @@ func (t *Table) only(keep []int) {
 	t.cells, t.widths = cells, widths
 }
 
-// Narrow leaves out columns with these heads, in this order, until the last one has the room that
-// it needs in lines of that width, or at least so much.
-func (t *Table) Narrow(width, least int, heads ...string) {
-	for _, head := range heads {
-		last := len(t.widths) - 1
-		others := 0
-		for _, w := range t.widths[:last] {
-			others += w + 2
+// column returns the index of the column with that head, or -1.
+func (t *Table) column(head string) int { return slices.Index(t.cells[:len(t.widths)], head) }
+
+// Fit makes the lines fit that width: see [Table].
+func (t *Table) Fit(width int) {
+	for _, head := range t.Spare {
+		if t.least(width) <= width {
+			break
 		}
-		if width-others >= min(t.widths[last], least) {
-			return
-		}
-		if column := slices.Index(t.cells[:last], head); column >= 0 {
-			keep := make([]int, 0, last)
+		if column := t.column(head); column >= 0 {
+			keep := make([]int, 0, len(t.widths))
 			for i := range t.widths {
 				if i != column {
 					keep = append(keep, i)
@@ -128,38 +187,87 @@ func (t *Table) Narrow(width, least int, heads ...string) {
 			t.only(keep)
 		}
 	}
+	over := t.before(len(t.widths)) - gap - width
+	for i, head := range t.Texts {
+		column := t.column(head)
+		if over <= 0 || column < 0 {
+			continue
+		}
+		to := max(t.widths[column]-over, t.floor(i, width))
+		if to < t.widths[column] {
+			over -= t.widths[column] - to
+			t.cut(column, to)
+		}
+	}
 }
 
-// TaskState is a task's status with what is derived from it.
-func TaskState(t team.Task) string {
-	switch {
-	case t.GivenUp():
-		return "failed"
-	case len(t.Blocked()) > 0:
-		return "blocked by " + strings.Join(t.Blocked(), ",")
+// narrowFirst makes the first column with a head as wide as its widest cell that is not wider than most. Wider
+// cells have a line of their own.
+func (t *Table) narrowFirst(most int) {
+	first, width := max(0, slices.IndexFunc(t.cells[:len(t.widths)], func(head string) bool { return head != "" })), 0
+	for at := first; at < len(t.cells); at += len(t.widths) {
+		if w := displaywidth.String(t.cells[at]); w <= most {
+			width = max(width, w)
+		}
 	}
-	return string(t.Status)
+	t.widths[first] = width
 }
 
-// Ago is how long ago something was, in one unit.
-func Ago(now, then team.Time) string {
-	if then == 0 {
-		return "never"
+// least returns the width of the lines when all texts are cut as far as they may be.
+func (t *Table) least(width int) int {
+	sum := t.before(len(t.widths)) - gap
+	for i, head := range t.Texts {
+		if column := t.column(head); column >= 0 {
+			sum -= max(0, t.widths[column]-t.floor(i, width))
+		}
 	}
-	return Span(time.Duration(max(0, now-then))*time.Millisecond) + " ago"
+	return sum
 }
 
-// Span is a duration in one or two units.
-func Span(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+// leastText is the width to which texts are cut, but for the first one: that has two fifths of the
+// line.
+const leastText = 14
+
+// floor returns the width to which the text with that index may be cut.
+func (t *Table) floor(text, width int) int {
+	if text == 0 {
+		return max(leastText, width*2/5)
 	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
+	return leastText
 }
+
+// cut cuts the cells of a column to that width.
+func (t *Table) cut(column, width int) {
+	t.widths[column] = 0
+	for at := column; at < len(t.cells); at += len(t.widths) {
+		t.cells[at] = CutWords(t.cells[at], width)
+		t.widths[column] = max(t.widths[column], displaywidth.String(t.cells[at]))
+	}
+}
+
+// CutWords is [Cut], after a whole word where the first one fits.
+func CutWords(s string, columns int) string {
+	short := Cut(s, columns)
+	kept, is := strings.CutSuffix(short, "…")
+	if !is || short == s {
+		return short
+	}
+	next := s[len(kept):]
+	if strings.HasPrefix(next, " ") || breaks(kept) {
+		return strings.TrimRight(kept, " ") + "…"
+	}
+	if i := strings.LastIndexAny(kept, " ,/"); i > 0 {
+		return strings.TrimRight(kept[:i+1], " ") + "…"
+	}
+	return short
+}
+
+// breaks reports whether a line may end after the text: behind a space, or within a script that has
+// no spaces between words.
+func breaks(text string) bool {
+	last, _ := utf8.DecodeLastRuneInString(text)
+	return last == ' ' || last == ',' || last == '/' || sanitize.Columns(last) == 2
+}
+
+// Width returns how many columns a terminal gives to the text, as in the columns of a [Table].
+func Width(s string) int { return displaywidth.String(s) }

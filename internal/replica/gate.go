@@ -3,6 +3,7 @@ package replica
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"cadre/internal/hook"
@@ -15,7 +16,7 @@ type Rejected struct {
 	count   int64 // rejections of the same thing in a row
 }
 
-// The pauses between attempts that whoever tries again by itself makes: the first, and the longest.
+// The first and the longest pause of a caller that tries again by itself.
 const (
 	firstPause   = 100 * time.Millisecond
 	longestPause = time.Second
@@ -24,12 +25,12 @@ const (
 func (r *Rejected) Error() string { return r.refusal.Text }
 func (r *Rejected) Unwrap() error { return r.refusal }
 
-// Final reports whether the same thing was rejected so often in a row that the lead was told:
-// trying again is a loop.
+// Final reports whether the same thing was rejected so often in a row that the lead was notified.
+// Trying again would be a loop.
 func (r *Rejected) Final() bool { return r.count >= team.MaxStrikes }
 
 // Pause returns how long to wait before the same thing is tried again without a person or a model
-// in between. It doubles with each rejection, so that a hook that always rejects costs little.
+// in between. It doubles with each rejection, so a hook that always rejects costs little.
 func (r *Rejected) Pause() time.Duration {
 	pause := firstPause
 	for n := int64(1); n < r.count && pause < longestPause; n++ {
@@ -38,36 +39,63 @@ func (r *Rejected) Pause() time.Duration {
 	return min(pause, longestPause)
 }
 
-// gate runs the hooks for a command that has some. Its error says that the command is not to be
+// gate runs the hooks of a command, if it has any. An error means that the command must not be
 // sent.
 func (rep *Replica) gate(ctx context.Context, c team.Command) error {
 	if !gated(c.Body) {
 		return nil
 	}
-	// What the team refuses anyhow, or has done already, is no hook's affair.
+	// Hooks are not asked about what the team refuses anyway, or has done already.
 	if err := rep.Refresh(ctx); err != nil {
 		return err
 	}
 	var (
-		event hook.Event
-		about team.RejectByHook
+		asked []question
 		t     team.Team
-		ask   bool
 		err   error
 	)
 	rep.View(func(s *team.State) {
 		var decision team.Decision
 		if decision, err = rep.opts.Decide(s, c); err == nil && decision.Record != nil {
 			t = s.Team()
-			event, about, ask = describe(s, decision.Record)
+			asked = questions(s, decision.Record)
 		}
 	})
-	if err != nil || !ask {
-		return err
+	for _, q := range asked {
+		if err == nil {
+			err = rep.ask(ctx, c, t, q)
+		}
 	}
+	return err
+}
+
+// question is what the hooks are asked, and what is recorded if they reject it.
+type question struct {
+	event hook.Event
+	about team.RejectByHook
+}
+
+// questions returns what the hooks are asked about a record. Of a batch, each task is a question.
+func questions(s *team.State, r *team.Record) (all []question) {
+	one := *r
+	for _, e := range r.Events {
+		one.Events = []team.Event{e}
+		if event, about, ask := describe(s, &one); ask {
+			all = append(all, question{event, about})
+			if _, several := e.(*team.TaskCreated); !several {
+				break
+			}
+		}
+	}
+	return all
+}
+
+// ask asks the hooks. An error means that the command must not be sent.
+func (rep *Replica) ask(ctx context.Context, c team.Command, t team.Team, q question) error {
+	event, about := q.event, q.about
 	verdict, err := rep.opts.Hooks(ctx, t, event)
 	if team.CodeOf(err) != "" && event.Name == hook.TeammateIdle {
-		rep.log(err.Error()) // idle it is, whether or not somebody can be asked
+		rep.log(err.Error()) // the member is idle, whether or not the hooks can be asked
 		return nil
 	}
 	if err != nil {
@@ -92,30 +120,32 @@ func (rep *Replica) gate(ctx context.Context, c team.Command) error {
 		}
 	}
 	if rejected.Final() && about.Hook == hook.TeammateIdle {
-		return nil // it may idle; the lead knows
+		return nil // it may go idle; the lead knows
 	}
 	return rejected
 }
 
-// gated reports whether there can be a hook for the command.
+// gated reports whether the command can have a hook.
 func gated(body team.Body) bool {
 	switch b := body.(type) {
 	case *team.CreateTask, *team.CompleteTask:
 		return true
+	case *team.Batch:
+		return slices.ContainsFunc(b.Bodies, gated)
 	case *team.ReportStatus:
 		return b.Status == team.Idle
 	}
 	return false
 }
 
-// describe says what would happen, for the hooks.
+// describe describes to the hooks what would happen.
 func describe(s *team.State, r *team.Record) (hook.Event, team.RejectByHook, bool) {
 	t := s.Team()
 	event := hook.Event{TeamID: t.ID, TeamName: t.Name}
 	by := func(name string) {
 		event.Member, event.MemberID = name, name+"@"+t.Name
 		if m, ok := s.Member(name); ok {
-			event.SessionID = m.Session
+			event.SessionID, event.Role = m.Session, m.Role
 		}
 	}
 	for _, e := range r.Events {
@@ -123,16 +153,18 @@ func describe(s *team.State, r *team.Record) (hook.Event, team.RejectByHook, boo
 		case *team.TaskCreated:
 			event.Name = hook.TaskCreated
 			by(r.Actor)
-			event.TaskID, event.TaskSubject, event.TaskDescription = e.Task.ID, e.Task.Subject, e.Task.Description
+			event.TaskID, event.TaskName, event.TaskSubject, event.TaskDescription = e.Task.ID, e.Task.Name,
+				e.Task.Subject,
+				e.Task.Description
 			return event, team.RejectByHook{Hook: event.Name, Member: r.Actor, Task: e.Task.Subject}, true
 		case *team.TaskCompleted:
 			task, _ := s.Task(e.Task)
 			event.Name = hook.TaskCompleted
 			by(e.By)
-			event.TaskID, event.TaskSubject, event.TaskDescription, event.DependentTasks = task.ID, task.Subject,
-				task.Description, task.Blocks
+			event.TaskID, event.TaskName, event.TaskSubject, event.TaskDescription, event.DependentTasks = task.ID,
+				task.Name, task.Subject, task.Description, task.Blocks
 			if task.StartedAt != 0 {
-				event.Duration = time.Duration(r.At-task.StartedAt) * time.Millisecond
+				event.Duration = r.At.Sub(task.StartedAt)
 			}
 			return event, team.RejectByHook{Hook: event.Name, Member: e.By, Task: task.ID}, true
 		case *team.MemberStatusChanged:
@@ -153,18 +185,27 @@ func describe(s *team.State, r *team.Record) (hook.Event, team.RejectByHook, boo
 	return event, team.RejectByHook{}, false
 }
 
-// SettingsHooks is a [Hooks] that reads the settings files anew for every event, so that a change
-// counts at once.
+// HooksOf returns the hooks of a team: those in settings files and the team's own, with those
+// marked that are switched off for it.
+func HooksOf(claude string, t team.Team) (*hook.Config, error) {
+	var own []hook.Hook
+	for _, h := range t.Hooks {
+		own = append(own, hook.Hook{Event: h.Event, Command: h.Command, Timeout: h.Timeout, File: t.Origin})
+	}
+	config, err := hook.Load(claude, t.Dir, own)
+	if err == nil {
+		config.SwitchOff(t.HookIsOff)
+	}
+	return config, err
+}
+
+// SettingsHooks returns a [Hooks] that reads the settings files again for every event, so that a
+// change takes effect at once.
 func SettingsHooks(claude string, trust hook.Trust, children hook.Runner) Hooks {
 	return func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error) {
-		var own []hook.Hook
-		for _, h := range t.Hooks {
-			own = append(own, hook.Hook{Event: h.Event, Command: h.Command,
-				Timeout: time.Duration(h.Seconds) * time.Second})
-		}
-		config, err := hook.Load(claude, t.Dir, own)
+		config, err := HooksOf(claude, t)
 		if err != nil {
-			// A gate that cannot be read must not be taken for an open one.
+			// Settings that cannot be read must not count as settings without hooks.
 			return hook.Verdict{}, &team.Error{Code: team.NotReady, Text: "the hooks cannot be read, so nothing " +
 				"passes them: " + err.Error()}
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"cadre/internal/hook"
 	"cadre/internal/replica"
@@ -14,7 +15,7 @@ import (
 	"cadre/internal/team"
 )
 
-// gated opens a replica with the user's hooks, which are real commands, for the events given.
+// gated opens a replica with the user's hooks, which are real commands, for the given events.
 func (p place) gated(hooks map[string]string) *replica.Replica {
 	p.t.Helper()
 	claude := p.t.TempDir()
@@ -58,7 +59,7 @@ func TestAHookKeepsATaskInProgress(t *testing.T) {
 	if mail := inbox(rep, "lead"); len(mail) == 0 || !strings.Contains(mail[0].Body, "10 times in a row") {
 		t.Errorf("the lead has %v", mail)
 	}
-	// The same command goes through once nothing holds it up: a rejection does not use it up.
+	// The same command succeeds once no hook rejects it: a rejection does not use up its id.
 	if r, err := p.open(replica.Options{}).Do(within(t), complete); err != nil || r.Repeated {
 		t.Errorf("without the hook: %v, repeated: %t", err, r.Repeated)
 	}
@@ -75,7 +76,8 @@ func TestAHookKeepsATaskOffTheList(t *testing.T) {
 	}
 }
 
-// A teammate that may not idle is told why; the lead may idle as it likes.
+// TestAHookKeepsATeammateAtWork: a teammate that may not go idle is told why. The lead may always
+// go idle.
 func TestAHookKeepsATeammateAtWork(t *testing.T) {
 	rep := newPlace(t).gated(map[string]string{"TeammateIdle": no})
 	idle := func(member string) error {
@@ -91,7 +93,7 @@ func TestAHookKeepsATeammateAtWork(t *testing.T) {
 	if mail := inbox(rep, "ann"); len(mail) != team.MaxStrikes-1 || !strings.Contains(mail[0].Body, "not yet") {
 		t.Errorf("ann has %d messages", len(mail))
 	}
-	if err := idle("ann"); err != nil { // the lead knows by now
+	if err := idle("ann"); err != nil { // the lead has been notified
 		t.Errorf("idling for the tenth time: %v", err)
 	}
 	if err := idle("lead"); err != nil {
@@ -99,7 +101,8 @@ func TestAHookKeepsATeammateAtWork(t *testing.T) {
 	}
 }
 
-// What the team refuses, and what it did already, is no hook's affair.
+// TestHooksAreAskedOnlyWhatCanHappen: hooks are not asked about what the team refuses, or has done
+// already.
 func TestHooksAreAskedOnlyWhatCanHappen(t *testing.T) {
 	p := newPlace(t, &team.CreateTask{Subject: "look"})
 	asked := filepath.Join(p.dir, "asked")
@@ -120,7 +123,7 @@ func TestHooksAreAskedOnlyWhatCanHappen(t *testing.T) {
 	}
 }
 
-// A gate that cannot be read is closed.
+// TestUnreadableHooks: hooks that cannot be read reject everything.
 func TestUnreadableHooks(t *testing.T) {
 	p := newPlace(t)
 	rep := p.gated(map[string]string{"TaskCreated": `\`})
@@ -130,7 +133,7 @@ func TestUnreadableHooks(t *testing.T) {
 	}
 }
 
-// The hooks of the team itself run without a settings file.
+// TestHooksOfTheTeamFile: the team's own hooks run without a settings file.
 func TestHooksOfTheTeamFile(t *testing.T) {
 	p := newPlace(t)
 	own := p.home
@@ -138,7 +141,7 @@ func TestHooksOfTheTeamFile(t *testing.T) {
 	err := own.Create("other", []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
 		Body: &team.CreateTeam{
 			TeamID: "other-1", Name: "other", Dir: dir,
-			Hooks: []team.Hook{{Event: "TaskCreated", Command: "pwd >&2; exit 2", Seconds: 5}}}}})
+			Hooks: []team.Hook{{Event: "TaskCreated", Command: "pwd >&2; exit 2", Timeout: 5 * time.Second}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,29 +10,25 @@ import (
 	"cadre/internal/journal"
 )
 
-func (rep *Replica) current() journal.Journal {
-	rep.mu.RLock()
-	defer rep.mu.RUnlock()
-	return rep.journal
-}
+func (rep *Replica) current() journal.Journal { return *rep.journal.Load() }
 
-// replaced reports whether an error comes from the end of a journal that another one has taken the
-// place of: nothing was done there, and it can be done here.
+// replaced reports whether the error comes from a journal that was closed because a new one
+// replaced it. Then nothing was done, and the call can be repeated on the new one.
 func (rep *Replica) replaced(j journal.Journal, err error) bool {
 	return errors.Is(err, os.ErrClosed) && !errors.Is(err, journal.ErrUncertain) && rep.current() != j
 }
 
-// append is that of the journal, on the present state. One that takes no record any more has
-// written nothing, and another one takes its place.
+// append appends to the journal, deciding on the present state. If the journal takes no more
+// records, nothing was written, and append continues on a new one.
 func (rep *Replica) append(ctx context.Context, decide func() ([]byte, error)) (seq int64, err error) {
-	const most = 3 // journals, of a disk that fails again and again
+	const most = 3 // bounds the journals to open on a disk that fails repeatedly
 	for range most {
 		j := rep.current()
 		seq, err = j.Append(ctx, rep.Seq(), rep.see, decide)
 		switch {
 		case Broken(err) && rep.opts.Reopen != nil:
 			again := rep.reopen(ctx, j)
-			if Broken(again) { // by its owner's choice
+			if Broken(again) { // its owner chose not to reopen
 				return 0, err
 			}
 			if again != nil {
@@ -46,7 +42,7 @@ func (rep *Replica) append(ctx context.Context, decide func() ([]byte, error)) (
 	return seq, err
 }
 
-// wait is that of the journal.
+// wait waits for a record after seq after, on the present journal.
 func (rep *Replica) wait(ctx context.Context, after int64) error {
 	for {
 		j := rep.current()
@@ -56,7 +52,7 @@ func (rep *Replica) wait(ctx context.Context, after int64) error {
 	}
 }
 
-// records are those of the journal after seq after.
+// records yields the journal's records after seq after.
 func (rep *Replica) records(ctx context.Context, after int64) iter.Seq2[journal.Record, error] {
 	return func(yield func(journal.Record, error) bool) {
 		for again := true; again; {
@@ -75,8 +71,8 @@ func (rep *Replica) records(ctx context.Context, after int64) iter.Seq2[journal.
 	}
 }
 
-// reopen puts another journal into the place of one that takes no record any more. The state is
-// read anew from that: what was seen is to be there, too.
+// reopen replaces a journal that takes no more records. The state is read from the new journal,
+// which must have every record that was seen.
 func (rep *Replica) reopen(ctx context.Context, broken journal.Journal) error {
 	rep.reopening.Lock()
 	defer rep.reopening.Unlock()
@@ -99,7 +95,8 @@ func (rep *Replica) reopen(ctx context.Context, broken journal.Journal) error {
 	case state.Seq() < rep.state.Seq():
 		err = fmt.Errorf("records up to %d were there, and it ends with %d", rep.state.Seq(), state.Seq())
 	default:
-		rep.state, rep.journal = state, j
+		rep.state = state
+		rep.journal.Store(&j)
 	}
 	rep.mu.Unlock()
 	if err != nil {

@@ -65,7 +65,7 @@ func (s *shaky) open(o replica.Options) *replica.Replica {
 	return rep
 }
 
-// breaks makes a sync of the replica's journal fail, with a record that is of no account.
+// breaks makes a sync of the replica's journal fail, with an unimportant record.
 func (s *shaky) breaks(rep *replica.Replica) {
 	s.t.Helper()
 	s.fails.Store(true)
@@ -76,8 +76,8 @@ func (s *shaky) breaks(rep *replica.Replica) {
 	}
 }
 
-// TestReopen: after a sync that failed, a replica that can reopens its journal with the next
-// command. Whoever waited still waits, and sees what comes.
+// TestReopen: after a failed sync, a replica with Reopen opens its journal again with the next
+// command. Waiting callers still wait, and see the new records.
 func TestReopen(t *testing.T) {
 	s := newShaky(t)
 	rep := s.open(replica.Options{})
@@ -137,8 +137,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestReopenTogether: of many that find the journal broken one reopens it, and what each of them is
-// told is so.
+// TestReopenTogether: of many goroutines that find the journal broken one reopens it, and every
+// answer is true.
 func TestReopenTogether(t *testing.T) {
 	s := newShaky(t)
 	rep := s.open(replica.Options{Reopen: s.journal})
@@ -159,14 +159,14 @@ func TestReopenTogether(t *testing.T) {
 		if n := s.opens.Load() - opened; n != 1 {
 			t.Errorf("the journal was opened %d times", n)
 		}
-		// the record that was uncertain may not have been seen before
+		// the uncertain record may not have been seen before
 		if got := rep.Seq() - before; got != most && got != most+1 {
 			t.Errorf("%d records came", got)
 		}
 	}
 }
 
-// TestReopenInVain: an error names why a journal could not be opened again, and another team of the
+// TestReopenInVain: an error says why a journal could not be opened again, and another team of the
 // same name is not taken for this one.
 func TestReopenInVain(t *testing.T) {
 	s := newShaky(t)

@@ -1,20 +1,19 @@
-// Package replica is one actor's handle on a team: what it is now, a way to change it, and a way to
-// hear of changes. Every front end, and every host, works through one.
+// Package replica is one actor's handle on a team. It shows the team's state, changes it, and
+// reports changes. Every front end and every host works through one.
 //
 // # Authority
 //
 // A replica keeps a copy of the state up to date from the journal, and puts commands through Decide
-// under the journal's conflict rule. Around the commands that have hooks it runs them: a command
-// that a hook rejects is not sent, and the rejection is recorded instead.
+// under the journal's conflict rule. It runs the hooks of the commands that have some. A command
+// that a hook rejects is not sent; the rejection is recorded instead.
 //
 // # Guarantees
 //
-//   - Do returns without an error only when the command is durable, or had been before.
-//   - A command that is tried again with the same id after any failure happens once.
-//   - View shows a state that some prefix of the history gives; Refresh brings it to the present
-//     end.
-//   - After a sync that failed, a replica that was told how opens its journal again, and records
-//     from the next command on.
+//   - Do returns without an error only when the command is durable, now or from an earlier call.
+//   - A command that is sent again with the same id, after any failure, happens once.
+//   - View shows the state after some prefix of the history. Refresh brings it to the present end.
+//   - After a failed sync, a replica with Options.Reopen opens its journal again, and records from
+//     the next command on.
 //   - A replica may be used from any goroutine; other processes may have replicas on the same team.
 package replica
 
@@ -25,6 +24,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cadre/internal/hook"
@@ -32,26 +32,26 @@ import (
 	"cadre/internal/team"
 )
 
-// Options of a replica. All may be zero.
+// Options configure a replica. All may be zero.
 type Options struct {
-	// Reopen opens the journal again after a sync that failed, when it takes no record any more.
-	// Whoever ends then, as a host does, has none, or one that returns [journal.ErrReopen]. The
-	// replica closes both.
+	// Reopen opens the journal again after a failed sync, when it takes no more records. A program
+	// that ends in that case, such as a host, sets nil or a function that returns
+	// [journal.ErrReopen]. The replica closes both journals.
 	Reopen func(ctx context.Context) (journal.Journal, error)
 	// Hooks finds and runs the hooks of the team; nil for none.
 	Hooks Hooks
-	// Project is called to bring the projections up to date with the state, which must not be kept.
-	// It is called by Close and Project.
+	// Project updates the projections from the state, which it must not keep. Close and Project
+	// call it.
 	Project func(ctx context.Context, j journal.Journal, s *team.State) error
-	// Log is told what is worth knowing and no error.
+	// Log gets messages that are worth knowing but are not errors.
 	Log func(string)
 
-	// Now and NewID are where the time and the ids of commands come from that were given none; nil
-	// for [Now] and [NewID].
+	// Now and NewID supply the time and the id of commands that have none; nil for [Now] and
+	// [NewID].
 	Now   func() team.Time
 	NewID func() string
-	// Decide is who decides; nil for [team.Decide]. The simulation breaks it on purpose, to prove
-	// that it would find that.
+	// Decide decides commands; nil for [team.Decide]. The simulation breaks it on purpose, to prove
+	// that it would find the fault.
 	Decide func(*team.State, team.Command) (team.Decision, error)
 }
 
@@ -65,23 +65,26 @@ type Hooks func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, e
 type Replica struct {
 	opts Options
 
-	mu      sync.RWMutex // guards state and journal
-	state   *team.State
-	journal journal.Journal
+	mu    sync.RWMutex // guards state
+	state *team.State
+	// journal is changed under mu and read without it, so that the history can be read within View.
+	// A second read lock would wait for a writer that waits for the first one.
+	journal atomic.Pointer[journal.Journal]
 
-	reopening sync.Mutex // held while another journal takes the place of a broken one
+	reopening sync.Mutex // held while a broken journal is replaced
 
 	saving       sync.Mutex // held while a snapshot is made
 	snapshotSize int
 }
 
-// Receipt is what became of a command.
+// Receipt says what became of a command.
 type Receipt struct {
-	Record   *team.Record // nil when nothing had to change
-	Repeated bool         // the record is an earlier one, of the same command
+	Record   *team.Record // nil when nothing changed
+	Repeated bool         // the record is an earlier one of the same command
 }
 
-// Open loads the team from its journal, which the replica closes with itself, also when Open fails.
+// Open loads the team from its journal. The replica closes the journal when it is closed, and when
+// Open fails.
 func Open(ctx context.Context, j journal.Journal, opts Options) (*Replica, error) {
 	if opts.Now == nil {
 		opts.Now = Now
@@ -92,7 +95,8 @@ func Open(ctx context.Context, j journal.Journal, opts Options) (*Replica, error
 	if opts.Decide == nil {
 		opts.Decide = team.Decide
 	}
-	rep := &Replica{journal: j, opts: opts}
+	rep := &Replica{opts: opts}
+	rep.journal.Store(&j)
 	var err error
 	if rep.state, rep.snapshotSize, err = rep.load(ctx, j); err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -100,7 +104,7 @@ func Open(ctx context.Context, j journal.Journal, opts Options) (*Replica, error
 	return rep, nil
 }
 
-// load returns the state at the end of the journal, and the size of the snapshot that it was read
+// load returns the state at the end of the journal, and the size of the snapshot that it started
 // from.
 func (rep *Replica) load(ctx context.Context, j journal.Journal) (state *team.State, size int, err error) {
 	snapshot, err := j.Snapshot(ctx)
@@ -129,8 +133,8 @@ func (rep *Replica) load(ctx context.Context, j journal.Journal) (state *team.St
 	return state, len(snapshot.Data), nil
 }
 
-// Broken reports whether the error of a command says that this replica can record nothing any more
-// and has to be opened anew.
+// Broken reports whether the error of a command says that this replica takes no more records and
+// must be opened again.
 func Broken(err error) bool { return errors.Is(err, journal.ErrReopen) }
 
 func (rep *Replica) log(what string) {
@@ -139,30 +143,30 @@ func (rep *Replica) log(what string) {
 	}
 }
 
-// Now is the present time in the team's terms.
+// Now returns the present time in the team's type.
 func Now() team.Time { return team.Time(time.Now().UnixMilli()) }
 
-// Now is the present time of commands that were given none.
+// Now returns the present time, from the replica's clock.
 func (rep *Replica) Now() team.Time { return rep.opts.Now() }
 
-// NewID returns a new id for a command or a team: 26 letters and digits that nobody guesses.
+// NewID returns a new id for a command or a team: 26 letters and digits that cannot be guessed.
 func NewID() string { return rand.Text() }
 
-// View calls see with the state, which does not change meanwhile and must not be kept.
+// View calls see with the state. The state does not change meanwhile, and see must not keep it.
 func (rep *Replica) View(see func(*team.State)) {
 	rep.mu.RLock()
 	defer rep.mu.RUnlock()
 	see(rep.state)
 }
 
-// Seq is that of the last record the replica has seen.
+// Seq returns the seq of the last record that the replica has seen.
 func (rep *Replica) Seq() int64 {
 	rep.mu.RLock()
 	defer rep.mu.RUnlock()
 	return rep.state.Seq()
 }
 
-// Team returns what holds for the team as a whole.
+// Team returns the fields of the team as a whole.
 func (rep *Replica) Team() (t team.Team) {
 	rep.View(func(s *team.State) { t = s.Team() })
 	return t
@@ -181,7 +185,7 @@ func (rep *Replica) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// see applies a record that the journal has, unless the state has it already.
+// see applies a record of the journal, unless the state has it already.
 func (rep *Replica) see(r journal.Record) error {
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
@@ -196,8 +200,8 @@ func (rep *Replica) see(r journal.Record) error {
 	return nil
 }
 
-// Sync returns when everything that the replica shows is durable. Who acts on what it shows outside
-// the journal, and could not do so twice, waits for that first.
+// Sync returns when everything that the replica shows is durable. Call it before an act outside the
+// journal that rests on the state and cannot be repeated.
 func (rep *Replica) Sync(ctx context.Context) error {
 	_, err := rep.append(ctx, func() ([]byte, error) { return nil, nil })
 	return err
@@ -216,7 +220,7 @@ func (rep *Replica) Wait(ctx context.Context, after int64) error {
 	return nil
 }
 
-// Read yields the records after seq after that are there.
+// Read yields the records after seq after that exist now.
 func (rep *Replica) Read(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
 	return decoded(rep.records(ctx, after))
 }
@@ -253,8 +257,8 @@ func decoded(records iter.Seq2[journal.Record, error]) iter.Seq2[*team.Record, e
 	}
 }
 
-// Do sends a command. An empty id is given a new one, and a zero time the present. The error is a
-// [*team.Error] where the team, or a hook, refuses.
+// Do sends a command. It sets a new id and the present time where the command has none. The error
+// is a [*team.Error] if the team or a hook refuses.
 func (rep *Replica) Do(ctx context.Context, c team.Command) (Receipt, error) {
 	if c.ID == "" {
 		c.ID = rep.opts.NewID()
@@ -273,7 +277,8 @@ func (rep *Replica) Do(ctx context.Context, c team.Command) (Receipt, error) {
 	return rep.send(ctx, c)
 }
 
-// settle ends what is overdue before anything else happens: a team may have no host that would.
+// settle ends what is overdue before anything else happens: the team may have no host that would do
+// it.
 func (rep *Replica) settle(ctx context.Context) error {
 	var due []team.Body
 	now := rep.opts.Now()
@@ -288,7 +293,7 @@ func (rep *Replica) settle(ctx context.Context) error {
 }
 
 func (rep *Replica) send(ctx context.Context, c team.Command) (Receipt, error) {
-	// What can be read before the lock is held is not read under it, where all other writers wait.
+	// Read before taking the lock what can be read without it: all other writers wait for the lock.
 	if err := rep.Refresh(ctx); err != nil {
 		return Receipt{}, err
 	}
@@ -326,7 +331,8 @@ func (rep *Replica) repeated(ctx context.Context, seq int64) (Receipt, error) {
 	return Receipt{}, fmt.Errorf("record %d of the team is gone", seq)
 }
 
-// snapshot saves the state where that is due. It fails no command: the history has everything.
+// snapshot saves the state if that is due. Its failure does not fail a command: the history has
+// everything. It does not report that ctx was cancelled: the next record finds the snapshot due.
 func (rep *Replica) snapshot(ctx context.Context) {
 	if !rep.saving.TryLock() {
 		return
@@ -337,7 +343,7 @@ func (rep *Replica) snapshot(ctx context.Context) {
 		return
 	}
 	err := j.SaveSnapshot(ctx, func() (int64, []byte) {
-		if !j.SnapshotDue(rep.snapshotSize) { // another process has just saved one
+		if !j.SnapshotDue(rep.snapshotSize) { // another process saved one just now
 			return 0, nil
 		}
 		rep.mu.RLock()
@@ -346,25 +352,25 @@ func (rep *Replica) snapshot(ctx context.Context) {
 		rep.snapshotSize = len(data)
 		return rep.state.Seq(), data
 	})
-	if err != nil {
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		rep.log(fmt.Sprintf("the snapshot was not saved: %v", err))
 	}
 }
 
-// Project brings the projections up to date with the state. That ctx was canceled meanwhile is no
-// news: Close does it once more.
+// Project updates the projections from the state. It does not report that ctx was cancelled: Close
+// updates them again.
 func (rep *Replica) Project(ctx context.Context) {
 	if rep.opts.Project == nil {
 		return
 	}
 	rep.mu.RLock()
 	defer rep.mu.RUnlock()
-	if err := rep.opts.Project(ctx, rep.journal, rep.state); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+	if err := rep.opts.Project(ctx, rep.current(), rep.state); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		rep.log(err.Error())
 	}
 }
 
-// Close brings the projections up to date and closes the journal.
+// Close updates the projections and closes the journal.
 func (rep *Replica) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -372,5 +378,5 @@ func (rep *Replica) Close() error {
 	return rep.current().Close()
 }
 
-// closeTimeout bounds the wait for another process that is projecting just now.
+// closeTimeout bounds the wait for another process that is writing projections.
 const closeTimeout = 10 * time.Second

@@ -39,7 +39,8 @@ func TestACommandIsSeenByEveryDesk(t *testing.T) {
 	}
 }
 
-// A replica that is behind decides on what is, not on what it knew.
+// TestDecisionsAreMadeOnThePresent: a replica that is behind decides on the present state, not on
+// the state that it knew.
 func TestDecisionsAreMadeOnThePresent(t *testing.T) {
 	p := newPlace(t, &team.CreateTask{Subject: "look"})
 	a, b := p.open(replica.Options{}), p.open(replica.Options{})
@@ -80,8 +81,8 @@ func TestNothingToChange(t *testing.T) {
 	}
 }
 
-// One replica serves many goroutines, which send and look, while others write too. Nothing is lost,
-// and nobody mistakes what is being written for damage.
+// TestManyAtOnce: one replica serves many goroutines, which send and read while others write too.
+// Nothing is lost, and nobody takes an incomplete write for damage.
 func TestManyAtOnce(t *testing.T) {
 	const writers, each = 6, 60
 	p := newPlace(t)
@@ -175,7 +176,7 @@ func TestWatchGoesOn(t *testing.T) {
 	}
 }
 
-// A snapshot saves reading; one that is damaged costs it, and nothing else.
+// TestSnapshots: a snapshot saves reading. A damaged one only costs that saving.
 func TestSnapshots(t *testing.T) {
 	p := newPlace(t)
 	rep := p.open(replica.Options{})
@@ -210,7 +211,7 @@ func TestProjections(t *testing.T) {
 	var seqs []int64
 	rep := p.open(replica.Options{Project: func(_ context.Context, _ journal.Journal, s *team.State) error {
 		seqs = append(seqs, s.Seq())
-		return iotest.ErrTimeout // which is told and fails nothing
+		return iotest.ErrTimeout // it is logged and fails nothing
 	}})
 	rep.Project(t.Context())
 	do(t, rep, "ann", &team.SendMessage{To: "bob", Body: "x"})
@@ -226,7 +227,7 @@ func TestProjections(t *testing.T) {
 func TestATeamThatIsGone(t *testing.T) {
 	p := newPlace(t)
 	rep := p.open(replica.Options{})
-	if err := p.home.Remove(filepath.Join(p.home.Root, "teams", "demo")); err != nil {
+	if err := p.home.Remove(filepath.Join(p.home.Root, "teams", "demo"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := rep.Do(within(t), team.Command{Actor: "ann", Body: &team.SendMessage{To: "bob",
@@ -238,7 +239,8 @@ func TestATeamThatIsGone(t *testing.T) {
 	}
 }
 
-// TestProjectionGivenUp: a projection that its caller gave up is no news, and one that failed is.
+// TestProjectionGivenUp: a projection that its caller cancelled is not reported, and one that
+// failed is.
 func TestProjectionGivenUp(t *testing.T) {
 	var said []string
 	failure := errors.New("the disk is full")

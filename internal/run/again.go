@@ -10,9 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// agree brings a team that was made from a goal, and is gone on with, into line with what was asked
-// for this time. What a living team cannot be given any more is refused. What was not said this
-// time stays as it is.
+// agree applies the options of this call to a continued team that was made from a goal. It refuses
+// options that a team cannot change once it exists. Options that were not given stay as they are.
 func (a *attempt) agree(ctx context.Context) error {
 	f, t := a.File, a.team.Team()
 	var lead team.Member
@@ -71,7 +70,7 @@ func (a *attempt) agree(ctx context.Context) error {
 	return a.change(ctx, changes)
 }
 
-// modes brings the lead into that permission mode, and the teammates that are in the lead's; ""
+// modes puts the lead and the teammates that have the lead's mode into that permission mode; ""
 // changes nothing.
 func (a *attempt) modes(mode string) (changes []team.Body) {
 	if mode == "" {

@@ -15,27 +15,26 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/host"
 	"cadre/internal/liveness/leader"
-	"cadre/internal/replica"
 	"cadre/internal/sys/atomicfile"
 	"cadre/internal/team"
 )
 
-// Lead sees one team to its end, beside the host of its sessions: it asks a lead that is an agent
-// for its report, dismisses the teammates, writes the report and completes the team. Whoever has
-// [engine.Team.Claim]ed the team may have one, and [Lead.Hold]s it while it works.
+// Lead leads one team to its end, beside the host of its sessions. It asks an agent that leads for
+// its report, dismisses the teammates, writes the report and completes the team. A caller that has
+// [engine.Team.Claim]ed the team may use it, and must [Lead.Hold] the lead while it works.
 type Lead struct {
 	Team *engine.Team
-	// by the name that members have for it; nil where nobody is to be looked for
+	// by the name that members have for it; nil to look for no agent
 	Agent   func(name string) agent.Agent
-	Session string // id of the session that leads; unique for ever
+	Session string // globally unique id of the session that leads
 	Title   string // of the report; "" for the usual one
-	// ids from the team file, of the tasks whose results the report shows; tasks that are in no
-	// file are always shown
+	// names of the tasks whose results the report shows first, in this order
 	Sections  []string
-	Report    string // where the report is written, an absolute path; "" for nowhere
-	TakesMail bool   // it takes the mail of a lead that is no agent, because nobody else does
-	Seen      int64  // seq of the last record that Saw was told
-	Saw       func(r *team.Record, rep *replica.Replica)
+	LeftOut   []string // names of the tasks whose results the report omits
+	Report    string   // path of the report, absolute; "" for none
+	TakesMail bool     // it takes the mail of a lead that is not an agent, because nobody else does
+	Seen      int64    // seq of the last record that Saw got
+	Saw       func(r *team.Record, t *engine.Team)
 	Log       func(string)
 }
 
@@ -44,29 +43,31 @@ type Result struct {
 	Team      team.Team
 	Report    string // path of the report
 	Text      string // the report
-	Completed int    // tasks
+	Completed int    // number of completed tasks
 	Failed    int
-	Open      int // tasks that are neither
+	Open      int         // number of other tasks
+	Failures  []team.Task // the failed tasks, in the order of their numbers
 	Pending   consolidate.Pending
-	Attention []team.Item // what waits for a person, now that the run has ended
-	Short     error       // why not everything is done; nil when it is
-	Seconds   float64
+	Attention []team.Item // what waits for a person now
+	Short     error       // why not everything is done; nil if it is
+	Took      time.Duration
 }
 
-// Done reports whether everything that was asked for is done.
+// Done reports whether everything is done.
 func (r Result) Done() bool { return r.Short == nil }
 
-// Broken is the code of a team whose lead cannot go on; the other reasons have codes of the core.
+// Broken is the code of a team whose lead cannot continue; the other reasons have codes of the
+// core.
 const Broken team.Code = "broken"
 
-// ErrHostEnded says that sessions are hosted no more, and the team is not at its end.
+// ErrHostEnded says that the host of the sessions ended before the team did.
 var ErrHostEnded = errors.New("the host ended")
 
-// finishTime bounds what is done when the work has ended.
+// finishTime bounds what is done after the work has ended.
 const finishTime = time.Minute
 
-// Retry puts what an earlier run gave up back on the list, and a teammate beside each one that has
-// ended since, to do its work. One whose program is still not there could do no more than that one.
+// Retry returns tasks that failed in an earlier run to the queue, and adds a teammate to replace
+// each one that has ended since. It adds none if the program of the old one is still missing.
 func (l *Lead) Retry(ctx context.Context) error {
 	var again, troubled []string
 	var ended []team.Member
@@ -104,11 +105,11 @@ func (l *Lead) Retry(ctx context.Context) error {
 			err := l.do(ctx, team.User, &team.SpawnMember{Name: successor(m.Name, n), Agent: m.Agent, Model: m.Model,
 				Role: m.Role, Prompt: m.Prompt,
 				Mode: m.PermissionMode, PlanApproval: m.Plan.Required, Program: m.Program, Args: m.Args, Env: m.Env,
-				Isolation: m.Isolation, Resume: m.Session})
+				Isolation: m.Isolation, Budget: m.Budget, Resume: m.Session})
 			if err == nil {
 				break
 			}
-			if team.CodeOf(err) == team.MaxTeammatesReached { // others joined since
+			if team.CodeOf(err) == team.MaxTeammatesReached { // others have joined since
 				l.Log(fmt.Sprintf("nobody starts in the place of %s: %v", m.Name, err))
 				break
 			}
@@ -132,7 +133,7 @@ func (l *Lead) missing(m team.Member) error {
 	return agent.Missing(l.Agent(m.Agent), m.Program)
 }
 
-// workLeft reports whether there is a task that is not for somebody outside alone.
+// workLeft reports whether a task is left that is not only for external members.
 func workLeft(s *team.State) bool {
 	for t := range s.Tasks() {
 		if t.Status == team.Completed {
@@ -145,23 +146,22 @@ func workLeft(s *team.State) bool {
 	return false
 }
 
-// successor is the nth name of a teammate that goes on for another one.
+// successor returns the nth name of a teammate that replaces another one.
 func successor(name string, n int) string {
 	suffix := fmt.Sprintf("-again-%d", n)
 	return name[:min(len(name), 64-len(suffix))] + suffix
 }
 
-// replaced reports whether somebody goes on for the member already, or did.
+// replaced reports whether another member replaces this one, or did.
 func replaced(s *team.State, name string) bool {
 	_, ok := s.Member(successor(name, 2))
 	return ok
 }
 
-// Hold takes the lead until release is called. The context that it returns ends when another
-// session has taken it over. Nothing is to be done for the team before: whoever is refused has
-// touched nothing.
+// Hold takes the lead until release is called. The returned context ends when another session takes
+// the lead over. Call it before anything else: a caller that is refused has then changed nothing.
 func (l *Lead) Hold(ctx context.Context) (_ context.Context, release func(), err error) {
-	if !l.Team.OnDisk() { // nobody can miss its lead
+	if !l.Team.OnDisk() { // nobody else can see its lead
 		return ctx, func() {}, nil
 	}
 	held, err := leader.Take(ctx, leader.Options{Replica: l.Team.Replica, Dir: l.Team.Dir, Session: l.Session,
@@ -191,8 +191,8 @@ func (l *Lead) Hold(ctx context.Context) (_ context.Context, release func(), err
 }
 
 // Work leads until nothing more can happen. hosting is closed when the host of the team's sessions
-// ends. short says why it ended early, the end of ctx included; without a reason [Lead.Undone]
-// tells what is left once the host has ended.
+// ends. short says why the work ended early, which includes the end of ctx. If short is nil,
+// [Lead.Undone] says what is left once the host has ended.
 func (l *Lead) Work(ctx context.Context, hosting <-chan struct{}) (short, err error) {
 	for {
 		if err := l.show(ctx); err != nil {
@@ -209,7 +209,7 @@ func (l *Lead) Work(ctx context.Context, hosting <-chan struct{}) (short, err er
 		waiting, cancel := context.WithCancel(ctx)
 		go func() {
 			select {
-			case <-hosting: // it never ends by itself but with the team, or with an error
+			case <-hosting: // the host ends only with the team, or with an error
 				cancel()
 			case <-waiting.Done():
 			}
@@ -226,7 +226,7 @@ func (l *Lead) Work(ctx context.Context, hosting <-chan struct{}) (short, err er
 	}
 }
 
-// next does what is to be done now, and says whether the end has come, and why it is an early one.
+// next does what is due now. It says whether the end has come, and why if it is an early one.
 func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err error) {
 	if !at.led && l.TakesMail {
 		if err := l.readMail(ctx); err != nil {
@@ -241,7 +241,7 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 		return !at.sessions, team.Refuse(team.Exhausted, "%s", at.exhausted).
 			With(team.Hint{Action: team.ActRaiseBudget, Team: t.Name, Budget: t.Exhausted}), nil
 	case at.lost != "":
-		return true, reason(Broken, "the lead cannot go on: %s", at.lost), nil
+		return true, reason(Broken, "the lead cannot continue: %s", at.lost), nil
 	case at.busy:
 		return false, nil, nil
 	case at.led && at.said:
@@ -250,7 +250,7 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 		}
 		return false, nil, l.dismiss(ctx, at.members)
 	case at.led && len(at.isolated) > 0:
-		// so that their work is on their branches before the lead reports
+		// their work must be on their branches before the lead reports
 		return false, nil, l.dismiss(ctx, at.isolated)
 	case at.led:
 		return false, nil, l.askReport(ctx)
@@ -261,7 +261,7 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 }
 
 // askReport asks the lead for its report, once the work of all members is merged for it to look at.
-// Where that has become work for the lead, because branches conflict, it is asked after that.
+// If branches conflict, the lead first gets the task to merge them.
 func (l *Lead) askReport(ctx context.Context) error {
 	dir := ""
 	if !l.Team.Team().ReportAsked {
@@ -280,8 +280,8 @@ func (l *Lead) askReport(ctx context.Context) error {
 	return l.do(ctx, team.User, &team.AskReport{Merged: dir})
 }
 
-// Undone says why not everything is done although nothing more happens; nil when it is. Of a team
-// whose host has ended it knows what came of the last sessions too.
+// Undone says why not everything is done although nothing more happens; nil if everything is. After
+// the host has ended it includes what the last sessions left.
 func (l *Lead) Undone() error {
 	at := l.look()
 	if words := at.undoneWords(); words != "" {
@@ -294,14 +294,14 @@ func reason(code team.Code, format string, args ...any) error {
 	return &team.Error{Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
-// show tells of what happened since it was called last.
+// show passes on the records since its last call.
 func (l *Lead) show(ctx context.Context) error {
 	for r, err := range l.Team.Read(ctx, l.Seen) {
 		if err != nil {
 			return err
 		}
-		// The journal may be ahead of the replica. What is seen is to be in the state: who then
-		// looks, and waits for more, misses nothing.
+		// The journal may be ahead of the replica. Bring the state up to the record: a caller that
+		// then looks at the state, and waits for more, misses nothing.
 		if l.Team.Seq() < r.Seq {
 			if err := l.Team.Refresh(ctx); err != nil {
 				return err
@@ -309,13 +309,13 @@ func (l *Lead) show(ctx context.Context) error {
 		}
 		l.Seen = r.Seq
 		if l.Saw != nil {
-			l.Saw(r, l.Team.Replica)
+			l.Saw(r, l.Team)
 		}
 	}
 	return nil
 }
 
-// stopped tells the end of ctx from a failure.
+// stopped separates the end of ctx from a failure.
 func stopped(ctx context.Context, err error) (short, _ error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx), nil
@@ -336,8 +336,8 @@ func (l *Lead) dismiss(ctx context.Context, members []string) error {
 	return nil
 }
 
-// readMail takes the lead's mail: what it says is in the record, and in the report by way of the
-// tasks.
+// readMail takes the lead's mail. Its content is in the record, and through the tasks in the
+// report.
 func (l *Lead) readMail(ctx context.Context) error {
 	var through int64
 	lead := l.Team.Team().Lead
@@ -360,9 +360,9 @@ func (l *Lead) do(ctx context.Context, actor string, body team.Body) error {
 	return err
 }
 
-// Finish writes the report and, where nothing is short, completes the team. A team with checks, or
-// with work on branches that is not merged, waits for its consolidation instead. It is not cut
-// short by the end of ctx, which may have ended the work.
+// Finish writes the report and, if everything is done, completes the team. A team with checks, or
+// with unmerged work on branches, waits for its consolidation instead. The end of ctx, which may
+// have ended the work, does not stop Finish.
 func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
@@ -379,6 +379,7 @@ func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 				r.Completed++
 			case t.GivenUp():
 				r.Failed++
+				r.Failures = append(r.Failures, t)
 			default:
 				r.Open++
 			}
@@ -400,8 +401,7 @@ func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 	case short == nil:
 		end = team.TeamComplete
 	}
-	// Where the report is, is recorded also of a run that was cut short: it is none of the team's
-	// work.
+	// The place of the report is recorded for an early end too: it is not part of the team's work.
 	over := r.Team.CleanedUp || r.Team.Status == team.TeamComplete || r.Team.Status == team.TeamAborted
 	if r.Team.Status != end || r.Team.Report != l.Report && !over {
 		if err := l.do(ctx, r.Team.Lead, &team.SetStatus{Status: end, Report: l.Report}); err != nil && short == nil {
@@ -417,7 +417,7 @@ func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 	return r, nil
 }
 
-// write puts the text into the file in one step.
+// write replaces the file with the text in one step.
 func write(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

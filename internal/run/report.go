@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +15,7 @@ import (
 	"cadre/internal/team"
 )
 
-// compose makes the report of the team as it is.
+// compose makes the report of the team's present state.
 func (l *Lead) compose(ctx context.Context, short error) (string, error) {
 	why := ""
 	if short != nil {
@@ -36,16 +36,16 @@ func (l *Lead) compose(ctx context.Context, short error) (string, error) {
 		keys := map[string]string{}
 		for task := range s.Tasks() {
 			r.Tasks = append(r.Tasks, summary(task, why))
-			keys[fileID(task)] = task.ID
+			keys[fileID(task)] = task.Called()
 		}
 		for _, id := range l.Sections {
 			if task, ok := keys[id]; ok {
 				r.Sections = append(r.Sections, task)
 			}
 		}
-		for task := range s.Tasks() { // those that were added while it ran
-			if fileID(task) == "" {
-				r.Sections = append(r.Sections, task.ID)
+		for task := range s.Tasks() { // also tasks that were added while it ran
+			if name := fileID(task); !slices.Contains(l.Sections, name) && !slices.Contains(l.LeftOut, name) {
+				r.Sections = append(r.Sections, task.Called())
 			}
 		}
 	})
@@ -56,17 +56,18 @@ func (l *Lead) compose(ctx context.Context, short error) (string, error) {
 }
 
 func summary(t team.Task, why string) report.Task {
-	s := report.Task{ID: t.ID, Subject: t.Subject, Attempts: int(t.Attempts), Member: t.Owner, BlockedBy: t.Blocked()}
+	s := report.Task{ID: t.Called(), Subject: t.Subject, Attempts: int(t.Attempts), Member: t.Owner,
+		BlockedBy: t.WaitsFor("")}
 	switch {
 	case t.Status == team.Completed:
 		s.Outcome, s.Member, s.Result = report.Done, t.CompletedBy, t.Result
 		if t.StartedAt != 0 {
-			s.Duration = time.Duration(t.CompletedAt-t.StartedAt) * time.Millisecond
+			s.Duration = t.CompletedAt.Sub(t.StartedAt)
 		}
 	case t.GivenUp():
 		s.Outcome, s.Reason, s.Output = report.Failed, t.Failure, t.Result
 		if n, _ := fmt.Sscanf(t.Failure, "exit status %d", &s.ExitCode); n == 1 {
-			s.Reason = "" // the report says it in its own words
+			s.Reason = "" // the report says so in its own words
 		}
 	case t.Attempts > 0:
 		s.Outcome, s.Reason = report.Unfinished, why
@@ -83,7 +84,7 @@ func clock(t team.Time) time.Time {
 	return time.UnixMilli(int64(t)).UTC()
 }
 
-// commit is what the directory has checked out, "" where that cannot be told.
+// commit returns the commit that is checked out in the directory, "" if unknown.
 func commit(ctx context.Context, dir string) string {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -99,24 +100,23 @@ func commit(ctx context.Context, dir string) string {
 	return id
 }
 
-// keyed is the metadata that holds the task's id in the team file.
-func keyed(id string) map[string]json.RawMessage {
-	value, _ := json.Marshal(id)
-	return map[string]json.RawMessage{team.FileIDKey: value}
-}
-
+// fileID returns the task's id in its team file; "" for a task that was added later. Tasks from
+// before tasks had names keep it in their metadata.
 func fileID(t team.Task) (id string) {
+	if t.Name != "" {
+		return t.Name
+	}
 	json.Unmarshal(t.Metadata[team.FileIDKey], &id)
 	return id
 }
 
-// Hooks are the commands of a team file, for the core.
+// Hooks returns the commands of a team file in the core's type.
 func Hooks(h teamfile.Hooks) []team.Hook {
 	var all []team.Hook
 	for _, event := range []string{"TeammateIdle", "TaskCreated", "TaskCompleted"} {
 		for _, group := range h[event] {
 			for _, one := range group.Hooks {
-				all = append(all, team.Hook{Event: event, Command: one.Command, Seconds: int64(one.Timeout.Seconds())})
+				all = append(all, team.Hook{Event: event, Command: one.Command, Timeout: one.Timeout})
 			}
 		}
 	}
@@ -126,7 +126,7 @@ func Hooks(h teamfile.Hooks) []team.Hook {
 func checks(list []teamfile.Check) []team.Check {
 	var all []team.Check
 	for _, c := range list {
-		all = append(all, team.Check{Name: c.Name, Command: c.Run, Seconds: int64(math.Ceil(c.Timeout.Seconds()))})
+		all = append(all, team.Check{Name: c.Name, Command: c.Run, Timeout: c.Timeout})
 	}
 	return all
 }

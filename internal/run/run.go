@@ -1,27 +1,29 @@
-// Package run takes a team file, or a goal, to its end: it creates the team, or goes on with it,
-// runs the sessions, leads where no agent does, and writes the report.
+// Package run runs a team file, or a goal, to its end: it creates or continues the team, runs the
+// sessions, leads if no agent does, and writes the report.
 //
 // # Authority
 //
-// The package is the lead of a team that was made from a file: it decides when such a team is at
-// its end, and what its report holds. The rules of the team are the team package's, the sessions
-// are package host's, the words of the report are package report's.
+// The package leads a team that was made from a file. It decides when such a team has ended, and
+// what its report contains. Package team has the rules of the team, package host the sessions, and
+// package report the words of the report.
 //
 // # States
 //
 //	no team, or a finished one ──create──▶ working ──nothing more can happen──▶ shutting down ──▶ report ──▶ complete, or consolidating where checks or branches wait
 //	                                           ▲          └─ an agent leads ─▶ it is asked for its report ─┘
 //	                                           └──── it begins new work instead ────┘
-//	team of this very file ──────go on───▶ working ──deadline, budget, signal, failed tasks──▶ report ──▶ unfinished
+//	team of this very file ───continue──▶ working ──deadline, budget, signal, failed tasks──▶ report ──▶ unfinished
 //
 // # Guarantees
 //
-//   - A team file is one team: the team, its members and its tasks appear together or not at all.
-//   - Killed at any moment and run again, it goes on: what is recorded as completed is not done
-//     again, and what the killed run left behind is ended before its tasks start anew.
-//   - Of two that run the same file at once, one leads and the other is told.
-//   - A report is written however the work ends, also early, and replaces the one before in one
-//     step. Only a kill, or a failure of the run itself, writes none.
+//   - A team file makes one team: the team, its members and its tasks are created together or not
+//     at all.
+//   - A run that is killed at any moment continues when it is started again. Tasks that are
+//     recorded as completed are not repeated. Processes that the killed run left are ended before
+//     its tasks start again.
+//   - When two processes run the same file at once, one leads and the other gets an error.
+//   - A report is written however the work ends, even early, and replaces the last one in one step.
+//     Only a kill, or a failure of the run itself, leaves no report.
 package run
 
 import (
@@ -47,35 +49,39 @@ import (
 	"cadre/internal/team"
 )
 
-// Options say what to run and how.
+// Options say what to run, and how.
 type Options struct {
-	Engine *engine.Engine // opens the team, on the disk, and hosts it
+	Engine *engine.Engine // opens the team, on disk, and hosts it
 	File   *teamfile.File
-	// go on with the unfinished team of that name, whatever it was made from: of File only the name
-	// and the report count
+	// continue the unfinished team of that name, whatever it was made from. Only the name and the
+	// report of File then count
 	Resume bool
 	Path   string // of the team file, absolute
-	Dir    string // where the team works, absolute
-	// where the report goes; "" for what the file says, else <team>-report.md; relative to Dir
+	Dir    string // the team's directory, absolute
+	// path of the report, relative to Dir; "" for the one in the file, else <team>-report.md
 	Report string
-	// permission mode in the place of the team file's, also for a team that was begun in another;
-	// "" for that
-	Mode   string
-	Agent  func(name string) agent.Agent // by name; nil for those of the engine
-	Offers []string                      // see [engine.HostOptions]
-	Env    []string                      // added to the environment of sessions
+	// permission mode that replaces the team file's, even for a team that started with another; ""
+	// for the file's
+	Mode  string
+	Agent func(name string) agent.Agent // by name; nil for the engine's agents
+	Env   []string                      // added to the environment of sessions
 
-	// Began is told the team, and whether it existed before, when the work begins.
+	// Hurry and Kill shorten the end of a run whose ctx has ended. Once Hurry is closed a session
+	// has a second, and work that only informs is skipped. Once Kill is closed a session has no
+	// time. nil for never.
+	Hurry, Kill <-chan struct{}
+
+	// Began is called when the work begins, with the team and whether it existed before.
 	Began func(t team.Team, again bool)
-	// Saw is told every record from then on, for a new team from its creation, in order, from one
-	// goroutine. The state is the one after some record at or past it.
-	Saw func(r *team.Record, rep *replica.Replica)
-	// Said is told what agents say, from any goroutine; nil for the first line of each text to the
-	// engine's Log.
+	// Saw is called with every later record, for a new team with every record, in order, from one
+	// goroutine. The state is that of this record or a later one.
+	Saw func(r *team.Record, t *engine.Team)
+	// Said gets what agents say, from any goroutine. If it is nil, the engine's Log gets the first
+	// line of each text.
 	Said func(member, text string)
 }
 
-// Run runs the team file to its end. The end of ctx ends the run early, with its cause as the
+// Run runs the team file to its end. If ctx ends, the run ends early, with the cause of ctx as the
 // reason.
 func Run(ctx context.Context, o Options) (Result, error) {
 	began := time.Now()
@@ -88,7 +94,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	l := &Lead{Team: a.team, Agent: a.Agent, Title: o.File.Report.Title, Sections: o.File.Report.Sections,
-		Report: a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Engine.Note}
+		LeftOut: o.File.LeftOut(),
+		Report:  a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Engine.Note}
 	short, err := a.work(ctx, l)
 	if err != nil {
 		return Result{}, err
@@ -99,16 +106,35 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		result.Pending = a.pending(ctx)
 		result.Attention = a.attention(ctx)
 	}
-	result.Seconds = time.Since(began).Seconds()
+	result.Took = time.Since(began)
 	return result, err
 }
 
-// attention is what waits for a person when this process has ended.
+// Again returns the options for running a resumed team.
+func Again(e *engine.Engine, t *engine.Team) Options {
+	of := t.Team()
+	o := Options{Engine: e, Dir: of.Dir, Resume: true, File: &teamfile.File{Name: t.Name}}
+	if f, path, err := LoadFile(of.Origin); err == nil && path == of.Origin && f.Digest() == of.OriginDigest {
+		o.File = f // it says where the report is written, and what it contains
+	}
+	return o
+}
+
+// Consolidates reports whether a run that was killed had begun to consolidate the team of the file.
+func (o Options) Consolidates(ctx context.Context) bool {
+	of, err := o.Engine.Glance(ctx, o.File.Name)
+	return err == nil && of.Consolidation.Open() && of.Origin == o.Path && of.OriginDigest == o.File.Digest() &&
+		of.Dir == o.Dir // the run reports what is wrong
+}
+
+// attention returns what waits for a person when this process has ended.
 func (a *attempt) attention(ctx context.Context) (items []team.Item) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	ctx, cancel := a.after(ctx)
 	defer cancel()
 	outside, err := inspect.Look(ctx, a.team.Replica, a.team.Dir, time.Now())
-	if err != nil {
+	if err != nil && ctx.Err() != nil && a.hurried() {
+		return nil
+	} else if err != nil {
 		a.Engine.Note("what waits for you is not known: " + err.Error())
 		return nil
 	}
@@ -117,9 +143,9 @@ func (a *attempt) attention(ctx context.Context) (items []team.Item) {
 	return items
 }
 
-// pending is what waits for the consolidation of the team.
+// pending describes what the consolidation of the team would do.
 func (a *attempt) pending(ctx context.Context) consolidate.Pending {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	ctx, cancel := a.after(ctx)
 	defer cancel()
 	p, err := consolidate.LookPending(ctx, a.team.Consolidation())
 	if err != nil {
@@ -128,8 +154,8 @@ func (a *attempt) pending(ctx context.Context) consolidate.Pending {
 	return p
 }
 
-// reopen makes a team active that is marked for its end and has open tasks, which nobody would
-// begin.
+// reopen makes a team active again that is marked for its end but has open tasks, which nobody
+// would start.
 func (a *attempt) reopen(ctx context.Context) error {
 	t, open := a.team.Team(), 0
 	a.team.View(func(s *team.State) { open = s.Count(team.Pending) + s.Count(team.InProgress) })
@@ -141,15 +167,15 @@ func (a *attempt) reopen(ctx context.Context) error {
 	return err
 }
 
-// attempt is a run under way.
+// attempt is a run in progress.
 type attempt struct {
 	Options
 	team    *engine.Team
-	release func() // lets go of the lead
+	release func() // releases the lead
 	again   bool
 }
 
-// open takes the lead of the team, which it creates where there is none to go on with.
+// open takes the lead of the unfinished team. It creates the team if there is none.
 func open(ctx context.Context, o Options) (*attempt, error) {
 	if o.Agent == nil {
 		o.Agent = o.Engine.Agents.Agent
@@ -161,7 +187,7 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		if err != nil {
 			return nil, err
 		}
-		// somebody was faster: go on with theirs
+		// another process was faster: continue its team
 		if err := home.Create(name, commands); err != nil && team.CodeOf(err) != team.Taken {
 			return nil, err
 		}
@@ -196,7 +222,7 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	case o.Resume:
 		return a, nil
 	case over:
-		// It is at its end: its record is kept under its id, and the name begins anew.
+		// The team has ended: archive its record under its id, and start over under the name.
 		var members []team.Member
 		a.team.View(func(s *team.State) { members = s.Members() })
 		a.close()
@@ -220,22 +246,10 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	case gone != nil:
 		a.close()
 		return nil, gone
-	case t.Origin != o.Path:
+	}
+	if err := a.unlike(t); err != nil {
 		a.close()
-		from := "a team of another origin"
-		if t.Origin != "" {
-			from = "made from " + t.Origin
-		}
-		return nil, team.Refuse(team.Taken, "there is a team named %s already, %s; give this one another name", name, from).
-			With(team.Hint{Action: team.ActCleanUp, Team: name})
-	case t.OriginDigest != o.File.Digest():
-		a.close()
-		return nil, team.Refuse(team.NotReady, "%s was changed since the unfinished team %s was made from it; to start over, "+
-			"remove the team, and run it again", o.Path, name).With(team.Hint{Action: team.ActForceCleanUp, Team: name})
-	case t.Dir != o.Dir:
-		a.close()
-		return nil, team.Refuse(team.NotReady, "the unfinished team %s works in %s, not in %s; finish it with --dir %s, or start "+
-			"over", name, t.Dir, o.Dir, sanitize.Quote(t.Dir)).With(team.Hint{Action: team.ActForceCleanUp, Team: name})
+		return nil, err
 	}
 	if a.again {
 		agree := func(ctx context.Context) error { return a.change(ctx, a.modes(o.Mode)) }
@@ -250,8 +264,34 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	return a, nil
 }
 
-// merged refuses to start a team over whose members have left work that HEAD does not have: the new
-// members would begin with that.
+// unlike refuses an unfinished team of that name that was made from another version of the file, or
+// that works in another directory.
+func (a *attempt) unlike(t team.Team) error {
+	switch {
+	case t.Origin != a.Path:
+		from := "a team of another origin"
+		if t.Origin != "" {
+			from = "made from " + t.Origin
+		}
+		return team.Refuse(team.Taken, "there is a team named %s already, %s; give this one another name", t.Name,
+			from).
+			With(team.Hint{Action: team.ActCleanUp, Team: t.Name})
+	case t.OriginDigest != a.File.Digest():
+		return team.Refuse(team.NotReady,
+			"%s was changed since the unfinished team %s was made from it; to start over, "+
+				"remove the team, and run it again", a.Path, t.Name).
+			With(team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
+	case t.Dir != a.Dir:
+		return team.Refuse(team.NotReady,
+			"the unfinished team %s works in %s, not in %s; finish it with --dir %s, or start "+
+				"over", t.Name, t.Dir, a.Dir, sanitize.Quote(t.Dir)).
+			With(team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
+	}
+	return nil
+}
+
+// merged refuses to start a team over while its members' branches have work that HEAD does not
+// have: the new members would start with that work.
 func merged(ctx context.Context, t team.Team, members []team.Member) error {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -263,7 +303,7 @@ func merged(ctx context.Context, t team.Team, members []team.Member) error {
 			continue
 		}
 		branch := team.BranchOf(t.Name, m.Name)
-		if ahead, err := worktree.Ahead(ctx, procs, t.Dir, branch); err != nil { // there is no repository any more
+		if ahead, err := worktree.Ahead(ctx, procs, t.Dir, branch); err != nil { // the repository no longer exists
 			return nil
 		} else if ahead == "" {
 			continue
@@ -281,8 +321,8 @@ func merged(ctx context.Context, t team.Team, members []team.Member) error {
 	return nil
 }
 
-// missing says why nobody can work in the directory of the unfinished team. That it was moved to
-// where this run is to work is for a person to say: another copy of the project looks the same.
+// missing says why nobody can work in the directory of the unfinished team. Only a person can say
+// that the project was moved here: another copy of the project looks the same.
 func (a *attempt) missing(ctx context.Context, t team.Team) error {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -301,7 +341,7 @@ func (a *attempt) missing(ctx context.Context, t team.Team) error {
 	return refusal.With(team.HintsOf(err)...)
 }
 
-// take opens the team and its lead lock.
+// take opens the team and takes the lock of its lead.
 func (a *attempt) take(ctx context.Context) error {
 	var err error
 	if a.team, err = a.Engine.Open(ctx, a.File.Name); err != nil {
@@ -320,40 +360,36 @@ func (a *attempt) close() {
 	a.release()
 }
 
-// beginning is the whole team file as commands.
+// beginning returns the whole team file as commands.
 func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err error) {
 	if err := a.notInstalled(); err != nil {
 		return nil, err
 	}
-	f, now := a.File, replica.Now()
+	f := a.File
 	facts := make([]team.Fact, 0, len(f.Facts))
 	for _, one := range f.Facts {
 		facts = append(facts, team.Fact{Name: one.Name, Path: one.Path})
 	}
-	if facts, err = inspect.Recorded(ctx, a.Dir, facts); err != nil {
-		return nil, err
-	}
-	add := func(body team.Body) {
-		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: now, Body: body})
-	}
-	add(&team.CreateTeam{TeamID: f.Name + "-" + strings.ToLower(replica.NewID()), Name: f.Name, Goal: f.Goal,
-		Dir: a.Dir, Lead: f.Lead, Hooks: Hooks(f.Hooks),
+	add := func(body team.Body) { commands = append(commands, engine.Command(team.User, body)) }
+	create := &team.CreateTeam{Name: f.Name, Goal: f.Goal, Dir: a.Dir, Lead: f.Lead, Hooks: Hooks(f.Hooks),
 		LeadAgent: f.Leader.Agent, LeadModel: f.Leader.Model, LeadProgram: f.Leader.Command, LeadArgs: f.Leader.Args,
 		LeadEnv: f.Leader.Env, LeadPrompt: f.Leader.Prompt,
 		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover),
 		MaxTeammates: int64(f.MaxTeammates), PermissionMode: cmp.Or(a.Mode, f.Permissions.Mode),
 		Permissions: team.Permissions{Allow: f.Permissions.Allow, Policy: f.Permissions.Policy,
-			Millis: f.Permissions.Timeout.Milliseconds()},
-		Budget: team.Budget{Tokens: f.Budget.Tokens, CostMicroUSD: int64(f.Budget.USD * 1e6),
-			Millis: f.Budget.Time.Milliseconds()},
-		// of which it overwrites the report
-		Timing: timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Clean: f.Clean, Changes: f.CheckChanges,
-		Base:   consolidate.Look(ctx, a.Dir, a.Engine.Home.Root, a.Engine.Home.Claude, a.reportPath()),
-		Origin: a.Path, OriginDigest: f.Digest()})
+			Timeout: f.Permissions.Timeout},
+		Budget: budget(f.Budget),
+		Timing: team.Timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Clean: f.Clean,
+		Changes: f.CheckChanges,
+		Origin:  a.Path, OriginDigest: f.Digest()}
+	if err := a.Engine.Founding(ctx, create, a.reportPath()); err != nil { // the run overwrites the report
+		return nil, err
+	}
+	add(create)
 	for _, m := range f.Members {
 		add(&team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
 			Mode: m.Mode, PlanApproval: m.PlanApproval, Program: m.Command,
-			Args: m.Args, Env: m.Env, Isolation: m.Isolation})
+			Args: m.Args, Env: m.Env, Isolation: m.Isolation, Budget: budget(m.Budget)})
 	}
 	for _, t := range Tasks(f) {
 		add(t)
@@ -361,7 +397,11 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 	return commands, nil
 }
 
-// notInstalled refuses a team of which somebody could never work, because a program is not there.
+func budget(b teamfile.Budget) team.Budget {
+	return team.Budget{Tokens: b.Tokens, CostMicroUSD: int64(b.USD * 1e6), Time: b.Time}
+}
+
+// notInstalled refuses a team with a member that could never work, because its program is missing.
 func (a *attempt) notInstalled() error {
 	var reasons []string
 	who := map[string][]string{}
@@ -386,17 +426,10 @@ func (a *attempt) notInstalled() error {
 	return &team.Error{Code: team.Invalid, Text: "the team was not created: " + strings.Join(reasons, "; ")}
 }
 
-// timing is what the file says of liveness, for the core.
-func timing(l teamfile.Liveness) team.Timing {
-	return team.Timing{Beat: l.Beat.Milliseconds(), Offline: l.Offline.Milliseconds(),
-		LeadLost: l.LeadLost.Milliseconds(), Zombie: l.Zombie.Milliseconds(),
-		Blocked: l.Blocked.Milliseconds(), Undelivered: l.Undelivered.Milliseconds(), Stale: l.Stale.Milliseconds(),
-		Checkpoint: l.Checkpoint.Milliseconds()}
-}
-
-// work runs the sessions and leads until nothing more can happen.
+// work runs the sessions and leads, until nothing more can happen.
 func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 	lead.Session = "run-" + strings.ToLower(replica.NewID())
+	asked := ctx
 	ctx, release, err := lead.Hold(ctx)
 	if err != nil {
 		return nil, err
@@ -411,25 +444,54 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 			return nil, err
 		}
 	}
-	h, err := a.team.Host(ctx, engine.HostOptions{Agent: a.Agent, Offers: a.Offers, Env: a.Env, Said: a.Said})
+	h, err := a.team.Host(ctx, engine.HostOptions{Agent: a.Agent, Env: a.Env, Said: a.Said, Hurry: a.Hurry,
+		Kill: a.Kill})
 	if err != nil {
 		return nil, err
 	}
 	short, err = lead.Work(ctx, h.Done())
-	failure := h.End()
-	// what came of the last sessions is on the list only now
+	end := h.End
+	if asked.Err() != nil {
+		end = h.Pause
+	}
+	failure := end()
+	// only now does the list show how the last sessions ended
 	if err = errors.Join(err, failure); err == nil && short == nil {
 		short = lead.Undone()
 	}
 	return short, err
 }
 
-// checkpoint keeps how the run ended.
+// checkpoint makes a checkpoint of how the run ended.
 func (a *attempt) checkpoint(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	ctx, cancel := a.after(ctx)
 	defer cancel()
-	if _, err := host.Checkpoint(ctx, a.team.Replica, a.team.Dir); err != nil {
+	if _, err := host.Checkpoint(ctx, a.team.Replica, a.team.Dir); err != nil && !a.hurried() {
 		a.Engine.Note(err.Error())
+	}
+}
+
+// after returns the context for what is done after the work has ended. It ends when there is no
+// more time for that.
+func (a *attempt) after(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	go func() {
+		select {
+		case <-a.Hurry:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// hurried reports whether there is no time for work that only informs.
+func (a *attempt) hurried() bool {
+	select {
+	case <-a.Hurry:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// office is where team files are run: a home and a directory.
+// office is a place to run team files in: a home and a directory.
 type office struct {
 	t    *testing.T
 	home layout.Home
@@ -90,7 +90,7 @@ func TestARun(t *testing.T) {
 	var seqs []int64
 	var began []bool
 	options.Began = func(_ team.Team, again bool) { began = append(began, again) }
-	options.Saw = func(r *team.Record, _ *replica.Replica) { seqs = append(seqs, r.Seq) }
+	options.Saw = func(r *team.Record, _ *engine.Team) { seqs = append(seqs, r.Seq) }
 	r, err := run.Run(within(t), options)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestARun(t *testing.T) {
 	}
 }
 
-// Failed tasks are tried anew by the next run, and nothing else is.
+// TestFailedTasksAreTriedAnew: the next run tries failed tasks again, and nothing else.
 func TestFailedTasksAreTriedAnew(t *testing.T) {
 	o := newOffice(t)
 	const file = `
@@ -149,13 +149,14 @@ tasks:
 	}
 }
 
-// The end of its context ends a run with that as the reason, and with a report.
+// TestARunIsCutShort: the end of its context ends a run, with that as the reason, and with a
+// report.
 func TestARunIsCutShort(t *testing.T) {
 	o := newOffice(t)
 	ctx, cancel := context.WithCancelCause(within(t))
 	options := o.options("name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, subject: Hang, run: " +
 		"sleep 1000}]\n")
-	options.Saw = func(r *team.Record, _ *replica.Replica) {
+	options.Saw = func(r *team.Record, _ *engine.Team) {
 		if _, claimed := r.Events[0].(*team.TaskClaimed); claimed {
 			cancel(errors.New("dinner is ready"))
 		}
@@ -170,7 +171,7 @@ func TestARunIsCutShort(t *testing.T) {
 	}
 }
 
-// Which team a file goes on with, and which are in its way.
+// TestWhoseTeam checks which team a file continues, and which teams are in its way.
 func TestWhoseTeam(t *testing.T) {
 	const failing = "name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'false'}]\n"
 	for _, c := range []struct {
@@ -201,7 +202,8 @@ func TestWhoseTeam(t *testing.T) {
 	}
 }
 
-// A team that is at its end is put away under its id; one that was cleaned up and left behind goes.
+// TestANameBeginsAnew: a team that has ended is archived under its id. A team that was cleaned up
+// but not removed is removed.
 func TestANameBeginsAnew(t *testing.T) {
 	o := newOffice(t)
 	first := o.run(three)
@@ -221,7 +223,7 @@ func TestANameBeginsAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rep.Close()
-	// and killed before the folder went
+	// killed before the folder was removed
 	if _, err := rep.Do(within(t), team.Command{Actor: team.User, Body: &team.CleanUp{}}); err != nil {
 		t.Fatal(err)
 	}
@@ -233,13 +235,13 @@ func TestANameBeginsAnew(t *testing.T) {
 	}
 }
 
-// Of two at once one leads and the other is told.
+// TestOneLeads: of two runs at once one leads and the other gets an error.
 func TestOneLeads(t *testing.T) {
 	o := newOffice(t)
 	const file = "name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'until test -e go; do sleep 0.01; done'}]\n"
 	options := o.options(file)
 	var second error
-	options.Saw = func(r *team.Record, _ *replica.Replica) {
+	options.Saw = func(r *team.Record, _ *engine.Team) {
 		if _, claimed := r.Events[0].(*team.TaskClaimed); claimed {
 			_, second = run.Run(within(t), o.options(file))
 			if err := os.WriteFile(filepath.Join(o.dir, "go"), nil, 0o600); err != nil {
@@ -255,7 +257,7 @@ func TestOneLeads(t *testing.T) {
 	}
 }
 
-// The hooks of a team file hold up what they reject, until they agree.
+// TestHooks: the hooks of a team file block what they reject, until they accept it.
 func TestHooks(t *testing.T) {
 	o := newOffice(t)
 	options := o.options(`
@@ -270,7 +272,8 @@ hooks:
 	}
 }
 
-// A report that cannot be written is said so, and the team is not taken for complete.
+// TestNoPlaceForTheReport: a report that cannot be written is an error, and the team does not count
+// as complete.
 func TestNoPlaceForTheReport(t *testing.T) {
 	o := newOffice(t)
 	if err := os.WriteFile(filepath.Join(o.dir, "file"), nil, 0o600); err != nil {
@@ -287,5 +290,28 @@ func TestNoPlaceForTheReport(t *testing.T) {
 	r, err := run.Run(within(t), options)
 	if err != nil || !r.Done() || o.read("new/folder/report.md") == "" {
 		t.Errorf("with a place it ended with %+v, %v", r, err)
+	}
+}
+
+// TestAlwaysRunsAgain: a report of a failure does not stand once the failed task is tried again.
+func TestAlwaysRunsAgain(t *testing.T) {
+	const file = `
+name: demo
+members: [{name: ann, agent: shell}]
+tasks:
+  - {id: test, run: test -f ok}
+  - {id: sum, run: 'if test -f ok; then echo good; else echo bad; fi', when: always, blockedBy: [test]}
+  - {id: mail, run: 'cat "$CADRE_RESULTS"/*', blockedBy: [sum]}
+`
+	o := newOffice(t)
+	if r := o.run(file); r.Done() || r.Completed != 2 || !strings.Contains(r.Text, "bad") {
+		t.Fatalf("the first run ended with %+v", r)
+	}
+	if err := os.WriteFile(filepath.Join(o.dir, "ok"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := o.run(file); !r.Done() || r.Completed != 3 || !strings.Contains(r.Text, "good") ||
+		strings.Contains(r.Text, "bad") {
+		t.Errorf("the second run ended with %+v", r)
 	}
 }

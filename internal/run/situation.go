@@ -3,26 +3,25 @@ package run
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"cadre/internal/team"
 )
 
-// situation is what is looked at to see what is to be done.
+// situation is what the lead looks at to decide what is due.
 type situation struct {
 	over      bool
-	exhausted string      // what the team has spent, in words
-	led       bool        // by an agent
-	lost      string      // why that agent cannot go on
+	exhausted string      // which budget the team has spent, in words
+	led       bool        // an agent leads
+	lost      string      // why that agent cannot continue
 	said      bool        // it gave its report
 	busy      bool        // something is being done, or can be
-	sessions  bool        // some session of ours still runs
-	undone    int         // tasks
-	failed    []string    // why teammates could not do them, where nobody took their place, in words
-	yours     []string    // those of them that wait for the person who leads, in words
-	help      []team.Hint // for those that wait for the person who leads
-	members   []string    // teammates of ours that still run
-	isolated  []string    // those of them that work in a worktree
+	sessions  bool        // a session of ours is still running
+	undone    int         // number of tasks
+	failed    []string    // why teammates that nobody replaced could not do them, in words
+	yours     []string    // undone tasks that wait for the person who leads, in words
+	help      []team.Hint // for those
+	members   []string    // teammates of ours that are still running
+	isolated  []string    // those of them in worktrees
 }
 
 func (l *Lead) look() (at situation) {
@@ -38,6 +37,9 @@ func (l *Lead) look() (at situation) {
 			}
 			if !m.Status.Running() {
 				continue
+			}
+			if m.Exhausted != "" && at.undone > 0 {
+				at.failed = append(at.failed, fmt.Sprintf("the budget of %s is spent (%s)", m.Name, m.Exhausted))
 			}
 			if m.Name == t.Lead {
 				if at.led = m.Agent != team.External; !at.led {
@@ -74,7 +76,7 @@ func (l *Lead) look() (at situation) {
 	return at
 }
 
-// exhausted says what the team has spent, of how much; "" while something is left.
+// exhausted says which budget the team has spent, and its limit; "" if something is left.
 func exhausted(t team.Team) string {
 	used := ""
 	switch t.Exhausted {
@@ -85,25 +87,26 @@ func exhausted(t team.Team) string {
 	case "cost":
 		used = team.Dollars(t.Usage.CostMicroUSD) + " of " + team.Dollars(t.Budget.CostMicroUSD)
 	case "time":
-		used = fmt.Sprintf("%s since the team was created", time.Duration(t.Budget.Millis)*time.Millisecond)
+		used = fmt.Sprintf("%s since the team was created", t.Budget.Time)
 	}
 	return fmt.Sprintf("the budget is spent: %s, %s", t.Exhausted, used)
 }
 
-// waiting are the tasks that nobody but the lead can do.
+// waiting returns the tasks that only the lead can do.
 func waiting(s *team.State) (words []string, help []team.Hint) {
 	t := s.Team()
 	for task := range s.Tasks() {
 		if task.Owner == t.Lead && task.Status != team.Completed && task.Status != team.Deleted &&
 			len(task.Blocked()) == 0 {
-			words = append(words, fmt.Sprintf("task %s waits for you: %s", task.ID, task.Subject))
-			help = append(help, team.Hint{Action: team.ActCompleteTask, Team: t.Name, Task: task.ID})
+			words = append(words, fmt.Sprintf("task %s waits for you: %s", task.Called(), task.Subject))
+			help = append(help, team.Hint{Action: team.ActCompleteTask, Team: t.Name, Task: task.ID,
+				TaskName: task.Name})
 		}
 	}
 	return words, help
 }
 
-// undoneWords say which work is left; "" for none.
+// undoneWords says which work is left; "" for none.
 func (at situation) undoneWords() string {
 	words := at.yours
 	if n := at.undone - len(at.yours); n > 0 {
@@ -122,8 +125,8 @@ func (at situation) undoneWords() string {
 	return strings.Join(words, "; ")
 }
 
-// begins reports whether the lead, which is idle, is about to be given a task: to merge what did
-// not come home, say. It is asked for its report after that.
+// begins reports whether the idle lead is about to get a task, such as a merge. It is asked for its
+// report after that.
 func begins(s *team.State, lead team.Member) bool {
 	return lead.Setbacks < team.MaxSetbacks && s.Team().Status != team.TeamConsolidating &&
 		s.AllowsTool(lead.Name, "TaskClaim") == nil && s.HasWork(lead.Name)

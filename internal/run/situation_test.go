@@ -9,8 +9,8 @@ import (
 	"cadre/internal/team"
 )
 
-// A lead for which a task has just come up, to merge a branch say, is not asked for its report
-// before it has done that; unless it may not do it.
+// TestTheLeadHasWork: a lead that has just got a task, such as a merge, is asked for its report
+// only after that, unless it may not do the task.
 func TestTheLeadHasWork(t *testing.T) {
 	t.Parallel()
 	for _, delegate := range []bool{false, true} {

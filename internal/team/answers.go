@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Answer is what became of a permission request or a plan. A team remembers the last ones, so that
-// whoever answers second learns who was first.
+// Answer says how a permission request or a plan was answered. A team remembers the last answers,
+// so that the second person to answer learns who was first.
 type Answer struct {
 	Request string
 	Outcome string // allowed, denied, timed_out, approved or rejected
-	// "" where nobody answered in time, the rules of the team settled it, or an older version
-	// recorded it
+	// By is "" where nobody answered in time, where the team's rules answered, or where an older
+	// version recorded the answer.
 	By string
 	At Time
 }
@@ -51,7 +51,7 @@ func (s *State) alreadyAnswered(what, request string) error {
 		a.Outcome, person(a.By))
 }
 
-// person is an actor in a sentence.
+// person names an actor in a sentence.
 func person(actor string) string {
 	switch {
 	case actor == User:
@@ -69,14 +69,14 @@ func (a *Answer) fields(c *coder) {
 	c.int("at", (*int64)(&a.At))
 }
 
-// Rejection is something that a hook rejected [MaxStrikes] times in a row, and that has not passed
+// Rejection is something that a hook rejected [MaxStrikes] times in a row and that has not passed
 // since.
 type Rejection struct {
 	Key      string
 	Hook     string
 	Member   string
 	Task     string // its id, or for TaskCreated the subject; "" for the member itself
-	Feedback string // the last one
+	Feedback string // the last feedback
 	At       Time
 }
 
@@ -90,7 +90,7 @@ func (s *State) stuck(r Rejection) {
 	s.rejections = slices.Delete(s.rejections, 0, max(0, len(s.rejections)-mostRejections))
 }
 
-// passed forgets the rejection of that thing.
+// passed forgets the rejection with that key.
 func (s *State) passed(key string) {
 	if slices.ContainsFunc(s.rejections, func(r Rejection) bool { return r.Key == key }) {
 		s.rejections = slices.DeleteFunc(slices.Clone(s.rejections), func(r Rejection) bool { return r.Key == key })

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A second answer is refused also when the first was so long ago that the team does not remember by
-// whom it was given.
+// TestSecondAnswer: a second answer is refused even if the first was so long ago that the team has
+// forgotten who gave it.
 func TestSecondAnswer(t *testing.T) {
 	s := &State{}
 	seq := int64(0)

@@ -7,8 +7,8 @@ import (
 )
 
 // Apply brings the state from the record before r to r. It reports whether it did: a record that
-// the state has already changes nothing. Records must come in the order of their seqs without a
-// gap; who skips one gets a panic, because every later answer would be wrong.
+// was applied before changes nothing. Records must come in the order of their seqs without a gap.
+// Apply panics on a gap, because every later answer would be wrong.
 func (s *State) Apply(r *Record) bool {
 	if r.Seq <= s.seq {
 		return false
@@ -61,14 +61,40 @@ func (e *BudgetExhausted) apply(s *State, _ *Record) { s.team.Exhausted = e.What
 
 func (e *BudgetChanged) apply(s *State, _ *Record) {
 	s.team.Budget = e.Budget
-	s.team.Exhausted = ""
+	s.team.Exhausted, s.team.Alerted = "", nil
+}
+
+func (e *BudgetAlerted) apply(s *State, _ *Record) {
+	told := &s.team.Alerted
+	if e.Member != "" {
+		m := s.member(e.Member)
+		if m == nil {
+			return
+		}
+		told = &m.Alerted
+	}
+	*told = append(slices.DeleteFunc(slices.Clone(*told), func(a Alerted) bool { return a.What == e.What }),
+		Alerted{e.What, e.Percent})
+}
+
+func (e *MemberBudgetChanged) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		m.Budget, m.Exhausted, m.Alerted = e.Budget, "", nil
+	}
+}
+
+func (e *MemberBudgetExhausted) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		m.Exhausted = e.What
+	}
 }
 
 func (e *ReportAsked) apply(s *State, _ *Record) { s.team.ReportAsked = true }
 
 func (e *ReportGiven) apply(s *State, _ *Record) { s.team.LastWords = e.Text }
 
-// begun takes note that there is new work: what the lead was asked for, or said, was not the end.
+// begun records that there is new work: the report that the lead was asked for, or gave, was not
+// the last one.
 func (s *State) begun() { s.team.ReportAsked, s.team.LastWords = false, "" }
 
 func (e *MemberSpawned) apply(s *State, r *Record) {
@@ -85,7 +111,7 @@ func (e *MemberAttached) apply(s *State, _ *Record) {
 	}
 }
 
-// become brings the member into that state.
+// become sets the member's status.
 func (m *Member) become(status MemberStatus, at Time) {
 	if m.Status != status {
 		m.Status, m.Since = status, at
@@ -119,7 +145,7 @@ func (e *MemberStatusChanged) apply(s *State, r *Record) {
 func (e *MemberDetached) apply(s *State, r *Record) {
 	if m := s.alive(e.Member); m != nil {
 		m.Host, m.Summary, m.Note = "", e.Reason, e.Note
-		m.Handover, m.Offline = "", 0 // whose session it was
+		m.Handover, m.Offline = "", 0 // they belonged to the session that ended
 		m.become(Spawning, r.At)
 		if e.Fresh {
 			m.Session = ""
@@ -153,7 +179,8 @@ func (e *HandoverRequested) apply(s *State, _ *Record) {
 func (e *MemberStopped) apply(s *State, r *Record) { s.end(e.Member, Stopped, e.Reason, r.At) }
 func (e *MemberFailed) apply(s *State, r *Record)  { s.end(e.Member, Failed, e.Reason, r.At) }
 
-// alive is the member of that name unless it has ended, which nothing recorded later undoes.
+// alive returns the member of that name, nil if it has ended. Nothing that is recorded later undoes
+// an end.
 func (s *State) alive(name string) *Member {
 	if m := s.member(name); m != nil && m.Status.Running() {
 		return m
@@ -277,7 +304,7 @@ func (e *TaskCreated) apply(s *State, r *Record) {
 	i := taskIndex(t.ID)
 	switch {
 	case i == len(s.tasks):
-		s.tasks = append(s.tasks, t)
+		s.tasks = append(s.tasks, Task{})
 	case i >= 0 && i < len(s.tasks) && s.tasks[i].skipped():
 		s.counts[statusIndex(Deleted)]--
 	default:
@@ -286,13 +313,15 @@ func (e *TaskCreated) apply(s *State, r *Record) {
 	s.begun()
 	t.CreatedAt, t.UpdatedAt = r.At, r.At
 	blockedBy := t.BlockedBy
-	t.BlockedBy, t.Blocks = nil, nil
+	t.BlockedBy, t.Blocks, t.blockage = nil, s.tasks[i].Blocks, blockage{} // others may wait for a skipped task
 	s.tasks[i] = t
+	s.name(i)
 	added := &s.tasks[i]
 	for _, id := range blockedBy {
 		if b := s.task(id); b != nil && b != added && (len(b.Blocks) == 0 || b.Blocks[len(b.Blocks)-1] != t.ID) {
 			b.Blocks = append(b.Blocks, t.ID)
 			added.BlockedBy = append(added.BlockedBy, id)
+			added.blockage.count(b.blockage.counted, +1)
 		}
 	}
 	s.counts[statusIndex(t.Status)]++
@@ -301,7 +330,7 @@ func (e *TaskCreated) apply(s *State, r *Record) {
 	s.leftByTask(added, r)
 }
 
-// change applies f to the task and brings up to date what hangs on it.
+// change applies f to the task and updates what is derived from it.
 func (s *State) change(id string, r *Record, f func(t *Task)) {
 	t := s.task(id)
 	if t == nil {
@@ -313,12 +342,6 @@ func (s *State) change(id string, r *Record, f func(t *Task)) {
 	s.counts[statusIndex(before)]--
 	s.counts[statusIndex(t.Status)]++
 	s.reindex(taskIndex(id))
-	switch {
-	case before.open() && !t.Status.open():
-		s.recount(t, -1)
-	case !before.open() && t.Status.open(): // no command of ours does it
-		s.recount(t, +1)
-	}
 }
 
 func (e *TaskUpdated) apply(s *State, r *Record) {
@@ -363,7 +386,8 @@ func (e *TaskUpdated) apply(s *State, r *Record) {
 	}
 }
 
-// merged is a new map of both, because readers may hold the old one; a value null deletes its key.
+// merged returns a new map of both, because readers may hold the old one. A null value deletes its
+// key.
 func merged(old, changes map[string]json.RawMessage) map[string]json.RawMessage {
 	if len(changes) == 0 {
 		return old
@@ -386,16 +410,18 @@ func (s *State) link(blocker, waiter string, add bool) {
 	if b == nil || w == nil || b == w || slices.Contains(w.BlockedBy, blocker) == add {
 		return
 	}
-	if add { // at the end, which a reader of the old list does not see
+	if add { // append at the end: a reader of the old list does not see it
 		w.BlockedBy = append(w.BlockedBy, blocker)
 		b.Blocks = append(b.Blocks, waiter)
+		w.blockage.count(b.blockage.counted, +1)
 		return
 	}
+	w.blockage.count(b.blockage.counted, -1)
 	w.BlockedBy = without(w.BlockedBy, blocker)
 	b.Blocks = without(b.Blocks, waiter)
 }
 
-// without is a new list without that id, because readers may hold the old one.
+// without returns a new list without that id, because readers may hold the old one.
 func without(ids []string, gone string) []string {
 	var kept []string
 	for _, id := range ids {
@@ -407,6 +433,9 @@ func without(ids []string, gone string) []string {
 }
 
 func (e *TaskClaimed) apply(s *State, r *Record) {
+	if t := s.task(e.Task); t != nil && t.GivenUp() {
+		s.begun()
+	}
 	s.change(e.Task, r, func(t *Task) {
 		t.Status, t.Owner, t.Fence, t.StartedAt = InProgress, e.Member, e.Fence, r.At
 		t.Failure = ""
@@ -418,11 +447,18 @@ func (e *TaskClaimed) apply(s *State, r *Record) {
 }
 
 func (e *TaskReleased) apply(s *State, r *Record) {
+	if t := s.task(e.Task); t != nil && (t.GivenUp() || t.Status == Completed) {
+		s.begun()
+	}
 	s.change(e.Task, r, func(t *Task) {
+		if t.Status == Completed { // a result that no longer stands
+			t.CompletedAt, t.CompletedBy, t.Result, t.Failures = 0, "", "", 0
+			t.Saved, t.Work = nil, nil
+		}
 		t.Status, t.StartedAt = Pending, 0
 		t.Owner, t.Assigned = e.Owner, e.Owner != ""
 		t.Fence++
-		if t.Failure != "" { // it was given up
+		if t.Failure != "" { // it had failed after its last retry
 			t.Failures, t.Failure = 0, ""
 		}
 	})
@@ -501,8 +537,8 @@ func (e *MessagesReturned) apply(s *State, _ *Record) {
 	}
 }
 
-// takeMail takes these messages out of the inbox of m; a message that no inbox holds leaves the
-// state.
+// takeMail takes these messages out of the inbox of m. A message that is in no other inbox leaves
+// the state.
 func (s *State) takeMail(m *Member, seqs []int64) {
 	m.Late = notIn(m.Late, seqs)
 	if len(seqs) <= len(m.Inbox) && slices.Equal(seqs, m.Inbox[:len(seqs)]) { // nearly always: mail is taken in order
@@ -525,7 +561,7 @@ func (s *State) takeMail(m *Member, seqs []int64) {
 	m.Inbox = kept
 }
 
-// notIn is a new list without those seqs, because readers may hold the old one.
+// notIn returns a new list without those seqs, because readers may hold the old one.
 func notIn(list, gone []int64) []int64 {
 	if len(list) == 0 {
 		return nil

@@ -7,41 +7,41 @@ import (
 	"strings"
 )
 
-// ItemKind is what sort of thing waits for a person.
+// ItemKind says what sort of thing waits for a person.
 type ItemKind string
 
-// The kinds of items, in the order in which they are listed: first what has a deadline, then what
-// keeps the whole team, then what keeps a member or a task, then what can wait.
+// The kinds of items, in the order in which they are listed. First come those with a deadline, then
+// those that block the whole team, then those that block a member or a task, then those that can
+// wait.
 const (
 	ItemPermission  ItemKind = "permission"  // a member asks for leave to use a tool
 	ItemPlan        ItemKind = "plan"        // a member's plan waits for approval
 	ItemDirectory   ItemKind = "directory"   // the directory that the team works in is missing
 	ItemElsewhere   ItemKind = "elsewhere"   // the team may be running on another machine
-	ItemInterrupted ItemKind = "interrupted" // a consolidation was begun and nobody is at it
+	ItemInterrupted ItemKind = "interrupted" // a consolidation was begun, and no process runs it
 	ItemDormant     ItemKind = "dormant"     // no process of the team is alive
 	ItemUnhosted    ItemKind = "unhosted"    // no process runs the sessions of its members
-	ItemLeadLost    ItemKind = "lead_lost"   // nobody leads
+	ItemLeadLost    ItemKind = "lead_lost"   // no session leads
 	ItemLeadFailed  ItemKind = "lead_failed" // the lead cannot continue by itself
 	ItemBudget      ItemKind = "budget"      // the budget is spent
 	ItemFailed      ItemKind = "failed"      // a member failed, and its work is open
-	ItemOffline     ItemKind = "offline"     // nothing is heard of a member
+	ItemOffline     ItemKind = "offline"     // a member sent no heartbeat for too long
 	ItemCheck       ItemKind = "check"       // the last consolidation ended with a failed check
-	ItemConflict    ItemKind = "conflict"    // a branch does not merge, and is to be merged by hand
+	ItemConflict    ItemKind = "conflict"    // a branch does not merge, and must be merged by hand
 	ItemTaskFailed  ItemKind = "task_failed" // a task is out of retries
 	ItemTaskYours   ItemKind = "task_yours"  // a task is for the person who leads
 	ItemUnassigned  ItemKind = "unassigned"  // tasks are open that no member takes
 	ItemHook        ItemKind = "hook"        // a hook keeps rejecting the same thing
 	ItemConsolidate ItemKind = "consolidate" // all work is done, and waits to be checked and committed
-	ItemBudgetLow   ItemKind = "budget_low"  // most of the budget is spent
-	ItemLate        ItemKind = "late"        // messages wait for long
+	ItemBudgetLow   ItemKind = "budget_low"  // half of a budget is spent, or more
+	ItemLate        ItemKind = "late"        // messages have waited too long
 	ItemFacts       ItemKind = "facts"       // files that everybody relies on changed
 )
 
-// ForUser is [Item].WaitsFor where a person is to act.
+// ForUser is the value of [Item].WaitsFor where a person must act.
 const ForUser = "user"
 
-// Item is one thing that waits for a person, or for the lead where an agent leads that can see to
-// it.
+// Item is one thing that waits for a person, or for an agent that leads and can handle it.
 type Item struct {
 	Kind     ItemKind `json:"kind"`
 	WaitsFor string   `json:"waitsFor"` // [ForUser], or the name of the lead
@@ -49,8 +49,8 @@ type Item struct {
 	Task     string   `json:"task,omitempty"`
 	Request  string   `json:"request,omitempty"`
 	About    string   `json:"about,omitempty"`    // the budget, check or hook that it is about
-	Since    Time     `json:"since,omitempty"`    // 0 where nobody knows
-	Deadline Time     `json:"deadline,omitempty"` // when it is answered with no because nobody did; 0 for never
+	Since    Time     `json:"since,omitempty"`    // 0 where nobody knows when it began
+	Deadline Time     `json:"deadline,omitempty"` // when it is denied because nobody answered; 0 for never
 	Text     string   `json:"text"`               // a sentence; it may quote what agents wrote
 	Hint     Hint     `json:"hint"`
 }
@@ -60,20 +60,18 @@ func (i Item) Key() string {
 	return strings.Join([]string{string(i.Kind), i.Member, i.Task, i.Request, i.About}, "/")
 }
 
-// mostAlike is how many items there are of tasks of one kind; the last one stands for the rest.
+// mostAlike limits the items about tasks of one kind; the last item stands for the rest.
 const mostAlike = 20
 
-// budgetLow is the percentage of a budget from which on the user is told.
-const budgetLow = 80
-
-// Attention returns what waits for a person, always in the same order. One cause is one item:
-// members that are offline because the only host died are named by the item of that. What an agent
-// that leads is told of and can see to waits for it, not for the user. A team that is only observed
-// has none: its own agents answer there; nor has one that this machine let go of. The cost does not
-// grow with the tasks that are done or in progress.
+// Attention returns what waits for a person, always in the same order. One cause makes one item:
+// members that are offline because the only host died are named by the item about the host. Items
+// that an agent which leads is told of and can handle wait for that agent, not for the user. A team
+// that is only observed has no items, because its agents are answered in their own program. Neither
+// has a team that this machine released. The cost does not grow with the tasks that are done or in
+// progress.
 func (s *State) Attention(now Time, o *Outside) []Item {
 	a := &attention{s: s, t: &s.team, o: o, now: now, lead: ForUser}
-	// what waits, waits where the team went
+	// a released team needs attention on the machine that continues it
 	if !s.Exists() || s.team.Observed != "" || s.team.Released != (Released{}) {
 		return nil
 	}
@@ -93,7 +91,7 @@ func (s *State) Attention(now Time, o *Outside) []Item {
 	return a.items
 }
 
-// leadActs reports whether an agent leads that is there to see to things.
+// leadActs reports whether an agent leads that can handle items.
 func (s *State) leadActs(o *Outside) bool {
 	lead := s.lead()
 	switch {
@@ -105,13 +103,13 @@ func (s *State) leadActs(o *Outside) bool {
 	return o == nil || o.Hosted
 }
 
-// attention is a list of items that is being made.
+// attention builds a list of items.
 type attention struct {
 	s     *State
 	t     *Team
 	o     *Outside
 	now   Time
-	lead  string // whom the things wait for that the lead sees to
+	lead  string // who handles the items that are the lead's
 	items []Item
 }
 
@@ -124,8 +122,8 @@ func (a *attention) add(i Item, format string, args ...any) {
 	a.items = append(a.items, i)
 }
 
-// requests are those that wait for an answer. One whose member has no session any more is answered
-// all the same.
+// requests adds the requests and plans that wait for an answer. A request is listed even if its
+// member has no session any more.
 func (a *attention) requests() {
 	for _, p := range a.s.permissions {
 		by := a.lead
@@ -148,7 +146,7 @@ func (a *attention) requests() {
 	}
 }
 
-// whole is what keeps the team as a whole.
+// whole adds what blocks the team as a whole.
 func (a *attention) whole() {
 	t, o, c := a.t, a.o, &a.t.Consolidation
 	if a.s.Interrupted(o) {
@@ -165,7 +163,7 @@ func (a *attention) whole() {
 		a.add(Item{Kind: ItemElsewhere, Since: o.Sights[t.Lead].Seen, Hint: Hint{Action: ActTakeOver}},
 			"Session %s leads the team on the machine %s.", t.LeadSession, o.Elsewhere)
 	}
-	// for its consolidation, which needs no session
+	// it waits for its consolidation, which needs no session
 	waits := t.Status == TeamConsolidating && a.s.Count(InProgress) == 0
 	without := a.s.Unhosted(o)
 	switch {
@@ -192,7 +190,7 @@ func (a *attention) whole() {
 	}
 }
 
-// lastSeen is the last sign of life of anybody.
+// lastSeen returns the last heartbeat of any member.
 func (a *attention) lastSeen() (last Time) {
 	for _, sight := range a.o.Sights {
 		last = max(last, sight.Seen)
@@ -222,9 +220,9 @@ func (a *attention) zombies() string {
 	case 0:
 		return ""
 	case 1:
-		return "; " + names[0] + " ends its task and begins nothing new"
+		return "; " + names[0] + " finishes its task and takes no new one"
 	}
-	return "; " + andMore(names) + " end their tasks and begin nothing new"
+	return "; " + andMore(names) + " finish their tasks and take no new ones"
 }
 
 func (a *attention) held() string {
@@ -235,7 +233,7 @@ func (a *attention) held() string {
 	return fmt.Sprintf("; %s until somebody leads", word(n, "1 message waits", strconv.Itoa(n)+" messages wait"))
 }
 
-// money is the budget.
+// money adds the budgets of the team and of its members.
 func (a *attention) money() {
 	for _, u := range a.s.Spending(a.now) {
 		i := Item{About: u.What, Hint: Hint{Action: ActRaiseBudget, Budget: u.What}}
@@ -243,19 +241,36 @@ func (a *attention) money() {
 		case a.t.Exhausted == u.What:
 			i.Kind = ItemBudget
 			a.add(i, "The %s is spent (%s); no new work is started.", budgetWord(u.What), u)
-		case a.t.Exhausted == "" && u.Percent() >= budgetLow:
+		case a.t.Exhausted == "" && u.passed() > 0:
 			i.Kind = ItemBudgetLow
 			a.add(i, "%d %% of the %s is spent (%s).", u.Percent(), budgetWord(u.What), u)
 		}
 	}
+	for i := range a.s.members {
+		m := &a.s.members[i]
+		if !m.Status.Running() {
+			continue
+		}
+		for _, u := range m.Spending(a.now) {
+			i := Item{Member: m.Name, About: u.What, Hint: Hint{Action: ActRaiseBudget, Member: m.Name, Budget: u.What}}
+			switch {
+			case m.Exhausted == u.What:
+				i.Kind = ItemBudget
+				a.add(i, "The %s of %s is spent (%s); it gets no new work.", budgetWord(u.What), m.Name, u)
+			case m.Exhausted == "" && u.passed() > 0:
+				i.Kind = ItemBudgetLow
+				a.add(i, "%d %% of the %s of %s is spent (%s).", u.Percent(), budgetWord(u.What), m.Name, u)
+			}
+		}
+	}
 }
 
-// people are members that failed, or of which nothing is heard.
+// people adds members that failed or are offline.
 func (a *attention) people() {
 	s := a.s
 	open := s.Count(Pending)+s.Count(InProgress) > 0
 	for i := range s.members {
-		// whoever added one that never started waits for it
+		// whoever added a member that never started is waiting for it
 		if m := &s.members[i]; m.Status == Failed && (open || m.Session == "" && m.Agent != External) &&
 			!a.replaced(m) {
 			a.add(Item{Kind: ItemFailed, WaitsFor: a.lead, Member: m.Name, Since: m.Since,
@@ -276,7 +291,7 @@ func (a *attention) people() {
 		switch {
 		case m.Name == a.t.Lead || s.Standing(m.Name, a.o) != Away:
 			continue
-		case hosted && a.o != nil && !a.o.Hosted: // the item of the host names it
+		case hosted && a.o != nil && !a.o.Hosted: // the item about the host names it
 			continue
 		case hosted && seen.HostGone && m.Offline == 0: // another host is about to take it over
 			continue
@@ -296,15 +311,16 @@ func (a *attention) people() {
 		holds := ""
 		if held := s.holds(m.Name); len(held) > 0 {
 			item.Task = held[0].ID
-			item.Hint = Hint{Action: ActReassign, Task: held[0].ID, Member: m.Name}
-			holds = "; it holds task " + held[0].ID
+			item.Hint = held[0].hint(a.t, ActReassign)
+			item.Hint.Member = m.Name
+			holds = "; it holds task " + held[0].Called()
 		}
 		a.add(item, "%s is offline: %s%s.", m.Name, why, holds)
 	}
 }
 
-// replaced reports whether somebody joined since the member failed: whoever looked into that has
-// seen to it.
+// replaced reports whether a member joined after this one failed: whoever added it has handled the
+// failure.
 func (a *attention) replaced(m *Member) bool {
 	return slices.ContainsFunc(a.s.members, func(other Member) bool {
 		return other.JoinedAt > m.Since &&
@@ -320,7 +336,7 @@ func (a *attention) free(name string) string {
 	}
 }
 
-// work is what keeps tasks.
+// work adds what blocks tasks.
 func (a *attention) work() {
 	c := &a.t.Consolidation
 	if a.t.Status == TeamActive && c.Step == Abandoned && c.Failed != "" {
@@ -331,17 +347,17 @@ func (a *attention) work() {
 		m := &a.s.members[i]
 		if t := a.s.task(m.Left.Task); t != nil && m.Left.Commit != "" && !m.Left.Out && t.Status.open() {
 			a.add(Item{Kind: ItemConflict, WaitsFor: a.lead, Member: m.Name, Task: t.ID, About: m.Left.Branch,
-				Since: t.CreatedAt, Hint: Hint{Action: ActShowTask, Task: t.ID}},
+				Since: t.CreatedAt, Hint: t.hint(a.t, ActShowTask)},
 				"The work of %s on the branch %s is to be merged by hand; task %s says how.", m.Name,
-				m.Left.Branch, t.ID)
+				m.Left.Branch, t.Called())
 		}
 	}
 	n, all := 0, a.s.failed.count()
 	for t := range a.s.OutOfRetries() {
 		if n++; n == mostAlike && all > mostAlike {
 			a.add(Item{Kind: ItemTaskFailed, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt,
-				Hint: Hint{Action: ActRetryTask, Task: t.ID}},
-				"Task %s and %d more are out of retries.", t.ID, all-n)
+				Hint: t.hint(a.t, ActRetryTask)},
+				"Task %s and %d more are out of retries.", t.Called(), all-n)
 			break
 		}
 		times := ""
@@ -349,21 +365,21 @@ func (a *attention) work() {
 			times = fmt.Sprintf(" %d times", t.Failures)
 		}
 		a.add(Item{Kind: ItemTaskFailed, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt,
-			Hint: Hint{Action: ActRetryTask, Task: t.ID}},
-			"Task %s (%s) failed%s: %s", t.ID, brief(t.Subject), times, clipTo(t.Failure, 200))
+			Hint: t.hint(a.t, ActRetryTask)},
+			"Task %s failed%s: %s", t.briefly(), times, clipTo(t.Failure, 200))
 	}
 	yours, nobodys := a.s.untaken()
 	for n, t := range yours {
-		if a.lead != ForUser { // it is the work of an agent
+		if a.lead != ForUser { // an agent does this work
 			break
 		}
-		item := Item{Kind: ItemTaskYours, Task: t.ID, Since: t.UpdatedAt, Hint: Hint{Action: ActCompleteTask,
-			Task: t.ID, Member: a.t.Lead}}
+		item := Item{Kind: ItemTaskYours, Task: t.ID, Since: t.UpdatedAt, Hint: t.hint(a.t, ActCompleteTask)}
+		item.Hint.Member = a.t.Lead
 		if n+1 == mostAlike && len(yours) > mostAlike {
-			a.add(item, "Task %s and %d more wait for you.", t.ID, len(yours)-mostAlike)
+			a.add(item, "Task %s and %d more wait for you.", t.Called(), len(yours)-mostAlike)
 			break
 		}
-		a.add(item, "Task %s waits for you: %s", t.ID, brief(t.Subject))
+		a.add(item, "Task %s waits for you: %s", t.Called(), brief(t.Subject))
 	}
 	if len(nobodys) > 0 && a.t.Status != TeamConsolidating {
 		t := nobodys[0]
@@ -371,12 +387,12 @@ func (a *attention) work() {
 		if len(nobodys) == 1 {
 			a.add(item, "%s: %s", strings.TrimSuffix(a.s.standing(t), "."), brief(t.Subject))
 		} else {
-			a.add(item, "Task %s and %d more are open, and no member takes them.", t.ID, len(nobodys)-1)
+			a.add(item, "Task %s and %d more are open, and no member takes them.", t.Called(), len(nobodys)-1)
 		}
 	}
 }
 
-// rest is what can wait.
+// rest adds what can wait.
 func (a *attention) rest() {
 	s := a.s
 	for _, r := range s.rejections {
@@ -390,9 +406,9 @@ func (a *attention) rest() {
 				if !t.Status.open() {
 					continue
 				}
-				item.Task, item.Hint = t.ID, Hint{Action: ActShowTask, Task: t.ID}
+				item.Task, item.Hint = t.ID, t.hint(a.t, ActShowTask)
 			}
-			about = " (task " + brief(r.Task) + ")"
+			about = " (task " + brief(s.Called(r.Task)) + ")"
 		}
 		a.add(item, "The hook %s rejected the same thing of %s %d times%s: %s", r.Hook, person(r.Member), MaxStrikes,
 			about, clipTo(r.Feedback, 200))
@@ -414,7 +430,7 @@ func (a *attention) rest() {
 			}
 			a.add(item, "%s for %s for more than %s.", word(len(m.Late), "1 message waits",
 				strconv.Itoa(len(m.Late))+" messages wait"), m.Name,
-				span(Time(a.t.Timing.OrDefaults().Undelivered)))
+				span(a.t.Timing.OrDefaults().Undelivered))
 		}
 	}
 	if a.o != nil && len(a.o.Stale) > 0 {
@@ -425,8 +441,9 @@ func (a *attention) rest() {
 	}
 }
 
-// unattended reports whether all tasks of the team are done, and no process and no session is there
-// that would add one or end the team. What keeps a team that has somebody has items of its own.
+// unattended reports whether all tasks of the team are done, and no process or session is there
+// that could add a task or end the team. A team with such a session has items of its own for what
+// blocks it.
 func (a *attention) unattended() bool {
 	s, o := a.s, a.o
 	if o == nil || o.Hosted || o.Led || o.LeadActs || o.Consolidating || o.Elsewhere != "" || s.ledBySession() ||
@@ -447,7 +464,7 @@ func (a *attention) unattended() bool {
 	return true
 }
 
-// branches are those with work that the consolidation is to merge.
+// branches names the branches with work that the consolidation will merge.
 func (a *attention) branches() string {
 	var names []string
 	for _, m := range a.s.Unmerged() {
@@ -492,7 +509,7 @@ func (s *State) untaken() (yours, nobodys []*Task) {
 		}
 		return known
 	}
-	var plain [2]bool // whether tasks for anybody are taken, without a command and with one
+	var plain [2]bool // whether tasks without an owner are taken: [0] without a command, [1] with one
 	for i, probe := range []*Task{{}, {Run: "true"}} {
 		plain[i] = takes(probe)
 	}
@@ -506,7 +523,7 @@ func (s *State) untaken() (yours, nobodys []*Task) {
 				}
 				nobodys = append(nobodys, t)
 			case t.Owner == lead.Name && lead.Agent == External:
-				if s.asks(t.ID) != nil { // there is an item of the branch
+				if s.asks(t.ID) != nil { // the item about the branch covers it
 					continue
 				}
 				yours = append(yours, t)
@@ -532,7 +549,7 @@ func isAre(n int, what string) string {
 	return fmt.Sprintf("%d %ss are", n, what)
 }
 
-// andMore names some things in a sentence, the first ones where there are many.
+// andMore lists names in a sentence. Of many it lists the first ones.
 func andMore(names []string) string {
 	const most = 5
 	if len(names) > most {

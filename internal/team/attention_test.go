@@ -5,13 +5,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
 
-// history is what happened in a team, a command a second from second 1: of the user, or of whom a
-// word before it names. A number is the second of the next command. A history in it stands for what
-// is in that.
+const second = 1000 // of Time
+
+// history is what happened in a team, one command a second from second 1. The user sends the
+// commands, or the actor that a word before a command names. A number is the second of the next
+// command. A nested history stands for its own elements.
 type history []any
 
 func (h history) flat() (all history) {
@@ -25,7 +28,7 @@ func (h history) flat() (all history) {
 	return all
 }
 
-// state is the team after that history.
+// state returns the team after that history.
 func (h history) state(t *testing.T) *State {
 	t.Helper()
 	all := h.flat()
@@ -58,8 +61,8 @@ func (h history) state(t *testing.T) *State {
 	return s
 }
 
-// lines are the items, a line each: its kind, whom it waits for, since which second, the hint, and
-// the sentence.
+// lines formats the items, one per line: kind, who it waits for, since which second, hint, and
+// sentence.
 func lines(items []Item) string {
 	var b strings.Builder
 	for _, i := range items {
@@ -155,8 +158,8 @@ func TestAttention(t *testing.T) {
 			&SpawnMember{Name: "eve", Agent: External}, hosted, 400, &LoseLead{Session: "mcp-1", Since: 2 * second,
 				Seen: 3 * second},
 			"eve", &SendMessage{To: "ann", Body: "are you there?"}}, outside: &Outside{Hosted: true}, now: 500,
-			want: "lead_lost for user since 400 → resume: Nobody leads: session mcp-1 is lost; ann, eve end their " +
-				"tasks and begin nothing new; 1 message waits until somebody leads.\n"},
+			want: "lead_lost for user since 400 → resume: Nobody leads: session mcp-1 is lost; ann, eve finish their " +
+				"tasks and take no new ones; 1 message waits until somebody leads.\n"},
 		{name: "a lead that cannot log in", history: history{agentLead, shell("ann"), Host("h1"),
 			&AttachMember{Member: "lead"}, &ReportStarted{Member: "lead", Session: "s"}, &ReportTrouble{Member: "lead",
 				Trouble: "login", Text: "Please run /login"}},
@@ -238,12 +241,22 @@ func TestAttention(t *testing.T) {
 			want: "budget for user since 0 → raise_budget: The token budget is spent (120 of 100 tokens); no new " +
 				"work is started.\n"},
 		{name: "a budget that is nearly spent", history: history{
-			&SetBudget{Budget: Budget{Tokens: 1000, CostMicroUSD: 1e6, Millis: 1000 * second}}, shell("ann"), hosted,
-			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 799, CostMicroUSD: 800_000}}},
+			&SetBudget{Budget: Budget{Tokens: 1000, CostMicroUSD: 1e6, Time: 1000 * time.Second}}, shell("ann"), hosted,
+			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 499, CostMicroUSD: 800_000}}},
 			outside: alive(), now: 900,
 			want: "budget_low for user since 0 → raise_budget: 80 % of the cost budget is spent ($0.80 of " +
 				"$1.00).\nbudget_low for user since 0 → raise_budget: 89 % of the time budget is spent (14 min of " +
 				"16 min).\n"},
+		{name: "budgets of members", history: history{&SpawnMember{Name: "ann", Agent: Shell,
+			Budget: Budget{Tokens: 10}},
+			&SpawnMember{Name: "bob", Agent: Shell, Budget: Budget{Tokens: 10}},
+			&SpawnMember{Name: "eve", Agent: Shell, Budget: Budget{Tokens: 10}},
+			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 4}},
+			&ReportUsage{Member: "bob", Usage: Usage{InputTokens: 5}},
+			&ReportUsage{Member: "eve", Usage: Usage{InputTokens: 10}}}, outside: alive(), now: 1,
+			want: "budget_low for user since 0 → raise_budget bob: 50 % of the token budget of bob is spent (5 of 10 " +
+				"tokens).\nbudget for user since 0 → raise_budget eve: The token budget of eve is spent (10 of 10 " +
+				"tokens); it gets no new work.\n"},
 		{name: "late messages", history: history{&SpawnMember{Name: "eve", Agent: External},
 			&SendMessage{To: "eve", Body: "x"}, &SendMessage{To: "eve", Body: "y"}, 400, &MarkLate{Member: "eve"}},
 			outside: alive(), now: 500,
@@ -332,7 +345,8 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// There are at most twenty items of tasks that are alike; the last one stands for the rest.
+// TestAttentionIsBounded: there are at most twenty similar items of tasks, and the last one stands
+// for the rest.
 func TestAttentionIsBounded(t *testing.T) {
 	h := history{&SpawnMember{Name: "ann", Agent: External}}
 	for i := range 50 {
@@ -346,7 +360,7 @@ func TestAttentionIsBounded(t *testing.T) {
 	}
 }
 
-// A team that is only observed has agents that answer elsewhere.
+// TestNothingOfAnObservedTeamWaits: the agents of an observed team are answered elsewhere.
 func TestNothingOfAnObservedTeamWaits(t *testing.T) {
 	s := &State{}
 	s.Apply(&Record{Seq: 1, ID: "c", At: 1, Events: []Event{
@@ -358,9 +372,9 @@ func TestNothingOfAnObservedTeamWaits(t *testing.T) {
 	}
 }
 
-// TestAttentionOfAnyState: whatever happened, and whatever is found, the list is the same each
-// time, its kinds are in order, no two items have one key, each says something and has a hint, and
-// it is the same after the state was read back.
+// TestAttentionOfAnyState: for any history and findings the list is the same each time, and its
+// kinds are in order. No two items have the same key. Each has a text and a hint. The list is also
+// the same after the state was encoded and read back.
 func TestAttentionOfAnyState(t *testing.T) {
 	order := []ItemKind{ItemPermission, ItemPlan, ItemInterrupted, ItemDirectory, ItemElsewhere, ItemDormant,
 		ItemUnhosted, ItemLeadLost, ItemLeadFailed, ItemBudget, ItemBudgetLow, ItemFailed, ItemOffline,
@@ -410,7 +424,8 @@ func TestAttentionOfAnyState(t *testing.T) {
 	})
 }
 
-// The index of tasks in progress and out of retries is what a walk over all tasks finds.
+// TestIndexesOfTasks: the index of tasks in progress and out of retries has what a walk over all
+// tasks finds.
 func TestIndexesOfTasks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, _ := foundedBy(t, External)

@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// Left is what a member did on its branch, as far as no commit that HEAD names had it at the last
-// look.
+// Left is the work of a member on its branch that no commit of HEAD had at the last look.
 type Left struct {
 	Branch, Commit string
-	// Task asks the lead to merge the branch; "" where it waits for the consolidation alone.
+	// Task asks the lead to merge the branch. It is "" where the branch only waits for the
+	// consolidation.
 	Task string
-	// With is a commit of what the team had changed in its directory, which conflicts with the
-	// branch; "" for none. Git keeps it for as long as the branch that it was merged into.
+	// With is a commit of the team's changes in its directory, which conflicts with the branch; ""
+	// for none. Git keeps that commit for as long as the branch that it was merged into.
 	With string
-	// Out says that the lead deleted the task: the branch is left out for as long as it names
-	// Commit.
+	// Out says that the lead deleted the task. The branch is then left out for as long as it points
+	// at Commit.
 	Out bool
 }
 
-// BranchOf is the branch of a member that works in a worktree. It stands beside cadre/TEAM, where
-// git lets none be below.
+// BranchOf returns the branch of a member that works in a worktree. It does not lie below
+// cadre/TEAM, because git allows no branch below another one.
 func BranchOf(teamName, member string) string { return "cadre/" + teamName + "@" + member }
 
-// Unmerged returns the members with work on a branch that nobody has merged yet and that is not
-// left out, so far as that is recorded. Git may know better: somebody may have merged it since.
+// Unmerged returns the members with recorded work on a branch that is not merged and not left out.
+// Git may know better: somebody may have merged the branch since.
 func (s *State) Unmerged() []Member {
 	var all []Member
 	for i := range s.members {
@@ -36,7 +36,7 @@ func (s *State) Unmerged() []Member {
 	return all
 }
 
-// asks returns the member whose branch the task asks to merge, nil for a task that asks for none.
+// asks returns the member whose branch the task asks to merge, or nil.
 func (s *State) asks(task string) *Member {
 	for i := range s.members {
 		if m := &s.members[i]; task != "" && m.Left.Task == task {
@@ -48,20 +48,21 @@ func (s *State) asks(task string) *Member {
 
 const mergeSubject = "Merge the branch "
 
-// ThisTask stands in [LeaveBranch.Why] for the id of the task that asks, which is known only when
-// that is created. No text of anybody's has it.
+// ThisTask stands in [LeaveBranch.Why] for the id of the task that asks, because that id is known
+// only when the task is created. Texts of users and agents never contain it.
 const ThisTask = "\x00"
 
-// LeaveBranch records that a branch has work of a member that HEAD has not. With Why the lead gets
-// a task to merge it, unless there is an open one for the branch already. A Commit of "" says that
+// LeaveBranch records that a branch has work of a member that HEAD does not have. With Why the lead
+// gets a task to merge it, unless one is open for the branch already. A Commit of "" says that
 // nothing is left to merge.
 type LeaveBranch struct {
 	Member, Commit, With string
 	Why                  string
-	// Once asks for no commit again that the lead was asked to merge before, whatever came of that.
+	// Once prevents a second task for a commit that the lead was asked to merge before, whatever
+	// became of the first task.
 	Once bool
-	// Blocks are tasks that wait until the lead has done that task. Without an open one they do
-	// not.
+	// Blocks lists tasks that wait until the lead has merged the branch. They do not wait where no
+	// such task is open.
 	Blocks []string
 }
 
@@ -113,9 +114,9 @@ func (b *LeaveBranch) decide(d *decision) error {
 	return nil
 }
 
-// waitsFor has the tasks wait for that one, unless it is done.
+// waitsFor makes the tasks wait for that one, unless it is done.
 func (d *decision) waitsFor(task string, waiters []string) {
-	if t := d.task(task); t != nil && !t.Status.open() { // one that is just being created is open
+	if t := d.task(task); t != nil && !t.Status.open() { // a task that this command creates is open
 		return
 	}
 	for _, id := range waiters {
@@ -125,11 +126,11 @@ func (d *decision) waitsFor(task string, waiters []string) {
 	}
 }
 
-// BranchLeft says what of the member's work is on its branch and in no commit that HEAD names; a
-// Commit of "" says that nothing is. Task asks the lead to merge it; see [Left].
+// BranchLeft records which work of the member is on its branch and in no commit of HEAD. A Commit
+// of "" says that all of it is in HEAD. Task asks the lead to merge it; see [Left].
 type BranchLeft struct{ Member, Branch, Commit, Task, With string }
 
-// Kind is the event's name in the journal.
+// Kind returns the event's name in the journal.
 func (*BranchLeft) Kind() string { return "branch_left" }
 
 func (e *BranchLeft) fields(c *coder) {
@@ -160,15 +161,15 @@ func (l *Left) fields(c *coder) {
 	c.bool("out", &l.Out)
 }
 
-// leftOut notes that the lead, or the user, deleted the task that asked to merge a branch. Nobody
-// else decides that.
+// leftOut records that the lead or the user deleted the task that asked to merge a branch. A
+// deletion by anybody else does not leave the branch out.
 func (s *State) leftOut(task string, r *Record) {
 	if m := s.asks(task); m != nil && (r.Actor == User || r.Actor == s.team.Lead) {
 		m.Left.Out = true
 	}
 }
 
-// broughtIn forgets what a consolidation has merged.
+// broughtIn forgets the branches that a consolidation merged.
 func (s *State) broughtIn(branches []Branch) {
 	for _, b := range branches {
 		if m := s.member(b.Member); m != nil && m.Left.Commit == b.Commit {
@@ -177,9 +178,9 @@ func (s *State) broughtIn(branches []Branch) {
 	}
 }
 
-// leftByTask reads what a cadre before this one recorded: the user's own task for the lead, with
-// the commit in its metadata. What a member has created is no such task, and what becomes of its
-// subject or metadata later does not count.
+// leftByTask reads the record of an older version of cadre: the user's own task for the lead, with
+// the commit in its metadata. A task that a member created does not count, and later changes of its
+// subject or metadata do not count.
 func (s *State) leftByTask(t *Task, r *Record) {
 	member, ok := strings.CutPrefix(t.Subject, mergeSubject+BranchOf(s.team.Name, ""))
 	m := s.member(member)

@@ -7,21 +7,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
-// fielder is a value that is one JSON object: fields names each of its fields once, in a fixed
-// order, and that one list serves writing, reading and cleaning.
+// fielder is a value that is written as one JSON object. Its fields method names each field once,
+// in a fixed order. The same list serves writing, reading and cleaning.
 type fielder interface{ fields(c *coder) }
 
-// coder walks the fields of values. It is our own because a command must load a team of ten
-// thousand tasks in milliseconds, which reflection does not: reading makes one pass over one
-// string, of which every text it yields is a part. The benchmark Codec in bench compares it with
-// segmentio/encoding and encoding/json, and is the reason to keep it only while both are slower.
+// coder walks the fields of values. We wrote our own because a command must load a team of ten
+// thousand tasks in milliseconds, and reflection is too slow for that. Reading makes one pass over
+// one string, and the texts that it returns are parts of that string. The benchmark Codec in bench
+// compares it with segmentio/encoding and encoding/json. It stays only while both are slower.
 //
 // Writing leaves out zero values. Reading expects the fields in the order in which they are
-// written, where any may be absent, and that is a single pass; an object with its fields in another
-// order, or with fields of a later version, is read by name instead.
+// written, where any may be absent: that takes a single pass. An object with another order of
+// fields, or with fields of a later version, is read by name instead.
 type coder struct {
 	mode mode
 	view bool // writing for people and programs: with derived fields
@@ -32,7 +33,8 @@ type coder struct {
 	in     string // reading
 	pos    int
 	texts  strings.Builder
-	byName map[string]int // reading by name: position of each value of the present object
+	byName map[string]int // reading by name: position of each value of this object
+	tagged tagged         // the present event; events do not nest
 	err    error
 }
 
@@ -62,7 +64,8 @@ func decode(v fielder, in string) error {
 	return c.err
 }
 
-// clean makes every text of v valid UTF-8, so that v is equal to what reading its encoding gives.
+// clean makes every text of v valid UTF-8 and every duration a whole number of its units. Then v is
+// equal to what reading its encoding gives.
 func clean(v fielder) {
 	c := coder{mode: cleaning}
 	v.fields(&c)
@@ -75,7 +78,7 @@ func (c *coder) fail(what string) {
 	c.pos = len(c.in)
 }
 
-// object writes, reads or cleans v itself, in the place of a value.
+// object writes, reads or cleans v as one JSON object.
 func (c *coder) object(v fielder) {
 	switch c.mode {
 	case cleaning:
@@ -109,7 +112,7 @@ func (c *coder) open(v fielder) {
 	if c.err != nil || c.take('}') {
 		return
 	}
-	// Another order, or fields that this version does not know.
+	// The fields come in another order, or this version does not know one of them.
 	c.pos = start
 	end := c.index()
 	if c.err != nil {
@@ -119,7 +122,7 @@ func (c *coder) open(v fielder) {
 	c.pos = end
 }
 
-// index notes where the value of each field of the object lies and returns the position after the
+// index records where the value of each field of the object is, and returns the position after the
 // object.
 func (c *coder) index() int {
 	c.byName = map[string]int{}
@@ -143,8 +146,8 @@ func (c *coder) index() int {
 	return c.pos
 }
 
-// field moves to the value of key and reports whether there is one. zero says, for writing, that
-// the value is to be left out.
+// field moves to the value of key and reports whether it has one. When writing, zero says that the
+// value is left out.
 func (c *coder) field(key string, zero bool) bool {
 	switch {
 	case c.mode == writing:
@@ -154,8 +157,8 @@ func (c *coder) field(key string, zero bool) bool {
 	case c.byName != nil:
 		return c.named(key)
 	}
-	// Is it the next one of the object? Most fields of most objects are not, and a call would cost
-	// as much as this look. After an error nothing is next.
+	// Is it the object's next key? For most fields it is not, and a function call would cost as
+	// much as this look. After an error no key matches.
 	p := c.pos
 	if !c.first {
 		if p >= len(c.in) || c.in[p] != ',' {
@@ -172,7 +175,7 @@ func (c *coder) field(key string, zero bool) bool {
 	return true
 }
 
-// named moves to the value of the key where the fields come in any order.
+// named moves to the value of key in an object whose fields come in any order.
 func (c *coder) named(key string) bool {
 	at, ok := c.byName[key]
 	if ok = ok && c.err == nil; ok {
@@ -181,7 +184,7 @@ func (c *coder) named(key string) bool {
 	return ok
 }
 
-// begin writes the key, for which there is a value.
+// begin writes the key of a value.
 func (c *coder) begin(key string) bool {
 	if !c.first {
 		c.out = append(c.out, ',')
@@ -216,6 +219,22 @@ func (c *coder) int(key string, v *int64) {
 		c.out = strconv.AppendInt(c.out, *v, 10)
 	case reading:
 		*v = c.number()
+	}
+}
+
+// duration codes a length of time as a whole number of units. Cleaning rounds it to such a number,
+// so that a state that applied the record equals a state that read it back.
+func (c *coder) duration(key string, v *time.Duration, unit time.Duration) {
+	if !c.field(key, *v == 0) {
+		return
+	}
+	switch c.mode {
+	case writing:
+		c.out = strconv.AppendInt(c.out, wholeUnits(*v, unit), 10)
+	case reading:
+		*v = multiple(c.number(), unit)
+	case cleaning:
+		*v = multiple(wholeUnits(*v, unit), unit)
 	}
 }
 
@@ -265,7 +284,7 @@ func (c *coder) ints(key string, v *[]int64) {
 	})
 }
 
-// raws is an object whose values are any JSON, kept as their text.
+// raws codes an object whose values may be any JSON, kept as their text.
 func (c *coder) raws(key string, v *map[string]json.RawMessage) {
 	if !c.field(key, len(*v) == 0) {
 		return
@@ -313,7 +332,7 @@ func (c *coder) raw() json.RawMessage {
 	value := json.RawMessage(c.in[from:c.pos])
 	var one bytes.Buffer
 	switch {
-	case strings.IndexByte(`{["`, value[0]) >= 0 && !json.Valid(value): // skip has looked at any other closely enough
+	case strings.IndexByte(`{["`, value[0]) >= 0 && !json.Valid(value): // skip checked other values well enough
 		c.fail("expected a JSON value")
 	case bytes.ContainsAny(value, "\n\r") && json.Compact(&one, value) == nil:
 		return one.Bytes()
@@ -321,14 +340,14 @@ func (c *coder) raw() json.RawMessage {
 	return value
 }
 
-// sub is a field whose value is an object.
+// sub codes a field whose value is an object.
 func (c *coder) sub(key string, zero bool, v fielder) {
 	if c.field(key, zero) {
 		c.object(v)
 	}
 }
 
-// part is a field whose value is an object that there mostly is not.
+// part codes an object that is absent in most values.
 func part[T any, P interface {
 	*T
 	fielder
@@ -339,26 +358,26 @@ func part[T any, P interface {
 	case c.mode == reading:
 		*v = new(T)
 	case c.mode == cleaning:
-		own := **v // whoever sent the command keeps its own
+		own := **v // copy it: the sender of the command keeps its own
 		*v = &own
 	}
 	c.object(P(*v))
 }
 
-// opt is a field that tells absence from a zero value.
+// opt codes a field that distinguishes absence from a zero value.
 func opt[T any](c *coder, key string, v **T, one func(key string, v *T)) {
 	if c.mode != reading {
 		if *v == nil {
 			return
 		}
 		if c.mode == cleaning {
-			own := **v // whoever sent the command keeps its own
+			own := **v // copy it: the sender of the command keeps its own
 			*v = &own
 			one(key, *v)
 			return
 		}
 		mark := len(c.out)
-		if one(key, *v); len(c.out) == mark { // a zero value, which says something here
+		if one(key, *v); len(c.out) == mark { // write the zero value: here it differs from absence
 			c.field(key, false)
 			switch any(**v).(type) {
 			case string:
@@ -380,14 +399,14 @@ func opt[T any](c *coder, key string, v **T, one func(key string, v *T)) {
 	}
 }
 
-// list is a field whose value is an array.
+// list codes a field whose value is an array.
 func list[T any](c *coder, key string, v *[]T, one func(*T)) {
 	if !c.field(key, len(*v) == 0) {
 		return
 	}
 	switch c.mode {
 	case cleaning:
-		if *v = slices.Clone(*v); len(*v) == 0 { // whoever sent the command keeps its own
+		if *v = slices.Clone(*v); len(*v) == 0 { // copy it: the sender of the command keeps its own
 			*v = nil
 		}
 		for i := range *v {
@@ -422,7 +441,7 @@ func list[T any](c *coder, key string, v *[]T, one func(*T)) {
 	}
 }
 
-// objects is a list of objects.
+// objects codes a list of objects.
 func objects[T any, P interface {
 	*T
 	fielder

@@ -3,11 +3,12 @@ package team
 import (
 	"io"
 	"iter"
+	"time"
 )
 
-// How the parts of the state are written as JSON: in snapshots, in events that carry them whole,
-// and, with what is derived added, for people and programs. The names are the vocabulary of
-// docs/ARCHITECTURE.md.
+// This file says how the parts of the state are written as JSON: in snapshots, in events that carry
+// them whole, and for people and programs. For the last, derived fields are added. The names are
+// the vocabulary of docs/architecture/core.md.
 
 func (u *Usage) fields(c *coder) {
 	c.int("inputTokens", &u.InputTokens)
@@ -20,13 +21,18 @@ func (u *Usage) fields(c *coder) {
 func (b *Budget) fields(c *coder) {
 	c.int("tokens", &b.Tokens)
 	c.int("costMicroUSD", &b.CostMicroUSD)
-	c.int("millis", &b.Millis)
+	c.duration("millis", &b.Time, time.Millisecond)
+}
+
+func (a *Alerted) fields(c *coder) {
+	c.str("what", &a.What)
+	c.int("percent", &a.Percent)
 }
 
 func (h *Hook) fields(c *coder) {
 	c.str("event", &h.Event)
 	c.str("command", &h.Command)
-	c.int("seconds", &h.Seconds)
+	c.duration("seconds", &h.Timeout, time.Second)
 }
 
 func (t *Team) fields(c *coder) {
@@ -41,6 +47,7 @@ func (t *Team) fields(c *coder) {
 	c.bool("delegate", &t.Delegate)
 	c.sub("budget", t.Budget == Budget{}, &t.Budget)
 	c.str("exhausted", &t.Exhausted)
+	objects(c, "alerted", &t.Alerted)
 	objects(c, "hooks", &t.Hooks)
 	c.sub("permissions", t.Permissions.none(), &t.Permissions)
 	c.int("handoverAt", &t.HandoverAt)
@@ -70,6 +77,7 @@ func (t *Team) fields(c *coder) {
 	c.sub("restored", t.Restored == Restored{}, &t.Restored)
 	objects(c, "missing", &t.Missing)
 	c.sub("released", t.Released == Released{}, &t.Released)
+	objects(c, "hooksOff", &t.HooksOff)
 }
 
 func (r *Restored) fields(c *coder) {
@@ -79,14 +87,14 @@ func (r *Restored) fields(c *coder) {
 }
 
 func (t *Timing) fields(c *coder) {
-	c.int("beat", &t.Beat)
-	c.int("offline", &t.Offline)
-	c.int("leadLost", &t.LeadLost)
-	c.int("zombie", &t.Zombie)
-	c.int("blocked", &t.Blocked)
-	c.int("undelivered", &t.Undelivered)
-	c.int("stale", &t.Stale)
-	c.int("checkpoint", &t.Checkpoint)
+	c.duration("beat", &t.Beat, time.Millisecond)
+	c.duration("offline", &t.Offline, time.Millisecond)
+	c.duration("leadLost", &t.LeadLost, time.Millisecond)
+	c.duration("zombie", &t.Zombie, time.Millisecond)
+	c.duration("blocked", &t.Blocked, time.Millisecond)
+	c.duration("undelivered", &t.Undelivered, time.Millisecond)
+	c.duration("stale", &t.Stale, time.Millisecond)
+	c.duration("checkpoint", &t.Checkpoint, time.Millisecond)
 }
 
 func (f *Fact) fields(c *coder) {
@@ -106,11 +114,11 @@ func (s *Saved) fields(c *coder) {
 
 func (p *Permissions) fields(c *coder) {
 	c.strs("allow", &p.Allow)
-	c.int("millis", &p.Millis)
+	c.duration("millis", &p.Timeout, time.Millisecond)
 	c.str("policy", &p.Policy)
 }
 
-func (p *Permissions) none() bool { return len(p.Allow) == 0 && p.Policy == "" && p.Millis == 0 }
+func (p *Permissions) none() bool { return len(p.Allow) == 0 && p.Policy == "" && p.Timeout == 0 }
 
 func (m *Member) fields(c *coder) {
 	c.str("name", &m.Name)
@@ -148,6 +156,9 @@ func (m *Member) fields(c *coder) {
 	c.int("resent", &m.Resent)
 	c.sub("left", m.Left == Left{}, &m.Left)
 	c.int("sessionCost", &m.SessionCost)
+	c.sub("budget", m.Budget == Budget{}, &m.Budget)
+	c.str("exhausted", &m.Exhausted)
+	objects(c, "alerted", &m.Alerted)
 }
 
 func (p *Plan) fields(c *coder) {
@@ -169,6 +180,7 @@ func (r *Shutdown) fields(c *coder) {
 
 func (t *Task) fields(c *coder) {
 	c.str("id", &t.ID)
+	c.str("name", &t.Name)
 	c.str("subject", &t.Subject)
 	c.str("description", &t.Description)
 	c.str("activeForm", &t.ActiveForm)
@@ -180,11 +192,16 @@ func (t *Task) fields(c *coder) {
 	c.strs("blocks", &t.Blocks)
 	if c.view {
 		c.strs("blocked", &t.open)
+		state := t.State()
+		c.str("state", &state)
 	}
 	c.str("priority", &t.Priority)
 	c.str("run", &t.Run)
 	c.str("in", &t.In)
-	c.int("timeoutMs", &t.TimeoutMS)
+	c.str("dir", &t.Dir)
+	c.strs("env", &t.Env)
+	c.str("when", &t.When)
+	c.duration("timeoutMs", &t.Timeout, time.Millisecond)
 	c.int("retries", &t.Retries)
 	c.int("fence", &t.Fence)
 	c.int("attempts", &t.Attempts)
@@ -239,8 +256,8 @@ func (m Member) MarshalJSON() ([]byte, error) { return encode(&m, true, nil), ni
 // MarshalJSON writes the task as one JSON object; blocked lists the open tasks that it waits for.
 func (t Task) MarshalJSON() ([]byte, error) { return encode(&t, true, nil), nil }
 
-// WriteTasks writes the tasks as one JSON array, as encoding/json would write them. A list may be
-// long, so it goes through one buffer, and each task through one place.
+// WriteTasks writes the tasks as one JSON array, in the form that encoding/json writes. A list may
+// be long, so it uses one buffer for the array and one variable for each task in turn.
 func WriteTasks(w io.Writer, tasks iter.Seq[Task]) error {
 	const piece = 64 << 10
 	c := coder{mode: writing, view: true, out: append(make([]byte, 0, piece+piece/4), '[')}

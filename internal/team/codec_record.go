@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Version of the records and snapshots that this package writes. It reads this one and every older
-// one; what a newer version wrote is refused with [ErrNewer].
+// Version is the version of the records and snapshots that this package writes. It reads this
+// version and every older one, and refuses a newer one with [ErrNewer].
 const Version = 1
 
 // ErrNewer says that a record or snapshot was written by a newer version of cadre.
@@ -14,7 +14,7 @@ var ErrNewer = errors.New("the team was written by a newer version of cadre; upd
 
 // Record is one accepted command: its events happen together.
 type Record struct {
-	Seq    int64  // its place in the history; it is the journal's, and not part of the encoding
+	Seq    int64  // place in the history; the journal knows it, and the encoding leaves it out
 	ID     string // of the command
 	Actor  string
 	At     Time
@@ -46,11 +46,11 @@ func (r *Record) fields(c *coder) {
 	c.str("actor", &r.Actor)
 	c.int("at", (*int64)(&r.At))
 	list(c, "events", &r.Events, func(e *Event) {
-		tagged := tagged{event: *e}
-		if c.object(&tagged); c.err == nil && tagged.event == nil && c.mode == reading {
+		c.tagged.event = *e
+		if c.object(&c.tagged); c.err == nil && c.tagged.event == nil && c.mode == reading {
 			c.fail("an event without a kind")
 		}
-		*e = tagged.event
+		*e = c.tagged.event
 	})
 }
 
@@ -76,7 +76,7 @@ func (t *tagged) fields(c *coder) {
 		switch {
 		case ok:
 			t.event = make()
-		case name == "" && c.byName == nil: // not the first field: it will be looked up by name
+		case name == "" && c.byName == nil: // not the first field: look it up by name
 			return
 		default:
 			c.fail("unknown kind of event " + brief(name))

@@ -9,7 +9,7 @@ import (
 func AppendSnapshot(buf []byte, s *State) []byte { return encode(s, false, buf) }
 
 // DecodeSnapshot reads a state that [AppendSnapshot] wrote after the record seq. The state keeps
-// data, which must not change afterwards. An empty data is the state before the first record.
+// data, which must not change afterwards. Empty data decodes to the state before the first record.
 func DecodeSnapshot(seq int64, data string) (*State, error) {
 	s := &State{seq: seq}
 	if data != "" {
@@ -58,7 +58,8 @@ func (s *State) fields(c *coder) {
 	objects(c, "answers", &s.answers)
 	ids, seqs := s.recent.inOrder()
 	if c.mode == reading {
-		ids, seqs = make([]string, 0, Remembered), make([]int64, 0, Remembered)
+		n := max(0, min(s.seq, Remembered)) // one record has one command
+		ids, seqs = make([]string, 0, n), make([]int64, 0, n)
 	}
 	c.strs("commands", &ids)
 	c.ints("commandSeqs", &seqs)
@@ -69,8 +70,8 @@ func (s *State) fields(c *coder) {
 	objects(c, "tasks", &s.tasks)
 }
 
-// reserve writes how long a list is, before the list, so that reading it allocates once. A count
-// that cannot be true is ignored.
+// reserve writes the length of a list before the list, so that reading allocates once. Reading
+// ignores a count that cannot be true.
 func reserve[T any](c *coder, key string, list *[]T) {
 	n := int64(len(*list))
 	c.int(key, &n)
@@ -98,8 +99,8 @@ func (s *State) strikeList() []Strike {
 	return list
 }
 
-// derive makes what the state keeps beside what it was read from. It refuses a snapshot in which
-// things are not where every other function expects them.
+// derive computes the fields that are not part of the encoding. It refuses a snapshot that breaks
+// what the other functions rely on.
 func (s *State) derive() error {
 	if (s.team.ID == "") != (len(s.members) == 0) || len(s.members) > 0 && s.members[0].Name != s.team.Lead {
 		return errors.New("not a valid snapshot: the first member is not the lead")
@@ -120,7 +121,8 @@ func (s *State) derive() error {
 			return fmt.Errorf("not a valid snapshot: task %q is at place %d", brief(t.ID), i+1)
 		}
 		s.counts[statusIndex(t.Status)]++
-		s.reindex(i)
+		s.name(i)
 	}
+	s.reindexAll()
 	return nil
 }

@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// The words of JSON: how texts and numbers are read and written, and how a value that nobody asked
-// for is passed over.
+// This file reads and writes JSON texts and numbers, and skips values that nobody asked for.
 
 func (c *coder) space() {
 	for c.pos < len(c.in) && (c.in[c.pos] == ' ' || c.in[c.pos] == '\n' || c.in[c.pos] == '\t' || c.in[c.pos] == '\r') {
@@ -50,14 +49,14 @@ func (c *coder) number() int64 {
 			return 0
 		}
 	}
-	if c.pos = p; p < len(c.in) && c.in[p] != ',' && c.in[p] != '}' && c.in[p] != ']' && c.in[p] > ' ' { // 1.5 is none
+	if c.pos = p; p < len(c.in) && c.in[p] != ',' && c.in[p] != '}' && c.in[p] != ']' && c.in[p] > ' ' { // 1.5
 		c.fail("expected a whole number")
 		return 0
 	}
 	return n
 }
 
-// text reads a JSON string. Without escapes it is a part of the input, not a copy.
+// text reads a JSON string. Without escapes it shares the input, not a copy.
 func (c *coder) text() string {
 	if !c.take('"') {
 		c.fail("expected a text")
@@ -79,11 +78,11 @@ func (c *coder) text() string {
 // chunk is how many bytes of texts with escapes share one allocation.
 const chunk = 32 << 10
 
-// escapedText reads a text that has escapes; rest begins after its opening quote, and has its next
+// escapedText reads a text that has escapes. rest begins after the opening quote and has its next
 // quote at end.
 func (c *coder) escapedText(rest string, end int) string {
 	if c.texts.Cap()-c.texts.Len() < end {
-		c.texts = strings.Builder{} // what was read shares the old one
+		c.texts = strings.Builder{} // texts that were read keep the old buffer
 		c.texts.Grow(max(end, min(len(rest), chunk)))
 	}
 	from := c.texts.Len()
@@ -101,7 +100,7 @@ func (c *coder) escapedText(rest string, end int) string {
 			return ""
 		}
 		rest, end = rest[i+n:], end-i-n
-		if end < 0 { // that quote was an escaped one
+		if end < 0 { // that quote was escaped
 			if end = strings.IndexByte(rest, '"'); end < 0 {
 				c.fail("a text without its end")
 				return ""
@@ -110,7 +109,8 @@ func (c *coder) escapedText(rest string, end int) string {
 	}
 }
 
-// escape writes what the escape at the start of s means and returns its length, 0 for a bad one.
+// escape decodes the escape at the start of s, writes the character and returns the length of the
+// escape, 0 for a bad one.
 func (c *coder) escape(s string) int {
 	if len(s) < 2 {
 		return 0
@@ -148,10 +148,10 @@ func escapedRune(s string) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// maxDepth is how deeply a value that we keep or pass over may be nested.
+// maxDepth limits the nesting of a value that we keep or skip.
 const maxDepth = 100
 
-// skip passes over any value.
+// skip moves past any value.
 func (c *coder) skip(depth int) {
 	if depth > maxDepth {
 		c.fail("nested too deeply")
@@ -192,7 +192,7 @@ func (c *coder) skip(depth int) {
 
 const hexDigits = "0123456789abcdef"
 
-// plain are the bytes that stand for themselves in a JSON string.
+// plain marks the bytes that stand for themselves in a JSON string.
 var plain = func() (p [256]bool) {
 	for b := ' '; b < utf8.RuneSelf; b++ {
 		p[b] = b != '"' && b != '\\'
@@ -200,7 +200,7 @@ var plain = func() (p [256]bool) {
 	return p
 }()
 
-// appendText appends s as a JSON string, valid UTF-8 whatever s is.
+// appendText appends s as a JSON string. The result is valid UTF-8 for any s.
 func appendText(out []byte, s string) []byte {
 	out = append(out, '"')
 	from := 0

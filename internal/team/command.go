@@ -13,39 +13,39 @@ const (
 	MaxText    = 1 << 20 // bytes of a message, prompt, description, result or plan
 	MaxSubject = 4 << 10 // bytes of a subject and of other short texts
 	MaxID      = 256     // bytes of a command's id
-	MaxName    = 64      // of the name of a team or a member
-	MaxStrikes = 10      // rejections of the same thing in a row, after which the lead is told instead
+	MaxName    = 64      // bytes of the name of a team or a member
+	MaxStrikes = 10      // rejections of the same thing in a row, after which the lead is notified
 )
 
-// Command asks for one change. Everything that a decision depends on, apart from the state, is in
-// it.
+// Command asks for one change. It carries everything that the decision depends on, apart from the
+// state.
 type Command struct {
-	ID    string // unique for ever; a repetition with the same id changes nothing
+	ID    string // globally unique; a repetition with the same id changes nothing
 	Actor string // a member's name, [User], or [Host] with an id
 	At    Time
-	// Incarnation, when not 0, is the one of the actor: a command from an earlier session of the
+	// Incarnation, when not 0, is the actor's incarnation. A command from an earlier session of the
 	// member is refused.
 	Incarnation int64
-	// Lease, when not 0, is the one under which a host acts for the member that the body names.
+	// Lease, when not 0, is the lease under which a host acts for the member that the body names.
 	Lease int64
 	Body  Body
 }
 
-// Body says what a command asks for. A kind of command is one struct with the rules for it in its
-// decide method.
+// Body says what a command asks for. Each kind of command is one struct, and its decide method has
+// the rules.
 type Body interface {
 	decide(d *decision) error
 }
 
-// Decision is the answer to a command that was not refused.
+// Decision is the answer to an accepted command.
 type Decision struct {
-	// Record is what to append to the journal. It is nil when nothing is to change.
+	// Record is what to append to the journal. It is nil when nothing changes.
 	Record *Record
-	// Repeats is the seq of the record that the same command became earlier; 0 for a new one.
+	// Repeats is the seq of the record that this command became earlier; 0 for a new command.
 	Repeats int64
 }
 
-// Decide says what c changes. A refusal is an [*Error]. The state is only read.
+// Decide says what c changes, and never changes s. A refusal is an [*Error].
 func Decide(s *State, c Command) (Decision, error) {
 	switch {
 	case c.ID == "":
@@ -73,7 +73,7 @@ func Decide(s *State, c Command) (Decision, error) {
 	return Decision{Record: r}, nil
 }
 
-// decision is one run of Decide.
+// decision is the state of one call of Decide.
 type decision struct {
 	*State
 	Command
@@ -86,11 +86,11 @@ type decision struct {
 
 func (d *decision) emit(e ...Event) { d.events = append(d.events, e...) }
 
-// enter checks what holds for every command: that there is a team to act on and that the actor is
-// who may act on it.
+// enter checks what holds for every command: that there is a team to act on, and that the actor
+// exists and may act.
 func (d *decision) enter() error {
 	switch d.Body.(type) {
-	case *CreateTeam, *RestoreTeam: // there is nothing before them
+	case *CreateTeam, *RestoreTeam: // these come first
 		return nil
 	}
 	if d.team.ID == "" {
@@ -106,13 +106,13 @@ func (d *decision) enter() error {
 			return err
 		}
 		switch {
-		case (releasing || taking) && !d.team.CleanedUp: // also of a team that is over
+		case (releasing || taking) && !d.team.CleanedUp: // also for a team that has ended
 		case d.team.CleanedUp:
 			return refuse(Finished, "team %s was cleaned up", d.team.Name)
 		case d.team.Status == TeamComplete || d.team.Status == TeamAborted:
 			_, receiving := d.Body.(mailReading)
 			_, consolidating := d.Body.(*Consolidate)
-			_, recording := d.Body.(*RecordWork) // what was done stays true when the team is over
+			_, recording := d.Body.(*RecordWork) // recorded work stays true after the team has ended
 			_, rollingBack := d.Body.(*RollBackTask)
 			if !receiving && !recording && !((consolidating || rollingBack) && d.team.reopens()) {
 				return Refuse(Finished, "team %s is %s and changes no more", d.team.Name, d.team.Status).
@@ -138,8 +138,8 @@ func (d *decision) enter() error {
 	return nil
 }
 
-// isHost reports whether the actor is a host. One without an id is none: it would be the host of
-// every member that has none.
+// isHost reports whether the actor is a host. A host needs an id: without one it would match every
+// member that has no host.
 func (d *decision) isHost() bool {
 	return strings.HasPrefix(d.Actor, hostPrefix) && len(d.Actor) > len(hostPrefix)
 }
@@ -151,15 +151,7 @@ func ended(s MemberStatus) string {
 	return "stopped"
 }
 
-func (d *decision) everybody() []string {
-	var all []string
-	for i := range d.members {
-		all = append(all, d.members[i].Name)
-	}
-	return all
-}
-
-// leads checks that the actor may lead: the lead itself, or the human whose team it is.
+// leads checks that the actor may lead: it is the lead itself or the user.
 func (d *decision) leads(what string) error {
 	if d.Actor == User || d.Actor == d.team.Lead {
 		return nil
@@ -173,11 +165,10 @@ func (d *decision) known(name string) (*Member, error) {
 	if m := d.member(name); m != nil {
 		return m, nil
 	}
-	return nil, refuse(NotFound, "no member named %q in team %s; valid names: %s", brief(name), d.team.Name,
-		names(d.everybody()))
+	return nil, d.unknown(name)
 }
 
-// running returns the member of that name, which must not have ended.
+// running returns the member of that name. It refuses a member that has ended.
 func (d *decision) running(name string) (*Member, error) {
 	m, err := d.known(name)
 	if err == nil && !m.Status.Running() {
@@ -186,7 +177,7 @@ func (d *decision) running(name string) (*Member, error) {
 	return m, err
 }
 
-// teammate returns the running member of that name, which must not be the lead.
+// teammate returns the running member of that name. It refuses the lead.
 func (d *decision) teammate(name, what string) (*Member, error) {
 	m, err := d.running(name)
 	if err == nil && name == d.team.Lead {
@@ -196,8 +187,8 @@ func (d *decision) teammate(name, what string) (*Member, error) {
 	return m, err
 }
 
-// hosted returns the running member of that name for whom the actor acts as the host, or as the
-// member itself.
+// hosted returns the running member of that name. It checks that the actor is the member's host or
+// the member itself.
 func (d *decision) hosted(name string) (*Member, error) {
 	m, err := d.running(name)
 	if err != nil {
@@ -217,8 +208,8 @@ func (d *decision) hosted(name string) (*Member, error) {
 	return m, nil
 }
 
-// self returns the member that the command is about: the actor, or, for the user and the host, the
-// one named.
+// self returns the member that the command is about. That is the actor, or the named member where
+// the user or a host sends the command.
 func (d *decision) self(name string) (*Member, error) {
 	if name == "" && d.actor == nil {
 		return nil, refuse(Invalid, "say which member it is for")
@@ -230,16 +221,16 @@ func (d *decision) self(name string) (*Member, error) {
 }
 
 // tell sends a message from the team itself.
-func (d *decision) tell(to, kind, ref, format string, args ...any) {
+func (d *decision) tell(to, ref, format string, args ...any) {
 	m := d.member(to)
 	if m == nil || !m.Status.Running() || d.ending[to] {
 		return
 	}
-	d.post(Message{To: to, Type: kind, Ref: ref, Body: clip(fmt.Sprintf(format, args...)), Priority: "normal"})
+	d.post(Message{To: to, Type: TypeSystem, Ref: ref, Body: clip(fmt.Sprintf(format, args...)), Priority: "normal"})
 }
 
-// cited is a text of a member or a program behind words of the team: on lines of its own, each
-// of them marked as quoted. On a line of ours its first sentence would pass for one of ours.
+// cited returns a text of a member or a program for quoting below words of the team: on lines of
+// its own, each marked as quoted. On a line of ours its first sentence could pass for our own.
 func cited(s string) string {
 	return "\n> " + strings.Join(splitLines(strings.TrimRight(s, "\r\n")), "\n> ")
 }
@@ -248,8 +239,8 @@ func cited(s string) string {
 const likeQuotes = "\u00ab\u00bb\u02ba\u02dd\u02ee\u02f6\u05f4\u201c\u201d\u201e\u201f\u2033\u2034\u2036\u2037\u2057" +
 	"\u275d\u275e\u2e42\u3003\u300d\u300f\u301d\u301e\u301f\uff02\U0001f676\U0001f677\U0001f678"
 
-// Quoted is a short text of a member or a program on a line of ours. Nothing in it looks like the
-// quotation mark at its end.
+// Quoted returns a short text of a member or a program for a line of ours. Nothing inside it looks
+// like its closing quotation mark.
 func Quoted(s string) string {
 	var b strings.Builder
 	for _, r := range strconv.Quote(s) {
@@ -262,8 +253,8 @@ func Quoted(s string) string {
 	return b.String()
 }
 
-// Inline is such a text within marks of ours, such as brackets: in quotation marks where it has
-// more than words, and could end what it stands in.
+// Inline returns such a text for use within our own marks, such as brackets. It is quoted where it
+// has more than plain words, which could close those marks.
 func Inline(s string) string {
 	special := func(r rune) bool {
 		return !unicode.In(r, unicode.L, unicode.M, unicode.N) &&
@@ -275,34 +266,31 @@ func Inline(s string) string {
 	return s
 }
 
-// titled is the task in the words of the team.
-func (t *Task) titled() string { return t.ID + " (" + Inline(t.Subject) + ")" }
-
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n",
 	"\u2029", "\n")
 
 // splitLines returns the lines of a text as a model would see them.
 func splitLines(s string) []string { return strings.Split(lineBreaks.Replace(s), "\n") }
 
-// changed tells a member what is different for it from now on: at its next step while it works,
-// else with what it is told next.
+// changed notifies a member that something is different for it from now on. While it works it reads
+// that at its next step, else with its next prompt.
 func (d *decision) changed(m *Member, words string) {
-	begun := m.Session != "" || m.Status != Spawning // else it begins with what is so now
-	// nothing is enforced on one from outside
+	begun := m.Session != "" || m.Status != Spawning // else it starts with the new setting
+	// nothing is enforced on an external session
 	if begun && m.Agent != External && m.Status.Running() && !d.ending[m.Name] {
 		d.post(Message{To: m.Name, Type: TypeSystem, Body: words, Priority: "normal", Quiet: m.Status != Active})
 	}
 }
 
-// hint is tell for what is worth no turn by itself.
+// hint sends a message that does not start a turn.
 func (d *decision) hint(to, words string) {
 	if m := d.member(to); m != nil && m.Status.Running() && !d.ending[to] {
 		d.post(Message{To: to, Type: TypeSystem, Body: clip(words), Priority: "normal", Quiet: true})
 	}
 }
 
-// assigned tells a member of a task that is meant for it. Whose session is ours is given the task
-// itself as soon as it is free, so the notice is worth no turn besides.
+// assigned notifies a member of a task that is meant for it. A session of ours is given the task
+// itself as soon as it is free, so the notice starts no turn.
 func (d *decision) assigned(to, task, format string, args ...any) {
 	if m := d.member(to); m != nil && m.Status.Running() && !d.ending[to] {
 		d.post(Message{To: to, Type: TypeTaskAssignment, Ref: task, Body: clip(fmt.Sprintf(format, args...)),
@@ -310,11 +298,10 @@ func (d *decision) assigned(to, task, format string, args ...any) {
 	}
 }
 
-func (d *decision) post(m Message) int64 {
+func (d *decision) post(m Message) {
 	d.sent++
 	m.Seq = d.messageSeq + d.sent
 	d.emit(&MessageSent{Message: m})
-	return m.Seq
 }
 
 func (d *decision) newRequest(kind, member string) string {
@@ -322,7 +309,7 @@ func (d *decision) newRequest(kind, member string) string {
 	return fmt.Sprintf("%s-%d@%s", kind, d.requestSeq+d.asked, member)
 }
 
-// clip shortens a text of ours to what a message may hold.
+// clip shortens a text of ours to the limit of a message.
 func clip(s string) string {
 	if len(s) <= MaxText {
 		return s
@@ -353,12 +340,12 @@ func oneOf(what, value string, valid []string) error {
 	return refuse(Invalid, "%q is no %s; it is one of: %s", brief(value), what, strings.Join(valid, ", "))
 }
 
-// brief is enough of what a command named to know it by in an error.
+// brief shortens a text of a command to as much as identifies it in an error.
 func brief(s string) string { return clipTo(s, 80) }
 
 func clipTo(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	return strings.ToValidUTF8(s[:n], "") + "…" // what the cut left of a character goes
+	return strings.ToValidUTF8(s[:n], "") + "…" // drop the bytes of a character that was cut
 }

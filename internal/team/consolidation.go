@@ -4,36 +4,37 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Check is a command that has to pass before the team's work is committed.
 type Check struct {
-	Name    string // unique in the team
-	Command string // run by /bin/sh in the team's directory
-	Seconds int64  // timeout; 0 for the default
+	Name    string        // unique in the team
+	Command string        // run by /bin/sh in the team's directory
+	Timeout time.Duration // 0 for the default
 }
 
-// MaxChecks is how many checks a team may have.
+// MaxChecks limits the checks of a team.
 const MaxChecks = 100
 
-// MaxBase is how many files that were not committed a [Base] may list.
+// MaxBase limits the uncommitted files that a [Base] lists.
 const MaxBase = 10_000
 
-// MaxRounds is how often the checks of one consolidation run because they changed files that are
-// committed with the work.
+// MaxRounds limits how often the checks of one consolidation run. They run again when they changed
+// files that are committed with the work.
 const MaxRounds = 3
 
-// ByChecks is the name of a [Fact] about a file that checks made or changed. It is nobody's work,
-// and not the person's.
+// ByChecks is the name of a [Fact] about a file that checks made or changed. Such a file is neither
+// the team's work nor the person's.
 const ByChecks = "checks"
 
-// Base is what the project was when the team was created. It tells the team's work from what was
-// there before.
+// Base is the state of the project when the team was created. It separates the team's work from
+// what was there before.
 type Base struct {
 	Top     string // of the work tree; "" where there was no repository, or nobody looked
-	Commit  string // that HEAD named; "" before the first one
-	Dirty   []Fact // what differed from it, by its path from Top
-	Unknown string // why nobody knows what differed
+	Commit  string // that HEAD pointed at; "" before the first commit
+	Dirty   []Fact // files that differed from it, by their paths from Top
+	Unknown string // why it is unknown which files differed
 }
 
 func (b *Base) none() bool { return b.Top == "" && b.Unknown == "" }
@@ -44,52 +45,51 @@ type Step string
 // The steps of a consolidation, in order, and its ends.
 const (
 	Began     Step = "began"
-	Merged    Step = "merged"    // what members did in worktrees of their own is on their branches
-	Staged    Step = "staged"    // the tree to be committed is made, and nothing refers to it
-	Made      Step = "made"      // all checks passed; the commit is made, and HEAD may name it
-	Done      Step = "done"      // HEAD named it, and the team is complete
+	Merged    Step = "merged"    // the work in members' worktrees is on their branches
+	Staged    Step = "staged"    // the tree to commit exists, and nothing refers to it
+	Made      Step = "made"      // all checks passed; the commit exists, and HEAD may point at it
+	Done      Step = "done"      // HEAD pointed at the commit, and the team is complete
 	Abandoned Step = "abandoned" // nothing was committed
 )
 
-// Consolidation is the team's last step: its work is checked and committed. Of several attempts it
-// is the last one.
+// Consolidation is the team's last step: its work is checked and committed. The state keeps the
+// last attempt.
 type Consolidation struct {
-	Attempt int64 // counts them
+	Attempt int64 // counts the attempts, from 1
 	Step    Step
 	By      string
-	Message string // of the commit; "" for one that is made from the tasks
+	Message string // commit message; "" for one that is made from the tasks
 	// paths from the top of the work tree that are committed although they were changed before the
-	// team was there
+	// team was created
 	Include []string
-	// paths from the top of the work tree that are committed, and nothing else of it; none for all
-	// that is the team's
+	// the only paths, from the top of the work tree, that are committed; empty for all of the
+	// team's work
 	Only     []string
-	NoCommit bool     // the checks are all there is to it
-	Ended    bool     // the team was complete before, without a record
-	Clean    bool     // the checks run in a clean checkout of what is to be committed
-	Changes  bool     // files that the checks change are committed, too, and the checks run again
-	Rounds   int64    // how often that happened
-	Without  []string // tasks whose missing work the team is completed without
-	Members  []string // whose worktrees were brought home
-	Parent   string   // that HEAD named when the tree was made
+	NoCommit bool     // run only the checks
+	Ended    bool     // the team was complete before, without a consolidation
+	Clean    bool     // the checks run in a clean checkout of the tree to commit
+	Changes  bool     // files that the checks change are committed too, and the checks run again
+	Rounds   int64    // how often the checks ran again
+	Without  []string // tasks with missing work that the team is completed without
+	Members  []string // members whose worktrees were merged
+	Parent   string   // commit that HEAD pointed at when the tree was made
 	Tree     string   // "" when there is nothing to commit
-	// tree of what is the team's in the work tree, without what comes in from the branches; ""
-	// where nothing does
+	// tree of the team's work in the work tree, without the branches; "" where no branch is merged
 	Before   string
-	Branches []Branch // that come in with the commit
-	Files    int64    // that differ between parent and tree
-	Passed   []string // checks
-	Failed   string   // the check that did not
+	Branches []Branch // merged by the commit
+	Files    int64    // number of files that differ between Parent and Tree
+	Passed   []string // checks that passed
+	Failed   string   // the check that failed
 	Commit   string
 	Reason   string // why it was abandoned
 	BeganAt  Time
 	EndedAt  Time
 }
 
-// Branch is what a member did in a worktree of its own.
+// Branch is the work of a member in a worktree of its own.
 type Branch struct{ Member, Name, Commit string }
 
-// Open reports whether the attempt has not come to an end.
+// Open reports whether the attempt has not ended.
 func (c *Consolidation) Open() bool {
 	return c.Step != "" && c.Step != Done && c.Step != Abandoned
 }
@@ -101,7 +101,7 @@ func checkChecks(checks []Check) error {
 	var seen []string
 	for _, c := range checks {
 		switch {
-		case strings.TrimSpace(c.Name) == "" || strings.TrimSpace(c.Command) == "" || c.Seconds < 0:
+		case strings.TrimSpace(c.Name) == "" || strings.TrimSpace(c.Command) == "" || c.Timeout < 0:
 			return refuse(Invalid, "a check needs a name, a command, and a timeout that is not negative")
 		case slices.Contains(seen, c.Name):
 			return refuse(Invalid, "two checks are named %s", brief(c.Name))
@@ -128,7 +128,7 @@ func (b *Base) check() error {
 		text{"reason", b.Unknown, MaxSubject})
 }
 
-// below reports whether it is the plain path of a file below some folder.
+// below reports whether p is a plain path of a file below a folder.
 func below(p string) bool {
 	return p != "" && p != "." && path.Clean(p) == p && p[0] != '/' && p != ".." && !strings.HasPrefix(p, "../")
 }
@@ -136,13 +136,13 @@ func below(p string) bool {
 func (c *Check) fields(f *coder) {
 	f.str("name", &c.Name)
 	f.str("command", &c.Command)
-	f.int("seconds", &c.Seconds)
+	f.duration("seconds", &c.Timeout, time.Second)
 }
 
 func (b *Base) fields(c *coder) {
 	c.str("top", &b.Top)
 	c.str("commit", &b.Commit)
-	if c.view { // thousands of paths are for nobody to read
+	if c.view { // people do not read thousands of paths
 		n := int64(len(b.Dirty))
 		c.int("dirty", &n)
 	} else {
@@ -184,7 +184,7 @@ func (n *Consolidation) fields(c *coder) {
 	c.int("endedAt", (*int64)(&n.EndedAt))
 }
 
-// The events of a consolidation; each names the attempt that it belongs to.
+// The events of a consolidation; each names its attempt.
 type (
 	// ConsolidationBegan says that the team's work is to be checked and committed.
 	ConsolidationBegan struct {
@@ -198,15 +198,15 @@ type (
 		Clean    bool
 		Changes  bool
 	}
-	// WorktreesMerged says that the work of these members is out of their worktrees and on their
+	// WorktreesMerged says that the work of these members has moved from their worktrees to their
 	// branches.
 	WorktreesMerged struct {
 		Attempt int64
 		Members []string
 	}
 	// WorkStaged says which tree is to be committed on which commit, what of it comes from
-	// branches, and how many files differ. From here on the work tree may hold the branches' part
-	// of it.
+	// branches, and how many files differ. From here on the work tree may contain the part that
+	// comes from the branches.
 	WorkStaged struct {
 		Attempt      int64
 		Parent, Tree string
@@ -218,23 +218,23 @@ type (
 	CheckPassed struct {
 		Attempt int64
 		Check   string
-		Millis  int64
+		Took    time.Duration
 	}
 	CheckFailed struct {
 		Attempt int64
 		Check   string
-		Millis  int64
+		Took    time.Duration
 		Output  string
 	}
-	// CommitMade says which commit HEAD is to name.
+	// CommitMade says which commit HEAD will point at.
 	CommitMade struct {
 		Attempt int64
 		Commit  string
 	}
-	// TeamConsolidated says that HEAD named it.
+	// TeamConsolidated says that HEAD pointed at the commit.
 	TeamConsolidated struct{ Attempt int64 }
-	// ConsolidationAbandoned ends the attempt without a commit. Left is what is nobody's work, and
-	// not to be committed by a later one.
+	// ConsolidationAbandoned ends the attempt without a commit. Left lists the files that checks
+	// made or changed, which a later attempt must not commit.
 	ConsolidationAbandoned struct {
 		Attempt int64
 		Reason  string
@@ -271,13 +271,13 @@ func (e *WorkStaged) fields(c *coder) {
 func (e *CheckPassed) fields(c *coder) {
 	c.int("attempt", &e.Attempt)
 	c.str("check", &e.Check)
-	c.int("millis", &e.Millis)
+	c.duration("millis", &e.Took, time.Millisecond)
 }
 
 func (e *CheckFailed) fields(c *coder) {
 	c.int("attempt", &e.Attempt)
 	c.str("check", &e.Check)
-	c.int("millis", &e.Millis)
+	c.duration("millis", &e.Took, time.Millisecond)
 	c.str("output", &e.Output)
 }
 
@@ -300,7 +300,7 @@ func (e *ConsolidationBegan) apply(s *State, r *Record) {
 		Changes: e.Changes, BeganAt: r.At}
 }
 
-// attempt is the consolidation if it is that attempt, and open.
+// attempt returns the consolidation if it has that number and is open, else nil.
 func (s *State) attempt(n int64) *Consolidation {
 	if c := &s.team.Consolidation; c.Attempt == n && c.Open() {
 		return c
@@ -333,7 +333,7 @@ func (e *CheckPassed) apply(s *State, _ *Record) {
 func (e *CheckFailed) apply(s *State, _ *Record) {
 	if c := s.attempt(e.Attempt); c != nil {
 		if c.Failed = e.Check; !c.Ended {
-			s.begun() // what the lead said was not the end
+			s.begun() // the lead's report was not the last one
 		}
 	}
 }
@@ -362,7 +362,8 @@ func (e *ConsolidationAbandoned) apply(s *State, r *Record) {
 	}
 }
 
-// overlaid is a new list with the facts of both, those of the second where a path is in both.
+// overlaid returns a new list with the facts of both. Where a path is in both, the second list
+// wins.
 func overlaid(old, more []Fact) []Fact {
 	known := make(map[string]bool, len(more))
 	for _, f := range more {

@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
-// Consolidate begins the team's last step: nothing new is begun, its work is checked and committed,
-// and then it is complete. It is refused while anybody still works or waits. A team that is
-// complete already, and has not been consolidated, may be: it is complete again whatever comes of
-// that.
+// Consolidate begins the team's last step. Nothing new starts, the work is checked and committed,
+// and then the team is complete. It is refused while anybody works or waits. It is accepted for a
+// complete team that was never consolidated, which is complete again whatever the outcome.
 type Consolidate struct {
-	Message  string   // of the commit; "" for one that is made from the tasks
+	Message  string   // commit message; "" for one that is made from the tasks
 	Include  []string // see [Consolidation]
 	Only     []string
 	NoCommit bool
 	Without  []string
-	Clean    bool // as the team has it, or so
+	Clean    bool // also where the team's setting is false
 	Changes  bool
 }
 
@@ -59,11 +59,11 @@ func (b *Consolidate) decide(d *decision) error {
 	return nil
 }
 
-// mostReasons is how many reasons a refusal lists.
+// mostReasons limits the reasons that a refusal lists.
 const mostReasons = 20
 
-// green refuses while there is work to do, or somebody works or waits. It names everything that
-// stands in the way.
+// green refuses while work is open, or a member works or waits. It names everything that stands in
+// the way.
 func (d *decision) green() error {
 	var reasons []string
 	say := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
@@ -89,7 +89,7 @@ func (d *decision) green() error {
 			say("the plan of %s waits for an answer (%s)", m.Name, m.Plan.Request)
 		case m.Handover != "":
 			say("a fresh session is to go on for %s", m.Name)
-		case own: // what it does is in its tasks
+		case own: // its tasks say what it does
 		case m.Status == Blocked:
 			say("%s is blocked: %s", m.Name, clipTo(m.Summary, 200))
 		case m.Status == Active:
@@ -117,7 +117,8 @@ func (d *decision) green() error {
 	return refusal
 }
 
-// reports checks that the actor may report of that attempt, and that it is at one of the steps.
+// reports checks that the actor may report about that attempt, and that the attempt is at one of
+// the steps.
 func (d *decision) reports(attempt int64, at ...Step) error {
 	if err := d.leads("consolidate the team"); err != nil {
 		return err
@@ -132,7 +133,7 @@ func (d *decision) reports(attempt int64, at ...Step) error {
 	return nil
 }
 
-// ReportMerged says that what members did in worktrees of their own is home.
+// ReportMerged says that the work in members' worktrees is on their branches.
 type ReportMerged struct {
 	Attempt int64
 	Members []string
@@ -151,9 +152,9 @@ func (b *ReportMerged) decide(d *decision) error {
 	return nil
 }
 
-// ReportStaged says which tree is to be committed on which commit; "" for none. Of what comes from
-// branches see [Consolidation]. It may be said again, at most [MaxRounds] times, when the checks
-// changed files that are to be committed, too: all checks run again then.
+// ReportStaged says which tree is to be committed on which commit; "" for none. [Consolidation]
+// says what its fields about branches mean. It may be sent again, at most [MaxRounds] times, when
+// the checks changed files that are to be committed. All checks then run again.
 type ReportStaged struct {
 	Attempt      int64
 	Parent, Tree string
@@ -177,7 +178,7 @@ func (b *ReportStaged) decide(d *decision) error {
 			return refuse(Invalid, "the work is staged on %s already; only the tree may change", brief(c.Parent))
 		}
 	}
-	if err := d.green(); err != nil { // somebody may have begun something since
+	if err := d.green(); err != nil { // somebody may have started something since
 		return err
 	}
 	if err := limit(text{"id of the commit", b.Parent, MaxSubject}, text{"id of the tree", b.Tree, MaxSubject},
@@ -204,13 +205,13 @@ func (b *ReportStaged) decide(d *decision) error {
 	return nil
 }
 
-// ReportCheck says how a check of the staged work ended. The first one that fails is the end of the
-// attempt: the team goes on, and its lead is told.
+// ReportCheck says how a check of the staged work ended. The first failure ends the attempt: the
+// team continues, and its lead is notified.
 type ReportCheck struct {
 	Attempt int64
 	Check   string
-	Millis  int64
-	Failure string // how it ended, "" for a check that passed
+	Took    time.Duration
+	Failure string // how the check failed; "" if it passed
 	Output  string
 	Left    []Fact // see [AbandonConsolidation]
 }
@@ -222,17 +223,17 @@ func (b *ReportCheck) decide(d *decision) error {
 	if !slices.ContainsFunc(d.team.Checks, func(c Check) bool { return c.Name == b.Check }) {
 		return refuse(NotFound, "team %s has no check %q", d.team.Name, brief(b.Check))
 	}
-	if b.Millis < 0 {
+	if b.Took < 0 {
 		return refuse(Invalid, "a check takes no less than no time")
 	}
 	if b.Failure == "" {
 		if !slices.Contains(d.team.Consolidation.Passed, b.Check) {
-			d.emit(&CheckPassed{Attempt: b.Attempt, Check: b.Check, Millis: b.Millis})
+			d.emit(&CheckPassed{Attempt: b.Attempt, Check: b.Check, Took: b.Took})
 		}
 		return nil
 	}
 	output := clipTo(b.Output, MaxOutput)
-	d.emit(&CheckFailed{Attempt: b.Attempt, Check: b.Check, Millis: b.Millis, Output: output})
+	d.emit(&CheckFailed{Attempt: b.Attempt, Check: b.Check, Took: b.Took, Output: output})
 	reason := fmt.Sprintf("the check %s failed: %s", b.Check, b.Failure)
 	words := fmt.Sprintf(": the check %s failed: %s. Nothing was committed, and the team %s.",
 		Quoted(b.Check), Quoted(b.Failure), d.after())
@@ -246,7 +247,7 @@ func (b *ReportCheck) decide(d *decision) error {
 	return d.abandon(b.Left, reason, words)
 }
 
-// after says what becomes of the team when its consolidation is given up.
+// after says how the team continues when its consolidation is abandoned.
 func (d *decision) after() string {
 	if d.ends() {
 		return "is complete, as it was"
@@ -254,14 +255,14 @@ func (d *decision) after() string {
 	return "goes on"
 }
 
-// ends reports whether the team was complete before its consolidation, and nothing has come up that
-// is to be done, nor anybody to do it.
+// ends reports whether the team was complete before its consolidation, and has since got no new
+// work and no running member.
 func (d *decision) ends() bool {
 	running, _ := d.anyRunning()
 	return d.team.Consolidation.Ended && running == "" && d.Count(Pending)+d.Count(InProgress) == 0
 }
 
-// abandon ends the attempt and lets the team go on, or be complete as it was before.
+// abandon ends the attempt. The team continues, or is complete as it was before.
 func (d *decision) abandon(left []Fact, reason, words string) error {
 	if err := (&Base{Dirty: left}).check(); err != nil {
 		return err
@@ -273,12 +274,12 @@ func (d *decision) abandon(left []Fact, reason, words string) error {
 		status = TeamComplete
 	}
 	d.emit(&TeamStatusChanged{Status: status, Reason: clipTo(reason, MaxSubject)})
-	d.tell(d.team.Lead, TypeSystem, "", "The consolidation was given up%s", words)
+	d.tell(d.team.Lead, "", "The consolidation was given up%s", words)
 	return nil
 }
 
-// ReportMade says which commit is to be HEAD, now that all checks passed; "" when there is nothing
-// to commit. From here on the attempt is only finished.
+// ReportMade says which commit HEAD will point at, now that all checks passed; "" when there is
+// nothing to commit. From here on the attempt can only be finished.
 type ReportMade struct {
 	Attempt int64
 	Commit  string
@@ -307,7 +308,7 @@ func (b *ReportMade) decide(d *decision) error {
 	return nil
 }
 
-// ReportConsolidated says that HEAD names the commit. The team is complete with that.
+// ReportConsolidated says that HEAD points at the commit. This completes the team.
 type ReportConsolidated struct{ Attempt int64 }
 
 func (b *ReportConsolidated) decide(d *decision) error {
@@ -319,13 +320,12 @@ func (b *ReportConsolidated) decide(d *decision) error {
 	return nil
 }
 
-// AbandonConsolidation gives the attempt up: nothing is committed, and the team goes on. An attempt
-// whose commit was made is given up only when that cannot become HEAD any more.
+// AbandonConsolidation ends the attempt: nothing is committed, and the team continues. An attempt
+// whose commit exists is abandoned only when that commit cannot become HEAD any more.
 type AbandonConsolidation struct {
 	Attempt int64
 	Reason  string
-	// Left is what differs from the last commit and is nobody's work: files that checks made, or
-	// changed.
+	// Left lists files that differ from the last commit because checks made or changed them.
 	Left []Fact
 }
 

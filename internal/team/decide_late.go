@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// late returns the messages that have waited for the member for too long and that the lead was not
-// told of, and when the next one will have.
+// late returns the messages that have waited too long for the member and that the lead was not
+// notified of. It also returns when the next message becomes late.
 func (s *State) late(m *Member, now Time) (seqs []int64, next Time) {
-	if m.Name == s.team.Lead || s.team.LeadLost != 0 { // there is nobody to be told
+	if m.Name == s.team.Lead || s.team.LeadLost != 0 { // nobody can be notified
 		return nil, 0
 	}
-	patience := Time(s.team.Timing.OrDefaults().Undelivered)
+	patience := s.team.Timing.OrDefaults().Undelivered
 	for _, seq := range m.Inbox {
 		msg := s.messages[seq]
 		if msg == nil || msg.Quiet || s.held(msg) {
@@ -22,7 +22,7 @@ func (s *State) late(m *Member, now Time) (seqs []int64, next Time) {
 			continue
 		}
 		since := max(msg.SentAt, msg.ResentAt, s.team.LeadSince)
-		due := plus(since, patience)
+		due := since.Add(patience)
 		if due <= now {
 			seqs = append(seqs, seq)
 			continue
@@ -30,8 +30,8 @@ func (s *State) late(m *Member, now Time) (seqs []int64, next Time) {
 		if next == 0 || due < next {
 			next = due
 		}
-		// the later ones were sent later; after one from the future, by a clock that is wrong, they
-		// need not seem so
+		// later messages were sent later; but after a message from the future, by a wrong clock,
+		// they may be due earlier
 		if since <= now {
 			break
 		}
@@ -39,9 +39,9 @@ func (s *State) late(m *Member, now Time) (seqs []int64, next Time) {
 	return seqs, next
 }
 
-// MarkLate tells the lead of messages that a member has not been given for long; it can send them
-// again, give the work to somebody else, or wait. The member's host sends it, or who else finds
-// that out.
+// MarkLate notifies the lead of messages that have waited too long for a member. The lead can send
+// them again, give the work to somebody else, or wait. The member's host sends it, or any process
+// that finds late messages.
 type MarkLate struct{ Member string }
 
 func (b *MarkLate) decide(d *decision) error {
@@ -68,17 +68,17 @@ func (b *MarkLate) decide(d *decision) error {
 	if more := len(seqs) - len(list); more > 0 {
 		list = append(list, fmt.Sprintf("and %d more", more))
 	}
-	d.tell(d.team.Lead, TypeSystem, "", "Not delivered to %s for %s: %s. Send them again, give its tasks "+
+	d.tell(d.team.Lead, "", "Not delivered to %s for %s: %s. Send them again, give its tasks "+
 		"to somebody else, or wait: they stay in its inbox.",
-		m.Name, span(Time(d.team.Timing.OrDefaults().Undelivered)), strings.Join(list, ", "))
+		m.Name, span(d.team.Timing.OrDefaults().Undelivered), strings.Join(list, ", "))
 	return nil
 }
 
-// ResendMessages has what waits for the member sent again. A message stays the same message: who
-// has it already does not see it twice.
+// ResendMessages sends the messages that wait for the member again. A message stays the same
+// message: a member that has it already does not see it twice.
 type ResendMessages struct {
 	Member string
-	Seqs   []int64 // nil for all that are late
+	Seqs   []int64 // nil for all late ones
 }
 
 func (b *ResendMessages) decide(d *decision) error {

@@ -1,63 +1,60 @@
 package team
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
-// Timing says how long a team waits before it takes silence for a sign, in milliseconds; 0 is for
-// the default.
+// Timing says how long silence lasts before the team acts on it. 0 is the default.
 type Timing struct {
-	Beat        int64 // between two signs of life of a member; 0 for 30 s
-	Offline     int64 // silence after which a member is offline; 0 for 10 min
-	LeadLost    int64 // silence after which the lead is lost; 0 for 5 min
-	Zombie      int64 // how long a teammate goes on without a lead; 0 for 30 min
-	Blocked     int64 // how long a blocked teammate keeps its task without a lead; 0 for 10 min
-	Undelivered int64 // how long a message waits before the lead is told of it; 0 for 5 min
-	Stale       int64 // silence after which another session may take the lead; 0 for 30 min
-	// between two checkpoints of a team in which anything happens, and of a teammate's work without
-	// a lead; 0 for 30 s
-	Checkpoint int64
+	Beat        time.Duration // between two heartbeats of a member; 0 for 30 s
+	Offline     time.Duration // silence after which a member is offline; 0 for 10 min
+	LeadLost    time.Duration // silence after which the lead is lost; 0 for 5 min
+	Zombie      time.Duration // how long a teammate works without a lead; 0 for 30 min
+	Blocked     time.Duration // how long a blocked teammate keeps its task without a lead; 0 for 10 min
+	Undelivered time.Duration // wait of a message before the lead is notified; 0 for 5 min
+	Stale       time.Duration // silence after which another session may take the lead; 0 for 30 min
+	// time between two checkpoints of a team that changes, and between two saves of a teammate's
+	// work without a lead; 0 for 30 s
+	Checkpoint time.Duration
 }
 
-const second = 1000
-
-// OrDefaults is the timing with the defaults where it says nothing.
+// OrDefaults returns the timing with defaults for the fields that are 0.
 func (t Timing) OrDefaults() Timing {
-	for _, one := range []struct {
-		value *int64
-		usual int64
-	}{
-		{&t.Beat, 30 * second}, {&t.Offline, 600 * second}, {&t.LeadLost, 300 * second}, {&t.Zombie, 1800 * second},
-		{&t.Blocked, 600 * second}, {&t.Undelivered, 300 * second}, {&t.Stale, 1800 * second},
-		{&t.Checkpoint, 30 * second},
-	} {
-		if *one.value == 0 {
-			*one.value = one.usual
-		}
+	return Timing{
+		Beat:        cmp.Or(t.Beat, 30*time.Second),
+		Offline:     cmp.Or(t.Offline, 10*time.Minute),
+		LeadLost:    cmp.Or(t.LeadLost, 5*time.Minute),
+		Zombie:      cmp.Or(t.Zombie, 30*time.Minute),
+		Blocked:     cmp.Or(t.Blocked, 10*time.Minute),
+		Undelivered: cmp.Or(t.Undelivered, 5*time.Minute),
+		Stale:       cmp.Or(t.Stale, 30*time.Minute),
+		Checkpoint:  cmp.Or(t.Checkpoint, 30*time.Second),
 	}
-	return t
 }
 
 func (t Timing) check() error {
 	if min(t.Beat, t.Offline, t.LeadLost, t.Zombie, t.Blocked, t.Undelivered, t.Stale, t.Checkpoint) < 0 {
 		return refuse(Invalid, "a period cannot be negative; 0 is for the default")
 	}
-	if full := t.OrDefaults(); full.LeadLost <= full.Beat || full.Offline <= full.Beat {
+	full := t.OrDefaults() // rounded to the units that are recorded
+	beat := wholeUnits(full.Beat, time.Millisecond)
+	if silence := wholeUnits(min(full.LeadLost, full.Offline), time.Millisecond); silence <= beat {
 		return refuse(Invalid, "a member that gives a sign of life each %d ms cannot be taken for gone after %d ms; "+
-			"the periods of silence must be longer",
-			full.Beat, min(full.LeadLost, full.Offline))
+			"the periods of silence must be longer", beat, silence)
 	}
 	return nil
 }
 
-// Fact is a file that everybody in the team relies on.
+// Fact is a file that all members rely on.
 type Fact struct {
-	Name   string
-	Path   string // absolute, or relative to the team's directory
-	SHA256 string // of its content, in hex; "" where there was none
+	Name   string `json:"name,omitempty"`
+	Path   string `json:"path,omitempty"`   // absolute, or relative to the team's directory
+	SHA256 string `json:"sha256,omitempty"` // of its content, in hex; "" where the file does not exist
 }
 
 func checkFacts(facts []Fact) error {
@@ -80,7 +77,7 @@ func checkFacts(facts []Fact) error {
 	return nil
 }
 
-// RecordFacts takes note of the facts as they are now.
+// RecordFacts records the facts as they are now.
 type RecordFacts struct{ Facts []Fact }
 
 func (b *RecordFacts) decide(d *decision) error {
@@ -96,28 +93,27 @@ func (b *RecordFacts) decide(d *decision) error {
 	return nil
 }
 
-// AttachLead takes the lead for a session. It is taken away from another one only when that has
-// been silent for [Timing].Stale, or on the user's word.
+// AttachLead takes the lead for a session. It takes the lead from another session only when that
+// one has been silent for [Timing].Stale, or at the user's order.
 type AttachLead struct {
-	// unique for ever; or [User], who leads by commands, is never lost, and leaves the lead to any
+	// globally unique, or [User]. The user leads by commands, is never lost, and gives way to any
 	// session of theirs
 	Session string
-	// From is the session that leads, so far as the sender knows: nobody takes the lead from
-	// another one than the one that it looked at. It may be "" where no session leads, or with
-	// TakeOver. A session that names itself takes up what it lost.
+	// From is the session that leads, as far as the sender knows. A session can take the lead only
+	// from the session that it looked at. From may be "" where no session leads, or with TakeOver.
+	// A session that names itself resumes a lead that it lost.
 	From string
-	// Machine is the name of the computer that the session is on; "" for one that nobody knows.
+	// Machine is the name of the session's computer; "" where it is unknown.
 	Machine string
-	// Agent says that the session is an agent's own, which is told of what a person sees for
-	// themselves.
+	// Agent says that the session belongs to an agent. It is notified of things that a person would
+	// see.
 	Agent bool
-	// Left says that From leaves the lead by itself.
+	// Left says that From gives up the lead itself.
 	Left bool
-	// Seen is the last sign of life of From; 0 where that is known to have ended. Its age is what
-	// counts.
+	// Seen is the last heartbeat of From; 0 where From is known to have ended. Its age decides.
 	Seen Time
-	// Since is when From took the lead, or came back, so far as the sender knows: what was seen
-	// before that says nothing.
+	// Since is when From took the lead, or came back, as far as the sender knows. Heartbeats from
+	// before that do not count.
 	Since    Time
 	TakeOver bool
 }
@@ -147,16 +143,16 @@ func (b *AttachLead) decide(d *decision) error {
 	case b.TakeOver:
 		e.TakenOver = now
 	default:
-		silent := d.At - b.Seen
+		silent := d.At.Sub(b.Seen)
 		if b.From == "" {
-			silent = 0 // nobody looked at it
+			silent = 0 // nobody looked
 		} else if b.Since != d.team.LeadSince {
 			return refuse(Conflict, "session %s has given a sign of life since", brief(now))
 		}
-		if stale := d.team.Timing.OrDefaults().Stale; silent < Time(stale) {
+		if stale := d.team.Timing.OrDefaults().Stale; silent < stale {
 			return Refuse(Conflict, "Different lead detected. Coordinator override needed. Session %s leads team %s "+
 				"and was seen %s ago; it is out of date after %s", brief(now), d.team.Name, span(silent),
-				span(Time(stale))).With(d.team.hint(ActTakeOver))
+				span(stale)).With(d.team.hint(ActTakeOver))
 		}
 		e.TakenOver = now
 	}
@@ -170,9 +166,9 @@ func (b *AttachLead) decide(d *decision) error {
 	return nil
 }
 
-// span is a duration for people.
-func span(ms Time) string {
-	switch s := ms / second; {
+// span formats a duration for people.
+func span(d time.Duration) string {
+	switch s := int64(d / time.Second); {
 	case s < 0:
 		return "0 s"
 	case s < 120:
@@ -184,12 +180,12 @@ func span(ms Time) string {
 	}
 }
 
-// LoseLead records that nobody leads: the session that did has been silent for too long. A host
-// sends it, or who else finds that out.
+// LoseLead records that no session leads, because the last one has been silent for too long. A host
+// sends it, or any process that finds that out.
 type LoseLead struct {
-	Session string // that leads, so far as the sender knows
-	Since   Time   // when that took the lead, or came back, so far as the sender knows
-	Seen    Time   // its last sign of life
+	Session string // that leads, as far as the sender knows
+	Since   Time   // when it took the lead, or came back, as far as the sender knows
+	Seen    Time   // its last heartbeat
 }
 
 func (b *LoseLead) decide(d *decision) error {
@@ -198,32 +194,31 @@ func (b *LoseLead) decide(d *decision) error {
 	}
 	switch t := &d.team; {
 	case t.LeadLost != 0 || t.LeadSession == "" ||
-		t.LeadSession == User: // the user gives no signs of life, and is never lost
+		t.LeadSession == User: // the user sends no heartbeats, and is never lost
 		return nil
 	case t.LeadSession != b.Session:
 		return refuse(Conflict, "session %s leads, not %s", brief(t.LeadSession), brief(b.Session))
-	case t.LeadSince != b.Since: // what was seen is of before it came back
+	case t.LeadSince != b.Since: // the heartbeat is from before it came back
 		return refuse(Conflict, "session %s has given a sign of life since", brief(t.LeadSession))
-	case d.At-b.Seen < Time(t.Timing.OrDefaults().LeadLost):
-		return refuse(NotReady, "the lead was seen %s ago", span(d.At-b.Seen))
+	case d.At.Sub(b.Seen) < t.Timing.OrDefaults().LeadLost:
+		return refuse(NotReady, "the lead was seen %s ago", span(d.At.Sub(b.Seen)))
 	}
 	d.emit(&LeadLost{Session: b.Session, Seen: b.Seen})
 	return nil
 }
 
-// Zombie reports whether the member goes on without a lead: with the task that it holds, and
-// nothing new.
+// Zombie reports whether the member works without a lead: it keeps its task and gets nothing new.
 func (s *State) Zombie(member string) bool {
 	m := s.member(member)
 	return m != nil && s.orphaned(m) && m.Status != Spawning
 }
 
-// orphaned reports whether the running member is a teammate whom nobody leads.
+// orphaned reports whether the member is a running teammate without a lead.
 func (s *State) orphaned(m *Member) bool {
 	return s.team.LeadLost != 0 && m.Name != s.team.Lead && m.Status.Running()
 }
 
-// held reports whether the message waits for a lead. What the user and the lead say never does.
+// held reports whether the message waits for a lead. Messages of the user and the lead never wait.
 func (s *State) held(msg *Message) bool {
 	return s.team.LeadLost != 0 && msg.Seq > s.team.HeldAfter && msg.From != "" && msg.From != User &&
 		msg.From != s.team.Lead
@@ -251,9 +246,9 @@ func (e *LeadAttached) apply(s *State, r *Record) {
 	s.team.LeadAgent = e.Agent
 }
 
-// ledByAgent reports whether an agent leads, in a session of ours or of its own. A person looks at
-// the list, and an agent has to be told. While the session of an agent is away, its mail waits for
-// the next one.
+// ledByAgent reports whether an agent leads, in a session of ours or its own. An agent must be
+// notified; a person looks at the list. While an agent's session is away, its mail waits for the
+// next one.
 func (s *State) ledByAgent() bool { return s.lead().Agent != External || s.team.LeadAgent }
 
 func (e *LeadLost) apply(s *State, r *Record) {
@@ -264,24 +259,24 @@ func (e *LeadLost) apply(s *State, r *Record) {
 
 func (e *FactsRecorded) apply(s *State, _ *Record) { s.team.Facts = e.Facts }
 
-// Saved is what a member had done of a task when it could not go on with it.
+// Saved is a member's unfinished work on a task, saved when the member could not continue.
 type Saved struct {
 	Member string
-	Commit string // the last commit below its changes
-	Diff   string // of its changes against that
-	Note   string // what is not in the diff, and where it is
-	Output string // what it said or its command printed last
+	Commit string // the last commit before its uncommitted changes
+	Diff   string // of its changes against Commit
+	Note   string // what the diff lacks, and where it is
+	Output string // the last output of the member or its command
 	At     Time
 }
 
-// Limits of what is kept with a task, in bytes.
+// Limits of the work that is saved with a task, in bytes.
 const (
 	MaxDiff   = 64 << 10
 	MaxOutput = 8 << 10
 )
 
-// SaveWork keeps what a member had done of a task, for whoever goes on with it. What is too long is
-// shortened.
+// SaveWork saves a member's unfinished work on a task for the member that continues it. Texts that
+// are too long are shortened.
 type SaveWork struct {
 	Task  string
 	Saved Saved
@@ -302,7 +297,7 @@ func (b *SaveWork) decide(d *decision) error {
 	switch {
 	case t.Status == Completed:
 		return refuse(Conflict, "%s is completed", t.label())
-	case t.Status == InProgress && t.Owner != b.Saved.Member: // what that one does of it is newer
+	case t.Status == InProgress && t.Owner != b.Saved.Member: // the present owner's work is newer
 		return refuse(Conflict, "%s holds %s by now", t.Owner, t.label())
 	}
 	if err := limit(text{"commit", b.Saved.Commit, MaxSubject}); err != nil {

@@ -2,6 +2,7 @@ package team
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,12 +15,13 @@ type SpawnMember struct {
 	Role         string
 	Prompt       string
 	Mode         string   // permission mode; "" for the lead's
-	PlanApproval bool     // it may write nothing before the lead approved its plan
+	PlanApproval bool     // it may not write before the lead has approved its plan
 	Program      string   // executable instead of the agent's own
 	Args         []string // added to the agent's arguments
 	Env          []string // NAME=value, added to its environment
 	Isolation    string   // [Worktree], or ""
-	Resume       string   // the agent's own id of a session to go on with, of a member that failed
+	Budget       Budget   // of its own
+	Resume       string   // the agent's own id of a failed member's session, which continues
 }
 
 func (b *SpawnMember) decide(d *decision) error {
@@ -39,23 +41,8 @@ func (b *SpawnMember) decide(d *decision) error {
 	if err := d.hasRoom(); err != nil {
 		return err
 	}
-	if b.Agent == Shell && b.PlanApproval {
-		return refuse(Invalid, "a shell runs commands and submits no plan, so its plan cannot be asked for; leave "+
-			"the task that needs one to another agent")
-	}
-	if Boundless(b.Agent) && b.PlanApproval {
-		return refuse(Invalid, "%s may do things without asking anybody, so that nothing keeps it from writing "+
-			"before its plan is approved; take another agent, or do without planApproval", brief(b.Agent))
-	}
-	if b.Agent == "" {
-		return refuse(Invalid, "say which agent %s is, for example shell or external", b.Name)
-	}
-	if b.Isolation != "" && b.Isolation != Worktree {
-		return refuse(Invalid, "%q is no isolation; it is %s, or left out", brief(b.Isolation), Worktree)
-	}
-	if b.Isolation != "" && b.Agent == External {
-		return refuse(Invalid, "%s is external and works where it likes; isolation is for members with a session",
-			b.Name)
+	if err := b.checkAgent(); err != nil {
+		return err
 	}
 	mode := b.Mode
 	if mode == "" {
@@ -71,6 +58,9 @@ func (b *SpawnMember) decide(d *decision) error {
 		text{"prompt", b.Prompt, MaxText}); err != nil {
 		return err
 	}
+	if err := b.Budget.check(); err != nil {
+		return err
+	}
 	status := Spawning
 	if b.Agent == External {
 		status = Active
@@ -82,33 +72,52 @@ func (b *SpawnMember) decide(d *decision) error {
 	m := Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Program: b.Program, Args: b.Args, Env: b.Env,
 		Role: b.Role, Prompt: b.Prompt,
 		Isolation: b.Isolation, Session: b.Resume, Status: status, Incarnation: 1,
-		PermissionMode: mode, Plan: Plan{Required: b.PlanApproval}}
+		PermissionMode: mode, Plan: Plan{Required: b.PlanApproval}, Budget: b.Budget}
 	waiting, err := d.waitingFor(&m)
 	if err != nil {
 		return err
 	}
 	d.emit(&MemberSpawned{Member: m})
-	if m.Agent == External { // a session of ours is given the tasks themselves
+	if m.Agent == External { // a session of ours is given the tasks directly
 		for _, t := range waiting {
 			d.post(Message{To: m.Name, Type: TypeTaskAssignment, Ref: t.ID,
-				Body: clip(fmt.Sprintf("Task %s is yours: %s", t.ID, Quoted(t.Subject))), Priority: "normal"})
+				Body: clip(fmt.Sprintf("Task %s is yours: %s", t.Called(), Quoted(t.Subject))), Priority: "normal"})
 		}
 	}
 	return nil
 }
 
-// DefaultMaxTeammates is how many teammates a lead may have that nobody set a limit for. What a
-// model that is led astray can start is bounded by it.
+// checkAgent refuses options that the agent does not support.
+func (b *SpawnMember) checkAgent() error {
+	switch {
+	case b.Agent == Shell && b.PlanApproval:
+		return refuse(Invalid, "a shell runs commands and submits no plan, so its plan cannot be asked for; leave "+
+			"the task that needs one to another agent")
+	case Boundless(b.Agent) && b.PlanApproval:
+		return refuse(Invalid, "%s may do things without asking anybody, so that nothing keeps it from writing "+
+			"before its plan is approved; take another agent, or do without planApproval", brief(b.Agent))
+	case b.Agent == "":
+		return refuse(Invalid, "say which agent %s is, for example shell or external", b.Name)
+	case b.Isolation != "" && b.Isolation != Worktree:
+		return refuse(Invalid, "%q is no isolation; it is %s, or left out", brief(b.Isolation), Worktree)
+	case b.Isolation != "" && b.Agent == External:
+		return refuse(Invalid, "%s is external and works where it likes; isolation is for members with a session",
+			b.Name)
+	}
+	return nil
+}
+
+// DefaultMaxTeammates limits the teammates of a lead where no limit was set. It bounds what a
+// misled model can start.
 const DefaultMaxTeammates = 10
 
-// hasRoom refuses one more teammate where the team has as many as it may have. Those that have
-// ended do not count.
+// hasRoom refuses one more teammate than the team's limit. Members that have ended do not count.
 func (d *decision) hasRoom() error {
 	most := d.team.MaxTeammates
 	if most == 0 && d.Actor != User {
 		most = DefaultMaxTeammates
 	}
-	if running := len(d.Recipients()) - 1; most > 0 && int64(running) >= most { // the lead is the other one
+	if running := len(d.Recipients()) - 1; most > 0 && int64(running) >= most { // do not count the lead
 		return Refuse(MaxTeammatesReached, "team %s has %s, and may have at most %d at a time (%s)", d.team.Name,
 			word(running, "1 teammate", strconv.Itoa(running)+" teammates"), most, MaxTeammatesReached).
 			With(d.team.hint(ActShutDown))
@@ -130,20 +139,20 @@ func (d *decision) waitingFor(m *Member) (waiting []*Task, err error) {
 	return waiting, nil
 }
 
-// awaitedAs returns the name that differs from this one only in case, and for whose member a task
-// waits that is not on the team yet, with the task; "" for none.
+// awaitedAs finds a task for a member that has not joined yet and whose name differs from this one
+// only in case. It returns the owner and the task; "" for none.
 func (d *decision) awaitedAs(name string) (owner, task string) {
 	for i := range d.tasks {
 		t := &d.tasks[i]
 		if t.Owner != name && t.Status == Pending && strings.EqualFold(t.Owner, name) && d.awaits(t) {
-			return t.Owner, t.ID
+			return t.Owner, t.Called()
 		}
 	}
 	return "", ""
 }
 
-// sameName returns the member's name that is the same but for case: files are named after members,
-// and some disks do not tell Ann from ann. Nor do readers.
+// sameName returns a member's name that differs only in case. Files are named after members, and
+// some disks treat Ann and ann as the same name, as do readers.
 func (d *decision) sameName(name string) string {
 	for i := range d.members {
 		if strings.EqualFold(d.members[i].Name, name) {
@@ -161,16 +170,16 @@ func (d *decision) freeName(name string) string {
 	}
 }
 
-// Numbered is the name with a number, as long as a name may be.
+// Numbered appends a number to the name, and shortens it to the limit for names.
 func Numbered(name string, n int) string {
 	suffix := "-" + strconv.Itoa(n)
 	return name[:min(len(name), MaxName-len(suffix))] + suffix
 }
 
-// AttachMember takes the lease of a member for the host that sends it. From is the host that had it
-// and is known to be dead, or "" for a member without one. Ending is the shutdown request that the
-// sender knows of: a member that was asked to shut down ends when it is taken from a dead host, and
-// what it saved of its tasks must be kept with them before that.
+// AttachMember takes the lease of a member for the host that sends it. From is the host that held
+// the lease and is known to be dead, or "" for a member without one. Ending is the shutdown request
+// that the sender knows of. A member that was asked to shut down ends when it is taken from a dead
+// host, and its unfinished work must be saved before that.
 type AttachMember struct {
 	Member string
 	From   string
@@ -212,12 +221,12 @@ func holder(m *Member) string {
 	return "host " + m.Host
 }
 
-// DetachMember gives the lease back: the session is gone and the member is to be started again, by
-// this host or another one. A member that was asked to shut down has done so with that.
+// DetachMember returns the lease: the session has ended, and this host or another one starts the
+// member again. A member that was asked to shut down has shut down with that.
 type DetachMember struct {
 	Member, Reason string
-	Fresh          bool   // a new session is to go on, and not to resume the one that is gone
-	Note           string // what that one is told
+	Fresh          bool   // a new session continues instead of resuming the old one
+	Note           string // words for the new session
 }
 
 func (b *DetachMember) decide(d *decision) error {
@@ -236,8 +245,8 @@ func (b *DetachMember) decide(d *decision) error {
 	return nil
 }
 
-// detach ends the member's session, and the member with it if that was asked for; then it reports
-// so.
+// detach ends the member's session. If a shutdown was requested it ends the member too, and reports
+// true.
 func (d *decision) detach(m *Member, reason string) (ended bool) {
 	return d.detached(m, &MemberDetached{Member: m.Name, Reason: reason})
 }
@@ -247,15 +256,19 @@ func (d *decision) detached(m *Member, e *MemberDetached) (ended bool) {
 		d.end(m, &MemberStopped{Member: m.Name, Reason: AsAsked + ": " + e.Reason}, true)
 		return true
 	}
-	// who goes on goes on with its task, whether or not its session is one that can be resumed
+	// the member keeps its tasks, whether or not its session can be resumed
 	for _, t := range d.holds(m.Name) {
-		d.releaseTo(m.Name, t, e.Reason)
+		owner := m.Name
+		if m.Exhausted != "" { // other members can continue them
+			owner = ""
+		}
+		d.releaseTo(owner, t, e.Reason)
 	}
 	if e.Note == "" {
 		switch m.Status {
 		case Spawning:
 			e.Note = m.Note
-		case Active, Blocked: // it was in the middle of something
+		case Active, Blocked: // it was at work
 			e.Note = "The session before this one was cut off: " + e.Reason + "."
 		}
 	}
@@ -265,7 +278,7 @@ func (d *decision) detached(m *Member, e *MemberDetached) (ended bool) {
 	return false
 }
 
-// dropControl takes the messages out of the inbox that were for the session which is gone, and
+// dropControl removes messages from the member's inbox that were meant for the ended session and
 // would mislead the next one.
 func (d *decision) dropControl(m *Member) {
 	var seqs []int64
@@ -279,7 +292,7 @@ func (d *decision) dropControl(m *Member) {
 	}
 }
 
-// denyAll ends the permission requests of a session that is gone.
+// denyAll denies the permission requests of a session that has ended.
 func (d *decision) denyAll(m *Member, reason string) {
 	for _, p := range d.permissions {
 		if p.Member == m.Name {
@@ -288,10 +301,10 @@ func (d *decision) denyAll(m *Member, reason string) {
 	}
 }
 
-// ReportStarted says that the member's session runs.
+// ReportStarted says that the member's session is running.
 type ReportStarted struct {
 	Member  string
-	Session string // the agent's own id of it, for resuming
+	Session string // the agent's own session id, for resuming
 }
 
 func (b *ReportStarted) decide(d *decision) error {
@@ -309,8 +322,8 @@ func (b *ReportStarted) decide(d *decision) error {
 	return nil
 }
 
-// ReportStatus says what the member does: active, idle or blocked. The lead is told when a teammate
-// goes idle because there is no task for it, and whenever there is a Report, the last text of a
+// ReportStatus says what the member does: active, idle or blocked. The lead is notified when a
+// teammate goes idle because it has no task. The lead also gets every Report, the last text of a
 // turn that ended without one.
 type ReportStatus struct {
 	Member  string
@@ -335,12 +348,14 @@ func (b *ReportStatus) decide(d *decision) error {
 	if changed || m.Summary != b.Summary {
 		d.emit(&MemberStatusChanged{Member: m.Name, Status: b.Status, Summary: b.Summary})
 	}
-	// The lead knows of a plan that it is to answer, and that its member rests until then.
+	// The lead knows of a plan that it must answer, and that the plan's member waits for the
+	// answer.
 	rests := changed && b.Status == Idle && d.next(m) == nil && m.Plan.State != "submitted"
 	goes := changed && b.Status == Idle && d.letsGo(m)
 	if m.Name != d.team.Lead && (b.Report != "" || rests && !goes) {
 		n := d.idleNotice(m, b)
-		n.Quiet = n.Quiet || goes || m.Status == ShuttingDown // what somebody says who goes as asked wants no answer
+		// The last words of a member that shuts down on request need no answer.
+		n.Quiet = n.Quiet || goes || m.Status == ShuttingDown || d.lastAtWork(m) && d.reportFollows()
 		d.post(n)
 	}
 	if goes {
@@ -349,8 +364,17 @@ func (b *ReportStatus) decide(d *decision) error {
 	return nil
 }
 
-// idleNotice tells the lead what came of a turn, and which task the member still holds. A notice
-// without a report is worth no turn.
+// lastAtWork reports whether all tasks are done and no other teammate works or is about to.
+func (d *decision) lastAtWork(m *Member) bool {
+	return d.Count(Completed) > 0 && d.Count(Pending) == 0 && d.Count(InProgress) == 0 &&
+		!slices.ContainsFunc(d.members, func(other Member) bool {
+			return other.Name != m.Name && other.Name != d.team.Lead && other.Status.Running() &&
+				(other.Agent == External || d.Busy(other.Name))
+		})
+}
+
+// idleNotice tells the lead how a turn ended, and which task the member still holds. A notice
+// without a report does not start a turn.
 func (d *decision) idleNotice(m *Member, b *ReportStatus) Message {
 	n := Message{From: m.Name, To: d.team.Lead, Type: TypeIdle, Priority: "normal", Body: b.Report,
 		Quiet: b.Report == ""}
@@ -374,24 +398,24 @@ func (d *decision) idleNotice(m *Member, b *ReportStatus) Message {
 	return n
 }
 
-// labels names tasks by id and subject, the first ones where there are many.
+// labels lists tasks by name and subject. Of many it lists the first ones.
 func labels(tasks []*Task) string {
 	var names []string
 	for _, t := range tasks {
-		names = append(names, fmt.Sprintf("task %s (%s)", t.ID, Inline(clipTo(t.Subject, 200))))
+		names = append(names, "task "+t.with(clipTo(t.Subject, 200)))
 	}
 	return andMore(names)
 }
 
-// ReportStopped says that the member's session has ended as it was asked to.
+// ReportStopped says that the member's session ended on request.
 type ReportStopped struct{ Member, Reason string }
 
 func (b *ReportStopped) decide(d *decision) error {
-	m, err := d.hosted(b.Member)
-	if err != nil {
+	if _, err := d.hosted(b.Member); err != nil {
 		return err
 	}
-	if m, err = d.teammate(b.Member, "stopped"); err != nil {
+	m, err := d.teammate(b.Member, "stopped")
+	if err != nil {
 		return err
 	}
 	d.end(m, &MemberStopped{Member: m.Name, Reason: clip(b.Reason)}, true)
@@ -402,11 +426,11 @@ func (b *ReportStopped) decide(d *decision) error {
 type ReportFailed struct{ Member, Reason string }
 
 func (b *ReportFailed) decide(d *decision) error {
-	m, err := d.hosted(b.Member)
-	if err != nil {
+	if _, err := d.hosted(b.Member); err != nil {
 		return err
 	}
-	if m, err = d.teammate(b.Member, "failed"); err != nil {
+	m, err := d.teammate(b.Member, "failed")
+	if err != nil {
 		return err
 	}
 	d.end(m, &MemberFailed{Member: m.Name, Reason: clip(b.Reason)}, true)
@@ -420,19 +444,19 @@ func (d *decision) leaves(m *Member) {
 	d.ending[m.Name] = true
 }
 
-// end lets go of everything that a member holds: its tasks, its mail, its requests. With tell set
-// the lead is told.
+// end releases everything that a member holds: its tasks, its mail, its requests. With tell set the
+// lead is notified.
 func (d *decision) end(m *Member, how Event, tell bool) {
 	d.leaves(m)
 	var back []string
 	for i := range d.tasks {
 		if t := &d.tasks[i]; t.Owner == m.Name && t.Status == InProgress {
 			d.release(t, m.Name+" is gone", false)
-			back = append(back, t.ID)
+			back = append(back, t.Called())
 		} else if t.Owner == m.Name && t.Status == Pending {
 			nobody := ""
 			d.emit(&TaskUpdated{Task: t.ID, Owner: &nobody})
-			back = append(back, t.ID)
+			back = append(back, t.Called())
 		}
 	}
 	d.denyAll(m, m.Name+" is gone")
@@ -449,10 +473,10 @@ func (d *decision) end(m *Member, how Event, tell bool) {
 		if len(back) > 0 {
 			note += "\nBack on the list: task " + strings.Join(back, ", ") + "."
 		}
-		if why == "stopped" && len(back) == 0 { // as it was asked to, and nothing is left to be done about it
+		if why == "stopped" && len(back) == 0 { // it stopped on request, and nothing is left to do about it
 			d.hint(d.team.Lead, note)
 		} else {
-			d.tell(d.team.Lead, TypeSystem, "", "%s", note)
+			d.tell(d.team.Lead, "", "%s", note)
 		}
 	}
 	d.returnMail(m, why)

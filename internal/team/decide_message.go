@@ -14,7 +14,7 @@ type SendMessage struct {
 	Body     string
 }
 
-// Broadcast sends one message to everybody but the sender.
+// Broadcast sends one message to all members but the sender.
 type Broadcast struct {
 	Intent   string
 	Priority string
@@ -73,7 +73,7 @@ func (b *Broadcast) decide(d *decision) error {
 	return nil
 }
 
-// others returns whom the actor can write to.
+// others returns the members that the actor can send to.
 func (d *decision) others() []string {
 	return slices.DeleteFunc(d.Recipients(), func(n string) bool { return n == d.Actor })
 }
@@ -85,15 +85,15 @@ func orNormal(priority string) string {
 	return priority
 }
 
-// ReceiveMessages gives a member its undelivered messages, in order, and records that it has them:
-// what the record says was delivered is the answer.
+// ReceiveMessages delivers waiting messages to a member, in order, and records that. The record is
+// the answer: it lists the messages that were delivered.
 type ReceiveMessages struct {
 	Member string  // "" for the actor
 	Max    int     // 0 for all
 	Seqs   []int64 // only these, and all of them; nil for any
 }
 
-// mailReading marks what a finished team still takes: reading what was sent before.
+// mailReading marks the commands that a finished team still accepts: they read earlier messages.
 type mailReading interface{ readsMail() }
 
 func (*ReceiveMessages) readsMail() {}
@@ -126,7 +126,7 @@ func (b *ReceiveMessages) decide(d *decision) error {
 	return nil
 }
 
-// ripe are the messages in the inbox of m that do not wait for a lead.
+// ripe returns the messages in the inbox of m that do not wait for a lead.
 func (s *State) ripe(m *Member) []int64 {
 	if s.team.LeadLost == 0 {
 		return m.Inbox
@@ -140,8 +140,8 @@ func (s *State) ripe(m *Member) []int64 {
 	return seqs
 }
 
-// reader returns the member whose mail the actor may take: its own, or, for the user and the host,
-// that of the member named.
+// reader returns the member whose mail the actor may take: the actor, or the named member where the
+// user or a host asks.
 func (d *decision) reader(name string) (*Member, error) {
 	if d.Actor == User && name != "" {
 		return d.known(name)
@@ -149,7 +149,7 @@ func (d *decision) reader(name string) (*Member, error) {
 	return d.self(name)
 }
 
-// MarkRead records that a member has read everything that it was given up to the message Through.
+// MarkRead records that a member has read all delivered messages up to Through.
 type MarkRead struct {
 	Member  string // "" for the actor
 	Through int64
@@ -170,8 +170,8 @@ func (b *MarkRead) decide(d *decision) error {
 	return nil
 }
 
-// returnMail sends the mail of a member that will never get it back to its senders, one message for
-// each of them. What its sender cannot be given, the lead is.
+// returnMail returns the mail of a member that will never read it. Each sender gets one message. If
+// a sender cannot receive it, the lead does.
 func (d *decision) returnMail(m *Member, why string) {
 	if len(m.Inbox) == 0 {
 		return
@@ -182,7 +182,7 @@ func (d *decision) returnMail(m *Member, why string) {
 	more := map[string]int{}
 	for _, seq := range m.Inbox {
 		msg := d.messages[seq]
-		// what the team or a request said of this member is moot
+		// messages of the team or of a request about this member no longer matter
 		if msg == nil || msg.Type != TypeMessage && msg.Type != TypeBroadcast {
 			continue
 		}
@@ -195,7 +195,7 @@ func (d *decision) returnMail(m *Member, why string) {
 			to = append(to, name)
 		}
 		if letter := letters[name]; letter.Len() < MaxText/2 {
-			// the journal has it whole
+			// the journal has the whole text
 			fmt.Fprintf(letter, "\n#%d from %s:%s", seq, msg.From, cited(clipTo(msg.Body, MaxSubject)))
 		} else {
 			more[name]++
@@ -205,6 +205,6 @@ func (d *decision) returnMail(m *Member, why string) {
 		if n := more[name]; n > 0 {
 			fmt.Fprintf(letters[name], "\nand %d more", n)
 		}
-		d.tell(name, TypeSystem, "", "Not delivered, because %s %s:%s", m.Name, why, letters[name])
+		d.tell(name, "", "Not delivered, because %s %s:%s", m.Name, why, letters[name])
 	}
 }

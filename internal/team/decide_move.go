@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// GoalOrigin begins the [Team].Origin of a team that was made from a goal. The directory that it
-// was given for follows.
+// GoalOrigin begins the [Team].Origin of a team that was made from a goal. The directory of the
+// goal follows.
 const GoalOrigin = "goal:"
 
-// MoveTeam says where the directory is now that the team works in: the whole project was moved. The
-// sender has seen that it is the same project, and that nobody works in it.
+// MoveTeam records the new directory of a project that was moved as a whole. The sender has checked
+// that it is the same project and that nobody works in it.
 type MoveTeam struct {
 	Dir string // absolute
-	Top string // of the work tree that Dir is in; "" where the team has known no repository
+	Top string // of Dir's work tree; "" where the team never had a repository
 }
 
 func (b *MoveTeam) decide(d *decision) error {
@@ -59,7 +59,7 @@ func (b *MoveTeam) decide(d *decision) error {
 	return nil
 }
 
-// moved is where a file is now that was at p. What was not in the project stays where it was.
+// moved returns where a file that was at p is now. A file outside the project stays where it was.
 func (b *MoveTeam) moved(t *Team, p string) string {
 	for _, one := range []struct{ from, to string }{{t.Base.Top, b.Top}, {t.Dir, b.Dir}} {
 		if one.from == "" {
@@ -75,15 +75,15 @@ func (b *MoveTeam) moved(t *Team, p string) string {
 // absolute reports whether p is a plain absolute path.
 func absolute(p string) bool { return strings.HasPrefix(p, "/") && path.Clean(p) == p }
 
-// TeamMoved says where the project is now that was at From, and which paths of the team follow from
-// that.
+// TeamMoved says where the project that was at From is now, and which paths of the team change with
+// it.
 type TeamMoved struct {
 	Dir, Top, From string
 	Origin, Report string
 	Facts          []Fact
 }
 
-// Kind is its name in the journal.
+// Kind returns the event's name in the journal.
 func (*TeamMoved) Kind() string { return "team_moved" }
 
 func (e *TeamMoved) fields(c *coder) {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// ReportOffline tells the lead that a teammate is offline, once for each time that it is: it has
-// been silent for too long, or its session is known to be gone. Nothing is taken from it by that. A
-// host sends it, or who else finds that out.
+// ReportOffline notifies the lead that a teammate is offline, once each time. The teammate has been
+// silent for too long, or its session is known to have ended. It keeps everything that it holds. A
+// host sends it, or any process that finds that out.
 type ReportOffline struct {
 	Member      string
-	Incarnation int64  // whose silence it is
-	Seen        Time   // its last sign of life; 0 where it gave none
-	Gone        string // why its session is known to be gone; "" where it is silent
+	Incarnation int64  // of the silent session
+	Seen        Time   // its last heartbeat; 0 for none
+	Gone        string // why its session is known to have ended; "" where it is only silent
 }
 
 func (b *ReportOffline) decide(d *decision) error {
@@ -21,14 +21,14 @@ func (b *ReportOffline) decide(d *decision) error {
 		return err
 	}
 	reason := clipTo(strings.TrimSpace(b.Gone), MaxSubject)
-	silent := d.At - b.Seen
+	silent := d.At.Sub(b.Seen)
 	switch {
 	case b.Incarnation != m.Incarnation:
 		return refuse(Conflict, "this is session %d of %s, whose present session is %d", b.Incarnation, m.Name,
 			m.Incarnation)
-	case m.Offline != 0 || d.team.LeadLost != 0: // there is nobody to be told; when there is, it is found out again
+	case m.Offline != 0 || d.team.LeadLost != 0: // nobody can be notified; once somebody can, it is found again
 		return nil
-	case reason == "" && silent < Time(d.team.Timing.OrDefaults().Offline):
+	case reason == "" && silent < d.team.Timing.OrDefaults().Offline:
 		return refuse(NotReady, "%s was seen %s ago", m.Name, span(silent))
 	}
 	why := reason
@@ -44,16 +44,16 @@ func (b *ReportOffline) decide(d *decision) error {
 	if held := d.holds(m.Name); len(held) > 0 {
 		var ids []string
 		for _, t := range held {
-			ids = append(ids, t.ID)
+			ids = append(ids, t.Called())
 		}
 		note += fmt.Sprintf(" It holds task %s: give it to somebody else, or wait: it continues with it when it "+
 			"is back.", strings.Join(ids, ", "))
 	}
-	d.tell(d.team.Lead, TypeSystem, "", "%s", note)
+	d.tell(d.team.Lead, "", "%s", note)
 	return nil
 }
 
-// ReportOnline takes that back: the member gave a sign of life again.
+// ReportOnline ends that: the member sent a heartbeat again.
 type ReportOnline struct {
 	Member      string
 	Incarnation int64
@@ -69,7 +69,8 @@ func (b *ReportOnline) decide(d *decision) error {
 	return nil
 }
 
-// seenFromOutside returns the running teammate of whose life the actor may tell.
+// seenFromOutside returns the running teammate. It checks that the actor may report whether that
+// member is alive.
 func (d *decision) seenFromOutside(name string) (*Member, error) {
 	if d.Actor != User && !d.isHost() {
 		return nil, refuse(Denied, "a host finds out who is offline")
@@ -81,14 +82,15 @@ func (d *decision) seenFromOutside(name string) (*Member, error) {
 	return m, err
 }
 
-// MemberOffline says that nothing is heard of the member any more, and that the lead was told.
+// MemberOffline says that the member has stopped sending heartbeats, and that the lead was
+// notified.
 type MemberOffline struct {
 	Member string
 	Seen   Time
 	Reason string
 }
 
-// MemberOnline says that the member is heard of again.
+// MemberOnline says that the member sends heartbeats again.
 type MemberOnline struct{ Member string }
 
 func (e *MemberOffline) fields(c *coder) {

@@ -29,12 +29,11 @@ func (b *SetMode) decide(d *decision) error {
 	return nil
 }
 
-// widening has the permission modes from the one that allows the least to the one that allows
-// everything.
+// widening lists the permission modes, from the strictest to the one that allows everything.
 var widening = []string{"plan", "dontAsk", "default", "acceptEdits", "auto", "bypassPermissions"}
 
-// gives checks that the actor may have a teammate work in that mode. A lead that is an agent gives
-// at most its own.
+// gives checks that the actor may put a teammate in that mode. A lead that is an agent gives at
+// most its own mode.
 func (d *decision) gives(mode string) error {
 	if err := oneOf("permission mode", mode, PermissionModes); err != nil {
 		return err
@@ -52,8 +51,8 @@ func (d *decision) gives(mode string) error {
 	return nil
 }
 
-// equips checks that the actor may say how a teammate's agent is started. By a program, arguments
-// or variables an agent that leads could give more than it is allowed itself.
+// equips checks that the actor may change how a teammate's agent is started. By a program,
+// arguments or variables a leading agent could give more rights than it has.
 func (d *decision) equips(program string, args, env []string) error {
 	if err := checkProgram(program, args, env); err != nil {
 		return err
@@ -65,13 +64,13 @@ func (d *decision) equips(program string, args, env []string) error {
 	return nil
 }
 
-// Writes reports whether the member may change anything: not while a plan of it waits for approval.
+// Writes reports whether the member may change files. It may not while its plan waits for approval.
 func (s *State) Writes(member string) bool {
 	m := s.member(member)
 	return m != nil && (!m.Plan.Required || m.Plan.State == "approved")
 }
 
-// SubmitPlan lays the member's plan before the lead.
+// SubmitPlan submits the member's plan to the lead.
 type SubmitPlan struct {
 	Member   string // "" for the actor
 	Plan     string
@@ -131,7 +130,7 @@ func (b *AnswerPlan) decide(d *decision) error {
 		if err := d.alreadyAnswered("plan", b.Request); err != nil {
 			return err
 		}
-		// so long ago that it is not remembered by whom
+		// it was so long ago that the state has forgotten who answered
 		return refuse(Conflict, "the plan %s was %s already", b.Request, m.Plan.State)
 	case !m.Status.Running():
 		return refuse(Finished, "%s has %s", m.Name, ended(m.Status))
@@ -142,8 +141,8 @@ func (b *AnswerPlan) decide(d *decision) error {
 	return nil
 }
 
-// ExpirePlan rejects a plan that nobody answered in time; its host or anybody who finds it sends
-// it.
+// ExpirePlan rejects a plan that nobody answered in time. The member's host sends it, or any
+// process that finds it overdue.
 type ExpirePlan struct{ Request string }
 
 func (b *ExpirePlan) decide(d *decision) error {
@@ -173,15 +172,15 @@ func (d *decision) planAnswered(m *Member, by string, approved bool, feedback st
 		Ref: m.Plan.Request})
 }
 
-// RequestPermission asks whether the member may use a tool. It is answered at once where the rules
-// settle it, else it waits until its deadline.
+// RequestPermission asks whether the member may use a tool. The rules answer it at once where they
+// can; else it waits until its deadline.
 type RequestPermission struct {
 	Member   string // "" for the actor
 	Tool     string
 	Input    string // JSON
 	Deadline Time
-	// it was found to read only, inside the project or the member's worktree, and no rule of the
-	// user's is about it
+	// the input was found to read only, inside the project or the member's worktree, and no rule of
+	// the user's matches it
 	Reads bool
 }
 
@@ -208,7 +207,7 @@ func (b *RequestPermission) decide(d *decision) error {
 		settle(outcome, reason)
 		return nil
 	}
-	// the user answers that
+	// the user answers these
 	if m.Name == d.team.Lead || d.team.Permissions.Policy == "user" || d.team.Permissions.Policy == "" &&
 		d.lead().Agent != External {
 		return nil
@@ -218,8 +217,8 @@ func (b *RequestPermission) decide(d *decision) error {
 	return nil
 }
 
-// AnswerPermission allows or denies a request. Only the lead and the user answer, and nobody
-// answers for itself.
+// AnswerPermission allows or denies a request. Only the lead and the user can answer, and never
+// their own request.
 type AnswerPermission struct {
 	Request string
 	Allow   bool
@@ -250,8 +249,8 @@ func (b *AnswerPermission) decide(d *decision) error {
 	return nil
 }
 
-// ExpirePermission ends a request that nobody answered in time; its host or anybody who finds it
-// sends it.
+// ExpirePermission ends a request that nobody answered in time. The member's host sends it, or any
+// process that finds it overdue.
 type ExpirePermission struct{ Request string }
 
 func (b *ExpirePermission) decide(d *decision) error {
@@ -268,7 +267,7 @@ func (b *ExpirePermission) decide(d *decision) error {
 
 func (d *decision) answered(p Permission, outcome, by, reason string) {
 	d.emit(&PermissionAnswered{Request: p.Request, Member: p.Member, Outcome: outcome, By: by, Reason: reason})
-	// a session of ours gets its answer from its host
+	// the host tells a session of ours
 	if m := d.member(p.Member); m != nil && m.Incarnation == p.Incarnation && m.Agent == External {
 		body := Quoted(p.Tool) + ": " + strings.ReplaceAll(outcome, "_", " ") + "."
 		if reason != "" {

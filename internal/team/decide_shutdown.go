@@ -2,12 +2,12 @@ package team
 
 import "slices"
 
-// RequestShutdown asks a teammate to end. At the deadline its session is ended, whatever it
-// answered. One that refused may be asked again, for another reason and with another deadline.
+// RequestShutdown asks a teammate to end. At the deadline its session ends, whatever it answered. A
+// teammate that refused may be asked again, with another reason and deadline.
 type RequestShutdown struct {
 	Member   string
 	Reason   string
-	Deadline Time // one that has passed, maybe on its way here, is now
+	Deadline Time // a deadline that has passed, perhaps on its way here, means now
 }
 
 func (b *RequestShutdown) decide(d *decision) error {
@@ -66,8 +66,7 @@ func (b *AnswerShutdown) decide(d *decision) error {
 	return nil
 }
 
-// answerShutdown records the answer to the request that the member has, and ends one that has no
-// session.
+// answerShutdown records the answer to the member's request, and ends a member without a session.
 func (d *decision) answerShutdown(m *Member, approved bool, reason string) {
 	request := m.Shutdown.Request
 	d.emit(&ShutdownAnswered{Member: m.Name, Request: request, Approved: approved, Reason: reason})
@@ -80,14 +79,14 @@ func (d *decision) answerShutdown(m *Member, approved bool, reason string) {
 	}
 	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypeShutdownResponse, Priority: "normal",
 		Body: m.Name + " " + word, Ref: request,
-		Quiet: approved}) // a refusal wants an answer; that somebody goes as asked wants none
-	if approved && (m.Agent == External || m.Host == "") { // no session of ours that has to end first
+		Quiet: approved}) // a refusal wants an answer; an approval does not
+	if approved && (m.Agent == External || m.Host == "") { // no session of ours has to end first
 		d.end(m, &MemberStopped{Member: m.Name, Reason: AsAsked}, false)
 	}
 }
 
-// letsGo reports whether a member that ends its turn has let a request to shut down pass: it has
-// read the request, did not answer, and has nothing in hand. It would only wait for its deadline.
+// letsGo reports whether a member that ends its turn has silently accepted a shutdown: it has read
+// the request, did not answer, and holds no task. Otherwise it would only wait for the deadline.
 func (d *decision) letsGo(m *Member) bool {
 	unread := func(seq int64) bool {
 		msg := d.messages[seq]
@@ -98,7 +97,7 @@ func (d *decision) letsGo(m *Member) bool {
 		!slices.ContainsFunc(m.Inbox, unread)
 }
 
-// WithdrawShutdown takes a request back, for example after the teammate gave a good reason.
+// WithdrawShutdown withdraws a request, for example because the teammate gave a good reason.
 type WithdrawShutdown struct{ Member string }
 
 func (b *WithdrawShutdown) decide(d *decision) error {
@@ -115,12 +114,12 @@ func (b *WithdrawShutdown) decide(d *decision) error {
 		return refuse(Conflict, "%s agreed to shut down and is ending", m.Name)
 	}
 	d.emit(&ShutdownWithdrawn{Member: m.Name, Request: m.Shutdown.Request})
-	d.tell(m.Name, TypeSystem, m.Shutdown.Request, "The request to shut down is withdrawn; continue.")
+	d.tell(m.Name, m.Shutdown.Request, "The request to shut down is withdrawn; continue.")
 	return nil
 }
 
-// ExpireShutdown ends a member without a session of ours at the deadline of its shutdown; any other
-// session is ended by its host.
+// ExpireShutdown ends a member without a session of ours at the deadline of its shutdown. The host
+// ends all other sessions.
 type ExpireShutdown struct{ Member string }
 
 func (b *ExpireShutdown) decide(d *decision) error {

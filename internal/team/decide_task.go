@@ -1,58 +1,49 @@
 package team
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // CreateTask adds a task to the list.
 type CreateTask struct {
+	Name        string // "" for its number
 	Subject     string
 	Description string
 	ActiveForm  string
 	Owner       string
 	Role        string
-	BlockedBy   []string
-	Priority    string // "" for medium
+	BlockedBy   []string // ids, or names as [ByName] has them
+	Priority    string   // "" for medium
 	Run         string
-	In          string // [InMerged], for a task with a command
-	TimeoutMS   int64
+	In          string   // [InMerged], for a task with a command
+	Dir         string   // below the directory of its member, for a task with a command
+	Env         []string // NAME=value, for a task with a command
+	When        string   // [Always], or "" for when all its blockers are done
+	Timeout     time.Duration
 	Retries     int64
 	Metadata    map[string]json.RawMessage
 }
 
-// DefaultPriority is that of a task that was given none.
+// DefaultPriority is the priority of a task that was given none.
 const DefaultPriority = "medium"
 
 func (b *CreateTask) decide(d *decision) error {
-	t := Task{Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm, Status: Pending, Owner: b.Owner,
+	t := Task{Name: b.Name, Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm,
+		Status: Pending, Owner: b.Owner,
 		Assigned: b.Owner != "", Role: b.Role,
-		Priority: b.Priority, Run: b.Run, In: b.In, TimeoutMS: b.TimeoutMS, Retries: b.Retries, CreatedBy: d.Actor}
+		Priority: b.Priority, Run: b.Run, In: b.In, Dir: b.place(), Env: b.Env, When: b.When, Timeout: b.Timeout,
+		Retries: b.Retries, CreatedBy: d.Actor}
 	t.ID = d.nextTask()
 	if t.Priority == "" {
 		t.Priority = DefaultPriority
 	}
-	switch {
-	case strings.TrimSpace(b.Subject) == "":
-		return refuse(Invalid, "a task needs a subject")
-	case b.TimeoutMS < 0 || b.Retries < 0:
-		return refuse(Invalid, "timeout and retries of a task cannot be negative")
-	case b.Owner != "" && b.Role != "":
-		return refuse(Invalid, "a task has an owner or a role, not both")
-	case b.In != "" && b.In != InMerged:
-		return refuse(Invalid, "%q is not a place for a task; it is %s, or left out", brief(b.In), InMerged)
-	case b.In != "" && strings.TrimSpace(b.Run) == "":
-		return refuse(Invalid, "a task runs in the merged worktree by its command, and this one has none")
-	}
-	if err := oneOf("priority", t.Priority, Priorities); err != nil {
-		return err
-	}
-	if err := limit(text{"subject", b.Subject, MaxSubject}, text{"active form", b.ActiveForm, MaxSubject},
-		text{"role", b.Role, MaxSubject},
-		text{"description", b.Description, MaxText}, text{"command", b.Run, MaxText}); err != nil {
+	if err := cmp.Or(b.check(t.Priority), d.checkTaskName(b.Name)); err != nil {
 		return err
 	}
 	var owner *Member
@@ -63,16 +54,17 @@ func (b *CreateTask) decide(d *decision) error {
 		}
 	}
 	once := map[string]bool{}
-	for _, id := range b.BlockedBy {
-		if id == t.ID {
-			return refuse(Invalid, "task %s cannot block itself", id)
+	for _, ref := range b.BlockedBy {
+		if ref == t.ID {
+			return refuse(Invalid, "task %s cannot block itself", t.ID)
 		}
-		if blocker := d.task(id); blocker == nil || blocker.Status == Deleted {
-			return d.noTask(id)
+		blocker, err := d.live(ref)
+		if err != nil {
+			return err
 		}
-		if !once[id] {
-			once[id] = true
-			t.BlockedBy = append(t.BlockedBy, id)
+		if !once[blocker.ID] {
+			once[blocker.ID] = true
+			t.BlockedBy = append(t.BlockedBy, blocker.ID)
 		}
 	}
 	if owner != nil {
@@ -87,31 +79,54 @@ func (b *CreateTask) decide(d *decision) error {
 	t.Metadata = merged(nil, meta)
 	d.emit(&TaskCreated{Task: t})
 	if b.Owner != "" && b.Owner != d.Actor {
-		d.assigned(b.Owner, t.ID, "Task %s is yours: %s", t.ID, Quoted(b.Subject))
+		d.assigned(b.Owner, t.ID, "Task %s is yours: %s", t.Called(), Quoted(b.Subject))
 	}
 	return nil
 }
 
-// nextTask is the id of the task that is created next.
+// check refuses an invalid task or a text that is too long.
+func (b *CreateTask) check(priority string) error {
+	switch {
+	case strings.TrimSpace(b.Subject) == "":
+		return refuse(Invalid, "a task needs a subject")
+	case b.Timeout < 0 || b.Retries < 0:
+		return refuse(Invalid, "timeout and retries of a task cannot be negative")
+	case b.Owner != "" && b.Role != "":
+		return refuse(Invalid, "a task has an owner or a role, not both")
+	case b.In != "" && b.In != InMerged:
+		return refuse(Invalid, "%q is not a place for a task; it is %s, or left out", brief(b.In), InMerged)
+	case b.In != "" && strings.TrimSpace(b.Run) == "":
+		return refuse(Invalid, "a task runs in the merged worktree by its command, and this one has none")
+	}
+	if err := b.checkPlace(); err != nil {
+		return err
+	}
+	return cmp.Or(oneOf("priority", priority, Priorities),
+		limit(text{"subject", b.Subject, MaxSubject}, text{"active form", b.ActiveForm, MaxSubject},
+			text{"role", b.Role, MaxSubject},
+			text{"description", b.Description, MaxText}, text{"command", b.Run, MaxText}))
+}
+
+// nextTask returns the id of the next task.
 func (d *decision) nextTask() string { return strconv.Itoa(len(d.tasks) + 1) }
 
-func (d *decision) noTask(id string) error {
-	if t := d.task(id); t != nil && t.Status == Deleted {
-		return refuse(NotFound, "task %s was deleted", id)
+func (s *State) noTask(ref string) error {
+	if t := s.referred(ref); t != nil && t.Status == Deleted {
+		return refuse(NotFound, "task %s was deleted", t.Called())
 	}
-	return Refuse(NotFound, "no task %q in team %s", brief(id), d.team.Name).With(d.team.hint(ActShowTasks))
+	return Refuse(NotFound, "no task %q in team %s", brief(strings.TrimPrefix(ref, byName)), s.team.Name).
+		With(s.team.hint(ActShowTasks))
 }
 
-// live returns the task with that id, which must not be deleted.
-func (d *decision) live(id string) (*Task, error) {
-	if t := d.task(id); t != nil && t.Status != Deleted {
+// live returns the task that the command names, which must not be deleted.
+func (d *decision) live(ref string) (*Task, error) {
+	if t := d.referred(ref); t != nil && t.Status != Deleted {
 		return t, nil
 	}
-	return nil, d.noTask(id)
+	return nil, d.noTask(ref)
 }
 
-// ClaimTask gives a task to a member: the one with that id, or with Task "" the next one of the
-// list.
+// ClaimTask gives a task to a member: the named one, or with Task "" the next one of the list.
 type ClaimTask struct {
 	Task   string
 	Member string // "" for the actor
@@ -123,6 +138,9 @@ func (b *ClaimTask) decide(d *decision) error {
 		return err
 	}
 	if err := d.affordable(); err != nil {
+		return err
+	}
+	if err := d.affords(m); err != nil {
 		return err
 	}
 	if err := d.AllowsTool(m.Name, "TaskClaim"); err != nil {
@@ -153,8 +171,8 @@ func (b *ClaimTask) decide(d *decision) error {
 	case t.Status == InProgress:
 		return Refuse(Conflict, "%s was claimed by %s", t.label(), t.Owner).
 			With(Hint{Action: ActClaimNext, Team: d.team.Name, Member: m.Name})
-	case t.blockers > 0:
-		return refuse(NotReady, "%s waits for task %s", t.label(), strings.Join(d.blockersOf(t), ", "))
+	case t.waits() > 0:
+		return refuse(NotReady, "%s waits for task %s", t.label(), strings.Join(d.CalledAll(d.blockersOf(t)), ", "))
 	case t.Owner != "" && t.Owner != m.Name:
 		return refuse(Conflict, "%s is meant for %s", t.label(), t.Owner)
 	case t.Owner == "" && t.Role != "" && t.Role != m.Role:
@@ -165,16 +183,17 @@ func (b *ClaimTask) decide(d *decision) error {
 		return err
 	}
 	d.emit(&TaskClaimed{Task: t.ID, Member: m.Name, Fence: t.Fence + 1})
-	// it is told now: between here and its turn nobody is to think that nothing moves
+	d.retried(t)
+	// record the new status now: nobody must think until the member's turn that nothing moves
 	if d.isHost() && (m.Status == Idle || m.Status == Blocked) {
 		d.emit(&MemberStatusChanged{Member: m.Name, Status: Active,
-			Summary: clipTo("task "+t.ID+": "+t.Subject, MaxSubject)})
+			Summary: clipTo("task "+t.Called()+": "+t.Subject, MaxSubject)})
 	}
 	return nil
 }
 
-// worker returns the member that is to do something with a task: the actor, or the one that the
-// lead, the user or its host names.
+// worker returns the member that acts on a task: the actor, or the member that the lead, the user
+// or its host names.
 func (d *decision) worker(name string) (*Member, error) {
 	if name == "" || name == d.Actor {
 		if d.actor == nil {
@@ -188,17 +207,56 @@ func (d *decision) worker(name string) (*Member, error) {
 	return d.hosted(name)
 }
 
+// nothingFor says why the queue has no task for m: what is in progress, and why m takes none of the
+// others.
 func (d *decision) nothingFor(m *Member) error {
-	pending, working := d.counts[statusIndex(Pending)], d.counts[statusIndex(InProgress)]
-	if pending+working == 0 {
-		return refuse(Nothing, "there is no task for %s: all of them are done", m.Name)
+	var failed, others int
+	var blocked, blockers []string
+	for i := range d.tasks {
+		switch t := &d.tasks[i]; {
+		case t.Status != Pending:
+		case t.GivenUp():
+			failed++
+		case t.waits() == 0:
+			others++
+		default:
+			blocked = append(blocked, t.ID)
+			for _, id := range d.blockersOf(t) {
+				if !slices.Contains(blockers, id) && len(blockers) <= mostBlockers {
+					blockers = append(blockers, id)
+				}
+			}
+		}
 	}
-	return refuse(Nothing, "there is no task for %s now: %d in progress, and %d pending that wait for others, are "+
-		"meant for others, or were given up", m.Name, working, pending)
+	var parts []string
+	part := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, strconv.Itoa(n)+" "+what)
+		}
+	}
+	part(d.counts[statusIndex(InProgress)], "in progress")
+	switch by := d.CalledAll(blockers); {
+	case len(by) > mostBlockers:
+		part(len(blocked), "blocked by other tasks")
+	case len(by) > 1:
+		part(len(blocked), "blocked by tasks "+strings.Join(by[:len(by)-1], ", ")+" and "+by[len(by)-1])
+	case len(by) == 1:
+		part(len(blocked), "blocked by task "+by[0])
+	default:
+		part(len(blocked), "blocked")
+	}
+	part(others, "for other members")
+	part(failed, "failed")
+	if len(parts) == 0 {
+		return refuse(Nothing, "no task for %s: all of them are done", m.Name)
+	}
+	return refuse(Nothing, "no task for %s yet: %s", m.Name, strings.Join(parts, ", "))
 }
 
-// held returns the task, which must be in progress by the member that acts, under that fence if it
-// is not 0.
+// mostBlockers bounds how many blocking tasks a refusal names.
+const mostBlockers = 3
+
+// held returns the task. The acting member must hold it, under that fence if it is not 0.
 func (d *decision) held(id string, member *Member, fence int64) (*Task, error) {
 	t, err := d.live(id)
 	switch {
@@ -210,7 +268,7 @@ func (d *decision) held(id string, member *Member, fence int64) (*Task, error) {
 		return nil, refuse(Conflict, "%s lost its claim on %s: the task is back on the list", member.Name, t.label())
 	case t.Status == Pending:
 		return nil, Refuse(NotReady, "%s is not in progress", t.label()).
-			With(Hint{Action: ActClaimTask, Team: d.team.Name, Task: t.ID, Member: member.Name})
+			With(Hint{Action: ActClaimTask, Team: d.team.Name, Task: t.ID, TaskName: t.Name, Member: member.Name})
 	case t.Owner != member.Name:
 		return nil, refuse(Conflict, "%s lost its claim on %s: %s holds it now", member.Name, t.label(), t.Owner)
 	case fence != 0 && fence != t.Fence:
@@ -220,12 +278,12 @@ func (d *decision) held(id string, member *Member, fence int64) (*Task, error) {
 	return t, nil
 }
 
-// CompleteTask ends a task with its result. The member that holds it completes it; the lead and the
-// user may complete any task that waits for nothing.
+// CompleteTask ends a task with its result. Its owner completes it. The lead and the user may
+// complete any task that is not blocked.
 type CompleteTask struct {
 	Task   string
 	Member string // "" for the actor
-	Fence  int64  // that of the claim; 0 trusts the name of the owner
+	Fence  int64  // of the claim; 0 checks only the owner
 	Result string
 }
 
@@ -241,11 +299,11 @@ func (b *CompleteTask) decide(d *decision) error {
 			return err
 		case t.Status == Completed:
 			return refuse(Conflict, "%s was completed by %s", t.label(), t.CompletedBy)
-		case t.blockers > 0:
-			return refuse(NotReady, "%s waits for task %s", t.label(), strings.Join(d.blockersOf(t), ", "))
+		case t.waits() > 0:
+			return refuse(NotReady, "%s waits for task %s", t.label(), strings.Join(d.CalledAll(d.blockersOf(t)), ", "))
 		}
 		if t.Status == InProgress && t.Owner != by {
-			d.tell(t.Owner, TypeSystem, t.ID, "Task %s was completed by %s; stop working on it.", t.titled(), by)
+			d.tell(t.Owner, t.ID, "Task %s was completed by %s; stop working on it.", t.titled(), by)
 		}
 		return d.complete(t, by, b.Result)
 	}
@@ -263,24 +321,30 @@ func (b *CompleteTask) decide(d *decision) error {
 func (d *decision) complete(t *Task, by, result string) error {
 	free := d.freedBy(t)
 	d.emit(&TaskCompleted{Task: t.ID, By: by, Result: result, Unblocked: free})
-	if by != d.team.Lead && d.ledByAgent() {
+	if t.GivenUp() {
+		d.runAgain(d.turning(t, false), "task "+t.Called()+", which had failed, is completed")
+	}
+	// A person who leads hears from our session that did the task that it has ended. Nobody else
+	// reports for an external member.
+	outside := d.member(by) != nil && d.member(by).Agent == External
+	if by != d.team.Lead && (d.ledByAgent() || outside) {
 		note := fmt.Sprintf("Task %s is completed by %s.", t.titled(), strings.TrimPrefix(by, "@"))
 		if result != "" {
 			note += cited(clipTo(result, MaxSubject))
 		}
-		// a session outside is given what there is behind a result, and may wait for it
+		// an external session is given only what waits behind a result, and may wait for it
 		quiet := d.lead().Agent != External && d.continues(t, by, free)
 		d.post(Message{To: d.team.Lead, Type: TypeSystem, Ref: t.ID, Body: clip(note), Priority: "normal",
 			Quiet: quiet})
 	}
-	d.wakeOwners(free, "task "+t.ID+" is done")
+	d.wakeOwners(free, "task "+t.Called()+" is done")
 	return nil
 }
 
-// continues reports whether the end of t leaves the lead nothing to do. Teammates work, and more is
-// on the list. Or somebody takes the next task. Or nothing is left, and the session that leads asks
-// for the report. A lead whose list ran dry while others work is told: it may have more for who is
-// free.
+// continues reports whether the end of t leaves nothing for the lead to do. Teammates work, and
+// more tasks are queued; or somebody takes the next task; or nothing is left, and the lead's
+// session asks for the report. A lead is notified when the queue is empty while others work: it may
+// have more work for free members.
 func (d *decision) continues(t *Task, by string, free []string) bool {
 	pending, begun := d.counts[statusIndex(Pending)], d.counts[statusIndex(InProgress)]
 	if t.Status == InProgress {
@@ -290,7 +354,7 @@ func (d *decision) continues(t *Task, by string, free []string) bool {
 	}
 	switch {
 	case pending == 0 && begun == 0:
-		return d.team.LeadSession != "" && d.team.LeadSession != User && d.team.LeadLost == 0 && !d.team.ReportAsked
+		return d.reportFollows()
 	case pending == 0:
 		return false
 	case d.worked(t):
@@ -301,7 +365,7 @@ func (d *decision) continues(t *Task, by string, free []string) bool {
 			m.Shutdown.Request == "" && d.takes(m, w)
 	}
 	for _, id := range free {
-		if w := d.task(id); slices.ContainsFunc(d.members, func(m Member) bool { return takes(&m, w) }) {
+		if w := d.task(id); !w.GivenUp() && slices.ContainsFunc(d.members, func(m Member) bool { return takes(&m, w) }) {
 			return true
 		}
 	}
@@ -313,9 +377,16 @@ func (d *decision) continues(t *Task, by string, free []string) bool {
 	return w != nil && takes(m, w)
 }
 
+// reportFollows reports whether the lead's session asks the lead for its report once all members
+// are idle. That turn also delivers all waiting mail.
+func (d *decision) reportFollows() bool {
+	return d.lead().Agent != External && d.team.LeadSession != "" && d.team.LeadSession != User &&
+		d.team.LeadLost == 0 && !d.team.ReportAsked
+}
+
 // worked reports whether a teammate of ours works on another task than t, so that the lead hears of
-// that end too. What the lead itself holds, or one that rests, or one outside of whom nobody can
-// tell, moves nothing on.
+// that end too. Tasks of the lead do not count, nor those of idle or external members: nobody can
+// tell whether they will end.
 func (d *decision) worked(t *Task) bool {
 	for i := range d.under.all() {
 		other := &d.tasks[i]
@@ -327,20 +398,6 @@ func (d *decision) worked(t *Task) bool {
 	return false
 }
 
-// freedBy returns the tasks that wait for t and for nothing else.
-func (d *decision) freedBy(t *Task) []string {
-	var free []string
-	if !t.Status.open() {
-		return nil
-	}
-	for _, id := range t.Blocks {
-		if w := d.task(id); w != nil && w.Status == Pending && w.blockers == 1 {
-			free = append(free, id)
-		}
-	}
-	return free
-}
-
 func (d *decision) wakeOwners(free []string, why string) {
 	for _, id := range free {
 		if w := d.task(id); w.Owner != "" && w.Owner != d.Actor {
@@ -349,8 +406,8 @@ func (d *decision) wakeOwners(free []string, why string) {
 	}
 }
 
-// FailTask ends an attempt without success. The task goes back on the list while it has retries
-// left, else it is given up until somebody claims it by its id.
+// FailTask ends an attempt without success. The task returns to the queue while it has retries
+// left. Otherwise it has failed, until somebody claims it by its id.
 type FailTask struct {
 	Task   string
 	Member string // "" for the actor
@@ -375,17 +432,24 @@ func (b *FailTask) decide(d *decision) error {
 	if reason == "" {
 		reason = "no reason given"
 	}
-	d.emit(&TaskFailed{Task: t.ID, By: m.Name, Reason: reason, Result: b.Result})
-	if t.Failures >= t.Retries && m.Name != d.team.Lead {
-		d.tell(d.team.Lead, TypeSystem, t.ID, "Task %s is given up after failure %d:%s\nIt is tried again when you "+
+	failed := &TaskFailed{Task: t.ID, By: m.Name, Reason: reason, Result: b.Result}
+	d.emit(failed)
+	if t.Failures < t.Retries {
+		return nil
+	}
+	if m.Name != d.team.Lead {
+		d.tell(d.team.Lead, t.ID, "Task %s is given up after failure %d:%s\nIt is tried again when you "+
 			"release it, or when somebody claims it by its id.",
 			t.titled(), t.Failures+1, cited(clipTo(reason, MaxSubject)))
 	}
+	failed.Unblocked = d.freedByFailure(t)
+	d.wakeOwners(failed.Unblocked, "task "+t.Called()+" has failed (out of retries)")
 	return nil
 }
 
-// ReleaseTask puts a task back on the list without a result: one in progress, or one that was given
-// up, whose failures are forgotten then. A given-up task is released by the lead and the user.
+// ReleaseTask returns a task to the queue without a result. The task is in progress, or has failed
+// after its last retry; its failures are then forgotten. Only the lead and the user may release a
+// failed task. Tasks with When always that ran because of the failure return to the queue with it.
 type ReleaseTask struct {
 	Task   string
 	Member string // "" for the actor
@@ -406,7 +470,7 @@ func (b *ReleaseTask) decide(d *decision) error {
 			return refuse(NotReady, "%s is %s, not in progress: there is nothing to release", t.label(), t.Status)
 		}
 		if t.Status == InProgress && t.Owner != d.Actor {
-			d.tell(t.Owner, TypeSystem, t.ID, "Task %s was taken from you by %s; stop working on it.",
+			d.tell(t.Owner, t.ID, "Task %s was taken from you by %s; stop working on it.",
 				t.titled(), d.Actor)
 		}
 	} else {
@@ -419,11 +483,12 @@ func (b *ReleaseTask) decide(d *decision) error {
 		}
 	}
 	d.release(t, b.Reason, true)
+	d.retried(t)
 	return nil
 }
 
-// release puts a task in progress back on the list; the owner it was meant for keeps it if keep is
-// set.
+// release returns a task in progress to the queue. With keep set it keeps the owner that it was
+// meant for.
 func (d *decision) release(t *Task, reason string, keep bool) {
 	owner := ""
 	if keep && t.Assigned {
@@ -458,10 +523,13 @@ func (b *DeleteTask) decide(d *decision) error {
 		if err := d.leads("delete a task that another member works on"); err != nil {
 			return err
 		}
-		d.tell(t.Owner, TypeSystem, t.ID, "Task %s was deleted by %s; stop working on it.", t.titled(), d.Actor)
+		d.tell(t.Owner, t.ID, "Task %s was deleted by %s; stop working on it.", t.titled(), d.Actor)
 	}
 	free := d.freedBy(t)
 	d.emit(&TaskDeleted{Task: t.ID, Unblocked: free})
-	d.wakeOwners(free, "task "+t.ID+" was deleted")
+	if t.GivenUp() { // the tasks behind it can be done now
+		d.runAgain(d.turning(t, false)[1:], "task "+t.Called()+", which had failed, was deleted")
+	}
+	d.wakeOwners(free, "task "+t.Called()+" was deleted")
 	return nil
 }

@@ -1,13 +1,14 @@
 package team
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
 
-// CreateTeam founds a team: its actor is the user, or the lead to be.
+// CreateTeam creates a team. Its actor is the user or the future lead.
 type CreateTeam struct {
-	TeamID         string // unique for ever
+	TeamID         string // globally unique
 	Name           string
 	Goal           string
 	Dir            string // absolute
@@ -19,7 +20,7 @@ type CreateTeam struct {
 	LeadEnv        []string
 	LeadPrompt     string
 	LeadRole       string // "" for lead
-	PermissionMode string // of the lead, and so of who it spawns; "" for default
+	PermissionMode string // of the lead, and so of the members that it spawns; "" for default
 	Delegate       bool
 	Budget         Budget
 	Hooks          []Hook
@@ -34,8 +35,8 @@ type CreateTeam struct {
 	Base           Base
 	Origin         string
 	OriginDigest   string
-	// TeammateOf is the team that the founder is a teammate of, as its surroundings say; "" for
-	// none. A teammate founds no team.
+	// TeammateOf is the team that the creator is a teammate of, according to its environment; ""
+	// for none. A teammate cannot create a team.
 	TeammateOf string
 }
 
@@ -43,14 +44,32 @@ type CreateTeam struct {
 const DefaultLead = "lead"
 
 func (b *CreateTeam) decide(d *decision) error {
-	lead := b.Lead
-	if lead == "" {
-		lead = DefaultLead
+	lead, mode, agent := cmp.Or(b.Lead, DefaultLead), cmp.Or(b.PermissionMode, "default"), cmp.Or(b.LeadAgent, External)
+	if err := b.allowed(d, lead); err != nil {
+		return err
 	}
-	mode := b.PermissionMode
-	if mode == "" {
-		mode = "default"
+	if err := b.check(lead, mode); err != nil {
+		return err
 	}
+	status := Active
+	if agent != External {
+		status = Spawning
+	}
+	d.emit(&TeamCreated{
+		Team: Team{ID: b.TeamID, Name: b.Name, Status: TeamPending, Goal: b.Goal, Dir: b.Dir, Lead: lead,
+			Delegate: b.Delegate,
+			Budget:   b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt,
+			MaxTeammates: b.MaxTeammates, Timing: b.Timing, Facts: b.Facts, Checks: b.Checks, Clean: b.Clean,
+			Changes: b.Changes, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest},
+		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Program: b.LeadProgram, Args: b.LeadArgs,
+			Env: b.LeadEnv, Role: cmp.Or(b.LeadRole, "lead"), Prompt: b.LeadPrompt,
+			Status: status, Incarnation: 1, PermissionMode: mode},
+	})
+	return nil
+}
+
+// allowed refuses a team that this actor may not create, or not by this name.
+func (b *CreateTeam) allowed(d *decision, lead string) error {
 	switch {
 	case b.TeammateOf != "" || d.Actor != User && d.Actor != lead || d.member(d.Actor) != nil && d.Actor != d.team.Lead:
 		return refuse(Denied, "%s is a teammate, and a teammate cannot create a team; ask the lead with a message",
@@ -61,82 +80,37 @@ func (b *CreateTeam) decide(d *decision) error {
 	case d.team.ID != "":
 		return Refuse(Taken, "there is a team named %s already; take another name, such as %s", d.team.Name,
 			Numbered(d.team.Name, 2)).With(d.team.hint(ActCleanUp))
+	}
+	return nil
+}
+
+// check refuses an invalid team or a text that is too long.
+func (b *CreateTeam) check(lead, mode string) error {
+	switch {
 	case b.TeamID == "":
 		return refuse(Invalid, "the team has no id")
 	case !absolute(b.Dir):
 		return refuse(Invalid, "the team's directory %q is not an absolute path", brief(b.Dir))
-	case b.Budget.Tokens < 0 || b.Budget.CostMicroUSD < 0 || b.Budget.Millis < 0:
-		return refuse(Invalid, "a budget cannot be negative; 0 is without limit")
+	case b.Budget.check() != nil:
+		return b.Budget.check()
 	case b.MaxTeammates < 0:
 		return refuse(Invalid, "a team cannot have %d teammates at most; 0 is for %d that its lead spawns, and any "+
 			"number that the user does", b.MaxTeammates, DefaultMaxTeammates)
 	case b.HandoverAt < 0 || b.HandoverAt > 100:
 		return refuse(Invalid, "a session is handed over at a percentage of its context, from 1 to 100; 0 is for %d",
 			DefaultHandoverAt)
-	}
-	if b.Delegate && Boundless(b.LeadAgent) {
+	case b.Delegate && Boundless(b.LeadAgent):
 		return undelegated(b.LeadAgent)
 	}
-	if err := b.Permissions.check(); err != nil {
-		return err
-	}
-	if err := b.Timing.check(); err != nil {
-		return err
-	}
-	if err := checkFacts(b.Facts); err != nil {
-		return err
-	}
-	if err := checkChecks(b.Checks); err != nil {
-		return err
-	}
-	if err := b.Base.check(); err != nil {
-		return err
-	}
-	if err := checkProgram(b.LeadProgram, b.LeadArgs, b.LeadEnv); err != nil {
-		return err
-	}
-	if err := CheckName("team", b.Name); err != nil {
-		return err
-	}
-	if err := checkNewLead(lead); err != nil {
-		return err
-	}
-	if err := oneOf("permission mode", mode, PermissionModes); err != nil {
-		return err
-	}
-	if err := limit(text{"goal", b.Goal, MaxText}, text{"directory", b.Dir, MaxSubject}, text{"id", b.TeamID, MaxID},
-		text{"agent", b.LeadAgent, MaxSubject},
-		text{"model", b.LeadModel, MaxSubject}, text{"prompt of the lead", b.LeadPrompt, MaxText},
-		text{"role of the lead", b.LeadRole, MaxSubject}, text{"path of the team file", b.Origin, MaxSubject},
-		text{"digest", b.OriginDigest, MaxSubject}); err != nil {
-		return err
-	}
-	if err := checkHooks(b.Hooks); err != nil {
-		return err
-	}
-	agent := b.LeadAgent
-	if agent == "" {
-		agent = External
-	}
-	status := Active
-	if agent != External {
-		status = Spawning
-	}
-	role := b.LeadRole
-	if role == "" {
-		role = "lead"
-	}
-	d.emit(&TeamCreated{
-		Team: Team{ID: b.TeamID, Name: b.Name, Status: TeamPending, Goal: b.Goal, Dir: b.Dir, Lead: lead,
-			Delegate: b.Delegate,
-			Budget:   b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt,
-			MaxTeammates: b.MaxTeammates, Timing: b.Timing, Facts: b.Facts, Checks: b.Checks, Clean: b.Clean,
-			Changes: b.Changes, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest},
-		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Program: b.LeadProgram, Args: b.LeadArgs,
-			Env: b.LeadEnv, Role: role, Prompt: b.LeadPrompt,
-			Status: status, Incarnation: 1, PermissionMode: mode},
-	})
-	return nil
+	return cmp.Or(b.Permissions.check(), b.Timing.check(), checkFacts(b.Facts), checkChecks(b.Checks), b.Base.check(),
+		checkProgram(b.LeadProgram, b.LeadArgs, b.LeadEnv), CheckName("team", b.Name), checkNewLead(lead),
+		oneOf("permission mode", mode, PermissionModes),
+		limit(text{"goal", b.Goal, MaxText}, text{"directory", b.Dir, MaxSubject}, text{"id", b.TeamID, MaxID},
+			text{"agent", b.LeadAgent, MaxSubject},
+			text{"model", b.LeadModel, MaxSubject}, text{"prompt of the lead", b.LeadPrompt, MaxText},
+			text{"role of the lead", b.LeadRole, MaxSubject}, text{"path of the team file", b.Origin, MaxSubject},
+			text{"digest", b.OriginDigest, MaxSubject}),
+		checkHooks(b.Hooks))
 }
 
 func checkHooks(hooks []Hook) error {
@@ -144,7 +118,7 @@ func checkHooks(hooks []Hook) error {
 		if err := oneOf("hook", h.Event, hookEvents); err != nil {
 			return err
 		}
-		if strings.TrimSpace(h.Command) == "" || h.Seconds < 0 {
+		if strings.TrimSpace(h.Command) == "" || h.Timeout < 0 {
 			return refuse(Invalid, "the hook %s needs a command, and a timeout that is not negative", h.Event)
 		}
 		if err := limit(text{"command of the hook", h.Command, MaxText}); err != nil {
@@ -154,8 +128,8 @@ func checkHooks(hooks []Hook) error {
 	return nil
 }
 
-// SetStatus moves the team in its life: to consolidating, complete or aborted, and from
-// consolidating back to active. With the status that the team has it records where the report is.
+// SetStatus changes the team's status: to consolidating, complete or aborted, and from
+// consolidating back to active. Sent with the present status, it records where the report is.
 type SetStatus struct {
 	Status TeamStatus
 	Reason string
@@ -179,7 +153,7 @@ func (b *SetStatus) decide(d *decision) error {
 			return err
 		}
 	}
-	if now == b.Status && (now == TeamConsolidating || b.Report != "") { // only the report may be new
+	if now == b.Status && (now == TeamConsolidating || b.Report != "") { // only the report can be new
 		if b.Report != "" && b.Report != d.team.Report {
 			d.emit(&TeamStatusChanged{Status: now, Reason: b.Reason, Report: b.Report})
 		}
@@ -202,7 +176,7 @@ func (b *SetStatus) decide(d *decision) error {
 	return nil
 }
 
-// anyRunning returns a teammate that has not ended, one with a session first.
+// anyRunning returns a teammate that has not ended, preferably one with a session.
 func (d *decision) anyRunning() (name, agent string) {
 	for i := range d.members[1:] {
 		if m := &d.members[i+1]; m.Status.Running() && (name == "" || agent == External) {
@@ -223,7 +197,7 @@ func (d *decision) stopEverybody(reason string) {
 	}
 }
 
-// CleanUp removes the team: this is its last event, after which its folders are deleted. It is
+// CleanUp removes the team. It is the last event, after which the team's folders are deleted. It is
 // refused while a teammate runs, unless it is forced.
 type CleanUp struct{ Force bool }
 
@@ -269,14 +243,13 @@ func undelegated(agent string) error {
 		"itself in delegate mode; let another agent lead, or do without", brief(agent))
 }
 
-// DelegateTools are the tools that a lead in delegate mode may use: what coordinates, and nothing
-// that does the work.
+// DelegateTools are the tools that a lead in delegate mode may use: they coordinate, and do none of
+// the work.
 var DelegateTools = []string{"SpawnTeammate", "ShutdownTeammate", "SendMessage", "Broadcast", "ReadMessages",
 	"TaskCreate", "TaskUpdate", "TaskList", "TaskGet",
 	"RespondToPlan", "RespondToPermission", "ResendMessages", "TeamStatus", "CleanupTeam"}
 
-// AllowsTool says whether delegate mode lets the member use the tool. It restricts the lead and no
-// one else.
+// AllowsTool says whether delegate mode lets the member use the tool. It restricts only the lead.
 func (s *State) AllowsTool(member, tool string) error {
 	if !s.team.Delegate || member != s.team.Lead {
 		return nil
@@ -288,31 +261,14 @@ func (s *State) AllowsTool(member, tool string) error {
 		member, brief(tool), strings.Join(DelegateTools, ", "))
 }
 
-// SetBudget gives the team a new budget. A team that had spent its old one goes on.
-type SetBudget struct{ Budget Budget }
-
-func (b *SetBudget) decide(d *decision) error {
-	if d.Actor != User {
-		return refuse(Denied, "only the user sets the budget")
-	}
-	if b.Budget.Tokens < 0 || b.Budget.CostMicroUSD < 0 || b.Budget.Millis < 0 {
-		return refuse(Invalid, "a budget cannot be negative; 0 is without limit")
-	}
-	if what := d.team.spent(b.Budget, d.team.Usage, d.At); what != "" {
-		return refuse(Invalid, "the new budget is spent already: %s", what)
-	}
-	d.emit(&BudgetChanged{Budget: b.Budget})
-	return nil
-}
-
-// ReportUsage adds to what the member, and the task it was for, used. It comes from the member's
-// host: a teammate that could say it itself could spend the budget, and so end everybody. Only an
-// external member reports its own.
+// ReportUsage adds to the usage of the member and of the task that it was for. It comes from the
+// member's host: a teammate that reported for itself could spend the budget and so end all work.
+// Only an external member reports its own.
 type ReportUsage struct {
 	Member  string
 	Task    string // "" for none
 	Usage   Usage
-	Context int64 // percent of the session's context that is full; 0 where the agent does not say
+	Context int64 // percent of the session's context that is full; 0 where the agent does not report it
 }
 
 func (b *ReportUsage) decide(d *decision) error {
@@ -333,6 +289,11 @@ func (b *ReportUsage) decide(d *decision) error {
 		return d.noTask(b.Task)
 	}
 	d.emit(&UsageReported{Member: b.Member, Task: b.Task, Usage: u, Context: b.Context})
+	if m := d.member(b.Member); m.Status.Running() {
+		own := u
+		own.add(m.Usage)
+		d.checkMemberBudget(m, own)
+	}
 	u.add(d.team.Usage)
 	d.checkBudget(u)
 	return nil
@@ -340,7 +301,7 @@ func (b *ReportUsage) decide(d *decision) error {
 
 func (d *decision) bills(name string) error {
 	if m := d.member(name); m != nil && !m.Status.Running() && d.isHost() && m.Lease != 0 && d.Lease == m.Lease {
-		return nil // the bill of a session comes after its end
+		return nil // the usage of a session arrives after its end
 	}
 	m, err := d.hosted(name)
 	if err == nil && d.actor != nil && m.Agent != External {
@@ -349,54 +310,9 @@ func (d *decision) bills(name string) error {
 	return err
 }
 
-// CheckBudget records that the time of the budget is over; a host sends it when that is due.
-type CheckBudget struct{}
-
-func (b *CheckBudget) decide(d *decision) error {
-	d.checkBudget(d.team.Usage)
-	return nil
-}
-
-func (d *decision) checkBudget(u Usage) {
-	if d.team.Exhausted != "" {
-		return
-	}
-	if what := d.team.spent(d.team.Budget, u, d.At); what != "" {
-		d.emit(&BudgetExhausted{What: what})
-		d.tell(d.team.Lead, TypeSystem, "", "The budget of the team is spent: %s. Nothing more is started, and "+
-			"running sessions are ended; a new budget lets the team go on.", what)
-	}
-}
-
-// spent says which part of the budget is used up, "" while none is.
-func (t *Team) spent(b Budget, u Usage, now Time) string {
-	switch {
-	case b.Tokens > 0 && u.Tokens() >= b.Tokens:
-		return "tokens"
-	case b.CostMicroUSD > 0 && u.CostMicroUSD >= b.CostMicroUSD:
-		return "cost"
-	case b.Millis > 0 && now >= plus(t.CreatedAt, Time(b.Millis)):
-		return "time"
-	}
-	return ""
-}
-
-// affordable refuses what would start new work on a spent budget.
-func (d *decision) affordable() error {
-	if d.team.Exhausted != "" {
-		return refuse(Exhausted, "the %s of team %s is spent; a new budget lets it go on",
-			budgetWord(d.team.Exhausted), d.team.Name)
-	}
-	return nil
-}
-
-func budgetWord(what string) string {
-	return map[string]string{"tokens": "token budget", "cost": "cost budget", "time": "time budget"}[what]
-}
-
-// RejectByHook records that a hook said no, about a task or, with Task "", about something of the
-// member itself. The command that the hook was asked about is not sent then. After [MaxStrikes]
-// rejections of the same thing in a row the lead is told.
+// RejectByHook records that a hook rejected something about a task or, with Task "", about the
+// member itself. The command that the hook was asked about is then not sent. After [MaxStrikes]
+// rejections of the same thing in a row the lead is notified.
 type RejectByHook struct {
 	Hook     string // TeammateIdle, TaskCreated or TaskCompleted
 	Member   string
@@ -410,7 +326,7 @@ func (b *RejectByHook) decide(d *decision) error {
 	if err := oneOf("hook", b.Hook, hookEvents); err != nil {
 		return err
 	}
-	if b.Member != d.Actor && d.leads("") != nil { // or anybody could put words into the team's own mouth
+	if b.Member != d.Actor && d.leads("") != nil { // otherwise anybody could make the team say something
 		if _, err := d.hosted(b.Member); err != nil {
 			return err
 		}
@@ -422,15 +338,15 @@ func (b *RejectByHook) decide(d *decision) error {
 	n := d.strikes[key] + 1
 	d.emit(&HookRejected{Hook: b.Hook, Member: b.Member, Task: b.Task, Feedback: clip(b.Feedback), Key: key, Count: n})
 	if n >= MaxStrikes {
-		d.tell(d.team.Lead, TypeSystem, "", "The hook %s rejected the same thing of %s %d times in a row%s. Last "+
-			"feedback:%s", b.Hook, d.named(b.Member), n, aboutTask(b.Task), cited(clipTo(b.Feedback, MaxSubject)))
+		d.tell(d.team.Lead, "", "The hook %s rejected the same thing of %s %d times in a row%s. Last "+
+			"feedback:%s", b.Hook, d.named(b.Member), n, d.aboutTask(b.Task), cited(clipTo(b.Feedback, MaxSubject)))
 	} else if b.Hook == "TeammateIdle" {
-		d.tell(b.Member, TypeSystem, "", "The hook %s has you continue:%s", b.Hook, cited(b.Feedback))
+		d.tell(b.Member, "", "The hook %s has you continue:%s", b.Hook, cited(b.Feedback))
 	}
 	return nil
 }
 
-// named is the name of a member, which the report of a hook has, on a line of ours.
+// named quotes the name of a member in a hook's report for a line of ours.
 func (d *decision) named(name string) string {
 	if d.member(name) == nil && name != User {
 		return Quoted(name)
@@ -439,12 +355,12 @@ func (d *decision) named(name string) string {
 }
 
 // aboutTask names a task by its id, or by its subject where it has no id yet.
-func aboutTask(task string) string {
+func (d *decision) aboutTask(task string) string {
 	switch {
 	case task == "":
 		return ""
 	case strings.Trim(task, "0123456789") == "":
-		return " (task " + task + ")"
+		return " (task " + d.Called(task) + ")"
 	}
 	return " (task " + Quoted(brief(task)) + ")"
 }

@@ -5,29 +5,32 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// Hopeless reports whether a trouble needs a person before a session can be of use: trying again
-// does not help.
+// Hopeless reports whether only a person can resolve the trouble, so that trying again does not
+// help.
 func Hopeless(trouble string) bool { return trouble == "login" || trouble == "missing" }
 
-// ReportTrouble says what kept a member from going on: a turn that failed, or with Gone a session
-// that ended by itself. Its tasks go back on the list and the lead is told, in the agent's own
-// words. It is tried again a little later; a teammate fails after [MaxSetbacks] troubles in a row,
-// or at once where only a person can help.
+// ReportTrouble says what kept a member from continuing: a turn that failed, or with Gone a session
+// that ended by itself. Its tasks return to the queue, and the lead gets the agent's own words. The
+// member is tried again a little later. A teammate fails after [MaxSetbacks] troubles in a row, or
+// at once where only a person can help.
 type ReportTrouble struct {
 	Member  string
 	Trouble string // login, limit, model, context, missing, crash or ""
 	Text    string
 	Gone    bool
-	Note    string // with Gone: what the next session is told
-	// Retrying says that its agent tries again by itself: the lead is told, and nothing else
+	Note    string // with Gone: words for the next session
+	// Retrying says that the agent itself tries again: the lead is notified, and nothing else
 	// changes.
 	Retrying bool
 }
 
-// patience is how long a member is left alone after that many troubles in a row, in milliseconds.
-func patience(setbacks int64) Time { return Time(500) << (2 * min(setbacks, 5)) } // 2 s, 8 s, 32 s, 2 min, 8.5 min
+// patience returns how long a member pauses after that many troubles in a row.
+func patience(setbacks int64) time.Duration { // 2 s, 8 s, 32 s, 2 min, 8.5 min
+	return 500 * time.Millisecond << (2 * min(setbacks, 5))
+}
 
 func (b *ReportTrouble) decide(d *decision) error {
 	m, err := d.hosted(b.Member)
@@ -46,14 +49,7 @@ func (b *ReportTrouble) decide(d *decision) error {
 	}
 	leads := m.Name == d.team.Lead
 	if b.Retrying {
-		if m.Status != ShuttingDown {
-			d.emit(&MemberStatusChanged{Member: m.Name, Status: Active, Summary: reason,
-				Trouble: cmp.Or(b.Trouble, "model")})
-		}
-		if !leads && !Hopeless(b.Trouble) { // else its host ends it, and the lead is told of that
-			// which it may overcome by itself
-			d.hint(d.team.Lead, m.Name+" has trouble"+because(reason))
-		}
+		b.retries(d, m, reason)
 		return nil
 	}
 	e := &MemberTroubled{Member: m.Name, Trouble: b.Trouble, Text: reason, Setbacks: min(m.Setbacks+1, MaxSetbacks)}
@@ -64,17 +60,17 @@ func (b *ReportTrouble) decide(d *decision) error {
 		d.end(m, &MemberFailed{Member: m.Name, Reason: reason}, true)
 		return nil
 	}
-	fresh := b.Gone && b.Trouble == "context" // waiting does not help it, and a fresh session may at once
+	fresh := b.Gone && b.Trouble == "context" // waiting does not help, and a fresh session may start at once
 	wait := patience(e.Setbacks)
 	if fresh && e.Setbacks == 1 {
 		wait = 0
 	}
 	if e.Setbacks < MaxSetbacks {
-		e.RetryAt = plus(d.At, wait)
+		e.RetryAt = d.At.Add(wait)
 	}
 	var back []string
 	for _, t := range d.holds(m.Name) {
-		back = append(back, t.ID)
+		back = append(back, t.Called())
 	}
 	d.emit(e)
 	if b.Gone {
@@ -87,25 +83,37 @@ func (b *ReportTrouble) decide(d *decision) error {
 		}
 		d.denyAll(m, reason)
 	}
-	if !leads {
-		note := m.Name + " could not continue" + because(reason)
-		switch {
-		case fresh && wait == 0:
-			note += "\nA fresh session continues for it."
-		case fresh:
-			note += fmt.Sprintf("\nA fresh session continues for it in %d s.", wait/1000)
-		default:
-			if len(back) > 0 {
-				note += "\nBack on the list: task " + strings.Join(back, ", ") + "."
-			}
-			note += fmt.Sprintf("\nIt is tried again in %d s.", wait/1000)
-		}
-		d.tell(d.team.Lead, TypeSystem, "", "%s", note)
+	if leads {
+		return nil
 	}
+	note := m.Name + " could not continue" + because(reason)
+	switch {
+	case fresh && wait == 0:
+		note += "\nA fresh session continues for it."
+	case fresh:
+		note += fmt.Sprintf("\nA fresh session continues for it in %d s.", int64(wait.Seconds()))
+	default:
+		if len(back) > 0 {
+			note += "\nBack on the list: task " + strings.Join(back, ", ") + "."
+		}
+		note += fmt.Sprintf("\nIt is tried again in %d s.", int64(wait.Seconds()))
+	}
+	d.tell(d.team.Lead, "", "%s", note)
 	return nil
 }
 
-// RetryMember forgets the troubles of a member, so that it is tried at once.
+// retries records a trouble that the member's agent may overcome by itself.
+func (b *ReportTrouble) retries(d *decision, m *Member, reason string) {
+	if m.Status != ShuttingDown {
+		d.emit(&MemberStatusChanged{Member: m.Name, Status: Active, Summary: reason,
+			Trouble: cmp.Or(b.Trouble, "model")})
+	}
+	if m.Name != d.team.Lead && !Hopeless(b.Trouble) { // else its host ends it, and the lead is notified of that
+		d.hint(d.team.Lead, m.Name+" has trouble"+because(reason))
+	}
+}
+
+// RetryMember forgets a member's troubles, so that it is tried at once.
 type RetryMember struct{ Member string }
 
 func (b *RetryMember) decide(d *decision) error {
@@ -119,9 +127,9 @@ func (b *RetryMember) decide(d *decision) error {
 	return err
 }
 
-// HandOver asks for a fresh session of the same member, that goes on with its task and its mail:
-// the context of the present one is full, or led astray. The lead and the user ask for it, and its
-// host when the context fills up.
+// HandOver asks for a fresh session of the same member, which continues its task and its mail. The
+// context of the present session is full, or it was led astray. The lead and the user can ask for
+// it; the host does when the context fills up.
 type HandOver struct{ Member, Reason string }
 
 func (b *HandOver) decide(d *decision) error {
@@ -157,9 +165,9 @@ func (b *HandOver) decide(d *decision) error {
 	return nil
 }
 
-// AskReport asks a lead that is an agent for its last words, because all work is done.
+// AskReport asks an agent that leads for its report, because all work is done.
 type AskReport struct {
-	Merged string // directory in which the work of all members is merged, to look at; "" for none
+	Merged string // directory with the merged work of all members, to look at; "" for none
 }
 
 func (b *AskReport) decide(d *decision) error {
@@ -178,7 +186,7 @@ func (b *AskReport) decide(d *decision) error {
 		words = "What members did on branches is merged for you to look at in " + b.Merged + ". What you change " +
 			"there is not kept, and nothing of it is in your directory yet. " + words
 	}
-	d.tell(d.team.Lead, TypeSystem, ReportRef, "%s", words)
+	d.tell(d.team.Lead, ReportRef, "%s", words)
 	return nil
 }
 
@@ -211,7 +219,7 @@ func (d *decision) reportQuestion() string {
 		"or answer with the final report on the goal: what was done, what was found, what is left and why. Your answer is the report, as it is."
 }
 
-// GiveReport is the lead's answer.
+// GiveReport gives the lead's report.
 type GiveReport struct{ Text string }
 
 func (b *GiveReport) decide(d *decision) error {
@@ -234,7 +242,7 @@ func (b *GiveReport) decide(d *decision) error {
 	return nil
 }
 
-// checkProgram refuses how an agent cannot be started.
+// checkProgram refuses a program, arguments or variables that cannot start an agent.
 func checkProgram(program string, args, env []string) error {
 	if err := limit(text{"program", program, MaxSubject}, text{"arguments", strings.Join(args, " "), MaxText},
 		text{"environment", strings.Join(env, " "), MaxText}); err != nil {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// UpdateTask changes what is not nil. An owner "" takes the owner away; a metadata value null
-// deletes its key.
+// UpdateTask changes the fields that are not nil. An owner "" removes the owner; a null in the
+// metadata deletes its key.
 type UpdateTask struct {
 	Task                                                   string
-	Subject, Description, ActiveForm, Owner, Priority, Run *string // a new command is tried as if it were the first
+	Subject, Description, ActiveForm, Owner, Priority, Run *string // a new command resets the failures
 	Metadata                                               map[string]json.RawMessage
 	AddBlockedBy, RemoveBlockedBy, AddBlocks, RemoveBlocks []string
 }
@@ -22,27 +22,13 @@ func (b *UpdateTask) decide(d *decision) error {
 	if err != nil {
 		return err
 	}
+	b = b.byID(d.State)
 	if t.Status == Completed && (b.Owner != nil || len(b.AddBlockedBy)+len(b.RemoveBlockedBy) > 0) {
 		return refuse(NotReady, "%s is completed: its owner and what it waits for change no more; create a new task",
 			t.label())
 	}
-	or := func(s *string) string {
-		if s == nil {
-			return ""
-		}
-		return *s
-	}
-	if b.Subject != nil && strings.TrimSpace(*b.Subject) == "" {
-		return refuse(Invalid, "a task needs a subject")
-	}
-	if err := limit(text{"subject", or(b.Subject), MaxSubject}, text{"active form", or(b.ActiveForm), MaxSubject},
-		text{"description", or(b.Description), MaxText}, text{"command", or(b.Run), MaxText}); err != nil {
+	if err := b.checkTexts(); err != nil {
 		return err
-	}
-	if b.Priority != nil {
-		if err := oneOf("priority", *b.Priority, Priorities); err != nil {
-			return err
-		}
 	}
 	if b.Run != nil {
 		if err := d.leads("change the command of a task"); err != nil {
@@ -62,7 +48,8 @@ func (b *UpdateTask) decide(d *decision) error {
 	if e.Metadata, err = metadata(t.Metadata, b.Metadata); err != nil {
 		return err
 	}
-	if err := d.relink(t, b); err != nil {
+	added, removed, err := d.relink(t, b)
+	if err != nil {
 		return err
 	}
 	reassigned := b.Owner != nil && *b.Owner != t.Owner
@@ -73,19 +60,61 @@ func (b *UpdateTask) decide(d *decision) error {
 		e.Owner = b.Owner
 	}
 	d.emit(e)
+	if b.Run != nil {
+		d.retried(t)
+	}
+	d.relinked(added, removed)
 	if reassigned {
 		if t.Status == InProgress && t.Owner != d.Actor {
-			d.tell(t.Owner, TypeSystem, t.ID, "Task %s was taken from you by %s; stop working on it.",
+			d.tell(t.Owner, t.ID, "Task %s was taken from you by %s; stop working on it.",
 				t.titled(), d.Actor)
 		}
 		if *b.Owner != d.Actor {
-			d.assigned(*b.Owner, t.ID, "Task %s is yours: %s", t.ID, Quoted(t.Subject))
+			d.assigned(*b.Owner, t.ID, "Task %s is yours: %s", t.Called(), Quoted(t.Subject))
 		}
 	}
 	return nil
 }
 
-// isEmpty reports whether the update asks for nothing.
+// byID returns the update with the ids of the tasks that it links.
+func (b *UpdateTask) byID(s *State) *UpdateTask {
+	ids := func(refs []string) (ids []string) {
+		for _, ref := range refs {
+			if t := s.referred(ref); t != nil {
+				ref = t.ID
+			}
+			ids = append(ids, ref)
+		}
+		return ids
+	}
+	same := *b
+	same.AddBlockedBy, same.RemoveBlockedBy = ids(b.AddBlockedBy), ids(b.RemoveBlockedBy)
+	same.AddBlocks, same.RemoveBlocks = ids(b.AddBlocks), ids(b.RemoveBlocks)
+	return &same
+}
+
+// checkTexts refuses invalid texts.
+func (b *UpdateTask) checkTexts() error {
+	or := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	if b.Subject != nil && strings.TrimSpace(*b.Subject) == "" {
+		return refuse(Invalid, "a task needs a subject")
+	}
+	if err := limit(text{"subject", or(b.Subject), MaxSubject}, text{"active form", or(b.ActiveForm), MaxSubject},
+		text{"description", or(b.Description), MaxText}, text{"command", or(b.Run), MaxText}); err != nil {
+		return err
+	}
+	if b.Priority != nil {
+		return oneOf("priority", *b.Priority, Priorities)
+	}
+	return nil
+}
+
+// isEmpty reports whether the update changes nothing.
 func (b *UpdateTask) isEmpty(t *Task) bool {
 	return b.Subject == nil && b.Description == nil && b.ActiveForm == nil && b.Priority == nil && b.Run == nil &&
 		(b.Owner == nil || *b.Owner == t.Owner) &&
@@ -117,12 +146,12 @@ func (d *decision) reassign(t *Task, owner string) error {
 	return nil
 }
 
-// edges are dependencies by the waiting task: the tasks that it waits for.
+// edges maps a waiting task to the tasks that it waits for.
 type edges map[string][]string
 
-// relink checks the dependencies that an update adds and removes.
-func (d *decision) relink(t *Task, b *UpdateTask) error {
-	added, removed := edges{}, edges{}
+// relink checks the dependencies that an update adds and removes, and returns them.
+func (d *decision) relink(t *Task, b *UpdateTask) (added, removed edges, err error) {
+	added, removed = edges{}, edges{}
 	add := func(waiter, blocker string) error {
 		w, err := d.live(waiter)
 		if err != nil {
@@ -133,9 +162,10 @@ func (d *decision) relink(t *Task, b *UpdateTask) error {
 		}
 		switch {
 		case waiter == blocker:
-			return refuse(Invalid, "task %s cannot block itself", waiter)
+			return refuse(Invalid, "task %s cannot block itself", d.Called(waiter))
 		case slices.Contains(removed[waiter], blocker):
-			return refuse(Invalid, "the update both adds and removes that task %s waits for task %s", waiter, blocker)
+			return refuse(Invalid, "the update both adds and removes that task %s waits for task %s", d.Called(waiter),
+				d.Called(blocker))
 		case w.Status != Pending:
 			return refuse(NotReady, "%s is %s, too late to wait for another task; release it first",
 				w.label(), w.Status)
@@ -158,38 +188,58 @@ func (d *decision) relink(t *Task, b *UpdateTask) error {
 		}
 		return nil
 	}
-	for _, id := range b.RemoveBlockedBy {
-		if err := remove(t.ID, id); err != nil {
-			return err
-		}
-	}
-	for _, id := range b.RemoveBlocks {
-		if err := remove(id, t.ID); err != nil {
-			return err
-		}
-	}
-	for _, id := range b.AddBlockedBy {
-		if err := add(t.ID, id); err != nil {
-			return err
-		}
-	}
-	for _, id := range b.AddBlocks {
-		if err := add(id, t.ID); err != nil {
-			return err
+	for _, one := range []struct {
+		ids    []string
+		change func(id string) error
+	}{
+		{b.RemoveBlockedBy, func(id string) error { return remove(t.ID, id) }},
+		{b.RemoveBlocks, func(id string) error { return remove(id, t.ID) }},
+		{b.AddBlockedBy, func(id string) error { return add(t.ID, id) }},
+		{b.AddBlocks, func(id string) error { return add(id, t.ID) }},
+	} {
+		for _, id := range one.ids {
+			if err := one.change(id); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	if len(added) == 0 {
-		return nil
+		return nil, removed, nil
 	}
 	if cycle := d.cycle(t.ID, added, removed); cycle != nil {
-		return refuse(Invalid, "that would be a cycle of tasks which wait for each other: %s", spell(cycle))
+		return nil, nil, refuse(Invalid, "that would be a cycle of tasks which wait for each other: %s",
+			spell(d.CalledAll(cycle)))
 	}
-	return nil
+	return added, removed, nil
 }
 
-// cycle returns the way from a task along what it waits for back to itself, nil where there is
-// none. Every dependency that an update adds begins or ends at its task, and there was no cycle
-// before, so that one walk from there finds any.
+// relinked runs the tasks with When always again that ran because a task waited for a failed one,
+// and it waits for none any more.
+func (d *decision) relinked(added, removed edges) {
+	for _, id := range sorted(removed) {
+		w := d.task(id)
+		left := w.blockage.stuck
+		for _, blocker := range distinct(removed[id]) {
+			if slices.Contains(w.BlockedBy, blocker) && d.task(blocker).outlook().stuck {
+				left--
+			}
+		}
+		for _, blocker := range distinct(added[id]) {
+			if !slices.Contains(w.BlockedBy, blocker) && d.task(blocker).outlook().stuck {
+				left++
+			}
+		}
+		if w.outlook().stuck && !w.GivenUp() && left == 0 {
+			d.runAgain(d.turning(w, false), "task "+w.Called()+" waits for no failed task any more")
+		}
+	}
+}
+
+func distinct(ids []string) []string { return slices.Compact(slices.Sorted(slices.Values(ids))) }
+
+// cycle returns a path from a task along its blockers back to itself, nil if there is none. Every
+// added dependency begins or ends at this task, and there was no cycle before. So one walk from
+// here finds any.
 func (d *decision) cycle(task string, added, removed edges) []string {
 	parent := map[string]string{}
 	for open := []string{task}; len(open) > 0; {
@@ -217,7 +267,7 @@ func (d *decision) cycle(task string, added, removed edges) []string {
 	return nil
 }
 
-// spell writes a way from task to task; of a very long one the middle is left out.
+// spell writes a path from task to task. It leaves out the middle of a very long one.
 func spell(way []string) string {
 	const ends = 10
 	if n := len(way) - 2*ends; n > 0 {
@@ -226,8 +276,7 @@ func spell(way []string) string {
 	return strings.Join(way, " → ")
 }
 
-// metadata checks what an update sets, and what the task has with it, and brings each value to one
-// line.
+// metadata checks an update of a task's metadata and the result, and brings each value to one line.
 func metadata(old, set map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	if len(set) == 0 {
 		return nil, nil
@@ -236,7 +285,7 @@ func metadata(old, set map[string]json.RawMessage) (map[string]json.RawMessage, 
 	for _, key := range sorted(set) {
 		value := strings.ToValidUTF8(string(set[key]), "\uFFFD")
 		c := coder{mode: reading, in: value}
-		c.skip(maxDepth / 2) // an event that carries it is nested too
+		c.skip(maxDepth / 2) // its event nests it deeper
 		var one bytes.Buffer
 		if err := json.Compact(&one, []byte(value)); err != nil || c.err != nil {
 			return nil, refuse(Invalid, "the metadata %q is not JSON, or nested more than %d times",

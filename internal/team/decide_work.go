@@ -6,32 +6,33 @@ import (
 	"strings"
 )
 
-// Work is what a task did, in git. It begins with what the task starts from, and a host completes
-// it when the task is completed. Base..Commit is what the task did. In a worktree these are commits
-// on the member's branch. In the team's directory they are snapshots that no branch names.
+// Work is what a task did, in git. A host records the task's starting point, and completes the
+// record when the task is completed. Base..Commit is what the task did. In a worktree these are
+// commits on the member's branch. In the team's directory they are snapshots that no branch points
+// at.
 type Work struct {
 	Member string // who did it
-	Branch string // that it is on; "" for the team's directory
-	Base   string // commit that it started from; "" where that could not be recorded, and Left says why
-	// commit that it ended with, Base where it changed nothing; "" until the task is completed, or
+	Branch string // of the commits; "" for the team's directory
+	Base   string // starting commit; "" where it could not be recorded, and Left says why
+	// last commit, equal to Base where the task changed nothing; "" until the task is completed, or
 	// where it could not be recorded, and Left says why
 	Commit string
-	Files  []string // that differ between the two, from the top of the repository; of very many the first ones
-	Left   []string // what is in no commit, and why; and what else the record cannot tell
-	Others []string // who else worked in the team's directory meanwhile: some of Files may be theirs
-	Fence  int64    // of the claim that it is about
+	Files  []string // that differ, from the top of the repository; of very many the first ones
+	Left   []string // what no commit contains, and why; and what else the record lacks
+	Others []string // members that worked in the team's directory at the same time: some of Files may be theirs
+	Fence  int64    // of the claim
 	Since  Time     // when Base was recorded
-	Done   bool     // the task is completed, and nothing more is recorded of it
+	Done   bool     // the task is completed, and its record is final
 }
 
-// MaxFiles is how many files the record of a task's work names.
+// MaxFiles limits the files that the record of a task's work lists.
 const MaxFiles = 1000
 
-// Open reports whether it is still to be recorded what the task did.
+// Open reports whether the task's result is still to be recorded.
 func (w *Work) Open() bool { return w != nil && w.Base != "" && !w.Done }
 
-// WorkWanted returns what is to be recorded now of the task's work: [WantBase], [WantRecord], or ""
-// for nothing. Of a team that is only observed nothing is: its work is its own program's.
+// WorkWanted returns what must be recorded now of the task's work: [WantBase], [WantRecord], or ""
+// for nothing. Nothing is recorded for a team that is only observed: its own program does the work.
 func (s *State) WorkWanted(task string) WantKind {
 	t := s.task(task)
 	switch {
@@ -45,7 +46,7 @@ func (s *State) WorkWanted(task string) WantKind {
 	return ""
 }
 
-func (s *State) traceWants() (wants []Want) {
+func (s *State) appendTraceWants(wants []Want) []Want {
 	for i := range s.traced.all() {
 		t := &s.tasks[i]
 		switch kind := s.WorkWanted(t.ID); kind {
@@ -60,7 +61,7 @@ func (s *State) traceWants() (wants []Want) {
 	return wants
 }
 
-// Unrecorded returns the completed tasks of which a host is still to record what they did.
+// Unrecorded returns the completed tasks whose work a host must still record.
 func (s *State) Unrecorded() (tasks []Task) {
 	for i := range s.traced.all() {
 		if t := &s.tasks[i]; s.WorkWanted(t.ID) == WantRecord {
@@ -70,11 +71,11 @@ func (s *State) Unrecorded() (tasks []Task) {
 	return tasks
 }
 
-// RecordWork records what a task starts from while it is in progress, and what it did once it is
-// completed. What was recorded stays.
+// RecordWork records the starting point of a task in progress, and the work of a completed one.
+// Recorded values never change.
 type RecordWork struct {
 	Task string
-	Work Work // Fence is that of the claim; Others, Since and Done are the core's
+	Work Work // Fence is that of the claim; the core sets Others, Since and Done
 }
 
 func (b *RecordWork) decide(d *decision) error {
@@ -100,7 +101,7 @@ func (b *RecordWork) decide(d *decision) error {
 	case (w.Base == "" || t.Status == Completed && w.Commit == "") && len(w.Left) == 0:
 		return refuse(Invalid, "the record of a task's work names its commits, or says why there are none")
 	case want == "":
-		return nil // it is recorded already, or the task is neither at work nor done
+		return nil // it is recorded already, or the task is neither in progress nor completed
 	case want == WantBase && (w.Member != t.Owner || w.Fence != t.Fence):
 		return refuse(Conflict, "%s was claimed anew since", t.label())
 	case want == WantRecord && (w.Fence != t.Work.Fence || w.Base != t.Work.Base):
@@ -119,22 +120,22 @@ func (b *RecordWork) decide(d *decision) error {
 	return nil
 }
 
-// alongside returns who else had a task in the team's directory between that task's base and now.
+// alongside returns the members that had a task in the team's directory between that base and now.
 func (s *State) alongside(t *Task, w Work) (others []string) {
 	for i := range s.tasks {
 		o := &s.tasks[i]
 		switch {
 		case w.Branch != "" || o == t || o.Work == nil || o.Work.Branch != "" || o.Work.Member == w.Member ||
 			slices.Contains(others, o.Work.Member):
-		case o.Status != Completed || o.CompletedAt >= w.Since: // a base takes longer to make than the clock to tick
+		case o.Status != Completed || o.CompletedAt >= w.Since: // making a base takes longer than a tick of the clock
 			others = append(others, o.Work.Member)
 		}
 	}
 	return others
 }
 
-// Alongside returns who else has had a task in the team's directory since the work of that task
-// began.
+// Alongside returns the members that have had a task in the team's directory since the work of that
+// task began.
 func (s *State) Alongside(task string) []string {
 	if t := s.task(task); t != nil && t.Work != nil {
 		return s.alongside(t, *t.Work)
@@ -142,7 +143,7 @@ func (s *State) Alongside(task string) []string {
 	return nil
 }
 
-// WorkRecorded says what the task started from, or what it did.
+// WorkRecorded says where the task started, or what it did.
 type WorkRecorded struct {
 	Task string
 	Work Work

@@ -1,13 +1,13 @@
 package team
 
-// InMerged is the [Task].In of a task whose command runs in the merged worktree: what HEAD names,
-// what the team has changed in its directory, and the branches of its members.
+// InMerged is the [Task].In of a task whose command runs in the merged worktree. That worktree has
+// the commit of HEAD, the team's changes in its directory, and the branches of its members.
 const InMerged = "merged"
 
-// onBranch returns the member in whose worktree the task is done, or was; nil for one that is done
-// in the team's directory, and for one of which nobody knows yet who does it.
+// onBranch returns the member in whose worktree the task is, or was, done. It returns nil for a
+// task in the team's directory, and for one whose owner is not known yet.
 func (s *State) onBranch(t *Task) *Member {
-	if t.In != "" { // it runs in the merged worktree, and leaves nothing there
+	if t.In != "" { // it runs in the merged worktree, and leaves no work there
 		return nil
 	}
 	for _, name := range []string{t.Owner, t.CompletedBy} {
@@ -18,9 +18,9 @@ func (s *State) onBranch(t *Task) *Member {
 	return nil
 }
 
-// onBranches returns the tasks on branches that these blockers are, or that they build on: a
-// command in the merged worktree has seen such work and leaves none of its own, so that what waits
-// for it builds on that work too.
+// onBranches returns the tasks on branches among these blockers and behind them. A command in the
+// merged worktree sees such work and leaves none of its own, so a task that waits for the command
+// builds on that work too.
 func (s *State) onBranches(blockers []string) (all []*Task) {
 	seen := map[string]bool{}
 	var look func(ids []string)
@@ -43,9 +43,9 @@ func (s *State) onBranches(blockers []string) (all []*Task) {
 	return all
 }
 
-// hidden returns a task among the blockers whose work is on a branch, so that the member would not
-// see it where it works; nil for none. Members with a worktree are given that work. The lead and
-// external members look for it themselves.
+// hidden returns a blocker whose work is on a branch that the member would not see where it works;
+// nil for none. Members with a worktree get that work merged. The lead and external members look
+// for it themselves.
 func (s *State) hidden(m *Member, in string, blockers []string) *Task {
 	if m.Isolation == Worktree || m.Agent == External || m.Name == s.team.Lead || in == InMerged {
 		return nil
@@ -56,7 +56,7 @@ func (s *State) hidden(m *Member, in string, blockers []string) *Task {
 	return nil
 }
 
-// sees refuses a task for a member that would not see what the task builds on.
+// sees refuses a task if the member would not see the work that it builds on.
 func (d *decision) sees(m *Member, t *Task, blockers []string) error {
 	if t.In == InMerged && m.Agent != Shell {
 		return refuse(Invalid, "%s runs in the merged worktree, where only shell members run the commands of tasks, "+
@@ -69,16 +69,16 @@ func (d *decision) sees(m *Member, t *Task, blockers []string) error {
 	return refuse(Invalid, "%s builds on task %s, which is done on the branch %s, and %s works in the team's "+
 		"directory, which does not have that. "+
 		"Give it to a member with a worktree, or have its command run in the merged worktree (in: merged)", t.label(),
-		b.ID, BranchOf(d.team.Name, d.onBranch(b).Name), m.Name)
+		b.Called(), BranchOf(d.team.Name, d.onBranch(b).Name), m.Name)
 }
 
-// bound reports whether who may take the task hangs on where its work is, or is to be.
+// bound reports whether the place of the task's work decides who may take it.
 func (s *State) bound(t *Task) bool {
 	return t.In != "" || len(s.onBranches(t.BlockedBy)) > 0
 }
 
-// NeedsWorktree reports whether the task builds on work that is on branches, so that in the team's
-// directory nobody takes it.
+// NeedsWorktree reports whether the task builds on work on branches, so that no member without a
+// worktree takes it.
 func (s *State) NeedsWorktree(task string) bool {
 	t := s.task(task)
 	return t != nil && t.In == "" && s.bound(t)
@@ -94,8 +94,7 @@ func (s *State) Next(member string) (Task, bool) {
 	return Task{}, false
 }
 
-// BuildsOn returns the completed tasks that the task waited for whose work is on branches of
-// members.
+// BuildsOn returns the completed blockers of the task whose work is on members' branches.
 func (s *State) BuildsOn(task string) (all []Task) {
 	t := s.task(task)
 	if t == nil {

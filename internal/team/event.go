@@ -1,20 +1,23 @@
 package team
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
 
-// Event is one fact about a team. An event kind is one struct with its name, its fields and what it
-// changes (apply.go and its neighbours); once recorded its name and the meaning of its fields stay
-// for ever.
+// Event is one fact about a team. Each kind is a struct with a name, fields and what it changes
+// (apply.go and its neighbours). Once recorded, the name and the meaning of the fields never
+// change.
 type Event interface {
 	fielder
-	// Kind is the event's name in the journal.
+	// Kind returns the event's name in the journal.
 	Kind() string
-	// apply changes the state. It takes anything: what it names may be unknown, and then it does
-	// nothing.
+	// apply changes the state. It accepts any event: if what it names is unknown, it does nothing.
 	apply(s *State, r *Record)
 }
 
-// kinds makes an empty event of each kind that was ever recorded.
+// kinds maps each kind that was ever recorded to a maker of an empty event.
 var kinds = map[string]func() Event{}
 
 func kind[E any, P interface {
@@ -28,6 +31,7 @@ func kind[E any, P interface {
 var _ = []struct{}{
 	kind[TeamCreated](), kind[TeamRestored](), kind[TeamStatusChanged](), kind[TeamCleanedUp](),
 	kind[DelegateChanged](), kind[BudgetChanged](), kind[BudgetExhausted](),
+	kind[BudgetAlerted](), kind[MemberBudgetChanged](), kind[MemberBudgetExhausted](),
 	kind[MemberSpawned](), kind[MemberAttached](), kind[MemberStarted](), kind[MemberStatusChanged](),
 	kind[MemberDetached](), kind[MemberStopped](), kind[MemberFailed](),
 	kind[MemberReturned](), kind[MemberDescribed](), kind[TasksSkipped](), kind[GapNoticed](), kind[MemberTroubled](),
@@ -35,6 +39,7 @@ var _ = []struct{}{
 	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](),
 	kind[PlanSubmitted](), kind[PlanAnswered](),
 	kind[PermissionRequested](), kind[PermissionAnswered](), kind[UsageReported](), kind[HookRejected](),
+	kind[HookSwitched](),
 	kind[TaskCreated](), kind[TaskUpdated](), kind[TaskClaimed](), kind[TaskReleased](), kind[TaskFailed](),
 	kind[TaskCompleted](), kind[TaskDeleted](),
 	kind[LeadAttached](), kind[LeadLost](), kind[FactsRecorded](), kind[TeamMoved](), kind[WorkSaved](),
@@ -45,6 +50,9 @@ var _ = []struct{}{
 	kind[MessageSent](), kind[MessagesDelivered](), kind[MessagesRead](), kind[MessagesReturned](),
 }
 
+// Kinds returns the kinds of all events, sorted.
+func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
+
 // The events of the team.
 type (
 	// TeamCreated is the first event of a team. The lead joins with it.
@@ -52,7 +60,7 @@ type (
 		Team Team
 		Lead Member
 	}
-	// TeamRestored is the first event of a journal that goes on where a checkpoint of a lost one
+	// TeamRestored is the first event of a journal that continues where a checkpoint of a lost one
 	// ends: the team as it was then.
 	TeamRestored struct {
 		Team                   Team
@@ -63,45 +71,41 @@ type (
 		Strikes                []Strike
 		Tasks                  []Task
 	}
-	// TeamStatusChanged moves the team in its life.
+	// TeamStatusChanged changes the team's status.
 	TeamStatusChanged struct {
 		Status TeamStatus
 		Reason string
 		Report string
 	}
-	// TeamCleanedUp is the last event of a team: what it has outside the journal is being removed.
+	// TeamCleanedUp is the last event of a team: its files outside the journal are being removed.
 	TeamCleanedUp struct{ Forced bool }
 	// DelegateChanged switches delegate mode.
 	DelegateChanged struct{ On bool }
-	// BudgetChanged sets a new budget; the team is not exhausted any more.
-	BudgetChanged struct{ Budget Budget }
-	// BudgetExhausted says that the budget is spent: tokens, cost or time.
-	BudgetExhausted struct{ What string }
-	// ReportAsked asks the lead for its last words: all work is done.
+	// ReportAsked asks the lead for its report: all work is done.
 	ReportAsked struct{}
-	// ReportGiven is what it answered.
+	// ReportGiven is the lead's report.
 	ReportGiven struct{ Text string }
 	// LeadAttached says which session leads from now on: a new one, or the one that was lost.
-	// TakenOver is the one whose lead was taken away.
+	// TakenOver is the session that lost the lead to it.
 	LeadAttached struct {
 		Session, TakenOver, Machine string
-		Agent                       bool // it is an agent's own session
+		Agent                       bool // the session belongs to an agent
 	}
-	// LeadLost says that nobody has heard of the session that leads since Seen.
+	// LeadLost says that the session that leads has sent no heartbeat since Seen.
 	LeadLost struct {
 		Session string
 		Seen    Time
 	}
-	// GapNoticed says that something of what Source said about the team did not get here. What is
-	// known stays as it was.
+	// GapNoticed says that part of what Source reported about the team is missing here. The known
+	// state does not change.
 	GapNoticed struct{ Source, Reason string }
-	// FactsRecorded takes note anew of the files that everybody relies on.
+	// FactsRecorded records the files that all members rely on, as they are now.
 	FactsRecorded struct{ Facts []Fact }
 )
 
 // The events of members.
 type (
-	// MemberSpawned adds a teammate; its first session is yet to be started.
+	// MemberSpawned adds a teammate, whose first session is not started yet.
 	MemberSpawned struct{ Member Member }
 	// MemberAttached gives the lease of the member to a host.
 	MemberAttached struct {
@@ -109,43 +113,43 @@ type (
 		Host   string
 		Lease  int64
 	}
-	// MemberStarted says that the member's session runs. Session is the agent's own id of it, for
-	// resuming.
+	// MemberStarted says that the member's session is running. Session is the agent's own id of it,
+	// for resuming.
 	MemberStarted struct{ Member, Session string }
-	// MemberStatusChanged is active, idle or blocked.
+	// MemberStatusChanged sets the member's status: active, idle or blocked.
 	MemberStatusChanged struct {
 		Member  string
 		Status  MemberStatus
 		Summary string
 		Trouble string // why its agent tries again by itself, as in MemberTroubled; "" where it has no trouble
 	}
-	// MemberDetached says that the session is gone with its host, and that the member is to be
-	// started again: its incarnation ends, its tasks are back on the list, and its mail waits. A
-	// Fresh session does not resume the one that is gone; Note is what the new one is told.
+	// MemberDetached says that the session ended with its host, and that the member must be started
+	// again. Its incarnation ends, its tasks return to the queue, and its mail waits. A Fresh
+	// session does not resume the ended one; Note is what the new session is told.
 	MemberDetached struct {
 		Member, Reason string
 		Fresh          bool
 		Note           string
 	}
-	// MemberTroubled says what kept the member from going on, and when it is tried again. With
-	// Setbacks 0 it is forgotten.
+	// MemberTroubled says what kept the member from continuing, and when it is tried again. With
+	// Setbacks 0 the trouble is forgotten.
 	MemberTroubled struct {
 		Member, Trouble, Text string // Trouble is login, limit, model, context, missing, crash or ""
 		Setbacks              int64
 		RetryAt               Time
 	}
-	// HandoverRequested asks for a fresh session that goes on for the present one.
+	// HandoverRequested asks for a fresh session in place of the present one.
 	HandoverRequested struct{ Member, Reason string }
-	// MemberStopped ends the member as it was asked to.
+	// MemberStopped ends the member, on request.
 	MemberStopped struct{ Member, Reason string }
 	// MemberFailed ends the member: its session ended by itself.
 	MemberFailed struct{ Member, Reason string }
-	// MemberReturned says that a member that had ended is there again, as its Member says it is:
-	// somebody else started it anew. No command of ours does it.
+	// MemberReturned says that a member that had ended is back, as its Member says: another program
+	// started it again. No command of ours does that.
 	MemberReturned struct{ Member Member }
-	// MemberDescribed says more of a member than was known when it joined. What is "" stays as it
-	// was. Team is the name by which an observed team goes among its agents, where nobody had said
-	// it yet.
+	// MemberDescribed adds what was not known of a member when it joined. Fields that are "" stay
+	// as they were. Team is the name that an observed team has among its agents, where that was not
+	// known yet.
 	MemberDescribed struct{ Member, Model, Role, Prompt, Color, Session, Team string }
 	// ModeChanged sets the member's permission mode.
 	ModeChanged struct{ Member, Mode string }
@@ -157,15 +161,15 @@ type (
 		Reason      string
 		Deadline    Time
 	}
-	// ShutdownAnswered is the member's answer. It ends at the deadline also when it rejected.
+	// ShutdownAnswered is the member's answer. The member ends at the deadline even if it refused.
 	ShutdownAnswered struct {
 		Member, Request string
 		Approved        bool
 		Reason          string
 	}
-	// ShutdownWithdrawn takes the request back.
+	// ShutdownWithdrawn withdraws the request.
 	ShutdownWithdrawn struct{ Member, Request string }
-	// PlanSubmitted lays a plan before the lead; at the deadline, if there is one, it is rejected.
+	// PlanSubmitted submits a plan to the lead. If it has a deadline, it is rejected then.
 	PlanSubmitted struct {
 		Member, Request, Plan string
 		Deadline              Time
@@ -185,9 +189,9 @@ type (
 	UsageReported struct {
 		Member, Task string
 		Usage        Usage
-		Context      int64 // percent of the session's context that is full; 0 where it does not say
+		Context      int64 // percent of the session's context that is full; 0 where it is unknown
 	}
-	// HookRejected says that a hook rejected something, Count times in a row now.
+	// HookRejected says that a hook rejected something, for the Count-th time in a row.
 	HookRejected struct {
 		Hook, Member, Task, Feedback string
 		Key                          string
@@ -199,11 +203,11 @@ type (
 type (
 	// TaskCreated adds a task.
 	TaskCreated struct{ Task Task }
-	// TasksSkipped says that ids up to Through are taken by tasks that nobody here has seen. One of
-	// them may be created later.
+	// TasksSkipped says that ids up to Through belong to tasks that nobody here has seen. Such a
+	// task may be created later.
 	TasksSkipped struct{ Through int64 }
-	// TaskUpdated changes what is not nil. An owner "" takes the owner away; a metadata value null
-	// deletes its key.
+	// TaskUpdated changes the fields that are not nil. An owner "" removes the owner; a null in the
+	// metadata deletes its key.
 	TaskUpdated struct {
 		Task                                                   string
 		Subject, Description, ActiveForm, Owner, Priority, Run *string
@@ -216,21 +220,27 @@ type (
 		Task, Member string
 		Fence        int64
 	}
-	// TaskReleased puts the task back on the list. Owner is who it is meant for from now on.
+	// TaskReleased returns the task to the queue: one in progress, one that is out of retries, or a
+	// completed one whose result no longer stands. Owner is the member that it is meant for from now
+	// on.
 	TaskReleased struct{ Task, Owner, Reason string }
-	// TaskFailed ends an attempt; the task is back on the list, or given up after its retries.
-	TaskFailed struct{ Task, By, Reason, Result string }
-	// TaskCompleted ends the task. Unblocked lists the tasks that wait for nothing now.
+	// TaskFailed ends an attempt. The task returns to the queue, or has failed after its last
+	// retry. Unblocked lists the tasks with When always that are no longer blocked because of that.
+	TaskFailed struct {
+		Task, By, Reason, Result string
+		Unblocked                []string
+	}
+	// TaskCompleted ends the task. Unblocked lists the tasks that are no longer blocked.
 	TaskCompleted struct {
 		Task, By, Result string
 		Unblocked        []string
 	}
-	// WorkSaved keeps with the task what its owner had done of it when it could not continue.
+	// WorkSaved saves with the task the unfinished work of an owner that could not continue.
 	WorkSaved struct {
 		Task  string
 		Saved Saved
 	}
-	// TaskDeleted takes the task off the list; its id is not used again.
+	// TaskDeleted deletes the task. Its id is not used again.
 	TaskDeleted struct {
 		Task      string
 		Unblocked []string
@@ -241,7 +251,7 @@ type (
 type (
 	// MessageSent puts one message into the inbox of each recipient.
 	MessageSent struct{ Message Message }
-	// MessagesDelivered says that the member was given these messages.
+	// MessagesDelivered says that these messages were delivered to the member.
 	MessagesDelivered struct {
 		Member string
 		Seqs   []int64
@@ -251,8 +261,8 @@ type (
 		Member  string
 		Through int64
 	}
-	// MessagesLate says that the member was not given these messages for long, and that the lead
-	// was told.
+	// MessagesLate says that these messages waited too long for the member, and that the lead was
+	// notified.
 	MessagesLate struct {
 		Member string
 		Seqs   []int64
@@ -262,8 +272,8 @@ type (
 		Member string
 		Seqs   []int64
 	}
-	// MessagesReturned takes messages out of the inbox of a member that will never get them; they
-	// went back to their senders.
+	// MessagesReturned removes messages from the inbox of a member that will never read them. They
+	// were returned to their senders.
 	MessagesReturned struct {
 		Member string
 		Seqs   []int64
@@ -275,8 +285,6 @@ func (*TeamRestored) Kind() string        { return "team_restored" }
 func (*TeamStatusChanged) Kind() string   { return "team_status_changed" }
 func (*TeamCleanedUp) Kind() string       { return "team_cleaned_up" }
 func (*DelegateChanged) Kind() string     { return "delegate_changed" }
-func (*BudgetChanged) Kind() string       { return "budget_changed" }
-func (*BudgetExhausted) Kind() string     { return "budget_exhausted" }
 func (*MemberSpawned) Kind() string       { return "member_spawned" }
 func (*MemberAttached) Kind() string      { return "member_attached" }
 func (*MemberStarted) Kind() string       { return "member_started" }
@@ -375,8 +383,6 @@ func (e *TeamStatusChanged) fields(c *coder) {
 
 func (e *TeamCleanedUp) fields(c *coder)   { c.bool("forced", &e.Forced) }
 func (e *DelegateChanged) fields(c *coder) { c.bool("on", &e.On) }
-func (e *BudgetChanged) fields(c *coder)   { c.sub("budget", false, &e.Budget) }
-func (e *BudgetExhausted) fields(c *coder) { c.str("what", &e.What) }
 func (e *MemberSpawned) fields(c *coder)   { c.sub("member", false, &e.Member) }
 
 func (e *MemberAttached) fields(c *coder) {
@@ -531,6 +537,7 @@ func (e *TaskFailed) fields(c *coder) {
 	c.str("by", &e.By)
 	c.str("reason", &e.Reason)
 	c.str("result", &e.Result)
+	c.strs("unblocked", &e.Unblocked)
 }
 
 func (e *TaskCompleted) fields(c *coder) {

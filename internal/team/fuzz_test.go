@@ -27,8 +27,8 @@ func addGoldens(f *testing.F, pattern string) {
 		"{\"id\":\"\\ud83d\\ude00\\ud83d\xff\",\"events\":[{\"kind\":\"task_updated\",\"metadata\":{\"\xff\":1,\"\xfe\": [\n2 ]}}]}")
 }
 
-// FuzzDecodeRecord: nothing makes reading panic, and what was read is written as one line of JSON
-// that reads as the same again. What a state is given so does not make it panic either.
+// FuzzDecodeRecord: reading never panics. What was read is written as one line of JSON that reads
+// the same again. Applying it to a state does not panic either.
 func FuzzDecodeRecord(f *testing.F) {
 	addGoldens(f, filepath.Join("events", "*.json"))
 	f.Fuzz(func(t *testing.T, data string) {
@@ -83,7 +83,7 @@ func checkLine(t *testing.T, line []byte) {
 	}
 }
 
-// FuzzText has encoding/json as its oracle, for what we write and for what we read.
+// FuzzText compares writing and reading texts with encoding/json.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"", "plain", "\"\\/\b\f\n\r\t\x00\x1f\x7f", "ä€😀", "\xff\xf0\x9f", "\u2028\ufffd",
 		`\u0041`, `\ud83d\ude00 \ud83d \ude00 \ud83d\ud83d`, `\uD83D\u0041`, `\b\f\n\r\t\/\\\"`} {
@@ -102,8 +102,8 @@ func FuzzText(f *testing.F) {
 		if utf8.ValidString(s) && oracle != s {
 			t.Errorf("%q comes back as %q", s, oracle)
 		}
-		// As the inside of a JSON text: what encoding/json reads we read the same, but for control
-		// characters and bad UTF-8, which we let pass.
+		// Use s as the inside of a JSON text. We read the same as encoding/json, except that we
+		// accept control characters and invalid UTF-8.
 		quoted := `"` + s + `"`
 		if utf8.ValidString(s) && json.Unmarshal([]byte(quoted), &oracle) == nil {
 			c := coder{mode: reading, in: quoted}

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 var update = flag.Bool("update", false, "write the golden files and transcripts anew")
@@ -39,7 +40,7 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
-// fill sets every exported field of v, each to another value.
+// fill sets every exported field of v, each to a different value.
 func fill(v reflect.Value, name string, n *int64) {
 	// an object counts once, whether it may be absent or not
 	if v.Kind() == reflect.Pointer && v.IsNil() && v.Type().Elem().Kind() == reflect.Struct {
@@ -57,6 +58,9 @@ func fill(v reflect.Value, name string, n *int64) {
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); f.IsExported() {
 				fill(v.Field(i), f.Name, n)
+				if d, ok := v.Field(i).Addr().Interface().(*time.Duration); ok {
+					*d *= unitOf(v.Type())
+				}
 			}
 		}
 	case reflect.Slice:
@@ -75,6 +79,14 @@ func fill(v reflect.Value, name string, n *int64) {
 	default:
 		panic("no value for a " + v.Kind().String())
 	}
+}
+
+// unitOf returns the unit in which the durations of an object are written.
+func unitOf(object reflect.Type) time.Duration {
+	if object == reflect.TypeFor[Hook]() || object == reflect.TypeFor[Check]() {
+		return time.Second
+	}
+	return time.Millisecond
 }
 
 func filledRecord(kind string) *Record {
@@ -110,7 +122,8 @@ func TestEveryEventHasItsGolden(t *testing.T) {
 	}
 }
 
-// What an earlier version wrote, before a kind got more fields, is read and written as it was.
+// TestEarlierRecords: records of an earlier version, from before a kind got more fields, are read
+// and written unchanged.
 func TestEarlierRecords(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "earlier", "*.json"))
 	if err != nil || len(files) == 0 {
@@ -149,7 +162,7 @@ func TestGoldensAndKindsAreComplete(t *testing.T) {
 	}
 }
 
-// declaredKinds are the names that the methods Kind of the package return.
+// declaredKinds returns the names that the package's Kind methods return.
 func declaredKinds(t *testing.T) []string {
 	paths, err := filepath.Glob("*.go")
 	if err != nil {
@@ -175,8 +188,7 @@ func declaredKinds(t *testing.T) []string {
 	return names
 }
 
-// sortedKeys is the same JSON with the keys of every object in the order of the alphabet, and with
-// spaces.
+// sortedKeys returns the same JSON with the keys of every object sorted, and with spaces.
 func sortedKeys(t *testing.T, data []byte) string {
 	var v any
 	if err := json.Unmarshal(data, &v); err != nil {
@@ -189,8 +201,8 @@ func sortedKeys(t *testing.T, data []byte) string {
 	return string(out)
 }
 
-// withUnknown is the same JSON with a field of a later version at the start of every object that is
-// not the user's own.
+// withUnknown returns the same JSON with a field of a later version at the start of every object
+// that is not the user's own.
 func withUnknown(t *testing.T, data []byte) string {
 	var v any
 	if err := json.Unmarshal(data, &v); err != nil {
@@ -269,7 +281,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// fullState is a state in which everything that a snapshot keeps is set.
+// fullState returns a state in which every field of a snapshot is set.
 func fullState() *State {
 	s := &State{}
 	var n int64

@@ -1,16 +1,17 @@
 package team
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// Action is what would help somebody who was refused, or for whom something waits. It names no
-// command and no tool: each front end says in its own terms how the action is done.
+// Action is something to do that would help after a refusal, or that answers a waiting item. It
+// names no command and no tool: each front end says in its own terms how to do it.
 type Action string
 
-// The actions of hints, with the fields of [Hint] that they use besides Team.
+// The actions of hints. Each comment names the fields of [Hint] that the action uses besides Team.
 const (
 	ActAnswerPermission Action = "answer_permission" // Request
 	ActAnswerPlan       Action = "answer_plan"       // Request
@@ -18,19 +19,19 @@ const (
 	ActCreate       Action = "create"         // create the team; one by any name where Team is ""
 	ActResume       Action = "resume"         // continue the team
 	ActContinueCopy Action = "continue_copy"  // continue the team in another clone, from its checkpoints
-	ActMove         Action = "move"           // say where the team's directory is now: Dir, or any where it is ""
+	ActMove         Action = "move"           // record the team's new directory: Dir, or any where it is ""
 	ActTakeOver     Action = "take_over"      // take the lead from the session that has it
-	ActTakeBack     Action = "take_back"      // continue here what this machine let go of
-	ActRelease      Action = "release"        // let go of the team, so that another machine can continue it
+	ActTakeBack     Action = "take_back"      // continue here what this machine released
+	ActRelease      Action = "release"        // release the team, so that another machine can continue it
 	ActPull         Action = "pull"           // fetch the team from where it is now
-	ActCleanUp      Action = "clean_up"       // remove the team, which is over or observed
+	ActCleanUp      Action = "clean_up"       // remove a team that has ended or is observed
 	ActForceCleanUp Action = "force_clean_up" // end everything of the team, and remove it
-	ActMend         Action = "mend"           // look at the damaged history, and mend it
+	ActMend         Action = "mend"           // look at the damaged history, and repair it
 	ActRaiseBudget  Action = "raise_budget"   // Budget
 
 	ActConsolidate      Action = "consolidate"        // check and commit its work
 	ActFinish           Action = "finish"             // finish the consolidation that was begun
-	ActRollBack         Action = "roll_back"          // give the consolidation up, and continue the team
+	ActRollBack         Action = "roll_back"          // abandon the consolidation, and continue the team
 	ActSkipCommit       Action = "skip_commit"        // complete the team without a commit
 	ActGoWithout        Action = "go_without"         // complete the team without the work of Tasks
 	ActKeepCheckChanges Action = "keep_check_changes" // commit what its checks change, too
@@ -45,11 +46,11 @@ const (
 	ActAsk      Action = "ask"       // ask Member with a message
 
 	ActClaimTask    Action = "claim_task"    // Task, by Member
-	ActClaimNext    Action = "claim_next"    // take the next task of the list, by Member
+	ActClaimNext    Action = "claim_next"    // give Task to another member
 	ActReassign     Action = "reassign"      // give Task to somebody else
 	ActRetryTask    Action = "retry_task"    // return Task to the queue
 	ActCompleteTask Action = "complete_task" // do Task, and complete it
-	ActAssignTask   Action = "assign_task"   // say who is to do Task
+	ActAssignTask   Action = "assign_task"   // name a member to do Task
 
 	ActShowTeam    Action = "show_team"
 	ActShowAlive   Action = "show_alive" // show which members are alive
@@ -71,114 +72,106 @@ func Actions() []Action {
 		ActShowReview, ActRecordFacts}
 }
 
-// Hint says which action would help, and on what. It is data: a front end renders it, and may
-// leave out what it has no way to do.
+// Hint says which action would help, and on what. It is data: a front end renders it, and may omit
+// an action that it does not offer.
 type Hint struct {
-	Action  Action   `json:"action"`
-	Team    string   `json:"team,omitempty"`
-	Member  string   `json:"member,omitempty"`
-	Task    string   `json:"task,omitempty"`
-	Request string   `json:"request,omitempty"`
-	Name    string   `json:"name,omitempty"`   // spawn: a free name, or "" for any
-	Agent   string   `json:"agent,omitempty"`  // spawn
-	Budget  string   `json:"budget,omitempty"` // raise_budget: tokens, cost or time
-	Dir     string   `json:"dir,omitempty"`    // move
-	Tasks   []string `json:"tasks,omitempty"`  // go_without
-	Paths   []string `json:"paths,omitempty"`  // include_files, commit_only
+	Action Action `json:"action"`
+	Team   string `json:"team,omitempty"`
+	Member string `json:"member,omitempty"`
+	Task   string `json:"task,omitempty"`
+	// what the task is called, where it has a name
+	TaskName string   `json:"taskName,omitempty"`
+	Request  string   `json:"request,omitempty"`
+	Name     string   `json:"name,omitempty"`   // spawn: a free name, or "" for any
+	Agent    string   `json:"agent,omitempty"`  // spawn
+	Budget   string   `json:"budget,omitempty"` // raise_budget: tokens, cost or time
+	Dir      string   `json:"dir,omitempty"`    // move
+	Tasks    []string `json:"tasks,omitempty"`  // go_without
+	Paths    []string `json:"paths,omitempty"`  // include_files, commit_only
 }
 
-// Purpose says in a few words what the action is good for, to stand behind "to": "take the lead".
+// called returns the name of the hint's task, or its id.
+func (h Hint) called() string { return cmp.Or(h.TaskName, h.Task) }
+
+// purposes lists the actions whose purpose does not depend on their fields.
+var purposes = [...]struct {
+	action  Action
+	purpose string
+}{
+	{ActAnswerPermission, "answer the request"},
+	{ActAnswerPlan, "answer the plan"},
+	{ActCreate, "create one"},
+	{ActResume, "resume the team"},
+	{ActContinueCopy, "continue in another clone"},
+	{ActTakeOver, "take the lead"},
+	{ActTakeBack, "take the team back, where it runs nowhere else"},
+	{ActRelease, "let go of the team"},
+	{ActPull, "see what became of it"},
+	{ActCleanUp, "remove the team"},
+	{ActForceCleanUp, "end and remove the whole team"},
+	{ActMend, "look at it and mend it"},
+	{ActRaiseBudget, "raise the budget"},
+	{ActConsolidate, "check and commit its work"},
+	{ActFinish, "finish the consolidation"},
+	{ActRollBack, "give the consolidation up and continue the team"},
+	{ActSkipCommit, "complete the team without a commit"},
+	{ActGoWithout, "complete the team without that work"},
+	{ActKeepCheckChanges, "commit what the checks change, too"},
+	{ActCommitOnly, "name the files to commit"},
+	{ActCheckClean, "run the checks without your changes"},
+	{ActResend, "send the messages again"},
+	{ActClaimTask, "claim it"},
+	{ActClaimNext, "take another one"},
+	{ActShowTeam, "look at the team"},
+	{ActShowAlive, "see who is alive"},
+	{ActShowTasks, "see the tasks"},
+	{ActShowLog, "see the history"},
+	{ActFollowLog, "follow it"},
+	{ActShowReview, "see what it did"},
+	{ActRecordFacts, "record the facts as they are now"},
+}
+
+// Purpose says in a few words what the action is for, to stand behind "to": "take the lead".
 func (h Hint) Purpose() string {
 	switch h.Action {
-	case ActAnswerPermission:
-		return "answer the request"
-	case ActAnswerPlan:
-		return "answer the plan"
-	case ActCreate:
-		return "create one"
-	case ActResume:
-		return "resume the team"
-	case ActContinueCopy:
-		return "continue in another clone"
 	case ActMove:
 		if h.Dir != "" {
 			return "continue there"
 		}
 		return "say where it was moved to"
-	case ActTakeOver:
-		return "take the lead"
-	case ActTakeBack:
-		return "take the team back, where it runs nowhere else"
-	case ActRelease:
-		return "let go of the team"
-	case ActPull:
-		return "see what became of it"
-	case ActCleanUp:
-		return "remove the team"
-	case ActForceCleanUp:
-		return "end and remove the whole team"
-	case ActMend:
-		return "look at it and mend it"
-	case ActRaiseBudget:
-		return "raise the budget"
-	case ActConsolidate:
-		return "check and commit its work"
-	case ActFinish:
-		return "finish the consolidation"
-	case ActRollBack:
-		return "give the consolidation up and continue the team"
-	case ActSkipCommit:
-		return "complete the team without a commit"
-	case ActGoWithout:
-		return "complete the team without that work"
-	case ActKeepCheckChanges:
-		return "commit what the checks change, too"
 	case ActIncludeFiles:
 		return "commit " + strings.Join(h.Paths, ", ") + ", too"
-	case ActCommitOnly:
-		return "name the files to commit"
-	case ActCheckClean:
-		return "run the checks without your changes"
 	case ActSpawn:
 		return "add " + orA(h.Name, "teammate")
 	case ActShutDown:
 		return "shut down " + orA(h.Member, "teammate that is not needed")
 	case ActRejoin:
 		return "start the session of " + h.Member + " again"
-	case ActResend:
-		return "send the messages again"
 	case ActAsk:
 		return "ask " + h.Member
-	case ActClaimTask:
-		return "claim it"
-	case ActClaimNext:
-		return "take another one"
 	case ActReassign:
-		return "give task " + h.Task + " to somebody else"
+		return "give task " + h.called() + " to somebody else"
 	case ActRetryTask:
-		return "return task " + h.Task + " to the queue"
+		return "return task " + h.called() + " to the queue"
 	case ActCompleteTask:
-		return "complete task " + h.Task
+		return "complete task " + h.called()
 	case ActAssignTask:
-		return "say who does task " + h.Task
-	case ActShowTeam:
-		return "look at the team"
-	case ActShowAlive:
-		return "see who is alive"
-	case ActShowTasks:
-		return "see the tasks"
+		return "say who does task " + h.called()
 	case ActShowTask:
-		return "look at task " + h.Task
-	case ActShowLog:
-		return "see the history"
-	case ActFollowLog:
-		return "follow it"
-	case ActShowReview:
-		return "see what it did"
-	case ActRecordFacts:
-		return "record the facts as they are now"
+		return "look at task " + h.called()
+	}
+	for i := range purposes {
+		if purposes[i].action == h.Action {
+			return purposes[i].purpose
+		}
 	}
 	return ""
+}
+
+// Note is worth knowing but is not a refusal. Its hints say what would change it.
+type Note struct {
+	Text  string
+	Hints []Hint
 }
 
 func orA(name, what string) string {
@@ -190,7 +183,7 @@ func orA(name, what string) string {
 
 // HintsOf returns the hints of all errors in err's tree, each once.
 func HintsOf(err error) (all []Hint) {
-	switch e := err.(type) { // errors.As finds the first one of a tree, and not the others
+	switch e := err.(type) { // errors.As finds only the first one of a tree
 	case nil:
 		return nil
 	case interface{ Hints() []Hint }:
@@ -213,7 +206,7 @@ func HintsOf(err error) (all []Hint) {
 	return all
 }
 
-// Hinted adds hints to an error that is no refusal.
+// Hinted adds hints to an error that is not a refusal.
 func Hinted(err error, hints ...Hint) error { return &hinted{err, hints} }
 
 type hinted struct {
@@ -224,5 +217,5 @@ type hinted struct {
 func (e *hinted) Hints() []Hint { return e.help }
 func (e *hinted) Unwrap() error { return e.error }
 
-// hint is one on the team itself.
+// hint returns a hint about the team itself.
 func (t *Team) hint(a Action) Hint { return Hint{Action: a, Team: t.Name} }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// bitset is a set of small numbers, in order.
+// bitset is an ordered set of small numbers.
 type bitset []uint64
 
 func (b *bitset) set(i int, on bool) {
@@ -40,40 +40,14 @@ func (b bitset) count() (n int) {
 	return n
 }
 
-// reindex brings what is derived from the task at i up to date: its open blockers and whether it is
-// ready.
-func (s *State) reindex(i int) {
-	t := &s.tasks[i]
-	t.blockers = 0
-	for _, id := range t.BlockedBy {
-		if b := s.task(id); b != nil && b.Status.open() {
-			t.blockers++
-		}
-	}
-	s.reready(i)
-}
-
-func (s *State) reready(i int) {
-	t := &s.tasks[i]
-	ready := t.Status == Pending && t.blockers == 0 && !t.GivenUp()
-	s.traced.set(i, t.Status == InProgress || t.Status == Completed && t.Work.Open())
-	at := priorityIndex(t.Priority)
-	for p := range s.ready {
-		s.ready[p].set(i, ready && p == at)
-	}
-	s.under.set(i, t.Status == InProgress)
-	s.failed.set(i, t.GivenUp())
-}
-
-// Underway yields the tasks in progress, in the order of their ids. Unlike [State.Tasks] it costs
-// nothing for the others.
+// Underway yields the tasks in progress, in the order of their ids. Unlike [State.Tasks] it does
+// not visit the other tasks.
 func (s *State) Underway() iter.Seq[Task] { return s.these(s.under) }
 
-// OutOfRetries yields the tasks that failed as often as they were to be tried, in the order of
-// their ids.
+// OutOfRetries yields the tasks that have failed after their last retry, in the order of their ids.
 func (s *State) OutOfRetries() iter.Seq[Task] { return s.these(s.failed) }
 
-// Used yields the tasks for which anything was spent, in the order of their ids.
+// Used yields the tasks that have spent anything, in the order of their ids.
 func (s *State) Used() iter.Seq[Task] {
 	return func(yield func(Task) bool) {
 		for i := range s.tasks {
@@ -84,8 +58,8 @@ func (s *State) Used() iter.Seq[Task] {
 	}
 }
 
-// Ready returns how many tasks could be claimed by somebody, and the first of them in the order in
-// which they would be given out.
+// Ready returns how many tasks could be claimed, and the first of them in the order in which they
+// would be claimed.
 func (s *State) Ready(most int) (n int, first []Task) {
 	for p := len(s.ready) - 1; p >= 0; p-- {
 		n += s.ready[p].count()
@@ -115,17 +89,7 @@ func (s *State) these(tasks bitset) iter.Seq[Task] {
 	}
 }
 
-// recount adds to the number of open blockers of the tasks that wait for t.
-func (s *State) recount(t *Task, by int) {
-	for _, id := range t.Blocks {
-		if w := s.task(id); w != nil {
-			w.blockers += by
-			s.reready(taskIndex(id))
-		}
-	}
-}
-
-// taskIndex is where the task with that id is in the list, -1 for what is no id.
+// taskIndex returns the place of the task in the list, -1 for an invalid id.
 func taskIndex(id string) int {
 	if len(id) > 9 || len(id) > 0 && id[0] == '0' {
 		return -1
@@ -141,28 +105,28 @@ func taskIndex(id string) int {
 	return n - 1
 }
 
-// Remembered is the number of accepted commands whose ids a team remembers, the newest ones.
+// Remembered is how many accepted commands, the newest ones, a team remembers by their ids.
 const Remembered = 4096
 
-// recent remembers which record the newest commands became. Every process that follows a team adds
-// every record to it, so adding is a few stores: a ring, and a table of places in the ring. An
-// entry of the table whose place was given to another id since is passed over, and the table is
-// made anew each time the ring has gone round.
+// recent remembers which record each of the newest commands became. Every process that follows a
+// team adds every record, so adding must be cheap: it writes to a ring and to a table of places in
+// the ring. A table entry is stale once its place was given to another id, and stale entries are
+// skipped. The table is rebuilt each time the ring has come round.
 type recent struct {
 	ids   []string // a ring
 	tails []uint64 // of the ids
 	seqs  []int64
 	next  int
 
-	// table finds ids quickly. Making it pays only for a process that stays, so it is made after
-	// some records, and only by add: looking something up changes nothing.
+	// table finds ids quickly. Building it pays only in a process that stays, so it is built after
+	// some records. Only add builds it: a lookup changes nothing.
 	table []uint16 // places + 1, at the slot of their id or behind it; 0 for a free slot
 	added int
 }
 
 const (
-	indexAfter = 64
-	slots      = 4 * Remembered // at most half of them are taken
+	indexAfter = 256
+	slots      = 4 * Remembered // at most half of them are in use
 )
 
 func (r *recent) add(id string, seq int64) {
@@ -193,7 +157,7 @@ func (r *recent) enter(place int) {
 	r.table[s] = uint16(place + 1)
 }
 
-// tail is the end of the id, where ids that are made by counting differ, as one number.
+// tail returns the last bytes of the id as a number: ids that are made by counting differ there.
 func tail(id string) (n uint64) {
 	for i := max(0, len(id)-8); i < len(id); i++ {
 		n = n<<8 | uint64(id[i])
@@ -201,7 +165,7 @@ func tail(id string) (n uint64) {
 	return n
 }
 
-// slot spreads tails over the table; the factor is 2^64 divided by the golden ratio.
+// slot spreads tails over the table. The factor is 2^64 divided by the golden ratio.
 func slot(tail uint64) int { return int(tail * 0x9e3779b97f4a7c15 >> 32 % slots) }
 
 func (r *recent) seq(id string) int64 {
@@ -229,7 +193,7 @@ func (r *recent) inOrder() ([]string, []int64) {
 	return slices.Concat(r.ids[r.next:], r.ids[:r.next]), slices.Concat(r.seqs[r.next:], r.seqs[:r.next])
 }
 
-// restored is the memory that inOrder gave, as far as the two lists go together.
+// restored rebuilds the memory from the lists of inOrder, as far as both have entries.
 func restored(ids []string, seqs []int64) recent {
 	n := min(len(ids), len(seqs))
 	from := max(0, n-Remembered)

@@ -8,7 +8,7 @@ import (
 )
 
 // model is a naive twin of the task list and the mailbox: maps, no index, no deltas. It follows the
-// records and answers from them, slowly and obviously, what Decide and the state answer cleverly.
+// records and answers the same questions as Decide and the state, slowly and obviously.
 type model struct {
 	tasks    map[string]*modelTask
 	order    []string
@@ -16,23 +16,24 @@ type model struct {
 	leads    bool // the lead is an agent: it takes only what is assigned to it
 	delegate bool
 	spent    bool
-	lost     bool // nobody leads
-	ending   bool // nothing new is begun
+	lost     bool // no session leads
+	ending   bool // nothing new starts
 	over     bool
 
 	sent   map[int64][]string // message to its recipients
-	got    map[string]int64   // recipient/seq to how often it was delivered or returned
+	got    map[string]int64   // recipient/seq to the number of deliveries and returns
 	roles  map[string]string
-	shell  map[string]bool // runs commands and does nothing else
+	shell  map[string]bool // only runs commands
 	tree   map[string]bool // works in a worktree
-	looks  map[string]bool // is external, and looks for the work of others itself
+	looks  map[string]bool // is external, and looks for others' work itself
 	status map[string]MemberStatus
 }
 
 type modelTask struct {
 	status          TaskStatus
-	owner, role, by string // by whom it was completed
+	owner, role, by string // by is who completed it
 	run             bool   // it has a command
+	always          bool
 	priority        string
 	assigned        bool
 	waits           []string
@@ -60,7 +61,7 @@ func (m *model) joins(one Member) {
 	m.tree[name], m.looks[name] = one.Isolation == Worktree, one.Agent == External
 }
 
-// hidden reports whether the task builds on work in a worktree, which the member would not see.
+// hidden reports whether the task builds on work in a worktree that the member would not see.
 func (m *model) hidden(t *modelTask, member string) bool {
 	return !m.tree[member] && !m.looks[member] && member != m.lead && slices.ContainsFunc(t.waits, func(id string) bool {
 		b := m.tasks[id]
@@ -69,18 +70,30 @@ func (m *model) hidden(t *modelTask, member string) bool {
 }
 
 func (m *model) blocked(t *modelTask) bool {
-	return slices.ContainsFunc(t.waits, func(id string) bool { return m.tasks[id].status.open() })
+	return slices.ContainsFunc(t.waits, func(id string) bool {
+		b := m.tasks[id]
+		return b.status.open() && !(t.always && (t.status != Pending || m.stuck(b)))
+	})
 }
 
-// next is what claim-next gives to a member.
+func (t *modelTask) givenUp() bool {
+	return t.status == Pending && t.failed > t.retries && t.failure != ""
+}
+
+// stuck reports whether the task will not be done as things are.
+func (m *model) stuck(t *modelTask) bool {
+	return t.givenUp() || t.status == Pending && !t.always &&
+		slices.ContainsFunc(t.waits, func(id string) bool { return m.stuck(m.tasks[id]) })
+}
+
+// next returns the task that claim-next gives to a member.
 func (m *model) next(member string) string {
 	best := ""
 	for _, id := range m.order {
 		t := m.tasks[id]
 		free := t.owner == member || t.owner == "" && (t.role == "" || t.role == m.roles[member]) &&
 			(!m.shell[member] || t.run) && (!m.leads || member != m.lead)
-		givenUp := t.failed > t.retries && t.failure != ""
-		if t.status != Pending || m.blocked(t) || m.hidden(t, member) || !free || givenUp {
+		if t.status != Pending || m.blocked(t) || m.hidden(t, member) || !free || t.givenUp() {
 			continue
 		}
 		if best == "" || slices.Index(Priorities, t.priority) > slices.Index(Priorities, m.tasks[best].priority) {
@@ -138,7 +151,7 @@ func (m *model) judgeClaim(t fataler, b *ClaimTask, d Decision) {
 	}
 }
 
-// apply follows one record, event by event as it reads.
+// apply follows one record, event by event.
 func (m *model) apply(t fataler, r *Record) {
 	for _, e := range r.Events {
 		switch e := e.(type) {
@@ -201,7 +214,7 @@ func (m *model) applyTask(e Event) {
 		m.order = append(m.order, e.Task.ID)
 		m.tasks[e.Task.ID] = &modelTask{status: Pending, owner: e.Task.Owner, assigned: e.Task.Owner != "",
 			role: e.Task.Role, run: e.Task.Run != "", priority: e.Task.Priority, waits: slices.Clone(e.Task.BlockedBy),
-			retries: e.Task.Retries}
+			retries: e.Task.Retries, always: e.Task.When == Always}
 	case *TaskUpdated:
 		t := m.tasks[e.Task]
 		if e.Priority != nil {
@@ -233,6 +246,9 @@ func (m *model) applyTask(e Event) {
 		t.status, t.owner, t.fence, t.failure = InProgress, e.Member, e.Fence, ""
 	case *TaskReleased:
 		t := m.tasks[e.Task]
+		if t.status == Completed {
+			t.by, t.failed = "", 0
+		}
 		t.status, t.owner, t.assigned = Pending, e.Owner, e.Owner != ""
 		t.fence++
 		if t.failure != "" {
@@ -297,14 +313,14 @@ func (m *model) compare(t fataler, s *State) {
 	}
 }
 
-// hostile is what somebody writes who wants to pass for another. It ends brackets and quotations of
-// several scripts, and lines.
+// hostile is the text of an attacker who wants to pass for somebody else. It ends brackets, lines,
+// and quotations of several scripts.
 const hostile = "HOSTILE x). HOSTILE）\" HOSTILE \u201d HOSTILE \u05f4 HOSTILE\nHOSTILE\u2028HOSTILE\r> HOSTILE"
 
 var quotation = regexp.MustCompile(`"(?:[^"\\\x{201d}\x{05f4}]|\\.)*"|\((?:HOSTILE)\)`)
 
-// unquoted returns the first line of a message of the team that has such words as if they were the
-// team's, and "" for none.
+// unquoted returns the first line of a team's message that has such words as if they were the
+// team's own; "" for none.
 func unquoted(m *Message) string {
 	if m.From != "" && m.Type != TypePlanResponse && m.Type != TypePermissionResponse {
 		return ""

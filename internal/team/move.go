@@ -6,21 +6,19 @@ import (
 	"strings"
 )
 
-// Missing is work of a task that a restored team calls completed, and that is not where it should
-// be.
+// Missing is work of a task that a restored team has completed, and that is not where it should be.
 type Missing struct {
 	Task   string
-	What   string // what is missing and how it gets there, for people
-	Commit string // that has it; "" where none is known
-	Branch string // should have the commit; "" for what is checked out
-	// of a file that should be there, from the top of the work tree; "" where all of the commit is
-	// missing
+	What   string // what is missing and how to get it, for people
+	Commit string // that has it; "" where unknown
+	Branch string // that should have the commit; "" for what is checked out
+	// of a missing file, from the top of the work tree; "" where the whole commit is missing
 	Path   string
-	Object string // that the file should be, as git names it; "" where there should be none
+	Object string // object name of the file in git; "" where there should be no file
 }
 
-// Released says that the machine which had the team let go of it: it continues elsewhere. It is
-// zero while this copy of the team is the one that counts.
+// Released says that the machine which had the team released it: the team continues elsewhere. It
+// is zero while this copy of the team is the valid one.
 type Released struct {
 	Machine string
 	At      Time
@@ -28,11 +26,11 @@ type Released struct {
 
 // The events of a team that moves from one machine to another.
 type (
-	// TeamReleased says that this machine let go of the team.
+	// TeamReleased says that this machine released the team.
 	TeamReleased struct{ Machine string }
-	// TeamTakenBack says that the team continues here, though this machine had let go of it.
+	// TeamTakenBack says that the team continues here, though this machine had released it.
 	TeamTakenBack struct{}
-	// WorkFound says that the work of these tasks, which was missing, is there.
+	// WorkFound says that the missing work of these tasks was found.
 	WorkFound struct{ Tasks []string }
 )
 
@@ -66,12 +64,12 @@ func (e *WorkFound) apply(s *State, _ *Record) {
 		func(m Missing) bool { return slices.Contains(e.Tasks, m.Task) })
 }
 
-// Ended reports whether nothing changes in the team any more.
+// Ended reports whether the team cannot change any more.
 func (t *Team) Ended() bool {
 	return t.CleanedUp || t.Status == TeamComplete || t.Status == TeamAborted
 }
 
-// CheckHere refuses a team that this machine let go of.
+// CheckHere refuses a team that this machine released.
 func (t *Team) CheckHere() error {
 	if t.Released == (Released{}) {
 		return nil
@@ -80,8 +78,8 @@ func (t *Team) CheckHere() error {
 		With(t.hint(ActPull), t.hint(ActTakeBack))
 }
 
-// ReleaseTeam lets go of the team, so that another machine can continue it. Its sessions end as
-// when their host dies: each resumes there, with its tasks.
+// ReleaseTeam releases the team, so that another machine can continue it. Its sessions end as if
+// their host had died: each resumes there, with its tasks.
 type ReleaseTeam struct{ Machine string }
 
 func (b *ReleaseTeam) decide(d *decision) error {
@@ -109,7 +107,7 @@ func (b *ReleaseTeam) decide(d *decision) error {
 	return nil
 }
 
-// TakeBackTeam continues a team here that this machine had let go of.
+// TakeBackTeam continues a team here that this machine had released.
 type TakeBackTeam struct{}
 
 func (b *TakeBackTeam) decide(d *decision) error {
@@ -122,7 +120,7 @@ func (b *TakeBackTeam) decide(d *decision) error {
 	return nil
 }
 
-// ReportFound says that the work of these tasks is where it should be.
+// ReportFound says that the missing work of these tasks was found.
 type ReportFound struct{ Tasks []string }
 
 func (b *ReportFound) decide(d *decision) error {
@@ -141,8 +139,7 @@ func (b *ReportFound) decide(d *decision) error {
 	return nil
 }
 
-// Missing returns the work that completed tasks should have and have not, in the order of the
-// tasks.
+// Missing returns the missing work of completed tasks, in the order of the tasks.
 func (s *State) Missing() []Missing {
 	var all []Missing
 	for _, m := range s.team.Missing {
@@ -153,8 +150,8 @@ func (s *State) Missing() []Missing {
 	return all
 }
 
-// hasWork refuses to complete a team that misses work of completed tasks, but for those that it is
-// to be completed without.
+// hasWork refuses to complete a team while work of completed tasks is missing, except for the tasks
+// that it is to be completed without.
 func (d *decision) hasWork(without []string) error {
 	for _, id := range without {
 		if d.task(id) == nil {
@@ -170,7 +167,7 @@ func (d *decision) hasWork(without []string) error {
 			tasks = append(tasks, m.Task)
 		}
 		if len(reasons) < mostReasons {
-			reasons = append(reasons, fmt.Sprintf("task %s: %s", m.Task, m.What))
+			reasons = append(reasons, fmt.Sprintf("task %s: %s", d.Called(m.Task), m.What))
 		}
 	}
 	if len(tasks) == 0 {
@@ -180,7 +177,7 @@ func (d *decision) hasWork(without []string) error {
 		Hint{Action: ActGoWithout, Team: d.team.Name, Tasks: tasks})
 }
 
-// MaxMissing is how much missing work a team may list.
+// MaxMissing limits the missing work that a team lists.
 const MaxMissing = 10_000
 
 func checkMissing(all []Missing) error {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// doer sends commands to a team, one after the other.
+// doer returns a function that sends commands to a team.
 func doer(t *testing.T, s *State) func(actor string, body Body) error {
 	n := 0
 	return func(actor string, body Body) error {
@@ -21,8 +21,8 @@ func doer(t *testing.T, s *State) func(actor string, body Body) error {
 	}
 }
 
-// TestReleased: a team that this machine let go of changes no more here, until it is taken back on
-// purpose.
+// TestReleased: a team that this machine released does not change here any more, until it is taken
+// back.
 func TestReleased(t *testing.T) {
 	s, _ := founded(t)
 	do := doer(t, s)
@@ -78,8 +78,8 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// TestMissingWork: a team whose completed tasks miss work cannot be completed, unless each of them
-// is named.
+// TestMissingWork: a team whose completed tasks lack work cannot be completed, unless each of these
+// tasks is named.
 func TestMissingWork(t *testing.T) {
 	s, _ := founded(t)
 	do := doer(t, s)

@@ -20,7 +20,7 @@ func ValidName(name string) bool {
 	return true
 }
 
-// CheckName is the error for a name that is not a [ValidName]. what is team, member or lead.
+// CheckName returns an error for a name that is not a [ValidName]. what is team, member or lead.
 func CheckName(what, name string) error {
 	if !ValidName(name) {
 		return refuse(Invalid, "%q cannot be the name of a %s: a name is a letter or digit and then up to 63 "+
@@ -29,28 +29,28 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// claim is a name that claims an authority which no member has, and whom its messages would seem to
-// come from.
+// claim is a name that claims an authority which no member has. from says whose messages a reader
+// would take its messages for.
 type claim struct{ name, from string }
 
-// Whoever reads the mail of a member with such a name, a model above all, would take it for
-// somebody else's. Names of agents, such as claude or codex, claim nothing.
+// A reader of the mail of a member with such a name, above all a model, would take it for somebody
+// else's mail. Names of agents, such as claude or codex, claim nothing.
 var (
-	// outsiders are the person, the programs around a team, and those who make models.
+	// outsiders are the person, the programs around a team, and the makers of models.
 	outsiders = []claim{{"user", "the user"}, {"human", "a human"}, {"person", "a person"}, {"system", "the system"},
 		{"assistant", "an assistant"},
 		{"cadre", "cadre"}, {"anthropic", "Anthropic"}, {"openai", "OpenAI"}, {"google", "Google"},
 		{"deepmind", "DeepMind"}}
-	// authorities are names that the lead alone may have.
+	// authorities are names that only the lead may have.
 	authorities = []claim{{"lead", "the lead"}, {"leader", "the lead"}, {"teamlead", "the lead"},
 		{"teamleader", "the lead"}, {"admin", "an administrator"},
 		{"administrator", "an administrator"}, {"root", "root"}, {"superuser", "root"}, {"owner", "the owner"},
 		{"operator", "the operator"}}
 )
 
-// CheckNewMember is the error for a name that a new member cannot take: one that is not a
-// [ValidName], or that claims authority, also in other letters that look like it. Members that are
-// there keep theirs.
+// CheckNewMember returns an error for a name that a new member cannot have: one that is not a
+// [ValidName], or that claims authority, also in look-alike letters. Existing members keep their
+// names.
 func CheckNewMember(name, lead string) error {
 	if err := CheckName("member", name); err != nil {
 		return err
@@ -69,7 +69,7 @@ func CheckNewMember(name, lead string) error {
 	return nil
 }
 
-// checkNewLead is the error for a name that the lead of a new team cannot take.
+// checkNewLead returns an error for a name that the lead of a new team cannot have.
 func checkNewLead(name string) error {
 	if err := CheckName("lead", name); err != nil {
 		return err
@@ -83,8 +83,8 @@ func checkNewLead(name string) error {
 	return nil
 }
 
-// claims reports whether a name may be taken for another one, with or without articles: the-lead
-// claims what lead claims, and an-admin what admin does.
+// claims reports whether a name may be taken for another one, with or without articles. For example
+// the-lead claims what lead claims, and an-admin what admin claims.
 func claims(name, other string) bool {
 	if looks(name) == looks(other) {
 		return true
@@ -101,8 +101,8 @@ func claims(name, other string) bool {
 	}
 }
 
-// bare is a name without the articles that it begins with, each a word of its own. A name of
-// nothing else stays as it is.
+// bare returns a name without its leading articles, each a word of its own. A name of articles
+// alone stays as it is.
 func bare(name string) string {
 	rest := name
 	for {
@@ -119,12 +119,33 @@ func bare(name string) string {
 	}
 }
 
-// confusable replaces what looks alike, or is read alike, by one of it. Names have ASCII letters
+// confusable replaces letters that look or read alike by one of them. Names have ASCII letters
 // only.
 var confusable = strings.NewReplacer("-", "", "_", "", "0", "o", "1", "l", "i", "l", "3", "e", "4", "a", "5",
 	"s", "7", "t",
 	"rn", "m", "vv", "w", "cl", "d")
 
-// looks is what remains of a name when letters that look alike are the same: two names with the
-// same looks may be taken for each other.
+// looks folds letters that look alike into one. Two names with the same looks may be taken for each
+// other.
 func looks(name string) string { return confusable.Replace(strings.ToLower(name)) }
+
+// Named is [State.Member], and refuses a name that no member has.
+func (s *State) Named(name string) (Member, error) {
+	if m, known := s.Member(name); known {
+		return m, nil
+	}
+	return Member{}, s.unknown(name)
+}
+
+func (s *State) unknown(name string) error {
+	return refuse(NotFound, "no member named %q in team %s; valid names: %s", brief(name), s.team.Name,
+		names(s.everybody()))
+}
+
+func (s *State) everybody() []string {
+	var all []string
+	for i := range s.members {
+		all = append(all, s.members[i].Name)
+	}
+	return all
+}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A name that claims authority is no new member's, in any case and in letters that look like it.
+// TestNamesOfAuthority: a new member cannot have a name that claims authority, in any case and in
+// look-alike letters.
 func TestNamesOfAuthority(t *testing.T) {
 	for _, name := range []string{
 		"lead", "LEAD", "Lead", "lead-2", "leader", "1ead", "Iead", "l3ad", "team-lead", "teamlead",
@@ -65,8 +66,8 @@ func TestNamesOfAuthority(t *testing.T) {
 	}
 }
 
-// Members that have such a name already keep it: their history is applied, and they act as they
-// did.
+// TestNamesThatAreThere: members that already have such a name keep it: their history is applied,
+// and they act as before.
 func TestNamesThatAreThere(t *testing.T) {
 	s := &State{}
 	s.Apply(&Record{Seq: 1, At: 1, Events: []Event{

@@ -2,10 +2,10 @@ package team
 
 import "strconv"
 
-// What is said of a team by those who watch it from outside, and no command of ours does.
+// Events of observed teams. No command of ours causes them.
 
-// CheckOurs refuses a team that is only observed: no command of ours changes it, and no session is
-// run for it.
+// CheckOurs refuses a team that is only observed: our commands do not change it, and we run no
+// session for it.
 func (t *Team) CheckOurs() error {
 	if t.Observed == "" {
 		return nil
@@ -66,11 +66,11 @@ func (e *MemberDescribed) apply(s *State, _ *Record) {
 	}
 }
 
-// MaxSkipped is how many ids one event skips at most: what names a task far beyond all others is a
-// mistake, and no reason to hold places for millions.
+// MaxSkipped limits the ids that one event skips. A name far beyond all other tasks is a mistake,
+// and no reason to reserve places for millions.
 const MaxSkipped = 1 << 14
 
-// skipped reports whether t only holds the place of a task that nobody here has seen.
+// skipped reports whether t only reserves the place of a task that nobody here has seen.
 func (t *Task) skipped() bool { return t.Status == Deleted && t.CreatedAt == 0 }
 
 func (e *TasksSkipped) apply(s *State, _ *Record) {

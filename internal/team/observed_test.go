@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// watched is a state that records of an observed team are applied to, one event each.
+// watched is a state to which records of an observed team are applied, with one event each.
 type watched struct{ *State }
 
 func (w watched) see(events ...Event) {
@@ -22,8 +22,8 @@ func observed() watched {
 	return w
 }
 
-// Somebody else's task list has ids that nobody here has seen: hidden tasks, or tasks from before
-// the observation.
+// TestSkippedTasks: another program's task list has ids that nobody here has seen: hidden tasks, or
+// tasks from before the observation.
 func TestSkippedTasks(t *testing.T) {
 	w := observed()
 	w.see(&TasksSkipped{Through: 2}, &TaskCreated{Task{ID: "3", Subject: "C", Status: Pending}})
@@ -80,7 +80,7 @@ func TestReturnedMember(t *testing.T) {
 	}
 }
 
-// What is only observed is changed by those who are observed, and by no command.
+// TestObservedTeamTakesNoCommand: only its own agents change an observed team; no command does.
 func TestObservedTeamTakesNoCommand(t *testing.T) {
 	w := watched{&State{}}
 	w.see(&TeamCreated{Team: Team{ID: "t", Name: "here", Observed: "fx", Status: TeamPending},

@@ -1,48 +1,55 @@
 package team
 
-// Outside is what was found of a team beside its journal, by somebody who looked: which processes
-// are alive, and whether what the team works on is there. A nil *Outside says that nobody looked,
-// and then only what was recorded counts.
+// Outside is what a look found outside the journal of a team: which processes are alive, and
+// whether the files that the team works on exist. A nil *Outside says that nobody looked; then only
+// what was recorded counts.
 type Outside struct {
-	At            Time             // when it was looked at
+	At            Time             // when the look was
 	Hosted        bool             // a process of this machine runs its sessions
 	Led           bool             // a process of this machine leads it
-	LeadActs      bool             // a session outside acts as the lead, and gets the lead's mail
+	LeadActs      bool             // an external session acts as the lead, and gets the lead's mail
 	Elsewhere     string           // another machine on which the session that leads may be running; "" for none
 	Consolidating bool             // a process of this machine consolidates it
 	Sealed        bool             // the record of its consolidation is written
-	Directory     string           // why nobody can work in the team's directory; "" where it is as it should be
+	Directory     string           // why nobody can work in the team's directory; "" where it is usable
 	Stale         []string         // names of the facts whose files changed
 	Sights        map[string]Sight // of the members, by name
 }
 
-// Life is what is known of a member's session.
+// Life says what is known of a member's session.
 type Life string
 
-// The lives of a member.
+// The values of [Life].
 const (
 	LifeOnline  Life = "online"
 	LifeOffline Life = "offline"
-	LifeResting Life = "resting" // it has no session at the moment, and is to get one
-	// an external member, of whose session nothing is known: it does not use cadre mcp, or has
-	// taken leave
+	LifeResting Life = "resting" // it has no session at the moment, and will get one
+	// an external member whose session nobody can see: it does not use cadre mcp, or has left
 	LifeOutside Life = "outside"
 	LifeEnded   Life = "ended"
-	LifeUnknown Life = "unknown" // a clock is wrong, or the sign of life is damaged
+	LifeUnknown Life = "unknown" // a clock is wrong, or the heartbeat is damaged
 )
 
-// Sight is what was seen of a member.
+// Sight is what a look found of a member.
 type Sight struct {
 	Life     Life
-	Why      string // of its life
-	Seen     Time   // its last sign of life; 0 for none
+	Why      string // why its life is what it is
+	Seen     Time   // its last heartbeat; 0 for none
 	HostGone bool   // the host that ran its session is known to have ended
 }
 
-// Away is the phase of a member of which nothing is heard, or whose process is known to have ended.
+// Away is the phase of a member that stopped sending heartbeats, or whose process is known to have
+// ended.
 const Away Phase = "offline"
 
-// Standing returns what the member does, by what was recorded and by what was seen of it.
+// Paused is the phase of a member without a session while no process runs its team. It resumes with
+// its team.
+const Paused Phase = "paused"
+
+// PausedReason is the reason for the end of a session whose team was stopped to be resumed later.
+const PausedReason = "the team was paused"
+
+// Standing returns the member's phase, from what was recorded and what was seen.
 func (s *State) Standing(member string, o *Outside) Phase {
 	m := s.member(member)
 	if m == nil || !s.retired(*m).Status.Running() {
@@ -57,14 +64,14 @@ func (s *State) Standing(member string, o *Outside) Phase {
 		return Away
 	case m.Name == s.team.Lead && (s.team.LeadLost != 0 || s.leadGone(o)):
 		return Away
-	case life == LifeResting && !o.Hosted:
-		return Resting
+	case life == LifeResting && !o.Hosted && s.Phase(member) != Resting:
+		return Paused
 	}
 	return s.Phase(member)
 }
 
-// ledBySession reports whether a session leads that could be lost: neither nobody, nor the user,
-// who leads by commands.
+// ledBySession reports whether a session leads that could be lost. The user, who leads by commands,
+// is not one.
 func (s *State) ledBySession() bool { return s.team.LeadSession != "" && s.team.LeadSession != User }
 
 // leadGone reports whether the process that led is known to have ended.
@@ -72,8 +79,7 @@ func (s *State) leadGone(o *Outside) bool {
 	return o != nil && s.ledBySession() && !o.Led && o.Elsewhere == ""
 }
 
-// Unhosted returns the names of the members whose sessions cadre is to run, where no process runs
-// any.
+// Unhosted returns the names of the members whose sessions cadre should run while no process does.
 func (s *State) Unhosted(o *Outside) (names []string) {
 	if o == nil || o.Hosted || s.over() {
 		return nil
@@ -86,7 +92,7 @@ func (s *State) Unhosted(o *Outside) (names []string) {
 	return names
 }
 
-// Dormant reports whether no process of the team is alive although one should be: a team of people
+// Dormant reports whether no process of the team is alive although one should be. A team of people
 // alone needs none.
 func (s *State) Dormant(o *Outside) bool {
 	if o == nil || o.Hosted || o.Led || o.Consolidating || o.Elsewhere != "" || s.over() {
@@ -100,7 +106,8 @@ func (s *State) Dormant(o *Outside) bool {
 	return s.ledBySession() || len(s.Unhosted(o)) > 0
 }
 
-// Interrupted reports whether a consolidation was begun, is not finished, and nobody is at it.
+// Interrupted reports whether a consolidation was begun and is not finished, and no process runs
+// it.
 func (s *State) Interrupted(o *Outside) bool {
 	if o == nil || o.Consolidating || s.team.CleanedUp {
 		return false
@@ -109,7 +116,7 @@ func (s *State) Interrupted(o *Outside) bool {
 	return c.Open() || s.team.Status == TeamComplete && c.Step == Done && !o.Sealed
 }
 
-// over reports whether the team is at its end.
+// over reports whether the team has ended.
 func (s *State) over() bool {
 	return !s.Exists() || s.team.Status == TeamComplete || s.team.Status == TeamAborted
 }

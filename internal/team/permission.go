@@ -5,9 +5,10 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
-// readers are the tools, by Claude Code's names, that change nothing: what a member may use while
+// readers are the tools, by Claude Code's names, that change nothing. A member may use them while
 // its plan waits for approval.
 var readers = []string{"Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch", "WebSearch", "TodoRead", "TodoWrite",
 	"ToolSearch", "ExitPlanMode", "Skill",
@@ -19,18 +20,17 @@ var TeamTools = []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "Tas
 	"ShutdownTeammate", "RespondToShutdown", "SubmitPlan", "RespondToPlan", "RespondToPermission", "ResendMessages",
 	"TeamStatus", "CleanupTeam"}
 
-// editors are the tools that change files and nothing else, which the mode acceptEdits lets pass.
+// editors are the tools that only change files. The mode acceptEdits allows them.
 var editors = []string{"Edit", "Write", "MultiEdit", "NotebookEdit"}
 
-// Boundless reports whether an agent cannot be held to the team's rules: not even its driver knows
-// what it would do without asking. What rests on those rules, approval of plans and delegate mode,
-// is refused for it.
+// Boundless reports whether an agent cannot be held to the team's rules, because not even its
+// driver knows what the agent would do without asking. Features that need those rules, approval of
+// plans and delegate mode, are refused for it.
 func Boundless(agent string) bool { return strings.HasPrefix(agent, ACP) || agent == ClaudeTmux }
 
-// Gate says whether the rules of the team forbid the member a tool, whatever anybody allows:
-// delegate mode, and a plan that is not approved. Tools have Claude Code's names, those of the team
-// their own. reads says that this call of the tool was found to read only, inside the project or
-// the member's worktree.
+// Gate says whether the team's rules forbid the member a tool, whoever allows it: delegate mode, or
+// a plan that is not approved. Tools have Claude Code's names, and the team's tools their own.
+// reads says that this call was found to read only, inside the project or the member's worktree.
 func (s *State) Gate(member, tool string, reads bool) error {
 	if err := s.AllowsTool(member, tool); err != nil {
 		return err
@@ -50,13 +50,14 @@ func (s *State) Gate(member, tool string, reads bool) error {
 		"that only read, then submit a plan with SubmitPlan", member, brief(tool))
 }
 
-// Gated reports whether the rules of the team restrict the member at present, whatever its
-// permission mode: there are tools that [State.Gate] forbids it.
+// Gated reports whether the team's rules restrict the member at present, whatever its permission
+// mode. Then there are tools that [State.Gate] forbids it.
 func (s *State) Gated(member string) bool {
 	return s.team.Delegate && member == s.team.Lead || !s.Writes(member)
 }
 
-// ruling settles a request without asking anybody, where the rules do; else its outcome is "".
+// ruling answers a request by the rules, without asking anybody. Its outcome is "" where no rule
+// answers.
 func (d *decision) ruling(m *Member, tool, input string, reads bool) (outcome, reason string) {
 	if err := d.Gate(m.Name, tool, reads); err != nil {
 		return "denied", err.Error()
@@ -88,28 +89,28 @@ func (d *decision) ruling(m *Member, tool, input string, reads bool) (outcome, r
 	return "", ""
 }
 
-// AsksUser reports whether a request of the member that no rule settles is the user's to answer:
-// always, but where an agent leads to which the policy gives it.
+// AsksUser reports whether the user answers a member's request that no rule answers. The lead
+// answers it where an agent leads and the policy says so.
 func (s *State) AsksUser(member string) bool {
 	return member == s.team.Lead || s.lead().Agent == External || s.team.Permissions.Policy != "lead"
 }
 
-// Patience is how long a request waits for its answer, in milliseconds.
-func (p *Permissions) Patience() Time {
-	if p.Millis > 0 {
-		return Time(p.Millis)
+// Patience returns how long a request waits for its answer.
+func (p *Permissions) Patience() time.Duration {
+	if p.Timeout > 0 {
+		return p.Timeout
 	}
 	return DefaultPatience
 }
 
-// check refuses permissions that mean nothing.
+// check refuses invalid permissions.
 func (p *Permissions) check() error {
 	if p.Policy != "" {
 		if err := oneOf("permission policy", p.Policy, PermissionPolicies); err != nil {
 			return err
 		}
 	}
-	if p.Millis < 0 {
+	if p.Timeout < 0 {
 		return refuse(Invalid, "a permission request cannot wait for a negative time")
 	}
 	for _, rule := range p.Allow {
@@ -125,7 +126,7 @@ func (p *Permissions) check() error {
 	return nil
 }
 
-// splitRule takes Tool(pattern) apart.
+// splitRule splits Tool(pattern) into its parts.
 func splitRule(rule string) (tool, pattern string, patterned bool) {
 	tool, rest, found := strings.Cut(rule, "(")
 	if !found {
@@ -170,9 +171,9 @@ func ruleAllows(rule, tool, input, dir string) bool {
 	return file != "" && pathMatches(pattern, file, dir)
 }
 
-// commandMatches reports whether a shell command is what the pattern allows: prefix:* is the words
-// of prefix with anything behind them, else it is the command itself, in which * stands for
-// anything. A command that is more than one is never what a pattern with a * allows.
+// commandMatches reports whether the pattern allows a shell command. prefix:* allows the words of
+// prefix and any words after them. Any other pattern is the command itself, where * stands for
+// anything. A pattern with a * never allows a line of several commands.
 func commandMatches(pattern, command string) bool {
 	command = strings.TrimSpace(command)
 	if command == pattern {
@@ -199,8 +200,8 @@ func commandMatches(pattern, command string) bool {
 	return strings.HasSuffix(command, parts[len(parts)-1])
 }
 
-// pathMatches reports whether the file is what the pattern allows: a path from the team's
-// directory, or with // in front from the root, in which ** stands for any folders.
+// pathMatches reports whether the pattern allows the file. The pattern is a path from the team's
+// directory, or from the root if it begins with //. In it ** stands for any folders.
 func pathMatches(pattern, file, dir string) bool {
 	if !path.IsAbs(file) {
 		file = path.Join(dir, file)
@@ -239,7 +240,7 @@ func hostOf(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
 	end := strings.IndexAny(rest, "/?#:@")
 	if end >= 0 {
-		if rest[end] == '@' { // a name before the host could pass for it
+		if rest[end] == '@' { // a user name before the host could pass for the host
 			return ""
 		}
 		rest = rest[:end]

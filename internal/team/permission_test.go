@@ -22,7 +22,7 @@ func TestPermissionRules(t *testing.T) {
 		{"Bash(go test:*)", "Bash", `{"command":"go test > /etc/passwd"}`, false},
 		{"Bash(make)", "Bash", `{"command":"make"}`, true},
 		{"Bash(make)", "Bash", `{"command":"make install"}`, false},
-		{"Bash(a; b)", "Bash", `{"command":"a; b"}`, true}, // it is said in full
+		{"Bash(a; b)", "Bash", `{"command":"a; b"}`, true}, // the rule has the whole command
 		{"Bash(git * main)", "Bash", `{"command":"git checkout main"}`, true},
 		{"Bash(git * main)", "Bash", `{"command":"git checkout other"}`, false},
 		{"Bash(go test:*)", "Bash", "not JSON", false},

@@ -7,19 +7,20 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
 
 var (
-	// Those who can do most come most often.
+	// Actors with more rights come more often.
 	propertyActors = []string{User, User, "lead", "lead", "lead", "ann", "ann", "ann", "bob", "bob", "cy", "dan",
 		Host("h1"), Host("h1"), Host("h2"), Host(""), "nobody"}
 	propertyNames = []string{"lead", "ann", "ann", "bob", "bob", "cy", "dan", "Ann", "zoe"}
 )
 
-// drawCommand draws a command that is often sensible in the state: its ids are those of things that
-// are there, or nearly.
+// drawCommand draws a command that is often sensible in the state: its ids belong to existing
+// things, or nearly.
 func drawCommand(t *rapid.T, s *State, n int) Command {
 	c := Command{ID: fmt.Sprint("c", n), Actor: rapid.SampledFrom(propertyActors).Draw(t, "actor"), At: Time(n * 10),
 		Body: drawBody(t, s, Time(n*10))}
@@ -81,7 +82,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	}
 	switch rapid.SampledFrom(weights).Draw(t, "body") {
 	case "CreateTeam":
-		return &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", Timing: Timing{Beat: 1},
+		return &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", Timing: Timing{Beat: time.Millisecond},
 			Budget: Budget{Tokens: rapid.SampledFrom([]int64{0, 0, 5000}).Draw(t, "tokens")}}
 	case "RestoreTeam":
 		return &RestoreTeam{From: s}
@@ -102,6 +103,9 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "RejectByHook":
 		return &RejectByHook{Hook: rapid.SampledFrom(hookEvents).Draw(t, "hook"), Member: name.Draw(t, "member"),
 			Task: task.Draw(t, "task"), Feedback: word.Draw(t, "feedback")}
+	case "SwitchHook":
+		return &SwitchHook{ID: word.Draw(t, "id"), Event: rapid.SampledFrom(hookEvents).Draw(t, "hook"),
+			Off: some.Draw(t, "off")}
 	case "SpawnMember":
 		return &SpawnMember{Name: name.Draw(t, "name"),
 			Agent: rapid.SampledFrom([]string{Shell, External, "claude"}).Draw(t, "agent"),
@@ -159,6 +163,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 			Role: rapid.SampledFrom([]string{"", "", "r", hostile, "HOSTILE"}).Draw(t, "role"),
 			Run:  rapid.SampledFrom([]string{"", "true", "true"}).Draw(t, "run"), BlockedBy: tasks.Draw(t, "blocked"),
 			Priority: priority.Draw(t, "priority"),
+			When:     rapid.SampledFrom([]string{"", "", Always}).Draw(t, "when"),
 			Retries:  rapid.Int64Range(0, 1).Draw(t, "retries"), Metadata: map[string]json.RawMessage{
 				word.Draw(t, "key"): json.RawMessage(` {"a": [1 ,2]}`)}}
 	case "UpdateTask":
@@ -268,12 +273,18 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "MarkRead":
 		return &MarkRead{Member: maybe.Draw(t, "member"), Through: rapid.Int64Range(0, s.messageSeq+1).Draw(
 			t, "through")}
+	case "Batch":
+		batch := &Batch{}
+		for range rapid.IntRange(0, 3).Draw(t, "commands") {
+			batch.Bodies = append(batch.Bodies, drawBody(t, s, now))
+		}
+		return batch
 	}
 	panic("nobody draws one of the kinds of commands")
 }
 
-// bodyWeights has each kind of command as often as it is to be drawn: the end of a team only now
-// and then.
+// bodyWeights has each kind of command as often as it is drawn. Commands that end the team are
+// rare.
 var bodyWeights = func() []string {
 	var all []string
 	for name := range bodies {
@@ -289,7 +300,7 @@ var bodyWeights = func() []string {
 	return all
 }()
 
-// founded is a team with a few members, from which random histories start.
+// founded returns a team with a few members, from which random histories start.
 func founded(t fataler) (*State, []*Record) { return foundedBy(t, External) }
 
 func foundedBy(t fataler, lead string) (*State, []*Record) {
@@ -297,7 +308,8 @@ func foundedBy(t fataler, lead string) (*State, []*Record) {
 	var records []*Record
 	for i, c := range []Command{
 		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: lead,
-			Timing: Timing{Undelivered: 100, Zombie: 300, Blocked: 200},
+			Timing: Timing{Undelivered: 100 * time.Millisecond, Zombie: 300 * time.Millisecond,
+				Blocked: 200 * time.Millisecond},
 			Checks: []Check{{Name: "build", Command: "make"}, {Name: "HOSTILE", Command: "make test"}},
 			Base:   Base{Top: "/d", Commit: "c", Dirty: []Fact{{Path: "out", SHA256: "0"}}}}},
 		{Actor: "lead", Body: &SpawnMember{Name: "ann", Agent: External, Role: "r"}},
@@ -318,7 +330,8 @@ func foundedBy(t fataler, lead string) (*State, []*Record) {
 	return s, records
 }
 
-// finishWork ends all that is to be done, so that the team can be consolidated, and begins that.
+// finishWork ends all open work, so that the team can be consolidated, and begins the
+// consolidation.
 func finishWork(t fataler, s *State) (records []*Record) {
 	for i, c := range []Command{
 		{Actor: User, Body: &CompleteTask{Task: "1"}}, {Actor: User, Body: &CompleteTask{Task: "2"}},
@@ -336,7 +349,7 @@ func finishWork(t fataler, s *State) (records []*Record) {
 	return records
 }
 
-// leftOf is what the record has of branches that are to be merged.
+// leftOf returns the unmerged branches in the record.
 func leftOf(s *State) map[string]Left {
 	all := map[string]Left{}
 	for _, m := range s.Unmerged() {
@@ -391,8 +404,8 @@ func TestRandomHistories(t *testing.T) {
 			model.compare(t, s)
 			s.Wants(c.At)
 		}
-		// Any prefix applied again changes nothing; a snapshot anywhere and the rest give the same
-		// as the whole.
+		// Applying any prefix again changes nothing. A snapshot anywhere and the remaining records
+		// give the same state as all records.
 		want := string(AppendSnapshot(nil, s))
 		for _, r := range records[:rapid.IntRange(0, len(records)).Draw(t, "prefix")] {
 			if s.Apply(r) {

@@ -6,8 +6,8 @@ import (
 )
 
 // The reasons that cadre itself gives for the end or the silence of a session. A host reports them
-// as it reports what a program said. The team's messages have these as words of the team, and quote
-// every other reason.
+// in the same field as a program's own words. The team's messages state these reasons directly, and
+// quote every other one.
 const (
 	AsAsked     = "shut down as asked"
 	AtDeadline  = "shut down at the deadline"
@@ -23,8 +23,8 @@ const (
 var ownReasons = []string{AsAsked, AtDeadline, NoSession, NoHost, LeftAlone, WorkIsHome, EndedItself, SessionGone,
 	HostGone}
 
-// because returns a reason as the end of a sentence: behind a colon where it is cadre's own, and
-// quoted on lines of its own where it is not.
+// because puts a reason at the end of a sentence: behind a colon where it is cadre's own, else
+// quoted on lines of its own.
 func because(reason string) string {
 	if reason == "" {
 		return "."

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestBecause tells cadre's own reasons from what others gave as one, whatever that begins with.
+// TestBecause distinguishes cadre's own reasons from those of others, whatever these begin with.
 func TestBecause(t *testing.T) {
 	for reason, want := range map[string]string{
 		"":                                  ".",
@@ -25,8 +25,8 @@ func TestBecause(t *testing.T) {
 	}
 }
 
-// TestWordsOfOthers has others write whatever they can into what the team says itself: a text that
-// ends quotations, and a plain word, which on a line of the team would be the team's.
+// TestWordsOfOthers puts texts of others into everything that the team says itself: a text that
+// ends quotations, and a plain word, which on a line of the team would pass for the team's own.
 func TestWordsOfOthers(t *testing.T) {
 	for what, steps := range map[string]func(words string) []Body{
 		"role of a task": func(words string) []Body {

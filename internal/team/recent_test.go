@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRecent holds the ring and its table against a map, over several rounds of the ring, with ids
-// that have one end in common.
+// TestRecent compares the ring and its table with a map, over several rounds of the ring, with ids
+// that have the same end.
 func TestRecent(t *testing.T) {
 	var r recent
 	all := map[string]int64{}

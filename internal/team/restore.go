@@ -6,30 +6,31 @@ import (
 	"slices"
 )
 
-// Kept is what a checkpoint keeps of a state, in pieces of one JSON object each: what changes often
-// apart from what seldom does. The ids of commands and the places of messages, which mean nothing
-// to another journal, are not in it, nor are the tasks that are completed or deleted: those change
-// no more, nearly, and are kept by whoever makes checkpoints, so that none grows with what is done.
+// Kept is the part of a state that a checkpoint keeps, in pieces of one JSON object each, with
+// pieces that change often apart from the rest. Ids of commands and places of messages are left
+// out, because they mean nothing to another journal. Completed and deleted tasks are left out too:
+// they hardly change any more. The maker of checkpoints keeps those by themselves, so that a
+// checkpoint does not grow with the finished work.
 type Kept struct {
-	Team     string   // the state without what follows
-	Base     string   // what the project was
+	Team     string   // the state without the fields below
+	Base     string   // the project when the team was created
 	Members  []string // in the order in which they joined
-	Messages []Piece  // that somebody has not been given yet, in order
-	Tasks    []Piece  // that are open, in order
+	Messages []Piece  // not delivered to all recipients yet, in order
+	Tasks    []Piece  // open tasks, in order
 }
 
-// Piece is one of many, by its number.
+// Piece is one of many pieces, by its number.
 type Piece struct {
 	N    int64
 	JSON string
 }
 
-// Keep returns what a checkpoint keeps of the state.
+// Keep returns the part of the state that a checkpoint keeps.
 func Keep(s *State) Kept {
 	rest := *s
 	rest.team.Base, rest.recent, rest.lastMail, rest.members, rest.messages, rest.tasks = Base{}, recent{},
 		nil, nil, nil, nil
-	rest.answers, rest.rejections = nil, nil // they are for whoever is there now
+	rest.answers, rest.rejections = nil, nil // they mean something only to people who are here now
 	text := func(v fielder) string { return string(encode(v, false, nil)) }
 	k := Kept{Team: text(&rest), Base: text(&s.team.Base)}
 	for i := range s.members {
@@ -46,8 +47,8 @@ func Keep(s *State) Kept {
 	return k
 }
 
-// State reads the state of a team after the record seq. Closed are the closed tasks, each as one
-// JSON object; of several of one id the last counts. The state keeps the texts.
+// State reads the state of a team after the record seq. closed has the closed tasks, each as one
+// JSON object. Of several objects with one id the last counts. The state keeps the texts.
 func (k Kept) State(seq int64, closed []string) (*State, error) {
 	s := &State{seq: seq}
 	if err := decode(s, k.Team); err != nil {
@@ -91,7 +92,7 @@ func allTasks(open []Piece, closed []string) ([]Task, error) {
 		case !again:
 			at[t.ID] = len(all)
 			all = append(all, t)
-		case !isOpen && !all[i].Status.open(): // one that was closed and is open counts as open
+		case !isOpen && !all[i].Status.open(): // a task that is both closed and open counts as open
 			all[i] = t
 		}
 		return nil
@@ -115,8 +116,8 @@ func allTasks(open []Piece, closed []string) ([]Task, error) {
 	return all, nil
 }
 
-// whole checks that what things name is there: a snapshot that is wrong is made again from the
-// history, a checkpoint is all there is.
+// whole checks that everything that is referred to exists. A wrong snapshot can be rebuilt from the
+// history, but a checkpoint is all there is.
 func (s *State) whole() error {
 	for i := range s.members {
 		m := &s.members[i]
@@ -143,22 +144,22 @@ func (s *State) whole() error {
 	return nil
 }
 
-// leap is how far what is counted is moved on when a team is restored. What happened after the
-// checkpoint is lost, but sessions may remember it: a message that was sent then must not be taken
-// for a new one of the same number, nor an old claim for a new one. What an external member has in
-// hand stays as it is, because it may go on under the number that it knows.
+// leap is how far counters jump when a team is restored. What happened after the checkpoint is
+// lost, but sessions may remember it. A message that was sent then must not be taken for a new one
+// of the same number, nor an old claim for a new one. Claims of an external member do not jump: it
+// may continue under the number that it knows.
 const leap = 1000
 
-// RestoreTeam founds a journal anew from a checkpoint, because the one that the team had is lost.
-// With its journal its hosts are gone: all sessions end as when their host dies.
+// RestoreTeam begins a journal from a checkpoint, because the team's own journal is lost. Its hosts
+// are lost with the journal: all sessions end as if their host had died.
 type RestoreTeam struct {
-	From *State // as [Kept.State] gives it; it is not changed
-	Dir  string // where the members work from now on; "" for where they did
+	From *State // from [Kept.State]; never changed
+	Dir  string // where the members work from now on; "" for the same directory
 
-	Checks []Check // that are to be what they are here, by their names
+	Checks []Check // checks that replace those of the same names
 
-	Base    *Base     // what the project is there, without the team's work; nil for what it was
-	Missing []Missing // what of the team's work is not there
+	Base    *Base     // the project there, without the team's work; nil for the old base
+	Missing []Missing // work of the team that is missing there
 }
 
 func (b *RestoreTeam) decide(d *decision) error {
@@ -209,10 +210,10 @@ func (b *RestoreTeam) decide(d *decision) error {
 		return refuse(Invalid, "the checkpoint holds no team: %v", err)
 	}
 	d.emit(e)
-	if restored.team.Status == TeamComplete || restored.team.Status == TeamAborted { // its record stays as it is
+	if restored.team.Status == TeamComplete || restored.team.Status == TeamAborted { // its record does not change
 		return nil
 	}
-	d.State = restored // what follows is decided on the team as it comes back
+	d.State = restored // what follows is decided on the restored team
 	for i := range d.members {
 		if m := &d.members[i]; m.Host != "" && m.Status.Running() {
 			d.detach(m, "the team was restored from a checkpoint")
@@ -221,12 +222,12 @@ func (b *RestoreTeam) decide(d *decision) error {
 	return nil
 }
 
-// leapt is the state as an event, with what is counted moved on.
+// leapt returns the state as an event, with the counters moved on.
 func (s *State) leapt() *TeamRestored {
 	e := &TeamRestored{Team: s.team, Members: slices.Clone(s.members), MessageSeq: s.messageSeq + leap,
 		RequestSeq:  s.requestSeq + leap,
 		Permissions: slices.Clone(s.permissions), Strikes: s.strikeList(), Tasks: slices.Clone(s.tasks)}
-	// who led went with the history
+	// the history that is lost says who leads
 	e.Team.LeadSession, e.Team.LeadAgent, e.Team.LeadSince, e.Team.LeadLost, e.Team.HeldAfter = "", false, 0, 0, 0
 	external := map[string]bool{}
 	for i := range e.Members {
@@ -256,7 +257,7 @@ func (s *State) leapt() *TeamRestored {
 	return e
 }
 
-// state is the one that the event describes. It shares no list that is ever appended to.
+// state returns the state that the event describes. It shares no list that anybody appends to.
 func (e *TeamRestored) state() (*State, error) {
 	if e.Team.ID == "" {
 		return nil, errors.New("it has no id")

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// parted is the state as a checkpoint keeps it, and the tasks that are closed.
+// parted returns the state as a checkpoint keeps it, and the closed tasks.
 func parted(s *State) (kept Kept, closed []string) {
 	for i := range s.tasks {
 		if !s.tasks[i].Status.open() {
@@ -19,8 +19,8 @@ func parted(s *State) (kept Kept, closed []string) {
 	return Keep(s), closed
 }
 
-// TestRestoredIsAsItWas: a team that is restored from a checkpoint of any state is what it would be
-// had all its hosts died, and counts on from numbers that were never used.
+// TestRestoredIsAsItWas: a team that is restored from a checkpoint of any state is as if all its
+// hosts had died, and its counters continue from numbers that were never used.
 func TestRestoredIsAsItWas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, _ := foundedBy(t, rapid.SampledFrom([]string{External, "claude"}).Draw(t, "lead"))
@@ -59,7 +59,7 @@ func TestRestoredIsAsItWas(t *testing.T) {
 			t.Fatalf("it goes on at %d after %+v", one.Position(), one.team.Restored)
 		}
 		want := forgetful(t, s)
-		// who led is gone
+		// no session leads
 		want.team.LeadSession, want.team.LeadAgent, want.team.LeadSince, want.team.LeadLost, want.team.HeldAfter = "",
 			false, 0, 0, 0
 		for _, m := range want.Members() {
@@ -68,7 +68,7 @@ func TestRestoredIsAsItWas(t *testing.T) {
 			}
 			d, err := Decide(want, Command{ID: "detach " + m.Name, Actor: Host(m.Host), At: at,
 				Body: &DetachMember{Member: m.Name, Reason: "the team was restored from a checkpoint"}})
-			if err != nil && CodeOf(err) != Finished { // of a team that is over nobody has a host
+			if err != nil && CodeOf(err) != Finished { // a team that has ended has no hosts
 				t.Fatal(err)
 			}
 			if d.Record != nil {
@@ -78,7 +78,7 @@ func TestRestoredIsAsItWas(t *testing.T) {
 		settle(t, one, want)
 		same(t, "restored it is", forgetful(t, one), forgetful(t, want))
 
-		// Two states that one record made go their own ways.
+		// Two states from one record must not share anything that changes.
 		for n := range 20 {
 			c := drawCommand(t, other, 1000+n)
 			if d, err := Decide(other, c); err == nil && d.Record != nil {
@@ -95,8 +95,8 @@ func TestRestoredIsAsItWas(t *testing.T) {
 	})
 }
 
-// forgetful is a copy of the state that knows what a checkpoint keeps: no commands, not where
-// messages are, nothing that was answered, and no thing that a hook stopped.
+// forgetful returns a copy of the state with only what a checkpoint keeps. It lacks commands,
+// places of messages, answers, and things that a hook stopped.
 func forgetful(t fataler, s *State) *State {
 	again := reopened(t, s)
 	again.recent, again.lastMail, again.answers, again.rejections = recent{}, nil, nil, nil
@@ -109,8 +109,8 @@ func same(t fataler, what string, got, want *State) {
 	}
 }
 
-// settle takes the leap back out of what was restored, after a look that nothing goes backwards; s
-// then differs from want in nothing that it should not.
+// settle removes the leap from what was restored, after a check that no counter runs backwards.
+// Then s must not differ from want in anything else.
 func settle(t fataler, s, want *State) {
 	back := func(what string, n *int64, old int64, leaps bool) {
 		if leaps {

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// RollsBack says why the work of the task cannot be rolled back; nil where it can, as far as the
-// team is concerned.
+// RollsBack says why the work of the task cannot be rolled back. It is nil where the team's state
+// allows it.
 func (s *State) RollsBack(task string) error {
 	d := decision{State: s}
 	t, err := d.live(task)
@@ -30,7 +30,7 @@ func (s *State) RollsBack(task string) error {
 	case s.over() && !s.team.reopens():
 		if c := &s.team.Consolidation; s.team.Status == TeamComplete && c.Commit != "" {
 			mainline := ""
-			if len(c.Branches) > 0 { // it is a merge
+			if len(c.Branches) > 0 { // its commit is a merge
 				mainline = "-m 1 "
 			}
 			return refuse(Finished, "team %s is complete and its work is committed; to undo all of that: git "+
@@ -41,7 +41,7 @@ func (s *State) RollsBack(task string) error {
 		return Refuse(NotReady, "team %s is being consolidated", s.team.Name).With(s.team.hint(ActRollBack))
 	case t.Status == InProgress:
 		return Refuse(NotReady, "%s is in progress by %s", t.label(), t.Owner).
-			With(Hint{Action: ActRetryTask, Team: s.team.Name, Task: t.ID})
+			With(t.hint(&s.team, ActRetryTask))
 	case done && len(waiting) > 0:
 		return refuse(Conflict, "%s builds on %s and is completed; roll that back first",
 			strings.Join(waiting, ", "), t.label())
@@ -65,16 +65,16 @@ func (s *State) RollsBack(task string) error {
 	return nil
 }
 
-// reopens reports whether the rollback of a task opens the team again: it is complete, and was not
+// reopens reports whether the rollback of a task reopens the team: it is complete, and was not
 // consolidated.
 func (t *Team) reopens() bool { return t.Status == TeamComplete && t.Consolidation.Step != Done }
 
-// RollBackTask returns a task to the queue whose work was undone. A team that is complete, and was
-// not consolidated, is active again then.
+// RollBackTask returns a task whose work was undone to the queue. A complete team that was not
+// consolidated is active again.
 type RollBackTask struct {
 	Task   string
-	Fence  int64  // the task's, when its work was looked at
-	Commit string // that undid it on the member's branch; "" for files in the team's directory
+	Fence  int64  // of the task, when its work was looked at
+	Commit string // that undid it on the member's branch; "" for work in the team's directory
 	Reason string
 }
 
@@ -88,7 +88,7 @@ func (b *RollBackTask) decide(d *decision) error {
 	if err := d.RollsBack(b.Task); err != nil {
 		return err
 	}
-	t := d.task(b.Task)
+	t := d.referred(b.Task)
 	if t.Fence != b.Fence {
 		return refuse(Conflict, "%s has changed since its work was looked at; try again", t.label())
 	}
@@ -99,23 +99,24 @@ func (b *RollBackTask) decide(d *decision) error {
 			owner = ""
 		}
 	}
-	if s := d.team.Status; s == TeamConsolidating || s == TeamComplete { // else nobody would take it
+	if s := d.team.Status; s == TeamConsolidating || s == TeamComplete { // in another status nobody would take it
 		d.emit(&TeamStatusChanged{Status: TeamActive, Reason: t.label() + " was rolled back"})
 	}
 	d.emit(&TaskRolledBack{Task: t.ID, Owner: owner, Commit: b.Commit, Reason: b.Reason})
+	d.retried(t)
 	if owner != "" {
 		d.assigned(owner, t.ID, "What was done of task %s was rolled back, and the task is on the list again.",
 			t.titled())
 	}
 	if d.ledByAgent() {
-		d.tell(d.team.Lead, TypeSystem, t.ID, "What was done of task %s was rolled back by the user, and the task is "+
+		d.tell(d.team.Lead, t.ID, "What was done of task %s was rolled back by the user, and the task is "+
 			"on the list again.", t.titled())
 	}
 	return nil
 }
 
-// TaskRolledBack says that the work of the task was undone, and that it is on the list again. Owner
-// is who it is meant for.
+// TaskRolledBack says that the work of the task was undone, and that the task returned to the
+// queue. Owner is the member that it is meant for.
 type TaskRolledBack struct{ Task, Owner, Commit, Reason string }
 
 func (e *TaskRolledBack) fields(c *coder) {

@@ -140,8 +140,8 @@ func TestCommandsAreRememberedUpToALimit(t *testing.T) {
 	}
 }
 
-// TestReadersShareAState runs under the race detector: any number may read and decide while nobody
-// applies.
+// TestReadersShareAState runs under the race detector: any number of goroutines may read and decide
+// while nobody applies.
 func TestReadersShareAState(t *testing.T) {
 	s := fullState()
 	var readers sync.WaitGroup
@@ -159,8 +159,8 @@ func TestReadersShareAState(t *testing.T) {
 	readers.Wait()
 }
 
-// TestWhatReadersHoldStays: what was taken from a state does not change under its reader, who may
-// be another goroutine.
+// TestWhatReadersHoldStays: a value that was read from a state does not change under its reader,
+// who may be another goroutine.
 func TestWhatReadersHoldStays(t *testing.T) {
 	b := newBusy(t)
 	for i := range 4 {

@@ -1,6 +1,22 @@
 package team
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
+
+// Budget limits what a team or a member may spend; zero means no limit.
+type Budget struct {
+	Tokens       int64
+	CostMicroUSD int64
+	Time         time.Duration // since the team was created, or the member joined
+}
+
+// Alerted says that the lead was notified of how much of a budget is spent.
+type Alerted struct {
+	What    string // as in [Spent]
+	Percent int64  // the last of [BudgetAlerts] that the lead was notified of
+}
 
 // Spent is how much of one budget is used.
 type Spent struct {
@@ -8,12 +24,18 @@ type Spent struct {
 	Used, Limit int64
 }
 
-// Spending returns what is used of each budget that the team has.
-func (s *State) Spending(now Time) (all []Spent) {
-	b := s.team.Budget
+// Spending returns how much of each of the team's budgets is used.
+func (s *State) Spending(now Time) []Spent {
+	return s.team.Budget.spending(s.team.Usage, s.team.CreatedAt, now)
+}
+
+// Spending returns how much of each of the member's own budgets is used.
+func (m *Member) Spending(now Time) []Spent { return m.Budget.spending(m.Usage, m.JoinedAt, now) }
+
+func (b Budget) spending(u Usage, since, now Time) (all []Spent) {
 	for _, one := range []Spent{
-		{"tokens", s.team.Usage.Tokens(), b.Tokens}, {"cost", s.team.Usage.CostMicroUSD, b.CostMicroUSD},
-		{"time", max(0, int64(now-s.team.CreatedAt)), b.Millis},
+		{"tokens", u.Tokens(), b.Tokens}, {"cost", u.CostMicroUSD, b.CostMicroUSD},
+		{"time", max(0, int64(now-since)), b.Time.Milliseconds()},
 	} {
 		if one.Limit > 0 {
 			all = append(all, one)
@@ -22,7 +44,7 @@ func (s *State) Spending(now Time) (all []Spent) {
 	return all
 }
 
-// Percent is how much of the budget is used, 100 for all of it and more.
+// Percent returns how much of the budget is used, at most 100.
 func (u Spent) Percent() int64 {
 	if u.Used >= u.Limit {
 		return 100
@@ -35,7 +57,8 @@ func (u Spent) String() string {
 	case "cost":
 		return Dollars(u.Used) + " of " + Dollars(u.Limit)
 	case "time":
-		return fmt.Sprintf("%s of %s", span(Time(u.Used)), span(Time(u.Limit)))
+		return fmt.Sprintf("%s of %s", span(multiple(u.Used, time.Millisecond)),
+			span(multiple(u.Limit, time.Millisecond)))
 	}
 	return fmt.Sprintf("%d of %d %s", u.Used, u.Limit, u.What)
 }

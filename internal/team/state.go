@@ -5,22 +5,19 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 )
-
-// Time is a point in time in UTC milliseconds since 1970: for people and for timeouts. It never
-// decides order.
-type Time int64
 
 // The actors of a command that are not members of the team.
 const (
-	User       = "@user"  // the human whose team it is
+	User       = "@user"  // the human who owns the team
 	hostPrefix = "@host:" // a process that runs sessions
 )
 
-// Host is the actor that stands for the host with this id.
+// Host returns the actor name of the host with this id.
 func Host(id string) string { return hostPrefix + id }
 
-// TeamStatus is where a team is in its life.
+// TeamStatus is the status of a team.
 type TeamStatus string
 
 // The states of a team.
@@ -37,19 +34,19 @@ type MemberStatus string
 
 // The states of a member.
 const (
-	Spawning     MemberStatus = "spawning" // its session is yet to be started
+	Spawning     MemberStatus = "spawning" // its session is not started yet
 	Active       MemberStatus = "active"
 	Idle         MemberStatus = "idle"
-	Blocked      MemberStatus = "blocked"       // waits for an answer
+	Blocked      MemberStatus = "blocked"       // waits for a permission, an approval or another answer
 	ShuttingDown MemberStatus = "shutting_down" // agreed to stop, its session is ending
-	Stopped      MemberStatus = "stopped"       // ended as it was asked to
+	Stopped      MemberStatus = "stopped"       // ended on request
 	Failed       MemberStatus = "failed"        // ended by itself
 )
 
-// Running reports whether a member in this state has, or is to have, a session.
+// Running reports whether a member in this status has, or will get, a session.
 func (s MemberStatus) Running() bool { return s != Stopped && s != Failed }
 
-// TaskStatus is what became of a task.
+// TaskStatus is the status of a task.
 type TaskStatus string
 
 // The states of a task.
@@ -68,18 +65,18 @@ var Priorities = []string{"low", "medium", "high", "critical"}
 // PermissionModes that a member can be in, by the names that Claude Code gives them.
 var PermissionModes = []string{"default", "acceptEdits", "auto", "bypassPermissions", "dontAsk", "plan"}
 
-// External is the agent of a member that has no session of ours: a person or a program of their own
-// acts as it.
+// External is the agent of a member that has no session of ours: a person or their own program acts
+// as it.
 const External = "external"
 
-// Agents that are models behind a program of their own. acp: with a command behind it is any that
-// speaks the Agent Client Protocol.
+// Agents with a model, each run by a program of its own. acp: followed by a command is any agent
+// that speaks the Agent Client Protocol.
 const (
 	Claude   = "claude"
 	Codex    = "codex"
 	Gemini   = "gemini"
 	OpenCode = "opencode"
-	// ClaudeTmux is Claude's program in a terminal, to which a person can go.
+	// ClaudeTmux is Claude's program in a terminal that a person can open.
 	ClaudeTmux = "claude-tmux"
 	ACP        = "acp:"
 )
@@ -87,104 +84,100 @@ const (
 // Shell is the agent that runs the commands of tasks and needs no model.
 const Shell = "shell"
 
-// DefaultHandoverAt leaves an agent enough room to end its turn, and is below what agents compact
-// their contexts at by themselves.
+// DefaultHandoverAt leaves an agent enough room to end its turn, and is below the level at which
+// agents compact their contexts by themselves.
 const DefaultHandoverAt = 80
 
-// DefaultPatience is how long a permission request waits for an answer, in milliseconds.
-const DefaultPatience = 5 * 60 * 1000
+// DefaultPatience is how long a permission request waits for an answer.
+const DefaultPatience = 5 * time.Minute
 
 // Worktree is the isolation of a member that works in a git worktree and on a branch of its own.
 const Worktree = "worktree"
 
-// MaxSetbacks is how many troubles in a row end a teammate, and what is tried for the lead.
+// MaxSetbacks is how many troubles in a row end a teammate. For the lead it is the number of tries.
 const MaxSetbacks = 5
 
-// FileIDKey is the metadata key that holds a task's id in the team file it came from, a JSON
-// string.
+// FileIDKey is the metadata key with a task's id in its team file, a JSON string. Histories from
+// before tasks had names use it.
 const FileIDKey = "id"
 
-// Budget is what a team may spend at most; zero means without limit.
-type Budget struct {
-	Tokens       int64
-	CostMicroUSD int64
-	Millis       int64 // time since the team was created
-}
-
-// Hook is a quality gate that came with the team itself, not with the project or the user.
+// Hook is a quality gate that belongs to the team itself, not to the project or the user.
 type Hook struct {
-	Event   string // TeammateIdle, TaskCreated or TaskCompleted
-	Command string // run by /bin/sh
-	Seconds int64  // timeout; 0 for the default
+	Event   string        // TeammateIdle, TaskCreated or TaskCompleted
+	Command string        // run by /bin/sh
+	Timeout time.Duration // 0 for the default
 }
 
 // Permissions say what the members of a team may do without asking, and who is asked about the
 // rest.
 type Permissions struct {
-	Allow  []string // rules, as Claude Code writes them: Bash(go test:*), Edit, mcp__server__tool
-	Millis int64    // how long a request, and a plan, waits for its answer; 0 for [DefaultPatience]
-	// who settles a teammate's request that no rule settles: user, lead, allow or deny; "" for
-	// user, and the lead where that is a person or a program of theirs
+	Allow []string // rules, as Claude Code writes them: Bash(go test:*), Edit, mcp__server__tool
+	// how long a request or a plan waits for its answer; 0 for [DefaultPatience]
+	Timeout time.Duration
+	// who answers a teammate's request that no rule answers: user, lead, allow or deny; "" for
+	// user, or for the lead where that is a person or their own program
 	Policy string
 }
 
 // PermissionPolicies are the values of [Permissions.Policy].
 var PermissionPolicies = []string{"user", "lead", "allow", "deny"}
 
-// Team is what holds for the team as a whole.
+// Team has the fields of the team as a whole.
 type Team struct {
 	ID     string
 	Name   string
 	Status TeamStatus
 	Goal   string
 	Dir    string // where its members work; absolute
-	Lead   string // name of the lead, for life
-	// the name by which its own agents know it, where it is a team that is watched; "" for a team
-	// of ours
+	Lead   string // name of the lead, which never changes
+	// the name that its own agents have for it, where the team is only watched; "" for a team of
+	// ours
 	Observed    string
-	Session     bool // what is watched is no team but one session, of the agent that Observed names
+	Session     bool // not a team but one session is watched, of the agent that Observed names
 	Delegate    bool // the lead may only coordinate
 	Budget      Budget
-	Exhausted   string // which budget was spent; "" while there is one left
+	Exhausted   string // which budget is spent; "" for none
+	Alerted     []Alerted
 	Hooks       []Hook
 	Permissions Permissions
-	// that run at a time, the lead not counted; 0 for [DefaultMaxTeammates] that a lead spawns, and
-	// any number that the user does
+	// that run at a time, without the lead; 0 for [DefaultMaxTeammates] where the lead spawns, and
+	// no limit where the user does
 	MaxTeammates int64
-	// percent of a context at which a fresh session goes on for the full one; 0 for
+	// percent of a context at which a fresh session replaces the full one; 0 for
 	// [DefaultHandoverAt]
 	HandoverAt    int64
-	Origin        string // path of the team file that it was made from, if any
+	Origin        string // path of the team file that it was made from; "" for none
 	OriginDigest  string // SHA-256 of that file
-	Report        string // where the lead's report is, once there is one
-	ReportAsked   bool   // the lead was asked for its last words, and nothing new was begun since
-	LastWords     string // the lead's own report, when it was asked for
+	Report        string // path of the lead's report; "" before there is one
+	ReportAsked   bool   // the lead was asked for its report, and nothing new was begun since
+	LastWords     string // the lead's own report
 	Usage         Usage  // of all members together
 	CreatedAt     Time
 	UpdatedAt     Time
 	CleanedUp     bool
 	Timing        Timing
-	Facts         []Fact  // files that everybody relies on, as they were when the team last took note of them
+	Facts         []Fact  // files that all members rely on, as they were when last recorded
 	LeadSession   string  // id of the session that leads
-	LeadMachine   string  // name of the computer that it is on; "" for one that nobody told
-	LeadAgent     bool    // it is an agent's own session
+	LeadMachine   string  // name of its computer; "" where it is unknown
+	LeadAgent     bool    // it belongs to an agent
 	LeadSince     Time    // when it took the lead, or came back
-	LeadLost      Time    // since when nobody leads; 0 while somebody does
-	HeldAfter     int64   // while nobody leads, the messages that members send after this one wait
-	Checks        []Check // have to pass before its work is committed
-	Clean         bool    // they run in a clean checkout of what is to be committed
-	Changes       bool    // files that they change are committed, too
-	Base          Base    // what the project was when it was created
+	LeadLost      Time    // since when no session leads; 0 while one does
+	HeldAfter     int64   // while no session leads, members' messages after this one wait
+	Checks        []Check // that must pass before the team's work is committed
+	Clean         bool    // the checks run in a clean checkout of the tree to commit
+	Changes       bool    // files that the checks change are committed too
+	Base          Base    // the project when the team was created
 	Consolidation Consolidation
-	Restored      Restored  // where the history before this journal's is
+	Restored      Restored  // the history before this journal's
 	Missing       []Missing // see [State.Missing]
 	Released      Released
+	HooksOff      []HookOff
 }
 
-// Restored says on which checkpoint a journal was founded, because the one before it was lost. It
+// Restored says from which checkpoint a journal was started, because the one before it was lost. It
 // is zero for a team's first journal.
 type Restored struct {
-	ID   string // of this history: that of the command that restored it
+	ID   string // of this history: the id of the command that restored it
 	From string // the ID of the history that made the checkpoint; "" for the team's first
 	Seq  int64  // that history's position at the checkpoint
 }
@@ -199,39 +192,42 @@ type Member struct {
 	Env     []string // NAME=value, added to its environment
 	Role    string
 	Prompt  string
-	Color   string // that its agent shows it in, where the agent says so
-	// worktree: it works in a git worktree and on a branch of its own; "" for the team's directory
+	Color   string // in which its agent shows it, where the agent says so
+	// worktree for a member with a git worktree and branch of its own; "" for the team's directory
 	Isolation      string
 	Status         MemberStatus
-	Since          Time  // when it came to be in that state
-	Incarnation    int64 // counts its sessions; control messages name the one they are for
+	Since          Time  // when it got that status
+	Incarnation    int64 // counts its sessions; control messages name the session that they are for
 	PermissionMode string
 	Plan           Plan
 	Shutdown       Shutdown
 	Host           string // id of the host that holds its lease; "" for none
-	Lease          int64  // counts the leases; an older one has lost the member
+	Lease          int64  // counts the leases; an older lease is void
 	Session        string // the agent's own id of its session, for resuming it
-	Summary        string // what it said it is doing, or why it ended
-	Note           string // for its next session: why that begins, and what the one before knew
-	Handover       string // why a fresh session is to go on for the present one; "" while none is
+	Summary        string // what it says it is doing, or why it ended
+	Note           string // for its next session: why that begins, and what the last one knew
+	Handover       string // why a fresh session should replace the present one; "" for no request
 	Setbacks       int64  // troubles in a row: turns that failed, and sessions that ended by themselves
-	RetryAt        Time   // it is left alone until then
-	Context        int64  // percent of its session's context that is full, by its own figures
+	RetryAt        Time   // it is not tried again before then
+	Context        int64  // percent of its session's context that is full, by the agent's own figures
 	JoinedAt       Time
 	Usage          Usage
-	Inbox          []int64 // seqs of the messages it was sent and not yet given, in order
-	DeliveredSeq   int64   // seq of the last message it was given
+	Inbox          []int64 // seqs of its messages that are not delivered yet, in order
+	DeliveredSeq   int64   // seq of the last message that was delivered to it
 	ReadSeq        int64   // it has read everything up to this message
-	Late           []int64 // seqs in the inbox that the lead was told of, because they wait for long
+	Late           []int64 // seqs of late messages in the inbox that the lead was notified of
 	Resent         int64   // counts how often late messages were sent again
-	Offline        Time    // since when nothing is heard of it, so far as the lead was told; 0 while something is
+	Offline        Time    // since when it is offline, as the lead was notified; 0 while it is not
 	Left           Left    // its work on a branch that is not merged yet
-	SessionCost    int64   // of Usage, what its present session has cost, in millionths of a US dollar
+	Budget         Budget
+	Exhausted      string // which of its own budgets is spent; "" for none
+	Alerted        []Alerted
+	SessionCost    int64 // the part of Usage that its present session has cost, in millionths of a US dollar
 }
 
 // Plan is the approval of a member's plan.
 type Plan struct {
-	Required bool   // it may write nothing before a plan is approved
+	Required bool   // it may not write before a plan is approved
 	State    string // "", submitted, approved or rejected
 	Request  string // id of the last submission
 	Text     string // the plan, while it waits for an answer
@@ -242,40 +238,44 @@ type Plan struct {
 
 // Shutdown is a request to a member to end.
 type Shutdown struct {
-	Request  string // its id; "" while there is none
+	Request  string // its id; "" for no request
 	Reason   string
-	Deadline Time   // when the session is ended whatever was answered
+	Deadline Time   // when the session ends whatever was answered
 	Answer   string // "", approved or rejected
 }
 
 // Task is a piece of work on the team's list.
 type Task struct {
 	ID          string // "1", "2", …
+	Name        string // by which people and agents call it; "" for its number
 	Subject     string
 	Description string
 	ActiveForm  string
 	Status      TaskStatus
-	Owner       string // who holds it, or for whom it is meant
-	Assigned    bool   // the owner was named by somebody else, and keeps the task when it is released
+	Owner       string // who holds it, or who it is meant for
+	Assigned    bool   // somebody else named the owner, who keeps the task when it is released
 	Role        string // only members of this role take it; "" for any
 	BlockedBy   []string
 	Blocks      []string
 	Priority    string
-	Run         string // command for a shell member
-	In          string // where that runs: [InMerged], or "" for where its member works
-	TimeoutMS   int64  // of one attempt; 0 for the agent's own
-	Retries     int64  // failed attempts after which it is tried again
-	Fence       int64  // of the newest claim; an older one is void
-	Attempts    int64  // claims so far
-	Failures    int64  // attempts that ended in a failure
-	Failure     string // why the last attempt failed; kept until the next claim
+	Run         string        // command for a shell member
+	In          string        // where the command runs: [InMerged], or "" for its member's directory
+	Dir         string        // directory below that one in which it runs
+	Env         []string      // NAME=value, added to its environment
+	When        string        // [Always], or "" for after its blockers are done
+	Timeout     time.Duration // of one attempt; 0 for the agent's own
+	Retries     int64         // how many failed attempts are repeated
+	Fence       int64         // of the newest claim; older claims are void
+	Attempts    int64         // claims so far
+	Failures    int64         // attempts that ended in a failure
+	Failure     string        // why the last attempt failed; kept until the next claim
 	Result      string
 	Metadata    map[string]json.RawMessage
-	// what the last owner left behind when it could not continue; nil for nothing. It is replaced,
+	// what the last owner had done when it could not continue; nil for nothing. It is replaced,
 	// never changed
 	Saved *Saved
-	// what it started from, and once it is completed what it did; nil while nobody recorded that.
-	// It is replaced, never changed
+	// where it started, and once it is completed what it did; nil before that is recorded. It is
+	// replaced, never changed
 	Work        *Work
 	CreatedBy   string
 	CompletedBy string
@@ -285,53 +285,19 @@ type Task struct {
 	CompletedAt Time
 	Usage       Usage
 
-	blockers int      // how many of BlockedBy are open
-	open     []string // in a copy for readers: which ones
+	blockage blockage
+	open     []string // only in a copy for readers: the ids of the tasks that it waits for
+	names    []string // their names, "" for a task without one
 }
 
-// Blocked returns the ids of the open tasks that it waits for.
+// Blocked returns the ids of the open tasks that this task waits for.
 func (t Task) Blocked() []string { return t.open }
 
-// GivenUp reports whether the task failed as often as it was to be tried: it is not taken from the
-// list again by itself, only when somebody claims it by its id.
+// GivenUp reports whether the task has failed after its last retry. It does not return to the queue
+// by itself: somebody must claim it by its id.
 func (t Task) GivenUp() bool {
 	return t.Failures > t.Retries && t.Status == Pending && t.Failure != ""
 }
-
-// Message is one entry of the mailbox.
-type Message struct {
-	Seq         int64
-	From        string // "" for the team itself
-	To          string // "*" for a broadcast
-	Recipients  []string
-	Type        string
-	Intent      string // info, question, challenge, resolution, or ""
-	Priority    string // normal or urgent
-	Body        string
-	Summary     string // its sender's own few words for it; "" where its agent asks for none
-	Ref         string // id of the request that it belongs to
-	Incarnation int64  // of the recipient it is for; 0 for any
-	Quiet       bool   // it starts no turn: it is given with the next message that does
-	SentAt      Time
-	ResentAt    Time // when it was last sent again
-
-	waiting int // recipients that were not given it yet
-}
-
-// Types of messages.
-const (
-	TypeMessage            = "message"
-	TypeBroadcast          = "broadcast"
-	TypeSystem             = "system"
-	TypeIdle               = "idle"
-	TypeShutdownRequest    = "shutdown_request"
-	TypeShutdownResponse   = "shutdown_response"
-	TypePlanRequest        = "plan_approval_request"
-	TypePlanResponse       = "plan_approval_response"
-	TypePermissionRequest  = "permission_request"
-	TypePermissionResponse = "permission_response"
-	TypeTaskAssignment     = "task_assignment"
-)
 
 // Permission is a member's request that waits for an answer.
 type Permission struct {
@@ -344,8 +310,8 @@ type Permission struct {
 	AskedAt     Time // 0 where an older version recorded it
 }
 
-// State is a team after the record Seq. It is changed by [State.Apply] alone, and belongs to one
-// goroutine, or to many that only read.
+// State is a team after the record Seq. Only [State.Apply] changes it. It belongs to one goroutine,
+// or to many that only read.
 type State struct {
 	seq         int64
 	team        Team
@@ -353,40 +319,45 @@ type State struct {
 	tasks       []Task   // the task with id n is tasks[n-1]
 	messages    map[int64]*Message
 	messageSeq  int64
-	lastMail    []int64 // seqs of the records with the last messages, one for each message
+	lastMail    []int64 // seqs of the records with the last messages, one per message
 	requestSeq  int64
 	permissions []Permission
 	strikes     map[string]int64 // rejections in a row, by what was rejected
-	rejections  []Rejection      // what was rejected [MaxStrikes] times in a row and has not passed since
-	answers     []Answer         // the last ones, for whoever answers second
+	rejections  []Rejection      // things that were rejected [MaxStrikes] times in a row and have not passed since
+	answers     []Answer         // the last ones, for a person who answers second
 	recent      recent
 
-	ready  [4]bitset // by priority: tasks that could be claimed by somebody
+	ready  [4]bitset // by priority: tasks that could be claimed
 	under  bitset    // tasks in progress
-	failed bitset    // tasks that are out of retries
-	traced bitset    // tasks of which a host is to record what they start from, or what they did
+	failed bitset    // tasks that have failed after their last retry
+	traced bitset    // tasks whose start or work a host must record
 	counts [4]int    // by status
 	named  map[string]int
+
+	tasksNamed map[string]int // place of each task with a name
 }
 
-// Seq is that of the last record that was applied; 0 for a team that does not exist yet.
+// Seq returns the seq of the last record that was applied; 0 for a team that does not exist yet.
 func (s *State) Seq() int64 { return s.seq }
 
-// Position counts all records since the team was created, those of lost journals too, as far as a
-// checkpoint had them.
+// Position counts all records since the team was created. It includes those of lost journals, as
+// far as a checkpoint had them.
 func (s *State) Position() int64 { return s.team.Restored.Seq + s.seq }
 
-// Remembers reports whether the command of that id is among the last [Remembered] ones.
+// Remembers reports whether the command with that id is among the last [Remembered] ones.
 func (s *State) Remembers(command string) bool { return s.recent.seq(command) != 0 }
 
-// Exists reports whether the team was created and not cleaned up since.
+// Exists reports whether the team was created and is not cleaned up.
 func (s *State) Exists() bool { return s.team.ID != "" && !s.team.CleanedUp }
 
-// Team returns what holds for the team as a whole.
+// Team returns the fields of the team as a whole.
 func (s *State) Team() Team { return s.team }
 
 // Members returns the lead and then the teammates in the order in which they joined.
 func (s *State) Members() []Member { return slices.Clone(s.members) }
+
+// AppendMembers appends [State.Members] to members.
+func (s *State) AppendMembers(members []Member) []Member { return append(members, s.members...) }
 
 // Member returns the member of that name.
 func (s *State) Member(name string) (Member, bool) {
@@ -396,7 +367,7 @@ func (s *State) Member(name string) (Member, bool) {
 	return Member{}, false
 }
 
-// Task returns the task with that id; a deleted one is returned too.
+// Task returns the task with that id, even a deleted one.
 func (s *State) Task(id string) (Task, bool) {
 	if t := s.task(id); t != nil {
 		return s.show(t), true
@@ -418,13 +389,16 @@ func (s *State) Tasks() iter.Seq[Task] {
 func (s *State) show(t *Task) (shown Task) {
 	shown = *t
 	shown.open = s.blockersOf(t)
+	for _, id := range shown.open {
+		shown.names = append(shown.names, s.task(id).Name)
+	}
 	return shown
 }
 
 // Count returns the number of tasks in that state.
 func (s *State) Count(status TaskStatus) int { return s.counts[statusIndex(status)] }
 
-// Inbox returns the messages that the member was sent and may be given now, in order.
+// Inbox returns the messages that can be delivered to the member now, in order.
 func (s *State) Inbox(member string) []Message {
 	m := s.member(member)
 	if m == nil {
@@ -439,20 +413,20 @@ func (s *State) Inbox(member string) []Message {
 	return mail
 }
 
-// MessageSeq is the seq of the last message that was sent.
+// MessageSeq returns the seq of the last message that was sent.
 func (s *State) MessageSeq() int64 { return s.messageSeq }
 
-// LastMail returns where the last messages are: for each of at most [RecentMail] of them the seq of
-// its record, in order. A restored team has none of before that.
+// LastMail returns the seqs of the records with the last messages, at most [RecentMail], in order.
+// A restored team has no messages from before its restoration.
 func (s *State) LastMail() []int64 { return slices.Clone(s.lastMail) }
 
-// RecentMail is of how many messages a team remembers where they are.
+// RecentMail is how many of the last messages a team can find in its journal.
 const RecentMail = 10
 
 // Permissions returns the requests that wait for an answer.
 func (s *State) Permissions() []Permission { return slices.Clone(s.permissions) }
 
-// Recipients returns the names of the members to whom mail can be sent, for help in errors.
+// Recipients returns the names of the members that can receive mail, for help in errors.
 func (s *State) Recipients() []string {
 	var names []string
 	for i := range s.members {
@@ -479,23 +453,10 @@ func (s *State) task(id string) *Task {
 	return nil
 }
 
-func (s *State) blockersOf(t *Task) []string {
-	if t.blockers == 0 {
-		return nil
-	}
-	var open []string
-	for _, id := range t.BlockedBy {
-		if b := s.task(id); b != nil && b.Status.open() {
-			open = append(open, id)
-		}
-	}
-	return open
-}
-
-// takes reports whether m may take t: it is meant for m by name, or for nobody else and for the
-// role of m or any. A shell does nothing but run a task's command, so what has none is left to
-// others, unless it was given to the shell by name. A lead that is an agent plans work for others,
-// so it is offered only what is its own.
+// takes reports whether m may take t: it is meant for m by name, or for nobody by name and for m's
+// role or any role. A shell can only run a task's command, so it takes a task without a command
+// only if it is meant for the shell by name. A lead that is an agent plans work for others, so it
+// takes only its own tasks.
 func (s *State) takes(m *Member, t *Task) bool {
 	if m.Name == s.team.Lead && m.Agent != External && t.Owner != m.Name {
 		return false
@@ -508,6 +469,9 @@ func (s *State) takes(m *Member, t *Task) bool {
 
 // next returns the task that m would be given: the highest priority first, then the lowest id.
 func (s *State) next(m *Member) *Task {
+	if m.Exhausted != "" {
+		return nil
+	}
 	for p := len(s.ready) - 1; p >= 0; p-- {
 		for i := range s.ready[p].all() {
 			if s.takes(m, &s.tasks[i]) {
@@ -518,8 +482,8 @@ func (s *State) next(m *Member) *Task {
 	return nil
 }
 
-// Claimable returns the tasks that the member could claim now, in the order in which they would be
-// given to it; "" asks for those that anybody could.
+// Claimable returns the tasks that the member could claim now, in the order in which it would get
+// them. For "" it returns those that any member could claim.
 func (s *State) Claimable(member string) []Task {
 	m := s.member(member)
 	var found []Task
@@ -573,8 +537,6 @@ func names(list []string) string {
 	}
 	return strings.Join(list, ", ")
 }
-
-func (t *Task) label() string { return "task " + t.ID + " (" + Inline(brief(t.Subject)) + ")" }
 
 // Held returns the tasks that the member has in progress.
 func (s *State) Held(member string) []Task {

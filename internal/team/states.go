@@ -2,14 +2,14 @@ package team
 
 import "slices"
 
-// Move is a step that a team or a member may take in its life, and when it does.
+// Move is a transition between two statuses of a team or a member, and says when it happens.
 type Move[S ~string] struct {
-	From S // "" for what was not there before
+	From S // "" for something new
 	To   S
 	When string
 }
 
-// TeamMoves are all the moves of a team. Decide allows no other.
+// TeamMoves lists all transitions of a team. Decide allows no other.
 var TeamMoves = []Move[TeamStatus]{
 	{"", TeamPending, "it is created"},
 	{TeamPending, TeamActive, "the first teammate is spawned"},
@@ -26,17 +26,17 @@ var TeamMoves = []Move[TeamStatus]{
 	{TeamConsolidating, TeamAborted, "it is given up"},
 }
 
-// Phase is what a member does as people see it: its status, or what follows from that while nobody
-// leads.
+// Phase is what a member does as people see it: its status, or what follows from the status while
+// no session leads.
 type Phase string
 
-// The phases that are no statuses.
+// The phases that are not statuses.
 const (
-	Zombie  Phase = "zombie"  // it goes on with its task, and with nothing new, because nobody leads
-	Resting Phase = "resting" // nobody leads, and it has no session
+	Zombie  Phase = "zombie"  // it continues its task and takes no new one, because no session leads
+	Resting Phase = "resting" // no session leads, and it has no session of its own
 )
 
-// MemberMoves are all the moves of a member.
+// MemberMoves lists all transitions of a member.
 var MemberMoves = func() []Move[Phase] {
 	var all []Move[Phase]
 	add := func(when string, to Phase, from ...Phase) {
@@ -72,7 +72,7 @@ var MemberMoves = func() []Move[Phase] {
 	return all
 }()
 
-// Phase returns what the member does; "" for one that is not there.
+// Phase returns the member's phase; "" if there is no such member.
 func (s *State) Phase(member string) Phase {
 	m := s.member(member)
 	switch {
@@ -90,7 +90,7 @@ func allowed[S ~string](moves []Move[S], from, to S) bool {
 	return slices.ContainsFunc(moves, func(m Move[S]) bool { return m.From == from && m.To == to })
 }
 
-// Roster returns the members as people see them, the lead first.
+// Roster returns the members as people see them, with the lead first.
 func (s *State) Roster() []Member {
 	all := slices.Clone(s.members)
 	for i := range all {
@@ -99,9 +99,9 @@ func (s *State) Roster() []Member {
 	return all
 }
 
-// retired is a lead as people see it. Its session ends with its host after the report, and nothing
-// starts it again in a team that is over: it has stopped, though it stays the lead for the life of
-// the team, which a rollback may open again.
+// retired returns a lead as people see it. In a team that has ended, the lead's session ends with
+// its host after the report, and nothing starts it again. So it is shown as stopped, though it
+// remains the lead: a rollback may reopen the team.
 func (s *State) retired(lead Member) Member {
 	over := s.team.Status == TeamComplete || s.team.Status == TeamAborted
 	if over && lead.Name == s.team.Lead && lead.Agent != External && lead.Status.Running() {

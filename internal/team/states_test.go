@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// movesOf remembers where the team and its members are, and checks later that they got where they
-// are then by moves that the tables have.
+// movesOf remembers the status of the team and its members. The returned function checks that they
+// have changed only by moves in the tables.
 func movesOf(s *State) func(*Record) error {
 	was := s.team.Status
 	phases := map[string]Phase{}
@@ -52,8 +52,7 @@ func reachable[S ~string](moves []Move[S], from, to S, steps int) bool {
 	return false
 }
 
-// draw is the moves as a picture of text, a line for those that are made to the same state for the
-// same reason.
+// draw draws the moves as text. Moves to the same status for the same reason share a line.
 func draw[S ~string](what string, moves []Move[S]) string {
 	type line struct {
 		from     []string
@@ -78,9 +77,9 @@ func draw[S ~string](what string, moves []Move[S]) string {
 	return b.String()
 }
 
-// The page shows the tables as they are.
+// TestThePageDrawsTheStates: the page shows the tables as they are.
 func TestThePageDrawsTheStates(t *testing.T) {
-	const page = "../../docs/ARCHITECTURE.md"
+	const page = "../../docs/architecture/core.md"
 	const begin, end = "<!-- states: drawn by internal/team from its tables; go test ./internal/team -run Draws " +
 		"-update -->\n", "<!-- end of states -->"
 	data, err := os.ReadFile(page)
@@ -98,7 +97,7 @@ func TestThePageDrawsTheStates(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s does not draw the states as the code has them; write it anew with -update. They are:\n%s", page,
+		t.Fatalf("%s does not draw the states as the code has them; write it again with -update. They are:\n%s", page,
 			drawn)
 	}
 	if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
@@ -106,8 +105,8 @@ func TestThePageDrawsTheStates(t *testing.T) {
 	}
 }
 
-// No two moves say the same, and every state of the tables can be got to and, but for the last
-// ones, left.
+// TestMovesAreATable: no two moves are the same. Every status in the tables can be reached and,
+// except for the last ones, left.
 func TestMovesAreATable(t *testing.T) {
 	checkMoves(t, TeamMoves, TeamAborted)
 	checkMoves(t, MemberMoves, Phase(Stopped), Phase(Failed))

@@ -18,7 +18,7 @@ var bodies = func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, b := range []Body{
 		&CreateTeam{}, &RestoreTeam{}, &SetStatus{}, &CleanUp{}, &SetDelegate{}, &SetBudget{}, &ReportUsage{},
-		&CheckBudget{}, &RejectByHook{},
+		&CheckBudget{}, &RejectByHook{}, &SwitchHook{},
 		&SpawnMember{}, &AttachMember{}, &DetachMember{}, &ReportStarted{}, &ReportStatus{}, &ReportStopped{},
 		&ReportFailed{}, &SetMode{},
 		&RequestShutdown{}, &AnswerShutdown{}, &WithdrawShutdown{}, &ExpireShutdown{}, &SubmitPlan{}, &AnswerPlan{},
@@ -30,6 +30,7 @@ var bodies = func() map[string]reflect.Type {
 		&ReportConsolidated{}, &AbandonConsolidation{},
 		&RequestPermission{}, &AnswerPermission{}, &ExpirePermission{},
 		&CreateTask{}, &UpdateTask{}, &ClaimTask{}, &CompleteTask{}, &FailTask{}, &ReleaseTask{}, &DeleteTask{},
+		&Batch{},
 		&SendMessage{}, &Broadcast{}, &ReceiveMessages{}, &MarkRead{},
 	} {
 		t := reflect.TypeOf(b).Elem()
@@ -39,7 +40,7 @@ var bodies = func() map[string]reflect.Type {
 }()
 
 // TestTranscripts plays testdata/transcripts/*.txt. Each line that is not indented is a step, and
-// the indented lines below it are what came of it:
+// the indented lines below it are its result:
 //
 //	[id=X] ACTOR[/INCARNATION][%LEASE] BODY {fields}   a command: its events, nothing, repeats SEQ, or the refusal
 //	at MILLIS                                          the time of the commands that follow
@@ -224,8 +225,8 @@ func (s *stage) json(v json.Marshaler) {
 	s.printf("%s", data)
 }
 
-// replays checks that what was recorded gives the same state again, from its encoding and through a
-// snapshot in its middle.
+// replays checks that the records give the same state again, from their encoding and through a
+// snapshot in the middle.
 func (s *stage) replays() {
 	want := string(AppendSnapshot(nil, s.state))
 	again := &State{}
@@ -242,7 +243,7 @@ func (s *stage) replays() {
 
 type fataler interface{ Fatalf(string, ...any) }
 
-// reopened is the state as another process reads it from a snapshot.
+// reopened returns the state as another process reads it from a snapshot.
 func reopened(t fataler, s *State) *State {
 	again, err := DecodeSnapshot(s.Seq(), string(AppendSnapshot(nil, s)))
 	if err != nil {
@@ -251,7 +252,7 @@ func reopened(t fataler, s *State) *State {
 	return again
 }
 
-// recoded is the record as another process reads it.
+// recoded returns the record as another process reads it.
 func recoded(t fataler, r *Record) *Record {
 	again, err := DecodeRecord(r.Seq, string(AppendRecord(nil, r)))
 	if err != nil {
@@ -260,7 +261,7 @@ func recoded(t fataler, r *Record) *Record {
 	return again
 }
 
-// hintLines is what a refusal hints at, each hint on a line of its own.
+// hintLines returns the hints of a refusal, one per line.
 func hintLines(err error) string {
 	var b strings.Builder
 	for _, h := range HintsOf(err) {

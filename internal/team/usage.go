@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Usage counts what models were asked to do, by the agents' own figures.
+// Usage counts what models were used for, by the agents' own figures.
 type Usage struct {
 	InputTokens      int64
 	OutputTokens     int64
@@ -15,7 +15,7 @@ type Usage struct {
 	CostMicroUSD     int64 // millionths of a US dollar; 0 where the agent does not say
 }
 
-// Tokens is the sum over all kinds of tokens.
+// Tokens returns the sum over all kinds of tokens.
 func (u Usage) Tokens() int64 {
 	return plus(plus(u.InputTokens, u.OutputTokens), plus(u.CacheReadTokens, u.CacheWriteTokens))
 }
@@ -28,7 +28,7 @@ func (u *Usage) add(v Usage) {
 	u.CostMicroUSD = plus(u.CostMicroUSD, v.CostMicroUSD)
 }
 
-// plus adds without overflow: a sum that turned negative would be a budget that never ends.
+// plus adds without overflow: with a negative sum a budget would never be spent.
 func plus[N ~int64](a, b N) N {
 	switch {
 	case b > 0 && a > math.MaxInt64-b:
@@ -39,11 +39,11 @@ func plus[N ~int64](a, b N) N {
 	return a + b
 }
 
-// tellsCost reports whether an agent says what its model costs, in money.
+// tellsCost reports whether an agent reports the cost of its model in money.
 func tellsCost(agent string) bool { return agent == Claude || agent == OpenCode }
 
-// Dollars is an amount in millionths of a US dollar for people: in cents, and exacter where it is
-// less than a dollar.
+// Dollars formats an amount in millionths of a US dollar for people: in cents, and more exactly
+// below one dollar.
 func Dollars(micro int64) string {
 	if micro < 1e6 && micro%1e4 != 0 {
 		return fmt.Sprintf("$%.4f", float64(micro)/1e6)
@@ -51,8 +51,8 @@ func Dollars(micro int64) string {
 	return fmt.Sprintf("$%.2f", float64(micro)/1e6)
 }
 
-// Uncounted returns the agents of running members that do not say what they cost, sorted, where the
-// team has a budget of money: that budget does not bound them.
+// Uncounted returns the agents of running members that do not report their cost, sorted, if the
+// team has a budget of money. That budget does not limit them.
 func (s *State) Uncounted() (agents []string) {
 	if s.team.Budget.CostMicroUSD == 0 {
 		return nil

@@ -6,38 +6,38 @@ import (
 	"strconv"
 )
 
-// WantKind is what sort of thing should be true of the outside world.
+// WantKind is a kind of thing that should be true of the outside world.
 type WantKind string
 
 // The kinds of wants.
 const (
 	WantSession  WantKind = "session"  // a session runs for this incarnation of the member
 	WantDelivery WantKind = "delivery" // the messages Seqs are in that session
-	// the idle session looks at the task list: there is something for it
+	// the idle session looks at the task list, which has work for it
 	WantWork   WantKind = "work"
-	WantRetry  WantKind = "retry"  // the session goes on after its trouble Reason
-	WantAccess WantKind = "access" // the session may do by itself what the state says
-	// the session is ended, for Reason, and a fresh one goes on for it
+	WantRetry  WantKind = "retry"  // the session continues after its trouble Reason
+	WantAccess WantKind = "access" // the session has the access that the state grants
+	// the session ends, for Reason, and a fresh one replaces it
 	WantHandover   WantKind = "handover"
 	WantExpirePlan WantKind = "expire_plan" // the plan Request is rejected because nobody answered
-	// the session is ended, for Reason, and the member reported as stopped
+	// the session ends, for Reason, and the member is reported as stopped
 	WantStop             WantKind = "stop"
 	WantExpirePermission WantKind = "expire_permission" // the request is answered as timed out
 	WantExpireShutdown   WantKind = "expire_shutdown"   // the member without a session is stopped
-	WantBudgetCheck      WantKind = "budget_check"      // the time of the budget is over
-	WantSave             WantKind = "save"              // what the zombie does is saved again and again
-	// the zombie's session is ended, for Reason, until there is a lead again
+	WantBudgetCheck      WantKind = "budget_check"      // the time of a budget is checked
+	WantSave             WantKind = "save"              // the zombie's work is saved at intervals
+	// the zombie's session ends, for Reason, until a session leads again
 	WantRest WantKind = "rest"
-	// the zombie that waits for something gives its tasks back, for Reason
+	// the zombie that waits for something returns its tasks, for Reason
 	WantYield    WantKind = "yield"
-	WantMarkLate WantKind = "mark_late" // the lead is told of messages that wait for long
-	WantBase     WantKind = "base"      // what the claimed Task starts from is recorded
-	WantRecord   WantKind = "record"    // what the completed Task did is recorded
+	WantMarkLate WantKind = "mark_late" // the lead is notified of late messages
+	WantBase     WantKind = "base"      // the starting point of the claimed Task is recorded
+	WantRecord   WantKind = "record"    // the work of the completed Task is recorded
 )
 
 // Want is one thing that should be true of the outside world. Wants are derived from the state and
-// never queued, so a restart finds them again; making one true twice under the same Key is the same
-// as once.
+// never queued, so a restart finds them again. Fulfilling a want twice under the same Key has the
+// same effect as once.
 type Want struct {
 	Kind        WantKind
 	Key         string
@@ -49,12 +49,15 @@ type Want struct {
 	Task        string  // base, record
 }
 
-// Wants returns what should be true at that time, always in the same order, and the time at which
-// more may be due though nothing happens; 0 for never. A session that runs although nothing wants
-// it is to be ended.
-func (s *State) Wants(now Time) (wants []Want, next Time) {
+// Wants returns what should be true at that time, always in the same order. It also returns the
+// time at which more may become due even if nothing happens; 0 for never. A running session that no
+// want asks for must be ended.
+func (s *State) Wants(now Time) (wants []Want, next Time) { return s.AppendWants(nil, now) }
+
+// AppendWants appends [State.Wants] to wants.
+func (s *State) AppendWants(wants []Want, now Time) (all []Want, next Time) {
 	if !s.Exists() || s.team.Status == TeamComplete || s.team.Status == TeamAborted || s.team.Released != (Released{}) {
-		return nil, 0
+		return wants, 0
 	}
 	due := func(at Time) bool {
 		if at <= now {
@@ -65,8 +68,8 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 		}
 		return false
 	}
-	wants = make([]Want, 0, 2*len(s.members))
-	if b := s.team.Budget.Millis; b > 0 && s.team.Exhausted == "" && due(plus(s.team.CreatedAt, Time(b))) {
+	wants = slices.Grow(wants, 2*len(s.members))
+	if s.team.Exhausted == "" && s.budgetDue(due) {
 		wants = append(wants, Want{Kind: WantBudgetCheck, Key: "budget"})
 	}
 	for _, p := range s.permissions {
@@ -75,7 +78,7 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 				Request: p.Request})
 		}
 	}
-	wants = append(wants, s.traceWants()...)
+	wants = s.appendTraceWants(wants)
 	for i := range s.members {
 		m := &s.members[i]
 		if !m.Status.Running() {
@@ -95,21 +98,37 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 		}
 		switch ends := m.Shutdown.Request != "" && (m.Shutdown.Answer == "approved" || due(m.Shutdown.Deadline)); {
 		case ends:
-			wants = append(wants, endWants(m, due)...)
-		case m.Agent != External && s.team.Exhausted == "" && m.Setbacks < MaxSetbacks:
-			wants = append(wants, s.lifeWants(m, due)...)
+			wants = appendEndWants(wants, m, due)
+		case m.Agent != External && s.team.Exhausted == "" && m.Exhausted == "" && m.Setbacks < MaxSetbacks:
+			wants = s.appendLifeWants(wants, m, due)
 		}
 	}
 	return wants, next
 }
 
-// endWants are those of a member that is to end: it agreed to, or its deadline is over.
-func endWants(m *Member, due func(Time) bool) []Want {
+// budgetDue reports whether the time of a budget must be checked.
+func (s *State) budgetDue(due func(Time) bool) (now bool) {
+	if at := s.team.Budget.checkAt(s.team.CreatedAt, s.team.Alerted); at != 0 {
+		now = due(at)
+	}
+	for i := range s.members {
+		if m := &s.members[i]; m.Status.Running() && m.Exhausted == "" {
+			if at := m.Budget.checkAt(m.JoinedAt, m.Alerted); at != 0 {
+				now = due(at) || now
+			}
+		}
+	}
+	return now
+}
+
+// appendEndWants appends the wants of a member that must end: it agreed to a shutdown, or the
+// deadline has passed.
+func appendEndWants(wants []Want, m *Member, due func(Time) bool) []Want {
 	if m.Agent == External || m.Host == "" {
 		if !due(m.Shutdown.Deadline) {
-			return nil
+			return wants
 		}
-		return []Want{{Kind: WantExpireShutdown, Key: "expire/" + m.Shutdown.Request, Member: m.Name}}
+		return append(wants, Want{Kind: WantExpireShutdown, Key: "expire/" + m.Shutdown.Request, Member: m.Name})
 	}
 	reason := AsAsked
 	switch {
@@ -119,33 +138,36 @@ func endWants(m *Member, due func(Time) bool) []Want {
 	default:
 		reason = AtDeadline
 	}
-	return []Want{{Kind: WantStop, Key: "stop/" + m.Shutdown.Request, Member: m.Name, Incarnation: m.Incarnation,
-		Reason: reason}}
+	return append(wants, Want{Kind: WantStop, Key: "stop/" + m.Shutdown.Request, Member: m.Name,
+		Incarnation: m.Incarnation, Reason: reason})
 }
 
-// lifeWants are those of a member that a session is to run for. While nobody leads the team, the
-// session rests after a time.
-func (s *State) lifeWants(m *Member, due func(Time) bool) []Want {
+// appendLifeWants appends the wants of a member that should have a session. While no session leads
+// the team, the member's session rests after a time.
+func (s *State) appendLifeWants(wants []Want, m *Member, due func(Time) bool) []Want {
 	patient := m.RetryAt != 0 && !due(m.RetryAt)
 	if m.Status == Spawning && m.Host == "" && patient {
-		return nil
+		return wants
 	}
-	alone := Time(s.team.Timing.OrDefaults().Zombie)
-	switch orphaned := s.orphaned(m); {
-	case orphaned && due(plus(s.team.LeadLost, alone)):
+	if !s.orphaned(m) {
+		return s.appendSessionWants(wants, m, patient)
+	}
+	if alone := s.team.Timing.OrDefaults().Zombie; due(s.team.LeadLost.Add(alone)) {
 		if m.Host == "" {
-			return nil
+			return wants
 		}
-		return []Want{{Kind: WantRest, Key: fmt.Sprintf("rest/%s/%d", m.Name, m.Incarnation), Member: m.Name,
-			Incarnation: m.Incarnation, Reason: "there has been no lead for " + span(alone)}}
-	case orphaned && m.Status != Spawning:
-		return append(s.sessionWants(m, patient), s.zombieWants(m, due)...)
+		return append(wants, Want{Kind: WantRest, Key: fmt.Sprintf("rest/%s/%d", m.Name, m.Incarnation),
+			Member: m.Name, Incarnation: m.Incarnation, Reason: "there has been no lead for " + span(alone)})
 	}
-	return s.sessionWants(m, patient)
+	wants = s.appendSessionWants(wants, m, patient)
+	if m.Status != Spawning {
+		wants = s.appendZombieWants(wants, m, due)
+	}
+	return wants
 }
 
-// Overdue returns the commands that end what nobody ended in time and no host sees to: requests
-// whose deadline has passed, and members without a session that were to shut down by now.
+// Overdue returns the commands that end what is overdue and that no host handles: requests whose
+// deadline has passed, and members without a session whose shutdown is overdue.
 func (s *State) Overdue(now Time) (due []Body) {
 	if !s.Exists() || s.team.Status == TeamComplete || s.team.Status == TeamAborted || s.team.Released != (Released{}) {
 		return nil
@@ -171,15 +193,16 @@ func (s *State) Overdue(now Time) (due []Body) {
 	return due
 }
 
-// zombieWants is what a member without a lead is to have besides its session.
-func (s *State) zombieWants(m *Member, due func(Time) bool) []Want {
+// appendZombieWants appends the wants of a member without a lead, besides its session.
+func (s *State) appendZombieWants(wants []Want, m *Member, due func(Time) bool) []Want {
 	session := fmt.Sprintf("%s/%d", m.Name, m.Incarnation)
-	wants := []Want{{Kind: WantSave, Key: fmt.Sprintf("save/%s/%d", session, s.team.LeadLost), Member: m.Name,
-		Incarnation: m.Incarnation}}
-	// one that holds a task and is not at it waits: for better times, an answer, an approval
+	wants = append(wants, Want{Kind: WantSave, Key: fmt.Sprintf("save/%s/%d", session, s.team.LeadLost),
+		Member: m.Name, Incarnation: m.Incarnation})
+	// a member that holds a task and is not working on it waits for a retry, an answer or an
+	// approval
 	waits := m.Status == Blocked || m.Status == Idle
-	if patience := Time(s.team.Timing.OrDefaults().Blocked); waits && len(s.holds(m.Name)) > 0 &&
-		due(plus(max(m.Since, s.team.LeadLost), patience)) {
+	if patience := s.team.Timing.OrDefaults().Blocked; waits && len(s.holds(m.Name)) > 0 &&
+		due(max(m.Since, s.team.LeadLost).Add(patience)) {
 		wants = append(wants, Want{Kind: WantYield, Key: fmt.Sprintf("yield/%s/%d", session, m.Since), Member: m.Name,
 			Incarnation: m.Incarnation,
 			Reason:      "it was blocked for " + span(patience) + " without a lead"})
@@ -187,14 +210,14 @@ func (s *State) zombieWants(m *Member, due func(Time) bool) []Want {
 	return wants
 }
 
-// sessionWants is what the member's session is to have. One that is left alone after a trouble
-// keeps its session, and gets nothing.
-func (s *State) sessionWants(m *Member, patient bool) []Want {
+// appendSessionWants appends the wants of the member's session. While a trouble pauses it, it keeps
+// its session and gets nothing.
+func (s *State) appendSessionWants(wants []Want, m *Member, patient bool) []Want {
 	session := "/" + m.Name + "/" + strconv.FormatInt(m.Incarnation, 10)
 	want := func(kind WantKind, key string) Want {
 		return Want{Kind: kind, Key: string(kind) + session + key, Member: m.Name, Incarnation: m.Incarnation}
 	}
-	wants := append(make([]Want, 0, 4), want(WantSession, ""))
+	wants = append(wants, want(WantSession, ""))
 	if m.Status == Spawning {
 		return wants
 	}
@@ -209,7 +232,8 @@ func (s *State) sessionWants(m *Member, patient bool) []Want {
 		return wants
 	}
 	if m.Status == Blocked && m.RetryAt != 0 {
-		// the first setback after a good turn is another one than the first before it
+		// the first setback after a good turn must have another key than the setback before that
+		// turn
 		w := want(WantRetry, fmt.Sprintf("/%d", m.RetryAt))
 		w.Reason = m.Summary
 		wants = append(wants, w)
@@ -232,7 +256,7 @@ func (s *State) sessionWants(m *Member, patient bool) []Want {
 	return wants
 }
 
-// wakes reports whether one of the messages in the inbox is worth a turn.
+// wakes reports whether a message in the inbox should start a turn.
 func (s *State) wakes(m *Member) bool {
 	return slices.ContainsFunc(m.Inbox, func(seq int64) bool {
 		msg := s.messages[seq]
@@ -240,13 +264,13 @@ func (s *State) wakes(m *Member) bool {
 	})
 }
 
-// Wakes reports whether the member has mail that is worth a turn.
+// Wakes reports whether the member has mail that should start a turn.
 func (s *State) Wakes(member string) bool {
 	m := s.member(member)
 	return m != nil && s.wakes(m)
 }
 
-// News returns the numbers of the messages for the member that are worth a turn, in order.
+// News returns the numbers of the member's messages that should start a turn, in order.
 func (s *State) News(member string) (seqs []int64) {
 	if m := s.member(member); m != nil {
 		for _, seq := range m.Inbox {
@@ -258,24 +282,26 @@ func (s *State) News(member string) (seqs []int64) {
 	return seqs
 }
 
-// Busy reports whether the member's session, which is ours, does something or is about to. One that
-// is asked to end is waited for.
+// Busy reports whether the member's session, one of ours, does something or is about to. A session
+// that was asked to end still counts.
 func (s *State) Busy(member string) bool {
 	m := s.member(member)
 	switch {
 	case m == nil || !m.Status.Running() || m.Setbacks >= MaxSetbacks:
 		return false
+	case m.Exhausted != "": // its session ends
+		return m.Host != "" || m.Shutdown.Request != ""
 	case m.RetryAt != 0 && m.Status != Active &&
-		m.Name != s.team.Lead: // it is tried again if there is something for it
+		m.Name != s.team.Lead: // it is tried again if there is work for it
 		return s.next(m) != nil || s.wakes(m)
-	case m.Agent == Shell && len(s.holds(m.Name)) > 0: // it begins
+	case m.Agent == Shell && len(s.holds(m.Name)) > 0: // it is about to run it
 		return true
 	}
 	return m.Status != Idle || m.Shutdown.Request != "" || m.Handover != "" || m.Plan.State == "submitted" || s.wakes(m)
 }
 
-// Expects reports whether news for the member may still come: from others on the team that do
-// something or are about to, and from sessions outside, of which nobody can tell.
+// Expects reports whether news for the member may still come: from other members that work or are
+// about to, or from external sessions, which nobody can judge.
 func (s *State) Expects(member string) bool {
 	if s.over() {
 		return false

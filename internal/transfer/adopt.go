@@ -19,22 +19,32 @@ import (
 	"cadre/internal/team"
 )
 
-// Options say which team is moved, and where. Of the functions all may be nil.
+// Options say which team is moved, and to where. Each function may be nil.
 type Options struct {
 	Home layout.Home
 	Team string
-	Dir  string // in the project's repository; absolute
-	// Named says that the user named the directory. Else the team works where it did, if that is in
-	// the same repository.
+	Dir  string // a directory in the project's repository; absolute
+	// Named reports that the user named the directory. If not, the team works where it did before,
+	// if that is in the same repository.
 	Named bool
-	// At is the ref of the checkpoint to continue from, where there are two histories; "" for the
+	// At is the ref of the checkpoint to continue from, if there are two histories; "" for the
 	// newest.
 	At     string
-	Checks []team.Check // that were redacted, and are given anew
+	Checks []team.Check // replacements for checks that were redacted
 	Log    func(string)
+	// Advise receives advice, with what to do about it; if nil, Log receives it.
+	Advise func(team.Note)
 
-	clear func(context.Context) error // moves what has the team's name out of the way
-	step  func(string)                // for tests: called between any two steps, with the name of the one before
+	clear func(context.Context) error // moves an old copy with the team's name out of the way
+	step  func(string)                // for tests: called between any two steps, with the name of the finished one
+}
+
+func (o *Options) advise(n team.Note) {
+	if o.Advise != nil {
+		o.Advise(n)
+		return
+	}
+	o.log("%s", n.Text)
 }
 
 func (o *Options) log(format string, args ...any) {
@@ -49,7 +59,8 @@ func (o *Options) did(step string) {
 	}
 }
 
-// Clear has what has the team's name moved out of the way before the team appears: a damaged one.
+// Clear sets the function that moves an old, damaged copy of the team out of the way before the
+// restored one appears.
 func (o *Options) Clear(move func(context.Context) error) { o.clear = move }
 
 func (o *Options) store(ctx context.Context, procs *proc.Register, dir string) (*checkpoint.Store, error) {
@@ -59,15 +70,15 @@ func (o *Options) store(ctx context.Context, procs *proc.Register, dir string) (
 // Arrived is a team that was restored from a checkpoint.
 type Arrived struct {
 	*checkpoint.Restored
-	Dir     string         // where it works
-	Missing []team.Missing // of its work
-	// Left is what was not carried from where the team worked, is not here, and is no task's by its
-	// record; More is how many further paths the checkpoint only counts.
+	Dir     string         // where the team works
+	Missing []team.Missing // the team's work that is not here
+	// Left lists the files that were not carried, are not here, and belong to no task's record.
+	// More is the number of further paths, which the checkpoint only counts.
 	Left []checkpoint.Left
 	More int
 }
 
-// MissingCheck says that a check was redacted in the checkpoint and has to be given anew.
+// MissingCheck reports a check that was redacted in the checkpoint and has to be entered again.
 type MissingCheck struct{ Name string }
 
 func (e *MissingCheck) Error() string {
@@ -75,10 +86,10 @@ func (e *MissingCheck) Error() string {
 		"without it", e.Name)
 }
 
-// ErrNoRepository says that a directory is in no git repository.
+// ErrNoRepository reports a directory outside any git repository.
 var ErrNoRepository = errors.New("it is in no git repository")
 
-// Adopt restores the team from its newest checkpoint, with its work. The team must not be here.
+// Adopt restores the team from its newest checkpoint, with its work. The team must not exist here.
 func Adopt(ctx context.Context, o Options) (*Arrived, error) {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -113,8 +124,8 @@ func Adopt(ctx context.Context, o Options) (*Arrived, error) {
 	return o.bring(ctx, procs, store, from, r, own)
 }
 
-// choose returns the checkpoint to continue from. One of two histories that was chosen leaves the
-// others.
+// choose returns the checkpoint to continue from. A choice between two histories is recorded in the
+// branch.
 func (o *Options) choose(ctx context.Context, store *checkpoint.Store,
 	found []checkpoint.Found) (checkpoint.Found, error) {
 	if o.At == "" {
@@ -127,7 +138,7 @@ func (o *Options) choose(ctx context.Context, store *checkpoint.Store,
 			refs = append(refs, f.Ref)
 		}
 		return checkpoint.Found{}, &team.Error{Code: team.NotFound,
-			Text: fmt.Sprintf("%s is no branch with checkpoints of team %s; there are: %s", o.At, o.Team,
+			Text: fmt.Sprintf("%s is not a branch with checkpoints of team %s; the branches are: %s", o.At, o.Team,
 				cmp.Or(strings.Join(refs, ", "), "none"))}
 	}
 	var others []string
@@ -141,12 +152,12 @@ func (o *Options) choose(ctx context.Context, store *checkpoint.Store,
 	return found[i], nil
 }
 
-// bring makes the branches, puts the work back, and founds the team.
+// bring restores the branches and the files, and creates the team.
 func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkpoint.Store, from checkpoint.Found,
 	r *checkpoint.Restored, own bool) (*Arrived, error) {
 	a := &Arrived{Restored: r}
 	old := r.State.Team()
-	if a.Dir = o.Dir; !o.Named || below(o.Dir, old.Dir) { // it works on where it did, if that is in this repository
+	if a.Dir = o.Dir; !o.Named || below(o.Dir, old.Dir) { // the former directory, if it is in this repository
 		if there, err := o.store(ctx, procs, old.Dir); err == nil && there.Place() == store.Place() {
 			a.Dir = old.Dir
 		}
@@ -157,20 +168,16 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 	}
 	p := &putting{Options: o, procs: procs, store: store, r: r, dir: a.Dir, head: head, top: top}
 	p.same = store.SamePlace(r.Work) && r.Work.Top == top
-	if r.Work.Machine == "" { // a checkpoint without work: of another clone there is no branch of the repository's own
+	if r.Work.Machine == "" { // the old format carries no work, and has branches only in its own clone
 		p.same = own && old.Base.Top == top && top != ""
 	}
-	if a.Dir == o.Dir && !p.same && top != "" && old.Base.Top != "" { // in the folder of the project that it worked in
-		if rel, err := filepath.Rel(old.Base.Top, old.Dir); err == nil && filepath.IsLocal(rel) && !o.Named {
-			if info, err := os.Stat(filepath.Join(top, rel)); err == nil && info.IsDir() {
-				a.Dir = filepath.Join(top, rel)
-			}
-		}
+	if a.Dir == o.Dir && !p.same && !o.Named {
+		a.Dir = cmp.Or(counterpart(old, top), a.Dir)
 	}
 	if !p.same && !from.Released {
-		o.log("%s", o.heldBy(ctx, procs, from))
+		o.advise(o.heldBy(ctx, procs, from))
 	}
-	if o.clear != nil { // before its branches are moved: a copy that is continued after all has what it had
+	if o.clear != nil { // before the branches move: if the old copy continues after all, it still has its own
 		if err := o.clear(ctx); err != nil {
 			return nil, err
 		}
@@ -200,52 +207,68 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 		return nil, err
 	}
 	o.did("created")
-	if err := o.checkpoint(ctx); err != nil { // so that the history that was lost cannot go on beside this one
+	if err := o.checkpoint(ctx); err != nil { // so that the lost history cannot continue beside this one
 		return nil, err
 	}
 	o.did("checkpoint")
 	return a, nil
 }
 
-// heldBy says who did not let go of the team, and what to do about it. The name of a machine tells
-// nothing of which one it is, so only the repository that the team worked in says that it is this
-// one.
-func (o *Options) heldBy(ctx context.Context, procs *proc.Register, from checkpoint.Found) string {
-	who, where := cmp.Or(from.Work.Machine, "the machine that had it"), "there"
-	if top := from.Work.Top; top != "" {
-		if store, err := o.store(ctx, procs, top); err == nil && store.SamePlace(from.Work) {
-			who, where = "the copy in "+top+" on this machine", "with the CADRE_HOME of that copy"
-		}
+// counterpart returns the folder in the work tree top that corresponds to the team's former
+// directory; "" if there is none.
+func counterpart(t team.Team, top string) string {
+	if top == "" || t.Base.Top == "" {
+		return ""
 	}
-	return fmt.Sprintf("%s did not let go of team %s: it may still run there. The last that was heard of it is of "+
-		"%s. What it does there from now on is another history of the team. To let go of it, %s: cadre push %s "+
-		"--release; then, here: cadre pull %s",
-		who, o.Team, checkpoint.Date(from.Heard), where, o.Team, o.Team)
+	rel, err := filepath.Rel(t.Base.Top, t.Dir)
+	if err != nil || !filepath.IsLocal(rel) {
+		return ""
+	}
+	dir := filepath.Join(top, rel)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return ""
+	}
+	return dir
 }
 
-// checkpoint makes one of the team that is here.
+// heldBy says which machine did not release the team, and what to do about it. The name of a
+// machine does not identify it, so only the path of the team's former repository shows that it is
+// this one.
+func (o *Options) heldBy(ctx context.Context, procs *proc.Register, from checkpoint.Found) team.Note {
+	who, with := cmp.Or(from.Work.Machine, "the machine that had it"), ""
+	if top := from.Work.Top; top != "" {
+		if store, err := o.store(ctx, procs, top); err == nil && store.SamePlace(from.Work) {
+			who, with = "the copy in "+top+" on this machine", ", with the CADRE_HOME of that copy"
+		}
+	}
+	return team.Note{Text: fmt.Sprintf("%s did not let go of team %s: it may still run there (last seen %s). "+
+		"If it continues there, the team has two histories. Let go of it there%s, and then pull it here.", who,
+		o.Team, checkpoint.Date(from.Heard), with),
+		Hints: []team.Hint{{Action: team.ActRelease, Team: o.Team}, {Action: team.ActPull, Team: o.Team}}}
+}
+
+// checkpoint makes a checkpoint of the local team.
 func (o *Options) checkpoint(ctx context.Context, include ...string) error {
-	_, err := o.opened(ctx, func(rep *replica.Replica, folder string) error {
+	return o.opened(ctx, func(rep *replica.Replica, folder string) error {
 		_, err := host.Checkpoint(ctx, rep, folder, include...)
 		return err
 	})
-	return err
 }
 
-// opened calls do with the team that is here, and returns its folder.
-func (o *Options) opened(ctx context.Context, do func(rep *replica.Replica, folder string) error) (string, error) {
+// opened opens the local team and calls do with it.
+func (o *Options) opened(ctx context.Context, do func(rep *replica.Replica, folder string) error) error {
 	j, folder, err := o.Home.Open(o.Team, o.Log)
 	if err != nil {
-		return "", err
+		return err
 	}
 	rep, err := replica.Open(ctx, j, replica.Options{Log: o.Log})
 	if err != nil {
-		return folder, err
+		return err
 	}
-	return folder, errors.Join(do(rep, folder), rep.Close())
+	return errors.Join(do(rep, folder), rep.Close())
 }
 
-// below reports whether the directory is in the folder, or is it; links are followed.
+// below reports whether dir is the folder or inside it; symbolic links are followed.
 func below(folder, dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {

@@ -1,24 +1,27 @@
-// Package transfer moves a team between machines, by the branch of its checkpoints.
+// Package transfer moves a team between machines, by means of the branch with its checkpoints.
 //
 // # Authority
 //
-// The package decides in which order a team, its branch and its work come to a place or leave it.
-// What a checkpoint holds is package checkpoint's, what a team may do is the core's, and how files
-// come into a work tree is package consolidate's. It never changes HEAD or the index of the person.
+// The package decides in which order a team, its branch and its work arrive at a place or leave it.
+// Package checkpoint decides what a checkpoint holds, the core decides what a team may do, and
+// package consolidate writes files into a work tree. Package transfer never changes the HEAD or the
+// index of the user's work tree.
 //
 // # Steps
 //
-//	Adopt:  (a copy that is here, aside) ─▶ branches of members and of the team ─▶ work into the work tree ─▶ the team's folder, whole ─▶ a checkpoint of its own
-//	Push:   (let go of the team) ─▶ a checkpoint ─▶ fetch ─▶ look at what goes there ─▶ ask, once ─▶ push
-//	Pull:   fetch ─▶ compare ─▶ a last checkpoint of the copy that is here ─▶ Adopt
+//	Adopt:  (move the old copy aside) ─▶ branches of members and of the team ─▶ files into the work tree ─▶ the team's folder, complete ─▶ a checkpoint of its own
+//	Push:   (release the team) ─▶ a checkpoint ─▶ fetch ─▶ examine what would be pushed ─▶ ask, once ─▶ push
+//	Pull:   fetch ─▶ compare ─▶ a last checkpoint of the local copy ─▶ Adopt
 //
 // # Guarantees
 //
-//   - Killed between any two steps, the same call continues. Until the team's folder appears nobody
-//     takes the team for restored; from then on it names what is missing.
-//   - A file in the work tree is changed only where it is as the checkpoint says that it was
-//     without the team's work.
-//   - Two histories of a team are never joined or chosen between without being told: the error is a
-//     [checkpoint.ForkError]. What is left stays reachable from the branch.
-//   - Nothing is pushed that is no successor of what the remote has, and no branch but the team's.
+//   - After a kill between any two steps, the same call continues. Until the team's folder appears,
+//     the team does not count as restored. From then on, the team names the work that is missing.
+//   - A file in the work tree is changed only if its content is what the checkpoint records as the
+//     content without the team's work.
+//   - Two histories of a team are never joined, and the package never chooses between them unasked:
+//     the error is a [checkpoint.ForkError]. The history that was not chosen stays reachable from
+//     the branch.
+//   - A push is always a fast-forward of the remote's branch, and pushes only the team's own
+//     branch.
 package transfer

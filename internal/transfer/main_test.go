@@ -24,19 +24,21 @@ import (
 	"cadre/internal/replica"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
-// victim names, to a copy of the test program, what it is to do until it is killed: push, release
-// or pull, the home and the clone.
+// victim passes to a copy of the test program what it does until it is killed (push, release or
+// pull), the home and the clone.
 const victim = "CADRE_TEST_TRANSFER"
 
-// atStep and atGit say when: after so many steps, or at the git command of that number.
+// atStep and atGit say when the victim is killed: after so many steps, or at the git command of
+// that number.
 const (
 	atStep = "CADRE_TEST_AT_STEP"
 	atGit  = "CADRE_TEST_AT_GIT"
 )
 
-// fatalGit is git, but for one command, before or after which the victim is killed.
+// fatalGit is git, except that the victim is killed before or after one command.
 const fatalGit = `#!/bin/sh
 echo >> "$%[1]s_COUNT"
 [ "$(wc -l < "$%[1]s_COUNT" | tr -d ' ')" = "$%[1]s" ] || exec %[2]q "$@"
@@ -44,13 +46,14 @@ echo >> "$%[1]s_COUNT"
 kill -s KILL "$%[1]s_PID"
 `
 
-// fatal is the folder of that git.
+// fatal is the folder with this git.
 var fatal string
 
 func TestMain(m *testing.M) {
 	if what := os.Getenv(victim); what != "" {
 		os.Exit(die(strings.Split(what, "|")))
 	}
+	soak.InMemory()
 	dir, err := os.MkdirTemp("", "cadre-transfer-")
 	config := filepath.Join(dir, "gitconfig")
 	if err == nil {
@@ -78,9 +81,9 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// die does what it is told, and is killed on the way.
+// die runs the command in a process that is killed on the way.
 func die(what []string) int {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	os.Setenv(atGit+"_PID", strconv.Itoa(os.Getpid()))
 	m := &machine{home: layout.Home{Root: what[1], Claude: what[1] + "-claude"}, dir: what[2]}
@@ -117,7 +120,7 @@ type machine struct {
 	name string
 	home layout.Home
 	dir  string
-	said []string // by the last command
+	said []string // the output of the last command
 	step func(string)
 }
 
@@ -141,7 +144,7 @@ func (m *machine) warned() bool {
 	return strings.Contains(strings.Join(m.said, "\n"), "did not let go of team demo: it may still run there")
 }
 
-// lab is two machines, and a bare repository between them.
+// lab is two machines and a bare repository between them.
 type lab struct {
 	testing.TB
 	root    string
@@ -165,7 +168,7 @@ func newLab(t testing.TB) *lab {
 	l.git(l.laptop.dir, "commit", "-q", "-m", "first")
 	l.git(l.laptop.dir, "push", "-q", "origin", "main")
 	l.git(l.root, "clone", "-q", remote, l.desktop.dir)
-	for _, m := range []*machine{l.laptop, l.desktop} { // the person has something of their own there
+	for _, m := range []*machine{l.laptop, l.desktop} { // files of the user on each machine
 		l.write(filepath.Join(m.dir, "mine.txt"), "of the person on "+m.name+"\n")
 		l.write(filepath.Join(m.dir, "a.txt"), "one, and more by the person on "+m.name+"\n")
 	}
@@ -180,6 +183,26 @@ func newLab(t testing.TB) *lab {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// save copies the whole lab, and returns a function that restores it under the same paths. Building
+// it again would take longer than the tests themselves.
+func (l *lab) save() (restore func()) {
+	l.Helper()
+	saved, tasks := filepath.Join(l.TempDir(), "saved"), l.tasks
+	copied := func(from, to string) {
+		l.Helper()
+		if out, err := exec.Command("cp", "-Rp", from, to).CombinedOutput(); err != nil {
+			l.Fatalf("copy %s: %v\n%s", from, err, out)
+		}
+	}
+	copied(l.root, saved)
+	return func() {
+		l.Helper()
+		l.must(os.RemoveAll(l.root))
+		copied(saved, l.root)
+		l.tasks = tasks
+	}
 }
 
 func (l *lab) git(dir string, args ...string) string {
@@ -197,7 +220,7 @@ func (l *lab) feed(dir, input string, args ...string) string {
 }
 
 func (l *lab) try(dir, input string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
 	cmd.Env = git.Local(os.Environ())
@@ -215,11 +238,11 @@ func (l *lab) write(path, text string) {
 	}
 }
 
-// on opens the team that is on the machine; there is false where none is.
+// on opens the team on a machine; there is false if the machine has no such team.
 func (l *lab) on(m *machine, do func(rep *replica.Replica, folder string)) (there bool) {
 	l.Helper()
 	o := m.options()
-	_, err := o.opened(l.Context(), func(rep *replica.Replica, folder string) error {
+	err := o.opened(l.Context(), func(rep *replica.Replica, folder string) error {
 		do(rep, folder)
 		return nil
 	})
@@ -232,8 +255,8 @@ func (l *lab) on(m *machine, do func(rep *replica.Replica, folder string)) (ther
 	return true
 }
 
-// work has a member do a task on the machine, as it would when somebody resumes the team there.
-// What it did is in the task's result. The error is the refusal to go on.
+// work has a member do a task on the machine, as after a resume there. The task's result names the
+// work. The error is the refusal to continue.
 func (l *lab) work(m *machine, member string) (err error) {
 	l.Helper()
 	there := l.on(m, func(rep *replica.Replica, folder string) {
@@ -291,9 +314,9 @@ func (l *lab) work(m *machine, member string) (err error) {
 	return err
 }
 
-// whole checks that the work of every task which the team on the machine calls completed is there,
-// or named as missing, and that the person's files are as they were. It returns how many tasks are
-// completed, and how much is missing.
+// whole checks that the work of every completed task of the team on the machine is there or named
+// as missing, and that the user's files are unchanged. It returns the number of completed tasks,
+// and the number of missing ones.
 func (l *lab) whole(m *machine) (completed, missing int) {
 	l.Helper()
 	l.on(m, func(rep *replica.Replica, _ string) {
@@ -320,7 +343,8 @@ func (l *lab) whole(m *machine) (completed, missing int) {
 					}
 				}
 				if !there && !named[t.ID] {
-					l.Errorf("on %s the work of task %s is neither there nor named: %q", m.name, t.ID, t.Result)
+					l.Errorf("on %s the work of task %s is neither there nor named as missing: %q", m.name, t.ID,
+						t.Result)
 				}
 			}
 		})
@@ -328,11 +352,11 @@ func (l *lab) whole(m *machine) (completed, missing int) {
 	for path, want := range map[string]string{"mine.txt": "of the person on " + m.name + "\n",
 		"a.txt": "one, and more by the person on " + m.name + "\n"} {
 		if text, err := os.ReadFile(filepath.Join(m.dir, path)); err != nil || string(text) != want {
-			l.Errorf("on %s the person's %s is %q, %v", m.name, path, text, err)
+			l.Errorf("on %s the user's %s is %q, %v", m.name, path, text, err)
 		}
 	}
 	if status := l.git(m.dir, "status", "--porcelain", "--untracked-files=no"); status != " M a.txt" {
-		l.Errorf("on %s the index is not what it was:\n%s", m.name, status)
+		l.Errorf("on %s the index has changed:\n%s", m.name, status)
 	}
 	if head := l.git(m.dir, "rev-parse", "HEAD", "main"); head != l.git(l.laptop.dir, "rev-parse", "main", "main") {
 		l.Errorf("on %s HEAD is at %s", m.name, head)
@@ -340,11 +364,11 @@ func (l *lab) whole(m *machine) (completed, missing int) {
 	return completed, missing
 }
 
-// killed runs a command on the machine that is killed after so many steps, or at a git command. It
-// reports whether it was.
+// killed runs a command on the machine and kills it after so many steps, or at a git command. It
+// reports whether the command was killed.
 func (l *lab) killed(m *machine, what, step, gitCommand, when string) bool {
 	l.Helper()
-	ctx, cancel := context.WithTimeout(l.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(l.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	count := filepath.Join(l.root, "count")
@@ -371,7 +395,7 @@ func (l *lab) killed(m *machine, what, step, gitCommand, when string) bool {
 
 func isFork(err error) bool { return errors.Is(err, checkpoint.ErrForked) }
 
-// procs is a register for the commands of git that a test runs itself.
+// procs returns a register for the git commands that a test runs itself.
 func (l *lab) procs() *proc.Register {
 	l.Helper()
 	procs, err := proc.Open("")
@@ -382,7 +406,7 @@ func (l *lab) procs() *proc.Register {
 	return procs
 }
 
-// lead holds the lead of the team in that folder, as a process that leads it does.
+// lead takes the lead lock of the team in that folder, as a leading process does.
 func (l *lab) lead(folder string) (unlock func()) {
 	l.Helper()
 	lock, err := leader.Claim(folder)

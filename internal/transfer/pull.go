@@ -16,25 +16,25 @@ import (
 	"cadre/internal/team"
 )
 
-// PullOptions say what is pulled from where.
+// PullOptions say what is pulled, and from where.
 type PullOptions struct {
 	Options
-	Remote string // its name; "" for the one that git would push to
-	Theirs bool   // of two histories the remote's continues
+	Remote string // name of the remote; "" for git's default remote for a push
+	Theirs bool   // of two histories, the remote's continues
 }
 
-// Pulled is what a pull found.
+// Pulled is the result of a pull.
 type Pulled struct {
 	Remote  checkpoint.Remote
 	There   checkpoint.Found
-	Arrived *Arrived // nil where the team that is here has everything already
-	Aside   string   // where the copy is that was here before; "" for none
-	// Released says that there was nothing new, and that this machine has let go of the team.
+	Arrived *Arrived // nil if the local team has everything already
+	Aside   string   // where the former local copy is now; "" if there was none
+	// Released reports that there was nothing new, and that this machine has released the team.
 	Released bool
 }
 
-// Pull fetches the branch of the team and restores the team from it, where it has something that
-// the team here has not. A team that runs here is left alone. Where there are two histories the
+// Pull fetches the branch of the team. If the remote has records that the local team lacks, Pull
+// restores the team from it. A team that is running here is not touched. With two histories, the
 // error is a [*checkpoint.ForkError].
 func Pull(ctx context.Context, o PullOptions) (*Pulled, error) {
 	procs, err := proc.Open("")
@@ -51,7 +51,7 @@ func Pull(ctx context.Context, o PullOptions) (*Pulled, error) {
 	}
 	var pulled *Pulled
 	var replace bool
-	_, err = o.opened(ctx, func(rep *replica.Replica, folder string) error {
+	err = o.opened(ctx, func(rep *replica.Replica, folder string) error {
 		var err error
 		pulled, replace, err = o.compare(ctx, procs, rep, folder)
 		return err
@@ -73,7 +73,7 @@ func Pull(ctx context.Context, o PullOptions) (*Pulled, error) {
 	return pulled, err
 }
 
-// first pulls a team that is not here.
+// first pulls a team that does not exist here.
 func (o *PullOptions) first(ctx context.Context, procs *proc.Register) (*Pulled, error) {
 	store, remote, err := o.open(ctx, procs, o.Dir)
 	if err != nil {
@@ -98,7 +98,7 @@ func (o *PullOptions) first(ctx context.Context, procs *proc.Register) (*Pulled,
 	return p, err
 }
 
-// adopt restores the team from that checkpoint. The others are left where they are no part of it.
+// adopt restores the team from a checkpoint. It leaves other histories behind.
 func (o *PullOptions) adopt(ctx context.Context, procs *proc.Register, from checkpoint.Found) (*Arrived, error) {
 	o.At = ""
 	store, err := o.store(ctx, procs, o.Dir)
@@ -126,21 +126,21 @@ func (o *PullOptions) open(ctx context.Context, procs *proc.Register,
 	return store, remote, err
 }
 
-// idle makes sure that no process of the team runs here, and holds its lead.
+// idle makes sure that no process runs the team here, and takes its lead lock.
 func (o *PullOptions) idle(folder string) (*leader.Lock, error) {
 	if host.Hosted(filepath.Join(folder, "hosts")) {
-		return nil, team.Refuse(team.NotReady, "team %s runs here: a host runs its sessions", o.Team).With(
+		return nil, team.Refuse(team.NotReady, "team %s is running here: a host runs its sessions", o.Team).With(
 			team.Hint{Action: team.ActRelease, Team: o.Team}, team.Hint{Action: team.ActShowAlive, Team: o.Team})
 	}
 	lock, err := leader.Claim(folder)
 	if errors.Is(err, filelock.ErrHeld) {
-		return nil, team.Refuse(team.NotReady, "team %s runs here: a process leads it. End that first", o.Team).
-			With(team.Hint{Action: team.ActShowAlive, Team: o.Team})
+		return nil, team.Refuse(team.NotReady, "team %s is running here: a process leads it. End that process first",
+			o.Team).With(team.Hint{Action: team.ActShowAlive, Team: o.Team})
 	}
 	return lock, err
 }
 
-// compare finds out whether what the remote has takes the place of the team that is here.
+// compare decides whether the remote's team replaces the local one.
 func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, rep *replica.Replica,
 	folder string) (*Pulled, bool, error) {
 	t := rep.Team()
@@ -182,11 +182,11 @@ func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, rep *re
 		p.Released = t.Released != team.Released{}
 		return p, false, nil
 	case relation == checkpoint.Another && !over:
-		return nil, false, team.Refuse(team.Taken, "team %s is %s, and the one of that name on %s is another team; remove "+
-			"this one first", o.Team, t.Status, remote.Name).With(team.Hint{Action: team.ActCleanUp, Team: o.Team})
+		return nil, false, team.Refuse(team.Taken, "team %s is %s, and %s has another team of that name; remove "+
+			"the local one first", o.Team, t.Status, remote.Name).With(team.Hint{Action: team.ActCleanUp, Team: o.Team})
 	}
 	if relation == checkpoint.Forked && !o.Theirs {
-		for _, f := range found { // it was decided about, if our line has it
+		for _, f := range found { // decided before, if our branch contains it
 			if f.Own && f.History == history {
 				if in, err := store.Leads(ctx, p.There.Commit, f.Commit); in || err != nil {
 					return p, false, err
@@ -196,21 +196,30 @@ func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, rep *re
 		return nil, false, &checkpoint.ForkError{Team: o.Team, Since: common, Sides: []checkpoint.Side{ours,
 			p.There.Side(common)}}
 	}
-	// What members left in worktrees goes onto their branches, and into a last checkpoint of this
-	// copy.
+	if err := o.keep(ctx, procs, rep, folder, over); err != nil {
+		return nil, false, err
+	}
+	return p, true, nil
+}
+
+// keep commits the leftover work in worktrees to their branches, and makes a last checkpoint of the
+// local copy.
+func (o *PullOptions) keep(ctx context.Context, procs *proc.Register, rep *replica.Replica, folder string,
+	over bool) error {
+	t := rep.Team()
 	if t.CheckHere() == nil && !over {
 		if err := host.RecordWork(ctx, rep, procs, folder, "", o.tell); err != nil {
-			return nil, false, err
+			return err
 		}
 	}
 	if err := host.KeepWork(ctx, folder, t.Dir, o.tell); err != nil {
-		return nil, false, err
+		return err
 	}
 	o.did("kept")
 	if _, err := host.Checkpoint(ctx, rep, folder); err != nil && !errors.Is(err, checkpoint.ErrForked) &&
 		!errors.Is(err, checkpoint.ErrTaken) {
-		return nil, false, err
+		return err
 	}
 	o.did("checkpoint")
-	return p, true, nil
+	return nil
 }

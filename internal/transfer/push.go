@@ -22,26 +22,28 @@ import (
 	"cadre/internal/team"
 )
 
-// PushOptions say what is pushed where.
+// PushOptions say what is pushed, and where.
 type PushOptions struct {
 	Options
-	Remote  string   // its name; "" for the one that git would push to
-	Include []string // paths from the top of the work tree that are carried whatever is in them
-	Yes     bool     // what goes to a remote for the first time was agreed to
-	Release bool     // this machine lets go of the team first
-	Ours    bool     // of two histories the one that is here continues
+	Remote  string   // name of the remote; "" for git's default remote for a push
+	Include []string // paths from the top of the work tree that are carried whatever they contain
+	Head    bool     // push the commit of a consolidated team, too
+	Yes     bool     // the user has agreed to a first push to the remote
+	Release bool     // release the team on this machine first
+	Ours    bool     // of two histories, the local one continues
 }
 
-// Pushed is what a push brought where.
+// Pushed is the result of a push.
 type Pushed struct {
 	checkpoint.Checkpoint
 	Remote   checkpoint.Remote
-	New      bool // the remote has something that it had not
+	New      bool // the remote received something new
 	Released bool
+	Head     PushedCommit
 }
 
-// UnconfirmedError says what would go to a remote that this team was never pushed to, and that
-// nobody agreed to it.
+// UnconfirmedError reports what a first push of the team to a remote would send. The user has not
+// agreed to it.
 type UnconfirmedError struct{ checkpoint.Outgoing }
 
 func (e *UnconfirmedError) Error() string {
@@ -52,12 +54,12 @@ func (e *UnconfirmedError) Error() string {
 	if len(o.Branches) > 0 {
 		branches = "the branches " + strings.Join(o.Branches, ", ")
 	}
-	return fmt.Sprintf("the first push to %s (%s) brings there: %s, and %s", o.Remote.Name, o.Remote.URL,
+	return fmt.Sprintf("the first push to %s (%s) sends %s, and %s", o.Remote.Name, o.Remote.URL,
 		strings.Join(parts, ", "), branches)
 }
 
-// SuspectError says that commits hold what would not be carried by itself. They cannot be changed:
-// only the user can say that they are to go.
+// SuspectError reports commits with files that a checkpoint does not carry by itself. Commits
+// cannot be changed, so the user has to decide that they are pushed.
 type SuspectError struct {
 	Remote   string
 	Suspects []checkpoint.Left
@@ -73,7 +75,7 @@ func (e *SuspectError) Error() string {
 		}
 		names = append(names, s.String())
 	}
-	return fmt.Sprintf("commits of the team that %s has not hold %s", e.Remote, strings.Join(names, ", "))
+	return fmt.Sprintf("commits of the team that are not yet on %s contain %s", e.Remote, strings.Join(names, ", "))
 }
 
 func count(n int, what string) string {
@@ -83,11 +85,11 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// releaseTime bounds the end of the sessions of a team that is let go of.
+// releaseTime bounds how long the sessions of a released team may take to end.
 const releaseTime = time.Minute
 
-// Push makes a checkpoint of the team that is here, and pushes its branch. With Release it does so
-// once more when the team was let go of. Where the remote has another history the error is a
+// Push makes a checkpoint of the local team and pushes its branch. With Release, it releases the
+// team and pushes a second checkpoint. If the remote has another history, the error is a
 // [*checkpoint.ForkError].
 func Push(ctx context.Context, o PushOptions) (*Pushed, error) {
 	procs, err := proc.Open("")
@@ -96,31 +98,44 @@ func Push(ctx context.Context, o PushOptions) (*Pushed, error) {
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
 	var pushed *Pushed
-	_, err = o.opened(ctx, func(rep *replica.Replica, folder string) error {
+	err = o.opened(ctx, func(rep *replica.Replica, folder string) error {
 		t := rep.Team()
 		if err := t.CheckOurs(); err != nil {
 			return err
 		}
 		o.Dir = t.Dir
 		var err error
-		if pushed, err = o.push(ctx, procs, rep, folder); err != nil || !o.Release {
+		if pushed, err = o.push(ctx, procs, rep, folder); err != nil {
 			return err
 		}
-		// Only now that the remote has the team, and takes more of it: a team that was let go of
-		// and is nowhere else would help nobody.
+		if o.Head {
+			if pushed.Head, err = pushHead(ctx, procs, pushed.Remote, t, folder); err != nil {
+				return err
+			}
+		}
+		if !o.Release {
+			return nil
+		}
+		// The team is released only after the first push has succeeded. A team that is released and
+		// exists nowhere else would be of no use.
 		if err := o.release(ctx, procs, rep, folder); err != nil {
 			return err
 		}
-		pushed, err = o.push(ctx, procs, rep, folder)
-		return err
+		last, err := o.push(ctx, procs, rep, folder)
+		if err != nil {
+			pushed.Released = true
+			return err
+		}
+		last.Head, pushed = pushed.Head, last
+		return nil
 	})
 	return pushed, err
 }
 
-// release ends the sessions of the team and lets go of it.
+// release ends the sessions of the team and releases it.
 func (o *PushOptions) release(ctx context.Context, procs *proc.Register, rep *replica.Replica, folder string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, releaseTime,
-		fmt.Errorf("not everybody has ended within %s", releaseTime))
+		fmt.Errorf("the sessions did not end within %s", releaseTime))
 	defer cancel()
 	if t := rep.Team(); t.Released == (team.Released{}) {
 		lock, err := leader.Claim(folder)
@@ -132,7 +147,7 @@ func (o *PushOptions) release(ctx context.Context, procs *proc.Register, rep *re
 			return err
 		}
 		defer lock.Unlock()
-		if t.LeadSession != "" && t.LeadSession != team.User { // it has ended, or the lock would be held
+		if t.LeadSession != "" && t.LeadSession != team.User { // the session has ended, or the lock would be held
 			if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User,
 				TakeOver: true}}); err != nil {
 				return err
@@ -149,7 +164,7 @@ func (o *PushOptions) release(ctx context.Context, procs *proc.Register, rep *re
 	o.did("released")
 	if err := host.Settle(ctx, filepath.Join(folder, "hosts"), o.Dir, o.tell); err != nil {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("this machine has let go of team %s, but a process "+
-			"of it is still there: %v; push again", o.Team, err)}
+			"of it is still running: %v; push again", o.Team, err)}
 	}
 	o.did("ended")
 	return nil
@@ -157,7 +172,7 @@ func (o *PushOptions) release(ctx context.Context, procs *proc.Register, rep *re
 
 func (o *Options) tell(text string) { o.log("%s", text) }
 
-// push brings the remote up to a new checkpoint.
+// push makes a new checkpoint and pushes it to the remote.
 func (o *PushOptions) push(ctx context.Context, procs *proc.Register, rep *replica.Replica,
 	folder string) (*Pushed, error) {
 	store, err := checkpoint.Open(ctx, procs, rep.Team().Dir, o.Team, folder)
@@ -183,7 +198,7 @@ func (o *PushOptions) push(ctx context.Context, procs *proc.Register, rep *repli
 		if made.Commit, err = o.follow(ctx, store, remote, rep, made.Commit); err != nil {
 			return nil, err
 		}
-		if made.Commit == "" { // the branch was moved, and has to be looked at again
+		if made.Commit == "" { // the branch was moved, so it has to be examined again
 			continue
 		}
 		p := &Pushed{Checkpoint: made, Remote: remote, Released: rep.Team().Released != team.Released{}}
@@ -218,8 +233,8 @@ func (o *PushOptions) push(ctx context.Context, procs *proc.Register, rep *repli
 	}
 }
 
-// follow makes sure that the commit follows what the remote has. It returns the commit to push, ""
-// where the branch was moved for that.
+// follow makes sure that the commit is a successor of what the remote has. It returns the commit to
+// push, or "" if it moved the branch.
 func (o *PushOptions) follow(ctx context.Context, store *checkpoint.Store, remote checkpoint.Remote,
 	rep *replica.Replica, commit string) (string, error) {
 	there, err := store.Fetch(ctx, remote)
@@ -258,13 +273,13 @@ func (o *PushOptions) follow(ctx context.Context, store *checkpoint.Store, remot
 	return "", nil
 }
 
-// side is the team that is here as one of two histories.
+// side describes the local team as one of two histories.
 func side(s *team.State, common int64) checkpoint.Side {
 	name, _ := os.Hostname()
 	return checkpoint.Side{Machine: name, At: s.Team().UpdatedAt, Records: s.Position() - common}
 }
 
-// MovedError says that the team continued elsewhere from all that is here.
+// MovedError reports that the team continued elsewhere, from a state that includes everything here.
 type MovedError struct {
 	Team  string
 	There checkpoint.Side
@@ -276,8 +291,8 @@ func (e *MovedError) Error() string {
 
 func (e *MovedError) Unwrap() error { return checkpoint.ErrForked }
 
-// agree makes sure that what goes to a remote is what the user wants there. One that has the team
-// needs no consent again.
+// agree makes sure that the user agrees to what is pushed to a remote. A remote that already has
+// the team needs no further consent.
 func (o *PushOptions) agree(ctx context.Context, store *checkpoint.Store, remote checkpoint.Remote, commit, before,
 	folder string, has bool) error {
 	out, err := store.Outgoing(ctx, remote, commit, before)
@@ -288,7 +303,7 @@ func (o *PushOptions) agree(ctx context.Context, store *checkpoint.Store, remote
 		return &SuspectError{Remote: remote.Name, Suspects: out.Suspects, Unseen: out.Unseen}
 	}
 	if out.Unseen > 0 {
-		o.log("%s in the commits were not looked at for secrets, because there are so many", count(out.Unseen, "file"))
+		o.log("%s in the commits were not searched for secrets, because there are too many", count(out.Unseen, "file"))
 	}
 	if has {
 		return nil
@@ -308,7 +323,7 @@ func (o *PushOptions) agree(ctx context.Context, store *checkpoint.Store, remote
 	return atomicfile.Write(path, append(text, '\n'))
 }
 
-// agreedFile lists, in the team's folder, the places that the user agreed to push to.
+// agreedFile lists, in the team's folder, the remotes that the user agreed to push to.
 const agreedFile = "pushed.json"
 
 func readAgreed(path string) (agreed []string, err error) {
@@ -316,15 +331,15 @@ func readAgreed(path string) (agreed []string, err error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	if err == nil && json.Unmarshal(text, &agreed) != nil { // then it is asked again
+	if err == nil && json.Unmarshal(text, &agreed) != nil { // then the user is asked again
 		agreed = nil
 	}
 	return agreed, err
 }
 
-// Here makes sure that the team that is here is the one that counts, as far as the repository
-// knows: no checkpoint of it is of another history, or of a later time. With ours the user has said
-// that this one continues: the others are left.
+// Here makes sure that no other copy of the team is ahead of the local one, as far as the
+// repository shows: no checkpoint has another history, or later records. With ours, the user has
+// decided that the local history continues and the others are left behind.
 func Here(ctx context.Context, rep *replica.Replica, folder string, ours bool) error {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -342,7 +357,7 @@ func Here(ctx context.Context, rep *replica.Replica, folder string, ours bool) e
 func here(ctx context.Context, store *checkpoint.Store, rep *replica.Replica, ours bool) error {
 	found, err := store.Found(ctx)
 	if damage := (*checkpoint.DamageError)(nil); errors.Is(err, checkpoint.ErrNone) || errors.As(err, &damage) {
-		return nil // there is nothing that could be another history
+		return nil // without checkpoints there is no other history
 	}
 	if err != nil {
 		return err
@@ -368,7 +383,7 @@ func here(ctx context.Context, store *checkpoint.Store, rep *replica.Replica, ou
 		if relation == checkpoint.Behind || relation == checkpoint.Another {
 			continue
 		}
-		if !f.Own && own.History == history { // it was decided about, if our line has it
+		if !f.Own && own.History == history { // decided before, if our branch contains it
 			if in, err := store.Leads(ctx, f.Commit, own.Commit); err != nil {
 				return err
 			} else if in {
@@ -396,40 +411,28 @@ func here(ctx context.Context, store *checkpoint.Store, rep *replica.Replica, ou
 			return store.Settle(ctx, last, leave...)
 		}
 	}
-	return fmt.Errorf("%w, and no checkpoint of the one that is here can be found; rename the branch of the other "+
-		"one to keep it: git branch -m cadre/%s NAME", refusal, name)
+	return fmt.Errorf("%w, and there is no checkpoint of the local history; rename the branch of the other "+
+		"history to keep it: git branch -m cadre/%s NAME", refusal, name)
 }
 
-// PushedCommit is the commit of a consolidated team, and the branch of a remote that names it.
-type PushedCommit struct {
-	Remote         checkpoint.Remote
-	Commit, Branch string // "" where there was nothing to commit
-}
+// PushedCommit is the commit of a consolidated team, and the remote's branch that it was pushed to.
+type PushedCommit struct{ Commit, Branch string } // "" if there was nothing to commit
 
-// PushCommit pushes the commit of a team that was consolidated to the remote's branch of the name
+// pushHead pushes the commit of a consolidated team. The remote's branch has the name of the branch
 // that is checked out.
-func PushCommit(ctx context.Context, o PushOptions) (*PushedCommit, error) {
-	procs, err := proc.Open("")
-	if err != nil {
-		return nil, err
+func pushHead(ctx context.Context, procs *proc.Register, to checkpoint.Remote, t team.Team,
+	folder string) (PushedCommit, error) {
+	if c := t.Consolidation; c.Step != team.Done || c.Commit == "" {
+		return PushedCommit{}, nil
 	}
-	defer procs.Close(context.WithoutCancel(ctx))
-	p := &PushedCommit{}
-	_, err = o.opened(ctx, func(rep *replica.Replica, folder string) error {
-		t := rep.Team()
-		if c := t.Consolidation; c.Step != team.Done || c.Commit == "" {
-			return nil
-		}
-		store, err := checkpoint.Open(ctx, procs, t.Dir, t.Name, folder)
-		if err != nil {
-			return err
-		}
-		if p.Remote, err = store.Remote(ctx, o.Remote); err != nil {
-			return err
-		}
-		p.Commit = t.Consolidation.Commit
-		p.Branch, err = store.PushHead(ctx, p.Remote, p.Commit)
-		return err
-	})
-	return p, err
+	store, err := checkpoint.Open(ctx, procs, t.Dir, t.Name, folder)
+	if err != nil {
+		return PushedCommit{}, err
+	}
+	commit := t.Consolidation.Commit
+	branch, err := store.PushHead(ctx, to, commit)
+	if err != nil {
+		return PushedCommit{}, err
+	}
+	return PushedCommit{commit, branch}, nil
 }

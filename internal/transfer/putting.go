@@ -16,21 +16,21 @@ import (
 	"cadre/internal/team"
 )
 
-// putting is work that comes back from a checkpoint.
+// putting restores the work that a checkpoint carries.
 type putting struct {
 	*Options
 	procs *proc.Register
 	store *checkpoint.Store
 	r     *checkpoint.Restored
 
-	dir, head, top string           // where the team is to work, and what is checked out there
-	same           bool             // it is the place where it worked, with everything that was done there
-	branches       []checkpoint.Tip // of members, that are here and not as they were carried
-	lacks          []git.Change     // paths of the shared directory that are not here as they were carried
+	dir, head, top string           // where the team will work, and what is checked out there
+	same           bool             // the team worked in this very place, so all its work is there
+	branches       []checkpoint.Tip // branches of members that differ here from the carried ones
+	lacks          []git.Change     // paths of the shared directory that differ here from the carried ones
 }
 
-// put has the work tree hold what the team had not committed, where nothing is in its way. It
-// returns what the project is without that; nil for what it was.
+// put writes the team's uncommitted work into the work tree, except where a file is in the way. It
+// returns the state of the project without that work; nil if it did not change.
 func (p *putting) put(ctx context.Context) (*team.Base, error) {
 	if p.same || p.top == "" {
 		return nil, nil
@@ -59,7 +59,7 @@ func (p *putting) put(ctx context.Context) (*team.Base, error) {
 		base = consolidate.Without(base, there)
 		p.lacks = blocked
 	}
-	if w.Head != "" && w.Head != p.head { // what was committed there may not be checked out here
+	if w.Head != "" && w.Head != p.head { // the commits made there may not be checked out here
 		common, err := p.common(ctx, w.Head)
 		if err != nil {
 			return nil, err
@@ -74,7 +74,7 @@ func (p *putting) put(ctx context.Context) (*team.Base, error) {
 	return &base, nil
 }
 
-// common is the newest commit that what is checked out has in common with the one; "" for none.
+// common returns the newest common ancestor of commit and what is checked out; "" for none.
 func (p *putting) common(ctx context.Context, commit string) (string, error) {
 	if p.head == "" {
 		return "", nil
@@ -88,7 +88,7 @@ func (p *putting) common(ctx context.Context, commit string) (string, error) {
 
 func (p *putting) git() git.Runner { return git.Runner{Procs: p.procs, Dir: p.dir} }
 
-// missing lists the work of completed tasks that is not where it should be.
+// missing lists the work of completed tasks that is not in its place.
 func (p *putting) missing(ctx context.Context) (all []team.Missing, err error) {
 	var commits []string
 	isolated := map[string]bool{}
@@ -123,10 +123,10 @@ func (p *putting) missing(ctx context.Context) (all []team.Missing, err error) {
 			}
 		case p.r.Work.Machine == "":
 			all = append(all, team.Missing{Task: t.ID,
-				What: fmt.Sprintf("what it did was in %s, and this checkpoint, of the format 1.0, does not carry that",
+				What: fmt.Sprintf("its work was in %s, and this checkpoint has format 1.0, which does not carry files",
 					p.r.State.Team().Dir)})
 		case p.r.Work.Unknown != "":
-			all = append(all, team.Missing{Task: t.ID, What: fmt.Sprintf("what it did was in %s on %s and is not "+
+			all = append(all, team.Missing{Task: t.ID, What: fmt.Sprintf("its work was in %s on %s and is not "+
 				"carried: %s", p.r.Work.Top, p.r.Work.Machine, p.r.Work.Unknown)})
 		default:
 			all = append(all, p.inFiles(t.ID, nil, nil)...)
@@ -141,7 +141,7 @@ func (p *putting) missing(ctx context.Context) (all []team.Missing, err error) {
 func (p *putting) onBranch(branch, commit string) string {
 	for _, b := range p.branches {
 		if b.Name == branch {
-			return fmt.Sprintf("the commit %.12s, because %s here has commits of its own; bring it in: git switch %s "+
+			return fmt.Sprintf("the commit %.12s, because %s here has commits of its own; merge it: git switch %s "+
 				"&& git merge %.12s", commit, branch, branch, commit)
 		}
 	}
@@ -155,27 +155,27 @@ func (p *putting) machine() string {
 	return p.r.Work.Machine
 }
 
-// unrecorded says what is missing of a member with a branch, where the task has no record of its
-// work; "" where nothing is.
+// unrecorded describes the missing work of a member with a branch, for a task that has no record of
+// its work; "" if nothing is missing.
 func (p *putting) unrecorded(branch string) string {
 	carried := slices.ContainsFunc(p.r.Work.Branches, func(t checkpoint.Tip) bool { return t.Name == branch })
 	stays := slices.ContainsFunc(p.branches, func(t checkpoint.Tip) bool { return t.Name == branch })
 	there, _ := p.git().Holds(context.Background(), "rev-parse", "--verify", "--quiet", "refs/heads/"+branch)
 	switch {
 	case stays:
-		return fmt.Sprintf("the work on the branch %s, which here has commits of its own and not those of the "+
+		return fmt.Sprintf("the work on the branch %s, which has other commits here, not those of the "+
 			"checkpoint", branch)
 	case carried || there:
 		return ""
-	case p.r.Work.Machine != "" && len(p.lacks) == 0: // it was merged there, and that is checked out here
+	case p.r.Work.Machine != "" && len(p.lacks) == 0: // merged on the other machine, and that is checked out here
 		return ""
 	}
 	return fmt.Sprintf("the branch %s; it is on %s", branch, p.machine())
 }
 
-// inFiles lists which of the files of a task are not here as they were carried, or were not
-// carried; of a task whose files nobody recorded any may be its. left are those that its record
-// names because no commit has them, each with the reason.
+// inFiles lists the files of a task that were not carried, or that differ here from the carried
+// ones. If files is nil, nobody recorded the task's files, and each may be one of them. left has
+// the files that its record names because no commit has them, each with the reason.
 func (p *putting) inFiles(task string, files, left []string) (all []team.Missing) {
 	its := func(path string) bool {
 		return files == nil || slices.Contains(files, path) ||
@@ -189,12 +189,12 @@ func (p *putting) inFiles(task string, files, left []string) (all []team.Missing
 		if c.Is == git.Nothing {
 			m.Object = ""
 		}
-		m.What = fmt.Sprintf("%s is another one here; the team's: git show %.12s:%s", c.Path, m.Commit, c.Path)
+		m.What = fmt.Sprintf("%s differs here; the team's version: git show %.12s:%s", c.Path, m.Commit, c.Path)
 		if c.Is == git.Nothing {
-			m.What = c.Path + " was removed, and is here"
+			m.What = c.Path + " was removed by the team, and exists here"
 		}
 		if head := p.r.Work.Head; p.head != head && !p.has(head) {
-			m.What += fmt.Sprintf("; what the team worked on is not checked out: git merge %.12s", head)
+			m.What += fmt.Sprintf("; the commit that the team worked on is not checked out: git merge %.12s", head)
 		}
 		all = append(all, m)
 	}
@@ -212,8 +212,8 @@ func (p *putting) inFiles(task string, files, left []string) (all []team.Missing
 	return all
 }
 
-// unclaimed lists what was not carried, is not here and is missing of no task, and how many paths
-// the checkpoint has no names of.
+// unclaimed lists the files that were not carried, are not here, and belong to no task with missing
+// work. more is the number of paths that the checkpoint only counts.
 func (p *putting) unclaimed(missing []team.Missing) (left []checkpoint.Left, more int) {
 	if p.same {
 		return nil, 0
@@ -227,10 +227,10 @@ func (p *putting) unclaimed(missing []team.Missing) (left []checkpoint.Left, mor
 	return left, p.r.Work.More
 }
 
-// mostPaths is how many files are named of one task.
+// mostPaths bounds the files that are named per task.
 const mostPaths = 20
 
-// anyFile stands for a file that is to be there, whatever is in it.
+// anyFile stands for a file that has to exist, whatever its content.
 const anyFile = "any"
 
 func (p *putting) carrier() string {
@@ -245,7 +245,8 @@ func (p *putting) has(commit string) bool {
 	return in && err == nil
 }
 
-// unreachable are those of the commits that neither HEAD nor a branch of a member leads to.
+// unreachable returns the commits that are reachable neither from HEAD nor from a branch of a
+// member.
 func unreachable(ctx context.Context, g git.Runner, name string, commits []string) (map[string]bool, error) {
 	lost := map[string]bool{}
 	if len(commits) == 0 {
@@ -285,7 +286,8 @@ func unreachable(ctx context.Context, g git.Runner, name string, commits []strin
 	return lost, nil
 }
 
-// Recheck returns the tasks whose missing work is there by now: somebody has merged or copied it.
+// Recheck returns the tasks whose missing work is here by now, because somebody merged or copied
+// it.
 func Recheck(ctx context.Context, procs *proc.Register, t team.Team,
 	missing []team.Missing) (found []string, err error) {
 	if len(missing) == 0 {
@@ -323,7 +325,7 @@ func Recheck(ctx context.Context, procs *proc.Register, t team.Team,
 				return nil, err
 			}
 			still[m.Task] = still[m.Task] || !there
-		default: // nobody can tell by looking
+		default: // this cannot be checked
 			still[m.Task] = true
 		}
 	}

@@ -24,8 +24,8 @@ func (l *lab) must(err error) {
 	}
 }
 
-// TestThereAndBack: a team goes to another machine and comes back, each time with all of its work,
-// and no warning where it was let go of.
+// TestThereAndBack moves a team to another machine and back. It arrives with all of its work each
+// time, and without a warning if it was released.
 func TestThereAndBack(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -40,7 +40,7 @@ func TestThereAndBack(t *testing.T) {
 		_, err := from.push(t.Context(), PushOptions{Yes: true, Release: true})
 		l.must(err)
 		if err := l.work(from, "ann"); team.CodeOf(err) != team.Denied {
-			t.Errorf("after it was let go of: %v", err)
+			t.Errorf("after its release: %v", err)
 		}
 		pulled, err := to.pull(t.Context(), PullOptions{})
 		l.must(err)
@@ -54,8 +54,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestForks: two machines that both go on are told so by every command, and nothing of either is
-// lost when the user has chosen.
+// TestForks continues a team on two machines. Every command reports the two histories, and after
+// the user's choice no work of either is lost.
 func TestForks(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -70,12 +70,12 @@ func TestForks(t *testing.T) {
 			_, err = l.desktop.pull(t.Context(), PullOptions{})
 			l.must(err)
 			if !l.desktop.warned() {
-				t.Errorf("it was not let go of, and it was said: %v", l.desktop.said)
+				t.Errorf("it was not released, and the messages are: %v", l.desktop.said)
 			}
 			l.must(l.work(l.desktop, "bob"))
 			_, err = l.desktop.push(t.Context(), PushOptions{Yes: true})
 			l.must(err)
-			l.must(l.work(l.laptop, "bob")) // it knows nothing of that
+			l.must(l.work(l.laptop, "bob")) // bob's machine does not know of the other history
 			l.must(l.work(l.laptop, "ann"))
 
 			_, err = l.laptop.push(t.Context(), PushOptions{Yes: true})
@@ -85,7 +85,7 @@ func TestForks(t *testing.T) {
 				t.Fatalf("%v: %+v", err, fork)
 			}
 			if err := l.work(l.laptop, "ann"); !isFork(err) {
-				t.Errorf("it goes on: %v", err)
+				t.Errorf("it continues: %v", err)
 			}
 			if _, err = l.laptop.pull(t.Context(), PullOptions{}); !isFork(err) {
 				t.Errorf("pull: %v", err)
@@ -97,7 +97,7 @@ func TestForks(t *testing.T) {
 				pulled, err := l.laptop.pull(t.Context(), PullOptions{Theirs: true})
 				l.must(err)
 				if pulled.Aside == "" {
-					t.Error("the copy that was here is nowhere")
+					t.Error("the former copy is lost")
 				}
 			case "ours":
 				_, err := l.laptop.push(t.Context(), PushOptions{Ours: true})
@@ -118,15 +118,15 @@ func TestForks(t *testing.T) {
 					t.Errorf("commit %s is lost: %s", commit, out)
 				}
 			}
-			// The other machine is told, too.
+			// The other machine notices, too.
 			if chosen == "theirs" {
-				l.must(l.work(l.desktop, "ann")) // nothing tells it yet
+				l.must(l.work(l.desktop, "ann")) // ann's machine does not know of it yet
 			}
 			if _, err := l.desktop.push(t.Context(), PushOptions{}); !isFork(err) {
 				t.Errorf("the other one pushes: %v", err)
 			}
 			if err := l.work(l.desktop, "ann"); !isFork(err) {
-				t.Errorf("the other one goes on: %v", err)
+				t.Errorf("the other one continues: %v", err)
 			}
 			_, err = l.desktop.pull(t.Context(), PullOptions{Theirs: true})
 			l.must(err)
@@ -136,8 +136,8 @@ func TestForks(t *testing.T) {
 	}
 }
 
-// TestInTheWay: what is the person's stays, the task whose work it is in the way of is named, and
-// the team cannot be completed until that is there.
+// TestInTheWay checks that files of the user are kept, that the task whose work they block is
+// named, and that the team cannot be completed until this work is there.
 func TestInTheWay(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -164,7 +164,7 @@ func TestInTheWay(t *testing.T) {
 		_, err := rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.Consolidate{NoCommit: true}})
 		if hints := team.HintsOf(err); team.CodeOf(err) != team.NotReady || len(hints) != 2 ||
 			hints[1].Action != team.ActGoWithout || !slices.Equal(hints[1].Tasks, []string{"2"}) {
-			t.Errorf("it is completed without the work: %v, %+v", err, hints)
+			t.Errorf("the team was completed without the work: %v, %+v", err, hints)
 		}
 		var missing []team.Missing
 		rep.View(func(s *team.State) { missing = s.Missing() })
@@ -185,8 +185,8 @@ func TestInTheWay(t *testing.T) {
 	})
 }
 
-// TestBranchInTheWay: a member's branch that has commits of its own stays as it is, and its tasks
-// are named.
+// TestBranchInTheWay checks that a member's branch with other commits stays as it is, and that its
+// tasks are named.
 func TestBranchInTheWay(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -207,7 +207,7 @@ func TestBranchInTheWay(t *testing.T) {
 	l.whole(l.desktop)
 }
 
-// TestAnotherCommitCheckedOut: where the clone is behind what the team worked on, that is named and
+// TestAnotherCommitCheckedOut checks a clone that is behind the team's commit: this is named, and
 // nothing is overwritten.
 func TestAnotherCommitCheckedOut(t *testing.T) {
 	t.Parallel()
@@ -261,7 +261,7 @@ func TestAnotherCommitCheckedOut(t *testing.T) {
 	})
 }
 
-// TestRunning: a team that runs here is not pulled over.
+// TestRunning checks that a pull does not replace a running team.
 func TestRunning(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -283,8 +283,8 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestFirstPush: what goes to a remote for the first time is told and agreed to, once for each
-// place; commits with secrets are refused.
+// TestFirstPush checks that the user agrees to a first push, once for each remote, and that commits
+// with secrets are refused.
 func TestFirstPush(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -307,7 +307,7 @@ func TestFirstPush(t *testing.T) {
 	l.git(l.root, "init", "-q", "--bare", other)
 	l.git(l.laptop.dir, "remote", "add", "other", other)
 	if _, err = l.laptop.push(t.Context(), PushOptions{Remote: "other"}); err == nil {
-		t.Error("nobody was asked about another place")
+		t.Error("the user was not asked about another remote")
 	}
 	l.git(l.laptop.dir, "remote", "add", "third", "https://someone:pass-word@localhost:1/x.git")
 	if _, err = l.laptop.push(t.Context(), PushOptions{Remote: "third"}); err == nil ||
@@ -320,10 +320,13 @@ func TestFirstPush(t *testing.T) {
 	}
 }
 
-// TestKilled: killed at any step and at any command of git, the same command called again ends as
-// if nothing had been; until then no work is lost, and the person's files and index are as they
-// were.
+// TestKilled kills a command at any step and at any git command. The same command called again ends
+// as if it had not been interrupted. Until then no work is lost, and the user's files and index are
+// unchanged.
 func TestKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes; not with -short")
+	}
 	prepare := map[string]func(l *lab) *machine{
 		"release": func(l *lab) *machine { return l.laptop },
 		"pull": func(l *lab) *machine {
@@ -342,9 +345,6 @@ func TestKilled(t *testing.T) {
 	}
 	for what, make := range prepare {
 		t.Run(what, func(t *testing.T) {
-			if testing.Short() && what != "pull" {
-				t.Skip("many processes")
-			}
 			t.Parallel()
 			most := 0
 			end := func(l *lab, m *machine, label string) {
@@ -381,16 +381,18 @@ func TestKilled(t *testing.T) {
 					return
 				}
 				if err := l.work(m, "ann"); err != nil {
-					t.Fatalf("%s: it does not go on: %v", label, err)
+					t.Fatalf("%s: it does not continue: %v", label, err)
 				}
 			}
-			every := map[string]int{"step": soak.Of(3, 1), "before": soak.Of(31, 1), "after": soak.Of(31, 1)}
+			l := newLab(t)
+			l.must(l.work(l.laptop, "ann"))
+			l.must(l.work(l.laptop, "bob"))
+			m := make(l)
+			restore := l.save()
+			every := map[string]int{"step": soak.Of(7, 1), "before": soak.Of(67, 1), "after": soak.Of(67, 1)}
 			for i, how := range []string{"step", "before", "after"} {
 				for n := 1 + i; ; n += every[how] {
-					l := newLab(t)
-					l.must(l.work(l.laptop, "ann"))
-					l.must(l.work(l.laptop, "bob"))
-					m := make(l)
+					restore()
 					step, command := strconv.Itoa(n), ""
 					if how != "step" {
 						step, command = "", strconv.Itoa(n)
@@ -411,8 +413,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// fork has both machines go on without knowing of each other, and the laptop know of the other's
-// checkpoint.
+// fork lets both machines continue without knowledge of each other. Then the laptop learns of the
+// desktop's checkpoint.
 func (l *lab) fork() {
 	_, err := l.laptop.push(l.Context(), PushOptions{Yes: true})
 	l.must(err)
@@ -427,13 +429,13 @@ func (l *lab) fork() {
 }
 
 // TestTwoMachines plays random histories of two machines with a bare repository between them: work,
-// pushes, fetches, pulls, kills, in any order. Whatever happens, the work of every task that a
-// machine calls completed is there or named, a team that was not let go of is not adopted without a
-// warning, and two histories are an error for whoever comes second.
+// pushes, fetches, pulls, kills, in any order. At all times the work of every completed task on a
+// machine is there or named as missing, a team that was not released is adopted only with a
+// warning, and the machine that comes second gets an error about two histories.
 func TestTwoMachines(t *testing.T) {
-	histories, moves := soak.Of(6, 60), 14
+	histories, moves := soak.Of(3, 60), 14
 	if testing.Short() {
-		histories = 2
+		histories, moves = 1, 6
 	}
 	for seed := range histories {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -457,7 +459,7 @@ func TestTwoMachines(t *testing.T) {
 				case "work":
 					err = l.work(m, []string{"ann", "bob"}[random.IntN(2)])
 					if err == nil && released {
-						t.Errorf("on %s it goes on after it was let go of", m.name)
+						t.Errorf("on %s it continues after its release", m.name)
 					}
 				case "push":
 					_, err = m.push(t.Context(), PushOptions{Yes: true})
@@ -471,7 +473,7 @@ func TestTwoMachines(t *testing.T) {
 						t.Errorf("on %s it was adopted without a warning: %v", m.name, m.said)
 					}
 					if err == nil && pulled.Arrived != nil && before && m.warned() {
-						t.Errorf("on %s there was a warning of a team that was let go of", m.name)
+						t.Errorf("on %s there was a warning about a released team", m.name)
 					}
 				case "fetch":
 					l.git(m.dir, "fetch", "-q", "origin")
@@ -496,7 +498,7 @@ func TestTwoMachines(t *testing.T) {
 				l.whole(l.desktop)
 				l.noticed(told)
 			}
-			// In the end the user has both machines meet.
+			// At the end the user lets both machines meet.
 			for _, m := range []*machine{l.laptop, l.desktop} {
 				l.on(m, func(rep *replica.Replica, folder string) {
 					if err := Here(t.Context(), rep, folder, true); err != nil {
@@ -521,19 +523,19 @@ func TestTwoMachines(t *testing.T) {
 	}
 }
 
-// released reports whether the machine has let go of its copy.
+// released reports whether the machine has released its copy.
 func (l *lab) released(m *machine) (released bool) {
 	l.on(m, func(rep *replica.Replica, _ string) { released = rep.Team().Released != team.Released{} })
 	return released
 }
 
-// remoteReleased reports whether the remote's checkpoint says that the team was let go of.
+// remoteReleased reports whether the team is released in the remote's checkpoint.
 func (l *lab) remoteReleased() bool {
 	out, err := l.try(filepath.Join(l.root, "remote.git"), "", "show", "cadre/demo:.claude/teams/demo/state.json")
 	return err == nil && strings.Contains(out, `"released": true`)
 }
 
-// noticed checks that a machine which knows of another history of its team does not go on.
+// noticed checks that a machine that knows of another history of its team does not continue.
 func (l *lab) noticed(told []string) {
 	l.Helper()
 	for _, m := range []*machine{l.laptop, l.desktop} {
@@ -555,11 +557,11 @@ func (l *lab) noticed(told []string) {
 				for _, own := range found {
 					if in, err := store.Leads(l.Context(), f.Commit, own.Commit); own.Own && in && err == nil &&
 						own.Commit != f.Commit {
-						settled = true // the user has said so
+						settled = true // the user has chosen
 					}
 				}
 				if err := Here(l.Context(), rep, folder, false); err == nil && !settled {
-					l.Errorf("on %s %s is another history, and nobody says so:\n%s", m.name, f.Ref,
+					l.Errorf("on %s %s is another history, and no message says so:\n%s", m.name, f.Ref,
 						strings.Join(told, "\n"))
 				}
 			}

@@ -16,12 +16,14 @@ import (
 // TestAbortWaits: when an abort returns nobody of the team runs any more, whoever hosted them, and
 // it may be called again.
 func TestAbortWaits(t *testing.T) {
+	t.Parallel()
 	o, _ := repository(t)
 	o.StopGrace = 200 * time.Millisecond
 	m := manage(t, o)
 	of, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "port",
 		Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell}},
-		Tasks:   []teams.TaskConfig{{Subject: "hang", Run: "trap '' TERM INT HUP; echo $$ >pid; while :; do sleep 1; done"}}})
+		Tasks: []teams.TaskConfig{{Subject: "hang",
+			Run: "trap '' TERM INT HUP; echo $$ >pid; while :; do sleep 1; done"}}})
 	ok(t, err)
 	other := manage(t, o)
 	beside, err := other.OpenTeam(limited(t), "port")
@@ -50,6 +52,7 @@ func TestAbortWaits(t *testing.T) {
 // TestAbortTakesOut: an abort leaves nothing in the work tree of a consolidation that was killed,
 // though the team is hosted, and once the team is complete there is nothing to abort.
 func TestAbortTakesOut(t *testing.T) {
+	t.Parallel()
 	o, git := repository(t)
 	m := manage(t, o)
 	of := create(t, m, "port", "eve")
@@ -60,7 +63,8 @@ func TestAbortTakesOut(t *testing.T) {
 	git("rm", "-q", "--cached", "hers.txt")
 	always := func(body team.Body) func(team.Team) team.Body { return func(team.Team) team.Body { return body } }
 	beside(t, o, "port", always(&team.Consolidate{}), always(&team.ReportMerged{Attempt: 1}),
-		always(&team.ReportStaged{Attempt: 1, Parent: head, Tree: tree, Before: git("rev-parse", "HEAD^{tree}"), Files: 1,
+		always(&team.ReportStaged{Attempt: 1, Parent: head, Tree: tree, Before: git("rev-parse", "HEAD^{tree}"),
+			Files:    1,
 			Branches: []team.Branch{{Member: "eve", Name: "cadre/port/eve", Commit: head}}}))
 	ok(t, of.Abort(limited(t), "enough"))
 	if _, err := os.Stat(hers); !os.IsNotExist(err) {

@@ -15,10 +15,8 @@ import (
 // on the branch of its checkpoints, by which a copy that has continued it is noticed before anything
 // of it runs here.
 func TestCheckpointsOfAProgram(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
-	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(root, "gitconfig"))
-	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-	t.Setenv("CLAUDE_CONFIG_DIR", filepath.Join(root, "claude"))
 	project := filepath.Join(root, "project")
 	git := func(args ...string) string {
 		t.Helper()
@@ -33,7 +31,7 @@ func TestCheckpointsOfAProgram(t *testing.T) {
 	git("init", "-q", "-b", "main")
 	git("commit", "-q", "--allow-empty", "-m", "first")
 
-	options := teams.Options{Home: filepath.Join(root, "home"), Dir: project}
+	options := teams.Options{Home: filepath.Join(root, "home"), ClaudeHome: filepath.Join(root, "claude"), Dir: project}
 	m := manage(t, options)
 	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "port",
 		Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell}},

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	"cadre/internal/consolidate"
+	"cadre/internal/agent"
 	"cadre/internal/engine"
-	"cadre/internal/inspect"
-	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -73,6 +72,7 @@ type MemberConfig struct {
 	// PlanApproval means that it may change nothing before the lead approved a plan of it.
 	PlanApproval bool
 	Isolation    Isolation // "" to work in the team's directory
+	Budget       Budget    // of its own, beside the team's; not for a lead
 }
 
 // PermissionMode is what a member may do without asking, by the names that Claude Code gives them;
@@ -115,19 +115,21 @@ const (
 	PolicyDeny  PermissionPolicy = "deny"  // every request is denied
 )
 
-// Budget is what a team may spend at most; zero fields are without limit. Once it is spent nothing
-// more is started and running sessions are ended.
+// Budget is what a team, or a member, may spend at most; zero fields are without limit. Once that of
+// the team is spent nothing more is started and running sessions are ended. Once that of a member is,
+// its session ends, it gets no more work, and its tasks return to the queue. The lead is told when
+// 50, 80 and 95 percent are spent.
 type Budget struct {
 	Tokens       int64
 	CostMicroUSD int64         // millionths of a US dollar, as far as agents say what they cost
-	Time         time.Duration // since the team was created, in whole milliseconds
+	Time         time.Duration // since the team was created or the member joined, in whole milliseconds
 }
 
 // founding is the config as the commands that make the team.
 func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, error) {
 	if m.opts.As != "" { // the refusal is the core's
-		return commands(m.opts.As, &team.CreateTeam{TeamID: c.Name, Name: c.Name, Dir: m.opts.Dir,
-			TeammateOf: "another team"}), nil
+		return []team.Command{engine.Command(m.opts.As, &team.CreateTeam{TeamID: c.Name, Name: c.Name, Dir: m.opts.Dir,
+			TeammateOf: "another team"})}, nil
 	}
 	dir := m.opts.Dir
 	if c.Dir != "" {
@@ -143,35 +145,30 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 	if lead.Agent == "" {
 		lead.Agent = External
 	}
-	if lead.PlanApproval || lead.Isolation != "" {
+	if lead.PlanApproval || lead.Isolation != "" || lead.Budget != (Budget{}) {
 		return nil, refuse(ErrInvalid, "the lead works in the team's directory, and nobody approves its plans: "+
-			"PlanApproval and Isolation are for teammates")
+			"PlanApproval, Isolation and Budget are for teammates")
 	}
 	for _, s := range append([]MemberConfig{lead}, c.Members...) {
 		if err := m.opts.check(ctx, s, dir); err != nil {
 			return nil, err
 		}
 	}
-	var base team.Base
-	if home := m.engine.Home; m.engine.Memory == nil { // cadre consolidate can commit what such a team does
-		base = consolidate.Look(ctx, dir, home.Root, home.Claude)
-	}
 	facts := make([]team.Fact, 0, len(c.Facts))
 	for _, f := range c.Facts {
 		facts = append(facts, team.Fact{Name: f.Name, Path: f.Path})
 	}
-	facts, err := inspect.Recorded(ctx, dir, facts)
-	if err != nil {
-		return nil, &Error{Code: ErrInvalid, Text: err.Error(), cause: err}
-	}
-	all := commands(team.User, &team.CreateTeam{Hooks: hooksOf(c.Hooks), Timing: c.Liveness.core(), Facts: facts,
+	create := &team.CreateTeam{Hooks: hooksOf(c.Hooks), Timing: c.Liveness.core(), Facts: facts,
 		Checks: checksOf(c.Checks), Clean: c.CleanCheckout, Changes: c.WithCheckChanges, Origin: c.origin,
-		OriginDigest: c.digest, TeamID: c.Name + "-" + strings.ToLower(replica.NewID()), Name: c.Name,
-		Goal: c.Goal, Dir: dir, Lead: lead.Name,
+		OriginDigest: c.digest, Name: c.Name, Goal: c.Goal, Dir: dir, Lead: lead.Name,
 		LeadAgent: lead.Agent, LeadModel: lead.Model, LeadProgram: lead.Program, LeadArgs: lead.Args, LeadEnv: lead.Env,
 		LeadPrompt: lead.Prompt, LeadRole: lead.Role,
 		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: c.Budget.core(),
-		Permissions: c.Permissions.core(), HandoverAt: int64(c.HandoverAt), MaxTeammates: int64(c.MaxTeammates), Base: base})
+		Permissions: c.Permissions.core(), HandoverAt: int64(c.HandoverAt), MaxTeammates: int64(c.MaxTeammates)}
+	if err := m.engine.Founding(ctx, create); err != nil {
+		return nil, &Error{Code: ErrInvalid, Text: err.Error(), cause: err}
+	}
+	all := []team.Command{engine.Command(team.User, create)}
 	founder := team.User
 	if lead.Agent == External {
 		if founder = lead.Name; founder == "" {
@@ -179,47 +176,61 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 		}
 	}
 	for _, s := range c.Members {
-		all = append(all, commands(founder, s.core())...)
+		all = append(all, engine.Command(founder, s.core()))
 	}
 	for _, t := range c.Tasks {
-		all = append(all, commands(founder, t.core())...)
+		all = append(all, engine.Command(founder, t.core()))
 	}
 	return all, nil
 }
 
-func commands(actor string, body team.Body) []team.Command {
-	return []team.Command{{ID: replica.NewID(), Actor: actor, At: replica.Now(), Body: body}}
-}
-
 // check refuses a member whose session a manager with these options could not start in that
-// directory, before it is one. What else makes no sense the core refuses.
+// directory, before it is one, as far as that can be told at once. What else makes no sense the core
+// refuses.
 func (o Options) check(ctx context.Context, s MemberConfig, dir string) error {
 	if s.Agent != "" && !o.knows(s.Agent) {
 		return refuse(ErrInvalid, fmt.Sprintf("no agent named %q; there are: %s", s.Agent,
 			strings.Join(o.agentWords(), ", ")))
 	}
+	if o.Agents[s.Agent] == nil {
+		if err := agent.Missing(o.drivers().Agent(s.Agent), s.Program); err != nil {
+			return refuse(ErrInvalid, fmt.Sprintf("%s cannot work here: %v", s.Agent, err))
+		}
+	}
 	return public(engine.Placed(ctx, s.core(), dir))
+}
+
+// able refuses a member whose agent is not installed, or to which nobody is logged in. The agents of
+// the program itself are asked by starting them alone.
+func (o Options) able(ctx context.Context, s MemberConfig, dir string) error {
+	if o.Agents[s.Agent] != nil || s.Agent == External {
+		return nil
+	}
+	m := s.core()
+	m.Env = slices.Concat(o.Env, m.Env)
+	return public(engine.Able(ctx, m, dir))
 }
 
 func (s MemberConfig) core() *team.SpawnMember {
 	return &team.SpawnMember{Name: s.Name, Agent: s.Agent, Model: s.Model, Role: s.Role, Prompt: s.Prompt,
 		Mode:         string(s.PermissionMode),
-		PlanApproval: s.PlanApproval, Program: s.Program, Args: s.Args, Env: s.Env, Isolation: string(s.Isolation)}
+		PlanApproval: s.PlanApproval, Program: s.Program, Args: s.Args, Env: s.Env, Isolation: string(s.Isolation),
+		Budget: s.Budget.core()}
 }
 
 func (r PermissionRules) core() team.Permissions {
-	return team.Permissions{Allow: r.Allow, Policy: string(r.Policy), Millis: r.Timeout.Milliseconds()}
+	return team.Permissions{Allow: r.Allow, Policy: string(r.Policy), Timeout: r.Timeout}
 }
 
 func rulesOf(p team.Permissions) PermissionRules {
 	return PermissionRules{Allow: append([]string(nil), p.Allow...), Policy: PermissionPolicy(p.Policy),
-		Timeout: time.Duration(p.Millis) * time.Millisecond}
+		Timeout: p.Timeout}
 }
 
 func (b Budget) core() team.Budget {
-	return team.Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Millis: b.Time.Milliseconds()}
+	return team.Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Time: b.Time}
 }
 
 func budgetOf(b team.Budget) Budget {
-	return Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Time: time.Duration(b.Millis) * time.Millisecond}
+	return Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Time: b.Time}
 }

@@ -42,7 +42,7 @@ func TestTeamConfig(t *testing.T) {
 			"two of a name": {teams.TeamConfig{Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell},
 				{Name: "Ann", Agent: teams.Shell}}}, teams.ErrNameTaken},
 			"more than lead": {teams.TeamConfig{Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Claude,
-				PermissionMode: teams.ModeBypass}}}, teams.ErrDenied},
+				Program: "/bin/cat", PermissionMode: teams.ModeBypass}}}, teams.ErrDenied},
 			"no such blocker": {teams.TeamConfig{Tasks: []teams.TaskConfig{{Subject: "look", BlockedBy: []string{"2"}}}},
 				teams.ErrNotFound},
 		} {
@@ -122,6 +122,7 @@ func TestSpawn(t *testing.T) {
 // A member in a worktree works on a branch of its own, and its work stays there when it ends; what
 // is checked out does not change, and nothing is lost with its manager.
 func TestIsolation(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		git := func(args ...string) string {
 			t.Helper()
@@ -219,28 +220,36 @@ func TestInstalled(t *testing.T) {
 	}
 }
 
-// An agent that cannot be started is a member that failed, and the error says what to do.
+// Whose agent is not installed is not added, and the error says what to do. What shows only when a
+// session starts is a member that failed.
 func TestMissingPrograms(t *testing.T) {
 	t.Setenv("PATH", "/usr/bin:/bin")
 	m := manage(t, teams.Options{})
 	create(t, m, "core")
 	for _, c := range []struct{ agent, says string }{
-		{teams.Claude, "claude"}, {teams.Codex, "codex"},
-		{teams.Gemini, "through the program cadre"}, {teams.ACP + "/nowhere/agent", "through the program cadre"},
+		{teams.Claude, "claude"}, {teams.Codex, "codex"}, {teams.Gemini, "gemini"},
+		{teams.ACP + "/nowhere/agent", "/nowhere/agent"},
 	} {
-		name, _, _ := strings.Cut(c.agent, ":")
-		is, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: name, Agent: c.agent})
-		want(t, err, teams.ErrSessionFailed)
-		equal(t, "status", is.Status, teams.StatusFailed)
+		member := teams.MemberConfig{Name: "ann", Agent: c.agent}
+		_, err := m.Team().Spawn(limited(t), member)
+		want(t, err, teams.ErrInvalid)
 		if !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.agent, err)
 		}
+		_, err = manage(t, teams.Options{}).CreateTeam(limited(t), teams.TeamConfig{Name: "other",
+			Members: []teams.MemberConfig{member}})
+		want(t, err, teams.ErrInvalid)
 	}
-	m = manage(t, teams.Options{Helper: helper})
-	create(t, m, "core")
-	_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: teams.ACP + "/nowhere/agent"})
-	want(t, err, teams.ErrSessionFailed)
-	if strings.Contains(err.Error(), "through the program") {
-		t.Errorf("with a helper: %v", err)
+	is, err := m.Team().Members(limited(t))
+	ok(t, err)
+	equal(t, "members", len(is), 1) // the lead
+	for name, o := range map[string]teams.Options{"without a helper": {}, "with one": {Helper: helper}} {
+		m := manage(t, o)
+		create(t, m, "core")
+		_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: teams.ACP + "/bin/cat /dev/null"})
+		want(t, err, teams.ErrSessionFailed)
+		if through := strings.Contains(err.Error(), "needs the program cadre"); through != (o.Helper == nil) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

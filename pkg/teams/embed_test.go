@@ -22,7 +22,7 @@ func TestTheEmbedder(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs the go command")
 	}
-	root, err := filepath.Abs(filepath.Join("..", ".."))
+	root, err := filepath.Abs(filepath.Join(source, "..", ".."))
 	ok(t, err)
 	dir := t.TempDir()
 	write := func(name, text string) { ok(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }

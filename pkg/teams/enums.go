@@ -1,6 +1,10 @@
 package teams
 
-import "cadre/internal/team"
+import (
+	"cadre/internal/engine"
+	"cadre/internal/hook"
+	"cadre/internal/team"
+)
 
 // TeamStatus is where a team is in its life.
 type TeamStatus string
@@ -168,6 +172,28 @@ const (
 	HookTaskCompleted HookName = "TaskCompleted"
 )
 
+// HookSource says where a hook comes from.
+type HookSource string
+
+// The sources of hooks, in the order in which they are asked.
+const (
+	HookOfUser    = HookSource(hook.User)    // the user's settings.json
+	HookOfProject = HookSource(hook.Project) // the project's settings.json
+	HookOfLocal   = HookSource(hook.Local)   // the project's settings.local.json
+	HookOfTeam    = HookSource(hook.Team)    // the team's own configuration
+	HookOfProgram = HookSource(hook.Program) // a function of this program
+)
+
+// HookState says whether a hook runs.
+type HookState string
+
+// The states of a hook.
+const (
+	HookOn        = HookState(engine.HookOn)
+	HookOff       = HookState(engine.HookOff)       // the user switched it off for the team
+	HookUntrusted = HookState(engine.HookUntrusted) // it came with the repository, and nobody trusts it as it is
+)
+
 // AttentionKind is what sort of thing waits for a person.
 type AttentionKind string
 
@@ -192,7 +218,7 @@ const (
 	AttentionUnassigned  = AttentionKind(team.ItemUnassigned)  // tasks are open that no member takes
 	AttentionHook        = AttentionKind(team.ItemHook)        // a hook keeps rejecting the same thing
 	AttentionConsolidate = AttentionKind(team.ItemConsolidate) // all work is done, and waits to be checked and committed
-	AttentionBudgetLow   = AttentionKind(team.ItemBudgetLow)   // most of the budget is spent
+	AttentionBudgetLow   = AttentionKind(team.ItemBudgetLow)   // half of a budget is spent, or more
 	AttentionLate        = AttentionKind(team.ItemLate)        // messages wait for long
 	AttentionFacts       = AttentionKind(team.ItemFacts)       // files that everybody relies on changed
 )

@@ -36,6 +36,12 @@ func factOf(e team.Event, r *team.Record) Fact {
 		return BudgetChanged{budgetOf(e.Budget)}
 	case *team.BudgetExhausted:
 		return BudgetExhausted{BudgetKind(e.What)}
+	case *team.BudgetAlerted:
+		return BudgetAlerted{e.Member, BudgetKind(e.What), int(e.Percent)}
+	case *team.MemberBudgetChanged:
+		return MemberBudgetChanged{e.Member, budgetOf(e.Budget)}
+	case *team.MemberBudgetExhausted:
+		return MemberBudgetExhausted{e.Member, BudgetKind(e.What)}
 	case *team.ReportAsked:
 		return ReportAsked{}
 	case *team.ReportGiven:
@@ -46,6 +52,8 @@ func factOf(e team.Event, r *team.Record) Fact {
 		return GapNoticed(*e)
 	case *team.HookRejected:
 		return HookRejected{HookName(e.Hook), e.Member, e.Task, e.Feedback, e.Count}
+	case *team.HookSwitched:
+		return HookSwitched{e.ID, HookName(e.Event), HookSource(e.Source), e.Command, e.Off}
 	case *team.UsageReported:
 		return UsageReported{e.Member, e.Task, Usage(e.Usage), int(e.Context)}
 	}
@@ -110,7 +118,7 @@ func workFact(e team.Event, r *team.Record) Fact {
 	case *team.TaskRolledBack:
 		return TaskRolledBack(*e)
 	case *team.TaskFailed:
-		return TaskFailed(*e)
+		return TaskFailed{e.Task, e.By, e.Reason, e.Result, slices.Clone(e.Unblocked)}
 	case *team.TaskCompleted:
 		return TaskCompleted{e.Task, e.By, e.Result, slices.Clone(e.Unblocked)}
 	case *team.TaskDeleted:

@@ -38,14 +38,12 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, task := range []teams.TaskConfig{
-		{Subject: "chapter one", Description: "it was a dark night"},
-		{Subject: "chapter two", Description: "then came the morning after it"},
-		{Subject: "both", BlockedBy: []string{"1", "2"}},
-	} {
-		if _, err := team.Tasks().Create(ctx, task); err != nil {
-			log.Fatal(err)
-		}
+	if _, err := team.Tasks().CreateAll(ctx, []teams.TaskConfig{
+		{Name: "one", Subject: "chapter one", Description: "it was a dark night"},
+		{Name: "two", Subject: "chapter two", Description: "then came the morning after it"},
+		{Subject: "both", BlockedBy: []string{"one", "two"}},
+	}); err != nil {
+		log.Fatal(err)
 	}
 	for _, name := range []string{"ann", "bob"} {
 		if _, err := team.Spawn(ctx, teams.MemberConfig{Name: name, Agent: "counter"}); err != nil {

@@ -34,6 +34,26 @@ type BudgetChanged struct{ Budget Budget }
 // BudgetExhausted says which part of the budget is spent. Running sessions are ended.
 type BudgetExhausted struct{ What BudgetKind }
 
+// BudgetAlerted says that the lead was told that so many percent of a budget are spent: of the team's,
+// or of that Member's own.
+type BudgetAlerted struct {
+	Member  string
+	What    BudgetKind
+	Percent int // 50, 80 or 95
+}
+
+// MemberBudgetChanged gives the member a new budget of its own.
+type MemberBudgetChanged struct {
+	Member string
+	Budget Budget
+}
+
+// MemberBudgetExhausted says which part of the member's own budget is spent. Its session is ended.
+type MemberBudgetExhausted struct {
+	Member string
+	What   BudgetKind
+}
+
 // ReportAsked asks a lead that is an agent for its report: all work is done.
 type ReportAsked struct{}
 
@@ -153,6 +173,16 @@ type HookRejected struct {
 	Count                  int64
 }
 
+// HookSwitched switches a hook off for the team, or on again. Command is what the hook ran then, or
+// the name of a function.
+type HookSwitched struct {
+	ID      string
+	Event   HookName
+	Source  HookSource
+	Command string
+	Off     bool
+}
+
 // TaskCreated adds a task to the list.
 type TaskCreated struct{ Task Task }
 
@@ -173,8 +203,12 @@ type TaskReleased struct{ Task, Owner, Reason string }
 // directory.
 type TaskRolledBack struct{ Task, Owner, Commit, Reason string }
 
-// TaskFailed ends an attempt at the task. Result is what there is of one.
-type TaskFailed struct{ Task, By, Reason, Result string }
+// TaskFailed ends an attempt at the task. Result is what there is of one. Unblocked are the tasks
+// with When "always" that wait for nothing now, because the task is out of retries.
+type TaskFailed struct {
+	Task, By, Reason, Result string
+	Unblocked                []string
+}
 
 // TaskCompleted completes the task. Unblocked are the tasks that wait for nothing now.
 type TaskCompleted struct {
@@ -209,45 +243,49 @@ type MessagesReturned struct {
 	Seqs   []int64
 }
 
-func (TeamCreated) fact()         {}
-func (GapNoticed) fact()          {}
-func (MemberReturned) fact()      {}
-func (TeamRestored) fact()        {}
-func (TeamStatusChanged) fact()   {}
-func (TeamCleanedUp) fact()       {}
-func (TeamMoved) fact()           {}
-func (DelegateChanged) fact()     {}
-func (BudgetChanged) fact()       {}
-func (BudgetExhausted) fact()     {}
-func (ReportAsked) fact()         {}
-func (ReportGiven) fact()         {}
-func (MemberTroubled) fact()      {}
-func (HandoverRequested) fact()   {}
-func (MemberSpawned) fact()       {}
-func (MemberStarted) fact()       {}
-func (MemberStatusChanged) fact() {}
-func (MemberDetached) fact()      {}
-func (MemberStopped) fact()       {}
-func (MemberFailed) fact()        {}
-func (ModeChanged) fact()         {}
-func (ShutdownRequested) fact()   {}
-func (ShutdownAnswered) fact()    {}
-func (ShutdownWithdrawn) fact()   {}
-func (PlanSubmitted) fact()       {}
-func (PlanAnswered) fact()        {}
-func (PermissionRequested) fact() {}
-func (PermissionAnswered) fact()  {}
-func (UsageReported) fact()       {}
-func (HookRejected) fact()        {}
-func (TaskCreated) fact()         {}
-func (TaskUpdated) fact()         {}
-func (TaskClaimed) fact()         {}
-func (TaskReleased) fact()        {}
-func (TaskRolledBack) fact()      {}
-func (TaskFailed) fact()          {}
-func (TaskCompleted) fact()       {}
-func (TaskDeleted) fact()         {}
-func (MessageSent) fact()         {}
-func (MessagesDelivered) fact()   {}
-func (MessagesRead) fact()        {}
-func (MessagesReturned) fact()    {}
+func (TeamCreated) fact()           {}
+func (GapNoticed) fact()            {}
+func (MemberReturned) fact()        {}
+func (TeamRestored) fact()          {}
+func (TeamStatusChanged) fact()     {}
+func (TeamCleanedUp) fact()         {}
+func (TeamMoved) fact()             {}
+func (DelegateChanged) fact()       {}
+func (BudgetChanged) fact()         {}
+func (BudgetExhausted) fact()       {}
+func (BudgetAlerted) fact()         {}
+func (MemberBudgetChanged) fact()   {}
+func (MemberBudgetExhausted) fact() {}
+func (ReportAsked) fact()           {}
+func (ReportGiven) fact()           {}
+func (MemberTroubled) fact()        {}
+func (HandoverRequested) fact()     {}
+func (MemberSpawned) fact()         {}
+func (MemberStarted) fact()         {}
+func (MemberStatusChanged) fact()   {}
+func (MemberDetached) fact()        {}
+func (MemberStopped) fact()         {}
+func (MemberFailed) fact()          {}
+func (ModeChanged) fact()           {}
+func (ShutdownRequested) fact()     {}
+func (ShutdownAnswered) fact()      {}
+func (ShutdownWithdrawn) fact()     {}
+func (PlanSubmitted) fact()         {}
+func (PlanAnswered) fact()          {}
+func (PermissionRequested) fact()   {}
+func (PermissionAnswered) fact()    {}
+func (UsageReported) fact()         {}
+func (HookRejected) fact()          {}
+func (HookSwitched) fact()          {}
+func (TaskCreated) fact()           {}
+func (TaskUpdated) fact()           {}
+func (TaskClaimed) fact()           {}
+func (TaskReleased) fact()          {}
+func (TaskRolledBack) fact()        {}
+func (TaskFailed) fact()            {}
+func (TaskCompleted) fact()         {}
+func (TaskDeleted) fact()           {}
+func (MessageSent) fact()           {}
+func (MessagesDelivered) fact()     {}
+func (MessagesRead) fact()          {}
+func (MessagesReturned) fact()      {}

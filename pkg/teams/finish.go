@@ -6,8 +6,6 @@ import (
 
 	"cadre/internal/consolidate"
 	"cadre/internal/engine/upkeep"
-	"cadre/internal/git/checkpoint"
-	"cadre/internal/host"
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/team"
 )
@@ -22,14 +20,14 @@ type Check struct {
 
 func checksOf(all []Check) (checks []team.Check) {
 	for _, c := range all {
-		checks = append(checks, team.Check{Name: c.Name, Command: c.Command, Seconds: seconds(c.Timeout)})
+		checks = append(checks, team.Check{Name: c.Name, Command: c.Command, Timeout: c.Timeout})
 	}
 	return checks
 }
 
 func publicChecks(all []team.Check) (checks []Check) {
 	for _, c := range all {
-		checks = append(checks, Check{Name: c.Name, Command: c.Command, Timeout: time.Duration(c.Seconds) * time.Second})
+		checks = append(checks, Check{Name: c.Name, Command: c.Command, Timeout: c.Timeout})
 	}
 	return checks
 }
@@ -54,17 +52,9 @@ type CheckState struct {
 func (v *View) Checks(ctx context.Context) (all []CheckState, err error) {
 	err = v.look(ctx, func(s *team.State) {
 		t := s.Team()
-		for _, c := range publicChecks(t.Checks) {
-			one := CheckState{Check: c}
-			for _, passed := range t.Consolidation.Passed {
-				if passed == c.Name {
-					one.Result = CheckPassed
-				}
-			}
-			if one.Result == CheckNotRun && t.Consolidation.Failed == c.Name {
-				one.Result = CheckFailed
-			}
-			all = append(all, one)
+		checks := publicChecks(t.Checks)
+		for i, c := range catalog.Checks(&t) {
+			all = append(all, CheckState{checks[i], CheckResult(c.Result)})
 		}
 	})
 	return all, err
@@ -121,13 +111,12 @@ func recordOf(r *consolidate.Record) *ConsolidatedRecord {
 // fails and where a file of the person's is in the way, and nothing is committed then. [Team.Run]
 // with a program that leads ends with a team that waits for this.
 func (t *Team) Consolidate(ctx context.Context, o ConsolidateOptions) (*ConsolidatedRecord, error) {
-	c, err := t.consolidation(ctx, "Team.Consolidate")
-	if err != nil {
+	if err := t.consolidates("Team.Consolidate"); err != nil {
 		return nil, err
 	}
-	c.Message, c.Include, c.Only, c.NoCommit, c.Clean = o.Message, o.Include, o.Only, o.NoCommit, o.CleanCheckout
-	c.Changes, c.Without, c.Anew, c.Staged, c.Checking = o.WithCheckChanges, o.Without, o.Restart, o.OnStaged, o.OnCheck
-	record, err := consolidate.Run(ctx, c)
+	record, err := t.of.Consolidate(ctx, consolidate.Options{Actor: team.User, Message: o.Message, Include: o.Include,
+		Only: o.Only, NoCommit: o.NoCommit, Clean: o.CleanCheckout, Changes: o.WithCheckChanges, Without: o.Without,
+		Restart: o.Restart, Staged: o.OnStaged, Checking: o.OnCheck})
 	if err != nil {
 		return nil, public(err)
 	}
@@ -138,37 +127,21 @@ func (t *Team) Consolidate(ctx context.Context, o ConsolidateOptions) (*Consolid
 // RollBackConsolidation gives up a consolidation that is under way: nothing is committed, the work
 // tree is as it was, and the team continues. So does one that [Team.WindDown] marked for its end.
 func (t *Team) RollBackConsolidation(ctx context.Context, reason string) error {
-	c, err := t.consolidation(ctx, "Team.RollBackConsolidation")
-	if err != nil {
+	if err := t.consolidates("Team.RollBackConsolidation"); err != nil {
 		return err
 	}
-	return public(consolidate.RollBack(ctx, c, reason))
+	return public(t.of.RollBack(ctx, consolidate.Options{Actor: team.User}, reason))
 }
 
-func (t *Team) consolidation(ctx context.Context, entry string) (consolidate.Options, error) {
+// consolidates refuses an entry to a manager that cannot consolidate the team.
+func (t *Team) consolidates(entry string) error {
 	if _, err := t.asUser(entry, "consolidate the team"); err != nil {
-		return consolidate.Options{}, err
+		return err
 	}
 	if !t.of.OnDisk() {
-		return consolidate.Options{}, refuse(ErrNotReady, "a team in memory has no folder that a consolidation could "+
-			"work in")
+		return refuse(ErrNotReady, "a team in memory has no folder that a consolidation could work in")
 	}
-	if err := t.of.Refresh(ctx); err != nil {
-		return consolidate.Options{}, public(err)
-	}
-	info := t.of.Team()
-	if info.CleanedUp || info.Status == team.TeamAborted {
-		return consolidate.Options{}, &Error{Code: ErrFinished, Text: "team " + t.name + " is " + string(info.Status) +
-			", and nothing of it is left to be consolidated", Hints: []Hint{{Action: ActShowReview, Team: t.name}}}
-	}
-	c := t.of.Consolidation()
-	c.Actor = team.User
-	c.Beside = func(ctx context.Context) ([]string, error) {
-		return catalog.Beside(ctx, t.home, info, t.opts.log, func(name string, err error) {
-			t.opts.log("whether team " + name + " works in the same work tree is not known: " + err.Error())
-		})
-	}
-	return c, nil
+	return nil
 }
 
 // WindDown marks the team for its end: nothing new begins, and when everybody is done it is to be
@@ -200,11 +173,8 @@ func (t *Team) Checkpoint(ctx context.Context, include ...string) (Checkpoint, e
 	if !t.of.OnDisk() {
 		return Checkpoint{}, refuse(ErrNotReady, "a team in memory has no checkpoints")
 	}
-	made, err := host.Checkpoint(ctx, t.of.Replica, t.of.Dir, include...)
+	made, err := t.of.Checkpoint(ctx, include...)
 	if err != nil {
-		if checkpoint.Lasting(err) {
-			return Checkpoint{}, &Error{Code: ErrInvalid, Text: err.Error(), cause: err}
-		}
 		return Checkpoint{}, public(err)
 	}
 	c := Checkpoint{Records: made.Seq, Commit: made.Commit, Place: made.Place, Written: made.Written,
@@ -232,11 +202,7 @@ func (t *Team) RecordFacts(ctx context.Context, add ...SharedFact) error {
 	for _, f := range add {
 		facts = append(facts, team.Fact{Name: f.Name, Path: f.Path})
 	}
-	return public(upkeep.RecordFacts(ctx, t.upkeep(user), facts...))
-}
-
-func (t *Team) upkeep(by actor) upkeep.Team {
-	return upkeep.Team{Replica: t.of.Replica, Dir: t.of.Dir, Actor: by.name, Log: t.opts.log}
+	return public(upkeep.RecordFacts(ctx, t.of.Upkeep(user.name), facts...))
 }
 
 // Reassignment says which task goes to whom.
@@ -255,7 +221,7 @@ func (t *Team) Reassign(ctx context.Context, r Reassignment) (Task, error) {
 	if err := t.of.Refresh(ctx); err != nil {
 		return Task{}, public(err)
 	}
-	task, err := upkeep.Reassign(ctx, t.upkeep(user), upkeep.Reassignment{Task: r.Task, To: r.To, Force: r.Force})
+	task, err := t.of.Reassign(ctx, user.name, upkeep.Reassignment{Task: r.Task, To: r.To, Force: r.Force})
 	if err != nil {
 		return Task{}, public(err)
 	}

@@ -24,7 +24,7 @@ var passive = []string{"Code", "Error", "Hint", "MemberStatus", "Observer", "Opt
 // exported are the functions of the library and the methods of its other types.
 func exported(t *testing.T) (names []string) {
 	t.Helper()
-	packages, err := parser.ParseDir(token.NewFileSet(), ".",
+	packages, err := parser.ParseDir(token.NewFileSet(), source,
 		func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -180,8 +180,11 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 			_, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "new"})
 			return err
 		},
-		"Manager.Cleanup":  m.Cleanup,
-		"Manager.PushTeam": func(ctx context.Context) error { return m.PushTeam(ctx, "core", teams.PushOptions{}) },
+		"Manager.Cleanup": m.Cleanup,
+		"Manager.PushTeam": func(ctx context.Context) error {
+			_, err := m.PushTeam(ctx, "core", teams.PushOptions{})
+			return err
+		},
 		"Manager.PullTeam": func(ctx context.Context) error {
 			_, err := m.PullTeam(ctx, "core", teams.PullOptions{})
 			return err
@@ -193,10 +196,19 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 			}
 			return nil
 		},
-		"Team.SetMode":           func(ctx context.Context) error { return team.SetMode(ctx, "bob", teams.ModeBypass) },
+		"Team.SetMode":     func(ctx context.Context) error { return team.SetMode(ctx, "bob", teams.ModeBypass) },
+		"Team.DisableHook": func(ctx context.Context) error { return team.DisableHook(ctx, "TaskCreated") },
+		"Team.EnableHook":  func(ctx context.Context) error { return team.EnableHook(ctx, "TaskCreated") },
+		"Team.TryHook": func(ctx context.Context) error {
+			_, err := team.TryHook(ctx, "TaskCreated", nil)
+			return err
+		},
 		"Team.EnterDelegateMode": team.EnterDelegateMode,
 		"Team.LeaveDelegateMode": team.LeaveDelegateMode,
 		"Team.UserMail":          func(context.Context) error { _, err := team.UserMail(); return err },
+		"Team.SetMemberBudget": func(ctx context.Context) error {
+			return team.SetMemberBudget(ctx, "y", teams.Budget{Tokens: 1 << 40})
+		},
 		"Team.SetBudget": func(ctx context.Context) error {
 			return team.SetBudget(ctx, teams.Budget{Tokens: 1, Time: time.Hour})
 		},
@@ -240,6 +252,11 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 		},
 		"TaskList.Create": func(ctx context.Context) error {
 			_, err := team.Tasks().Create(ctx, teams.TaskConfig{Subject: "run it", Run: "touch ran"})
+			return err
+		},
+		"TaskList.CreateAll": func(ctx context.Context) error {
+			_, err := team.Tasks().CreateAll(ctx, []teams.TaskConfig{{Subject: "look"},
+				{Subject: "run it", Run: "touch ran"}})
 			return err
 		},
 	}

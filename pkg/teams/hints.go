@@ -57,29 +57,33 @@ const (
 // Hint says which action would help, and on what. A program does it with the methods of a [Team],
 // or renders it in its own terms.
 type Hint struct {
-	Action  Action
-	Team    string
-	Member  string
-	Task    string
-	Request string
-	Name    string     // spawn: a free name, or "" for any
-	Agent   string     // spawn
-	Budget  BudgetKind // raise_budget
-	Dir     string     // move
-	Tasks   []string   // go_without
-	Paths   []string   // include_files, commit_only
+	Action Action
+	Team   string
+	Member string
+	Task   string
+	// what Task is called, where it has a name
+	TaskName string
+	Request  string
+	Name     string     // spawn: a free name, or "" for any
+	Agent    string     // spawn
+	Budget   BudgetKind // raise_budget
+	Dir      string     // move
+	Tasks    []string   // go_without
+	Paths    []string   // include_files, commit_only
 }
 
 // Purpose says in a few words what the action is good for, to stand behind "to": "take the lead".
 func (h Hint) Purpose() string { return h.core().Purpose() }
 
 func hint(h team.Hint) Hint {
-	return Hint{Action(h.Action), h.Team, h.Member, h.Task, h.Request, h.Name, h.Agent, BudgetKind(h.Budget), h.Dir,
+	return Hint{Action(h.Action), h.Team, h.Member, h.Task, h.TaskName, h.Request, h.Name, h.Agent,
+		BudgetKind(h.Budget), h.Dir,
 		h.Tasks, h.Paths}
 }
 
 func (h Hint) core() team.Hint {
-	return team.Hint{Action: team.Action(h.Action), Team: h.Team, Member: h.Member, Task: h.Task, Request: h.Request,
+	return team.Hint{Action: team.Action(h.Action), Team: h.Team, Member: h.Member, Task: h.Task,
+		TaskName: h.TaskName, Request: h.Request,
 		Name: h.Name, Agent: h.Agent, Budget: string(h.Budget), Dir: h.Dir, Tasks: h.Tasks, Paths: h.Paths}
 }
 

@@ -1,6 +1,7 @@
 package teams
 
 import (
+	_ "embed"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -13,9 +14,12 @@ import (
 	"cadre/internal/team"
 )
 
+//go:embed hints.go
+var hintsSource string
+
 // Every action of the core has a constant here.
 func TestActions(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "hints.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "hints.go", hintsSource, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

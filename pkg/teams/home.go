@@ -11,7 +11,6 @@ import (
 	"cadre/internal/inspect"
 	"cadre/internal/inspect/attention"
 	"cadre/internal/inspect/catalog"
-	"cadre/internal/journal"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
 )
@@ -37,7 +36,7 @@ type Overview struct {
 // Teams lists the teams of the home, or of the memory, by their names. A team that cannot be read
 // is in the list with its error.
 func (m *Manager) Teams(ctx context.Context) ([]Overview, error) {
-	if err := m.pass("Manager.Teams", nil); err != nil {
+	if err := m.pass("Manager.Teams"); err != nil {
 		return nil, err
 	}
 	names, err := m.names()
@@ -91,7 +90,7 @@ func (m *Manager) overview(ctx context.Context, of *engine.Team, one *Overview) 
 // an archived team the name is its id. It returns what see does, or ErrNotFound where there is no
 // such team.
 func (m *Manager) View(ctx context.Context, name string, see func(*View) error) error {
-	if err := m.pass("Manager.View", nil); err != nil {
+	if err := m.pass("Manager.View"); err != nil {
 		return err
 	}
 	return public(m.see(ctx, name, func(of *engine.Team) error { return see(viewOf(of)) }))
@@ -112,7 +111,7 @@ func (m *Manager) AwaitAttention(ctx context.Context) ([]Attention, error) {
 }
 
 func (m *Manager) follow(entry string, list func(*attention.Follower) ([]attention.Item, error)) ([]Attention, error) {
-	if err := m.pass(entry, nil); err != nil {
+	if err := m.pass(entry); err != nil {
 		return nil, err
 	}
 	if err := m.onDisk("is looked at with Team.Attention"); err != nil {
@@ -153,7 +152,7 @@ type CheckpointInfo struct {
 // Checkpoints lists the last checkpoints that the repository of the directory has of teams, on its
 // own branches and on those that it has fetched. A directory in no repository has none.
 func (m *Manager) Checkpoints(ctx context.Context, dir string) ([]CheckpointInfo, error) {
-	if err := m.pass("Manager.Checkpoints", nil); err != nil {
+	if err := m.pass("Manager.Checkpoints"); err != nil {
 		return nil, err
 	}
 	found, err := catalog.InRepository(ctx, m.engine.Home, dir, m.opts.log)
@@ -191,61 +190,24 @@ type RestoreOptions struct {
 // where the team is there, with ErrNotFound without a checkpoint, and with ErrForked where there
 // are two histories and At says of none.
 func (m *Manager) RestoreTeam(ctx context.Context, name string, o RestoreOptions) (Pulled, error) {
-	if err := m.pass("Manager.RestoreTeam", nil); err != nil {
+	if err := m.pass("Manager.RestoreTeam"); err != nil {
 		return Pulled{}, err
 	}
 	if err := m.onDisk("has no checkpoints"); err != nil {
 		return Pulled{}, err
-	}
-	if err := team.CheckName("team", name); err != nil {
-		return Pulled{}, public(err)
 	}
 	dir, err := m.dir(o.Dir)
 	if err != nil {
 		return Pulled{}, err
 	}
 	var p Pulled
-	t := transfer.Options{Home: m.engine.Home, Team: name, Dir: dir, Named: o.Dir != "", At: o.At,
-		Checks: checksOf(o.Checks), Log: func(text string) { p.Notices = append(p.Notices, text) }}
-	damaged, err := m.damaged(ctx, name)
-	if err != nil {
-		return Pulled{}, public(err)
-	}
-	if damaged {
-		t.Clear(func(ctx context.Context) error {
-			aside, err := upkeep.SetAside(ctx, m.engine.Home, name, m.opts.log)
-			if err == nil {
-				p.Notices = append(p.Notices, "the damaged team is kept in "+aside)
-			}
-			return err
-		})
-	}
-	found, err := transfer.Adopt(ctx, t)
+	found, err := m.engine.Restore(ctx, transfer.Options{Team: name, Dir: dir, Named: o.Dir != "", At: o.At,
+		Checks: checksOf(o.Checks), Log: func(text string) { p.Notices = append(p.Notices, text) }})
 	if err != nil {
 		return Pulled{}, moved(err)
 	}
 	p.arrived(found)
 	return p, nil
-}
-
-// damaged reports whether the team's folder is there and its history cannot be read. A team that is
-// there and can be read is refused.
-func (m *Manager) damaged(ctx context.Context, name string) (bool, error) {
-	if _, err := m.engine.Home.Folder(name); err != nil {
-		if team.CodeOf(err) == team.NotFound {
-			err = nil
-		}
-		return false, err
-	}
-	err := m.see(ctx, name, func(*engine.Team) error { return nil })
-	if _, broken := errors.AsType[*journal.DamageError](err); broken || team.CodeOf(err) == team.NotFound {
-		return true, nil
-	}
-	if err == nil {
-		err = team.Refuse(team.Taken, "team %s is there, and newer than any checkpoint", name).
-			With(team.Hint{Action: team.ActResume, Team: name})
-	}
-	return false, err
 }
 
 // Health is what the files of a team were found to be.
@@ -278,14 +240,14 @@ func (m *Manager) MendTeam(ctx context.Context, name string) (Health, error) {
 	return healthOf(h), public(err)
 }
 
-func (m *Manager) examine(ctx context.Context, entry, name string) (h upkeep.Health, x upkeep.Examiner, err error) {
-	if err := m.pass(entry, nil); err != nil {
+func (m *Manager) examine(ctx context.Context, entry, name string) (h upkeep.Health, x upkeep.FileCheck, err error) {
+	if err := m.pass(entry); err != nil {
 		return h, x, err
 	}
 	if err := m.onDisk("has no files"); err != nil {
 		return h, x, err
 	}
-	x = upkeep.Examiner{Home: m.engine.Home, Log: m.opts.log, Explain: error.Error}
+	x = upkeep.FileCheck{Home: m.engine.Home, Log: m.opts.log, Explain: error.Error}
 	h, err = x.Check(ctx, name)
 	return h, x, err
 }
@@ -316,7 +278,7 @@ type Branch struct {
 // branches stay because commits would be lost: then the team is removed, and the branches say which
 // commits. A manager that has the team cleans it up first; see [Manager.Cleanup].
 func (m *Manager) RemoveTeam(ctx context.Context, name string, o RemoveOptions) ([]Branch, error) {
-	if err := m.pass("Manager.RemoveTeam", nil); err != nil {
+	if err := m.pass("Manager.RemoveTeam"); err != nil {
 		return nil, err
 	}
 	if err := m.onDisk("is removed with Manager.Cleanup"); err != nil {
@@ -325,12 +287,11 @@ func (m *Manager) RemoveTeam(ctx context.Context, name string, o RemoveOptions) 
 	if has := m.Team(); has != nil && has.name == name {
 		return nil, refuse(ErrNotReady, "this manager has team "+name+"; clean it up, or close the manager first")
 	}
-	of, err := m.engine.Open(ctx, name)
-	if err != nil {
-		return nil, public(err)
+	removed, err := m.engine.RemoveTeam(ctx, name, engine.Removal{Actor: team.User, Force: o.Force,
+		Branches: o.Branches})
+	if err == nil && removed.Gone {
+		err = team.Refuse(team.NotFound, "no team %s", name)
 	}
-	removed, err := upkeep.Remove(ctx, upkeep.Team{Replica: of.Replica, Dir: of.Dir, Actor: team.User, Log: m.opts.log},
-		upkeep.Removal{Home: m.engine.Home, Force: o.Force, Branches: o.Branches})
 	if err != nil {
 		return nil, public(err)
 	}

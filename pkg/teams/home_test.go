@@ -18,9 +18,6 @@ import (
 func repository(t *testing.T) (teams.Options, func(args ...string) string) {
 	t.Helper()
 	root := t.TempDir()
-	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(root, "gitconfig"))
-	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-	ok(t, os.WriteFile(filepath.Join(root, "gitconfig"), []byte("[user]\nname = Ann\nemail = ann@example.org\n"), 0o600))
 	project := filepath.Join(root, "project")
 	ok(t, os.Mkdir(project, 0o700))
 	git := func(args ...string) string {
@@ -32,6 +29,8 @@ func repository(t *testing.T) (teams.Options, func(args ...string) string) {
 		return strings.TrimSpace(string(out))
 	}
 	git("init", "-q", "-b", "main")
+	git("config", "user.name", "Ann")
+	git("config", "user.email", "ann@example.org")
 	git("commit", "-q", "--allow-empty", "-m", "first")
 	return teams.Options{Home: filepath.Join(root, "home"), ClaudeHome: filepath.Join(root, "claude"), Dir: project,
 		NoSettingsHooks: true}, git
@@ -338,6 +337,7 @@ func TestTeamFile(t *testing.T) {
 // TestConsolidationTakenBack: a team that was marked for its end continues, a failed check commits
 // nothing, and a task changes hands.
 func TestConsolidationTakenBack(t *testing.T) {
+	t.Parallel()
 	o, git := repository(t)
 	m := manage(t, o)
 	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "port",
@@ -406,6 +406,10 @@ func await1(t *testing.T, team *teams.Team, name string) int64 {
 
 // TestConsolidateOptions: what is committed is what the options say.
 func TestConsolidateOptions(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	for name, c := range map[string]struct {
 		checks  []teams.Check
 		options teams.ConsolidateOptions

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -40,13 +39,10 @@ type HookCommand struct {
 
 func hooksOf(all []HookCommand) (hooks []team.Hook) {
 	for _, h := range all {
-		hooks = append(hooks, team.Hook{Event: string(h.Event), Command: h.Command, Seconds: seconds(h.Timeout)})
+		hooks = append(hooks, team.Hook{Event: string(h.Event), Command: h.Command, Timeout: h.Timeout})
 	}
 	return hooks
 }
-
-// seconds are the whole ones in which the time is over.
-func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 
 // HookEvent is what is about to happen. Fields that do not belong to the event are left at zero.
 type HookEvent struct {
@@ -142,7 +138,7 @@ func (s *hookSet) answered(r HookResult) {
 // AddHook has a hook asked from now on, after the ones that there are. It is refused with
 // ErrNameTaken where there is one of that name, and with ErrInvalid for one that cannot be asked.
 func (m *Manager) AddHook(h Hook) error {
-	if err := m.pass("Manager.AddHook", nil); err != nil {
+	if err := m.pass("Manager.AddHook"); err != nil {
 		return err
 	}
 	return m.hooks.add(h)
@@ -151,7 +147,7 @@ func (m *Manager) AddHook(h Hook) error {
 // RemoveHook has the hook of that name not asked any more, or is refused with ErrNotFound. A call
 // of it that is under way still counts.
 func (m *Manager) RemoveHook(name string) error {
-	if err := m.pass("Manager.RemoveHook", nil); err != nil {
+	if err := m.pass("Manager.RemoveHook"); err != nil {
 		return err
 	}
 	return m.hooks.remove(name)
@@ -170,9 +166,7 @@ func (m *Manager) HookResults() []HookResult {
 // gate is what a replica of this manager asks: what settings files have, and then the functions.
 func (m *Manager) gate(settings replica.Hooks) replica.Hooks {
 	return func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error) {
-		event := HookEvent{Name: HookName(e.Name), Team: e.TeamName, Member: e.Member, Task: e.TaskID,
-			Subject: e.TaskSubject, Description: e.TaskDescription, Dependents: e.DependentTasks, Duration: e.Duration,
-			Completed: e.CompletedTasks, Remaining: e.RemainingTasks}
+		event := hookEventOf(e)
 		began := time.Now()
 		v, err := settings(ctx, t, e)
 		if v.Ran > 0 || err != nil {
@@ -183,7 +177,7 @@ func (m *Manager) gate(settings replica.Hooks) replica.Hooks {
 			return v, err
 		}
 		for _, h := range m.hooks.list() {
-			if h.Event == event.Name {
+			if h.Event == event.Name && !t.HookIsOff(h.core().ID()) {
 				m.ask(ctx, h, event, &v)
 			}
 		}

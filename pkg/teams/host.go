@@ -63,7 +63,8 @@ func (p *presence) show(ctx context.Context) {
 
 // teamOf is the handle of the manager's actor, who must be a member.
 func (m *Manager) teamOf(p *presence) (*Team, error) {
-	t := &Team{View: viewOf(p.opened), presence: p, home: m.engine.Home, opts: m.opts, who: m.who}
+	t := &Team{View: viewOf(p.opened), presence: p, home: m.engine.Home, opts: m.opts, who: m.who,
+		functions: &m.hooks}
 	t.me = actor{team: t, name: t.lead}
 	if as := m.opts.As; as != "" {
 		if err := t.member(as); err != nil {

@@ -182,6 +182,7 @@ func TestTeammateShutdownDeadline(t *testing.T) {
 }
 
 func TestTeamCleanup(t *testing.T) {
+	t.Parallel()
 	o := folders(t)
 	m := manage(t, o)
 	team := create(t, m, "core", "ann")

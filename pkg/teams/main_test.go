@@ -4,18 +4,50 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"cadre/internal/testkit/soak"
 	"cadre/pkg/teams"
 )
 
+// source is the folder of the package. The tests themselves run in one of their own: an example that
+// names no directory works where it is called, and what it leaves is not to be in this repository.
+var source string
+
 func TestMain(m *testing.M) {
 	helper = teams.Helper()
-	goleak.VerifyTestMain(m)
+	// The runtime starts its own part of this with the first call, which may not be in a bubble.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2)
+	soak.InMemory()
+	elsewhere, err := os.MkdirTemp("", "teams")
+	if err == nil {
+		source, err = os.Getwd()
+	}
+	if err == nil {
+		err = os.Chdir(elsewhere)
+	}
+	// What the person has set is no part of a test. It is set for all tests at once: they run beside
+	// each other.
+	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
+		"CLAUDE_CONFIG_DIR": filepath.Join(elsewhere, "claude")} {
+		os.Setenv(name, value)
+	}
+	if err != nil {
+		panic(err)
+	}
+	soak.Beside(8)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
+		os.RemoveAll(elsewhere)
+		os.Exit(status)
+	}))
 }
 
 // helper is this test as its own helper.
@@ -24,7 +56,7 @@ var helper []string
 // limited is a context that ends before a test that hangs does.
 func limited(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -71,7 +71,7 @@ func (m *Manager) admit() (err error) {
 // pass refuses an entry that is the user's alone to a program in a member's session. fields are
 // those of what the entry takes that have rules of their own, by their names, and whether they are
 // set.
-func (m *Manager) pass(entry string, fields map[string]bool) error { return pass(m.who, entry, fields) }
+func (m *Manager) pass(entry string) error { return pass(m.who, entry, nil) }
 
 func pass(who access.Caller, entry string, fields map[string]bool) error {
 	return public(who.Entry(entry, func(field string) bool { return fields[field] }))
@@ -85,7 +85,7 @@ func pass(who access.Caller, entry string, fields map[string]bool) error {
 func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
-	if err := m.pass("Manager.CreateTeam", nil); err != nil {
+	if err := m.pass("Manager.CreateTeam"); err != nil {
 		return nil, err
 	}
 	if err := m.vacant(); err != nil {
@@ -110,7 +110,7 @@ func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 func (m *Manager) OpenTeam(ctx context.Context, name string) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
-	if err := m.pass("Manager.OpenTeam", nil); err != nil {
+	if err := m.pass("Manager.OpenTeam"); err != nil {
 		return nil, err
 	}
 	if err := m.vacant(); err != nil {
@@ -156,7 +156,7 @@ func (m *Manager) Team() *Team {
 func (m *Manager) Cleanup(ctx context.Context) error {
 	m.turn.Lock()
 	defer m.turn.Unlock()
-	if err := m.pass("Manager.Cleanup", nil); err != nil {
+	if err := m.pass("Manager.Cleanup"); err != nil {
 		return err
 	}
 	t := m.Team()

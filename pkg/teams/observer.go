@@ -90,7 +90,7 @@ func (o *ObserverOptions) saved(options observe.Options) ([]byte, error) {
 	return one.Save()
 }
 
-// Sight is what one message said of the team. Nearly all say nothing, and then it is zero.
+// Observation is what one message said of the team. Nearly all say nothing, and then it is zero.
 type Observation struct {
 	// TeamToolUse says that the message calls a tool of the team, or has the result of such a call:
 	// the flag for whoever passes it on, unchanged, and has metadata beside it ([TeamToolUseKey]),

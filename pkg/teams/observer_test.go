@@ -51,7 +51,7 @@ func ExampleObserver() {
 
 func recordedStream(t *testing.T) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "observe", "testdata", "claude", "2.1.47",
+	data, err := os.ReadFile(filepath.Join(source, "..", "..", "internal", "observe", "testdata", "claude", "2.1.47",
 		"stream.jsonl"))
 	if err != nil {
 		t.Fatal(err)

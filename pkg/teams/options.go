@@ -68,7 +68,8 @@ type Options struct {
 	StopGrace time.Duration
 
 	// Logger is told what is worth knowing and no error, and what agents say, from any goroutine;
-	// nil for nobody.
+	// nil for nobody. Where something would change what it is told, that is the attribute "hints", a
+	// list of [Hint].
 	Logger *slog.Logger
 }
 
@@ -76,6 +77,15 @@ const defaultShutdownWithin = 30 * time.Second
 
 // log tells the logger.
 func (o Options) log(text string) { o.Logger.Info(text) }
+
+// advise tells the logger, with the hints as an attribute.
+func (o Options) advise(n team.Note) {
+	hints := make([]Hint, len(n.Hints))
+	for i, h := range n.Hints {
+		hints[i] = hint(h)
+	}
+	o.Logger.Info(n.Text, "hints", hints)
+}
 
 // Validate reports what is wrong with the options.
 func (o Options) Validate() error {
@@ -126,7 +136,7 @@ type Memory struct{ kept engine.Memory }
 
 // engine opens teams where the options say that they are kept.
 func (o Options) engine() (*engine.Engine, error) {
-	e := &engine.Engine{Agents: o.drivers(), NoSettingsHooks: o.NoSettingsHooks, Log: o.log}
+	e := &engine.Engine{Agents: o.drivers(), NoSettingsHooks: o.NoSettingsHooks, Log: o.log, Advise: o.advise}
 	if o.Memory != nil {
 		e.Memory = &o.Memory.kept
 		return e, nil

@@ -28,7 +28,7 @@ const (
 	ACP = team.ACP
 )
 
-// Program is a coding agent that is installed.
+// InstalledAgent is a coding agent that is installed.
 type InstalledAgent struct {
 	Agent   string // its name in MemberConfig.Agent
 	Path    string

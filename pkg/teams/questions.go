@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"cadre/internal/engine"
 	"cadre/internal/team"
 )
 
@@ -80,23 +81,9 @@ func ended(s *team.State) bool {
 
 // questions are those that wait for the user.
 func questions(s *team.State) (open []Question) {
-	if !s.Exists() {
-		return nil
-	}
-	for _, p := range s.Permissions() {
-		if s.AsksUser(p.Member) {
-			open = append(open, Question{Request: p.Request, Member: p.Member, Tool: p.Tool, Input: p.Input,
-				Deadline: clock(p.Deadline)})
-		}
-	}
-	if lead, _ := s.Member(s.Team().Lead); lead.Agent != team.External {
-		return open // it decides on plans
-	}
-	for _, m := range s.Members() {
-		if m.Plan.State == "submitted" && m.Status.Running() {
-			open = append(open, Question{Request: m.Plan.Request, Member: m.Name, Plan: m.Plan.Text,
-				Deadline: clock(m.Plan.Deadline)})
-		}
+	for _, q := range engine.Questions(s) {
+		open = append(open, Question{Request: q.Request, Member: q.Member, Tool: q.Tool, Input: q.Input, Plan: q.Plan,
+			Deadline: clock(q.Deadline)})
 	}
 	return open
 }

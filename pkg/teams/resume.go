@@ -17,35 +17,71 @@ type ResumeOptions struct {
 	TakeBack bool   // continue a team here that this machine had let go of
 }
 
+// Continuation is what is left to be done for a team that was resumed.
+type Continuation string
+
+// The continuations.
+const (
+	// ContinueByHand: this program, or the user by commands, leads it. Its sessions run.
+	ContinueByHand Continuation = "by hand"
+	// ContinueBeside: another session leads it and is alive. What was missing runs now: the sessions
+	// of its teammates.
+	ContinueBeside Continuation = "beside its lead"
+	// ContinueByRun: it was made to be run to its end, which is what [Team.Run] does.
+	ContinueByRun Continuation = "run"
+	// ContinueByConsolidation: its consolidation was interrupted. [Team.Consolidate] finishes it,
+	// and, where it is not made yet, [Team.RollBackConsolidation] gives it up.
+	ContinueByConsolidation Continuation = "consolidate"
+)
+
+var continuations = map[engine.Continuation]Continuation{engine.LedByHand: ContinueByHand,
+	engine.Rehosted: ContinueBeside, engine.NeedsRun: ContinueByRun, engine.Consolidates: ContinueByConsolidation}
+
+// Resumed is a team as it was found before it was resumed, and how it continues.
+type Resumed struct {
+	Probe
+	Continues Continuation // "" where it was not resumed
+}
+
 // ResumeTeam continues a team whose lead, teammates, hosts or machine died, as cadre resume does,
 // and makes it the manager's. Before anything starts the team is examined: whether it may be
 // continued here, whether its directory, repository and worktrees are where they were, who leads
-// and who is alive. What was found is returned, too. Then the lead is taken, members that had
-// trouble are tried at once, sessions whose host died are taken over, and the others are resumed.
+// and who is alive. Then the lead is taken, unless a session leads that is alive and has lost only
+// the host of its teammates. Members that had trouble are tried at once, sessions whose host died
+// are taken over, and the others are resumed.
 //
-// [Manager.OpenTeam] opens a team that needs none of that. A team whose consolidation was
-// interrupted is returned as it is: [Team.Consolidate] finishes it, or [Team.RollBackConsolidation]
-// gives it up. A team that a run was seeing to its end is run on by [Team.Run].
+// The command goes one step further, which needs options that only the caller has. What was found
+// says which step that is:
 //
-// It is refused with ErrNotFound where there is no such team, with ErrFinished for one that has
-// ended, with ErrNotReady where another session leads it and is alive, or while the manager has a
-// team, with ErrConflict where a session that was seen on another machine may still lead it, with
-// ErrInvalid where something of it is not in its place, with ErrDenied where this machine let go of
-// it, and for a teammate, and with ErrForked where the repository has another history.
-func (m *Manager) ResumeTeam(ctx context.Context, name string, o ResumeOptions) (*Team, Probe, error) {
+//	team, found, err := m.ResumeTeam(ctx, "docs", teams.ResumeOptions{})
+//	switch found.Continues {
+//	case teams.ContinueByRun:
+//		result, err := team.Run(ctx, teams.RunOptions{})
+//	case teams.ContinueByConsolidation:
+//		record, err := team.Consolidate(ctx, teams.ConsolidateOptions{})
+//	}
+//
+// [Manager.OpenTeam] opens a team that needs none of that. It is refused with ErrNotFound where
+// there is no such team, with ErrFinished for one that has ended, with ErrNotReady where another
+// session leads it and is alive, or while the manager has a team, with ErrConflict where a session
+// that was seen on another machine may still lead it, with ErrInvalid where something of it is not
+// in its place, with ErrDenied where this machine let go of it, and for a teammate, and with
+// ErrForked where the repository has another history.
+func (m *Manager) ResumeTeam(ctx context.Context, name string, o ResumeOptions) (*Team, Resumed, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
-	if err := m.pass("Manager.ResumeTeam", nil); err != nil {
-		return nil, Probe{}, err
+	if err := m.pass("Manager.ResumeTeam"); err != nil {
+		return nil, Resumed{}, err
 	}
 	if m.opts.As != "" {
-		return nil, Probe{}, refuse(ErrDenied, "a teammate opens its team with OpenTeam; the lead's program resumes it")
+		return nil, Resumed{}, refuse(ErrDenied,
+			"a teammate opens its team with OpenTeam; the lead's program resumes it")
 	}
 	if err := m.vacant(); err != nil {
-		return nil, Probe{}, err
+		return nil, Resumed{}, err
 	}
 	if err := m.onDisk("ends with its program, and is opened with OpenTeam"); err != nil {
-		return nil, Probe{}, err
+		return nil, Resumed{}, err
 	}
 	found, err := m.prepare(ctx, name, o)
 	if err != nil {
@@ -56,23 +92,23 @@ func (m *Manager) ResumeTeam(ctx context.Context, name string, o ResumeOptions) 
 }
 
 // prepare does what comes before the sessions of a team start.
-func (m *Manager) prepare(ctx context.Context, name string, o ResumeOptions) (Probe, error) {
+func (m *Manager) prepare(ctx context.Context, name string, o ResumeOptions) (Resumed, error) {
 	of, err := m.engine.Open(ctx, name)
 	if err != nil {
-		return Probe{}, public(err)
+		return Resumed{}, public(err)
 	}
-	t := upkeep.Team{Replica: of.Replica, Dir: of.Dir, Actor: team.User, Log: m.opts.log}
+	t := of.Upkeep(team.User)
 	how := upkeep.Resumption{Ours: o.Ours, TakeBack: o.TakeBack}
 	if o.Dir != "" {
 		if how.Dir, err = m.dir(o.Dir); err != nil {
-			return Probe{}, errors.Join(err, of.Close())
+			return Resumed{}, errors.Join(err, of.Close())
 		}
 	}
-	examination, err := upkeep.Prepare(ctx, t, how)
+	examination, err := of.Prepare(ctx, how)
 	if err != nil {
-		return Probe{}, errors.Join(moved(err), of.Close())
+		return Resumed{}, errors.Join(moved(err), of.Close())
 	}
-	found := viewOf(of).probeOf(examination)
+	found := Resumed{Probe: viewOf(of).probeOf(examination)}
 	takeover := upkeep.LeaveIt
 	if o.TakeOver {
 		takeover = upkeep.TakeIt
@@ -82,6 +118,7 @@ func (m *Manager) prepare(ctx context.Context, name string, o ResumeOptions) (Pr
 		return found, errors.Join(public(err), of.Close())
 	}
 	defer release()
+	found.Continues = continuations[continues]
 	if continues != engine.Consolidates {
 		err = upkeep.RetryMembers(ctx, t)
 	}

@@ -1,6 +1,7 @@
 package teams_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"cadre/internal/consolidate"
 	"cadre/internal/engine"
 	"cadre/internal/layout"
 	"cadre/internal/team"
@@ -17,6 +19,7 @@ import (
 // TestResumeTeam: a team whose processes are gone continues, and what stands against that is said
 // before anything of it runs.
 func TestResumeTeam(t *testing.T) {
+	t.Parallel()
 	o, git := repository(t)
 	m := manage(t, o)
 	_, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "port", Members: []teams.MemberConfig{
@@ -30,6 +33,7 @@ func TestResumeTeam(t *testing.T) {
 	want(t, err, teams.ErrNotFound)
 	team, found, err := second.ResumeTeam(limited(t), "port", teams.ResumeOptions{})
 	ok(t, err)
+	equal(t, "it continues", found.Continues, teams.ContinueByHand)
 	equal(t, "what was found of ann", found.Members[slices.IndexFunc(found.Members, func(m teams.MemberLife) bool {
 		return m.Name == "ann"
 	})].Life, teams.LifeResting)
@@ -87,7 +91,9 @@ func TestResumeTeam(t *testing.T) {
 	ok(t, err)
 	ok(t, sixth.Close())
 	seventh := manage(t, o)
-	ok(t, seventh.PushTeam(limited(t), "pushed", teams.PushOptions{Release: true, Agree: func(string) bool { return true }}))
+	_, err = seventh.PushTeam(limited(t), "pushed", teams.PushOptions{Release: true,
+		Agree: func(string) bool { return true }})
+	ok(t, err)
 	_, _, err = seventh.ResumeTeam(limited(t), "pushed", teams.ResumeOptions{})
 	if err == nil {
 		t.Fatal("a team that this machine let go of is resumed")
@@ -120,6 +126,7 @@ func beside(t *testing.T, o teams.Options, name string, commands ...func(team.Te
 // TestResumeLostLead: whoever resumes a team that lost its lead leads it, and its members have a
 // lead again. One that only has to be consolidated is left as it is.
 func TestResumeLostLead(t *testing.T) {
+	t.Parallel()
 	machine, err := os.Hostname()
 	ok(t, err)
 	lost := []func(team.Team) team.Body{
@@ -142,6 +149,8 @@ func TestResumeLostLead(t *testing.T) {
 			second := manage(t, o)
 			of, found, err := second.ResumeTeam(limited(t), "port", teams.ResumeOptions{})
 			ok(t, err)
+			equal(t, "it continues", found.Continues, map[bool]teams.Continuation{false: teams.ContinueByHand,
+				true: teams.ContinueByConsolidation}[open])
 			equal(t, "who led", found.Lead.Session, "gone")
 			equal(t, "it was lost", !found.Lead.Lost.IsZero(), true)
 			now, err := of.Probe(limited(t))
@@ -154,6 +163,79 @@ func TestResumeLostLead(t *testing.T) {
 			ok(t, of.RollBackConsolidation(limited(t), "there is more to do"))
 		})
 	}
+}
+
+// TestResumeGoesAsFarAsTheCommand: the step that cadre resume takes after that is named, and is one
+// call: a run to the end, and a consolidation, also of a team that lacks no more than its record.
+// Where a session leads that is alive, its teammates are hosted beside it.
+func TestResumeGoesAsFarAsTheCommand(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it runs many hosts; not with -short")
+	}
+	o, _ := repository(t)
+	file := filepath.Join(t.TempDir(), "team.yaml")
+	ok(t, os.WriteFile(file, []byte("name: port\nmembers:\n  - name: ann\n    agent: shell\n"+
+		"tasks:\n  - id: say\n    subject: say it\n    run: echo said >said\n"), 0o600))
+	f, err := teams.LoadTeamFile(file)
+	ok(t, err)
+	m := manage(t, o)
+	_, err = m.CreateTeam(limited(t), f.Config)
+	ok(t, err)
+	ok(t, m.Close())
+
+	resume := func(name string) (*teams.Team, teams.Resumed) {
+		t.Helper()
+		m := manage(t, o)
+		of, found, err := m.ResumeTeam(limited(t), name, teams.ResumeOptions{})
+		ok(t, err)
+		return of, found
+	}
+	of, found := resume("port")
+	equal(t, "made by a team file, it continues", found.Continues, teams.ContinueByRun)
+	result, err := of.Run(limited(t), f.Run)
+	ok(t, err)
+	equal(t, "completed", result.Completed, 1)
+	record, err := of.Consolidate(limited(t), teams.ConsolidateOptions{})
+	ok(t, err)
+	sealed := filepath.Join(o.Home, "teams", "port", consolidate.RecordFile)
+	ok(t, os.Remove(sealed))
+	of, found = resume("port")
+	equal(t, "without its record, it continues", found.Continues, teams.ContinueByConsolidation)
+	again, err := of.Consolidate(limited(t), teams.ConsolidateOptions{})
+	ok(t, err)
+	equal(t, "its commit", again.Commit, record.Commit)
+	_, err = os.Stat(sealed)
+	ok(t, err)
+
+	m = manage(t, o)
+	create(t, m, "led", "ann")
+	ok(t, m.Close())
+	e := &engine.Engine{Home: layout.Home{Root: o.Home, Claude: o.ClaudeHome}, NoSettingsHooks: true}
+	led, err := e.Open(limited(t), "led")
+	ok(t, err)
+	defer led.Close()
+	leads, end := make(chan struct{}), make(chan struct{})
+	over := make(chan error, 1)
+	go func() {
+		over <- led.Attend(limited(t), "", o.Dir, func(context.Context, *engine.Outside) error {
+			close(leads)
+			<-end
+			return nil
+		})
+	}()
+	<-leads
+	beside(t, o, "led", func(team.Team) team.Body { return &team.SpawnMember{Name: "kim", Agent: team.Shell} })
+	of, found = resume("led")
+	equal(t, "beside its lead, it continues", found.Continues, teams.ContinueBeside)
+	for e, err := range of.EventsAfter(limited(t), 0) {
+		ok(t, err)
+		if started, is := e.Fact.(teams.MemberStarted); is && started.Member == "kim" {
+			break
+		}
+	}
+	close(end)
+	ok(t, <-over)
 }
 
 // leadLost says whether the lead is lost, and whether somebody is to look after that.

@@ -12,15 +12,16 @@ import (
 	"cadre/internal/team"
 )
 
-// Report says where a team's report goes. The zero Report is written nowhere.
+// RunOptions say where a team's report goes. The zero RunOptions write none.
 type RunOptions struct {
 	ReportFile  string // path, from the team's directory; "" for no file
 	ReportTitle string // "" for the usual one
 
-	sections []string // ids from the team file, of the tasks whose results the report shows
+	sections []string // names of the tasks whose results the report shows first
+	leftOut  []string // and of those whose results it does not show
 }
 
-// Result is how far a team has come.
+// RunResult is how far a team has come.
 type RunResult struct {
 	Team      TeamInfo
 	Report    string   // in Markdown: the words of a lead that is an agent, then every task with what came of it
@@ -133,7 +134,8 @@ func (t *Team) runner(r RunOptions) *run.Lead {
 		r.ReportFile = filepath.Join(t.dir, r.ReportFile)
 	}
 	return &run.Lead{Team: t.of, Agent: t.opts.agents(t), Title: r.ReportTitle, Sections: r.sections,
-		Report: r.ReportFile, Seen: t.of.Seq(), Log: t.opts.log}
+		LeftOut: r.leftOut,
+		Report:  r.ReportFile, Seen: t.of.Seq(), Log: t.opts.log}
 }
 
 // HandOver ends a member's session and has a fresh one continue for it, with its task, its mail,

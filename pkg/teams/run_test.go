@@ -32,6 +32,7 @@ func found(t testing.TB, m *teams.Manager, c teams.TeamConfig) *teams.Team {
 }
 
 func TestRun(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		m := manage(t, o)
 		team := found(t, m, shells(teams.TaskConfig{Subject: "one", Run: "echo first"},
@@ -63,6 +64,7 @@ func TestRun(t *testing.T) {
 // Tasks that fail leave the team unfinished; tried again after what was wrong is mended, it goes on
 // where it stopped.
 func TestRunAgain(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		m := manage(t, o)
 		team := found(t, m, shells(teams.TaskConfig{Subject: "good", Run: "echo good >>ran"},
@@ -133,6 +135,7 @@ func TestRetryAtTheLimit(t *testing.T) {
 }
 
 func TestRunIsCutShort(t *testing.T) {
+	t.Parallel()
 	hanging := shells(teams.TaskConfig{Subject: "hang", Run: "sleep 1000"})
 	claimed := func(t *testing.T, team *teams.Team) { first(t, team, any1[teams.TaskClaimed]) }
 	for name, c := range map[string]struct {

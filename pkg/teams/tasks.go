@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"cadre/internal/team"
@@ -19,26 +21,31 @@ func tasksOf(a actor) *TaskList { return &TaskList{a.team.View.Tasks(), a} }
 
 // TaskConfig says which task to create. Only Subject must be set.
 type TaskConfig struct {
+	// what people and agents call the task; "" for its id. It is a letter or digit and then up to 63
+	// letters, digits, dots, _ or -, and no other task of the list has it
+	Name        string
 	Subject     string
 	Description string
 	ActiveForm  string        // the subject as what is being done
 	Owner       string        // the member it is meant for; "" for any
 	Role        string        // the role it is meant for, instead of an owner
-	BlockedBy   []string      // ids of the tasks that it comes after
+	BlockedBy   []string      // ids or names of the tasks that it comes after
 	Priority    Priority      // "" for medium
 	Run         string        // command for a shell member, which runs it by /bin/sh in the team's directory
 	RunIn       RunIn         // where that is, if not in the team's directory
+	RunDir      string        // the directory below that, in which the command runs
+	RunEnv      []string      // added to the environment of the command, each as "name=value"
+	When        When          // when it may begin
 	Timeout     time.Duration // of one attempt of a shell member, in whole milliseconds; 0 for an hour
 	Retries     int           // failed attempts after which it is tried again
 	Metadata    map[string]json.RawMessage
 }
 
 func (n TaskConfig) core() *team.CreateTask {
-	return &team.CreateTask{Subject: n.Subject, Description: n.Description, ActiveForm: n.ActiveForm,
+	return &team.CreateTask{Name: n.Name, Subject: n.Subject, Description: n.Description, ActiveForm: n.ActiveForm,
 		Owner: n.Owner, Role: n.Role,
-		BlockedBy: n.BlockedBy, Priority: string(n.Priority), Run: n.Run, In: string(n.RunIn),
-		TimeoutMS: n.Timeout.Milliseconds(),
-		Retries:   int64(n.Retries), Metadata: n.Metadata}
+		BlockedBy: n.BlockedBy, Priority: string(n.Priority), Run: n.Run, In: string(n.RunIn), Dir: n.RunDir,
+		Env: n.RunEnv, When: string(n.When), Timeout: n.Timeout, Retries: int64(n.Retries), Metadata: n.Metadata}
 }
 
 // Create adds a task and returns it. The hook TaskCreated can reject it.
@@ -54,10 +61,113 @@ func (l *TaskList) Create(ctx context.Context, n TaskConfig) (Task, error) {
 	return l.seen(e.Task.ID), nil
 }
 
+// CreateAll adds all of the tasks or, after an error, none, and returns them in the order given. A
+// task may come after others of the list, by their names and in any order, and after tasks of the
+// team. The hook TaskCreated is asked about each; one rejection rejects all.
+func (l *TaskList) CreateAll(ctx context.Context, tasks []TaskConfig) ([]Task, error) {
+	runs := slices.ContainsFunc(tasks, func(n TaskConfig) bool { return n.Run != "" })
+	if err := l.team.pass("TaskList.CreateAll", map[string]bool{"Run": runs}); err != nil {
+		return nil, err
+	}
+	if len(tasks) == 0 {
+		return nil, refuse(ErrInvalid, "there is no task to create")
+	}
+	order, err := inOrder(tasks)
+	if err != nil {
+		return nil, err
+	}
+	batch := &team.Batch{}
+	for _, i := range order {
+		batch.Bodies = append(batch.Bodies, tasks[i].core())
+	}
+	var taken error
+	if err := l.look(ctx, func(s *team.State) { taken = ownBlockers(s, batch, tasks) }); err != nil {
+		return nil, err
+	}
+	if taken != nil {
+		return nil, taken
+	}
+	r, err := l.do(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	created, next := make([]Task, len(tasks)), 0
+	for _, e := range r.Events {
+		if e, is := e.(*team.TaskCreated); is {
+			created[order[next]] = l.seen(e.Task.ID)
+			next++
+		}
+	}
+	return created, nil
+}
+
+// inOrder returns the places of the tasks, each after the tasks of the list that it comes after.
+func inOrder(tasks []TaskConfig) (order []int, err error) {
+	named := map[string]int{}
+	for i, n := range tasks {
+		if n.Name != "" {
+			named[n.Name] = i
+		}
+	}
+	const open, placed = 1, 2
+	state := make([]int, len(tasks))
+	var place func(i int) error
+	place = func(i int) error {
+		switch state[i] {
+		case placed:
+			return nil
+		case open:
+			return refuse(ErrInvalid, fmt.Sprintf("task %s would wait for itself, directly or through others",
+				tasks[i].Name))
+		}
+		state[i] = open
+		for _, ref := range tasks[i].BlockedBy {
+			if b, own := named[ref]; own {
+				if err := place(b); err != nil {
+					return err
+				}
+			}
+		}
+		state[i] = placed
+		order = append(order, i)
+		return nil
+	}
+	for i := range tasks {
+		if err := place(i); err != nil {
+			return nil, err
+		}
+	}
+	return order, nil
+}
+
+// ownBlockers has the commands name the tasks of their own list by name, even by a name that is a
+// number. Such a name that is also the id of a task of the team is refused.
+func ownBlockers(s *team.State, batch *team.Batch, tasks []TaskConfig) error {
+	own := map[string]bool{}
+	for _, n := range tasks {
+		own[n.Name] = n.Name != ""
+	}
+	for _, body := range batch.Bodies {
+		b := body.(*team.CreateTask)
+		b.BlockedBy = slices.Clone(b.BlockedBy) // the caller's
+		for i, ref := range b.BlockedBy {
+			if !own[ref] {
+				continue
+			}
+			if t, there := s.Task(ref); there && t.Status != team.Deleted {
+				return refuse(ErrInvalid, fmt.Sprintf("%s is the name of a task of the list and the id of one of the "+
+					"team; write #%s for that", ref, ref))
+			}
+			b.BlockedBy[i] = team.ByName(ref)
+		}
+	}
+	return nil
+}
+
 // seen returns a task that is known to be there.
 func (l *TaskList) seen(id string) (t Task) {
 	l.team.of.View(func(s *team.State) {
-		core, _ := s.Task(id)
+		core, _ := s.Lookup(id)
 		t = taskOf(core)
 	})
 	return t
@@ -72,7 +182,7 @@ type Claim struct {
 	Task  Task   // as it was when it was claimed
 }
 
-// Claim takes a task. It is refused with ErrConflict where somebody else has it, ErrNotReady while
+// Claim takes a task, by its id or its name; what is a number is always an id. It is refused with ErrConflict where somebody else has it, ErrNotReady while
 // it waits for other tasks, and ErrDenied where it is for another role or the lead is in delegate
 // mode.
 func (l *TaskList) Claim(ctx context.Context, id string) (Claim, error) {
@@ -145,14 +255,14 @@ type TaskUpdate struct {
 	Subject, Description, ActiveForm *string
 	Priority                         *Priority
 	Run                              *string // a new command is tried as if it were the first
-	// "" takes the owner away; a task in progress goes back on the list
+	// "" removes the owner; a task in progress goes back on the list
 	Owner                         *string
 	Metadata                      map[string]json.RawMessage // the value null deletes its key
 	AddBlockedBy, RemoveBlockedBy []string                   // tasks that it comes after
 	AddBlocks, RemoveBlocks       []string                   // tasks that come after it
 }
 
-// Update changes a task and returns it. A dependency that would close a circle is refused with
+// Update changes a task, by its id or its name, and returns it. A dependency that would close a circle is refused with
 // Invalid and the circle.
 func (l *TaskList) Update(ctx context.Context, id string, u TaskUpdate) (Task, error) {
 	if err := l.team.pass("TaskList.Update", map[string]bool{"Run": u.Run != nil}); err != nil {
@@ -168,7 +278,7 @@ func (l *TaskList) Update(ctx context.Context, id string, u TaskUpdate) (Task, e
 	return l.seen(id), nil
 }
 
-// Delete takes a task off the list. What waited for it waits no more, and its id is not used again.
+// Delete takes a task off the list, by its id or its name. What waited for it waits no more, and its id is not used again.
 func (l *TaskList) Delete(ctx context.Context, id string) error {
 	_, err := l.do(ctx, &team.DeleteTask{Task: id})
 	return err

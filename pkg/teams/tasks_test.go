@@ -68,6 +68,58 @@ func TestSharedTaskList(t *testing.T) {
 	equal(t, "blockers", len(again.BlockedBy), 0)
 }
 
+// TestCreateAll: a list is added in one record with its own names, or not at all.
+func TestCreateAll(t *testing.T) {
+	ctx := limited(t)
+	team := create(t, manage(t, teams.Options{}), "core", "ann")
+	l := team.Tasks()
+	first := add(t, l, "first")
+	all, err := l.CreateAll(ctx, []teams.TaskConfig{
+		{Name: "test", Subject: "Test", BlockedBy: []string{"7", "build", first.ID}, When: teams.WhenAlways},
+		{Name: "build", Subject: "Build", Run: "make", RunDir: "services/api", RunEnv: []string{"CGO_ENABLED=0"},
+			Metadata: map[string]json.RawMessage{"ticket": []byte(`"B-12"`)}},
+		{Name: "7", Subject: "A name of digits"},
+	})
+	ok(t, err)
+	names := ""
+	for _, one := range all {
+		names += one.ID + "=" + one.Name + " "
+	}
+	equal(t, "in the order given", names, "4=test 3=build 2=7 ")
+	equal(t, "blockers", strings.Join(all[0].BlockedBy, " "), "2 3 1")
+	equal(t, "the rest", fmt.Sprintf("%s %s %s %s %s", all[0].When, all[1].RunDir, all[1].RunEnv, all[1].Run,
+		all[1].Metadata["ticket"]), `always services/api [CGO_ENABLED=0] make "B-12"`)
+
+	for what, list := range map[string][]teams.TaskConfig{
+		"none":                  nil,
+		"one without a subject": {{Subject: "fine"}, {}},
+		"a circle": {{Name: "a", Subject: "a", BlockedBy: []string{"b"}},
+			{Name: "b", Subject: "b", BlockedBy: []string{"a"}}},
+		"itself":                 {{Name: "a", Subject: "a", BlockedBy: []string{"a"}}},
+		"a name that is two":     {{Name: "2", Subject: "a"}, {Subject: "b", BlockedBy: []string{"2"}}},
+		"a directory that leads": {{Subject: "a", Run: "true", RunDir: "../up"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			_, err := l.CreateAll(ctx, list)
+			want(t, err, teams.ErrInvalid)
+		})
+	}
+	for what, list := range map[string][]teams.TaskConfig{
+		"twice":   {{Name: "a", Subject: "a"}, {Name: "a", Subject: "b"}},
+		"a taken": {{Subject: "a"}, {Name: "test", Subject: "b"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			_, err := l.CreateAll(ctx, list)
+			want(t, err, teams.ErrNameTaken)
+		})
+	}
+	_, err = l.CreateAll(ctx, []teams.TaskConfig{{Subject: "a"}, {Subject: "b", BlockedBy: []string{"nowhere"}}})
+	want(t, err, teams.ErrNotFound)
+	listed, err := l.List(ctx, teams.TaskFilter{})
+	ok(t, err)
+	equal(t, "tasks after the refusals", len(listed), 4)
+}
+
 func TestTaskDependencies(t *testing.T) {
 	ctx := limited(t)
 	team := create(t, manage(t, teams.Options{}), "core", "ann")
@@ -114,6 +166,7 @@ func TestTaskDependencies(t *testing.T) {
 // Managers with a team on disk in common stand for processes: they share files and locks, and
 // nothing in memory.
 func TestTaskClaiming(t *testing.T) {
+	t.Parallel()
 	const managers, tasks = 6, 60
 	o := folders(t)
 	var names []string
@@ -201,6 +254,34 @@ func TestBudget(t *testing.T) {
 	equal(t, "usage", info.Usage, teams.Usage{InputTokens: 60, OutputTokens: 41})
 	first(t, team, func(d teams.MemberDetached) bool { return d.Member == "ann" }) // sessions are ended
 	ok(t, team.SetBudget(ctx, teams.Budget{Tokens: 1000}))
+	equal(t, "incarnation that goes on", next(t, agent.seats).Incarnation, 2)
+}
+
+// TestBudgetOfAMember: it ends the work of that member alone, and the lead is told before.
+func TestBudgetOfAMember(t *testing.T) {
+	ctx := limited(t)
+	agent := newListener()
+	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
+	team, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "core",
+		Members: []teams.MemberConfig{{Name: "ann", Agent: "listener",
+			Budget: teams.Budget{Tokens: 100}}}})
+	ok(t, err)
+	add(t, team.Tasks(), "look")
+	seat := next(t, agent.seats)
+	seat.Used("1", teams.Usage{InputTokens: 60})
+	equal(t, "alert", first(t, team, any1[teams.BudgetAlerted]),
+		teams.BudgetAlerted{Member: "ann", What: teams.BudgetTokens, Percent: 50})
+	seat.Used("1", teams.Usage{InputTokens: 41})
+	equal(t, "spent", first(t, team, any1[teams.MemberBudgetExhausted]),
+		teams.MemberBudgetExhausted{Member: "ann", What: teams.BudgetTokens})
+	first(t, team, func(d teams.MemberDetached) bool { return d.Member == "ann" })
+	info, err := team.Info(ctx)
+	ok(t, err)
+	equal(t, "the team's", info.Exhausted, teams.BudgetKind(""))
+	want(t, team.SetMemberBudget(ctx, "ann", teams.Budget{Tokens: 50}), teams.ErrInvalid)
+	want(t, team.SetMemberBudget(ctx, "", teams.Budget{}), teams.ErrInvalid)
+	want(t, team.SetMemberBudget(ctx, "lead", teams.Budget{Tokens: 50}), teams.ErrInvalid)
+	ok(t, team.SetMemberBudget(ctx, "ann", teams.Budget{Tokens: 1000}))
 	equal(t, "incarnation that goes on", next(t, agent.seats).Incarnation, 2)
 }
 

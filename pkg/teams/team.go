@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"cadre/internal/access"
-	"cadre/internal/agent/drivers"
-	"cadre/internal/consolidate"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
@@ -23,6 +21,8 @@ type Team struct {
 	opts Options
 	me   actor
 	who  access.Caller
+
+	functions *hookSet // of the manager
 
 	cleaned bool // guarded by the manager's turn
 }
@@ -128,16 +128,21 @@ func (t *Team) await(ctx context.Context, name string, as func(team.Member) bool
 	return m, err
 }
 
-// Spawn adds a teammate and waits until its session runs, which takes a coding agent some seconds.
-// A teammate whose session could not be started is a member that has failed, and the error has the
-// code ErrSessionFailed and the agent's own words; what may pass, such as a crash, is tried a few
-// times first. When ctx ends first, the teammate is there and its start continues.
+// Spawn adds a teammate and waits until its session runs, which takes a coding agent some seconds. A
+// coding agent that is not installed is refused with ErrInvalid, and one to which nobody is logged
+// in with ErrNotReady; nobody is added then, and the name stays free. What shows only when a session
+// is started is a member that has failed, and the error has the code ErrSessionFailed and the
+// agent's own words; what may pass, such as a crash, is tried a few times first. When ctx ends
+// first, the teammate is there and its start continues.
 func (t *Team) Spawn(ctx context.Context, c MemberConfig) (Member, error) {
 	if err := t.mayChoose(c); err != nil {
 		return Member{}, err
 	}
 	if t.opts.As == "" {
 		if err := t.opts.check(ctx, c, t.dir); err != nil {
+			return Member{}, err
+		}
+		if err := t.opts.able(ctx, c, t.dir); err != nil {
 			return Member{}, err
 		}
 	}
@@ -163,7 +168,7 @@ func (t *Team) mayChoose(c MemberConfig) error {
 	if err := t.pass("Team.Spawn", fields); err != nil {
 		return err
 	}
-	return public(t.who.Spawns(c.Agent, drivers.Offers(t.of.Lead().Agent)))
+	return public(t.of.MaySpawn(t.who, c.Agent))
 }
 
 // Shutdown asks a teammate to end and waits until it has, which is at Options.ShutdownWithin from
@@ -205,7 +210,7 @@ type ShutdownRequest struct {
 func (t *Team) RequestShutdown(ctx context.Context, r ShutdownRequest) (string, error) {
 	now := replica.Now()
 	record, err := t.me.do(ctx, &team.RequestShutdown{Member: r.Member, Reason: r.Reason,
-		Deadline: now + team.Time(r.Within.Milliseconds())})
+		Deadline: now.Add(r.Within)})
 	if err != nil {
 		return "", err
 	}
@@ -311,6 +316,20 @@ func (t *Team) SetBudget(ctx context.Context, b Budget) error {
 	return err
 }
 
+// SetMemberBudget gives a teammate a budget of its own, beside the team's; a zero one takes it away. A
+// teammate that had spent its old one continues. The lead has none: without it the team would stop.
+func (t *Team) SetMemberBudget(ctx context.Context, member string, b Budget) error {
+	user, err := t.asUser("Team.SetMemberBudget", "set the budget of a member")
+	switch {
+	case err != nil:
+	case member == "":
+		err = refuse(ErrInvalid, "say whose budget it is")
+	default:
+		_, err = user.do(ctx, &team.SetBudget{Member: member, Budget: b.core()})
+	}
+	return err
+}
+
 // Rollback is what a rollback of a task did.
 type Rollback struct {
 	Files  []string // from the top of the repository
@@ -329,9 +348,7 @@ func (t *Team) RollBackTask(ctx context.Context, id, reason string) (Rollback, e
 	if !t.of.OnDisk() {
 		return Rollback{}, refuse(ErrNotReady, "a team in memory has no folder that a rollback could work in")
 	}
-	o := t.of.Consolidation()
-	o.Actor = team.User
-	u, err := consolidate.RollBackTask(ctx, o, id, reason)
+	u, err := t.of.RollBackTask(ctx, team.User, id, reason)
 	return Rollback{Files: u.Files, Branch: u.Branch, Commit: u.Commit}, public(err)
 }
 
@@ -359,7 +376,7 @@ func (t *Team) Abort(ctx context.Context, reason string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, abortWithin)
 	defer cancel()
-	return public(upkeep.Abort(ctx, t.upkeep(t.me), reason))
+	return public(upkeep.Abort(ctx, t.of.Upkeep(t.me.name), reason))
 }
 
 func (t *Team) setStatus(ctx context.Context, entry string, status team.TeamStatus, reason, report string) error {

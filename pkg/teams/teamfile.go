@@ -3,7 +3,6 @@ package teams
 import (
 	"time"
 
-	"cadre/internal/agent/drivers"
 	"cadre/internal/run"
 	"cadre/internal/run/teamfile"
 	"cadre/internal/team"
@@ -21,12 +20,12 @@ type TeamFile struct {
 // line and column. A team that was created from it is continued by cadre run with the same file,
 // and the other way round.
 func LoadTeamFile(path string) (*TeamFile, error) {
-	f, origin, err := run.LoadFile(path, drivers.Models)
+	f, origin, err := run.LoadFile(path)
 	if err != nil {
 		return nil, &Error{Code: ErrInvalid, Text: err.Error(), cause: err}
 	}
 	t := &TeamFile{Consolidate: f.Consolidate, Run: RunOptions{ReportFile: f.Report.File, ReportTitle: f.Report.Title,
-		sections: f.Report.Sections}}
+		sections: f.Report.Sections, leftOut: f.LeftOut()}}
 	if t.Run.ReportFile == "" {
 		t.Run.ReportFile = f.Name + "-report.md"
 	}
@@ -34,12 +33,12 @@ func LoadTeamFile(path string) (*TeamFile, error) {
 		HandoverAt: f.Handover, MaxTeammates: f.MaxTeammates, CleanCheckout: f.Clean, WithCheckChanges: f.CheckChanges,
 		Permissions: PermissionRules{Allow: f.Permissions.Allow, Policy: PermissionPolicy(f.Permissions.Policy),
 			Timeout: f.Permissions.Timeout},
-		Budget:   Budget{Tokens: f.Budget.Tokens, CostMicroUSD: int64(f.Budget.USD * 1e6), Time: f.Budget.Time},
+		Budget:   budgetFrom(f.Budget),
 		Liveness: Liveness(f.Liveness), origin: origin, digest: f.Digest()}
 	t.Config.Lead.Name = f.Lead
 	for _, h := range run.Hooks(f.Hooks) {
 		t.Config.Hooks = append(t.Config.Hooks, HookCommand{Event: HookName(h.Event), Command: h.Command,
-			Timeout: time.Duration(h.Seconds) * time.Second})
+			Timeout: h.Timeout})
 	}
 	if t.Config.Lead.PermissionMode == "" {
 		t.Config.Lead.PermissionMode = PermissionMode(f.Permissions.Mode)
@@ -59,16 +58,22 @@ func LoadTeamFile(path string) (*TeamFile, error) {
 	return t, nil
 }
 
+func budgetFrom(b teamfile.Budget) Budget {
+	return Budget{Tokens: b.Tokens, CostMicroUSD: int64(b.USD * 1e6), Time: b.Time}
+}
+
 func memberConfigOf(m teamfile.Member) MemberConfig {
 	return MemberConfig{Name: m.Name, Agent: m.Agent, Role: m.Role, Prompt: m.Prompt, Model: m.Model,
 		Program: m.Command, Args: m.Args, Env: m.Env, PermissionMode: PermissionMode(m.Mode),
-		PlanApproval: m.PlanApproval, Isolation: Isolation(m.Isolation)}
+		PlanApproval: m.PlanApproval, Isolation: Isolation(m.Isolation),
+		Budget: budgetFrom(m.Budget)}
 }
 
 func taskConfigOf(c *team.CreateTask) TaskConfig {
-	return TaskConfig{Subject: c.Subject, Description: c.Description, Owner: c.Owner, Role: c.Role,
+	return TaskConfig{Name: c.Name, Subject: c.Subject, Description: c.Description, Owner: c.Owner, Role: c.Role,
 		BlockedBy: c.BlockedBy, Priority: Priority(c.Priority), Run: c.Run, RunIn: RunIn(c.In),
-		Timeout: time.Duration(c.TimeoutMS) * time.Millisecond, Retries: int(c.Retries), Metadata: c.Metadata}
+		RunDir: c.Dir, RunEnv: c.Env, When: When(c.When), Timeout: c.Timeout, Retries: int(c.Retries),
+		Metadata: c.Metadata}
 }
 
 // RunIn is where the command of a task runs.
@@ -78,6 +83,15 @@ type RunIn string
 const (
 	RunInPlace  RunIn = ""       // where its member works
 	RunInMerged RunIn = "merged" // in a worktree that has the work of the tasks it comes after, merged
+)
+
+// When is when a task may begin.
+type When string
+
+// When a task may begin.
+const (
+	WhenDone   When = ""          // when every task that it comes after is completed
+	WhenAlways When = team.Always // when nothing of what it comes after can happen any more, also after a failure
 )
 
 // Liveness is how long a team waits before it takes silence for a sign. A field that is 0 has the
@@ -94,15 +108,10 @@ type Liveness struct {
 }
 
 func (l Liveness) core() team.Timing {
-	return team.Timing{Beat: l.Beat.Milliseconds(), Offline: l.Offline.Milliseconds(),
-		LeadLost: l.LeadLost.Milliseconds(), Zombie: l.Zombie.Milliseconds(), Blocked: l.Blocked.Milliseconds(),
-		Undelivered: l.Undelivered.Milliseconds(), Stale: l.Stale.Milliseconds(), Checkpoint: l.Checkpoint.Milliseconds()}
+	return team.Timing(l)
 }
 
 // livenessOf is what holds, with the defaults.
 func livenessOf(t team.Timing) Liveness {
-	t = t.OrDefaults()
-	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-	return Liveness{ms(t.Beat), ms(t.Offline), ms(t.LeadLost), ms(t.Zombie), ms(t.Blocked), ms(t.Undelivered),
-		ms(t.Stale), ms(t.Checkpoint)}
+	return Liveness(t.OrDefaults())
 }

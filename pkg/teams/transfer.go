@@ -9,7 +9,7 @@ import (
 	"cadre/internal/transfer"
 )
 
-// Push says how a team is pushed. The zero Push pushes to the remote that git would push to.
+// PushOptions say how a team is pushed. The zero PushOptions push to the remote that git would push to.
 type PushOptions struct {
 	Remote string // its name
 	// paths from the top of the work tree that go along although they are ignored, large, or likely
@@ -17,16 +17,29 @@ type PushOptions struct {
 	Include []string
 	// Agree is asked once for each remote, with a sentence about what goes there for the first
 	// time. Nil refuses.
-	Agree   func(what string) bool
+	Agree func(what string) bool
+	// Commit pushes the commit of a team that was consolidated, too, to the remote's branch of the
+	// name that is checked out: cadre consolidate --push.
+	Commit  bool
 	Release bool // this machine lets go of the team: it changes no more here, and another machine continues it
 	Ours    bool // of two histories the one that is here continues
 }
 
-// Pull says how a team is pulled.
+// PullOptions say how a team is pulled.
 type PullOptions struct {
 	Remote string // its name; "" for the one that git would push to
 	Dir    string // in a clone of the project; "" for the current directory
 	Theirs bool   // of two histories the remote's continues
+}
+
+// Pushed is what a push brought where.
+type Pushed struct {
+	Remote, URL    string
+	Records        int64  // of the team, that the remote has
+	Checkpoint     string // the commit of the checkpoint
+	New            bool   // the remote has something that it had not
+	Released       bool   // this machine has let go of the team
+	Commit, Branch string // the consolidated commit and the branch that names it; "" where it was not pushed
 }
 
 // Pulled is what a pull brought.
@@ -43,27 +56,35 @@ type Missing struct{ Task, What string }
 // PushTeam makes a checkpoint of the team of that name and pushes its branch, as cadre push does.
 // It is refused with ErrForked where the remote has another history of the team, with ErrDenied
 // where something would go there that nobody agreed to, and with ErrNotReady where the team is led
-// and cannot be let go of. A manager that has the team leads it, and is to be closed first for
-// Release.
-func (m *Manager) PushTeam(ctx context.Context, name string, p PushOptions) error {
-	if err := m.pass("Manager.PushTeam", nil); err != nil {
-		return err
+// and cannot be let go of. With an error the result is what was done before it. A manager that has
+// the team leads it, and is to be closed first for Release.
+func (m *Manager) PushTeam(ctx context.Context, name string, p PushOptions) (Pushed, error) {
+	if err := m.pass("Manager.PushTeam"); err != nil {
+		return Pushed{}, err
 	}
 	if m.engine.Memory != nil {
-		return refuse(ErrInvalid, "teams in memory are in no repository")
+		return Pushed{}, refuse(ErrInvalid, "teams in memory are in no repository")
 	}
 	if has := m.Team(); p.Release && has != nil && has.name == name {
-		return refuse(ErrNotReady, "this manager has team "+name+" and runs it; close it, and push with another one")
+		return Pushed{}, refuse(ErrNotReady,
+			"this manager has team "+name+" and runs it; close it, and push with another one")
 	}
-	o := transfer.PushOptions{Options: transfer.Options{Home: m.engine.Home, Team: name, Log: m.opts.log},
-		Remote:  p.Remote,
-		Include: p.Include, Release: p.Release, Ours: p.Ours}
-	_, err := transfer.Push(ctx, o)
-	if first, ok := errors.AsType[*transfer.UnconfirmedError](err); ok && p.Agree != nil && p.Agree(first.Error()) {
-		o.Yes = true
-		_, err = transfer.Push(ctx, o)
+	done, err := m.engine.Push(ctx, transfer.PushOptions{Options: transfer.Options{Team: name}, Remote: p.Remote,
+		Include: p.Include, Head: p.Commit, Release: p.Release, Ours: p.Ours}, p.agree)
+	if done == nil {
+		return Pushed{}, moved(err)
 	}
-	return moved(err)
+	return Pushed{Remote: done.Remote.Name, URL: done.Remote.URL, Records: done.Seq, Checkpoint: done.Commit,
+		New: done.New, Released: done.Released, Commit: done.Head.Commit, Branch: done.Head.Branch}, moved(err)
+}
+
+// agree returns nil where the caller agrees to a first push, and else the error that says what it
+// would bring.
+func (p PushOptions) agree(first error) error {
+	if p.Agree == nil || !p.Agree(first.Error()) {
+		return first
+	}
+	return nil
 }
 
 // PullTeam fetches the team of that name and restores it with its work, as cadre pull does. No
@@ -71,7 +92,7 @@ func (m *Manager) PushTeam(ctx context.Context, name string, p PushOptions) erro
 // have a history of their own, with ErrNotReady where the team runs here, and with ErrNotFound
 // where the remote does not have it.
 func (m *Manager) PullTeam(ctx context.Context, name string, p PullOptions) (Pulled, error) {
-	if err := m.pass("Manager.PullTeam", nil); err != nil {
+	if err := m.pass("Manager.PullTeam"); err != nil {
 		return Pulled{}, err
 	}
 	if m.engine.Memory != nil {
@@ -82,10 +103,9 @@ func (m *Manager) PullTeam(ctx context.Context, name string, p PullOptions) (Pul
 		return Pulled{}, err
 	}
 	var pulled Pulled
-	o := transfer.PullOptions{Remote: p.Remote, Theirs: p.Theirs,
-		Options: transfer.Options{Home: m.engine.Home, Team: name, Dir: dir, Named: p.Dir != "",
-			Log: func(text string) { pulled.Notices = append(pulled.Notices, text) }}}
-	found, err := transfer.Pull(ctx, o)
+	found, err := m.engine.Pull(ctx, transfer.PullOptions{Remote: p.Remote, Theirs: p.Theirs,
+		Options: transfer.Options{Team: name, Dir: dir, Named: p.Dir != "",
+			Log: func(text string) { pulled.Notices = append(pulled.Notices, text) }}})
 	if err != nil {
 		return Pulled{}, moved(err)
 	}

@@ -1,6 +1,7 @@
 package teams
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -60,7 +61,9 @@ type Member struct {
 	Summary        string // what it said it is doing, or why it ended
 	Context        int    // percent of its session's context that is full; 0 where the agent does not say
 	Isolation      Isolation
-	Undelivered    int // messages that wait for it
+	Budget         Budget     // of its own
+	Exhausted      BudgetKind // which budget of its own was spent; "" while none is
+	Undelivered    int        // messages that wait for it
 	JoinedAt       time.Time
 	Usage          Usage
 }
@@ -78,6 +81,7 @@ type Plan struct {
 // Task is a piece of work on the team's list.
 type Task struct {
 	ID           string // "1", "2", …; never used again
+	Name         string // that it goes by; "" for one that goes by its id
 	Subject      string
 	Description  string
 	ActiveForm   string // the subject as what is being done: "Fixing the parser"
@@ -89,6 +93,10 @@ type Task struct {
 	Waiting      []string // those of BlockedBy that are still open: while there is one, the task cannot be claimed
 	Priority     Priority
 	Run          string // command for a shell member
+	RunIn        RunIn
+	RunDir       string
+	RunEnv       []string
+	When         When
 	Timeout      time.Duration
 	Retries      int    // failed attempts after which it is tried again
 	Attempts     int    // claims so far
@@ -155,15 +163,17 @@ func memberOf(m team.Member) Member {
 		Plan: Plan{m.Plan.Required, PlanState(m.Plan.State),
 			m.Plan.Request, m.Plan.Text, m.Plan.Feedback, clock(m.Plan.Deadline)}, Shutdown: m.Shutdown.Request,
 		Session: m.Session, Summary: m.Summary, Context: int(m.Context), Isolation: Isolation(m.Isolation),
+		Budget: budgetOf(m.Budget), Exhausted: BudgetKind(m.Exhausted),
 		Undelivered: len(m.Inbox), JoinedAt: clock(m.JoinedAt), Usage: Usage(m.Usage)}
 }
 
 func taskOf(t team.Task) Task {
-	return Task{ID: t.ID, Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm,
+	return Task{ID: t.ID, Name: t.Name, Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm,
 		Status: TaskStatus(t.Status),
 		Owner:  t.Owner, Role: t.Role, BlockedBy: slices.Clone(t.BlockedBy), Blocks: slices.Clone(t.Blocks),
 		Waiting:  slices.Clone(t.Blocked()),
-		Priority: Priority(t.Priority), Run: t.Run, Timeout: time.Duration(t.TimeoutMS) * time.Millisecond,
+		Priority: Priority(t.Priority), Run: t.Run, RunIn: RunIn(t.In), RunDir: t.Dir, RunEnv: slices.Clone(t.Env),
+		When: When(t.When), Timeout: t.Timeout,
 		Retries:  int(t.Retries),
 		Attempts: int(t.Attempts), Failures: int(t.Failures), Failure: t.Failure, OutOfRetries: t.GivenUp(),
 		Result:   t.Result,
@@ -172,6 +182,9 @@ func taskOf(t team.Task) Task {
 		UpdatedAt: clock(t.UpdatedAt), StartedAt: clock(t.StartedAt), CompletedAt: clock(t.CompletedAt),
 		Usage: Usage(t.Usage)}
 }
+
+// called is what the task is called by people and agents.
+func (t Task) called() string { return cmp.Or(t.Name, t.ID) }
 
 func messageOf(m team.Message) Message {
 	return Message{Seq: m.Seq, From: m.From, To: m.To, Recipients: slices.Clone(m.Recipients), Type: MessageType(m.Type),

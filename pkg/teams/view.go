@@ -3,15 +3,10 @@ package teams
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"iter"
-	"strings"
 	"time"
 
-	"cadre/internal/consolidate"
 	"cadre/internal/engine"
-	"cadre/internal/engine/upkeep"
 	"cadre/internal/inspect"
 	"cadre/internal/team"
 )
@@ -85,11 +80,8 @@ func (v *View) Member(ctx context.Context, name string) (m Member, err error) {
 
 // missing refuses a name that no member of the team has.
 func missing(s *team.State, name string) error {
-	if _, known := s.Member(name); known {
-		return nil
-	}
-	return refuse(ErrNotFound, fmt.Sprintf("no member named %q in team %s; its members: %s", name, s.Team().Name,
-		strings.Join(s.Recipients(), ", ")))
+	_, err := s.Named(name)
+	return public(err)
 }
 
 // member refuses a name that no member has, as far as the team was read.
@@ -181,7 +173,7 @@ func (v *View) Probe(ctx context.Context) (Probe, error) {
 	if err := v.of.Refresh(ctx); err != nil {
 		return Probe{}, public(err)
 	}
-	found, err := inspect.Examine(ctx, v.of.Replica, v.of.Dir, time.Now())
+	found, err := v.of.Examine(ctx)
 	if err != nil {
 		return Probe{}, public(err)
 	}
@@ -237,28 +229,21 @@ type Review struct {
 // Review returns what became of a team that is complete or was aborted. It is refused with
 // ErrNotReady before.
 func (v *View) Review(ctx context.Context) (Review, error) {
-	p, err := v.Probe(ctx)
+	if err := v.of.Refresh(ctx); err != nil {
+		return Review{}, public(err)
+	}
+	found, err := v.of.Review(ctx)
 	if err != nil {
-		return Review{}, err
+		return Review{}, public(err)
 	}
-	if !p.Team.Status.Ended() {
-		return Review{}, &Error{Code: ErrNotReady, Text: fmt.Sprintf("team %s is %s, not at its end", v.name,
-			p.Team.Status), Hints: []Hint{{Action: ActShowTeam, Team: v.name}}}
+	r := Review{Probe: v.probeOf(found.Examination), LastWords: found.Team.LastWords, Intact: found.Intact}
+	for _, t := range found.All {
+		r.Tasks = append(r.Tasks, taskOf(t))
 	}
-	r := Review{Probe: p}
-	v.of.View(func(s *team.State) {
-		r.LastWords = s.Team().LastWords
-		for t := range s.Tasks() {
-			r.Tasks = append(r.Tasks, taskOf(t))
-		}
-	})
-	record, err := consolidate.Sealed(v.of.Dir)
-	if err != nil || record == nil {
-		return r, public(err)
+	if found.Record != nil {
+		r.Consolidated = recordOf(found.Record)
 	}
-	r.Consolidated = recordOf(record)
-	r.Intact, err = record.Holds(ctx, v.of.Replica)
-	return r, public(err)
+	return r, nil
 }
 
 // TaskReader reads a team's task list.
@@ -284,12 +269,12 @@ func (f TaskFilter) passes(t Task) bool {
 		(f.Role == "" || t.Role == f.Role) && (!f.OutOfRetries || t.OutOfRetries)
 }
 
-// Get returns the task with that id, a deleted one too, or ErrNotFound.
+// Get returns the task with that id or name, a deleted one too, or ErrNotFound.
 func (r *TaskReader) Get(ctx context.Context, id string) (t Task, err error) {
 	known := false
 	err = r.view.look(ctx, func(s *team.State) {
 		var core team.Task
-		if core, known = s.Task(id); known {
+		if core, known = s.Lookup(id); known {
 			t = taskOf(core)
 		}
 	})
@@ -329,15 +314,10 @@ func (r *TaskReader) List(ctx context.Context, f TaskFilter) (all []Task, err er
 // Patch returns what was done of a task, as git apply takes it: its work where that is recorded,
 // else what its member saved. It is refused with ErrNoTask where there is neither.
 func (r *TaskReader) Patch(ctx context.Context, id string) ([]byte, error) {
-	if _, err := r.Get(ctx, id); err != nil {
-		return nil, err
+	if err := r.view.of.Refresh(ctx); err != nil {
+		return nil, public(err)
 	}
-	var t team.Task
-	r.view.of.View(func(s *team.State) { t, _ = s.Task(id) })
-	patch, err := upkeep.Patch(ctx, upkeep.Team{Replica: r.view.of.Replica, Dir: r.view.of.Dir}, t)
-	if errors.Is(err, upkeep.ErrNoWork) {
-		return nil, refuse(ErrNoTask, fmt.Sprintf("nothing of task %s was saved or recorded", id))
-	}
+	patch, err := r.view.of.Patch(ctx, id)
 	return patch, public(err)
 }
 

@@ -184,7 +184,7 @@ func (s *workerSession) next(ctx context.Context) (worked bool, err error) {
 		}
 	}
 	if err == nil {
-		err = s.seat.Busy(ctx, "task "+claim.ID+": "+claim.Task.Subject)
+		err = s.seat.Busy(ctx, "task "+claim.Task.called()+": "+claim.Task.Subject)
 	}
 	if err == nil {
 		err = s.do(ctx, claim)

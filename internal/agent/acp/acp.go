@@ -1,16 +1,16 @@
 // Package acp is the driver for agents that speak the Agent Client Protocol: Gemini CLI, opencode,
-// and any other by its command.
+// and any other agent by its command.
 //
 // # Authority
 //
-// The driver speaks the protocol, and knows when a prompt is in the agent's context. What is
-// particular to one agent is data, in facts.go and gemini.go. It decides nothing about the team:
-// permissions and plans are asked of whoever started the session.
+// The driver speaks the protocol, and knows when a prompt is in the agent's context. The
+// peculiarities of each agent are data, in facts.go and gemini.go. The driver decides nothing about
+// the team: it passes permission requests and plans to the caller that started the session.
 //
-//	lines.go    what the agent says, in its order: it waits when it says more than is taken
-//	decode.go   what that means, as updates: a pure function of the stream
+//	lines.go    the agent's messages, in order: the agent waits if it sends more than is handled
+//	decode.go   the messages as updates: a pure function of the stream
 //	queue.go    where each prompt is, and what became of it: a value with rules
-//	client.go   what the agent asks
+//	client.go   the agent's requests
 //	turn.go     prompts and their answers, between the two
 //	session.go  the program, from its start to its end
 //
@@ -18,19 +18,20 @@
 //
 //	initialize ──▶ session/new or session/load ──▶ Started ──session/prompt──▶ turn ──its answer──▶ waiting …
 //
-// How a prompt gets to an agent that works hangs on the agent: by a prompt on top of the one that
-// runs, by a hook that the agent calls before it asks its model, or when the turn has ended. A turn
-// that fails gives back what did not arrive; one that is interrupted takes it along into the next.
+// How a prompt reaches a working agent depends on the agent: as another prompt during the turn,
+// through a hook that the agent calls before it asks its model, or after the turn. A turn that
+// fails returns the prompts that did not arrive; an interrupted turn passes them on to the next
+// turn.
 //
-// The protocol has no place for what a system prompt holds, so that stands before the first prompt
-// of a fresh session; and no receipt: a prompt counts as received when the agent answers it, or
-// does something that shows that it is in its history. That hangs on the agent: gemini forgets the
-// prompt of a turn whose first call of the model fails, and all of a turn that is cancelled while
-// its model answers; opencode keeps every prompt, whatever comes of it.
+// The protocol has no system prompt, so the instructions precede the first prompt of a fresh
+// session. It has no receipts either. So a prompt counts as received when the agent answers it, or
+// does something that shows the prompt in its history. That depends on the agent. gemini forgets
+// the prompt of a turn whose first call of the model fails, and everything of a turn that is
+// cancelled while its model answers. opencode keeps every prompt, whatever happens.
 //
-// The user's own settings stay in force, but where the gate holds: then nothing that they allow is
-// done without it. What an agent has to be told besides comes by its command line, its environment,
-// and files in the session's scratch folder.
+// The user's own settings stay in force, except while the gate applies: then nothing that they
+// allow runs without it. Everything else that an agent has to be told comes through its command
+// line, its environment, and files in the session's scratch folder.
 //
 // Source of the protocol: the schema of ACP version 1, and recordings of gemini 0.61.0 and opencode
 // 1.18.33.
@@ -51,21 +52,22 @@ type Agent struct {
 	hook  []string
 }
 
-// Gemini is Gemini CLI. hook is the command line that runs [Hook], without the socket.
+// Gemini returns the agent Gemini CLI. hook is the command line that runs [Hook], without the
+// socket.
 func Gemini(hook []string) Agent { return Agent{facts: gemini, hook: hook} }
 
-// OpenCode is opencode.
+// OpenCode returns the agent opencode.
 func OpenCode() Agent { return Agent{facts: openCode} }
 
-// Command is any agent, by the command that starts it: words with space between them, of which
-// quotes keep some together.
+// Command returns an agent by the command that starts it. Words are separated by spaces, and quotes
+// keep words together.
 func Command(line string) Agent {
 	f := anyAgent
 	f.command = words(line)
 	return Agent{facts: f}
 }
 
-// words splits a command line, as a shell does where nothing but quotes is special.
+// words splits a command line, as a shell does if only quotes are special.
 func words(line string) (all []string) {
 	var word strings.Builder
 	var quote rune
@@ -93,7 +95,7 @@ func words(line string) (all []string) {
 	return all
 }
 
-// Program is the agent at that path instead of in PATH.
+// Program returns the agent with its program at that path instead of in PATH.
 func (a Agent) Program(path string) Agent {
 	a.facts.command = append([]string{path}, a.facts.command[1:]...)
 	return a
@@ -102,7 +104,8 @@ func (a Agent) Program(path string) Agent {
 // Start starts a session.
 func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {
 	if len(a.facts.command) == 0 {
-		return nil, &agent.Problem{Kind: agent.ProblemMissing, Text: "acp: without a command names no agent"}
+		return nil, &agent.Problem{Kind: agent.ProblemMissing,
+			Text: "acp: needs a command, such as acp:'my-agent --acp'"}
 	}
 	s := newSession(a, spec)
 	if err := s.launch(); err != nil {
@@ -124,10 +127,10 @@ func (a Agent) Probe(ctx context.Context) agent.Probe {
 	return agent.Look(ctx, a.facts.command[0], a.facts.can, a.facts.missing)
 }
 
-// environment is what the program is given. What the driver prepared comes last: it has what the others
-// had of the same variable.
+// environment returns the program's environment. The driver's own variables come last, because they
+// include the former values of the same variables.
 func environment(spec agent.Spec, more []string) []string {
 	return append(append(os.Environ(), spec.Env...), more...)
 }
 
-var errEnded = errors.New("the session is over")
+var errEnded = errors.New("the session has ended")

@@ -15,13 +15,13 @@ import (
 	"cadre/internal/agent"
 )
 
-// openCodePlugin tells of errors and retries. The protocol has neither: opencode is silent on it
-// for a minute while it tries again, and answers with words that lack the status.
+// openCodePlugin reports errors and retries. The protocol has neither: opencode sends nothing for a
+// minute while it tries again, and then answers without the status.
 //
 //go:embed opencode.js
 var openCodePlugin []byte
 
-// writeOpenCodePlugin puts the plugin into dir, and returns the name under which the configuration
+// writeOpenCodePlugin writes the plugin into dir. It returns the name under which the configuration
 // loads it.
 func writeOpenCodePlugin(dir string) (string, error) {
 	path, err := filepath.Abs(filepath.Join(dir, "cadre-trouble.js"))
@@ -31,10 +31,10 @@ func writeOpenCodePlugin(dir string) (string, error) {
 	return "file://" + path, os.WriteFile(path, openCodePlugin, 0o600)
 }
 
-// trouble is what an agent says of an error beside its protocol.
+// trouble is an agent's report of an error outside the protocol.
 type trouble struct {
 	Session sdk.SessionId `json:"session"`
-	Retry   int           `json:"retry"` // counts the retries of a call of the model; 0 for an error that ends the turn
+	Retry   int           `json:"retry"` // number of the retry of a call of the model; 0 if the turn ended
 	Status  int           `json:"status"`
 	Text    string        `json:"text"`
 }
@@ -50,19 +50,19 @@ func (t trouble) problem() agent.Problem {
 	return p
 }
 
-// asideMark begins a line of standard error that is a trouble.
+// asideMark begins a line of standard error that has a trouble.
 const asideMark = "@cadre-trouble "
 
-// maxAside bounds a line of standard error that may be a trouble, in bytes.
+// maxAside bounds the length of such a line, in bytes.
 const maxAside = 64 << 10
 
-// aside is the standard error of an agent: its troubles are told, and the rest is kept for the day
-// on which the program dies. One goroutine writes to it.
+// aside reads the standard error of an agent. It reports troubles, and keeps the rest in case the
+// program dies. One goroutine writes to it.
 type aside struct {
 	keep io.Writer
 	tell func(trouble)
 	line []byte // that may become a trouble
-	part bool   // a part of the line is kept already, so it is none
+	part bool   // a part of the line is kept already, so it is not a trouble
 }
 
 func (a *aside) Write(p []byte) (int, error) {
@@ -78,7 +78,7 @@ func (a *aside) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// take decides on what there is of the line: what cannot become a trouble is kept at once.
+// take handles the line so far. It keeps a line that cannot become a trouble.
 func (a *aside) take(whole bool) {
 	mark := min(len(a.line), len(asideMark))
 	may := !a.part && string(a.line[:mark]) == asideMark[:mark] && len(a.line) <= maxAside
@@ -96,8 +96,8 @@ func (a *aside) take(whole bool) {
 	a.line, a.part = nil, !whole
 }
 
-// troubled takes what the agent says beside the protocol of the session. What it says of others,
-// such as those of its subagents, is in what they answer.
+// troubled handles a trouble of this session. Troubles of other sessions, such as those of
+// subagents, are part of their answers.
 func (s *session) troubled(t trouble) {
 	s.mu.Lock()
 	if s.queue.running == 0 || t.Session != s.id {
@@ -116,12 +116,12 @@ func (s *session) troubled(t trouble) {
 	s.say(agent.Retrying{Problem: t.problem()})
 }
 
-// reasonTimeout bounds the wait for what an agent says beside the protocol of an error that it
-// answered with.
+// reasonTimeout bounds the wait for the agent's report of an error, after it has answered with the
+// error.
 const reasonTimeout = time.Second
 
-// reason is why a prompt was answered with an error: in the words of the answer, with what the
-// agent told of it beside the protocol.
+// reason returns why a prompt was answered with an error: the words of the answer, with the agent's
+// report outside the protocol.
 func (s *session) reason(err error) *agent.Problem {
 	p := problemOf(err)
 	s.mu.Lock()

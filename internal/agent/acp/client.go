@@ -12,10 +12,10 @@ import (
 	"cadre/internal/team"
 )
 
-// client takes what the agent says by itself.
+// client handles the agent's own requests and notifications.
 type client struct{ *session }
 
-// SessionUpdate takes one update.
+// SessionUpdate handles one update.
 func (c client) SessionUpdate(_ context.Context, n sdk.SessionNotification) error {
 	c.mu.Lock()
 	if c.loading {
@@ -30,8 +30,8 @@ func (c client) SessionUpdate(_ context.Context, n sdk.SessionNotification) erro
 	return nil
 }
 
-// RequestPermission answers a request of the agent: the team's own tools may be used, what the gate
-// refuses may not, and the rest is asked.
+// RequestPermission answers a request of the agent. The team's own tools are allowed, what the gate
+// forbids is denied, and the rest is asked.
 func (c client) RequestPermission(ctx context.Context,
 	r sdk.RequestPermissionRequest) (sdk.RequestPermissionResponse, error) {
 	c.mu.Lock()
@@ -41,22 +41,11 @@ func (c client) RequestPermission(ctx context.Context,
 	c.mu.Unlock()
 	c.sayAll(said)
 
-	choose := func(kinds ...sdk.PermissionOptionKind) (sdk.RequestPermissionResponse, error) {
-		for _, k := range kinds {
-			for _, o := range r.Options {
-				if o.Kind == k {
-					return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeSelected(o.OptionId)},
-						nil
-				}
-			}
-		}
-		return withdrawn, nil
-	}
 	allow := func() (sdk.RequestPermissionResponse, error) {
-		return choose(sdk.PermissionOptionKindAllowOnce, sdk.PermissionOptionKindAllowAlways)
+		return choose(r.Options, sdk.PermissionOptionKindAllowOnce, sdk.PermissionOptionKindAllowAlways)
 	}
 	deny := func() (sdk.RequestPermissionResponse, error) {
-		return choose(sdk.PermissionOptionKindRejectOnce, sdk.PermissionOptionKindRejectAlways)
+		return choose(r.Options, sdk.PermissionOptionKindRejectOnce, sdk.PermissionOptionKindRejectAlways)
 	}
 	if slices.Contains(team.TeamTools, name) {
 		return allow()
@@ -67,7 +56,7 @@ func (c client) RequestPermission(ctx context.Context,
 			return deny()
 		}
 	}
-	// Where the gate holds everything is asked about, also what no mode asks about.
+	// While the gate applies, the agent asks about everything, even what no mode asks about.
 	gated := access.Gated || !access.Writes
 	if access.Mode == "bypassPermissions" && access.Writes || gated && !aside && slices.Contains(looks, name) {
 		return allow()
@@ -98,8 +87,19 @@ func (c client) RequestPermission(ctx context.Context,
 	return withdrawn, nil
 }
 
-// withdrawn is the answer to a request of a turn that is cancelled, or that nothing among its
-// options answers.
+// choose answers with the first of the kinds that the agent offers.
+func choose(offered []sdk.PermissionOption, kinds ...sdk.PermissionOptionKind) (sdk.RequestPermissionResponse, error) {
+	for _, k := range kinds {
+		for _, o := range offered {
+			if o.Kind == k {
+				return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeSelected(o.OptionId)}, nil
+			}
+		}
+	}
+	return withdrawn, nil
+}
+
+// withdrawn is the answer to a request of a cancelled turn, or to one without a suitable option.
 var withdrawn = sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}
 
 // The client offers the agent no files and no terminals: it has its own.

@@ -14,40 +14,40 @@ import (
 	"cadre/internal/team"
 )
 
-// decoder turns what an agent says of its session into updates. It knows what the stream said so
-// far and nothing else, so that a recording gives the same updates every time.
+// decoder turns the agent's updates into ours. It depends only on the stream so far, so a recording
+// gives the same updates every time.
 type decoder struct {
 	facts   facts
 	tools   map[sdk.ToolCallId]*tool
-	text    strings.Builder // that is being said
-	message string          // the agent's own id of that, where it has one
+	text    strings.Builder // text in progress
+	message string          // the agent's own id of that text, if it has one
 	last    string          // the last whole text of the turn
-	used    int             // tokens that the context held at its fullest
-	cost    int64           // of the session, as far as it was said, in millionths of a US dollar
+	used    int             // highest number of tokens in the context
+	cost    int64           // reported cost of the session, in millionths of a US dollar
 }
 
-// tool is one that the agent uses.
+// tool is a tool in use.
 type tool struct {
 	Kind  sdk.ToolKind   `json:"kind"`
-	Title string         `json:"title"`           // the first that it had
+	Title string         `json:"title"`           // its first title
 	Input map[string]any `json:"input,omitempty"` // as the agent gave it
-	Files []string       `json:"files,omitempty"` // that it is about, by the agent's word
+	Files []string       `json:"files,omitempty"` // the files that it is about, as reported by the agent
 	Said  bool           `json:"said"`
 }
 
 func newDecoder(f facts) *decoder { return &decoder{facts: f, tools: map[sdk.ToolCallId]*tool{}} }
 
-// begin begins a turn.
+// begin starts a turn.
 func (d *decoder) begin() {
 	d.last, d.message = "", ""
 	d.text.Reset()
 	clear(d.tools)
 }
 
-// busy reports whether the agent uses a tool.
+// busy reports whether the agent is using a tool.
 func (d *decoder) busy() bool { return len(d.tools) > 0 }
 
-// decode takes one update.
+// decode handles one update.
 func (d *decoder) decode(u sdk.SessionUpdate) (said []agent.Update, shows sign) {
 	switch {
 	case u.AgentMessageChunk != nil && u.AgentMessageChunk.Content.Text != nil:
@@ -76,8 +76,8 @@ func (d *decoder) decode(u sdk.SessionUpdate) (said []agent.Update, shows sign) 
 	return nil, noSign
 }
 
-// usage is what the agent says of its context and of the cost of its session. A context that is
-// half as full as it was has been shortened; an empty one belongs to an answer that failed.
+// usage handles a report of the context and of the session's cost. A context that is half as full
+// as before has been shortened; an empty one belongs to an answer that failed.
 func (d *decoder) usage(u sdk.SessionUsageUpdate) (said []agent.Update) {
 	var now agent.Used
 	if u.Cost != nil && u.Cost.Currency == "USD" {
@@ -99,7 +99,7 @@ func (d *decoder) usage(u sdk.SessionUsageUpdate) (said []agent.Update) {
 	return append(said, now)
 }
 
-// flush ends the text that was being said.
+// flush ends the text in progress.
 func (d *decoder) flush() []agent.Update {
 	text := strings.TrimSpace(d.text.String())
 	d.text.Reset()
@@ -110,7 +110,7 @@ func (d *decoder) flush() []agent.Update {
 	return []agent.Update{agent.Text{Text: text}}
 }
 
-// tool takes what an update says of a tool. Some agents tell of a tool before they have its input.
+// tool handles an update of a tool. Some agents report a tool before they have its input.
 func (d *decoder) tool(id sdk.ToolCallId, told tool, status sdk.ToolCallStatus, output string) (said []agent.Update) {
 	t := d.tools[id]
 	if t == nil {
@@ -135,7 +135,7 @@ func (d *decoder) tool(id sdk.ToolCallId, told tool, status sdk.ToolCallStatus, 
 	return said
 }
 
-// learn takes what is told of the tool's input, as far as that is told.
+// learn adds what an update says about the tool's input.
 func (t *tool) learn(told tool) {
 	if len(told.Input) > 0 {
 		t.Input = told.Input
@@ -145,7 +145,7 @@ func (t *tool) learn(told tool) {
 	}
 }
 
-// whole reports whether what is known of the tool, in that state, is all that there is.
+// whole reports whether the tool's description is complete, given its state.
 func (t *tool) whole(status sdk.ToolCallStatus) bool {
 	if status == sdk.ToolCallStatusPending && len(t.Input)+len(t.Files) == 0 {
 		return false
@@ -156,8 +156,8 @@ func (t *tool) whole(status sdk.ToolCallStatus) bool {
 	return t.Kind != "" || len(t.Input) > 0
 }
 
-// permission is what the agent asks leave for. Aside it asks about something else than the tool
-// that it uses, such as a folder that is not the project's.
+// permission returns what the agent asks permission for. aside reports that it asks about something
+// else than the tool in use, such as a folder outside the project.
 func (d *decoder) permission(r sdk.RequestPermissionRequest) (name, text string, aside bool) {
 	about := tool{Kind: value(r.ToolCall.Kind), Title: value(r.ToolCall.Title)}
 	if t := d.tools[r.ToolCall.ToolCallId]; t != nil {
@@ -173,13 +173,13 @@ func (d *decoder) permission(r sdk.RequestPermissionRequest) (name, text string,
 	return name, text, aside
 }
 
-// input is what the agent gave to a tool.
+// input returns the input of a tool.
 func input(raw any) map[string]any {
 	given, _ := raw.(map[string]any)
 	return given
 }
 
-// filesOf are the files that a tool is about, in order.
+// filesOf returns the files that a tool is about, in order.
 func filesOf(where []sdk.ToolCallLocation, content []sdk.ToolCallContent) (files []string) {
 	for _, l := range where {
 		files = append(files, l.Path)
@@ -193,14 +193,14 @@ func filesOf(where []sdk.ToolCallLocation, content []sdk.ToolCallContent) (files
 	return slices.DeleteFunc(slices.Compact(files), func(file string) bool { return file == "" })
 }
 
-// kinds are the names that Claude Code has for kinds of tools.
+// kinds maps kinds of tools to Claude Code's names.
 var kinds = map[sdk.ToolKind]string{
 	sdk.ToolKindExecute: "Bash", sdk.ToolKindEdit: "Edit", sdk.ToolKindDelete: "Edit", sdk.ToolKindMove: "Edit",
 	sdk.ToolKindRead: "Read", sdk.ToolKindSearch: "Grep",
 	sdk.ToolKindFetch: "WebFetch", sdk.ToolKindThink: "Task",
 }
 
-// name is a tool by the name that Claude Code has for its kind, or that of an MCP tool, and its
+// name returns Claude Code's name for the tool's kind, or the name of an MCP tool, and the tool's
 // input.
 func (d *decoder) name(t tool) (string, string) {
 	in := map[string]any{}
@@ -216,8 +216,8 @@ func (d *decoder) name(t tool) (string, string) {
 	case "Edit", "Read":
 		t.nameFile(in)
 	case "", "Task":
-		// A title is the agent's own name of the tool only where the kind says nothing: that of a
-		// command is what the model wrote.
+		// The title is the agent's own name of the tool only if the kind says nothing. The title of
+		// a command is text from the model.
 		if known := d.facts.names[title]; known != "" {
 			name = known
 		} else if server, tool := d.facts.mcp(title); name == "" && server != "" {
@@ -227,7 +227,7 @@ func (d *decoder) name(t tool) (string, string) {
 			}
 		} else if name == "" {
 			if name = title; slices.Contains(team.TeamTools, name) || slices.Contains(looks, name) {
-				name = "tool " + title // whatever it is, it is not that
+				name = "tool " + title // any name that is not the title
 			}
 		}
 	}
@@ -238,9 +238,9 @@ func (d *decoder) name(t tool) (string, string) {
 	return name, text
 }
 
-// nameFile puts the file that the tool is about where Claude Code's tools have theirs. A tool that
-// is about several is about none of them alone: what is allowed for one file is not allowed for
-// another beside it.
+// nameFile puts the tool's file where Claude Code's tools have theirs. If a tool is about several
+// files, it names none of them, because a permission for one file is not a permission for the
+// others.
 func (t *tool) nameFile(in map[string]any) {
 	rename(in, "file_path", "filePath", "filepath", "path", "absolute_path")
 	listed, _ := in["files"].([]any)
@@ -258,8 +258,8 @@ func (t *tool) nameFile(in map[string]any) {
 	}
 }
 
-// same reports whether two paths may be of one file, of which one is told from the project's folder
-// on.
+// same reports whether two paths may mean the same file; one of them may be relative to the
+// project's folder.
 func same(a, b string) bool {
 	return a == b || strings.HasSuffix(a, "/"+b) || strings.HasSuffix(b, "/"+a)
 }
@@ -273,10 +273,10 @@ func rename(in map[string]any, to string, from ...string) {
 	}
 }
 
-// looks are the tools that change nothing: what the gate lets pass of them is asked of nobody.
+// looks are the tools that change nothing. If the gate allows them, nobody is asked.
 var looks = []string{"Read", "Grep", "Glob", "LS", "TodoRead", "TodoWrite", "Skill"}
 
-// contentOf is the text of a tool's result.
+// contentOf returns the text of a tool's result.
 func contentOf(content []sdk.ToolCallContent, output any) string {
 	var parts []string
 	for _, c := range content {
@@ -297,7 +297,7 @@ func contentOf(content []sdk.ToolCallContent, output any) string {
 	return strings.Join(parts, "\n")
 }
 
-// replayed is what an update of a session that is loaded says of what was told to the agent.
+// replayed returns the prompt in an update of a session that is being loaded.
 func replayed(u sdk.SessionUpdate) string {
 	switch {
 	case u.UserMessageChunk != nil && u.UserMessageChunk.Content.Text != nil:
@@ -310,7 +310,7 @@ func replayed(u sdk.SessionUpdate) string {
 	return ""
 }
 
-// usageOf is what the answer to a prompt says of its cost.
+// usageOf returns the usage in the answer to a prompt.
 func usageOf(r sdk.PromptResponse) (team.Usage, bool) {
 	if u := r.Usage; u != nil {
 		return team.Usage{InputTokens: int64(u.InputTokens), OutputTokens: int64(u.OutputTokens),

@@ -11,60 +11,60 @@ import (
 	"cadre/internal/team"
 )
 
-// midTurn is how a prompt gets to an agent that works.
+// midTurn says how a prompt reaches a working agent.
 type midTurn int
 
 const (
-	atTheEnd midTurn = iota // when its turn has ended, all that waits together
-	overlap                 // as one more prompt, which the agent takes into the turn that runs
-	byHook                  // by a command that the agent runs before every call of its model
+	atTheEnd midTurn = iota // all together, when the turn has ended
+	overlap                 // as another prompt, which the agent takes into the turn in progress
+	byHook                  // through a command that the agent runs before every call of its model
 )
 
-// facts are what is particular to an agent.
+// facts are the peculiarities of an agent.
 type facts struct {
 	command []string
 	can     []string // for doctor
 	missing string
-	// install and howToLog are what a person does who has not the program, or is not logged in to
-	// it.
+	// install and howToLog say what to do if the program is not installed, or not logged in.
 	install, howToLog string
-	login             func(env []string, dir string) (agent.LoginState, string) // nil where nobody knows
+	login             func(env []string, dir string) (agent.LoginState, string) // nil if unknown
 
 	midTurn midTurn
 	memory  memory
 	// modeless: what it does without asking cannot be changed.
 	modeless bool
-	// mode is the agent's name for the mode in which it does by itself what it may, and no more; ""
-	// for the one that it begins in. What is gated needs a mode in which nothing that the user's
-	// own settings allow is done without the gate.
+	// mode returns the agent's name for the mode in which it does by itself exactly what it may; ""
+	// for its initial mode. While the gate applies, this has to be a mode in which nothing that the
+	// user's own settings allow runs without the gate.
 	mode func(a agent.Access, leads bool) string
-	// ungated is why no session can be gated here; "" when one can.
+	// ungated says why the gate cannot be applied here; "" if it can.
 	ungated func() string
 	model   func(model string) []string
-	// ruled reports whether the user's own settings deny something or want it asked about, where
-	// the agent does not say which one made it ask; nil for never.
+	// ruled reports whether the user's own settings deny something or require a question, for an
+	// agent that does not say which setting made it ask; nil for never.
 	ruled func(env []string, dir string) bool
-	// prepare gives the agent what it has to be told besides, in files below dir: more arguments
-	// and variables. env is what its environment will be.
+	// prepare passes the agent's other settings through files below dir, arguments and variables.
+	// env is the agent's environment.
 	prepare func(dir string, hook, env []string) (args, more []string, err error)
-	// load makes a session ready to be loaded: its id for the protocol, and how long to wait
-	// before. env is the agent's environment.
+	// load prepares a session for loading. It returns the session's id in the protocol, and how
+	// long to wait before. env is the agent's environment.
 	load func(session string, env []string) (id string, wait time.Duration)
-	// name is what the team knows the session by, for load.
+	// name returns the team's name for the session, for load.
 	name func(id string) string
-	// aside: it tells of its errors on standard error, by what prepare gave it.
+	// aside: it reports errors on standard error, by means of prepare.
 	aside bool
-	// noise is the beginning of texts that the agent says about itself, and not as the model.
+	// noise is the beginning of texts in which the agent speaks about itself rather than for the
+	// model.
 	noise string
-	// names are the names that Claude Code has for tools of the agent's own whose kind does not
-	// tell.
+	// names maps the agent's own tools to Claude Code's names, if their kind does not identify
+	// them.
 	names map[string]string
-	// mcp is the server and the tool that a title stands for, of a tool whose kind says nothing; ""
-	// for what is none.
+	// mcp returns the server and the tool that a title stands for, for a tool whose kind says
+	// nothing; "" if it is not an MCP tool.
 	mcp func(title string) (server, tool string)
 }
 
-// anyAgent is what holds for an agent that nothing more is known of.
+// anyAgent describes an agent of which nothing more is known.
 var anyAgent = facts{
 	can:      []string{"mail at the end of a turn", "permissions"},
 	missing:  "not installed",
@@ -99,7 +99,7 @@ var openCode = facts{
 		case a.Mode == "plan":
 			return "plan"
 		case a.Mode == "bypassPermissions" &&
-			!leads: // a lead may be gated in the middle of a turn, and a mode holds from the next prompt on
+			!leads: // the gate may apply to a lead in the middle of a turn, and a mode applies from the next prompt on
 			return ""
 		}
 		return openCodeAsks
@@ -121,23 +121,23 @@ var openCode = facts{
 	},
 }
 
-// The modes that opencode gets from us. The user's own stay as they are, and are used where nothing
-// has to be asked about.
+// These are the modes that cadre adds to opencode. The user's own modes stay unchanged, and are
+// used if no question is needed.
 const (
-	openCodeAsks  = "cadre-asks"  // before it changes anything, and before the tools of MCP servers
+	openCodeAsks  = "cadre-asks"  // before changes, and before the tools of MCP servers
 	openCodeGated = "cadre-gated" // before everything, whatever the user's settings allow
 )
 
-// prepareOpenCode adds the modes, that a turn continues after a refusal, and the plugin that tells
-// of errors, to what the environment has of the configuration. Of the rules of a mode the last that
-// matches counts, and they come after the user's.
+// prepareOpenCode extends the configuration in the environment: with the modes, with the setting
+// that a turn continues after a denial, and with the plugin that reports errors. In a mode, the
+// last matching rule applies, and these rules come after the user's.
 func prepareOpenCode(dir string, _, env []string) (args, more []string, err error) {
 	const variable = "OPENCODE_CONFIG_CONTENT"
 	config := map[string]any{}
 	for _, v := range env {
 		if text, ok := strings.CutPrefix(v, variable+"="); ok && strings.TrimSpace(text) != "" {
 			if err := json.Unmarshal([]byte(text), &config); err != nil {
-				return nil, nil, fmt.Errorf("what %s holds cannot be read, and the modes of cadre cannot be added "+
+				return nil, nil, fmt.Errorf("the value of %s cannot be read, so the modes of cadre cannot be added "+
 					"to it: %w", variable, err)
 			}
 		}
@@ -152,7 +152,7 @@ func prepareOpenCode(dir string, _, env []string) (args, more []string, err erro
 		`{"mode":"primary","description":"asks the team before everything","permission":{"*":"ask",` +
 			openCodeNever + `}}`)
 	config["agent"] = modes
-	// Else a refusal ends the turn, and its model never hears why.
+	// Otherwise a denial ends the turn, and its model never learns why.
 	experimental, _ := config["experimental"].(map[string]any)
 	if experimental == nil {
 		experimental = map[string]any{}
@@ -171,7 +171,7 @@ func prepareOpenCode(dir string, _, env []string) (args, more []string, err erro
 	return nil, []string{variable + "=" + string(text)}, err
 }
 
-// openCodeNever is what is asked about in neither mode: the team's tools, and what asks a person at
-// a terminal.
+// openCodeNever are the rules in both modes for tools without a question: the team's tools are
+// allowed, and tools that ask a person at a terminal are denied.
 const openCodeNever = `"question":"deny","plan_enter":"deny","plan_exit":"deny","` +
 	agent.ToolServerName + `_*":"allow"`

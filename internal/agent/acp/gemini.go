@@ -59,14 +59,14 @@ var gemini = facts{
 	},
 }
 
-// geminiRules are the policy of its sessions. Its mode plan is the one in which nothing but looking
-// is possible, whatever the user's settings allow elsewhere.
+// geminiRules are the policy of its sessions. In its mode plan only reading is possible, whatever
+// the user's settings allow in other modes.
 //
 //go:embed gemini.toml
 var geminiRules string
 
-// geminiPolicies is where an administrator puts policies, besides which the program takes none from
-// its command line at that rank.
+// geminiPolicies returns where an administrator puts policies. If there are any, the program
+// accepts no policy of that rank from its command line.
 func geminiPolicies() string {
 	if runtime.GOOS == "darwin" {
 		return "/Library/Application Support/GeminiCli/policies"
@@ -74,9 +74,10 @@ func geminiPolicies() string {
 	return "/etc/gemini-cli/policies"
 }
 
-// prepareGemini has the hook, the policy, and what keeps a chat so that it can be resumed. The
-// program says nothing while it tries again after an error, so it does not try: the team does, and
-// its lead knows. All that but the policy comes as settings in a home of the session's own.
+// prepareGemini sets up the hook, the policy, and the settings that keep a chat so that it can be
+// resumed. The program prints nothing while it tries again after an error, so its retries are off:
+// the team tries again, and its lead knows. Everything except the policy is in settings, in a home
+// of the session's own.
 func prepareGemini(dir string, hook, env []string) (args, more []string, err error) {
 	command := make([]string, len(hook))
 	for i, word := range hook {
@@ -103,10 +104,10 @@ func prepareGemini(dir string, hook, env []string) (args, more []string, err err
 	return []string{"--admin-policy", rules}, []string{"GEMINI_CLI_HOME=" + home, "GEMINI_CLI_NO_RELAUNCH=true"}, nil
 }
 
-// loadGemini makes a chat ready to be loaded. It is in a file that is named by the minute of its
-// making, and what loads it makes an empty one, named by the minute of that. In the same minute
-// both are one file, and what it had is gone. So the chat gets the name of the minute before; where
-// it is not found the minute has to be over.
+// loadGemini prepares a chat for loading. A chat's file is named after the minute of its creation.
+// Loading it creates an empty chat, named after the minute of the load. In the same minute, both
+// are one file, and the old content is lost. So the chat is renamed to the minute before. If it is
+// not found, the minute has to be over first.
 func loadGemini(session string, env []string) (id string, wait time.Duration) {
 	id, stamp, ok := strings.Cut(session, "#")
 	var minute int64
@@ -121,8 +122,8 @@ func loadGemini(session string, env []string) (id string, wait time.Duration) {
 	return id, wait
 }
 
-// antedate gives the chat that name, and reports whether it has it. What stands in the way is the
-// chat, which had it already when it was loaded before.
+// antedate renames the chat, and reports whether it has that name. If a file of that name exists,
+// it is the chat itself, renamed by an earlier load.
 func antedate(home, id string, made time.Time) bool {
 	name := func(at time.Time) string {
 		return "session-" + at.Format("2006-01-02T15-04") + "-" + id[:min(8, len(id))] + ".jsonl"
@@ -141,7 +142,7 @@ func antedate(home, id string, made time.Time) bool {
 	return len(found) > 0
 }
 
-// geminiHome is where a program with that environment keeps what it has.
+// geminiHome returns the program's folder in that environment.
 func geminiHome(env []string) (home string) {
 	for _, variable := range []string{"HOME", "GEMINI_CLI_HOME"} {
 		for _, v := range env {

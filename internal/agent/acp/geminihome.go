@@ -12,9 +12,9 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// geminiFiles and geminiFolders are what the program makes in its folder when it first needs it.
-// Each is linked before it is there, so that the user's folder gets it. The names of the files that
-// the model keeps its memory in are in the settings besides.
+// geminiFiles and geminiFolders are what the program creates in its folder on demand. Each is
+// linked before it exists, so that it is created in the user's folder. The settings name further
+// files, in which the model keeps its memory.
 var (
 	geminiFiles = []string{"GEMINI.md", "a2a-oauth-tokens.json", "gemini-credentials.json", "google_accounts.json",
 		"installation_id", "mcp-oauth-tokens.json", "mcp-server-enablement.json", "oauth_creds.json", "state.json",
@@ -22,19 +22,19 @@ var (
 	geminiFolders = []string{"acknowledgments", "history", "policies", "tmp"} // chats are in tmp
 )
 
-// ownGeminiHome makes a home for one session of the program, below dir. Settings that come from
-// cadre alone can stand nowhere else: the program reads those of the system from files of root only
-// (its isFileAndDirectorySecureSync, 0.61.0), those of a project are in the project, and it takes
-// none from its command line. Everything else that the program looks for in the user's home is
-// there by links. The user's settings stand above ours.
+// ownGeminiHome makes a home for one session of the program, below dir. There is no other place for
+// settings of cadre alone. The program reads system settings only from files of root (its
+// isFileAndDirectorySecureSync, 0.61.0), project settings are in the project, and its command line
+// accepts none. Everything else in the user's home is linked. The user's settings take precedence
+// over ours.
 func ownGeminiHome(dir, user string, ours map[string]any) (home string, err error) {
 	if !filepath.IsAbs(user) {
-		return "", fmt.Errorf("the home that Gemini CLI would use, %q, is no absolute path: set HOME, or "+
+		return "", fmt.Errorf("the home that Gemini CLI would use, %q, is not an absolute path: set HOME, or "+
 			"GEMINI_CLI_HOME, to one", user)
 	}
 	home = filepath.Join(dir, "home")
 	folder, real := filepath.Join(home, ".gemini"), filepath.Join(user, ".gemini")
-	if err := os.RemoveAll(home); err != nil { // of a session that could not be removed whole
+	if err := os.RemoveAll(home); err != nil { // left by a session that was not removed completely
 		return "", err
 	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -76,7 +76,7 @@ func ownGeminiHome(dir, user string, ours map[string]any) (home string, err erro
 	return home, nil
 }
 
-// link makes a link to a path, unless something is there.
+// link makes a link to a path, unless something exists there.
 func link(to, at string) error {
 	if err := os.Symlink(to, at); !errors.Is(err, fs.ErrExist) {
 		return err
@@ -84,7 +84,7 @@ func link(to, at string) error {
 	return nil
 }
 
-// memoryFiles are the names that the settings have for the file of the model's memory.
+// memoryFiles returns the names in the settings for the file of the model's memory.
 func memoryFiles(settings []byte) (names []string) {
 	var set struct {
 		Context struct{ FileName any }
@@ -107,8 +107,8 @@ func memoryFiles(settings []byte) (names []string) {
 	return names
 }
 
-// geminiSettings are those of the user's file above ours. What is no JSON stays as it is: the
-// program says what is wrong with it.
+// geminiSettings merges the user's file over our settings. Text that is not JSON is returned
+// unchanged, because the program reports what is wrong with it.
 func geminiSettings(file string, ours map[string]any) ([]byte, error) {
 	data, err := regularfile.Read(file, maxSettings)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +135,7 @@ func geminiSettings(file string, ours map[string]any) ([]byte, error) {
 	return json.Marshal(merged)
 }
 
-// above lays settings over others. Objects are merged, and of everything else the upper one holds.
+// above merges upper over lower. Objects are merged; for everything else, upper applies.
 func above(lower, upper map[string]any) map[string]any {
 	merged := make(map[string]any, len(lower)+len(upper))
 	for name, value := range lower {
@@ -151,7 +151,7 @@ func above(lower, upper map[string]any) map[string]any {
 	return merged
 }
 
-// withoutComments puts spaces in the place of comments, which the program allows in its settings.
+// withoutComments replaces comments, which the program allows in its settings, by spaces.
 func withoutComments(data []byte) []byte {
 	out := append([]byte(nil), data...)
 	blank := func(i int) {

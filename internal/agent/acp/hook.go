@@ -15,18 +15,18 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 )
 
-// hookTimeout bounds what the hook may take: the agent waits for it before every call of its model.
+// hookTimeout bounds the hook: the agent waits for it before every call of its model.
 const hookTimeout = 5 * time.Second
 
-// Hook runs in the process of Gemini CLI's BeforeModel hook. It reads a request from in and writes
-// the request to out with the prompts that wait at the session behind the socket. The session also
-// learns what the request's history begins with. The request of another session stays as it is: a
-// gemini that the member started in its shell has the same hook.
+// Hook runs in the process of Gemini CLI's BeforeModel hook. It reads a request from in, and writes
+// it to out with the prompts that wait at the session behind the socket. It also sends the session
+// a digest of the request's history. The request of another session is unchanged: a gemini that the
+// member started in its shell has the same hook.
 //
-// The program's history never has what a hook adds. So a prompt is the newest message of one call,
-// and each later call of the turn has it behind the message that the turn began with, marked as
-// seen. It cannot stand where the model first saw it: the program matches the messages of a hook
-// with its own by their order, so that a message in the middle would replace another one.
+// The program's history never contains what a hook adds. So a prompt is the newest message of one
+// call. Each later call of the turn has it after the message that started the turn, marked as seen.
+// It cannot be where the model first saw it: the program matches the hook's messages with its own
+// by position, so a message in the middle would replace another one.
 func Hook(ctx context.Context, socket string, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, hookTimeout)
 	defer cancel()
@@ -57,19 +57,18 @@ func Hook(ctx context.Context, socket string, in io.Reader, out io.Writer) error
 		"hookEventName": "BeforeModel", "llm_request": event.Request}})
 }
 
-// llmMessage is one of a request's, as the program shows it to a hook: all texts of a turn of the
-// user or the model, joined.
+// llmMessage is a message of a request, as the program shows it to a hook: all texts of a turn of
+// the user or the model, joined.
 type llmMessage struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
-// seenBefore stands before prompts that an earlier call of the turn had.
+// seenBefore precedes prompts that an earlier call of the turn had.
 const seenBefore = "(The messages below reached you while you worked on the above. You have seen them already; they are not new.)\n"
 
-// to returns the messages with what is to be added. Where the turn's beginning is not among them
-// any more, because the program shortened its history, what the model has seen before comes at the
-// end as well.
+// to returns the messages with the additions. If the message that started the turn is missing,
+// because the program shortened its history, the prompts seen before come at the end as well.
 func (h handout) to(messages []json.RawMessage) []any {
 	all := make([]any, len(messages), len(messages)+2)
 	behind := -1
@@ -96,7 +95,7 @@ func (h handout) to(messages []json.RawMessage) []any {
 	return all
 }
 
-// digest stands for what a history begins with.
+// digest identifies the beginning of a history.
 func digest(messages []json.RawMessage) string {
 	if len(messages) == 0 {
 		return ""
@@ -108,10 +107,10 @@ func digest(messages []json.RawMessage) string {
 // coming is a call of the model that is about to be made.
 type coming struct {
 	Session sdk.SessionId `json:"session"`
-	Began   string        `json:"began"` // a digest of what its history begins with
+	Began   string        `json:"began"` // a digest of the beginning of its history
 }
 
-// ask gets what is to be added.
+// ask gets the additions from the session.
 func ask(ctx context.Context, socket string, call coming) (add handout, err error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)
@@ -128,8 +127,8 @@ func ask(ctx context.Context, socket string, call coming) (add handout, err erro
 	return add, json.NewDecoder(conn).Decode(&add)
 }
 
-// listen serves the hook on that socket, with what next returns each time. admit refuses a
-// connection by who is at its other end.
+// listen serves the hook on that socket with the result of next. admit can refuse a connection
+// because of its peer.
 func listen(socket string, admit func(syscall.Conn) error, next func(coming) handout) (net.Listener, error) {
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
@@ -142,7 +141,7 @@ func listen(socket string, admit func(syscall.Conn) error, next func(coming) han
 				return
 			}
 			conn.SetDeadline(time.Now().Add(hookTimeout))
-			if admit(conn.(*net.UnixConn)) != nil { // the mail is another session's
+			if admit(conn.(*net.UnixConn)) != nil { // the mail belongs to another session
 				conn.Close()
 				continue
 			}

@@ -10,27 +10,27 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 )
 
-// lines are what the agent says, for the connection to read. The connection deals with requests at
-// once, and with notifications one after the other, out of a queue that must not be full. So a
-// request waits until what was said before it was dealt with, and so does every line after so many:
-// an agent that says more than is taken has to wait.
+// lines are the agent's messages, for the connection to read. The connection handles requests at
+// once, and notifications one after the other, from a queue that must not overflow. So a request
+// waits until everything before it was handled, and so does a line after a number of lines. An
+// agent that sends too much has to wait.
 type lines struct {
 	from   *bufio.Reader
-	now    []byte // the rest of the line that is being read
-	held   []byte // the line that waits
+	now    []byte // the rest of the current line
+	held   []byte // the waiting line
 	passed int    // lines since the last one that waited
-	// closed when the connection is made up: it reads at once, and may not be told anything any
-	// more while it does
+	// closed when the connection is set up: it reads at once, and must not be changed while it
+	// reads
 	ready   chan struct{}
-	reached chan struct{} // has something when all that was said before the line that waits was dealt with
+	reached chan struct{} // signals that everything before the waiting line was handled
 }
 
 const (
-	// most is how many lines there may be in the queue.
+	// most bounds the lines in the queue.
 	most = 256
-	// longest is how long a line may be for the connection, in bytes.
+	// longest is the connection's longest line, in bytes.
 	longest = 10<<20 - 1
-	// markMethod is that of a notification of our own, which is dealt with when all before it was.
+	// markMethod is a notification of our own. It is handled after everything before it.
 	markMethod = "_cadre/mark"
 )
 
@@ -38,7 +38,7 @@ func newLines(from io.Reader) *lines {
 	return &lines{from: bufio.NewReaderSize(from, 1<<16), ready: make(chan struct{}), reached: make(chan struct{}, 1)}
 }
 
-// Read reads on; at the end of a line it waits for the next one.
+// Read reads the current line; at its end it waits for the next one.
 func (l *lines) Read(p []byte) (int, error) {
 	<-l.ready
 	if len(l.now) == 0 {
@@ -51,7 +51,7 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next goes on to the next line, or to the mark before it.
+// next moves on to the next line, or to the mark before it.
 func (l *lines) next() error {
 	if l.held != nil {
 		<-l.reached
@@ -64,7 +64,7 @@ func (l *lines) next() error {
 		case len(line) == 0:
 			return err
 		case len(line) > longest && !bytes.HasPrefix(line, []byte("{")):
-			continue // it is no message, and would end the connection
+			continue // it is not a message, and would end the connection
 		case l.passed < most && !isRequest(line):
 			l.now = line
 			l.passed++
@@ -83,7 +83,7 @@ func isRequest(line []byte) bool {
 	return json.Unmarshal(line, &m) == nil && m.ID != nil && m.Method != nil
 }
 
-// HandleExtensionMethod takes the marks; an agent has nothing to say by methods of its own.
+// HandleExtensionMethod handles the marks. Agents have no methods of their own here.
 func (c client) HandleExtensionMethod(_ context.Context, method string, _ json.RawMessage) (any, error) {
 	if method != markMethod {
 		return nil, sdk.NewMethodNotFound(method)

@@ -20,7 +20,7 @@ func (a Agent) Locate(program string) error {
 	if len(a.facts.command) == 0 {
 		return errors.New("no command")
 	}
-	if program == "" && a.facts.howToLog == "" { // its command is the user's
+	if program == "" && a.facts.howToLog == "" { // the user's own command
 		program = a.facts.command[0]
 	}
 	return agent.Locate(program, a.facts.command[0], a.facts.missing)
@@ -34,7 +34,7 @@ func (a Agent) Remedy(kind agent.ProblemKind) string {
 	return agent.Remedy(kind, "install the program, or name another one", "see what its makers say of that")
 }
 
-// CheckLogin looks at the agent's own files and variables.
+// CheckLogin reads the agent's own files and variables.
 func (a Agent) CheckLogin(_ context.Context, _, dir string, env []string) agent.Login {
 	login := agent.Login{State: agent.LoginUnknown, How: a.facts.howToLog}
 	if a.facts.login == nil {
@@ -45,13 +45,12 @@ func (a Agent) CheckLogin(_ context.Context, _, dir string, env []string) agent.
 	return login
 }
 
-// maxLogin is the most that is read of a file that tells of a login, in bytes.
+// maxLogin bounds how much of a file about a login is read, in bytes.
 const maxLogin = 1 << 20
 
-// geminiLogin looks at how the program is told to log in, and whether what that needs is there.
-// Keys that it keeps in the keychain of the system are not seen. What stands in the files of a
-// project is not looked at: whether the program reads these depends on whether it trusts the
-// folder.
+// geminiLogin reads which kind of login the program is set to, and whether its credentials exist.
+// Keys in the system's keychain are not visible. The files of a project do not count: whether the
+// program reads them depends on its trust in the folder.
 func geminiLogin(env []string, dir string) (agent.LoginState, string) {
 	var settings struct {
 		Security struct {
@@ -103,8 +102,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// openCodeLogin looks at the file in which the program keeps what auth login gave it. Keys may be
-// in its configuration too, and some models need none.
+// openCodeLogin reads the file in which the program keeps the result of auth login. Keys may also
+// be in its configuration, and some models need none.
 func openCodeLogin(env []string, _ string) (agent.LoginState, string) {
 	data := agent.Variable(env, "XDG_DATA_HOME")
 	if data == "" {

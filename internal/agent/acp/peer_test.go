@@ -510,7 +510,7 @@ func TestUrgent(t *testing.T) {
 	p.answer(p.prompt("stop that\n\ndo two"), `{"stopReason":"end_turn"}`)
 	agenttest.Next[agent.TurnEnded](run)
 	agenttest.Next[agent.TurnEnded](run)
-	story(t, run, `TurnStarted`, `Received ID="one"`, `TurnEnded Interrupted=true GoesOn=true`, `TurnStarted`,
+	story(t, run, `TurnStarted`, `Received ID="one"`, `TurnEnded Interrupted=true Continues=true`, `TurnStarted`,
 		`Received ID="three"`, `Received ID="two"`, `TurnEnded`)
 }
 
@@ -537,7 +537,7 @@ func TestEnds(t *testing.T) {
 	for _, c := range []struct{ reason, want string }{
 		{"end_turn", `TurnEnded Text="So it is."`}, {"max_turn_requests", `TurnEnded Text="So it is."`},
 		{"later", `TurnEnded Text="So it is."`},
-		{"refusal", `TurnEnded Problem={Kind="model" Text="the model refused to go on"}`},
+		{"refusal", `TurnEnded Problem={Kind="model" Text="the model refused to continue"}`},
 		{"max_tokens", `TurnEnded Problem={Kind="context" Text="the model has no tokens left"}`},
 		{"cancelled", `TurnEnded Text="So it is." Interrupted=true`},
 	} {

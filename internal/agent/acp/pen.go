@@ -9,14 +9,14 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 )
 
-// pen writes what the connection says to the agent, and keeps prompts and cancellations in the
-// order in which they were queued. The connection returns from a prompt when that is answered, so
-// each prompt has a goroutine of its own, and goroutines write in any order.
+// pen writes the connection's messages to the agent, and keeps prompts and cancellations in the
+// order in which they were queued. The connection's call of a prompt returns only with the answer,
+// so each prompt has a goroutine of its own, and goroutines write in any order.
 type pen struct {
 	to io.Writer
 
 	mu   sync.Mutex
-	last <-chan struct{} // closed when what was queued last is written
+	last <-chan struct{} // closed when the last queued message is written
 	now  func()          // called when the next prompt is written; nil for none
 }
 
@@ -26,8 +26,8 @@ func newPen(to io.Writer) *pen {
 	return &pen{to: to, last: free}
 }
 
-// queue takes the next place in the order. wait returns when all before it is written. done gives
-// the place up; it has to be called, and may be called again. The writing of a prompt gives it up
+// queue takes the next place in the order. wait returns when everything before it is written. done
+// leaves the place; it has to be called, and may be called again. Writing a prompt leaves the place
 // too.
 func (p *pen) queue() (wait func(context.Context), done func()) {
 	written := make(chan struct{})
@@ -49,7 +49,7 @@ func (p *pen) queue() (wait func(context.Context), done func()) {
 	return wait, done
 }
 
-// Write writes one message: the connection writes each by one call.
+// Write writes one message. The connection writes each message with one call.
 func (p *pen) Write(message []byte) (int, error) {
 	n, err := p.to.Write(message)
 	if isPrompt(message) {

@@ -8,52 +8,52 @@ import (
 	"cadre/internal/agent"
 )
 
-// memory is what an agent keeps of a prompt when the turn that it was for does not come to its end.
+// memory says what an agent keeps of a prompt when its turn does not finish.
 type memory int
 
 const (
-	bySign memory = iota // nothing is known: what it showed to have, it has
-	atOnce               // a prompt is in its history as soon as it is sent, whatever comes of it
-	// the answer of the model that asks for a tool makes a prompt last; a call of the model that is
-	// cancelled takes the whole turn with it
+	bySign memory = iota // unknown: it has what it has shown to have
+	atOnce               // a prompt is in its history as soon as it is sent, whatever happens
+	// an answer of the model that asks for a tool keeps a prompt; a cancelled call of the model
+	// removes the whole turn
 	byTool
 )
 
-// sign is what an update shows of what the agent has.
+// sign is what an update shows about the agent's history.
 type sign int
 
 const (
 	noSign sign = iota
 	spoke       // it says or thinks something
-	acted       // it uses a tool: the answer that asked for that is whole
+	acted       // it uses a tool, so the answer that asked for the tool is complete
 )
 
-// queue is the book of a session's prompts: where each is on its way, what stands before the next
-// one, and what became of it. It is a value with rules and no more: no clock, no lock, no protocol.
+// queue keeps track of a session's prompts: where each is on its way, what precedes the next one,
+// and what became of it. It is a value with rules and nothing else: no clock, no lock, no protocol.
 //
 // # A prompt
 //
-//	given ──▶ sent, with which a turn begins ──▶ received                 every prompt that was given is
-//	      ──▶ on top of a turn, once that is ──▶ received                 received once, or given back once
-//	          seen to have begun
-//	      ──▶ for the hook ──▶ handed to it  ──▶ received
+//	given ──▶ sent, which starts a turn ──▶ received                 every prompt that was given is
+//	      ──▶ sent during a turn, once it   ──▶ received                 received once, or returned once
+//	          is seen to have started
+//	      ──▶ for the hook ──▶ passed to it ──▶ received
 //	      ──▶ for the end of the turn ──▶ sent …
-//	      a turn that fails: given back, whatever was not received
+//	      a turn that fails: whatever was not received is returned
 type queue struct {
 	midTurn midTurn
 	memory  memory
 
-	preface string // what stands before the next prompt and is nobody's: instructions, notes
-	reasons int    // counts reasons of refusals, which are prompts of the queue's own
-	sent    string // what stood before the prompts that the turn began with
+	preface string // precedes the next prompt and belongs to none: instructions, notes
+	reasons int    // counts reasons of denials, which are prompts of the queue's own
+	sent    string // text before the prompts that started the turn
 
-	running   int            // prompts whose answers are awaited; a turn runs while there are some
-	cancelled bool           // the turn was
-	inTool    bool           // when it was cancelled it used a tool
-	turn      []agent.Prompt // that it began with
+	running   int            // number of prompts without an answer; a turn is running while there are any
+	cancelled bool           // the turn was cancelled
+	inTool    bool           // it used a tool when it was cancelled
+	turn      []agent.Prompt // the prompts that started the turn
 	lasting   bool           // they are in the agent's history, whatever happens now
-	opening   string         // the text that the turn began with
-	// that the hook was handed: with each call of the model again, for they are not in the history
+	opening   string         // the text that started the turn
+	// passed to the hook, with each call of the model again, because they are not in the history
 	handed   []agent.Prompt
 	received map[string]bool
 
@@ -61,25 +61,24 @@ type queue struct {
 	waiting []agent.Prompt // for the end of the turn
 }
 
-// outcome is what the answer to a prompt says of the turn.
+// outcome is what the answer to a prompt says about the turn.
 type outcome int
 
 const (
 	done     outcome = iota
 	stopped          // it was cancelled
-	failed           // the agent or its model could not go on
-	rejected         // the agent did not take the prompt at all
+	failed           // the agent or its model could not continue
+	rejected         // the agent did not accept the prompt
 )
 
-// post is a prompt as it is sent: several may go as one.
+// post is a prompt as it is sent; it may combine several.
 type post struct {
 	prompts []agent.Prompt
 	text    string
-	first   bool // a turn begins with it
+	first   bool // it starts a turn
 }
 
-// give takes a prompt. Either it is to be sent now, or the turn is to be cancelled for it, or it
-// waits.
+// give takes a prompt. It is sent now, or the turn is cancelled for it, or it waits.
 func (q *queue) give(p agent.Prompt, inTool bool) (send *post, cancel bool) {
 	switch {
 	case q.running == 0:
@@ -98,14 +97,14 @@ func (q *queue) give(p agent.Prompt, inTool bool) (send *post, cancel bool) {
 	return nil, false
 }
 
-// cancel notes that the turn was cancelled.
+// cancel records that the turn was cancelled.
 func (q *queue) cancel(inTool bool) {
 	if !q.cancelled {
 		q.cancelled, q.inTool = true, inTool
 	}
 }
 
-// send begins a turn with prompts, or puts them on top of the one that runs.
+// send starts a turn with prompts, or adds them to the running turn.
 func (q *queue) send(prompts []agent.Prompt) *post {
 	p := &post{prompts: prompts, text: q.preface + texts(prompts), first: q.running == 0}
 	if p.first {
@@ -125,12 +124,12 @@ func texts(prompts []agent.Prompt) string {
 	return strings.Join(all, "\n\n")
 }
 
-// note is to stand before the next prompt.
+// note adds a text before the next prompt.
 func (q *queue) note(text string) { q.preface += text + "\n\n" }
 
-// explain takes the reason of a refusal. It goes into the turn that runs, the way a prompt does, so
-// that the model knows it when it decides what to do next; else it stands before the next prompt.
-// Nobody hears what became of it.
+// explain takes the reason of a denial. It goes into the running turn like a prompt, so that the
+// model knows it when it decides what to do next. Otherwise it precedes the next prompt. Its
+// receipt is not reported.
 func (q *queue) explain(reason string) (send *post) {
 	q.reasons++
 	p := agent.Prompt{ID: fmt.Sprint(ownPrefix, q.reasons), Text: reason}
@@ -147,13 +146,13 @@ func (q *queue) explain(reason string) (send *post) {
 	return nil
 }
 
-// ownPrefix begins the ids of prompts that are the queue's own.
+// ownPrefix begins the ids of the queue's own prompts.
 const ownPrefix = "\x00"
 
 func own(p agent.Prompt) bool { return strings.HasPrefix(p.ID, ownPrefix) }
 
-// keep has the reasons among prompts that did not arrive stand before the next prompt, and returns
-// the others.
+// keep puts the reasons among undelivered prompts before the next prompt, and returns the other
+// prompts.
 func (q *queue) keep(prompts []agent.Prompt) []agent.Prompt {
 	for _, p := range prompts {
 		if own(p) {
@@ -165,10 +164,10 @@ func (q *queue) keep(prompts []agent.Prompt) []agent.Prompt {
 
 // handout is what the hook adds to a call of the model.
 type handout struct {
-	New string `json:"new,omitempty"` // prompts that came since the last call; they are the newest message
-	// prompts that an earlier call of this turn had; the program's history lacks them
+	New string `json:"new,omitempty"` // prompts since the last call; they are the newest message
+	// prompts of an earlier call of this turn; the program's history lacks them
 	Again string `json:"again,omitempty"`
-	After string `json:"after,omitempty"` // the text that the turn began with, behind which Again belongs
+	After string `json:"after,omitempty"` // the text that started the turn; Again follows it
 }
 
 // hand returns what the hook adds to the next call of the model.
@@ -182,7 +181,7 @@ func (q *queue) hand() handout {
 	return h
 }
 
-// sees takes a sign, and returns the ids of the prompts that the agent shows to have.
+// sees handles a sign, and returns the ids of the prompts that the agent shows to have.
 func (q *queue) sees(s sign) []string {
 	if s == noSign || q.running == 0 || s == spoke && q.memory == byTool {
 		return nil
@@ -191,9 +190,9 @@ func (q *queue) sees(s sign) []string {
 	return q.receive(append(slices.Clone(q.turn), q.handed...))
 }
 
-// onTop sends what waited for a sign of the turn, as one prompt on top of it; nil where nothing
-// did. Before that sign the agent may take the second of two prompts for the first: it would work
-// on mail before it has its task.
+// onTop sends the prompts that waited until the turn was seen to run, as one prompt; nil for none.
+// Before that sign, the agent may take the second of two prompts for the first: it would work on
+// mail before it has its task.
 func (q *queue) onTop() *post {
 	if q.midTurn != overlap || q.running == 0 || q.cancelled || !q.lasting || len(q.waiting) == 0 {
 		return nil
@@ -203,7 +202,7 @@ func (q *queue) onTop() *post {
 	return q.send(waiting)
 }
 
-// receive returns the ids of those that were not received yet, and are now.
+// receive marks prompts as received, and returns the ids of those that were not before.
 func (q *queue) receive(prompts []agent.Prompt) (ids []string) {
 	for _, p := range prompts {
 		if !q.received[p.ID] {
@@ -216,7 +215,7 @@ func (q *queue) receive(prompts []agent.Prompt) (ids []string) {
 	return ids
 }
 
-// split tells what was received of the prompts from what was not.
+// split separates received prompts from others.
 func (q *queue) split(prompts []agent.Prompt) (has, lacks []agent.Prompt) {
 	for _, p := range prompts {
 		if q.received[p.ID] {
@@ -228,8 +227,8 @@ func (q *queue) split(prompts []agent.Prompt) (has, lacks []agent.Prompt) {
 	return has, lacks
 }
 
-// answer takes the answer to a prompt, and returns the ids that were received and given back by it,
-// and whether the turn is over.
+// answer handles the answer to a prompt. It returns the ids that it received and returned, and
+// whether the turn is over.
 func (q *queue) answer(p *post, how outcome) (received, back []string, over bool) {
 	q.running--
 	has := how == done || how == stopped && q.memory != byTool || how == failed && q.memory == atOnce
@@ -252,9 +251,9 @@ func ids(prompts []agent.Prompt) (all []string) {
 	return all
 }
 
-// end closes the turn. What waits goes next, unless there is trouble: then it is given back, with
-// all of the turn that did not arrive. What was received and is not in the agent's history stands
-// before the next prompt, as what it is.
+// end closes the turn. Waiting prompts are next, unless there is trouble: then they are returned,
+// together with everything that did not arrive. Received prompts that are missing in the agent's
+// history precede the next prompt, marked as such.
 func (q *queue) end(how outcome, trouble bool) (next, back []agent.Prompt) {
 	began, unread := q.split(q.turn)
 	given, unseen := q.split(q.handed)
@@ -282,8 +281,8 @@ func (q *queue) end(how outcome, trouble bool) (next, back []agent.Prompt) {
 	return append(missing, waiting...), nil
 }
 
-// goOn sends what came before the end of a turn, or has it wait for the end of the one that has
-// begun since.
+// goOn sends prompts that came before the end of a turn, or keeps them for the end of the turn that
+// has started since.
 func (q *queue) goOn(next []agent.Prompt) *post {
 	switch {
 	case len(next) == 0:

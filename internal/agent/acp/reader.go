@@ -9,27 +9,27 @@ import (
 	"cadre/internal/agent"
 )
 
-// Reader is an [agent.Reader] of what an agent says, a message a line; those of its driver may
-// stand between them, and are not needed. It is for one session: the first that is seen since the
-// agent introduced itself.
+// Reader is an [agent.Reader] of an agent's messages, one a line. The driver's messages may stand
+// between them, and are not needed. It reads one session: the first since the agent introduced
+// itself.
 type Reader struct {
 	decoder *decoder
 	session sdk.SessionId
-	told    bool // that it runs
+	told    bool // its start was reported
 	turn    bool
-	before  spent // of the program that ran before
+	before  spent // by the previous program
 }
 
-// spent is what a session has cost: it is said in all, also when a later program loads the session.
+// spent is the total cost of a session, including earlier programs that ran it.
 type spent struct {
 	Session sdk.SessionId `json:"session,omitempty"`
 	Cost    int64         `json:"cost,omitempty"`
 }
 
-// Reader returns one for what this agent says.
+// Reader returns a Reader for this agent's messages.
 func (a Agent) Reader() *Reader { return &Reader{decoder: newDecoder(a.facts)} }
 
-// reading is a Reader as it is saved.
+// reading is the saved form of a Reader.
 type reading struct {
 	Session sdk.SessionId            `json:"session"`
 	Told    bool                     `json:"told"`
@@ -149,7 +149,7 @@ func (r *Reader) mine(params json.RawMessage) bool {
 	return p.Session == r.session
 }
 
-// is takes note of which session it is.
+// is records the session's id.
 func (r *Reader) is(id sdk.SessionId) {
 	r.session = id
 	if id != "" && id == r.before.Session {
@@ -157,7 +157,7 @@ func (r *Reader) is(id sdk.SessionId) {
 	}
 }
 
-// begin begins a turn, unless one goes on: what the driver asks for need not be among the lines.
+// begin starts a turn, unless one is running. The driver's requests may be missing among the lines.
 func (r *Reader) begin() []agent.Update {
 	if r.turn {
 		return nil
@@ -166,8 +166,8 @@ func (r *Reader) begin() []agent.Update {
 	return []agent.Update{agent.TurnStarted{}}
 }
 
-// end is the answer to a prompt. An error that comes in no turn may be about something else, as its
-// code tells: else it is of a turn that failed at its start.
+// end handles the answer to a prompt. An error outside a turn may be about something else, as its
+// code shows; otherwise it belongs to a turn that failed at its start.
 func (r *Reader) end(response sdk.PromptResponse, refused *sdk.RequestError) []agent.Update {
 	if refused != nil && !r.turn && (r.session == "" || outcomeOf(response, refused, false) == rejected) {
 		return nil

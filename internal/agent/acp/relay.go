@@ -8,14 +8,14 @@ import (
 	"cadre/internal/team"
 )
 
-// Relay is what runs in the process that an agent starts as its MCP server: it connects in and out
-// with the socket on which the session's host serves the team's tools, until either ends. The end
-// of ctx is no error.
+// Relay runs in the process that an agent starts as its MCP server. It connects in and out with the
+// socket on which the session's host serves the team's tools, until either ends. It returns nil
+// when ctx is cancelled.
 func Relay(ctx context.Context, socket string, in io.Reader, out io.Writer) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {
-		return &team.Error{Code: team.NotReady, Text: "the session that these tools belong to is gone: " + err.Error()}
+		return &team.Error{Code: team.NotReady, Text: "the session of these tools has ended: " + err.Error()}
 	}
 	defer conn.Close()
 	ended := make(chan error, 2)

@@ -14,8 +14,8 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// openCodeRuled reports whether a configuration of opencode's may deny something or want it asked
-// about. Our modes come after it, so opencode asks about both.
+// openCodeRuled reports whether a configuration of opencode may deny something or require a
+// question. Our modes come after it, so opencode asks for both reasons.
 func openCodeRuled(env []string, dir string) bool {
 	set := variables(env)
 	folders := []string{filepath.Join(set["HOME"], ".config", "opencode"), filepath.Join(set["HOME"], ".opencode"),
@@ -44,12 +44,12 @@ func openCodeRuled(env []string, dir string) bool {
 		anyFile(files, restricts)
 }
 
-// assignment is where a file of variables may set one.
+// assignment matches a place where a file of variables may set one.
 var assignment = lazyregexp.New(`([A-Za-z_][A-Za-z0-9_]*)\s*[=:]`)
 
-// geminiRuled reports whether a policy of the machine's, the user's or the project's wants
-// something asked about. What they deny the program refuses by itself. A file of variables that the
-// program reads counts too where it sets one that may change what a command does.
+// geminiRuled reports whether a policy of the machine, the user or the project requires a question.
+// The program itself refuses what they deny. A file of variables counts too if it sets one that may
+// change what a command does.
 func geminiRuled(env []string, dir string) bool {
 	set := variables(env)
 	home := set["GEMINI_CLI_HOME"]
@@ -72,7 +72,7 @@ func geminiRuled(env []string, dir string) bool {
 		})
 }
 
-// geminiVariables are the files of variables of which the program reads the first that is there.
+// geminiVariables returns the files of variables; the program reads the first that exists.
 func geminiVariables(home, dir string) (files []string) {
 	for _, at := range append(agent.Upward(dir), home) {
 		files = append(files, filepath.Join(at, ".gemini", ".env"), filepath.Join(at, ".env"))
@@ -89,10 +89,10 @@ func variables(env []string) map[string]string {
 	return set
 }
 
-// maxSettings is the most that is read of a file of settings, in bytes.
+// maxSettings bounds how much of a settings file is read, in bytes.
 const maxSettings = 1 << 20
 
-// anyFile reports whether one of the files holds that, or cannot be read.
+// anyFile reports whether one of the files satisfies holds, or cannot be read.
 func anyFile(files []string, holds func(text []byte) bool) bool {
 	for _, file := range files {
 		if file == "" {

@@ -19,17 +19,17 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// startTimeout bounds the time until the session is there; an agent that has to be waited for
-// before it may resume has up to a minute for that.
+// startTimeout bounds the start of a session. An agent that has to wait before it resumes gets up
+// to a minute for that.
 const startTimeout = 3 * time.Minute
 
-// How long the end of a program is waited for, for its own words about that.
+// These bound the wait for a program's end, to have its own words about it.
 const (
 	endTimeout   = time.Second     // when it does not answer as it should
 	breakTimeout = 5 * time.Second // when its connection broke, and it has nothing else to do
 )
 
-// admits refuses the session's mail to the processes of other sessions.
+// admits keeps processes of other sessions away from the session's mail.
 func (s *session) admits(c syscall.Conn) error { return s.spec.Procs.Admits(c, s.spec.Member) }
 
 // session is one agent with one session of its protocol.
@@ -38,22 +38,22 @@ type session struct {
 	spec     agent.Spec
 	child    *proc.Child
 	stderr   proc.Capture
-	lines    *lines // that the agent says
-	pen      *pen   // writes what it is told
+	lines    *lines // the agent's messages
+	pen      *pen   // writes the messages to the agent
 	conn     *sdk.ClientSideConnection
 	id       sdk.SessionId
 	modes    *sdk.SessionModeState
-	usual    string // the mode that it was in at first
+	usual    string // the session's initial mode
 	hook     net.Listener
 	updates  chan agent.Update
-	ctx      context.Context // ends with the program
+	ctx      context.Context // done when the program has ended
 	end      context.CancelFunc
-	asking   sync.WaitGroup // calls of the protocol that wait for their answers
-	greeted  bool           // it runs here: it has answered
-	replayed []string       // while a session is loaded: what was told to the agent
+	asking   sync.WaitGroup // calls of the protocol without an answer
+	greeted  bool           // it works here: it has answered
+	replayed []string       // while a session is loaded: its earlier prompts
 	loading  bool
 
-	saying sync.Mutex // held while an update is said, so that none comes after the last one
+	saying sync.Mutex // held while an update is sent, so that none follows the last one
 	over   bool
 
 	mu        sync.Mutex
@@ -61,11 +61,11 @@ type session struct {
 	stopping  bool
 	queue     queue
 	decoder   *decoder
-	failure   *agent.Problem // of the turn that runs
-	reasons   chan trouble   // why its last prompt failed, as the agent says beside the protocol
-	cancelled chan struct{}  // closed when the turn that runs is cancelled
-	began     string         // digest of what the history began with at the last call of the model, as the hook says
-	whole     string         // the same, when a turn had come to its end
+	failure   *agent.Problem // of the running turn
+	reasons   chan trouble   // why its last prompt failed, reported outside the protocol
+	cancelled chan struct{}  // closed when the running turn is cancelled
+	began     string         // digest of the history's beginning at the last call of the model, from the hook
+	whole     string         // the same at the end of the last complete turn
 }
 
 func newSession(a Agent, spec agent.Spec) *session {
@@ -139,14 +139,14 @@ func (s *session) close() {
 	}
 }
 
-// is notes which session of the program this is, which its hook asks for.
+// is records which session of the program this is; the hook needs it.
 func (s *session) is(id sdk.SessionId) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.id = id
 }
 
-// begin makes or loads the session.
+// begin creates or loads the session.
 func (s *session) begin(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -181,7 +181,7 @@ func (s *session) begin(ctx context.Context) error {
 		replayed := s.replayed
 		s.replayed = nil
 		s.mu.Unlock()
-		if err == nil && len(replayed) > 0 { // else it is another one that has its name
+		if err == nil && len(replayed) > 0 { // otherwise another session has its name
 			s.is(sdk.SessionId(id))
 			s.modes, s.usual = loaded.Modes, usual(loaded.Modes, loaded.ConfigOptions)
 			started.Resumed, started.Session = true, s.spec.Resume
@@ -208,7 +208,7 @@ func (s *session) begin(ctx context.Context) error {
 	if s.spec.Model != "" && s.agent.facts.model == nil {
 		if _, err := s.conn.UnstableSetSessionModel(ctx, sdk.UnstableSetSessionModelRequest{SessionId: s.id,
 			ModelId: sdk.UnstableModelId(s.spec.Model)}); err != nil {
-			return fmt.Errorf("the model %s is not to be had: %w", s.spec.Model, err)
+			return fmt.Errorf("the model %s is not available: %w", s.spec.Model, err)
 		}
 	}
 	if err := s.SetAccess(ctx, s.spec.Access); err != nil && !errors.Is(err, errors.ErrUnsupported) {
@@ -219,8 +219,8 @@ func (s *session) begin(ctx context.Context) error {
 	return nil
 }
 
-// settle lets the updates in that were sent before the answer: they are handled one after the
-// other, and the answer overtakes them.
+// settle lets earlier updates in: they are handled one after the other, and the answer overtakes
+// them.
 func (s *session) settle(ctx context.Context) {
 	quiet := time.NewTimer(200 * time.Millisecond)
 	defer quiet.Stop()
@@ -230,16 +230,16 @@ func (s *session) settle(ctx context.Context) {
 	}
 }
 
-// fail ends a session that did not begin, and says why in the program's own words. A program that
-// ends before it has answered anything does not run here, whatever is tried; of one that was
-// killed, or ended later, nobody knows that.
+// fail ends a session that did not start, and returns the reason in the program's own words. A
+// program that ends before it has answered anything does not work here. If it was killed, or ended
+// later, that is unknown.
 func (s *session) fail(err error) error {
 	s.mu.Lock()
 	s.stopping = true
 	s.mu.Unlock()
 	if answer := (*sdk.RequestError)(nil); !errors.As(err, &answer) || answer.Code == internalError {
-		// A program that is ending breaks the connection first, and what it says of that comes a
-		// moment later.
+		// An ending program breaks the connection first, and its words about that come a moment
+		// later.
 		patience := endTimeout
 		if broken(err) {
 			patience = breakTimeout
@@ -252,7 +252,7 @@ func (s *session) fail(err error) error {
 	gone := s.ctx.Err() != nil
 	s.child.Kill()
 	go s.watch()
-	for range s.updates { // nobody has them
+	for range s.updates { // nobody reads them
 	}
 	words := wordsOf(err)
 	if gone {
@@ -278,7 +278,7 @@ func (s *session) fail(err error) error {
 	return &agent.Problem{Kind: kind, Text: words}
 }
 
-// watch sees the program to its end.
+// watch waits for the program's end.
 func (s *session) watch() {
 	lost := ""
 	select {
@@ -293,7 +293,7 @@ func (s *session) watch() {
 	exit, err := s.child.Wait(context.Background())
 	<-s.conn.Done()
 	s.end()
-	s.mu.Lock() // what is given from now on is refused
+	s.mu.Lock() // later prompts are refused
 	stopping := s.stopping
 	s.mu.Unlock()
 	s.asking.Wait()
@@ -319,8 +319,8 @@ func (s *session) say(u agent.Update) {
 	}
 }
 
-// SetAccess sets the agent's mode, where it has one for what the session may do. What has to be
-// gated, and cannot be, is an error.
+// SetAccess sets the agent's mode, if it has one for that access. It returns an error if the gate
+// has to apply and cannot.
 func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	s.mu.Lock()
 	s.access = a
@@ -333,7 +333,7 @@ func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	has := func(m sdk.SessionMode) bool { return string(m.Id) == mode }
 	switch {
 	case s.agent.facts.modeless:
-		return errors.ErrUnsupported // it asks, or does not
+		return errors.ErrUnsupported // its questions cannot be changed
 	case gated && s.agent.facts.ungated() != "":
 		return &agent.Problem{Kind: agent.ProblemMissing, Text: s.agent.facts.ungated()}
 	case gated && s.modes != nil && !slices.ContainsFunc(s.modes.AvailableModes, has):
@@ -350,7 +350,7 @@ func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	return nil
 }
 
-// usual is the mode that a session begins in. Some agents have modes, others an option of that
+// usual returns the initial mode of a session. Some agents have modes, others an option of that
 // name.
 func usual(modes *sdk.SessionModeState, options []sdk.SessionConfigOption) string {
 	if modes != nil {

@@ -10,7 +10,7 @@ import (
 	"cadre/internal/agent"
 )
 
-// Give hands a prompt over, in the way in which the agent takes one at the moment.
+// Give passes a prompt to the agent, in the way that is possible at the moment.
 func (s *session) Give(_ context.Context, p agent.Prompt) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,8 +49,8 @@ func (s *session) Interrupt(ctx context.Context) error {
 	return s.conn.Cancel(ctx, sdk.CancelNotification{SessionId: s.id})
 }
 
-// withdraw takes back what was asked about in the turn: the agent waits for that before it ends a
-// turn that is cancelled. The caller holds mu.
+// withdraw takes back the open questions of the turn: the agent waits for that before it ends a
+// cancelled turn. The caller holds mu.
 func (s *session) withdraw() {
 	select {
 	case <-s.cancelled:
@@ -59,8 +59,8 @@ func (s *session) withdraw() {
 	}
 }
 
-// sees takes what an update shows of the agent, and sends what waited for that. The caller holds
-// mu.
+// sees handles what an update shows about the agent, and sends prompts that waited for it. The
+// caller holds mu.
 func (s *session) sees(shown sign) []agent.Update {
 	said := arrived(s.queue.sees(shown))
 	if next := s.queue.onTop(); next != nil && !s.stopping && s.ctx.Err() == nil {
@@ -69,12 +69,12 @@ func (s *session) sees(shown sign) []agent.Update {
 	return said
 }
 
-// start sends a prompt, after those that were sent before it. The caller holds mu.
+// start sends a prompt, after the earlier ones. The caller holds mu.
 func (s *session) start(p *post) {
 	if p.first {
 		s.failure, s.cancelled = nil, make(chan struct{})
 		select {
-		case <-s.reasons: // of the turn before
+		case <-s.reasons: // of the previous turn
 		default:
 		}
 		s.decoder.begin()
@@ -94,8 +94,8 @@ func (s *session) start(p *post) {
 	})
 }
 
-// cut reports whether an error is none of the agent's, but of a connection that breaks because the
-// agent ends. What became of a prompt then, its transcript knows.
+// cut reports whether an error comes from a connection that breaks because the agent ends. The
+// transcript then knows what became of the prompt.
 func (s *session) cut(err error) bool {
 	if !broken(err) {
 		return false
@@ -110,7 +110,7 @@ func (s *session) cut(err error) bool {
 	}
 }
 
-// broken reports whether an error is that of a connection that breaks, as the SDK says it.
+// broken reports whether an error is the SDK's error for a broken connection.
 func broken(err error) bool {
 	answer := (*sdk.RequestError)(nil)
 	if !errors.As(err, &answer) || answer.Code != internalError {
@@ -120,7 +120,7 @@ func broken(err error) bool {
 	return ok && len(data) == 1 && data["error"] != nil
 }
 
-// answered takes the answer to a prompt: the last one ends the turn.
+// answered handles the answer to a prompt; the last one ends the turn.
 func (s *session) answered(p *post, response sdk.PromptResponse, err error) {
 	var failure *agent.Problem
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *session) answered(p *post, response sdk.PromptResponse, err error) {
 		end.Text = ""
 	}
 	next, lost := s.queue.end(how, end.Problem != nil)
-	end.GoesOn = end.Interrupted && len(next) > 0
+	end.Continues = end.Interrupted && len(next) > 0
 	said = append(said, givenBack(ids(lost))...)
 	s.mu.Unlock()
 	s.sayAll(append(said, end))
@@ -168,19 +168,19 @@ func (s *session) answered(p *post, response sdk.PromptResponse, err error) {
 	}
 }
 
-// stopOf is why the model went no further than the answer says; nil when it came to its end.
+// stopOf returns why the model stopped early; nil if it finished.
 func stopOf(response sdk.PromptResponse) *agent.Problem {
 	switch response.StopReason {
 	case sdk.StopReasonRefusal:
-		return &agent.Problem{Kind: agent.ProblemModel, Text: "the model refused to go on"}
+		return &agent.Problem{Kind: agent.ProblemModel, Text: "the model refused to continue"}
 	case sdk.StopReasonMaxTokens:
 		return &agent.Problem{Kind: agent.ProblemContext, Text: "the model has no tokens left"}
 	}
 	return nil
 }
 
-// outcomeOf is what an answer says of the turn. An agent may answer a turn that was cancelled with
-// an error, and one that was over by then as if nothing had been.
+// outcomeOf returns the turn's outcome. An agent may answer a cancelled turn with an error, and a
+// turn that had ended by then as usual.
 func outcomeOf(response sdk.PromptResponse, err error, cancelled bool) outcome {
 	refused := (*sdk.RequestError)(nil)
 	switch {
@@ -195,10 +195,10 @@ func outcomeOf(response sdk.PromptResponse, err error, cancelled bool) outcome {
 	return failed
 }
 
-// Codes of errors.
+// These are codes of errors.
 const (
 	internalError = -32603
-	authRequired  = -32000 // nobody is logged in to the agent
+	authRequired  = -32000 // the agent is not logged in
 )
 
 func arrived(ids []string) (all []agent.Update) {
@@ -221,8 +221,7 @@ func (s *session) sayAll(all []agent.Update) {
 	}
 }
 
-// note tells the model why a tool was denied: the protocol has no place for the reason of a
-// refusal.
+// note tells the model why a tool was denied: the protocol has no place for the reason.
 func (s *session) note(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,8 +230,8 @@ func (s *session) note(text string) {
 	}
 }
 
-// forHook is what the hook adds to the next call of the model. When what the agent's history begins
-// with was the same for a whole turn and is another one now, the history was shortened.
+// forHook returns what the hook adds to the next call of the model. If the history's beginning was
+// the same for a whole turn and is different now, the history was shortened.
 func (s *session) forHook(call coming) handout {
 	s.mu.Lock()
 	if call.Session != s.id {

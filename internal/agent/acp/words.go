@@ -12,7 +12,7 @@ import (
 	"cadre/internal/agent"
 )
 
-// wordsOf are the agent's own words for an error.
+// wordsOf returns the agent's own words for an error.
 func wordsOf(err error) string {
 	var refused *sdk.RequestError
 	if !errors.As(err, &refused) {
@@ -29,11 +29,11 @@ func wordsOf(err error) string {
 			}
 		}
 	}
-	return cmp.Or(words, "the agent failed without a word")
+	return cmp.Or(words, "the agent failed without a message")
 }
 
-// problemOf tells what helps from the code, which is an HTTP status where an agent passes one on,
-// else from what it says.
+// problemOf classifies an error by its code, which is an HTTP status for some agents, or by its
+// words.
 func problemOf(err error) *agent.Problem {
 	status := 0
 	if refused := (*sdk.RequestError)(nil); errors.As(err, &refused) && refused.Code >= 400 && refused.Code < 600 {
@@ -41,7 +41,7 @@ func problemOf(err error) *agent.Problem {
 	}
 	words := wordsOf(err)
 	p := &agent.Problem{Kind: agent.KindOf(status, words), Text: words}
-	var answer struct { // of the model's server, which gemini passes on as it came
+	var answer struct { // from the model's server, which gemini forwards unchanged
 		Error struct {
 			Code    int    `json:"code"`
 			Message string `json:"message"`

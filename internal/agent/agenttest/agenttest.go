@@ -249,8 +249,9 @@ func (s *Server) Requests() []*Request {
 	return main
 }
 
-// patience is how long a request is waited for. Real programs take seconds to start.
-const patience = 40 * time.Second
+// patience is how long a request is waited for. Real programs take seconds to start, on a machine
+// that is busy with other tests many seconds.
+const patience = 90 * time.Second
 
 // WaitFor returns the first request for which is holds, also one that was before.
 func (s *Server) WaitFor(t testing.TB, what string, is func(*Request) bool) *Request {

@@ -21,7 +21,7 @@ import (
 
 // Bench runs sessions of one driver, without a team: the test is the host.
 type Bench struct {
-	T     testing.TB
+	T     testing.TB // fails where a session disappoints; of a case, where several share one
 	Agent agent.Agent
 	World World
 	Spec  agent.Spec // what the next session starts with
@@ -32,8 +32,8 @@ type Bench struct {
 // NewBench makes a bench in the world, for a member ann that may write.
 func NewBench(t testing.TB, a agent.Agent, w World) *Bench {
 	t.Helper()
-	// for several sessions, each of which has patience of its own
-	ctx, cancel := context.WithTimeout(context.Background(), 6*patience)
+	// for several cases and sessions, each of which has patience of its own
+	ctx, cancel := context.WithTimeout(context.Background(), 10*patience)
 	t.Cleanup(cancel)
 	procs, err := proc.Open(filepath.Join(t.TempDir(), "host"))
 	if err != nil {
@@ -200,7 +200,7 @@ func (r *Run) Story() string {
 	return b.String()
 }
 
-// Updates of that kind that the session said so far.
+// Said are the updates of that kind that the session said so far.
 func Said[U agent.Update](r *Run) (all []U) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -36,7 +36,9 @@ type Driver struct {
 	Tokens int64
 }
 
-// TestDriver is the suite that every driver passes, with the real program.
+// TestDriver is the suite that every driver passes, with the real program. Starting one costs
+// seconds of processor time, so cases that need the same access share a session, one after the
+// other.
 func TestDriver(t *testing.T, d Driver) {
 	t.Parallel()
 	p := Installed(t, d.Program)
@@ -44,16 +46,48 @@ func TestDriver(t *testing.T, d Driver) {
 		name string
 		test func(*testing.T, Driver, Program)
 	}{
-		{"Turn", testTurn}, {"TeamTool", testTeamTool}, {"WhileAToolRuns", testWhileAToolRuns},
-		{"AtTheEndOfATurn", testAtTheEnd}, {"Urgent", testUrgent},
-		{"Permission", testPermission}, {"Refusals", testRefusals}, {"Gate", testGate}, {"Plan", testPlan},
-		{"Errors", testErrors}, {"KilledAndResumed", testKilled},
-		{"Stop", testStop}, {"CannotStart", testCannotStart},
+		{"Free", func(t *testing.T, d Driver, p Program) {
+			d.share(t, p, agent.Access{Mode: "bypassPermissions", Writes: true}, []shared{{"Turn", testTurn},
+				{"WhileAToolRuns", testWhileAToolRuns}, {"Urgent", testUrgent}, {"AtTheEndOfATurn", testAtTheEnd},
+				{"Stop", testStop}})
+		}},
+		{"Asked", func(t *testing.T, d Driver, p Program) {
+			d.share(t, p, agent.Access{Mode: "default", Writes: true}, []shared{{"TeamTool", testTeamTool},
+				{"Permission", testPermission}, {"Refusals", testRefusals}})
+		}},
+		{"Errors", func(t *testing.T, d Driver, p Program) {
+			d.share(t, p, agent.Access{Mode: "default", Writes: true}, errorCases())
+		}},
+		{"Gate", testGate}, {"Plan", testPlan}, {"KilledAndResumed", testKilled}, {"CannotStart", testCannotStart},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.test(t, d, p)
 		})
+	}
+}
+
+// shared is a case that takes a session as the cases before it left it: waiting, with their turns
+// in its history. Prompts have ids that no other case of the session uses.
+type shared struct {
+	name string
+	test func(*testing.T, Driver, *Run, *Server)
+}
+
+// share runs the cases in one session, as far as they succeed: after one that failed nobody knows
+// what the session does.
+func (d Driver) share(t *testing.T, p Program, access agent.Access, cases []shared) {
+	b, s := d.bench(t, p, nil)
+	b.Spec.Access = access
+	r := b.Start()
+	for _, c := range cases {
+		if !t.Run(c.name, func(one *testing.T) {
+			b.T = one // what is waited for in vain fails this case
+			defer func() { b.T = t }()
+			c.test(one, d, r, s)
+		}) {
+			t.Fatalf("the cases after %s need a session that works:\n%s%s", c.name, r.Story(), s.Story())
+		}
 	}
 }
 
@@ -92,11 +126,9 @@ func byPrompt(turns map[string][]Turn) Script {
 	}
 }
 
-func testTurn(t *testing.T, d Driver, p Program) {
-	b, s := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("echo from the shell"), Say("It said so.")},
+func testTurn(t *testing.T, d Driver, r *Run, s *Server) {
+	s.Answer(byPrompt(map[string][]Turn{"one": {d.Shell("echo from the shell"), Say("It said so.")},
 		"two": {Say("Again.")}}))
-	b.Spec.Access.Mode = "bypassPermissions"
-	r := b.Start()
 	if started := Next[agent.Started](r); started.Session == "" || started.Resumed {
 		t.Errorf("%+v", started)
 	}
@@ -135,19 +167,18 @@ func testTurn(t *testing.T, d Driver, p Program) {
 	}
 }
 
-func testTeamTool(t *testing.T, d Driver, p Program) {
-	b, s := d.bench(t, p, func(r *Request) Turn {
+func testTeamTool(t *testing.T, d Driver, r *Run, s *Server) {
+	s.Answer(func(r *Request) Turn {
 		if r.Has(Status) {
 			return Say("Good.")
 		}
 		return Use(r.Tool("TeamStatus"), map[string]any{"about": "us"})
 	})
-	r := b.Start()
-	r.Tell("p", "look")
+	r.Tell("look", "look")
 	if end := Next[agent.TurnEnded](r); end.Text != "Good." {
 		t.Errorf("the turn ended with %+v\n%s%s", end, r.Story(), s.Story())
 	}
-	if calls := b.Tools.Called(); len(calls) != 1 || !strings.Contains(calls[0], "us") {
+	if calls := r.Tools.Called(); len(calls) != 1 || !strings.Contains(calls[0], "us") {
 		t.Errorf("called was %v", calls)
 	}
 	if tools := Said[agent.ToolStarted](r); len(tools) != 1 || tools[0].Tool != "TeamStatus" {
@@ -164,24 +195,21 @@ func testTeamTool(t *testing.T, d Driver, p Program) {
 // A message that is given while a slow tool runs is in the very next request, once, and the tool
 // goes on. It is what the model was told last in one request only, however many follow in the same
 // turn.
-func testWhileAToolRuns(t *testing.T, d Driver, p Program) {
-	b,
-		s := d.bench(t, p, byPrompt(map[string][]Turn{
-		"one": {d.Shell("touch began; until test -e go; do sleep 0.05; done; echo finished"), d.Shell("echo second"),
+func testWhileAToolRuns(t *testing.T, d Driver, r *Run, s *Server) {
+	s.Answer(byPrompt(map[string][]Turn{
+		"slow": {d.Shell("touch began; until test -e go; do sleep 0.05; done; echo finished"), d.Shell("echo second"),
 			d.Shell("echo third"), Say("Done.")}}))
-	b.Spec.Access.Mode = "bypassPermissions"
-	r := b.Start()
-	r.Tell("p", "do one")
+	before := len(s.Requests())
+	r.Tell("slow", "do slow")
 	Next[agent.ToolStarted](r)
-	b.WaitFile("began")
+	r.WaitFile("began")
 	r.Prompt(Mail("mail", 7, "the port is 4711"))
 	r.quiet(agent.Received{ID: "mail"})
-	b.Touch("go")
+	r.Touch("go")
 	done := Next[agent.ToolFinished](r)
 	if done.Failed || !strings.Contains(done.Output, "finished") && !d.Silent {
 		t.Errorf("the tool gave %+v", done)
 	}
-	next := s.Requests
 	if d.MidTurn {
 		req := s.WaitFor(t, "the result of the tool", func(r *Request) bool {
 			return strings.Contains(r.Results(),
@@ -195,7 +223,7 @@ func testWhileAToolRuns(t *testing.T, d Driver, p Program) {
 	r.Got("mail")
 	Next[agent.TurnEnded](r)
 	newest := 0
-	for _, req := range next() {
+	for _, req := range s.Requests()[before:] {
 		if n := req.Count("the port is 4711"); n > 1 {
 			t.Errorf("request %d has the message %d times", req.N, n)
 		}
@@ -208,10 +236,32 @@ func testWhileAToolRuns(t *testing.T, d Driver, p Program) {
 	}
 }
 
+// An urgent message ends what the model says, and comes next.
+func testUrgent(t *testing.T, d Driver, r *Run, s *Server) {
+	s.Answer(func(r *Request) Turn {
+		if r.Has("stop that") {
+			return Say("Stopped.")
+		}
+		return Turn{Text: "a long story", Wait: func(ctx context.Context) { <-ctx.Done() }}
+	})
+	r.Tell("story", "tell a story")
+	s.WaitFor(t, "the story", func(r *Request) bool { return r.Has("tell a story") })
+	Next[agent.TurnStarted](r)
+	mail := Mail("urgent", 8, "stop that")
+	mail.Urgent = true
+	r.Prompt(mail)
+	s.WaitFor(t, "the urgent message", func(r *Request) bool { return r.Has("stop that") })
+	r.Got("urgent")
+	for end := Next[agent.TurnEnded](r); end.Text != "Stopped."; end = Next[agent.TurnEnded](r) {
+		if end.Problem != nil {
+			t.Fatalf("the turn ended with %v", end.Problem)
+		}
+	}
+}
+
 // A prompt that races the end of a turn is neither lost nor doubled.
-func testAtTheEnd(t *testing.T, d Driver, p Program) {
-	b, s := d.bench(t, p, func(*Request) Turn { return Say("Yes.") })
-	r := b.Start()
+func testAtTheEnd(t *testing.T, d Driver, r *Run, s *Server) {
+	s.Answer(func(*Request) Turn { return Say("Yes.") })
 	const rounds = 6
 	for i := range rounds {
 		r.Tell(fmt.Sprintf("a%d", i), fmt.Sprintf("first of round %d;", i))
@@ -232,30 +282,6 @@ func testAtTheEnd(t *testing.T, d Driver, p Program) {
 			if n := requests[len(requests)-1].Count(fmt.Sprintf("%s of round %d;", what, i)); n != 1 {
 				t.Errorf("at the end the %s of round %d is there %d times", what, i, n)
 			}
-		}
-	}
-}
-
-// An urgent message ends what the model says, and comes next.
-func testUrgent(t *testing.T, d Driver, p Program) {
-	b, s := d.bench(t, p, func(r *Request) Turn {
-		if r.Has("stop that") {
-			return Say("Stopped.")
-		}
-		return Turn{Text: "a long story", Wait: func(ctx context.Context) { <-ctx.Done() }}
-	})
-	r := b.Start()
-	r.Tell("p", "tell a story")
-	s.WaitFor(t, "the story", func(r *Request) bool { return r.Has("tell a story") })
-	Next[agent.TurnStarted](r)
-	mail := Mail("urgent", 3, "stop that")
-	mail.Urgent = true
-	r.Prompt(mail)
-	s.WaitFor(t, "the urgent message", func(r *Request) bool { return r.Has("stop that") })
-	r.Got("urgent")
-	for end := Next[agent.TurnEnded](r); end.Text != "Stopped."; end = Next[agent.TurnEnded](r) {
-		if end.Problem != nil {
-			t.Fatalf("the turn ended with %v", end.Problem)
 		}
 	}
 }
@@ -330,7 +356,9 @@ func testPlan(t *testing.T, d Driver, p Program) {
 	b.WaitFile("written")
 }
 
-func testErrors(t *testing.T, d Driver, p Program) {
+// errorCases are errors of the model, one after the other in a session: it says each, and works
+// again once the model does.
+func errorCases() (all []shared) {
 	for _, c := range []struct {
 		name string
 		turn Turn
@@ -338,26 +366,21 @@ func testErrors(t *testing.T, d Driver, p Program) {
 	}{
 		{"401", Fail(401, "the key is unknown here"), agent.ProblemLogin},
 		{"403", Fail(403, "not with this key"), agent.ProblemLogin},
-		{"429", Fail(429, "slow down a little"), agent.ProblemLimit},
 		{"500", Fail(500, "the house is on fire"), agent.ProblemModel},
 		{"a cut stream", Turn{Text: "half of a word", Cut: true}, agent.ProblemModel},
+		{"429", Fail(429, "slow down a little"), agent.ProblemLimit},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			b, _ := d.bench(t, p, func(r *Request) Turn {
-				if r.Has("now it works") {
-					return Say("Fine.")
-				}
-				return c.turn
-			})
-			r := b.Start()
-			r.Tell("p", "try")
+		all = append(all, shared{c.name, func(t *testing.T, d Driver, r *Run, s *Server) {
+			s.Answer(func(*Request) Turn { return c.turn })
+			r.Tell(c.name, "try what ends in "+c.name)
+			ended := false
 			told, _ := await(r, "an error", func(u agent.Update) (agent.Problem, bool) {
 				switch u := u.(type) {
 				case agent.Retrying:
 					return u.Problem, true
 				case agent.TurnEnded:
 					if u.Problem != nil {
+						ended = true
 						return *u.Problem, true
 					}
 				}
@@ -370,8 +393,17 @@ func testErrors(t *testing.T, d Driver, p Program) {
 				t.Error("it has no words")
 			}
 			t.Log(told.Kind, told.Text)
-		})
+			s.Answer(func(*Request) Turn { return Say("Fine after %s.", c.name) })
+			if !ended { // it tries again by itself
+				Next[agent.TurnEnded](r)
+			}
+			r.Tell("after "+c.name, "go on")
+			if end := Next[agent.TurnEnded](r); end.Text != "Fine after "+c.name+"." || end.Problem != nil {
+				t.Errorf("the turn after it ended with %+v", end)
+			}
+		}})
 	}
+	return all
 }
 
 // A program that was killed in the middle of a turn goes on with its history; what it had not got
@@ -379,8 +411,9 @@ func testErrors(t *testing.T, d Driver, p Program) {
 func testKilled(t *testing.T, d Driver, p Program) {
 	b, s := d.bench(t, p, byPrompt(map[string][]Turn{
 		"one": {Say("The first turn is over.")}, "two": {d.Shell("touch began; sleep 1000"), Say("never")},
-		"three": {Say("I go on.")}, "four": {d.Shell("touch again; sleep 1000"), Say("never")},
-		"five": {Say("Still I go on.")}}))
+		"three": {Say("I go on.")}, // Agents write their histories a moment later.
+		"four":  {d.Shell("sleep 1; touch again; sleep 1000"), Say("never")},
+		"five":  {Say("Still I go on.")}}))
 	b.Spec.Access.Mode = "bypassPermissions"
 	r := b.Start()
 	id := Next[agent.Started](r).Session
@@ -443,15 +476,12 @@ func testKilled(t *testing.T, d Driver, p Program) {
 }
 
 // A session ends soon, also when a tool of it hangs and ignores all that it can.
-func testStop(t *testing.T, d Driver, p Program) {
-	b,
-		_ := d.bench(t, p, byPrompt(map[string][]Turn{
-		"one": {d.Shell("trap '' TERM INT HUP; touch began; while true; do sleep 1; done"), Say("never")}}))
-	b.Spec.Access.Mode = "bypassPermissions"
-	r := b.Start()
-	r.Tell("p", "do one")
-	b.WaitFile("began")
-	ctx, cancel := context.WithTimeout(b.Ctx, time.Second)
+func testStop(t *testing.T, d Driver, r *Run, s *Server) {
+	s.Answer(byPrompt(map[string][]Turn{
+		"hang": {d.Shell("trap '' TERM INT HUP; touch hangs; while true; do sleep 1; done"), Say("never")}}))
+	r.Tell("hang", "do hang")
+	r.WaitFile("hangs")
+	ctx, cancel := context.WithTimeout(r.Ctx, time.Second)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- r.Stop(ctx) }()

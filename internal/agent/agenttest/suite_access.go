@@ -9,24 +9,23 @@ import (
 	"cadre/internal/agent"
 )
 
-func testPermission(t *testing.T, d Driver, p Program) {
+func testPermission(t *testing.T, d Driver, r *Run, s *Server) {
 	if !d.Asks {
 		t.Skip("it asks nobody")
 	}
-	b, _ := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("touch allowed"), Say("Done.")},
+	s.Answer(byPrompt(map[string][]Turn{"one": {d.Shell("touch allowed"), Say("Done.")},
 		"two": {d.Shell("touch denied"), Say("Not done.")}}))
-	r := b.Start()
 	r.Tell("p1", "do one")
 	asked := Next[agent.PermissionAsked](r)
 	if asked.Tool != "Bash" || !strings.Contains(asked.Input, "touch allowed") {
 		t.Errorf("asked for %+v", asked)
 	}
-	b.Absent("allowed")
+	r.Absent("allowed")
 	asked.Answer(true, "")
 	if end := Next[agent.TurnEnded](r); end.Text != "Done." {
 		t.Errorf("the turn ended with %+v", end)
 	}
-	b.WaitFile("allowed")
+	r.WaitFile("allowed")
 	r.Tell("p2", "do two")
 	Next[agent.PermissionAsked](r).Answer(false, "not today")
 	for end := Next[agent.TurnEnded](r); end.Text != "Not done."; end = Next[agent.TurnEnded](r) {
@@ -35,28 +34,27 @@ func testPermission(t *testing.T, d Driver, p Program) {
 		}
 		r.Tell("again", "go on") // some programs end the turn with a refusal
 	}
-	b.Absent("denied")
+	r.Absent("denied")
 }
 
 // A model that was refused something twice hears why each time, and the turn comes to its end
 // without another word from anybody.
-func testRefusals(t *testing.T, d Driver, p Program) {
+func testRefusals(t *testing.T, d Driver, r *Run, s *Server) {
 	if !d.Asks {
 		t.Skip("it asks nobody")
 	}
-	b, s := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("touch first"), d.Shell("touch second"),
-		Say("Not done.")}}))
-	r := b.Start()
-	r.Tell("p", "do one")
+	s.Answer(byPrompt(map[string][]Turn{"both": {d.Shell("touch first"), d.Shell("touch second"),
+		Say("Neither.")}}))
+	r.Tell("both", "do both")
 	for _, reason := range []string{"not on mondays", "not on tuesdays"} {
 		Next[agent.PermissionAsked](r).Answer(false, reason)
 		s.WaitFor(t, "why", func(r *Request) bool { return r.Has(reason) })
 	}
-	if end := Next[agent.TurnEnded](r); end.Text != "Not done." || end.Problem != nil {
+	if end := Next[agent.TurnEnded](r); end.Text != "Neither." || end.Problem != nil {
 		t.Errorf("the turn ended with %+v\n%s", end, s.Story())
 	}
-	b.Absent("first")
-	b.Absent("second")
+	r.Absent("first")
+	r.Absent("second")
 }
 
 // What the gate forbids does not happen, whatever mode the session is in.

@@ -1,11 +1,11 @@
-// Package claude is the driver for Claude Code, by its stream of JSON lines and its control
-// protocol.
+// Package claude is the driver for Claude Code. It uses the program's stream of JSON lines and its
+// control protocol.
 //
 // # Authority
 //
-// The driver speaks the protocol of the program, and knows when a prompt is in its context. It
-// decides nothing about the team: permissions, plans and tools are asked of whoever started the
-// session.
+// The driver speaks the program's protocol, and knows when a prompt is in its context. It decides
+// nothing about the team: it passes permission requests, plans and calls of tools to the caller
+// that started the session.
 //
 // # A session
 //
@@ -13,15 +13,14 @@
 //	user line ──▶ turn ──result──▶ waiting ──user line──▶ turn …
 //	           └─ user line, priority next: in the same turn's next call of the model; now: ends the turn, and is the next one
 //
-// The program echoes each user line once it has gone to the model: that is the receipt. The team's
-// tools are served through the control protocol, without a process of their own.
+// The program echoes each user line once it has been sent to the model: that is the receipt. The
+// team's tools are served through the control protocol, without a process of their own.
 //
-// # What it is started with
+// # Start of the program
 //
-// The settings, CLAUDE.md, MCP servers, hooks and skills of the project and of the user are loaded
-// by the program as always. Its own tools for messages between agents and for task lists are
-// switched off, because the team's have the same names, and a model that took the wrong one would
-// talk to nobody.
+// The program loads the settings, CLAUDE.md, MCP servers, hooks and skills of the project and of
+// the user as always. Its own tools for messages between agents and for task lists are off. The
+// team's tools have the same names, and a model that took the wrong one would talk to nobody.
 //
 // Source of the protocol: recorded from Claude Code 2.1.197 and 2.1.329.
 package claude
@@ -45,16 +44,16 @@ type Agent struct {
 	Program string // "" for claude, from PATH
 }
 
-// startTimeout bounds the time to the answer to initialize.
+// startTimeout bounds the wait for the answer to initialize.
 const startTimeout = time.Minute
 
-// replaced are tools of the program that the team has its own of.
+// replaced are tools of the program for which the team has its own.
 var replaced = []string{"SendMessage", "ListAgents", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet",
 	"TeamCreate", "TeamDelete"}
 
-// Start starts a session. Where the program does not find the history of the one that is to be
-// resumed, it is a new one: before 2.1.329 it looked for that in the directory alone in which it
-// was begun, which may have moved since.
+// Start starts a session. If the program does not find the history of the session to resume, Start
+// starts a new one. Before 2.1.329 the program searched only the directory of the session's start,
+// which may have moved.
 func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {
 	if spec.Program == "" {
 		spec.Program = a.program()
@@ -69,7 +68,7 @@ func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.
 	return start(ctx, spec, agent.Started{Session: newUUID()})
 }
 
-// start starts the program, for the session that is to be started.
+// start starts the program for a session.
 func start(ctx context.Context, spec agent.Spec, started agent.Started) (agent.Session, error) {
 	s := newSession(spec, started.Session)
 	if err := s.launch(commandLine(spec, started.Session, started.Resumed)); err != nil {
@@ -90,7 +89,7 @@ func (a Agent) program() string {
 	return "claude"
 }
 
-// commandLine is the program and its arguments.
+// commandLine returns the program and its arguments.
 func commandLine(spec agent.Spec, id string, resumed bool) []string {
 	args := []string{spec.Program, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--replay-user-messages",
@@ -119,7 +118,7 @@ const (
 	planning = "plan"
 )
 
-// mode is the program's permission mode for what the session may do.
+// mode returns the program's permission mode for an access.
 func mode(a agent.Access) string {
 	switch {
 	case !a.Writes:
@@ -137,7 +136,7 @@ func (a Agent) Probe(ctx context.Context) agent.Probe {
 		notThere)
 }
 
-// newUUID is a random one, version 4.
+// newUUID returns a random UUID, version 4.
 func newUUID() string {
 	var b [16]byte
 	rand.Read(b[:])
@@ -145,12 +144,12 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// environment is what the program runs in.
+// environment returns the program's environment.
 func environment(spec agent.Spec) []string {
 	return append(os.Environ(), spec.Env...)
 }
 
-// configDir is the folder in which the program keeps its transcripts.
+// configDir returns the folder in which the program keeps its transcripts.
 func configDir(spec agent.Spec) string {
 	dir, home := "", ""
 	for _, v := range environment(spec) {
@@ -171,4 +170,4 @@ func configDir(spec agent.Spec) string {
 	return filepath.Join(home, ".claude")
 }
 
-var errEnded = errors.New("the session is over")
+var errEnded = errors.New("the session has ended")

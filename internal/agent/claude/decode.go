@@ -9,27 +9,27 @@ import (
 	"cadre/internal/team"
 )
 
-// What a line of the stream says, as far as it is no [agent.Update] by itself.
+// These are the contents of a line that are not an [agent.Update].
 type (
-	// receipt says that the user line with that uuid is in the agent's context.
+	// receipt reports that the user line with that uuid is in the agent's context.
 	receipt struct{ uuid string }
-	// asked is a request of the agent to its driver, which waits for the answer with its id.
+	// asked is a request of the agent to its driver. The agent waits for the answer with its id.
 	asked struct {
 		id      string
 		request request
 	}
-	// withdrawn says that the request with that id waits no more.
+	// withdrawn reports that the agent no longer waits for an answer to the request with that id.
 	withdrawn struct{ id string }
 	// answered is the answer to a request of ours.
 	answered struct {
 		id    string
 		error string
 	}
-	// working says that a turn runs.
+	// working reports that a turn is running.
 	working struct{}
 )
 
-// request is what the agent asks of its driver. Which fields it has hangs on Subtype.
+// request is a request of the agent to its driver. Subtype determines which fields it has.
 type request struct {
 	Subtype    string          `json:"subtype"`
 	ToolName   string          `json:"tool_name"`
@@ -41,8 +41,7 @@ type request struct {
 	Reason     string          `json:"decision_reason_type"` // why it asks: rule, mode, …
 }
 
-// line is one line of the stream. The shapes are those of Claude Code 2.1.197 and 2.1.329, recorded
-// from the programs.
+// line is one line of the stream. Its shapes were recorded from Claude Code 2.1.197 and 2.1.329.
 type line struct {
 	Type      string          `json:"type"`
 	Subtype   string          `json:"subtype"`
@@ -58,20 +57,20 @@ type line struct {
 		Error     string `json:"error"`
 	} `json:"response"`
 
-	// of a result
+	// Fields of a result.
 	IsError        bool     `json:"is_error"`
 	Result         string   `json:"result"`
 	TerminalReason string   `json:"terminal_reason"`
 	Errors         []string `json:"errors"`
-	// since the program started, or, in later versions, since the session did
+	// since the program started, or, in later versions, since the session started
 	ModelUsage spending `json:"modelUsage"`
 	Since      spending `json:"model_usage_since_last_result"` // in later versions
 	Status     int      `json:"api_error_status"`
 
-	// of an init
+	// Fields of an init.
 	KeySource string `json:"apiKeySource"`
 
-	// of an api_retry
+	// Fields of an api_retry.
 	Attempt     int    `json:"attempt"`
 	MaxRetries  int    `json:"max_retries"`
 	ErrorStatus int    `json:"error_status"`
@@ -85,7 +84,7 @@ type usage struct {
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
 }
 
-// spending is what each model was used, by the member and by its subagents.
+// spending is the usage of each model, by the member and its subagents.
 type spending map[string]struct {
 	Input      int64   `json:"inputTokens"`
 	Output     int64   `json:"outputTokens"`
@@ -108,7 +107,7 @@ func (s spending) sum() (u team.Usage) {
 	return u
 }
 
-// message is what a line of the agent or of the user carries.
+// message is the message in a line of the agent or of the user.
 type message struct {
 	ID      string          `json:"id"`
 	Model   string          `json:"model"`
@@ -127,24 +126,24 @@ type block struct {
 	Content   json.RawMessage `json:"content"`
 }
 
-// synthetic is the model of what the program says in the model's place: the words of an error.
+// synthetic is the model of texts that the program itself writes, such as the words of an error.
 const synthetic = "<synthetic>"
 
-// decoder turns the lines of one session into what they say. It keeps what later lines are told
-// apart by.
+// decoder turns the lines of one session into their contents. It keeps what it needs to interpret
+// later lines.
 type decoder struct {
 	last   string     // the last text of the turn
-	error  string     // the kind of error that the program told last, by its own word for it
-	spent  team.Usage // up to the last result, of a program that does not say what came since
+	error  string     // the kind of the program's last error, in its own word
+	spent  team.Usage // up to the last result, for a program that reports only totals
 	full   int64      // tokens in the context at the last call of the model
-	window int64      // and how many fit; 0 before the first result
-	call   string     // id of the last message of the model, one for each call of it
-	told   team.Usage // of this turn, what was told already
-	renews bool       // it is logged in with an account, whose token it renews by itself when it is refused once
+	window int64      // how many tokens fit; 0 before the first result
+	call   string     // id of the model's last message, one for each call
+	told   team.Usage // reported so far in this turn
+	renews bool       // it is logged in with an account, whose token it renews by itself after one refusal
 }
 
-// decode returns what a line says, in order; nothing for what is no line of the protocol, or is of
-// no interest.
+// decode returns the contents of a line, in order; nothing for a line that is not part of the
+// protocol, or is not needed.
 func (d *decoder) decode(data []byte) []any {
 	var l line
 	if agent.Parse(data, &l) != nil {
@@ -181,7 +180,7 @@ func errorOf(l *line) string {
 
 func (d *decoder) system(l *line) []any {
 	switch l.Subtype {
-	case "init": // stands at the beginning of every turn
+	case "init": // at the beginning of every turn
 		d.renews = l.KeySource == "none"
 		return []any{working{}}
 	case "compact_boundary":
@@ -199,7 +198,7 @@ func (d *decoder) system(l *line) []any {
 		if kind == agent.ProblemLogin && d.renews && l.Attempt <= 1 {
 			kind = agent.ProblemModel
 		}
-		if kind != agent.ProblemLogin { // of which nobody waits for that
+		if kind != agent.ProblemLogin { // no retry helps after a failed login
 			what += fmt.Sprintf("; it tries again (%d of %d)", l.Attempt, l.MaxRetries)
 		}
 		return []any{working{}, agent.Retrying{Problem: agent.Problem{Kind: kind, Text: what}}}
@@ -209,7 +208,7 @@ func (d *decoder) system(l *line) []any {
 
 func (d *decoder) assistant(l *line) []any {
 	var m message
-	if l.Parent != "" || agent.Parse(l.Message, &m) != nil { // what a subagent says is not said by the member
+	if l.Parent != "" || agent.Parse(l.Message, &m) != nil { // a subagent's text is not the member's
 		return nil
 	}
 	said := []any{working{}}
@@ -217,7 +216,7 @@ func (d *decoder) assistant(l *line) []any {
 		if u := m.Usage; u.Input+u.CacheRead+u.CacheWrite > 0 {
 			d.full = u.Input + u.CacheRead + u.CacheWrite + u.Output
 		}
-		if m.ID != d.call { // the usage is that of the call's start; the result of the turn has the rest
+		if m.ID != d.call { // the usage at the call's start; the turn's result has the rest
 			used := m.Usage.team()
 			d.call, d.told = m.ID, plus(d.told, used)
 			said = append(said, d.used(used))
@@ -239,7 +238,7 @@ func (d *decoder) assistant(l *line) []any {
 	return said
 }
 
-// results are the tools whose results a user line carries.
+// results returns the tools whose results a user line carries.
 func results(l *line) (said []any) {
 	var m message
 	if l.Parent != "" || agent.Parse(l.Message, &m) != nil {
@@ -270,7 +269,7 @@ func (d *decoder) result(l *line) []any {
 		l.TerminalReason == "":
 		end.Interrupted = true
 	case l.IsError || strings.HasPrefix(l.Subtype, "error"):
-		// what the model said tells nothing of it
+		// the model's text does not describe the problem
 		end.Problem = &agent.Problem{Kind: kindOf(d.error, l.Status, wordsOf(l, "")), Text: wordsOf(l, d.last)}
 	}
 	if end.Problem != nil {
@@ -280,7 +279,7 @@ func (d *decoder) result(l *line) []any {
 	return append(said, end)
 }
 
-// usage is what was used since the last result.
+// usage returns the usage since the last result.
 func (d *decoder) usage(l *line) team.Usage {
 	if l.Since != nil {
 		return l.Since.sum()
@@ -290,7 +289,7 @@ func (d *decoder) usage(l *line) team.Usage {
 	return minus(all, before)
 }
 
-// used is what is told of some more usage.
+// used reports additional usage.
 func (d *decoder) used(u team.Usage) agent.Used {
 	said := agent.Used{Usage: u}
 	if d.window > 0 {
@@ -310,8 +309,8 @@ func plus(u, v team.Usage) team.Usage {
 		CacheWriteTokens: u.CacheWriteTokens + v.CacheWriteTokens, CostMicroUSD: u.CostMicroUSD + v.CostMicroUSD}
 }
 
-// minus is what of u is not in v, nothing where that is more: a model's call may be told of twice,
-// and a bill is never taken back.
+// minus returns the part of u that is not in v, and at least zero: a call of the model may be
+// reported twice, and usage never decreases.
 func minus(u, v team.Usage) team.Usage {
 	return team.Usage{InputTokens: max(0, u.InputTokens-v.InputTokens),
 		OutputTokens:     max(0, u.OutputTokens-v.OutputTokens),
@@ -320,7 +319,7 @@ func minus(u, v team.Usage) team.Usage {
 		CostMicroUSD:     max(0, u.CostMicroUSD-v.CostMicroUSD)}
 }
 
-// wordsOf are the program's own words for what went wrong.
+// wordsOf returns the program's own words for an error.
 func wordsOf(l *line, last string) string {
 	for _, words := range []string{l.Result, strings.Join(l.Errors, "; "), last,
 		strings.ReplaceAll(l.Subtype, "_", " ")} {
@@ -331,8 +330,7 @@ func wordsOf(l *line, last string) string {
 	return "the turn failed"
 }
 
-// kindOf tells what helps from the program's word for the error, else from the HTTP status, else
-// from what it says.
+// kindOf classifies an error by the program's word for it, or by the HTTP status, or by its text.
 func kindOf(word string, status int, text string) agent.ProblemKind {
 	switch word {
 	case "authentication_failed", "billing_error", "oauth_org_not_allowed", "account_on_hold":
@@ -343,7 +341,7 @@ func kindOf(word string, status int, text string) agent.ProblemKind {
 	return agent.KindOf(status, text)
 }
 
-// blocks are those of a message; a bare text is one.
+// blocks returns the blocks of a message; a bare text is one block.
 func blocks(content json.RawMessage) []block {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
@@ -354,7 +352,7 @@ func blocks(content json.RawMessage) []block {
 	return list
 }
 
-// textOf is the text of a tool's result, or of a message.
+// textOf returns the text of a tool's result, or of a message.
 func textOf(content json.RawMessage) string {
 	var parts []string
 	for _, b := range blocks(content) {
@@ -365,7 +363,7 @@ func textOf(content json.RawMessage) string {
 	return strings.Join(parts, "\n")
 }
 
-// toolName is the name by which the team knows a tool: its own without the name of the server.
+// toolName returns the team's name for a tool: its own without the name of the server.
 func toolName(name string) string {
 	return strings.TrimPrefix(name, teamPrefix)
 }

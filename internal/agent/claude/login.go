@@ -9,12 +9,12 @@ import (
 	"cadre/internal/agent"
 )
 
-// What a person does who has no Claude Code, or is not logged in to it.
+// These say what to do if Claude Code is not installed, or not logged in.
 const (
 	notThere  = "not installed; install Claude Code, and log in once: claude auth login"
 	install   = "install Claude Code, or name the program with its command"
 	howToLog  = "claude auth login, or set ANTHROPIC_API_KEY"
-	notStatus = "claude auth status says nothing that cadre knows"
+	notStatus = "the output of claude auth status is unknown to cadre"
 )
 
 // Locate implements [agent.Locator].
@@ -23,7 +23,7 @@ func (a Agent) Locate(program string) error { return agent.Locate(program, a.pro
 // Remedy implements [agent.Remedier].
 func (Agent) Remedy(kind agent.ProblemKind) string { return agent.Remedy(kind, install, howToLog) }
 
-// CheckLogin asks the program, which looks at its own files and variables.
+// CheckLogin asks the program, which reads its own files and variables.
 func (a Agent) CheckLogin(ctx context.Context, program, dir string, env []string) agent.Login {
 	login := agent.Login{State: agent.LoginUnknown, Detail: notStatus, How: howToLog}
 	out, _, ok := agent.Ask(ctx, dir, env, cmp.Or(program, a.program()), "auth", "status")

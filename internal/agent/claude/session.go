@@ -20,8 +20,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// session is one running program. One goroutine, read, takes its lines and is the only one that
-// says updates.
+// session is one running program. One goroutine, read, reads its lines and is the only one that
+// sends updates.
 type session struct {
 	spec    agent.Spec
 	id      string
@@ -30,26 +30,27 @@ type session struct {
 	updates chan agent.Update
 	tools   *mcpserver.Pipe
 
-	ctx     context.Context // ends with the program
+	ctx     context.Context // done when the program has ended
 	end     context.CancelFunc
-	serving sync.WaitGroup // requests of the program that are being answered
+	serving sync.WaitGroup // requests of the program in progress
 
 	listed chan struct{} // closed once the program has asked for the team's tools
 	once   sync.Once
 
-	plan, words string // that the agent gave last; the reader's alone
+	plan, words string // the agent's last plan and text; owned by the reader
 
 	writing sync.Mutex // held while a line is written
 
 	mu       sync.Mutex
-	working  bool                  // a turn runs
-	stopping bool                  // it was to end
+	working  bool                  // a turn is running
+	stopping bool                  // the turn was asked to end
 	given    map[string]string     // prompts that were written and not yet received: uuid → id
 	waiting  map[string]chan error // requests of ours, by id
-	open     map[string]bool       // requests of the program that wait for an answer
-	// where the program's shell was when the gate was asked about a tool, by the id of the call
+	open     map[string]bool       // requests of the program without an answer
+	// the working directory of the program's shell when the gate was asked about a tool, by the
+	// call's id
 	dirs   map[string]string
-	last   int // number of the last request of ours
+	last   int // number of our last request
 	access agent.Access
 }
 
@@ -79,14 +80,14 @@ func (s *session) launch(args []string) error {
 	return nil
 }
 
-// begin waits until the program is ready. When it is not, nothing of it is left.
+// begin waits until the program is ready. If it fails, no process is left.
 func (s *session) begin(ctx context.Context, started agent.Started) error {
 	err := s.request(ctx, map[string]any{"subtype": "initialize",
 		"hooks": map[string]any{"PreToolUse": []any{
 			map[string]any{"matcher": "", "hookCallbackIds": []string{gateHook}}}},
 		"sdkMcpServers": []string{agent.ToolServerName}, "appendSystemPrompt": s.spec.Instructions})
 	if err == nil {
-		select { // or the first turn may begin without the team's tools
+		select { // otherwise the first turn may start without the team's tools
 		case <-s.listed:
 		case <-s.ctx.Done():
 			err = errEnded
@@ -112,18 +113,18 @@ func (s *session) begin(ctx context.Context, started agent.Started) error {
 	}
 	kind := agent.KindOf(0, words)
 	if kind == agent.ProblemModel && ended {
-		if exit.Signal != 0 { // somebody killed it
+		if exit.Signal != 0 { // it was killed
 			return err
 		}
-		kind = agent.ProblemMissing // it does not run here, whatever is tried
+		kind = agent.ProblemMissing // it does not work here
 	}
 	return &agent.Problem{Kind: kind, Text: agent.Tail(words)}
 }
 
 const gateHook = "gate"
 
-// toolsTimeout bounds the wait for the program to ask for the team's tools. One that does so later
-// has them later.
+// toolsTimeout bounds the wait for the program to ask for the team's tools. If it asks later, it
+// gets them later.
 const toolsTimeout = 10 * time.Second
 
 func (s *session) stop() {
@@ -132,7 +133,7 @@ func (s *session) stop() {
 	s.mu.Unlock()
 }
 
-// read takes the program's lines until it ends.
+// read reads the program's lines until it ends.
 func (s *session) read() {
 	d := &decoder{}
 	in := bufio.NewReaderSize(s.child.Stdout, 1<<16)
@@ -175,7 +176,7 @@ func (s *session) read() {
 	close(s.updates)
 }
 
-// take does what one part of a line asks for.
+// take handles one content of a line.
 func (s *session) take(said any) {
 	switch said := said.(type) {
 	case working:
@@ -223,7 +224,7 @@ func (s *session) take(said any) {
 	case agent.TurnEnded:
 		s.mu.Lock()
 		s.working = false
-		said.GoesOn = said.Interrupted && len(s.given) > 0 // what was not taken in begins a turn by itself
+		said.Continues = said.Interrupted && len(s.given) > 0 // a prompt that was not taken starts a turn
 		clear(s.dirs)
 		s.mu.Unlock()
 		s.updates <- said
@@ -232,7 +233,7 @@ func (s *session) take(said any) {
 	}
 }
 
-// asked deals with a request of the program.
+// asked handles a request of the program.
 func (s *session) asked(a asked) {
 	s.mu.Lock()
 	s.open[a.id] = true
@@ -247,13 +248,13 @@ func (s *session) asked(a asked) {
 		s.permission(a.id, r)
 	default:
 		s.write(map[string]any{"type": "control_response", "response": map[string]any{"subtype": "error",
-			"request_id": a.id, "error": "cadre knows no " + r.Subtype}})
+			"request_id": a.id, "error": "cadre does not know " + r.Subtype}})
 	}
 }
 
 // serve answers a message to the server of the team's tools.
 func (s *session) serve(message json.RawMessage) json.RawMessage {
-	none := json.RawMessage(`{"jsonrpc":"2.0","id":0,"result":{}}`) // the program wants an answer to notifications too
+	none := json.RawMessage(`{"jsonrpc":"2.0","id":0,"result":{}}`) // the program expects an answer to notifications too
 	if s.tools == nil {
 		return none
 	}
@@ -268,7 +269,7 @@ func (s *session) serve(message json.RawMessage) json.RawMessage {
 	return answer
 }
 
-// gate is asked before every tool.
+// gate handles the hook that the program calls before every tool.
 func (s *session) gate(input json.RawMessage, id string) map[string]any {
 	var call struct {
 		Tool  string          `json:"tool_name"`
@@ -290,14 +291,14 @@ func (s *session) gate(input json.RawMessage, id string) map[string]any {
 	case err != nil && !s.writesPlan(call.Input):
 		return decide("deny", err.Error())
 	case err == nil && s.spec.Reads != nil && s.spec.Reads(name,
-		in): // in its plan mode the program would not run an agent, nor most commands
+		in): // its plan mode would not run an agent, nor most commands
 		return decide("allow", "it only reads")
 	}
 	return map[string]any{}
 }
 
-// inputOf is the input of a call. That of a shell says where it runs, where that is not the
-// session's folder: the shell keeps the one that it changed to.
+// inputOf returns the input of a call. For a shell, it adds the working directory if that is not
+// the session's folder: the shell stays where it changed to.
 func (s *session) inputOf(tool string, input json.RawMessage, id string) string {
 	s.mu.Lock()
 	dir := s.dirs[id]
@@ -314,8 +315,8 @@ func (s *session) inputOf(tool string, input json.RawMessage, id string) string 
 	return string(text)
 }
 
-// writesPlan reports whether a tool writes the program's own file for a plan, which is no file of
-// the project.
+// writesPlan reports whether a tool writes the program's own plan file, which is not part of the
+// project.
 func (s *session) writesPlan(input json.RawMessage) bool {
 	var in struct {
 		Path string `json:"file_path"`
@@ -351,8 +352,8 @@ func (s *session) permission(id string, r request) {
 	case "EnterPlanMode":
 		allow()
 	case exitPlan:
-		// The plan is in the request when the model wrote it into its plan file, in the call when
-		// it gave it there, and else what it said.
+		// The plan is in the request if the model wrote it into its plan file, or in the call if
+		// the model passed it there. Otherwise it is the model's last text.
 		plan := planIn(r.Input)
 		for _, other := range []string{s.plan, s.words} {
 			if plan == "" {
@@ -399,7 +400,7 @@ func (s *session) answer(id string, response any) {
 	}
 }
 
-// request asks something of the program and waits for its answer.
+// request sends a request to the program and waits for its answer.
 func (s *session) request(ctx context.Context, body map[string]any) error {
 	answer := make(chan error, 1)
 	s.mu.Lock()
@@ -425,11 +426,11 @@ func (s *session) request(ctx context.Context, body map[string]any) error {
 		s.mu.Lock()
 		delete(s.waiting, id)
 		s.mu.Unlock()
-		return fmt.Errorf("claude does not answer to %v: %w", body["subtype"], ctx.Err())
+		return fmt.Errorf("claude does not answer %v: %w", body["subtype"], ctx.Err())
 	}
 }
 
-// write writes one line. The end of the program, or of its standard input, ends a write that waits.
+// write writes one line. The end of the program, or of its standard input, aborts a waiting write.
 func (s *session) write(v any) error {
 	line, err := json.Marshal(v)
 	if err != nil {
@@ -444,9 +445,9 @@ func (s *session) write(v any) error {
 	return err
 }
 
-// Give writes a prompt. The program alone would let a command run to its end before it takes an
-// urgent one, so the turn is interrupted first: behind that, the prompt cannot be in the turn that
-// is cut off.
+// Give writes a prompt. By itself, the program would finish a command before it takes an urgent
+// prompt, so the turn is interrupted first. After that, the prompt cannot become part of the
+// interrupted turn.
 func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	uuid := newUUID()
 	line := map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": p.Text},
@@ -459,7 +460,7 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	interrupts := p.Urgent && s.working
 	switch {
 	case interrupts:
-		line["priority"] = "now" // before what else waits, and what began when the turn was interrupted
+		line["priority"] = "now" // before other waiting prompts, and before what started at the interrupt
 	case s.working:
 		line["priority"] = "next"
 	}
@@ -481,8 +482,8 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	return nil
 }
 
-// SetAccess changes the program's mode. It refuses to skip permissions unless it was started so
-// that it may.
+// SetAccess changes the program's mode. The program refuses to skip permissions unless it was
+// started with that possibility.
 func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	if mode(a) == bypass && s.spec.Access.Mode != bypass {
 		return agent.ErrNewSession
@@ -504,13 +505,13 @@ func (s *session) Stop(ctx context.Context) error {
 	working := s.working
 	s.mu.Unlock()
 	if working {
-		s.Interrupt(ctx) // else the end of its input would wait for the turn
+		s.Interrupt(ctx) // otherwise the end of its input would wait for the turn
 	}
 	return s.child.Stop(ctx, proc.Ladder{Stdin: 5 * time.Second, Term: time.Second})
 }
 
-// withdraw takes back what the program has not given to its model yet, or that would be the next
-// turn of a session that is to end.
+// withdraw takes back prompts that the program has not sent to its model yet. Otherwise they would
+// become the next turn of an ending session.
 func (s *session) withdraw(ctx context.Context) {
 	s.mu.Lock()
 	waiting := slices.Collect(maps.Keys(s.given))

@@ -10,8 +10,8 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// transcript is the file with the history of the session that is to be resumed; "" where there is
-// none, or nothing was said in it yet.
+// transcript returns the file with the history of the session to resume; "" if there is none, or it
+// is empty.
 func transcript(spec agent.Spec) string {
 	if spec.Resume == "" || filepath.Base(spec.Resume) != spec.Resume {
 		return ""
@@ -25,7 +25,7 @@ func transcript(spec agent.Spec) string {
 	return ""
 }
 
-// globless is the path without a meaning for [filepath.Glob].
+// globless escapes a path for [filepath.Glob].
 func globless(path string) string {
 	var out []byte
 	for i := range len(path) {
@@ -37,7 +37,7 @@ func globless(path string) string {
 	return string(out)
 }
 
-// entry is one line of a transcript, as far as it tells what the agent was told.
+// entry is one line of a transcript, as far as it shows what the agent was told.
 type entry struct {
 	Type       string  `json:"type"`
 	Message    message `json:"message"`
@@ -47,7 +47,7 @@ type entry struct {
 	} `json:"attachment"`
 }
 
-// told is what was said to the agent there: by its user, and by its tools.
+// told returns what the agent was told: by its user, and by its tools.
 func (e *entry) told() (texts []string) {
 	switch {
 	case e.Type == "user":
@@ -64,8 +64,8 @@ func (e *entry) told() (texts []string) {
 	return texts
 }
 
-// entries calls see with each entry that tells something, until it returns true. It reports whether
-// it did. A line that is not whole is passed over: the program was killed while it wrote it.
+// entries calls see with each entry that has something, until see returns true. It reports whether
+// that happened. An incomplete line is skipped: the program was killed while it wrote the line.
 func entries(path string, see func(*entry) bool) bool {
 	f, err := regularfile.Open(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func entries(path string, see func(*entry) bool) bool {
 	}
 }
 
-// seen are the messages that the transcript has.
+// seen returns the messages in the transcript.
 func seen(path string, carries func(string) []int64) (seqs []int64) {
 	if carries == nil {
 		return nil

@@ -11,9 +11,9 @@ import (
 	"cadre/internal/sys/atomicfile"
 )
 
-// between holds what a working agent is to be told between two of its tools: in a file that a hook
-// of the program takes when some of its tools have run. A file is taken by renaming it, so the hook
-// has it or we have, and never both.
+// between holds the prompts for a working agent between two of its tools. They are in a file that a
+// hook of the program takes after some of its tools. The file is taken by renaming it, so either
+// the hook has it or we do, and never both.
 type between struct {
 	path    string
 	waiting []agent.Prompt // in the file, unless the hook took it
@@ -21,14 +21,13 @@ type between struct {
 }
 
 const (
-	// mostBetween is how much a hook may say at once: what is longer the program shows as the
-	// beginning of a file.
+	// mostBetween bounds what a hook may print at once: of longer output, the program shows only
+	// the beginning of a file.
 	mostBetween = 8 << 10
-	// patience is how long something waits for a tool when none runs: the agent may not work any
-	// more, though it is not known yet.
+	// patience is how long a prompt waits for a tool when none is running: the agent may have
+	// finished, though that is not known yet.
 	patience = 10 * time.Second
-	// hookScript takes the file. Of a subagent's tools, whose context is another one, it makes
-	// nothing.
+	// hookScript takes the file. It ignores the tools of a subagent, which has another context.
 	hookScript = `grep -c '"agent_id":' >/dev/null || { mv -- $ $.taken && cat -- $.taken; } 2>/dev/null; exit 0`
 )
 
@@ -36,7 +35,7 @@ func newBetween(scratch string) (*between, error) {
 	return &between{path: filepath.Join(scratch, "mail.json")}, os.MkdirAll(scratch, 0o700)
 }
 
-// settings tell the program of the hook.
+// settings returns the settings that register the hook.
 func (b *between) settings() string {
 	quoted := "'" + strings.ReplaceAll(b.path, "'", `'\''`) + "'"
 	hook := map[string]any{"type": "command", "command": strings.ReplaceAll(hookScript, "$", quoted)}
@@ -45,7 +44,7 @@ func (b *between) settings() string {
 	return string(data)
 }
 
-// put adds a prompt to what the hook will take; false is said of one that has to go another way.
+// put adds a prompt to the file for the hook; false means that it has to go another way.
 func (b *between) put(p agent.Prompt) bool {
 	before := b.takeBack()
 	if b.write(append(before, p)) {
@@ -76,7 +75,7 @@ func (b *between) write(all []agent.Prompt) bool {
 	return true
 }
 
-// takeBack returns what the hook has not taken, which it does not get any more.
+// takeBack returns the prompts that the hook has not taken. The hook does not get them any more.
 func (b *between) takeBack() []agent.Prompt {
 	all := b.waiting
 	b.waiting = nil
@@ -86,5 +85,5 @@ func (b *between) takeBack() []agent.Prompt {
 	return all
 }
 
-// overdue reports whether something has waited for longer than patience.
+// overdue reports whether a prompt has waited for longer than patience.
 func (b *between) overdue() bool { return len(b.waiting) > 0 && time.Since(b.since) > patience }

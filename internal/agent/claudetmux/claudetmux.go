@@ -1,6 +1,6 @@
-// Package claudetmux is the driver for an interactive Claude Code: it sits in a terminal of tmux,
-// to which a person can go, and is spoken to as a teammate of one of Claude Code's own teams, of
-// which the driver is the lead, by the files of that team alone.
+// Package claudetmux is the driver for an interactive Claude Code. The program runs in a terminal
+// of tmux, which a person can use. The driver talks to it as a teammate of one of Claude Code's own
+// teams, with the driver as lead, through the files of that team alone.
 //
 // # A session
 //
@@ -10,22 +10,21 @@
 //	Interrupt ──▶ Escape                                             it is idle  ──▶ TurnEnded
 //	Stop      ──▶ the terminal is closed           the terminal closes           ──▶ Ended
 //
-// A session of a host that died goes on where its transcript ends. Its team has its name, so that
-// the files that are left of that are found and removed.
+// A session of a dead host continues at the end of its transcript. Its team is named after it, so
+// that leftover files of that team are found and removed.
 //
-// The terminal has a tmux server of its own, which is a child like any other: nothing of it
-// outlives its host. The record of that child has its socket, and by that cadre attach TEAM NAME
-// takes a person there.
+// The terminal has a tmux server of its own. It is a child like any other, so none of it outlives
+// its host. The child's record has the socket, which cadre attach TEAM NAME uses to connect a
+// person.
 //
-// # What is different from claude
+// # Differences from claude
 //
-//   - A working agent gets a prompt by a hook that runs when some of its tools have, and a long
-//     one, or one that interrupts, when its turn has ended.
-//   - Its tools are not asked about before they run, but where it asks itself: what rests on the
-//     team's rules, approval of plans and delegate mode, is refused for it.
+//   - A working agent gets a prompt from a hook that runs after some of its tools. A long prompt,
+//     or one that interrupts, follows the turn.
+//   - Its tools are not checked before they run, unless it asks by itself. So the features that
+//     need the team's rules, plan approval and delegate mode, are refused.
 //   - Its permission mode is that of its start, until a person changes it at its terminal.
-//   - What it has to be asked at its start, such as whether a folder is trusted, waits for a person
-//     at its terminal.
+//   - Questions at its start, such as whether to trust a folder, wait for a person at its terminal.
 //
 // Source of the protocol: recorded from Claude Code 2.1.329.
 package claudetmux
@@ -53,12 +52,12 @@ type Agent struct {
 	Program string // "" for claude, from PATH
 }
 
-// replaced are tools of the program that the team has its own of.
+// replaced are tools of the program for which the team has its own.
 var replaced = []string{"SendMessage", "ListAgents", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"}
 
 const (
-	startTime = 20 * time.Second // for tmux to be there
-	fileTime  = 75 * time.Second // longer than a lock that was left behind is respected
+	startTime = 20 * time.Second // for tmux to be ready
+	fileTime  = 75 * time.Second // longer than it takes until an abandoned lock is stolen
 	bypass    = "bypassPermissions"
 	color     = "blue"
 )
@@ -76,7 +75,7 @@ func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.
 	env := environment(spec)
 	h, started := &history{claude: folder(env), session: newUUID()}, agent.Started{}
 	if isID(spec.Resume) {
-		if left, err := teamfiles.Open(h.claude, teamOf(spec.Resume)); err == nil { // of a host that died
+		if left, err := teamfiles.Open(h.claude, teamOf(spec.Resume)); err == nil { // left by a dead host
 			left.Remove()
 		}
 		past := &history{claude: h.claude, session: spec.Resume}
@@ -126,7 +125,7 @@ func (a Agent) Probe(ctx context.Context) agent.Probe {
 		"a terminal for a person", "tokens"}, "not installed; install Claude Code, and log in once: claude auth login")
 }
 
-// commandLine is the program and its arguments.
+// commandLine returns the program and its arguments.
 func commandLine(spec agent.Spec, team string, started agent.Started, settings string) []string {
 	session := "--session-id"
 	if started.Resumed {
@@ -158,15 +157,15 @@ func commandLine(spec agent.Spec, team string, started agent.Started, settings s
 	return append(args, spec.Args...)
 }
 
-// environment is what the program runs in.
+// environment returns the program's environment.
 func environment(spec agent.Spec) []string {
 	return append(append(os.Environ(), spec.Env...), "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDECODE=",
 		"CLAUDE_CODE_TEAMMATE_COMMAND=", "TMUX=", "TERM=xterm-256color",
-		// it would ask a person whether to go on with a long session that is older
+		// it would ask a person whether to continue a long session that is older
 		"CLAUDE_CODE_RESUME_THRESHOLD_MINUTES=5000000")
 }
 
-// folder is Claude Code's in an environment.
+// folder returns Claude Code's folder in an environment.
 func folder(env []string) string {
 	dir, home := "", ""
 	for _, v := range env {
@@ -182,13 +181,13 @@ func folder(env []string) string {
 	return filepath.Join(home, ".claude")
 }
 
-// teamOf is the name of the team in which a session is.
+// teamOf returns the name of a session's team.
 func teamOf(session string) string { return "cadre-" + session[:8] }
 
 // isID reports whether a word may be the id of a session.
 func isID(s string) bool { return len(s) == 36 && strings.Trim(s, "0123456789abcdef-") == "" }
 
-// newUUID is a random one, version 4.
+// newUUID returns a random UUID, version 4.
 func newUUID() string {
 	var b [16]byte
 	rand.Read(b[:])
@@ -196,7 +195,7 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// launch opens the terminal and has the program started in it.
+// launch opens the terminal and starts the program in it.
 func (s *session) launch(ctx context.Context, env, args []string) error {
 	socket, err := s.spec.Procs.Socket()
 	if err != nil {
@@ -255,7 +254,7 @@ func (s *session) call(ctx context.Context, args ...string) error {
 // Locate implements [agent.Locator].
 func (a Agent) Locate(program string) error {
 	if _, err := proc.Find("tmux"); err != nil {
-		return errors.New("tmux is not installed, in whose terminals it sits; install tmux")
+		return errors.New("tmux is not installed, and claude-tmux runs in its terminals; install tmux")
 	}
 	return claude.Agent{Program: a.Program}.Locate(program)
 }

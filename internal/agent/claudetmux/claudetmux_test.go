@@ -76,7 +76,7 @@ func TestConversation(t *testing.T) {
 		t.Errorf("its turn ended with %+v", u)
 	}
 	r.Got("2")
-	if u := agenttest.Next[agent.TurnEnded](r); u.Text != "The second is done." || u.GoesOn {
+	if u := agenttest.Next[agent.TurnEnded](r); u.Text != "The second is done." || u.Continues {
 		t.Errorf("its turn ended with %+v", u)
 	}
 	last := model.Requests()[len(model.Requests())-1]
@@ -121,7 +121,7 @@ func TestBetweenTools(t *testing.T) {
 		t.Errorf("its turn ended with %+v", u)
 	}
 	r.Got("3")
-	if u := agenttest.Next[agent.TurnEnded](r); u.Text != "I have all." || u.GoesOn {
+	if u := agenttest.Next[agent.TurnEnded](r); u.Text != "I have all." || u.Continues {
 		t.Errorf("its next turn ended with %+v", u)
 	}
 	last := model.Requests()[len(model.Requests())-1]

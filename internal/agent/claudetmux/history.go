@@ -19,9 +19,9 @@ import (
 // history is the transcript that the program writes of its session, line by line.
 type history struct {
 	claude, session string
-	path            string // "" until there is one
-	at              int64  // how far it was read
-	last            string // text that the agent said
+	path            string // "" until it exists
+	at              int64  // how far it has been read
+	last            string // the agent's last text
 	spent           map[string]usage
 }
 
@@ -32,7 +32,7 @@ type usage struct {
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
 }
 
-// entry is one line, as far as it tells what was said and done.
+// entry is one line, as far as it has something that was said or done.
 type entry struct {
 	Type    string `json:"type"`
 	Side    bool   `json:"isSidechain"`
@@ -44,7 +44,7 @@ type entry struct {
 	Attachment struct {
 		Type    string          `json:"type"`
 		Prompt  json.RawMessage `json:"prompt"`
-		Content json.RawMessage `json:"content"` // of a hook's: a list of texts
+		Content json.RawMessage `json:"content"` // from a hook: a list of texts
 	} `json:"attachment"`
 }
 
@@ -59,10 +59,10 @@ type block struct {
 	Content   json.RawMessage `json:"content"`
 }
 
-// find looks for the file, once it is there.
+// find looks for the file.
 func (h *history) find() bool {
 	if h.path == "" {
-		found, _ := fs.Glob(os.DirFS(h.claude), "projects/*/"+h.session+".jsonl") // the folder's own name is no pattern
+		found, _ := fs.Glob(os.DirFS(h.claude), "projects/*/"+h.session+".jsonl") // the folder is not a pattern
 		if len(found) == 0 {
 			return false
 		}
@@ -71,8 +71,8 @@ func (h *history) find() bool {
 	return true
 }
 
-// past reads what there is of a session that is to be resumed, and returns the messages that it was
-// told. ok is false where nothing was said to it.
+// past reads the transcript of a session to resume, and returns the messages that the agent has. ok
+// is false if the agent was not told anything.
 func (h *history) past(carries func(string) []int64) (seen []int64, ok bool) {
 	for _, e := range h.fresh() {
 		for _, text := range append(e.told(), e.results()...) {
@@ -88,7 +88,7 @@ func (h *history) past(carries func(string) []int64) (seen []int64, ok bool) {
 	return slices.Compact(seen), ok
 }
 
-// fresh are the lines that were written whole since the last look.
+// fresh returns the lines that were completed since the last call.
 func (h *history) fresh() (all []entry) {
 	if !h.find() {
 		return nil
@@ -104,7 +104,7 @@ func (h *history) fresh() (all []entry) {
 	r := bufio.NewReader(f)
 	for {
 		line, err := r.ReadBytes('\n')
-		if err != nil { // what is half written is read the next time
+		if err != nil { // a half-written line is read the next time
 			return all
 		}
 		h.at += int64(len(line))
@@ -124,7 +124,7 @@ func (h *history) note(e *entry) {
 	if h.spent == nil {
 		h.spent = map[string]usage{}
 	}
-	h.spent[e.Message.ID] = e.Message.Usage // each line of a message has that of all of it so far
+	h.spent[e.Message.ID] = e.Message.Usage // each line of a message has the message's usage so far
 	for _, b := range blocksOf(e.Message.Content) {
 		if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
 			h.last = b.Text
@@ -132,7 +132,7 @@ func (h *history) note(e *entry) {
 	}
 }
 
-// used is what was used since it was asked last; nil for nothing.
+// used returns the usage since the last call; nil for none.
 func (h *history) used() *agent.Used {
 	if len(h.spent) == 0 {
 		return nil
@@ -148,7 +148,7 @@ func (h *history) used() *agent.Used {
 	return &agent.Used{Usage: u}
 }
 
-// blocksOf is a content that is a text or a list of blocks.
+// blocksOf returns the blocks of a content, which is a text or a list of blocks.
 func blocksOf(raw json.RawMessage) (all []block) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -166,7 +166,7 @@ func textOf(raw json.RawMessage) string {
 	return strings.Join(texts, "\n")
 }
 
-// told is what was said to the agent there.
+// told returns what the agent was told.
 func (e *entry) told() (texts []string) {
 	switch {
 	case e.Type == "user":
@@ -183,7 +183,7 @@ func (e *entry) told() (texts []string) {
 	return texts
 }
 
-// results are what its tools said.
+// results returns the results of the agent's tools.
 func (e *entry) results() (texts []string) {
 	if e.Type == "user" {
 		for _, b := range blocksOf(e.Message.Content) {
@@ -195,7 +195,7 @@ func (e *entry) results() (texts []string) {
 	return texts
 }
 
-// interrupted reports whether the entry says that somebody ended the turn.
+// interrupted reports whether the entry shows an interrupted turn.
 func (e *entry) interrupted() bool {
 	return slices.ContainsFunc(e.told(), func(text string) bool {
 		return strings.HasPrefix(text,
@@ -203,10 +203,10 @@ func (e *entry) interrupted() bool {
 	})
 }
 
-// carries reports whether a text has a prompt in it.
+// carries reports whether a text contains a prompt.
 func carries(text, prompt string) bool { return strings.Contains(text, strings.TrimSpace(prompt)) }
 
-// says is what the agent said and did there.
+// says returns what the agent said and did.
 func (e *entry) says() (all []agent.Update) {
 	if e.Type != "assistant" && e.Type != "user" {
 		return nil

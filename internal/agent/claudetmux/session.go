@@ -15,30 +15,30 @@ import (
 )
 
 // session is one program in its terminal. One goroutine, run, follows it and is the only one that
-// says updates.
+// sends updates.
 type session struct {
 	spec    agent.Spec
 	team    *teamfiles.Team
-	tmux    []string // begins every command of tmux
+	tmux    []string // the beginning of every tmux command
 	env     []string
-	child   *proc.Child // the server of tmux, which ends with the program
+	child   *proc.Child // the tmux server, which ends with the program
 	words   proc.Capture
 	updates chan agent.Update
 	history *history
 	started agent.Started
-	stop    context.CancelFunc // ends over
-	over    context.Context    // ends when the session is to, and with the program
+	stop    context.CancelFunc // cancels over
+	over    context.Context    // done when the session is to end, and with the program
 	wake    chan struct{}
 
 	mu      sync.Mutex
-	given   []agent.Prompt  // in order, that the program has not shown to have
+	given   []agent.Prompt  // prompts in order, without a sign that the program has them
 	between *between        // for some of them
-	aside   map[string]bool // these, which never were in the inbox
-	taken   map[string]bool // prompts that were out of the inbox when a turn ended; the reader's alone
-	told    bool            // something was given
+	aside   map[string]bool // these, which were never in the inbox
+	taken   map[string]bool // prompts that were out of the inbox when a turn ended; owned by the reader
+	told    bool            // a prompt was given
 	stopped bool
 	working bool            // changed by the reader alone
-	tools   map[string]bool // that run; the reader's alone
+	tools   map[string]bool // running tools; owned by the reader
 }
 
 func newSession(spec agent.Spec, t *teamfiles.Team, started agent.Started, h *history, b *between) *session {
@@ -51,9 +51,9 @@ func newSession(spec agent.Spec, t *teamfiles.Team, started agent.Started, h *hi
 
 func (s *session) Updates() <-chan agent.Update { return s.updates }
 
-var errOver = errors.New("the session is over")
+var errOver = errors.New("the session has ended")
 
-// Give puts a prompt into the inbox, or before an agent that works where it finds it between two
+// Give puts a prompt into the inbox, or into the file where a working agent gets it between two
 // tools.
 func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	if s.over.Err() != nil {
@@ -83,7 +83,7 @@ func (s *session) post(ctx context.Context, p agent.Prompt) error {
 	return s.team.Send(ctx, s.spec.Member, teamfiles.Entry{From: teamfiles.Lead, Text: p.Text})
 }
 
-// look has the reader look at the transcript.
+// look lets the reader read the transcript.
 func (s *session) look() {
 	select {
 	case s.wake <- struct{}{}:
@@ -91,7 +91,7 @@ func (s *session) look() {
 	}
 }
 
-// take removes prompts from those that were given, and returns them.
+// take removes given prompts, and returns them.
 func (s *session) take(which func(agent.Prompt) bool) (taken []agent.Prompt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *session) waits() bool {
 	return len(s.given) > 0
 }
 
-// SetAccess changes nothing: since 2.1.329 the program takes no mode from its lead, and a person
+// SetAccess changes nothing: since 2.1.329 the program accepts no mode from its lead, and a person
 // changes it at its terminal.
 func (s *session) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
 
@@ -122,7 +122,7 @@ func (s *session) tell(ctx context.Context, m teamfiles.Structured) error {
 	return s.team.Send(ctx, s.spec.Member, teamfiles.Entry{From: teamfiles.Lead, Text: teamfiles.Text(m)})
 }
 
-// Interrupt is the key that a person would press.
+// Interrupt presses the key that a person would press.
 func (s *session) Interrupt(ctx context.Context) error { return s.call(ctx, "send-keys", "Escape") }
 
 // Stop closes the terminal.
@@ -134,11 +134,11 @@ func (s *session) Stop(ctx context.Context) error {
 	return s.child.Stop(ctx, proc.Ladder{Stdin: -1})
 }
 
-// How often the transcript is looked at while there is something to expect from it.
+// lookTime is how often the transcript is read while something is expected from it.
 const lookTime = 100 * time.Millisecond
 
-// flushes is how often the transcript is looked at for the last words of a turn that has ended: it
-// is written a little later than the notice.
+// flushes is how often the transcript is read for the last words of a turn that has ended: they are
+// written a little later than the notice.
 const flushes = 20
 
 // run follows the program to its end.
@@ -156,7 +156,7 @@ func (s *session) run() {
 			}
 		}
 	})
-	aside.Go(func() { // whatever waits for a file waits no more: the program may have died with its lock
+	aside.Go(func() { // stop waiting for files: the program may have died with its lock
 		<-s.child.Done()
 		s.stop()
 	})
@@ -166,7 +166,7 @@ func (s *session) run() {
 	for {
 		every := tick.C
 		if !s.working && !s.waits() {
-			every = nil // nothing is to be expected
+			every = nil // nothing is expected
 		}
 		select {
 		case c := <-changes:
@@ -199,10 +199,10 @@ func (s *session) run() {
 	s.say(agent.Ended{Err: err})
 }
 
-// say gives an update to whoever reads them.
+// say sends an update.
 func (s *session) say(u agent.Update) { s.updates <- u }
 
-// read says what is new in the transcript.
+// read reports what is new in the transcript.
 func (s *session) read() {
 	for _, e := range s.history.fresh() {
 		for _, told := range e.told() {
@@ -216,14 +216,14 @@ func (s *session) read() {
 			s.note(u)
 			s.say(u)
 		}
-		if e.interrupted() { // of which it gives no notice
+		if e.interrupted() { // the program sends no notice of it
 			s.rest()
-			s.say(agent.TurnEnded{Interrupted: true, GoesOn: s.waits()})
+			s.say(agent.TurnEnded{Interrupted: true, Continues: s.waits()})
 		}
 	}
 }
 
-// begin says that a turn runs, once.
+// begin reports a running turn, once.
 func (s *session) begin() {
 	s.mu.Lock()
 	began := !s.working
@@ -234,7 +234,7 @@ func (s *session) begin() {
 	}
 }
 
-// note keeps count of the tools that run.
+// note counts the running tools.
 func (s *session) note(u agent.Update) {
 	switch u := u.(type) {
 	case agent.ToolStarted:
@@ -244,7 +244,8 @@ func (s *session) note(u agent.Update) {
 	}
 }
 
-// rest takes note that no turn runs. What was for one and is not in it is for the next.
+// rest records that no turn is running. Prompts for a turn that are not in it are for the next
+// turn.
 func (s *session) rest() {
 	s.mu.Lock()
 	s.working = false
@@ -254,8 +255,8 @@ func (s *session) rest() {
 	s.repost(func(agent.Prompt) bool { return true })
 }
 
-// hurry has what waits for the end of a tool come at the end of the turn where no tool runs, for
-// who knows whether one will.
+// hurry moves overdue prompts to the end of the turn if no tool is running, because none may run
+// any more.
 func (s *session) hurry() {
 	s.mu.Lock()
 	var late []agent.Prompt
@@ -268,7 +269,7 @@ func (s *session) hurry() {
 	})
 }
 
-// repost puts prompts into the inbox that were not to go there.
+// repost puts prompts into the inbox that were meant for another way.
 func (s *session) repost(which func(agent.Prompt) bool) {
 	s.mu.Lock()
 	var all []agent.Prompt
@@ -289,7 +290,7 @@ func (s *session) repost(which func(agent.Prompt) bool) {
 	}
 }
 
-// heard takes what the program wrote to its lead.
+// heard handles what the program wrote to its lead.
 func (s *session) heard(e teamfiles.Entry) {
 	s.read()
 	switch m := teamfiles.Parse(e.Text).(type) {
@@ -304,17 +305,17 @@ func (s *session) heard(e teamfiles.Entry) {
 	}
 	ctx, cancel := context.WithTimeout(s.over, fileTime)
 	defer cancel()
-	s.team.Settle(ctx, teamfiles.Lead, e.Key()) // what cannot be settled is seen once all the same
+	s.team.Settle(ctx, teamfiles.Lead, e.Key()) // an entry that cannot be removed is handled only once even so
 }
 
-// idle ends the turn. What the program took and its transcript does not show by now it has in
-// another form.
+// idle ends the turn. If the program took a prompt that its transcript does not show by now, it has
+// the prompt in another form.
 func (s *session) idle(m *teamfiles.Idle) {
 	s.mu.Lock()
 	told := s.told
 	s.mu.Unlock()
 	if !told || !s.working && m.Reason == "interrupted" {
-		return // of its start, or told already
+		return // from its start, or reported already
 	}
 	for n := 0; n < flushes && s.lags(m); n++ {
 		<-time.After(lookTime / 2)
@@ -332,12 +333,12 @@ func (s *session) idle(m *teamfiles.Idle) {
 	if m.Reason == "failed" {
 		end.Problem = &agent.Problem{Kind: agent.KindOf(0, m.Failure), Text: m.Failure}
 	}
-	end.GoesOn = s.waits()
+	end.Continues = s.waits()
 	s.say(end)
 }
 
 // lags reports whether the transcript may lack something of a turn that has ended: its last words,
-// or what was taken between its tools.
+// or a prompt between its tools.
 func (s *session) lags(m *teamfiles.Idle) bool {
 	if m.Result != "" {
 		return strings.TrimSpace(s.history.last) != strings.TrimSpace(m.Result)
@@ -347,9 +348,9 @@ func (s *session) lags(m *teamfiles.Idle) bool {
 	return slices.ContainsFunc(s.given, func(p agent.Prompt) bool { return s.aside[p.ID] })
 }
 
-// overtaken says of prompts that were out of the inbox a turn ago that they were received, although
-// the transcript has no such words: what was taken in the middle of a turn is in the next one, in
-// whatever form.
+// overtaken reports prompts that were out of the inbox a turn ago as received, even though the
+// transcript lacks their words. A prompt that was taken in the middle of a turn is in the next one,
+// in some form.
 func (s *session) overtaken() {
 	ctx, cancel := context.WithTimeout(s.over, fileTime)
 	defer cancel()
@@ -368,7 +369,7 @@ func (s *session) overtaken() {
 	}
 }
 
-// answer writes an answer; a program that cannot be answered waits, and whoever stops it ends that.
+// answer writes an answer. If that fails, the program keeps waiting until the session is stopped.
 func (s *session) answer(m teamfiles.Structured) {
 	ctx, cancel := context.WithTimeout(s.over, fileTime)
 	defer cancel()

@@ -2,26 +2,26 @@
 //
 // # Authority
 //
-// The driver speaks the protocol of the program, and knows when a prompt is in its context. It
-// decides nothing about the team: permissions, plans and tools are asked of whoever started the
-// session.
+// The driver speaks the program's protocol, and knows when a prompt is in its context. It decides
+// nothing about the team: it passes permission requests, plans and calls of tools to the caller
+// that started the session.
 //
 // # A session
 //
-// is one codex app-server that listens on a unix socket, with one thread. The connection is a
-// WebSocket; when it breaks while the program lives, the driver connects again and goes on with the
-// turn that runs. What happened meanwhile it reads in the thread's history, and says it once; what
-// the program asked, and asks again, is answered once; a prompt whose answer was lost is given
-// again only when the turn that may have taken it has ended without it.
+// A session is one codex app-server that listens on a unix socket, with one thread. The connection
+// is a WebSocket. When it breaks while the program is running, the driver connects again and
+// continues the running turn. It reads what happened in between from the thread's history, and
+// reports it once. It answers a repeated question of the program once. A prompt whose answer was
+// lost is given again only after the turn that may have taken it has ended without it.
 //
 //	thread/start or thread/resume ──▶ Started ──turn/start──▶ turn ──turn/completed──▶ waiting ──turn/start──▶ turn …
 //	                                                        └─ turn/steer: in the same turn's next call of the model
 //
-// A prompt carries its id as the client's id of a message; the item of that message in the stream
-// is the receipt. The team's tools are dynamic tools of the thread, without a process of their own.
-// The program's own agents and goals are switched off: they would act under the member's name.
+// A prompt's id is also the client's id of its message; the item of that message in the stream is
+// the receipt. The team's tools are dynamic tools of the thread, without a process of their own.
+// The program's own agents and goals are off: they would act under the member's name.
 //
-// # What it may do
+// # Permissions
 //
 //	mode               asks before            sandbox
 //	default            every command and edit workspace-write
@@ -31,10 +31,10 @@
 //	bypassPermissions  never                  none
 //	before a plan's approval, and where the team forbids commands: asks before every command and edit, and the sandbox is read-only
 //
-// A turn keeps the policy that it was started with, so another mode holds from the next turn on.
+// A turn keeps the policy that it was started with, so another mode applies from the next turn on.
 //
-// What only reads is answered without asking anybody, by whoever started the session. The program's
-// own commandActions do not decide that: it makes them for display, as well as it can.
+// The caller that started the session answers calls that only read without a question. The
+// program's own commandActions do not decide that: they are for display, on a best-effort basis.
 //
 // Source of the protocol: recorded from codex-cli 0.169.0, and the schemas that it prints.
 package codex
@@ -86,12 +86,12 @@ func environment(spec agent.Spec) []string { return append(os.Environ(), spec.En
 
 type object = map[string]any
 
-// input is a text as the program takes it.
+// input returns a text in the program's format.
 func input(text string) []object {
 	return []object{{"type": "text", "text": text, "text_elements": []any{}}}
 }
 
-// policy is what a turn may do: when it asks, and what its sandbox lets it do.
+// policy returns what a turn may do: when it asks, and what its sandbox allows.
 func policy(a agent.Access, gate func(tool, input string) error) (approval string, sandbox object) {
 	write := object{"type": "workspaceWrite", "networkAccess": false, "writableRoots": []string{},
 		"excludeSlashTmp": false, "excludeTmpdirEnvVar": false}
@@ -109,7 +109,7 @@ func policy(a agent.Access, gate func(tool, input string) error) (approval strin
 	return "untrusted", write
 }
 
-// sandboxMode is the sandbox of a thread, which every turn then sets anew.
+// sandboxMode returns the sandbox of a thread. Every turn then sets its own.
 func sandboxMode(sandbox object) string {
 	return map[any]string{"readOnly": "read-only", "dangerFullAccess": "danger-full-access"}[sandbox["type"]]
 }

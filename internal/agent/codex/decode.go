@@ -10,37 +10,37 @@ import (
 	"cadre/internal/team"
 )
 
-// What a notification says, as far as it is no [agent.Update] by itself.
+// These are the contents of a notification that are not an [agent.Update].
 type (
 	turnStarted struct{ id string }
 	turnEnded   struct {
 		id  string
 		end agent.TurnEnded
 	}
-	// received is the client's id of a message that is in the thread.
+	// received has the client's id of a message that is in the thread.
 	received struct{ client string }
-	// planned is a plan that the agent laid out.
+	// planned is a plan of the agent.
 	planned struct{ text string }
-	// resolved says that a request of the program waits no more.
+	// resolved reports that the program no longer waits for an answer to a request.
 	resolved struct{ request string }
 )
 
-// What a request of the program asks for.
+// These are the requests of the program.
 type (
-	// permission asks for leave to use a tool, by Claude Code's name for its kind. That of an MCP
-	// server is asked for as that server's elicitation.
+	// permission asks for permission to use a tool, by Claude Code's name for its kind. A
+	// permission for a tool of an MCP server arrives as that server's elicitation.
 	permission struct {
 		tool, input string
 		elicits     bool
 	}
-	// call is one of a team's tool.
+	// call is a call of one of the team's tools.
 	call struct {
 		tool  string
 		input json.RawMessage
 	}
 	// questions are for the person at the program's terminal.
 	questions struct{ ids []string }
-	// elicitation is what an MCP server wants to know.
+	// elicitation is a question of an MCP server.
 	elicitation struct{}
 )
 
@@ -67,7 +67,7 @@ type item struct {
 	} `json:"error"`
 	ContentItems []textPart `json:"contentItems"`
 	Success      *bool      `json:"success"`
-	Completed    int64      `json:"completedAtMs"` // 0 while it goes on
+	Completed    team.Time  `json:"completedAtMs"` // 0 while it goes on
 }
 
 type textPart struct {
@@ -102,35 +102,35 @@ type thread struct {
 	Turns []turn `json:"turns"`
 }
 
-// decoder turns what one thread says into what it means, and says that once: on a new connection
-// the program tells some of it again, and some of it stands in the thread's history only.
+// decoder turns the notifications of one thread into their contents, and reports each content once.
+// On a new connection the program repeats some of it, and some of it is only in the thread's
+// history.
 type decoder struct {
-	turn  string           // the turn that was said last; "" before the first one
-	over  bool             // so was its end
-	items map[string]*seen // what was said of the items of that turn
+	turn  string           // the last reported turn; "" before the first one
+	over  bool             // its end was reported
+	items map[string]*seen // the reported state of that turn's items
 	last  string           // the last text of that turn
-	spent breakdown        // the tokens of the thread that were said, or are not this session's
+	spent breakdown        // the thread's tokens that were reported, or that belong to earlier sessions
 
 	context int  // percent of the context that is full
-	ours    bool // a turn has begun in this session: what the thread spends from now on is said
+	ours    bool // a turn has started in this session, so the thread's usage counts from now on
 }
 
-// seen is what was said of an item.
+// seen is the reported state of an item.
 type seen struct {
 	Begun bool   `json:"begun"`
 	Ended bool   `json:"ended"`
 	Edit  string `json:"edit,omitempty"` // its input, when it is an edit
 }
 
-// resume tells the decoder what happened in the thread before this session, which is not said
-// again.
+// resume gives the decoder the thread's history before this session, which is not reported again.
 func (d *decoder) resume(t *thread) {
 	if n := len(t.Turns); n > 0 {
 		d.turn, d.over = t.Turns[n-1].ID, true
 	}
 }
 
-// missed is what happened in the thread while there was no connection, as its history has it.
+// missed returns what happened in the thread without a connection, from its history.
 func (d *decoder) missed(t *thread) (said []any) {
 	for _, now := range t.Turns[d.known(t):] {
 		said = append(said, d.begin(now.ID)...)
@@ -149,7 +149,7 @@ func (d *decoder) missed(t *thread) (said []any) {
 	return said
 }
 
-// known is how many turns of the thread are of no interest any more.
+// known returns how many turns of the thread are not needed any more.
 func (d *decoder) known(t *thread) int {
 	for i, one := range t.Turns {
 		switch {
@@ -163,10 +163,10 @@ func (d *decoder) known(t *thread) int {
 	if d.turn == "" {
 		return 0
 	}
-	return max(0, len(t.Turns)-1) // the thread was rolled back meanwhile
+	return max(0, len(t.Turns)-1) // the thread was rolled back in the meantime
 }
 
-// decode returns what a notification says, in order; nothing for what is of no interest.
+// decode returns the contents of a notification, in order; nothing for one that is not needed.
 func (d *decoder) decode(method string, params json.RawMessage) []any {
 	var p struct {
 		Turn       turn `json:"turn"`
@@ -189,7 +189,7 @@ func (d *decoder) decode(method string, params json.RawMessage) []any {
 	case "turn/completed":
 		return d.end(&p.Turn)
 	case "item/started":
-		if d.of(&p.Item).Ended { // another one with the same id, which some models give
+		if d.of(&p.Item).Ended { // another item with the same id, as some models produce
 			delete(d.items, p.Item.ID)
 		}
 		return d.started(&p.Item)
@@ -235,7 +235,7 @@ func (d *decoder) end(t *turn) []any {
 	return append(said, turnEnded{t.ID, end})
 }
 
-// of is what was said of the item so far.
+// of returns the reported state of the item.
 func (d *decoder) of(i *item) *seen {
 	s := d.items[i.ID]
 	if s == nil {
@@ -288,10 +288,10 @@ func (d *decoder) completed(i *item) []any {
 	return append(said, agent.ToolFinished{ID: i.ID, Output: outputOf(i), Failed: i.failed()})
 }
 
-// failed reports whether the tool that the item is did not do what it was to do.
+// failed reports whether the item is a tool that failed.
 func (i *item) failed() bool {
 	switch {
-	case i.Status == "failed", i.Status == "declined", i.Status == "inProgress": // in a turn that is over
+	case i.Status == "failed", i.Status == "declined", i.Status == "inProgress": // in a finished turn
 		return true
 	case i.ExitCode != nil:
 		return *i.ExitCode != 0
@@ -314,9 +314,9 @@ func (b breakdown) minus(o breakdown) breakdown {
 		max(0, b.CacheWrite-o.CacheWrite), max(0, b.Output-o.Output)}
 }
 
-// usage is what the thread has spent since it was last told, by its own sum, which it also tells
-// when nothing was spent; and how full its context is. The input has what came from the cache in
-// it.
+// usage returns what the thread has spent since the last report, from its own running total, and
+// how full its context is. The program reports the total even if nothing was spent. The input
+// includes tokens from the cache.
 func (d *decoder) usage(total breakdown, full, window int64) []any {
 	if total.Total < d.spent.Total {
 		d.spent = breakdown{}
@@ -333,7 +333,7 @@ func (d *decoder) usage(total breakdown, full, window int64) []any {
 		CacheReadTokens: b.Cached, CacheWriteTokens: b.CacheWrite, OutputTokens: b.Output}}}
 }
 
-// toolOf is the kind of tool that the item is, by Claude Code's name for it, and its input.
+// toolOf returns Claude Code's name for the tool's kind, and the tool's input.
 func toolOf(i *item) (name, input string) {
 	switch i.Type {
 	case "commandExecution":
@@ -349,9 +349,9 @@ func toolOf(i *item) (name, input string) {
 	return "", ""
 }
 
-// editOf names the file of a change where Claude Code's Edit has its file, and has the rest beside
-// it. A change of several files is about none of them alone: what is allowed for one is not allowed
-// for another.
+// editOf puts the file of a change where Claude Code's Edit has it, and the rest beside it. A
+// change of several files names none of them, because a permission for one is not a permission for
+// the others.
 func editOf(changes json.RawMessage) string {
 	var list []struct {
 		Path string `json:"path"`
@@ -379,7 +379,7 @@ func outputOf(i *item) string {
 	return ""
 }
 
-// wordsOf are the program's own words for what went wrong.
+// wordsOf returns the program's own words for an error.
 func wordsOf(e turnError) string {
 	switch {
 	case e.Message == "" && e.Details == "":
@@ -390,22 +390,21 @@ func wordsOf(e turnError) string {
 	return e.Message + ": " + e.Details
 }
 
-// retryOf is an error after which the program tries again: it counts the tries in front of what
-// went wrong.
+// retryOf returns the problem of an error after which the program tries again. The program puts a
+// count of tries before the error.
 func retryOf(e turnError) agent.Problem {
 	p := agent.Problem{Kind: kindOf(e), Text: wordsOf(e)}
 	count, rest, ok := strings.Cut(p.Text, ": ")
 	if tries, counts := strings.CutPrefix(count, "Reconnecting... "); ok && counts {
 		p.Text = rest
-		if p.Kind != agent.ProblemLogin { // of which nobody waits for that
+		if p.Kind != agent.ProblemLogin { // no retry helps after a failed login
 			p.Text = strings.TrimRight(rest, ".") + "; it tries again (" + strings.Replace(tries, "/", " of ", 1) + ")"
 		}
 	}
 	return p
 }
 
-// kindOf tells what helps from the program's word for the error, else from the HTTP status, else
-// from what it says.
+// kindOf classifies an error by the program's word for it, or by the HTTP status, or by its text.
 func kindOf(e turnError) agent.ProblemKind {
 	word, status := "", 0
 	if json.Unmarshal(e.Info, &word) != nil {
@@ -429,7 +428,7 @@ func kindOf(e turnError) agent.ProblemKind {
 	return agent.KindOf(status, wordsOf(e))
 }
 
-// request returns what a request of the program asks for; nil for what is not known here.
+// request returns the content of a request of the program; nil for an unknown one.
 func (d *decoder) request(method string, params json.RawMessage) any {
 	var p struct {
 		Command   string          `json:"command"`
@@ -465,7 +464,7 @@ func (d *decoder) request(method string, params json.RawMessage) any {
 				in[name] = more
 			}
 		}
-		if p.Kind != "" && p.Kind != "command" { // what a program that runs is to read
+		if p.Kind != "" && p.Kind != "command" { // input for a running program
 			in["kind"] = p.Kind
 		}
 		text, _ := agent.JSON(in)
@@ -496,7 +495,7 @@ func (d *decoder) request(method string, params json.RawMessage) any {
 	return nil
 }
 
-// told is what was said to the agent in the thread, by its user and by its tools.
+// told returns what the agent was told in the thread, by its user and by its tools.
 func (t *thread) told() (texts []string) {
 	for _, turn := range t.Turns {
 		for i := range turn.Items {
@@ -511,7 +510,7 @@ func (t *thread) told() (texts []string) {
 	return texts
 }
 
-// rpcError is a refusal of the program.
+// rpcError is an error answer of the program.
 type rpcError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`

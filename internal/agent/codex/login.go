@@ -14,7 +14,7 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// What a person does who has no Codex, or is not logged in to it.
+// These say what to do if Codex is not installed, or not logged in.
 const (
 	notThere = "not installed; install Codex, and log in once: codex login"
 	install  = "install Codex, or name the program with its command"
@@ -27,8 +27,8 @@ func (a Agent) Locate(program string) error { return agent.Locate(program, a.pro
 // Remedy implements [agent.Remedier].
 func (Agent) Remedy(kind agent.ProblemKind) string { return agent.Remedy(kind, install, howToLog) }
 
-// CheckLogin asks the program, which knows the accounts of OpenAI. The key of another provider is a
-// variable that its configuration names.
+// CheckLogin asks the program, which knows the accounts of OpenAI. For another provider, the key is
+// in a variable that the configuration names.
 func (a Agent) CheckLogin(ctx context.Context, program, dir string, env []string) agent.Login {
 	login := agent.Login{State: agent.LoginUnknown, How: howToLog}
 	c := readConfig(env)
@@ -41,7 +41,7 @@ func (a Agent) CheckLogin(ctx context.Context, program, dir string, env []string
 		case c.key == "":
 			login.Detail = "the provider " + c.provider + " of its configuration names no variable for a key"
 		case agent.Variable(env, c.key) == "" && c.variables:
-			login.Detail = c.key + " may be in the program's file of variables"
+			login.Detail = c.key + " may be set in the program's own .env file"
 		case agent.Variable(env, c.key) == "":
 			login.State, login.Detail, login.How = agent.NotLoggedIn, c.key+" is not set, which the provider "+
 				c.provider+" needs", "set "+c.key
@@ -57,25 +57,25 @@ func (a Agent) CheckLogin(ctx context.Context, program, dir string, env []string
 	case strings.Contains(out, "Not logged in"):
 		login.State = agent.NotLoggedIn
 	case exit.Code != 0:
-		login.Detail = "codex login status says nothing that cadre knows"
+		login.Detail = "the output of codex login status is unknown to cadre"
 	case strings.Contains(out, "ChatGPT"):
 		login.State, login.Detail = agent.LoggedIn, "with ChatGPT"
-	default: // its words hold a part of a key
+	default: // its words contain a part of a key
 		login.State = agent.LoggedIn
 	}
 	return login
 }
 
-// config is what the configuration says of a login.
+// config has the settings that matter for a login.
 type config struct {
-	provider string // "" for the usual one
-	key      string // variable of its key
+	provider string // "" for the default one
+	key      string // the variable with its key
 	unclear  bool
-	// variables: there is a file of variables, which the program reads before it starts.
+	// variables: there is a file of variables, which the program reads at its start.
 	variables bool
 }
 
-// maxConfig is the most that is read of the configuration, in bytes.
+// maxConfig bounds how much of the configuration is read, in bytes.
 const maxConfig = 1 << 20
 
 var (
@@ -83,8 +83,8 @@ var (
 	setting = lazyregexp.New(`^\s*([A-Za-z_]+)\s*=\s*(?:"([^"\\]*)"|'([^']*)')?`)
 )
 
-// readConfig reads the few settings that tell of a login. What it does not understand makes the
-// answer unclear, not wrong.
+// readConfig reads the few settings that matter for a login. A setting that it does not understand
+// makes the result unknown, not wrong.
 func readConfig(env []string) (c config) {
 	home := agent.Variable(env, "CODEX_HOME")
 	if home == "" {
@@ -94,7 +94,7 @@ func readConfig(env []string) (c config) {
 	_, absent := os.Lstat(filepath.Join(home, ".env"))
 	c.variables = absent == nil
 	if err != nil {
-		return c // there is none: the program says what is wrong with one that it cannot read
+		return c // without it; the program itself reports an unreadable one
 	}
 	at, keys := "", map[string]string{}
 	lines := bufio.NewScanner(bytes.NewReader(data))

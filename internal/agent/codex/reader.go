@@ -7,34 +7,35 @@ import (
 	"cadre/internal/agent"
 )
 
-// Reader is an [agent.Reader] of what an app-server says: notifications, requests, and the answers
-// in which a thread is. It is for one thread: the first of which the program tells since it
-// introduced itself. The zero Reader is ready for use.
+// Reader is an [agent.Reader] of an app-server's messages: notifications, requests, and answers
+// with a thread. It reads one thread: the first since the program introduced itself. The zero
+// Reader is ready for use.
 type Reader struct {
-	decoder decoder
-	thread  string
-	told    bool // that it runs
-	anew    bool // the program has introduced itself since, and the next thread may be another one
+	decoder      decoder
+	thread       string
+	told         bool // its start was reported
+	reintroduced bool // the program has introduced itself since, and the next thread may be another one
 }
 
-// reading is a Reader as it is saved.
+// reading is the saved form of a Reader.
 type reading struct {
-	Thread  string           `json:"thread"`
-	Told    bool             `json:"told"`
-	Anew    bool             `json:"anew,omitempty"`
-	Turn    string           `json:"turn,omitempty"`
-	Over    bool             `json:"over"`
-	Items   map[string]*seen `json:"items,omitempty"`
-	Last    string           `json:"last,omitempty"`
-	Spent   breakdown        `json:"spent"`
-	Context int              `json:"context"`
-	Ours    bool             `json:"ours"`
+	Thread       string           `json:"thread"`
+	Told         bool             `json:"told"`
+	Reintroduced bool             `json:"anew,omitempty"`
+	Turn         string           `json:"turn,omitempty"`
+	Over         bool             `json:"over"`
+	Items        map[string]*seen `json:"items,omitempty"`
+	Last         string           `json:"last,omitempty"`
+	Spent        breakdown        `json:"spent"`
+	Context      int              `json:"context"`
+	Ours         bool             `json:"ours"`
 }
 
 // MarshalJSON implements [agent.Reader].
 func (r *Reader) MarshalJSON() ([]byte, error) {
 	d := &r.decoder
-	return json.Marshal(reading{r.thread, r.told, r.anew, d.turn, d.over, d.items, d.last, d.spent, d.context, d.ours})
+	return json.Marshal(reading{r.thread, r.told, r.reintroduced, d.turn, d.over, d.items, d.last, d.spent, d.context,
+		d.ours})
 }
 
 // UnmarshalJSON implements [agent.Reader].
@@ -45,7 +46,7 @@ func (r *Reader) UnmarshalJSON(data []byte) error {
 	}
 	maps.DeleteFunc(was.Items, func(_ string, s *seen) bool { return s == nil })
 	*r = Reader{decoder{was.Turn, was.Over, was.Items, was.Last, was.Spent, was.Context, was.Ours}, was.Thread,
-		was.Told, was.Anew}
+		was.Told, was.Reintroduced}
 	return nil
 }
 
@@ -75,8 +76,8 @@ func (r *Reader) read(line []byte) []agent.Update {
 	return public(r.decoder.decode(m.Method, m.Params))
 }
 
-// answer looks for a thread in an answer. One that is there again has what happened while nobody
-// read along.
+// answer looks for a thread in an answer. If it is the known thread again, the answer has what
+// happened in between.
 func (r *Reader) answer(result json.RawMessage) []agent.Update {
 	var got struct {
 		Program string `json:"userAgent"`
@@ -84,7 +85,7 @@ func (r *Reader) answer(result json.RawMessage) []agent.Update {
 	}
 	switch agent.Parse(result, &got); {
 	case got.Program != "":
-		r.anew = true
+		r.reintroduced = true
 		return nil
 	case got.Thread.ID == "":
 		return nil
@@ -97,17 +98,17 @@ func (r *Reader) answer(result json.RawMessage) []agent.Update {
 	return nil
 }
 
-// begins reports whether the thread is from now on the one that is read, and was not before.
+// begins reports whether the reader starts to read this thread now.
 func (r *Reader) begins(thread string) bool {
-	if r.thread == "" || r.anew && r.thread != thread {
+	if r.thread == "" || r.reintroduced && r.thread != thread {
 		*r = Reader{thread: thread}
 		return true
 	}
-	r.anew = false
+	r.reintroduced = false
 	return false
 }
 
-// mine reports whether a message is of the thread that is read.
+// mine reports whether a message belongs to the thread of this reader.
 func (r *Reader) mine(params json.RawMessage) bool {
 	var p struct {
 		Thread string `json:"threadId"`
@@ -119,7 +120,7 @@ func (r *Reader) mine(params json.RawMessage) bool {
 	return p.Thread == "" || p.Thread == r.thread
 }
 
-// public are the updates that the decoder's words are.
+// public returns the updates among the contents.
 func public(said []any) (all []agent.Update) {
 	for _, one := range said {
 		switch one := one.(type) {

@@ -12,12 +12,12 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// variables is the setting for variables of commands. A name may be written with escapes.
+// variables matches the setting for variables of commands. A name may be written with escapes.
 var variables = lazyregexp.New(`(?i)shell_environment_policy|\\[ux]`)
 
-// ruled reports whether the user's own rules for commands want any of them asked about: the program
-// does not say which one made it ask. What they forbid it refuses by itself. A project's
-// configuration may set variables for commands, with which one that only reads may do more.
+// ruled reports whether the user's own rules for commands require any question: the program does
+// not say which rule made it ask. The program itself refuses what they forbid. A project's
+// configuration may set variables for commands, with which a command that only reads may do more.
 func ruled(env []string, dir string) bool {
 	home := ""
 	for _, v := range env {

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// startTimeout bounds the time until the thread is there.
+	// startTimeout bounds the wait for the thread.
 	startTimeout = time.Minute
-	// callTimeout bounds every other question to the program.
+	// callTimeout bounds every other request to the program.
 	callTimeout = 30 * time.Second
 )
 
-var errEnded = errors.New("the session is over")
+var errEnded = errors.New("the session has ended")
 
-// session is one app-server with one thread. Updates are said by the reader of the connection, of
-// which there is one at a time, and the last one by run, which keeps the connection and outlives
-// every reader.
+// session is one app-server with one thread. Updates are sent by the reader of the connection, of
+// which there is one at a time. The last update is sent by run, which keeps the connection and
+// outlives every reader.
 type session struct {
 	spec    agent.Spec
 	child   *proc.Child
@@ -31,42 +31,41 @@ type session struct {
 	socket  string
 	updates chan agent.Update
 
-	ctx     context.Context // ends with the program
+	ctx     context.Context // done when the program has ended
 	end     context.CancelFunc
-	serving sync.WaitGroup // requests of the program that are being answered
+	serving sync.WaitGroup // requests of the program in progress
 
-	giving sync.Mutex // held while a prompt is handed over, so that one follows the other
+	giving sync.Mutex // held while a prompt is given, so that prompts stay in order
 
-	words decoder // of what the thread says; the reader's alone
+	words decoder // the thread's contents; owned by the reader
 
 	mu     sync.Mutex
 	wire   *wire
 	ready  chan struct{} // closed while there is a connection with the thread on it
 	thread string
 	model  string
-	turn   string           // the turn that runs; "" while none does
+	turn   string           // the running turn; "" if there is none
 	ended  chan struct{}    // closed when that turn has ended
 	given  map[string]given // prompts that are not received yet, by the client's id
 	over   string           // the turn that ended last
-	// of these, those that the turn which runs may have taken: the connection broke before its
-	// answer
+	// those of them that the running turn may have taken: the connection broke before its answer
 	doubtful []agent.Prompt
-	open     map[string]*open // requests of the program that wait for their answers, by id
-	plan     string           // that the turn laid out
+	open     map[string]*open // requests of the program without an answer, by id
+	plan     string           // the turn's plan
 	access   agent.Access
 	looks    bool // the turn was started without the right to write
 	stopping bool
 	refusals int // of one prompt, in a row
-	reasons  int // counts reasons of refusals that were sent to the model
+	reasons  int // counts reasons of denials that were sent to the model
 
-	interrupted bool // the turn that runs was to end
-	goesOn      bool // and another one follows
+	interrupted bool // the running turn was asked to end
+	continues   bool // another turn follows it
 }
 
-// given is a prompt that is on its way.
+// given is a prompt that is being delivered.
 type given struct {
 	id   string
-	turn string // that it was handed into; "" while that is not known
+	turn string // the turn that it was sent to; "" while that is unknown
 }
 
 func newSession(spec agent.Spec) *session {
@@ -97,7 +96,7 @@ func (s *session) launch() error {
 	return nil
 }
 
-// begin connects, starts or resumes the thread, and lets the session run.
+// begin connects, starts or resumes the thread, and starts the session's goroutines.
 func (s *session) begin(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -122,7 +121,7 @@ func (s *session) begin(ctx context.Context) error {
 			s.words.resume(&got.Thread)
 		})
 		if refused := (*rpcError)(nil); errors.As(err, &refused) {
-			err = nil // it is gone, or nothing was ever said in it
+			err = nil // the thread is lost, or was empty
 		} else if err == nil {
 			started.Resumed = true
 			if s.spec.Carries != nil {
@@ -136,8 +135,8 @@ func (s *session) begin(ctx context.Context) error {
 		params := s.threadParams()
 		params["dynamicTools"] = s.tools()
 		err = w.call(ctx, "thread/start", params, &got)
-		// one without a name is not kept before its first turn, and could not be gone on with on
-		// another connection
+		// a thread without a name is not saved before its first turn, so another connection could
+		// not continue it
 		if err == nil {
 			err = w.call(ctx, "thread/name/set", object{"threadId": got.Thread.ID,
 				"name": s.spec.Member + " of " + s.spec.Team}, nil)
@@ -204,7 +203,7 @@ func (s *session) tools() []object {
 	return all
 }
 
-// fail ends a session that did not begin, and says why in the program's own words.
+// fail ends a session that did not start, and returns the reason in the program's own words.
 func (s *session) fail(err error) error {
 	s.mu.Lock()
 	s.stopping = true
@@ -214,7 +213,7 @@ func (s *session) fail(err error) error {
 	exit, wait := s.child.Wait(context.Background())
 	if gone && wait == nil {
 		err = errors.New("codex ended at its start: " + exit.String())
-		if exit.Signal != 0 { // somebody killed it
+		if exit.Signal != 0 { // it was killed
 			return err
 		}
 	}
@@ -247,8 +246,8 @@ func (s *session) run(w *wire) {
 		}
 		var err error
 		if w, err = s.reconnect(); err != nil {
-			if s.ctx.Err() == nil { // it lives and answers nobody
-				lost = "it could not be reached any more, " + err.Error() + "; "
+			if s.ctx.Err() == nil { // it is running and does not answer
+				lost = "it stopped answering, " + err.Error() + "; "
 				s.child.Kill()
 			}
 			break
@@ -268,7 +267,7 @@ func (s *session) run(w *wire) {
 	close(s.updates)
 }
 
-// reconnect goes on with the thread on a new connection.
+// reconnect continues the thread on a new connection.
 func (s *session) reconnect() (*wire, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
 	defer cancel()
@@ -292,8 +291,8 @@ func (s *session) reconnect() (*wire, error) {
 	}
 }
 
-// resumed catches up with what happened while there was no connection. It runs on the connection's
-// reader, before it reads what happens from now on.
+// resumed catches up with what happened without a connection. It runs on the connection's reader,
+// before the reader reads later messages.
 func (s *session) resumed(w *wire, result json.RawMessage) {
 	var got struct {
 		Thread thread `json:"thread"`

@@ -125,7 +125,7 @@ func TestNarrowerAccess(t *testing.T) {
 		Gated: true}); err != nil {
 		t.Fatal(err)
 	}
-	if end := agenttest.Next[agent.TurnEnded](r); !end.Interrupted || !end.GoesOn {
+	if end := agenttest.Next[agent.TurnEnded](r); !end.Interrupted || !end.Continues {
 		t.Errorf("the turn ended: %+v", end)
 	}
 	if end := agenttest.Next[agent.TurnEnded](r); end.Interrupted || end.Problem != nil {

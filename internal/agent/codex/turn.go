@@ -12,8 +12,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// see takes what the program says by itself. It runs on the connection's reader, one message after
-// the other.
+// see handles the program's notifications and requests. It runs on the connection's reader, one
+// message after the other.
 func (s *session) see(w *wire, m rpc) {
 	if m.ID != nil {
 		s.asked(w, m)
@@ -62,23 +62,23 @@ func (s *session) endTurn(t turnEnded) {
 	plan, writes, doubtful := s.plan, s.access.Writes, s.doubtful
 	if t.end.Interrupted && !s.interrupted {
 		t.end = agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemModel,
-			Text: "codex broke the turn off by itself"}}
+			Text: "codex ended the turn early by itself"}}
 	}
 	if s.turn != "" {
 		s.turn = ""
 		close(s.ended)
 	}
-	t.end.GoesOn = s.goesOn && t.end.Interrupted
-	s.doubtful, s.goesOn = nil, false
+	t.end.Continues = s.continues && t.end.Interrupted
+	s.doubtful, s.continues = nil, false
 	s.over = t.id
 	var lost []string
 	for client, p := range s.given {
-		if p.turn == t.id { // it was handed over, and the turn ended before it came to it
+		if p.turn == t.id { // the turn ended before it took the prompt
 			lost = append(lost, p.id)
 			delete(s.given, client)
 		}
 	}
-	clear(s.open) // what it asked is not waited for any more
+	clear(s.open) // it no longer waits for answers
 	s.mu.Unlock()
 	if plan != "" && !writes && t.end.Problem == nil && !t.end.Interrupted {
 		s.say(agent.PlanProposed{Plan: plan, Answer: s.answerPlan})
@@ -92,7 +92,7 @@ func (s *session) endTurn(t turnEnded) {
 	}
 }
 
-// again hands a prompt over that may not have been taken, unless it was.
+// again gives a prompt once more that may not have been taken, unless it was.
 func (s *session) again(p agent.Prompt) {
 	s.mu.Lock()
 	_, missing := s.given[s.client(p)]
@@ -107,28 +107,27 @@ func (s *session) again(p agent.Prompt) {
 	})
 }
 
-// client is the client's id of a prompt.
+// client returns the client's id of a prompt.
 func (s *session) client(p agent.Prompt) string {
 	return fmt.Sprintf("%d/%s", s.spec.Incarnation, p.ID)
 }
 
-// say gives an update to whoever reads them. The end of the program lets go of one that nobody
-// takes.
+// say sends an update. When the program has ended, it drops an update that nobody takes.
 func (s *session) say(u agent.Update) {
 	select {
 	case s.updates <- u:
 	case <-s.ctx.Done():
-		select { // the last words are still wanted
+		select { // the last words are still needed
 		case s.updates <- u:
 		default:
 		}
 	}
 }
 
-// starting stands for the turn that was asked for and has no id yet.
+// starting is the id of a requested turn that has no id yet.
 const starting = "starting"
 
-// answerPlan goes on after the lead's answer: the program's turn ends with its plan.
+// answerPlan continues after the lead's answer: the program's turn ends with its plan.
 func (s *session) answerPlan(approved bool, feedback string) {
 	text := "The plan is rejected; revise it and lay it out again.\n" + feedback
 	if approved {
@@ -144,8 +143,8 @@ func (s *session) answerPlan(approved bool, feedback string) {
 	})
 }
 
-// Give hands a prompt over: it starts a turn, or goes into the one that runs. When the connection
-// breaks meanwhile, the thread says whether it was taken.
+// Give gives a prompt: it starts a turn, or goes into the running one. If the connection breaks in
+// the meantime, the thread shows whether the prompt was taken.
 func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	s.giving.Lock()
 	defer s.giving.Unlock()
@@ -156,7 +155,7 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 		return errEnded
 	}
 	s.given[client] = given{id: p.ID}
-	s.goesOn = s.goesOn || p.Urgent && s.turn != ""
+	s.continues = s.continues || p.Urgent && s.turn != ""
 	s.mu.Unlock()
 	if p.Urgent {
 		s.interruptAndWait(ctx)
@@ -180,7 +179,7 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 				return nil
 			}
 		case errors.As(err, &refused):
-			if !s.settle(ctx) { // the turn has just ended, or has just begun
+			if !s.settle(ctx) { // the turn has just ended, or has just started
 				return s.untaken(client, err)
 			}
 		default:
@@ -189,8 +188,8 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	}
 }
 
-// taken reports whether a prompt whose answer was lost with the connection needs no more: it is in
-// the thread, or may be about to be, because a turn runs; the turn's end shows which.
+// taken reports whether a prompt whose answer was lost is done: it is in the thread, or may still
+// get there, because a turn is running. The turn's end shows which.
 func (s *session) taken(client string, p agent.Prompt) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,11 +208,10 @@ func (s *session) untaken(client string, err error) error {
 	return err
 }
 
-// maxRefusals bounds how often a prompt is handed over anew because the turn that it was for was
-// another one by then.
+// maxRefusals bounds how often a prompt is sent again because its turn had changed by then.
 const maxRefusals = 5
 
-// settle gives the stream a moment to say which turn runs.
+// settle waits briefly until the stream shows which turn is running.
 func (s *session) settle(ctx context.Context) bool {
 	s.mu.Lock()
 	s.refusals++
@@ -272,10 +270,10 @@ func (s *session) hand(ctx context.Context, w *wire, client, text string) error 
 	return err
 }
 
-// errOver says that a turn which took a prompt over has ended without coming to it.
-var errOver = errors.New("the turn ended before the prompt was in it")
+// errOver reports that a turn that had accepted a prompt has ended without taking it.
+var errOver = errors.New("the turn ended before it took the prompt")
 
-// handed notes into which turn a prompt was handed, which may have ended meanwhile.
+// handed records the turn that a prompt was sent to, which may have ended in the meantime.
 func (s *session) handed(client, turn string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,12 +305,12 @@ func (s *session) interruptAndWait(ctx context.Context) {
 	}
 }
 
-// lookingTime is how long a turn that can only look may take to end once the session may write.
+// lookingTime is how long a read-only turn may take to end once the session may write.
 const lookingTime = 10 * time.Second
 
-// endLooking waits for the end of a turn that was started to look around, where the session may
-// write since. A turn keeps its policy: told in it that its plan is approved, the agent would fail
-// to carry the plan out.
+// endLooking waits for the end of a read-only turn when the session may write. A turn keeps its
+// policy: if the agent learned in it that its plan is approved, it would fail to carry the plan
+// out.
 func (s *session) endLooking(ctx context.Context) {
 	s.mu.Lock()
 	ended, outdated := s.ended, s.turn != "" && s.looks && s.access.Writes
@@ -330,7 +328,7 @@ func (s *session) endLooking(ctx context.Context) {
 		return
 	}
 	s.mu.Lock()
-	s.goesOn = true
+	s.continues = true
 	s.mu.Unlock()
 	s.interruptAndWait(ctx)
 }
@@ -352,9 +350,9 @@ func (s *session) Interrupt(ctx context.Context) error {
 	return w.call(ctx, "turn/interrupt", object{"threadId": s.thread, "turnId": turn}, nil)
 }
 
-// SetAccess holds from the next turn on, because a turn keeps the policy that it was started with.
-// What the team's rules forbid holds at once: a turn that runs is interrupted for that, and the
-// next one continues its work.
+// SetAccess applies from the next turn on, because a turn keeps the policy that it was started
+// with. What the team's rules forbid applies at once: a running turn is interrupted for that, and
+// the next one continues its work.
 func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	s.mu.Lock()
 	before := s.access
@@ -366,7 +364,7 @@ func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 		return nil
 	}
 	s.mu.Lock()
-	s.goesOn = true
+	s.continues = true
 	s.mu.Unlock()
 	s.interruptAndWait(ctx)
 	return s.Give(ctx, agent.Prompt{ID: fmt.Sprintf("access-%d", time.Now().UnixNano()), Text: "What you may do has " +
@@ -377,18 +375,18 @@ func (s *session) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopping = true
 	s.mu.Unlock()
-	s.interruptAndWait(ctx) // so that the turn is saved as one that was interrupted
+	s.interruptAndWait(ctx) // so that the turn is saved as an interrupted one
 	return s.child.Stop(ctx, proc.Ladder{Term: time.Second})
 }
 
-// open is a request of the program that waits for its answer. An answer is lost with a connection
-// that breaks; on the next one the program asks again, under the same id.
+// open is a request of the program without an answer. An answer is lost when its connection breaks;
+// on the next one the program asks again, under the same id.
 type open struct {
-	wire   *wire  // on which it was asked last
-	answer object // nil while there is none
+	wire   *wire  // the connection of the last question
+	answer object // nil until there is one
 }
 
-// asked deals with a request of the program.
+// asked handles a request of the program.
 func (s *session) asked(w *wire, m rpc) {
 	id := string(m.ID)
 	s.mu.Lock()
@@ -409,31 +407,7 @@ func (s *session) asked(w *wire, m rpc) {
 	answer := func(result object) { s.answer(id, object{"result": result}) }
 	switch r := s.words.request(m.Method, m.Params).(type) {
 	case permission:
-		decide := func(allowed bool) {
-			word := "decline"
-			if allowed {
-				word = "accept"
-			}
-			if r.elicits {
-				answer(object{"action": word, "content": object{}, "_meta": nil})
-			} else {
-				answer(object{"decision": word})
-			}
-		}
-		if s.spec.Gate != nil {
-			if err := s.spec.Gate(r.tool, r.input); err != nil {
-				s.refuse(w, r.tool, err.Error(), func() { decide(false) })
-				return
-			}
-		}
-		s.say(agent.PermissionAsked{Tool: r.tool, Input: r.input, Ruled: ruled(environment(s.spec), s.spec.Dir),
-			Answer: func(allowed bool, reason string) {
-				if allowed || reason == "" {
-					decide(allowed)
-					return
-				}
-				s.refuse(w, r.tool, reason, func() { decide(false) })
-			}})
+		s.askPermission(w, r, answer)
 	case call:
 		s.serving.Go(func() {
 			text, failed := "The team has no tools here.", true
@@ -451,12 +425,41 @@ func (s *session) asked(w *wire, m rpc) {
 	case elicitation:
 		answer(object{"action": "decline", "content": nil, "_meta": nil})
 	default:
-		s.answer(id, object{"error": object{"code": -32601, "message": "cadre knows no " + m.Method}})
+		s.answer(id, object{"error": object{"code": -32601, "message": "cadre does not know " + m.Method}})
 	}
 }
 
-// refuse declines a request once the reason is on its way to the model. The protocol's answer has
-// no place for a reason, so it goes into the turn that runs.
+// askPermission asks the gate, and then the team, for a permission.
+func (s *session) askPermission(w *wire, r permission, answer func(object)) {
+	decide := func(allowed bool) {
+		word := "decline"
+		if allowed {
+			word = "accept"
+		}
+		if r.elicits {
+			answer(object{"action": word, "content": object{}, "_meta": nil})
+		} else {
+			answer(object{"decision": word})
+		}
+	}
+	if s.spec.Gate != nil {
+		if err := s.spec.Gate(r.tool, r.input); err != nil {
+			s.refuse(w, r.tool, err.Error(), func() { decide(false) })
+			return
+		}
+	}
+	s.say(agent.PermissionAsked{Tool: r.tool, Input: r.input, Ruled: ruled(environment(s.spec), s.spec.Dir),
+		Answer: func(allowed bool, reason string) {
+			if allowed || reason == "" {
+				decide(allowed)
+				return
+			}
+			s.refuse(w, r.tool, reason, func() { decide(false) })
+		}})
+}
+
+// refuse denies a request after it has sent the reason to the model. The protocol's answer has no
+// place for a reason, so the reason goes into the running turn.
 func (s *session) refuse(w *wire, tool, reason string, decline func()) {
 	s.mu.Lock()
 	turn := s.turn
@@ -470,17 +473,17 @@ func (s *session) refuse(w *wire, tool, reason string, decline func()) {
 		}
 		ctx, cancel := context.WithTimeout(s.ctx, reasonTimeout)
 		defer cancel()
-		// The refusal itself reaches the model in any case.
+		// The denial itself reaches the model in any case.
 		_ = w.call(ctx, "turn/steer", object{"threadId": s.thread, "expectedTurnId": turn,
 			"clientUserMessageId": client,
 			"input":               input(fmt.Sprintf("(%s was denied: %s)", tool, reason))}, nil)
 	})
 }
 
-// reasonTimeout bounds how long a refusal waits for its reason.
+// reasonTimeout bounds how long a denial waits for its reason to be sent.
 const reasonTimeout = 5 * time.Second
 
-// answer answers a request of the program, unless it waits no more.
+// answer answers a request of the program, unless the program no longer waits for it.
 func (s *session) answer(id string, words object) {
 	s.mu.Lock()
 	o := s.open[id]

@@ -13,23 +13,23 @@ import (
 	"cadre/internal/sys/websocket"
 )
 
-// errBroken means that the connection broke: whether what was asked for was done is not known.
+// errBroken reports a broken connection: it is unknown whether the request was carried out.
 var errBroken = errors.New("the connection to codex broke")
 
 // wire is one connection to the app-server: JSON-RPC in WebSocket messages over a unix socket.
 type wire struct {
 	conn   *websocket.Conn
-	broken chan struct{} // closed when nothing comes any more
+	broken chan struct{} // closed when no more messages arrive
 
 	mu      sync.Mutex
 	last    int
 	waiting map[string]question
 }
 
-// question is one of ours that waits for its answer.
+// question is a request of ours that waits for its answer.
 type question struct {
 	answer chan reply
-	// is called by the reader, before it reads what came after the answer; nil for nothing
+	// called by the reader, before it reads what follows the answer; nil for none
 	then func(result json.RawMessage)
 }
 
@@ -38,7 +38,7 @@ type reply struct {
 	err    error
 }
 
-// rpc is one message, of any kind.
+// rpc is one message of any kind.
 type rpc struct {
 	ID     json.RawMessage `json:"id,omitempty"`
 	Method string          `json:"method,omitempty"`
@@ -47,10 +47,10 @@ type rpc struct {
 	Error  *rpcError       `json:"error,omitempty"`
 }
 
-// maxMessage bounds what is read at once. A whole thread comes as one message.
+// maxMessage bounds one message. A whole thread comes as one message.
 const maxMessage = 256 << 20
 
-// connect connects to the socket, which a program that has just started may not listen on yet.
+// connect connects to the socket. A program that has just started may not listen on it yet.
 func connect(ctx context.Context, socket string) (*wire, error) {
 	for {
 		conn, err := dial(ctx, socket)
@@ -75,7 +75,7 @@ func dial(ctx context.Context, socket string) (*websocket.Conn, error) {
 	return websocket.Dial(ctx, c, "codex", "/")
 }
 
-// read passes what comes to see until the connection breaks. Answers go to who waits for them.
+// read passes messages to see until the connection breaks. Answers go to the waiting questions.
 func (w *wire) read(see func(*wire, rpc)) {
 	for {
 		_, data, err := w.conn.Read(context.Background())
@@ -109,7 +109,7 @@ func (w *wire) read(see func(*wire, rpc)) {
 	close(w.broken)
 }
 
-// call asks something of the program and waits for the answer.
+// call sends a request to the program and waits for the answer.
 func (w *wire) call(ctx context.Context, method string, params any, result any) error {
 	return w.ask(ctx, method, params, result, nil)
 }

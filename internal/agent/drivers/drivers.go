@@ -1,22 +1,23 @@
-// Package drivers knows which agents there are, by the names that members have for them.
+// Package drivers maps the names of agents to their drivers.
 //
 // # Authority
 //
 // The package is the one place where a name becomes a driver, for the command line and for programs
-// that embed teams alike. What a driver does is its own affair, and which agents a team may have is
-// its caller's.
+// that embed teams. Each driver decides what it does, and the caller decides which agents a team
+// may have.
 //
 //	claude, codex, gemini, opencode   a program with a model behind it
-//	claude-tmux                       Claude Code at a terminal of its own, to which a person can go
+//	claude-tmux                       Claude Code in a terminal of its own, which a person can use
 //	acp:COMMAND                       any program that speaks the Agent Client Protocol, by the command that starts it
 //	shell                             runs the commands of tasks
-//	external                          no session: nobody here drives it
+//	external                          no session: cadre does not run this member
 //
 // # The helper
 //
-// Some agents take the team's tools from a program that they start, and gemini asks one for its
-// mail. That program is the [Set]'s helper: it is started with the words of [Relay] or [Hook] and a
-// socket behind its own, and answers with [Serve]. The program cadre is one.
+// Some agents get the team's tools from a program that they start, and gemini runs one as a hook to
+// get its mail. That program is the [Set]'s helper. Its arguments are its own words, then those of
+// [Set.Relay] or of the hook of [acp.Gemini], then a socket. It serves them with [Serve]. The
+// program cadre is such a helper.
 package drivers
 
 import (
@@ -38,25 +39,24 @@ import (
 	"cadre/internal/team"
 )
 
-// Models are the agents with a model behind them that have a name of their own, in the order in
-// which one is chosen.
+// Models are the agents with a model and a name of their own, in the order of preference.
 var Models = []string{team.Claude, team.Codex, team.Gemini, team.OpenCode}
 
-// What a helper is asked to do, before the path of a socket.
+// These are the tasks of a helper. The path of a socket follows.
 var (
 	relayWords = []string{"mcp", "--socket"}
 	hookWords  = []string{"gemini-hook"}
 )
 
-// Set is the agents that one program has. It may be used from any goroutine.
+// Set is the set of agents that one program has. It may be used from any goroutine.
 type Set struct {
-	// Helper is the command line of the helper; nil where there is none, and then agents that need
-	// one say so when they are started.
+	// Helper is the command line of the helper. If it is nil, agents that need one return an error
+	// when they are started.
 	Helper []string
 }
 
-// Relay is the command line that serves a session's tools as MCP, without the socket; nil without a
-// helper.
+// Relay returns the command line that serves a session's tools as MCP, without the socket; nil
+// without a helper.
 func (s Set) Relay() []string { return s.help(relayWords) }
 
 func (s Set) help(words []string) []string {
@@ -66,7 +66,7 @@ func (s Set) help(words []string) []string {
 	return slices.Concat(s.Helper, words)
 }
 
-// Agent is the agent of that name; nil for external, and for one that there is not.
+// Agent returns the agent of that name; nil for external, and for an unknown name.
 func (s Set) Agent(name string) agent.Agent {
 	switch name {
 	case team.Shell:
@@ -88,8 +88,8 @@ func (s Set) Agent(name string) agent.Agent {
 	return nil
 }
 
-// helped is an agent that cannot work without a helper: it would be in the team and could do
-// nothing in it.
+// helped returns the agent if there is a helper. Without one, the agent would be in the team but
+// could do nothing in it.
 func (s Set) helped(name string, a acp.Agent) agent.Agent {
 	if len(s.Helper) == 0 {
 		return helpless{a, name}
@@ -103,12 +103,12 @@ type helpless struct {
 }
 
 func (h helpless) Start(context.Context, agent.Spec, agent.Team) (agent.Session, error) {
-	return nil, &agent.Problem{Kind: agent.ProblemMissing, Text: h.name + " reaches its team through the program " +
-		"cadre, which is not installed here"}
+	return nil, &agent.Problem{Kind: agent.ProblemMissing, Text: h.name + " needs the program " +
+		"cadre to reach its team, and cadre is not installed here"}
 }
 
-// Reader reads along what the agent of that name says to whoever drives it, or prints where nobody
-// does; nil where nobody here can.
+// Reader returns a reader for the messages of that agent to its driver, or for its output without
+// one; nil if cadre has no reader for it.
 func Reader(name string) agent.Reader {
 	switch name {
 	case team.Codex:
@@ -127,15 +127,15 @@ func Reader(name string) agent.Reader {
 // Known reports whether there is an agent of that name.
 func Known(name string) bool { return name == team.External || Set{}.Agent(name) != nil }
 
-// Words are the names of agents, for help and errors.
+// Words returns the names of agents, for help and errors.
 func Words() []string { return append(Running(), team.External) }
 
-// Running are those of whom cadre runs sessions, and Leading those of them that can lead.
+// Running returns the agents that cadre can run. Leading returns those of them that can lead.
 func Running() []string { return append(Leading(), team.ClaudeTmux, team.Shell) }
 func Leading() []string { return append(slices.Clone(Models), team.ACP+"COMMAND") }
 
-// Offers are the agents that a lead may spawn: its own, and those that are installed, as far as a
-// look into PATH tells. own may be "".
+// Offers returns the agents that a lead may spawn: its own, and those that are found in PATH. own
+// may be "".
 func Offers(own string) []string {
 	var found []string
 	for _, name := range Models {
@@ -149,22 +149,22 @@ func Offers(own string) []string {
 	return found
 }
 
-// probeTime bounds the question to an agent for its version.
+// probeTime bounds how long an agent may take to print its version.
 const probeTime = 20 * time.Second
 
-// Probe looks whether the agent is installed.
+// Probe reports whether the agent is installed.
 func Probe(ctx context.Context, name string) agent.Probe {
 	p, ok := Set{}.Agent(name).(agent.Prober)
 	if !ok {
-		return agent.Probe{Missing: "cadre cannot tell"}
+		return agent.Probe{Missing: "unknown: cadre cannot check this agent"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	return p.Probe(ctx)
 }
 
-// Login asks whether somebody is logged in to the agent, by its own cheap means. dir is where it
-// would work, and program its executable, or "".
+// Login checks cheaply whether the agent is logged in. dir is where it would work, and program its
+// executable, or "".
 func Login(ctx context.Context, name, program, dir string, env []string) agent.Login {
 	a, ok := Set{}.Agent(name).(agent.LoginChecker)
 	if !ok {
@@ -173,9 +173,9 @@ func Login(ctx context.Context, name, program, dir string, env []string) agent.L
 	return a.CheckLogin(ctx, program, dir, env)
 }
 
-// Missing says why the agent's program cannot be used here: it is not there, or does not tell its
-// version. Any other program than those of [Models] is not asked, because nobody knows what it does
-// with the question. nil where nothing speaks against it.
+// Missing says why the agent's program cannot be used here: it does not exist, or does not report
+// its version. Only the programs of [Models] are asked, because other programs may do anything with
+// the question. It returns nil if no reason is known.
 func Missing(ctx context.Context, name, program string) error {
 	a := Set{}.Agent(name)
 	if err := agent.Missing(a, program); err != nil {
@@ -198,7 +198,7 @@ func Missing(ctx context.Context, name, program string) error {
 	return nil
 }
 
-// Serve is what a helper does: args are the words that it was started with, behind its own.
+// Serve runs a helper. args are the arguments after the helper's own.
 func Serve(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	if n := len(args) - 1; n >= 0 {
 		switch socket := args[n]; {
@@ -208,5 +208,5 @@ func Serve(ctx context.Context, args []string, in io.Reader, out io.Writer) erro
 			return acp.Hook(ctx, socket, in, out)
 		}
 	}
-	return fmt.Errorf("a helper is not started with %q", args)
+	return fmt.Errorf("unknown arguments for a helper: %q", args)
 }

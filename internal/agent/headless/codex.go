@@ -12,14 +12,14 @@ import (
 // Codex reads codex exec --json. The zero Codex is ready for use.
 type Codex struct{ remembers[codexState] }
 
-// codexState is what is known of the thread, and saved.
+// codexState is the saved state of the thread.
 type codexState struct {
 	Thread string      `json:"thread,omitempty"`
 	Turn   turn        `json:"turn"`
-	Spent  codexTokens `json:"spent"` // by the thread, as far as it was said
+	Spent  codexTokens `json:"spent"` // by the thread, as far as codex reported it
 }
 
-// codexTokens are a sum. The input has what came from the cache in it.
+// codexTokens are running totals. The input includes tokens from the cache.
 type codexTokens struct {
 	Input      int64 `json:"input_tokens"`
 	Cached     int64 `json:"cached_input_tokens"`
@@ -84,8 +84,8 @@ func (c *Codex) Line(line []byte) []agent.Update {
 	return nil
 }
 
-// started begins a process of codex, with a thread of its own or one from before. A turn of a
-// process before it is over, whatever became of it.
+// started starts a process of codex, with a new or an earlier thread. A turn of an earlier process
+// has ended.
 func (c *Codex) started(thread string) []agent.Update {
 	if thread == "" {
 		return nil
@@ -111,8 +111,8 @@ func (c *Codex) completed(i *codexItem) []agent.Update {
 	return append(t.tool(i.ID, name, input), t.done(i.ID, failed, i.Output)...)
 }
 
-// tool is which one the item is, by Claude Code's name for its kind, and its input. A change of
-// several files is about none of them alone.
+// tool returns Claude Code's name for the tool's kind, and its input. A change of several files
+// names none of them.
 func (i *codexItem) tool() (name string, input map[string]any) {
 	switch i.Type {
 	case "command_execution":
@@ -131,8 +131,8 @@ func (i *codexItem) tool() (name string, input map[string]any) {
 	return "", nil
 }
 
-// spends says what the thread has spent since it was last told. A sum that is less is that of
-// another beginning.
+// spends returns what the thread has spent since the last report. A smaller total means that the
+// count has started over.
 func (c *Codex) spends(sum codexTokens) []agent.Update {
 	was := c.state.Spent
 	if sum.Input < was.Input || sum.Output < was.Output {
@@ -144,11 +144,11 @@ func (c *Codex) spends(sum codexTokens) []agent.Update {
 		CacheWriteTokens: written, OutputTokens: max(0, sum.Output-was.Output)})
 }
 
-// reconnects are the words with which it tries again by itself, and mostly those for the reason.
+// reconnects matches the message of a retry, which usually has the reason.
 var reconnects = lazyregexp.New(`^Reconnecting\.\.\. \d+/\d+(?: \((?s:(.*))\))?$`)
 
-// failed is an error. That of a turn is told again with its end; one before any turn is all that
-// comes.
+// failed handles an error. A turn's error is reported again at its end; an error before any turn is
+// the only report.
 func (c *Codex) failed(words string) []agent.Update {
 	t := &c.state.Turn
 	switch again := reconnects().FindStringSubmatch(strings.TrimSpace(words)); {

@@ -11,11 +11,11 @@ import (
 // Gemini reads gemini --output-format stream-json. The zero Gemini is ready for use.
 type Gemini struct{ remembers[geminiState] }
 
-// geminiState is what is known of the session, and saved.
+// geminiState is the saved state of the session.
 type geminiState struct {
 	Session string `json:"session,omitempty"`
 	Turn    turn   `json:"turn"`
-	Text    string `json:"text,omitempty"` // that is being said
+	Text    string `json:"text,omitempty"` // the text in progress
 }
 
 // Line implements [agent.Reader].
@@ -34,7 +34,7 @@ func (g *Gemini) Line(line []byte) []agent.Update {
 			Message string `json:"message"`
 		} `json:"error"`
 		Stats struct {
-			Input  int64 `json:"input_tokens"` // with what came from the cache
+			Input  int64 `json:"input_tokens"` // including tokens from the cache
 			Cached int64 `json:"cached"`
 			Output int64 `json:"output_tokens"`
 		} `json:"stats"`
@@ -72,14 +72,14 @@ func (g *Gemini) Line(line []byte) []agent.Update {
 	return nil
 }
 
-// flush ends the text that was being said.
+// flush ends the text in progress.
 func (g *Gemini) flush() []agent.Update {
 	text := g.state.Text
 	g.state.Text = ""
 	return g.state.Turn.text(text)
 }
 
-// plain is the status and what is said in the JSON that gemini puts into its words for an error.
+// plain returns the status and the text of the JSON that gemini puts into error messages.
 func plain(words string) (status int, text string) {
 	var said struct {
 		Error struct {
@@ -94,7 +94,7 @@ func plain(words string) (status int, text string) {
 	return said.Error.Code, said.Error.Message
 }
 
-// geminiTools are the names that Claude Code has for the kinds of gemini's tools.
+// geminiTools maps gemini's tools to Claude Code's names for their kinds.
 var geminiTools = map[string]string{
 	"run_shell_command": "Bash", "write_file": "Write", "replace": "Edit", "read_file": "Read",
 	"read_many_files": "Read", "list_directory": "LS", "glob": "Glob", "grep_search": "Grep",

@@ -1,5 +1,5 @@
-// Package headless reads what agents print that are run once, with nobody who drives them: in a
-// terminal, a script, CI.
+// Package headless reads the output of agents that run once without a driver: in a terminal, a
+// script, or CI.
 //
 //	codex exec --json PROMPT                        [Codex]
 //	gemini --output-format stream-json -p PROMPT    [Gemini]
@@ -7,23 +7,22 @@
 //
 // # Authority
 //
-// The package knows these three streams, a JSON object a line whose type says what it is, and makes
-// updates of them. What an agent says to a driver of its own, in a protocol, is read by that
-// driver's package; [Reader] tells the two apart.
+// The package reads these three streams, of one JSON object a line with a type, and turns them into
+// updates. An agent's messages to its driver are read by that driver's package; [Reader] tells the
+// two apart.
 //
-// # What the streams have, and what not
+// # What the streams contain
 //
-//	a session     named by each line of opencode, and by the first of the others
-//	a turn        begins with codex's word, with gemini's prompt, and with the first step of opencode; ends with a result, or the last step
-//	a tool        as it begins and as it ends; of opencode when it has ended
-//	usage         with the end of a turn, of opencode of each step; of codex it is the sum of its thread
-//	an interrupt  is in none of them: the stream ends, which whoever reads it has to tell
+//	a session     named by each line of opencode, and by the first line of the others
+//	a turn        starts with codex's event, gemini's prompt, or opencode's first step; ends with a result, or the last step
+//	a tool        reported at its start and its end; by opencode at its end only
+//	usage         reported at the end of a turn, by opencode of each step; codex reports the total of its thread
+//	an interrupt  not reported: the stream ends, and the caller has to detect that
 //
 // # Guarantees
 //
-//   - A tool begins before it ends, and a turn ends once. What a line says that is not known here
-//     is nothing.
-//   - A tool has the name that Claude Code has for its kind, and an input that is JSON.
+//   - A tool starts before it ends, and a turn ends once. Unknown lines are ignored.
+//   - A tool has Claude Code's name for its kind, and an input that is JSON.
 package headless
 
 import (
@@ -36,12 +35,11 @@ import (
 	"cadre/internal/team"
 )
 
-// Reader is an [agent.Reader] for the lines of an agent, of whichever of its two kinds they are:
-// messages to its driver, or what it prints without one. A line with a type and without a method is
-// printed.
+// Reader is an [agent.Reader] for an agent's lines of either kind: messages to its driver, or
+// output without one. A line with a type and without a method is output.
 type Reader struct{ driven, printed agent.Reader }
 
-// Or returns a reader that reads what is printed with the one, and everything else with the other.
+// Or returns a reader that uses printed for output lines and driven for all others.
 func Or(driven, printed agent.Reader) *Reader { return &Reader{driven, printed} }
 
 // Line implements [agent.Reader].
@@ -55,7 +53,7 @@ func (r *Reader) Line(line []byte) []agent.Update {
 	return r.driven.Line(line)
 }
 
-// both is a Reader as it is saved.
+// both is the saved form of a Reader.
 type both struct {
 	Driven  json.RawMessage `json:"driven"`
 	Printed json.RawMessage `json:"printed"`
@@ -83,7 +81,7 @@ func (r *Reader) UnmarshalJSON(data []byte) error {
 	return errors.Join(r.driven.UnmarshalJSON(was.Driven), r.printed.UnmarshalJSON(was.Printed))
 }
 
-// remembers is the reader of one stream by what it knows, which is saved.
+// remembers adds saving and loading of its state to a reader.
 type remembers[T any] struct{ state T }
 
 // MarshalJSON implements [agent.Reader].
@@ -97,14 +95,14 @@ func (r *remembers[T]) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// turn is what a stream said of the turn that goes on.
+// turn is the state of the turn in progress.
 type turn struct {
 	Open  bool            `json:"open,omitempty"`
 	Last  string          `json:"last,omitempty"`  // its last text
-	Tools map[string]bool `json:"tools,omitempty"` // those that go on, by their ids
+	Tools map[string]bool `json:"tools,omitempty"` // ids of the tools in progress
 }
 
-// begin begins a turn, unless one goes on.
+// begin starts a turn, unless one is in progress.
 func (t *turn) begin() []agent.Update {
 	if t.Open {
 		return nil
@@ -113,7 +111,7 @@ func (t *turn) begin() []agent.Update {
 	return []agent.Update{agent.TurnStarted{}}
 }
 
-// text is a whole text of the agent.
+// text records a whole text of the agent.
 func (t *turn) text(text string) []agent.Update {
 	if text = strings.TrimSpace(text); text == "" {
 		return nil
@@ -123,7 +121,7 @@ func (t *turn) text(text string) []agent.Update {
 	return append(said, agent.Text{Text: text})
 }
 
-// tool begins a tool, unless it goes on.
+// tool starts a tool, unless it is in progress.
 func (t *turn) tool(id, name string, input map[string]any) []agent.Update {
 	said := t.begin()
 	if t.Tools[id] {
@@ -140,7 +138,7 @@ func (t *turn) tool(id, name string, input map[string]any) []agent.Update {
 	return append(said, agent.ToolStarted{ID: id, Tool: name, Input: text})
 }
 
-// done ends a tool that goes on.
+// done ends a tool that is in progress.
 func (t *turn) done(id string, failed bool, output string) []agent.Update {
 	if !t.Tools[id] {
 		return nil
@@ -160,7 +158,7 @@ func (t *turn) end(problem *agent.Problem) []agent.Update {
 	return append(said, end)
 }
 
-// problem is a failure by the agent's own words. status is 0 where it tells none.
+// problem returns a failure with the agent's own words. status is 0 if it is unknown.
 func problem(status int, words string) *agent.Problem {
 	if words = strings.TrimSpace(words); words == "" {
 		words = "the turn failed"
@@ -168,7 +166,7 @@ func problem(status int, words string) *agent.Problem {
 	return &agent.Problem{Kind: agent.KindOf(status, words), Text: words}
 }
 
-// used tells of what was spent, unless that is nothing.
+// used reports usage, unless it is zero.
 func used(u team.Usage) []agent.Update {
 	if u.Tokens() == 0 {
 		return nil
@@ -176,8 +174,8 @@ func used(u team.Usage) []agent.Update {
 	return []agent.Update{agent.Used{Usage: u}}
 }
 
-// known is a tool of an agent's own, or of a server of its user's, by the name that Claude Code has
-// for its kind, and its input with the file where Claude Code has it.
+// known returns a tool under Claude Code's name for its kind, with the file in its input where
+// Claude Code has it. The tool is the agent's own, or one of a server of its user.
 func known(tool string, input map[string]any, names map[string]string) (string, map[string]any) {
 	name := names[tool]
 	if server, rest, ok := strings.Cut(strings.TrimPrefix(tool, "mcp_"), "_"); name == "" && ok {

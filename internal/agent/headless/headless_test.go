@@ -274,7 +274,7 @@ func TestOtherLines(t *testing.T) {
 		{new(OpenCode), `{"type":"step_finish","sessionID":"s","part":{"reason":"length"}}`,
 			`Started Session="s"|TurnStarted|TurnEnded Problem={Kind="context" Text="the model has no tokens left"}`},
 		{new(OpenCode), `{"type":"step_finish","sessionID":"s","part":{"reason":"content-filter"}}`,
-			`Started Session="s"|TurnStarted|TurnEnded Problem={Kind="model" Text="the model refused to go on"}`},
+			`Started Session="s"|TurnStarted|TurnEnded Problem={Kind="model" Text="the model refused to continue"}`},
 		{new(OpenCode), `{"type":"error","sessionID":"s","error":{"name":"MessageAbortedError"}}`,
 			`Started Session="s"|TurnStarted|TurnEnded Problem={Kind="model" Text="MessageAbortedError"}`},
 		{new(OpenCode), `{"type":"error","sessionID":"s","error":{"data":{"message":"wait","statusCode":429}}}`,

@@ -10,7 +10,7 @@ import (
 // OpenCode reads opencode run --format json. The zero OpenCode is ready for use.
 type OpenCode struct{ remembers[openCodeState] }
 
-// openCodeState is what is known of the session, and saved.
+// openCodeState is the saved state of the session.
 type openCodeState struct {
 	Session string `json:"session,omitempty"`
 	Turn    turn   `json:"turn"`
@@ -31,7 +31,7 @@ type openCodePart struct {
 	} `json:"state"`
 	Reason string `json:"reason"`
 	Tokens struct {
-		Input     int64 `json:"input"` // without what came from the cache
+		Input     int64 `json:"input"` // without tokens from the cache
 		Output    int64 `json:"output"`
 		Reasoning int64 `json:"reasoning"`
 		Cache     struct {
@@ -76,8 +76,7 @@ func (o *OpenCode) Line(line []byte) []agent.Update {
 	return said
 }
 
-// of tells of a session when it is first seen. A turn of the one before is over, whatever became of
-// it.
+// of reports a session when it first appears. A turn of the previous session has ended.
 func (o *OpenCode) of(session string) []agent.Update {
 	if session == o.state.Session {
 		return nil
@@ -86,7 +85,7 @@ func (o *OpenCode) of(session string) []agent.Update {
 	return []agent.Update{agent.Started{Session: session}}
 }
 
-// step ends a step, and the turn with it unless another one follows.
+// step ends a step, and the turn with it unless another step follows.
 func (o *OpenCode) step(reason string) []agent.Update {
 	t := &o.state.Turn
 	switch reason {
@@ -95,13 +94,13 @@ func (o *OpenCode) step(reason string) []agent.Update {
 	case "length":
 		return t.end(&agent.Problem{Kind: agent.ProblemContext, Text: "the model has no tokens left"})
 	case "content-filter":
-		return t.end(&agent.Problem{Kind: agent.ProblemModel, Text: "the model refused to go on"})
+		return t.end(&agent.Problem{Kind: agent.ProblemModel, Text: "the model refused to continue"})
 	}
 	return t.end(nil)
 }
 
-// failed reports whether the tool did not do what it was to do: a command that ended with another
-// status than 0 is completed for opencode.
+// failed reports whether the tool failed. For opencode, a command that exits with a status other
+// than 0 is completed.
 func (p *openCodePart) failed() bool { return p.State.Status == "error" || p.State.Metadata.Exit != 0 }
 
 func (p *openCodePart) used() []agent.Update {
@@ -110,7 +109,7 @@ func (p *openCodePart) used() []agent.Update {
 		CacheWriteTokens: max(0, n.Cache.Write), OutputTokens: max(0, n.Output) + max(0, n.Reasoning)})
 }
 
-// openCodeTools are the names that Claude Code has for the kinds of opencode's tools.
+// openCodeTools maps opencode's tools to Claude Code's names for their kinds.
 var openCodeTools = map[string]string{
 	"bash": "Bash", "write": "Write", "edit": "Edit", "apply_patch": "Edit", "patch": "Edit", "multiedit": "Edit",
 	"read": "Read", "list": "LS", "glob": "Glob", "grep": "Grep",

@@ -10,7 +10,7 @@ import (
 	"cadre/internal/agent"
 )
 
-// Listener serves tools on a unix socket, for agents that want a program as their MCP server: that
+// Listener serves tools on a unix socket, for agents that need a program as their MCP server: that
 // program connects the two.
 type Listener struct {
 	listener net.Listener
@@ -18,9 +18,8 @@ type Listener struct {
 	serving  sync.WaitGroup
 }
 
-// Listen serves the tools to whoever connects, until Close. admit refuses a connection by who is at
-// its other end; nil admits everybody. log is told of connections that are refused or end before
-// their time.
+// Listen serves the tools to clients until Close. admit can refuse a connection because of its
+// peer; nil admits all. log receives refused connections, and those that end early.
 func Listen(socket string, tools agent.Tools, o Options, admit func(syscall.Conn) error,
 	log func(string)) (*Listener, error) {
 	listener, err := net.Listen("unix", socket)
@@ -53,7 +52,7 @@ func Listen(socket string, tools agent.Tools, o Options, admit func(syscall.Conn
 	return l, nil
 }
 
-// Close ends the socket and its connections. Nothing of them runs afterwards.
+// Close ends the socket and its connections. Nothing of them is running afterwards.
 func (l *Listener) Close() {
 	l.stop()
 	l.listener.Close()

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// message is one of JSON-RPC, from a client.
+// message is one JSON-RPC message from a client.
 type message struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"` // a string or a number; of requests and answers
@@ -19,7 +19,7 @@ type message struct {
 	Error   json.RawMessage `json:"error"`  // of answers
 }
 
-// Codes of JSON-RPC and of MCP.
+// These are codes of JSON-RPC and of MCP.
 const (
 	parseError         = -32700
 	invalidRequest     = -32600
@@ -36,7 +36,7 @@ type refused struct {
 	Data    any    `json:"data,omitempty"`
 }
 
-// decoded is the message of a text, or the answer to a text that has none.
+// decoded returns the message in a text, or the error answer if it has none.
 func decoded(text []byte) (m message, broken json.RawMessage) {
 	if !json.Valid(text) {
 		return m, refusal(nil, parseError, "not a JSON-RPC message: it is no JSON")
@@ -62,11 +62,11 @@ func decoded(text []byte) (m message, broken json.RawMessage) {
 
 func (m message) isRequest() bool { return m.Method != "" && len(m.ID) > 0 }
 
-// answer is the answer to a request: its result, or why it has none.
+// answer returns the answer to a request: its result, or why it has none.
 func (m message) answer(result any, no *refused) json.RawMessage { return answer(m.ID, result, no) }
 
-// refusal is the answer to what is no message, or none that can be told apart. The id is nil where
-// it has none.
+// refusal returns the answer to a text that is not a message, or has no usable id. The id is nil if
+// there is none.
 func refusal(id json.RawMessage, code int, text string) json.RawMessage {
 	return answer(id, nil, &refused{Code: code, Message: text})
 }
@@ -82,13 +82,13 @@ func answer(id json.RawMessage, result any, no *refused) json.RawMessage {
 		Error   *refused        `json:"error,omitempty"`
 	}{"2.0", id, result, no})
 	if err != nil {
-		panic(err) // all that can be marshalled, but for schemas, which tests of the tools parse
+		panic(err) // everything can be marshalled except schemas, which tests of the tools parse
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// The versions of the protocol. Since the stateless one there is no initialize: each request names
-// its version.
+// These are the versions of the protocol. Since the stateless one there is no initialize: each
+// request names its version.
 const (
 	stateless    = "2026-07-28"
 	newestBefore = "2025-11-25"
@@ -96,7 +96,7 @@ const (
 
 var versions = []string{stateless, newestBefore, "2025-06-18", "2025-03-26", "2024-11-05"}
 
-// negotiated is the version that initialize answers to a client that asks for one.
+// negotiated returns the version that initialize answers to a client.
 func negotiated(asked string) string {
 	if asked != stateless && slices.Contains(versions, asked) {
 		return asked
@@ -110,7 +110,7 @@ type implementation struct {
 	Version string `json:"version"`
 }
 
-// params are what requests say; each has its own.
+// params are the parameters of requests; each request has its own.
 type params struct {
 	Meta      json.RawMessage `json:"_meta"`
 	Version   string          `json:"protocolVersion"`
@@ -119,10 +119,10 @@ type params struct {
 	Arguments json.RawMessage `json:"arguments"`
 
 	beside beside
-	said   map[string]any // all that is in Meta
+	said   map[string]any // everything in Meta
 }
 
-// beside is what a request of the stateless protocol says of its client.
+// beside is what a request of the stateless protocol says about its client.
 type beside struct {
 	Version      string          `json:"io.modelcontextprotocol/protocolVersion"`
 	Client       implementation  `json:"io.modelcontextprotocol/clientInfo"`
@@ -145,7 +145,8 @@ func readParams(text json.RawMessage) (p params, err error) {
 
 func (b beside) stateless() bool { return b.Version >= stateless }
 
-// check refuses a version that the server does not have, and a client that does not say what it can.
+// check refuses a version that the server does not support, and a client that does not state its
+// capabilities.
 func (b beside) check() *refused {
 	switch {
 	case !b.stateless():
@@ -160,7 +161,7 @@ func (b beside) check() *refused {
 	return nil
 }
 
-// result is what the results of the stateless protocol have besides; before it was nothing.
+// result has the fields that only results of the stateless protocol have.
 type result struct {
 	Type string         `json:"resultType,omitempty"`
 	Meta map[string]any `json:"_meta,omitempty"`
@@ -173,20 +174,20 @@ func (b beside) result(of implementation) result {
 	return result{"complete", map[string]any{"io.modelcontextprotocol/serverInfo": of}}
 }
 
-// cacheable says who may keep a result, and how long.
+// cacheable says who may cache a result, and for how long.
 type cacheable struct {
 	TTL   int    `json:"ttlMs"`
 	Scope string `json:"cacheScope"`
 }
 
-// oneMembers is for what is one member's, and stale at once. Claude Code refuses a list that does
-// not say whose it is.
+// oneMembers marks results of one member, which are stale at once. Claude Code refuses a list
+// without a scope.
 var oneMembers = cacheable{Scope: "private"}
 
-// toolsAlone is what the server has: tools, of whose changes it does not tell.
+// toolsAlone lists the server's capabilities: tools, without notifications of changes.
 var toolsAlone = map[string]struct{}{"tools": {}}
 
-// The results.
+// These are the results.
 type (
 	initialized struct {
 		Version      string              `json:"protocolVersion"`

@@ -8,8 +8,8 @@ import (
 	"cadre/internal/agent"
 )
 
-// Pipe serves tools to a client whose messages come one by one, each with a place for its answer.
-// It may be used from any goroutine.
+// Pipe serves tools to a client whose messages arrive one by one, each with its own answer. It may
+// be used from any goroutine.
 type Pipe struct{ server *server }
 
 // NewPipe starts a server. It has to be closed.
@@ -17,9 +17,9 @@ func NewPipe(tools agent.Tools, o Options) *Pipe {
 	return &Pipe{newServer(context.Background(), tools, o)}
 }
 
-// Handle takes one message of the client and returns the answer to it: nil for a notification,
-// which has none. What is no message is answered too. When ctx ends first, the request is
-// cancelled. After Close the error is [io.ErrClosedPipe].
+// Handle handles one message of the client and returns the answer; nil for a notification. It
+// answers text that is not a message with an error. If ctx ends first, the request is cancelled.
+// After Close the error is [io.ErrClosedPipe].
 func (p *Pipe) Handle(ctx context.Context, text json.RawMessage) (json.RawMessage, error) {
 	m, broken := decoded(text)
 	if broken != nil {
@@ -41,7 +41,7 @@ func (p *Pipe) Handle(ctx context.Context, text json.RawMessage) (json.RawMessag
 	}
 }
 
-// Close cancels what is under way and returns when it is over.
+// Close cancels the requests in progress, and returns when they have ended.
 func (p *Pipe) Close() error {
 	p.server.end()
 	return nil

@@ -2,9 +2,9 @@
 //
 // # Authority
 //
-// What the tools are and do is their own affair: the server asks for the list whenever a client
-// does, and passes on what a call says. It adds the protocol, and that nothing a client sends, and
-// nothing a tool does, ends the server before its time.
+// The tools decide what they are and do: the server asks for the list whenever a client does, and
+// forwards calls. It adds the protocol. Nothing that a client sends or a tool does can end the
+// server early.
 //
 // # Ways in
 //
@@ -14,23 +14,23 @@
 //
 // # The protocol
 //
-// A server of tools needs five requests and one notification of MCP, so they are written out here.
-// The official SDK takes longer to initialise than most commands of cadre run, and is the client in
-// the tests. A client begins with initialize, up to version 2025-11-25, or names the version with
-// each request, since 2026-07-28. A batch, which version 2025-03-26 alone had, is refused: no agent
-// sends one. The server keeps nothing of what a client says of itself, and
-// answers a request also before the client has introduced itself.
+// A server of tools needs five requests and one notification of MCP, so they are implemented here.
+// The official SDK takes longer to initialise than most commands of cadre run; it is the client in
+// the tests. A client starts with initialize, up to version 2025-11-25, or names the version in
+// each request, since 2026-07-28. A batch, which only version 2025-03-26 had, is refused: no agent
+// sends one. The server keeps nothing that a client says about itself, and answers requests even
+// before the client has introduced itself.
 //
 // # Guarantees
 //
 //   - A call has no deadline here. Its context ends when the client cancels it, and with the
 //     connection.
-//   - Each request is answered once, a cancelled one too. Requests are served at the same time.
-//   - A line that is no message is answered with an error and passed over, and so is one of more
-//     than [MaxLine] bytes.
-//   - A tool that panics has failed; the server continues.
-//   - When Stdio or Close have returned, nothing of them runs but a read of standard input that the
-//     system does not let go of.
+//   - Each request is answered once, even a cancelled one. Requests are served concurrently.
+//   - A line that is not a message, or has more than [MaxLine] bytes, is answered with an error and
+//     skipped.
+//   - If a tool panics, its call fails and the server continues.
+//   - When Stdio or Close have returned, nothing of them is running, except a read of standard
+//     input that the system does not interrupt.
 package mcpserver
 
 import (
@@ -43,15 +43,15 @@ import (
 	"cadre/internal/agent"
 )
 
-// Options say what the server tells a client of itself. All may be zero.
+// Options say what the server tells a client about itself. All may be zero.
 type Options struct {
 	Name    string // "" for [agent.ToolServerName]
 	Version string
-	// Greet is told the name of a client that introduces itself, and returns the instructions for
+	// Greet receives the name of a client that introduces itself, and returns the instructions for
 	// its model.
 	Greet func(client string) (instructions string)
-	// Called is told what a client says beside each call of a tool. It is called before the tool
-	// is, from any goroutine.
+	// Called receives the metadata that a client sends with each call of a tool. It is called
+	// before the tool, from any goroutine.
 	Called func(beside map[string]any)
 }
 
@@ -65,8 +65,8 @@ type server struct {
 
 	mu    sync.Mutex
 	ended bool
-	calls map[string]context.CancelFunc // requests under way, by id
-	under sync.WaitGroup                // of them
+	calls map[string]context.CancelFunc // requests in progress, by id
+	under sync.WaitGroup                // counts them
 }
 
 func newServer(ctx context.Context, tools agent.Tools, o Options) *server {
@@ -76,8 +76,8 @@ func newServer(ctx context.Context, tools agent.Tools, o Options) *server {
 	return s
 }
 
-// take takes one message. The answer to a request goes to reply, from any goroutine; a notification
-// has none. A server that has ended answers nothing. The function that take returns cancels the
+// take handles one message. The answer to a request goes to reply, from any goroutine; a
+// notification has none. A server that has ended answers nothing. The returned function cancels the
 // request.
 func (s *server) take(m message, reply func(json.RawMessage)) (cancel context.CancelFunc) {
 	if !m.isRequest() {
@@ -105,15 +105,15 @@ func (s *server) take(m message, reply func(json.RawMessage)) (cancel context.Ca
 		defer cancel()
 		answer := m.answer(s.served(ctx, m))
 		s.mu.Lock()
-		delete(s.calls, id) // before whoever asked can use the id again
+		delete(s.calls, id) // before the client can use the id again
 		s.mu.Unlock()
 		reply(answer)
 	}()
 	return cancel
 }
 
-// notified takes a notification, or an answer, though the server asks nothing. What it does not know
-// is of no concern to it.
+// notified handles a notification. It ignores unknown ones, and answers, because the server sends
+// no requests.
 func (s *server) notified(m message) {
 	var cancelled struct {
 		ID json.RawMessage `json:"requestId"`
@@ -128,7 +128,7 @@ func (s *server) notified(m message) {
 	}
 }
 
-// end cancels what is under way and returns when it is over.
+// end cancels the requests in progress, and returns when they have ended.
 func (s *server) end() {
 	s.mu.Lock()
 	s.ended = true
@@ -137,7 +137,7 @@ func (s *server) end() {
 	s.under.Wait()
 }
 
-// served is [server.serve], where a panic ends the request and nothing else.
+// served calls [server.serve]; a panic ends only the request.
 func (s *server) served(ctx context.Context, m message) (result any, no *refused) {
 	defer func() {
 		if why := recover(); why != nil {
@@ -194,14 +194,14 @@ func (s *server) greet(client string) (instructions string) {
 func list(tools agent.Tools) []tool {
 	all := []tool{}
 	for _, t := range tools.List() {
-		// Claude Code hides the tools of a server from its model until that searches for them,
-		// unless they say this.
+		// Claude Code hides a server's tools from its model until the model searches for them,
+		// unless they have this.
 		all = append(all, tool{t.Name, t.Description, t.Schema, map[string]any{"anthropic/alwaysLoad": true}})
 	}
 	return all
 }
 
-// guarded calls the tool and makes of a panic what it is for the caller: a call that failed.
+// guarded calls the tool, and turns a panic into a failed call.
 func guarded(ctx context.Context, tools agent.Tools, name string, input json.RawMessage) (text string, failed bool) {
 	defer func() {
 		if why := recover(); why != nil {

@@ -13,15 +13,14 @@ import (
 	"cadre/internal/agent"
 )
 
-// MaxLine is how many bytes a line may have. A longer one is passed over.
+// MaxLine is the maximum length of a line in bytes. A longer line is skipped.
 const MaxLine = 16 << 20
 
-// lastAnswers is how long the answers to what is under way may take in the end. A client that does
-// not read them is not waited for.
+// lastAnswers bounds the time for the last answers at the end, because a client may not read them.
 const lastAnswers = 2 * time.Second
 
-// Stdio serves the tools to whoever writes to in and reads from out, a message a line. It returns
-// nil when in ends, and the error of ctx when that ends, or of out. It closes in.
+// Stdio serves the tools to a client that writes to in and reads from out, a message a line. It
+// returns nil when in ends, and otherwise the error of ctx or of out. It closes in.
 func Stdio(ctx context.Context, tools agent.Tools, in io.ReadCloser, out io.Writer, o Options) (err error) {
 	s, w := newServer(ctx, tools, o), &lines{out: out, failed: make(chan error, 1)}
 	read := make(chan struct{})
@@ -30,7 +29,7 @@ func Stdio(ctx context.Context, tools agent.Tools, in io.ReadCloser, out io.Writ
 		s.read(in, w.write)
 	}()
 	select {
-	case <-read: // the client has gone
+	case <-read: // the client has ended
 	case err = <-w.failed:
 	case <-ctx.Done():
 		err = ctx.Err()
@@ -49,7 +48,7 @@ func Stdio(ctx context.Context, tools agent.Tools, in io.ReadCloser, out io.Writ
 	return err
 }
 
-// read takes the messages of in until it ends.
+// read handles the messages of in until it ends.
 func (s *server) read(in io.Reader, reply func(json.RawMessage)) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
@@ -72,7 +71,7 @@ func (s *server) read(in io.Reader, reply func(json.RawMessage)) {
 
 var errLong = errors.New("the line is too long")
 
-// next reads a line; of one that is too long it reads to the end and keeps nothing.
+// next reads a line. It reads a line that is too long to its end, and discards it.
 func next(r *bufio.Reader) (line []byte, err error) {
 	long := false
 	for {
@@ -92,11 +91,11 @@ func next(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// lines writes a message a line, until one could not be written.
+// lines writes a message a line, until a write fails.
 type lines struct {
 	mu     sync.Mutex
-	out    io.Writer  // nil when no more is to be written
-	failed chan error // why, unless it was closed
+	out    io.Writer  // nil when nothing more may be written
+	failed chan error // the write error, unless it was closed
 }
 
 func (l *lines) write(message json.RawMessage) {
@@ -111,7 +110,7 @@ func (l *lines) write(message json.RawMessage) {
 	}
 }
 
-// close has nothing more written: a read of the input may still be under way.
+// close stops all writing, even if a read of the input continues.
 func (l *lines) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

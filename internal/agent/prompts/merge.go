@@ -8,21 +8,21 @@ import (
 	"cadre/internal/team"
 )
 
-// Merge asks the lead to merge the branch of a member, and says how.
+// Merge asks the lead to merge a member's branch, and says how.
 type Merge struct {
 	Team           string  // its name
 	Repo           string  // directory that the team works in
-	Dir            string  // of the worktree to do it in: the member's own
+	Dir            string  // of the worktree for the merge: the member's own
 	There          bool    // that worktree exists
-	Member, Branch string  // whose work it is
+	Member, Branch string  // the owner of the work, and its branch
 	With           []Other // what the branch conflicts with
-	Trouble        string  // why it was not merged, where that is no conflict
+	Trouble        string  // why it was not merged, if there is no conflict
 }
 
-// Other is what a branch conflicts with.
+// Other is one side that a branch conflicts with.
 type Other struct {
-	Name  string // in words: "the branch X"
-	Ref   string // what git knows it by
+	Name  string // a description: "the branch X"
+	Ref   string // its name for git
 	Files []string
 }
 
@@ -33,7 +33,7 @@ func (o Other) how() string {
 	return "does not have what is on " + o.Name
 }
 
-// fileList names files, which agents have named, on one line.
+// fileList names files on one line. Agents have chosen the names.
 func fileList(before string, files []string) string {
 	if len(files) == 0 {
 		return ""
@@ -41,11 +41,11 @@ func fileList(before string, files []string) string {
 	return before + list(files)
 }
 
-// resolve is the line of the recipe in whose place the conflicts are resolved.
+// resolve begins the line of the recipe at which the conflicts are resolved.
 const resolve = "# resolve the conflicts in these files: "
 
-// String is the description of the task. The lines that are indented are commands for a shell, to
-// be run in one directory after the other; none of them touches what is checked out in Repo.
+// String returns the description of the task. The indented lines are commands for a shell, to run
+// in one directory after the other. None of them changes what is checked out in Repo.
 func (m Merge) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The work of %s is on the branch %s", m.Member, m.Branch)
@@ -79,7 +79,7 @@ func (m Merge) String() string {
 	return b.String()
 }
 
-// command is what ends the task that asks.
+// command returns the command that ends the asking task.
 func (m Merge) command(verb string) string {
 	return fmt.Sprintf("cadre task %s %s %s", verb, sanitize.Quote(m.Team), team.ThisTask)
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Variables that change what a shell, or a program of the table, does: which files it reads first,
-// which programs it runs, in which folder, and how it reads its words.
+// Variables that change what a shell or a listed program does: which files it reads first, which
+// programs it runs, in which folder, and how it splits words.
 var (
 	steering = []string{"PATH", "HOME", "ENV", "IFS", "CDPATH", "FPATH", "ZDOTDIR", "PAGER", "MAGIC", "TERM", "PS4",
 		"LANG", "LANGUAGE",
@@ -18,13 +18,13 @@ var (
 	steeringPrefixes = []string{"GIT_", "LD_", "DYLD_", "LC_", "LESS", "GREP_", "RIPGREP_", "XDG_", "BASH_FUNC_",
 		"MALLOC_", "GLIBC_",
 		"CLAUDE_CODE_SHELL", "CLAUDE_CODE_GIT", "CLAUDE_BASH_", "NODE_", "OPENCODE_"}
-	// Those that name files of code.
+	// Variables that name files of code.
 	loading         = []string{"BASH_ENV", "ENV", "ZDOTDIR", "FPATH", "GCONV_PATH", "LOCPATH", "BASH_LOADABLES_PATH"}
 	loadingPrefixes = []string{"LD_", "DYLD_"}
 )
 
-// Steers reports whether a variable may change what a command does that would else only read. A
-// project's own settings may come with it, so one that sets such a variable leaves nothing certain.
+// Steers reports whether a variable may change what a command does that would otherwise only read.
+// A project's own settings may set such a variable, and then nothing is certain.
 func Steers(name string) bool { return named(name, steering, steeringPrefixes) }
 
 func named(name string, names, prefixes []string) bool {
@@ -32,14 +32,14 @@ func named(name string, names, prefixes []string) bool {
 		func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// surroundings reports whether no variable has the shell, or each program, load code that a member
-// could have written, or run what another variable says.
+// surroundings reports whether no variable makes the shell, or any program, load code that a member
+// could have written, or run the value of another variable.
 func (l *looker) surroundings() bool {
 	for name, value := range l.env {
 		if value == "" {
 			continue
 		}
-		if name == "SHELLOPTS" && strings.Contains(value, "xtrace") { // it has PS4 expanded
+		if name == "SHELLOPTS" && strings.Contains(value, "xtrace") { // it expands PS4
 			return false
 		}
 		if !named(name, loading, loadingPrefixes) {

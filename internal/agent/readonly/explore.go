@@ -14,12 +14,12 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// explore is the name of Claude Code's subagent that only looks around.
+// explore is the name of Claude Code's subagent that only explores.
 const explore = "Explore"
 
 // explores reports whether a call of Claude Code's Agent starts its subagent that only explores.
-// The tools of that one are asked about like those of the member itself. An option of the call
-// could change that, and so could a definition of the same name.
+// Its tool calls are checked like those of the member itself. An option of the call could change
+// that, and so could a definition of the same name.
 func (s Scope) explores(fields map[string]json.RawMessage) bool {
 	for name := range fields {
 		if !slices.Contains([]string{"subagent_type", "description", "prompt", "model", "run_in_background"}, name) {
@@ -37,8 +37,8 @@ func (s Scope) explores(fields map[string]json.RawMessage) bool {
 // maxDefinitions bounds the files of a folder of agent definitions.
 const maxDefinitions = 1000
 
-// definesExplore reports whether a definition in a folder or below it may be of the subagent that
-// explores. Claude Code takes its name from the head of the file, in whatever case.
+// definesExplore reports whether a file in or below a folder may define the subagent that explores.
+// Claude Code reads the name, in any case, from the head of the file.
 func definesExplore(folder string) bool {
 	files := 0
 	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
@@ -49,7 +49,7 @@ func definesExplore(folder string) bool {
 			return fs.ErrInvalid
 		}
 		if info, err := os.Stat(path); err != nil || info.IsDir() {
-			if !e.IsDir() { // a link to a folder, or to nothing
+			if !e.IsDir() { // a link to a folder, or a broken one
 				return fs.ErrInvalid
 			}
 			return nil
@@ -62,7 +62,8 @@ func definesExplore(folder string) bool {
 	return err != nil && !missing(err)
 }
 
-// mayDefine reports whether a file may define an agent of that name. What cannot be read may do so.
+// mayDefine reports whether a file may define an agent of that name. A file that cannot be read
+// may.
 func mayDefine(file, name string) bool {
 	if base := filepath.Base(file); strings.EqualFold(strings.TrimSuffix(base, filepath.Ext(base)), name) {
 		return true
@@ -73,7 +74,7 @@ func mayDefine(file, name string) bool {
 	}
 	text := strings.TrimSpace(strings.TrimPrefix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\ufeff"))
 	head, isHead := strings.CutPrefix(text, "---")
-	if !isHead { // it has no name
+	if !isHead { // without a head it has no name
 		return false
 	}
 	head, _, _ = strings.Cut(head, "\n---")

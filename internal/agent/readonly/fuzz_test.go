@@ -16,7 +16,8 @@ import (
 	"cadre/internal/testkit/treetest"
 )
 
-// vocabulary is what the fuzzer makes commands of: what is accepted, and what must not be.
+// vocabulary is what the fuzzer builds commands from: words that are accepted, and words that must
+// not be.
 var vocabulary = []string{"ls", "cat", "head", "tail", "wc", "grep", "rg", "find", "sed", "sort", "uniq", "cut", "tr",
 	"stat", "file", "tree", "nl", "echo", "pwd", "cd", "git", "touch", "canary", "xargs",
 	"a.txt", "b.go", "sub", "sub/c.txt", "link", "folder", "folder/hidden.txt", "sub/up", "inner", "..",
@@ -41,8 +42,8 @@ var vocabulary = []string{"ls", "cat", "head", "tail", "wc", "grep", "rg", "find
 	"'1e canary'", "'e canary'", "'é'", "-Lo", "--all", "--format=%-G?", "--format='% GK'", "--pretty=%+GG", "-e p",
 	"-e 'w out'", "--expression=p", "LIN*"}
 
-// FuzzWords makes commands of words: each byte is one, with a space before it unless it is odd in
-// the upper half.
+// FuzzWords builds commands from words: each byte is one, with a space before it unless it is odd
+// in the upper half.
 func FuzzWords(f *testing.F) {
 	index := func(words string) (data []byte) {
 		for _, w := range strings.Fields(words) {
@@ -75,7 +76,7 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// FuzzText makes commands of anything.
+// FuzzText tries any text as a command.
 func FuzzText(f *testing.F) {
 	for _, command := range []string{"ls -la", "cat a.txt | grep -n 'o\\(n\\)e' | sort -u", `find . -name \*.txt`,
 		"sed -n '/one/,$p' a.txt", "git log --format='%h %s' -n 3", "echo \"a\\\"b\" 'c d'", "ls *.go sub/?.txt",
@@ -92,24 +93,23 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, command string) { s.try(t, command) })
 }
 
-// sandbox is where accepted commands run, in turns.
+// sandbox is a place in which accepted commands run, one at a time.
 type sandbox struct {
 	*world
 	mu     sync.Mutex
 	scope  Scope
 	base   string
-	wrap   []string // bubblewrap, where it works; else what is written elsewhere is not seen
+	wrap   []string // bubblewrap, where it works; without it writes elsewhere are not noticed
 	shells [][]string
 	ran    int
 }
 
-// environments are what a shell may be told, and a user's environment may say. An accepted command
-// runs in each, with one shell after the other.
+// environments are settings that a shell or a user's environment may have. An accepted command runs
+// in each, with one shell after the other.
 var environments = [][]string{nil, {"POSIXLY_CORRECT=1"}, {"LC_ALL=C.UTF-8"},
 	{"LC_ALL=", "BASHOPTS=nocaseglob:dotglob:extglob:globstar"}, {"BASHOPTS=nullglob", "_POSIX2_VERSION=199209"}}
 
-// newSandbox makes a world in which the programs of the table and one that must never run are the
-// only ones.
+// newSandbox makes a world with only the programs of the table and one that must never run.
 func newSandbox(f *testing.F) *sandbox {
 	s := &sandbox{world: newWorld(f)}
 	s.base = filepath.Dir(s.project)
@@ -155,7 +155,7 @@ func newSandbox(f *testing.F) *sandbox {
 	return s
 }
 
-// try runs an accepted command in every environment, and finds that it wrote nothing and saw
+// try runs an accepted command in every environment, and checks that it wrote nothing and saw
 // nothing outside.
 func (s *sandbox) try(t *testing.T, command string) {
 	s.mu.Lock()
@@ -175,7 +175,7 @@ func (s *sandbox) try(t *testing.T, command string) {
 		unchanged := treetest.Keep(t, s.base)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
-		cmd.Run() // whether it succeeds is all the same
+		cmd.Run() // it may fail
 		s.ran++
 		forget()
 		if ctx.Err() != nil && t.Context().Err() == nil {
@@ -189,7 +189,8 @@ func (s *sandbox) try(t *testing.T, command string) {
 	}
 }
 
-// index keeps the index of the repository, which git may refresh, and returns what puts it back.
+// index saves the index of the repository, which git may refresh, and returns a function that
+// restores it.
 func (s *sandbox) index(t *testing.T) (restore func()) {
 	t.Helper()
 	git := filepath.Join(s.project, ".git")

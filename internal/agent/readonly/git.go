@@ -8,25 +8,25 @@ import (
 	"cadre/internal/sys/lazyregexp"
 )
 
-// gitCommand is what may be given to a command of git's that only reads.
+// gitCommand lists the options of a git command that only read.
 type gitCommand struct {
-	flags  string // letters of options without a value; those of bundle may stand together
+	flags  string // letters of options without a value
 	bundle bool   // short options may stand together
 	values string // letters of options with a value, in the same word or the next
 	joined string // letters of options whose value, if there is one, is in the same word
-	// long options: with = at the end those that have a value, in the same word or the next, with
-	// [=] those that may have one in the same word
+	// long options: = at the end marks those with a value, in the same word or the next; [=] those
+	// with an optional value in the same word
 	long  []string
-	diffs bool     // it takes the options that say which differences are shown, and how
+	diffs bool     // it takes the options for showing differences
 	tree  bool     // it compares with files of the worktree, or writes the index
-	lists []string // options of which there must be one where there are operands
-	reads bool     // it shows what is in files
-	shows []string // options with which it does; of those that say which differences are shown, all but gitNames
+	lists []string // of these options one is required if there are operands
+	reads bool     // it shows the content of files
+	shows []string // options that show the content of files; of the options for differences all but gitNames
 }
 
-// gitCommands are those that only read. An abbreviated option is not accepted, nor is one that
-// writes (--output), runs a program (--ext-diff, --textconv, --show-signature), or reads a file
-// from elsewhere (--no-index, --contents, -O, -S of blame).
+// gitCommands are the commands that only read. Abbreviated options are not accepted. Neither are
+// options that write (--output), run a program (--ext-diff, --textconv, --show-signature), or read
+// a file from elsewhere (--no-index, --contents, -O, -S of blame).
 var gitCommands = map[string]gitCommand{
 	"status": {flags: "sbvz", bundle: true, joined: "u", tree: true, shows: []string{"-v", "--verbose"},
 		long: []string{"--short", "--branch", "--show-stash", "--porcelain[=]", "--long", "--verbose",
@@ -75,8 +75,8 @@ var gitHistory = []string{"--oneline", "--max-count=", "--skip=", "--since=", "-
 	"--cc", "--no-diff-merges",
 	"--count", "--show-pulls", "--dd"}
 
-// gitDiffs are the options that say which differences are shown. Letters stand alone; the second
-// ones may have a value in the same word.
+// gitDiffs are the options for showing differences. Their letters stand alone. The second group may
+// have a value in the same word.
 const (
 	gitDiffFlags  = "pusRabwWzimcgEFPt0123456789"
 	gitDiffJoined = "UMCBDlSGnX"
@@ -96,15 +96,15 @@ var gitDiffs = []string{"--patch", "--no-patch", "--unified=", "--raw", "--patch
 	"--ignore-submodules[=]", "--src-prefix=", "--dst-prefix=",
 	"--no-prefix", "--default-prefix", "--line-prefix=", "--ita-invisible-in-index"}
 
-// gitNames are those of these options with which no content of a file is shown.
+// gitNames are those of these options that show no content of files.
 var gitNames = []string{"--no-patch", "--raw", "--stat", "--compact-summary", "--numstat", "--shortstat", "--dirstat",
 	"--cumulative", "--summary", "--name-only", "--name-status", "--color", "--no-color", "--no-renames", "--abbrev",
 	"--full-index", "--find-renames", "--find-copies", "--find-copies-harder", "--diff-filter", "--relative",
 	"--no-relative",
 	"--ignore-submodules", "--no-ext-diff", "--no-textconv", "-s", "-z", "-t", "-M", "-C", "-B", "-l", "-X",
-	"-n", "-i", "-g", "-E", "-F", "-P"} // the last ones say which commits are shown
+	"-n", "-i", "-g", "-E", "-F", "-P"} // the last ones select commits
 
-// git looks at the words of git.
+// git checks the words of a git command.
 func git(l *looker, args []arg) bool {
 	words := args
 	defer func(dirs []string) { l.dirs = dirs }(l.dirs)
@@ -127,7 +127,7 @@ func git(l *looker, args []arg) bool {
 	if len(words) == 0 {
 		return false
 	}
-	if l.env["GIT_PAGER"] != "" { // it stands above the configuration
+	if l.env["GIT_PAGER"] != "" { // it overrides the configuration
 		paged = false
 	}
 	name := words[0].text
@@ -147,7 +147,7 @@ func git(l *looker, args []arg) bool {
 		}
 		l.found.Files = append(l.found.Files, r.top)
 		for _, o := range operands {
-			if hasDotDot(o) || !l.path(o) { // a revision is a path that is not there
+			if hasDotDot(o) || !l.path(o) { // a revision counts as a path that does not exist
 				return false
 			}
 		}
@@ -157,7 +157,7 @@ func git(l *looker, args []arg) bool {
 	return true
 }
 
-// shown reports whether an option may make the command show what is in files.
+// shown reports whether an option may make the command show the content of files.
 func (c *gitCommand) shown(option string) bool {
 	if slices.Contains(c.shows, option) {
 		return true
@@ -188,81 +188,105 @@ func (l *looker) into(word string) bool {
 	return true
 }
 
-// sort tells options, which are returned without their values, from operands. It is not ok where an
+// sort separates options, which it returns without their values, from operands. ok is false if an
 // option is not known.
 func (c *gitCommand) sort(words []arg) (operands, options []string, ok bool) {
-	flags, joined, long := c.flags, c.joined, c.long
-	if c.diffs {
-		flags, joined, long = flags+gitDiffFlags, joined+gitDiffJoined, append(slices.Clip(long), gitDiffs...)
-	}
-	for i := 0; i < len(words); i++ {
-		w := words[i].text
+	for i := 0; i < len(words); {
+		word, rest := words[i], words[i+1:]
+		w := word.text
+		i++
 		switch {
 		case w == "--":
 			if c.lists != nil {
 				return nil, nil, false
 			}
-			return append(operands, texts(words[i+1:])...), options, true
+			return append(operands, texts(rest)...), options, true
 		case len(w) < 2 || w[0] != '-':
 			operands = append(operands, w)
-		case words[i].globbed:
+			continue
+		case word.globbed:
 			return nil, nil, false
-		case strings.HasPrefix(w, "--"):
-			name, text, has := strings.Cut(w, "=")
-			switch {
-			case asksSignature(text):
-				return nil, nil, false
-			case has && (slices.Contains(long, name+"=") || slices.Contains(long, name+"[=]")):
-			case !has && (slices.Contains(long, name) || slices.Contains(long, name+"[=]")):
-			case !has && slices.Contains(long, name+"=") && i+1 < len(words):
-				if i++; words[i].globbed || asksSignature(words[i].text) {
-					return nil, nil, false
-				}
-			default:
-				return nil, nil, false
-			}
-			options = append(options, name)
-		case c.diffs && strings.Trim(w[1:], "0123456789") == "":
-		default:
-			letter := w[1:2]
-			switch {
-			case strings.Contains(joined, letter): // without a value, the next word is an operand, or it is the value
-				if w == "-S" || w == "-G" || w == "-n" {
-					if i++; i == len(words) || words[i].globbed {
-						return nil, nil, false
-					}
-				}
-			case strings.Contains(c.values, letter):
-				if len(w) == 2 {
-					if i++; i == len(words) || words[i].globbed {
-						return nil, nil, false
-					}
-				}
-			case len(w) == 2 && strings.Contains(flags, letter):
-			case c.bundle && strings.Trim(w[1:], flags) == "":
-				for _, letter := range w[2:] {
-					options = append(options, "-"+string(letter))
-				}
-			default:
-				return nil, nil, false
-			}
-			options = append(options, w[:2])
+		case c.diffs && w[1] != '-' && strings.Trim(w[1:], "0123456789") == "":
+			continue
 		}
+		look := c.shortOptions
+		if strings.HasPrefix(w, "--") {
+			look = c.longOption
+		}
+		names, taken, ok := look(w, rest)
+		if !ok {
+			return nil, nil, false
+		}
+		options = append(options, names...)
+		i += taken
 	}
 	return operands, options, true
 }
 
-// signature is a placeholder of a format for what a program says of a signature: %G?, %+GG,
+// longOption returns the full name of an option, and how many of the following words are its value.
+// ok is false for an option that is not known to be harmless.
+func (c *gitCommand) longOption(w string, behind []arg) (names []string, taken int, ok bool) {
+	long := c.long
+	if c.diffs {
+		long = append(slices.Clip(long), gitDiffs...)
+	}
+	name, text, has := strings.Cut(w, "=")
+	switch {
+	case asksSignature(text):
+		return nil, 0, false
+	case has && (slices.Contains(long, name+"=") || slices.Contains(long, name+"[=]")):
+	case !has && (slices.Contains(long, name) || slices.Contains(long, name+"[=]")):
+	case !has && slices.Contains(long, name+"=") && len(behind) > 0:
+		if taken++; behind[0].globbed || asksSignature(behind[0].text) {
+			return nil, 0, false
+		}
+	default:
+		return nil, 0, false
+	}
+	return []string{name}, taken, true
+}
+
+// shortOptions does the same as longOption for a word of one-letter options.
+func (c *gitCommand) shortOptions(w string, behind []arg) (names []string, taken int, ok bool) {
+	flags, joined := c.flags, c.joined
+	if c.diffs {
+		flags, joined = flags+gitDiffFlags, joined+gitDiffJoined
+	}
+	letter := w[1:2]
+	switch {
+	case strings.Contains(joined, letter): // it may have no value, so the next word is either an operand or its value
+		if w == "-S" || w == "-G" || w == "-n" {
+			taken++
+		}
+	case strings.Contains(c.values, letter):
+		if len(w) == 2 {
+			taken++
+		}
+	case len(w) == 2 && strings.Contains(flags, letter):
+	case c.bundle && strings.Trim(w[1:], flags) == "":
+		for _, letter := range w[2:] {
+			names = append(names, "-"+string(letter))
+		}
+	default:
+		return nil, 0, false
+	}
+	if taken > 0 && (len(behind) == 0 || behind[0].globbed) {
+		return nil, 0, false
+	}
+	return append(names, w[:2]), taken, true
+}
+
+// signature matches a placeholder for the output of a signature program: %G?, %+GG,
 // %(signature:key).
 var signature = lazyregexp.New(`%[-+ ]*G|(?i:signature)`)
 
-// asksSignature reports whether a format, or a key to sort by, has signatures checked. A program
-// does that.
+// asksSignature reports whether a format or a sort key makes git check signatures. git runs a
+// program for that.
 func asksSignature(text string) bool { return signature().MatchString(text) }
 
-// gitSurroundings reports whether no variable tells git to use another repository or configuration,
-// to run a program, or to write what it does into a file. A pager runs at a terminal alone; the
-// agents name one there that only prints.
+// gitSurroundings reports whether no variable makes git use another repository or configuration,
+// run a program, or write to a file. git starts a pager only at a terminal; the agents set one that
+// only prints.
 func gitSurroundings(env map[string]string) bool {
 	harmless := []string{"GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "GIT_CEILING_DIRECTORIES", "GIT_ADVICE",
 		"GIT_MERGE_AUTOEDIT", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_ASKPASS",
@@ -274,7 +298,7 @@ func gitSurroundings(env map[string]string) bool {
 		case name == "GIT_PAGER" && harmlessPager(value):
 		case name == "GIT_CONFIG_NOSYSTEM":
 		case (name == "GIT_CONFIG_GLOBAL" || name == "GIT_CONFIG_SYSTEM") &&
-			filepath.IsAbs(value): // where the configuration is
+			filepath.IsAbs(value): // the place of the configuration
 		default:
 			return false
 		}

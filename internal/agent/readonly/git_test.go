@@ -13,17 +13,16 @@ import (
 	"cadre/internal/testkit/treetest"
 )
 
-// Whatever makes git run a program is found: each of these repositories, given to the real git,
-// runs one.
+// TestRepositoriesThatRunPrograms: each of these repositories makes the real git run a program, and
+// is refused.
 func TestRepositoriesThatRunPrograms(t *testing.T) {
 	for _, c := range []struct {
 		name, command string
-		// of the repository; RUN stands for a program that leaves a file, and prints what it is
-		// given
+		// of the repository; RUN stands for a program that leaves a file, and prints its arguments
 		config   string
 		files    map[string]string
 		prepare  func(t testing.TB, w *world, run string)
-		terminal bool // it runs at a terminal alone, which is not tried
+		terminal bool // git does that only at a terminal, which is not tried
 	}{
 		{name: "fsmonitor", command: "git status", config: "[core]\n\tfsmonitor = RUN\n"},
 		{name: "fsmonitor behind a section", command: "git diff", config: "[core] fsmonitor = RUN\n"},
@@ -65,7 +64,7 @@ func TestRepositoriesThatRunPrograms(t *testing.T) {
 			"%+GG\n[gpg]\n\tprogram = RUN\n", prepare: signed},
 		{name: "signatures in a named format", command: "git log --pretty=mine", config: "[pretty]\n\tmine = " +
 			"%-G?\n[gpg]\n\tprogram = RUN\n", prepare: signed},
-		// newer versions know it
+		// only newer versions of git know it
 		{name: "signatures in an order", command: "git branch", config: "[branch]\n\tsort = signature\n",
 			terminal: true},
 		{name: "a promise of objects", command: "git log -p", config: "[remote \"origin\"]\n\turl = " +
@@ -80,7 +79,7 @@ func TestRepositoriesThatRunPrograms(t *testing.T) {
 			}},
 		{name: "a pager", command: "git log", config: "[core]\n\tpager = RUN\n", terminal: true},
 		{name: "a command's pager", command: "git log", config: "[pager]\n\tlog = RUN\n", terminal: true},
-		// git passes it over
+		// git ignores it
 		{name: "an alias", command: "git status", config: "[alias]\n\tstatus = !RUN\n", terminal: true},
 		{name: "another worktree", command: "git status", config: "[core]\n\tworktree = ../../outside\n",
 			terminal: true},
@@ -131,8 +130,8 @@ func TestRepositoriesThatRunPrograms(t *testing.T) {
 			if c.terminal {
 				return
 			}
-			// What was touched has to be looked at. A hook of the index runs where git may write
-			// it.
+			// git has to look at a touched file. A hook of the index runs where git may write the
+			// index.
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, "sh", "-c", "touch a.txt b.go sub/c.txt && "+c.command+"; true")
@@ -146,7 +145,7 @@ func TestRepositoriesThatRunPrograms(t *testing.T) {
 	}
 }
 
-// signed makes a commit with a signature.
+// signed makes a signed commit.
 func signed(t testing.TB, w *world, run string) {
 	w.write(t, filepath.Dir(run), map[string]string{"sign": "#!/bin/sh\ncat > /dev/null\necho '[GNUPG:] SIG_CREATED " +
 		"' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\nx\\n-----END PGP SIGNATURE-----\\n'\n"})
@@ -154,7 +153,7 @@ func signed(t testing.TB, w *world, run string) {
 		"-m", "signed")
 }
 
-// promised takes an object away that a remote has promised.
+// promised removes an object that a remote has promised.
 func promised(t testing.TB, w *world, _ string) {
 	objects, err := filepath.Glob(filepath.Join(w.project, ".git", "objects", "??", "*"))
 	if err != nil || len(objects) == 0 {
@@ -170,7 +169,7 @@ func promised(t testing.TB, w *world, _ string) {
 	}
 }
 
-// submodule makes one whose own configuration runs a program.
+// submodule makes a submodule whose own configuration runs a program.
 func submodule(t testing.TB, w *world, run string) {
 	w.git(t, "init", "-q", "module")
 	w.git(t, "-C", "module", "commit", "-q", "--allow-empty", "-m", "first")
@@ -178,7 +177,7 @@ func submodule(t testing.TB, w *world, run string) {
 	w.git(t, "-C", "module", "config", "core.fsmonitor", run)
 }
 
-// Settings that run nothing are no reason to refuse.
+// TestHarmlessRepositories: settings that run nothing do not cause a refusal.
 func TestHarmlessRepositories(t *testing.T) {
 	w := newWorld(t)
 	for _, set := range [][]string{{"remote.origin.url", "git@example.com:x/y.git"},
@@ -206,8 +205,8 @@ func TestHarmlessRepositories(t *testing.T) {
 	}
 }
 
-// Of what git keeps, only the index is refreshed, and with the variable that sessions have only by
-// git diff.
+// TestIndexIsRefreshed: git refreshes only its index and, with the variable that sessions have,
+// only in git diff.
 func TestIndexIsRefreshed(t *testing.T) {
 	for _, c := range []struct {
 		command, locks string
@@ -265,8 +264,8 @@ func TestIndexIsRefreshed(t *testing.T) {
 	}
 }
 
-// A worktree of the repository has its own folder, which is believed where it names the worktree
-// too.
+// TestWorktrees: a linked worktree has its own folder, which is accepted only if it names the
+// worktree too.
 func TestWorktrees(t *testing.T) {
 	w := newWorld(t)
 	linked := filepath.Join(filepath.Dir(w.project), "linked")
@@ -300,7 +299,7 @@ func TestWorktrees(t *testing.T) {
 	}
 }
 
-// The index is read in each of its versions, and one that is damaged is not certain.
+// TestIndex: each version of the index is read, and a damaged one is refused.
 func TestIndex(t *testing.T) {
 	for _, version := range []string{"2", "3", "4"} {
 		t.Run(version, func(t *testing.T) {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// setting is one of a git configuration. Section and key are in lower case.
+// setting is one setting of a git configuration. Section and key are in lower case.
 type setting struct{ section, sub, key, value string }
 
-// parseConfig reads a git configuration. What it cannot read for certain is refused, where git may
-// read it in some way.
+// parseConfig reads a git configuration. It refuses text that it cannot read with certainty, even
+// if git can.
 func parseConfig(text string) (all []setting, ok bool) {
 	if strings.ContainsAny(text, "\x00\v\f") {
 		return nil, false
@@ -19,7 +19,7 @@ func parseConfig(text string) (all []setting, ok bool) {
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
 		line := strings.TrimLeft(lines[i], " \t\r")
-		for strings.HasPrefix(line, "[") { // a setting may stand behind it
+		for strings.HasPrefix(line, "[") { // a setting may follow on the same line
 			var rest string
 			if section, sub, rest, ok = parseSection(line); !ok {
 				return nil, false
@@ -29,7 +29,7 @@ func parseConfig(text string) (all []setting, ok bool) {
 		if line == "" || line[0] == '#' || line[0] == ';' {
 			continue
 		}
-		for oddBackslashes(line) { // it continues, unless what is open is a comment
+		for oddBackslashes(line) { // the line continues, unless it ends in a comment
 			if strings.ContainsAny(line, "#;") || i+1 == len(lines) {
 				return nil, false
 			}
@@ -89,7 +89,7 @@ func parseSection(line string) (section, sub, rest string, ok bool) {
 	return "", "", "", false
 }
 
-// parseValue reads what stands behind the =.
+// parseValue reads the text after the =.
 func parseValue(text string) (string, bool) {
 	var b strings.Builder
 	quoted := false
@@ -115,8 +115,8 @@ func (s setting) off() bool {
 	return slices.Contains([]string{"", "false", "no", "off", "0"}, strings.ToLower(s.value))
 }
 
-// runs reports whether a setting of the user's makes a command that reads run a program, write, or
-// reach for another machine.
+// runs reports whether a setting of the user's makes a reading command run a program, write, or
+// contact another machine.
 func (s setting) runs(command string, paged bool) bool {
 	switch s.section {
 	case "core":
@@ -150,8 +150,8 @@ func (s setting) isBool() bool {
 	return s.off() || slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(s.value))
 }
 
-// local reports whether a setting of the repository's is known to run no program for a command that
-// reads. It may come with the project, so one that is not known is not certain.
+// local reports whether a setting of the repository's is known to run no program for a reading
+// command. It may come with the project, so an unknown setting is refused.
 func (s setting) local(command string, paged bool) bool {
 	if s.runs(command, paged) {
 		return false
@@ -166,7 +166,7 @@ func (s setting) local(command string, paged bool) bool {
 	return ok && slices.Contains(known, s.key) && (s.sub == "" || s.section == "remote" || s.section == "submodule")
 }
 
-// harmlessSettings are those of sections that have others, too.
+// harmlessSettings are harmless settings in sections that have other settings too.
 var harmlessSettings = map[string][]string{
 	"core": {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode",
 		"symlinks", "autocrlf", "eol", "safecrlf", "quotepath", "abbrev",

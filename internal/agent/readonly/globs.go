@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// expand returns the words that a word with a glob may become, in no certain order. No match may
-// look like an option, and an option may have no match. Where nothing matches, the word stays, or
-// the shell leaves it out or refuses the command.
+// expand returns the words that a word with a glob may become, in any order. No match may look like
+// an option, and a word that begins like an option must have no match. If nothing matches, the word
+// stays, or the shell drops it or refuses the command.
 func (l *looker) expand(w word) ([]string, bool) {
 	if !w.globs {
 		return []string{w.text}, true
@@ -41,14 +41,12 @@ func (l *looker) expand(w word) ([]string, bool) {
 	return append(words, w.text), true
 }
 
-// matches returns what the parts of a pattern stand for below a folder, each behind from. A folder
-// in which a shell would look must be inside, too, but for those on the way to it, which have no
-// pattern.
+// matches returns what the parts of a pattern match below a folder, each after from. Every folder
+// that a shell would list must be inside. Folders before the first part with a pattern need not be.
 //
-// The answer has whatever any shell matches. Some can be told to match names that begin with a dot,
-// or whose letters are large where the word's are small, and zsh then compares the parts of the
-// path so that have no pattern. Whether a name that is not ASCII matches depends on the locale, so
-// each of these counts as a match.
+// The answer includes what any shell matches. Some shells can be set to match names that begin with
+// a dot, or to ignore case, and zsh then also compares the parts of the path without a pattern.
+// Whether a name that is not ASCII matches depends on the locale. Each of these counts as a match.
 func (l *looker) matches(dir, from string, parts []string) (words []string, ok bool) {
 	for len(parts) > 0 && !strings.Contains(parts[0], "*") {
 		real, ok := resolve(dir)
@@ -109,5 +107,5 @@ func (l *looker) matches(dir, from string, parts []string) (words []string, ok b
 	return words, len(words) <= maxMatches
 }
 
-// unescaped takes away what quotes the characters of a pattern.
+// unescaped removes the backslashes that quote characters of a pattern.
 var unescaped = strings.NewReplacer(`\\`, `\`, `\*`, "*", `\?`, "?", `\[`, "[")

@@ -9,17 +9,18 @@ import (
 	"testing"
 )
 
-// Each of these looks harmless to whoever takes words, globs or text for what they mostly mean.
-// Each is refused, and the real shell and the real program then show that it does harm.
+// TestHarm: each of these commands looks harmless to a reader who takes words, globs or text for
+// what they mostly mean. Each is refused, and the real shell and program then show that it does
+// harm.
 func TestHarm(t *testing.T) {
 	for _, c := range []struct {
 		name, command string
 		shell         []string // instead of sh
 		env           []string
-		program       string // without which there is nothing to show
+		program       string // without which it cannot be shown
 		links         []string
 		files         map[string]string
-		untried       bool // it does harm on a system that this one need not be
+		untried       bool // it does harm only on another system
 	}{
 		{name: "a script before -e", command: "sed '1e touch pwned' a.txt -e p", env: []string{"POSIXLY_CORRECT=1"}},
 		{name: "a script that writes before -e", command: "sed 'w pwned' -e p a.txt",
@@ -110,7 +111,7 @@ func TestHarm(t *testing.T) {
 	}
 }
 
-// Where programs are BSD's, grep -r follows links, so none below the folder may lead outside.
+// TestBSDGrep: BSD's grep -r follows links, so no link below the folder may lead outside.
 func TestBSDGrep(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, w.project, map[string]string{"plain/x/y.txt": "two\n"})
@@ -132,8 +133,8 @@ func TestBSDGrep(t *testing.T) {
 	}
 }
 
-// What programs take in any order stays accepted in each, where it is harmless in both ways of
-// reading it.
+// TestOptionsBehindOperands: words that are harmless both as options and as operands are accepted
+// in any order.
 func TestOptionsBehindOperands(t *testing.T) {
 	w := newWorld(t)
 	for _, command := range []string{"ls sub -la", "grep -n two * -i", "grep two a.txt -n", "head a.txt -n 5",

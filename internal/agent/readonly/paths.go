@@ -20,8 +20,8 @@ func within(root, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// path takes a word that a program may open: from each folder in which it may run, it must be
-// inside.
+// path checks a word that a program may open as a path. From each folder in which the program may
+// run, it must be inside.
 func (l *looker) path(word string) bool {
 	if word == "" || word == "/dev/null" {
 		return true
@@ -29,7 +29,7 @@ func (l *looker) path(word string) bool {
 	for _, dir := range l.dirs {
 		path := word
 		if !filepath.IsAbs(path) {
-			path = dir + "/" + word // not cleaned: behind a link, .. is another folder
+			path = dir + "/" + word // not cleaned: after a link, .. is another folder
 		}
 		real, ok := resolve(path)
 		if !ok || !l.inside(real) || !ordinary(real) {
@@ -40,8 +40,8 @@ func (l *looker) path(word string) bool {
 	return true
 }
 
-// holds reports whether a program that follows the links below a path stays inside, as grep -r of
-// BSD's does.
+// holds reports whether a program that follows the links below a path stays inside. BSD's grep -r
+// follows them.
 func (l *looker) holds(word string) bool {
 	if !l.bsd {
 		return true
@@ -68,8 +68,8 @@ func (l *looker) holds(word string) bool {
 	return true
 }
 
-// ordinary reports whether reading the path changes nothing and ends: it is a file, a folder, or
-// not there.
+// ordinary reports whether reading the path has no effect and ends: it is a file, a folder, or
+// missing.
 func ordinary(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -78,7 +78,7 @@ func ordinary(path string) bool {
 	return info.Mode().IsRegular() || info.IsDir()
 }
 
-// missing reports whether there is nothing that the path names.
+// missing reports whether the error means that the path does not exist.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
@@ -86,8 +86,8 @@ func missing(err error) bool {
 // maxLinks bounds the links of one path, as the kernel does.
 const maxLinks = 40
 
-// resolve returns the path that the kernel would open, component by component. What is missing
-// stands for itself; a .. behind it is refused, because it depends on what will be there.
+// resolve returns the path that the kernel would open, component by component. A missing component
+// stands for itself. A .. after it is refused, because its meaning depends on what will be there.
 func resolve(path string) (string, bool) {
 	if strings.ContainsRune(path, 0) {
 		return "", false
@@ -137,8 +137,9 @@ func resolve(path string) (string, bool) {
 	return done, true
 }
 
-// program reports whether the program that a name stands for is none of the project's: a member
-// could have written that. One that is not found at all is the agent's own, or does not run.
+// program reports whether the program of that name is outside the project: a member could have
+// written a program in the project. A program that is not found is the agent's own, or does not
+// run.
 func (l *looker) program(name string) bool {
 	for _, dir := range filepath.SplitList(l.env["PATH"]) {
 		if !filepath.IsAbs(dir) {

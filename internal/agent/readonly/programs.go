@@ -5,34 +5,34 @@ import (
 	"strings"
 )
 
-// program is what may be given to a program that only reads.
+// program lists the options of a program that only read.
 type program struct {
-	flags  string   // letters of options without a value, which may stand together
+	flags  string   // letters of options without a value, which may be bundled
 	values string   // letters of options with a value, in the same word or the next
-	long   []string // long options, in full; with = at the end those that have a value
+	long   []string // full long options; those with a value end with =
 	digits bool     // a number is an option: head -5
-	text   bool     // its operands are text, and no paths
-	first  string   // what its first operand is, unless an option of given was there: "pattern" or "script"
-	given  string   // options that take the place of that, by letter or name
-	reads  bool     // it shows what is in files
-	walks  bool     // it may go below the folders that it is given
-	here   bool     // without operands it looks at the folder where it runs
-	most   int      // operands at most; 0 for any number
+	text   bool     // its operands are text, not paths
+	first  string   // what its first operand is, unless an option in given replaces it: "pattern" or "script"
+	given  string   // options that replace the first operand, by letter or name
+	reads  bool     // it shows the content of files
+	walks  bool     // it may search below the folders that it is given
+	here   bool     // without operands it looks at its working directory
+	most   int      // maximum number of operands; 0 for any number
 	env    []string // variables that would change what it does
 	script func(text string) bool
-	apart  bool                              // an option with a value stands alone, and so does its value
-	lists  bool                              // it shows which files there are
-	own    func(l *looker, words []arg) bool // looks at its words itself
+	apart  bool                              // an option with a value and its value are words of their own
+	lists  bool                              // it lists files
+	own    func(l *looker, words []arg) bool // checks its words itself
 }
 
-// programs are those that only read. Letters mean the same in GNU's and in BSD's, or do no harm
-// where they do not: an operand that the one takes for an option's value is looked at as a path all
-// the same.
+// programs are the programs that only read. A letter means the same in GNU's and BSD's version, or
+// is harmless where it does not: a word that one of them takes for an option's value is checked as
+// a path anyway.
 //
-// What is missing has its reason: an option that writes (sort -o, sed -i, tree -o, file -C), runs a
-// program (rg --pre, rg -z, sort --compress-program, file -z), follows links (grep -R, rg -L, find
-// -L, tree -l), restores times (file -p), reads further names from a file (wc --files0-from, file
-// -f), or does not end (tail -f).
+// Missing options are missing for a reason. They write (sort -o, sed -i, tree -o, file -C), run a
+// program (rg --pre, rg -z, sort --compress-program, file -z), follow links (grep -R, rg -L, find
+// -L, tree -l), restore times (file -p), read further names from a file (wc --files0-from, file
+// -f), or do not end (tail -f).
 var programs = map[string]program{
 	"pwd":      {flags: "LP", text: true},
 	"echo":     {own: func(*looker, []arg) bool { return true }},
@@ -67,7 +67,7 @@ var programs = map[string]program{
 			"--human-numeric-sort", "--ignore-nonprinting", "--month-sort",
 			"--numeric-sort", "--reverse", "--version-sort", "--check", "--key=", "--field-separator=", "--merge",
 			"--stable", "--unique", "--zero-terminated", "--sort="}},
-	// Its second operand is a file that it writes.
+	// Its second operand is an output file.
 	"uniq": {flags: "cdDuiz", values: "fsw", most: 1, reads: true,
 		long: []string{"--count", "--repeated", "--unique", "--ignore-case", "--skip-fields=", "--skip-chars=",
 			"--check-chars=", "--zero-terminated"}},
@@ -76,8 +76,7 @@ var programs = map[string]program{
 	"file": {flags: "bhikLNnrI0", values: "F", reads: true, env: []string{"MAGIC"},
 		long: []string{"--brief", "--mime", "--mime-type", "--mime-encoding", "--no-dereference", "--dereference",
 			"--no-pad", "--keep-going", "--extension", "--separator="}},
-	// In -Lo it takes the next word for the value of L, and the one after it for the file that it
-	// writes.
+	// For -Lo it takes the next word as the value of L, and the one after it as the output file.
 	"tree": {flags: "aACdDfFghinNpqrsStuUvxJX", values: "LPI", apart: true, here: true, walks: true, lists: true,
 		long: []string{"--dirsfirst", "--filesfirst", "--gitignore", "--noreport", "--prune", "--du", "--si",
 			"--inodes", "--device", "--ignore-case", "--matchdirs", "--metafirst",
@@ -112,7 +111,7 @@ var programs = map[string]program{
 	"git":  {own: git},
 }
 
-// grep is grep by each of its names.
+// grep is the row for all names of grep.
 var grep = program{flags: "abcEFGhHiIlLnoPqrsTUvwxZzy", values: "ABCem", first: "pattern", given: "e --regexp",
 	digits: true, reads: true, env: []string{"GREP_OPTIONS"},
 	long: []string{"--after-context=", "--basic-regexp", "--before-context=", "--binary-files=", "--byte-offset",
@@ -124,122 +123,161 @@ var grep = program{flags: "abcEFGhHiIlLnoPqrsTUvwxZzy", values: "ABCem", first: 
 		"--perl-regexp", "--quiet", "--recursive", "--regexp=", "--silent", "--text", "--with-filename",
 		"--word-regexp"}}
 
-// options looks at the words of a program by its row of the table.
+// options checks the words of a program against its row of the table.
 //
-// GNU's programs take options behind operands, too, unless POSIXLY_CORRECT is set. BSD's never do.
-// So what stands there must be harmless as an option, and as a path. Where an operand could also be
-// a script, or a file that is written, no option may stand there.
+// GNU's programs also take options after operands, unless POSIXLY_CORRECT is set. BSD's never do.
+// So a word after an operand must be harmless both as an option and as a path. If an operand could
+// be a script or an output file, no option may follow it.
 func (l *looker) options(p *program, words []arg) bool {
 	l.found.Reads = l.found.Reads || p.reads
 	l.found.Walks = l.found.Walks || p.walks
 	l.found.Lists = l.found.Lists || p.lists
-	var operands []arg
-	given, ended, recursive := false, false, p.walks && p.here
-	is := func(name string) bool { return slices.Contains(strings.Fields(p.given), name) }
-	value := func(name string, a arg) bool {
-		if a.globbed {
-			return false
-		}
-		if is(name) {
-			given = true
-			if p.script != nil && !p.script(a.text) {
-				return false
-			}
-			return len(operands) == 0 || p.text || l.path(a.text)
-		}
-		return p.text || l.path(a.text)
-	}
-	for i := 0; i < len(words); i++ {
-		w := words[i].text
-		if ended || len(w) < 2 || w[0] != '-' {
-			if operands = append(operands, words[i]); strings.HasPrefix(w, "+") && !p.text && len(operands) == 1 &&
-				p.first == "" {
-				return false // sort +1, tail +5: what follows could be read in another way
+	c := &call{l: l, p: p, words: words, recursive: p.walks && p.here}
+	return c.split() && c.harmlessOperands()
+}
+
+// call is a program with its words, some of which are checked already.
+type call struct {
+	l         *looker
+	p         *program
+	words     []arg
+	next      int // the word to check next
+	operands  []arg
+	replaced  bool // an option replaced the first operand
+	recursive bool // it searches below the folders that it is given
+}
+
+// split separates options from operands, and reports whether all options are known to be harmless.
+func (c *call) split() bool {
+	for ended := false; c.next < len(c.words); {
+		word := c.words[c.next]
+		c.next++
+		if ended || len(word.text) < 2 || word.text[0] != '-' {
+			if c.operands = append(c.operands, word); strings.HasPrefix(word.text, "+") && !c.p.text &&
+				len(c.operands) == 1 && c.p.first == "" {
+				return false // sort +1, tail +5: the following words have more than one reading
 			}
 			continue
 		}
-		if len(operands) > 0 && !p.text && (p.script != nil || p.most > 0 || !l.path(w)) {
+		if len(c.operands) > 0 && !c.p.text && (c.p.script != nil || c.p.most > 0 || !c.l.path(word.text)) {
 			return false
 		}
+		harmless := true
 		switch {
-		case w == "--":
+		case word.text == "--":
 			ended = true
-		case strings.HasPrefix(w, "--"):
-			name, text, has := strings.Cut(w, "=")
-			switch {
-			case has && slices.Contains(p.long, name+"="):
-				if !value(name, arg{text, words[i].globbed && is(name)}) {
-					return false
-				}
-			case !has && slices.Contains(p.long, name):
-				given = given || is(name)
-				recursive = recursive || name == "--recursive"
-			case !has && slices.Contains(p.long, name+"=") && i+1 < len(words) && !p.apart:
-				if i++; !value(name, words[i]) || !is(name) && looksLikeOption(words[i].text) {
-					return false
-				}
-			default:
-				return false
-			}
-		case p.digits && strings.Trim(w[1:], "0123456789") == "":
+		case strings.HasPrefix(word.text, "--"):
+			harmless = c.longOption(word)
+		case c.p.digits && strings.Trim(word.text[1:], "0123456789") == "":
 		default:
-			letters := w[1:]
-			for j := 0; j < len(letters); j++ {
-				c := letters[j : j+1]
-				if strings.Contains(p.flags, c) {
-					recursive = recursive || c == "r" && p.first == "pattern" && !p.here || c == "R" && p.lists
-					continue
-				}
-				if !strings.Contains(p.values, c) || p.apart && len(letters) > 1 {
-					return false
-				}
-				a := arg{letters[j+1:], words[i].globbed && is(c)}
-				if a.text == "" {
-					if i++; i == len(words) {
-						return false
-					}
-					if a = words[i]; !is(c) && looksLikeOption(a.text) {
-						return false // where the option has no value, it is one
-					}
-				}
-				if !value(c, a) {
-					return false
-				}
-				break
-			}
+			harmless = c.letters(word)
 		}
-	}
-	if p.first != "" && !given {
-		if len(operands) == 0 || operands[0].globbed || p.script != nil && !p.script(operands[0].text) {
-			return false
-		}
-		operands = operands[1:]
-	}
-	l.found.Walks = l.found.Walks || recursive
-	if p.most > 0 && len(operands) > p.most {
-		return false
-	}
-	if p.text {
-		return true
-	}
-	// A shell can be told that a glob without matches is no word.
-	if (p.here || recursive) && !slices.ContainsFunc(operands, func(a arg) bool { return !a.globbed }) {
-		operands = append(operands, arg{text: "."})
-	}
-	for _, a := range operands {
-		if a.text != "-" && !l.path(a.text) || recursive && p.first == "pattern" && !p.here && !l.holds(a.text) {
+		if !harmless {
 			return false
 		}
 	}
 	return true
 }
 
-// looksLikeOption reports whether a word begins as an option does, and is no number.
+// replaces reports whether the option replaces the first operand.
+func (c *call) replaces(name string) bool { return slices.Contains(strings.Fields(c.p.given), name) }
+
+// value checks the value of an option.
+func (c *call) value(name string, a arg) bool {
+	if a.globbed {
+		return false
+	}
+	if c.replaces(name) {
+		c.replaced = true
+		if c.p.script != nil && !c.p.script(a.text) {
+			return false
+		}
+		return len(c.operands) == 0 || c.p.text || c.l.path(a.text)
+	}
+	return c.p.text || c.l.path(a.text)
+}
+
+func (c *call) longOption(word arg) bool {
+	name, text, has := strings.Cut(word.text, "=")
+	switch {
+	case has && slices.Contains(c.p.long, name+"="):
+		return c.value(name, arg{text, word.globbed && c.replaces(name)})
+	case !has && slices.Contains(c.p.long, name):
+		c.replaced = c.replaced || c.replaces(name)
+		c.recursive = c.recursive || name == "--recursive"
+		return true
+	case !has && slices.Contains(c.p.long, name+"=") && c.next < len(c.words) && !c.p.apart:
+		value := c.words[c.next]
+		c.next++
+		return c.value(name, value) && (c.replaces(name) || !looksLikeOption(value.text))
+	}
+	return false
+}
+
+// letters checks one-letter options in one word: -la, -n5.
+func (c *call) letters(word arg) bool {
+	letters := word.text[1:]
+	for i := range len(letters) {
+		name := letters[i : i+1]
+		if strings.Contains(c.p.flags, name) {
+			c.recursive = c.recursive || name == "r" && c.p.first == "pattern" && !c.p.here || name == "R" && c.p.lists
+			continue
+		}
+		if !strings.Contains(c.p.values, name) || c.p.apart && len(letters) > 1 {
+			return false
+		}
+		value := arg{letters[i+1:], word.globbed && c.replaces(name)}
+		if value.text == "" {
+			if c.next == len(c.words) {
+				return false
+			}
+			value = c.words[c.next]
+			c.next++
+			if !c.replaces(name) && looksLikeOption(value.text) {
+				return false // if the option takes no value, the next word is an operand
+			}
+		}
+		return c.value(name, value)
+	}
+	return true
+}
+
+// harmlessOperands reports whether the words besides options are paths that the program may look
+// at.
+func (c *call) harmlessOperands() bool {
+	operands := c.operands
+	if c.p.first != "" && !c.replaced {
+		if len(operands) == 0 || operands[0].globbed || c.p.script != nil && !c.p.script(operands[0].text) {
+			return false
+		}
+		operands = operands[1:]
+	}
+	c.l.found.Walks = c.l.found.Walks || c.recursive
+	if c.p.most > 0 && len(operands) > c.p.most {
+		return false
+	}
+	if c.p.text {
+		return true
+	}
+	// A shell can be set to drop a glob without matches.
+	if (c.p.here || c.recursive) && !slices.ContainsFunc(operands, func(a arg) bool { return !a.globbed }) {
+		operands = append(operands, arg{text: "."})
+	}
+	for _, a := range operands {
+		if a.text != "-" && !c.l.path(a.text) ||
+			c.recursive && c.p.first == "pattern" && !c.p.here && !c.l.holds(a.text) {
+			return false
+		}
+	}
+	return true
+}
+
+// looksLikeOption reports whether a word begins like an option and is not a number.
 func looksLikeOption(word string) bool {
 	return len(word) > 1 && word[0] == '-' && strings.Trim(word[1:], "0123456789") != ""
 }
 
-// find looks at the words of find: folders, then what is asked of each file.
+// find checks the words of find: folders, then conditions on files.
 func find(l *looker, args []arg) bool {
 	words := texts(args)
 	l.found.Walks, l.found.Lists = true, true
@@ -247,7 +285,7 @@ func find(l *looker, args []arg) bool {
 	for i < len(words) && words[i] == "-P" {
 		i++
 	}
-	folders := 0 // that are there in any case: a shell can be told that a glob without matches is no word
+	folders := 0 // folders that surely remain: a shell can be set to drop a glob without matches
 	for ; i < len(words) && !strings.HasPrefix(words[i], "-") && words[i] != "(" && words[i] != "!"; i++ {
 		if !l.path(words[i]) {
 			return false
@@ -278,8 +316,8 @@ func find(l *looker, args []arg) bool {
 	return true
 }
 
-// What may be asked of each file. Actions that run, write or delete are not among them: -exec,
-// -execdir, -ok, -okdir, -delete, -fls, -fprint, -fprint0, -fprintf.
+// Conditions on files. Actions that run, write or delete are not among them: -exec, -execdir, -ok,
+// -okdir, -delete, -fls, -fprint, -fprint0, -fprintf.
 var (
 	findAlone = []string{"(", ")", "!", ",", "-not", "-a", "-and", "-o", "-or", "-true", "-false", "-empty", "-print",
 		"-print0", "-prune", "-quit", "-depth", "-d", "-mount",

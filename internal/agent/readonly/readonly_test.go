@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// world is a project with links that lead out of it, beside a folder that nobody may read.
+// world is a project with links that lead outside, beside a folder that nobody may read.
 type world struct {
 	project, outside, home string
 	env                    []string
@@ -71,7 +71,7 @@ func (w *world) git(t testing.TB, args ...string) {
 
 func (w *world) scope() Scope { return Scope{Dir: w.project, Roots: []string{w.project}, Env: w.env} }
 
-// Commands with which agents look around are accepted, and what they print is what the shell says.
+// TestReads: commands with which agents explore are accepted, and their output is the shell's.
 func TestReads(t *testing.T) {
 	w := newWorld(t)
 	for _, command := range []string{
@@ -118,7 +118,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// Whatever writes, runs something, leads out, or is not certain is refused.
+// TestRefuses: a command that writes, runs something, leads outside, or is uncertain is refused.
 func TestRefuses(t *testing.T) {
 	w := newWorld(t)
 	if err := syscall.Mkfifo(filepath.Join(w.project, "pipe"), 0o600); err != nil {
@@ -218,7 +218,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A command is refused where its folder, its programs or its surroundings are not those that are
+// TestSurroundings: a command is refused if its folder, its programs or its environment is not
 // known.
 func TestSurroundings(t *testing.T) {
 	w := newWorld(t)
@@ -296,7 +296,7 @@ func TestSurroundings(t *testing.T) {
 	}
 }
 
-// A call is taken from its input; what changes how it runs is refused.
+// TestCall: a call is read from its input, and input that changes how it runs is refused.
 func TestCall(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct {
@@ -332,7 +332,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// Rules are about commands and files, and may be about more than they name, never about less.
+// TestConcerns: rules for commands and files may apply to more than they name, never to less.
 func TestConcerns(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, w.project, map[string]string{".env": "x", "secrets/key": "x"})

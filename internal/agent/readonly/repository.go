@@ -22,8 +22,8 @@ type repository struct {
 	global []setting
 }
 
-// repository finds the repository of a folder as git does. Everything of it that git opens must be
-// inside, or belong to a worktree that is.
+// repository finds the repository of a folder as git does. Everything that git opens in it must be
+// inside, or belong to a worktree that is inside.
 func (l *looker) repository(from string) (*repository, bool) {
 	for top := from; ; top = filepath.Dir(top) {
 		if !l.inside(top) {
@@ -41,14 +41,14 @@ func (l *looker) repository(from string) (*repository, bool) {
 		case err == nil || !missing(err):
 			return nil, false
 		case exists(filepath.Join(top, "HEAD")) && (exists(filepath.Join(top, "objects")) ||
-			exists(filepath.Join(top, "commondir"))): // a bare one, or the folder of another
+			exists(filepath.Join(top, "commondir"))): // a bare repository, or the folder of another one
 			return nil, false
 		}
 	}
 }
 
-// linked returns the repository of a linked worktree. The file that names its folder could have
-// been written by anybody, so that folder must name the worktree, too.
+// linked returns the repository of a linked worktree. Anybody could have written the file that
+// names its folder, so that folder must name the worktree in turn.
 func (l *looker) linked(top, link string) (*repository, bool) {
 	dir, ok := namedBy(link, "gitdir: ", top)
 	if !ok {
@@ -65,7 +65,7 @@ func (l *looker) linked(top, link string) (*repository, bool) {
 	return &repository{env: l.env, top: top, dir: dir, common: common}, true
 }
 
-// namedBy returns the resolved path that a small file of git's names.
+// namedBy returns the resolved path in a small file of git's.
 func namedBy(file, prefix, base string) (string, bool) {
 	data, ok := small(file)
 	text, found := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
@@ -83,10 +83,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// maxFile bounds what is read of one file of git's, but for its index.
+// maxFile bounds what is read of one file of git's. The index has its own bound.
 const maxFile = 1 << 20
 
-// small reads a file that is no link and not large.
+// small reads a file that is not a link and not large.
 func small(path string) ([]byte, bool) { return bounded(path, maxFile) }
 
 func bounded(path string, most int64) ([]byte, bool) {
@@ -98,8 +98,7 @@ func bounded(path string, most int64) ([]byte, bool) {
 	return data, err == nil
 }
 
-// whole reports whether git takes the folder for a repository, and nothing in it leads or reaches
-// elsewhere.
+// whole reports whether git accepts the folder as a repository, and nothing in it leads elsewhere.
 func (r *repository) whole() bool {
 	if head, err := os.Lstat(filepath.Join(r.dir, "HEAD")); err != nil || !head.Mode().IsRegular() {
 		return false
@@ -121,7 +120,7 @@ func (r *repository) whole() bool {
 	return ok && len(bytes.TrimSpace(data)) == 0 || !exists(filepath.Join(r.common, "objects", "info", "alternates"))
 }
 
-// configured reads the configuration. One that cannot be read is not certain.
+// configured reads the configuration. It fails for one that cannot be read with certainty.
 func (r *repository) configured() bool {
 	for _, file := range []string{filepath.Join(r.common, "config"), filepath.Join(r.dir, "config.worktree")} {
 		if !exists(file) {
@@ -145,7 +144,7 @@ func (r *repository) configured() bool {
 	return true
 }
 
-// globalFiles are the configurations of the machine and of the user.
+// globalFiles returns the configuration files of the machine and of the user.
 func (r *repository) globalFiles() (files []string) {
 	home := r.env["HOME"]
 	switch system, set := r.env["GIT_CONFIG_SYSTEM"]; {
@@ -170,11 +169,11 @@ func (r *repository) globalFiles() (files []string) {
 	return files
 }
 
-// maxIncludes bounds how deep a configuration includes others.
+// maxIncludes bounds the depth of included configurations.
 const maxIncludes = 8
 
-// include reads a configuration of the user's, with all that it may include, whether the condition
-// for that holds or not.
+// include reads a configuration of the user's with all includes, whether or not their conditions
+// hold.
 func (r *repository) include(file string, depth int) bool {
 	if file == "" || file == os.DevNull {
 		return true
@@ -232,9 +231,9 @@ func (r *repository) harmless(command string, paged bool) bool {
 	return true
 }
 
-// treeHarmless reports whether git looks at the worktree without running a program: a hook of the
-// index, a filter of a file's content, or git itself in a submodule, whose configuration nobody
-// looked at.
+// treeHarmless reports whether git reads the worktree without running a program: a hook of the
+// index, a filter of a file's content, or git itself in a submodule, whose configuration was not
+// checked.
 func (r *repository) treeHarmless() bool {
 	hooks := []string{filepath.Join(r.common, "hooks")}
 	filters, attributes := false, []string{filepath.Join(r.common, "info", "attributes")}
@@ -268,7 +267,7 @@ func (r *repository) treeHarmless() bool {
 	if !filters {
 		return true
 	}
-	if tracked { // attributes that are only in the index
+	if tracked { // some attributes are only in the index
 		return false
 	}
 	for _, home := range []string{r.env["XDG_CONFIG_HOME"], filepath.Join(r.env["HOME"], ".config")} {
@@ -310,11 +309,11 @@ func (r *repository) filtersNothing(files []string) bool {
 	return err == nil
 }
 
-// maxIndex bounds the index that is looked through.
+// maxIndex bounds the size of an index that is checked.
 const maxIndex = 64 << 20
 
-// indexHarmless reports whether no submodule that is checked out is in the index, and whether
-// attributes are there that the worktree lacks.
+// indexHarmless reports whether the index has no submodule that is checked out, and whether it has
+// attributes that the worktree lacks.
 func (r *repository) indexHarmless() (attributes, ok bool) {
 	file := filepath.Join(r.dir, "index")
 	if !exists(file) {
@@ -375,7 +374,7 @@ func (r *repository) indexHarmless() (attributes, ok bool) {
 		attributes = attributes || strings.EqualFold(filepath.Base(name), ".gitattributes") && !exists(name)
 	}
 	for len(rest) >= 8 {
-		if string(rest[:4]) == "link" { // the rest of it is in another file
+		if string(rest[:4]) == "link" { // the rest is in another file
 			return false, false
 		}
 		size := uint64(binary.BigEndian.Uint32(rest[4:])) + 8
@@ -387,7 +386,7 @@ func (r *repository) indexHarmless() (attributes, ok bool) {
 	return attributes, true
 }
 
-// dropped reads how many bytes of the path before an entry of version 4 leaves away.
+// dropped reads how many bytes of the last path an entry of version 4 drops.
 func dropped(data []byte, at int) (n, next int) {
 	for i := at; i < len(data) && i < at+5; i++ {
 		if i > at {

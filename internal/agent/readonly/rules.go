@@ -9,10 +9,9 @@ import (
 	"cadre/internal/sys/lazyregexp"
 )
 
-// Concerns reports whether a rule that denies something, or wants it to be asked about, may be
-// about what was found. Rules have the syntax of Claude Code: Bash(git log:*), Read(./secrets/**).
-// home is the user's, and base the folder that relative paths of the rule stand for. Where it is
-// not certain that a rule is about something else, it is about this.
+// Concerns reports whether a deny or ask rule may apply to what was found. Rules have the syntax of
+// Claude Code: Bash(git log:*), Read(./secrets/**). home is the user's home, and base the folder
+// for relative paths of the rule. A rule applies unless it certainly does not.
 func (f *Found) Concerns(rule, home, base string) bool {
 	tool, pattern, patterned := strings.Cut(strings.TrimSpace(rule), "(")
 	pattern = strings.TrimSuffix(pattern, ")")
@@ -38,8 +37,8 @@ func (f *Found) Concerns(rule, home, base string) bool {
 	return false
 }
 
-// callMatches reports whether a pattern for commands may be about a call: its words are among those
-// of the call, in their order, or what is around its stars is.
+// callMatches reports whether a pattern for commands may match a call: the call has the pattern's
+// words in their order, or the texts between its stars.
 func callMatches(pattern string, call []string) bool {
 	pattern = strings.TrimSuffix(pattern, ":*")
 	if strings.Contains(pattern, "*") && starsMatch(pattern, call) {
@@ -67,9 +66,9 @@ func callMatches(pattern string, call []string) bool {
 	return true
 }
 
-// starsMatch reports whether the parts of a pattern between its stars and spaces are in a call, in
-// their order. A star may stand for any text, also for several words. The first part begins the
-// call, and what is behind a space begins a word.
+// starsMatch reports whether a call has the parts of a pattern between its stars and spaces, in
+// their order. A star may stand for any text, even several words. The first part begins the call,
+// and a part after a space begins a word.
 func starsMatch(pattern string, call []string) bool {
 	text := " " + strings.Join(call, " ")
 	for i, part := range strings.Split(" "+pattern, "*") {
@@ -87,8 +86,8 @@ func starsMatch(pattern string, call []string) bool {
 	return true
 }
 
-// wordMatches reports whether a word is that of a pattern. A short option may stand among others, a
-// path may be written in another way.
+// wordMatches reports whether a word may match a word of a pattern. A short option may be bundled
+// with others, and a path may be written in another way.
 func wordMatches(pattern, word string) bool {
 	if !strings.Contains(pattern, "*") {
 		return pattern == word || path.Clean(pattern) == path.Clean(word) || path.Base(word) == pattern ||
@@ -107,10 +106,10 @@ func wordMatches(pattern, word string) bool {
 		}
 		word = word[i+len(part):]
 	}
-	return true // what is behind it does not matter: a * may stand for several words
+	return true // ignore the rest: a * may stand for several words
 }
 
-// touches reports whether a pattern for paths may be about a file that is read.
+// touches reports whether a pattern for paths may match a file that is read.
 func (f *Found) touches(pattern, home, base string) bool {
 	rooted := true
 	switch {
@@ -126,7 +125,7 @@ func (f *Found) touches(pattern, home, base string) bool {
 	}
 	if !rooted {
 		pattern = "**/" + pattern
-	} else { // the folder may be reached by a link
+	} else { // a link may lead to the folder
 		fixed := pattern[:max(0, strings.LastIndex(before(pattern, "*?["), "/"))]
 		if real, err := filepath.EvalSymlinks(filepath.FromSlash(fixed)); fixed != "" && err == nil {
 			pattern = filepath.ToSlash(real) + pattern[len(fixed):]
@@ -149,12 +148,12 @@ func before(text, any string) string {
 	return text
 }
 
-// mayMatch reports whether a file, or with below one that is below it, or a folder in which it is,
-// has the pattern.
+// mayMatch reports whether the pattern matches a file or a folder above it. With below set, it also
+// reports true if the pattern may match a file below.
 func mayMatch(pattern, file []string, below bool) bool {
 	switch {
 	case len(pattern) == 0:
-		return true // all that is in a folder that the pattern names
+		return true // the pattern names a folder above it
 	case len(file) == 0:
 		return below || !slices.ContainsFunc(pattern, func(p string) bool { return p != "**" })
 	case pattern[0] == "**":
@@ -164,11 +163,11 @@ func mayMatch(pattern, file []string, below bool) bool {
 	return (err != nil || ok) && mayMatch(pattern[1:], file[1:], below)
 }
 
-// unclear is what one tool reads in another way than the next: a letter may be written with its
-// accent or as two characters.
+// unclear matches what tools read in different ways: a letter with an accent, for example, may be
+// one character or two.
 var unclear = lazyregexp.New(`[a-z]?[^\x00-\x7f]+|[\[{\\].*`)
 
-// wider returns a pattern for one name without what is not certain in it: sets of characters, which
-// path.Match negates in its own way, choices between braces, backslashes, and letters that are not
-// ASCII.
+// wider replaces everything uncertain in a pattern for one name by a star: sets of characters,
+// which path.Match negates in its own way, choices between braces, backslashes, and letters that
+// are not ASCII.
 func wider(name string) string { return unclear().ReplaceAllString(name, "*") }

@@ -2,11 +2,11 @@ package readonly
 
 import "strings"
 
-// sedReads reports whether a script of sed's only prints, deletes and replaces in what it read: it
-// writes no file (w, W, s///w), reads no other (r, R) and runs nothing (e, s///e). It knows a part
-// of the language, and refuses the rest.
+// sedReads reports whether a sed script only prints, deletes and replaces parts of its input. It
+// must not write a file (w, W, s///w), read another file (r, R) or run a program (e, s///e).
+// sedReads knows a part of the language, and refuses the rest.
 func sedReads(script string) bool {
-	if !ascii(script) { // where a character ends depends on the locale
+	if !ascii(script) { // the end of other characters depends on the locale
 		return false
 	}
 	s := sedScanner{rest: script}
@@ -62,7 +62,7 @@ func (s *sedScanner) command() bool {
 	return false
 }
 
-// address reads a line's number, $ or a pattern. There need not be one.
+// address reads an optional address: a line number, $ or a pattern.
 func (s *sedScanner) address() (there, ok bool) {
 	switch {
 	case s.rest == "":
@@ -82,14 +82,14 @@ func (s *sedScanner) address() (there, ok bool) {
 	}
 	before := len(s.rest)
 	s.rest = strings.TrimLeft(s.rest, "0123456789")
-	if there = len(s.rest) < before; there && strings.HasPrefix(s.rest, "~") { // every so many
+	if there = len(s.rest) < before; there && strings.HasPrefix(s.rest, "~") { // a step: every so many lines
 		s.rest = strings.TrimLeft(s.rest[1:], "0123456789")
 	}
 	return there, true
 }
 
-// substitution reads what follows s: a pattern, what takes its place, and flags that neither write
-// nor run anything.
+// substitution reads the rest of an s command: a pattern, its replacement, and flags that neither
+// write nor run anything.
 func (s *sedScanner) substitution() bool {
 	mark := s.next()
 	if !strings.ContainsRune("/|,#@:%", rune(mark)) || mark == 0 {
@@ -102,8 +102,8 @@ func (s *sedScanner) substitution() bool {
 	return true
 }
 
-// until reads to the mark. Where it could be in a set of characters, versions differ, so that is
-// refused.
+// until reads to the mark. It refuses a mark that could be in a set of characters, because versions
+// of sed differ there.
 func (s *sedScanner) until(mark byte, sets bool) bool {
 	plain := end(s.rest, mark, false)
 	if plain < 0 || sets && end(s.rest, mark, true) != plain {
@@ -113,8 +113,8 @@ func (s *sedScanner) until(mark byte, sets bool) bool {
 	return true
 }
 
-// end returns where the mark is that ends a pattern, with sets of characters taken into account or
-// not; -1 where there is none.
+// end returns the position of the mark that ends a pattern, and -1 if there is none. sets says
+// whether to skip sets of characters.
 func end(text string, mark byte, sets bool) int {
 	for i := 0; i < len(text); i++ {
 		switch {

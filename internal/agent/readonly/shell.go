@@ -11,15 +11,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Bounds of what one command may stand for.
+// Bounds of a command and its globs.
 const (
 	maxMatches = 1000 // of its globs
 	maxCalls   = 32
 	maxDirs    = 8
 )
 
-// script looks at a whole command. It must mean the same in bash, in zsh and in the plain shell,
-// because agents use the user's.
+// script checks a whole command. It must mean the same in bash, in zsh and in the plain shell,
+// because agents use the user's shell.
 func (l *looker) script(text string) bool {
 	if !plain(text) || !ascii(text) && !utf8Locale(l.env) {
 		return false
@@ -29,7 +29,7 @@ func (l *looker) script(text string) bool {
 	return err == nil && len(file.Last) == 0 && len(file.Stmts) > 0 && l.statements(file.Stmts)
 }
 
-// plain reports whether a text has only characters that all shells take for what they look like.
+// plain reports whether all shells read every character of a text in the usual way.
 func plain(text string) bool {
 	if !utf8.ValidString(text) {
 		return false
@@ -50,8 +50,8 @@ func ascii(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
-// utf8Locale reports whether the programs take text for UTF-8 or for bytes. In other locales, such
-// as those of GBK, a backslash can be the second byte of a character, and quotes nothing then.
+// utf8Locale reports whether the programs read text as UTF-8 or as bytes. In other locales, such as
+// those with GBK, a backslash can be the second byte of a character, and then quotes nothing.
 func utf8Locale(env map[string]string) bool {
 	locale := cmp.Or(env["LC_ALL"], env["LC_CTYPE"], env["LANG"], "C")
 	_, charset, _ := strings.Cut(strings.ToLower(locale), ".")
@@ -89,8 +89,8 @@ func (l *looker) statement(s *syntax.Stmt) bool {
 	return false
 }
 
-// harmless reports whether a redirection goes to /dev/null, comes from there, or leads one output
-// into the other.
+// harmless reports whether a redirection goes to or from /dev/null, or joins one output to the
+// other.
 func harmless(r *syntax.Redirect) bool {
 	if r.Hdoc != nil || r.Word == nil {
 		return false
@@ -109,7 +109,7 @@ func harmless(r *syntax.Redirect) bool {
 	return false
 }
 
-// call looks at one program with its words.
+// call checks one program with its words.
 func (l *looker) call(c *syntax.CallExpr) bool {
 	if len(c.Assigns) > 0 || len(c.Args) == 0 || len(l.found.Calls) >= maxCalls {
 		return false
@@ -117,7 +117,7 @@ func (l *looker) call(c *syntax.CallExpr) bool {
 	var args []arg
 	for i, word := range c.Args {
 		w, ok := wordOf(word)
-		if !ok || i == 0 && (w.globs || w.text != word.Lit()) { // a program is named by its name
+		if !ok || i == 0 && (w.globs || w.text != word.Lit()) { // the program's name must be plain text
 			return false
 		}
 		if w.braces && (i == 0 || args[0].text != "git") {
@@ -147,7 +147,7 @@ func (l *looker) call(c *syntax.CallExpr) bool {
 			return false
 		}
 	}
-	// What a program only names is nothing that it reads.
+	// A program that only uses a path as a name does not read it.
 	before := l.found
 	l.found.Reads, l.found.Walks = false, false
 	var ok bool
@@ -166,9 +166,8 @@ func (l *looker) call(c *syntax.CallExpr) bool {
 // arg is a word that a program gets.
 type arg struct {
 	text string
-	// globbed says that a glob became this word. Which other matches stand beside it, and in which
-	// order, depends on the shell and its locale, so such a word may only be an operand that is a
-	// path.
+	// globbed says that the word came from a glob. The other matches and their order depend on the
+	// shell and its locale. So such a word may only be an operand that is a path.
 	globbed bool
 }
 
@@ -180,13 +179,12 @@ func texts(args []arg) []string {
 	return words
 }
 
-// cd changes where the next programs run, or does not: where it fails, they run where they would
-// have run.
+// cd adds the folder in which the next programs run. If cd fails, they run in the present one.
 func (l *looker) cd(words []arg) bool {
 	if len(words) != 1 || words[0].globbed || l.env["CDPATH"] != "" || len(l.dirs) > maxDirs {
 		return false
 	}
-	// Another word could be looked up in the shell's own CDPATH. With .. shells differ behind a
+	// Another word could be looked up in the shell's own CDPATH. With .. shells differ after a
 	// link.
 	to := words[0].text
 	if !filepath.IsAbs(to) && to != "." && !strings.HasPrefix(to, "./") || hasDotDot(to) {
@@ -201,7 +199,7 @@ func (l *looker) cd(words []arg) bool {
 		real, err := filepath.EvalSymlinks(path)
 		info, statErr := os.Stat(path)
 		if err != nil && missing(err) {
-			continue // it fails
+			continue // cd fails there
 		}
 		if err != nil || statErr != nil || !info.IsDir() || !l.inside(real) {
 			return false
@@ -212,7 +210,7 @@ func (l *looker) cd(words []arg) bool {
 	return true
 }
 
-// hasDotDot reports whether a path has a part that leads up.
+// hasDotDot reports whether a path has a .. component.
 func hasDotDot(path string) bool {
 	for part := range strings.SplitSeq(path, "/") {
 		if part == ".." {
@@ -225,15 +223,15 @@ func hasDotDot(path string) bool {
 // word is one word of a command as its program gets it.
 type word struct {
 	text  string
-	globs bool   // it has * or ? that are not quoted, or ^, which zsh can be told to take for a pattern
-	glob  string // then the pattern, in which * also stands for ?, and what is quoted is behind a backslash
-	// braces: it has some as revisions of git's do, HEAD@{1}. In zsh they can stand for a set of
-	// letters.
+	globs bool   // it has an unquoted * or ?, or a ^, which zsh can be set to read as a pattern
+	glob  string // then the pattern, with * also for ?, and with quoted characters after a backslash
+	// braces says that it has braces like git's revisions, HEAD@{1}. In zsh they can stand for a
+	// set of letters.
 	braces bool
 }
 
-// wordOf returns what a word stands for, when that is known before the command runs, whatever shell
-// runs it.
+// wordOf returns what a word stands for, if that is known before the command runs and is the same
+// in every shell.
 func wordOf(w *syntax.Word) (word, bool) {
 	split := *w
 	split.Parts = append([]syntax.WordPart{}, w.Parts...)
@@ -244,7 +242,7 @@ func wordOf(w *syntax.Word) (word, bool) {
 		switch part := split.Parts[i].(type) {
 		case *syntax.Lit:
 			text := part.Value
-			for i+1 < len(split.Parts) { // what is between braces may stand apart
+			for i+1 < len(split.Parts) { // the parser may split at braces
 				next, is := split.Parts[i+1].(*syntax.Lit)
 				if !is {
 					break
@@ -254,7 +252,7 @@ func wordOf(w *syntax.Word) (word, bool) {
 			}
 			ok = b.literal(text)
 		case *syntax.SglQuoted:
-			// Another shell reads \' within quotes as a quote, and zsh can be told to read '' so.
+			// Another shell reads \' within quotes as a quote, and zsh can be set to read '' so.
 			ok = !part.Dollar && !oddBackslashes(part.Value) && !quotedBefore(split.Parts, i)
 			b.quoted(part.Value)
 		case *syntax.DblQuoted:
@@ -264,7 +262,7 @@ func wordOf(w *syntax.Word) (word, bool) {
 			return word{}, false
 		}
 	}
-	if b.globs && b.tilde { // zsh can be told to match what is before it, without what is behind
+	if b.globs && b.tilde { // zsh can be set to read it as: what is before it, without what is after it
 		return word{}, false
 	}
 	return word{b.text.String(), b.globs, b.glob.String(), b.braces}, true
@@ -289,7 +287,7 @@ type wordBuilder struct {
 	began      bool
 	tilde      bool
 	braces     bool
-	anything   bool // the part of the path that is being written matches whatever follows
+	anything   bool // the present part of the path matches anything, whatever follows
 }
 
 func (b *wordBuilder) quoted(text string) {
@@ -306,15 +304,14 @@ func (b *wordBuilder) quoted(text string) {
 	}
 }
 
-// wild takes a character that makes the word a pattern.
+// wild adds a character that makes the word a pattern.
 func (b *wordBuilder) wild(r rune) {
 	b.globs = true
 	b.text.WriteRune(r)
 	b.glob.WriteByte('*')
 }
 
-// literal takes what is not quoted. Characters that mean something in some shell are refused where
-// they do.
+// literal adds unquoted text. It refuses characters where they have a meaning in some shell.
 func (b *wordBuilder) literal(text string) bool {
 	escaped := false
 	var last rune
@@ -331,11 +328,11 @@ func (b *wordBuilder) literal(text string) bool {
 			escaped = true
 			continue
 		case r == '*' || r == '?':
-			if r == '*' && last == '*' { // in some shells that is every folder below
+			if r == '*' && last == '*' { // in some shells that means every folder below
 				return false
 			}
 			b.wild(r)
-		case r == '^' && b.began: // in zsh it can stand for everything but what follows
+		case r == '^' && b.began: // in zsh it can mean everything except what follows
 			b.wild(r)
 			b.anything = true
 		case r == '{' && !strings.HasPrefix(text[i+1:], "}"):
@@ -362,7 +359,7 @@ func (b *wordBuilder) literal(text string) bool {
 	return !escaped
 }
 
-// double takes what is between double quotes.
+// double adds the text between double quotes.
 func (b *wordBuilder) double(q *syntax.DblQuoted) bool {
 	b.began = true
 	if q.Dollar {
@@ -388,7 +385,7 @@ func (b *wordBuilder) double(q *syntax.DblQuoted) bool {
 			case r == '\\':
 				escaped = true
 			case r == '`', r == '$' && i+1 < len(lit.Value) && !strings.ContainsRune("|)", rune(lit.Value[i+1])):
-				return false // at an end, as that of a line in a pattern, it stands for itself
+				return false // at an end it stands for itself, for example as the end of a line in a pattern
 			default:
 				b.quoted(string(r))
 			}

@@ -14,10 +14,13 @@ import (
 )
 
 // Unasked reports whether a call only reads, and no deny or ask rule in the user's or the project's
-// settings for Claude Code may be about it. Such a call needs nobody's leave. Settings that cannot
-// be read may hold such a rule. Variables that the user's settings set count as those of [Scope]; a
-// project's may set none that [Steers].
+// settings for Claude Code may apply to it. Such a call needs no permission. Settings that cannot
+// be read may contain such a rule. Variables in the user's settings count like those of [Scope]. A
+// project's settings may set no variable that [Steers].
 func (s Scope) Unasked(tool, input string) bool {
+	if !slices.Contains(lookers, tool) { // checked first: the settings are in a dozen files
+		return false
+	}
 	home := s.home()
 	rules, env, err := s.settings()
 	if err != nil {
@@ -34,7 +37,7 @@ func (s Scope) Unasked(tool, input string) bool {
 	})
 }
 
-// home is the user's home folder.
+// home returns the user's home folder.
 func (s Scope) home() string {
 	if home := environment(s.Env)["HOME"]; home != "" {
 		return home
@@ -52,9 +55,9 @@ const maxSettings = 1 << 20
 // managed are the folders of the machine's settings.
 var managed = []string{"/etc/claude-code", "/Library/Application Support/ClaudeCode"}
 
-// claudeFolders are the folders in which Claude Code may look for the settings and the agents of a
-// session here: the user's first, then those of the machine, then those of the project and of the
-// folders around it.
+// claudeFolders returns the folders in which Claude Code may look for the settings and agents of a
+// session here: the user's first, then the machine's, then those of the project and the folders
+// above it.
 func (s Scope) claudeFolders() []string {
 	config := environment(s.Env)["CLAUDE_CONFIG_DIR"]
 	if config == "" {
@@ -81,8 +84,8 @@ func (s Scope) claudeFolders() []string {
 	return folders
 }
 
-// settings returns the deny and ask rules that hold where the command runs, and the variables that
-// the user's settings and the machine's set.
+// settings returns the deny and ask rules that apply where the command runs, and the variables in
+// the settings of the user and the machine.
 func (s Scope) settings() (rules, env []string, err error) {
 	folders := s.claudeFolders()
 	trusted := []string{filepath.Join(folders[0], "settings.json"), filepath.Join(folders[0], "settings.local.json")}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A rule of the user's, of the project's, or of the person's own for the project, wins over what
-// only reads; settings that cannot be read may hold one.
+// TestUnasked: a rule of the user's, of the project's, or of the user's own for the project,
+// overrides the permission to read. Settings that cannot be read may contain one.
 func TestUnasked(t *testing.T) {
 	for _, c := range []struct {
 		name, file, settings, command string
@@ -78,7 +78,8 @@ func TestUnasked(t *testing.T) {
 	}
 }
 
-// A definition of an agent may stand for the one that explores, whatever its file is called.
+// TestExploreIsDefined: a definition of an agent may replace the one that explores, whatever its
+// file is called.
 func TestExploreIsDefined(t *testing.T) {
 	for _, c := range []struct {
 		name, file, text string
@@ -138,13 +139,13 @@ func TestExploreIsDefined(t *testing.T) {
 	}
 }
 
-// A shell with a script is what the script is; anything else stays what it is.
+// TestUnwrap: a shell with a script becomes the script; anything else stays as it is.
 func TestUnwrap(t *testing.T) {
 	for command, want := range map[string]string{
 		"/bin/bash -lc ls":                     "ls",
 		"/bin/bash -lc 'ls -l | wc'":           "ls -l | wc",
 		`/usr/bin/zsh -lc "git log --oneline"`: "git log --oneline",
-		"bash -c 'ls'":                         "bash -c 'ls'", // whose is it?
+		"bash -c 'ls'":                         "bash -c 'ls'", // its quotes are ambiguous
 		"./bash -lc ls":                        "./bash -lc ls",
 		"/tmp/bash -lc ls":                     "/tmp/bash -lc ls",
 		"/bin/bash -ic ls":                     "/bin/bash -ic ls",

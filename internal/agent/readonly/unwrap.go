@@ -8,8 +8,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Unwrap returns the script of a command line that is a shell with a script, as agents say which
-// command they run: /bin/bash -lc 'ls -l'. Any other command line is returned as it is.
+// Unwrap returns the script of a command line that runs a shell with a script, which is how agents
+// report their commands: /bin/bash -lc 'ls -l'. It returns any other command line unchanged.
 func Unwrap(command string) string {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(
 		strings.NewReader(command), "")

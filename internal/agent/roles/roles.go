@@ -1,10 +1,10 @@
-// Package roles reads agent definitions: the Markdown files in .claude/agents that give a role its
+// Package roles reads agent definitions: Markdown files in .claude/agents that give a role its
 // prompt, its tools and its model.
 //
 // # Authority
 //
-// The package decides what a definition says. Which member has which role, and what is done with
-// the definition, is decided elsewhere.
+// The package decides how a definition is read. Its callers decide which member has which role, and
+// how the definition is used.
 //
 // # Format
 //
@@ -17,7 +17,7 @@
 //	---
 //	You are a reviewer. …
 //
-// Source: Claude Code's documentation of subagents; other keys of its are passed over.
+// Source: Claude Code's documentation of subagents. Its other keys are ignored.
 package roles
 
 import (
@@ -40,18 +40,18 @@ type Definition struct {
 	Name        string
 	Description string
 	Prompt      string
-	Agent       string   // whose models and tools these are
+	Agent       string   // the agent whose models and tools these are
 	Model       string   // "" for the agent's own choice
 	Tools       []string // nil for all
 	Disallowed  []string
 	Path        string
 }
 
-// maxFile bounds what is read of a definition.
+// maxFile bounds how much of a definition is read.
 const maxFile = 1 << 20
 
-// Find looks for the definition of a role, in the project's .claude/agents and then in Claude
-// Code's own folder, where there is one. A role without a definition is no error.
+// Find searches the definition of a role in the project's .claude/agents, and then in Claude Code's
+// own folder. A role without a definition is no error.
 func Find(claude, dir, role string) (Definition, bool, error) {
 	folders := []string{filepath.Join(dir, ".claude", "agents")}
 	if claude != "" {
@@ -87,8 +87,8 @@ func findIn(folder, role string) (Definition, bool, error) {
 	return Definition{}, false, nil
 }
 
-// read reads a file. The name is set also when the rest is wrong, so that only whoever asks for
-// that role hears of it.
+// read reads a file. It sets the name even if the rest is wrong, so that the error reaches only
+// callers that ask for this role.
 func read(path string) (Definition, error) {
 	d := Definition{Path: path, Name: strings.TrimSuffix(filepath.Base(path), ".md"), Agent: team.Claude}
 	data, err := regularfile.Read(path, maxFile)
@@ -109,7 +109,7 @@ func read(path string) (Definition, error) {
 		Model       string `yaml:"model"`
 	}
 	if err := yaml.Unmarshal([]byte(head), &front); err != nil {
-		return d, fmt.Errorf("the head of %s cannot be read: %w", path, err)
+		return d, fmt.Errorf("the front matter of %s cannot be read: %w", path, err)
 	}
 	if front.Name != "" {
 		d.Name = front.Name
@@ -148,7 +148,8 @@ func tools(value any) ([]string, error) {
 	return slices.DeleteFunc(names, func(n string) bool { return n == "" || n == "*" }), nil
 }
 
-// Allows says whether the role may use the tool. The team's own tools are every member's.
+// Allows returns an error if the role may not use the tool. The team's own tools are always
+// allowed.
 func (d Definition) Allows(tool string) error {
 	bare := func(names []string) bool {
 		return slices.ContainsFunc(names, func(n string) bool {

@@ -4,22 +4,22 @@
 // # States
 //
 //	looking ──has or claimed a task──▶ running ──exit──▶ completing ──accepted──▶ looking
-//	looking ──nothing there──▶ waiting ──Wake, Deliver──▶ looking         completing ──a hook said no──▶ running, with its feedback
-//	asked to shut down: after the command that runs it agrees, and waits to be stopped
+//	looking ──no task──▶ waiting ──Wake, Deliver──▶ looking         completing ──a hook rejected──▶ running, with its feedback
+//	asked to shut down: it finishes the running command, agrees, and waits to be stopped
 //
 // # A command
 //
-// runs by /bin/sh in the team's directory, with the environment of cadre and
+// /bin/sh runs the command in the team's directory, with the environment of cadre and
 //
-//	CADRE_TEAM, CADRE_TEAM_ID, CADRE_MEMBER_NAME, CADRE_SESSION_HOME, as every session
+//	CADRE_TEAM, CADRE_TEAM_ID, CADRE_MEMBER_NAME, CADRE_SESSION_HOME, as in every session
 //	CADRE_TASK_ID, CADRE_TASK_SUBJECT
-//	CADRE_RESULTS    folder with a file for each completed task that this one waited for: its result, named
+//	CADRE_RESULTS    folder with a file for the result of each completed task that this one depends on, named
 //	                 <id in the team file, else its id>.md
-//	CADRE_FEEDBACK   what a hook said of the attempt before, if one did
+//	CADRE_FEEDBACK   the feedback of a hook that rejected the last attempt, if one did
 //
-// Exit status 0 completes the task with what the command printed, standard output and error
-// together, as its result: its beginning and its end, where it is long. Anything else fails it,
-// with the output kept. The lead gets a line either way.
+// Exit status 0 completes the task. Its result is what the command printed, standard output and
+// error together; of a long output, the beginning and the end. Any other status fails the task,
+// with the output kept. Either way, the lead gets one line.
 package shell
 
 import (
@@ -41,20 +41,20 @@ import (
 
 // Agent starts shell sessions. The zero Agent is ready for use.
 type Agent struct {
-	Timeout time.Duration // of a command whose task has none; 0 for an hour
-	Output  int           // bytes kept of the beginning and of the end of an output; 0 for 32 KiB each
+	Timeout time.Duration // of a command whose task sets none; 0 for an hour
+	Output  int           // bytes kept of each end of an output; 0 for 32 KiB
 	Ladder  proc.Ladder   // how a command is ended
 }
 
 const defaultTimeout = time.Hour
 
-// TakesTasks says that a session looks at the task list by itself.
+// TakesTasks reports that a session takes tasks by itself.
 func (Agent) TakesTasks() {}
 
 // Start starts a session.
 func (a Agent) Start(_ context.Context, spec agent.Spec, its agent.Team) (agent.Session, error) {
 	if info, err := os.Stat(spec.Dir); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("the directory of team %s cannot be worked in: %s: %w", spec.Team, spec.Dir,
+		return nil, fmt.Errorf("cannot work in the directory of team %s: %s: %w", spec.Team, spec.Dir,
 			errOr(err, errors.New("not a directory")))
 	}
 	if a.Timeout <= 0 {
@@ -81,17 +81,17 @@ type session struct {
 	spec    agent.Spec
 	team    agent.Team
 	cancel  context.CancelFunc
-	hurry   context.Context // ends when a command that is to end has been asked long enough
+	hurry   context.Context // done when a command that is to end has had its time
 	hurryUp context.CancelFunc
-	tried   map[string]int64 // the claims that were worked on, by task; of the goroutine that works
+	tried   map[string]int64 // the claims that were worked on, by task; owned by the goroutine work
 	updates chan agent.Update
-	given   chan string   // ids of prompts that are to be said to be received
+	given   chan string   // ids of prompts to acknowledge
 	wake    chan struct{} // holds one wake-up
 	done    chan struct{}
 
 	mu        sync.Mutex
-	shutdown  string             // request that is to be agreed to
-	interrupt context.CancelFunc // ends the command that runs
+	shutdown  string             // request to agree to
+	interrupt context.CancelFunc // ends the running command
 }
 
 func (s *session) Updates() <-chan agent.Update { return s.updates }
@@ -112,13 +112,13 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	case s.given <- p.ID:
 		return nil
 	case <-s.done:
-		return errors.New("the session is over")
+		return errors.New("the session has ended")
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// SetAccess has nothing to change: what a shell may run is what the tasks say.
+// SetAccess has nothing to change: the tasks decide what a shell runs.
 func (s *session) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
 
 var errInterrupted = errors.New("interrupted")
@@ -143,7 +143,7 @@ func (s *session) Stop(ctx context.Context) error {
 	return nil
 }
 
-// say gives an update to whoever reads them, unless the session is over.
+// say sends an update, unless the session has ended.
 func (s *session) say(ctx context.Context, u agent.Update) {
 	select {
 	case s.updates <- u:
@@ -151,7 +151,7 @@ func (s *session) say(ctx context.Context, u agent.Update) {
 	}
 }
 
-// acknowledge says of every prompt that the session has it, until the session is over.
+// acknowledge reports every prompt as received, until the session ends.
 func (s *session) acknowledge(ctx context.Context) {
 	for {
 		select {
@@ -182,11 +182,11 @@ func (s *session) work(ctx context.Context) {
 	}
 	select {
 	case s.updates <- agent.Ended{Err: err}:
-	case <-time.After(time.Second): // a reader that went away must not hold the session
+	case <-time.After(time.Second): // an absent reader must not block the session
 	}
 }
 
-// turn works until there is nothing to do and then waits for a reason to look again.
+// turn works until there is nothing to do, and then waits for a reason to look again.
 func (s *session) turn(ctx context.Context) error {
 	for {
 		if done, err := s.agreeToShutdown(ctx); done || err != nil {
@@ -199,7 +199,7 @@ func (s *session) turn(ctx context.Context) error {
 		if task == nil {
 			break
 		}
-		s.say(ctx, agent.TurnStarted{Summary: "task " + task.ID + ": " + task.Subject})
+		s.say(ctx, agent.TurnStarted{Summary: "task " + task.Called() + ": " + task.Subject})
 		if err := s.attempt(ctx, *task); err != nil {
 			return err
 		}
@@ -223,15 +223,15 @@ func (s *session) agreeToShutdown(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	s.shutdown = ""
 	s.mu.Unlock()
-	if team.CodeOf(err) == team.Conflict { // withdrawn meanwhile
+	if team.CodeOf(err) == team.Conflict { // withdrawn in the meantime
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// claim takes the next task; nil means that there is none to be had now. A task that the member
-// holds already, and that was not tried here, comes first: somebody else claimed it for the member,
-// or the answer to a claim was lost.
+// claim takes the next task; nil if there is none at the moment. A task that the member holds
+// already, and that was not tried here, comes first: another member claimed it for this one, or the
+// answer to a claim was lost.
 func (s *session) claim(ctx context.Context) (*team.Task, error) {
 	var held []team.Task
 	s.team.View(func(st *team.State) { held = st.Held(s.spec.Member) })
@@ -261,8 +261,7 @@ func (s *session) claim(ctx context.Context) (*team.Task, error) {
 	return nil, nil
 }
 
-// attempt runs the task's command and settles the task with what came of it. Its error ends the
-// session.
+// attempt runs the task's command and reports its outcome. An error ends the session.
 func (s *session) attempt(ctx context.Context, task team.Task) error {
 	feedback := ""
 	for {
@@ -275,12 +274,12 @@ func (s *session) attempt(ctx context.Context, task team.Task) error {
 		if failure != "" {
 			return s.settle(ctx, task, &team.FailTask{Task: task.ID, Fence: task.Fence, Reason: failure,
 				Result: output},
-				fmt.Sprintf("Task %s (%s) failed after %s: %s", task.ID, task.Subject, took, failure))
+				fmt.Sprintf("Task %s failed after %s: %s", titled(task), took, failure))
 		}
 		_, err = s.team.Do(ctx, &team.CompleteTask{Task: task.ID, Fence: task.Fence, Result: output})
 		switch code := team.CodeOf(err); {
 		case err == nil:
-			return s.report(ctx, fmt.Sprintf("Task %s (%s) is done after %s.", task.ID, task.Subject, took))
+			return s.report(ctx, fmt.Sprintf("Task %s is done after %s.", titled(task), took))
 		case code == team.Rejected && !final(err):
 			feedback = err.Error()
 			pause(ctx, err)
@@ -293,21 +292,22 @@ func (s *session) attempt(ctx context.Context, task team.Task) error {
 	}
 }
 
-// rejection is the refusal of a hook, as a replica has it.
+// rejection is a hook's refusal, as a replica returns it.
 type rejection interface {
 	error
 	Final() bool
 	Pause() time.Duration
 }
 
-// final reports whether another try is a loop: a hook that said no too often is the lead's affair.
+// final reports whether another attempt would be a loop: a hook that rejected too often is left to
+// the lead.
 func final(err error) bool {
 	r, ok := errors.AsType[rejection](err)
 	return ok && r.Final()
 }
 
-// pause waits before the command runs again that a hook rejected: a command does nothing else the
-// second time than the first, so trying at once would only load the machine.
+// pause waits before a command that a hook rejected runs again. A command does the same the second
+// time, so an immediate retry would only load the machine.
 func pause(ctx context.Context, err error) {
 	if r, ok := errors.AsType[rejection](err); ok {
 		select {
@@ -327,18 +327,18 @@ func (s *session) settle(ctx context.Context, task team.Task, body team.Body, re
 	return s.report(ctx, report)
 }
 
-// lost tells apart a claim that is gone, which is the team's decision and no error of ours, from
-// everything else.
+// lost returns nil for a claim that the team has taken away, which is no error of the session, and
+// other errors unchanged.
 func (s *session) lost(ctx context.Context, task team.Task, err error) error {
 	if code := team.CodeOf(err); code != "" {
-		s.say(ctx, agent.Text{Text: fmt.Sprintf("task %s: %v", task.ID, err)})
+		s.say(ctx, agent.Text{Text: fmt.Sprintf("task %s: %v", task.Called(), err)})
 		return nil
 	}
 	return err
 }
 
-// report tells a lead that is a person, or a program of theirs. An agent is told by the team
-// itself.
+// report sends a message to a lead that is a person, or a program of theirs. The team itself
+// notifies an agent.
 func (s *session) report(ctx context.Context, text string) error {
 	hosted := false
 	s.team.View(func(st *team.State) {
@@ -355,15 +355,15 @@ func (s *session) report(ctx context.Context, text string) error {
 	return err
 }
 
-// run runs the command. failure says why the task is not done; an error is ours and not the
-// command's.
+// run runs the command. failure says why the task is not done; err is an error of the session, not
+// of the command.
 func (s *session) run(ctx context.Context, task team.Task, feedback string) (output, failure string, err error) {
 	if strings.TrimSpace(task.Run) == "" {
-		return "", "the task has no command, and a shell teammate does nothing else", nil
+		return "", "the task has no command, and a shell teammate only runs commands", nil
 	}
 	timeout := s.agent.Timeout
-	if task.TimeoutMS > 0 {
-		timeout = time.Duration(task.TimeoutMS) * time.Millisecond
+	if task.Timeout > 0 {
+		timeout = task.Timeout
 	}
 	results, err := s.results(task)
 	if err != nil {
@@ -392,6 +392,11 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 		}
 		defer done()
 	}
+	if task.Dir != "" {
+		if dir, err = below(dir, task.Dir); err != nil {
+			return "", err.Error(), nil
+		}
+	}
 	exit, err := s.execute(running, proc.Cmd{
 		Args: []string{"/bin/sh", "-c", task.Run}, Dir: dir, Env: s.environment(task, results, feedback),
 		Stdout: &capture, Stderr: &capture, Member: s.spec.Member, Task: task.ID,
@@ -410,7 +415,7 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 	return output, failure, err
 }
 
-// execute runs the command until it ends or ctx does; nothing of it is left then.
+// execute runs the command until it ends or ctx does; none of its processes is left then.
 func (s *session) execute(ctx context.Context, cmd proc.Cmd) (proc.Exit, error) {
 	child, err := s.spec.Procs.Start(cmd)
 	if err != nil {
@@ -424,12 +429,31 @@ func (s *session) execute(ctx context.Context, cmd proc.Cmd) (proc.Exit, error) 
 }
 
 func (s *session) environment(task team.Task, results, feedback string) []string {
-	env := slices.Concat(os.Environ(), s.spec.Env, s.spec.Identity())
-	env = append(env, "CADRE_TASK_ID="+task.ID, "CADRE_TASK_SUBJECT="+oneLine(task.Subject), "CADRE_RESULTS="+results)
+	env := slices.Concat(os.Environ(), s.spec.Env, task.Env, s.spec.Identity())
+	env = append(env, "CADRE_TASK_ID="+task.ID, "CADRE_TASK_NAME="+task.Name,
+		"CADRE_TASK_SUBJECT="+oneLine(task.Subject), "CADRE_RESULTS="+results)
 	if feedback != "" {
 		env = append(env, "CADRE_FEEDBACK="+feedback[:min(len(feedback), 32<<10)])
 	}
 	return env
+}
+
+// below is the directory of a task's command. It stays below the one that its member works in,
+// wherever links lead.
+func below(dir, task string) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	at, err := root.Stat(task)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the directory of the task cannot be used: %w", err)
+	case !at.IsDir():
+		return "", fmt.Errorf("the directory of the task cannot be used: %s is not a directory", task)
+	}
+	return filepath.Join(dir, task), nil
 }
 
 func oneLine(s string) string {
@@ -441,7 +465,7 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// results lays out what the tasks before this one found.
+// results writes the results of the tasks that this one depends on.
 func (s *session) results(task team.Task) (string, error) {
 	files := map[string]string{}
 	s.team.View(func(st *team.State) {
@@ -467,8 +491,20 @@ func (s *session) results(task team.Task) (string, error) {
 	return dir, nil
 }
 
-// fileName is the task's id in its team file, where that can name a file, else its own.
+// fileName returns the task's id in its team file, if that can be a file name, or else its own id.
+func titled(t team.Task) string {
+	if t.Subject == t.Name {
+		return t.Name
+	}
+	return t.Called() + " (" + t.Subject + ")"
+}
+
+// fileName is what the task is called, which can name a file. A task from before tasks had names may
+// have the id that it has in its team file.
 func fileName(t team.Task) string {
+	if t.Name != "" {
+		return t.Name + ".md"
+	}
 	if id, err := strconv.Unquote(string(t.Metadata[team.FileIDKey])); err == nil && id != "" && filepath.IsLocal(id) &&
 		!strings.ContainsAny(id, `/\`) {
 		return id + ".md"

@@ -7,19 +7,19 @@ import (
 	"cadre/internal/team"
 )
 
-// usage is how an action is done with a tool: its name, and what is known of its input.
+// usage says how an action is done with a tool: the tool's name, and the known part of its input.
 type usage struct {
 	tool  string
 	input []argument
 }
 
-// argument is a field of an input. Its value is a text, true, or nil where the caller is to choose.
+// argument is a field of an input. Its value is a text, true, or nil if the caller has to choose.
 type argument struct {
 	name  string
 	value any
 }
 
-// with adds an argument, where there is a text for it.
+// with adds an argument, if the text is not empty.
 func (u usage) with(name, value string) usage {
 	if value != "" {
 		u.input = append(u.input, argument{name, value})
@@ -27,7 +27,7 @@ func (u usage) with(name, value string) usage {
 	return u
 }
 
-// String is the usage as a model reads it: TaskClaim with taskId "3".
+// String returns the usage as a model reads it: TaskClaim with taskId "3".
 func (u usage) String() string {
 	var all []string
 	for _, a := range u.input {
@@ -46,8 +46,8 @@ func (u usage) String() string {
 	return u.tool + " with " + strings.Join(all, " and ")
 }
 
-// toolFor returns how the action of a hint is done with a tool. Where there is none, it says whether
-// the action is the user's; what is neither is of no use to an agent.
+// toolFor returns how a hint's action is done with a tool. If there is no tool, it reports whether
+// the user can do it; otherwise the hint is of no use to an agent.
 func toolFor(h team.Hint) (u usage, users bool) {
 	of := func(tool string) usage { return usage{tool: tool} }
 	switch h.Action {
@@ -91,8 +91,8 @@ func toolFor(h team.Hint) (u usage, users bool) {
 	return usage{}, true
 }
 
-// help is a hint as the agent reads it; "" where that is nothing for it: the tool is not its own, or
-// would do something for another member.
+// help returns a hint for the agent; "" if the agent does not have the tool, or would act for
+// another member.
 func (c *call) help(h team.Hint) string {
 	u, users := toolFor(h)
 	switch {
@@ -111,7 +111,7 @@ func (c *call) help(h team.Hint) string {
 	return ""
 }
 
-// helps are the hints of a refusal, each behind a blank.
+// helps returns the hints of a refusal, each after a space.
 func (c *call) helps(err error) string {
 	var b strings.Builder
 	for _, h := range team.HintsOf(err) {

@@ -11,26 +11,27 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"cadre/internal/team"
 )
 
-// The kinds of fields that inputs are made of. A kind takes what a model may well write for it, and
-// says of anything else what it takes.
+// These are the kinds of input fields. A kind accepts what a model may reasonably write for it, and
+// says for anything else what it accepts.
 type (
-	text     struct{ s *string }                    // nil when it is not there
-	message  struct{ text }                         // what a member says
+	text     struct{ s *string }                    // nil if it is missing
+	message  struct{ text }                         // a member's text
 	id       struct{ s string }                     // of a task: "3", 3 or "#3"
 	ids      struct{ all []string }                 // of tasks
 	flag     struct{ on bool }                      // true or false
-	seconds  struct{ n *int64 }                     // a number, at most an hour of them
-	object   struct{ m map[string]json.RawMessage } // anything, by name
+	seconds  struct{ d *time.Duration }             // a number of them, at most an hour of them
+	object   struct{ m map[string]json.RawMessage } // any object
 	priority struct{ choice }
-	status   struct{ choice } // that TaskUpdate sets
-	listed   struct{ choice } // that a task on the list has
+	status   struct{ choice } // set by TaskUpdate
+	listed   struct{ choice } // of a listed task
 	intent   struct{ choice }
-	choice   struct{ s string } // one of a few words, "" when it is not there
+	choice   struct{ s string } // one of a few words, "" if it is missing
 )
 
 var (
@@ -38,13 +39,12 @@ var (
 	intents  = []string{"info", "question", "challenge", "resolution"}
 )
 
-const longest = 3600 // seconds that a deadline may lie ahead
+const longest = time.Hour // in the future, for a deadline
 
-// field is what can be read from JSON. The error of read says what it takes, to stand behind its
-// name.
+// field can be read from JSON. The error of read says what the field accepts, and follows its name.
 type field interface {
 	read(raw json.RawMessage) error
-	looks() property // to a model, without name and description
+	looks() property // for a model, without name and description
 }
 
 func (f *text) read(raw json.RawMessage) error {
@@ -76,12 +76,8 @@ func (f *id) read(raw json.RawMessage) error {
 	if !ok {
 		return errors.New("takes the id of a task")
 	}
-	f.s = taskID(s)
+	f.s = strings.TrimSpace(s)
 	return nil
-}
-
-func taskID(s string) string {
-	return strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(s), "task"), "#"))
 }
 
 func (f *ids) read(raw json.RawMessage) error {
@@ -89,7 +85,7 @@ func (f *ids) read(raw json.RawMessage) error {
 	if s, ok := scalar(raw); ok {
 		if s = strings.TrimSpace(s); !strings.HasPrefix(s, "[") { // one id, or several with commas
 			for one := range strings.SplitSeq(s, ",") {
-				if one = taskID(one); one != "" {
+				if one = strings.TrimSpace(one); one != "" {
 					f.all = append(f.all, one)
 				}
 			}
@@ -122,11 +118,11 @@ func (f *flag) read(raw json.RawMessage) error {
 func (f *seconds) read(raw json.RawMessage) error {
 	s, _ := scalar(raw)
 	n, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(n >= 0 && n <= longest) {
-		return fmt.Errorf("takes a number of seconds from 0 to %d", longest)
+	if err != nil || !(n >= 0 && n <= longest.Seconds()) {
+		return fmt.Errorf("takes a number of seconds from 0 to %.0f", longest.Seconds())
 	}
-	whole := int64(math.Ceil(n))
-	f.n = &whole
+	whole := time.Duration(math.Ceil(n)) * time.Second
+	f.d = &whole
 	return nil
 }
 
@@ -160,7 +156,7 @@ func (f *choice) pick(raw json.RawMessage, of []string) error {
 	return fmt.Errorf("is one of: %s; not %s", strings.Join(of, ", "), quoted(s))
 }
 
-// scalar is a JSON string, number or truth value as a string.
+// scalar returns a JSON string, number or boolean as a string.
 func scalar(raw json.RawMessage) (string, bool) {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -185,7 +181,7 @@ func scalar(raw json.RawMessage) (string, bool) {
 	return "", false
 }
 
-// folded is a name without what models get wrong about names: taskId, task_id, TaskID.
+// folded returns a name without the differences that models make in names: taskId, task_id, TaskID.
 func folded(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == ' ' {
@@ -200,12 +196,12 @@ type slot struct {
 	name     string
 	required bool
 	about    string
-	also     []string // names under which models look for it
+	also     []string // other names that models use
 	index    int
 }
 
-// slots returns the fields of an input struct. Its tags are json, as for everybody; jsonschema, with
-// the description; and also, with other names.
+// slots returns the fields of an input struct. Its tags are json, as usual; jsonschema, with the
+// description; and also, with other names.
 func slots(t reflect.Type) []slot {
 	var all []slot
 	for i := range t.NumField() {
@@ -217,8 +213,7 @@ func slots(t reflect.Type) []slot {
 	return all
 }
 
-// decode reads an input into the struct that into points to. The error names everything that is
-// wrong with it.
+// decode reads an input into the struct that into points to. The error names all mistakes.
 func decode(tool string, input json.RawMessage, into any) error {
 	v := reflect.ValueOf(into).Elem()
 	fields := slots(v.Type())
@@ -238,7 +233,7 @@ func decode(tool string, input json.RawMessage, into any) error {
 		switch {
 		case i < 0:
 			wrong = append(wrong, fmt.Sprintf("there is no %s%s", quoted(key), meant(fields, key)))
-		case string(bytes.TrimSpace(given[key])) == "null": // as good as not there
+		case string(bytes.TrimSpace(given[key])) == "null": // like a missing field
 		case there[fields[i].name]:
 			wrong = append(wrong, fields[i].name+" is there twice")
 		default:
@@ -271,7 +266,7 @@ func known(fields []slot) string {
 	return strings.Join(names, ", ")
 }
 
-// meant names the field that somebody who wrote key was after.
+// meant returns the field that the writer of key probably meant.
 func meant(fields []slot, key string) string {
 	best, least := "", math.MaxInt
 	for _, f := range fields {
@@ -287,8 +282,7 @@ func meant(fields []slot, key string) string {
 	return "; the nearest is " + best
 }
 
-// distance is the number of letters to put in, take out or change on the way from a to b; of long
-// names it is that of their beginnings.
+// distance returns the edit distance of a and b; of long names, only the beginnings count.
 func distance(a, b string) int {
 	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
 	row := make([]int, len(b)+1)

@@ -50,7 +50,7 @@ func (c *call) broadcast(in *broadcast) (string, error) {
 		c.waitsForLead(e.Message.Seq)), nil
 }
 
-// waitsForLead says that a message waits until somebody leads; "" for one that does not.
+// waitsForLead says that a message waits until there is a lead; "" for other messages.
 func (c *call) waitsForLead(seq int64) (words string) {
 	c.view(func(s *team.State) {
 		if s.Holds(seq) {
@@ -63,7 +63,7 @@ func (c *call) waitsForLead(seq int64) (words string) {
 func (c *call) resendMessages(in *resend) (string, error) {
 	body := &team.ResendMessages{Member: c.name(in.Name.value())}
 	for _, id := range in.IDs.all {
-		seq, err := strconv.ParseInt(id, 10, 64)
+		seq, err := strconv.ParseInt(strings.TrimPrefix(id, "#"), 10, 64)
 		if err != nil {
 			return "", mistake("Nothing was sent: %s is no number of a message.", quoted(id))
 		}
@@ -78,7 +78,7 @@ func (c *call) resendMessages(in *resend) (string, error) {
 		messages(e.Seqs)), nil
 }
 
-// messages are their numbers as our tools show them: message #1, #2.
+// messages returns message numbers as our tools show them: message #1, #2.
 func messages(seqs []int64) string {
 	var ids []string
 	for _, seq := range seqs {
@@ -94,7 +94,7 @@ func urgency(urgent flag) string {
 	return "normal"
 }
 
-// worded is the message with its summary as the first line, unless it begins so by itself.
+// worded returns the message with its summary as the first line, unless it already begins with it.
 func worded(summary text, message message) string {
 	head, body := strings.TrimSpace(summary.value()), message.value()
 	if head == "" || strings.TrimSpace(body) == "" || strings.HasPrefix(strings.TrimSpace(body), head) {
@@ -103,7 +103,7 @@ func worded(summary text, message message) string {
 	return head + "\n" + body
 }
 
-// waiting returns a message of the caller that somebody was not given yet.
+// waiting returns a message of the caller that was not delivered yet.
 func (c *call) waiting(is func(team.Message) bool) (waits team.Message, ok bool) {
 	c.view(func(s *team.State) {
 		for _, name := range s.Recipients() {
@@ -121,11 +121,11 @@ func alike(m team.Message, intent, priority, body string) bool {
 	return m.Intent == intent && m.Priority == priority && m.Body == body
 }
 
-// readMessages is answered by the mail behind every result, where there is some; else it takes the
+// readMessages needs no result of its own if mail follows every result; otherwise it takes the
 // messages itself.
 func (c *call) readMessages(*nothing) (string, error) {
 	if c.o.Mail != nil {
-		return "Your new messages:", nil // Call corrects that where there are none
+		return "Your new messages:", nil // Call corrects this if there are none
 	}
 	for {
 		var mail []team.Message
@@ -139,7 +139,7 @@ func (c *call) readMessages(*nothing) (string, error) {
 			return noMessages, nil
 		}
 		r, err := c.do(&team.ReceiveMessages{Seqs: seqs})
-		if team.CodeOf(err) == team.Conflict && c.gone(seqs) { // somebody else gave them to the member meanwhile
+		if team.CodeOf(err) == team.Conflict && c.gone(seqs) { // another process delivered them in the meantime
 			continue
 		}
 		if err != nil {
@@ -151,7 +151,7 @@ func (c *call) readMessages(*nothing) (string, error) {
 	}
 }
 
-// gone reports whether one of the messages waits no more.
+// gone reports whether one of the messages no longer waits.
 func (c *call) gone(seqs []int64) (gone bool) {
 	c.view(func(s *team.State) {
 		m, _ := s.Member(c.me)

@@ -2,8 +2,10 @@ package tools
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"cadre/internal/team"
 )
@@ -15,8 +17,8 @@ func (b *Set) agents() []string {
 	return b.o.Agents()
 }
 
-// usual is the agent of a teammate for whom none is named: the lead's own, where it can be one,
-// else the first.
+// usual returns the agent of a teammate if none is named: the lead's own, if that is possible, else
+// the first.
 func (b *Set) usual(agents []string) (usual string) {
 	b.o.Team.View(func(s *team.State) {
 		m, _ := s.Member(b.o.Member)
@@ -72,8 +74,8 @@ func same(m team.Member, b *team.SpawnMember) bool {
 		m.Plan.Required == b.PlanApproval && m.Isolation == b.Isolation
 }
 
-// usualSeconds is how long a teammate has to end.
-const usualSeconds = 60
+// usualGrace is how long a teammate may take to end.
+const usualGrace = time.Minute
 
 func (c *call) shutdownTeammate(in *shutdown) (string, error) {
 	name := c.name(in.Name.value())
@@ -83,12 +85,12 @@ func (c *call) shutdownTeammate(in *shutdown) (string, error) {
 		}
 		return fmt.Sprintf("%s need not shut down any more.", name), nil
 	}
-	within := int64(usualSeconds)
-	if in.Within.n != nil {
-		within = *in.Within.n
+	within := usualGrace
+	if in.Within.d != nil {
+		within = *in.Within.d
 	}
 	_, err := c.do(&team.RequestShutdown{Member: name, Reason: in.Reason.value(),
-		Deadline: c.o.Now() + team.Time(1000*within)})
+		Deadline: c.o.Now().Add(within)})
 	if err != nil {
 		m, ok := c.member(name)
 		switch {
@@ -103,12 +105,12 @@ func (c *call) shutdownTeammate(in *shutdown) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("%s was asked to shut down. It is ended in %d s at the latest; you get a message.",
-		name, within), nil
+		name, int64(within.Seconds())), nil
 }
 
-// span is the time until then.
+// span returns the time until then.
 func (c *call) span(until team.Time) string {
-	return fmt.Sprintf("%d s", max(0, int64(until-c.o.Now())+999)/1000)
+	return fmt.Sprintf("%d s", max(0, int64(math.Ceil(until.Sub(c.o.Now()).Seconds()))))
 }
 
 func (c *call) respondToShutdown(in *shutdownAnswer) (string, error) {
@@ -143,9 +145,9 @@ func after(approved bool) string {
 
 func (c *call) submitPlan(in *plan) (string, error) {
 	const wait = "End your turn without changing anything; the answer comes as a message."
-	var wanted team.Time
-	c.view(func(s *team.State) { p := s.Team().Permissions; wanted = p.Patience() })
-	_, err := c.do(&team.SubmitPlan{Plan: in.Plan.value(), Deadline: c.o.Now() + wanted})
+	var patience time.Duration
+	c.view(func(s *team.State) { p := s.Team().Permissions; patience = p.Patience() })
+	_, err := c.do(&team.SubmitPlan{Plan: in.Plan.value(), Deadline: c.o.Now().Add(patience)})
 	if err != nil {
 		if m, _ := c.member(c.me); m.Plan.State == "submitted" && m.Plan.Text == in.Plan.value() {
 			return fmt.Sprintf("This plan waits for its answer already. %s", wait), nil

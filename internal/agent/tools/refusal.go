@@ -11,7 +11,7 @@ import (
 
 func mistake(format string, args ...any) error { return &blunder{fmt.Sprintf(format, args...)} }
 
-// explain is what the agent reads of an error: what is wrong, and what to do next.
+// explain returns an error for the agent: what is wrong, and what to do next.
 func (c *call) explain(err error) string {
 	if isBlunder(err) {
 		return err.Error()
@@ -45,7 +45,7 @@ func (c *call) explain(err error) string {
 	return text
 }
 
-// next is what to do after a refusal that does not say so itself.
+// next returns what to do after a refusal that does not say so itself.
 var next = map[string]map[team.Code]string{
 	"TaskClaim": {team.Conflict: another, team.NotReady: "Take another one meanwhile: TaskClaim with next: true.",
 		team.Denied: another},
@@ -71,7 +71,7 @@ const (
 	pending = "TeamStatus shows the requests that wait."
 )
 
-// finished reports whether there is nothing left to do for the caller, whatever it calls.
+// finished reports whether no call makes sense for the caller any more.
 func (c *call) finished() (over bool) {
 	c.view(func(s *team.State) {
 		m, ok := s.Member(c.me)
@@ -81,7 +81,7 @@ func (c *call) finished() (over bool) {
 	return over
 }
 
-// rejected is the feedback of a hook, which is for the agent as it is.
+// rejected returns a hook's feedback, which is shown to the agent unchanged.
 func (c *call) rejected(err error) string {
 	text := "Not done: a quality gate of the project said no. Its feedback:\n" + block(err.Error()) + "\n"
 	r, ok := errors.AsType[interface {
@@ -109,7 +109,7 @@ func namesTool(text string) bool {
 	return false
 }
 
-// stop ends a text of the team, which has no full stop, with one.
+// stop adds a full stop to a text of the team.
 func stop(s string) string {
 	if strings.HasSuffix(s, ".") {
 		return s

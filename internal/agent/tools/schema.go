@@ -9,8 +9,8 @@ import (
 	"cadre/internal/team"
 )
 
-// schema is what the JSON Schema of an input has: a closed object, with the fields in the order in
-// which a model is to think of them.
+// schema is the JSON Schema of an input: a closed object, with the fields in the order in which a
+// model should consider them.
 type schema struct {
 	Type       string     `json:"type"`
 	Properties properties `json:"properties"` // an empty object too: some clients want it there
@@ -27,10 +27,10 @@ type property struct {
 	Items       *property `json:"items,omitempty"`
 }
 
-// properties are an object by their names.
+// properties are the fields of an object by name.
 type properties []property
 
-// MarshalJSON keeps their order.
+// MarshalJSON keeps the order of the fields.
 func (all properties) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	for i, p := range all {
@@ -54,7 +54,7 @@ func (all properties) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// What the kinds of fields look like to a model.
+// These describe the kinds of fields to a model.
 
 func (*text) looks() property     { return property{Type: "string"} }
 func (*id) looks() property       { return property{Type: "string"} }
@@ -81,7 +81,7 @@ func schemaOf(input reflect.Type) schema {
 	return s
 }
 
-// schema returns the schema of a tool as the member has it.
+// schema returns the schema of a tool for the member.
 func (b *Set) schema(t *tool) json.RawMessage {
 	s := schemaOf(t.input)
 	switch agents := b.agents(); {
@@ -94,7 +94,7 @@ func (b *Set) schema(t *tool) json.RawMessage {
 	}
 	encoded, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // texts alone
+		panic(err) // texts only
 	}
 	return encoded
 }

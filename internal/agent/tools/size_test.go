@@ -7,7 +7,7 @@ import (
 )
 
 // TestSize holds how much of a context the tools take, in bytes of names, descriptions and schemas:
-// they are a part of every call of a model. With its briefing, which the briefing package holds to
+// they are a part of every call of a model. With its briefing, which the prompts package holds to
 // 1,390, a lead has no more than 10,480.
 func TestSize(t *testing.T) {
 	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})

@@ -40,16 +40,16 @@ func (c *call) teamStatus(in *look) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-// await waits for news for the caller, where it is to, and says what came of that; "" when there
-// are some: they stand behind the result.
+// await waits for news for the caller, if the input asks for it, and returns what came of that; ""
+// if there is news, because it follows the result.
 func (c *call) await(wanted seconds) (words string, err error) {
 	switch {
-	case wanted.n == nil || *wanted.n == 0:
+	case wanted.d == nil || *wanted.d == 0:
 		return "", nil
 	case c.o.Wait == nil:
 		return "There is no need to wait: end your turn, and you are woken when there is news.\n", nil
 	}
-	long := min(time.Duration(*wanted.n)*time.Second, MaxWait)
+	long := min(*wanted.d, MaxWait)
 	if c.o.LongestWait != nil {
 		long = min(long, c.o.LongestWait())
 	}
@@ -77,7 +77,7 @@ func (c *call) await(wanted seconds) (words string, err error) {
 	}
 }
 
-// life is what one has to know of a member of whom nothing is heard, or that is not given its mail.
+// life returns what others have to know about a member that is offline, or does not get its mail.
 func (c *call) life(m team.Member) (words string) {
 	if m.Offline != 0 {
 		words += "; offline for " + c.since(m.Offline)
@@ -91,9 +91,9 @@ func (c *call) life(m team.Member) (words string) {
 	return words
 }
 
-// since is the time since then.
+// since returns the time since then.
 func (c *call) since(then team.Time) string {
-	switch s := max(0, int64(c.o.Now()-then)/1000); {
+	switch s := max(0, int64(c.o.Now().Sub(then).Seconds())); {
 	case s < 120:
 		return fmt.Sprintf("%d s", s)
 	default:
@@ -101,7 +101,7 @@ func (c *call) since(then team.Time) string {
 	}
 }
 
-// roster is a member in one line.
+// roster describes a member in one line.
 func roster(s *team.State, m team.Member) string {
 	about := subject(m.Agent)
 	if m.Role != "" && m.Name != s.Team().Lead {
@@ -114,7 +114,7 @@ func roster(s *team.State, m team.Member) string {
 	var at []string
 	for t := range s.Tasks() {
 		if t.Status == team.InProgress && t.Owner == m.Name {
-			at = append(at, "#"+t.ID+" "+subject(t.Subject))
+			at = append(at, titled(t))
 		}
 	}
 	if len(at) > 0 {
@@ -158,7 +158,7 @@ func counts(s *team.State) string {
 	return words + fmt.Sprintf(", %d in progress, %d completed", s.Count(team.InProgress), s.Count(team.Completed))
 }
 
-// budget is what was used, and of how much.
+// budget describes the usage and its limits.
 func (c *call) budget(t team.Team) string {
 	of := func(used, limit string, limited bool) string {
 		if limited {
@@ -166,14 +166,14 @@ func (c *call) budget(t team.Team) string {
 		}
 		return used
 	}
-	minutes := func(ms int64) string { return count(int(ms/60000), "minute", "minutes") }
+	minutes := func(d time.Duration) string { return count(int(d.Minutes()), "minute", "minutes") }
 	words := []string{of(fmt.Sprint(t.Usage.Tokens()), fmt.Sprint(t.Budget.Tokens), t.Budget.Tokens > 0) + " tokens"}
 	if t.Usage.CostMicroUSD > 0 || t.Budget.CostMicroUSD > 0 {
 		words = append(words, of(team.Dollars(t.Usage.CostMicroUSD), team.Dollars(t.Budget.CostMicroUSD),
 			t.Budget.CostMicroUSD > 0))
 	}
-	if t.Budget.Millis > 0 {
-		words = append(words, of(minutes(int64(c.o.Now()-t.CreatedAt)), minutes(t.Budget.Millis), true))
+	if t.Budget.Time > 0 {
+		words = append(words, of(minutes(c.o.Now().Sub(t.CreatedAt)), minutes(t.Budget.Time), true))
 	}
 	if t.Exhausted != "" {
 		return strings.Join(words, ", ") + "; spent: " + t.Exhausted + ", so nothing more is started"
@@ -181,7 +181,7 @@ func (c *call) budget(t team.Team) string {
 	return strings.Join(words, ", ")
 }
 
-// requests are those that wait for an answer, with what answers them.
+// requests lists the open requests, and how to answer them.
 func (c *call) requests(b *strings.Builder, s *team.State) {
 	var lines []string
 	how := func(tool string) string {
@@ -230,7 +230,7 @@ func (c *call) cleanupTeam(in *cleanup) (string, error) {
 	return "The team is removed. Tell the user what came of its work, and end your turn.", nil
 }
 
-// leaveToOthers brings a team that others remove to where they can.
+// leaveToOthers prepares a team for its removal by others.
 func (c *call) leaveToOthers(force bool) (string, error) {
 	var running []string
 	c.view(func(s *team.State) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// who may use a tool.
+// who says which members may use a tool.
 type who int
 
 const (
@@ -19,8 +19,8 @@ const (
 type tool struct {
 	name    string
 	who     who
-	about   string       // for a model: what it does, when to use it, what comes back
-	instead string       // for the lead, whose tool it is not
+	about   string       // for a model: what it does, when to use it, what it returns
+	instead string       // for the lead, if the tool is not the lead's
 	input   reflect.Type // a struct of fields
 	call    func(c *call, input json.RawMessage) (string, error)
 }
@@ -29,7 +29,7 @@ func (t *tool) offeredTo(leads bool) bool {
 	return t.who == everybody || (t.who == lead) == leads
 }
 
-// run is a tool's function: it reads the input into a fresh I.
+// run is a tool's function. It reads the input into a new I.
 func run[I any](do func(*call, *I) (string, error)) func(*call, json.RawMessage) (string, error) {
 	return func(c *call, raw json.RawMessage) (string, error) {
 		in := new(I)
@@ -49,7 +49,7 @@ const (
 
 var table []tool
 
-// The functions of the tools look the table up, so it is filled in here.
+// The functions of the tools use the table, so it is filled in here.
 func init() {
 	table = []tool{
 		{name: "TaskCreate", input: reflect.TypeFor[taskCreate](), call: run((*call).taskCreate),
@@ -124,7 +124,7 @@ func find(name string) *tool {
 	return nil
 }
 
-// The inputs. A tag json without omitempty is a field that must be there.
+// These are the inputs. A json tag without omitempty marks a required field.
 type (
 	nothing struct{}
 

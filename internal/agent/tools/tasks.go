@@ -9,6 +9,9 @@ import (
 )
 
 func (c *call) taskCreate(in *taskCreate) (string, error) {
+	if err := c.tasks(every(in.BlockedBy.all)...); err != nil {
+		return "", err
+	}
 	body := &team.CreateTask{Subject: in.Subject.value(), Description: in.Description.value(),
 		ActiveForm: in.ActiveForm.value(), Owner: c.name(in.Owner.value()),
 		Role: in.Role.value(), BlockedBy: in.BlockedBy.all, Priority: in.Priority.s, Metadata: in.Metadata.m}
@@ -25,11 +28,11 @@ func (c *call) taskCreate(in *taskCreate) (string, error) {
 	if !ok {
 		t = e.Task
 	}
-	return fmt.Sprintf("Task #%s created: %s%s%s", t.ID, subject(t.Subject), marks(t), c.awaits(t)), nil
+	return fmt.Sprintf("Task %s created: %s%s%s", t.Ref(), subject(t.Subject), marks(t), c.awaits(t)), nil
 }
 
-// awaits says that a task waits for somebody who is not on the team, so that a name that was
-// mistyped is noticed.
+// awaits says that a task waits for somebody who is not on the team, so that a misspelled name is
+// noticed.
 func (c *call) awaits(t team.Task) (words string) {
 	c.view(func(s *team.State) {
 		if s.Awaits(t.ID) {
@@ -40,8 +43,8 @@ func (c *call) awaits(t team.Task) (words string) {
 	return words
 }
 
-// same returns the open task that the caller created with the same words: the call before this one,
-// whose answer got lost.
+// same returns the open task that the caller created with the same words: the answer to the
+// previous call was lost.
 func (c *call) same(b *team.CreateTask) (same team.Task, ok bool) {
 	importance := b.Priority
 	if importance == "" {
@@ -60,7 +63,15 @@ func (c *call) same(b *team.CreateTask) (same team.Task, ok bool) {
 	return same, ok
 }
 
-// mostTasks is how many tasks a list shows.
+// written returns the caller's texts as our tools write them.
+func written(ref string) string {
+	if strings.Trim(ref, "0123456789") == "" {
+		ref = "#" + ref
+	}
+	return line(ref, mostOfASubject)
+}
+
+// mostTasks bounds how many tasks a list shows.
 const mostTasks = 200
 
 func (c *call) taskList(in *taskList) (string, error) {
@@ -74,7 +85,7 @@ func (c *call) taskList(in *taskList) (string, error) {
 			case in.Status.s != "" && string(t.Status) != in.Status.s, owner != "" && t.Owner != owner:
 			case len(lines) == mostTasks || in.Status.s == "" && t.Status == team.Completed &&
 				open+s.Count(team.Completed) > mostTasks:
-				left++ // what is done goes first where not all of it fits
+				left++ // completed tasks are left out first
 			default:
 				lines = append(lines, brief(t)+outcome(t))
 			}
@@ -82,7 +93,7 @@ func (c *call) taskList(in *taskList) (string, error) {
 		if s.AllowsTool(c.me, "TaskClaim") == nil {
 			for _, t := range s.Claimable(c.me) {
 				if len(free) < 10 {
-					free = append(free, t.ID)
+					free = append(free, t.Ref())
 				}
 			}
 		}
@@ -96,17 +107,20 @@ func (c *call) taskList(in *taskList) (string, error) {
 		lines = append(lines, "No tasks yet.")
 	}
 	if len(free) > 0 {
-		lines = append(lines, "You can claim: "+numbered(free))
+		lines = append(lines, "You can claim: "+strings.Join(free, ", "))
 	}
 	return strings.Join(lines, "\n"), nil
 }
 
 func (c *call) taskGet(in *taskGet) (shown string, err error) {
-	err = mistake("There is no task #%s. TaskList shows the tasks.", line(in.TaskID.s, mostOfASubject))
+	if err := c.tasks(&in.TaskID.s); err != nil {
+		return "", err
+	}
+	err = mistake("There is no task %s. TaskList shows the tasks.", written(in.TaskID.s))
 	c.view(func(s *team.State) {
 		switch t, ok := s.Task(in.TaskID.s); {
 		case ok && t.Status == team.Deleted:
-			err = mistake("Task #%s was deleted. TaskList shows the tasks.", t.ID)
+			err = mistake("Task %s was deleted. TaskList shows the tasks.", t.Ref())
 		case ok:
 			shown, err = whole(s, t), nil
 		}
@@ -119,10 +133,13 @@ func (c *call) taskClaim(in *taskClaim) (string, error) {
 	case in.TaskID.s != "" && in.Next.on:
 		return "", mistake("Nothing was claimed: give either taskId or next, not both.")
 	case in.TaskID.s != "":
+		if err := c.tasks(&in.TaskID.s); err != nil {
+			return "", err
+		}
 		return c.claim(in.TaskID.s, "")
 	}
-	// Who asks for the next one while it is at a task has most likely not seen the answer to the
-	// call before.
+	// A caller that asks for the next task while it works on one has most likely not seen the
+	// answer to its previous call.
 	if held := c.held(); len(held) > 0 {
 		return "You are at a task already. Finish it with TaskUpdate, or claim another one by its taskId.\n" +
 			c.show(held[0]), nil
@@ -130,7 +147,7 @@ func (c *call) taskClaim(in *taskClaim) (string, error) {
 	return c.claim("", "")
 }
 
-// held returns the ids of the tasks that the caller is at.
+// held returns the ids of the caller's tasks in progress.
 func (c *call) held() (ids []string) {
 	c.view(func(s *team.State) {
 		for t := range s.Tasks() {
@@ -151,7 +168,7 @@ func (c *call) show(id string) (shown string) {
 	return shown
 }
 
-// claim takes a task, the next one for id "", for a member, the caller for "".
+// claim claims a task (the next one if id is "") for a member (the caller if it is "").
 func (c *call) claim(id, member string) (string, error) {
 	r, err := c.do(&team.ClaimTask{Task: id, Member: member})
 	if team.CodeOf(err) == team.Nothing {
@@ -165,12 +182,12 @@ func (c *call) claim(id, member string) (string, error) {
 	}
 	e, _ := found[*team.TaskClaimed](r)
 	if e.Member != c.me {
-		return fmt.Sprintf("Task #%s is in progress by %s now.", e.Task, e.Member), nil
+		return fmt.Sprintf("Task %s is in progress by %s now.", c.ref(e.Task), e.Member), nil
 	}
-	return fmt.Sprintf("You hold task #%s now.\n%s", e.Task, c.show(e.Task)), nil
+	return fmt.Sprintf("You hold task %s now.\n%s", c.ref(e.Task), c.show(e.Task)), nil
 }
 
-// already says that a task is as the caller wants it to be, where it is.
+// already says that a task is already as the caller wants it.
 func (c *call) already(id string, wanted team.TaskStatus, member string) (string, bool) {
 	t, ok := c.task(id)
 	if member == "" {
@@ -179,15 +196,15 @@ func (c *call) already(id string, wanted team.TaskStatus, member string) (string
 	switch {
 	case !ok || t.Status != wanted:
 	case wanted == team.Deleted:
-		return fmt.Sprintf("Task #%s was deleted already.", t.ID), true
+		return fmt.Sprintf("Task %s was deleted already.", t.Ref()), true
 	case wanted == team.Pending && !t.GivenUp():
-		return fmt.Sprintf("Task #%s is on the list already.", t.ID), true
+		return fmt.Sprintf("Task %s is on the list already.", t.Ref()), true
 	case wanted == team.Completed && t.CompletedBy == c.me:
-		return fmt.Sprintf("You completed task #%s already; its result is as it was.", t.ID), true
+		return fmt.Sprintf("You completed task %s already; its result is as it was.", t.Ref()), true
 	case wanted == team.InProgress && t.Owner == member && member == c.me:
-		return fmt.Sprintf("You hold task #%s already.\n%s", t.ID, c.show(t.ID)), true
+		return fmt.Sprintf("You hold task %s already.\n%s", t.Ref(), c.show(t.ID)), true
 	case wanted == team.InProgress && t.Owner == member:
-		return fmt.Sprintf("Task #%s is in progress by %s already.", t.ID, member), true
+		return fmt.Sprintf("Task %s is in progress by %s already.", t.Ref(), member), true
 	}
 	return "", false
 }

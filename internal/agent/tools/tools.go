@@ -1,28 +1,27 @@
-// Package tools is the set of tools with which an agent works in its team: what they are called,
-// what they take, and what an agent reads when it has called one.
+// Package tools is the set of tools with which an agent works in its team: their names, inputs, and
+// results.
 //
 // # Authority
 //
-// The table in table.go is the only place where the tools are defined; whoever serves them takes
-// them from here. The team package has every rule: a tool turns its input into commands, and what
-// became of them into words. It says of a refusal which tool to use next.
+// The table in table.go is the only place where the tools are defined; their servers use it.
+// Package team has all rules: a tool turns its input into commands, and their outcome into words.
+// For a refusal, it names the tool to use next.
 //
 // # A call
 //
-//	input ──▶ known, complete, of the right kind ──▶ commands on the replica ──▶ words ──▶ and the member's mail behind them
+//	input ──▶ known, complete, of the right kind ──▶ commands on the replica ──▶ words ──▶ followed by the member's mail
 //	             └─ a mistake: all of it named, nothing done                     └─ refused: why, and what to do next
 //
 // # Guarantees
 //
-//   - A member is offered what it may use, and a call of anything else says whom to ask.
-//   - A call that is made again does nothing twice where that can be told: what is so already is an
-//     answer, not a failure.
-//   - Nothing that another member wrote passes for the words of a tool, or for a message: it is one
-//     line, clipped, quoted where it looks like our own marks, or else set off at the left.
-//   - The member's mail, where there is some, is behind the result of every call, also of a failed
-//     one.
+//   - A member is offered the tools that it may use. A call of another tool says whom to ask.
+//   - A repeated call changes nothing twice, as far as that can be detected: an outcome that exists
+//     already is an answer, not a failure.
+//   - Nothing that another member wrote can pass for the words of a tool, or for a message. It is
+//     one line, shortened, quoted if it looks like our own marks, or set off at the left.
+//   - The member's mail follows the result of every call, even of a failed one.
 //
-// A Toolbox keeps nothing between calls and may be used from any goroutine.
+// A [Set] keeps nothing between calls, and may be used from any goroutine.
 package tools
 
 import (
@@ -37,50 +36,49 @@ import (
 	"cadre/internal/team"
 )
 
-// Options of a set of tools. Team, Member and Now are needed.
+// Options of a set of tools. Team, Member and Now are required.
 type Options struct {
-	Team   agent.Team       // on which the member acts
-	Member string           // whose tools these are
+	Team   agent.Team       // the member's access to the team
+	Member string           // the member that has these tools
 	Now    func() team.Time // the present time, for deadlines
 
-	// Refresh brings what Team shows up to date before a call; nil where it is so already.
+	// Refresh updates what Team shows before a call; nil if it is always up to date.
 	Refresh func(ctx context.Context) error
-	// Mail returns the messages that the member was not given yet, as it is to read them, and ""
-	// for none. It is called at the end of every call, and its text stands behind the result. When
-	// the messages count as delivered is its affair. With nil, ReadMessages takes the messages and
-	// counts them as delivered, and other results carry none.
+	// Mail returns the messages that the member has not got yet, as text; "" for none. It is called
+	// at the end of every call, and its text follows the result. It decides when the messages count
+	// as delivered. If it is nil, ReadMessages takes the messages and counts them as delivered, and
+	// other results carry none.
 	Mail func(ctx context.Context) (text string, err error)
-	// Wait returns when there is a record after seq after, with Team up to date, and with an error
-	// when ctx ends. With nil TeamStatus cannot wait, because the member is woken: a session that
-	// is not needs it.
+	// Wait returns when there is a record after seq after, with Team up to date, or with an error
+	// when ctx ends. If it is nil, TeamStatus cannot wait. A session that nothing wakes needs it.
 	Wait func(ctx context.Context, after int64) error
-	// LongestWait bounds what TeamStatus waits in one call; nil for [MaxWait]. An agent that gives
-	// up its calls sooner than that is not to see one fail.
+	// LongestWait bounds how long TeamStatus waits in one call; nil for [MaxWait]. It is for an
+	// agent that aborts calls sooner.
 	LongestWait func() time.Duration
-	// Agents returns the agents that SpawnTeammate may start, the usual one first; nil for any.
+	// Agents returns the agents that SpawnTeammate may start, the default first; nil for any.
 	Agents func() []string
-	// Spawned is called when a member was added, or is there already and the call was made again:
-	// it needs a host.
+	// Spawned is called when a member was added, or exists already and the call was repeated: it
+	// needs a host.
 	Spawned func(ctx context.Context, name string) error
-	// Isolates says why no member can have a worktree of its own here; nil where it can, or nobody
-	// asks.
+	// Isolates says why no member can have a worktree of its own here; nil if it can, or if that is
+	// unknown.
 	Isolates func(ctx context.Context) error
-	// Cleanup is called when the team has been cleaned up: it has folders that go now. With nil the
-	// team is removed by who runs it, after the lead's report, and CleanupTeam only says so: a lead
-	// that ended its team itself would be ended before it could report.
+	// Cleanup is called after the team has been cleaned up, to remove its folders. If it is nil,
+	// the process that runs the team removes it after the lead's report, and CleanupTeam only says
+	// so: a lead that ended its team itself would be ended before its report.
 	Cleanup func(ctx context.Context) error
 }
 
 // MaxWait is the longest that TeamStatus waits in one call.
 const MaxWait = 10 * time.Minute
 
-// Toolbox is the tools of one member. It is an [agent.Tools].
+// Set is the tools of one member. It implements [agent.Tools].
 type Set struct{ o Options }
 
 // New returns the tools of a member.
 func New(o Options) *Set { return &Set{o} }
 
-// separator stands between a result and the mail behind it. No line of a result begins so.
+// separator is the line between a result and the mail after it. No line of a result begins with it.
 const separator = "\n\n----\n"
 
 // List returns the tools that the member is offered.
@@ -107,7 +105,7 @@ type call struct {
 	tool  string
 	me    string
 	leads bool
-	over  bool // nobody is to get mail any more
+	over  bool // nobody gets mail any more
 }
 
 // Call calls a tool.
@@ -117,7 +115,7 @@ func (b *Set) Call(ctx context.Context, name string, input json.RawMessage) (tex
 	if err != nil {
 		text = c.explain(err)
 	}
-	if b.o.Mail == nil || c.over || ctx.Err() != nil { // mail for a call that was cancelled would be lost
+	if b.o.Mail == nil || c.over || ctx.Err() != nil { // the mail of a cancelled call would be lost
 		return text, err != nil
 	}
 	mail, trouble := b.o.Mail(ctx)
@@ -169,7 +167,7 @@ func (c *call) offered() (names []string) {
 	return names
 }
 
-// view looks at the team.
+// view calls see with the team.
 func (c *call) view(see func(*team.State)) { c.o.Team.View(see) }
 
 func (c *call) do(body team.Body) (*team.Record, error) { return c.o.Team.Do(c.ctx, body) }
@@ -184,12 +182,63 @@ func (c *call) task(id string) (t team.Task, ok bool) {
 	return t, ok
 }
 
+// tasks replaces what the agent calls tasks by their ids. Other texts are left for the team to
+// refuse, in its own words.
+func (c *call) tasks(refs ...*string) (err error) {
+	c.view(func(s *team.State) {
+		for _, ref := range refs {
+			for _, read := range readings(*ref) {
+				id, refused := s.TaskID(read)
+				if team.CodeOf(refused) == team.Invalid { // a number that is a name, too
+					err = refused
+				} else if refused != nil {
+					continue
+				}
+				*ref = id
+				break
+			}
+		}
+	})
+	return err
+}
+
+// readings returns the ways to read what an agent wrote for a task, starting with the form that we
+// show: 3, #3, lint, "task 3", Task #3.
+func readings(ref string) []string {
+	all := []string{ref}
+	if len(ref) > len("task") && strings.EqualFold(ref[:len("task")], "task") {
+		all = append(all, strings.TrimSpace(ref[len("task"):]))
+	}
+	return all
+}
+
+// every returns the places of those texts.
+func every(lists ...[]string) (all []*string) {
+	for _, list := range lists {
+		for i := range list {
+			all = append(all, &list[i])
+		}
+	}
+	return all
+}
+
+// ref returns the name of a task for use within our words.
+func (c *call) ref(id string) (ref string) {
+	c.view(func(s *team.State) { ref = s.Refs([]string{id})[0] })
+	return ref
+}
+
+func (c *call) refs(ids []string) (refs string) {
+	c.view(func(s *team.State) { refs = strings.Join(s.Refs(ids), ", ") })
+	return refs
+}
+
 func (c *call) member(name string) (m team.Member, ok bool) {
 	c.view(func(s *team.State) { m, ok = s.Member(name) })
 	return m, ok
 }
 
-// refused is what the team would say to a command at the moment; nil if it would take it.
+// refused returns the team's refusal of a command at the moment; nil if it would accept it.
 func (c *call) refused(body team.Body) (err error) {
 	c.view(func(s *team.State) {
 		_, err = team.Decide(s, team.Command{ID: "asked beforehand", Actor: c.me, At: c.o.Now(), Body: body})
@@ -197,7 +246,7 @@ func (c *call) refused(body team.Body) (err error) {
 	return err
 }
 
-// name is the member's name as the team spells it. Agents write @ann, Ann, or ann@team.
+// name returns the member's name as the team spells it. Agents write @ann, Ann, or ann@team.
 func (c *call) name(written string) string {
 	names := []string{}
 	c.view(func(s *team.State) {
@@ -214,7 +263,7 @@ func (c *call) name(written string) string {
 	return written
 }
 
-// found returns the first event of a kind in a record; a record that is nil has none.
+// found returns the first event of a kind in a record; a nil record has none.
 func found[E team.Event](r *team.Record) (e E, ok bool) {
 	if r != nil {
 		for _, one := range r.Events {
@@ -226,7 +275,7 @@ func found[E team.Event](r *team.Record) (e E, ok bool) {
 	return e, false
 }
 
-// blunder is a call that makes no sense as it is. Its text is ours and complete.
+// blunder reports a call that makes no sense. Its text is ours and complete.
 type blunder struct{ text string }
 
 func (b *blunder) Error() string { return b.text }

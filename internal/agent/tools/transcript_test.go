@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"cadre/internal/hook"
 	"cadre/internal/team"
@@ -76,7 +77,7 @@ func (b *bench) step(line string) string {
 		b.do(team.User, &m)
 	case first == "budget":
 		b.do(team.User, &team.SetBudget{Budget: team.Budget{Tokens: number(second), CostMicroUSD: 5_000_000,
-			Millis: 3_600_000}})
+			Time: time.Hour}})
 	case first == "delegate":
 		b.do(team.User, &team.SetDelegate{On: true})
 	case first == "later":

@@ -7,7 +7,7 @@ import (
 	"cadre/internal/team"
 )
 
-// partial is a call of which the first half was done and the second was not.
+// partial reports a call of which only the first half was done.
 type partial struct {
 	done string
 	err  error
@@ -16,22 +16,19 @@ type partial struct {
 func (p *partial) Error() string { return p.done + ": " + p.err.Error() }
 func (p *partial) Unwrap() error { return p.err }
 
-// taskUpdate changes a task's fields, and then what became of it. The team takes one command at a
-// time, so what it would refuse of the second is found out before the first is sent, as far as the
-// first does not make it possible.
+// taskUpdate changes a task's fields, and then its status. The team accepts one command at a time.
+// So a refusal of the second is detected before the first is sent, unless the first makes the
+// second possible.
 func (c *call) taskUpdate(in *taskUpdate) (string, error) {
+	if err := c.tasks(append(every(in.AddBlockedBy.all, in.RemoveBlockedBy.all, in.AddBlocks.all, in.RemoveBlocks.all),
+		&in.TaskID.s)...); err != nil {
+		return "", err
+	}
 	t, _ := c.task(in.TaskID.s)
 	wanted := team.TaskStatus(in.Status.s)
 	change, names := c.change(in, t)
-	switch {
-	case in.Result.s != nil && wanted != team.Completed:
-		return "", mistake("Nothing was changed: a result goes with status completed.")
-	case in.Reason.s != nil && wanted != team.Pending:
-		return "", mistake("Nothing was changed: a reason goes with status pending.")
-	case wanted == "" && len(names) == 0:
-		return "", mistake("Nothing was changed: give a status, or a field to change.")
-	case wanted == team.Completed && change.Owner != nil && *change.Owner != t.Owner:
-		return "", mistake("Nothing was changed: complete the task, or give it to %s, not both.", quoted(*change.Owner))
+	if err := contradiction(in, t, change, names); err != nil {
+		return "", err
 	}
 	member := ""
 	if change.Owner != nil && *change.Owner != c.me {
@@ -52,19 +49,11 @@ func (c *call) taskUpdate(in *taskUpdate) (string, error) {
 	}
 	var said []string
 	if len(names) > 0 {
-		r, err := c.do(change)
-		switch {
-		case err != nil:
+		text, err := c.changed(change, names)
+		if err != nil {
 			return "", err
-		case r == nil:
-			said = append(said, fmt.Sprintf("Task #%s has the same %s already.", change.Task,
-				strings.Join(names, ", ")))
-		default:
-			said = append(said, fmt.Sprintf("Task #%s changed: %s.", change.Task, strings.Join(names, ", ")))
-			if t, _ := c.task(change.Task); change.Owner != nil {
-				said[len(said)-1] += c.awaits(t)
-			}
 		}
+		said = append(said, text)
 	}
 	if body != nil {
 		text, err := c.settled(body, in.TaskID.s, wanted, member)
@@ -79,7 +68,39 @@ func (c *call) taskUpdate(in *taskUpdate) (string, error) {
 	return strings.Join(said, "\n"), nil
 }
 
-// change is the command that changes fields, and their names for the caller.
+// contradiction refuses an update whose fields do not fit together.
+func contradiction(in *taskUpdate, t team.Task, change *team.UpdateTask, names []string) error {
+	wanted := team.TaskStatus(in.Status.s)
+	switch {
+	case in.Result.s != nil && wanted != team.Completed:
+		return mistake("Nothing was changed: a result goes with status completed.")
+	case in.Reason.s != nil && wanted != team.Pending:
+		return mistake("Nothing was changed: a reason goes with status pending.")
+	case wanted == "" && len(names) == 0:
+		return mistake("Nothing was changed: give a status, or a field to change.")
+	case wanted == team.Completed && change.Owner != nil && *change.Owner != t.Owner:
+		return mistake("Nothing was changed: complete the task, or give it to %s, not both.", quoted(*change.Owner))
+	}
+	return nil
+}
+
+// changed changes the named fields, and reports it.
+func (c *call) changed(change *team.UpdateTask, names []string) (string, error) {
+	r, err := c.do(change)
+	switch {
+	case err != nil:
+		return "", err
+	case r == nil:
+		return fmt.Sprintf("Task %s has the same %s already.", c.ref(change.Task), strings.Join(names, ", ")), nil
+	}
+	text := fmt.Sprintf("Task %s changed: %s.", c.ref(change.Task), strings.Join(names, ", "))
+	if t, _ := c.task(change.Task); change.Owner != nil {
+		text += c.awaits(t)
+	}
+	return text, nil
+}
+
+// change returns the command that changes fields, and the fields' names for the caller.
 func (c *call) change(in *taskUpdate, t team.Task) (change *team.UpdateTask, names []string) {
 	change = &team.UpdateTask{Task: in.TaskID.s, Subject: in.Subject.s, Description: in.Description.s,
 		ActiveForm: in.ActiveForm.s, Owner: c.owner(in, t), Metadata: in.Metadata.m,
@@ -98,10 +119,10 @@ func (c *call) change(in *taskUpdate, t team.Task) (change *team.UpdateTask, nam
 	name(change.ActiveForm != nil, "activeForm")
 	name(change.Owner != nil, "owner")
 	name(change.Priority != nil, "priority")
-	name(len(change.AddBlockedBy) > 0, "waits for "+numbered(change.AddBlockedBy))
-	name(len(change.RemoveBlockedBy) > 0, "waits no more for "+numbered(change.RemoveBlockedBy))
-	name(len(change.AddBlocks) > 0, "blocks "+numbered(change.AddBlocks))
-	name(len(change.RemoveBlocks) > 0, "blocks no more "+numbered(change.RemoveBlocks))
+	name(len(change.AddBlockedBy) > 0, "waits for "+c.refs(change.AddBlockedBy))
+	name(len(change.RemoveBlockedBy) > 0, "waits no more for "+c.refs(change.RemoveBlockedBy))
+	name(len(change.AddBlocks) > 0, "blocks "+c.refs(change.AddBlocks))
+	name(len(change.RemoveBlocks) > 0, "blocks no more "+c.refs(change.RemoveBlocks))
 	name(len(change.Metadata) > 0, "metadata")
 	for i := range names {
 		names[i] = line(names[i], mostOfASubject)
@@ -109,8 +130,8 @@ func (c *call) change(in *taskUpdate, t team.Task) (change *team.UpdateTask, nam
 	return change, names
 }
 
-// owner is the new owner that the input asks for; nil for none. Agents name themselves when they
-// claim a task, and a claim says that already.
+// owner returns the new owner in the input; nil for none. Agents name themselves when they claim a
+// task, and a claim already says that.
 func (c *call) owner(in *taskUpdate, t team.Task) *string {
 	if in.Owner.s == nil {
 		return nil
@@ -131,7 +152,7 @@ func (c *call) owner(in *taskUpdate, t team.Task) *string {
 	return &owner
 }
 
-// settle is the command behind a status; nil for none.
+// settle returns the command for a status; nil for none.
 func settle(wanted team.TaskStatus, in *taskUpdate, member string) team.Body {
 	switch wanted {
 	case team.InProgress:
@@ -146,7 +167,7 @@ func settle(wanted team.TaskStatus, in *taskUpdate, member string) team.Body {
 	return nil
 }
 
-// settled sends such a command and says what came of it.
+// settled sends such a command and reports its outcome.
 func (c *call) settled(body team.Body, id string, wanted team.TaskStatus, member string) (string, error) {
 	if text, ok := c.already(id, wanted, member); ok {
 		return text, nil
@@ -167,19 +188,19 @@ func (c *call) settled(body team.Body, id string, wanted team.TaskStatus, member
 	switch wanted {
 	case team.Completed:
 		e, _ := found[*team.TaskCompleted](r)
-		return fmt.Sprintf("Task #%s completed%s.%s", id, frees(e.Unblocked), c.more()), nil
+		return fmt.Sprintf("Task %s completed%s.%s", c.ref(id), c.frees(e.Unblocked), c.more()), nil
 	case team.Deleted:
 		e, _ := found[*team.TaskDeleted](r)
-		return fmt.Sprintf("Task #%s deleted%s.", id, frees(e.Unblocked)), nil
+		return fmt.Sprintf("Task %s deleted%s.", c.ref(id), c.frees(e.Unblocked)), nil
 	}
-	return fmt.Sprintf("Task #%s is back on the list.", id), nil
+	return fmt.Sprintf("Task %s is back on the list.", c.ref(id)), nil
 }
 
-func frees(ids []string) string {
+func (c *call) frees(ids []string) string {
 	if len(ids) == 0 {
 		return ""
 	}
-	return "; it frees " + numbered(ids)
+	return "; it frees " + c.refs(ids)
 }
 
 // more says what a teammate may do after a task.

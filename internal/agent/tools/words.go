@@ -12,7 +12,7 @@ import (
 	"cadre/internal/team"
 )
 
-// How many characters of what others wrote stand in a line of ours.
+// These bound how many characters of others' texts a line of ours shows.
 const (
 	mostOfASubject  = 160
 	mostOfAnExcerpt = 300
@@ -20,7 +20,7 @@ const (
 	mostOfAnError   = 1500
 )
 
-// line makes one line of at most that many characters of a text that may hold anything.
+// line returns a shortened single line of any text.
 func line(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -34,8 +34,8 @@ func line(s string, most int) string {
 	return envelope.Harmless(excerpt.Characters(s, most))
 }
 
-// subject is a short text of another member between words of ours: in quotation marks where it has
-// marks that we use, and could pass for more than it is.
+// subject returns another member's short text for use within our words. It is in quotation marks if
+// it has marks that we use, and could pass for more than it is.
 func subject(s string) string {
 	s = line(s, mostOfASubject)
 	if strings.ContainsAny(s, "#:;") {
@@ -44,10 +44,10 @@ func subject(s string) string {
 	return team.Inline(s)
 }
 
-// quoted is a text of another member, or of the caller, between words of ours.
+// quoted returns a text of a member for use within our words.
 func quoted(s string) string { return team.Quoted(line(s, mostOfAnExcerpt)) }
 
-// block is a long text of another member, set off at the left so that no line of it passes for one
+// block sets a long text of another member off at the left, so that no line of it can pass for one
 // of ours.
 func block(s string) string {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029",
@@ -55,7 +55,7 @@ func block(s string) string {
 	return "  " + strings.ReplaceAll(strings.Trim(envelope.Harmless(s), "\n"), "\n", "\n  ")
 }
 
-// numbered is ids as our tools show them: #1, #2.
+// numbered returns ids as our tools show them: #1, #2.
 func numbered(ids []string) string {
 	if len(ids) == 0 {
 		return ""
@@ -63,7 +63,7 @@ func numbered(ids []string) string {
 	return "#" + strings.Join(ids, ", #")
 }
 
-// state is the status of a task, and what one has to know with it.
+// state returns the status of a task, with what one has to know about it.
 func state(t team.Task) string {
 	if t.GivenUp() {
 		return string(t.Status) + ", given up"
@@ -71,12 +71,33 @@ func state(t team.Task) string {
 	return string(t.Status)
 }
 
-// brief is a task in one line: #2 [pending] Build B (ann) [blocked by #1].
-func brief(t team.Task) string {
-	return fmt.Sprintf("#%s [%s] %s%s", t.ID, state(t), subject(t.Subject), marks(t))
+// both names a task by its number, and its name if it has one: #2 build-b.
+func both(t team.Task) string { return "#" + t.ID + spaced(t.Name) }
+
+// about returns the subject of a task that says more than its name.
+func about(t team.Task) string {
+	if t.Subject == t.Name {
+		return ""
+	}
+	return subject(t.Subject)
 }
 
-// outcome is how the result of a task begins; TaskGet has all of it.
+// titled returns the task's name and its subject.
+func titled(t team.Task) string { return t.Ref() + spaced(about(t)) }
+
+func spaced(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " " + s
+}
+
+// brief describes a task in one line: #2 build-b [pending] Build B (ann) [blocked by #1].
+func brief(t team.Task) string {
+	return fmt.Sprintf("%s [%s]%s%s", both(t), state(t), spaced(about(t)), marks(t))
+}
+
+// outcome returns the beginning of a task's result; TaskGet shows all of it.
 func outcome(t team.Task) string {
 	if t.Status != team.Completed || strings.TrimSpace(t.Result) == "" {
 		return ""
@@ -94,8 +115,8 @@ func marks(t team.Task) string {
 	case t.Role != "":
 		fmt.Fprintf(&b, " (role %s)", subject(t.Role))
 	}
-	if ids := t.Blocked(); len(ids) > 0 {
-		fmt.Fprintf(&b, " [blocked by %s]", numbered(ids))
+	if waits := t.WaitsFor("#"); len(waits) > 0 {
+		fmt.Fprintf(&b, " [blocked by %s]", strings.Join(waits, ", "))
 	}
 	if (t.Priority == "high" || t.Priority == "critical") && t.Status != team.Completed {
 		fmt.Fprintf(&b, " [%s]", t.Priority)
@@ -103,10 +124,10 @@ func marks(t team.Task) string {
 	return b.String()
 }
 
-// whole is everything that a member has to know about a task.
+// whole describes everything that a member has to know about a task.
 func whole(s *team.State, t team.Task) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Task #%s [%s] %s\n", t.ID, state(t), subject(t.Subject))
+	fmt.Fprintf(&b, "Task %s [%s]%s\n", both(t), state(t), spaced(about(t)))
 	row := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(&b, "%s: %s\n", name, value)
@@ -141,12 +162,12 @@ func whole(s *team.State, t team.Task) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// others is other tasks by id, each with what became of it.
+// others lists other tasks by id, each with its outcome.
 func others(s *team.State, ids []string) string {
 	var all []string
 	for _, id := range ids {
 		if t, ok := s.Task(id); ok {
-			all = append(all, "#"+id+" ("+string(t.Status)+")")
+			all = append(all, t.Ref()+" ("+string(t.Status)+")")
 		}
 	}
 	return strings.Join(all, ", ")

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// look is the time between two looks whether the session is still there.
+	// look is the time between two checks whether the session is still running.
 	look = 2 * time.Second
-	// grace is what a tool that is called just now has to bring the news itself.
+	// grace is how long a tool in progress has to deliver the news itself.
 	grace = time.Second
-	// patience is how long a process waits for another one that waits at the same seat: that may
-	// be for a session that has just ended.
+	// patience is how long a process waits for another one that waits at the same seat: that one
+	// may belong to a session that has just ended.
 	patience = 3 * look
 )
 
-// Replica is what [Await] needs of the replica of a team.
+// Replica is the part of a team's replica that [Await] needs.
 type Replica interface {
 	View(see func(*team.State))
 	Refresh(ctx context.Context) error
@@ -30,11 +30,11 @@ type Replica interface {
 	Close() error
 }
 
-// Await waits until the session that runs this process is to be woken for news at one of its seats.
-// It returns true once it has recorded that the session is woken for that news. It returns false
-// when there is nothing to wait for: the session has ended, or another process waits at each of its
-// seats. Open opens the replica of a team; its error has the code not_found if the team is gone.
-// Trouble at one seat is returned when the waiting at the others is over.
+// Await waits until there is news at one of the seats of the session that runs this process. It
+// returns true once it has recorded that the session is woken for that news. It returns false if
+// there is nothing to wait for: the session has ended, or another process waits at each of its
+// seats. open opens the replica of a team; its error has the code not_found if the team does not
+// exist any more. An error at one seat is returned when the waiting at the others has ended.
 func Await(ctx context.Context, seats []Seat, open func(ctx context.Context, team string) (Replica, error)) (woken bool,
 	err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -108,9 +108,9 @@ func (w *waiter) await(ctx context.Context, at Seat) error {
 	}
 }
 
-// tell records that the session is woken for the news of the seat, and ends the waiting. If the
-// session is woken already, for another seat, the news is left for the next time. If it cannot be
-// recorded, the session is not woken: it would be woken for the same news at the end of each turn.
+// tell records that the session is woken for the seat's news, and ends the waiting. If the session
+// is already woken for another seat, this news waits for the next time. If the record fails, the
+// session is not woken, because it would be woken for the same news at the end of each turn.
 func (w *waiter) tell(at Seat, server proc.Holder, news News) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +125,7 @@ func (w *waiter) tell(at Seat, server proc.Holder, news News) error {
 	return nil
 }
 
-// follow returns when the team is past that record, and when it is time to look after the session.
+// follow returns when the team has a later record, and when it is time to check the session.
 func follow(ctx context.Context, rep Replica, seq int64) error {
 	following, cancel := context.WithTimeout(ctx, look)
 	defer cancel()
@@ -135,8 +135,8 @@ func follow(ctx context.Context, rep Replica, seq int64) error {
 	return ctx.Err()
 }
 
-// claim takes the lock of the seat: each turn that ends starts a process, and one of them is to
-// wait. It returns nil when another one waits, or the session has ended.
+// claim takes the lock of the seat: the end of each turn starts a process, and one of them waits.
+// It returns nil if another process waits, or the session has ended.
 func claim(ctx context.Context, at Seat) (*filelock.Lock, error) {
 	trying, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

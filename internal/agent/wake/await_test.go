@@ -260,7 +260,7 @@ func (all *teams) lose(name string) {
 	}
 	defer rep.Close()
 	t := rep.Team()
-	time.Sleep(time.Duration(t.Timing.OrDefaults().LeadLost) * time.Millisecond)
+	time.Sleep(t.Timing.OrDefaults().LeadLost)
 	all.do(name, team.User, &team.LoseLead{Session: t.LeadSession, Since: t.LeadSince, Seen: t.LeadSince})
 }
 

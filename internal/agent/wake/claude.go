@@ -11,23 +11,23 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Hook is what the settings of a user of Claude Code have for its sessions to be woken.
+// Hook is the setting with which a user of Claude Code lets cadre wake their sessions.
 const Hook = `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "cadre wake", "asyncRewake": true, "timeout": 86400}]}]}}`
 
-// maxSettings is the most that is read of a file of settings, in bytes.
+// maxSettings bounds how much of a settings file is read, in bytes.
 const maxSettings = 4 << 20
 
 // Session is a session of Claude Code that started this process, as a member of a team.
 type Session struct {
 	Claude       string   // the folder of the user's settings
 	Dir          string   // where it runs
-	Managed      []string // files of settings of whoever administers the machine
+	Managed      []string // settings files of the machine's administrator
 	Team, Member string
 }
 
-// Stays reports whether the session is woken by its hook when its turn has ended: a hook that wakes
-// this member of this team is in one of its files of settings and may run, and the session does not
-// print an answer and end.
+// Stays reports whether a hook wakes the session when its turn has ended. One of its settings files
+// must have a hook that wakes this member of this team and may run, and the session must not be one
+// that prints an answer and ends.
 func (s Session) Stays() bool { return s.hooked() && !prints(starter()) }
 
 // prints reports whether a Claude Code with that command line prints an answer and ends.
@@ -35,21 +35,21 @@ func prints(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return arg == "-p" || arg == "--print" })
 }
 
-// hooked reports whether one of the files has a hook that wakes the session, and none keeps it from
-// running. Whoever administers the machine turns all hooks off, or all but their own. A user's own
-// files turn off all hooks but those.
+// hooked reports whether one of the files has a hook that wakes the session, and no file prevents
+// it. The administrator can turn off all hooks, or all but their own. A user's own files turn off
+// all hooks but those.
 func (s Session) hooked() bool {
 	has, off := false, false
 	for _, file := range []string{filepath.Join(s.Claude, "settings.json"),
 		filepath.Join(s.Dir, ".claude", "settings.json"), filepath.Join(s.Dir, ".claude", "settings.local.json")} {
-		settings, _ := readSettings(file) // one that Claude Code cannot read does not count there either
+		settings, _ := readSettings(file) // Claude Code ignores a file that it cannot read
 		has = has || s.wokenBy(settings)
 		off = off || settings.DisableAllHooks
 	}
 	managed := false
 	for _, file := range s.Managed {
 		settings, err := readSettings(file)
-		if err != nil || settings.DisableAllHooks { // what it says may be that there are no hooks
+		if err != nil || settings.DisableAllHooks { // it may turn off all hooks
 			return false
 		}
 		managed = managed || s.wokenBy(settings)
@@ -58,17 +58,17 @@ func (s Session) hooked() bool {
 	return managed || has && !off
 }
 
-// settings is what counts here in a file of settings.
+// settings are the parts of a settings file that matter here.
 type settings struct {
 	DisableAllHooks bool
-	// Of the files of whoever administers the machine alone.
+	// In the administrator's files only.
 	AllowManagedHooksOnly         bool
 	StrictPluginOnlyCustomization json.RawMessage
 
 	Hooks json.RawMessage
 }
 
-// readSettings reads a file of settings. One that does not exist says nothing.
+// readSettings reads a settings file. A missing file is empty.
 func readSettings(file string) (s settings, err error) {
 	data, err := regularfile.Read(file, maxSettings)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,8 +83,8 @@ func readSettings(file string) (s settings, err error) {
 	return s, nil
 }
 
-// pluginsOnly reports whether the settings allow no hooks but those of plugins and their own: the
-// value is true, or lists what is meant.
+// pluginsOnly reports whether the settings allow only hooks of plugins and of the administrator:
+// the value is true, or a list.
 func (s settings) pluginsOnly() bool {
 	var all bool
 	var some []string
@@ -92,7 +92,7 @@ func (s settings) pluginsOnly() bool {
 		json.Unmarshal(s.StrictPluginOnlyCustomization, &some) == nil && slices.Contains(some, "hooks")
 }
 
-// wokenBy reports whether the settings have a hook that wakes the session when its turn has ended.
+// wokenBy reports whether the settings have a hook that wakes the session at the end of its turn.
 func (s Session) wokenBy(in settings) bool {
 	var hooks struct {
 		Stop []struct {
@@ -115,8 +115,8 @@ func (s Session) wokenBy(in settings) bool {
 	return false
 }
 
-// wakes reports whether the command is cadre wake, for the session. In one that says more than that,
-// and the flags of cadre wake, there is no telling.
+// wakes reports whether the command is cadre wake, for this session. A command with anything more
+// than its flags does not count, because its effect is unknown.
 func (s Session) wakes(command string) bool {
 	words := strings.Fields(command)
 	for i := range words {

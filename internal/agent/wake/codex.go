@@ -18,23 +18,23 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Codex is the session of a Codex whose server of tools this process is. It is known once the
-// session has called a tool.
+// Codex is the session of a Codex that runs this process as its server of tools. It is known once
+// the session has called a tool.
 type Codex struct {
-	Home     string         // where it keeps its sessions
+	Home     string         // the folder with its sessions
 	Dir      string         // the team's directory
 	Children *proc.Register // starts its program
 
 	mu     sync.Mutex
 	thread string
-	file   string // in which it keeps the session
+	file   string // its session file
 }
 
-// threadID is what the id of a session looks like, which goes into a command and a file name.
+// threadID matches the id of a session, which becomes part of a command and a file name.
 var threadID = lazyregexp.New(`^[0-9a-fA-F][0-9a-fA-F-]{7,63}$`)
 
-// Stays reports whether the program stays when its turn has ended, and takes what is queued for it.
-// codex exec ends, and older programs have no queue.
+// Stays reports whether the program keeps running after its turn, and reads its queue. codex exec
+// ends, and older programs have no queue.
 func (c *Codex) Stays(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, queueTime)
 	defer cancel()
@@ -47,9 +47,9 @@ func (c *Codex) Stays(ctx context.Context) bool {
 	return err == nil && exit.Code == 0 && strings.Contains(said.String(), "--thread")
 }
 
-// Called takes note of the session from what Codex says beside each call of a tool.
+// Called records the session from the metadata that Codex sends with each call of a tool.
 func (c *Codex) Called(beside map[string]any) {
-	thread, _ := beside["sessionId"].(string) // that of the user, also where a thread of its own calls
+	thread, _ := beside["sessionId"].(string) // the user's session, even if a thread of its own calls
 	if !threadID().MatchString(thread) {
 		return
 	}
@@ -60,12 +60,12 @@ func (c *Codex) Called(beside map[string]any) {
 	}
 }
 
-// maxTail is how much of the end of a session's file is looked at, in bytes. A turn that wrote more
-// than this since it began is not at its end.
+// maxTail is how much of the end of a session's file is read, in bytes. A turn that has written
+// more than this has not ended.
 const maxTail = 1 << 20
 
-// Idle reports whether the last turn of the session has come to its end. One that its user broke
-// off has not: they are there, and about to say something.
+// Idle reports whether the session's last turn has ended. A turn that the user interrupted does not
+// count: the user is there, and about to type.
 func (c *Codex) Idle() bool {
 	file := c.path()
 	if file == "" {
@@ -90,8 +90,7 @@ func (c *Codex) Idle() bool {
 	return ended(tail)
 }
 
-// ended reports whether the last turn that the lines tell of has come to its end. A line that is
-// not whole tells of none.
+// ended reports whether the last turn in the lines has ended. An incomplete line is ignored.
 func ended(lines []byte) bool {
 	for len(lines) > 0 {
 		at := bytes.LastIndexByte(bytes.TrimRight(lines, "\n"), '\n') + 1
@@ -112,7 +111,7 @@ func ended(lines []byte) bool {
 	return false
 }
 
-// path is the file in which Codex keeps the session; "" while there is none.
+// path returns the file in which Codex keeps the session; "" if there is none yet.
 func (c *Codex) path() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,10 +124,10 @@ func (c *Codex) path() string {
 	return c.file
 }
 
-// queueTime bounds how long Codex may take to put a line into a queue.
+// queueTime bounds how long Codex may take to queue a line.
 const queueTime = 30 * time.Second
 
-// Wake puts words into the queue of the session, which begins a turn with them.
+// Wake queues words for the session, which start a turn.
 func (c *Codex) Wake(ctx context.Context, words string) error {
 	c.mu.Lock()
 	thread := c.thread

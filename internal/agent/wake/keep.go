@@ -5,36 +5,36 @@ import (
 	"time"
 )
 
-// Options of [Keep].
+// Options configure [Keep].
 type Options struct {
-	// News is what waits for the member now.
+	// News returns what waits for the member now.
 	News func() News
 	// Seq and Wait follow the team, as a replica does.
 	Seq  func() int64
 	Wait func(ctx context.Context, after int64) error
-	// Idle reports whether the session's turn has come to its end, so far as that can be told.
+	// Idle reports whether the session's turn has ended, as far as this is known.
 	Idle func() bool
-	// Wake begins a turn.
+	// Wake starts a turn.
 	Wake func(ctx context.Context) error
 	Log  func(string)
 }
 
-// idlePause is the time between two looks whether a turn has ended, while there is news.
+// idlePause is the time between two checks for the end of a turn, while there is news.
 const idlePause = time.Second
 
 const (
-	// tries is how often it is tried to wake a session for the same news.
+	// tries is the number of attempts to wake a session for the same news.
 	tries = 5
-	// firstRetry is the pause after the first try that failed. Each one after that is retryGrowth
-	// times as long.
+	// firstRetry is the pause after the first failure. Each further pause is retryGrowth times as
+	// long.
 	firstRetry  = time.Second
 	retryGrowth = 4
 )
 
-// Keep wakes an idle session when there is news, once for each message: a session that does not read
-// its messages is not woken again before there are others. What fails is tried [tries] times. News
-// that comes meanwhile ends the pause, and has as many tries of its own. Keep returns when ctx ends,
-// or when the team cannot be followed.
+// Keep wakes an idle session when there is news, once for each message: a session that does not
+// read its messages is not woken again until there are new ones. It tries [tries] times. New news
+// ends the pause, and has attempts of its own. Keep returns when ctx ends, or when the team cannot
+// be followed.
 func Keep(ctx context.Context, o Options) {
 	var told, trying News
 	failures, retry := 0, firstRetry
@@ -56,26 +56,26 @@ func Keep(ctx context.Context, o Options) {
 				break
 			}
 			if ctx.Err() == nil {
-				o.Log("the session could not be woken: " + failed.Error())
+				o.Log("could not wake the session: " + failed.Error())
 			}
 			if failures++; failures == tries {
 				told = news
 				break
 			}
-			err = o.rest(ctx, retry, trying) // what failed may be in use just now
+			err = o.rest(ctx, retry, trying) // the resource may be in use just now
 			retry *= retryGrowth
 		}
 		if err != nil {
 			if ctx.Err() == nil {
-				o.Log("the session is not woken any more: " + err.Error())
+				o.Log("giving up on waking the session: " + err.Error())
 			}
 			return
 		}
 	}
 }
 
-// rest returns after so long, or as soon as there is news besides that which is being tried. Its
-// error is that of ctx, or says that the team cannot be followed.
+// rest returns after the given time, or as soon as there is more news. Its error is that of ctx, or
+// says that the team cannot be followed.
 func (o Options) rest(ctx context.Context, long time.Duration, trying News) error {
 	resting, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
@@ -92,7 +92,7 @@ func (o Options) rest(ctx context.Context, long time.Duration, trying News) erro
 	}
 }
 
-// pause returns after so long, or with the error of ctx when that ends first.
+// pause returns after the given time, or with the error of ctx if that ends first.
 func pause(ctx context.Context, long time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, long)
 	defer cancel()

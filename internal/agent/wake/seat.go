@@ -15,9 +15,9 @@ type Seat struct {
 	Dir          string // the team's folder
 }
 
-// server returns the process that serves the tools of the seat, if that is a server of the session
-// that runs this process. The lock of a seat tells whose it is: a sign of life of the member may be
-// that of another process, or of another machine.
+// server returns the process that serves the seat's tools, if that is a server of the session that
+// runs this process. The seat's lock identifies the process. A heartbeat would not, because it may
+// come from another process or machine.
 func (s Seat) server() (server proc.Holder, ours bool, err error) {
 	server, held, err := proc.HolderOf(detector.Presence(s.Dir, s.Member))
 	if err != nil || !held {
@@ -28,19 +28,19 @@ func (s Seat) server() (server proc.Holder, ours bool, err error) {
 	return server, known && knows && session == theirs, nil
 }
 
-// Search looks for the seats of the session that runs this process.
+// Search finds the seats of the session that runs this process.
 type Search struct {
 	// Teams returns the names of the teams, and Folder the folder of one. An error with the code
-	// not_found says that the team is gone.
+	// not_found means that the team does not exist any more.
 	Teams  func() ([]string, error)
 	Folder func(team string) (string, error)
-	// Team and Member keep seats of other teams and members out; "" keeps none out.
+	// Team and Member restrict the search to that team and member; "" for any.
 	Team, Member string
 }
 
-// Seats returns the seats of the session; it has several where it has several servers of tools.
-// Trouble in one team does not hide the seats in others: the error is nil as soon as there is a
-// seat. A session inside another one's tool has none of that one's.
+// Seats returns the seats of the session. It has several if it has several servers of tools. An
+// error in one team does not hide the seats in others: it is returned only if there is no seat. A
+// session inside a tool of another one does not have that one's seats.
 func (s Search) Seats() ([]Seat, error) {
 	teams, err := s.Teams()
 	if err != nil {
@@ -67,7 +67,7 @@ func (s Search) Seats() ([]Seat, error) {
 // of returns the seats in one team.
 func (s Search) of(name string) (seats []Seat, err error) {
 	dir, err := s.Folder(name)
-	if team.CodeOf(err) == team.NotFound { // it has just gone
+	if team.CodeOf(err) == team.NotFound { // it was removed just now
 		return nil, nil
 	}
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"cadre/internal/team"
 )
 
-// News is what waits for a member and is worth a turn of its session. Messages do not become news in
-// the order of their numbers: a message that is held until the team has a lead again becomes news
-// after messages of the user that were sent later.
+// News is what waits for a member and is worth a turn. Messages do not become news in the order of
+// their numbers: a message that is held until the team has a lead again becomes news after later
+// messages of the user.
 type News struct {
 	Seqs []int64 `json:"messages"` // numbers, in order
-	// Resent counts how often late messages were sent again. They keep their numbers, so the count
-	// alone shows that somebody wants the session woken for them once more.
+	// Resent counts how often late messages were sent again. They keep their numbers, so only the
+	// count shows that the session has to be woken for them again.
 	Resent int64 `json:"resent,omitempty"`
 }
 
@@ -36,28 +36,29 @@ func (n News) includes(other News) bool {
 		})
 }
 
-// told is what a session was woken for last. It is kept in a file, because the process that wakes a
-// session ends with it: a session that ends its turn without reading its messages is not woken again
-// before there are others.
+// told records what a session was last woken for. It is in a file, because the process that wakes a
+// session ends with it. So a session that does not read its messages is not woken again until there
+// are new ones.
 type told struct {
 	News
-	// Pid and Start are those of the session's server of tools: another session knows nothing of it.
+	// Pid and Start identify the session's server of tools: another session has not been told
+	// anything.
 	Pid   int    `json:"pid"`
 	Start string `json:"start"`
 }
 
-// maxTold is the most that is read of what was told, in bytes: some 100,000 messages.
+// maxTold bounds how much of the file is read, in bytes: some 100,000 messages.
 const maxTold = 1 << 20
 
-// Lock is the path of the lock that the one process holds that waits for news for the member.
+// Lock returns the path of the lock of the one process that waits for news for the member.
 func Lock(teamDir, member string) string { return filepath.Join(teamDir, "wake-"+member+".lock") }
 
 func toldPath(teamDir, member string) string {
 	return filepath.Join(teamDir, "wake-"+member+".json")
 }
 
-// lastTold returns what the session with that server was woken for last. A file that cannot be read
-// tells of nothing.
+// lastTold returns what the session with that server was last woken for; nothing if the file cannot
+// be read.
 func lastTold(teamDir, member string, server proc.Holder) News {
 	var last told
 	data, err := regularfile.Read(toldPath(teamDir, member), maxTold)
@@ -67,7 +68,7 @@ func lastTold(teamDir, member string, server proc.Holder) News {
 	return last.News
 }
 
-// tell records that the session with that server is woken for the news. The lock is held.
+// tell records that the session with that server is woken for the news. The caller holds the lock.
 func tell(teamDir, member string, server proc.Holder, news News) error {
 	data, err := json.Marshal(told{News: news, Pid: server.Pid, Start: server.Start})
 	if err != nil {

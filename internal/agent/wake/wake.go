@@ -1,21 +1,21 @@
-// Package wake knows the agents that a person starts, whose sessions are outside: how long each
-// waits for a tool, and how its session is woken when its turn has ended.
+// Package wake knows the agents whose sessions a person starts: how long each waits for a tool, and
+// how its session can be woken after its turn.
 //
-// # Who is woken
+// # Which sessions are woken
 //
-//	Codex         cadre mcp puts a line into the queue of its session, which begins a turn
-//	Claude Code   a hook of the user's settings waits for news when a turn ends, and wakes the session
-//	Gemini CLI    nothing wakes it: it has no way
-//	opencode      nothing wakes it: it has no way
+//	Codex         cadre mcp queues a line for its session, which starts a turn
+//	Claude Code   a hook in the user's settings waits for news at the end of a turn, and wakes the session
+//	Gemini CLI    cannot be woken
+//	opencode      cannot be woken
 //
 // # Guarantees
 //
-//   - What wakes a session says that there is news, in words of cadre alone. The news itself comes
-//     behind the results of tools, as it always does, and counts as delivered there.
+//   - The words that wake a session are cadre's own, and say only that there is news. The news
+//     itself comes with the results of tools, as always, and counts as delivered there.
 //   - A session is woken once for each message, in whatever order messages become news.
-//   - A hook wakes the session that runs it, and for nothing but the seats of that session: those
-//     whose server of tools the same program runs. A session that was started in a tool of another
-//     one takes nothing of that one's.
+//   - A hook wakes only the session that runs it, and only for that session's seats: those whose
+//     server of tools the same program runs. A session inside a tool of another one gets none of
+//     that one's news.
 package wake
 
 import (
@@ -28,13 +28,12 @@ import (
 
 // Client is an agent's program, as a client of cadre mcp.
 type Client struct {
-	Agent   string        // "" for one that is not known
-	Longest time.Duration // that a call of a tool may take: after that the agent counts it as failed
+	Agent   string        // "" if unknown
+	Longest time.Duration // for a call of a tool: after that the agent counts it as failed
 }
 
-// clients by how their names begin. Longest stays below what each program waits for a tool unless
-// its user sets something else: 60 s Codex, 30 s opencode, 10 min Gemini CLI, and more than a day
-// Claude Code.
+// clients by the beginning of their names. Longest stays below each program's default limit for a
+// tool: 60 s Codex, 30 s opencode, 10 min Gemini CLI, and more than a day Claude Code.
 var clients = []struct {
 	name string
 	Client
@@ -55,7 +54,7 @@ func Of(name string) Client {
 	return Client{Longest: 25 * time.Second}
 }
 
-// starter is the command line of the program that runs this process; nil where it cannot be told.
+// starter returns the command line of the program that runs this process; nil if unknown.
 func starter() []string {
 	pid, ok := proc.Starter()
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"cadre/internal/team"
 )
 
-// big is a team with n tasks.
+// big returns a team with n tasks.
 func big(b *testing.B, n int) *history {
 	h := newHistory(b, "T1", 1)
 	for i := range n {
@@ -18,7 +18,7 @@ func big(b *testing.B, n int) *history {
 	return h
 }
 
-// BenchmarkProject is the cost of a projection for a team with 10,000 tasks.
+// BenchmarkProject measures a projection of a team with 10,000 tasks.
 func BenchmarkProject(b *testing.B) {
 	const tasks = 10_000
 	b.Run("nothing changed", func(b *testing.B) {

@@ -2,18 +2,19 @@ package projection
 
 import "cadre/internal/team"
 
-// changes is what to write anew.
+// changes says which files must be rewritten.
 type changes struct {
-	all    bool            // everything has to be looked at
+	all    bool            // every file must be compared
 	roster bool            // config.json
-	ids    bool            // ids were given or deleted, which .highwatermark follows
-	tasks  map[string]bool // files by id
+	ids    bool            // ids were assigned or deleted, which affects .highwatermark
+	tasks  map[string]bool // task files by id
 }
 
-// changesSince reads the history from the mark to the state. What cannot be read makes it
-// everything: the state knows all, the history only spares looking.
+// changesSince collects the changes in the history from the mark to the state. If the history
+// cannot be read, it asks for a comparison of everything: the state is complete, and the history
+// only saves comparisons.
 func (r *run) changesSince(seq int64) *changes {
-	// To read a record is several times cheaper than to compare a task's file with the state.
+	// Reading a record is several times cheaper than comparing a task's file with the state.
 	if limit := 1024 + 8*int64(highestID(r.state)); r.state.Seq()-seq > limit {
 		return &changes{all: true}
 	}
@@ -46,8 +47,8 @@ func (c *changes) touch(ids ...string) {
 	}
 }
 
-// add notes what an event changed in the files. A kind that is not listed may have changed
-// anything, and costs a look at everything.
+// add records which files an event affects. An event kind that is not listed may affect anything
+// and causes a comparison of everything.
 func (c *changes) add(s *team.State, e team.Event) {
 	switch e := e.(type) {
 	case *team.TaskCreated:
@@ -64,7 +65,7 @@ func (c *changes) add(s *team.State, e team.Event) {
 		c.touch(e.Task)
 	case *team.TaskRolledBack:
 		c.touch(e.Task)
-		if t, ok := s.Task(e.Task); ok { // they wait again
+		if t, ok := s.Task(e.Task); ok { // they are blocked again
 			c.touch(t.Blocks...)
 		}
 	case *team.TaskReleased:
@@ -76,7 +77,7 @@ func (c *changes) add(s *team.State, e team.Event) {
 	case *team.TaskDeleted:
 		c.touch(e.Task)
 		c.ids = true
-		if t, ok := s.Task(e.Task); ok { // they name it no more
+		if t, ok := s.Task(e.Task); ok { // they no longer name it
 			c.touch(t.Blocks...)
 			c.touch(t.BlockedBy...)
 		}
@@ -92,12 +93,13 @@ func (c *changes) add(s *team.State, e team.Event) {
 		*team.MemberAttached, *team.MemberOffline, *team.MemberOnline, *team.HandoverRequested, *team.ShutdownRequested,
 		*team.ShutdownWithdrawn, *team.PlanSubmitted, *team.PlanAnswered,
 		*team.PermissionRequested, *team.PermissionAnswered, *team.UsageReported, *team.HookRejected,
-		*team.DelegateChanged, *team.BudgetChanged, *team.BudgetExhausted, *team.ReportAsked, *team.ReportGiven,
+		*team.DelegateChanged, *team.BudgetChanged, *team.BudgetExhausted, *team.BudgetAlerted,
+		*team.MemberBudgetChanged, *team.MemberBudgetExhausted, *team.HookSwitched, *team.ReportAsked, *team.ReportGiven,
 		*team.GapNoticed, *team.LeadAttached, *team.LeadLost, *team.FactsRecorded, *team.WorkSaved, *team.WorkRecorded,
 		*team.BranchLeft, *team.TeamReleased, *team.TeamTakenBack, *team.WorkFound,
 		*team.ConsolidationBegan, *team.WorktreesMerged, *team.WorkStaged, *team.CheckPassed, *team.CheckFailed,
 		*team.CommitMade, *team.TeamConsolidated, *team.ConsolidationAbandoned:
-		// not shown
+		// These do not appear in the projection.
 	default:
 		c.all = true
 	}

@@ -14,16 +14,16 @@ import (
 	"cadre/internal/team"
 )
 
-// folders are Claude Code's two folders of one team. They are changed only under the mark's lock.
+// folders are Claude Code's two folders of one team. They are only changed under the mark's lock.
 type folders struct {
 	team   team.Team
 	roster string // <claude>/teams/<team>
 	tasks  string // <claude>/tasks/<team>
-	own    string // part of the names of our passing files: another team of ours uses others
+	own    string // part of the names of our temporary files; unique to the team
 	step   func(string)
 
-	changed int      // files that were written or removed
-	aside   []string // where folders are now that lay in the place of our files
+	changed int      // number of files written or removed
+	aside   []string // new paths of folders that were in place of our files
 }
 
 const (
@@ -44,14 +44,14 @@ func (f *folders) owner() string         { return filepath.Join(f.tasks, ownerNa
 func (f *folders) task(id string) string { return filepath.Join(f.tasks, id+".json") }
 func finished(t team.Team) bool          { return t.Status == team.TeamComplete || t.Status == team.TeamAborted }
 
-// at is the seam of the crash tests.
+// at is a hook for the crash tests.
 func (f *folders) at(step string) {
 	if f.step != nil {
 		f.step(step)
 	}
 }
 
-// intact reports whether nothing is missing, or left over, at a glance.
+// intact is a quick check that no file or folder is missing or left over.
 func (f *folders) intact() bool {
 	if finished(f.team) {
 		return missing(f.tasks)
@@ -59,8 +59,8 @@ func (f *folders) intact() bool {
 	return !missing(f.config()) && !missing(f.owner())
 }
 
-// tasksChanged is when a file was last added to or removed from tasks/<team>, in nanoseconds; 0
-// where it is missing.
+// tasksChanged returns the time at which a file was last added to or removed from tasks/<team>, in
+// nanoseconds; 0 if the folder is missing.
 func (f *folders) tasksChanged() int64 {
 	info, err := os.Lstat(f.tasks)
 	if err != nil {
@@ -74,14 +74,14 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// holder says whose a folder is.
+// holder is the owner of a folder.
 type holder int
 
 const (
-	free   holder = iota // nobody's
-	ours                 // this team's
-	older                // that of an earlier team of ours, which has lost its name
-	others               // a program's that is not ours, or that of a newer team of ours
+	free   holder = iota // no owner
+	ours                 // this team
+	older                // an earlier team of ours, which has lost its name
+	others               // another program, or a newer team of ours
 )
 
 func (f *folders) holderOf(o Owner) holder {
@@ -95,8 +95,8 @@ func (f *folders) holderOf(o Owner) holder {
 	return others
 }
 
-// rosterHolder says whose teams/<team> is. known says that this team was projected there before:
-// then a config.json that is no JSON is what a loss of power made of ours.
+// rosterHolder returns the owner of teams/<team>. known says that this team was projected there
+// before. An invalid config.json is then our own file, damaged by a power loss.
 func (f *folders) rosterHolder(known bool) (holder, error) {
 	if h, err := folderHolder(f.roster); h != ours {
 		return h, err
@@ -104,7 +104,7 @@ func (f *folders) rosterHolder(known bool) (holder, error) {
 	o, err := configOwner(f.config())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return free, nil // without a config.json it is no team
+		return free, nil // a folder without a config.json is not a team
 	case (errors.Is(err, errGarbled) || notAFile(err)) && known:
 		return ours, nil
 	case errors.Is(err, errGarbled) || notAFile(err) || err == nil && o == nil:
@@ -115,7 +115,7 @@ func (f *folders) rosterHolder(known bool) (holder, error) {
 	return f.holderOf(*o), nil
 }
 
-// tasksHolder says whose tasks/<team> is.
+// tasksHolder returns the owner of tasks/<team>.
 func (f *folders) tasksHolder() (holder, error) {
 	if h, err := folderHolder(f.tasks); h != ours {
 		return h, err
@@ -127,7 +127,7 @@ func (f *folders) tasksHolder() (holder, error) {
 			return 0, err
 		}
 		for _, e := range entries {
-			if !strings.HasPrefix(e.Name(), ownerName) { // ours is what a killed process left
+			if !strings.HasPrefix(e.Name(), ownerName) { // a file with our prefix is left by a killed process
 				return others, nil
 			}
 		}
@@ -138,19 +138,19 @@ func (f *folders) tasksHolder() (holder, error) {
 	}
 	var o Owner
 	if json.Unmarshal(data, &o) != nil {
-		return older, nil // nobody else writes a file of this name, and this one did not survive
+		return older, nil // nobody else writes a file of this name, so it is a damaged one of ours
 	}
 	return f.holderOf(o), nil
 }
 
-// notAFile reports whether there is something else than a regular file.
+// notAFile reports whether the error means that the path is not a regular file.
 func notAFile(err error) bool {
 	_, special := errors.AsType[*regularfile.Error](err)
 	return special
 }
 
-// folderHolder settles what can be settled without looking into the folder; ours is then the answer
-// to look further.
+// folderHolder returns the owner if it is clear without reading the folder. Otherwise it returns
+// ours, and the caller must read the folder.
 func folderHolder(path string) (holder, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -164,8 +164,8 @@ func folderHolder(path string) (holder, error) {
 	return ours, nil
 }
 
-// The most that is read of a file in Claude Code's folders, and of one that says whose a folder is,
-// in bytes.
+// Size limits, in bytes, of a file in Claude Code's folders, and of one that names the owner of a
+// folder.
 const (
 	maxFile  = 64 << 20
 	maxOwner = 64 << 10
@@ -173,8 +173,8 @@ const (
 
 var errGarbled = errors.New("not the JSON of a team")
 
-// configOwner finds the key of ours in a config.json, nil where there is none. In our own files it
-// is the first key, and the rest, which may be megabytes of prompts, is not read.
+// configOwner returns the value of our key in a config.json, or nil if it has none. In our own
+// files it is the first key. The rest, which may be megabytes of prompts, is not read then.
 func configOwner(path string) (*Owner, error) {
 	f, err := regularfile.Open(path)
 	if err != nil {
@@ -205,7 +205,7 @@ func configOwner(path string) (*Owner, error) {
 	return nil, nil
 }
 
-// openTasks makes tasks/<team>, and says first of all whose it is.
+// openTasks creates tasks/<team>, and first of all records its owner.
 func (f *folders) openTasks(seq int64) error {
 	if err := os.MkdirAll(f.tasks, 0o700); err != nil {
 		return err
@@ -217,7 +217,7 @@ func (f *folders) openTasks(seq int64) error {
 	return f.put(f.owner(), data)
 }
 
-// put replaces a file in one step.
+// put replaces a file atomically.
 func (f *folders) put(path string, data []byte) error {
 	passing := filepath.Join(filepath.Dir(path), f.own+".tmp")
 	f.at("write " + filepath.Base(path))
@@ -237,7 +237,7 @@ func (f *folders) put(path string, data []byte) error {
 	return nil
 }
 
-// putChanged replaces a file unless it holds that already.
+// putChanged replaces a file unless it has the same content.
 func (f *folders) putChanged(path string, data []byte) error {
 	if old, err := regularfile.Read(path, maxFile); err == nil && bytes.Equal(old, data) {
 		return nil
@@ -245,9 +245,9 @@ func (f *folders) putChanged(path string, data []byte) error {
 	return f.put(path, data)
 }
 
-// setAside moves a folder away that lies in the place of a file of ours: no file takes the place of
-// a folder. What is in it is not ours, so it goes beside the team's folder, which is removed with
-// the team.
+// setAside moves a folder out of the place of one of our files, because a file cannot replace a
+// folder. Its content is not ours. It is moved beside the team's folder, because that folder is
+// removed with the team.
 func (f *folders) setAside(path string) error {
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 		return nil
@@ -267,7 +267,7 @@ func (f *folders) setAside(path string) error {
 	}
 }
 
-// drop removes a file that may be missing.
+// drop removes a file; it need not exist.
 func (f *folders) drop(path string) error {
 	if err := f.setAside(path); err != nil {
 		return err
@@ -283,7 +283,7 @@ func (f *folders) drop(path string) error {
 	return err
 }
 
-// taskFiles returns the ids that have a file.
+// taskFiles returns the ids of the tasks that have a file.
 func (f *folders) taskFiles() ([]string, error) {
 	entries, err := os.ReadDir(f.tasks)
 	if err != nil {
@@ -298,7 +298,7 @@ func (f *folders) taskFiles() ([]string, error) {
 	return ids, nil
 }
 
-// remove takes away what is ours.
+// remove removes the folders that are ours.
 func (f *folders) remove() error {
 	tasks, err := f.tasksHolder()
 	if err == nil {
@@ -311,8 +311,8 @@ func (f *folders) remove() error {
 	return errors.Join(err, err2)
 }
 
-// removeFolder moves a folder out of the way, so that it goes in one step, and deletes it then. It
-// also deletes what an earlier removal left that was killed in between.
+// removeFolder renames a folder, so that it disappears atomically, and then deletes it. It also
+// deletes the remains of an earlier removal that was killed in between.
 func (f *folders) removeFolder(dir string, there bool) error {
 	aside := filepath.Join(filepath.Dir(dir), f.own+".gone")
 	if err := os.RemoveAll(aside); err != nil {

@@ -12,18 +12,18 @@ import (
 
 // Config is teams/<team>/config.json.
 type Config struct {
-	Cadre         *Owner       `json:"cadre,omitempty"` // first, so that it is found without reading the rest
+	Cadre         *Owner       `json:"cadre,omitempty"` // first, so that readers find it without reading the rest
 	Name          string       `json:"name"`
 	Description   string       `json:"description,omitempty"`
-	CreatedAt     int64        `json:"createdAt"` // milliseconds since 1970, as all times here
+	CreatedAt     int64        `json:"createdAt"` // milliseconds since 1970, like all times here
 	LeadAgentID   string       `json:"leadAgentId"`
 	LeadSessionID string       `json:"leadSessionId"`
-	LeadProcess   *LeadProcess `json:"leadProcess,omitempty"` // Claude Code's; we write none
+	LeadProcess   *LeadProcess `json:"leadProcess,omitempty"` // written by Claude Code, never by cadre
 	Members       []Member     `json:"members"`
 }
 
-// Member is the one of that name on the roster, to be looked at or changed in it; nil where there
-// is none.
+// Member returns a pointer to the roster's entry of that name, or nil. The caller may modify the
+// entry.
 func (c *Config) Member(name string) *Member {
 	if i := slices.IndexFunc(c.Members, func(m Member) bool { return m.Name == name }); i >= 0 {
 		return &c.Members[i]
@@ -31,15 +31,16 @@ func (c *Config) Member(name string) *Member {
 	return nil
 }
 
-// Owner says which team of ours a folder shows.
+// Owner identifies the cadre team to which a folder belongs.
 type Owner struct {
 	TeamID    string `json:"teamId"`
 	CreatedAt int64  `json:"createdAt"`
-	// of the state when this file was written; the mark is ahead of it while nothing in it changes
+	// Seq is the state's seq when this file was written. The mark may be ahead of it, because the
+	// file is not rewritten while its content stays the same.
 	Seq int64 `json:"seq"`
 }
 
-// LeadProcess is the Claude Code process that leads a team of its own.
+// LeadProcess is the Claude Code process that leads one of its own teams.
 type LeadProcess struct {
 	PID       int    `json:"pid"`
 	PIDSpace  string `json:"pidSpace"`
@@ -47,7 +48,7 @@ type LeadProcess struct {
 	ProcStart string `json:"procStart"`
 }
 
-// Member is an entry of the roster. What a pointer points to is there for teammates only.
+// Member is an entry of the roster. Pointer fields are set for teammates only.
 type Member struct {
 	AgentID          string   `json:"agentId"` // name@team
 	Name             string   `json:"name"`
@@ -74,15 +75,16 @@ type Task struct {
 	Owner       string   `json:"owner,omitempty"`
 	Status      string   `json:"status"` // pending, in_progress or completed
 	Blocks      []string `json:"blocks"`
-	// blockers stay here when they are completed, and go when they are deleted
+	// BlockedBy keeps completed tasks and loses deleted ones.
 	BlockedBy []string                   `json:"blockedBy"`
 	Metadata  map[string]json.RawMessage `json:"metadata,omitempty"`
 }
 
-// colors of teammates, in the order in which Claude Code gives them.
+// colors lists the colors of teammates in the order in which Claude Code assigns them.
 var colors = []string{"blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red"}
 
-// configOf is the roster of the team. A member that has ended is not in it, as with Claude Code.
+// configOf returns the roster of the team. Like Claude Code's, it does not include members that
+// have ended.
 func configOf(s *team.State) *Config {
 	t := s.Team()
 	c := &Config{
@@ -109,7 +111,7 @@ func configOf(s *team.State) *Config {
 				entry.AgentType = m.Agent
 			}
 			entry.Model, entry.Prompt, entry.Mode = &m.Model, &m.Prompt, m.PermissionMode
-			entry.Color = colors[(i-1)%len(colors)] // by when it joined, so that it keeps its color when others end
+			entry.Color = colors[(i-1)%len(colors)] // by order of joining, so that it keeps its color when others end
 			entry.PlanModeRequired = new(m.Plan.Required)
 			entry.IsActive = new(m.Status == team.Spawning || m.Status == team.Active)
 		}
@@ -118,7 +120,7 @@ func configOf(s *team.State) *Config {
 	return c
 }
 
-// taskOf is the file of a task that was not deleted.
+// taskOf returns the file content of a task that was not deleted.
 func taskOf(s *team.State, t *team.Task) *Task {
 	return &Task{ID: t.ID, Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm, Owner: t.Owner,
 		Status: string(t.Status), Blocks: undeleted(s, t.Blocks), BlockedBy: undeleted(s, t.BlockedBy),
@@ -136,16 +138,16 @@ func undeleted(s *team.State, ids []string) []string {
 	return append([]string{}, kept...) // never null
 }
 
-// highestID is the number of tasks that the team ever had: ids count from 1 without a gap.
+// highestID returns the number of tasks that the team has ever had. Ids count from 1 without a gap.
 func highestID(s *team.State) int {
 	return s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed) + s.Count(team.Deleted)
 }
 
-// namespace of the session ids: of no meaning but that nobody else uses it.
+// namespace of the session ids: an arbitrary UUID that nobody else uses.
 var namespace = [16]byte{0x6d, 0x1f, 0x0c, 0x52, 0x3b, 0x8e, 0x4a, 0x97, 0x9c, 0x44, 0xe1, 0x70, 0x25, 0xb6, 0xd8, 0x03}
 
-// sessionID is the UUID, version 5, that stands for the lead's session: the same one for a team for
-// ever.
+// sessionID returns the UUID (version 5) that stands for the lead's session. It never changes for a
+// team.
 func sessionID(teamID string) string {
 	sum := sha1.Sum(append(namespace[:], teamID...))
 	id := sum[:16]
@@ -154,8 +156,8 @@ func sessionID(teamID string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// Encode writes v as Claude Code does: indented by two, <, > and & as they are, no newline at the
-// end.
+// Encode encodes v as Claude Code does: indented by two spaces, with <, > and & unescaped, and
+// without a newline at the end.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

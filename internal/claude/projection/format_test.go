@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// strict decodes a file, and refuses any field that the struct does not have.
+// strict decodes a file, and rejects unknown fields.
 func strict(t *testing.T, path string, into any) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -42,12 +42,12 @@ func glob(t *testing.T, pattern string) []string {
 	return found
 }
 
-// TestRealFiles: files that Claude Code wrote fit our structs, and come out of them as they went
-// in.
+// TestRealFiles checks that files written by Claude Code decode into our structs, and encode to the
+// same bytes.
 func TestRealFiles(t *testing.T) {
 	for _, path := range glob(t, "testdata/claude-*/*/tasks/*.json") {
 		var task Task
-		if want := strict(t, path, &task); !strings.Contains(path, "2.1.47") { // that one adds the owner at the end
+		if want := strict(t, path, &task); !strings.Contains(path, "2.1.47") { // that version adds the owner at the end
 			if got, err := Encode(task); err != nil || string(got) != string(want) {
 				t.Errorf("%s came out as %s, %v", path, got, err)
 			}
@@ -78,8 +78,8 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	return fmt.Sprint(x) == fmt.Sprint(y)
 }
 
-// TestOurFilesHaveTheRealFields: ours fit the same structs, and no entry of the roster lacks a
-// field that the real one has.
+// TestOurFilesHaveTheRealFields checks that our files have the same structure as the real ones, and
+// that no entry of the roster lacks a field.
 func TestOurFilesHaveTheRealFields(t *testing.T) {
 	p, h := newProjector(t), newHistory(t, "T1", 1_795_000_000_000)
 	h.do(t, "lead", &team.SpawnMember{Name: "alice", Agent: team.Shell})
@@ -122,7 +122,7 @@ func fields(t *testing.T, config []byte, member int) []string {
 	return slices.Sorted(maps.Keys(c.Members[member]))
 }
 
-// TestTranscript shows a team from its beginning to its end, file by file.
+// TestTranscript shows the files of a team from its beginning to its end.
 func TestTranscript(t *testing.T) {
 	p, h := newProjector(t), newHistory(t, "T1", 1_795_000_000_000)
 	if err := os.Mkdir(p.Claude, 0o700); err != nil {

@@ -20,11 +20,11 @@ import (
 type history struct {
 	journal journal.Journal
 	state   *team.State
-	name    string // goes into the ids of the commands
+	name    string // part of the ids of the commands
 	sent    int
 }
 
-// newHistory is a new team in memory, led by lead.
+// newHistory returns a new team in memory, led by lead.
 func newHistory(t testing.TB, id string, at team.Time) *history {
 	t.Helper()
 	h := &history{journal: memjournal.New(id).Open(), state: &team.State{}, name: id}
@@ -87,7 +87,7 @@ func (h *history) refresh(ctx context.Context) error {
 	return nil
 }
 
-// at is the state after the record seq.
+// at returns the state after the record seq.
 func (h *history) at(t testing.TB, seq int64) *team.State {
 	t.Helper()
 	past := &history{journal: h.journal, state: &team.State{}}
@@ -102,7 +102,7 @@ func (h *history) at(t testing.TB, seq int64) *team.State {
 	return past.state
 }
 
-// work creates tasks, claims some and deletes some, and projects after each command.
+// work creates, claims and deletes tasks, and projects after each command.
 func (h *history) work(ctx context.Context, p *Projector, count int) error {
 	for n := range count {
 		r, err := h.send(ctx, "lead", &team.CreateTask{Subject: fmt.Sprintf("%s %d", h.name, n)})
@@ -127,7 +127,7 @@ func (h *history) work(ctx context.Context, p *Projector, count int) error {
 	return nil
 }
 
-// newFolder is a new team on disk. It returns its folder.
+// newFolder creates a team on disk and returns its folder.
 func newFolder(t testing.TB) string {
 	t.Helper()
 	d, err := team.Decide(&team.State{}, team.Command{ID: "found", Actor: team.User, At: 1_795_000_000_000,
@@ -162,7 +162,7 @@ func projectorOf(dir, claude string) *Projector {
 	return &Projector{Claude: claude, Mark: filepath.Join(dir, MarkFile)}
 }
 
-// newProjector has folders of its own; the Claude folder is yet to be made.
+// newProjector returns a projector with folders of its own; the Claude folder does not exist yet.
 func newProjector(t testing.TB) *Projector {
 	t.Helper()
 	return projectorOf(t.TempDir(), filepath.Join(t.TempDir(), "claude"))
@@ -175,7 +175,7 @@ func project(t testing.TB, p *Projector, h *history) {
 	}
 }
 
-// tree is what is below a folder: "path" for folders, "path: content" for files.
+// tree lists the content of a folder: "path" for folders, "path: content" for files.
 func tree(t testing.TB, root string) []string {
 	t.Helper()
 	var all []string
@@ -198,12 +198,12 @@ func tree(t testing.TB, root string) []string {
 	return all
 }
 
-// same checks that what is below claude is what a projection from nothing gives. The seqs in
-// config.json and .cadre may differ: they say when the file was written.
+// same checks that the content of the Claude folder equals that of a projection from scratch. Only
+// the seqs in config.json and .cadre may differ, because they say when the file was written.
 func same(t testing.TB, claude string, h *history) {
 	t.Helper()
 	p := newProjector(t)
-	for _, folder := range []string{"tasks", "teams"} { // they stay when a team goes
+	for _, folder := range []string{"tasks", "teams"} { // they stay when a team is removed
 		if err := os.MkdirAll(filepath.Join(p.Claude, folder), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -16,15 +16,15 @@ import (
 	"cadre/internal/team"
 )
 
-// Other processes in these tests are this binary again, with an errand in its environment.
+// The test binary is also the child process of these tests, with an errand in its environment.
 const errandVar = "CLAUDEFS_TEST_CHILD"
 
-// errand is what a child is to do.
+// errand describes the work of a child.
 type errand struct {
 	Dir    string // the team's own folder
 	Claude string
-	Name   string // of the child, for the ids of its commands
-	Count  int    // tasks to create and claim, projecting after each
+	Name   string // name of the child, used in the ids of its commands
+	Count  int    // number of tasks to create and claim, with a projection after each
 	KillAt int    // the step of a projection at which it kills itself; 0 for never
 }
 

@@ -13,28 +13,30 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// mark says what was projected last.
+// mark records the state that was projected last.
 type mark struct {
 	Version int    `json:"cadre-projection"`
-	Team    string `json:"team"` // id; a mark of another team counts as none
-	Seq     int64  `json:"seq"`  // every file shows the state after this record, or a later one; 0 for none
-	// when a file came to or went from the tasks folder last, by us, in nanoseconds
+	Team    string `json:"team"` // team id; a mark of another team is ignored
+	Seq     int64  `json:"seq"`  // every file shows the state after this record or a later one; 0 for none
+	// Tasks is the time at which this program last added a file to the tasks folder or removed one,
+	// in nanoseconds.
 	Tasks int64  `json:"tasks,omitempty"`
 	State string `json:"state,omitempty"` // "", foreign or removed
 }
 
 const (
 	markVersion = 1
-	// foreign: a folder is not ours. Nothing was projected, and that was said.
+	// foreign means that a folder is not ours. Nothing was projected, and that was reported.
 	foreign = "foreign"
-	// removed: the team was cleaned up, and nobody is to project it again, whatever state he has.
+	// removed means that the team was cleaned up. No process may project it again, whatever state
+	// it has.
 	removed = "removed"
 
 	markMax = 4 << 10
 )
 
-// readMark reads the mark without its lock. A mark that is missing, torn, or of another version is
-// none: then ok is false.
+// readMark reads the mark without its lock. For a mark that is missing, torn, or of another
+// version, ok is false.
 func readMark(path string) (m mark, ok bool) {
 	f, err := regularfile.Open(path)
 	if err != nil {
@@ -59,11 +61,11 @@ func checksum(body string) string {
 	return fmt.Sprintf("%08x", crc32c.Checksum([]byte(body)))
 }
 
-// markLock is the mark's file, locked.
+// markLock is the locked file of the mark.
 type markLock struct{ *filelock.Lock }
 
-// lockMark waits for the lock until ctx ends. It makes the file if it is missing, but not its
-// folder, which is the team's: the error is fs.ErrNotExist when that is gone.
+// lockMark waits for the lock until ctx ends. It creates the file if it does not exist, but not its
+// folder, which is the team's. If that was removed, the error is fs.ErrNotExist.
 func lockMark(ctx context.Context, path string) (*markLock, error) {
 	lock, err := filelock.Wait(ctx, path)
 	if errors.Is(err, filelock.ErrHeld) {
@@ -77,8 +79,8 @@ func lockMark(ctx context.Context, path string) (*markLock, error) {
 
 func (l *markLock) read() (mark, bool) { return readMarkFrom(l.File()) }
 
-// write replaces the first line in place: to rename a new file over the mark would take its lock
-// away. What a longer mark left behind that line counts for nothing.
+// write replaces the first line in place, because renaming a new file over the mark would lose its
+// lock. The remains of a longer mark after that line are ignored.
 func (l *markLock) write(m mark) error {
 	m.Version = markVersion
 	body, err := json.Marshal(m)

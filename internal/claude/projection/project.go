@@ -13,26 +13,26 @@ import (
 	"cadre/internal/team"
 )
 
-// MarkFile is the name, in a team's folder, of the file that is a [Projector]'s Mark. All who
-// project a team must have it in common.
+// MarkFile is the name, in a team's folder, of a [Projector]'s Mark. All processes that project a
+// team must use the same file.
 const MarkFile = "projected"
 
-// Projector projects one team. It may be used from any goroutine; nothing in it may change after
-// its first use.
+// Projector projects one team. It may be used from any goroutine. Its fields must not change after
+// the first use.
 type Projector struct {
 	Claude string       // Claude Code's folder, absolute
-	Mark   string       // file in the team's own folder that says what was projected, and its lock
-	Log    func(string) // is told of a folder that was moved away from the place of a file; nil for nobody
+	Mark   string       // file in the team's own folder that records and locks the projection
+	Log    func(string) // called when a folder was moved out of the place of a file; may be nil
 	step   func(string)
 }
 
-// ErrForeign marks the error that says that a folder of the team's name is not ours. It is returned
-// once for a team, and again only after the folder had been free in between.
+// ErrForeign reports that a folder with the team's name is not ours. It is returned once for a
+// team, and again only after the folder was free in between.
 var ErrForeign = errors.New("it belongs to another program's team, or to a newer team of the same name")
 
-// Project brings Claude Code's folders up to date with s, which it only reads. A team that is only
-// observed is left alone: its own program has those folders. It waits for another process that is
-// projecting until ctx ends. An error leaves the team as it is, and the next call tries again.
+// Project updates Claude Code's folders to s, which it only reads. It ignores an observed team,
+// because that team's own program writes these folders. It waits until ctx ends for another process
+// that is projecting. An error does not affect the team, and the next call tries again.
 func (p *Projector) Project(ctx context.Context, j journal.Journal, s *team.State) error {
 	t := s.Team()
 	if t.ID == "" || t.Observed != "" {
@@ -42,9 +42,8 @@ func (p *Projector) Project(ctx context.Context, j journal.Journal, s *team.Stat
 	return err
 }
 
-// Repair does what Project does, and compares every file with the state instead of only those that
-// have to change: one that somebody altered, removed or added is as it should be afterwards. It
-// returns how many files were not.
+// Repair is like Project, but compares every file with the state. It corrects files that another
+// program modified, removed or added, and returns their number.
 func (p *Projector) Repair(ctx context.Context, j journal.Journal, s *team.State) (files int, err error) {
 	if t := s.Team(); t.ID == "" || t.Observed != "" {
 		return 0, nil
@@ -58,13 +57,13 @@ func (p *Projector) run(ctx context.Context, j journal.Journal, s *team.State, w
 	err = r.project()
 	for _, aside := range r.aside {
 		if p.Log != nil {
-			p.Log("a folder lay in the place of a file that shows team " + t.Name +
-				" to Claude Code; it is now " + aside)
+			p.Log("a folder was in the place of a file of team " + t.Name +
+				" in Claude Code's folders; it was moved to " + aside)
 		}
 	}
 	if err != nil {
-		return r.changed, fmt.Errorf("Claude Code's folders do not show team %s as it is, which does the team itself "+
-			"no harm: %w", t.Name, err)
+		return r.changed, fmt.Errorf("Claude Code's folders could not be updated for team %s; the team itself is "+
+			"not affected: %w", t.Name, err)
 	}
 	return r.changed, nil
 }
@@ -76,7 +75,7 @@ type run struct {
 	ctx     context.Context
 	journal journal.Journal
 	state   *team.State
-	whole   bool // every file is to be compared
+	whole   bool // compare every file
 }
 
 func (r *run) project() error {
@@ -101,7 +100,7 @@ func (r *run) project() error {
 		return err
 	}
 	if m.Team != r.team.ID || m.Seq > r.state.Seq() {
-		m = mark{} // of another team, or of a history that is no more
+		m = mark{} // of another team, or of a history that no longer exists
 	}
 	if r.team.CleanedUp {
 		if err := r.remove(); err != nil {
@@ -127,7 +126,7 @@ func (r *run) project() error {
 	return lock.write(mark{Team: r.team.ID, Seq: r.state.Seq(), Tasks: r.tasksChanged()})
 }
 
-// done reports whether the mark says that there is nothing to do for this state.
+// done reports whether the mark shows that nothing needs to be done for this state.
 func (r *run) done(m mark) (bool, error) {
 	switch {
 	case m.Team != r.team.ID || m.State == foreign:
@@ -137,8 +136,8 @@ func (r *run) done(m mark) (bool, error) {
 	case m.Seq == r.state.Seq():
 		return !r.whole && m.Tasks == r.tasksChanged() && r.intact(), nil
 	case m.Seq > r.state.Seq():
-		// Somebody with a newer state was here, unless the history has no such record: then the
-		// mark is from another one.
+		// Another process had a newer state. If the history has no such record, the mark belongs to
+		// another history.
 		for rec, err := range r.journal.Read(r.ctx, m.Seq-1) {
 			return err == nil && rec.Seq == m.Seq, err
 		}
@@ -146,10 +145,10 @@ func (r *run) done(m mark) (bool, error) {
 	return false, nil
 }
 
-// yield leaves the folders to who has them.
+// yield leaves the folders to their owner.
 func (r *run) yield(lock *markLock, m mark, roster holder) error {
 	if m.State == foreign || finished(r.team) {
-		return nil // it was said, or there is nothing left to show
+		return nil // it was reported, or there is nothing left to show
 	}
 	path := r.tasks
 	if roster == others {
@@ -158,17 +157,17 @@ func (r *run) yield(lock *markLock, m mark, roster holder) error {
 	if err := lock.write(mark{Team: r.team.ID, State: foreign}); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s is left alone: %w", path, ErrForeign)
+	return fmt.Errorf("%s was not changed: %w", path, ErrForeign)
 }
 
-// write brings the files from what m says to the state.
+// write updates the files from the state of the mark m to the present state.
 func (r *run) write(m mark, roster, tasks holder) error {
 	if finished(r.team) {
 		if err := r.removeFolder(r.tasks, tasks != free); err != nil {
 			return err
 		}
 		if roster == free && m.Seq > 0 {
-			return nil // somebody removed the last of a team that is over
+			return nil // the folder of a team that has ended was removed by another program
 		}
 		return r.writeConfig()
 	}
@@ -229,7 +228,7 @@ func (r *run) writeTask(id string, put func(path string, data []byte) error) err
 	return put(r.task(id), data)
 }
 
-// writeHighest keeps Claude Code from giving the id of a deleted task again.
+// writeHighest prevents Claude Code from reusing the id of a deleted task.
 func (r *run) writeHighest() error {
 	path := filepath.Join(r.tasks, waterName)
 	if r.state.Count(team.Deleted) == 0 {
@@ -238,7 +237,7 @@ func (r *run) writeHighest() error {
 	return r.putChanged(path, strconv.AppendInt(nil, int64(highestID(r.state)), 10))
 }
 
-// writeAll compares every file with the state. Where it is stopped, what it did stays done.
+// writeAll compares every file with the state. If it is interrupted, the changes made so far stay.
 func (r *run) writeAll() error {
 	if lock := filepath.Join(r.tasks, lockName); missing(lock) {
 		if err := r.put(lock, nil); err != nil {

@@ -17,7 +17,7 @@ import (
 	"cadre/internal/team"
 )
 
-// randomBody is a command that may or may not be accepted.
+// randomBody returns a command that may or may not be accepted.
 func randomBody(r *rand.Rand) team.Body {
 	id := func() string { return fmt.Sprint(1 + r.IntN(12)) }
 	member := fmt.Sprintf("m%d", r.IntN(4))
@@ -62,8 +62,8 @@ func randomBody(r *rand.Rand) team.Body {
 	}
 }
 
-// TestChangesAreEnough: following the history step by step gives the files that looking at
-// everything gives.
+// TestChangesAreEnough checks that following the history step by step gives the same files as
+// comparing everything.
 func TestChangesAreEnough(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -91,8 +91,8 @@ func TestChangesAreEnough(t *testing.T) {
 	}
 }
 
-// TestEveryKindIsListed: only the first and the last event of a team have everything looked at. One
-// that is forgotten in the list would, for each record that has it.
+// TestEveryKindIsListed checks that only the first and the last event of a team cause a comparison
+// of everything. A kind missing in the list would do so for each of its records.
 func TestEveryKindIsListed(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "team", "testdata", "events", "*.json"))
 	if err != nil || len(files) < 50 {
@@ -121,7 +121,7 @@ func TestEveryKindIsListed(t *testing.T) {
 	}
 }
 
-// working is a projected team with a few tasks.
+// working returns a projected team with a few tasks.
 func working(t *testing.T) (*Projector, *history) {
 	t.Helper()
 	p, h := newProjector(t), newHistory(t, "T1", 1)
@@ -137,7 +137,7 @@ func working(t *testing.T) (*Projector, *history) {
 	return p, h
 }
 
-// stepsOf counts what a projection does to the files.
+// stepsOf counts the file operations of a projection.
 func stepsOf(t *testing.T, p *Projector, h *history) int {
 	t.Helper()
 	steps := 0
@@ -146,8 +146,8 @@ func stepsOf(t *testing.T, p *Projector, h *history) int {
 	return steps
 }
 
-// TestOnlyWhatChanged: a projection touches the files that changed and no other, and without a
-// change it touches nothing.
+// TestOnlyWhatChanged checks that a projection writes only the files that changed, and none without
+// a change.
 func TestOnlyWhatChanged(t *testing.T) {
 	p, h := working(t)
 	if n := stepsOf(t, p, h); n != 0 {
@@ -180,7 +180,7 @@ func TestOnlyWhatChanged(t *testing.T) {
 	}
 }
 
-// TestRebuilt: whatever is missing or wrong is there again after the next projection.
+// TestRebuilt checks that the next projection restores missing and wrong files.
 func TestRebuilt(t *testing.T) {
 	remove := func(t *testing.T, path string) {
 		if err := os.RemoveAll(path); err != nil {
@@ -254,8 +254,8 @@ func TestRebuilt(t *testing.T) {
 	}
 }
 
-// TestRepair: what was altered in its place is not seen by the next projection, and Repair puts it
-// right and counts it.
+// TestRepair checks that a projection does not notice a file modified in place, and that Repair
+// corrects and counts it.
 func TestRepair(t *testing.T) {
 	p, h := working(t)
 	for _, file := range []string{"tasks/health/1.json", "teams/health/config.json"} {
@@ -279,8 +279,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestFolderInTheWay: a folder in the place of any file is moved away whole, and stays when the
-// team goes; the files are as they should be.
+// TestFolderInTheWay checks that a folder in place of any file is moved away with its content,
+// stays when the team is removed, and does not prevent the projection.
 func TestFolderInTheWay(t *testing.T) {
 	for _, file := range []string{"tasks/health/1.json", "tasks/health/9.json", "tasks/health/.cadre",
 		"tasks/health/.highwatermark", "teams/health/config.json"} {
@@ -320,8 +320,8 @@ func TestFolderInTheWay(t *testing.T) {
 	}
 }
 
-// TestNeverBackwards: who comes with an older state leaves the newer one, also where something is
-// missing.
+// TestNeverBackwards checks that a process with an older state does not change a newer projection,
+// even if a file is missing.
 func TestNeverBackwards(t *testing.T) {
 	p, h := working(t)
 	h.do(t, "lead", &team.ClaimTask{Task: "1"})
@@ -343,8 +343,8 @@ func TestNeverBackwards(t *testing.T) {
 	}
 }
 
-// TestEndOfTeam: a finished team keeps its roster until the clean-up, and a clean-up can be
-// repeated, also when the team's own folder is gone.
+// TestEndOfTeam checks that a finished team keeps its roster until the clean-up, and that a
+// clean-up can be repeated, even without the team's own folder.
 func TestEndOfTeam(t *testing.T) {
 	p, h := working(t)
 	h.do(t, "@user", &team.SetStatus{Status: team.TeamAborted})
@@ -374,8 +374,7 @@ func TestEndOfTeam(t *testing.T) {
 	}
 }
 
-// TestForeignFolders: what is not ours stays as it is, at every stage of our team's life, and that
-// is said once.
+// TestForeignFolders checks that a foreign folder is never changed, and that this is reported once.
 func TestForeignFolders(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"a team of Claude Code's": {"teams/health/config.json": `{"name":"health","members":[]}`},
@@ -414,7 +413,7 @@ func TestForeignFolders(t *testing.T) {
 	}
 }
 
-// TestForeignFolderGoes: the team is shown as soon as its name is free.
+// TestForeignFolderGoes checks that the team is projected as soon as its name is free.
 func TestForeignFolderGoes(t *testing.T) {
 	p, h := newProjector(t), newHistory(t, "T1", 1)
 	if err := os.MkdirAll(p.Claude+"/tasks/health/sub", 0o700); err != nil {
@@ -430,8 +429,8 @@ func TestForeignFolderGoes(t *testing.T) {
 	same(t, p.Claude, h)
 }
 
-// TestNameUsedAgain: a newer team takes the folders of an older one, whose own clean-up then leaves
-// them alone.
+// TestNameUsedAgain checks that a newer team takes over the folders of an older one, and that the
+// older one's clean-up leaves them alone.
 func TestNameUsedAgain(t *testing.T) {
 	p, old := working(t)
 	old.do(t, "@user", &team.SetStatus{Status: team.TeamAborted})
@@ -447,15 +446,15 @@ func TestNameUsedAgain(t *testing.T) {
 	same(t, p.Claude, young)
 }
 
-// TestClaudeFolderCannotBeWritten: the error says so, the mark does not move, and later all is
-// there.
+// TestClaudeFolderCannotBeWritten checks that an unwritable folder is an error, that the mark does
+// not change, and that a later projection succeeds.
 func TestClaudeFolderCannotBeWritten(t *testing.T) {
 	p, h := newProjector(t), newHistory(t, "T1", 1)
-	if err := os.WriteFile(p.Claude, nil, 0o600); err != nil { // a file where the folder is to be: this stops root, too
+	if err := os.WriteFile(p.Claude, nil, 0o600); err != nil { // a file in place of the folder; this also stops root
 		t.Fatal(err)
 	}
 	err := p.Project(t.Context(), h.journal, h.state)
-	if err == nil || !strings.Contains(err.Error(), p.Claude) || !strings.Contains(err.Error(), "no harm") {
+	if err == nil || !strings.Contains(err.Error(), p.Claude) || !strings.Contains(err.Error(), "not affected") {
 		t.Errorf("the error is %v", err)
 	}
 	if err := os.Remove(p.Claude); err != nil {
@@ -465,8 +464,7 @@ func TestClaudeFolderCannotBeWritten(t *testing.T) {
 	same(t, p.Claude, h)
 }
 
-// TestWaitIsBounded: somebody who projects without an end does not hold up a replica that closes,
-// nor a state that he has projected.
+// TestWaitIsBounded checks that a process stuck in a projection does not block others for ever.
 func TestWaitIsBounded(t *testing.T) {
 	p, h := working(t)
 	lock, err := lockMark(t.Context(), p.Mark)
@@ -474,7 +472,7 @@ func TestWaitIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.unlock()
-	project(t, p, h) // has nothing to do, and asks for no lock
+	project(t, p, h) // nothing to do, so it needs no lock
 	h.do(t, "lead", &team.ClaimTask{Task: "1"})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -483,7 +481,7 @@ func TestWaitIsBounded(t *testing.T) {
 	}
 }
 
-// TestModes: nobody else reads what a team does.
+// TestModes checks that only the owner can read the files.
 func TestModes(t *testing.T) {
 	p, _ := working(t)
 	err := filepath.WalkDir(p.Claude, func(path string, e fs.DirEntry, err error) error {

@@ -12,9 +12,9 @@ import (
 	"cadre/internal/team"
 )
 
-// TestManyProject: processes and goroutines change one team and project it, all at once. When the
-// last has ended, without any further projection, the files show the last state; and meanwhile
-// every file was whole, and the mark only grew.
+// TestManyProject changes and projects one team from several processes and goroutines at once. When
+// the last has ended, the files show the last state without any further projection. In the meantime
+// every file was complete, and the mark only grew.
 func TestManyProject(t *testing.T) {
 	const processes, goroutines, each = 3, 4, 15
 	dir, claude := newFolder(t), filepath.Join(t.TempDir(), "claude")
@@ -51,7 +51,7 @@ func TestManyProject(t *testing.T) {
 	same(t, claude, h)
 }
 
-// watch reads whatever is there until over is closed.
+// watch reads the files until over is closed.
 func watch(t *testing.T, p *Projector, over <-chan struct{}) {
 	last := int64(0)
 	for {
@@ -77,8 +77,8 @@ func watch(t *testing.T, p *Projector, over <-chan struct{}) {
 	}
 }
 
-// TestKilledAtEveryStep: a process that projects is killed at each of its steps, and the next one
-// has everything right.
+// TestKilledAtEveryStep kills a projecting process at each of its steps. The next one corrects
+// everything.
 func TestKilledAtEveryStep(t *testing.T) {
 	begin := func(t *testing.T, h *history) {
 		h.do(t, "lead", &team.CreateTask{Subject: "a"})
@@ -86,7 +86,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 	for _, what := range []struct {
 		name   string
-		before []team.Body // projected already
+		before []team.Body // projected before
 		then   []team.Body
 	}{
 		{"from nothing", nil, []team.Body{&team.ClaimTask{Task: "1"}}},
@@ -131,8 +131,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestSharedFolder: two homes show a team of the same name in one Claude folder. The newer one has
-// it, whoever comes last.
+// TestSharedFolder projects teams of the same name from two homes into one Claude folder. The newer
+// team has it, whichever comes last.
 func TestSharedFolder(t *testing.T) {
 	claude := filepath.Join(t.TempDir(), "claude")
 	old, young := newHistory(t, "T1", 1), newHistory(t, "T2", 2)

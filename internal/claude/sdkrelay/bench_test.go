@@ -10,9 +10,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// BenchmarkRelay carries lines of 1 KB from a program to a consumer on standard output; the
-// baseline reads them from the same WebSocket and does nothing with them, which is the least that a
-// server can do.
+// BenchmarkRelay carries lines of 1 KB from a program to a consumer on standard output. The
+// baseline only reads them from the same WebSocket, which is the minimum for any server.
 func BenchmarkRelay(b *testing.B) {
 	line := fmt.Sprintf("{\"type\":\"assistant\",\"uuid\":\"u\",\"x\":%q}\n", strings.Repeat("y", 1000))
 	b.Run("baseline", func(b *testing.B) {
@@ -57,7 +56,7 @@ func BenchmarkRelay(b *testing.B) {
 		}
 		<-heard
 	})
-	// One line at a time: from the program's writing it to the consumer's having it.
+	// One line at a time, from the program's write to the consumer's read.
 	b.Run("latency", func(b *testing.B) {
 		s := play(b, Options{See: func([]byte) {}})
 		p := s.program("")

@@ -1,41 +1,46 @@
-// Package sdkrelay stands between Claude Code and whoever uses it: Claude Code connects to it with
-// --sdk-url, and what both say is passed on as it is, while an observer reads along.
+// Package sdkrelay is a relay between Claude Code and its consumer. Claude Code connects to it with
+// --sdk-url. The relay passes the messages of both sides on unchanged, while an observer reads
+// along.
 //
 // # Authority
 //
-// A [Relay] starts the program, listens for it, checks its bearer token and carries frames. It says
-// nothing of its own to either end, changes no byte, and decides nothing: what the lines mean is
-// the observer's affair, and what is answered the consumer's.
+// A [Relay] starts the program, listens for its connection, checks its bearer token and forwards
+// frames. It sends nothing of its own to either side, changes no byte, and decides nothing. The
+// observer interprets the lines, and the consumer answers them.
 //
 //	program ◀──WebSocket──▶ peer ──▶ queue of each consumer ──▶ standard output, or a consumer's WebSocket
 //	                         │ └──▶ Options.See, Options.Lost
 //	                         └◀── queue of the program ◀─────── standard input, or a consumer's WebSocket
 //
-// # What the program does
+// # Behaviour of the program
 //
-// It speaks text frames, one JSON and a line break each, and says nothing until it is spoken to. It
-// sends a ping each ten seconds, and takes a connection that did not answer by the next one for
-// dead: so a relay that does not read, because somebody behind it is slow, would be left, and what
-// was under way lost. It connects again after every end of a connection but one with code 4001 or
-// 4003, and names the last event that it wrote in X-Last-Request-Id, also when it wrote that while
-// there was no connection. Then that event is lost: it says nothing again (on Node; on Bun it says
-// its last thousand events again at every connection). A user's line that comes a second time with
-// its uuid is passed over there. Versions that take an address that is not their maker's are few:
-// 2.1.47 does, 2.1.177 and 2.1.329 do not.
+// It sends text frames, each with one JSON value and a line break, and sends nothing before it has
+// received something.
+//
+// It sends a ping every ten seconds, and treats a connection as dead if the ping was not answered
+// before the next one. So if a relay stopped reading because its consumer is slow, the program
+// would disconnect, and messages in flight would be lost.
+//
+// It reconnects after every disconnect except one with code 4001 or 4003. In X-Last-Request-Id it
+// names the last event that it wrote, even if it wrote that event while it was not connected. Such
+// an event is lost, because the program does not send it again (on Node; on Bun it resends its last
+// thousand events at every connection). It ignores a user line whose uuid it has seen before.
+//
+// Few versions accept an address that is not Anthropic's: 2.1.47 does, 2.1.177 and 2.1.329 do not.
 //
 // # Guarantees
 //
-//   - A line that is under way to an end stays in its queue until that end has it, which the answer
-//     to a ping behind it says. On a new connection what was not answered for is sent again, so a
-//     line comes once, and after a broken connection perhaps twice. One that breaks five
-//     connections is dropped, and said.
-//   - Queues are bounded in memory; what a consumer does not take goes on to a file without a name,
-//     bounded as well, and beyond that the program is not read, so that it waits or goes. Nothing
-//     that was read is lost to a slow consumer.
-//   - What the program wrote while it was not connected is noticed by its X-Last-Request-Id, and
-//     said once: [Options.Lost]. That holds for a relay too which takes the place of one that is
-//     gone, at the same port and with the same token.
-//   - Who has not the bearer token is refused; the program's is not the consumer's, because the
-//     agent's tools can read the program's.
-//   - When Run returns, the program and all that it started are gone.
+//   - A line stays in the queue of its receiver until the receiver has it, which the answer to a
+//     later ping shows. On a new connection, unacknowledged lines are sent again. So a line arrives
+//     once, or after a broken connection perhaps twice. A line that breaks five connections is
+//     dropped and reported.
+//   - Queues are bounded in memory. What a slow consumer does not read goes to an unnamed file,
+//     which is bounded as well. When that is full, the relay stops reading from the program, so
+//     that it waits or disconnects. Nothing that was read is lost because of a slow consumer.
+//   - If the program wrote events while it was not connected, its X-Last-Request-Id shows that, and
+//     [Options.Lost] is called once. This also works for a relay that replaces a dead one, on the
+//     same port and with the same token.
+//   - Both sides need a bearer token. The program's token is not valid for the consumer, because
+//     the agent's tools can read the program's token.
+//   - When Run returns, the program and all processes that it started have ended.
 package sdkrelay

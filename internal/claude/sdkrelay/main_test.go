@@ -16,8 +16,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// roleVariable says what the test binary is when it is run again: a program that connects, or a
-// host that relays one.
+// roleVariable selects the role of the test binary as a child: a program that connects, or a host
+// that relays one.
 const roleVariable = "CADRE_TEST_RELAY_ROLE"
 
 func TestMain(m *testing.M) {
@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// beProgram connects to the last argument and says its pid; then it repeats what it hears. It does
-// not mind SIGTERM.
+// beProgram connects to the last argument, sends its pid, and echoes every message. It ignores
+// SIGTERM.
 func beProgram() {
 	signal.Ignore(syscall.SIGTERM)
 	ctx := context.Background()
@@ -66,7 +66,7 @@ func beHost() {
 	os.Exit(1)
 }
 
-// again is a command that runs the test binary in a role.
+// again returns a command that runs the test binary in a role.
 func again(role string) []string {
 	self, err := os.Executable()
 	if err != nil {

@@ -12,35 +12,34 @@ import (
 )
 
 const (
-	// maxMessage bounds one message, which has to be in memory as a whole.
+	// maxMessage limits the size of one message, which must fit in memory.
 	maxMessage = 256 << 20
-	// window is how much may be under way to an end without its having said that it is there. It is
-	// less than what lies in the buffers of a connection, so that a ping gets through to an end
-	// that does not read just now.
+	// window limits the number of unacknowledged bytes in flight. It is smaller than the buffers of
+	// a connection, so that a ping gets through to a peer that does not read at the moment.
 	window = 128 << 10
-	// mostBroken is how many connections a message may break.
+	// mostBroken is the number of connections that one message may break.
 	mostBroken = 5
 )
 
-// peer is one end that connects by WebSocket, and again when its connection is gone. It has one
-// connection at a time: a new one takes the place of the old.
+// peer is a side that connects by WebSocket and may reconnect. It has one connection at a time: a
+// new one replaces the old one.
 type peer struct {
 	name string
-	out  *queue // what it gets
-	// begins is called when a connection is there and those before have said their last, and take
-	// with each of its messages, in order and never both at once.
+	out  *queue // messages for the peer
+	// begins is called when a connection is open and all messages of earlier connections have been
+	// taken. take is called with each message, in order. The two are never called concurrently.
 	begins func(*websocket.Request)
 	take   func(message)
-	// fail is told what makes it useless to go on.
+	// fail is called with a fatal error.
 	fail func(error)
 	warn func(string)
 
 	mu   sync.Mutex
 	drop context.CancelFunc // ends the present connection
-	over chan struct{}      // is closed when it has ended
+	over chan struct{}      // closed when the present connection has ended
 }
 
-// serve is one connection, from its request to its end.
+// serve handles one connection, from its request to its end.
 func (p *peer) serve(ctx context.Context, r *websocket.Request) {
 	conn, err := r.Accept()
 	if err != nil {
@@ -57,13 +56,13 @@ func (p *peer) serve(ctx context.Context, r *websocket.Request) {
 		return
 	}
 	p.begins(r)
-	at, dropped, err := p.out.again(mostBroken)
+	at, dropped, err := p.out.rewind(mostBroken)
 	if err != nil {
 		p.fail(err)
 		return
 	}
 	if dropped != nil {
-		p.warn(fmt.Sprintf("a message of %d bytes broke %d connections to %s and is given up", len(dropped.data),
+		p.warn(fmt.Sprintf("a message of %d bytes broke %d connections to %s and was dropped", len(dropped.data),
 			mostBroken, p.name))
 	}
 	var writing sync.WaitGroup
@@ -79,7 +78,7 @@ func (p *peer) serve(ctx context.Context, r *websocket.Request) {
 		kind, data, err := conn.Read(ctx)
 		if err != nil {
 			if errors.Is(err, websocket.ErrTooBig) {
-				p.warn(fmt.Sprintf("%s said more than %d bytes at once, which is lost", p.name, maxMessage))
+				p.warn(fmt.Sprintf("%s sent a message of more than %d bytes, which is lost", p.name, maxMessage))
 			}
 			return
 		}
@@ -87,7 +86,7 @@ func (p *peer) serve(ctx context.Context, r *websocket.Request) {
 	}
 }
 
-// enter takes the place of the connection before, and returns when that has ended: all that it read
+// enter replaces the previous connection, and returns when that has ended and everything it read
 // was passed on.
 func (p *peer) enter(cancel context.CancelFunc) (leave func()) {
 	over := make(chan struct{})
@@ -102,7 +101,8 @@ func (p *peer) enter(cancel context.CancelFunc) (leave func()) {
 	return func() { close(over) }
 }
 
-// present is the connection that is there, if any: it is closed when that has ended.
+// present returns a channel that is closed when the present connection has ended, or a closed one
+// if there is no connection.
 func (p *peer) present() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,13 +114,14 @@ func (p *peer) present() <-chan struct{} {
 	return p.over
 }
 
-// write sends what is in the queue from number at on, until the connection ends. What is no UTF-8
-// goes as a binary frame: as text it would end the connection.
+// write sends the messages of the queue from number at on, until the connection ends. A message
+// that is not UTF-8 is sent as a binary frame, because an invalid text frame would end the
+// connection.
 func (p *peer) write(ctx context.Context, conn *websocket.Conn, at int64) error {
 	for under := 0; ; {
 		m, more, err := p.out.next(ctx, at)
 		if errors.Is(err, io.EOF) {
-			conn.Close(websocket.StatusNormal, "all is said")
+			conn.Close(websocket.StatusNormal, "end of session")
 			return nil
 		}
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// pid is the pid that the test's program says.
+// pid returns the pid that the test program sent.
 func (s *scene) pid() (pid int) {
 	s.t.Helper()
 	line := s.hear()
@@ -29,8 +29,8 @@ func (s *scene) gone(pid int) {
 	s.await("the program is gone", func() bool { _, err := proc.StartTime(pid); return err != nil })
 }
 
-// The program is ended by its deadline when the relay is, also when it does not care, and what it
-// said until then is not lost.
+// TestShutdown checks that the program is ended by its deadline when the relay stops, even if it
+// ignores signals, and that its output until then is not lost.
 func TestShutdown(t *testing.T) {
 	s := play(t, Options{Command: append(again("program"), "--sdk-url", URLWord),
 		Ladder: proc.Ladder{Term: 100 * time.Millisecond}})
@@ -63,7 +63,7 @@ func TestProgramIsKilled(t *testing.T) {
 	}
 }
 
-// The program of a host that was killed with SIGKILL does not outlive it.
+// TestHostIsKilled checks that the program of a host killed with SIGKILL does not outlive it.
 func TestHostIsKilled(t *testing.T) {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -99,18 +99,19 @@ func TestConsumerIsGone(t *testing.T) {
 	pid := s.pid()
 	s.pipes[2].Close()
 	s.say("echo\n")
-	if _, err := s.end(); err == nil || !strings.Contains(err.Error(), "the consumer takes nothing any more") {
+	if _, err := s.end(); err == nil || !strings.Contains(err.Error(), "the consumer stopped reading") {
 		t.Error(err)
 	}
 	s.gone(pid)
 }
 
-// The end of the input ends the program, when the turn that was asked for is over.
+// TestEndOfInput checks that the end of the input ends the program, after the requested turn is
+// over.
 func TestEndOfInput(t *testing.T) {
 	s := play(t, Options{Command: append(again("program"), "--sdk-url", URLWord), Ladder: proc.Ladder{Term: -1},
 		Quiet: 50 * time.Millisecond})
 	pid := s.pid()
-	s.say("{\"type\":\"user\"}\n") // which is repeated, so that a turn goes on
+	s.say("{\"type\":\"user\"}\n") // the program echoes it, so a turn is running
 	s.hear()
 	s.say("{\"type\":\"result\"}\n")
 	if got := s.hear(); got != "{\"type\":\"result\"}\n" {
@@ -126,7 +127,7 @@ func TestEndOfInput(t *testing.T) {
 func TestNotAProgramThatConnects(t *testing.T) {
 	for command, words := range map[string]string{
 		"echo what is this >&2; exit 7":                      "ended before it connected: exit status 7: what is this",
-		"echo 'Error: --sdk-url rejected: host' >&2; exit 1": "2.1.47 takes any",
+		"echo 'Error: --sdk-url rejected: host' >&2; exit 1": "2.1.47 accepts any",
 		"sleep 60": "did not connect within 100ms",
 	} {
 		s := play(t, Options{Command: []string{"/bin/sh", "-c", command}, Connect: 100 * time.Millisecond})
@@ -143,8 +144,8 @@ func TestNotAProgramThatConnects(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for words, o := range map[string]Options{
-		"nobody to relay to": {}, "both an input and an output": {In: &bytes.Buffer{}}, "Procs is nil": {Consumer: true,
-			Command: []string{"x"}}, "no address": {Consumer: true, Listen: "localhost"},
+		"no consumer": {}, "both In and Out": {In: &bytes.Buffer{}}, "Procs is nil": {Consumer: true,
+			Command: []string{"x"}}, "not an address": {Consumer: true, Listen: "localhost"},
 		"of the program has 15": {Consumer: true, Token: "fifteen-letters"}, "of the consumer has 1 ": {Consumer: true,
 			ConsumerToken: "x"},
 	} {
@@ -152,7 +153,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: %v", words, err)
 		}
 	}
-	for _, address := range []string{"0.0.0.0:0", "[::]:0", "192.0.2.1:0"} { // the last one is nobody's
+	for _, address := range []string{"0.0.0.0:0", "[::]:0", "192.0.2.1:0"} { // the last one is not an address of this machine
 		_, err := Listen(Options{Consumer: true, Listen: address})
 		if _, exposed := errors.AsType[*ExposedError](err); !exposed {
 			t.Errorf("%s: %v", address, err)

@@ -12,8 +12,9 @@ type message struct {
 	binary bool
 }
 
-// queue keeps messages in order until who gets them has them. It holds so many bytes in memory, or
-// one message that is longer, and those behind them in a file; put waits when both are full.
+// queue keeps messages in order until their receiver has acknowledged them. It holds a limited
+// number of bytes in memory, or one longer message, and the messages after them in a file. put
+// waits when both are full.
 type queue struct {
 	memory int64
 
@@ -21,24 +22,24 @@ type queue struct {
 	held    []message
 	first   int64 // number of held[0]
 	bytes   int64 // of held
-	sent    int64 // the number behind the last one that was taken by next
-	broke   int   // connections that ended with held[0] sent and nothing acknowledged
+	sent    int64 // one more than the last number returned by next
+	broke   int   // connections that ended after held[0] was sent and before anything was acknowledged
 	file    spill
 	closed  bool
-	changed chan struct{} // closed and made anew with every change
+	changed chan struct{} // closed and replaced at every change
 }
 
 func newQueue(memory, disk int64) *queue {
 	return &queue{memory: memory, file: spill{limit: disk}, changed: make(chan struct{})}
 }
 
-// change wakes whoever waits. The lock is held.
+// change wakes all waiters. The caller holds the lock.
 func (q *queue) change() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
 
-// put adds a message, and waits for room if it has to.
+// put adds a message. It waits if there is no room.
 func (q *queue) put(ctx context.Context, m message) error {
 	for {
 		q.mu.Lock()
@@ -76,8 +77,8 @@ func (q *queue) hold(m message) {
 	q.bytes += int64(len(m.data))
 }
 
-// next returns message number at, and whether there is one behind it to be sent now; io.EOF when
-// there will be none.
+// next returns message number at, and whether the one after it can be sent now. It returns io.EOF
+// if there will be no such message.
 func (q *queue) next(ctx context.Context, at int64) (m message, more bool, err error) {
 	for {
 		q.mu.Lock()
@@ -102,7 +103,7 @@ func (q *queue) next(ctx context.Context, at int64) (m message, more bool, err e
 	}
 }
 
-// ack says that all messages before number n have arrived.
+// ack records that all messages before number n have arrived.
 func (q *queue) ack(n int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -113,7 +114,7 @@ func (q *queue) ack(n int64) error {
 	return q.drop(int(n - q.first))
 }
 
-// drop takes messages off, and those that have room now from the file. The lock is held.
+// drop removes n messages and refills the memory from the file. The caller holds the lock.
 func (q *queue) drop(n int) error {
 	for _, m := range q.held[:n] {
 		q.bytes -= int64(len(m.data))
@@ -134,9 +135,9 @@ func (q *queue) drop(n int) error {
 	return nil
 }
 
-// again returns the number to go on with on a new connection: that of the first message that is not
-// known to have arrived. A message that ended so many connections is dropped before, and returned.
-func (q *queue) again(most int) (at int64, dropped *message, err error) {
+// rewind returns the number of the first unacknowledged message, at which a new connection
+// continues. If that message has broken too many connections, rewind drops and returns it first.
+func (q *queue) rewind(most int) (at int64, dropped *message, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.sent > q.first {
@@ -152,7 +153,7 @@ func (q *queue) again(most int) (at int64, dropped *message, err error) {
 	return q.first, nil, nil
 }
 
-// close says that nothing more is put.
+// close records that no more messages will be put.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -162,7 +163,7 @@ func (q *queue) close() {
 	}
 }
 
-// discard gives up what is in the queue.
+// discard drops all messages in the queue.
 func (q *queue) discard() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -172,14 +173,14 @@ func (q *queue) discard() {
 	q.change()
 }
 
-// idle reports whether everything that was put has arrived.
+// idle reports whether all messages have been acknowledged.
 func (q *queue) idle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.held) == 0 && q.file.empty()
 }
 
-// changes is closed with the next change.
+// changes returns a channel that is closed at the next change.
 func (q *queue) changes() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -12,16 +12,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestQueue holds the queue against a list: whatever is put, taken, acknowledged and begun again,
-// what comes is what was put, in its order, from the first that was not acknowledged on; the memory
-// is bounded, and nothing is left in the file once all is acknowledged.
+// TestQueue compares the queue with a list. Messages arrive in order, starting at the first
+// unacknowledged one after a reconnection. The memory is bounded, and the file is empty when all
+// messages are acknowledged.
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const memory, disk = 100, 1000
 		q := newQueue(memory, disk)
 		defer q.discard()
 		expired, cancel := context.WithCancel(context.Background())
-		cancel() // so that what would wait says so
+		cancel() // so that a call that would wait returns an error
 		var all []message
 		at, acked := int64(0), int64(0)
 		t.Repeat(map[string]func(*rapid.T){
@@ -61,7 +61,7 @@ func TestQueue(t *testing.T) {
 			},
 			"again": func(t *rapid.T) {
 				var err error
-				if at, _, err = q.again(1 << 30); err != nil || at != acked {
+				if at, _, err = q.rewind(1 << 30); err != nil || at != acked {
 					t.Fatalf("it begins again at %d, and %d were acknowledged: %v", at, acked, err)
 				}
 			},
@@ -76,7 +76,7 @@ func TestQueue(t *testing.T) {
 			},
 		})
 		q.close()
-		if err := q.ack(at); err != nil { // what was taken makes room for what is in the file
+		if err := q.ack(at); err != nil { // acknowledged messages make room for those in the file
 			t.Fatal(err)
 		}
 		for ; at < int64(len(all)); at++ {
@@ -94,7 +94,8 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// A disk that is full is no more than a lack of room, and what is on it stays readable.
+// TestDiskIsFull checks that a full disk only means that there is no room, and that its content
+// stays readable.
 func TestDiskIsFull(t *testing.T) {
 	q := newQueue(1, 1000)
 	defer q.discard()

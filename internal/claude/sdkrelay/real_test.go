@@ -22,7 +22,7 @@ import (
 	"cadre/internal/team"
 )
 
-// road is the network between the program and the relay, which can be cut.
+// road is the network between the program and the relay, which can be interrupted.
 type road struct {
 	net.Listener
 	to func() string
@@ -44,7 +44,7 @@ func newRoad(t *testing.T) *road {
 	return r
 }
 
-// open lets connections through.
+// open allows connections.
 func (r *road) open(to func() string) {
 	r.to = to
 	r.all.Go(func() {
@@ -75,7 +75,7 @@ func (r *road) carry(conn net.Conn) {
 	r.all.Go(func() { io.Copy(far, conn); far.Close() })
 }
 
-// down drops all connections at once, without a word, and lets none through any more.
+// down drops all connections at once, without a close, and refuses new ones.
 func (r *road) down() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,15 +93,15 @@ func (r *road) up() {
 	r.cut = false
 }
 
-// consumer uses the program as a person would: it says things and allows tools.
+// consumer uses the program like a person: it sends messages and allows tools.
 type consumer struct {
 	s     *scene
-	allow func(line string) // before it allows a tool
-	heard chan string       // lines that are results of turns
+	allow func(line string) // called before it allows a tool
+	heard chan string       // lines with results of turns
 	all   []string
 }
 
-// use reads what the program says to the end of its output.
+// use reads the program's output to the end.
 func (c *consumer) use() {
 	defer close(c.heard)
 	for {
@@ -140,7 +140,7 @@ func (c *consumer) ask(n int, prompt string) {
 			`{"type":"user","message":{"role":"user","content":%q},"parent_tool_use_id":null,"session_id":"","uuid":"00000000-0000-4000-8000-%012d"}`+"\n", prompt, n))
 }
 
-// await waits for the end of a turn whose last words these are.
+// await waits for the end of a turn with these last words.
 func (c *consumer) await(words string) {
 	c.s.t.Helper()
 	for {
@@ -158,9 +158,9 @@ func (c *consumer) await(words string) {
 	}
 }
 
-// TestClaude relays Claude Code 2.1.47 with a team while the network is dropped twice: once while
-// it waits for a permission, when nothing is lost, and once while it makes a task, which is lost,
-// noticed, and there again with its own next list.
+// TestClaude relays Claude Code 2.1.47 with a team, and drops the network twice. The first time the
+// program waits for a permission, and nothing is lost. The second time it creates a task. That
+// event is lost, the loss is noticed, and the task appears with the program's next list.
 func TestClaude(t *testing.T) {
 	program := agenttest.Installed(t, "claude@2.1.47")
 	network := newRoad(t)
@@ -207,7 +207,7 @@ func TestClaude(t *testing.T) {
 	var lost = make(chan string, 10)
 	port := network.Addr().(*net.TCPAddr).Port
 	s := play(t, Options{
-		// The program knows the address of the road, and takes the path from ours.
+		// The program connects through the road, with the path of our address.
 		Command: []string{"/bin/sh", "-c", fmt.Sprintf(`exec %s --sdk-url "ws://127.0.0.1:%d/${1##*/}"`, program.Path,
 			port), "sh", URLWord},
 		Dir: world.Dir, Env: append(world.Env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1",
@@ -295,7 +295,7 @@ func TestClaude(t *testing.T) {
 	}
 }
 
-// TestClaudeRefuses: versions that take only their maker's addresses say so, and so do we.
+// TestClaudeRefuses checks the error for versions that accept only Anthropic's addresses.
 func TestClaudeRefuses(t *testing.T) {
 	for _, name := range []string{"claude", "claude@2.1.197", "claude@2.1.177"} {
 		t.Run(name, func(t *testing.T) {
@@ -304,7 +304,7 @@ func TestClaudeRefuses(t *testing.T) {
 			s := play(t, Options{Command: []string{program.Path}, Dir: world.Dir, Env: world.Env})
 			_, err := s.end()
 			var refused *RefusedError
-			if !errors.As(err, &refused) || !strings.Contains(err.Error(), "2.1.47 takes any") {
+			if !errors.As(err, &refused) || !strings.Contains(err.Error(), "2.1.47 accepts any") {
 				t.Errorf("%v", err)
 			}
 		})

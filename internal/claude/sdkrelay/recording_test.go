@@ -13,8 +13,8 @@ import (
 	"cadre/internal/team"
 )
 
-// frame is a line of a recording: what Claude Code 2.1.47 and a server said to each other, and when
-// a connection came and went.
+// frame is a line of a recording: a message between Claude Code 2.1.47 and a server, or the
+// beginning or end of a connection.
 type frame struct {
 	Dir     string            `json:"dir"`
 	Event   string            `json:"event"`
@@ -43,9 +43,9 @@ func recorded(t *testing.T, file string) (all []frame) {
 	return all
 }
 
-// TestRecordings plays the program's side of a recording, with its connections, its headers and the
-// server's lines from the consumer: everything comes as it was said, in its order, and the one
-// outage in which the program wrote something is the one loss.
+// TestRecordings plays the program's side of a recording, with its connections and headers, and
+// sends the server's lines as the consumer. All messages arrive unchanged and in order. The only
+// loss is that of the outage in which the program wrote something.
 func TestRecordings(t *testing.T) {
 	for _, file := range []string{"testdata/2.1.47.jsonl", "testdata/2.1.47-auth.jsonl"} {
 		t.Run(file, func(t *testing.T) {

@@ -18,84 +18,84 @@ import (
 	"cadre/internal/sys/websocket"
 )
 
-// TokenVariable is how the program gets its bearer token.
+// TokenVariable is the environment variable with the program's bearer token.
 const TokenVariable = "CLAUDE_CODE_SESSION_ACCESS_TOKEN"
 
-// URLWord stands in a command for the address to connect to.
+// URLWord is replaced in the command by the address to connect to.
 const URLWord = "{url}"
 
-// MinToken is how many characters a bearer token has that somebody chose.
+// MinToken is the minimum length of a bearer token that a user chooses, in characters.
 const MinToken = 16
 
-// Options say what to relay. A consumer has to be among them: In and Out, or a consumer's
-// WebSocket, or both.
+// Options configures a relay. At least one consumer is required: In and Out, or a consumer that
+// connects by WebSocket, or both.
 type Options struct {
-	// Listen is the address to listen on; without a host, loopback alone. "" for any port there.
-	// One beyond loopback needs Insecure, because nothing that is said there is encrypted.
+	// Listen is the address to listen on. The default host is loopback, and "" means any port
+	// there. An address beyond loopback requires Insecure, because the connection is not encrypted.
 	Listen string
-	// Command is the program and its arguments. [URLWord] in them becomes the address; if it is not
-	// there, --sdk-url and the address are added. Without a command nothing is started, and Run
-	// goes on until its context ends.
+	// Command is the program with its arguments. [URLWord] in them is replaced by the address;
+	// without it, --sdk-url and the address are appended. With an empty Command nothing is started,
+	// and Run returns when its context ends.
 	Command []string
 	Dir     string
 	Env     []string // nil for the host's
 	Stderr  io.Writer
 	Procs   *proc.Register // starts the program
-	Ladder  proc.Ladder    // ends it
+	Ladder  proc.Ladder    // stops it
 
-	// In and Out are a consumer that speaks lines of JSON, such as standard input and output. In
-	// that ends lets the program finish what it is at.
+	// In and Out are a consumer that speaks lines of JSON, such as standard input and output. When
+	// In ends, the program may finish its present turn.
 	In  io.Reader
 	Out io.Writer
 	// Consumer lets one consumer connect by WebSocket, with ConsumerToken.
 	Consumer bool
-	// Token and ConsumerToken are the bearer tokens; "" for random ones.
-	// Given ones have at least [MinToken] characters.
+	// Token and ConsumerToken are the bearer tokens; "" for random ones. Others must have at least
+	// [MinToken] characters.
 	Token, ConsumerToken string
 	Insecure             bool
 
-	// See is called with each line of the program, as soon as it is on its way to the consumers.
-	// The line may not be changed.
+	// See is called with each line of the program, after it was queued for the consumers. It must
+	// not modify the line.
 	See func(line []byte)
-	// Lost is called when it is known that the program has written what did not get here. Not while
-	// See runs.
+	// Lost is called when the program is known to have written events that did not arrive. It is
+	// never called concurrently with See.
 	Lost func(reason string)
-	// Warn is told what a person may want to know. From any goroutine.
+	// Warn is called with messages for a person, from any goroutine.
 	Warn func(words string)
 
-	// Memory and Disk bound what waits for an end, in bytes; 0 for 16 MiB and 1 GiB. What waits for
-	// the program waits in memory alone.
+	// Memory and Disk limit the queue of each receiver, in bytes; 0 means 16 MiB and 1 GiB. The
+	// queue of the program uses only memory.
 	Memory, Disk int64
-	// Connect is how long the program may take to connect for the first time; 0 for a minute.
+	// Connect is how long the program may take to connect for the first time; 0 means a minute.
 	Connect time.Duration
-	// Quiet is how long nothing may have been said after the last turn, once In has ended; 0 for 5
-	// s.
+	// Quiet is how long nobody must have sent anything after the last turn before the relay ends,
+	// once In has ended; 0 means 5 s.
 	Quiet time.Duration
-	// Grace is how long a consumer may take for what it has not read when Run's context has ended;
-	// 0 for 5 s.
+	// Grace is how long a consumer may take to read the rest after Run's context has ended; 0 means
+	// 5 s.
 	Grace time.Duration
 }
 
 func (o *Options) complete() error {
 	switch {
 	case (o.In == nil) != (o.Out == nil):
-		return errors.New("relay: a consumer has both an input and an output")
+		return errors.New("relay: set both In and Out, or neither")
 	case o.In == nil && !o.Consumer:
-		return errors.New("relay: there is nobody to relay to: give it In and Out, or let a consumer connect")
+		return errors.New("relay: no consumer: set In and Out, or let a consumer connect")
 	case len(o.Command) > 0 && o.Procs == nil:
-		return errors.New("relay: Procs is nil; it starts the program")
+		return errors.New("relay: Procs is nil, but is needed to start the program")
 	}
 	host, port, err := net.SplitHostPort(cmp.Or(o.Listen, ":0"))
 	if err != nil {
-		return fmt.Errorf("relay: %q is no address to listen on; :PORT or HOST:PORT is one", o.Listen)
+		return fmt.Errorf("relay: %q is not an address to listen on. Use :PORT or HOST:PORT", o.Listen)
 	}
 	if err := o.resolve(cmp.Or(host, "127.0.0.1"), port); err != nil {
 		return err
 	}
 	for what, token := range map[string]string{"the program": o.Token, "the consumer": o.ConsumerToken} {
 		if token != "" && len(token) < MinToken {
-			return fmt.Errorf("relay: the bearer token of %s has %d characters, and fewer than %d can be guessed; "+
-				"choose a longer one, or none for a random one", what, len(token), MinToken)
+			return fmt.Errorf("relay: the bearer token of %s has %d characters, but needs at least %d; "+
+				"use a longer one, or leave it out for a random one", what, len(token), MinToken)
 		}
 	}
 	o.Token, o.ConsumerToken = cmp.Or(o.Token, rand.Text()), cmp.Or(o.ConsumerToken, rand.Text())
@@ -114,11 +114,11 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// resolve looks the host up once, so that what is checked is what is listened on.
+// resolve looks the host up once, so that the address that is checked is the address that is used.
 func (o *Options) resolve(host, port string) error {
 	at, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return fmt.Errorf("relay: %q is no address to listen on: %w", o.Listen, err)
+		return fmt.Errorf("relay: %q is not an address to listen on: %w", o.Listen, err)
 	}
 	if !at.IP.IsLoopback() && !o.Insecure {
 		return &ExposedError{Address: at.String()}
@@ -127,15 +127,15 @@ func (o *Options) resolve(host, port string) error {
 	return nil
 }
 
-// ExposedError says that other machines could connect to the address, which was not allowed.
+// ExposedError reports that other machines could connect to the address, which was not allowed.
 type ExposedError struct{ Address string }
 
 func (e *ExposedError) Error() string {
 	return "other machines can connect to " + e.Address +
-		", and whoever is on the way can read along and speak for both ends"
+		", and anybody on the network between can read the session and impersonate both sides"
 }
 
-// Relay is one program and its consumers.
+// Relay connects one program and its consumers.
 type Relay struct {
 	o        Options
 	listener net.Listener
@@ -143,19 +143,19 @@ type Relay struct {
 	program  *peer
 	consumer *peer
 	lines    *lines
-	outs     []*queue // of the consumers
+	outs     []*queue // queues of the consumers
 
 	first sync.Once
-	there chan struct{} // closed when the program has connected once
+	there chan struct{} // closed when the program has connected for the first time
 
 	failed chan error
 
 	talk *talk
-	last string // uuid of the last event that came; of the program's connection
-	seen int    // connections of the program
+	last string // uuid of the last event received; used by the program's connection only
+	seen int    // number of connections of the program
 }
 
-// Listen begins to listen. What it returns is to be run, or closed.
+// Listen opens the listener. The caller must run the relay or close it.
 func Listen(o Options) (*Relay, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -175,29 +175,29 @@ func Listen(o Options) (*Relay, error) {
 	if o.Consumer {
 		out := newQueue(o.Memory, o.Disk)
 		r.outs = append(r.outs, out)
-		r.consumer = &peer{name: "the consumer", out: out, begins: func(*websocket.Request) {}, fail: r.fail, warn: o.Warn}
+		r.consumer = &peer{name: "the consumer", out: out, begins: func(*websocket.Request) {}, fail: r.fail,
+			warn: o.Warn}
 	}
 	return r, nil
 }
 
-// Close is for a relay that is not run.
+// Close closes a relay that is not run.
 func (r *Relay) Close() error { return r.listener.Close() }
 
-// URL is the address for the program.
+// URL returns the address for the program.
 func (r *Relay) URL() string { return r.address(programPath) }
 
-// ConsumerURL is the address for the consumer that connects.
+// ConsumerURL returns the address for a consumer that connects.
 func (r *Relay) ConsumerURL() string { return r.address(consumerPath) }
 
-// Token is the bearer token of the program, ConsumerToken that of the consumer.
+// Token returns the bearer token of the program.
 func (r *Relay) Token() string { return r.o.Token }
 
-// ConsumerToken is the bearer token of the consumer.
+// ConsumerToken returns the bearer token of the consumer.
 func (r *Relay) ConsumerToken() string { return r.o.ConsumerToken }
 
-// The paths of both ends. They are always the same: a program that was started with the address
-// finds a relay that has taken the place of this one, where that listens at the same port with the
-// same tokens.
+// The paths for program and consumer are constant. So a running program finds a relay that replaces
+// this one on the same port with the same tokens.
 const (
 	programPath  = "/session"
 	consumerPath = "/consumer"
@@ -212,7 +212,7 @@ func (r *Relay) address(path string) string {
 	return fmt.Sprintf("ws://%s%s", net.JoinHostPort(host.String(), fmt.Sprint(at.Port)), path)
 }
 
-// argv is the command with the address in it.
+// argv returns the command with the address in it.
 func (r *Relay) argv() []string {
 	args := slices.Clone(r.o.Command)
 	there := false
@@ -226,7 +226,7 @@ func (r *Relay) argv() []string {
 	return args
 }
 
-// fail ends Run with an error.
+// fail makes Run return an error.
 func (r *Relay) fail(err error) {
 	select {
 	case r.failed <- err:
@@ -234,11 +234,11 @@ func (r *Relay) fail(err error) {
 	}
 }
 
-// hello bounds the request of who connects.
+// hello is how long a client may take to send its request.
 const hello = 10 * time.Second
 
-// admit lets the program or the consumer in, and nobody else. life is that of its connection, which
-// has ended when admit returns.
+// admit checks a new connection and serves it if it is the program's or the consumer's. The
+// connection closes when life ends, and has ended when admit returns.
 func (r *Relay) admit(life context.Context, c net.Conn) {
 	defer c.Close()
 	defer context.AfterFunc(life, func() { c.Close() })()
@@ -246,19 +246,19 @@ func (r *Relay) admit(life context.Context, c net.Conn) {
 	defer late.Stop()
 	req, err := websocket.ReadRequest(c)
 	if err != nil {
-		return // whoever it is speaks something else
+		return // the client speaks another protocol
 	}
 	p, token := r.program, r.o.Token
 	switch {
 	case req.Path == consumerPath && r.consumer != nil:
 		p, token = r.consumer, r.o.ConsumerToken
 	case req.Path != programPath:
-		req.Refuse("404 Not Found", "", "there is nothing here")
+		req.Refuse("404 Not Found", "", "not found")
 		return
 	}
 	given, ok := strings.CutPrefix(req.Header("Authorization"), "Bearer ")
 	if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
-		r.o.Warn(fmt.Sprintf("somebody at %s without the bearer token was refused", c.RemoteAddr()))
+		r.o.Warn(fmt.Sprintf("refused a connection from %s without the bearer token", c.RemoteAddr()))
 		req.Refuse("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "the bearer token is missing or wrong")
 		return
 	}
@@ -267,20 +267,20 @@ func (r *Relay) admit(life context.Context, c net.Conn) {
 	}
 }
 
-// After says which event of the program was the last that came to a relay before this one, so that
-// nothing behind it is missed in vain. It is called before Run.
+// After sets the id of the last event that an earlier relay received, so that the gap since then is
+// not reported in vain. It must be called before Run.
 func (r *Relay) After(event string) { r.last = event }
 
-// Last is the id of the last event that came; "" for none. It is called from See.
+// Last returns the id of the last event received; "" for none. It must be called from See.
 func (r *Relay) Last() string { return r.last }
 
-// connected looks whether anything was lost since the connection before.
+// connected checks whether events were lost since the previous connection.
 func (r *Relay) connected(req *websocket.Request) {
 	r.first.Do(func() { close(r.there) })
 	r.seen++
 	wrote := req.Header("X-Last-Request-Id")
 	if r.seen > 1 {
-		r.o.Warn(fmt.Sprintf("the program is connected again, for the %d. time", r.seen))
+		r.o.Warn(fmt.Sprintf("the program reconnected (connection %d)", r.seen))
 	}
 	switch {
 	case wrote == "" || wrote == r.last:
@@ -288,25 +288,25 @@ func (r *Relay) connected(req *websocket.Request) {
 	case r.last == "" && r.seen == 1:
 		r.o.Lost(fmt.Sprintf("the program wrote up to event %.60q before it connected here", wrote))
 	default:
-		r.o.Lost(fmt.Sprintf("the program wrote up to event %.60q while it was not connected, and what came here "+
-			"ends with %.60q", wrote, r.last))
+		r.o.Lost(fmt.Sprintf("the program wrote up to event %.60q while it was not connected, and the last "+
+			"event received is %.60q", wrote, r.last))
 	}
 	r.last = wrote
 }
 
-// RefusedError says that the program does not let itself be relayed.
-type RefusedError struct{ Words string } // its own
+// RefusedError reports that the program refused to connect to the relay.
+type RefusedError struct{ Words string } // the program's own words
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("this version of Claude Code takes --sdk-url for its maker's own addresses alone: %s\n"+
-		"2.1.47 takes any. A session of a newer one is observed by its stream (claude -p --output-format stream-json "+
+	return fmt.Sprintf("this version of Claude Code accepts only Anthropic's own addresses for --sdk-url: %s\n"+
+		"2.1.47 accepts any. Observe a newer version by its stream (claude -p --output-format stream-json "+
 		"--verbose … | cadre observe -) or by its transcripts (cadre observe --transcripts DIR)", e.Words)
 }
 
-// refusal is how the program's own words begin when it refuses an address.
+// refusal is the beginning of the program's message when it refuses an address.
 const refusal = "--sdk-url rejected"
 
-// died tells why the program ended before it connected.
+// died returns the reason why the program ended before it connected.
 func died(exit proc.Exit, stderr string) error {
 	words := strings.TrimSpace(stderr)
 	if strings.Contains(words, refusal) {

@@ -19,7 +19,7 @@ import (
 
 const patience = 30 * time.Second
 
-// scene is a relay that runs, with the consumer's ends of its pipes.
+// scene is a running relay, with the consumer's ends of its pipes.
 type scene struct {
 	t     testing.TB
 	ctx   context.Context
@@ -27,7 +27,7 @@ type scene struct {
 	in    *os.File
 	out   *bufio.Reader
 	pipes []*os.File
-	stop  context.CancelFunc // of Run
+	stop  context.CancelFunc // ends the context of Run
 
 	mu    sync.Mutex
 	seen  []string
@@ -39,7 +39,7 @@ type scene struct {
 	err  error
 }
 
-// play runs a relay whose consumer speaks lines, unless the options say otherwise.
+// play runs a relay, by default with a consumer that speaks lines.
 func play(t testing.TB, o Options, after ...string) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
@@ -105,7 +105,7 @@ func play(t testing.TB, o Options, after ...string) *scene {
 	return s
 }
 
-// end waits for the relay.
+// end waits for the relay to end.
 func (s *scene) end() (proc.Exit, error) {
 	s.t.Helper()
 	select {
@@ -122,7 +122,7 @@ func (s *scene) notes(list *[]string) []string {
 	return append([]string{}, *list...)
 }
 
-// await waits until is holds.
+// await waits until is returns true.
 func (s *scene) await(what string, is func() bool) {
 	s.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -136,7 +136,7 @@ func (s *scene) await(what string, is func() bool) {
 	}
 }
 
-// say gives the program a line, as its consumer.
+// say sends a line to the program, as its consumer.
 func (s *scene) say(line string) {
 	s.t.Helper()
 	s.in.SetWriteDeadline(time.Now().Add(patience))
@@ -156,7 +156,7 @@ func (s *scene) hear() string {
 	return line
 }
 
-// end of a WebSocket, in the test.
+// client is the test's side of a WebSocket.
 type client struct {
 	s    *scene
 	conn *websocket.Conn
@@ -179,7 +179,7 @@ func (s *scene) dial(url, token, last string, o websocket.DialOptions) (*client,
 	return &client{s, conn}, response, nil
 }
 
-// program connects as the program would.
+// program connects like the program.
 func (s *scene) program(last string) *client {
 	s.t.Helper()
 	c, _, err := s.dial(s.r.URL(), s.r.Token(), last, websocket.DialOptions{})
@@ -205,7 +205,7 @@ func (c *client) hear() string {
 	return string(data)
 }
 
-// listen answers pings and hears nothing; the messages that come are in the channel.
+// listen answers pings and returns the messages in a channel.
 func (c *client) listen() <-chan string {
 	all := make(chan string, 1000)
 	go func() {
@@ -221,8 +221,8 @@ func (c *client) listen() <-chan string {
 	return all
 }
 
-// A program whose relay is gone comes to the one that takes its place, at the address that it was
-// started with, and what went to neither is said.
+// TestNextRelay checks that a program whose relay has died finds its successor at the same address,
+// and that a loss in between is reported.
 func TestNextRelay(t *testing.T) {
 	before := play(t, Options{Token: "token-of-program"})
 	p := before.program("")
@@ -233,7 +233,7 @@ func TestNextRelay(t *testing.T) {
 	address := before.r.URL()
 	for _, c := range []struct{ after, last, lost string }{{"", "", ""},
 		{"", "e2", `up to event "e2" before it connected here`}, {"e1", "e1", ""},
-		{"e1", "e2", `and what came here ends with "e1"`}} {
+		{"e1", "e2", `and the last event received is "e1"`}} {
 		next := play(t, Options{Token: "token-of-program", Listen: before.r.listener.Addr().String()}, c.after)
 		p, _, err := next.dial(address, "token-of-program", c.last, websocket.DialOptions{})
 		if err != nil {
@@ -250,7 +250,8 @@ func TestNextRelay(t *testing.T) {
 	}
 }
 
-// What is said comes as it was said, both ways, whatever it is.
+// TestBytesArePassedOn checks that messages of any content are passed on unchanged in both
+// directions.
 func TestBytesArePassedOn(t *testing.T) {
 	s := play(t, Options{})
 	p := s.program("")
@@ -287,7 +288,7 @@ func TestBytesArePassedOn(t *testing.T) {
 	}
 }
 
-// listenOnce says a line from another goroutine.
+// listenOnce sends a line from another goroutine.
 func (c *client) listenOnce(line string) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -329,8 +330,8 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// What is said while the program is not there waits for it; what was not answered for comes again;
-// what is known to be there does not.
+// TestProgramComesAgain checks that messages for a disconnected program wait for it, that
+// unacknowledged ones are sent again, and acknowledged ones are not.
 func TestProgramComesAgain(t *testing.T) {
 	s := play(t, Options{})
 	s.say("one\n")
@@ -363,8 +364,8 @@ func TestProgramComesAgain(t *testing.T) {
 	}
 }
 
-// A connection that is still there, as far as anybody knows, gives way to a new one, and what it
-// had said comes before what the new one says.
+// TestNewConnectionTakesThePlace checks that a new connection replaces an open one, and that
+// messages of the old connection come before those of the new one.
 func TestNewConnectionTakesThePlace(t *testing.T) {
 	s := play(t, Options{})
 	old := s.program("")
@@ -384,7 +385,7 @@ func TestNewConnectionTakesThePlace(t *testing.T) {
 	s.program("c")
 	s.await("the loss is noticed", func() bool { return len(s.notes(&s.lost)) == 1 })
 	for n, last := range []string{"c", ""} {
-		s.program(last) // one that another takes the place of before it was there counts as none
+		s.program(last) // a connection replaced before it was open does not count
 		s.await("it is there", func() bool { return len(s.notes(&s.words)) == 3+n })
 	}
 	if lost := s.notes(&s.lost); len(lost) != 1 {
@@ -392,7 +393,7 @@ func TestNewConnectionTakesThePlace(t *testing.T) {
 	}
 }
 
-// A message on which the program breaks off does not keep the others from it for ever.
+// TestPoison checks that a message that breaks every connection does not block the others for ever.
 func TestPoison(t *testing.T) {
 	s := play(t, Options{})
 	s.say("poison\n")
@@ -429,8 +430,8 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// A consumer that takes nothing costs the program neither its answers to pings nor a line, and no
-// more memory than was agreed.
+// TestSlowConsumer checks that with a consumer that reads nothing, the program still gets answers
+// to its pings, loses no line, and the memory stays within its limit.
 func TestSlowConsumer(t *testing.T) {
 	const size, count = 64 << 10, 400 // 25 MiB
 	s := play(t, Options{Memory: 1 << 20, See: func([]byte) {}})
@@ -441,7 +442,7 @@ func TestSlowConsumer(t *testing.T) {
 	for n := range count {
 		p.say(line(n))
 		if n%100 == 0 {
-			ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second) // as the program does
+			ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second) // like the program's timeout
 			if err := p.conn.Ping(ctx); err != nil {
 				t.Fatalf("after %d lines the program's ping is not answered: %v", n, err)
 			}
@@ -468,7 +469,8 @@ func TestSlowConsumer(t *testing.T) {
 	}
 }
 
-// Where there is no more room, the program is not read, and goes on when there is: nothing is lost.
+// TestBackPressure checks that the relay stops reading from the program when there is no more room,
+// and continues later without a loss.
 func TestBackPressure(t *testing.T) {
 	s := play(t, Options{Memory: 1 << 20, Disk: 1 << 20, See: func([]byte) {}})
 	p := s.program("")
@@ -489,7 +491,7 @@ func TestBackPressure(t *testing.T) {
 		return q.bytes+q.file.end >= 1<<20 &&
 			len(said) > 1
 	})
-	for range 3 * count { // and stays so, for as long as it takes to look that often
+	for range 3 * count { // it stays so during this many checks
 		q.mu.Lock()
 		if q.bytes+q.file.end > 3<<20 {
 			t.Errorf("%d bytes wait", q.bytes+q.file.end)
@@ -506,8 +508,8 @@ func TestBackPressure(t *testing.T) {
 	}
 }
 
-// A consumer on a WebSocket gets what it has not answered for again, when it comes back, and
-// nothing is left out.
+// TestConsumerComesAgain checks that a reconnected WebSocket consumer gets all unacknowledged
+// messages again, without a gap.
 func TestConsumerComesAgain(t *testing.T) {
 	const count = 500
 	s := play(t, Options{Consumer: true, Memory: 1000})
@@ -544,7 +546,7 @@ func TestConsumerComesAgain(t *testing.T) {
 		}
 		if next < count {
 			c.conn.CloseNow()
-			for line := range hearing { // what it answered for without our having looked at it
+			for line := range hearing { // messages that it acknowledged before the test read them
 				take(line)
 			}
 		}

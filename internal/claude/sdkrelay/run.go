@@ -14,21 +14,22 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// lastWords is how long the end of the program's connection is waited for once the program has
+// lastWords is how long to wait for the end of the program's connection after the program has
 // ended.
 const lastWords = 2 * time.Second
 
 // farewell is how long a consumer may take to close its connection once it has everything.
 const farewell = time.Second
 
-// Run starts the program and relays until it ends, or until ctx does, which ends it: by the ladder,
-// with all that it started. What was said is given to the consumers before Run returns, as fast as
-// they take it; when ctx has ended, for no longer than the grace.
+// Run starts the program and relays until the program ends. If ctx ends first, Run stops the
+// program and everything it started, as the ladder says. Before Run returns, it delivers all
+// messages to the consumers, as fast as they read; after ctx has ended it waits at most for the
+// grace period.
 //
-// A Read of In or a Write to Out that goes on then is ended by its deadline where the reader and
-// the writer have some, as files have. Else it outlives Run.
+// A pending Read of In or Write to Out is then ended by its deadline, if the reader or writer has
+// deadlines, as files do. Otherwise it outlives Run.
 func (r *Relay) Run(ctx context.Context) (proc.Exit, error) {
-	life, end := context.WithCancel(context.WithoutCancel(ctx)) // the program may speak while it is being ended
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // the program may send messages while it stops
 	defer end()
 	r.program.take = func(m message) { r.said(life, m) }
 	if r.consumer != nil {
@@ -53,7 +54,7 @@ func (r *Relay) Run(ctx context.Context) (proc.Exit, error) {
 	return exit, errors.Join(err, r.flush(ctx))
 }
 
-// accept lets in who connects, until the relay no longer listens. Its goroutines are in all.
+// accept admits connections until the listener is closed. Its goroutines are in all.
 func (r *Relay) accept(life context.Context, all *sync.WaitGroup) {
 	for {
 		c, err := r.listener.Accept()
@@ -62,7 +63,7 @@ func (r *Relay) accept(life context.Context, all *sync.WaitGroup) {
 			all.Go(func() { r.admit(life, c) })
 		case errors.Is(err, net.ErrClosed):
 			return
-		default: // such as too many files that are open
+		default: // for example too many open files
 			select {
 			case <-time.After(50 * time.Millisecond):
 			case <-life.Done():
@@ -72,7 +73,7 @@ func (r *Relay) accept(life context.Context, all *sync.WaitGroup) {
 	}
 }
 
-// see sees the program from its start to its end, and to the end of its connection.
+// see runs the program from its start to its end, and to the end of its connection.
 func (r *Relay) see(ctx context.Context) (proc.Exit, error) {
 	var stderr proc.Capture
 	var child *proc.Child
@@ -99,11 +100,12 @@ func (r *Relay) see(ctx context.Context) (proc.Exit, error) {
 	return exit, errors.Join(why, err)
 }
 
-// errNeverThere says that the program ended before it connected.
+// errNeverThere reports that the program ended before it connected.
 var errNeverThere = errors.New("it never connected")
 
-// await waits for as long as there is something to relay: until the program has ended, has nothing
-// more to say, does not come, or ctx ends. ended is nil where somebody else starts the program.
+// await waits while there is something to relay. It returns when the program has ended, has nothing
+// more to send or does not connect in time, or when ctx ends. ended is nil if somebody else starts
+// the program.
 func (r *Relay) await(ctx context.Context, ended <-chan struct{}) error {
 	var late <-chan time.Time
 	if ended != nil {
@@ -121,12 +123,12 @@ func (r *Relay) await(ctx context.Context, ended <-chan struct{}) error {
 				return errNeverThere
 			}
 		case <-late:
-			return fmt.Errorf("the program did not connect within %v; it is to be Claude Code, or another that "+
-				"connects to the address that it is given", r.o.Connect)
+			return fmt.Errorf("the program did not connect within %v; it must be Claude Code, or another that "+
+				"connects to the address in its arguments", r.o.Connect)
 		case err := <-r.failed:
 			return err
 		case <-r.talk.timer.C:
-			if r.consumer == nil && r.program.out.idle() { // else somebody may ask still
+			if r.consumer == nil && r.program.out.idle() { // otherwise the consumer may still send something
 				return nil
 			}
 		case <-ctx.Done():
@@ -135,7 +137,7 @@ func (r *Relay) await(ctx context.Context, ended <-chan struct{}) error {
 	}
 }
 
-// stop ends the program, if it is ours.
+// stop stops the program if this relay started it.
 func (r *Relay) stop(ctx context.Context, child *proc.Child) (proc.Exit, error) {
 	if child == nil {
 		return proc.Exit{}, nil
@@ -160,8 +162,8 @@ func (r *Relay) start(stderr *proc.Capture) (*proc.Child, error) {
 		TokenVariable+"="+r.o.Token), Stdout: errs, Stderr: errs})
 }
 
-// flush waits until the consumers have what was said. One that is not connected, or that is waited
-// for although ctx has ended, has the grace for it.
+// flush waits until the consumers have all messages. A consumer that is not connected gets the
+// grace period, and so does every consumer once ctx has ended.
 func (r *Relay) flush(ctx context.Context) error {
 	var late <-chan time.Time
 	hurry := func() {
@@ -185,12 +187,12 @@ func (r *Relay) flush(ctx context.Context) error {
 				done = nil
 				hurry()
 			case <-late:
-				return fmt.Errorf("a consumer did not take the end of what the program said within %v", r.o.Grace)
+				return fmt.Errorf("a consumer did not read the rest of the program's output within %v", r.o.Grace)
 			case err := <-r.failed:
 				return err
 			}
 		}
-		if r.consumer != nil && q == r.consumer.out { // it is told that this was all
+		if r.consumer != nil && q == r.consumer.out { // let it receive the close
 			select {
 			case <-r.consumer.present():
 			case <-time.After(farewell):
@@ -200,21 +202,21 @@ func (r *Relay) flush(ctx context.Context) error {
 	return nil
 }
 
-// lines is the consumer that speaks lines.
+// lines is the consumer at In and Out.
 type lines struct {
 	r    *Relay
 	life context.Context
-	out  *queue // nil where there is none
+	out  *queue // nil if there is no such consumer
 }
 
 func (l *lines) begin() {
 	if l.out != nil {
-		go l.write() // neither can be waited for: see Run
+		go l.write() // Run cannot wait for either; see there
 		go l.read()
 	}
 }
 
-// read carries what the consumer says, a line a frame.
+// read forwards the consumer's lines, one per frame.
 func (l *lines) read() {
 	defer l.r.talk.end()
 	in := bufio.NewReaderSize(l.r.o.In, 1<<16)
@@ -234,7 +236,8 @@ func (l *lines) read() {
 	}
 }
 
-// readLine reads a line with its break, which the last one gets as well: the program waits for it.
+// readLine reads a line with its line break. It adds one to the last line, because the program
+// waits for it.
 func readLine(in *bufio.Reader) (line []byte, long bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -255,7 +258,7 @@ func readLine(in *bufio.Reader) (line []byte, long bool, err error) {
 	}
 }
 
-// write gives the consumer what the program said.
+// write writes the program's messages to the consumer.
 func (l *lines) write() {
 	for at := int64(0); ; at++ {
 		m, _, err := l.out.next(l.life, at)
@@ -268,7 +271,7 @@ func (l *lines) write() {
 		if _, err := l.r.o.Out.Write(m.data); err != nil {
 			l.out.discard()
 			if l.life.Err() == nil {
-				l.r.fail(fmt.Errorf("the consumer takes nothing any more: %w", err))
+				l.r.fail(fmt.Errorf("the consumer stopped reading: %w", err))
 			}
 			return
 		}
@@ -279,7 +282,7 @@ func (l *lines) write() {
 	}
 }
 
-// leave ends a read and a write that wait for the consumer, where they can be ended.
+// leave ends a pending read from In and a pending write to Out, if they support deadlines.
 func (l *lines) leave() {
 	if in, ok := l.r.o.In.(interface{ SetReadDeadline(time.Time) error }); ok {
 		in.SetReadDeadline(past)

@@ -5,27 +5,27 @@ import (
 	"os"
 )
 
-// spill is a first-in-first-out file of messages that has no name, so that nothing is left of it
-// whatever happens.
+// spill is a first-in-first-out queue of messages in a file. The file has no name, so it cannot be
+// left behind.
 type spill struct {
-	limit int64 // in bytes; 0 for no file at all
+	limit int64 // in bytes; 0 for no file
 
-	file       *os.File // made when it is needed
+	file       *os.File // created when it is needed
 	begin, end int64
 	next       int64 // length of the message at begin, if there is one
 }
 
-const spillHead = 9 // before each message: its length, and whether it is binary
+const spillHead = 9 // header of each message: its length, and whether it is binary
 
 func (s *spill) empty() bool { return s.begin == s.end }
 
-// head is the length of the first message.
+// head returns the length of the first message.
 func (s *spill) head() int64 { return s.next }
 
-// push adds a message, unless there is no room for it. A disk that is full is no room.
+// push adds a message. It returns false if there is no room in the file or on the disk.
 func (s *spill) push(m message) bool {
 	size := int64(spillHead + len(m.data))
-	if s.end+size > s.limit { // what was taken off has its place until the file is empty
+	if s.end+size > s.limit { // removed messages keep their space until the file is empty
 		return false
 	}
 	if s.file == nil && s.create() != nil {
@@ -63,7 +63,7 @@ func (s *spill) create() error {
 	return nil
 }
 
-// pop takes the first message off. The file begins anew when it is empty.
+// pop removes the first message. It truncates the file when it becomes empty.
 func (s *spill) pop() (m message, err error) {
 	var head [spillHead]byte
 	if _, err := s.file.ReadAt(head[:], s.begin); err != nil {

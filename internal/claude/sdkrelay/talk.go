@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// head is what the relay reads of a line; everything else it only carries.
+// head is the part of a line that the relay reads; it only forwards the rest.
 type head struct {
 	Type    string `json:"type"`
 	Subtype string `json:"subtype"`
@@ -20,8 +20,8 @@ func headOf(line []byte) (h head) {
 	return h
 }
 
-// said passes on what the program said. ctx is that of the relay: what was read is not to be lost
-// with its connection.
+// said forwards a message of the program. ctx is the relay's context: a message that was read must
+// not be lost when its connection ends.
 func (r *Relay) said(ctx context.Context, m message) {
 	for _, out := range r.outs {
 		out.put(ctx, m)
@@ -36,7 +36,7 @@ func (r *Relay) said(ctx context.Context, m message) {
 	}
 }
 
-// asked passes on what a consumer said.
+// asked forwards a message of a consumer.
 func (r *Relay) asked(ctx context.Context, m message) error {
 	for line := range bytes.Lines(m.data) {
 		r.talk.spoke(headOf(line))
@@ -44,16 +44,15 @@ func (r *Relay) asked(ctx context.Context, m message) error {
 	return r.program.out.put(ctx, m)
 }
 
-// talk knows whether the program has something to say yet. There is no word for the end of the
-// input in its protocol; so that is the end of the last turn with nothing said for a while after
-// it.
+// talk detects that the program has nothing more to send. Its protocol has no message for the end
+// of the input. So the end is the last turn, followed by a while without any message.
 type talk struct {
 	quiet time.Duration
 	timer *time.Timer
 
 	mu   sync.Mutex
-	busy bool // a turn was asked for, or goes on
-	over bool // nothing more is asked
+	busy bool // a turn was requested or is running
+	over bool // the input has ended
 }
 
 func newTalk(quiet time.Duration) *talk {
@@ -62,7 +61,7 @@ func newTalk(quiet time.Duration) *talk {
 	return t
 }
 
-// spoke says that a consumer said something.
+// spoke records a message of a consumer.
 func (t *talk) spoke(h head) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +69,7 @@ func (t *talk) spoke(h head) {
 	t.set()
 }
 
-// heard says that the program said something.
+// heard records a message of the program.
 func (t *talk) heard(h head) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +82,7 @@ func (t *talk) heard(h head) {
 	t.set()
 }
 
-// end says that nothing more is asked.
+// end records the end of the input.
 func (t *talk) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,19 +1,19 @@
-// Package settings reads what Claude Code's settings files say of the environment.
+// Package settings reads environment variables from Claude Code's settings files.
 //
 // # Authority
 //
-// It knows which files there are, in which order they count, and which values switch something on.
-// Hooks in these files are the affair of package hook, and what wakes a session that of agent/wake.
+// It knows the files, their precedence, and which values switch something on. Hooks in these files
+// are handled by package hook, and settings for waking a session by package agent/wake.
 //
 //	user      <claude>/settings.json
-//	project   <dir>/.claude/settings.json            replaces the user's
-//	local     <dir>/.claude/settings.local.json      replaces the project's
-//	managed   managed-settings.json, then managed-settings.d/*.json of the machine: replaces all
+//	project   <dir>/.claude/settings.json            overrides the user's
+//	local     <dir>/.claude/settings.local.json      overrides the project's
+//	managed   managed-settings.json, then managed-settings.d/*.json of the machine: overrides all
 //
 // # Guarantees
 //
-//   - A file that does not exist, is no regular file or cannot be decoded says nothing, as it does
-//     to Claude Code.
+//   - A file that does not exist, is not a regular file or cannot be decoded is ignored, as it is
+//     by Claude Code.
 //   - Nothing is written.
 package settings
 
@@ -27,11 +27,11 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// maxSize is the most that is read of a file, in bytes.
+// maxSize is the size limit of a file, in bytes.
 const maxSize = 4 << 20
 
-// Managed returns the files of settings of whoever administers the machine, those that there are.
-// What an organization sets by other means than files is not known.
+// Managed returns the existing settings files of the machine's administrator. Settings that an
+// organization distributes by other means than files are unknown.
 func Managed() (files []string) {
 	for _, dir := range []string{"/etc/claude-code", "/Library/Application Support/ClaudeCode"} {
 		for _, pattern := range []string{"managed-settings.json", "managed-settings.d/*.json"} {
@@ -42,8 +42,8 @@ func Managed() (files []string) {
 	return files
 }
 
-// Files returns the files that count for a project, each before those that replace it. claude is
-// Claude Code's folder of the user, and "" for none.
+// Files returns the settings files of a project in increasing precedence. claude is the user's
+// Claude Code folder, or "" for none.
 func Files(claude, dir string) (files []string) {
 	if claude != "" {
 		files = append(files, filepath.Join(claude, "settings.json"))
@@ -53,7 +53,7 @@ func Files(claude, dir string) (files []string) {
 	return append(files, Managed()...)
 }
 
-// Env returns the value that the files give a variable of the environment, and whether one does.
+// Env returns the value of an environment variable in the files, and whether any file sets it.
 func Env(name string, files ...string) (value string, set bool) {
 	for _, file := range files {
 		data, err := regularfile.Read(file, maxSize)
@@ -66,7 +66,7 @@ func Env(name string, files ...string) (value string, set bool) {
 		if decoder.Decode(&s) != nil {
 			continue
 		}
-		switch v := s.Env[name].(type) { // Claude Code takes numbers and booleans, too
+		switch v := s.Env[name].(type) { // Claude Code also accepts numbers and booleans
 		case string:
 			value, set = v, true
 		case json.Number:

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// BenchmarkFollow is how long after a task's file was written a follower tells it: the median, of a
-// team of 10,000 tasks in times of one of ten, which should be about 1.
+// BenchmarkFollow measures the time from writing a task's file until a follower reports it: the
+// median for a team of 10,000 tasks, relative to a team of ten. It should be about 1.
 func BenchmarkFollow(b *testing.B) {
 	for b.Loop() {
 		few, many := followed(b, 10), followed(b, 10_000)

@@ -1,38 +1,38 @@
-// Package teamfiles reads, changes and follows the files of a team that Claude Code runs itself, as
-// one more program that does.
+// Package teamfiles reads, changes and follows the files of a team that Claude Code runs, as
+// another participant.
 //
 // # Authority
 //
-// It knows the files and their locks. Who joins such a team and what a member does there is decided
-// above it (package teammate); projections of our own teams, which look the same and have one
-// writer, are those of package projection.
+// It knows the files and their locks. Package teammate decides who joins such a team and how a
+// member behaves there. The projections of cadre's own teams look the same, but have a single
+// writer; package projection handles them.
 //
 // # Files, under Claude Code's folder
 //
 //	teams/<team>/config.json             the roster                           under config.json.lock
 //	             inboxes/<member>.json   what waits for a member, in order    under <member>.json.lock
 //	tasks/<team>/<id>.json               a task                               under <id>.json.lock
-//	             .highwatermark          the highest id that was ever deleted
-//	             .lock                   empty                                .lock.lock, while an id is given or deleted
+//	             .highwatermark          the highest id of any deleted task
+//	             .lock                   empty                                .lock.lock, while an id is assigned or deleted
 //
-// A lock is a folder: mkdir takes it and rmdir lets go of it.
+// A lock is a folder: mkdir takes it and rmdir releases it.
 //
 //	free ──mkdir──▶ held ──rmdir──▶ free
-//	                 └── nobody touched it for a minute: it is stolen
+//	                 └── not touched for a minute: it is stolen
 //
 // # Guarantees
 //
-//   - A lock of ours is held for one read and one write. One that was stolen from us, because this
-//     process stood still for so long, writes nothing.
-//   - A lock is stolen only after a minute without a sign of its holder; of several of our
-//     processes one steals, and never from one that has just stolen.
-//   - A file is replaced whole, and only after it was read whole: one that is no JSON of its kind
-//     is reported as a [DamagedError] and left as it is.
-//   - What we do not know in a file, and the order of its keys, stays.
-//   - A message is in an inbox until its reader settles it, so that one that was read by a process
-//     that died is read again. Files of both ages are read: where entries that were read stay with
-//     read:true, as until 2.1.177, and where they go.
-//   - Where there is a key, a message of the lead's is told from one that only says so ([LeadKey]).
+//   - This package holds a lock for one read and one write. If its process was suspended so long
+//     that the lock may have been stolen, it writes nothing.
+//   - A lock is stolen only if its holder has not touched it for a minute. Of several cadre
+//     processes, one steals it, and never from one that has just stolen it.
+//   - A file is replaced atomically, and only after it was read completely. A file that is not
+//     valid JSON of its kind is reported as a [DamagedError] and not changed.
+//   - Unknown fields of a file and the order of its keys are kept.
+//   - A message stays in an inbox until its reader settles it. A message that was read by a process
+//     that died is read again. Both formats of inboxes are supported: up to 2.1.177, read entries
+//     stay with read:true; later they are removed.
+//   - With a key, a message signed by the lead can be distinguished from a forged one ([LeadKey]).
 //
-// Nothing is synced: Claude Code does not either, and its team ends with it.
+// Nothing is fsynced. Claude Code does not do so either, and its team ends with it.
 package teamfiles

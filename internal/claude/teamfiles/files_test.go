@@ -36,13 +36,14 @@ func content(t testing.TB, path string) string {
 	return string(data)
 }
 
-// A file that is no JSON of its kind is reported by whoever wants to read or change it, and nobody
-// changes a byte of it.
+// TestDamagedFiles checks that an invalid file is reported by every read or change, and that no
+// byte of it is changed.
 func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"half": `[{"from":"a","text":"b`, "empty": "", "another kind": `{"a":1}`,
 		"garbage": "\x00\xff", "null": "null", "an empty object": "{}", "an entry of another kind": `[1]`} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			tm, _ := newTeam(t, "ann")
 			ctx := soon(t)
 			task := strings.NewReplacer("[", "", `{"a":1}`, `[1]`).Replace(text)
@@ -55,7 +56,7 @@ func TestDamagedFiles(t *testing.T) {
 			damage := map[string]error{"read the inbox": read, "read the tasks": list,
 				"change the task": tm.ChangeTask(ctx, "1", func(*Task) error { return nil }),
 				"settle":          tm.Settle(ctx, "ann", "x")}
-			if name != "an entry of another kind" { // to that one more can be added
+			if name != "an entry of another kind" { // an entry can still be appended to that one
 				damage["send"] = tm.Send(ctx, "ann", Entry{From: Lead, Text: "hello"})
 			}
 			for what, err := range damage {
@@ -82,7 +83,8 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// Nothing that we do not know is lost, and what did not change stays byte for byte.
+// TestUnknownStays checks that unknown fields are kept, and that unchanged fields stay the same
+// byte for byte.
 func TestUnknownStays(t *testing.T) {
 	t.Parallel()
 	tm, _ := newTeam(t)
@@ -121,8 +123,8 @@ func TestUnknownStays(t *testing.T) {
 	}
 }
 
-// Settled entries go, or stay with read:true, as the others in the inbox do; of two that are the
-// same each is settled once.
+// TestBothAges checks that settled entries are removed or stay with read:true, like the others in
+// the inbox, and that equal entries are settled one at a time.
 func TestBothAges(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, before, after string }{
@@ -162,8 +164,8 @@ func TestBothAges(t *testing.T) {
 	}
 }
 
-// Every structured message that Claude Code wrote in the recordings is read, and comes out as it
-// went in.
+// TestRecordedMessages decodes and encodes every structured message that Claude Code wrote in the
+// recordings, without a change.
 func TestRecordedMessages(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
@@ -208,8 +210,8 @@ func TestRecordedMessages(t *testing.T) {
 	}
 }
 
-// An id is not given again, not even that of a task that was the last one; and nobody names a task
-// that was deleted.
+// TestTaskIDs checks that an id is never used again, not even that of the last task, and that no
+// task refers to a deleted one.
 func TestTaskIDs(t *testing.T) {
 	t.Parallel()
 	tm, _ := newTeam(t)
@@ -248,7 +250,8 @@ func TestTaskIDs(t *testing.T) {
 	}
 }
 
-// Nobody who is not on the roster gets mail, and no name leads out of the folder.
+// TestWhoGetsMail checks that only members on the roster get mail, and that no name leads out of
+// the folder.
 func TestWhoGetsMail(t *testing.T) {
 	t.Parallel()
 	tm, claude := newTeam(t, "ann")

@@ -17,46 +17,46 @@ import (
 	"cadre/internal/sys/fswatch"
 )
 
-// Change is one thing that changed in the files: one of the types below.
+// Change is one change in the files: one of the types below.
 type Change interface{ change() }
 
-// The changes of a team. What is there at the beginning comes first, as if it had just been made.
+// The changes of a team. The content at the start comes first, as if it had just been created.
 type (
-	// TeamSeen says that the team is there. It is said again, and then everything else, when it was
-	// made anew under its name between two looks.
+	// TeamSeen says that the team exists. It is repeated, followed by everything else, if the team
+	// was created again under its name between two looks.
 	TeamSeen struct{ Config projection.Config }
-	// TeamGone says that it is not any more: its config.json went.
+	// TeamGone says that the team's config.json was removed.
 	TeamGone struct{}
-	// MemberJoined, MemberChanged and MemberLeft are said of the roster.
+	// MemberJoined, MemberChanged and MemberLeft report changes of the roster.
 	MemberJoined  struct{ Member Member }
 	MemberChanged struct{ Before, Member Member }
 	MemberLeft    struct{ Member Member }
-	// TaskAdded, TaskChanged and TaskRemoved are said of the task list.
+	// TaskAdded, TaskChanged and TaskRemoved report changes of the task list.
 	TaskAdded   struct{ Task Task }
 	TaskChanged struct{ Before, Task Task }
 	TaskRemoved struct{ Task Task }
-	// TasksSwept says that the whole folder of tasks went, as Claude Code's cleaning does with old
-	// ones. Nobody deleted a task.
+	// TasksSwept says that the whole folder of tasks was removed, as Claude Code does with old
+	// ones. No task was deleted.
 	TasksSwept struct{}
-	// Sent says that an entry is in the inbox of To.
+	// Sent says that an entry was added to the inbox of To.
 	Sent struct {
 		To    string
 		Entry Entry
 	}
-	// Delivered says that it was taken from there.
+	// Delivered says that an entry was read from the inbox of To.
 	Delivered struct {
 		To    string
 		Entry Entry
 	}
-	// Whole says that everything that is there was told by now, once: the ids of the tasks, nil
-	// where there is no folder of them, and what waits in each inbox that can be read. What
-	// somebody knew from before and is not in it went while nobody looked.
+	// Whole says, once, that the whole content at the start has been reported: the ids of the
+	// tasks, nil if there is no folder of them, and the waiting entries of each readable inbox.
+	// Anything that the caller knew before and that is not listed was removed in the meantime.
 	Whole struct {
 		Tasks   []string
 		Waiting map[string][]Entry
 	}
-	// Damaged says that a file is not what it should be, once until it changes. What was last read
-	// of it stands.
+	// Damaged says that a file is invalid, once until it changes. The content read last remains in
+	// force.
 	Damaged struct{ Err *DamagedError }
 )
 
@@ -75,19 +75,19 @@ func (*Whole) change()         {}
 func (*Damaged) change()       {}
 
 const (
-	// halfWritten is how long a file may be no JSON before it counts as damaged.
+	// halfWritten is how long a file may be invalid JSON before it counts as damaged.
 	halfWritten = 500 * time.Millisecond
-	// sweeping is how long the folder of tasks must have lost nothing before what it lost counts as
-	// removed: a folder that goes loses its files one by one.
+	// sweeping is how long the folder of tasks must have lost no file before lost files count as
+	// removed tasks: when the folder itself is removed, its files disappear one by one.
 	sweeping = 100 * time.Millisecond
-	// settled is how old a change must be for the file's time to tell it from a later one: clocks
-	// of file systems tick slowly.
+	// settled is the age at which a file's time distinguishes its last change from a later one.
+	// Clocks of file systems tick slowly.
 	settled = 2 * time.Second
 )
 
-// Follow yields what is in the files and then every change, each with a time at which it was so,
-// until ctx ends or the team is gone, which is the last change. It only reads. What came and went
-// between two looks, a few milliseconds apart, is not seen.
+// Follow yields the content of the files and then every change, each with a time at which it was
+// observed, until ctx ends or the team is removed, which is the last change. It only reads. It may
+// miss a change that is undone between two looks, a few milliseconds apart.
 func (t *Team) Follow(ctx context.Context) iter.Seq2[time.Time, Change] {
 	return func(yield func(time.Time, Change) bool) {
 		f := newFollower(t)
@@ -95,7 +95,7 @@ func (t *Team) Follow(ctx context.Context) iter.Seq2[time.Time, Change] {
 		defer wake.folders.Close()
 		for {
 			wake.cover(t.roster, t.inboxes(), t.tasks)
-			at := time.Now() // before the look: what is read may be changed by the end of it
+			at := time.Now() // before the look: files may change while they are read
 			if files, everything := wake.taken(); everything {
 				wake.folders.Look(func() { f.look(nil, true) })
 			} else {
@@ -107,54 +107,54 @@ func (t *Team) Follow(ctx context.Context) iter.Seq2[time.Time, Change] {
 				}
 			}
 			f.said = f.said[:0]
-			if f.over || !wake.wait(ctx, len(f.again) > 0) {
+			if f.over || !wake.wait(ctx, len(f.retry) > 0) {
 				return
 			}
 		}
 	}
 }
 
-// follower knows what the files said last.
+// follower holds the content of the files at the last look.
 type follower struct {
 	team    *Team
 	files   map[string]*file
 	seen    bool
 	config  projection.Config
 	tasks   map[string]Task
-	ids     []string        // of the tasks that have a file, also one that cannot be read
-	missing map[string]bool // of these, those whose file went
-	lost    time.Time       // when the last of them was missed
-	swept   bool            // there is no folder of tasks
+	ids     []string        // of the tasks that have a file, readable or not
+	missing map[string]bool // known tasks whose file has disappeared
+	lost    time.Time       // when the last of them disappeared
+	swept   bool            // the folder of tasks does not exist
 	inboxes map[string][]Entry
 
-	said  []Change
-	again map[string]bool // files that are to be looked at soon, whatever the system says
-	whole bool            // that all was told was said
-	anew  bool            // the team is another one than at the last look: everything is to be looked at
-	over  bool
+	said      []Change
+	retry     map[string]bool // files to look at again soon, even without a notification
+	whole     bool            // Whole was reported
+	recreated bool            // the team was created again: look at everything
+	over      bool
 }
 
-// file is one of them as it was read last.
+// file is the state of one file at the last read.
 type file struct {
-	info  fs.FileInfo
-	read  time.Time
-	since time.Time // since when it cannot be read, or is no JSON; zero while it is
-	told  bool      // that it is damaged
+	info     fs.FileInfo
+	read     time.Time
+	since    time.Time // start of the time in which it is unreadable or invalid; zero while it is valid
+	reported bool      // its damage was reported
 }
 
 func newFollower(t *Team) *follower {
 	return &follower{team: t, files: map[string]*file{}, tasks: map[string]Task{}, missing: map[string]bool{},
-		inboxes: map[string][]Entry{}, again: map[string]bool{}}
+		inboxes: map[string][]Entry{}, retry: map[string]bool{}}
 }
 
 func (f *follower) say(c Change) { f.said = append(f.said, c) }
 
-// look looks at these files, or at everything, and at those files that it is to look at again.
+// look reads the given files, or everything, and the files in retry.
 func (f *follower) look(files []string, everything bool) {
-	for path := range f.again {
+	for path := range f.retry {
 		files = append(files, path)
 	}
-	clear(f.again)
+	clear(f.retry)
 	in := func(dir string) (names []string) {
 		for _, path := range files {
 			if name, ok := strings.CutSuffix(filepath.Base(path), ".json"); ok && filepath.Dir(path) == dir {
@@ -169,8 +169,8 @@ func (f *follower) look(files []string, everything bool) {
 	if f.over {
 		return
 	}
-	if everything || f.anew || slices.Contains(files, f.team.tasks) {
-		f.anew = false
+	if everything || f.recreated || slices.Contains(files, f.team.tasks) {
+		f.recreated = false
 		f.list()
 		f.mail()
 	} else {
@@ -182,13 +182,13 @@ func (f *follower) look(files []string, everything bool) {
 		}
 	}
 	f.removed()
-	if f.seen && len(f.again) == 0 && !f.whole {
+	if f.seen && len(f.retry) == 0 && !f.whole {
 		f.whole = true
 		f.say(f.all())
 	}
 }
 
-// all is what is there.
+// all returns the present content.
 func (f *follower) all() *Whole {
 	w := &Whole{Waiting: map[string][]Entry{}}
 	if !f.swept {
@@ -200,8 +200,8 @@ func (f *follower) all() *Whole {
 	return w
 }
 
-// fresh reads a file that may have changed since it was read last. It reports whether into holds
-// something new.
+// fresh reads a file into into if it may have changed since the last read, and reports whether it
+// did so.
 func (f *follower) fresh(path string, into any) (news bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -217,8 +217,8 @@ func (f *follower) fresh(path string, into any) (news bool, err error) {
 	if same && known.since.IsZero() && known.read.Sub(info.ModTime()) > settled {
 		return false, nil
 	}
-	if !same { // what was no JSON before may be half written now
-		known.since, known.told = time.Time{}, false
+	if !same { // a changed file that is still invalid may be half written
+		known.since, known.reported = time.Time{}, false
 	}
 	known.info, known.read = info, time.Now()
 	data, err := readFile(path)
@@ -233,16 +233,16 @@ func (f *follower) fresh(path string, into any) (news bool, err error) {
 			known.since = known.read
 		}
 		switch {
-		case known.told:
+		case known.reported:
 		case known.read.Sub(known.since) > halfWritten:
-			known.told = true
+			known.reported = true
 			f.say(&Damaged{&DamagedError{path, err}})
 		default:
-			f.again[path] = true
+			f.retry[path] = true
 		}
 		return false, nil
 	}
-	known.since, known.told = time.Time{}, false
+	known.since, known.reported = time.Time{}, false
 	return true, nil
 }
 
@@ -260,7 +260,7 @@ func (f *follower) roster() {
 	if f.seen && f.config.CreatedAt != c.CreatedAt {
 		said := f.said
 		*f = *newFollower(f.team)
-		f.said, f.anew = said, true
+		f.said, f.recreated = said, true
 	}
 	if !f.seen {
 		f.seen = true
@@ -335,17 +335,17 @@ func (f *follower) task(id string) {
 	f.tasks[id] = task
 }
 
-// miss takes note of a task whose file went.
+// miss records a task whose file has disappeared.
 func (f *follower) miss(id string) {
 	if !f.missing[id] {
 		f.missing[id], f.lost = true, time.Now()
 	}
 }
 
-// removed tells which tasks have no file any more, once their folder stands still.
+// removed reports the tasks whose files have disappeared, once their folder no longer changes.
 func (f *follower) removed() {
 	if len(f.missing) > 0 && time.Since(f.lost) < sweeping {
-		f.again[f.team.tasks] = true
+		f.retry[f.team.tasks] = true
 		return
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(f.missing), byNumber) {
@@ -376,8 +376,8 @@ func (f *follower) inbox(name string) {
 	f.inboxes[name] = now
 }
 
-// compare tells what came and what was delivered. Of entries that cannot be told apart as many are
-// the same as there were.
+// compare reports sent and delivered entries. Among entries with equal keys, it matches as many as
+// possible.
 func (f *follower) compare(to string, before, now []Entry) {
 	left := map[string][]Entry{}
 	for _, e := range before {

@@ -18,7 +18,7 @@ import (
 	"cadre/internal/claude/teamfiles/teamfilestest"
 )
 
-// view is what somebody knows who was told of every change.
+// view is the knowledge of a listener that got every change.
 type view struct {
 	seen, gone bool
 	members    map[string]Member
@@ -34,7 +34,7 @@ func newView() *view {
 		sent: map[string]int{}}
 }
 
-// take takes a change in, and complains of one that does not follow from those before it.
+// take applies a change. It returns an error if the change does not follow from the earlier ones.
 func (v *view) take(c Change) error {
 	switch c := c.(type) {
 	case *TeamSeen:
@@ -98,7 +98,7 @@ func (v *view) take(c Change) error {
 	return nil
 }
 
-// check compares what was told with the files.
+// check compares the view with the files.
 func (v *view) check(t *testing.T, tm *Team) {
 	t.Helper()
 	ctx := soon(t)
@@ -128,9 +128,9 @@ func (v *view) check(t *testing.T, tm *Team) {
 	}
 }
 
-// TestRecordings plays the files of real teams, of both ages, change by change: what a follower
-// tells leads to what the files say after each, no message is told twice or passed over, and a file
-// that is half written is not damage.
+// TestRecordings replays the files of real teams, of both generations. After each change the
+// follower's view matches the files, no message is reported twice or missed, and a half-written
+// file does not count as damage.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	for _, version := range teamfilestest.Versions {
@@ -138,7 +138,7 @@ func TestRecordings(t *testing.T) {
 			claude := t.TempDir()
 			var f *follower
 			v := newView()
-			in := map[string]bool{} // all that was ever in an inbox
+			in := map[string]bool{} // every entry that was ever in an inbox
 			for n, c := range teamfilestest.Recording(t, version) {
 				c.Play(t, claude)
 				if f == nil {
@@ -160,7 +160,7 @@ func TestRecordings(t *testing.T) {
 						in[strings.TrimSuffix(file, ".json")+" "+e.Key()] = true
 					}
 				}
-				f.lost = time.Time{} // between two changes was time enough
+				f.lost = time.Time{} // as if enough time had passed between two changes
 				f.look(nil, true)
 				for _, told := range f.said {
 					if err := v.take(told); err != nil {
@@ -171,7 +171,7 @@ func TestRecordings(t *testing.T) {
 				if f.over {
 					break
 				}
-				if n%20 == 0 && len(f.again) == 0 {
+				if n%20 == 0 && len(f.retry) == 0 {
 					v.check(t, f.team)
 				}
 			}
@@ -190,9 +190,8 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// TestWhole: who begins to follow in the middle is told everything, and then that it was
-// everything: also of a task that cannot be read that it is there, and of an inbox that cannot be
-// read nothing.
+// TestWhole checks that a follower which starts late gets everything, and then a Whole. An
+// unreadable task is listed in it, and an unreadable inbox is not.
 func TestWhole(t *testing.T) {
 	t.Parallel()
 	tm, _ := newTeam(t, "ann", "bob")
@@ -209,7 +208,7 @@ func TestWhole(t *testing.T) {
 	}
 	write(t, tm.task("2"), "{")
 	write(t, tm.inbox("bob"), "[")
-	if err := os.Mkdir(tm.task("4"), 0o700); err != nil { // which cannot be read as a file, by nobody
+	if err := os.Mkdir(tm.task("4"), 0o700); err != nil { // nobody can read it as a file
 		t.Fatal(err)
 	}
 	v := newView()
@@ -235,8 +234,8 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestSweeping: a folder of tasks goes file by file, and whoever looks in between takes nobody for
-// having deleted a task. One that was deleted is told when the folder stands still.
+// TestSweeping removes a folder of tasks file by file: a look in between does not count the tasks
+// as deleted. A task that was deleted is reported once the folder no longer changes.
 func TestSweeping(t *testing.T) {
 	t.Parallel()
 	tm, _ := newTeam(t)
@@ -258,8 +257,8 @@ func TestSweeping(t *testing.T) {
 	if err := tm.DeleteTask(soon(t), "2"); err != nil {
 		t.Fatal(err)
 	}
-	if words := said(); len(words) > 0 || len(f.again) == 0 {
-		t.Errorf("just now it tells %v, and looks again at %v", words, f.again)
+	if words := said(); len(words) > 0 || len(f.retry) == 0 {
+		t.Errorf("just now it tells %v, and looks again at %v", words, f.retry)
 	}
 	f.lost = f.lost.Add(-sweeping)
 	if words := said(); !slices.Equal(words, []string{"TaskRemoved"}) {
@@ -281,8 +280,8 @@ func TestSweeping(t *testing.T) {
 	}
 }
 
-// TestMadeAnew: a team that was removed and made again between two looks is told anew with
-// everything, however alike its files are.
+// TestMadeAnew checks that a team that was removed and created again between two looks is reported
+// again completely, even if its files are equal.
 func TestMadeAnew(t *testing.T) {
 	t.Parallel()
 	claude := t.TempDir()
@@ -312,7 +311,7 @@ func TestMadeAnew(t *testing.T) {
 			t.Errorf("told is %+v", v)
 		}
 	}
-	f.anew = true // as at its first look, at everything
+	f.recreated = true // as at its first look
 	told()
 	if err := tm.Remove(); err != nil {
 		t.Fatal(err)
@@ -321,8 +320,8 @@ func TestMadeAnew(t *testing.T) {
 	told()
 }
 
-// TestFollow: a follower that is there before the team sees it come, tells each change, tells of
-// damage once, and ends with the team.
+// TestFollow checks that a follower sees the team appear, reports each change, reports damage once,
+// and ends with the team.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	tm, claude := newTeam(t, "ann")

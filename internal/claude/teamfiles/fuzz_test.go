@@ -13,9 +13,8 @@ import (
 	"cadre/internal/claude/teamfiles/teamfilestest"
 )
 
-// FuzzFiles writes anything into the files of a team: nothing panics, a file that cannot be read is
-// left byte for byte, and one that can keeps all that it means when a change is made and taken
-// back.
+// FuzzFiles writes arbitrary bytes into the files of a team. Nothing panics, an invalid file is not
+// changed, and a valid one keeps its meaning when a change is made and undone.
 func FuzzFiles(f *testing.F) {
 	for _, version := range teamfilestest.Versions {
 		for _, s := range teamfilestest.Recording(f, version) {
@@ -40,7 +39,7 @@ func FuzzFiles(f *testing.F) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		cancel() // a file that is no JSON is not read again and again here
+		cancel() // so that an invalid file is not read repeatedly
 		for _, path := range []string{tm.config(), tm.inbox("ann"), tm.task("1")} {
 			write(t, path, text)
 		}
@@ -65,7 +64,7 @@ func FuzzFiles(f *testing.F) {
 				return nil
 			})
 		}
-		if changed != nil || bytes.Contains([]byte(text), []byte(`"subject"`)) { // else it has one now
+		if changed != nil || bytes.Contains([]byte(text), []byte(`"subject"`)) { // otherwise the change has added one
 			same("change a task", tm.task("1"), changed)
 		}
 		waiting, err := tm.Waiting(ctx, "ann")
@@ -81,14 +80,14 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// alike reports whether two files mean the same.
+// alike reports whether two files have the same meaning.
 func alike(a, b string) bool {
 	var x, y any
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// FuzzMessages: nothing in the text of an entry makes reading panic, and what was read is written
-// as something that reads as the same again.
+// FuzzMessages checks that no text of an entry makes Parse panic, and that a parsed message
+// survives encoding and parsing.
 func FuzzMessages(f *testing.F) {
 	for _, version := range teamfilestest.Versions {
 		for _, s := range teamfilestest.Recording(f, version) {
@@ -109,7 +108,7 @@ func FuzzMessages(f *testing.F) {
 			return
 		}
 		if p, ok := m.(*PermissionRequest); ok && (len(p.Input) == 0 || len(p.Suggestions) == 0) {
-			return // what is missing is written as null
+			return // missing fields are encoded as null
 		}
 		if !alike(Text(again), Text(m)) {
 			t.Errorf("%q is read as %q", Text(m), Text(again))

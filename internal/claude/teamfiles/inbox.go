@@ -19,20 +19,20 @@ import (
 // Entry is one message in an inbox.
 type Entry struct {
 	From      string `json:"from"`
-	Text      string `json:"text"` // of a structured message its JSON, see [Parse]
+	Text      string `json:"text"` // JSON for a structured message, see [Parse]
 	Summary   string `json:"summary,omitempty"`
 	Timestamp string `json:"timestamp"`
 	Color     string `json:"color,omitempty"`
 	MsgV      int    `json:"msgV,omitempty"`
 	MsgID     string `json:"msg_id,omitempty"`
 	Type      string `json:"type,omitempty"`
-	Read      bool   `json:"read"` // it was delivered; where such entries stay
+	Read      bool   `json:"read"` // delivered, in teams that keep such entries
 
 	LeadSig    string `json:"lead_sig,omitempty"` // see [LeadKey]
 	FromPlugin string `json:"from_plugin,omitempty"`
 }
 
-// Key tells the entries of an inbox apart.
+// Key identifies an entry within its inbox.
 func (e Entry) Key() string {
 	if e.MsgID != "" {
 		return e.MsgID
@@ -41,10 +41,10 @@ func (e Entry) Key() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Stamp is a time as these files have it.
+// Stamp formats a time as in these files.
 func Stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// newID is a random UUID.
+// newID returns a random UUID.
 func newID() string {
 	var b [16]byte
 	rand.Read(b[:])
@@ -54,7 +54,7 @@ func newID() string {
 
 func (t *Team) inbox(name string) string { return filepath.Join(t.inboxes(), name+".json") }
 
-// Inbox reads what is in an inbox, in order; nothing where there is none.
+// Inbox returns the entries of an inbox, in order. A missing inbox is empty.
 func (t *Team) Inbox(ctx context.Context, name string) ([]Entry, error) {
 	if err := team.CheckName("member", name); err != nil {
 		return nil, err
@@ -67,14 +67,13 @@ func (t *Team) Inbox(ctx context.Context, name string) ([]Entry, error) {
 	return all, err
 }
 
-// Waiting is what was not delivered of it.
+// Waiting returns the undelivered entries of an inbox.
 func (t *Team) Waiting(ctx context.Context, name string) ([]Entry, error) {
 	all, err := t.Inbox(ctx, name)
 	return slices.DeleteFunc(all, func(e Entry) bool { return e.Read || e.From == "" }), err
 }
 
-// Send puts an entry into the inbox of a member. Its time and its ids are filled in where they are
-// not given.
+// Send adds an entry to the inbox of a member. It fills in the time and the ids if they are empty.
 func (t *Team) Send(ctx context.Context, to string, e Entry) error {
 	c, err := t.Config(ctx)
 	if err != nil {
@@ -106,17 +105,17 @@ func (t *Team) Send(ctx context.Context, to string, e Entry) error {
 	})
 }
 
-// Settle says that the entries with these keys were delivered, one entry for each key.
+// Settle marks the entries with these keys as delivered, one entry per key.
 func (t *Team) Settle(ctx context.Context, name string, keys ...string) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	var all []*object
 	return edit(ctx, t.inbox(name), &all, func(there bool) (bool, error) {
-		keeps := false // what was read stays in this team's inboxes
+		keeps := false // this team's inboxes keep entries that were read
 		entries := make([]Entry, len(all))
 		for i, o := range all {
-			if o == nil { // null, which is nobody's message
+			if o == nil { // null is not a message
 				continue
 			}
 			if err := o.decode(&entries[i]); err != nil {

@@ -14,31 +14,31 @@ import (
 )
 
 const (
-	// stale is after how long without a sign of its holder a lock counts as left behind. Claude
-	// Code has the same.
+	// stale is the age at which a lock that its holder has not touched counts as left behind.
+	// Claude Code uses the same value.
 	stale = time.Minute
-	// overdue is how long a lock of ours is trusted: whoever stood still for longer writes nothing,
-	// because it may be somebody else's by the time it does.
+	// overdue is how long this process trusts its own lock. A process that was suspended for longer
+	// writes nothing, because the lock may have been stolen by then.
 	overdue = stale / 2
-	// longestPause between two tries for a lock that is held.
+	// longestPause is the maximum pause between two attempts to take a lock.
 	longestPause = 20 * time.Millisecond
 )
 
-// errLost says that this process held a lock for so long that it may have been stolen.
-var errLost = errors.New("this process stood still while it held the lock; nothing was written")
+// errLost reports that this process held a lock for so long that it may have been stolen.
+var errLost = errors.New("this process was suspended while it held the lock; nothing was written")
 
-// held is a lock that this process has.
+// held is a lock that this process holds.
 type held struct {
 	path  string // the folder that is the lock
 	mine  fs.FileInfo
 	taken time.Time
 }
 
-// lockFile takes the lock of a file, and waits for it until ctx ends.
+// lockFile takes the lock of a file. It waits until ctx ends.
 func lockFile(ctx context.Context, file string) (*held, error) {
 	path := file + ".lock"
-	var seen fs.FileInfo // the lock that is waited for
-	var since time.Time  // when it was first seen as it is
+	var seen fs.FileInfo // the lock of another holder
+	var since time.Time  // when it was first seen in this state
 	for pause := time.Millisecond; ; pause = min(2*pause, longestPause) {
 		taken := time.Now()
 		err := os.Mkdir(path, 0o700)
@@ -56,7 +56,7 @@ func lockFile(ctx context.Context, file string) (*held, error) {
 			if seen == nil || !unchanged(seen, there) {
 				seen, since = there, time.Now()
 			}
-			// By its own time, or by ours for one whose time lies ahead.
+			// Judge by the time of the lock, or by our own clock if that time is in the future.
 			if time.Since(there.ModTime()) > stale || time.Since(since) > stale {
 				if err := steal(path, there); err != nil {
 					return nil, err
@@ -74,8 +74,8 @@ func lockFile(ctx context.Context, file string) (*held, error) {
 	}
 }
 
-// steal removes a lock that was left behind, unless it is another one by now. Of our processes one
-// at a time does so, by a lock of the kernel's on the folder that both are in, which leaves nothing
+// steal removes a lock that was left behind, unless it was replaced meanwhile. A flock on the
+// parent folder makes sure that only one of our processes steals at a time. It leaves no file
 // behind.
 func steal(path string, left fs.FileInfo) error {
 	dir, err := os.Open(filepath.Dir(path))
@@ -91,18 +91,18 @@ func steal(path string, left fs.FileInfo) error {
 		return nil
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the lock was left behind a minute ago or longer, and cannot be removed: %w", err)
+		return fmt.Errorf("cannot remove a lock that was left behind at least a minute ago: %w", err)
 	}
 	return nil
 }
 
-// unchanged reports whether a lock is the one that it was: a file system may give a new one the
-// number of an old one.
+// unchanged reports whether a lock is still the same one. The modification time is needed because a
+// file system may reuse inode numbers.
 func unchanged(before, now fs.FileInfo) bool {
 	return os.SameFile(before, now) && before.ModTime().Equal(now.ModTime())
 }
 
-// sure is nil while the lock is certainly still ours.
+// sure returns nil while the lock is certainly still ours.
 func (h *held) sure() error {
 	if time.Since(h.taken) > overdue {
 		return errLost
@@ -110,7 +110,7 @@ func (h *held) sure() error {
 	return nil
 }
 
-// unlock lets go of the lock, unless somebody else has it by now.
+// unlock releases the lock, unless another process has it now.
 func (h *held) unlock() {
 	if there, err := os.Lstat(h.path); err == nil && unchanged(h.mine, there) {
 		os.Remove(h.path)

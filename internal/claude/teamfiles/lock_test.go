@@ -36,8 +36,8 @@ func run(t *testing.T, all ...*exec.Cmd) [][]string {
 	return lines
 }
 
-// Of many processes that write to one inbox, and one that reads it, none loses a message and none
-// is read twice.
+// TestRacingSenders has many processes write to one inbox and one read it. No message is lost or
+// read twice.
 func TestRacingSenders(t *testing.T) {
 	t.Parallel()
 	team, claude := newTeam(t, "ann")
@@ -67,7 +67,7 @@ func TestRacingSenders(t *testing.T) {
 	}
 }
 
-// Ids are given once, and a task goes to one of those who claim it.
+// TestRacingTasks checks that each id is assigned once, and that each task goes to one claimer.
 func TestRacingTasks(t *testing.T) {
 	t.Parallel()
 	team, claude := newTeam(t)
@@ -110,8 +110,8 @@ func TestRacingTasks(t *testing.T) {
 	}
 }
 
-// A lock of a process that was killed with it is respected for a minute, and then stolen by one of
-// those who wait.
+// TestKilledHolder checks that the lock of a killed process is respected for a minute, and then
+// stolen by one waiter.
 func TestKilledHolder(t *testing.T) {
 	t.Parallel()
 	team, claude := newTeam(t, "ann")
@@ -162,7 +162,8 @@ func TestKilledHolder(t *testing.T) {
 	}
 }
 
-// Of those who saw the same old lock one steals it. The others find a fresh one.
+// TestStealOnce checks that one of the processes that saw the same old lock steals it. The others
+// find a new lock.
 func TestStealOnce(t *testing.T) {
 	t.Parallel()
 	team, _ := newTeam(t)
@@ -202,7 +203,8 @@ func TestStealOnce(t *testing.T) {
 	}
 }
 
-// A process that stood still for too long writes nothing and takes nobody's lock away.
+// TestLostLock checks that a process suspended for too long writes nothing and does not remove
+// another process' lock.
 func TestLostLock(t *testing.T) {
 	t.Parallel()
 	team, _ := newTeam(t)
@@ -212,12 +214,12 @@ func TestLostLock(t *testing.T) {
 	if err != nil || lock.sure() != nil {
 		t.Fatal(err, lock.sure())
 	}
-	lock.taken = lock.taken.Add(-overdue - time.Second) // as if it had stood still
+	lock.taken = lock.taken.Add(-overdue - time.Second) // as if the process had been suspended
 	if lock.sure() == nil {
 		t.Error("it is sure of a lock that may be stolen")
 	}
 	os.Remove(file + ".lock")
-	other, err := lockFile(ctx, file) // somebody stole it
+	other, err := lockFile(ctx, file) // another process stole it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,8 +230,8 @@ func TestLostLock(t *testing.T) {
 	other.unlock()
 }
 
-// Whoever waits for a file to be whole lets go of its lock in between: others want it to make the
-// file so.
+// TestLockOfHalfWritten checks that a process waiting for a half-written file releases its lock
+// meanwhile, because the writer may need it.
 func TestLockOfHalfWritten(t *testing.T) {
 	t.Parallel()
 	team, _ := newTeam(t, "ann")

@@ -13,10 +13,10 @@ import (
 	"go.uber.org/goleak"
 
 	"cadre/internal/claude/projection"
+	"cadre/internal/testkit/soak"
 )
 
-// asProcess makes the test binary one of the processes that a test needs several of; its value says
-// what it does.
+// asProcess makes the test binary a child process. Its value selects what the child does.
 const asProcess = "CADRE_NATIVE_TEST"
 
 var processes = map[string]func(t *Team, name string, count int) error{
@@ -29,7 +29,7 @@ var processes = map[string]func(t *Team, name string, count int) error{
 		}
 		return nil
 	},
-	"settle": func(t *Team, _ string, count int) error { // takes what comes, until it has all of it
+	"settle": func(t *Team, _ string, count int) error { // settles entries until it has had all of them
 		for got := 0; got < count; {
 			waiting, err := t.Waiting(context.Background(), Lead)
 			if err != nil {
@@ -70,7 +70,7 @@ var processes = map[string]func(t *Team, name string, count int) error{
 		}
 		return nil
 	},
-	"hold": func(t *Team, _ string, _ int) error { // the lock of the lead's inbox, for ever
+	"hold": func(t *Team, _ string, _ int) error { // holds the lock of the lead's inbox for ever
 		if _, err := lockFile(context.Background(), t.inbox(Lead)); err != nil {
 			return err
 		}
@@ -92,18 +92,19 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	soak.Beside(16)
 	goleak.VerifyTestMain(m)
 }
 
-// process is one that does what it is called, with the team of that folder.
+// process returns a command for a child that does what on the team in that folder.
 func process(ctx context.Context, what, claude, name string, count int) *exec.Cmd {
 	c := exec.CommandContext(ctx, os.Args[0], claude, "demo", name, strconv.Itoa(count))
 	c.Env = append(os.Environ(), asProcess+"="+what)
 	return c
 }
 
-// newTeam is a team of its own with these members besides the lead, and the folder of Claude Code
-// that it is in.
+// newTeam creates a team with these members besides the lead, and returns it with its Claude Code
+// folder.
 func newTeam(t testing.TB, members ...string) (*Team, string) {
 	t.Helper()
 	claude := filepath.Join(t.TempDir(), "claude")

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Structured is a message for the program and not for its model: JSON in the text of an entry, told
-// apart by its type.
+// Structured is a message for the program and not for its model: JSON in the text of an entry, with
+// a type.
 type Structured interface{ kind() string }
 
-// The structured messages. Times are as [Stamp] writes them.
+// The structured messages. Times have the format of [Stamp].
 type (
-	// Idle says that a member's turn is over.
+	// Idle says that a member's turn has ended.
 	Idle struct {
 		From          string `json:"from"`
 		Timestamp     string `json:"timestamp"`
 		Reason        string `json:"idleReason,omitempty"` // available, interrupted or failed
-		Summary       string `json:"summary,omitempty"`    // of what it last told a colleague: [to bob] words
+		Summary       string `json:"summary,omitempty"`    // of its last message to a colleague: [to bob] words
 		CompletedTask string `json:"completedTaskId,omitempty"`
 		Completed     string `json:"completedStatus,omitempty"` // resolved, blocked or failed
 		Failure       string `json:"failureReason,omitempty"`
 		Result        string `json:"result,omitempty"` // the last text of the turn, since 2.1.329
 	}
-	// Assignment says that a task is the recipient's.
+	// Assignment says that a task was assigned to the recipient.
 	Assignment struct {
 		TaskID      string `json:"taskId"`
 		Subject     string `json:"subject"`
@@ -37,7 +37,7 @@ type (
 		Reason    string `json:"reason,omitempty"`
 		Timestamp string `json:"timestamp"`
 	}
-	// ShutdownApproved says that it ends; the lead then closes its pane.
+	// ShutdownApproved says that the teammate ends; the lead then closes its pane.
 	ShutdownApproved struct {
 		RequestID string `json:"requestId"`
 		From      string `json:"from"`
@@ -45,14 +45,14 @@ type (
 		PaneID    string `json:"paneId,omitempty"`
 		Backend   string `json:"backendType,omitempty"`
 	}
-	// ShutdownRejected says that it goes on.
+	// ShutdownRejected says that the teammate continues.
 	ShutdownRejected struct {
 		RequestID string `json:"requestId"`
 		From      string `json:"from"`
 		Reason    string `json:"reason"`
 		Timestamp string `json:"timestamp"`
 	}
-	// PlanRequest lays a plan before the lead.
+	// PlanRequest submits a plan to the lead.
 	PlanRequest struct {
 		From      string `json:"from"`
 		Timestamp string `json:"timestamp"`
@@ -60,7 +60,7 @@ type (
 		Plan      string `json:"planContent"`
 		RequestID string `json:"requestId"`
 	}
-	// PlanResponse is its answer.
+	// PlanResponse answers a PlanRequest.
 	PlanResponse struct {
 		RequestID string `json:"requestId"`
 		Approved  bool   `json:"approved"`
@@ -68,7 +68,7 @@ type (
 		Timestamp string `json:"timestamp"`
 		Mode      string `json:"permissionMode,omitempty"`
 	}
-	// PermissionRequest asks the person at the lead for leave to use a tool.
+	// PermissionRequest asks the person at the lead for permission to use a tool.
 	PermissionRequest struct {
 		RequestID   string          `json:"request_id"`
 		Agent       string          `json:"agent_id"`
@@ -78,14 +78,14 @@ type (
 		Input       json.RawMessage `json:"input"`
 		Suggestions json.RawMessage `json:"permission_suggestions"`
 	}
-	// PermissionResponse is the answer: Subtype success, or error with the reason.
+	// PermissionResponse answers a PermissionRequest. Subtype is success, or error with the reason.
 	PermissionResponse struct {
 		RequestID string            `json:"request_id"`
 		Subtype   string            `json:"subtype"`
 		Error     string            `json:"error,omitempty"`
 		Response  *PermissionAnswer `json:"response,omitempty"`
 	}
-	// PermissionAnswer is what goes with a yes.
+	// PermissionAnswer accompanies a granted permission.
 	PermissionAnswer struct {
 		UpdatedInput json.RawMessage `json:"updated_input,omitempty"`
 	}
@@ -94,7 +94,7 @@ type (
 		Mode string `json:"mode"`
 		From string `json:"from"`
 	}
-	// Unknown is one of a type that is not known here.
+	// Unknown is a message of an unknown type.
 	Unknown struct{ Type string }
 )
 
@@ -128,9 +128,9 @@ var structured = map[string]func() Structured{
 	},
 }
 
-// Parse reads a structured message from the text of an entry; nil for a text that is for a model.
-// JSON that somebody wrote to a colleague is such a text too, unless it has a type and no more than
-// one line, as the program writes its own.
+// Parse parses a structured message in the text of an entry. It returns nil for a text meant for a
+// model. That includes JSON that a member wrote to a colleague. JSON with an unknown type counts as
+// structured only if it is a single line, because that is how the program writes its own.
 func Parse(text string) Structured {
 	if !strings.HasPrefix(text, "{") {
 		return nil
@@ -153,11 +153,11 @@ func Parse(text string) Structured {
 	return m
 }
 
-// Text writes a structured message, its type first.
+// Text encodes a structured message, with its type first.
 func Text(m Structured) string {
 	fields, err := objectOf(m)
 	if err != nil {
-		panic(err) // they are ours: strings, and JSON that was read
+		panic(err) // our own types always marshal: strings, and JSON that was parsed
 	}
 	o := &object{values: map[string]json.RawMessage{}}
 	o.set("type", m.kind())

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// object is a JSON object that keeps its keys in order, and what nobody here knows.
+// object is a JSON object that keeps the order of its keys, and keys that are unknown here.
 type object struct {
 	keys   []string
 	values map[string]json.RawMessage
 }
 
-var errNoObject = errors.New("it is no JSON object")
+var errNoObject = errors.New("it is not a JSON object")
 
 func (o *object) UnmarshalJSON(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -71,7 +71,7 @@ func (o *object) set(key string, value any) error {
 	return err
 }
 
-// objectOf is a value of ours as an object.
+// objectOf converts a value to an object.
 func objectOf(v any) (*object, error) {
 	data, err := marshal(v)
 	if err != nil {
@@ -81,7 +81,7 @@ func objectOf(v any) (*object, error) {
 	return o, json.Unmarshal(data, o)
 }
 
-// decode reads what a struct knows of the object.
+// decode decodes the fields of a struct from the object.
 func (o *object) decode(into any) error {
 	if o == nil { // null
 		return errNoObject
@@ -93,7 +93,7 @@ func (o *object) decode(into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// change puts into the object what differs between two values of one struct.
+// change applies the difference between two values of the same struct to the object.
 func (o *object) change(before, after any) error {
 	old, err := objectOf(before)
 	if err != nil {
@@ -116,7 +116,7 @@ func (o *object) change(before, after any) error {
 	return nil
 }
 
-// marshal is json.Marshal that leaves <, > and & as they are.
+// marshal is like json.Marshal, but does not escape <, > and &.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -12,30 +12,30 @@ import (
 	"unicode/utf8"
 )
 
-// LeadKey checks the signatures of a lead's messages to one teammate, which that gets with
-// --lead-verify-key: milliseconds since 1970, a dot, and an Ed25519 key as DER in base64url.
-// Source: Claude Code 2.1.329.
+// LeadKey verifies the signatures of a lead's messages to one teammate. Claude Code passes it to
+// the teammate with --lead-verify-key: milliseconds since 1970, a dot, and an Ed25519 public key as
+// DER in base64url. Source: Claude Code 2.1.329.
 type LeadKey struct {
 	since time.Time
 	key   ed25519.PublicKey
 }
 
-// signedFrom names the form of what is signed.
+// signedFrom is the first element of the signed data and names its version.
 const signedFrom = "claude-team-lead-entry-v1"
 
-// ofEd25519 is what the DER of each Ed25519 key begins with (RFC 8410): the key is all that differs.
-// Package crypto/x509, which can read any key, is not worth its initialisation in each command.
+// ofEd25519 is the DER prefix of every Ed25519 public key (RFC 8410); only the key after it varies.
+// Package crypto/x509 can parse any key, but its initialisation would cost every command time.
 const ofEd25519 = "\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00"
 
-// clockSkew is how much older than the key a message may seem.
+// clockSkew is how much older than the key a message may seem to be.
 const clockSkew = 2 * time.Minute
 
-// ParseLeadKey reads the flag's value.
+// ParseLeadKey parses the value of the flag.
 func ParseLeadKey(value string) (*LeadKey, error) {
 	millis, encoded, _ := strings.Cut(value, ".")
 	n, err := strconv.ParseInt(millis, 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("the lead's key begins with no time: %w", err)
+		return nil, fmt.Errorf("the lead's key does not begin with a time: %w", err)
 	}
 	der, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil {
@@ -43,13 +43,13 @@ func ParseLeadKey(value string) (*LeadKey, error) {
 	}
 	key, ok := bytes.CutPrefix(der, []byte(ofEd25519))
 	if !ok || len(key) != ed25519.PublicKeySize {
-		return nil, errors.New("the lead's key is none of Ed25519")
+		return nil, errors.New("the lead's key is not an Ed25519 key")
 	}
 	return &LeadKey{time.UnixMilli(n), key}, nil
 }
 
-// Signed reports whether the lead signed the entry, in the time of the key. Whoever acts on it has
-// to see to it that one is acted on once.
+// Signed reports whether the lead signed the entry, not before the time of the key. The caller must
+// make sure that it acts on each entry only once.
 func (k *LeadKey) Signed(e Entry) bool {
 	sig, err := base64.RawURLEncoding.DecodeString(e.LeadSig)
 	if err != nil || e.MsgID == "" {
@@ -59,7 +59,7 @@ func (k *LeadKey) Signed(e Entry) bool {
 	return err == nil && !at.Before(k.since.Add(-clockSkew)) && ed25519.Verify(k.key, signed(e), sig)
 }
 
-// signed is what a signature is of: a JSON list as JavaScript writes it.
+// signed returns the signed data of an entry: a JSON list as JavaScript writes it.
 func signed(e Entry) []byte {
 	list := []string{quote(signedFrom), quote(e.MsgID), quote(e.From), quote(e.Timestamp), quote(e.Text),
 		orNull(e.Summary), orNull(e.Color), orNull(e.FromPlugin)}
@@ -73,7 +73,7 @@ func orNull(s string) string {
 	return quote(s)
 }
 
-// quote is JSON.stringify of a text.
+// quote encodes a string like JavaScript's JSON.stringify.
 func quote(s string) string {
 	const hex = "0123456789abcdef"
 	b := []byte{'"'}

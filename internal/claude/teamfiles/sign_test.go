@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A message of the lead's is told from one that only says so, whatever was changed of it. That the
-// form is Claude Code's own is shown by the tests with that program.
+// TestLeadKey checks that a message signed by the lead can be distinguished from a forged or
+// modified one. Tests with Claude Code itself check that the format is right.
 func TestLeadKey(t *testing.T) {
 	t.Parallel()
 	public, private, err := ed25519.GenerateKey(nil)

@@ -15,18 +15,18 @@ import (
 	"cadre/internal/team"
 )
 
-// Task is a task's file, and Member an entry of the roster.
+// Task is the content of a task's file, and Member an entry of the roster.
 type (
 	Task   = projection.Task
 	Member = projection.Member
 )
 
-// ErrChanged says that a task is not any more what the caller took it for; it is to look again.
+// ErrChanged reports that a task differs from the caller's copy. The caller must read it again.
 var ErrChanged = errors.New("the task was changed meanwhile")
 
 func (t *Team) task(id string) string { return filepath.Join(t.tasks, id+".json") }
 
-// number is that of a task's id, 0 for what is none.
+// number returns the number of a task's id, or 0 if the id is invalid.
 func number(id string) int {
 	n, err := strconv.Atoi(id)
 	if err != nil || n < 1 || strconv.Itoa(n) != id {
@@ -35,8 +35,8 @@ func number(id string) int {
 	return n
 }
 
-// Tasks reads all tasks, by id. An error that is a [DamagedError], or some joined, leaves out only
-// the tasks that it names.
+// Tasks returns all tasks, by id. If the error is a [DamagedError], or several joined ones, only
+// the tasks that it names are missing.
 func (t *Team) Tasks(ctx context.Context) ([]Task, error) {
 	ids, err := t.ids()
 	if err != nil {
@@ -71,10 +71,10 @@ func (t *Team) Task(ctx context.Context, id string) (task Task, err error) {
 	return task, err
 }
 
-// ids of the tasks that have a file, in order.
+// ids returns the ids of the tasks that have a file, in order.
 func (t *Team) ids() ([]string, error) {
 	entries, err := os.ReadDir(t.tasks)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // swept away, or there was none yet
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the folder was swept away, or does not exist yet
 		return nil, err
 	}
 	var ids []string
@@ -89,7 +89,7 @@ func (t *Team) ids() ([]string, error) {
 
 func byNumber(a, b string) int { return number(a) - number(b) }
 
-// highest id that was ever given.
+// highest returns the highest id ever assigned.
 func (t *Team) highest() (int, error) {
 	ids, err := t.ids()
 	if err != nil {
@@ -106,8 +106,7 @@ func (t *Team) highest() (int, error) {
 	return max(most, number(strings.TrimSpace(string(data)))), nil
 }
 
-// CreateTask adds a task with an id of its own, which it returns. What blocks it has to be said
-// with [Team.Block].
+// CreateTask adds a task with a new id, which it returns. Use [Team.Block] to add its blockers.
 func (t *Team) CreateTask(ctx context.Context, task Task) (id string, err error) {
 	if err := os.MkdirAll(t.tasks, 0o700); err != nil {
 		return "", err
@@ -128,7 +127,7 @@ func (t *Team) CreateTask(ctx context.Context, task Task) (id string, err error)
 		return "", err
 	}
 	task.ID = strconv.Itoa(most + 1)
-	// never null
+	// The lists must not be null.
 	task.Blocks, task.BlockedBy = append([]string{}, task.Blocks...), append([]string{}, task.BlockedBy...)
 	data, err := projection.Encode(task)
 	if err != nil {
@@ -140,8 +139,7 @@ func (t *Team) CreateTask(ctx context.Context, task Task) (id string, err error)
 	return task.ID, replace(t.task(task.ID), data)
 }
 
-// ChangeTask changes a task. change sees it as it is under its lock; what it returns an error for
-// stays as it was.
+// ChangeTask changes a task under its lock. If change returns an error, the task is not changed.
 func (t *Team) ChangeTask(ctx context.Context, id string, change func(*Task) error) error {
 	if number(id) == 0 {
 		return t.noTask(id)
@@ -163,17 +161,17 @@ func (t *Team) ChangeTask(ctx context.Context, id string, change func(*Task) err
 		}
 		return true, o.change(before, after)
 	})
-	if errors.Is(err, fs.ErrNotExist) { // not even a folder to lock in
+	if errors.Is(err, fs.ErrNotExist) { // even the folder for the lock does not exist
 		return t.noTask(id)
 	}
 	return err
 }
 
 func (t *Team) noTask(id string) error {
-	return &team.Error{Code: team.NotFound, Text: "there is no task " + strconv.Quote(id) + " in team " + t.Name}
+	return &team.Error{Code: team.NotFound, Text: "team " + t.Name + " has no task " + strconv.Quote(id)}
 }
 
-// Block has one task wait for another, in the files of both.
+// Block makes one task wait for another, in the files of both.
 func (t *Team) Block(ctx context.Context, blocker, blocked string) error {
 	err := t.ChangeTask(ctx, blocker, func(task *Task) error { task.Blocks = with(task.Blocks, blocked); return nil })
 	if err != nil {
@@ -186,7 +184,7 @@ func (t *Team) Block(ctx context.Context, blocker, blocked string) error {
 	})
 }
 
-// Unblock has it wait no more.
+// Unblock removes a dependency, in the files of both tasks.
 func (t *Team) Unblock(ctx context.Context, blocker, blocked string) error {
 	err := t.ChangeTask(ctx, blocker, func(task *Task) error {
 		task.Blocks = without(task.Blocks,
@@ -214,7 +212,7 @@ func without(ids []string, id string) []string {
 	return slices.DeleteFunc(append([]string{}, ids...), func(one string) bool { return one == id })
 }
 
-// DeleteTask removes a task. Its id is not given again, and the others name it no more.
+// DeleteTask removes a task and the references to it in other tasks. Its id is not used again.
 func (t *Team) DeleteTask(ctx context.Context, id string) error {
 	if number(id) == 0 {
 		return t.noTask(id)
@@ -244,7 +242,7 @@ func (t *Team) removeTask(ctx context.Context, id string) error {
 		return err
 	}
 	defer lock.unlock()
-	ids, err := lockFile(ctx, filepath.Join(t.tasks, ".lock")) // so that the highest that is noted stays the highest
+	ids, err := lockFile(ctx, filepath.Join(t.tasks, ".lock")) // so that the recorded highest id stays correct
 	if err != nil {
 		return err
 	}
@@ -259,7 +257,8 @@ func (t *Team) removeTask(ctx context.Context, id string) error {
 	if err := errors.Join(lock.sure(), ids.sure()); err != nil {
 		return err
 	}
-	// The id first: a process that dies in between has deleted nothing, and loses nothing.
+	// Record the id first: a process that dies in between has not deleted the task, and nothing is
+	// lost.
 	if err := replace(filepath.Join(t.tasks, ".highwatermark"), strconv.AppendInt(nil, int64(most), 10)); err != nil {
 		return err
 	}

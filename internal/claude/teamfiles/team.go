@@ -20,25 +20,25 @@ import (
 	"cadre/internal/team"
 )
 
-// Lead is the name of the lead in every team of Claude Code's.
+// Lead is the name of the lead in every Claude Code team.
 const Lead = "team-lead"
 
-// Team is the files of one team. It may be used from any goroutine; every method that changes
-// something waits for the lock of the file until its ctx ends.
+// Team gives access to the files of one team. It may be used from any goroutine. Every method that
+// changes something waits for the lock of the file until its ctx ends.
 type Team struct {
 	Name   string
 	roster string // teams/<team>
 	tasks  string // tasks/<team>
 }
 
-// Open returns the team of that name, which has to be there. claude is Claude Code's folder.
+// Open returns the team of that name, which must exist. claude is Claude Code's folder.
 func Open(claude, name string) (*Team, error) {
 	t, err := at(claude, name)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(t.config()); errors.Is(err, fs.ErrNotExist) {
-		return nil, &team.Error{Code: team.NotFound, Text: fmt.Sprintf("Claude Code has no team %s: there is no %s",
+		return nil, &team.Error{Code: team.NotFound, Text: fmt.Sprintf("Claude Code has no team %s: %s does not exist",
 			name, t.config())}
 	} else if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func Open(claude, name string) (*Team, error) {
 	return t, nil
 }
 
-// Found makes a team that this program leads. Its folder must not be there.
+// Found creates a team that this program leads. Its folder must not exist.
 func Found(claude string, c projection.Config) (*Team, error) {
 	t, err := at(claude, c.Name)
 	if err != nil {
@@ -57,7 +57,7 @@ func Found(claude string, c projection.Config) (*Team, error) {
 	}
 	if err := os.Mkdir(t.roster, 0o700); errors.Is(err, fs.ErrExist) {
 		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf(
-			"there is a team %s in Claude Code's folder already", c.Name)}
+			"Claude Code's folder already has a team %s", c.Name)}
 	} else if err != nil {
 		return nil, err
 	}
@@ -86,37 +86,36 @@ func at(claude, name string) (*Team, error) {
 func (t *Team) config() string  { return filepath.Join(t.roster, "config.json") }
 func (t *Team) inboxes() string { return filepath.Join(t.roster, "inboxes") }
 
-// Remove takes a team away that this program leads.
+// Remove removes a team that this program leads.
 func (t *Team) Remove() error {
 	return errors.Join(os.RemoveAll(t.roster), os.RemoveAll(t.tasks))
 }
 
-// DamagedError says that a file is not what it should be. It is left as it is: a person has to look
-// at it.
+// DamagedError reports an invalid file. The file is not changed; a person must look at it.
 type DamagedError struct {
 	Path string
 	Err  error
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("%s is damaged, and is left as it is: %v", e.Path, e.Err)
+	return fmt.Sprintf("%s is damaged and was not changed: %v", e.Path, e.Err)
 }
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Some files are written in place, so that a reader may find half of one: it is read again, for as
-// long as any write of a file takes.
+// Some files are written in place, so a reader may see half a file. It reads again for as long as
+// any write can take.
 const (
 	rereads     = 25
 	rereadPause = 10 * time.Millisecond
 )
 
-// read reads a file whole.
+// read reads and decodes a file.
 func read(ctx context.Context, path string, into any) error {
 	return patiently(ctx, func() error { return readOnce(path, into) })
 }
 
-// maxFile is the most that is read of a file of a team, in bytes.
+// maxFile is the size limit of a team's file, in bytes.
 const maxFile = 64 << 20
 
 func readOnce(path string, into any) error {
@@ -130,7 +129,7 @@ func readOnce(path string, into any) error {
 	return nil
 }
 
-// readFile reads a file whole. What is no file, or far too large for one of its kind, is damage.
+// readFile reads a file. It reports a special file, or one that is far too large, as damage.
 func readFile(path string) ([]byte, error) {
 	data, err := regularfile.Read(path, maxFile)
 	_, special := errors.AsType[*regularfile.Error](err)
@@ -141,8 +140,8 @@ func readFile(path string) ([]byte, error) {
 	return data, err
 }
 
-// parse reads JSON of a kind. What lacks what every file of its kind has is none: an empty roster
-// would have everybody gone.
+// parse decodes JSON. It rejects a file without the fields that every file of its kind has: an
+// empty roster would mean that all members have left.
 func parse(data []byte, into any) error {
 	if string(bytes.TrimSpace(data)) == "null" {
 		return errors.New("it is null")
@@ -165,7 +164,7 @@ func parse(data []byte, into any) error {
 
 var errNoStatus = errors.New("it has no status")
 
-// patiently has something tried again for as long as it finds a file half written.
+// patiently calls try again while it finds a file half written.
 func patiently(ctx context.Context, try func() error) error {
 	for n := 0; ; n++ {
 		err := try()
@@ -182,16 +181,17 @@ func patiently(ctx context.Context, try func() error) error {
 	}
 }
 
-// replace puts a file into its place whole, as Claude Code names a file that is under way.
+// replace replaces a file atomically. The temporary file is named as Claude Code names it.
 func replace(path string, data []byte) error {
 	var random [4]byte
 	rand.Read(random[:])
 	return atomicfile.Replace(path, data, atomicfile.Passing{Name: path + ".tmp." + hex.EncodeToString(random[:])})
 }
 
-// edit reads a file, has it changed and replaces it, under its lock. A file that is missing is left
-// to change: then into is as it was given. What change returns false for is not written. The lock
-// is not held while a file that is half written is waited for: others would give up meanwhile.
+// edit reads a file into into, calls change and replaces the file, under its lock. If the file does
+// not exist, into keeps its value and there is false. If change returns false, nothing is written.
+// While waiting for a half-written file, edit does not hold the lock, because others would time
+// out.
 func edit(ctx context.Context, path string, into any, change func(there bool) (bool, error)) error {
 	return patiently(ctx, func() error { return editOnce(ctx, path, into, change) })
 }
@@ -230,11 +230,11 @@ func (t *Team) Config(ctx context.Context) (c projection.Config, err error) {
 }
 
 func (t *Team) gone() error {
-	return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s of Claude Code is over: %s is gone",
+	return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s of Claude Code has ended: %s was removed",
 		t.Name, t.config())}
 }
 
-// roll is the part of config.json that is changed here.
+// roll is the part of config.json that this package changes.
 type roll struct {
 	config  *object
 	members []*object
@@ -272,8 +272,8 @@ func (t *Team) Join(ctx context.Context, m projection.Member) error {
 	}
 	return t.amend(ctx, func(r *roll) (bool, error) {
 		if r.find(m.Name) >= 0 {
-			return false, &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a %s on team %s already; take "+
-				"another name", m.Name, t.Name)}
+			return false, &team.Error{Code: team.Taken, Text: fmt.Sprintf(
+				"team %s already has a member %s; choose another name", t.Name, m.Name)}
 		}
 		o, err := objectOf(m)
 		r.members = append(r.members, o)
@@ -281,7 +281,7 @@ func (t *Team) Join(ctx context.Context, m projection.Member) error {
 	})
 }
 
-// Leave takes a member off the roster, if it is there.
+// Leave removes a member from the roster, if it is there.
 func (t *Team) Leave(ctx context.Context, name string) error {
 	return t.amend(ctx, func(r *roll) (bool, error) {
 		i := r.find(name)
@@ -293,7 +293,7 @@ func (t *Team) Leave(ctx context.Context, name string) error {
 	})
 }
 
-// SetActive says of a member whether it is at work.
+// SetActive records whether a member is active.
 func (t *Team) SetActive(ctx context.Context, name string, active bool) error {
 	return t.amend(ctx, func(r *roll) (bool, error) {
 		i := r.find(name)
@@ -312,5 +312,5 @@ func (t *Team) SetActive(ctx context.Context, name string, active bool) error {
 }
 
 func (t *Team) nobody(name string) error {
-	return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("nobody on team %s is called %q", t.Name, name)}
+	return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("team %s has no member %q", t.Name, name)}
 }

@@ -7,32 +7,32 @@ import (
 	"cadre/internal/sys/fswatch"
 )
 
-// lookAgain is how soon a follower looks again at a file that may be half written.
+// lookAgain is the delay before a follower looks again at a file that may be half written.
 const lookAgain = 20 * time.Millisecond
 
-// waker wakes a follower, with the files that it is to look at.
+// waker wakes a follower and tells it which files to look at.
 type waker struct {
 	folders    *fswatch.Folders
 	changed    []string
 	everything bool
 }
 
-// cover watches the folders that are there.
+// cover watches the folders that exist.
 func (w *waker) cover(folders ...string) {
 	for _, folder := range folders {
-		w.everything = w.folders.Add(folder) || w.everything // what came before the watch
+		w.everything = w.folders.Add(folder) || w.everything // files may have changed before the watch
 	}
 }
 
-// taken are the files to look at, since it was called last, or everything.
+// taken returns the files to look at since the last call, or everything.
 func (w *waker) taken() (files []string, everything bool) {
 	files, everything = w.changed, w.everything
 	w.changed, w.everything = nil, false
 	return files, everything
 }
 
-// wait waits until there is something to look at: what changed, everything after a while, or what
-// is to be looked at again soon. It reports false when ctx has ended.
+// wait waits until there is something to look at: a change, everything after a while, or a file to
+// look at again soon. It returns false when ctx has ended.
 func (w *waker) wait(ctx context.Context, again bool) (ok bool) {
 	most := w.folders.Pace()
 	if again {

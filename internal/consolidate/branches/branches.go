@@ -2,24 +2,24 @@
 //
 // # Authority
 //
-// A branch is a team's by its name and by what the team knows: the branch cadre/TEAM, where the
-// checkpoints on it are of this very team, and the branches of its members that worked in
-// worktrees, with those that were made for work which does not follow them. Any other branch,
-// whatever its name, is never touched.
+// A branch belongs to a team by its name and by what the team knows. These are the branch
+// cadre/TEAM, if its checkpoints are of this very team; the branches of members that worked in
+// worktrees; and the branches that were made for work that does not follow them. No other branch is
+// ever touched, whatever its name.
 //
 // # Guarantees
 //
-//   - A branch that is checked out anywhere stays. A worktree of the team that is gone counts for
-//     nothing: [Forget] removes what git still knows of it.
-//   - A branch is removed only as it was listed: one that has moved since stays. What it was is
-//     told, so that it can be made again.
-//   - Unless it is forced, a branch stays while no branch, tag or checkpoint that stays has its
-//     commits. They are named. The branches that are to go are judged as one set, so work keeps the
-//     name of its member's branch, and not that of the checkpoints alone.
-//   - Uncommitted work that a checkpoint carries is lost only where neither HEAD nor the work tree
-//     has it. The report is cadre's own.
-//   - The branch of checkpoints goes last. Killed in between, whoever comes next still finds there
-//     what else is the team's.
+//   - A branch that is checked out anywhere stays. A removed worktree of the team does not count:
+//     [Forget] removes git's record of it.
+//   - A branch is removed only as it was listed: one that has moved since stays. Its commit is
+//     reported, so that it can be created again.
+//   - Unless forced, a branch stays if its commits are on no branch, tag or checkpoint that stays.
+//     Those commits are named. The branches to remove are judged as one set, so work keeps the name
+//     of its member's branch rather than only that of the checkpoints.
+//   - Uncommitted work that a checkpoint carries is lost only if neither HEAD nor the work tree has
+//     it. The report does not count, because cadre wrote it.
+//   - The branch of checkpoints is removed last. After a kill in between, the next call still finds
+//     there which other branches are the team's.
 package branches
 
 import (
@@ -40,17 +40,17 @@ import (
 	"cadre/internal/team"
 )
 
-// Branch is one that a team leaves.
+// Branch is a branch that a team leaves.
 type Branch struct {
 	Name        string `json:"name"`
-	Commit      string `json:"commit,omitempty"`      // that it names
-	Checkpoints bool   `json:"checkpoints,omitempty"` // it has no work of a member, but the checkpoints of the team
-	Merged      bool   `json:"merged"`                // all of it is in HEAD
-	CheckedOut  string `json:"checkedOut,omitempty"`  // the work tree that it is checked out in; it stays
+	Commit      string `json:"commit,omitempty"`      // the commit that it names
+	Checkpoints bool   `json:"checkpoints,omitempty"` // it has the team's checkpoints, and no work of a member
+	Merged      bool   `json:"merged"`                // HEAD has all of it
+	CheckedOut  string `json:"checkedOut,omitempty"`  // the work tree in which it is checked out; it stays
 	Removed     bool   `json:"removed"`
-	// commits that only this branch leads to, and that it stays for; the newest first
+	// commits that only this branch reaches, so that it stays; the newest first
 	Lost    []Lost `json:"lost,omitempty"`
-	Unknown string `json:"unknown,omitempty"` // why nobody knows whether it is there
+	Unknown string `json:"unknown,omitempty"` // why its existence is unknown
 }
 
 // Lost is a commit that would be lost with its branch.
@@ -59,7 +59,7 @@ type Lost struct {
 	Subject string `json:"subject"`
 }
 
-// String says what the branch is, for people.
+// String describes the branch's state for people.
 func (b Branch) String() string {
 	switch {
 	case b.Unknown != "":
@@ -69,9 +69,9 @@ func (b Branch) String() string {
 	case b.CheckedOut != "":
 		return "checked out in " + b.CheckedOut
 	case len(b.Lost) == 1:
-		return "stays: 1 commit is only there"
+		return "stays: it has 1 commit that nothing else has"
 	case len(b.Lost) > 0:
-		return fmt.Sprintf("stays: %d commits are only there", len(b.Lost))
+		return fmt.Sprintf("stays: it has %d commits that nothing else has", len(b.Lost))
 	case b.Checkpoints:
 		return "checkpoints"
 	case b.Merged:
@@ -80,8 +80,8 @@ func (b Branch) String() string {
 	return "not merged into HEAD"
 }
 
-// Of lists the branches of the team. Where its repository cannot be reached they are those that it
-// may have there.
+// Of lists the branches of the team. If its repository cannot be reached, it lists those that the
+// team may have there.
 func Of(ctx context.Context, procs *proc.Register, t team.Team, members []team.Member) ([]Branch, error) {
 	g := git.Runner{Procs: procs, Dir: t.Dir}
 	out, err := g.Text(ctx, "for-each-ref", "--format=%(refname:lstrip=2)%09%(objectname)%09%(worktreepath)",
@@ -108,7 +108,7 @@ func Of(ctx context.Context, procs *proc.Register, t team.Team, members []team.M
 			continue
 		}
 		if b.Merged, err = g.Holds(ctx, "merge-base", "--is-ancestor", b.Commit, "HEAD"); err != nil {
-			// there is no HEAD that anything could be merged into
+			// without a HEAD, nothing can be merged into it
 			if refused := (*git.Refusal)(nil); !errors.As(err, &refused) {
 				return nil, err
 			}
@@ -127,8 +127,8 @@ func Of(ctx context.Context, procs *proc.Register, t team.Team, members []team.M
 	return all, nil
 }
 
-// lastCheckpoint is the last checkpoint of this very team on the repository's own branch; nil where
-// there is none.
+// lastCheckpoint returns the last checkpoint of this very team on the repository's own branch; nil
+// if there is none.
 func lastCheckpoint(ctx context.Context, procs *proc.Register, t team.Team) (*checkpoint.Listed, error) {
 	all, err := checkpoint.List(ctx, procs, t.Dir)
 	i := slices.IndexFunc(all, func(c checkpoint.Listed) bool {
@@ -141,11 +141,11 @@ func lastCheckpoint(ctx context.Context, procs *proc.Register, t team.Team) (*ch
 	return &all[i], nil
 }
 
-// strayed is what the name of a branch ends with that was made for work which does not follow the
-// member's own: a commit.
+// strayed matches the end of a branch's name that was made for work that does not follow the
+// member's own branch: a commit.
 var strayed = lazyregexp.New(`^-[0-9a-f]{4,64}$`)
 
-// isOf reports whether the branch is that of a member, or was made for work of it.
+// isOf reports whether the branch is a member's, or was made for its work.
 func isOf(name string, t team.Team, members []team.Member) bool {
 	return slices.ContainsFunc(members, func(m team.Member) bool {
 		rest, ok := strings.CutPrefix(name, team.BranchOf(t.Name, m.Name))
@@ -153,7 +153,7 @@ func isOf(name string, t team.Team, members []team.Member) bool {
 	})
 }
 
-// unknown are the branches that the team may have in a repository that cannot be reached.
+// unknown returns the branches that the team may have in a repository that cannot be reached.
 func unknown(t team.Team, members []team.Member, why string) (all []Branch) {
 	for _, m := range members {
 		if m.Isolation == team.Worktree {
@@ -166,8 +166,7 @@ func unknown(t team.Team, members []team.Member, why string) (all []Branch) {
 	return all
 }
 
-// unreachable says why git cannot list the branches, in words about the directory where that is
-// what is missing.
+// unreachable says why git cannot list the branches. If the directory is missing, it says that.
 func unreachable(t team.Team, refused *git.Refusal) string {
 	if missing, ok := errors.AsType[*checkout.MissingError](checkout.Glance(t)); ok {
 		return missing.Path + " " + missing.Why
@@ -175,10 +174,10 @@ func unreachable(t team.Team, refused *git.Refusal) string {
 	return strings.TrimPrefix(refused.Words, "fatal: ")
 }
 
-// Forget has the repository forget worktrees of the team that are gone; its reports whether a
-// directory is one of the team's. git keeps a branch that it believes to be checked out there, and
-// a cleanup that was killed leaves such an entry. Where the repository cannot be reached it does
-// nothing, and [Of] says so.
+// Forget removes git's records of the team's worktrees that do not exist any more; its reports
+// whether a directory is one of the team's. git keeps a branch that it believes to be checked out
+// there, and a killed cleanup leaves such a record. If the repository cannot be reached, Forget
+// does nothing, and [Of] reports that.
 func Forget(ctx context.Context, procs *proc.Register, t team.Team, its func(dir string) bool) error {
 	err := worktree.Forget(ctx, procs, t.Dir, its)
 	if _, refused := errors.AsType[*git.Refusal](err); refused {
@@ -187,8 +186,8 @@ func Forget(ctx context.Context, procs *proc.Register, t team.Team, its func(dir
 	return err
 }
 
-// Remove removes the branches that were listed, and says of each whether it is gone. Unless it is
-// forced, one whose commits would be lost stays, and names them.
+// Remove removes the listed branches, and records for each whether it is gone. Unless forced, a
+// branch whose commits would be lost stays, and names them.
 func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch, force bool) ([]Branch, error) {
 	g := git.Runner{Procs: procs, Dir: t.Dir}
 	all = slices.Clone(all)
@@ -204,13 +203,13 @@ func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch
 		now, err := g.Text(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+b.Name)
 		refused := (*git.Refusal)(nil)
 		switch {
-		case errors.As(err, &refused): // somebody else was faster
+		case errors.As(err, &refused): // another process was faster
 			b.Removed = true
 			continue
 		case err != nil:
 			return all, err
 		case now != b.Commit:
-			b.Unknown, going[b.Name] = "it has moved meanwhile", false
+			b.Unknown, going[b.Name] = "it has moved in the meantime", false
 			continue
 		}
 		if !force {
@@ -222,7 +221,7 @@ func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch
 				continue
 			}
 		}
-		// checked out just now, say
+		// for example, it was checked out just now
 		if _, err := g.Text(ctx, "branch", "--quiet", "-D", b.Name); errors.As(err, &refused) {
 			b.Unknown, going[b.Name] = refused.Words, false
 			continue
@@ -234,10 +233,10 @@ func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch
 	return all, nil
 }
 
-// lost returns the commits that are reachable from the branch, and from nothing but it and the
-// other branches that are going. Of the branch of checkpoints these are the commits of members and
-// what was not committed, as the last checkpoint carries them: checkpoints themselves are no work,
-// and what earlier ones carried was continued or left.
+// lost returns the commits that only the branch, and other branches to remove, can reach. For the
+// branch of checkpoints, these are the commits of members and of uncommitted files that the last
+// checkpoint carries. Checkpoints themselves are not work, and the content of earlier ones was
+// continued or left behind.
 func lost(ctx context.Context, procs *proc.Register, t team.Team, b Branch, going map[string]bool) ([]Lost, error) {
 	g := git.Runner{Procs: procs, Dir: t.Dir}
 	tips := []string{b.Commit}
@@ -256,7 +255,7 @@ func lost(ctx context.Context, procs *proc.Register, t team.Team, b Branch, goin
 			args = append(args, "--exclude=refs/heads/"+name)
 		}
 	}
-	// The references that cadre itself keeps commits with go with the team.
+	// The references with which cadre keeps commits are removed with the team.
 	out, err := g.Text(ctx, append(args, "--exclude=refs/cadre/"+t.Name+"/*", "--all")...)
 	if err != nil {
 		return nil, err
@@ -269,9 +268,9 @@ func lost(ctx context.Context, procs *proc.Register, t team.Team, b Branch, goin
 	return all, nil
 }
 
-// carried returns the commits of members' branches that a checkpoint carries, and the one of what
-// was not committed if any of that would be lost. That commit itself is never merged, so its files
-// decide.
+// carried returns the commits of members' branches that a checkpoint carries. It adds the commit of
+// the uncommitted files if any of them would be lost. That commit itself is never merged, so its
+// files decide.
 func carried(ctx context.Context, g git.Runner, w checkpoint.Work) (tips []string, err error) {
 	for _, tip := range w.Branches {
 		tips = append(tips, tip.Commit)
@@ -286,8 +285,9 @@ func carried(ctx context.Context, g git.Runner, w checkpoint.Work) (tips []strin
 	return tips, err
 }
 
-// uncommitted reports whether the commit of what was not committed has a file as neither HEAD nor
-// the work tree has it. The report does not count: cadre wrote it, and nobody works on it.
+// uncommitted reports whether the commit of the uncommitted files has a file that neither HEAD nor
+// the work tree has in that state. The report does not count: cadre wrote it, and nobody works on
+// it.
 func uncommitted(ctx context.Context, g git.Runner, w checkpoint.Work) (bool, error) {
 	from := w.Head
 	if from == "" {
@@ -324,8 +324,8 @@ func uncommitted(ctx context.Context, g git.Runner, w checkpoint.Work) (bool, er
 	return len(changed) > 0, err
 }
 
-// both returns the changes whose paths are among those that differ, too. All of them stay where git
-// cannot say which do: there is no HEAD, say, or a link stands where a folder was.
+// both returns the changes whose paths are also in differ. If git cannot determine these, all
+// changes stay: for example without a HEAD, or if a link replaced a folder.
 func both(changed []git.Change, differ func() ([]git.Change, error)) ([]git.Change, error) {
 	found, err := differ()
 	if _, refused := errors.AsType[*git.Refusal](err); refused {

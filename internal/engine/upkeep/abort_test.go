@@ -14,9 +14,9 @@ import (
 	"cadre/internal/team"
 )
 
-// What a consolidation that was killed had brought into the work tree is gone after an abort, also
-// where whoever aborted the team was killed when that was recorded. What came there after a
-// consolidation that had ended before is somebody's, and stays.
+// TestAbortTakesOut: changes that a killed consolidation made in the work tree are removed by an
+// abort, even if the aborting process was killed after it recorded the abort. Changes made after an
+// earlier consolidation had ended are somebody's work, and stay.
 func TestAbortTakesOut(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -29,7 +29,8 @@ func TestAbortTakesOut(t *testing.T) {
 		"given up before": {before: []team.Body{&team.AbandonConsolidation{Attempt: 1, Reason: "no"}},
 			stays: true},
 		"given up before, killed after the abort": {before: []team.Body{
-			&team.AbandonConsolidation{Attempt: 1, Reason: "no"}, &team.SetStatus{Status: team.TeamAborted}}, stays: true},
+			&team.AbandonConsolidation{Attempt: 1, Reason: "no"}, &team.SetStatus{Status: team.TeamAborted}},
+			stays: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home, project := layout.Home{Root: t.TempDir()}, t.TempDir()
@@ -47,7 +48,8 @@ func TestAbortTakesOut(t *testing.T) {
 			var commands []team.Command
 			for _, body := range []team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: project,
 				Base: consolidate.Look(t.Context(), project)}, &team.SpawnMember{Name: "eve", Agent: team.External}} {
-				commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body})
+				commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
+					Body: body})
 			}
 			if err := home.Create("demo", commands); err != nil {
 				t.Fatal(err)
@@ -62,7 +64,7 @@ func TestAbortTakesOut(t *testing.T) {
 			}
 			defer of.Close()
 
-			// As killed when the work of eve was in the work tree.
+			// Make the state after a kill, with the work of eve in the work tree.
 			hers := filepath.Join(project, "hers.txt")
 			if err := os.WriteFile(hers, []byte("hers\n"), 0o600); err != nil {
 				t.Fatal(err)
@@ -72,7 +74,8 @@ func TestAbortTakesOut(t *testing.T) {
 			git("rm", "-q", "--cached", "hers.txt")
 			head := git("rev-parse", "HEAD")
 			for _, body := range append([]team.Body{&team.Consolidate{}, &team.ReportMerged{Attempt: 1},
-				&team.ReportStaged{Attempt: 1, Parent: head, Tree: tree, Before: git("rev-parse", "HEAD^{tree}"), Files: 1,
+				&team.ReportStaged{Attempt: 1, Parent: head, Tree: tree, Before: git("rev-parse", "HEAD^{tree}"),
+					Files:    1,
 					Branches: []team.Branch{{Member: "eve", Name: "cadre/demo/eve", Commit: head}}}}, c.before...) {
 				if _, err := of.Do(t.Context(), team.Command{Actor: team.User, Body: body}); err != nil {
 					t.Fatal(err)
@@ -89,6 +92,17 @@ func TestAbortTakesOut(t *testing.T) {
 			}
 			if _, err := os.Stat(hers); os.IsNotExist(err) == c.stays {
 				t.Errorf("what eve did is to stay in the work tree: %t; %v", c.stays, err)
+			}
+
+			// What is there from then on is somebody's work, even if it is identical.
+			if err := os.WriteFile(hers, []byte("hers\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := upkeep.Abort(t.Context(), of, "enough"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(hers); err != nil {
+				t.Errorf("a later abort took somebody's file: %v", err)
 			}
 		})
 	}

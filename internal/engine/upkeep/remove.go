@@ -18,20 +18,20 @@ import (
 // Removal says how a team is removed.
 type Removal struct {
 	Home     layout.Home
-	Force    bool // end whoever still runs, and remove branches whose commits would be lost
-	Branches bool // remove its branches, too
+	Force    bool // end running members, and remove branches whose commits would be lost
+	Branches bool // also remove its branches
 }
 
-// Removed is what became of a team that was removed.
+// Removed says what Remove removed.
 type Removed struct {
 	Team     team.Team
 	Branches []branches.Branch
-	// Replaced says that another team took the name meanwhile. Branches and folder of that name are
-	// its own, and stay.
+	// Replaced says that another team took the name meanwhile. The branches and the folder of that
+	// name belong to that team, and stay.
 	Replaced bool
 }
 
-// Lost returns the branches that stay because their commits are in no other branch.
+// Lost returns the branches that stay because no other branch has their commits.
 func (r Removed) Lost() (all []branches.Branch) {
 	for _, b := range r.Branches {
 		if len(b.Lost) > 0 {
@@ -42,7 +42,7 @@ func (r Removed) Lost() (all []branches.Branch) {
 }
 
 // UnreachableError says that the repository of a team is missing. Nobody can say which branches the
-// team leaves in it, and what is in its worktrees cannot be put on them.
+// team has there, and the work in its worktrees cannot be put on them.
 type UnreachableError struct {
 	Team    string
 	Missing *checkout.MissingError
@@ -58,8 +58,8 @@ func (e *UnreachableError) Unwrap() error {
 		team.Hint{Action: team.ActForceCleanUp, Team: e.Team})
 }
 
-// Remove removes an opened team, which it closes: its folder with its history, and what Claude Code
-// was shown of it. It is refused while a teammate runs, unless it is forced.
+// Remove removes an open team, and closes it. It removes its folder with its history, and its files
+// for Claude Code. It refuses while a teammate runs, unless it is forced.
 func Remove(ctx context.Context, t Team, how Removal) (Removed, error) {
 	r := Removed{Team: t.Replica.Team()}
 	if !how.Force {
@@ -71,7 +71,7 @@ func Remove(ctx context.Context, t Team, how Removal) (Removed, error) {
 	var members []team.Member
 	t.View(func(s *team.State) { members = s.Members() })
 	if err := t.Close(); err != nil {
-		t.warn(err)
+		t.Warn(err)
 	}
 	if err != nil {
 		return r, err
@@ -79,7 +79,7 @@ func Remove(ctx context.Context, t Team, how Removal) (Removed, error) {
 	return Clear(ctx, t, r.Team, members, how)
 }
 
-// Clear removes what is left of a team that is recorded as removed, and whose replica is closed.
+// Clear removes what is left of a team that is recorded as removed and whose replica is closed.
 func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, how Removal) (Removed, error) {
 	r := Removed{Team: was}
 	if r.Replaced = Replaced(ctx, how.Home, was.Name, was.ID, t.Log); r.Replaced {
@@ -96,23 +96,24 @@ func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, ho
 		return r, err
 	}
 	if err := host.DropWork(ctx, was); err != nil {
-		t.warn(err)
+		t.Warn(err)
 	}
 	if err := keepRemoved(how.Home, was, r.Branches); err != nil {
 		return r, err
 	}
-	return r, RemoveFolder(how.Home, t.Dir, t.Log)
+	return r, RemoveFolder(ctx, how.Home, was, t.Dir, t.Log)
 }
 
-// Replaced reports whether another team than the one with that id has the name by now: who removed
-// that one made room for it. Then the processes, the worktrees and the folder there are its own.
+// Replaced reports whether another team than the one with that id has the name by now. Then the
+// first team was removed before, and the processes, worktrees and folder of that name belong to the
+// other one.
 func Replaced(ctx context.Context, home layout.Home, name, id string, log func(string)) bool {
 	now, err := catalog.Glance(ctx, home, name, log)
 	return err == nil && now.ID != id
 }
 
-// keepRemoved records that the team is removed here as long as its checkpoints stay, so that they
-// can be removed later without force.
+// keepRemoved records that the team is removed here while its checkpoints stay, so that these can
+// be removed later without force.
 func keepRemoved(home layout.Home, t team.Team, left []branches.Branch) error {
 	if commit := checkpointsLeft(left); commit != "" {
 		return home.KeepRemoved(t.ID, commit)
@@ -120,7 +121,8 @@ func keepRemoved(home layout.Home, t team.Team, left []branches.Branch) error {
 	return home.DropRemoved(t.ID)
 }
 
-// checkpointsLeft is the commit of the last checkpoint where the branch of those stays, else "".
+// checkpointsLeft returns the commit of the last checkpoint if the branch of checkpoints stays,
+// else "".
 func checkpointsLeft(left []branches.Branch) string {
 	for _, b := range left {
 		if b.Checkpoints && !b.Removed {
@@ -130,8 +132,8 @@ func checkpointsLeft(left []branches.Branch) string {
 	return ""
 }
 
-// reachable refuses a team whose repository is missing, before anything of it is removed. A team
-// that is in no repository has neither branches nor worktrees.
+// reachable refuses a team whose repository is missing, before anything is removed. A team outside
+// a repository has neither branches nor worktrees.
 func reachable(t team.Team) error {
 	missing, ok := errors.AsType[*checkout.MissingError](checkout.Glance(t))
 	if !ok || t.Base.Top == "" {
@@ -140,19 +142,22 @@ func reachable(t team.Team) error {
 	return &UnreachableError{t.Name, missing}
 }
 
-// RemoveFolder removes the folder of a team, and keeps what is nowhere else.
-func RemoveFolder(home layout.Home, dir string, log func(string)) error {
-	kept, err := home.KeepWorktrees(dir)
-	if err != nil {
-		return err
-	}
-	if kept != "" {
-		log("worktrees that could not be put on their branches are kept in " + kept)
-	}
-	return home.Remove(dir)
+// RemoveFolder removes the folder of a team, and keeps work that is nowhere else. It leaves the
+// folder of another team that has the name by now.
+func RemoveFolder(ctx context.Context, home layout.Home, t team.Team, dir string, log func(string)) error {
+	return home.Remove(dir, func() (bool, error) {
+		if Replaced(ctx, home, t.Name, t.ID, log) {
+			return false, nil
+		}
+		kept, err := home.KeepWorktrees(dir)
+		if kept != "" {
+			log("worktrees that could not be put on their branches are kept in " + kept)
+		}
+		return true, err
+	})
 }
 
-// branchesOf lists the branches of the team, and removes them first if that is wished.
+// branchesOf lists the branches of the team, and first removes them if how says so.
 func branchesOf(ctx context.Context, t team.Team, members []team.Member, how Removal) ([]branches.Branch, error) {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -170,15 +175,15 @@ func branchesOf(ctx context.Context, t team.Team, members []team.Member, how Rem
 	return branches.Remove(ctx, procs, t, all, how.Force)
 }
 
-// UnfinishedError says that a team is not in the home, and by its last checkpoint has not ended. It
-// may run on another machine, or on this one from another home: a checkpoint names a machine, and
+// UnfinishedError says that a team is not in the home and, by its last checkpoint, has not ended.
+// It may run on another machine, or on this one from another home: a checkpoint names a machine but
 // no home.
 type UnfinishedError struct {
 	Last checkpoint.Listed
 	Dir  string // in the repository
 }
 
-// State says what the team is by its checkpoint, and where.
+// State says in which state the team is by its checkpoint, and where.
 func (e *UnfinishedError) State() string {
 	is := "not known to have ended"
 	if e.Last.Status != "" {
@@ -200,9 +205,9 @@ func (e *UnfinishedError) Unwrap() error {
 		team.Hint{Action: team.ActForceCleanUp, Team: e.Last.Name})
 }
 
-// RemoveBranches removes the branches of a team that is not in the home any more from the
-// repository of the directory. The checkpoints there say whose they are; found is false without
-// any.
+// RemoveBranches removes the branches of a team that the home does not have any more from the
+// repository of the directory. The checkpoints there say which branches belong to the team; found
+// is false if there are none.
 func RemoveBranches(ctx context.Context, name, dir string, how Removal) (r Removed, found bool, err error) {
 	how.Branches = true
 	all, err := catalog.Checkpoints(ctx, dir)
@@ -233,15 +238,18 @@ func RemoveBranches(ctx context.Context, name, dir string, how Removal) (r Remov
 	return r, false, nil
 }
 
-// RunningError says that a host of a damaged team still runs.
+// RunningError says that a host of a damaged team is still running.
 type RunningError struct{ Team, Hosts string }
 
-func (e *RunningError) Error() string { return "a host of the damaged team " + e.Team + " still runs" }
+func (e *RunningError) Error() string {
+	return "a host of the damaged team " + e.Team + " still runs; end its process, which " +
+		filepath.Join(e.Hosts, "*", proc.AliveFile) + " names, and try again"
+}
 
 func (e *RunningError) Unwrap() error { return team.Refuse(team.NotReady, "%s", e.Error()) }
 
-// SetAside moves a damaged team out of the way, and returns where it is kept. What its members had
-// not committed in their worktrees is on their branches before that.
+// SetAside moves a damaged team away, and returns where it is kept. Before that it commits the work
+// in members' worktrees to their branches.
 func SetAside(ctx context.Context, home layout.Home, name string, log func(string)) (string, error) {
 	dir, err := home.Folder(name)
 	if err != nil {

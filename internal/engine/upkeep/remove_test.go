@@ -15,7 +15,8 @@ import (
 	"cadre/internal/team"
 )
 
-// The folder of a team stays for as long as a process of it is there, which works in that folder.
+// TestRemoveWaitsForProcesses: the folder of a team stays while one of its processes is running,
+// because that works in the folder.
 func TestRemoveWaitsForProcesses(t *testing.T) {
 	home := layout.Home{Root: t.TempDir()}
 	if err := home.Create("demo", []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(),

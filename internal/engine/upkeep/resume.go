@@ -19,13 +19,14 @@ import (
 
 // Resumption says how a team is resumed.
 type Resumption struct {
-	Dir      string // where its project is now; "" for where it was
-	Ours     bool   // of two histories this one continues
-	TakeBack bool   // also where this machine had let go of it
+	Dir      string // where its project is now; "" for the recorded place
+	Ours     bool   // continue this one of two histories
+	TakeBack bool   // also if this machine released it
 	Restored bool   // it was restored just now, so no other history counts
 }
 
-// StillRunningError says that processes of a team run in a directory that is to be somewhere else.
+// StillRunningError says that processes of a team run in its directory, which is to be recorded
+// elsewhere.
 type StillRunningError struct{ Team, Dir string }
 
 func (e *StillRunningError) Error() string {
@@ -36,9 +37,9 @@ func (e *StillRunningError) Unwrap() error {
 	return team.Refuse(team.NotReady, "%s", e.Error()).With(team.Hint{Action: team.ActShowAlive, Team: e.Team})
 }
 
-// Prepare examines a team before it is resumed, and puts right what keeps it from that: where its
-// project is, which machine has it, which work that was missing has been found, and worktrees that
-// have moved. It starts nothing. The error of a team with another history is that of
+// Prepare examines a team before it is resumed, and repairs what prevents that: the place of its
+// project, the machine that has it, missing work that has been found, and worktrees that have
+// moved. It starts nothing. For a team with another history it returns the error of
 // [transfer.Here].
 func Prepare(ctx context.Context, t Team, how Resumption) (*inspect.Examination, error) {
 	if err := inspect.Refusal(t.Replica.Team()); err != nil {
@@ -72,7 +73,7 @@ func Prepare(ctx context.Context, t Team, how Resumption) (*inspect.Examination,
 	return found, nil
 }
 
-// Move tells the team where its project is now. Nobody may work for it meanwhile.
+// Move records where the team's project is now. Nobody may work for the team meanwhile.
 func Move(ctx context.Context, t Team, to string) error {
 	was := t.Replica.Team()
 	lock, err := leader.Claim(t.Dir)
@@ -97,8 +98,8 @@ func Move(ctx context.Context, t Team, to string) error {
 	return err
 }
 
-// Settle makes sure that the team that is here is the one that counts, and looks whether work that
-// was missing is there by now.
+// Settle makes sure that this copy of the team is the valid one, and checks whether missing work
+// has arrived.
 func Settle(ctx context.Context, t Team, how Resumption) error {
 	if err := transfer.Here(ctx, t.Replica, t.Dir, how.Ours); err != nil {
 		return err
@@ -116,7 +117,7 @@ func Settle(ctx context.Context, t Team, how Resumption) error {
 	return recheck(ctx, t)
 }
 
-// recheck records which missing work has been found, and tells what is still missing.
+// recheck records which missing work has been found, and reports what is still missing.
 func recheck(ctx context.Context, t Team) error {
 	var missing []team.Missing
 	t.View(func(s *team.State) { missing = s.Missing() })
@@ -136,16 +137,18 @@ func recheck(ctx context.Context, t Team) error {
 		if _, err := t.Do(ctx, team.Command{Actor: team.User, Body: &team.ReportFound{Tasks: found}}); err != nil {
 			return err
 		}
-		t.Log("found: the work of task " + strings.Join(found, ", "))
-		t.View(func(s *team.State) { missing = s.Missing() })
+		t.View(func(s *team.State) {
+			t.Log("found: the work of task " + strings.Join(s.CalledAll(found), ", "))
+			missing = s.Missing()
+		})
 	}
 	for _, m := range missing {
-		t.Log(fmt.Sprintf("missing of task %s: %s", m.Task, m.What))
+		t.View(func(s *team.State) { t.Log(fmt.Sprintf("missing of task %s: %s", s.Called(m.Task), m.What)) })
 	}
 	return nil
 }
 
-// LedError says that another process has the lead, or is about to have it.
+// LedError says that another process has the lead, or is about to take it.
 type LedError struct {
 	Team string
 	Who  string // a sentence without its full stop
@@ -158,7 +161,7 @@ func (e *LedError) Unwrap() error {
 		team.Hint{Action: team.ActTakeOver, Team: e.Team})
 }
 
-// HeldError says that the lead is the user's, and that the process that had it does not end.
+// HeldError says that the user has the lead, and that the process that had it does not end.
 type HeldError struct{ Team string }
 
 func (e *HeldError) Error() string {
@@ -169,19 +172,19 @@ func (e *HeldError) Unwrap() error {
 	return team.Refuse(team.NotReady, "%s", e.Error()).With(team.Hint{Action: team.ActShowAlive, Team: e.Team})
 }
 
-// Takeover says whether the lead is taken from a session that has it.
+// Takeover says whether to take the lead from a session that has it.
 type Takeover int
 
-// The takeovers.
+// The values of [Takeover].
 const (
-	LeaveIt Takeover = iota // a process that leads and lives keeps the lead
-	TakeIt                  // it is told to let go, and waited for
+	LeaveIt Takeover = iota // a running process that leads keeps the lead
+	TakeIt                  // ask it to release the lead, and wait
 )
 
-// letGo is how long a process that is told to let go of the lead is waited for.
+// letGo bounds the wait for a process that was asked to release the lead.
 const letGo = 15 * time.Second
 
-// TakeLead takes the lock of who leads, or says who does.
+// TakeLead takes the lock of the lead, or says who has it.
 func TakeLead(ctx context.Context, t Team, found *inspect.Examination, how Takeover) (*leader.Lock, error) {
 	attach := func() error {
 		_, err := t.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}})
@@ -242,7 +245,7 @@ func led(ctx context.Context, t Team) error {
 	return &LedError{is.Name, who}
 }
 
-// KeepSaved keeps with their tasks what members saved while there was no lead, where no living host
+// KeepSaved keeps work that members saved without a lead with their tasks, where no running host
 // does that.
 func KeepSaved(ctx context.Context, t Team) error {
 	if host.Hosted(filepath.Join(t.Dir, "hosts")) {
@@ -262,7 +265,7 @@ func KeepSaved(ctx context.Context, t Team) error {
 	return nil
 }
 
-// RetryMembers has members that had trouble tried at once.
+// RetryMembers tries members that had trouble again at once.
 func RetryMembers(ctx context.Context, t Team) error {
 	var members []team.Member
 	t.View(func(s *team.State) { members = s.Members() })

@@ -1,13 +1,13 @@
-// Package upkeep does to a team what a person does from outside of its work: end it, remove it,
-// take a task from a member, record the files that everybody relies on, undo or read what was done.
+// Package upkeep does to a team what a person does from outside its work: end it, remove it, take a
+// task from a member, record facts, roll a task back, review it, check the team's files.
 //
 // # Authority
 //
-// What is allowed is the team's affair: each step is a command that the core decides. This package
-// knows what else belongs to the step outside the journal, and in which order: processes that have
-// to end before a folder goes, work that is kept before a task changes hands, branches that are
-// removed before what names them. Who may call is package access's affair, and what a person is
-// told its caller's.
+// The core decides what is allowed: each step is one of its commands. This package knows what else
+// belongs to a step outside the journal, and in which order. Processes end before a folder is
+// removed, work is kept before a task changes hands, and branches are removed before the records
+// that name them. Package access decides who may call, and the caller decides what a person is
+// told.
 //
 // # Removing a team
 //
@@ -15,9 +15,9 @@
 //
 // # Guarantees
 //
-//   - Killed between any two steps, the same call finishes.
-//   - A commit that no other branch has is removed only where that was asked for by Force.
-//   - Nothing of another team is touched, also when it took the name meanwhile.
+//   - After a kill between any two steps, the same call finishes the job.
+//   - A commit that no other branch has is removed only with Force.
+//   - Nothing of another team is touched, even if that team took the name meanwhile.
 package upkeep
 
 import (
@@ -36,27 +36,19 @@ import (
 	"cadre/internal/team"
 )
 
-// Team is an opened team, and who acts in it.
+// Team is an open team and the actor.
 type Team struct {
 	*replica.Replica
 	Dir   string // its folder
 	Actor string
 	Log   func(string)
-	Warn  func(error) // is told of an error that does not end the call; nil to have Log told
+	Warn  func(error) // gets errors that do not end the call
 }
 
-func (t Team) warn(err error) {
-	if t.Warn != nil {
-		t.Warn(err)
-		return
-	}
-	t.Log(err.Error())
-}
-
-// LingeringError says that a team is ended, and that something of it is still there. The same call
-// tries again.
+// LingeringError says that a team is ended, and that something of it is still running. The same
+// call tries again.
 type LingeringError struct {
-	Ended string // aborted, or ended for one that is removed
+	Ended string // aborted, or ended for a team that is removed
 	What  string // a process of it, or its consolidation
 	Err   error
 }
@@ -69,8 +61,8 @@ func (e *LingeringError) Unwrap() []error {
 	return []error{&team.Error{Code: team.NotReady, Text: e.Error()}, e.Err}
 }
 
-// Abort ends every session of the team at once, and the team with them. Its record and its work are
-// kept. It may be called again while something is still there, also where who called it was killed.
+// Abort ends the team and all its sessions at once. Its record and its work are kept. It may be
+// called again while something is still running, or after an earlier caller was killed.
 func Abort(ctx context.Context, t Team, reason string) error {
 	if err := t.Refresh(ctx); err != nil {
 		return err
@@ -94,9 +86,10 @@ func Abort(ctx context.Context, t Team, reason string) error {
 	return host.KeepWork(ctx, t.Dir, t.Replica.Team().Dir, t.Log)
 }
 
-// cutShort reports whether the abort ended a consolidation. What that had brought into the work
-// tree may be there still, and only the history tells: one that was given up before looks the same
-// otherwise, but left the work tree as it was, and what is there by now is somebody's work.
+// cutShort reports whether the abort ended a consolidation. If so, changes that the consolidation
+// made in the work tree may still be there. Only the history shows that: a consolidation that was
+// abandoned earlier looks the same otherwise, but it restored the work tree, and what is there now
+// is somebody's work.
 func cutShort(ctx context.Context, t Team) (bool, error) {
 	if t.Replica.Team().Consolidation.Step != team.Abandoned {
 		return false, nil
@@ -120,7 +113,7 @@ func cutShort(ctx context.Context, t Team) (bool, error) {
 	return false, nil
 }
 
-// BusyError says that a member that is not known to be offline works on the task.
+// BusyError says that the member that works on the task is not known to be offline.
 type BusyError struct {
 	Task   string
 	Member inspect.Member
@@ -130,14 +123,14 @@ func (e *BusyError) Error() string { return e.Member.Name + " works on task " + 
 
 func (e *BusyError) Unwrap() error { return &team.Error{Code: team.NotReady, Text: e.Error()} }
 
-// Reassignment says which task goes to whom.
+// Reassignment gives a task to another member.
 type Reassignment struct {
 	Task, To string
 	Force    bool // also from a member that is alive and works on it
 }
 
-// Reassign gives a task to another member, with what its owner has changed where it works and said
-// last. It returns the task as it is then.
+// Reassign gives a task to another member, with its owner's uncommitted changes and last words. It
+// returns the task as it is then.
 func Reassign(ctx context.Context, t Team, r Reassignment) (team.Task, error) {
 	task, there := t.task(r.Task)
 	if !there {
@@ -151,13 +144,13 @@ func Reassign(ctx context.Context, t Team, r Reassignment) (team.Task, error) {
 		}
 		i := slices.IndexFunc(found.Members, func(m inspect.Member) bool { return m.Name == task.Owner })
 		if i >= 0 && found.Members[i].Life != inspect.Offline && !r.Force {
-			return task, &BusyError{Task: r.Task, Member: found.Members[i]}
+			return task, &BusyError{Task: task.Called(), Member: found.Members[i]}
 		}
 		if err := host.KeepDone(ctx, t.Replica, t.Dir, task); err != nil {
 			if ctx.Err() != nil {
 				return task, err
 			}
-			t.warn(err) // the task is needed elsewhere all the same
+			t.Warn(err) // the reassignment continues without the saved work
 		}
 	}
 	if _, err := t.Do(ctx, team.Command{Actor: t.Actor, Body: &team.UpdateTask{Task: r.Task,
@@ -173,8 +166,8 @@ func (t Team) task(id string) (one team.Task, there bool) {
 	return one, there
 }
 
-// RecordFacts has the team take note of the files that everybody relies on, as they are now: of
-// those that it has, and of the ones that are added, which replace others of the same name.
+// RecordFacts records the files that all members rely on, as they are now: the recorded ones, and
+// those in add, which replace others of the same name.
 func RecordFacts(ctx context.Context, t Team, add ...team.Fact) error {
 	facts := slices.Clone(t.Replica.Team().Facts)
 	for _, f := range add {
@@ -194,8 +187,8 @@ func RecordFacts(ctx context.Context, t Team, add ...team.Fact) error {
 // ErrNoWork is returned by [Patch] where nothing of the task was saved or recorded.
 var ErrNoWork = errors.New("nothing of the task was saved or recorded")
 
-// Patch returns the patch of what was done of a task, as git apply takes it: of its work where that
-// is recorded, else of what its member saved.
+// Patch returns the patch of a task's work, in the form that git apply takes: of its recorded work,
+// else of what its member saved.
 func Patch(ctx context.Context, t Team, task team.Task) ([]byte, error) {
 	if w := task.Work; w != nil && w.Commit != "" {
 		procs, err := proc.Open("")

@@ -1,23 +1,21 @@
-// Package checkout tells whether the directory that a team works in is still there, and still holds
-// the repository that the team was created in.
+// Package checkout checks whether a team's directory still exists, and still has the repository in
+// which the team was created.
 //
 // # Authority
 //
-// It looks, and touches nothing. What is refused for what it finds is its callers' affair; that
-// nobody is started in a directory that is not the team's is what it is for.
+// The package only reads. It prevents a session from starting in a directory that is not the
+// team's. Its callers decide what to refuse.
 //
-// # How a repository is known
+// # How a repository is recognized
 //
-// By the commit that HEAD named when the team was created, or by a checkpoint of this very team. A
-// repository that has neither is another one. Where the team knows of no commit, and no checkpoint
-// was made, nobody can tell, and the repository is taken for the team's.
+// A repository is the team's if it has the commit that HEAD named when the team was created, or a
+// checkpoint of this very team. A repository with neither is another one. If the team has neither
+// such a commit nor a checkpoint, this is unknown, and the repository counts as the team's.
 //
 // # Guarantees
 //
-//   - A directory that is missing is never taken for one that was moved: it may be on a volume that
-//     is not mounted.
-//   - A person who says where the project is now is believed only as far as the repository bears it
-//     out.
+//   - A missing directory never counts as moved: it may be on a volume that is not mounted.
+//   - A person's statement where the project is now counts only if the repository confirms it.
 package checkout
 
 import (
@@ -35,18 +33,18 @@ import (
 	"cadre/internal/team"
 )
 
-// What is missing.
+// These can be missing.
 const (
 	Directory  = "directory"
 	Repository = "repository"
 )
 
-// MissingError says that the directory of a team, or its repository, is not where it was. Only a
-// person can mend that.
+// MissingError reports that a team's directory, or its repository, is not where it was. Only a
+// person can correct that.
 type MissingError struct {
 	What string // [Directory] or [Repository]
 	Path string
-	Why  string // continues a sentence that begins with Path
+	Why  string // continues a sentence that starts with Path
 	Try  string // what to do in the file system, as a sentence; may be ""
 	Help []team.Hint
 }
@@ -58,10 +56,10 @@ func (e *MissingError) Error() string {
 	return e.Path + " " + e.Why + ". " + e.Try
 }
 
-// Hints returns what would help.
+// Hints returns what may help.
 func (e *MissingError) Hints() []team.Hint { return e.Help }
 
-// moved is what helps where the project was moved: to dir, or to somewhere if that is "".
+// moved returns the hint for a moved project: to dir, or to an unknown place if dir is "".
 func moved(t team.Team, dir string) []team.Hint {
 	return []team.Hint{{Action: team.ActMove, Team: t.Name, Dir: dir}}
 }
@@ -72,10 +70,10 @@ func IsMissing(err error) bool {
 	return ok
 }
 
-// Glance looks only at what can be seen without git, which is much faster. Its error is a
+// Glance checks only what is visible without git, which is much faster. Its error is a
 // [*MissingError].
 func Glance(t team.Team) error {
-	if t.Observed != "" { // it works wherever its own agents do
+	if t.Observed != "" { // its own agents decide where it works
 		return nil
 	}
 	info, err := os.Stat(t.Dir)
@@ -84,7 +82,7 @@ func Glance(t team.Team) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return &MissingError{Directory, t.Dir, "does not exist", try, moved(t, "")}
 	case err != nil:
-		return &MissingError{Directory, t.Dir, "cannot be looked at: " + reason(err),
+		return &MissingError{Directory, t.Dir, "cannot be read: " + reason(err),
 			"Make it readable, and try again.", nil}
 	case !info.IsDir():
 		return &MissingError{Directory, t.Dir, "is not a directory", try, moved(t, "")}
@@ -97,11 +95,11 @@ func Glance(t team.Team) error {
 	return nil
 }
 
-// elsewhere reports whether the team may have been created in another work tree than the one that
-// it works in now: it came back from a checkpoint, which may have come from another clone.
+// elsewhere reports whether the team may have been created in another work tree than its present
+// one: it was restored from a checkpoint, which may come from another clone.
 func elsewhere(t team.Team) bool { return t.Restored.ID != "" }
 
-// reason is an error of a file without its path.
+// reason returns the error of a file operation without the path.
 func reason(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
@@ -109,8 +107,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// Check says why nobody can work in the directory of the team; nil where somebody can. An error
-// that is not a [*MissingError] says that nobody knows.
+// Check says why nobody can work in the team's directory; nil if it is fine. An error that is not a
+// [*MissingError] means that this is unknown.
 func Check(ctx context.Context, procs *proc.Register, t team.Team) error {
 	if err := Glance(t); err != nil || t.Observed != "" || t.Base.Top == "" || git.Installed() != nil {
 		return err
@@ -141,7 +139,7 @@ func topOf(ctx context.Context, procs *proc.Register, dir string) (string, error
 	return git.Runner{Procs: procs, Dir: dir}.Text(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel")
 }
 
-// identify reports whether the repository of the directory is the team's, or may be.
+// identify reports whether the directory's repository is the team's, or may be.
 func identify(ctx context.Context, procs *proc.Register, t team.Team, dir string) (bool, error) {
 	g := git.Runner{Procs: procs, Dir: dir}.With("GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1")
 	if t.Base.Commit != "" {
@@ -164,7 +162,7 @@ func identify(ctx context.Context, procs *proc.Register, t team.Team, dir string
 	return t.Base.Commit == "" && !others, nil
 }
 
-// Lacking returns those of the commits that the repository of the directory does not have.
+// Lacking returns the commits that the directory's repository does not have.
 func Lacking(ctx context.Context, procs *proc.Register, dir string, commits []string) (lacking []string, err error) {
 	if len(commits) == 0 {
 		return nil, nil
@@ -183,7 +181,7 @@ func Lacking(ctx context.Context, procs *proc.Register, dir string, commits []st
 	return lacking, nil
 }
 
-// lacks says by what a repository is not the team's.
+// lacks says why a repository is not the team's.
 func lacks(t team.Team) string {
 	if t.Base.Commit == "" {
 		return ", whose checkpoints are of another team of that name"
@@ -192,9 +190,9 @@ func lacks(t team.Team) string {
 		"checkpoint of the team", t.Base.Commit)
 }
 
-// Moved finds the team's directory where a person says that the project is now: the directory
-// itself, or the top of its work tree. It returns the directory and the top of the work tree as the
-// team is to know them. It is refused where the project is still where it was, or is another one.
+// Moved finds the team's directory in the project's new place, which a person has named: the
+// directory itself, or the top of its work tree. It returns the directory and the top of the work
+// tree for the team to use. It fails if the project is still in its old place, or is another one.
 func Moved(ctx context.Context, procs *proc.Register, t team.Team, to string) (dir, top string, err error) {
 	refuse := func(format string, args ...any) error {
 		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf(format, args...)}
@@ -205,8 +203,8 @@ func Moved(ctx context.Context, procs *proc.Register, t team.Team, to string) (d
 	case err == nil && t.Base.Top != "" && same(t.Base.Top, to):
 		return t.Dir, t.Base.Top, nil
 	case err == nil:
-		return "", "", team.Hinted(refuse("team %s works in %s, which is as it was; only a project that was moved is "+
-			"at another place", t.Name, t.Dir), team.Hint{Action: team.ActResume, Team: t.Name})
+		return "", "", team.Hinted(refuse("team %s works in %s, which still exists; a new place can be given only for "+
+			"a project that was moved", t.Name, t.Dir), team.Hint{Action: team.ActResume, Team: t.Name})
 	case !IsMissing(err):
 		return "", "", err
 	}
@@ -214,7 +212,7 @@ func Moved(ctx context.Context, procs *proc.Register, t team.Team, to string) (d
 		return to, "", nil
 	}
 	if err := git.Installed(); err != nil {
-		return "", "", refuse("whether %s is the repository of team %s cannot be seen without git: %v", to, t.Name, err)
+		return "", "", refuse("cannot check without git whether %s is the repository of team %s: %v", to, t.Name, err)
 	}
 	top, err = topOf(ctx, procs, to)
 	switch refused := (*git.Refusal)(nil); {
@@ -234,11 +232,11 @@ func Moved(ctx context.Context, procs *proc.Register, t team.Team, to string) (d
 	return dir, top, err
 }
 
-// below is the directory of the team, in the work tree that was moved to top. The person has named
+// below returns the team's directory in the work tree that was moved to top. The person has named
 // it, or the top.
 func below(t team.Team, to, top string) (string, error) {
 	sub, err := filepath.Rel(t.Base.Top, t.Dir)
-	if err != nil || !filepath.IsLocal(sub) || sub == "." { // the one was named by a link: only the person knows
+	if err != nil || !filepath.IsLocal(sub) || sub == "." { // named through a link: only the person knows
 		return to, nil
 	}
 	for _, dir := range []string{to, filepath.Join(to, sub)} {
@@ -250,7 +248,7 @@ func below(t team.Team, to, top string) (string, error) {
 		"and %s is not there", t.Name, sub, filepath.Join(top, sub))}
 }
 
-// same reports whether both are there and the same, whatever links lead to them.
+// same reports whether both paths exist and lead to the same file.
 func same(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {

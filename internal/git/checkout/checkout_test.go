@@ -108,7 +108,7 @@ func TestAnotherRepository(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	if _, _, err := checkout.Moved(t.Context(), p.procs, p.team, p.root); err == nil || !strings.Contains(err.Error(),
-		"which is as it was") {
+		"which still exists") {
 		t.Errorf("the project is where it was: %v", err)
 	}
 	p.git("clone", "-q", p.path("old"), p.path("clone"))

@@ -34,7 +34,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 		files := map[string]string{}
 		for _, name := range strings.Fields(l.git(project, "diff-tree", "-r", "--no-commit-id", "--name-only",
 			"--diff-filter=d", c.Commit)) {
-			// one byte more, or it would be there already
+			// one more byte, because git would reuse an existing object
 			files[name] = l.git(project, "cat-file", "blob", c.Commit+":"+name) + fmt.Sprint(len(w.records))
 		}
 		start = time.Now()
@@ -47,11 +47,11 @@ func BenchmarkCheckpoint(b *testing.B) {
 	b.ReportMetric(float64(ours)/float64(plumbing), "times-plumbing")
 }
 
-// BenchmarkCheckpointWithWork measures a checkpoint after one more task whose member has changed
-// three files of a project of a thousand in the shared directory, and has committed one on its
-// branch, against git's own plumbing for the same: finding the changes, an index of its own, a tree
-// and a commit of them, and what BenchmarkCheckpoint counts, with both commits as parents. The
-// ratio must be at most 3.
+// BenchmarkCheckpointWithWork measures a checkpoint after one more task. Its member has changed
+// three files in the shared directory of a project of a thousand files, and has committed one on
+// its branch. The baseline is git's own plumbing for the same: finding the changes, an index of its
+// own, a tree and a commit of them, and what BenchmarkCheckpoint counts, with both commits as
+// parents. The ratio must be at most 3.
 func BenchmarkCheckpointWithWork(b *testing.B) {
 	l := newLab(b)
 	project := l.repository("r")
@@ -100,7 +100,7 @@ func BenchmarkCheckpointWithWork(b *testing.B) {
 	b.ReportMetric(float64(ours)/float64(plumbing), "times-plumbing")
 }
 
-// plumb runs git as a script would, and has what it wrote last.
+// plumb runs git as a script would, and returns its last output.
 func plumb(b *testing.B, dir, input string, env []string, args ...string) string {
 	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "core.fsync=committed"}, args...)...)
 	cmd.Env = append(git.Local(os.Environ()), env...)
@@ -114,7 +114,7 @@ func plumb(b *testing.B, dir, input string, env []string, args ...string) string
 	return strings.TrimSpace(string(out))
 }
 
-// bare commits the files by plumbing alone and returns the commit.
+// bare commits the files with plumbing only and returns the commit.
 func bare(b *testing.B, dir string, files map[string]string, parents ...string) string {
 	git := func(input string, args ...string) string { return plumb(b, dir, input, nil, args...) }
 	var treeOf func(files map[string]string) string
@@ -147,8 +147,8 @@ func bare(b *testing.B, dir string, files map[string]string, parents ...string) 
 	return commit
 }
 
-// BenchmarkThousandth measures the checkpoints around the 1,000th against the first ones, each
-// after one more task from its creation to its end, and a message. The ratio must be about 1.
+// BenchmarkThousandth compares the checkpoints around the 1,000th with the first ones. Before each
+// there is one more task from its creation to its end, and a message. The ratio must be about 1.
 func BenchmarkThousandth(b *testing.B) {
 	const some, total = 50, 1000
 	for b.Loop() {
@@ -172,7 +172,7 @@ func BenchmarkThousandth(b *testing.B) {
 	}
 }
 
-// BenchmarkRender measures what is not git's: state.json and the logs of a team of 10,000 open
+// BenchmarkRender measures the part without git: state.json and the logs of a team of 10,000 open
 // tasks.
 func BenchmarkRender(b *testing.B) {
 	w := newWork(b, "T1")

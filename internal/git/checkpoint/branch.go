@@ -19,10 +19,10 @@ import (
 // branch keeps checkpoints as commits.
 type branch struct {
 	git  git.Runner
-	repo string // the folder that all its work trees have in common
+	repo string // the folder that all its work trees share
 	name string // cadre/TEAM
 	dir  string // in the tree
-	null string // the id of no object, in the format of the repository
+	null string // the null object id, in the repository's format
 
 	files git.Runner // in the work tree
 	top   string     // of the work tree; "" for none
@@ -30,7 +30,7 @@ type branch struct {
 	once   sync.Once
 	author string // name and mail address
 
-	known  map[string]item // what was found out of files that may be as they were; used by one at a time
+	known  map[string]item // cache of items for files that may be unchanged; one goroutine at a time uses it
 	shared struct{ sum, commit string }
 	packed packing
 }
@@ -48,7 +48,7 @@ func (b *branch) ref() string { return "refs/heads/" + b.name }
 
 func (b *branch) load(ctx context.Context) (*tip, error) { return b.loadAt(ctx, b.ref()) }
 
-// loadAt returns the checkpoint that a ref names, or the one of a commit; nil where there is none.
+// loadAt returns the checkpoint at a ref or a commit; nil if there is none.
 func (b *branch) loadAt(ctx context.Context, ref string) (*tip, error) {
 	found, err := b.objects(ctx, ref, b.object(ref, stateFile), b.object(ref, logs[mailbox].file),
 		b.object(ref, logs[tasks].file))
@@ -71,7 +71,7 @@ func (b *branch) loadAt(ctx context.Context, ref string) (*tip, error) {
 	return &tip{found[0].id, i}, nil
 }
 
-// read returns the files of a checkpoint; nil for one that is not there.
+// read returns the files of a checkpoint; nil for a missing file.
 func (b *branch) read(ctx context.Context, at *tip, files []string) ([][]byte, error) {
 	specs := make([]string, len(files))
 	for i, name := range files {
@@ -97,7 +97,7 @@ type object struct {
 	data     []byte
 }
 
-// objects reads any number of objects with one git; nil for one that is not there.
+// objects reads any number of objects with one git process; nil for a missing object.
 func (b *branch) objects(ctx context.Context, specs ...string) ([]*object, error) {
 	if len(specs) == 0 {
 		return nil, nil
@@ -128,32 +128,21 @@ func (b *branch) objects(ctx context.Context, specs ...string) ([]*object, error
 	return found, nil
 }
 
-// mostParents is how many parents a commit has at most: more are hard to look at, so that further
-// ones are those of commits before it.
+// mostParents bounds the parents of a commit, because more are hard to look at. Further commits
+// become parents of intermediate commits.
 const mostParents = 15
 
 // save commits the files on top of on, and moves the branch there if it is still at on. The commits
 // of the work are further parents, each once.
 func (b *branch) save(ctx context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (string, error) {
-	parents := next.carried
-	for len(parents) > mostParents {
-		s := b.stream(ctx, next.doc.Updated, "Work of team "+next.doc.TeamName+"\n\n[skip ci]\n")
-		s.line("from %s", parents[0])
-		for _, parent := range parents[1:mostParents] {
-			s.line("merge %s", parent)
-		}
-		s.line("deleteall")
-		id, err := s.commit(ctx)
-		if err != nil {
-			return "", b.failed(err)
-		}
-		parents = append(parents[mostParents:len(parents):len(parents)], id)
+	parents, err := b.bundled(ctx, next)
+	if err != nil {
+		return "", err
 	}
 	first := ""
 	if on != nil {
 		first = on.id
-	} else if len(parents) > 0 { // so that the line of first parents has checkpoints only
-		var err error
+	} else if len(parents) > 0 { // keep checkpoints alone on the line of first parents
 		if first, err = b.stream(ctx, next.doc.Created, "Checkpoints of team "+next.doc.TeamName+
 			"\n\n[skip ci]\n").commit(ctx); err != nil {
 			return "", b.failed(err)
@@ -199,7 +188,27 @@ func (b *branch) save(ctx context.Context, on *tip, next *image, files map[strin
 	return id, nil
 }
 
-// failed says what kept a commit from its branch.
+// bundled returns the commits that the next commit must keep reachable, as its parents. Where there
+// are too many for one commit, it makes commits that have some of them each.
+func (b *branch) bundled(ctx context.Context, next *image) ([]string, error) {
+	parents := next.carried
+	for len(parents) > mostParents {
+		s := b.stream(ctx, next.doc.Updated, "Work of team "+next.doc.TeamName+"\n\n[skip ci]\n")
+		s.line("from %s", parents[0])
+		for _, parent := range parents[1:mostParents] {
+			s.line("merge %s", parent)
+		}
+		s.line("deleteall")
+		id, err := s.commit(ctx)
+		if err != nil {
+			return nil, b.failed(err)
+		}
+		parents = append(parents[mostParents:len(parents):len(parents)], id)
+	}
+	return parents, nil
+}
+
+// failed says what kept a commit from becoming the branch's tip.
 func (b *branch) failed(err error) error {
 	_, locked := errors.AsType[*git.LockedError](err)
 	refused, ok := errors.AsType[*git.Refusal](err)
@@ -219,9 +228,9 @@ type stream struct {
 	in bytes.Buffer
 }
 
-// stream begins a commit. It is made on a branch of no member, which is taken back before it is
-// there: fast-import would look itself whether it may move the right one, but beside a running git
-// gc it has been seen to move it when it must not. update-ref looks while it holds the lock.
+// stream begins a commit. It uses a temporary branch, which it resets before the branch exists.
+// fast-import would itself check whether it may move the right branch, but beside a running git gc
+// it has been seen to move a branch when it must not. update-ref checks while it holds the lock.
 func (b *branch) stream(ctx context.Context, at team.Time, message string) *stream {
 	b.once.Do(func() { b.author = b.git.Author(ctx) })
 	s := &stream{b: b}
@@ -241,14 +250,14 @@ func (s *stream) data(text []byte) {
 	s.in.WriteByte('\n')
 }
 
-// commit makes the commit, which nothing refers to yet.
+// commit makes the commit. Nothing refers to it yet.
 func (s *stream) commit(ctx context.Context) (string, error) {
 	s.line("get-mark :1\nreset %s@_\nfrom %s\n\ndone", s.b.ref(), s.b.null)
 	out, err := s.b.git.Run(ctx, s.in.Bytes(), "fast-import", "--quiet", "--done", "--date-format=raw")
 	return strings.TrimSpace(string(out)), err
 }
 
-// obstacle is the branch that git says is in the way: cadre, or one below ours.
+// obstacle returns the branch that git names as being in the way: cadre, or one below ours.
 func (b *branch) obstacle(words string) string {
 	for _, quoted := range strings.Split(words, "'") {
 		if name, ok := strings.CutPrefix(quoted, "refs/heads/"); ok && name != b.name {
@@ -259,7 +268,7 @@ func (b *branch) obstacle(words string) string {
 	return words
 }
 
-// collisions are what git says when somebody else writes at the same time, besides that a lock is
-// held: the branch moved, a folder was just swept away.
+// collisions are parts of git's errors when another process writes at the same time, besides errors
+// about locks: the branch moved, or a folder was just removed.
 var collisions = []string{"but expected", "reference already exists", "unable to resolve reference",
 	"unable to create temporary file"}

@@ -14,7 +14,8 @@ import (
 	"cadre/internal/team"
 )
 
-// kinds of repositories: each gives the directory that the team works in.
+// repositories has the kinds of repositories. Each function returns the directory that the team
+// works in.
 var repositories = map[string]func(l *lab) string{
 	"plain":            func(l *lab) string { return l.repository("r") },
 	"without a commit": func(l *lab) string { l.git(l.dir, "init", "-q", "r"); return filepath.Join(l.dir, "r") },
@@ -97,7 +98,7 @@ func TestRepositories(t *testing.T) {
 			for n := range 4 {
 				w.step(t)
 				if n == 2 {
-					s = l.store(project) // which knows nothing yet
+					s = l.store(project) // a new store has to find everything again
 				}
 				c := l.checkpoint(s, w)
 				if !c.Written || c.Commit != l.git(project, "rev-parse", "cadre/demo") ||
@@ -135,7 +136,7 @@ func TestRepositories(t *testing.T) {
 	}
 }
 
-// line is the line of checkpoints, the oldest first.
+// line returns the line of checkpoints, the oldest first.
 func (l *lab) line(project string) (commits []string) {
 	l.Helper()
 	for line := range strings.SplitSeq(l.git(project, "log", "--first-parent", "--reverse", "--format=%H %s",
@@ -147,7 +148,7 @@ func (l *lab) line(project string) (commits []string) {
 	return commits
 }
 
-// mislead sets variables that git takes for another repository, index or commit.
+// mislead sets variables that make git use another repository, index or commit.
 func mislead(t *testing.T, l *lab) {
 	other := l.repository("other")
 	for name, value := range map[string]string{"GIT_DIR": filepath.Join(other, ".git"), "GIT_WORK_TREE": other,
@@ -159,7 +160,7 @@ func mislead(t *testing.T, l *lab) {
 	}
 }
 
-// outside is everything in the lab but what checkpoints are to write: objects, the branch and its
+// outside returns everything in the lab except what checkpoints write: objects, the branch and its
 // log.
 func outside(t *testing.T, l *lab) string {
 	var b strings.Builder
@@ -199,7 +200,7 @@ func TestNobodyConfigured(t *testing.T) {
 	}
 }
 
-// TestTwoHosts: stores that write at once lose no checkpoint, and none goes back.
+// TestTwoHosts: stores that write at once lose no checkpoint, and none moves the branch back.
 func TestTwoHosts(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -241,7 +242,7 @@ func TestTwoHosts(t *testing.T) {
 	}
 	for _, written := range commits {
 		for _, c := range written {
-			if delete(unknown, c); !strings.Contains(there, c) { // two may have made the same one
+			if delete(unknown, c); !strings.Contains(there, c) { // two stores may have made the same commit
 				t.Errorf("commit %s is lost", c)
 			}
 		}
@@ -252,7 +253,7 @@ func TestTwoHosts(t *testing.T) {
 	brings(t, l.store(project), w)
 }
 
-// An older state never replaces a newer one.
+// TestOlderState: an older state never replaces a newer one.
 func TestOlderState(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -297,7 +298,8 @@ func TestBesideOtherCommands(t *testing.T) {
 					return
 				default:
 				}
-				// These may meet each other's locks; a checkpoint's they must not.
+				// These commands may meet each other's locks, but must never meet a lock of a
+				// checkpoint.
 				if out, err := l.try(project, commands[n%len(commands)]...); err != nil &&
 					strings.Contains(out, "cadre/demo'") {
 					t.Errorf("git %v: %v\n%s", commands[n%len(commands)], err, out)
@@ -335,7 +337,8 @@ func TestBesideOtherCommands(t *testing.T) {
 	}
 }
 
-// What a store knows of the branch may be gone by the time that it writes again.
+// TestBranchIsMovedAndRemoved: what a store knows of the branch may no longer exist when it writes
+// again.
 func TestBranchIsMovedAndRemoved(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -359,8 +362,8 @@ func TestBranchIsMovedAndRemoved(t *testing.T) {
 	}
 }
 
-// A branch in the way is named, and never overwritten; the checkpoints are beside the team for as
-// long as it is there.
+// TestBranchesInTheWay: a branch in the way is named, and never overwritten. The checkpoints are
+// beside the team while it exists.
 func TestBranchesInTheWay(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

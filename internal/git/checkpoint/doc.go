@@ -1,14 +1,15 @@
-// Package checkpoint keeps checkpoints of a team where its journal cannot be lost with them, and
-// brings a team back from one.
+// Package checkpoint stores checkpoints of a team where they survive the loss of its journal, and
+// restores a team from one.
 //
 // # Authority
 //
-// The package decides what a checkpoint looks like and where it is: on the branch cadre/TEAM of the
-// project's repository or, where there is none, in the folder checkpoint beside the team's journal.
-// When one is due, and what becomes of a restored team, is decided elsewhere: a restoration is a
-// command for the core like any other. A checkpoint is never the truth while the journal is there.
+// The package decides on the format of a checkpoint and where it is: on the branch cadre/TEAM of
+// the project's repository or, without a repository, in the folder checkpoint beside the team's
+// journal. Its callers decide when one is due, and what happens to a restored team: a restoration
+// is a command for the core like any other. While the journal exists, a checkpoint is never the
+// truth.
 //
-// # What is in one
+// # Content
 //
 //	.claude/teams/TEAM/state.json              the team at a glance, for people; it names the sheets and says how far the logs count
 //	                   mailbox.log             a line for each record with events of messages
@@ -36,7 +37,7 @@
 // members and a hundred tasks. Likely secrets are replaced by [Mark] before anything is written: a
 // branch may be pushed.
 //
-// # How one is written
+// # Writing
 //
 //	load the tip ─▶ does it cover us? ─yes▶ done
 //	     ▲               │no
@@ -46,19 +47,19 @@
 //
 // # Guarantees
 //
-//   - Neither the work tree nor the index, HEAD or a hook is touched, and no variable GIT_… of the
-//     caller changes which repository is meant.
-//   - The branch only moves from a checkpoint to a later one of the same history, or of a later
-//     team of that name. Of two hosts that write at once none undoes what the other wrote: who
-//     comes second writes on top, or finds that there is nothing left to write.
-//   - Killed anywhere, the branch, or the folder, has the checkpoint before or the one after.
+//   - The package touches neither the work tree nor the index, HEAD or a hook. No variable GIT_… of
+//     the caller changes which repository is used.
+//   - The branch moves only from a checkpoint to a later one of the same history, or of a later
+//     team of that name. If two hosts write at once, neither undoes the other's work: the second
+//     writes on top, or finds nothing left to write.
+//   - After a kill at any point, the branch or folder has either the previous checkpoint or the new
+//     one.
 //   - The commits of every task that a checkpoint calls completed are reachable from it: the work
-//     is gathered after the state was read.
-//   - No commit is made of a file whose bytes were not looked at for secrets. What is already
-//     committed is carried as it is.
+//     is collected after the state was read.
+//   - No commit is made of a file that was not searched for secrets. Existing commits are carried
+//     unchanged.
 //   - Loose objects of checkpoints are packed before there are a thousand, in at most eight packs.
-//     No object is removed that is in none of them, and those of others stay as they are.
-//   - Restore gives a whole team or an error that names what is wrong, never a part.
-//   - A team that was restored, and the one that it was restored from, do not both write: the one
-//     that comes second gets [ErrForked].
+//     Only packed objects are removed, and other objects are not touched.
+//   - Restore returns a complete team, or an error that names what is wrong; never a part.
+//   - A restored team and its original do not both write: the second one gets [ErrForked].
 package checkpoint

@@ -7,40 +7,40 @@ import (
 	"cadre/internal/team"
 )
 
-// format is the version that checkpoints are written in. Those of 1.0, which carry no work, are
-// read for ever.
+// format is the version of the checkpoints that are written. Checkpoints of version 1.0, which
+// carry no work, can always be read.
 const format = "2.0"
 
-// version is what state.json says. A cadre that reads 1.0 alone shows it in its refusal, so it
-// names what to install.
+// version is the version in state.json. A cadre that reads only 1.0 shows it in its refusal, so it
+// says what to install.
 const version = format + " (install cadre 2.0 or later)"
 
-// readable reports whether this cadre reads checkpoints of that version. Those of another minor
-// version have more in them, and nothing else.
+// readable reports whether this cadre reads checkpoints of that version. Another minor version only
+// adds fields.
 func readable(version string) bool {
 	number, _, _ := strings.Cut(version, " ")
 	major, minor, ok := strings.Cut(number, ".")
 	return ok && minor != "" && (number == "1.0" || major == "2")
 }
 
-// Beside is what a checkpoint tells of a team that is not in its state.
+// Beside is what a checkpoint has besides the team's state.
 type Beside struct {
-	Heartbeats map[string]team.Time // when each member was last heard of
-	Except     []string             // folders in which cadre and Claude Code keep their own things; links are followed
-	// paths from the top of the work tree that are carried from now on, whatever is in them
+	Heartbeats map[string]team.Time // last heartbeat of each member
+	Except     []string             // folders for data of cadre and Claude Code; links are followed
+	// paths from the top of the work tree that are included from now on, whatever they contain
 	Include   []string
 	Completed []byte // the record of a team that was consolidated; nil for none
 }
 
-// document is state.json: the team at a glance. It is as large as the team and what it has in hand,
-// whatever it has done and however long its texts are; what a team is restored from is in the logs
-// and in the sheets that it names.
+// document is state.json: the team at a glance. Its size depends on the team and its open work, not
+// on finished work or long texts. The logs, and the sheets that it names, have what a team is
+// restored from.
 type document struct {
 	Version       string            `json:"version"`
 	TeamID        string            `json:"team_id"`
 	TeamName      string            `json:"team_name"`
-	Sequence      int64             `json:"checkpoint_sequence"` // records of the team that it covers
-	History       string            `json:"history,omitempty"`   // of a team that was restored: which of its histories
+	Sequence      int64             `json:"checkpoint_sequence"` // number of the team's records that it covers
+	History       string            `json:"history,omitempty"`   // which history, for a restored team
 	Created       team.Time         `json:"created_utc_ms"`
 	Updated       team.Time         `json:"updated_utc_ms"`
 	LeadSession   string            `json:"lead_session_id"`
@@ -53,13 +53,13 @@ type document struct {
 	Commit        string            `json:"git_commit_sha,omitempty"`
 	Completed     string            `json:"completed_sha256,omitempty"` // of the file COMPLETED
 	Work          Work              `json:"work"`
-	Before        []Ended           `json:"histories_before,omitempty"` // of a team that was restored, the oldest first
-	Released      bool              `json:"released,omitempty"`         // the machine has let go of it
+	Before        []Ended           `json:"histories_before,omitempty"` // of a restored team, the oldest first
+	Released      bool              `json:"released,omitempty"`         // the machine released it
 	Logs          [2]logEnd         `json:"logs"`
 	Sheets        []sheet           `json:"restore_from"`
 }
 
-// Ended is a history of the team that another one went on from, at a checkpoint.
+// Ended is a history of the team that another one continued from a checkpoint.
 type Ended struct {
 	History string `json:"history"` // "" for the team's first
 	Seq     int64  `json:"checkpoint_sequence"`
@@ -70,7 +70,7 @@ type teammate struct {
 	Index          int               `json:"index"`
 	Agent          string            `json:"agent"`
 	Role           string            `json:"role"`
-	Quantum        string            `json:"quantum"` // which tasks it takes: its role, too
+	Quantum        string            `json:"quantum"` // which tasks it takes, also by its role
 	Status         team.MemberStatus `json:"status"`
 	Task           string            `json:"task_claimed"`
 	Context        int64             `json:"context_usage_percent"`
@@ -82,7 +82,7 @@ type teammate struct {
 type queue struct {
 	Pending    []string `json:"pending"`
 	InProgress []claim  `json:"in_progress"`
-	Completed  []string `json:"completed"` // the last of them
+	Completed  []string `json:"completed"` // the last ones
 	Count      int      `json:"completed_count"`
 }
 
@@ -97,15 +97,15 @@ type claim struct {
 	Description  string          `json:"description"`
 }
 
-// logEnd is how far a log belongs to a checkpoint.
+// logEnd is the part of a log that belongs to a checkpoint.
 type logEnd struct {
 	Name  string `json:"name"`
-	Parts int    `json:"parts"` // older ones
-	Bytes int    `json:"bytes"` // of the newest
-	CRC   uint32 `json:"crc"`   // Castagnoli's, of these
+	Parts int    `json:"parts"` // number of older parts
+	Bytes int    `json:"bytes"` // of the newest part
+	CRC   uint32 `json:"crc"`   // Castagnoli CRC of these bytes
 }
 
-// The logs, in the order in which a document has them.
+// The logs, in their order in a document.
 const (
 	mailbox = iota
 	tasks
@@ -114,14 +114,14 @@ const (
 var logs = [2]struct{ file, stem, ending string }{{"mailbox.log", "mailbox", ".log"},
 	{"tasks.jsonl", "tasks", ".jsonl"}}
 
-// The names of other files.
+// Names of other files.
 const (
 	stateFile     = "state.json"
-	readmeFile    = "README.md" // of a branch it is at the top of the tree
+	readmeFile    = "README.md" // on a branch it is at the top of the tree
 	completedFile = "COMPLETED"
 )
 
-// partFile is the name of the older part n, from 1, of a log.
+// partFile returns the name of the older part n, from 1, of a log.
 func partFile(log, n int) string {
 	return fmt.Sprintf("%s/%04d/%04d%s", logs[log].stem, (n-1)/partsPerFolder, n, logs[log].ending)
 }

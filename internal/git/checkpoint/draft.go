@@ -17,42 +17,42 @@ import (
 	"cadre/internal/team"
 )
 
-// partSize is how long a log grows before it becomes an older part, in bytes: small, because each
-// checkpoint writes the newest part anew.
+// partSize is the size in bytes at which a log becomes an older part. It is small, because each
+// checkpoint writes the newest part again.
 const partSize = 32 << 10
 
 // partsPerFolder bounds the listings that a new part changes.
 const partsPerFolder = 100
 
-// What state.json shows of things that there may be many of, or that may be long.
+// Bounds of what state.json shows of lists and texts that may be long.
 const (
 	lastCompleted = 20 // tasks
 	glanceSize    = 80 // bytes of a text
 )
 
-// draft is the next checkpoint while it is made: what a team's records add to the logs, and then
+// draft is the next checkpoint while it is made: first the log lines for the team's records, then
 // the state.
 type draft struct {
-	base    int64 // position before the first record of the journal
+	base    int64 // position of the record before the journal's first one
 	parts   [2]int
 	tails   [2][]byte
 	files   map[string][]byte
 	touched map[string]bool // tasks that may have changed
-	all     bool            // all may have
+	all     bool            // all tasks may have changed
 
 	doc    document
-	closed [][]byte // lines of tasks that are completed or deleted
+	closed [][]byte // lines of completed and deleted tasks
 	kept   team.Kept
 	prev   *image
 	team   team.Team
 	news   news
 	done   []team.Work // of tasks that may have changed
-	works  []string    // the commits of these that are carried
+	works  []string    // those commits of done that the checkpoint carries
 	readme readme
 	record []byte // COMPLETED, redacted
 }
 
-// follow begins the checkpoint after prev, nil for the first one.
+// follow begins the checkpoint after prev, which is nil for the first one.
 func follow(prev *image, base int64) *draft {
 	d := &draft{base: base, files: map[string][]byte{}, touched: map[string]bool{}, all: prev == nil, prev: prev}
 	if prev != nil {
@@ -80,7 +80,7 @@ func (d *draft) read(ctx context.Context, source Source, after, through int64) (
 	return after, fmt.Errorf("the history ends at record %d of %d", after, through)
 }
 
-// add takes a record, in order.
+// add adds a record, in order.
 func (d *draft) add(r *team.Record) {
 	var of [2][]team.Event
 	for _, e := range r.Events {
@@ -98,13 +98,13 @@ func (d *draft) add(r *team.Record) {
 		if len(events) == 0 {
 			continue
 		}
-		// Called by encoding/json it would not be the text that it is in the journal.
+		// encoding/json would change the text from what it is in the journal.
 		line, _ := team.Record{Seq: d.base + r.Seq, ID: r.ID, Actor: r.Actor, At: r.At, Events: events}.MarshalJSON()
 		d.line(n, line)
 	}
 }
 
-// touch notes which tasks an event changes, and reports whether it is about tasks.
+// touch records which tasks an event changes, and reports whether the event is about tasks.
 func (d *draft) touch(e team.Event) bool {
 	touch := func(ids ...string) {
 		for _, id := range ids {
@@ -155,8 +155,8 @@ func (d *draft) line(log int, line []byte) {
 	d.tails[log] = append(append(d.tails[log], line...), '\n')
 }
 
-// see takes what a checkpoint tells of the state after the last record that was added. While it
-// looks nobody can change the state, so the rest is left to finish.
+// see reads from the state, after the last added record, what a checkpoint has of it. The state is
+// locked meanwhile, so the rest is left to finish.
 func (d *draft) see(s *team.State, beside Beside) {
 	t := s.Team()
 	d.team, d.kept = t, team.Keep(s)
@@ -182,7 +182,7 @@ func (d *draft) see(s *team.State, beside Beside) {
 	held := d.seeTasks(s)
 	for i, m := range s.Members() {
 		if m.Name == t.Lead {
-			if d.doc.LeadSession == "" { // an agent of which no process is known that leads
+			if d.doc.LeadSession == "" { // an agent leads, and no process of it is known
 				d.doc.LeadSession = m.Session
 			}
 			continue
@@ -194,12 +194,12 @@ func (d *draft) see(s *team.State, beside Beside) {
 	d.readme.see(s, d.doc)
 }
 
-// carry takes what the team has done in the repository.
+// carry adds the team's work in the repository.
 func (d *draft) carry(w Work) {
 	d.doc.Work, d.doc.Commit = w, w.Head
 }
 
-// carried are the commits of the work that the checkpoint before does not carry already.
+// carried returns the commits of the work that the last checkpoint does not carry.
 func (d *draft) carried() []string {
 	var had, all []string
 	if d.prev != nil {
@@ -213,8 +213,7 @@ func (d *draft) carried() []string {
 	return all
 }
 
-// seeTasks looks at the tasks that are open and those that may have changed, and returns who holds
-// which.
+// seeTasks looks at open tasks and tasks that may have changed, and returns who holds which.
 func (d *draft) seeTasks(s *team.State) (held map[string]string) {
 	q := queue{Pending: []string{}, InProgress: []claim{}, Completed: []string{}, Count: s.Count(team.Completed)}
 	held = map[string]string{}
@@ -265,7 +264,7 @@ func (d *draft) seeTasks(s *team.State) (held map[string]string) {
 	return held
 }
 
-// changed are the ids of the tasks that may have changed, in order.
+// changed returns the ids of the tasks that may have changed, in order.
 func (d *draft) changed(s *team.State) (ids []string) {
 	if !d.all {
 		return slices.SortedFunc(maps.Keys(d.touched), byNumber)
@@ -282,14 +281,14 @@ func (d *draft) changed(s *team.State) (ids []string) {
 // byNumber orders the ids of tasks.
 func byNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
-// glance is the beginning of a text, for people: the whole of it is in the logs.
+// glance returns the beginning of a text, for people. The logs have the whole text.
 func glance(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
 	return excerpt.Bytes(text, glanceSize, excerpt.Mark)
 }
 
-// finish makes the image of what was added and seen. With it come the files that differ from those
-// of the checkpoint before.
+// finish makes the image from what was added and seen. It also returns the files that differ from
+// the last checkpoint.
 func (d *draft) finish() (*image, map[string][]byte, error) {
 	for _, line := range d.closed {
 		d.line(tasks, line)

@@ -15,7 +15,7 @@ import (
 )
 
 // folder keeps the last checkpoint in files, where there is no repository. Each file is replaced as
-// a whole, and state.json last: it says how far the other files count.
+// a whole, and state.json last: it says how much of the other files counts.
 type folder struct{ dir string }
 
 func (f *folder) place() string { return f.dir }
@@ -33,8 +33,8 @@ func (f *folder) load(context.Context) (*tip, error) {
 	}
 	i, failure := open(state, tails)
 	if failure != nil {
-		// Who wrote the next checkpoint may have been killed when the newest part of a log was
-		// already an older one.
+		// The process that wrote the next checkpoint may have been killed after it turned the
+		// newest part of a log into an older one.
 		if again, err := f.moved(state, tails); err != nil {
 			return nil, err
 		} else if again == nil {
@@ -46,7 +46,7 @@ func (f *folder) load(context.Context) (*tip, error) {
 	return &tip{fmt.Sprint(i.doc.Sequence, i.doc.History, i.doc.TeamID), i}, nil
 }
 
-// moved is the image with the parts that came after those it knows of in the place of the tails.
+// moved returns the image with the parts that came after the known ones as its tails.
 func (f *folder) moved(state []byte, tails [2][]byte) (*image, error) {
 	for try := 1; try < 1<<len(logs); try++ {
 		both := tails
@@ -69,7 +69,7 @@ func (f *folder) moved(state []byte, tails [2][]byte) (*image, error) {
 	return nil, nil
 }
 
-// maxFile is the most that is read of a checkpoint's file, in bytes.
+// maxFile bounds what is read of a checkpoint's file, in bytes.
 const maxFile = 1 << 30
 
 func (f *folder) file(name string) ([]byte, error) {
@@ -109,7 +109,7 @@ func (f *folder) save(ctx context.Context, on *tip, next *image, files map[strin
 	if (now == nil) != (on == nil) || now != nil && now.id != on.id {
 		return "", errMoved
 	}
-	if fresh && now != nil { // another team's
+	if fresh && now != nil { // it belongs to another team
 		for _, name := range []string{stateFile, logs[mailbox].stem, logs[tasks].stem, path.Dir(teamSheet)} {
 			if err := os.RemoveAll(filepath.Join(f.dir, name)); err != nil {
 				return "", err
@@ -124,8 +124,8 @@ func (f *folder) save(ctx context.Context, on *tip, next *image, files map[strin
 	return fmt.Sprint(next.doc.Sequence, next.doc.History, next.doc.TeamID), f.sweep(next)
 }
 
-// sweep removes the sheets that are not part of the checkpoint which is there now: those of the one
-// before, and what a kill left.
+// sweep removes the sheets that are not part of the present checkpoint: those of the last one, and
+// those that a killed process left.
 func (f *folder) sweep(now *image) error {
 	part := map[string]bool{}
 	for _, s := range now.doc.Sheets {
@@ -140,8 +140,8 @@ func (f *folder) sweep(now *image) error {
 	})
 }
 
-// order is that in which the files may be replaced one by one: sheets and older parts before the
-// newest of their log, and state.json last.
+// order returns an order in which the files can be replaced one by one: sheets and older parts
+// before the newest part of their log, and state.json last.
 func order(files map[string][]byte) []string {
 	var parts, newest []string
 	for name := range files {

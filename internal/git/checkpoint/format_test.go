@@ -12,8 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestFormatOne: a checkpoint of the first format, as it was written then, comes back, and the next
-// one follows it.
+// TestFormatOne: a checkpoint in the first format, as it was written then, is restored, and the
+// next one follows it.
 func TestFormatOne(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -52,7 +52,7 @@ func TestFormatOne(t *testing.T) {
 	}
 }
 
-// oldDocument and oldOpen are what cadre did with state.json when it knew the format 1.0 alone.
+// oldDocument and oldOpen read state.json as a cadre that knew only the format 1.0.
 type oldDocument struct {
 	Version       string            `json:"version"`
 	TeamID        string            `json:"team_id"`
@@ -86,7 +86,7 @@ func oldOpen(state []byte) error {
 	return nil
 }
 
-// TestOlderReader: who knows only the first format is told what to install.
+// TestOlderReader: a cadre that knows only the first format says what to install.
 func TestOlderReader(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -98,7 +98,7 @@ func TestOlderReader(t *testing.T) {
 	}
 }
 
-// TestNewerFormat: what a later cadre wrote is refused, unless it only has more in it.
+// TestNewerFormat: a checkpoint of a later cadre is refused, unless it only has more fields.
 func TestNewerFormat(t *testing.T) {
 	t.Parallel()
 	for version, reads := range map[string]bool{"1.0": true, "2.0": true, "2.0 (install cadre 2.0 or later)": true,

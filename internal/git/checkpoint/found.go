@@ -12,20 +12,20 @@ import (
 	"cadre/internal/team"
 )
 
-// Found is a checkpoint that the repository has.
+// Found is a checkpoint in the repository.
 type Found struct {
 	Checkpoint
-	Ref      string // cadre/TEAM, or REMOTE/cadre/TEAM for what a remote had when it was fetched last
+	Ref      string // cadre/TEAM, or REMOTE/cadre/TEAM for a remote's branch as of the last fetch
 	Own      bool   // it is the repository's own branch
 	By       string // author of the commit
 	Work     Work
-	Before   []Ended // histories that its own goes on from, the oldest first
-	Released bool    // the machine has let go of the team with it
+	Before   []Ended // histories that its own continues, the oldest first
+	Released bool    // the machine released the team with it
 	Heard    team.Time
 }
 
-// Found returns the newest checkpoint of the team's own branch, and of that of each remote as it
-// was fetched last. A remote's branch that holds none of this team is passed over.
+// Found returns the newest checkpoint of the team's own branch, and of each remote's branch as of
+// the last fetch. It skips a remote's branch without checkpoints of this team.
 func (s *Store) Found(ctx context.Context) ([]Found, error) {
 	b, ok := s.shelf.(*branch)
 	if !ok {
@@ -71,7 +71,7 @@ func (s *Store) Found(ctx context.Context) ([]Found, error) {
 	return all, nil
 }
 
-// Newest returns the checkpoint that all others lead to. Where there is none such the error is a
+// Newest returns the checkpoint that is a successor of all others. If there is none, the error is a
 // [*ForkError].
 func (s *Store) Newest(ctx context.Context, found []Found) (Found, error) {
 	if len(found) == 0 {
@@ -85,7 +85,7 @@ func (s *Store) Newest(ctx context.Context, found []Found) (Found, error) {
 				continue
 			}
 			if f.Commit == other.Commit {
-				under = j < i // of two that are the same the first one counts
+				under = j < i // of two equal ones the first counts
 				continue
 			}
 			var err error
@@ -103,7 +103,7 @@ func (s *Store) Newest(ctx context.Context, found []Found) (Found, error) {
 	return Found{}, fork(s.team, tops)
 }
 
-// Leads reports whether the one commit is an ancestor of the other, or the same.
+// Leads reports whether one commit is an ancestor of the other, or the same.
 func (s *Store) Leads(ctx context.Context, from, to string) (bool, error) {
 	b, ok := s.shelf.(*branch)
 	if !ok || from == "" || to == "" {
@@ -114,11 +114,11 @@ func (s *Store) Leads(ctx context.Context, from, to string) (bool, error) {
 
 // Side is one of two histories of a team.
 type Side struct {
-	Ref     string // "" for the team that is here
+	Ref     string // "" for the local team
 	Machine string
 	By      string
 	At      team.Time // of its last record
-	Records int64     // since the histories part
+	Records int64     // since the histories parted
 	Commit  string
 }
 
@@ -137,14 +137,14 @@ func (s Side) String() string {
 	return said
 }
 
-// Date is a point in time as it is shown of checkpoints, which come from anywhere.
+// Date formats a time of a checkpoint, which may come from any machine.
 func Date(t team.Time) string { return time.UnixMilli(int64(t)).UTC().Format("2006-01-02 15:04 UTC") }
 
-// ForkError says that there are two histories of a team, of which none goes on from the other.
-// Which one counts only the user can say.
+// ForkError reports two histories of a team, neither of which continues the other. Only the user
+// can choose between them.
 type ForkError struct {
 	Team  string
-	Since int64 // how many records they have in common
+	Since int64 // number of records that they have in common
 	Sides []Side
 }
 
@@ -179,15 +179,15 @@ func fork(name string, tops []Found) error {
 	return e
 }
 
-// Side is the checkpoint as one of two histories that have so many records in common.
+// Side describes the checkpoint as one of two histories that have that many records in common.
 func (f Found) Side(since int64) Side {
 	return Side{Ref: f.Ref, Machine: f.Work.Machine, By: f.By, At: f.At, Records: f.Seq - since, Commit: f.Commit}
 }
 
-// line are the histories of a checkpoint, its own last.
+// line returns the histories of a checkpoint, its own last.
 func (f Found) line() []Ended { return append(slices.Clip(f.Before), Ended{f.History, f.Seq}) }
 
-// parting is how many records two lines of histories have in common.
+// parting returns how many records two lines of histories have in common.
 func parting(a, b []Ended) int64 {
 	for i := len(a) - 1; i >= 0; i-- {
 		for _, other := range b {
@@ -199,19 +199,19 @@ func parting(a, b []Ended) int64 {
 	return 0
 }
 
-// Relation is what a checkpoint is to the team that is here.
+// Relation relates a checkpoint to the local team.
 type Relation int
 
-// The relations.
+// The values of [Relation].
 const (
-	Behind  Relation = iota // the team that is here has all of it
-	Ahead                   // it has all of the team that is here, and more
-	Forked                  // each has something that the other has not
-	Another                 // it is of another team of that name
+	Behind  Relation = iota // the local team has all of it
+	Ahead                   // it has all of the local team, and more
+	Forked                  // each has records that the other lacks
+	Another                 // it belongs to another team of that name
 )
 
-// Compare says what the checkpoint is to a team that is here, and how many records they have in
-// common. found are all checkpoints, from which follows where the team comes from.
+// Compare relates the checkpoint to a local team, and returns how many records they have in common.
+// found are all checkpoints; they show where the team comes from.
 func (f Found) Compare(s *team.State, found []Found) (Relation, int64) {
 	t := s.Team()
 	if f.Team != t.ID {
@@ -239,9 +239,8 @@ func (f Found) Compare(s *team.State, found []Found) (Relation, int64) {
 	}
 }
 
-// Settle has the team's branch continue from the one commit and leave the others: these stay
-// reachable, and are known to be decided about. It is refused with errMoved when the branch is
-// moved meanwhile.
+// Settle lets the team's branch continue from one commit, and leaves the others behind. Those stay
+// reachable, and count as decided. It fails with errMoved if the branch is moved in the meantime.
 func (s *Store) Settle(ctx context.Context, keep string, leave ...string) error {
 	b, ok := s.shelf.(*branch)
 	if !ok {
@@ -286,8 +285,8 @@ func (s *Store) Settle(ctx context.Context, keep string, leave ...string) error 
 	return nil
 }
 
-// Last is the newest checkpoint of that history on the line of checkpoints that leads to a commit;
-// "" where there is none.
+// Last returns the newest checkpoint of that history among the ancestors of a commit; "" if there
+// is none.
 func (s *Store) Last(ctx context.Context, history, from string) (string, error) {
 	b, ok := s.shelf.(*branch)
 	if !ok {
@@ -301,7 +300,7 @@ func (s *Store) Last(ctx context.Context, history, from string) (string, error) 
 	for commit := range strings.Lines(out) {
 		commit = strings.TrimSpace(commit)
 		at, err := b.loadAt(ctx, commit)
-		if damage := (*DamageError)(nil); errors.As(err, &damage) { // the line begins before the first checkpoint
+		if damage := (*DamageError)(nil); errors.As(err, &damage) { // the line starts before the first checkpoint
 			return "", nil
 		}
 		if err != nil {
@@ -314,9 +313,9 @@ func (s *Store) Last(ctx context.Context, history, from string) (string, error) 
 	return "", nil
 }
 
-// Branches makes the branches of members that a checkpoint carries, or moves those that it goes on
-// from, and the team's own branch. One that has commits of its own stays as it is and is returned,
-// and so is one whose commit is not here.
+// Branches creates the branches of members that a checkpoint carries, or fast-forwards them, and
+// the team's own branch. A branch with other commits, or whose commit is missing here, is left
+// unchanged and returned.
 func (s *Store) Branches(ctx context.Context, r *Restored) (left []Tip, err error) {
 	b, ok := s.shelf.(*branch)
 	if !ok {
@@ -324,7 +323,7 @@ func (s *Store) Branches(ctx context.Context, r *Restored) (left []Tip, err erro
 	}
 	for _, t := range append(slices.Clone(r.Work.Branches), Tip{b.name, r.Commit}) {
 		if t.Name != b.name && !strings.HasPrefix(t.Name, b.name+"@") {
-			continue // no branch but the team's is touched, whatever a checkpoint says
+			continue // touch only the team's branches, whatever a checkpoint says
 		}
 		stays, err := b.bring(ctx, s, t)
 		if err != nil {
@@ -356,8 +355,7 @@ func (b *branch) bring(ctx context.Context, s *Store, t Tip) (stays bool, err er
 			return false, err
 		}
 		follows, err := s.Leads(ctx, now, t.Commit)
-		// what it has is part of a history that was left, and stays reachable from the team's
-		// branch
+		// its commits are part of an abandoned history, and stay reachable from the team's branch
 		if err == nil && !follows {
 			var line string
 			if line, err = b.git.Text(ctx, "for-each-ref", "--format=%(objectname)", b.ref()); err == nil {
@@ -367,7 +365,7 @@ func (b *branch) bring(ctx context.Context, s *Store, t Tip) (stays bool, err er
 		if !follows || err != nil {
 			return true, err
 		}
-		// somebody works there
+		// somebody works on that branch
 		if at, err := b.git.Text(ctx, "for-each-ref", "--format=%(worktreepath)", ref); at != "" || err != nil {
 			return true, err
 		}

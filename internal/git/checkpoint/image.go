@@ -7,24 +7,24 @@ import (
 	"cadre/internal/sys/crc32c"
 )
 
-// image is a checkpoint, as far as the next one needs it.
+// image is the part of a checkpoint that the next one needs.
 type image struct {
 	doc   document
 	tails [2][]byte           // the newest part of each log
-	from  map[string][32]byte // the sum of what each sheet was made from, where this process made it
+	from  map[string][32]byte // the digest of what each sheet was made from, if this process made it
 
 	message string   // of the commit
-	carried []string // commits of the work that the checkpoint before does not have
+	carried []string // commits of the work that the last checkpoint lacks
 }
 
-// partsIn is how many older parts a state.json knows of a log.
+// partsIn returns how many older parts of a log a state.json knows.
 func partsIn(state []byte, log int) (int, error) {
 	var doc document
 	err := json.Unmarshal(state, &doc)
 	return doc.Logs[log].Parts, err
 }
 
-// open reads the image from the files of a checkpoint. The tails may be longer than they were then.
+// open reads the image from the files of a checkpoint. The tails may have grown since.
 func open(state []byte, tails [2][]byte) (*image, error) {
 	i := &image{tails: tails}
 	if err := json.Unmarshal(state, &i.doc); err != nil {

@@ -15,13 +15,14 @@ import (
 
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
-// writerDir names, to a copy of the test program, the project whose checkpoints it is to write
-// until it is killed.
+// writerDir is the variable that tells a copy of the test program for which project to write
+// checkpoints until it is killed.
 const writerDir = "CADRE_TEST_CHECKPOINTS_OF"
 
-// writing is the team at its step n, the same in every process.
+// writing returns the team at its step n, the same in every process.
 func writing(n int) (*work, error) {
 	w := &work{state: &team.State{}}
 	if _, err := w.try(team.User, &team.CreateTeam{TeamID: "T1", Name: "demo", Dir: "/d"}); err != nil {
@@ -40,7 +41,7 @@ func writing(n int) (*work, error) {
 }
 
 func write(dir string) int {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	procs, err := proc.Open("")
 	if err != nil {
@@ -65,8 +66,8 @@ func write(dir string) int {
 	return 1
 }
 
-// TestKilled kills a process that writes one checkpoint after the other, at any moment: what it
-// said is written is there, and what is there is whole.
+// TestKilled kills a process that writes one checkpoint after the other, at any moment. Every
+// checkpoint that it reported is there, and what is there is complete.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -84,12 +85,8 @@ func TestKilled(t *testing.T) {
 			l := newLab(t)
 			project := make(l)
 			random := rand.New(rand.NewPCG(1, 2))
-			rounds := 25
-			if testing.Short() {
-				rounds = 5
-			}
 			last := 2
-			for round := range rounds {
+			for round := range soak.Of(10, 100) {
 				told := killed(t, project, last+1, random)
 				r, err := l.storeBeside(project).Restore(t.Context())
 				if err != nil {
@@ -125,7 +122,7 @@ func (l *lab) storeBeside(project string) *Store {
 }
 
 // killed starts the writer, kills it some time after a few checkpoints, and returns the last one
-// that it told of.
+// that it reported.
 func killed(t *testing.T, project string, from int, random *rand.Rand) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -146,7 +143,7 @@ func killed(t *testing.T, project string, from int, random *rand.Rand) int {
 		if told, err = strconv.Atoi(lines.Text()); err != nil {
 			t.Fatal(lines.Text())
 		}
-		if few == 0 { // not at this very moment, which is always the same one
+		if few == 0 { // vary the moment of the kill
 			time.AfterFunc(time.Duration(random.IntN(12_000))*time.Microsecond, func() { cmd.Process.Kill() })
 		}
 	}

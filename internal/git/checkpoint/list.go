@@ -13,10 +13,10 @@ import (
 // Listed is the last checkpoint on a branch, at a glance.
 type Listed struct {
 	Name string `json:"name"` // of the team
-	// that had the branch when it was fetched last; "" for a branch of the repository itself
+	// remote that had the branch at the last fetch; "" for a branch of the repository itself
 	Remote     string          `json:"remote,omitempty"`
 	Commit     string          `json:"commit"`
-	Team       string          `json:"teamId,omitempty"` // "" where the checkpoint cannot be read
+	Team       string          `json:"teamId,omitempty"` // "" if the checkpoint cannot be read
 	Seq        int64           `json:"seq,omitempty"`
 	Status     team.TeamStatus `json:"status,omitempty"`
 	Pending    int             `json:"pending"`
@@ -24,14 +24,14 @@ type Listed struct {
 	Completed  int             `json:"completed"`
 	UpdatedAt  team.Time       `json:"updatedAt,omitempty"`
 	Members    []string        `json:"members,omitempty"`
-	Why        string          `json:"why,omitempty"` // it cannot be read
+	Why        string          `json:"why,omitempty"` // why it cannot be read
 
 	Machine  string `json:"-"` // that made it
-	Released bool   `json:"-"` // the machine let go of the team with it
+	Released bool   `json:"-"` // the machine released the team with it
 	Work     Work   `json:"-"` // that it carries
 }
 
-// Where names the branch as git does.
+// Where returns git's name of the branch.
 func (l Listed) Where() string {
 	if l.Remote != "" {
 		return l.Remote + "/cadre/" + l.Name
@@ -39,9 +39,9 @@ func (l Listed) Where() string {
 	return "cadre/" + l.Name
 }
 
-// List returns the checkpoints that the repository of the directory has, on branches of its own and
-// on those of its remotes as they were fetched last, by the names of their teams. A directory in no
-// repository has none. One that was made by a newer cadre is listed as far as it is understood.
+// List returns the checkpoints in the repository of the directory, on its own branches and on those
+// of its remotes as of the last fetch, sorted by team. A directory outside a repository has none. A
+// checkpoint of a newer cadre is listed as far as it is understood.
 func List(ctx context.Context, procs *proc.Register, dir string) ([]Listed, error) {
 	repo, why, err := find(ctx, procs, dir)
 	if err != nil || why != "" {
@@ -74,7 +74,7 @@ func List(ctx context.Context, procs *proc.Register, dir string) ([]Listed, erro
 	}
 	var read []Listed
 	for i, o := range found {
-		if o != nil { // else it is somebody else's branch of such a name
+		if o != nil { // otherwise it is somebody else's branch with such a name
 			all[i].glance(o.data)
 			read = append(read, all[i])
 		}
@@ -83,8 +83,8 @@ func List(ctx context.Context, procs *proc.Register, dir string) ([]Listed, erro
 	return read, nil
 }
 
-// glance reads what a list shows of a checkpoint. Unlike restoring it, that needs no whole and no
-// known format.
+// glance reads what a list shows of a checkpoint. Unlike a restoration, that needs no complete
+// checkpoint and no known format.
 func (l *Listed) glance(text []byte) {
 	var doc struct {
 		TeamID    string          `json:"team_id"`

@@ -18,12 +18,14 @@ import (
 	"cadre/internal/git"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(writerDir); dir != "" {
 		os.Exit(write(dir))
 	}
+	soak.InMemory()
 	dir, err := os.MkdirTemp("", "cadre-checkpoint-")
 	config := filepath.Join(dir, "gitconfig")
 	if err == nil {
@@ -34,7 +36,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Setenv("GIT_CONFIG_GLOBAL", config) // for all tests at once: they run beside each other
+	os.Setenv("GIT_CONFIG_GLOBAL", config) // once for all tests, which run in parallel
 	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		os.RemoveAll(dir)
@@ -42,7 +44,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// work is a team at work, in memory: a [Source].
+// work is a team in memory that works: a [Source].
 type work struct {
 	mu      sync.RWMutex
 	state   *team.State
@@ -50,7 +52,7 @@ type work struct {
 	sent    int
 }
 
-// newWork is a team of three with a few tasks.
+// newWork returns a team of three with a few tasks.
 func newWork(t testing.TB, id string) *work {
 	w := &work{state: &team.State{}}
 	w.do(t, team.User, &team.CreateTeam{TeamID: id, Name: "demo", Goal: "Audit <this> & that", Dir: "/d",
@@ -65,7 +67,7 @@ func newWork(t testing.TB, id string) *work {
 	return w
 }
 
-// try sends a command and returns its record, nil when it changes nothing.
+// try sends a command and returns its record, nil if it changes nothing.
 func (w *work) try(actor string, body team.Body) (*team.Record, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +88,7 @@ func (w *work) do(t testing.TB, actor string, body team.Body) {
 	}
 }
 
-// step is a little more work: a task from its creation to its end, and a message.
+// step does a little more work: a task from its creation to its end, and a message.
 func (w *work) step(t testing.TB) {
 	t.Helper()
 	w.do(t, "lead", &team.CreateTask{Subject: fmt.Sprint("task after ", w.sent),
@@ -108,7 +110,7 @@ func (w *work) View(see func(*team.State)) {
 func (w *work) Read(_ context.Context, after int64) iter.Seq2[*team.Record, error] {
 	return func(yield func(*team.Record, error) bool) {
 		w.mu.RLock()
-		records := w.records[after:] // they are only ever added to
+		records := w.records[after:] // records are only ever appended
 		w.mu.RUnlock()
 		for _, r := range records {
 			if !yield(r, nil) {
@@ -118,7 +120,7 @@ func (w *work) Read(_ context.Context, after int64) iter.Seq2[*team.Record, erro
 	}
 }
 
-// shown is all of a state that a checkpoint is to bring back, as text.
+// all returns everything that a checkpoint restores of a state, as text.
 func all(s *team.State) string {
 	out := fmt.Appendf(nil, "%+v", team.Keep(s))
 	for id := 1; ; id++ {
@@ -136,7 +138,7 @@ func (w *work) all() (text string) {
 	return text
 }
 
-// brings checks that the newest checkpoint of the store brings the team back as it is.
+// brings checks that the newest checkpoint of the store restores the team as it is.
 func brings(t testing.TB, s *Store, w *work) *Restored {
 	t.Helper()
 	r, err := s.Restore(t.Context())
@@ -170,14 +172,14 @@ func newLab(t testing.TB) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		procs.Close(ctx)
 	})
 	return &lab{t, t.TempDir(), procs}
 }
 
-// git runs one in a folder, without what the test put into the environment to mislead the store.
+// git runs git in a folder, without the variables by which the test misleads the store.
 func (l *lab) git(dir string, args ...string) string {
 	l.Helper()
 	out, err := l.try(dir, args...)
@@ -188,7 +190,7 @@ func (l *lab) git(dir string, args ...string) string {
 }
 
 func (l *lab) try(dir string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(l.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(l.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
 	cmd.Env = git.Local(os.Environ())
@@ -198,7 +200,7 @@ func (l *lab) try(dir string, args ...string) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), err
 }
 
-// repository is a plain one with a commit.
+// repository makes a plain repository with a commit.
 func (l *lab) repository(name string, init ...string) string {
 	l.Helper()
 	dir := filepath.Join(l.dir, name)

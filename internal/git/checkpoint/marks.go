@@ -9,8 +9,8 @@ import (
 	"cadre/internal/team"
 )
 
-// withoutMarks sees to it that nothing runs which is not what it was: a command with [Mark] in the
-// place of a secret would do something else. It notes what the user has to know of that.
+// withoutMarks makes sure that nothing redacted runs: a command with [Mark] in place of a secret
+// would do something else. It records what the user must know about that.
 func (r *Restored) withoutMarks(k *team.Kept) error {
 	for i := range k.Members {
 		if err := edit(&k.Members[i], "a member", r.member); err != nil {
@@ -36,8 +36,8 @@ func (r *Restored) withoutMarks(k *team.Kept) error {
 	})
 }
 
-// member takes the variables that were redacted out of a member's environment, so that those of
-// whoever restores the team count.
+// member removes redacted variables from a member's environment, so that the environment of the
+// person who restores the team counts.
 func (r *Restored) member(m fields) error {
 	var name string
 	var env, args []string
@@ -64,8 +64,8 @@ func (r *Restored) member(m fields) error {
 	return nil
 }
 
-// task holds a task back whose command was redacted: it counts as one that failed as often as it
-// may. What was in the middle of it is gone.
+// task stops a task whose command was redacted: it counts as failed after its last retry. If it was
+// in progress, that progress is lost.
 func (r *Restored) task(t fields) error {
 	var id, run string
 	var retries int64
@@ -87,7 +87,7 @@ func (r *Restored) task(t fields) error {
 	return nil
 }
 
-// team leaves out hooks whose commands were redacted, and notes which checks have to be given anew.
+// team removes hooks whose commands were redacted, and records which checks must be given again.
 func (r *Restored) team(t fields) error {
 	var checks []struct{ Name, Command string }
 	var hooks []fields
@@ -121,10 +121,10 @@ func (r *Restored) miss(format string, args ...any) {
 	r.Redacted = append(r.Redacted, fmt.Sprintf(format, args...))
 }
 
-// fields are those of a JSON object.
+// fields are the fields of a JSON object.
 type fields map[string]json.RawMessage
 
-// edit changes an object that has marks.
+// edit changes an object that contains marks.
 func edit(text *string, what string, change func(fields) error) error {
 	if !strings.Contains(*text, Mark) {
 		return nil

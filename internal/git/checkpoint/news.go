@@ -8,12 +8,12 @@ import (
 	"cadre/internal/team"
 )
 
-// news is what happened since the checkpoint before, for the subject of its commit. It is made of
-// numbers and names of members, which hold letters, digits, - and _ alone: nothing that an agent
-// wrote is in it.
+// news is what happened since the last checkpoint, for the subject of the commit. It consists of
+// numbers and names of members, which have only letters, digits, - and _. So it contains nothing
+// that an agent wrote.
 type news struct {
 	completed, failed []string // ids of tasks
-	by                []string // who completed them
+	by                []string // members that completed them
 	added, messages   int
 	joined, lost      []string // members
 	status            team.TeamStatus
@@ -46,11 +46,11 @@ func (n *news) add(e team.Event) {
 	}
 }
 
-// mostNamed is how many of a kind the subject names; of more it tells the number.
+// mostNamed is how many of a kind the subject names. Of more it gives the number.
 const mostNamed = 3
 
-// subject is one line that says what happened, the most important first, and how many of all tasks
-// are completed.
+// subject says in one line what happened, the most important first, and how many of all tasks are
+// completed.
 func (n *news) subject(doc document) string {
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -98,7 +98,7 @@ func (n *news) subject(doc document) string {
 		q.Count+len(q.Pending)+len(q.InProgress))
 }
 
-// message is that of the commit. Nothing is to be built of it.
+// message returns the commit message. It tells CI to build nothing.
 func (n *news) message(doc document) string {
 	q := doc.Queue
 	return fmt.Sprintf("%s\n\n[skip ci]\n\nCheckpoint %d of team %s, which is %s. Teammates: %d. Tasks: %d pending, "+
@@ -107,7 +107,7 @@ func (n *news) message(doc document) string {
 		len(q.InProgress), q.Count)
 }
 
-// known are those that are names of members.
+// known returns those that are names of members.
 func known(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !team.ValidName(name) })
 }

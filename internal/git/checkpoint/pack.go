@@ -15,29 +15,29 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Each checkpoint leaves a few loose objects. git would sweep them up, with all others of the
-// repository, when there are thousands, in the middle of a command of the person's. So they are
-// packed here, and nothing else is.
+// Each checkpoint leaves a few loose objects. At some thousands git would pack them, with all
+// others of the repository, in the middle of a person's command. So this package packs them, and
+// packs no other objects.
 const (
-	packEvery = 64 // checkpoints, from one pack of ours to the next
-	mostPacks = 8  // of ours; then they become one
+	packEvery = 64 // checkpoints between two packs of ours
+	mostPacks = 8  // packs of ours, before they become one
 )
 
 // packing is what this process knows of packs.
 type packing struct {
 	every   int // checkpoints; 0 for packEvery
 	counted bool
-	since   int // checkpoints that are not in a pack
+	since   int // checkpoints since the last pack
 }
 
-// packsFile lists the packs with objects of a team's checkpoints, a line each: the name, and the
-// checkpoint up to which it goes.
+// packsFile lists the packs with objects of a team's checkpoints, one per line: the name, and the
+// last checkpoint in it.
 func (b *branch) packsFile() string {
 	return filepath.Join(b.repo, "cadre-packs", strings.TrimPrefix(b.name, "cadre/"))
 }
 
-// pack packs what checkpoints have left when there is enough of it. It only ever removes what is in
-// a pack: whoever is killed here, or fails, leaves it for the next.
+// pack packs the objects of checkpoints once there are enough. It removes only objects that are in
+// a pack. If it fails or is killed, the next call finishes the job.
 func (b *branch) pack(ctx context.Context, tip string) {
 	packs := b.packs()
 	if !b.packed.counted {
@@ -66,8 +66,8 @@ func (b *branch) pack(ctx context.Context, tip string) {
 	b.packNow(ctx, b.packs(), tip)
 }
 
-// between is how many checkpoints there are from one to the other; all where there is no first, or
-// it is not to be had.
+// between returns how many checkpoints there are from one to the other. It returns the number of
+// all if from is "" or missing.
 func (b *branch) between(ctx context.Context, from, to string) int {
 	args := []string{"rev-list", "--count", "--first-parent", fmt.Sprint("--max-count=", packEvery), to}
 	if from != "" {
@@ -85,7 +85,7 @@ func (b *branch) between(ctx context.Context, from, to string) int {
 // onePack is a pack of ours.
 type onePack struct{ name, tip string }
 
-// mostOfPack is the most that is read of a list or an index of packs, in bytes.
+// mostOfPack bounds what is read of a list or an index of packs, in bytes.
 const mostOfPack = 1 << 30
 
 func (b *branch) packs() (all []onePack) {
@@ -106,8 +106,8 @@ func (b *branch) packFile(name, ending string) string {
 	return filepath.Join(b.repo, "objects", "pack", "pack-"+name+ending)
 }
 
-// packNow packs the objects of the checkpoints since the last pack and, when there are many packs,
-// what is in those.
+// packNow packs the objects of the checkpoints since the last pack. If there are many packs, it
+// packs their objects too.
 func (b *branch) packNow(ctx context.Context, packs []onePack, tip string) {
 	packs = slices.DeleteFunc(packs, func(p onePack) bool { // git has repacked the repository meanwhile
 		_, err := os.Stat(b.packFile(p.name, ".idx"))
@@ -158,23 +158,23 @@ func (b *branch) packNow(ctx context.Context, packs []onePack, tip string) {
 		if p.name == name {
 			continue
 		}
-		// without an index git does not look at it
+		// remove the index first: git ignores a pack without one
 		for _, ending := range []string{".idx", ".rev", ".bitmap", ".pack"} {
 			os.Remove(b.packFile(p.name, ending))
 		}
 	}
 }
 
-// made are the objects that checkpoints since the last pack have made: their own commits and trees,
-// and the snapshots of the shared directory. What members and the person have committed is not
-// among them.
+// made returns the objects that checkpoints since the last pack have made: their own commits and
+// trees, and the snapshots of the shared directory. It leaves out commits of members and of the
+// person.
 func (b *branch) made(ctx context.Context, packs []onePack, tip string) ([]string, error) {
 	from := []string{"--first-parent", tip}
 	if len(packs) > 0 {
 		from = append(from, "^"+packs[len(packs)-1].tip)
 	}
 	out, err := b.git.Run(ctx, nil, append([]string{"rev-list", "--parents"}, from...)...)
-	if err != nil && len(packs) > 0 { // that checkpoint is gone
+	if err != nil && len(packs) > 0 { // that checkpoint no longer exists
 		return b.made(ctx, nil, tip)
 	}
 	if err != nil {

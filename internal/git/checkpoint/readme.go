@@ -11,13 +11,13 @@ import (
 	"cadre/internal/team"
 )
 
-// readme is what README.md shows of a team: whoever opens the branch on a forge sees what it is.
+// readme writes the text of README.md, which tells a reader on a forge what the branch is.
 type readme struct {
 	goal    string
 	members []string
 }
 
-// What README.md shows at most.
+// Bounds of what README.md shows.
 const (
 	mostShown = 20  // members, tasks, branches
 	goalSize  = 500 // bytes
@@ -75,7 +75,7 @@ func (r *readme) text(doc document) []byte {
 	return []byte(b.String())
 }
 
-// work names what is carried.
+// work lists the work that is carried.
 func (r *readme) work(w Work, line func(string, ...any)) {
 	for i, t := range w.Branches {
 		if i == mostShown {
@@ -99,8 +99,8 @@ func (r *readme) work(w Work, line func(string, ...any)) {
 	}
 }
 
-// plain is a text that a page shows as it is: no markup, link, mention, or sign that has others
-// shown in another order.
+// plain returns a text that a page shows as it is: without markup, links, mentions, and characters
+// that change the order of others.
 func plain(text string) string {
 	var b strings.Builder
 	for _, r := range text {

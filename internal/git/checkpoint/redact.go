@@ -13,12 +13,12 @@ import (
 // Mark stands where a likely secret was.
 const Mark = redact.Mark
 
-// secretKeys are the keys of secrets in values whose keys are not ours.
+// secretKeys matches the keys of secrets, in values whose keys are not ours.
 var secretKeys = lazyregexp.New(
 	`(?i)(?:^|[_.-])(?:token|secret|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|key|pwd|auth|credentials?)$|[a-z](?:Token|Secret|Password|Key)$`)
 
-// names are the keys of values that other values name, in what cadre itself writes. They are names
-// and numbers, and a changed one would name nobody.
+// names are the keys of values that refer to other values, in what cadre itself writes. Such values
+// are names and numbers, and redaction would break the reference.
 var names = []string{"id", "name", "owner", "member", "task", "from", "to", "recipients", "blockedBy", "blocks",
 	"session", "lead", "actor", "by", "ref", "request", "host",
 	"createdBy", "completedBy", "kind", "status", "type", "unblocked", "team_id", "team_name", "history",
@@ -27,8 +27,8 @@ var names = []string{"id", "name", "owner", "member", "task", "from", "to", "rec
 // foreign are the keys of values whose keys are not ours.
 var foreign = []string{"metadata"}
 
-// redactJSON redacts every text in a JSON value, or in lines of them. What is not a text stays byte
-// for byte as it is.
+// redactJSON redacts every text in a JSON value, or in lines of JSON values. Everything else stays
+// the same, byte for byte.
 func redactJSON(in []byte) []byte {
 	r := redactor{in: in}
 	r.run()
@@ -41,12 +41,12 @@ func redactJSON(in []byte) []byte {
 type redactor struct {
 	in     []byte
 	out    []byte
-	copied int // of in
+	copied int // bytes of in that are copied
 
 	foreign int      // depth of the outermost object whose keys are not ours; 0 for none
-	keys    []string // the key of the value that each open object or array is
+	keys    []string // the key of each open object or array
 	key     string   // of the next value
-	before  string   // the text before, in the same array
+	before  string   // the text before it in the same array
 }
 
 func (r *redactor) run() {
@@ -69,7 +69,7 @@ func (r *redactor) run() {
 			if r.foreign == len(r.keys) {
 				r.foreign = 0
 			}
-			if n := len(r.keys) - 1; n >= 0 { // in an array, the key of the array is that of all that is in it
+			if n := len(r.keys) - 1; n >= 0 { // the key of an array applies to all that is in it
 				r.key, r.keys = r.keys[n], r.keys[:n]
 			}
 			r.before = ""
@@ -77,7 +77,7 @@ func (r *redactor) run() {
 	}
 }
 
-// end is the position after the text that begins at i.
+// end returns the position after the text that begins at i.
 func (r *redactor) end(i int) int {
 	for j := i + 1; j < len(r.in); j++ {
 		switch r.in[j] {
@@ -94,7 +94,7 @@ func (r *redactor) text(from, to int) {
 	raw := r.in[from:to]
 	if rest := bytes.TrimLeft(r.in[to:min(len(r.in), to+8)], " \t\r\n"); len(rest) > 0 && rest[0] == ':' {
 		r.key = string(bytes.Trim(raw, `"`))
-		if r.foreign > 0 { // the value of such a key could be anything, the key too
+		if r.foreign > 0 { // the value of such a key could be anything, and so could the key
 			r.replace(from, to, redact.Text)
 		}
 		return
@@ -103,7 +103,7 @@ func (r *redactor) text(from, to int) {
 	r.before = string(raw)
 	switch {
 	case r.foreign == 0 && slices.Contains(names, key):
-	case r.foreign == 0 && key == "env": // nobody can tell by its looks what is in one
+	case r.foreign == 0 && key == "env": // the look of a variable does not show whether it is a secret
 		r.replace(from, to, func(v string) string {
 			if name, value, ok := strings.Cut(v, "="); ok && value != "" {
 				return name + "=" + redact.Mark
@@ -122,7 +122,7 @@ func (r *redactor) text(from, to int) {
 	}
 }
 
-// flagOfSecret reports whether the argument is a flag whose value comes with the next one.
+// flagOfSecret reports whether the argument is a flag and the next argument is its secret value.
 func flagOfSecret(arg string) bool {
 	name := strings.Trim(arg, `"`)
 	return strings.HasPrefix(name, "-") && !strings.Contains(name, "=") && secretKeys().MatchString(name)

@@ -10,8 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// secrets are of shapes that are known, put together so that nobody takes this file for a leak. The
-// last is known to a rule of gitleaks alone.
+// secrets have known shapes, put together so that scanners do not take this file for a leak. Only a
+// rule of gitleaks knows the last one.
 var secrets = []string{
 	"sk-" + "ant-api03-Zx81kfQw0Lm2Np4Rs6Tv",
 	"gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a",
@@ -38,7 +38,7 @@ func TestRedactJSON(t *testing.T) {
 	}
 }
 
-// TestNoSecretIsKept puts a secret wherever a text can be, and looks for it in all that a
+// TestNoSecretIsKept puts a secret wherever a text can be, and looks for it in everything that a
 // checkpoint writes.
 func TestNoSecretIsKept(t *testing.T) {
 	t.Parallel()
@@ -75,7 +75,7 @@ func TestNoSecretIsKept(t *testing.T) {
 	}
 }
 
-// TestRedactedCommandsAreHeldBack: nothing runs that is not what it was.
+// TestRedactedCommandsAreHeldBack: no command runs that redaction changed.
 func TestRedactedCommandsAreHeldBack(t *testing.T) {
 	t.Parallel()
 	w := &work{state: &team.State{}}
@@ -139,8 +139,8 @@ func TestRedactedCommandsAreHeldBack(t *testing.T) {
 	}
 }
 
-// FuzzRedactJSON: what was JSON stays JSON of the same shape, a known secret does not get through,
-// and what has no sign of one is not touched.
+// FuzzRedactJSON: JSON stays JSON of the same shape, a known secret is removed, and text without a
+// sign of a secret is not changed.
 func FuzzRedactJSON(f *testing.F) {
 	for _, secret := range secrets {
 		f.Add("before ", secret, " after")

@@ -11,20 +11,20 @@ import (
 	"cadre/internal/git"
 )
 
-// remoteTimeout bounds one conversation with a remote.
+// remoteTimeout bounds one exchange with a remote.
 const remoteTimeout = 5 * time.Minute
 
-// Remote is a repository that the project's repository knows by a name.
+// Remote is a named remote of the project's repository.
 type Remote struct {
 	Name string
-	URL  string // to push to, without a password
+	URL  string // for pushing, without a password
 	raw  string
 }
 
-// ErrNoRemote says that the repository has no such remote.
+// ErrNoRemote reports that the repository has no such remote.
 var ErrNoRemote = errors.New("there is no such remote")
 
-// quietly are settings with which git does what it is told to, and no more.
+// quietly are settings that keep git from doing more than it is asked to.
 var quietly = []string{"push.followTags=false", "push.recurseSubmodules=no", "push.gpgSign=false",
 	"fetch.recurseSubmodules=no", "fetch.writeCommitGraph=false", "fetch.prune=false", "maintenance.auto=false"}
 
@@ -74,10 +74,10 @@ func (s *Store) Remote(ctx context.Context, name string) (Remote, error) {
 	return Remote{name, withoutPassword(raw), raw}, nil
 }
 
-// Key tells the place that the remote leads to from all others, and says nothing of it.
+// Key identifies the place that the remote leads to, without revealing it.
 func (r Remote) Key() string { return digestOf(r.raw) }
 
-// withoutPassword is the URL of a remote without the user and password that it may name.
+// withoutPassword returns the URL of a remote without user and password.
 func withoutPassword(raw string) string {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
@@ -87,8 +87,8 @@ func withoutPassword(raw string) string {
 	return scheme + "://" + rest[strings.LastIndexByte(rest[:end], '@')+1:]
 }
 
-// Fetch asks the remote for the team's branch; ErrNone where it has none. It moves what this
-// repository remembers of the remote's branch, and nothing else.
+// Fetch fetches the team's branch from the remote; [ErrNone] if it has none. It moves only this
+// repository's remote-tracking branch.
 func (s *Store) Fetch(ctx context.Context, r Remote) (Found, error) {
 	b := s.shelf.(*branch)
 	track := "refs/remotes/" + r.Name + "/" + b.name
@@ -96,7 +96,7 @@ func (s *Store) Fetch(ctx context.Context, r Remote) (Found, error) {
 		"+"+b.ref()+":"+track)
 	if refused, ok := errors.AsType[*git.Refusal](err); ok && strings.Contains(refused.Words,
 		"couldn't find remote ref") {
-		if _, err := b.git.Text(ctx, "update-ref", "-d", track); err != nil { // it was removed there
+		if _, err := b.git.Text(ctx, "update-ref", "-d", track); err != nil { // the remote's branch was removed
 			return Found{}, err
 		}
 		return Found{}, fmt.Errorf("%w of team %s: %s (%s) has no branch %s", ErrNone, s.team, r.Name, r.URL, b.name)
@@ -116,11 +116,11 @@ func (s *Store) Fetch(ctx context.Context, r Remote) (Found, error) {
 	return Found{}, &DamageError{"the branch " + b.name + " of " + r.URL, "it holds no checkpoint of team " + s.team}
 }
 
-// ErrMoved says that somebody else has pushed meanwhile.
+// ErrMoved reports that somebody else has pushed in the meantime.
 var ErrMoved = errors.New("the remote has another checkpoint by now")
 
-// Push has the remote's branch name the commit, which has to follow what it names. Hooks of the
-// person's run, as with any push.
+// Push moves the remote's branch to the commit, which must be a successor of the branch. The user's
+// hooks run, as with any push.
 func (s *Store) Push(ctx context.Context, r Remote, commit string) error {
 	b := s.shelf.(*branch)
 	out, err := b.way().Run(ctx, nil, "push", "--porcelain", "--no-signed", r.Name, commit+":"+b.ref())
@@ -137,7 +137,7 @@ func (s *Store) Push(ctx context.Context, r Remote, commit string) error {
 	return fmt.Errorf("push to %s: %w", r.Name, r.harmless(err))
 }
 
-// harmless is an error of git without the password that the URL of the remote may have.
+// harmless returns an error of git without a password in the remote's URL.
 func (r Remote) harmless(err error) error {
 	if refused, ok := errors.AsType[*git.Refusal](err); ok && r.raw != r.URL {
 		return &git.Refusal{Command: refused.Command, Status: refused.Status, Words: strings.ReplaceAll(refused.Words,
@@ -146,28 +146,28 @@ func (r Remote) harmless(err error) error {
 	return err
 }
 
-// Outgoing is what a push would bring to a remote.
+// Outgoing describes what a push would send to a remote.
 type Outgoing struct {
 	Remote   Remote
 	Records  int64
 	Messages int64
 	Tasks    int
 	Branches []string // of members
-	Commits  int      // of members and of the person, that the remote has not
+	Commits  int      // of members and of the person, that the remote lacks
 	Files    int      // in them
-	Suspects []Left   // files in these commits that are large or likely hold a secret, and that nobody asked for
-	Unseen   int      // files that were not looked at, because there are so many
+	Suspects []Left   // files in these commits that are large or likely contain a secret, and that nobody included
+	Unseen   int      // files that were not checked, because there are too many
 }
 
-// leap is how far the numbers of messages are moved on when a team is restored.
+// leap is how far the numbers of messages jump when a team is restored.
 const leap = 1000
 
-// mostLooked is how many files of outgoing commits are looked at.
+// mostLooked bounds how many files of outgoing commits are checked.
 const mostLooked = 20_000
 
-// Outgoing finds out what a push of the checkpoint would bring to the remote, as far as this
-// repository knows what that has. What was committed before the team was there is not looked at for
-// secrets.
+// Outgoing finds out what a push of the checkpoint would send to the remote, as far as this
+// repository knows what the remote has. Commits from before the team was created are not searched
+// for secrets.
 func (s *Store) Outgoing(ctx context.Context, r Remote, commit, before string) (Outgoing, error) {
 	b := s.shelf.(*branch)
 	o := Outgoing{Remote: r}
@@ -238,8 +238,8 @@ func (s *Store) Outgoing(ctx context.Context, r Remote, commit, before string) (
 	return o, err
 }
 
-// PushHead pushes the commit to the remote's branch of the name that is checked out, and returns
-// that name.
+// PushHead pushes the commit to the remote's branch with the name of the branch that is checked
+// out, and returns that name.
 func (s *Store) PushHead(ctx context.Context, r Remote, commit string) (string, error) {
 	b := s.shelf.(*branch)
 	name, err := b.files.Text(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")

@@ -11,18 +11,18 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// gitTimeout is what one git command may take, and all of them for one checkpoint.
+// gitTimeout bounds one git command, and all commands of one checkpoint.
 const gitTimeout = time.Minute
 
-// repository is where a project is kept.
+// repository is the git repository of a project.
 type repository struct {
-	dir    string // that all its work trees have in common
-	digits int    // of the ids of its objects
+	dir    string // the folder that all its work trees share
+	digits int    // length of its object ids
 	top    string // of the work tree that the directory is in; "" for none
 }
 
-// find returns the repository of a directory. Where there is none why says so; an error means that
-// nobody knows.
+// find returns the repository of a directory. If there is none, why says so; an error means that
+// this is unknown.
 func find(ctx context.Context, procs *proc.Register, dir string) (repo repository, why string, err error) {
 	if git.Installed() != nil {
 		return repo, "git is not installed", nil
@@ -52,8 +52,8 @@ func find(ctx context.Context, procs *proc.Register, dir string) (repo repositor
 	return repo, "", nil
 }
 
-// runner runs git in the repository, as it is: nothing stands for something else, and nothing is
-// fetched. What another git holds is looked at anew, rather than waited for. A small checkpoint
+// runner runs git in the repository as it is: without replacement objects, and without fetching.
+// Where another git process holds a lock, git looks again instead of waiting. A small checkpoint
 // does not become a pack of its own.
 func (r repository) runner(procs *proc.Register) git.Runner {
 	return git.Runner{Procs: procs, Settings: []string{"fastimport.unpackLimit=100"}, Env: []string{"GIT_DIR=" + r.dir,

@@ -10,7 +10,7 @@ import (
 	"cadre/internal/team"
 )
 
-// shown is how many of the last messages come with a restored team: its own journal has none of
+// shown is how many of the last messages come with a restored team, whose own journal has none of
 // them.
 const shown = 50
 
@@ -19,24 +19,23 @@ type Restored struct {
 	Checkpoint
 	State    *team.State
 	Work     Work           // what it carries
-	Before   []Ended        // histories that this one goes on from, the oldest first
+	Before   []Ended        // histories that this one continues, the oldest first
 	Messages []team.Message // the last of the mailbox, the oldest first
-	Redacted []string       // what was redacted and is missed, in words for the user
-	Checks   []string       // names of the checks that have to be given anew, because of what was redacted in them
+	Redacted []string       // what was redacted and is now missing, in words for the user
+	Checks   []string       // names of the checks that must be given again, because they were redacted
 }
 
-// Command founds the team anew, as the beginning of a journal of its own; dir is where it works
-// from now on, "" for where it did, and checks are those that are given anew. What follows is a
-// checkpoint, so that the history that was lost cannot go on beside it.
+// Command returns the command that creates the team, as the start of a new journal. dir is where it
+// works from now on, "" for its former directory, and checks replace the redacted ones. A
+// checkpoint must follow, so that the lost history cannot continue beside this one.
 func (r *Restored) Command(id string, at team.Time, dir string, checks ...team.Check) team.Command {
 	return team.Command{ID: id, Actor: team.User, At: at, Body: &team.RestoreTeam{From: r.State, Dir: dir,
 		Checks: checks}}
 }
 
-// Restore reads the newest checkpoint whole, of all that the repository has: on the team's branch,
-// and where remotes had it when they were fetched last. What is damaged, or no checkpoint of this
-// team, is refused with a [*DamageError], none at all with [ErrNone], and two histories with a
-// [*ForkError].
+// Restore reads the newest complete checkpoint in the repository: on the team's branch, and on the
+// remotes' branches as of the last fetch. The error is a [*DamageError] for a damaged checkpoint or
+// one of another team, [ErrNone] if there is none, and a [*ForkError] for two histories.
 func (s *Store) Restore(ctx context.Context) (*Restored, error) {
 	if _, ok := s.shelf.(*branch); !ok {
 		at, err := s.shelf.load(ctx)
@@ -56,7 +55,7 @@ func (s *Store) Restore(ctx context.Context) (*Restored, error) {
 	return s.RestoreAt(ctx, newest.Commit)
 }
 
-// RestoreAt reads the checkpoint that is that commit.
+// RestoreAt reads the checkpoint at that commit.
 func (s *Store) RestoreAt(ctx context.Context, commit string) (*Restored, error) {
 	b, ok := s.shelf.(*branch)
 	if !ok {
@@ -93,11 +92,11 @@ func (s *Store) damaged(format string, args ...any) error {
 	return &DamageError{s.shelf.place(), fmt.Sprintf(format, args...)}
 }
 
-// enough is how many older parts of the mailbox are read, for the last messages.
+// enough bounds how many older parts of the mailbox are read for the last messages.
 const enough = 4
 
-// replay reads the logs of a checkpoint: the last messages, and the tasks that were closed, each as
-// one JSON object.
+// replay reads the logs of a checkpoint: the last messages, and the closed tasks, each as one JSON
+// object.
 func (s *Store) replay(ctx context.Context, at *tip, r *Restored) (closed []string, err error) {
 	for n := range logs {
 		var parts []string
@@ -174,8 +173,7 @@ func (r *Restored) from(k team.Kept, position int64, closed []string) error {
 	return err
 }
 
-// line is one of a log: a record, as far as it is about messages or tasks, or a task that was
-// closed.
+// line is a line of a log: the part of a record about messages or tasks, or a closed task.
 type line struct {
 	Seq    int64           `json:"seq"`
 	Task   json.RawMessage `json:"task"`
@@ -215,7 +213,7 @@ func parse(raw string) (line, error) {
 	return l, err
 }
 
-// sent are the messages that were sent with a record.
+// sent returns the messages that were sent with a record.
 func (l *line) sent() []team.Message {
 	if l.record == nil {
 		return nil

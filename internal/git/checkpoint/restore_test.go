@@ -21,7 +21,7 @@ import (
 // memory is a shelf without a disk, for histories by the thousand.
 type memory struct {
 	files map[string][]byte
-	wrote map[string][]byte // by the last checkpoint
+	wrote map[string][]byte // files that the last checkpoint wrote
 }
 
 func (m *memory) place() string { return "memory" }
@@ -133,8 +133,9 @@ func draw(t *rapid.T, w *work) {
 	w.try(actor, rapid.SampledFrom(bodies).Draw(t, "body")())
 }
 
-// TestAnyHistoryComesBack: whatever a team did, and whenever checkpoints were made of it, the last
-// one brings it back as it is; and what goes on from there, in a new journal, does too.
+// TestAnyHistoryComesBack: whatever a team did, and whenever checkpoints were made, the last one
+// restores the team as it is. The same holds for the history that continues from it in a new
+// journal.
 func TestAnyHistoryComesBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -171,7 +172,7 @@ func TestAnyHistoryComesBack(t *testing.T) {
 	})
 }
 
-// TestLostFolder: the folder of a team is lost, and the team comes back on a disk from its branch.
+// TestLostFolder: the folder of a team is lost, and the team is restored from its branch.
 func TestLostFolder(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -218,7 +219,7 @@ func TestLostFolder(t *testing.T) {
 			t.Errorf("%d completed in %s", s.Count(team.Completed), s.Team().Dir)
 		}
 	})
-	// It goes on, and so do its checkpoints.
+	// The team continues, and so do its checkpoints.
 	receipt, err := rep.Do(t.Context(), team.Command{Actor: "lead", Body: &team.SendMessage{To: "bob",
 		Body: "welcome back"}})
 	if err != nil || receipt.Record.Events[0].(*team.MessageSent).Message.Seq <= r.State.MessageSeq()+1 {
@@ -228,7 +229,7 @@ func TestLostFolder(t *testing.T) {
 	if err != nil || c.Seq < r.Seq+2 || c.History != "restored-1" {
 		t.Errorf("%+v, %v", c, err)
 	}
-	// The history that it was restored from must not.
+	// The history that it was restored from must not continue.
 	w.step(t)
 	if _, err := s.Write(t.Context(), w, Beside{}); !errors.Is(err, ErrForked) {
 		t.Errorf("the lost history writes: %v", err)
@@ -242,8 +243,8 @@ func TestLostFolder(t *testing.T) {
 	}
 }
 
-// A later team of the same name has the branch after the earlier one, and the commits of that stay
-// below it.
+// TestNameIsGivenAgain: a later team of the same name gets the branch, and the earlier team's
+// commits stay reachable below it.
 func TestNameIsGivenAgain(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -274,8 +275,8 @@ func TestNameIsGivenAgain(t *testing.T) {
 	}
 }
 
-// TestRemoteBranch: a branch that was only ever fetched is as good as one of the repository's own,
-// if there is no doubt which one counts.
+// TestRemoteBranch: a branch that was only fetched is as good as one of the repository's own, if it
+// is clear which one counts.
 func TestRemoteBranch(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -299,7 +300,7 @@ func TestRemoteBranch(t *testing.T) {
 	other := filepath.Join(l.dir, "other")
 	l.git(l.dir, "clone", "-q", project, other)
 	l.git(other, "remote", "add", "-f", "second", clone)
-	brings(t, l.store(other), w) // second has an older one, so there is no doubt
+	brings(t, l.store(other), w) // second has an older checkpoint, so it is clear which one counts
 	l.git(other, "branch", "cadre/demo", "second/cadre/demo")
 	brings(t, l.store(other), w)
 	bare := l.repository("empty")
@@ -309,7 +310,7 @@ func TestRemoteBranch(t *testing.T) {
 	}
 }
 
-// TestDamage: whatever is wrong with a checkpoint, it is said and nothing is restored.
+// TestDamage: any damage of a checkpoint is reported, and nothing is restored.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	w := newWork(t, "T1")
@@ -403,7 +404,7 @@ func (w *wrapped) load(ctx context.Context) (*tip, error) {
 	return &tip{"", i}, nil
 }
 
-// TestFolder: outside of a repository the same files are kept beside the team.
+// TestFolder: outside a repository the same files are kept beside the team.
 func TestFolder(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -449,7 +450,7 @@ func TestFolder(t *testing.T) {
 	brings(t, s, fresh)
 }
 
-// TestSize: of a team of ten with a hundred tasks in progress state.json has at most 50 KB, however
+// TestSize: state.json of a team of ten with a hundred tasks in progress has at most 50 KB, however
 // long its texts are and however much it has done.
 func TestSize(t *testing.T) {
 	t.Parallel()
@@ -494,8 +495,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestSheetsAreShared: what did not change is not written again, also by a process that knows
-// nothing yet.
+// TestSheetsAreShared: unchanged parts are not written again, even by a process that knows nothing
+// yet.
 func TestSheetsAreShared(t *testing.T) {
 	t.Parallel()
 	w, shelf := newWork(t, "T1"), &memory{}
@@ -527,7 +528,7 @@ func TestSheetsAreShared(t *testing.T) {
 	}
 }
 
-// TestGrowth: what a team has done does not make its checkpoints grow.
+// TestGrowth: finished work does not make checkpoints grow.
 func TestGrowth(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -548,7 +549,7 @@ func TestGrowth(t *testing.T) {
 		return n
 	}
 	bytesOf(lastCompleted)
-	const some = 100 // so that the newest parts of the logs have every length
+	const some = 100 // enough for the newest parts of the logs to have every length
 	early := bytesOf(some)
 	for range 3000 {
 		w.step(t)
@@ -564,7 +565,7 @@ func TestGrowth(t *testing.T) {
 	brings(t, s, w)
 }
 
-// stuttering is a folder whose writer is killed after each of its files, before it gets through.
+// stuttering is a folder whose writer is killed after each of its files.
 type stuttering struct {
 	*folder
 	t     *testing.T
@@ -595,7 +596,7 @@ func (s *stuttering) save(ctx context.Context, on *tip, next *image, files map[s
 	return there.id, nil
 }
 
-// TestFolderAfterEachStep: between any two files of a checkpoint the one before is there, whole.
+// TestFolderAfterEachStep: between any two files of a checkpoint the last one is there, complete.
 func TestFolderAfterEachStep(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -15,19 +15,18 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"cadre/internal/git"
 	"cadre/internal/git/worktree"
 	"cadre/internal/redact"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
-// What is carried of the shared directory without being asked for.
+// Bounds of what is carried of the shared directory without [Beside].Include.
 const (
 	mostFile  = 5 << 20  // bytes
 	mostFiles = 10_000   // that differ from the last commit
-	mostRead  = 32 << 20 // bytes that are looked at for secrets at once
-	mostDirty = 2 << 30  // bytes of the person's files that are read, to know them again
+	mostRead  = 32 << 20 // bytes that are searched for secrets at once
+	mostDirty = 2 << 30  // bytes of the person's files that are read to recognize them
 )
 
 // differing is a path at which the shared directory differs from its last commit.
@@ -35,16 +34,16 @@ type differing struct {
 	path               string
 	unmerged, ignored  bool
 	submodule, changed bool // a submodule, and whether it is at another commit
-	repository         bool // another repository that git does not know of
+	repository         bool // another repository that is not a submodule
 }
 
-// item is what is known of a file, for as long as it stays as it is.
+// item is what is known of a file while it stays unchanged.
 type item struct {
-	stamp string // tells a file that was changed
-	mode  string // as git has it; "" for one that is gone
+	stamp string // changes when the file changes
+	mode  string // git's file mode; "" for a deleted file
 	id    string // of the blob, or the text of a link
-	why   string // it is not carried
-	kept  bool   // it is the person's, as it was before the team
+	why   string // why it is not carried
+	kept  bool   // it is the person's, unchanged since before the team
 }
 
 // carried reports whether a checkpoint has the path as it is now.
@@ -90,7 +89,7 @@ func (b *branch) look(ctx context.Context, w *Work) ([]differing, error) {
 		default:
 			return nil, fmt.Errorf("git status says %.80q", line)
 		}
-		if !seen[d.path] { // what was taken out of the index and is there all the same is told twice
+		if !seen[d.path] { // git reports a path twice if it was removed from the index but exists
 			seen[d.path] = true
 			all = append(all, d)
 		}
@@ -98,22 +97,15 @@ func (b *branch) look(ctx context.Context, w *Work) ([]differing, error) {
 	return all, nil
 }
 
-// share adds what is to be carried of the shared directory, by the rule of the consolidation: what
-// differs from the last commit now, and did not when the team was created, is the team's.
+// share adds the work in the shared directory, by the rule of the consolidation: files that differ
+// from the last commit now, and did not when the team was created, are the team's.
 func (b *branch) share(ctx context.Context, t team.Team, before *Work, except []string, w *Work) error {
 	found, err := b.look(ctx, w)
 	if err != nil {
 		return err
 	}
-	switch {
-	case t.Base.Unknown != "":
-		return fmt.Errorf("what the team did there cannot be told from what was there before: %s", t.Base.Unknown)
-	case t.Base.Top == "":
-		return errors.New("what the team did there cannot be told from what was there before: nobody looked when the " +
-			"team was created")
-	case t.Base.Top != b.top:
-		return fmt.Errorf("what the team did there cannot be told from what was there before: it was created in %s",
-			t.Base.Top)
+	if why := b.untold(t.Base); why != "" {
+		return errors.New("what the team did there cannot be told from what was there before: " + why)
 	}
 	if found, err = b.ignoredIn(ctx, found, w.Include); err != nil {
 		return err
@@ -143,15 +135,7 @@ func (b *branch) share(ctx context.Context, t team.Team, before *Work, except []
 			fmt.Fprintf(sum, "%s %s %q\n", one.mode, one.id, d.path)
 		}
 	}
-	slices.SortStableFunc(left, func(a, b Left) int {
-		switch {
-		case a.Ignored == b.Ignored:
-			return strings.Compare(a.Path, b.Path)
-		case a.Ignored:
-			return 1
-		}
-		return -1
-	})
+	slices.SortStableFunc(left, byPath)
 	w.More = max(0, len(left)-mostLeft)
 	w.Left = left[:len(left)-w.More]
 	if carried == 0 {
@@ -173,7 +157,31 @@ func (b *branch) share(ctx context.Context, t team.Team, before *Work, except []
 	return nil
 }
 
-// ignoredIn replaces folders that git ignores, and that are to be carried, with what is in them.
+// untold says why nobody can tell what the team did in the directory; "" if that is known.
+func (b *branch) untold(base team.Base) string {
+	switch {
+	case base.Unknown != "":
+		return base.Unknown
+	case base.Top == "":
+		return "nobody looked when the team was created"
+	case base.Top != b.top:
+		return "it was created in " + base.Top
+	}
+	return ""
+}
+
+// byPath sorts what is left out by its path, with ignored paths last.
+func byPath(a, b Left) int {
+	switch {
+	case a.Ignored == b.Ignored:
+		return strings.Compare(a.Path, b.Path)
+	case a.Ignored:
+		return 1
+	}
+	return -1
+}
+
+// ignoredIn replaces ignored folders that must be included by their content.
 func (b *branch) ignoredIn(ctx context.Context, found []differing, include []string) ([]differing, error) {
 	var all []differing
 	for _, d := range found {
@@ -208,7 +216,7 @@ func (b *branch) ignoredIn(ctx context.Context, found []differing, include []str
 
 func (b *branch) at(path string) string { return filepath.Join(b.top, filepath.FromSlash(path)) }
 
-// items finds out of each path what of it is carried.
+// items finds out for each path what is carried of it.
 func (b *branch) items(ctx context.Context, base team.Base, found []differing, include []string) ([]item, error) {
 	was := map[string]string{}
 	for _, f := range base.Dirty {
@@ -279,7 +287,7 @@ func tooBig(size int64) string {
 	return fmt.Sprintf("%s; up to %s are carried", regularfile.Size(size), regularfile.Size(mostFile))
 }
 
-// person says whose a file is that had changes before the team.
+// person says whose a file is that was changed before the team was created.
 func (b *branch) person(ctx context.Context, path, was string, one item, most *int64) (item, error) {
 	now, err := worktree.Digest(ctx, b.git.Procs, b.at(path), most)
 	if one.kept = now == was; err != nil || one.kept {
@@ -289,13 +297,13 @@ func (b *branch) person(ctx context.Context, path, was string, one item, most *i
 	if err != nil && ctx.Err() != nil {
 		return one, err
 	}
-	if err != nil || committed != was { // else the person has committed what was there, and the rest is the team's
+	if err != nil || committed != was { // else the person committed the old content: the rest is the team's
 		one.why = "had changes of yours before the team, and was changed since"
 	}
 	return one, nil
 }
 
-// stamp tells whether a file was changed; info is nil for one that is not there.
+// stamp returns a text that changes when the file changes; info is nil for a missing file.
 func (b *branch) stamp(path string) (string, fs.FileInfo, error) {
 	info, err := os.Lstat(b.at(path))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -311,8 +319,8 @@ func (b *branch) stamp(path string) (string, fs.FileInfo, error) {
 	return fmt.Sprint(info.Mode(), info.Size(), info.ModTime().UnixNano(), inode, " "), info, nil
 }
 
-// store puts what is new into the repository, as git would commit it, and looks at what it put
-// there: no other bytes are carried than those that were looked at.
+// store writes new content into the repository, as git would commit it, and then checks what it
+// wrote. So exactly the checked bytes are carried.
 func (b *branch) store(ctx context.Context, found []differing, items []item, fresh []int, include []string) error {
 	if len(fresh) == 0 {
 		return nil
@@ -344,7 +352,7 @@ func (b *branch) store(ctx context.Context, found []differing, items []item, fre
 	return nil
 }
 
-// suspects says of blobs why they are not carried without being asked for.
+// suspects says why blobs are not carried unless the user includes them.
 func (b *branch) suspects(ctx context.Context, ids []string) (map[string]string, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	out, err := b.git.Run(ctx, []byte(strings.Join(ids, "\n")+"\n"), "cat-file", "--batch-check=%(objecttype) "+
@@ -388,8 +396,8 @@ func (b *branch) suspects(ctx context.Context, ids []string) (map[string]string,
 	return why, look()
 }
 
-// holdsSecret reports whether a file likely holds a secret. In one that is no text only what cannot
-// be mistaken counts.
+// holdsSecret reports whether a file likely contains a secret. In a binary file only unmistakable
+// secrets count.
 func holdsSecret(data []byte) bool {
 	text := string(data)
 	if bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 {
@@ -398,14 +406,15 @@ func holdsSecret(data []byte) bool {
 	return redact.Text(text) != text
 }
 
-// commitShared commits what is carried, on the commit that is checked out. No ref names it.
+// commitShared commits what is carried, on top of the commit that is checked out. No ref points at
+// it.
 func (b *branch) commitShared(ctx context.Context, t team.Team, head string, found []differing,
 	items []item) (string, error) {
 	s := b.stream(ctx, t.UpdatedAt, b.sharedSubject()+"\n\n[skip ci]\n")
 	if head != "" {
 		s.line("from %s", head)
 	}
-	for i, d := range found { // what is gone makes room for what is there
+	for i, d := range found { // deleted paths make room for existing ones
 		if one := items[i]; one.carried() && one.mode == "" {
 			s.line("D %s", quotedPath(d.path))
 		}
@@ -423,30 +432,15 @@ func (b *branch) commitShared(ctx context.Context, t team.Team, head string, fou
 	return s.commit(ctx)
 }
 
-// sharedSubject is the subject of commits of what the team has not committed.
+// sharedSubject is the subject of commits with the team's uncommitted work.
 func (b *branch) sharedSubject() string {
 	return "Uncommitted work of team " + strings.TrimPrefix(b.name, "cadre/")
 }
 
-// quotedPath is a path as git reads it from its input.
+// quotedPath quotes a path for git's input.
 func quotedPath(path string) string {
 	if !strings.Contains(path, "\n") && !strings.HasPrefix(path, `"`) {
 		return path
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
-}
-
-// changesOf are the paths at which the shared directory differs from the commit that it was on.
-func (b *branch) changesOf(ctx context.Context, w Work) ([]git.Change, error) {
-	if w.Shared == "" {
-		return nil, nil
-	}
-	from := w.Head
-	if from == "" {
-		var err error
-		if from, err = b.git.Text(ctx, "hash-object", "-t", "tree", "--stdin"); err != nil {
-			return nil, err
-		}
-	}
-	return b.git.Changes(ctx, "diff-tree", "-r", from, w.Shared)
 }

@@ -12,14 +12,14 @@ import (
 	"cadre/internal/team"
 )
 
-// sheet is a file with a piece of what a team is restored from. All checkpoints share it for as
-// long as the piece stays as it is.
+// sheet is a file with a part of what a team is restored from. All checkpoints share it until that
+// part changes.
 type sheet struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
 }
 
-// The sheets. Of messages and of tasks there is one for each hundred numbers of which one is there.
+// The sheets. For messages and tasks there is one per hundred numbers, if any of these exists.
 const (
 	teamSheet     = "restore/team.json"
 	baseSheet     = "restore/base.json"
@@ -28,11 +28,11 @@ const (
 	taskSheets    = "restore/tasks/"
 )
 
-// perSheet bounds what a change of one message or task has written anew.
+// perSheet bounds how much is rewritten when one message or task changes.
 const perSheet = 100
 
-// sheetNames and digests are what those of a sheet look like: they come from a branch that anybody
-// may have written, and go into paths and commands of git.
+// sheetNames and digests match valid names and digests of sheets. Anybody may have written the
+// branch that they come from, and they go into paths and commands of git.
 var (
 	sheetNames = lazyregexp.New(`^restore/(?:[a-z]+/)?[a-z0-9]+\.jsonl?$`)
 	digests    = lazyregexp.New(`^[0-9a-f]{64}$`)
@@ -45,8 +45,8 @@ func (s sheet) check() error {
 	return nil
 }
 
-// file is where the sheet is. It is another one for each text, so that the checkpoint before is
-// whole until the next one is.
+// file returns the path of the sheet. Each text has another path, so the last checkpoint stays
+// complete until the next one is complete.
 func (s sheet) file() string {
 	ending := path.Ext(s.Name)
 	return fmt.Sprintf("%s-%.12s%s", strings.TrimSuffix(s.Name, ending), s.SHA256, ending)
@@ -58,7 +58,7 @@ func (s sheet) holds(text []byte) bool {
 	return hex.EncodeToString(sum[:]) == s.SHA256
 }
 
-// write gives the image its sheets, and adds the files of those that the one before does not have.
+// write gives the image its sheets, and adds the files of sheets that the last image lacks.
 func (d *draft) write(next *image) {
 	before := map[string]sheet{}
 	if d.prev != nil {
@@ -88,7 +88,7 @@ func (d *draft) write(next *image) {
 	runs(d.kept.Tasks, taskSheets, add)
 }
 
-// runs cuts pieces that are in order into sheets.
+// runs divides ordered pieces into sheets.
 func runs(all []team.Piece, stem string, add func(name string, text []byte)) {
 	var text []byte
 	for i, p := range all {
@@ -100,7 +100,7 @@ func runs(all []team.Piece, stem string, add func(name string, text []byte)) {
 	}
 }
 
-// kept is what the sheets hold.
+// kept reads the content of the sheets.
 func kept(sheets []sheet, texts [][]byte) (k team.Kept, err error) {
 	if len(sheets) == 0 {
 		return k, fmt.Errorf("%s says nothing of what a team is restored from: an earlier version of cadre made it",

@@ -13,7 +13,7 @@ import (
 	"cadre/internal/team"
 )
 
-// Patience of a write with others that write to the same repository.
+// How long a write tries again when other processes write to the same repository.
 const (
 	patience = 30 * time.Second
 	pause    = 20 * time.Millisecond
@@ -23,46 +23,45 @@ const (
 var (
 	// ErrNone says that there is no checkpoint.
 	ErrNone = errors.New("there is no checkpoint")
-	// ErrBlocked says that another branch leaves no room for the one that the checkpoints would be
-	// on.
+	// ErrBlocked says that another branch prevents the branch of the checkpoints.
 	ErrBlocked = errors.New("another branch is in the way")
-	// ErrForked says that the team goes on elsewhere: it was restored from a checkpoint and has
+	// ErrForked says that the team continues elsewhere: it was restored from a checkpoint and has
 	// written since.
 	ErrForked = errors.New("the team goes on elsewhere")
-	// ErrTaken says that the place belongs to another team of that name, a later one that is not
+	// ErrTaken says that the place belongs to another, later team of that name, which is not
 	// finished.
 	ErrTaken = errors.New("another team of that name has its checkpoints there")
 )
 
-// errMoved says that somebody else was faster.
+// errMoved says that another process was faster.
 var errMoved = errors.New("another process writes there")
 
-// DamageError says what is wrong with what is there.
+// DamageError says what is wrong with a checkpoint.
 type DamageError struct{ Place, Reason string }
 
 func (e *DamageError) Error() string {
 	return "no checkpoint can be read from " + e.Place + ": " + e.Reason
 }
 
-// Source is a team at work: a replica.
+// Source is a team in use: a replica.
 type Source interface {
 	View(see func(*team.State))
 	Read(ctx context.Context, after int64) iter.Seq2[*team.Record, error]
 }
 
-// Checkpoint is one that is there.
+// Checkpoint is an existing checkpoint.
 type Checkpoint struct {
 	Team    string    // id of the team
-	Seq     int64     // how many of the team's records it covers: its [team.State.Position]
+	Seq     int64     // number of the team's records that it covers: its [team.State.Position]
 	History string    // which of its histories; "" for the first
 	At      team.Time // when the last of them was made
 	Commit  string    // "" in a folder
 	Place   string    // for people
-	Written bool      // by this very call
-	Notice  string    // a line for the user where it is not on a branch, else ""
-	Left    []Left    // what of the shared directory it does not carry; the first of them
-	More    int       // how many further ones there are
-	Unknown string    // why it carries nothing of the shared directory; "" where it does
+	Written bool      // this call wrote it
+	Notice  string    // a line for the user if it is not on a branch, else ""
+	Left    []Left    // paths of the shared directory that it does not carry; the first ones
+	More    int       // number of further ones
+	Unknown string    // why it carries nothing of the shared directory; "" if it does
 }
 
 // tip is the newest checkpoint of a place.
@@ -73,31 +72,32 @@ type tip struct {
 
 // shelf is a place for checkpoints.
 type shelf interface {
-	// place names it for people.
+	// place names the shelf for people.
 	place() string
-	// load returns the newest checkpoint, nil where there is none.
+	// load returns the newest checkpoint, nil if there is none.
 	load(ctx context.Context) (*tip, error)
-	// save puts the next one on top of on, which is nil for the first. The error is errMoved where
-	// another one is there by now. With fresh set nothing of what is there is part of the next.
+	// save puts the next checkpoint on top of on, which is nil for the first one. It returns
+	// errMoved if another checkpoint is there by now. With fresh set the next checkpoint keeps
+	// nothing of the present one.
 	save(ctx context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (id string, err error)
-	// read returns files of a checkpoint; nil for one that is not there.
+	// read returns files of a checkpoint; nil for a missing file.
 	read(ctx context.Context, at *tip, files []string) ([][]byte, error)
 }
 
-// Store is where the checkpoints of one team are. Its methods may be called from any goroutine, and
+// Store is the place of one team's checkpoints. Its methods may be called from any goroutine, and
 // other processes may have stores of the same team.
 type Store struct {
 	team  string
 	shelf shelf
-	why   string // it is no branch
-	aside *Store // beside the team, for as long as the branch is not to be had
+	why   string // why it is not a branch
+	aside *Store // store beside the team, used while the branch is not available
 
 	mu   sync.Mutex
-	last *tip // as far as this store knows
+	last *tip // the newest checkpoint that this store knows
 }
 
 // Open finds the place for the checkpoints of a team that works in the directory project and has
-// its own folder. Neither has to be there.
+// its own folder. Neither has to exist.
 func Open(ctx context.Context, procs *proc.Register, project, name, own string) (*Store, error) {
 	if err := team.CheckName("team", name); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func Open(ctx context.Context, procs *proc.Register, project, name, own string) 
 // Place names where the checkpoints are.
 func (s *Store) Place() string { return s.shelf.place() }
 
-// Notice is a line for the user where there is no repository to keep the checkpoints in, else "".
+// Notice returns a line for the user if there is no repository for the checkpoints, else "".
 func (s *Store) Notice() string {
 	if s.why == "" {
 		return ""
@@ -128,8 +128,7 @@ func (s *Store) stays(why string) string {
 	return fmt.Sprintf("checkpoints of team %s stay in %s, because %s", s.team, s.shelf.place(), why)
 }
 
-// Lasting reports whether the error of a checkpoint will come again until somebody has done
-// something about it.
+// Lasting reports whether the error of a checkpoint repeats until somebody fixes its cause.
 func Lasting(err error) bool {
 	var damage *DamageError
 	return errors.Is(err, ErrForked) || errors.Is(err, ErrTaken) || errors.Is(err, ErrBlocked) ||
@@ -154,9 +153,9 @@ func (s *Store) describe(at *tip) Checkpoint {
 	return c
 }
 
-// Write makes a checkpoint of what the team is now. Where another process has made one that covers
-// that, it is the result. Where the branch is somebody else's, or cannot be made, it is beside the
-// team, and says so; but not where the team goes on elsewhere.
+// Write makes a checkpoint of the team's present state. If another process has made one that covers
+// it, Write returns that one. If the branch belongs to somebody else, or cannot be made, it writes
+// beside the team and says so. It does not do that if the team continues elsewhere.
 func (s *Store) Write(ctx context.Context, source Source, beside Beside) (Checkpoint, error) {
 	made, err := s.put(ctx, source, beside)
 	if s.aside == nil || !Lasting(err) || errors.Is(err, ErrForked) {
@@ -190,7 +189,7 @@ func (s *Store) put(ctx context.Context, source Source, beside Beside) (Checkpoi
 		}
 		switch {
 		case errors.Is(err, errMoved):
-		case known != nil: // what it knew may be gone: the branch was moved or removed, and swept up
+		case known != nil: // what it knew may no longer exist: the branch was moved or removed, and its objects deleted
 			continue
 		default:
 			return Checkpoint{}, fmt.Errorf("checkpoint of team %s: %w", s.team, err)
@@ -235,14 +234,15 @@ func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkp
 		return Checkpoint{}, err
 	}
 	source.View(func(state *team.State) {
-		if _, err = d.read(ctx, source, after, state.Seq()); err == nil { // what came meanwhile
+		if _, err = d.read(ctx, source, after, state.Seq()); err == nil { // records that came meanwhile
 			d.see(state, beside)
 		}
 	})
 	if err != nil {
 		return Checkpoint{}, err
 	}
-	// Later than the state, so that the commits of all tasks which it calls completed are found.
+	// Do this after reading the state, so that it finds the commits of all tasks that the state
+	// calls completed.
 	if b, ok := s.shelf.(*branch); ok {
 		var before *Work
 		if prev != nil {
@@ -275,8 +275,8 @@ func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkp
 	return made, nil
 }
 
-// succeeds says whether a checkpoint of the state may come after the one that is there: prev is
-// that one, nil when nothing of it is of use. With covered set it needs no successor.
+// succeeds says whether a checkpoint of the state may follow the present one. prev is the present
+// one, or nil if none of it can be used. With covered set the state needs no new checkpoint.
 func succeeds(on *tip, s *team.State) (prev *image, covered bool, err error) {
 	t := s.Team()
 	if t.ID == "" {

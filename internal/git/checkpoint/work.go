@@ -20,27 +20,26 @@ import (
 type Work struct {
 	Machine string `json:"machine,omitempty"` // name of the computer
 	Top     string `json:"top,omitempty"`     // of the work tree that the team shares; "" in a bare repository
-	Place   string `json:"place,omitempty"`   // tells the repository from another one at the same path
+	Place   string `json:"place,omitempty"`   // distinguishes the repository from another one at the same path
 
-	Branch string `json:"branch,omitempty"` // checked out there; "" for none
+	Branch string `json:"branch,omitempty"` // checked out in Top; "" for none
 	Head   string `json:"head,omitempty"`   // "" before the first commit
-	// Shared is a commit on Head with what the team has changed in the work tree and not committed;
-	// "" where that is nothing.
+	// Shared is a commit on Head with the team's uncommitted changes in the work tree; "" for none.
 	Shared string `json:"shared,omitempty"`
 	Sum    string `json:"shared_sum,omitempty"` // of what Shared was made from
 
-	// Report is the path of the report on the team from Top; "" where it has none there. cadre
-	// wrote it, so a copy of it in Shared is nobody's work.
+	// Report is the path, from Top, of the report on the team; "" for none there. cadre wrote it,
+	// so its copy in Shared is nobody's work.
 	Report string `json:"report,omitempty"`
 
 	Branches []Tip    `json:"branches,omitempty"` // of members
-	Include  []string `json:"include,omitempty"`  // paths from Top that the user wants carried, whatever is in them
-	Left     []Left   `json:"left,omitempty"`     // what is not carried
+	Include  []string `json:"include,omitempty"`  // paths from Top that the user wants included, whatever they contain
+	Left     []Left   `json:"left,omitempty"`     // paths that are not carried
 	More     int      `json:"left_more,omitempty"`
-	Unknown  string   `json:"unknown,omitempty"` // why nobody can say what of the work tree is the team's
+	Unknown  string   `json:"unknown,omitempty"` // why it is unknown what in the work tree is the team's
 }
 
-// Tip is the commit that a branch names.
+// Tip is the commit at the tip of a branch.
 type Tip struct {
 	Name   string `json:"name"`
 	Commit string `json:"commit"`
@@ -50,15 +49,15 @@ type Tip struct {
 type Left struct {
 	Path    string `json:"path"`
 	Why     string `json:"why"`
-	Ignored bool   `json:"ignored,omitempty"` // by git, so that no consolidation would commit it either
+	Ignored bool   `json:"ignored,omitempty"` // ignored by git, so a consolidation would not commit it either
 }
 
 func (l Left) String() string { return l.Path + " (" + l.Why + ")" }
 
-// mostLeft bounds the list of what is not carried. What git ignores comes last.
+// mostLeft bounds the list of paths that are not carried. Ignored paths come last.
 const mostLeft = 40
 
-// commits are all that the work names.
+// commits returns all commits that the work names.
 func (w *Work) commits() []string {
 	var all []string
 	if tip := w.tip(); tip != "" {
@@ -70,7 +69,7 @@ func (w *Work) commits() []string {
 	return all
 }
 
-// tip has all that is in the shared directory.
+// tip returns the commit that has all of the shared directory.
 func (w *Work) tip() string {
 	if w.Shared != "" {
 		return w.Shared
@@ -89,13 +88,13 @@ func covers(paths []string, path string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool { return p == path || strings.HasPrefix(path, p+"/") })
 }
 
-// MemberBranches are the branches of members of the team: cadre/TEAM@MEMBER, and what strayed from
-// one.
+// memberBranches returns the branches of the team's members: cadre/TEAM@MEMBER, and branches for
+// work that left one.
 func (b *branch) memberBranches(ctx context.Context) ([]Tip, error) {
 	return b.tips(ctx, "refs/heads/"+b.name+"@*")
 }
 
-// tips are the branches that match a pattern, without refs/heads/ or refs/remotes/.
+// tips returns the branches that match a pattern, without refs/heads/ or refs/remotes/.
 func (b *branch) tips(ctx context.Context, patterns ...string) ([]Tip, error) {
 	out, err := b.git.Run(ctx, nil, append([]string{"for-each-ref", "--format=%(objectname) %(objecttype) %(refname)"},
 		patterns...)...)
@@ -114,13 +113,13 @@ func (b *branch) tips(ctx context.Context, patterns ...string) ([]Tip, error) {
 	return all, nil
 }
 
-// machine is the name of this computer.
+// machine returns the name of this computer.
 func machine() string {
 	name, _ := os.Hostname()
 	return name
 }
 
-// place tells a repository from all others that there are, or were, at its path.
+// place identifies a repository among all others that are, or were, at its path.
 func place(dir string) string {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -132,11 +131,10 @@ func place(dir string) string {
 	return ""
 }
 
-// gather finds out what the team has done until now. before is what the checkpoint before carries;
-// nil for none.
+// gather collects the team's work so far. before is what the last checkpoint carries; nil for none.
 func (b *branch) gather(ctx context.Context, t team.Team, before *Work, beside Beside) (Work, error) {
 	w := Work{Machine: machine(), Top: b.top, Place: place(b.repo), Report: worktree.From(b.top, t.Report)}
-	// a file that was to come along there is another one here
+	// an included path there may be another file here
 	if before != nil && before.Place == w.Place && before.Machine == w.Machine {
 		w.Include = slices.Clone(before.Include)
 	}
@@ -165,7 +163,7 @@ func (b *branch) gather(ctx context.Context, t team.Team, before *Work, beside B
 	return w, nil
 }
 
-// briefly is an error on one line of a checkpoint.
+// briefly returns an error as one line for a checkpoint.
 func briefly(err error) string {
 	return redact.Text(excerpt.Line(err.Error(), 300))
 }
@@ -179,9 +177,9 @@ func (b *branch) below(path string, folders []string) bool {
 	})
 }
 
-// works returns the commits of tasks that no branch leads to. A snapshot of the shared directory is
-// left out where it has something that is not carried: the rest of it is in the commit of the
-// directory.
+// works returns the commits of tasks that no branch leads to. It leaves out a snapshot of the
+// shared directory that has something which must not be carried. The rest of such a snapshot is in
+// the commit of the directory.
 func (b *branch) works(ctx context.Context, base team.Base, w *Work, done []team.Work) ([]string, error) {
 	var candidates []string
 	snapshot := map[string]bool{}
@@ -228,12 +226,12 @@ func (b *branch) works(ctx context.Context, base team.Base, w *Work, done []team
 	}), nil
 }
 
-// mostCompared is how many commits are compared with each other, to find those that lead to none of
-// the others.
+// mostCompared bounds how many commits are compared with each other to find those that no other one
+// leads to.
 const mostCompared = 200
 
-// safe reports whether nothing in the snapshot would not be carried: what was not committed is
-// looked at as that of the directory is.
+// safe reports whether everything in the snapshot may be carried. It checks what was not committed
+// in the same way as the directory.
 func (b *branch) safe(ctx context.Context, base team.Base, w *Work, commit string) (bool, error) {
 	args := []string{"rev-list", "--objects", commit}
 	if w.Head != "" {

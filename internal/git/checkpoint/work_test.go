@@ -12,7 +12,7 @@ import (
 	"cadre/internal/team"
 )
 
-// looked is what the project is before a team begins, as the consolidation looks at it.
+// looked returns the project's state before a team begins, as the consolidation records it.
 func (l *lab) looked(project string, dirty ...string) team.Base {
 	l.Helper()
 	top := l.git(project, "rev-parse", "--show-toplevel")
@@ -29,7 +29,7 @@ func (l *lab) looked(project string, dirty ...string) team.Base {
 	return b
 }
 
-// workIn is a team of two, created on that base.
+// workIn returns a team of two that was created on that base.
 func workIn(t testing.TB, dir string, base team.Base) *work {
 	w := &work{state: &team.State{}}
 	w.do(t, team.User, &team.CreateTeam{TeamID: "T1", Name: "demo", Dir: dir, Base: base})
@@ -39,8 +39,8 @@ func workIn(t testing.TB, dir string, base team.Base) *work {
 	return w
 }
 
-// TestWorkIsCarried: whoever fetches the one branch has the branches of the members and what the
-// team has not committed, and nothing of the person's was touched.
+// TestWorkIsCarried: a fetch of the one branch brings the branches of the members and the team's
+// uncommitted work. Nothing of the person's is touched.
 func TestWorkIsCarried(t *testing.T) {
 	l := newLab(t)
 	project := l.repository("r")
@@ -89,7 +89,7 @@ func TestWorkIsCarried(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 
-	// One branch is all that goes anywhere.
+	// Only that branch is pushed and fetched.
 	l.git(l.dir, "init", "-q", "--bare", "remote.git")
 	l.git(project, "push", "-q", filepath.Join(l.dir, "remote.git"), "cadre/demo")
 	l.git(l.dir, "clone", "-q", "--no-checkout", filepath.Join(l.dir, "remote.git"), "clone")
@@ -132,8 +132,8 @@ func TestWorkIsCarried(t *testing.T) {
 	}
 }
 
-// TestNotCarried: what git ignores, what is large, and what likely holds a secret is named; what
-// was asked for is carried from then on.
+// TestNotCarried: files that git ignores, large files, and files that likely contain a secret are
+// named instead. Included paths are carried from then on.
 func TestNotCarried(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -194,7 +194,7 @@ func TestNotCarried(t *testing.T) {
 	if got := paths(s); got != "build/out/x fits secret.go | big key nested a.log build" {
 		t.Error(got)
 	}
-	// It stays so, also for a process that knows nothing of it.
+	// This holds even for a process that knows nothing of it yet.
 	w.do(t, "lead", &team.CreateTask{Subject: "more"})
 	write(l.store(project))
 	if got := paths(s); got != "build/out/x fits secret.go | big key nested a.log build" {
@@ -208,7 +208,7 @@ func TestNotCarried(t *testing.T) {
 	if key := l.git(project, "hash-object", "key"); strings.Contains(all, key) {
 		t.Error("the key is reachable from the branch")
 	}
-	// A secret that comes into a file that was carried takes it out.
+	// A carried file is dropped once it contains a secret.
 	l.write(filepath.Join(project, "fits"), secret)
 	write(s)
 	if got := paths(s); got != "big build/out/x build/y secret.go | fits key nested a.log" {
@@ -216,7 +216,7 @@ func TestNotCarried(t *testing.T) {
 	}
 }
 
-// TestWorkIsCarriedOnce: what stays as it is has no further commits, and makes no checkpoint due.
+// TestWorkIsCarriedOnce: unchanged work gets no further commits, and makes no checkpoint due.
 func TestWorkIsCarriedOnce(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -254,7 +254,7 @@ func TestWorkIsCarriedOnce(t *testing.T) {
 	}
 }
 
-// TestManyBranches: a checkpoint has few parents, however much is new, and carries all of it.
+// TestManyBranches: a checkpoint has few parents, however much is new, and carries everything.
 func TestManyBranches(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -279,8 +279,7 @@ func TestManyBranches(t *testing.T) {
 	}
 }
 
-// TestUnknownWork: where nobody can say what is the team's, that is said, and the checkpoint is
-// made.
+// TestUnknownWork: if nobody can say what is the team's, the checkpoint is made and says so.
 func TestUnknownWork(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -336,11 +335,11 @@ func TestFilesThatVanish(t *testing.T) {
 	}
 }
 
-// TestLooseObjects: a thousand checkpoints leave few loose objects and few packs, everything is
-// there, and what others left loose stays so.
+// TestLooseObjects: a thousand checkpoints leave few loose objects and few packs. Every object
+// exists, and other loose objects stay loose.
 func TestLooseObjects(t *testing.T) {
 	t.Parallel()
-	total, every := 120, 8 // as 1,000 with the usual 64, and faster
+	total, every := 120, 8 // like 1,000 with the default of 64, and faster
 	if testing.Short() {
 		total = 60
 	}
@@ -399,7 +398,8 @@ func loose(t *testing.T, project string) (n int) {
 	return n
 }
 
-// TestSubjects: the subject of a checkpoint says what happened, and nothing that an agent wrote.
+// TestSubjects: the subject of a checkpoint says what happened, and contains nothing that an agent
+// wrote.
 func TestSubjects(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -447,8 +447,8 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
-// TestReadme: what a forge shows of the branch is about the team, and nothing in it is markup that
-// somebody else wrote.
+// TestReadme: what a forge shows of the branch is about the team, and contains no markup from other
+// people or agents.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	w := &work{state: &team.State{}}
@@ -481,8 +481,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestCompleted: the record of a team that was consolidated comes into one more checkpoint, though
-// nothing happened in the team.
+// TestCompleted: the record of a consolidated team gets one more checkpoint, though nothing
+// happened in the team.
 func TestCompleted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -503,7 +503,7 @@ func TestCompleted(t *testing.T) {
 	brings(t, s, w)
 }
 
-// TestHistoriesBefore: a checkpoint names the histories that its own goes on from.
+// TestHistoriesBefore: a checkpoint names the histories that its own continues.
 func TestHistoriesBefore(t *testing.T) {
 	t.Parallel()
 	s := &Store{team: "demo", shelf: &memory{}}

@@ -16,8 +16,8 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Limits of a patch, in bytes of the files before and after. What is larger stays where it is, and
-// is named.
+// These bound a patch, in bytes of the files before and after. Larger files are not in the patch,
+// and are named.
 const (
 	maxFile  = 1 << 20
 	maxPatch = 16 << 20
@@ -35,20 +35,18 @@ func Changed(ctx context.Context, procs *proc.Register, dir string) ([]string, e
 	return files, err
 }
 
-// Edits are what was changed in a directory since the last commit.
+// Edits describes the changes in a directory since the last commit.
 type Edits struct {
-	Commit string   // the last one; "" before the first
-	Files  []string // that the patch changes, by their paths from the directory
-	Patch  []byte   // of whole files, new ones and binary ones among them, as git apply takes it
-	// what is not in the patch because it is large, or a repository of its own: paths, each with
-	// the reason
+	Commit string   // the last commit; "" before the first
+	Files  []string // changed by the patch, by their paths from the directory
+	Patch  []byte   // complete changes, of new and binary files too, in the format of git apply
+	// files that are too large for the patch, and nested repositories: paths, each with the reason
 	Left []string
 }
 
-// Diff returns what differs from the last commit below dir, but for files that are not to be told
-// of: their absolute paths, in the form that git gives to the top of the work tree, are what except
-// is asked about. It touches neither the work tree nor the index. Outside a repository there is
-// nothing.
+// Diff returns the differences from the last commit below dir, without files for which except
+// returns true. except gets absolute paths, in git's form of the top of the work tree. Diff touches
+// neither the work tree nor the index. Outside a repository the result is empty.
 func Diff(ctx context.Context, procs *proc.Register, dir string, except func(path string) bool) (Edits, error) {
 	g := in(procs, dir)
 	inside, err := g.Text(ctx, "rev-parse", "--is-inside-work-tree")
@@ -92,7 +90,7 @@ func Diff(ctx context.Context, procs *proc.Register, dir string, except func(pat
 			fresh.WriteString(f.path + "\x00")
 		}
 	}
-	if fresh.Len() > 0 { // without storing what is in them
+	if fresh.Len() > 0 { // without storing their content
 		if _, err := g.Run(ctx, fresh.Bytes(), "add", "--intent-to-add", "--pathspec-from-file=-",
 			"--pathspec-file-nul"); err != nil {
 			return e, err
@@ -109,8 +107,8 @@ func Diff(ctx context.Context, procs *proc.Register, dir string, except func(pat
 	return e, nil
 }
 
-// withOwnIndex is the folder with an index that is a copy of the work tree's, until done is called:
-// what is known of the files spares reading them all.
+// withOwnIndex returns the folder with a copy of the work tree's index, until done is called. What
+// the index knows of the files saves reading them all.
 func (f folder) withOwnIndex(ctx context.Context) (own folder, done func(), err error) {
 	index, err := f.Text(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
 	if err != nil {
@@ -127,14 +125,14 @@ func (f folder) withOwnIndex(ctx context.Context) (own folder, done func(), err 
 	return folder{f.With("GIT_INDEX_FILE=" + copied)}, func() { os.RemoveAll(scratch) }, nil
 }
 
-// differs is a file that is not as it is in the last commit.
+// differs is a file that differs from the last commit.
 type differs struct {
 	path, absolute        string
-	old, size             int64 // bytes then and now; 0 for what is none, or no file
+	old, size             int64 // bytes before and now; 0 if there is no file
 	untracked, repository bool
 }
 
-// differing returns what differs from base below the folder, but for what git ignores.
+// differing returns the differences from base below the folder, without ignored files.
 func (f folder) differing(ctx context.Context, base string) ([]differs, error) {
 	place, err := f.Run(ctx, nil, "rev-parse", "--show-toplevel", "--show-prefix")
 	if err != nil {
@@ -150,7 +148,7 @@ func (f folder) differing(ctx context.Context, base string) ([]differs, error) {
 		return nil, err
 	}
 	var all []differs
-	var blobs bytes.Buffer // of what is in the base
+	var blobs bytes.Buffer // of the files in the base
 	var of []int
 	seen := map[string]bool{}
 	add := func(path string, untracked bool) {
@@ -186,14 +184,14 @@ func (f folder) differing(ctx context.Context, base string) ([]differs, error) {
 	}
 	for i, line := range strings.Split(strings.TrimSpace(string(sizes)), "\n") {
 		if i < len(of) {
-			fmt.Sscan(line, &all[of[i]].old) // one that is missing is told by the diff
+			fmt.Sscan(line, &all[of[i]].old) // the diff reports a missing one
 		}
 	}
 	return all, nil
 }
 
-// Brief returns as much of the patch as has at most so many bytes: of whole files, and no binary
-// ones, which tell a reader nothing. Cut names the files that are not in it.
+// Brief returns the part of the patch with at most so many bytes: whole files, without binary ones,
+// which tell a reader nothing. cut names the files that are left out.
 func (e Edits) Brief(most int) (patch string, cut []string) {
 	for _, one := range Patches(e.Patch) {
 		text := string(one.Text)
@@ -214,7 +212,7 @@ type Patch struct {
 
 const patchHead = "diff --git "
 
-// Patches divides a patch by files.
+// Patches splits a patch by files.
 func Patches(patch []byte) (all []Patch) {
 	rest := string(patch)
 	for rest != "" {

@@ -18,11 +18,11 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// ErrTooMuch says that more would have to be read than anybody wants to wait for.
+// ErrTooMuch reports that too many bytes would have to be read.
 var ErrTooMuch = errors.New("the files that are not committed have too many bytes to be read")
 
-// Digest is a checksum of what is there at the path, its kind with it; "" where there is nothing.
-// What it reads is taken off most, and when that does not suffice the error is [ErrTooMuch].
+// Digest returns a checksum of the file at the path, with its kind; "" if there is none. It
+// subtracts what it reads from most; if that is not enough, the error is [ErrTooMuch].
 func Digest(ctx context.Context, procs *proc.Register, path string, most *int64) (string, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -49,15 +49,15 @@ func Digest(ctx context.Context, procs *proc.Register, path string, most *int64)
 		}
 		return digest(linkKind, strings.NewReader(to))
 	case mode.IsDir():
-		head, _ := in(procs, path).Text(ctx, "rev-parse", "HEAD") // one that has none has none the next time too
+		head, _ := in(procs, path).Text(ctx, "rev-parse", "HEAD") // without one, the digest stays the same the next time
 		return digest(repositoryKind, strings.NewReader(head))
 	default:
 		return digest(mode.Type().String(), strings.NewReader(""))
 	}
 }
 
-// Committed is the [Digest] of what the commit has at the path from dir, the top of a work tree, as
-// it would be there; "" where it has nothing.
+// Committed returns the [Digest] of the commit's file at the path from dir, the top of a work tree,
+// as it would be there; "" if the commit has none.
 func Committed(ctx context.Context, procs *proc.Register, dir, commit, path string) (string, error) {
 	g := in(procs, dir)
 	out, err := g.Text(ctx, "ls-tree", "-z", commit, "--", path)
@@ -83,7 +83,7 @@ func Committed(ctx context.Context, procs *proc.Register, dir, commit, path stri
 	return digest(kind, bytes.NewReader(data))
 }
 
-// What a digest begins with.
+// These are the beginnings of digests.
 const (
 	linkKind       = "link "
 	repositoryKind = "repository "

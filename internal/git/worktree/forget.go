@@ -10,16 +10,15 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// Forget has the repository forget those of its worktrees that are gone and whose directories are
-// the caller's. It is no git worktree prune, which also forgets the person's worktrees on volumes
-// that are not mounted.
+// Forget removes the repository's records of missing worktrees whose directories are the caller's.
+// Unlike git worktree prune, it keeps the user's worktrees on volumes that are not mounted.
 func Forget(ctx context.Context, procs *proc.Register, repo string, its func(dir string) bool) error {
 	g := in(procs, repo)
 	common, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil || len(stale(common, its)) == 0 {
 		return err
 	}
-	unlock, err := alone(ctx, common) // one that is just being made is not there either
+	unlock, err := alone(ctx, common) // a worktree in the making is missing too
 	if err != nil {
 		return err
 	}
@@ -31,8 +30,7 @@ func Forget(ctx context.Context, procs *proc.Register, repo string, its func(dir
 	return errors.Join(errs...)
 }
 
-// stale returns the directories of worktrees that the repository knows, that are gone and that are
-// the caller's.
+// stale returns the directories of recorded worktrees that are missing and are the caller's.
 func stale(common string, its func(dir string) bool) (dirs []string) {
 	for _, e := range entries(common) {
 		tree := e.tree()

@@ -12,10 +12,10 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// Conflict is why two commits cannot be merged; the zero Conflict is none.
+// Conflict says why two commits cannot be merged; the zero Conflict means that they can.
 type Conflict struct {
-	Files []string // that both changed, by their paths from the top
-	Why   string   // in git's words, where it is not about files
+	Files []string // changed by both, by their paths from the top
+	Why   string   // git's message, if the reason is not a conflict in files
 }
 
 // None reports whether there is no conflict.
@@ -28,8 +28,8 @@ func (c Conflict) String() string {
 	return "conflicts in " + strings.Join(c.Files, ", ")
 }
 
-// Join makes the tree of what both commits have, in the repository of the work tree whose top is
-// dir, or says why there is none. It changes no file, no index and no branch.
+// Join makes the tree of a merge of both commits, in the repository of the work tree whose top is
+// dir, or says why it cannot. It changes no file, no index and no branch.
 func Join(ctx context.Context, procs *proc.Register, dir, ours, theirs string) (tree string, c Conflict, err error) {
 	f := in(procs, dir)
 	out, err := f.Run(ctx, nil, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
@@ -45,11 +45,11 @@ func Join(ctx context.Context, procs *proc.Register, dir, ours, theirs string) (
 	case strings.Contains(refused.Words, "usage:"):
 		return f.joinByIndex(ctx, ours, theirs) // a git before 2.38
 	}
-	return "", Conflict{Why: refused.Error()}, nil // histories that have nothing in common, say
+	return "", Conflict{Why: refused.Error()}, nil // for example, histories without a common commit
 }
 
-// joinByIndex is Join with what every git has: an index and a work tree of our own, which are gone
-// afterwards. It follows no renames.
+// joinByIndex is Join for every version of git, with a temporary index and work tree. It does not
+// follow renames.
 func (f folder) joinByIndex(ctx context.Context, ours, theirs string) (tree string, c Conflict, err error) {
 	repo, err := f.Text(ctx, "rev-parse", "--path-format=absolute", "--git-dir")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 func Keep(ctx context.Context, procs *proc.Register, p Place, message string) (k Kept, err error) {
 	home := in(procs, p.Repo)
 	if _, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
-		if _, err := home.Text(ctx, "rev-parse", "--git-dir"); err != nil { // in no repository there was none
+		if _, err := home.Text(ctx, "rev-parse", "--git-dir"); err != nil { // outside a repository there was no worktree
 			return Kept{}, ctx.Err()
 		}
 		if err := tidy(ctx, home, p); err != nil {
@@ -37,8 +37,8 @@ func Keep(ctx context.Context, procs *proc.Register, p Place, message string) (k
 	return k, tree.remove(ctx, home, p.Branch, k.Commit == "" && k.Strayed == "")
 }
 
-// Ahead returns the commit that the branch names, where that is not in HEAD of the repository; ""
-// where it is, or there is no such branch.
+// Ahead returns the commit that the branch names, if the repository's HEAD does not have it;
+// otherwise, or without the branch, "".
 func Ahead(ctx context.Context, procs *proc.Register, repo, branch string) (commit string, err error) {
 	g := in(procs, repo)
 	if commit, err = g.tip(ctx, branch); commit == "" || err != nil {
@@ -50,7 +50,7 @@ func Ahead(ctx context.Context, procs *proc.Register, repo, branch string) (comm
 	return commit, nil
 }
 
-// Tip is the commit that the branch names; "" where there is none.
+// Tip returns the commit that the branch names; "" if there is none.
 func Tip(ctx context.Context, procs *proc.Register, repo, branch string) (string, error) {
 	return in(procs, repo).tip(ctx, branch)
 }
@@ -59,7 +59,7 @@ func (f folder) tip(ctx context.Context, branch string) (string, error) {
 	return f.commitOf(ctx, "refs/heads/"+branch)
 }
 
-// commitOf is the commit that the reference names; "" where there is none.
+// commitOf returns the commit that the reference names; "" if there is none.
 func (f folder) commitOf(ctx context.Context, ref string) (string, error) {
 	commit, err := f.Text(ctx, "rev-parse", "--verify", "--quiet", ref+"^{commit}")
 	if refused, ok := errors.AsType[*git.Refusal](err); ok && refused.Status == 1 {

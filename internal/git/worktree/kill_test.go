@@ -23,6 +23,9 @@ func TestKilledRemoval(t *testing.T) {
 		"what is in it is read-only":  func(r *repository, gone string) { r.readOnly(filepath.Join(gone, "cache")) },
 	} {
 		for _, merged := range []bool{true, false} {
+			if testing.Short() && merged {
+				continue
+			}
 			t.Run(fmt.Sprint(name, ", merged ", merged), func(t *testing.T) {
 				t.Parallel()
 				r := newRepository(t)

@@ -16,31 +16,32 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// State says what is in the place of a worktree.
+// State describes the place of a worktree.
 type State int
 
-// The states of a place. What is in none of them is a [BrokenError].
+// These are the states of a place. Any other state is a [BrokenError].
 const (
-	Absent State = iota // no worktree: none was made, or it was removed as it should be
+	Absent State = iota // no worktree: none was made, or it was removed properly
 	Whole               // the worktree, on its branch
-	// the worktree, and it or its repository has moved since it was made: [Repair] joins them again
+	// the worktree or its repository was moved since: [Repair] reconnects them
 	Moved
 	Partial // git was killed while it made the worktree, and nobody has worked there
 )
 
-// BrokenError says that a worktree is not in its place any more, or that something else is there.
-// Only a person can mend that.
+// BrokenError reports that a worktree is not in its place any more, or that something else is
+// there. Only a person can correct that.
 type BrokenError struct {
 	Dir string
-	Why string // continues a sentence that begins with Dir
+	Why string // continues a sentence that starts with Dir
 	Try string // what to do, as a sentence
 }
 
 func (e *BrokenError) Error() string { return e.Dir + " " + e.Why + ". " + e.Try }
 
-// Look finds out what is in the place, and changes nothing. It follows git's two links: the file
+// Look determines the state of the place, and changes nothing. It follows git's two links: the file
 // .git in the worktree, which names the worktree's entry in the repository, and the file gitdir in
-// that entry, which names the worktree. The error is a [*BrokenError], or says why nobody knows.
+// that entry, which names the worktree. The error is a [*BrokenError], or says why the state is
+// unknown.
 func Look(ctx context.Context, procs *proc.Register, p Place) (State, error) {
 	common, err := in(procs, p.Repo).Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
@@ -62,12 +63,12 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 	case errors.Is(err, fs.ErrNotExist) && own.partial():
 		return Partial, nil
 	case errors.Is(err, fs.ErrNotExist):
-		if _, err := os.Lstat(removed(p.Dir)); err == nil { // it was being removed, with all that was in it committed
+		if _, err := os.Lstat(removed(p.Dir)); err == nil { // it was being removed, with all its work committed
 			return Absent, nil
 		}
-		return broken(fmt.Sprintf("Bring it back, or give it up, and a new one begins with what was committed on the "+
+		return broken(fmt.Sprintf("Restore it, or remove its record, and a new one starts with the commits on the "+
 			"branch %s: git -C %s worktree remove --force %s", p.Branch, sanitize.Quote(p.Repo), sanitize.Quote(p.Dir)),
-			"is gone, and what was not committed there is gone with it")
+			"does not exist any more, and its uncommitted work is lost with it")
 	case err != nil:
 		return Absent, err
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -108,22 +109,29 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 	case e.partial():
 		return Partial, nil
 	}
-	branch, err := in(procs, p.Dir).Text(ctx, "symbolic-ref", "--short", "--quiet", "HEAD")
-	if ctx.Err() != nil {
-		return Absent, ctx.Err()
-	}
-	back := fmt.Sprintf("Go back to it: git -C %s checkout %s", sanitize.Quote(p.Dir), p.Branch)
-	if err != nil {
-		return broken(back, "is on no branch, and not on %s", p.Branch)
-	}
-	if branch != p.Branch {
-		return broken(back, "is on the branch %s, and not on %s", branch, p.Branch)
+	if err := checkBranch(ctx, procs, p); err != nil {
+		return Absent, err
 	}
 	return Whole, nil
 }
 
-// Repair joins a worktree and its repository again after either has moved, and leaves all that is
-// in the worktree as it is. Where there is nothing to repair it does nothing.
+// checkBranch returns an error if the worktree has something else checked out than its branch.
+func checkBranch(ctx context.Context, procs *proc.Register, p Place) error {
+	branch, err := in(procs, p.Dir).Text(ctx, "symbolic-ref", "--short", "--quiet", "HEAD")
+	back := fmt.Sprintf("Go back to it: git -C %s checkout %s", sanitize.Quote(p.Dir), p.Branch)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return &BrokenError{p.Dir, fmt.Sprintf("is on no branch, and not on %s", p.Branch), back}
+	case branch != p.Branch:
+		return &BrokenError{p.Dir, fmt.Sprintf("is on the branch %s, and not on %s", branch, p.Branch), back}
+	}
+	return nil
+}
+
+// Repair reconnects a worktree and its repository after either was moved, and does not touch the
+// worktree's files. If there is nothing to repair, it does nothing.
 func Repair(ctx context.Context, procs *proc.Register, p Place) error {
 	g := in(procs, p.Repo)
 	common, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
@@ -138,15 +146,15 @@ func Repair(ctx context.Context, procs *proc.Register, p Place) error {
 	return g.repair(ctx, p, common)
 }
 
-// repair is Repair for whoever is alone at the repository. git mends one link by the other one, so
-// it has to be asked twice where both are wrong.
+// repair is Repair for a caller that holds the repository's lock. git corrects one link by means of
+// the other, so it has to be asked twice if both are wrong.
 func (f folder) repair(ctx context.Context, p Place, common string) error {
 	var said error
 	for range 2 {
 		if state, err := look(ctx, f.Procs, p, common); err != nil || state != Moved {
 			return err
 		}
-		// it also ends with an error where it has mended something
+		// it returns an error even if it has corrected something
 		if _, said = f.Text(ctx, "worktree", "repair", p.Dir); ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -159,7 +167,7 @@ func (f folder) repair(ctx context.Context, p Place, common string) error {
 	return err
 }
 
-// entry is what a repository knows of one of its worktrees: a folder.
+// entry is a repository's record of one of its worktrees: a folder.
 type entry struct{ dir string }
 
 func entries(common string) (all []entry) {
@@ -172,7 +180,7 @@ func entries(common string) (all []entry) {
 
 func (e entry) there() bool { return e.dir != "" && exists(filepath.Join(e.dir, "HEAD")) }
 
-// tree is the file .git of the worktree, as far as the entry knows.
+// tree returns the worktree's file .git, according to the entry.
 func (e entry) tree() string {
 	path, err := readLink(filepath.Join(e.dir, "gitdir"), "")
 	if err == nil && !filepath.IsAbs(path) {
@@ -181,8 +189,7 @@ func (e entry) tree() string {
 	return path
 }
 
-// names reports whether the worktree is dir, so far as the entry knows. The folder need not be
-// there.
+// names reports whether the entry names dir as its worktree. The folder need not exist.
 func (e entry) names(dir string) bool {
 	tree := e.tree()
 	if filepath.Base(tree) != ".git" {
@@ -193,8 +200,8 @@ func (e entry) names(dir string) bool {
 		same(filepath.Dir(tree), filepath.Dir(dir))
 }
 
-// partial reports whether git has not come to the end of making it: git says so in the lock that it
-// holds meanwhile, and writes the index last.
+// partial reports whether git has not finished making it: git says so in the lock that it holds
+// meanwhile, and writes the index last.
 func (e entry) partial() bool {
 	if e.dir == "" {
 		return false
@@ -203,14 +210,14 @@ func (e entry) partial() bool {
 	return err == nil && lock == "initializing" && !exists(filepath.Join(e.dir, "index"))
 }
 
-// Why a file is not one of git's that name a path.
+// These say why a file is not one of git's files with a path.
 var (
-	errNoPath = errors.New("it names no path")
+	errNoPath = errors.New("it has no path")
 	errNoFile = errors.New("it is not a regular file")
 )
 
-// readLink reads the path that a file of git's names, behind a prefix. An agent may have put
-// anything in its place.
+// readLink reads the path after a prefix in one of git's files. An agent may have put anything in
+// its place.
 func readLink(file, prefix string) (string, error) {
 	const most = 16 << 10
 	info, err := os.Lstat(file)
@@ -245,7 +252,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// same reports whether both are there and the same, whatever links lead to them.
+// same reports whether both paths exist and lead to the same file.
 func same(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
@@ -260,8 +267,8 @@ func isEmpty(dir string) bool {
 	return err == nil && len(names) == 0
 }
 
-// missing returns the worktrees that have the branch checked out, so far as the repository knows,
-// and are not there: those of a team whose folder was lost.
+// missing returns the missing worktrees that have the branch checked out, according to the
+// repository: those of a team whose folder was lost.
 func (f folder) missing(ctx context.Context, branch string) (dirs []string, err error) {
 	out, err := f.Text(ctx, "worktree", "list", "--porcelain")
 	if err != nil {

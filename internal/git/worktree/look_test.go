@@ -72,6 +72,9 @@ func (r *repository) tree() string {
 // what was not committed is still there, and can be brought home.
 func TestMoved(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	for name, move := range map[string]func(r *repository){
 		"the repository": func(r *repository) { r.movesRepo("elsewhere") },
 		"the worktree":   func(r *repository) { r.movesTrees("other") },
@@ -161,7 +164,7 @@ func TestNotAWorktree(t *testing.T) {
 		says []string
 	}{
 		"it was removed": {func(r *repository) { r.remove(r.place.Dir) },
-			[]string{"is gone", "worktree remove --force"}},
+			[]string{"does not exist any more", "worktree remove --force"}},
 		"a file": {func(r *repository) {
 			r.remove(r.place.Dir)
 			r.write(filepath.Dir(r.place.Dir), "ann",

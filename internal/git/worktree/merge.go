@@ -10,18 +10,18 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// merged names, among the references that the worktree alone has, the commit that it is being
-// brought to.
+// merged is a reference of the worktree alone. It names the commit to which the worktree is being
+// updated.
 const merged = "refs/worktree/cadre-merge"
 
-// Merge merges the commits into the branch of the worktree, in which nobody is at work, and brings
-// its files up to that. What was not committed there is committed first. Where one of them
-// conflicts, that one is returned with the conflict, and those before it are merged.
+// Merge merges the commits into the branch of the worktree, and updates its files. Nobody may be
+// working there. Uncommitted work is committed first. If one of the commits conflicts, that one is
+// returned with the conflict, and the ones before it are merged.
 //
-// The commit of a merge is made first, and the worktree notes that it goes there before any file
-// changes. So whoever comes after a kill finishes that, and takes no file that was half written for
-// the member's own. git is told which worktree is meant, so that nothing that a member wrote there
-// leads it to the person's checkout.
+// The merge's commit is made first, and the worktree records it as its destination before any file
+// changes. So after a kill, the next call finishes the update, and takes no half-written file for
+// the member's own. git is given the worktree explicitly, so that nothing that a member wrote there
+// redirects it to the user's checkout.
 func Merge(ctx context.Context, procs *proc.Register, p Place, message string,
 	commits ...string) (at string, c Conflict, err error) {
 	common, err := in(procs, p.Repo).Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
@@ -80,7 +80,7 @@ func Merge(ctx context.Context, procs *proc.Register, p Place, message string,
 	return "", Conflict{}, nil
 }
 
-// bring brings the worktree and its branch to the commit that it notes it goes to.
+// bring updates the worktree and its branch to the recorded destination.
 func (t tree) bring(ctx context.Context, commit string) error {
 	if _, err := t.Text(ctx, "reset", "--hard", "--quiet", commit); err != nil {
 		return err

@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 )
 
-// From returns the path of a file from the top of its work tree, as git names it; "" where it is
-// not in there. The file may be missing, but its folder may not, for links above it are followed.
+// From returns the path of a file from the top of its work tree, as git names it; "" if the file is
+// outside. The file may be missing, but its folder must exist, because links above it are followed.
 func From(top, file string) string {
 	if top == "" || file == "" {
 		return ""

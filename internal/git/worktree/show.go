@@ -10,13 +10,13 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// Show makes dir a worktree of the repository at that commit, on no branch, for somebody to look
-// at. One that is there is brought to the commit: what was changed or left there goes, but for what
-// git ignores. It returns the directory in it that repo is.
+// Show makes dir a worktree of the repository at that commit, on no branch, for reading. An
+// existing one is updated to the commit: changes and new files there are removed, except ignored
+// ones. Show returns the directory in it that corresponds to repo.
 //
-// Whatever is found in the place is removed where it is not that worktree, also the half of one
-// that a kill left. git is told which worktree is meant, so that nothing that somebody wrote there
-// leads it to the person's checkout.
+// Anything else in the place is removed, even an incomplete worktree that a kill left. git is given
+// the worktree explicitly, so that nothing that somebody wrote there redirects it to the user's
+// checkout.
 func Show(ctx context.Context, procs *proc.Register, repo, dir, commit string) (work string, err error) {
 	if err := Able(ctx, procs, repo); err != nil {
 		return "", err
@@ -52,8 +52,8 @@ func Show(ctx context.Context, procs *proc.Register, repo, dir, commit string) (
 	return work, err
 }
 
-// Hide removes what Show has made, however far that got. Where nobody knows the repository any
-// more, repo is "", and a worktree that is whole says it itself.
+// Hide removes what Show has made, however far that got. If the repository is unknown, repo is "",
+// and a complete worktree names it.
 func Hide(ctx context.Context, procs *proc.Register, repo, dir string) error {
 	if repo == "" {
 		tree, err := open(ctx, procs, dir)
@@ -64,7 +64,7 @@ func Hide(ctx context.Context, procs *proc.Register, repo, dir string) error {
 	}
 	g := in(procs, repo)
 	common, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
-	if err != nil { // there is no repository any more, and so nothing that knows of the worktree
+	if err != nil { // without a repository, there is no record of the worktree
 		return errors.Join(ctx.Err(), wipe(removed(dir)), wipe(dir))
 	}
 	if !exists(dir) && !exists(removed(dir)) && entryOf(common, dir).dir == "" {
@@ -81,9 +81,9 @@ func Hide(ctx context.Context, procs *proc.Register, repo, dir string) error {
 	return g.clear(ctx, dir)
 }
 
-// rejoin joins what is in the place with its entry in the repository where either has moved since.
-// Else the entry would stay for ever under the old path. A worktree of another name or folder is
-// none of ours, whatever the file .git says, and neither is a copy.
+// rejoin reconnects the worktree in the place with its record in the repository if either was
+// moved. Otherwise the record would stay for ever under the old path. A worktree with another name
+// or folder is not ours, whatever its file .git says, and neither is a copy.
 func (f folder) rejoin(ctx context.Context, common, dir string) error {
 	link, err := readLink(filepath.Join(dir, ".git"), "gitdir: ")
 	if err != nil {
@@ -98,7 +98,7 @@ func (f folder) rejoin(ctx context.Context, common, dir string) error {
 		filepath.Base(back) == filepath.Base(link) && exists(back) {
 		return nil
 	}
-	for range 2 { // git mends one link by the other one
+	for range 2 { // git corrects one link by means of the other
 		if _, err := f.Text(ctx, "worktree", "repair", dir); ctx.Err() != nil {
 			return ctx.Err()
 		} else if err == nil {
@@ -108,12 +108,12 @@ func (f folder) rejoin(ctx context.Context, common, dir string) error {
 	return nil
 }
 
-// tail is the name of a directory with that of the folder it is in.
+// tail returns the name of a directory with the name of its folder.
 func tail(dir string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(dir)), filepath.Base(dir))
 }
 
-// clear removes what is in the place of a worktree, and what the repository knows of it.
+// clear removes the worktree in the place, and the repository's record of it.
 func (f folder) clear(ctx context.Context, dir string) error {
 	if err := wipe(removed(dir)); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (f folder) clear(ctx context.Context, dir string) error {
 
 var errNotShown = errors.New("it is not that worktree")
 
-// update brings the worktree in the place to the commit. Any error means that it is to be made
+// update updates the worktree in the place to the commit. Any error means that it has to be made
 // again.
 func (f folder) update(ctx context.Context, common, dir, commit string) error {
 	own := entryOf(common, dir)
@@ -156,8 +156,7 @@ func (f folder) update(ctx context.Context, common, dir, commit string) error {
 	return nil
 }
 
-// entryOf is what the repository knows of the worktree in that directory; its dir is "" for
-// nothing.
+// entryOf returns the record of the worktree in that directory; its dir is "" if there is none.
 func entryOf(common, dir string) entry {
 	for _, e := range entries(common) {
 		if e.names(dir) {

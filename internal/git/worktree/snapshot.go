@@ -16,45 +16,44 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// maxSnapshotFile is how large a file may be to be part of a snapshot, in bytes.
+// maxSnapshotFile bounds the size of a file in a snapshot, in bytes.
 const maxSnapshotFile = 5 << 20
 
-// ErrNoRepository says that a directory is in no work tree of a git repository.
+// ErrNoRepository reports a directory outside any git work tree.
 var ErrNoRepository = errors.New("it is in no git repository")
 
-// Exception says whether a file is left out of a snapshot, and why. Without a reason it is left out
-// silently. It is asked about absolute paths, in the form that git gives to the top of the work
-// tree.
+// Exception reports whether a file is left out of a snapshot, and why. Without a reason it is left
+// out silently. It gets absolute paths, in git's form of the top of the work tree.
 type Exception func(path string) (out bool, why string)
 
-// Snapshots takes snapshots of one work tree: commits of what is in it, committed or not, that no
-// branch names. It works through an index of its own and touches neither the work tree nor the
-// person's index. One goroutine at a time may use it.
+// Snapshots takes snapshots of one work tree: commits of its content, committed or not, that no
+// branch names. It uses an index of its own, and touches neither the work tree nor the user's
+// index. One goroutine at a time may use it.
 type Snapshots struct {
 	folder        // the top of the work tree, with our index
-	theirs string // the person's index
+	theirs string // the user's index
 	ours   string
 
 	seeded  bool
 	head    string          // commit that our index was made from; "" for none
 	tree    string          // of that commit
-	added   map[string]bool // paths that our index has otherwise
+	added   map[string]bool // paths at which our index differs from it
 	last    string          // the last snapshot
 	lastHas string          // the tree of the last snapshot
 }
 
-// Snapshot is what a work tree held.
+// Snapshot is the content of a work tree.
 type Snapshot struct {
 	Commit string
-	Head   string   // the commit that was checked out; "" where there was none
+	Head   string   // the commit that was checked out; "" if there was none
 	Left   []string // paths that are not in the commit, each with the reason
-	// Ignored is what git ignores: files, and folders of which it ignores everything. Only
-	// [Snapshots.TakeAll] looks for it.
+	// Ignored lists what git ignores: files, and folders that are ignored completely. Only
+	// [Snapshots.TakeAll] fills it.
 	Ignored []string
 }
 
-// OpenSnapshots takes snapshots of the work tree that dir is in. The index of our own goes into the
-// folder scratch.
+// OpenSnapshots prepares snapshots of the work tree of dir. Our own index is put into the folder
+// scratch.
 func OpenSnapshots(ctx context.Context, procs *proc.Register, dir, scratch string) (*Snapshots, error) {
 	if !Inside(dir) {
 		return nil, ErrNoRepository
@@ -87,13 +86,13 @@ func Inside(dir string) bool {
 	}
 }
 
-// Take takes a snapshot on top of the parent, or of the commit that is checked out where parent is
-// "". Where nothing differs it is the parent itself.
+// Take takes a snapshot on top of the parent, or of the checked-out commit if parent is "". If
+// nothing differs, the snapshot is the parent itself.
 func (s *Snapshots) Take(ctx context.Context, parent, message string, except Exception) (Snapshot, error) {
 	return s.take(ctx, parent, message, except, false)
 }
 
-// TakeAll is Take with a look at what git ignores.
+// TakeAll is Take with the list of what git ignores.
 func (s *Snapshots) TakeAll(ctx context.Context, parent, message string, except Exception) (Snapshot, error) {
 	return s.take(ctx, parent, message, except, true)
 }
@@ -109,7 +108,7 @@ func (s *Snapshots) take(ctx context.Context, parent, message string, except Exc
 				break
 			}
 		}
-		// the person has checked out something else, or the index has what is left out now
+		// HEAD has changed, or the index has a file that is left out now
 		if d, err = s.look(ctx, except, ignored); d.head != s.head || d.stale {
 			s.seeded = false
 		}
@@ -120,12 +119,12 @@ func (s *Snapshots) take(ctx context.Context, parent, message string, except Exc
 		snap.Commit, err = s.store(ctx, parent, message, d)
 	}
 	if err != nil {
-		s.seeded = false // whatever the index holds now
+		s.seeded = false // the content of the index is unknown now
 	}
 	return snap, err
 }
 
-// store brings our index up to what differs, and returns the commit of it.
+// store updates our index with the differences, and commits it.
 func (s *Snapshots) store(ctx context.Context, parent, message string, d difference) (commit string, err error) {
 	has := s.lastHas
 	for _, one := range []struct {
@@ -152,7 +151,7 @@ func (s *Snapshots) store(ctx context.Context, parent, message string, d differe
 	return commit, err
 }
 
-// checkedOut is the commit that HEAD names, and its tree.
+// checkedOut returns the commit that HEAD names, and its tree.
 func (s *Snapshots) checkedOut(ctx context.Context) (commit, tree string, err error) {
 	out, err := s.Text(ctx, "rev-parse", "HEAD^{commit}", "HEAD^{tree}")
 	if err == nil {
@@ -162,14 +161,14 @@ func (s *Snapshots) checkedOut(ctx context.Context) (commit, tree string, err er
 	if _, unborn := s.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); unborn != nil || ctx.Err() != nil {
 		return "", "", err
 	}
-	// it names something that cannot be read
+	// it names something unreadable
 	if there, other := s.Holds(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); there || other != nil {
 		return "", "", errors.Join(err, other)
 	}
 	return "", "", nil
 }
 
-// seed makes our index what HEAD has, with what the person's index knows of the files: that spares
+// seed makes our index match HEAD, with the user's index's knowledge of the files, which saves
 // reading them.
 func (s *Snapshots) seed(ctx context.Context) error {
 	head, tree, err := s.checkedOut(ctx)
@@ -194,7 +193,7 @@ func (s *Snapshots) seed(ctx context.Context) error {
 		return err
 	}
 	_, err = s.Run(ctx, nil, "read-tree", "--reset", head)
-	// the person's index is damaged, which is not for us to say
+	// the user's index is damaged, which is not reported here
 	if _, refused := errors.AsType[*git.Refusal](err); refused {
 		if err = os.Remove(s.ours); err == nil {
 			_, err = s.Run(ctx, nil, "read-tree", head)
@@ -204,8 +203,8 @@ func (s *Snapshots) seed(ctx context.Context) error {
 	return err
 }
 
-// holdNone has our index made again if it has a file that is to be left out now: it is as the
-// person had it again.
+// holdNone makes our index again if it has a file that has to be left out now, because the file is
+// unchanged from HEAD again.
 func (s *Snapshots) holdNone(except Exception) {
 	for path := range s.added {
 		if omit, _ := except(filepath.Join(s.Dir, filepath.FromSlash(path))); omit {
@@ -215,14 +214,14 @@ func (s *Snapshots) holdNone(except Exception) {
 	}
 }
 
-// difference is how the work tree differs from our index.
+// difference describes how the work tree differs from our index.
 type difference struct {
-	head    string   // the commit that is checked out; "" for none
-	files   []string // that belong into a snapshot as they are
+	head    string   // the checked-out commit; "" for none
+	files   []string // files for the snapshot
 	gone    []string
-	left    []string // what is left out, with the reason
+	left    []string // what is left out, each with the reason
 	ignored []string
-	stale   bool // the index has something that is left out now
+	stale   bool // the index has a file that is left out now
 }
 
 // look compares the work tree with our index.
@@ -248,7 +247,7 @@ func (s *Snapshots) look(ctx context.Context, except Exception, ignored bool) (d
 			path = line[2:]
 		case line[0] == '1' && len(fields) == 9:
 			if path, gone = fields[8], fields[1][1] == 'D'; fields[1][1] == '.' {
-				continue // as our index has it
+				continue // our index has it
 			}
 		default:
 			return d, fmt.Errorf("git status says %.80q", line)
@@ -282,11 +281,11 @@ func (s *Snapshots) look(ctx context.Context, except Exception, ignored bool) (d
 	return d, nil
 }
 
-// unfit says why what is at the path cannot be part of a snapshot.
+// unfit says why the file at the path cannot be part of a snapshot.
 func unfit(absolute string) (why string) {
 	info, err := os.Lstat(absolute)
 	switch {
-	case err != nil: // it is gone since, and a snapshot says that
+	case err != nil: // it was removed, and the snapshot shows that
 		return ""
 	case info.IsDir():
 		return "a repository of its own"
@@ -305,8 +304,8 @@ func unfit(absolute string) (why string) {
 	return ""
 }
 
-// commit is a commit of the tree on top of the parent; the parent where that has this tree, and the
-// last snapshot where that is the same.
+// commit commits the tree on top of the parent. It returns the parent if that has this tree, and
+// the last snapshot if that is the same.
 func (s *Snapshots) commit(ctx context.Context, parent, tree, message string) (string, error) {
 	switch {
 	case parent == s.head && tree == s.tree && parent != "":
@@ -339,7 +338,7 @@ func commitTree(ctx context.Context, f folder, tree, message string, parents ...
 	return strings.TrimSpace(string(out)), err
 }
 
-// ignored returns what git ignores: files, and folders of which it ignores everything.
+// ignored returns what git ignores: files, and folders that are ignored completely.
 func (f folder) ignored(ctx context.Context) (paths []string, err error) {
 	out, err := f.Run(ctx, nil, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 	for path := range strings.SplitSeq(string(out), "\x00") {
@@ -350,8 +349,8 @@ func (f folder) ignored(ctx context.Context) (paths []string, err error) {
 	return paths, err
 }
 
-// Differing returns the paths at which two commits of the repository of dir differ, and those among
-// them that are repositories of their own.
+// Differing returns the paths at which two commits of dir's repository differ, and those of them
+// that are nested repositories.
 func Differing(ctx context.Context, procs *proc.Register, dir, from,
 	to string) (files, repositories []string, err error) {
 	if from == to {
@@ -368,13 +367,13 @@ func Differing(ctx context.Context, procs *proc.Register, dir, from,
 	return files, repositories, err
 }
 
-// WorkRef is the reference that keeps the commits of a team's tasks from being removed by git gc.
-// It is no branch.
+// WorkRef returns the reference that protects the commits of a team's tasks from git gc. It is not
+// a branch.
 func WorkRef(team string) string { return "refs/cadre/" + team + "/work" }
 
-// KeepCommits makes the commits reachable from the reference, beside what it keeps already: it
-// names a commit that has them all as ancestors. Others may do the same at the same time. tip is
-// what the reference is thought to name; it returns what it names now.
+// KeepCommits makes the commits reachable from the reference, in addition to what it has: the
+// reference then names a commit with all of them as ancestors. Other processes may do the same at
+// the same time. tip is the expected value of the reference; the result is its new value.
 func KeepCommits(ctx context.Context, procs *proc.Register, dir, ref, tip, message string,
 	commits ...string) (string, error) {
 	g := in(procs, dir)
@@ -395,7 +394,7 @@ func KeepCommits(ctx context.Context, procs *proc.Register, dir, ref, tip, messa
 	}
 }
 
-// reference is the commit that a reference names; "" where there is none.
+// reference returns the commit that a reference names; "" if there is none.
 func (f folder) reference(ctx context.Context, ref string) (string, error) {
 	commit, err := f.Text(ctx, "rev-parse", "--verify", "--quiet", ref+"^{commit}")
 	if refused, ok := errors.AsType[*git.Refusal](err); ok && refused.Status == 1 {
@@ -413,22 +412,22 @@ func DropCommits(ctx context.Context, procs *proc.Register, dir, ref string) err
 	return err
 }
 
-// operations are what a member may be in the middle of, by the file in the worktree's own folder
-// that says so.
+// operations are git operations that a member may have in progress, with the file in the worktree's
+// own folder that shows it.
 var operations = []struct{ file, what string }{
 	{"MERGE_HEAD", "a merge"}, {"CHERRY_PICK_HEAD", "a cherry-pick"}, {"REVERT_HEAD", "a revert"},
 	{"rebase-merge", "a rebase"}, {"rebase-apply", "a rebase"},
 }
 
-// Commit commits what is not committed in a worktree whose member may be at work in it, and returns
-// the commit that is checked out, and why something is not on the branch. Where the worktree is
-// gone that is the tip of the branch.
+// Commit commits the uncommitted work in a worktree whose member may be working there. It returns
+// the checked-out commit, and why something is not on the branch. If the worktree is missing, it
+// returns the tip of the branch.
 func Commit(ctx context.Context, procs *proc.Register, p Place,
 	message string) (commit string, left []string, err error) {
 	if _, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
 		commit, err := Tip(ctx, procs, p.Repo, p.Branch)
 		if err == nil && commit == "" {
-			err = fmt.Errorf("neither the worktree %s nor the branch %s is there any more", p.Dir, p.Branch)
+			err = fmt.Errorf("neither the worktree %s nor the branch %s exists any more", p.Dir, p.Branch)
 		}
 		return commit, nil, err
 	}
@@ -461,7 +460,7 @@ func Commit(ctx context.Context, procs *proc.Register, p Place,
 	return commit, append(left, Named(ignored, "ignored by git")...), err
 }
 
-// commitAll commits what is not committed. why says that it must not now.
+// commitAll commits the uncommitted work. why says that this is not possible now.
 func (t tree) commitAll(ctx context.Context, message string) (why string, err error) {
 	for _, o := range operations {
 		if _, err := os.Lstat(filepath.Join(t.own, o.file)); err == nil {
@@ -471,7 +470,7 @@ func (t tree) commitAll(ctx context.Context, message string) (why string, err er
 	if _, err := t.Text(ctx, "add", "--all"); err != nil {
 		return "", err
 	}
-	// it differs within repositories of its own
+	// only nested repositories differ
 	if same, err := t.Holds(ctx, "diff-index", "--cached", "--quiet", "HEAD"); same || err != nil {
 		return "", err
 	}
@@ -479,7 +478,7 @@ func (t tree) commitAll(ctx context.Context, message string) (why string, err er
 	return "", err
 }
 
-// Named are paths with the reason why they are left out. Of many the first ones are named.
+// Named returns paths with the reason why they are left out. Of many, only the first are named.
 func Named(paths []string, why string) (all []string) {
 	const most = 20
 	for i, path := range paths {

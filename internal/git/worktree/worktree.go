@@ -3,32 +3,32 @@
 //
 // # Authority
 //
-// The package decides how isolation looks in git. It touches the worktrees that it made and the
-// branches of those that belong to members. It never touches HEAD, the index or the work tree of
-// the person's checkout, pushes nothing, runs no hooks of the repository, and deletes no commit.
-// What brings the branches together is the consolidate package.
+// The package decides how isolation works in git. It touches only the worktrees that it made, and
+// their branches that belong to members. It never touches HEAD, the index or the work tree of the
+// user's checkout, pushes nothing, runs no hooks of the repository, and deletes no commit. Package
+// consolidate merges the branches.
 //
 // # States
 //
-//	nothing ──Add──▶ worktree on its branch ──Keep───▶ the branch has all of it; it goes where HEAD has that too
-//	                       ▲              └──Leave──▶ the same, where nobody knows the project's directory any more
+//	nothing ──Add──▶ worktree on its branch ──Keep───▶ the branch has all of it; it is removed if HEAD has that too
+//	                       ▲              └──Leave──▶ the same, if the project's directory is unknown
 //	             Add, Repair
 //	                       │
-//	        it, or its repository, moved
+//	        it, or its repository, was moved
 //
 // # Guarantees
 //
-//   - Add of a worktree that exists continues with it as it is, whoever was killed in between, also
-//     after it or its repository has moved. One that somebody else removed, or put something else
-//     in the place of, is refused with a [BrokenError], and nothing there is touched.
-//   - Keep and Leave lose nothing: what was not committed is committed first, wherever the member
-//     went in its worktree.
-//   - A merge that the member did not finish is committed as a plain change, so that nobody takes
-//     the other branch for merged.
-//   - One worktree at a time is made or removed in a repository, whichever process asks for it.
-//   - Killed while the worktree is removed, the next Keep finishes that.
-//   - A lock of ours that a kill left is taken over. One of git's own is waited for and never
-//     removed from the person's repository: a [git.LockedError] names it.
+//   - Add continues an existing worktree as it is, after any kill, and after it or its repository
+//     was moved. If somebody else removed it or put something else in its place, Add returns a
+//     [BrokenError], and touches nothing there.
+//   - Keep and Leave lose nothing: uncommitted work is committed first, wherever the member went in
+//     its worktree.
+//   - An unfinished merge of the member is committed as a plain change, so that the other branch
+//     does not count as merged.
+//   - One worktree at a time is made or removed in a repository, across processes.
+//   - After a kill while the worktree is removed, the next Keep finishes that.
+//   - A lock of ours that a kill left is taken over. A lock of git's own is waited for and never
+//     removed from the user's repository: a [git.LockedError] names it.
 package worktree
 
 import (
@@ -48,21 +48,21 @@ import (
 
 // Place is a member's worktree.
 type Place struct {
-	Repo   string // directory in the repository's own work tree, whose HEAD the branch starts from
+	Repo   string // directory in the repository's own work tree; the branch starts from its HEAD
 	Dir    string // of the worktree
 	Branch string
 }
 
-// Kept is what became of a member's work.
+// Kept describes what became of a member's work.
 type Kept struct {
-	Commit  string // that the branch names; "" where HEAD has all of it, or there was nothing
+	Commit  string // commit that the branch names; "" if HEAD has all of it, or there was nothing
 	Strayed string // branch with work that does not follow the member's own; "" for none
 }
 
-// lockPause is the time between two looks at a lock of somebody else.
+// lockPause is the time between two checks of another process's lock.
 const lockPause = 100 * time.Millisecond
 
-// Able says why no worktree can be added to the repository; nil where one can.
+// Able says why no worktree can be added to the repository; nil if one can.
 func Able(ctx context.Context, procs *proc.Register, repo string) error {
 	g := in(procs, repo)
 	if _, err := g.Text(ctx, "rev-parse", "--show-prefix"); err != nil {
@@ -75,9 +75,9 @@ func Able(ctx context.Context, procs *proc.Register, repo string) error {
 	return nil
 }
 
-// Add makes the worktree, on a new branch that starts at the repository's HEAD, or goes on with the
-// one that is there. It returns the directory to work in, which is below Dir when Repo is below the
-// top of its repository.
+// Add makes the worktree, on a new branch that starts at the repository's HEAD, or continues an
+// existing one. It returns the directory to work in, which is below Dir if Repo is below the top of
+// its repository.
 func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 	if err := Able(ctx, procs, p.Repo); err != nil {
 		return "", err
@@ -95,7 +95,7 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 	if state, err := look(ctx, procs, p, common); state == Whole || err != nil {
 		return work, err
 	}
-	unlock, err := alone(ctx, common) // a worktree that is just being made looks like one that git was killed in
+	unlock, err := alone(ctx, common) // a worktree in the making looks like one of a killed git
 	if err != nil {
 		return "", err
 	}
@@ -117,7 +117,7 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 	return work, g.make(ctx, p, common)
 }
 
-// make makes the worktree where there is none.
+// make makes the worktree if there is none.
 func (f folder) make(ctx context.Context, p Place, common string) error {
 	if err := unlocked(ctx, branchLock(common, p.Branch)); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (f folder) make(ctx context.Context, p Place, common string) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range append(gone, p.Dir) { // git lets a branch be in one worktree only, and takes that for one
+	for _, dir := range append(gone, p.Dir) { // git allows a branch in only one worktree, and these count
 		if err := f.drop(ctx, dir); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (f folder) make(ctx context.Context, p Place, common string) error {
 	return err
 }
 
-// Head is the commit that is checked out in dir; "" where there is none.
+// Head returns the commit that is checked out in dir; "" if there is none.
 func Head(ctx context.Context, procs *proc.Register, dir string) string {
 	commit, err := in(procs, dir).Text(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if err != nil {
@@ -161,7 +161,7 @@ func Head(ctx context.Context, procs *proc.Register, dir string) string {
 }
 
 // Leave commits what the member left uncommitted and removes the worktree. It returns the branch
-// that has the work, "" where there was none to keep.
+// with the work; "" if there was none to keep.
 func Leave(ctx context.Context, procs *proc.Register, dir, branch, message string) (kept string, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -175,8 +175,8 @@ func Leave(ctx context.Context, procs *proc.Register, dir, branch, message strin
 		return "", err
 	}
 	home := in(procs, tree.common)
-	// Only the person's branches count: those of checkpoints carry all that members do, and go with
-	// their team.
+	// Only the user's branches count: branches of checkpoints have all work of members, and are
+	// removed with their team.
 	elsewhere, err := home.Text(ctx, "rev-list", "--count", branch, "--not", "--exclude="+branch,
 		"--exclude=cadre/*", "--branches")
 	if err != nil {
@@ -193,10 +193,10 @@ func Leave(ctx context.Context, procs *proc.Register, dir, branch, message strin
 type tree struct {
 	folder        // its top
 	common string // the repository's own folder
-	own    string // that of the worktree in there
+	own    string // the worktree's folder in there
 }
 
-// open finds the worktree that dir is in. It takes no other work tree for one.
+// open finds the worktree of dir. It accepts no other work tree.
 func open(ctx context.Context, procs *proc.Register, dir string) (t tree, err error) {
 	g := in(procs, dir)
 	out, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", "--git-dir")
@@ -209,16 +209,17 @@ func open(ctx context.Context, procs *proc.Register, dir string) (t tree, err er
 	}
 	parts := strings.Split(out, "\n")
 	if len(parts) != 3 || parts[1] == parts[2] {
-		return tree{}, &BrokenError{dir, "is no git worktree of its own any more", "Move it away."}
+		return tree{}, &BrokenError{dir, "is not a git worktree of its own any more", "Move it away."}
 	}
 	return tree{in(procs, parts[0]), parts[1], parts[2]}, nil
 }
 
-// staleLock is how old a lock gets that a living git holds in a worktree whose member has ended.
+// staleLock is the age above which a lock in a worktree of an ended member cannot be a running
+// git's.
 const staleLock = 2 * time.Second
 
-// unlock removes the locks that a git which was killed left in the worktree and on its branch. Its
-// member has ended, so nobody else is at work there for long.
+// unlock removes the locks that a killed git left in the worktree and on its branch. Its member has
+// ended, so nobody else works there for long.
 func (t tree) unlock(ctx context.Context, branch string) error {
 	return unlocked(ctx, filepath.Join(t.own, "index.lock"), filepath.Join(t.own, "HEAD.lock"),
 		branchLock(t.common, branch))
@@ -228,8 +229,7 @@ func branchLock(common, branch string) string {
 	return filepath.Join(common, "refs", "heads", filepath.FromSlash(branch)+".lock")
 }
 
-// unlocked waits until nobody has the locks, and removes those that are too old to be a living
-// git's.
+// unlocked waits until the locks are free, and removes those that are too old for a running git.
 func unlocked(ctx context.Context, locks ...string) error {
 	waiting, cancel := context.WithTimeout(ctx, staleLock)
 	defer cancel()
@@ -253,8 +253,8 @@ func unlocked(ctx context.Context, locks ...string) error {
 	return nil
 }
 
-// save commits what is not committed, and moves the branch to where the member got. Where that does
-// not follow the branch, strayed is the branch that has the rest.
+// save commits uncommitted work, and moves the branch to the member's last commit. If that does not
+// follow the branch, strayed is the branch with the rest.
 func (t tree) save(ctx context.Context, branch, message string) (strayed string, err error) {
 	if err := t.unlock(ctx, branch); err != nil {
 		return "", err
@@ -296,8 +296,8 @@ func (t tree) save(ctx context.Context, branch, message string) (strayed string,
 	return current, nil
 }
 
-// quitMerge forgets a merge with conflicts that nobody has resolved. The files stay as they are,
-// with the marks of the conflicts.
+// quitMerge ends a merge with unresolved conflicts. The files stay as they are, with the conflict
+// markers.
 func (t tree) quitMerge(ctx context.Context) error {
 	unmerged, err := t.Text(ctx, "ls-files", "--unmerged")
 	if unmerged == "" || err != nil {
@@ -307,8 +307,8 @@ func (t tree) quitMerge(ctx context.Context) error {
 	return err
 }
 
-// remove removes the worktree, and its branch if that is merged or empty. The worktree goes at
-// once, and then what it was made of: a part of one is never taken for what the member left.
+// remove removes the worktree, and its branch if that is merged or empty. The worktree is first
+// moved away in one step, so that a part of it never counts as what the member left.
 func (t tree) remove(ctx context.Context, home folder, branch string, merged bool) error {
 	unlock, err := alone(ctx, t.common)
 	if err != nil {
@@ -324,14 +324,14 @@ func (t tree) remove(ctx context.Context, home folder, branch string, merged boo
 	return home.forget(ctx, t.Dir, branch, merged)
 }
 
-// removed is where a worktree is while it is removed.
+// removed returns the place of a worktree while it is removed.
 func removed(dir string) string {
 	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir))
 }
 
-// forget has nothing left of a worktree that is not in its place any more, nor of its branch if
-// that is merged or empty. What it was goes last: for as long as that is there, nobody takes the
-// worktree for one that somebody else removed.
+// forget removes the rest of a worktree that was moved out of its place, and its branch if that is
+// merged or empty. The moved worktree is removed last: as long as it exists, the worktree does not
+// count as removed by somebody else.
 func (f folder) forget(ctx context.Context, dir, branch string, merged bool) error {
 	if err := f.drop(ctx, dir); err != nil {
 		return err
@@ -343,8 +343,7 @@ func (f folder) forget(ctx context.Context, dir, branch string, merged bool) err
 	return err
 }
 
-// drop has the repository forget the worktree, which is not there, also one that its member has
-// locked.
+// drop removes the repository's record of a missing worktree, even if its member has locked it.
 func (f folder) drop(ctx context.Context, dir string) error {
 	_, err := f.Text(ctx, "worktree", "remove", "--force", "--force", dir)
 	if err != nil && strings.Contains(err.Error(), "is not a working tree") {
@@ -353,8 +352,7 @@ func (f folder) drop(ctx context.Context, dir string) error {
 	return err
 }
 
-// wipe removes the folder, also where what is in it may not be written: caches of modules are like
-// that.
+// wipe removes the folder, even if its content is read-only, as in caches of modules.
 func wipe(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
@@ -368,10 +366,10 @@ func wipe(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// tidy ends what a process that was killed began: the worktree is not in its place any more.
+// tidy finishes what a killed process had started: the worktree is not in its place any more.
 func tidy(ctx context.Context, home folder, p Place) error {
 	common, err := home.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
-	if err != nil { // in no repository there was none
+	if err != nil { // outside a repository there was no worktree
 		return ctx.Err()
 	}
 	unlock, err := alone(ctx, common)
@@ -392,20 +390,20 @@ func tidy(ctx context.Context, home folder, p Place) error {
 	return home.forget(ctx, p.Dir, p.Branch, merged)
 }
 
-// alone waits until nobody else makes or removes worktrees of the repository with that folder.
+// alone waits until no other process makes or removes worktrees of the repository with that folder.
 func alone(ctx context.Context, common string) (unlock func(), err error) {
 	path := filepath.Join(common, "cadre.lock")
 	lock, err := filelock.Wait(ctx, path)
 	switch {
 	case errors.Is(err, filelock.ErrHeld):
-		return nil, fmt.Errorf("another process is at the repository and does not end: %w", ctx.Err())
+		return nil, fmt.Errorf("another process is using the repository and does not finish: %w", ctx.Err())
 	case err != nil:
 		return nil, err
 	}
 	return func() { os.Remove(path); lock.Unlock() }, nil
 }
 
-// folder is one that git runs in.
+// folder is a directory in which git runs.
 type folder struct{ git.Runner }
 
 func in(procs *proc.Register, dir string) folder { return folder{git.Runner{Procs: procs, Dir: dir}} }

@@ -15,6 +15,7 @@ import (
 
 	"cadre/internal/git/worktree"
 	"cadre/internal/sys/proc"
+	"cadre/internal/testkit/soak"
 )
 
 func TestMain(m *testing.M) {
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) {
 	if args := os.Getenv(victim); args != "" {
 		os.Exit(mergeUntilKilled(args))
 	}
+	soak.InMemory()
 	goleak.VerifyTestMain(m)
 }
 
@@ -35,7 +37,7 @@ type repository struct {
 
 func newRepository(t *testing.T) *repository {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	procs, err := proc.Open("")
 	if err != nil {

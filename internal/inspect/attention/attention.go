@@ -2,15 +2,15 @@
 //
 // # Authority
 //
-// What waits is derived by the team package from the state of a team and from what the resume
-// package finds outside; this package brings the two together for many teams, and says when to look
-// again. It changes nothing.
+// Package team derives what waits from the state of a team and from what package inspect finds
+// outside. This package combines the two for many teams, and says when to look again. It changes
+// nothing.
 //
 // # Guarantees
 //
 //   - What was recorded is seen at once. What is not recorded, such as the end of a process, is
-//     seen after [inspect.MaxAge] at most.
-//   - A team that comes, goes or is damaged meanwhile keeps nobody from seeing the others.
+//     seen within [inspect.MaxAge].
+//   - A team that appears, disappears or is damaged meanwhile does not hide the others.
 package attention
 
 import (
@@ -35,15 +35,15 @@ type Item struct {
 	team.Item
 }
 
-// ForUser reports whether a person is to see to one of them.
+// ForUser reports whether one of the items waits for a person.
 func ForUser(items []Item) bool {
 	return slices.ContainsFunc(items, func(i Item) bool { return i.WaitsFor == team.ForUser })
 }
 
-// Follower follows the teams of a home. It belongs to one goroutine, and is to be closed.
+// Follower follows the teams of a home. It belongs to one goroutine, and the caller must close it.
 type Follower struct {
 	Home layout.Home
-	Only string // the team that is meant; "" for all
+	Only string // the team to follow; "" for all
 	Log  func(string)
 
 	teams   map[string]*followed
@@ -54,15 +54,14 @@ type Follower struct {
 type followed struct {
 	replica *replica.Replica
 	looker  inspect.Looker
-	info    os.FileInfo // of its folder: another team of that name has another one
+	info    os.FileInfo // of its folder, to notice another team of that name
 }
 
-// breath is how long a follower rests between two looks, however much happens: a person cannot tell
-// the difference.
+// breath is the shortest time between two looks: a person does not notice the delay.
 const breath = 100 * time.Millisecond
 
-// List returns what waits now, team by team in the order of their names. A team that cannot be
-// looked at is named by the error; the list has the others.
+// List returns what waits now, sorted by the names of the teams. A team that cannot be examined is
+// named in the error; the list has the others.
 func (f *Follower) List(ctx context.Context) ([]Item, error) {
 	names := []string{f.Only}
 	if f.Only == "" {
@@ -101,7 +100,7 @@ func (f *Follower) of(ctx context.Context, name string) ([]team.Item, error) {
 		outside, err = one.looker.Look(ctx, time.Now())
 	}
 	if err != nil {
-		f.drop(name, one) // it may be another team by now
+		f.drop(name, one) // another team may have the name by now
 		return nil, err
 	}
 	var items []team.Item
@@ -109,7 +108,7 @@ func (f *Follower) of(ctx context.Context, name string) ([]team.Item, error) {
 	return items, nil
 }
 
-// open returns the team, which stays open.
+// open returns the team and keeps it open.
 func (f *Follower) open(ctx context.Context, name string) (*followed, error) {
 	one := f.teams[name]
 	if one != nil {
@@ -145,8 +144,8 @@ func (f *Follower) drop(name string, one *followed) {
 	delete(f.teams, name)
 }
 
-// Wait returns the list as soon as something in it waits for the user. A team that cannot be looked
-// at is told of once, and passed over.
+// Wait returns the list as soon as an item waits for the user. It reports once a team that cannot
+// be examined, and skips it.
 func (f *Follower) Wait(ctx context.Context) ([]Item, error) {
 	if f.folders == nil {
 		f.folders = fswatch.New()
@@ -157,7 +156,7 @@ func (f *Follower) Wait(ctx context.Context) ([]Item, error) {
 			f.folders.Add(filepath.Join(f.Home.Root, "teams"))
 		}
 		for _, one := range f.teams {
-			// before the look, so that what comes after it is told
+			// watch before the look, so that no later change is missed
 			f.folders.Add(filepath.Join(one.looker.Dir, "journal"))
 		}
 		opened := len(f.teams)
@@ -173,7 +172,7 @@ func (f *Follower) Wait(ctx context.Context) ([]Item, error) {
 			told = err.Error()
 			f.Log(told)
 		}
-		if len(f.teams) != opened { // the journals of those are not watched yet
+		if len(f.teams) != opened { // the new journals are not watched yet
 			continue
 		}
 		select {
@@ -184,7 +183,7 @@ func (f *Follower) Wait(ctx context.Context) ([]Item, error) {
 	}
 }
 
-// Close ends it.
+// Close closes the teams and ends the watch.
 func (f *Follower) Close() {
 	if f.folders != nil {
 		f.folders.Close()

@@ -1,14 +1,14 @@
-// Package catalog lists teams: those of a home, and those that a repository has checkpoints of.
+// Package catalog lists the teams of a home, and the teams that a repository has checkpoints of.
 //
 // # Authority
 //
-// It says what is told of a team in a list, for every front end that has one. It opens teams to
-// read them, and changes nothing. Which processes are alive is found out by package inspect.
+// The package decides what a list says of a team, for every front end that has one. It opens teams
+// to read them, and changes nothing. Package inspect finds out which processes are alive.
 //
 // # Guarantees
 //
-//   - A team that cannot be read does not keep the others from the list: its entry says why.
-//   - Nothing is created, in a home or in a repository.
+//   - A team that cannot be read stays in the list: its entry says why.
+//   - The package creates nothing, in a home or in a repository.
 package catalog
 
 import (
@@ -36,20 +36,20 @@ type Overview struct {
 	Dir      string          `json:"dir"`
 	Lead     string          `json:"lead"`
 	Delegate bool            `json:"delegate"`
-	// Observed is the name by which its own agents know a team that is only observed.
+	// Observed is the name that its own agents have for a team that is only observed.
 	Observed string `json:"observed,omitempty"`
-	// Session says that no team is observed but one session, of the agent that Observed names.
+	// Session says that not a team but one session is observed, of the agent that Observed names.
 	Session bool `json:"session,omitempty"`
-	Watched bool `json:"watched,omitempty"` // a living process observes it
-	Hosted  bool `json:"hosted"`            // a living process runs its sessions
-	Led     bool `json:"led"`               // a living process leads it
+	Watched bool `json:"watched,omitempty"` // a running process observes it
+	Hosted  bool `json:"hosted"`            // a running process hosts its sessions
+	Led     bool `json:"led"`               // a running process leads it
 	Dormant bool `json:"dormant"`           // no process of it is alive although one should be
-	// Interrupted says that a consolidation was begun and no process is at it.
+	// Interrupted says that a consolidation was begun and no process runs it.
 	Interrupted bool           `json:"interrupted,omitempty"`
 	Tasks       map[string]int `json:"tasks"`
 	Teammates   int            `json:"teammates"`         // that have not ended
 	Offline     int            `json:"offline,omitempty"` // of them
-	Zombies     int            `json:"zombies,omitempty"` // of them: they continue without a lead
+	Zombies     int            `json:"zombies,omitempty"` // of them: they work without a lead
 	Messages    int64          `json:"messages"`
 	Usage       team.Usage     `json:"usage"`
 	Exhausted   string         `json:"exhausted,omitempty"`
@@ -58,11 +58,11 @@ type Overview struct {
 	CreatedAt   team.Time      `json:"createdAt"`
 	UpdatedAt   team.Time      `json:"updatedAt"`
 	Released    team.Time      `json:"released,omitempty"` // since when it continues on another machine
-	LookedAt    team.Time      `json:"lookedAt"`           // when it was looked at which processes are alive
+	LookedAt    team.Time      `json:"lookedAt"`           // when the processes were checked
 	Attention   []team.Item    `json:"attention"`          // what waits for a person
 }
 
-// Summarize is the team of a home as it is, and as it was found outside.
+// Summarize describes a team of a home, from its state and what was found outside.
 func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview {
 	t := s.Team()
 	o := Overview{ID: t.ID, Name: t.Name, Status: t.Status, Goal: t.Goal, Dir: t.Dir, Lead: t.Lead,
@@ -97,10 +97,10 @@ func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview 
 type Entry struct {
 	Name     string
 	Overview Overview
-	Err      error // why it cannot be read; then there is no Overview
+	Err      error // why it cannot be read; then the Overview is empty
 }
 
-// List returns the teams of the home, by their names. log is told what was mended on the way.
+// List returns the teams of the home, sorted by name. log gets repairs.
 func List(ctx context.Context, home layout.Home, log func(string)) ([]Entry, error) {
 	names, err := home.Names()
 	if err != nil {
@@ -128,7 +128,7 @@ func entry(ctx context.Context, home layout.Home, name string, log func(string))
 	return e
 }
 
-// Open opens a team to read it, without hooks and projections, and returns its folder, too.
+// Open opens a team for reading, without hooks and projections, and also returns its folder.
 func Open(ctx context.Context, home layout.Home, name string, log func(string)) (*replica.Replica, string, error) {
 	j, dir, err := home.Open(name, log)
 	if err != nil {
@@ -138,7 +138,7 @@ func Open(ctx context.Context, home layout.Home, name string, log func(string)) 
 	return rep, dir, err
 }
 
-// Glance returns a team as it is.
+// Glance returns a team's present state.
 func Glance(ctx context.Context, home layout.Home, name string, log func(string)) (team.Team, error) {
 	rep, _, err := Open(ctx, home, name, log)
 	if err != nil {
@@ -148,8 +148,8 @@ func Glance(ctx context.Context, home layout.Home, name string, log func(string)
 	return rep.Team(), nil
 }
 
-// Beside returns the other teams of the home whose work in the same work tree may be taken for that
-// of the team. unknown is called for each team of which that cannot be told.
+// Beside returns the other teams of the home whose work in the same work tree could be taken for
+// this team's. It calls unknown for each team where that cannot be decided.
 func Beside(ctx context.Context, home layout.Home, t team.Team, log func(string),
 	unknown func(name string, err error)) (all []string, err error) {
 	names, err := home.Names()
@@ -169,15 +169,15 @@ func Beside(ctx context.Context, home layout.Home, t team.Team, log func(string)
 	return all, nil
 }
 
-// Checkpoint is the last checkpoint of a team that a repository has.
+// Checkpoint is the last checkpoint of a team in a repository.
 type Checkpoint struct {
 	checkpoint.Listed
-	Branch string `json:"branch"` // as git names it
-	Here   bool   `json:"here"`   // the very team is in this home
+	Branch string `json:"branch"` // git's name of it
+	Here   bool   `json:"here"`   // this home has that team
 }
 
 // InRepository lists the checkpoints in the repository of the directory, on its own branches and on
-// those that it has fetched.
+// fetched ones.
 func InRepository(ctx context.Context, home layout.Home, dir string, log func(string)) ([]Checkpoint, error) {
 	found, err := Checkpoints(ctx, dir)
 	if err != nil {
@@ -191,7 +191,7 @@ func InRepository(ctx context.Context, home layout.Home, dir string, log func(st
 	return all, nil
 }
 
-// Checkpoints is InRepository that looks at no home.
+// Checkpoints is InRepository without a look at a home.
 func Checkpoints(ctx context.Context, dir string) ([]checkpoint.Listed, error) {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -201,8 +201,8 @@ func Checkpoints(ctx context.Context, dir string) ([]checkpoint.Listed, error) {
 	return checkpoint.List(ctx, procs, dir)
 }
 
-// OnlyInGit drops the checkpoints of teams that are in the home by these names, and all but those
-// of the team name where that is not "".
+// OnlyInGit removes the checkpoints of teams that the home has by these names. If name is not "",
+// it keeps only those of that team.
 func OnlyInGit(found []checkpoint.Listed, name string, here []string) []checkpoint.Listed {
 	return slices.DeleteFunc(found, func(l checkpoint.Listed) bool {
 		return l.Team == "" || name != "" && l.Name != name || slices.Contains(here, l.Name)

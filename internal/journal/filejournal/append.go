@@ -46,14 +46,14 @@ func (j *Journal) canAppend() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.broken != nil {
-		return fmt.Errorf("nothing was written: an earlier record could not be made durable, so %w: %w",
+		return fmt.Errorf("nothing was written, because an earlier record could not be made durable; %w: %w",
 			journal.ErrReopen, j.broken)
 	}
 	return nil
 }
 
-// write is the part of an append that excludes other writers. The walk it returns stands behind the
-// record that has to become durable: the new one or, where decide had none, the last.
+// write is the part of an append that excludes other writers. It returns a walk positioned after
+// the record that must become durable: the new one, or the last one if decide wrote none.
 func (j *Journal) write(ctx context.Context, after int64, catchUp func(journal.Record) error,
 	decide func() ([]byte, error)) (w *walk, err error) {
 	j.step("lock")
@@ -82,31 +82,31 @@ func (j *Journal) write(ctx context.Context, after int64, catchUp func(journal.R
 	if data, err = oneLine(data); err != nil {
 		return w, err
 	}
-	// an empty one and its successor would have one name
+	// An empty segment and its successor would have the same name.
 	if w.cur.off >= j.opts.segmentSize() && w.cur.seq >= w.seg.First {
 		if err := w.makeSuccessor(ctx); err != nil {
-			return w, fmt.Errorf("the record was not written, the team is as it was: %w", err)
+			return w, fmt.Errorf("the record was not written, and the team is unchanged: %w", err)
 		}
 	}
 	line := appendRecord(make([]byte, 0, len(data)+64), w.cur.seq+1, data)
 	if err := w.put(line); err != nil {
-		return w, fmt.Errorf("the record was not written, the team is as it was: %w", err)
+		return w, fmt.Errorf("the record was not written, and the team is unchanged: %w", err)
 	}
 	w.milestone = w.cur.off/markerEvery != (w.cur.off+int64(len(line)))/markerEvery
 	o, _ := parseOpening(line)
 	w.take(len(line), w.cur.seq+1, o.sum)
-	w.again()
+	w.dropBuffer()
 	j.step("written")
 	return w, nil
 }
 
-// oneLine returns data fit for a line.
+// oneLine returns data as a single line.
 func oneLine(data []byte) ([]byte, error) {
 	if len(data) > maxData {
-		return nil, fmt.Errorf("a record of %d bytes is too long: at most %d fit", len(data), maxData)
+		return nil, fmt.Errorf("a record of %d bytes is too long; the limit is %d", len(data), maxData)
 	}
 	if !json.Valid(data) {
-		return nil, errors.New("a record has to be one JSON value")
+		return nil, errors.New("a record must be one JSON value")
 	}
 	if bytes.IndexByte(data, '\n') < 0 {
 		return data, nil
@@ -116,13 +116,13 @@ func oneLine(data []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// catchUp brings a writer to the end of the history, shows it the records after seq after on the
-// way, and leaves the end clean.
+// catchUp walks to the end of the history, calls show for the records after seq after, and cuts a
+// torn line at the end.
 func (w *walk) catchUp(ctx context.Context, after int64, show func(journal.Record) error) error {
 	if size, err := w.seg.size(); err != nil {
 		return err
 	} else if size < w.cur.off {
-		return w.seg.damage(w.cur.line, "the file was cut off at byte %d; it had at least %d", size, w.cur.off)
+		return w.seg.damage(w.cur.line, "the file is truncated at byte %d; it had at least %d", size, w.cur.off)
 	} else if size == w.cur.off {
 		w.eof = true
 	}
@@ -159,7 +159,7 @@ func (w *walk) catchUp(ctx context.Context, after int64, show func(journal.Recor
 	}
 }
 
-// cutTorn sets the bytes behind the last record aside and cuts them away, or refuses because they
+// cutTorn copies the bytes after the last record aside and cuts them off, or refuses because they
 // were acknowledged.
 func (w *walk) cutTorn(ctx context.Context) error {
 	durable, ok, err := w.j.stableMarker(ctx)
@@ -182,19 +182,20 @@ func (w *walk) cutTorn(ctx context.Context) error {
 	if err := w.seg.f.Truncate(w.cur.off); err != nil {
 		return fmt.Errorf("cut a torn line: %w", err)
 	}
-	// Before anything is written in its place: else the power may leave the new beside what is left
-	// of the old.
+	// This sync comes before any write to the same place. Otherwise a power loss could leave the
+	// new bytes beside the rest of the old ones.
 	if err := w.j.sync(w.seg.f); err != nil {
 		return err
 	}
-	w.again()
-	w.j.report("%s: cut away %d bytes behind record %d, which a writer that died had not finished and nobody was "+
-		"told of; %s", w.seg.path, size-w.cur.off, w.cur.seq, kept)
+	w.dropBuffer()
+	w.j.report("%s: removed %d bytes after record %d, the unfinished write of a process that died; they were never "+
+		"acknowledged; %s", w.seg.path, size-w.cur.off, w.cur.seq, kept)
 	w.j.step("cut")
 	return nil
 }
 
-// keepTorn copies what is to be cut. That is for people to look at, so a failure is only reported.
+// keepTorn copies the bytes that will be cut off. The copy is for people to inspect, so a failure
+// is only reported.
 func (w *walk) keepTorn(size int64) string {
 	name := fmt.Sprintf("%s.torn-%d", w.seg.path, w.cur.off)
 	f, err := w.j.disk.Open(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
@@ -203,18 +204,18 @@ func (w *walk) keepTorn(size int64) string {
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		return fmt.Sprintf("they could not be kept: %v", err)
+		return fmt.Sprintf("they could not be saved: %v", err)
 	}
-	return "they are in " + name
+	return "they are saved in " + name
 }
 
-// hasLater tells whether there are segments after the walk's.
+// hasLater reports whether there are segments after the walk's.
 func (w *walk) hasLater() (bool, error) {
 	firsts, err := listSegments(w.j.disk, w.j.dir)
 	return len(firsts) > 0 && firsts[len(firsts)-1] > w.seg.First, err
 }
 
-// stableMarker reads the marker while nobody writes it.
+// stableMarker reads the marker under the sync lock, so that nobody writes it meanwhile.
 func (j *Journal) stableMarker(ctx context.Context) (int64, bool, error) {
 	if err := j.syncs.lock(ctx); err != nil {
 		return 0, false, err
@@ -224,8 +225,8 @@ func (j *Journal) stableMarker(ctx context.Context) (int64, bool, error) {
 	return seq, ok, nil
 }
 
-// makeSuccessor makes the segment after one that is full, and moves into it. The full one is sealed
-// and synced first, whoever filled it, and sealed it before: from then on nobody syncs it any more.
+// makeSuccessor creates the next segment after a full one, and moves the walk into it. The full
+// segment is sealed and synced first, whichever process filled it. Nobody syncs it after that.
 func (w *walk) makeSuccessor(ctx context.Context) error {
 	durable, ok, err := w.j.stableMarker(ctx)
 	if err != nil {
@@ -238,14 +239,13 @@ func (w *walk) makeSuccessor(ctx context.Context) error {
 	if err := w.put(appendLine(nil, keySeal, w.cur.seq)); err != nil {
 		return err
 	}
-	w.again()
+	w.dropBuffer()
 	w.j.step("sealed")
 	if err := w.j.secure(w.seg, durable, w.cur.seq); err != nil {
 		return err
 	}
 	w.j.step("seal synced")
-	// After a loss of power the marker is as old as its last sync, so give it one while it is
-	// cheap.
+	// After a power loss the marker is as old as its last sync, so sync it while that is cheap.
 	if err := w.j.sync(w.j.marker.f); err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (w *walk) makeSuccessor(ctx context.Context) error {
 	return nil
 }
 
-// put writes a line at the cursor, wholly or not at all.
+// put writes a line at the cursor, completely or not at all.
 func (w *walk) put(line []byte) error {
 	f, off := w.seg.f, w.cur.off
 	rest := line
@@ -283,11 +283,11 @@ func (w *walk) put(line []byte) error {
 	return nil
 }
 
-// takeBack cuts away what a failed write has left. Where even that fails the next writer cuts it:
-// it is not a whole line.
+// takeBack cuts off the remains of a failed write. If that fails too, the next writer cuts them
+// off, because they are not a complete line.
 func (w *walk) takeBack(err error) error {
 	if cut := w.seg.f.Truncate(w.cur.off); cut != nil {
-		w.j.report("%s: a write failed and what it left will be cut by the next writer: %v", w.seg.path, cut)
+		w.j.report("%s: a write failed, and the next writer will remove its remains: %v", w.seg.path, cut)
 	}
 	return err
 }

@@ -12,17 +12,16 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
 	"cadre/internal/journal/journaltest"
 )
 
-// record is about as long as an event of a team.
+// record is about as long as a typical event.
 var record = fmt.Sprintf(`{"kind":"message_sent","from":"researcher","to":"lead","text":%q}`,
 	strings.Repeat("the parser keeps its place ", 8))
 
-// bare is the least that a durable append can cost: write and sync of as many bytes, n times, in
-// the same file system.
+// bare measures the minimum cost of durable appends: n writes and syncs of the same size in the
+// same file system.
 func bare(b *testing.B, dir string, n int) time.Duration {
 	b.Helper()
 	f, err := os.Create(filepath.Join(dir, "bare"))
@@ -44,8 +43,8 @@ func bare(b *testing.B, dir string, n int) time.Duration {
 	return time.Since(began)
 }
 
-// BenchmarkAppendOneProcess compares durable appends with bare writes and syncs. The two take
-// turns, so that both meet the same disk.
+// BenchmarkAppendOneProcess compares durable appends with bare writes and syncs. The two alternate,
+// so that the disk is in the same condition for both.
 func BenchmarkAppendOneProcess(b *testing.B) {
 	dir := create(b, filejournal.Options{})
 	j := open(b, dir, filejournal.Options{})
@@ -70,8 +69,8 @@ func BenchmarkAppendOneProcess(b *testing.B) {
 	b.ReportMetric(float64(least.Microseconds())/float64(appends), "µs/bare")
 }
 
-// BenchmarkAppend32Processes compares the rate of 32 processes together with that of one that
-// writes and syncs bare.
+// BenchmarkAppend32Processes compares the total rate of 32 processes with that of one process that
+// only writes and syncs.
 func BenchmarkAppend32Processes(b *testing.B) {
 	const processes, burst = 32, 50
 	dir := create(b, filejournal.Options{})
@@ -105,7 +104,7 @@ func BenchmarkAppend32Processes(b *testing.B) {
 }
 
 // BenchmarkOpenMillion compares opening a journal of a million records and reading its state with
-// reading the snapshot file alone.
+// reading only the snapshot file.
 func BenchmarkOpenMillion(b *testing.B) {
 	const n = 1_000_000
 	records := slices.Repeat([][]byte{[]byte(record)}, n)
@@ -122,7 +121,7 @@ func BenchmarkOpenMillion(b *testing.B) {
 	}
 }
 
-// saveWithTail saves a snapshot and appends as many records to it as there ever are behind one.
+// saveWithTail saves a snapshot and appends the maximum number of records that may follow one.
 func saveWithTail(b *testing.B, dir string, last int64, size int) int64 {
 	state, _ := json.Marshal(strings.Repeat("s", size))
 	j := open(b, dir, filejournal.Options{})
@@ -174,8 +173,8 @@ func benchmarkOpen(b *testing.B, dir string, last int64) {
 	b.ReportMetric(float64(ours.Microseconds())/float64(b.N), "µs/open")
 }
 
-// BenchmarkWatchLatency measures how long after an append in another process began a watcher here
-// has its record.
+// BenchmarkWatchLatency measures the time from the start of an append in another process until a
+// watcher in this one has the record.
 func BenchmarkWatchLatency(b *testing.B) {
 	dir := create(b, filejournal.Options{})
 	j := open(b, dir, filejournal.Options{})
@@ -189,7 +188,7 @@ func BenchmarkWatchLatency(b *testing.B) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for _, err := range journal.Watch(ctx, j, 0) {
+		for _, err := range journaltest.Watch(ctx, j, 0) {
 			if err != nil {
 				return
 			}

@@ -15,27 +15,27 @@ import (
 	"cadre/internal/journal"
 )
 
-// Health is what [Check] found.
+// Health is the result of [Check].
 type Health struct {
 	Team     string
 	Segments int
-	Last     int64   // the record up to which the history is whole
-	Known    int64   // the last record there is any trace of; greater than Last where records are lost
-	Durable  int64   // what the marker says, 0 where it cannot be read
-	Snapshot int64   // the seq of the snapshot, 0 where there is none that can be read
-	Holes    []Range // lost earlier, and mended
-	// how the marker and all segments differ in whose they are; "" where they do not, and [Mend]
-	// can help
+	Last     int64   // the record up to which the history is complete
+	Known    int64   // the last record with any trace; greater than Last if records are lost
+	Durable  int64   // the marker's seq, 0 if it cannot be read
+	Snapshot int64   // the snapshot's seq, 0 if there is no readable one
+	Holes    []Range // records lost earlier and replaced by a hole
+	// Swapped says how the journal id of the marker differs from that of all segments. It is "" if
+	// they agree. [Mend] can only help then.
 	Swapped  string
 	Problems []Problem
-	Torn     []Problem // behind the history: never acknowledged, cut by the next writer, no problem
+	Torn     []Problem // after the end of the history: never acknowledged, cut by the next writer, not a problem
 }
 
-// Problem is one thing wrong with a journal.
+// Problem is one defect of a journal.
 type Problem struct {
 	File   string
-	Line   int   // from 1, 0 where the file as a whole is meant
-	Seq    int64 // the record that is due there, 0 where none is
+	Line   int   // from 1, 0 for the file as a whole
+	Seq    int64 // the record expected there, 0 for none
 	Reason string
 }
 
@@ -50,8 +50,8 @@ func (p Problem) String() string {
 	return s + ": " + p.Reason
 }
 
-// Check reads everything of the journal in the team's folder dir and lists every problem. It takes
-// no lock and changes nothing; while others append it may take the newest line for torn.
+// Check reads the whole journal in the team's folder dir and lists every problem. It takes no lock
+// and changes nothing. While other processes append, it may report the newest line as torn.
 func Check(dir string) (Health, error) {
 	return check(OS, dir)
 }
@@ -64,16 +64,16 @@ func check(d Disk, dir string) (Health, error) {
 	return s.health, nil
 }
 
-// surveyed is a journal as it is found, damaged or not.
+// surveyed is the content of a journal, damaged or not.
 type surveyed struct {
 	disk     Disk
 	dir      string // the journal's folder
 	root     string // the team's
 	markerOK bool
-	marked   string // the id of the journal that the marker is of; "" where it does not say
+	marked   string // journal id in the marker; "" if it has none
 	segments []*surveyedSegment
 	id       string // of the journal
-	snapshot bool   // there is a good one; its seq is in health
+	snapshot bool   // there is a valid one; its seq is in health
 	health   Health
 }
 
@@ -82,11 +82,11 @@ type surveyedSegment struct {
 	path   string
 	runs   []run
 	sealed bool
-	clean  bool // nothing in it is wrong
+	clean  bool // it has no defects
 	file   bool // it is a regular file
 }
 
-// run is an unbroken sequence of good records in one segment: the bytes from off to end.
+// run is an unbroken sequence of valid records in one segment: the bytes from off to end.
 type run struct {
 	Range
 	off, end int64
@@ -95,7 +95,7 @@ type run struct {
 func survey(d Disk, dir string) (*surveyed, error) {
 	s := &surveyed{disk: d, root: dir, dir: filepath.Join(dir, journalFolder)}
 	s.health.Team = filepath.Base(dir)
-	// The marker first: what it vouches for is then found in the segments.
+	// Read the marker first. The records up to its seq are then in the segments.
 	if err := s.readMarker(); err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (s *surveyed) readMarker() error {
 	return nil
 }
 
-// readSegment finds every good record of a segment, on both sides of what is bad.
+// readSegment finds every valid record of a segment, before and after defects.
 func (s *surveyed) readSegment(first int64, last bool) error {
 	seg := &surveyedSegment{header: header{First: first}, path: filepath.Join(s.dir, segmentName(first)), clean: true}
 	s.segments = append(s.segments, seg)
@@ -176,7 +176,7 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 	wrong := func(line int, due int64, reason string, args ...any) {
 		p := Problem{seg.path, line, due, fmt.Sprintf(reason, args...)}
 		if last && line > 1 {
-			s.health.Torn = append(s.health.Torn, p) // until judge knows better
+			s.health.Torn = append(s.health.Torn, p) // judge may reclassify it
 		} else {
 			s.health.Problems = append(s.health.Problems, p)
 		}
@@ -193,7 +193,7 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 			if number == 1 {
 				wrong(1, 0, "the header has no end")
 			} else if len(line) > 0 {
-				wrong(number, due, "the line is cut off")
+				wrong(number, due, "the line is truncated")
 			}
 			return nil
 		}
@@ -204,14 +204,14 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 		case bad != "":
 			wrong(number, due, "%s", bad)
 			if number > 1 {
-				due++ // one record a line: the next is the one after
+				due++ // there is one record per line, so the next line has the next record
 			}
 		case key == keyHeader && number == 1:
 			if fr.n > version {
 				return newer(seg.path, fr.n)
 			}
 			if err := json.Unmarshal(line, &seg.header); err != nil || seg.First != first {
-				wrong(1, 0, "the header is that of another segment")
+				wrong(1, 0, "the header belongs to another segment")
 				seg.header.First, seg.Hole = first, nil
 			}
 			if seg.Hole != nil {
@@ -219,7 +219,7 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 			}
 		case key == keyRecord && bytes.HasPrefix(fr.rest, dataField):
 			if fr.n != due {
-				wrong(number, due, "it has seq %d where %d is due", fr.n, due)
+				wrong(number, due, "it has seq %d, expected %d", fr.n, due)
 			}
 			if n := len(seg.runs); n > 0 && seg.runs[n-1].To == fr.n-1 && seg.runs[n-1].end == begin {
 				seg.runs[n-1].To, seg.runs[n-1].end = fr.n, off
@@ -232,15 +232,15 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 				wrong(number, due, "it is sealed at %d", fr.n)
 			}
 		default:
-			wrong(number, due, "a line %q is out of place here", fr.key)
+			wrong(number, due, "unexpected line %q", fr.key)
 		}
 	}
 }
 
-// expel leaves out the segments of other journals. This one is that of the marker, where that says
-// so. A marker of an older version does not: then it is that of the id which begins with the
-// folder's name, or is it; else that of most segments, and of as many that of the first, which has
-// the team's beginning.
+// expel removes the segments of other journals. The marker says which journal this is. A marker of
+// an older version does not. In that case it is the id that equals the folder's name or begins with
+// it and a hyphen. Failing that, it is the id of most segments, and among equals that of the first
+// segment, which has the beginning of the team.
 func (s *surveyed) expel() {
 	const named = 1 << 32 // more than there are segments
 	weight := map[string]int{}
@@ -260,7 +260,7 @@ func (s *surveyed) expel() {
 	}
 	if s.marked != "" {
 		if s.id != "" && weight[s.marked] == 0 {
-			s.health.Swapped = fmt.Sprintf("the marker %s is of the journal %q, and the segments beside it are of %q",
+			s.health.Swapped = fmt.Sprintf("the marker %s belongs to journal %q, and the segments beside it to %q",
 				filepath.Join(s.dir, markerName), s.marked, s.id)
 		}
 		s.id = s.marked
@@ -269,20 +269,20 @@ func (s *surveyed) expel() {
 		if seg.Team == "" || seg.Team == s.id {
 			continue
 		}
-		s.problem(seg.path, 1, 0, "it is a segment of the journal %q, and its marker or its other segments are of %q",
+		s.problem(seg.path, 1, 0, "the segment belongs to journal %q, and the marker or the other segments to %q",
 			seg.Team, s.id)
 		seg.runs, seg.Hole, seg.sealed, seg.clean = nil, nil, false, false
 	}
 }
 
-// judge puts the segments' findings together: how far the history is whole, what is known to be
-// lost, and whether what is wrong at its end was never acknowledged.
+// judge combines the findings of all segments: how far the history is complete, which records are
+// lost, and whether the defects at its end were never acknowledged.
 func (s *surveyed) judge() {
 	h := &s.health
-	var next int64 = 1 // the seq due in the next segment
+	var next int64 = 1 // the seq expected in the next segment
 	for i, seg := range s.segments {
 		if seg.First != next {
-			s.problem(seg.path, 0, next, "it begins with record %d where %d is due", seg.First, next)
+			s.problem(seg.path, 0, next, "it begins with record %d, expected %d", seg.First, next)
 		}
 		next = max(next, seg.First)
 		if seg.Hole != nil {
@@ -293,7 +293,7 @@ func (s *surveyed) judge() {
 			next = max(next, r.To+1)
 		}
 		if !seg.sealed && i < len(s.segments)-1 && seg.clean {
-			s.problem(seg.path, 0, 0, "it has no seal and there is a segment after it")
+			s.problem(seg.path, 0, 0, "it has no seal, although there is a segment after it")
 			seg.clean = false
 		}
 	}
@@ -302,7 +302,7 @@ func (s *surveyed) judge() {
 		h.Last = kept[n-1].To
 	}
 	for _, hole := range h.Holes {
-		if hole.From == h.Last+1 { // nothing came after it yet
+		if hole.From == h.Last+1 { // no record came after the hole yet
 			h.Last = hole.To
 		}
 	}
@@ -313,15 +313,15 @@ func (s *surveyed) judge() {
 		}
 	}
 	if len(s.segments) == 0 {
-		s.problem(s.dir, 0, 1, "there is no segment")
+		s.problem(s.dir, 0, 1, "the journal has no segment")
 	} else if h.Last < h.Durable {
-		s.problem(s.segments[len(s.segments)-1].path, 0, h.Last+1, "the history is whole up to record %d, and the "+
+		s.problem(s.segments[len(s.segments)-1].path, 0, h.Last+1, "the history is complete up to record %d, and the "+
 			"records up to %d were acknowledged", h.Last, h.Durable)
 	}
-	// What is wrong behind the history is torn if nothing of it was acknowledged: the marker says
-	// so or, without it, it is no more than the beginning of a line. There may be good records in
-	// what is torn: the power was lost before any of it was synced.
-	partial := len(h.Torn) == 1 && h.Torn[0].Reason == "the line is cut off"
+	// Defects after the end of the history are torn if none of it was acknowledged: the marker says
+	// so or, without a marker, there is only the beginning of a line. A torn part may contain valid
+	// records, if the power was lost before any of it was synced.
+	partial := len(h.Torn) == 1 && h.Torn[0].Reason == "the line is truncated"
 	switch {
 	case len(h.Torn) == 0:
 	case h.Durable > h.Last || h.Torn[0].Seq <= h.Last || !(s.markerOK || partial):
@@ -331,14 +331,14 @@ func (s *surveyed) judge() {
 	}
 }
 
-// keptRun is a run with the segment it comes from.
+// keptRun is a run with its segment.
 type keptRun struct {
 	run
 	from *surveyedSegment
 }
 
-// keep returns the runs that together make the longest unbroken history after the record seq, going
-// over the holes of earlier mends.
+// keep returns the runs that form the longest unbroken history after the record seq. Holes of
+// earlier mends do not break it.
 func (s *surveyed) keep(seq int64, kept []keptRun) []keptRun {
 	for _, seg := range s.segments {
 		if seg.Hole != nil && seg.Hole.From == seq+1 {
@@ -346,7 +346,7 @@ func (s *surveyed) keep(seq int64, kept []keptRun) []keptRun {
 		}
 		for _, r := range seg.runs {
 			if r.From <= seq+1 && r.To > seq {
-				if r.From <= seq { // begins within the run
+				if r.From <= seq { // it begins inside the run
 					r = r.after(s.disk, seq, seg.path)
 				}
 				kept = append(kept, keptRun{r, seg})
@@ -357,8 +357,8 @@ func (s *surveyed) keep(seq int64, kept []keptRun) []keptRun {
 	return kept
 }
 
-// after cuts the records up to seq off the front of a run. It was read before, so errors cannot be
-// told from its end.
+// after removes the records up to seq from the front of a run. The run was read before, so an error
+// here is treated as its end.
 func (r run) after(d Disk, seq int64, path string) run {
 	f, err := d.Open(path, os.O_RDONLY)
 	if err != nil {
@@ -397,7 +397,8 @@ func (s *surveyed) readSnapshot() error {
 		s.problem(path, 1, 0, "the snapshot cannot be read: %s", bad)
 		return nil
 	case h.seq > s.health.Known:
-		s.problem(path, 1, 0, "it is the state after record %d, and the journal ends with %d", h.seq, s.health.Last)
+		s.problem(path, 1, 0, "it is the state after record %d, but the journal ends with record %d", h.seq,
+			s.health.Last)
 	}
 	s.snapshot, s.health.Snapshot = true, h.seq
 	s.health.Known = max(s.health.Known, h.seq)

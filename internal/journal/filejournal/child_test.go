@@ -21,17 +21,17 @@ import (
 	"cadre/internal/journal/journaltest"
 )
 
-// Other processes in these tests are this binary again, with a role in its environment.
+// The test binary is also the child process of these tests, with a role in its environment.
 const roleVar = "FILEJOURNAL_TEST_CHILD"
 
-// task is what a child is to do.
+// task describes the work of a child.
 type task struct {
 	Role        string
 	Dir         string
-	Name        string // goes into the ids of its records
-	Count       int    // records to append, without end where 0
+	Name        string // part of the ids of its records
+	Count       int    // records to append; 0 for no limit
 	SegmentSize int64
-	KillAt      int // the step at which it kills itself, never where 0
+	KillAt      int // the step at which it kills itself; 0 for never
 	FileLimit   uint64
 	Data        string
 }
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	debug.SetGCPercent(800) // simulated disks are made and forgotten by the thousand
+	debug.SetGCPercent(800) // thousands of simulated disks are created and dropped
 	goleak.VerifyTestMain(m)
 }
 
@@ -86,10 +86,10 @@ func (t task) run() error {
 	return fmt.Errorf("no such role: %s", t.Role)
 }
 
-// id of a record that a child appends.
+// id returns the id of a record that a child appends.
 func id(name string, n int) string { return fmt.Sprintf("%s-%d", name, n) }
 
-// append adds records and says which ones were acknowledged. It saves a snapshot now and then.
+// append adds records and prints which ones were acknowledged. It saves a snapshot now and then.
 func (t task) append(j *filejournal.Journal) error {
 	ctx := context.Background()
 	state, err := j.Snapshot(ctx)
@@ -115,7 +115,7 @@ func (t task) append(j *filejournal.Journal) error {
 	return nil
 }
 
-// onCommand appends a burst of records for each line of input, and says when it is done.
+// onCommand appends a burst of records for each line of input, and reports when it is done.
 func (t task) onCommand(j *filejournal.Journal) error {
 	last := int64(0)
 	if s, err := j.Snapshot(context.Background()); err == nil {
@@ -180,7 +180,7 @@ func start(t testing.TB, task task) *child {
 	return &child{cmd, in, bufio.NewReader(out)}
 }
 
-// line returns the child's next line of output, "" at its end.
+// line returns the child's next line of output, or "" at its end.
 func (c *child) line() string {
 	line, err := c.out.ReadString('\n')
 	if err != nil {
@@ -189,7 +189,7 @@ func (c *child) line() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// end waits for the child to end by itself and returns the rest of its output.
+// end waits for the child to exit and returns the rest of its output.
 func (c *child) end() (string, error) {
 	c.in.Close()
 	rest, _ := io.ReadAll(c.out)

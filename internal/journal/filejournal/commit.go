@@ -11,12 +11,12 @@ import (
 	"cadre/internal/journal"
 )
 
-// syncPatience is how long an append waits for the syncs of others before it makes its own: a
-// process that was stopped with the sync lock in its hand shall not hold up the rest.
+// syncPatience is how long an append waits for the syncs of others before it syncs by itself. A
+// process that was suspended while it held the sync lock must not delay the others.
 const syncPatience = time.Second
 
 // commit returns when the record at end, which is in seg, is durable. It is called without the
-// write lock, so that others write while this one syncs; then one of those syncs for all of them.
+// write lock, so others can write while this call syncs. The next sync then covers all of them.
 func (j *Journal) commit(ctx context.Context, seg *segment, end cursor) error {
 	if end.seq <= j.floor.Load() {
 		return nil
@@ -24,7 +24,7 @@ func (j *Journal) commit(ctx context.Context, seg *segment, end cursor) error {
 	j.step("sync")
 	mine, err := j.awaitTurn(ctx, end.seq)
 	if err != nil {
-		// The marker stays behind the truth, which it may.
+		// The marker stays behind, which is allowed.
 		durable, _ := j.marker.read()
 		return j.uncertain(j.secure(seg, durable, end.seq))
 	}
@@ -45,7 +45,7 @@ func (j *Journal) commit(ctx context.Context, seg *segment, end cursor) error {
 	}
 	j.step("synced")
 	if err := j.marker.write(upTo); err != nil {
-		// The record is durable all the same.
+		// The record is durable in any case.
 		j.report("%s: %v", j.marker.f.Name(), err)
 	}
 	if !ok {
@@ -56,11 +56,13 @@ func (j *Journal) commit(ctx context.Context, seg *segment, end cursor) error {
 	return nil
 }
 
-// awaitTurn waits, whatever ctx says, until the record seq is durable, or it is this call's turn to
-// sync, with the sync lock in its hand: the record is written, and the caller is better served with
-// the truth about it than with a prompt end. All processes that wait for a sync go on at once when
-// it ends, not one after the other, because most of them have nothing left to do; one of the others
-// makes the next sync, which is then for all of them.
+// awaitTurn waits until the record seq is durable, or until this call has the sync lock and must
+// sync. It ignores the end of ctx: the record is written, and the caller is better served with a
+// definite result than with a prompt return.
+//
+// All processes that wait for a sync wake up together when it ends, not one after the other,
+// because most of them have nothing left to do. One of the rest makes the next sync for all of
+// them.
 func (j *Journal) awaitTurn(ctx context.Context, seq int64) (mine bool, err error) {
 	patient, stop := context.WithTimeout(context.WithoutCancel(ctx), syncPatience)
 	defer stop()
@@ -80,7 +82,7 @@ func (j *Journal) awaitTurn(ctx context.Context, seq int64) (mine bool, err erro
 		if durable, ok := j.marker.read(); ok {
 			j.raiseFloor(durable)
 		}
-		yield() // to those who are just looking, or to whoever syncs next
+		yield() // to processes that check the marker, or to the next one that syncs
 	}
 	j.syncs.leave()
 	return false, nil
@@ -95,8 +97,8 @@ func (j *Journal) raiseFloor(seq int64) {
 	}
 }
 
-// writtenEnd returns the seq of the last whole record in the segment, at least that of end. It is
-// in the file before the sync that the caller makes next, so the sync covers it.
+// writtenEnd returns the seq of the last complete record in the segment, at least end.seq. The
+// record is in the file before the caller's next sync, so that sync covers it.
 func (s *segment) writtenEnd(end cursor) int64 {
 	size, err := s.size()
 	if err != nil || size <= end.off {
@@ -120,16 +122,17 @@ func (s *segment) writtenEnd(end cursor) int64 {
 	return end.seq
 }
 
-// secure makes the history up to the record upTo durable, whoever wrote it. It is in seg, and the
-// records up to durable are known to be so.
+// secure makes the history up to the record upTo durable, whichever process wrote it. The record is
+// in seg, and the records up to durable are known to be durable.
 //
-// A sync is for what its opening of the file has seen happen. Of what was there before, others may
-// have been told that it could not be written; the system then takes it for written and says yes to
-// whoever opens the file later. So the first sync of a segment writes anew what nobody has vouched
-// for.
+// fsync reports only write-back errors that occurred after this descriptor was opened. An earlier
+// error may have been reported to other descriptors. The system then treats the data as written,
+// and later descriptors see no error. So the first sync of a segment rewrites the records that
+// nobody has reported as durable.
 func (j *Journal) secure(seg *segment, durable, upTo int64) error {
 	if durable < seg.First {
-		// Nor is its name: whoever made the segment may have died before he synced the folder.
+		// The segment's name may not be durable either: its creator may have died before it synced
+		// the folder.
 		if err := j.disk.SyncFolder(j.dir); err != nil {
 			return err
 		}
@@ -146,8 +149,8 @@ func (j *Journal) secure(seg *segment, durable, upTo int64) error {
 	return nil
 }
 
-// rewrite writes records of a segment once more: the same bytes in the same places, where nobody
-// changes them, so it needs no lock.
+// rewrite writes records of a segment again: the same bytes to the same places. Nobody changes
+// those, so it needs no lock.
 func (j *Journal) rewrite(seg *segment, after, to int64) error {
 	j.mu.Lock()
 	from := j.places.before(after)
@@ -162,7 +165,7 @@ func (j *Journal) rewrite(seg *segment, after, to int64) error {
 		off := w.cur.off
 		rec, ok, err := w.next()
 		if err == nil && !ok {
-			err = fmt.Errorf("%s: record %d is not there any more", seg.path, w.cur.seq+1)
+			err = fmt.Errorf("%s: record %d has disappeared", seg.path, w.cur.seq+1)
 		}
 		if err != nil {
 			return err
@@ -175,16 +178,16 @@ func (j *Journal) rewrite(seg *segment, after, to int64) error {
 	return nil
 }
 
-// keepMarker makes the marker durable. After a loss of power nothing depends on it but how much can
-// be told from a torn tail if it is damaged, so a failure is only reported.
+// keepMarker makes the marker durable. After a power loss a durable marker only helps to tell a
+// torn tail from a damaged one, so a failure is only reported.
 func (j *Journal) keepMarker() {
 	if err := j.marker.f.SyncData(); err != nil {
 		j.report("%s: %v", j.marker.f.Name(), err)
 	}
 }
 
-// sync makes a file durable. After a sync that failed the system may have dropped what it could not
-// write and say yes to the next one, so the handle trusts none after it.
+// sync makes a file durable. After a failed sync the system may have dropped the unwritten data and
+// report success for the next sync. So the handle refuses all syncs after a failed one.
 func (j *Journal) sync(f File) error {
 	j.mu.Lock()
 	broken := j.broken

@@ -13,19 +13,19 @@ import (
 	"cadre/internal/journal/journaltest"
 )
 
-// ledger checks a journal against what its writers were told.
+// ledger compares a journal with the acknowledgements that its writers got.
 type ledger struct {
 	mu    sync.Mutex
 	acked map[int64]string // seq to id
 }
 
-// note takes a child's output: "seq id" a line.
+// note records a child's output, which has a line "seq id" for each record.
 func (l *ledger) note(t *testing.T, out string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for line := range strings.Lines(out) {
 		if !strings.HasSuffix(line, "\n") {
-			continue // killed in the middle of it
+			continue // killed while writing the line
 		}
 		var seq int64
 		var id string
@@ -40,8 +40,8 @@ func (l *ledger) note(t *testing.T, out string) {
 	}
 }
 
-// check reads a journal from the start: what was acknowledged is there, in its place, and nothing
-// is there twice.
+// check reads a journal from the start: every acknowledged record is in its place, and none is
+// there twice.
 func (l *ledger) check(t *testing.T, dir string) {
 	t.Helper()
 	l.mu.Lock()
@@ -73,8 +73,9 @@ func (l *ledger) check(t *testing.T, dir string) {
 	}
 }
 
-// TestKill kills writers at each step of an append, a rotation and a snapshot, and at any moment,
-// while others go on. The journal holds what it said, and is good for the next writer.
+// TestKill kills writers at each step of an append, a rotation and a snapshot, and at random
+// moments, while others continue. The journal keeps every acknowledged record, and the next writer
+// can use it.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	atSteps, atRandom := 280, 260
@@ -83,7 +84,7 @@ func TestKill(t *testing.T) {
 	}
 	dir := create(t, filejournal.Options{})
 	book := ledger{acked: map[int64]string{}}
-	const segment = 2000 // a handful of records, so that every run rotates
+	const segment = 2000 // a few records, so that every run rotates
 	t.Run("at a step", func(t *testing.T) {
 		inParallel(atSteps, func(n int) {
 			c := start(t, task{Role: "append", Dir: dir, Name: fmt.Sprint("step", n), SegmentSize: segment,
@@ -131,7 +132,7 @@ func TestKill(t *testing.T) {
 	t.Logf("%d processes killed, %d of %d records acknowledged", atSteps+atRandom, len(book.acked), last)
 }
 
-// inParallel runs body for 0 … n-1, three at a time.
+// inParallel calls body for 0 to n-1, three at a time.
 func inParallel(n int, body func(int)) {
 	var wg sync.WaitGroup
 	next := make(chan int)
@@ -149,8 +150,8 @@ func inParallel(n int, body func(int)) {
 	wg.Wait()
 }
 
-// TestManyProcesses has real processes append at once. Their records are all there, each once and
-// in one order.
+// TestManyProcesses appends from several processes at once. All records are there, each once and in
+// one order.
 func TestManyProcesses(t *testing.T) {
 	t.Parallel()
 	processes, each := 24, 100

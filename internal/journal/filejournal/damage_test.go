@@ -16,7 +16,7 @@ import (
 	"cadre/internal/journal/journaltest"
 )
 
-// numbered returns the records 1 … n, each saying its seq.
+// numbered returns the records 1 to n, each with its seq as content.
 func numbered(n int) []string {
 	var records []string
 	for seq := 1; seq <= n; seq++ {
@@ -47,7 +47,7 @@ func write(t testing.TB, path string, b []byte) {
 	}
 }
 
-// readAll opens the journal and reads it from the start, as far as it goes.
+// readAll opens the journal and reads it from the start until an error.
 func readAll(dir string, opts filejournal.Options) (records []string, err error) {
 	j, err := filejournal.Open(dir, opts)
 	if err != nil {
@@ -59,7 +59,7 @@ func readAll(dir string, opts filejournal.Options) (records []string, err error)
 			return records, err
 		}
 		if r.Seq != int64(len(records)+1) {
-			return records, fmt.Errorf("seq %d where %d is due", r.Seq, len(records)+1)
+			return records, fmt.Errorf("seq %d, expected %d", r.Seq, len(records)+1)
 		}
 		records = append(records, string(r.Data))
 	}
@@ -76,8 +76,8 @@ func appendTo(dir, data string, opts filejournal.Options) (int64, error) {
 	return journaltest.Add(context.Background(), j, 0, data)
 }
 
-// wantDamage expects that the journal is refused by a reader, after a part of want at most, and by
-// a writer, that nothing in it was changed, and that a check finds it.
+// wantDamage expects that a reader gets at most the records in want and then an error, that a
+// writer gets an error, that no file changed, and that a check finds the damage.
 func wantDamage(t *testing.T, dir string, want []string, what string) {
 	t.Helper()
 	before := tree(t, dir)
@@ -102,7 +102,7 @@ func wantDamage(t *testing.T, dir string, want []string, what string) {
 	}
 }
 
-// tree is every file and what is in it.
+// tree returns all files with their content.
 func tree(t testing.TB, dir string) string {
 	var b strings.Builder
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -117,8 +117,8 @@ func tree(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// TestFlips changes every byte of every segment. All of it was acknowledged, so each time it is
-// damage, and never a wrong record.
+// TestFlips changes every byte of every segment. Since everything was acknowledged, each change is
+// reported as damage, and never leads to a wrong record.
 func TestFlips(t *testing.T) {
 	t.Parallel()
 	want := numbered(7)
@@ -148,7 +148,7 @@ func TestFlips(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts an acknowledged record off, wholly or in part.
+// TestTruncated cuts off an acknowledged record, completely or in part.
 func TestTruncated(t *testing.T) {
 	t.Parallel()
 	want := numbered(3)
@@ -180,7 +180,7 @@ func TestMissingSegment(t *testing.T) {
 	}
 }
 
-// TestCutUnderHandle truncates the file under a handle that knows better.
+// TestCutUnderHandle truncates the file under a handle that has already read beyond that.
 func TestCutUnderHandle(t *testing.T) {
 	t.Parallel()
 	dir := create(t, filejournal.Options{}, numbered(3)...)
@@ -197,8 +197,8 @@ func TestCutUnderHandle(t *testing.T) {
 	}
 }
 
-// TestTorn leaves every beginning of a record that was not acknowledged, as a writer leaves it that
-// dies, with and without the marker that says so.
+// TestTorn leaves every prefix of an unacknowledged record, as a dying writer does, with and
+// without the marker.
 func TestTorn(t *testing.T) {
 	t.Parallel()
 	dir := create(t, filejournal.Options{}, numbered(2)...)
@@ -244,8 +244,8 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// TestBadWholeLine has a whole line that is bad at the end: torn where the marker says that nobody
-// was told of it, damage where there is no marker to say so.
+// TestBadWholeLine has a complete but invalid line at the end. It is torn if the marker shows that
+// it was never acknowledged, and damage without a marker.
 func TestBadWholeLine(t *testing.T) {
 	t.Parallel()
 	want := numbered(2)
@@ -288,8 +288,8 @@ func TestNewer(t *testing.T) {
 	}
 }
 
-// TestSnapshotFlips changes every byte of a snapshot. It is passed over and said so, and the next
-// one takes its place.
+// TestSnapshotFlips changes every byte of a snapshot. The snapshot is ignored, this is reported,
+// and the next one replaces it.
 func TestSnapshotFlips(t *testing.T) {
 	t.Parallel()
 	dir := create(t, filejournal.Options{}, numbered(4)...)
@@ -320,7 +320,7 @@ func TestSnapshotFlips(t *testing.T) {
 		}
 		j.Close()
 	}
-	// A snapshot ahead of the history shows that the history lost something.
+	// A snapshot ahead of the history proves that the history has lost records.
 	whole := read(t, segmentPath(dir, 1))
 	write(t, segmentPath(dir, 1), whole[:len(whole)-2*len("{\"seq\":4,\"crc\":\"00000000\",\"data\":{\"n\":4}}\n")])
 	write(t, markerPath(dir), nil)
@@ -331,7 +331,7 @@ func TestSnapshotFlips(t *testing.T) {
 	}
 }
 
-// TestMarkerFlips changes every byte of the marker. The history is whole, so nobody need care.
+// TestMarkerFlips changes every byte of the marker. The history is complete, so this does no harm.
 func TestMarkerFlips(t *testing.T) {
 	t.Parallel()
 	dir := create(t, filejournal.Options{}, numbered(2)...)
@@ -350,8 +350,8 @@ func TestMarkerFlips(t *testing.T) {
 	}
 }
 
-// TestSealOfNothing has a segment that is sealed before its first record, so that its successor
-// would be itself.
+// TestSealOfNothing has a segment that is sealed before its first record, so that it would be its
+// own successor.
 func TestSealOfNothing(t *testing.T) {
 	t.Parallel()
 	dir := create(t, filejournal.Options{})

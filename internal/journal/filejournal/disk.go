@@ -12,23 +12,23 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Disk is what a journal asks of a file system, and no more. The operating system's is used by
-// everybody but tests, which have one that loses power. Errors are those of package os. All of it
-// may be called from any goroutine.
+// Disk is the part of a file system that a journal needs. Everything but tests uses the operating
+// system's; tests use one that loses power. Errors are those of package os. Methods may be called
+// from any goroutine.
 //
-// A journal relies on this of a disk that loses power: what was written to a file before a sync of
-// it is there, and the file is as long as it was; the names in a folder are those at its last sync.
-// What came after may be there or not, each part for itself. A sector of 512 bytes is written
-// wholly or not at all.
+// A journal relies on these guarantees after a power loss. The data written to a file before its
+// last sync is there, and so is the file's length. The names in a folder are those at its last
+// sync. Later changes may each be there or not, independently. A sector of 512 bytes is written
+// completely or not at all.
 type Disk interface {
-	// Open opens a file with the flags of [os.OpenFile]. One that it makes has the mode 0600. Where
-	// there is something else than a regular file the error is a [*regularfile.Error], at once.
+	// Open opens a file with the flags of [os.OpenFile]. It creates files with mode 0600. If the
+	// path is not a regular file, it returns a [*regularfile.Error] at once.
 	Open(path string, flags int) (File, error)
-	// Mkdir makes a folder with the mode 0700.
+	// Mkdir creates a folder with mode 0700.
 	Mkdir(path string) error
 	// List returns the names in a folder, in order.
 	List(dir string) ([]string, error)
-	// ID tells which file or folder a path names.
+	// ID returns the identity of the file or folder at a path.
 	ID(path string) (FileID, error)
 	Rename(from, to string) error
 	Link(from, to string) error
@@ -40,23 +40,23 @@ type Disk interface {
 // File is an open file of a [Disk].
 type File interface {
 	Name() string
-	io.ReaderAt // in one call of the system: who reads less than he asked for has met the end
+	io.ReaderAt // in one system call: a short read means the end of the file
 	io.WriterAt
 	io.Closer
 	Truncate(size int64) error
 	Size() (int64, error)
 	ID() (FileID, error)
-	// SyncData makes the file's bytes and length durable, without its times; Sync makes all of it
+	// SyncData makes the file's bytes and length durable, without its times. Sync makes everything
 	// durable.
 	SyncData() error
 	Sync() error
-	// Flock is flock(2): the lock belongs to this opening of the file, and ends with it.
+	// Flock is flock(2): the lock belongs to this open file, and ends when it is closed.
 	Flock(how int) error
-	// Holder returns the pid of the process that holds the file's lock, 0 if that cannot be told.
+	// Holder returns the pid of the process that holds the file's lock, or 0 if it is unknown.
 	Holder() int
 }
 
-// FileID tells one file from another.
+// FileID identifies a file.
 type FileID struct{ Device, Inode uint64 }
 
 // OS is the operating system's disk.
@@ -110,8 +110,7 @@ type osFile struct{ *os.File }
 func (f osFile) SyncData() error { return syncData(f.File) }
 func (f osFile) Holder() int     { return holder(f.File) }
 
-// ReadAt is one system call, where that of package os needs a second one to find the end of the
-// file.
+// ReadAt needs one system call. Package os needs a second one to detect the end of the file.
 func (f osFile) ReadAt(b []byte, off int64) (int, error) {
 	for {
 		n, err := unix.Pread(int(f.Fd()), b, off)
@@ -154,7 +153,7 @@ func (f osFile) ID() (FileID, error) {
 
 func (f osFile) Flock(how int) error { return filelock.Flock(f.File, how) }
 
-// pread reads what there is, which at the end of the file is less than asked for, and no error.
+// pread reads up to len(b) bytes. A short read at the end of the file is not an error.
 func pread(f File, b []byte, off int64) (int, error) {
 	n, err := f.ReadAt(b, off)
 	if err == io.EOF {
@@ -163,10 +162,10 @@ func pread(f File, b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// whole returns what reads a file from its beginning.
+// whole returns a reader of a whole file.
 func whole(f File) io.Reader { return io.NewSectionReader(f, 0, 1<<62) }
 
-// makeFolder makes a folder with those above it, and makes the new names durable.
+// makeFolder creates a folder and its parents, and makes the new names durable.
 func makeFolder(d Disk, dir string) error {
 	err := d.Mkdir(dir)
 	above := filepath.Dir(dir)

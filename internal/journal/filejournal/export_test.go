@@ -1,6 +1,6 @@
 package filejournal
 
-// What the tests need to make files as they may be found.
+// Functions with which tests build valid and damaged files.
 var (
 	SyncData     = syncData
 	FormatMarker = formatMarker
@@ -12,19 +12,19 @@ var (
 // KeyHeader is the first key of a segment's header.
 const KeyHeader = keyHeader
 
-// ParseParts is parseLine, taken apart.
+// ParseParts is parseLine with separate results.
 func ParseParts(line []byte) (key string, n int64, rest []byte, bad string) {
 	f, bad := parseLine(line)
 	return string(f.key), f.n, f.rest, bad
 }
 
-// Check and Mend on a disk of the test's.
+// Check and Mend for a given disk.
 var (
 	CheckOn = check
 	MendOn  = mend
 )
 
-// ParseMarker returns what a marker says.
+// ParseMarker returns the seq of a marker.
 func ParseMarker(b []byte) int64 {
 	said, _ := parseMarker(b)
 	return said.seq

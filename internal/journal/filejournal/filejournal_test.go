@@ -9,7 +9,7 @@ import (
 	"cadre/internal/journal/journaltest"
 )
 
-// create makes a journal and returns its team's folder.
+// create creates a journal and returns its team's folder.
 func create(t testing.TB, opts filejournal.Options, records ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "team")
@@ -23,7 +23,7 @@ func create(t testing.TB, opts filejournal.Options, records ...string) string {
 	return dir
 }
 
-// open returns a handle that is closed with the test.
+// open returns a handle that is closed at the end of the test.
 func open(t testing.TB, dir string, opts filejournal.Options) *filejournal.Journal {
 	t.Helper()
 	j, err := filejournal.Open(dir, opts)

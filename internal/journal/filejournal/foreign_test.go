@@ -17,7 +17,7 @@ import (
 	"cadre/internal/journal/journaltest"
 )
 
-// createAs makes the journal with that id, of records that name it.
+// createAs creates a journal with that id, and with records that contain it.
 func createAs(t *testing.T, id string, n int, opts filejournal.Options) string {
 	t.Helper()
 	var records [][]byte
@@ -44,8 +44,8 @@ func copyTo(t *testing.T, from, to string) {
 	write(t, to, read(t, from))
 }
 
-// A snapshot is that of one history: another team's is passed over, and so is one of a history that
-// has other records, however it came there. The next one takes its place.
+// TestForeignSnapshot checks that a snapshot belongs to one history: a snapshot of another team is
+// ignored, and so is one of a history with other records. The next snapshot replaces it.
 func TestForeignSnapshot(t *testing.T) {
 	t.Parallel()
 	const at = 3
@@ -72,7 +72,7 @@ func TestForeignSnapshot(t *testing.T) {
 			if s, err := j.Snapshot(t.Context()); err != nil || s.Seq != 0 {
 				t.Errorf("the snapshot is believed: %+v, %v", s, err)
 			}
-			if len(reports) != 1 || !strings.Contains(reports[0], "passed over") {
+			if len(reports) != 1 || !strings.Contains(reports[0], "ignored") {
 				t.Errorf("reported: %q", reports)
 			}
 			if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: at, Data: `"ours"`}.Taken); err != nil {
@@ -86,7 +86,7 @@ func TestForeignSnapshot(t *testing.T) {
 	}
 }
 
-// unbound takes what binds it off a snapshot, as versions before had it.
+// unbound removes the fields that bind a snapshot to its history, as in older versions.
 func unbound(t *testing.T, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, "state.json")
@@ -99,8 +99,8 @@ func unbound(t *testing.T, dir string) {
 	write(t, path, filejournal.AppendLine(nil, "cadre-state", 1, []byte(parts[1]+parts[2])))
 }
 
-// A snapshot of an older version says of no history whose it is: it is used only where the history
-// has a hole.
+// TestUnboundSnapshot checks that a snapshot of an older version, which is not bound to a history,
+// is used only if the history has a hole.
 func TestUnboundSnapshot(t *testing.T) {
 	t.Parallel()
 	dir := create(t, filejournal.Options{SegmentSize: 80}, numbered(9)...)
@@ -122,8 +122,8 @@ func TestUnboundSnapshot(t *testing.T) {
 	}
 }
 
-// A segment of another journal is damage, which names the team by the name that a person knows, and
-// mending sets it aside.
+// TestForeignSegment checks that a segment of another journal is damage, that the error has the
+// team's usual name, and that mending sets the segment aside.
 func TestForeignSegment(t *testing.T) {
 	t.Parallel()
 	opts := filejournal.Options{SegmentSize: 80}
@@ -167,8 +167,8 @@ func TestForeignSegment(t *testing.T) {
 	}
 }
 
-// Two homes have a team of the same name. Whichever files of the one come in the place of the
-// other's, none is believed, and nothing is mended that nobody can tell the owner of.
+// TestSwappedBetweenHomes swaps files between teams of the same name in two homes. None of the
+// swapped files is used, and nothing is mended if the owner cannot be known.
 func TestSwappedBetweenHomes(t *testing.T) {
 	t.Parallel()
 	const snapshot, marker = "state.json", "journal/durable"
@@ -237,8 +237,8 @@ func isDamage(err error) bool {
 	return ok
 }
 
-// A marker of an older version is that of any journal, and the next write binds it. One that a loss
-// of power left in between is read as far as it goes.
+// TestUnboundMarker checks that a marker of an older version is valid for any journal, and that the
+// next write binds it. A marker that a power loss left half bound is used as far as it is readable.
 func TestUnboundMarker(t *testing.T) {
 	t.Parallel()
 	old, bound := filejournal.FormatMarker("", 2), filejournal.FormatMarker("team", 2)
@@ -257,7 +257,7 @@ func TestUnboundMarker(t *testing.T) {
 		}
 	}
 
-	// An older cadre writes its line over the first one, and leaves the second.
+	// An older cadre overwrites the first line and leaves the second.
 	dir := create(t, filejournal.Options{}, numbered(2)...)
 	if _, err := appendTo(dir, `{"n":3}`, filejournal.Options{}); err != nil {
 		t.Fatal(err)
@@ -267,7 +267,7 @@ func TestUnboundMarker(t *testing.T) {
 		t.Errorf("after an older cadre: %+v, %v", h, err)
 	}
 
-	// Nothing tells whose an unbound journal is but its segments.
+	// Only the segments tell to which journal an unbound marker belongs.
 	whole := createAs(t, "team-1", 2, filejournal.Options{})
 	write(t, markerPath(whole), old)
 	copyTo(t, segmentPath(createAs(t, "mate-1", 2, filejournal.Options{}), 1), segmentPath(whole, 1))
@@ -276,8 +276,9 @@ func TestUnboundMarker(t *testing.T) {
 	}
 }
 
-// Whatever has come in the place of a file, nothing waits for it: it is damage, or a snapshot that
-// is passed over; and mending sets it aside and loses nothing that can be read.
+// TestSpecialFiles replaces each file by something that is not a regular file. No call blocks. The
+// result is damage, or an ignored snapshot, and mending sets it aside without losing readable
+// records.
 func TestSpecialFiles(t *testing.T) {
 	kinds := map[string]func(path string) error{
 		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
@@ -326,7 +327,7 @@ func special(t *testing.T, dir, path, kind string) {
 	var damage *journal.DamageError
 	if err := use(); snapshot && kind != "directory" {
 		if err != nil {
-			t.Errorf("the snapshot is not passed over: %v", err)
+			t.Errorf("the snapshot is not ignored: %v", err)
 		}
 	} else if !errors.As(err, &damage) || damage.Segment != path {
 		t.Errorf("opened: %v", err)
@@ -342,7 +343,7 @@ func special(t *testing.T, dir, path, kind string) {
 	if h, err := filejournal.Check(dir); err != nil || len(h.Problems) != 0 {
 		t.Errorf("checked again: %+v, %v", h, err)
 	}
-	if segment && (m.Last != 2 || m.Hole == nil) { // the marker says whose the snapshot has to be
+	if segment && (m.Last != 2 || m.Hole == nil) { // the marker says to which journal the snapshot must belong
 		t.Errorf("what the snapshot has is lost: %+v", m)
 	}
 	if seq, err := journaltest.Add(t.Context(), open(t, dir, filejournal.Options{}), m.Last, `{"n":4}`); err != nil ||

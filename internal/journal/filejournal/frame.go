@@ -8,13 +8,13 @@ import (
 	"cadre/internal/sys/crc32c"
 )
 
-// The longest data of one record, and so of a line, in bytes.
+// Maximum length of a record's data, and of a line, in bytes.
 const (
 	maxData = 64 << 20
 	maxLine = maxData + 256
 )
 
-// The first keys of the lines.
+// The first key of a line says what it is.
 const (
 	keyHeader   = "cadre-journal"
 	keyRecord   = "seq"
@@ -22,16 +22,16 @@ const (
 	keySnapshot = "cadre-state"
 )
 
-// version is the format's. A file with a greater one is refused.
+// version is the version of the format. A file with a greater one is refused.
 const version = 1
 
 const (
 	crcOpen  = `,"crc":"`
-	crcField = crcOpen + `00000000"` // the part of a line that its checksum leaves out
+	crcField = crcOpen + `00000000"` // the part of a line that its checksum does not cover
 	dataOpen = `,"data":`
 )
 
-// appendLine appends {"key":n,"crc":"…"rest} and a newline to dst. rest is empty or starts with a
+// appendLine appends {"key":n,"crc":"…"rest} and a newline to dst. rest is empty or begins with a
 // comma.
 func appendLine(dst []byte, key string, n int64, rest ...[]byte) []byte {
 	start := len(dst)
@@ -67,18 +67,18 @@ type frame struct {
 	rest []byte // between the checksum field and the closing brace
 }
 
-// What can be wrong with a line.
+// Defects of a line.
 const (
-	badStart  = "it does not start like a line of a journal"
+	badStart  = "it does not begin like a journal line"
 	badNumber = "it has no number"
 	badShape  = "it has no checksum or no end"
-	badDigits = "its checksum is not one"
+	badDigits = "its checksum is malformed"
 	badSum    = "its checksum does not match"
 )
 
-// parseLine reads a line without its newline. bad says what is wrong with it and is empty for a
-// good one. It accepts exactly what appendLine writes: 32 processes each parse every record, so it
-// looks at fixed positions only.
+// parseLine parses a line without its newline. bad describes its defect, or is "" for a valid line.
+// It accepts exactly the output of appendLine and looks at fixed positions only, because each of 32
+// processes parses every record.
 func parseLine(line []byte) (f frame, bad string) {
 	o, bad := parseOpening(line)
 	switch {
@@ -92,18 +92,17 @@ func parseLine(line []byte) (f frame, bad string) {
 	return frame{key: o.key, n: o.n, sum: o.sum, rest: line[o.body : len(line)-1]}, ""
 }
 
-// opening is the beginning of a line up to and with its checksum field, which was not held against
-// the line.
+// opening is the beginning of a line up to and including its checksum field. The checksum is not
+// verified yet.
 type opening struct {
 	key   []byte
 	n     int64
-	field int // where the checksum field begins
-	body  int // and where what comes after it does
+	field int // offset of the checksum field
+	body  int // offset of the rest of the line
 	sum   uint32
 }
 
-// parseOpening reads the opening of a line from its beginning, of which more is there than the
-// opening.
+// parseOpening parses the opening of a line. line must contain more than the opening.
 func parseOpening(line []byte) (o opening, bad string) {
 	if len(line) < 2 || line[0] != '{' || line[1] != '"' {
 		return o, badStart
@@ -143,12 +142,12 @@ func parseOpening(line []byte) (o opening, bad string) {
 	return o, ""
 }
 
-// data returns the record's data of a frame with the key "seq".
+// data returns the data of a record's frame.
 func (f frame) data() ([]byte, bool) {
 	return bytes.CutPrefix(f.rest, dataField)
 }
 
-// appendInt appends ,"name":n, a number field of a line's rest.
+// appendInt appends ,"name":n, a number field.
 func appendInt(dst []byte, name string, n int64) []byte {
 	dst = append(dst, ',', '"')
 	dst = append(dst, name...)
@@ -156,7 +155,7 @@ func appendInt(dst []byte, name string, n int64) []byte {
 	return strconv.AppendInt(dst, n, 10)
 }
 
-// cutInt reads what appendInt wrote.
+// cutInt parses the output of appendInt.
 func cutInt(rest, name string) (n int64, after string, ok bool) {
 	rest, ok = strings.CutPrefix(rest, `,"`+name+`":`)
 	if !ok {

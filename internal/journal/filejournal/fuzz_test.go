@@ -10,8 +10,8 @@ import (
 	"cadre/internal/journal/filejournal"
 )
 
-// FuzzLine holds the parser to what the writer writes: nothing else passes, and what passes is
-// written the same way.
+// FuzzLine checks that the parser accepts only the writer's output, and that encoding a parsed line
+// gives the same line.
 func FuzzLine(f *testing.F) {
 	f.Add([]byte(`{"seq":1,"crc":"00000000","data":1}`))
 	f.Add(bytes.TrimSpace(filejournal.AppendRecord(nil, 12, []byte(`{"a":1}`))))
@@ -28,8 +28,8 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// FuzzSegment opens a journal whose segment goes on with anything. The records before it are read,
-// whatever it is, and nothing panics.
+// FuzzSegment opens a journal whose segment ends with arbitrary bytes. The records before them are
+// read, and nothing panics.
 func FuzzSegment(f *testing.F) {
 	f.Add([]byte("{"), true)
 	f.Add(filejournal.AppendRecord(nil, 3, []byte(`3`)), false)

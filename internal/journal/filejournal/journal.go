@@ -16,26 +16,26 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Options of a handle. The zero value is right for every use but tests.
+// Options configures a handle. The zero value suits every use but tests.
 type Options struct {
 	// SegmentSize is the length in bytes at which a segment is full; 0 means 16 MiB.
 	SegmentSize int64
-	// Disk is where the files are; nil means the operating system's.
+	// Disk holds the files; nil means the operating system's.
 	Disk Disk
-	// Report is told, in one sentence, what was set right without an error: a torn tail that was
-	// cut, a damaged snapshot that was passed over. It may be called from any goroutine.
+	// Report is called with one sentence about each repair that is not an error: a torn tail that
+	// was cut, a damaged snapshot that was ignored. It may be called from any goroutine.
 	Report func(what string)
-	// Step is the seam of the crash tests. It is called with the name of each step of an append
+	// Step is a hook for the crash tests. It is called with the name of each step: of an append
 	// (lock, locked, half written, written, unlocked, sync, synced, marked), of a rotation (sealed,
 	// seal synced, <file> unsynced, <file> unnamed, rotated), of a snapshot (snapshot locked,
-	// <file> unsynced, <file> unnamed, snapshot saved) and after a torn tail was cut (cut). Only
-	// where it is set is a line written in two halves.
+	// <file> unsynced, <file> unnamed, snapshot saved), and after a torn tail was cut (cut). If it
+	// is set, a line is written in two halves.
 	Step func(step string)
 }
 
 const defaultSegmentSize = 16 << 20
 
-// names within the folders
+// Names inside the folders.
 const (
 	journalFolder    = "journal"
 	lockName         = "lock"
@@ -51,36 +51,36 @@ type Journal struct {
 	root string // the team's folder
 	dir  string // its journal
 	team string // the team's name, which is the folder's
-	id   string // what its marker and its segments are of; "" until one of them is read
+	id   string // journal id of the marker and the segments; "" until one of them is read
 
 	writes    *fileLock    // held to catch up, decide and write
-	lockID    FileID       // the file that writes locks
-	marker    marker       // its flock is syncs
+	lockID    FileID       // identity of the file that writes locks
+	marker    marker       // its file is locked by syncs
 	syncs     *fileLock    // held to sync and to write the marker
 	snapshots *fileLock    // held to replace the snapshot
 	writable  error        // why this handle cannot append, nil if it can
-	floor     atomic.Int64 // up to here records are durable, as far as this handle knows
+	floor     atomic.Int64 // records up to here are durable, as far as this handle knows
 	watch     watch
 
 	closed chan struct{}
 
 	mu      sync.Mutex
-	users   int // calls under way; the files are closed when the handle is and the last call has ended
+	users   int // running calls; the files are closed when the handle is closed and the last call has ended
 	shut    bool
 	active  *segment // the newest segment this handle has seen
 	places  places
 	newest  cursor // the furthest place this handle has seen
-	unsaved int64  // about how many bytes of history it has seen since the snapshot
+	unsaved int64  // approximate bytes of history seen since the snapshot
 	saved   savedSnapshot
-	broken  error // the sync that failed
+	broken  error // error of the failed sync
 }
 
 var _ journal.Journal = (*Journal)(nil)
 
-// Create makes the journal of a team in its folder dir, durable when it returns, with records as
-// its first ones. Every file of it names the id, which no other journal has. It makes dir where
-// that is missing. Who needs the team to appear at once creates it in another folder and renames
-// that. It returns [journal.ErrExists] where there is a journal already.
+// Create creates the journal of a team in its folder dir, with the given first records. It is
+// durable when Create returns. Every file contains the id, which must be unique among journals.
+// Create makes dir if it does not exist. To make a team appear atomically, create it in another
+// folder and rename that. If there is a journal already, Create returns [journal.ErrExists].
 func Create(dir, id string, records [][]byte, opts Options) error {
 	if len(formatMarker(id, 0)) > maxMarker {
 		return fmt.Errorf("the id %.32q… of a journal is too long", id)
@@ -112,7 +112,7 @@ func Create(dir, id string, records [][]byte, opts Options) error {
 	return errors.Join(err, disk.SyncFolder(dir))
 }
 
-// writeHistory writes records into as many segments as they need.
+// writeHistory writes records into as many segments as needed.
 func writeHistory(d Disk, folder string, h header, records [][]byte, limit int64) error {
 	var line []byte
 	for seq := h.First; ; {
@@ -157,8 +157,8 @@ func (o Options) segmentSize() int64 {
 	return defaultSegmentSize
 }
 
-// Open returns a handle on the journal in the team's folder dir, [journal.ErrNotFound] where there
-// is none. In a folder that cannot be written the handle reads, and Append says why it cannot.
+// Open returns a handle on the journal in the team's folder dir, or [journal.ErrNotFound]. In a
+// folder that cannot be written the handle can read, and Append returns the reason.
 func Open(dir string, opts Options) (*Journal, error) {
 	j := newHandle(dir, opts)
 	if err := j.openFiles(); err != nil {
@@ -178,17 +178,17 @@ func (j *Journal) openFiles() error {
 	if err := j.openLocks(); err != nil {
 		return err
 	}
-	// The marker first: whatever it vouches for is then found in the segments.
+	// Read the marker first. The records up to its seq are then in the segments.
 	if said, err := j.marker.load(); err == nil || err == errUnbound {
 		j.floor.Store(said.seq)
-		j.id = said.journal // and a segment of another journal is damage from here on
+		j.id = said.journal // from here on, a segment of another journal is damage
 	}
 	firsts, err := listSegments(j.disk, j.dir)
 	if err != nil {
 		return err
 	}
 	if len(firsts) == 0 {
-		return &journal.DamageError{Team: j.team, Segment: j.dir, Reason: "it has no segment"}
+		return &journal.DamageError{Team: j.team, Segment: j.dir, Reason: "the journal has no segment"}
 	}
 	j.active, err = j.openSegment(firsts[len(firsts)-1])
 	if err != nil {
@@ -199,10 +199,10 @@ func (j *Journal) openFiles() error {
 	return nil
 }
 
-// ID is the id that the journal was created with.
+// ID returns the id that the journal was created with.
 func (j *Journal) ID() string { return j.id }
 
-// openLocks opens the files beside the segments.
+// openLocks opens the lock files and the marker.
 func (j *Journal) openLocks() error {
 	if _, err := j.disk.ID(j.dir); isMissing(err) {
 		return fmt.Errorf("%w: %s", journal.ErrNotFound, j.dir)
@@ -231,8 +231,8 @@ func (j *Journal) openLocks() error {
 	return nil
 }
 
-// openHelper opens one of the files beside the segments, and makes it where it is missing. Where
-// the folder cannot be written the handle is for reading, and the file may be nil.
+// openHelper opens a lock file or the marker, and creates it if it does not exist. If the folder
+// cannot be written, the handle is read-only, and the file may be nil.
 func (j *Journal) openHelper(name string) (File, error) {
 	path := filepath.Join(j.dir, name)
 	f, err := j.disk.Open(path, os.O_RDWR|os.O_CREATE)
@@ -252,7 +252,7 @@ func (j *Journal) openHelper(name string) (File, error) {
 	return f, err
 }
 
-// notAFile reports whether there is something else than a regular file.
+// notAFile reports whether the error means that the path is not a regular file.
 func notAFile(err error) bool {
 	_, special := errors.AsType[*regularfile.Error](err)
 	return special
@@ -285,7 +285,7 @@ func (j *Journal) Close() error {
 	return nil
 }
 
-// enter begins a call, leave ends it.
+// enter begins a call; leave ends it.
 func (j *Journal) enter() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -296,7 +296,7 @@ func (j *Journal) enter() error {
 	return nil
 }
 
-// hold keeps the files open beyond the call it is made in, until leave.
+// hold keeps the files open after the current call, until leave is called once more.
 func (j *Journal) hold() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -323,7 +323,7 @@ func (j *Journal) closeFiles() {
 	}
 }
 
-// ended returns why a call has to end now, nil if it does not.
+// ended returns the reason why a call must end now, or nil.
 func (j *Journal) ended(ctx context.Context) error {
 	select {
 	case <-j.closed:
@@ -333,8 +333,8 @@ func (j *Journal) ended(ctx context.Context) error {
 	}
 }
 
-// adopt takes over the only reference to a segment just opened and returns one to use. A newer
-// segment than the active one takes its place.
+// adopt takes ownership of a newly opened segment and returns a reference for the caller. A segment
+// newer than the active one replaces it.
 func (j *Journal) adopt(seg *segment) *segment {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -372,8 +372,8 @@ func (j *Journal) remember(c cursor) {
 	}
 }
 
-// gone returns [journal.ErrGone] where the journal's files are no longer those this handle has
-// open. The lock file is kept open, so its number cannot be another file's by now.
+// gone returns [journal.ErrGone] if the journal at the path is not the one this handle has open.
+// The lock file is kept open, so its inode number cannot be reused.
 func (j *Journal) gone() error {
 	id, err := j.disk.ID(filepath.Join(j.dir, lockName))
 	if isMissing(err) || errors.Is(err, syscall.ENOTDIR) || (err == nil && id != j.lockID) {

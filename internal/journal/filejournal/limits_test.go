@@ -43,7 +43,7 @@ func TestOpenAndCreate(t *testing.T) {
 	}
 }
 
-// TestLongRecord appends the longest record and one that is too long.
+// TestLongRecord appends a record of maximum length and one that is too long.
 func TestLongRecord(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -63,13 +63,13 @@ func TestLongRecord(t *testing.T) {
 	}
 }
 
-// TestGone cleans a team up under an open handle.
+// TestGone removes a team under an open handle.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(dir string) error{
 		"removed": os.RemoveAll,
 		"renamed": func(dir string) error { return os.Rename(dir, dir+".old") },
-		"made anew": func(dir string) error {
+		"created again": func(dir string) error {
 			return errors.Join(os.RemoveAll(dir), filejournal.Create(dir, "team", nil, filejournal.Options{}))
 		},
 	}
@@ -96,7 +96,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestLockedByProcess says which file is locked and by whom.
+// TestLockedByProcess checks that the error names the locked file and the process that holds the
+// lock.
 func TestLockedByProcess(t *testing.T) {
 	t.Parallel()
 	dir := create(t, filejournal.Options{})
@@ -122,7 +123,7 @@ func TestLockedByProcess(t *testing.T) {
 	}
 }
 
-// TestFileLimit lets a child run into the limit of a file's length, in the middle of a record.
+// TestFileLimit makes a child exceed the limit of a file's length in the middle of a record.
 func TestFileLimit(t *testing.T) {
 	t.Parallel()
 	dir := create(t, filejournal.Options{}, numbered(3)...)
@@ -130,7 +131,7 @@ func TestFileLimit(t *testing.T) {
 		before := read(t, segmentPath(dir, 1))
 		c := start(t, task{Role: "append", Dir: dir, Name: fmt.Sprint(limit), FileLimit: limit, Data: "some more data"})
 		out, err := c.end()
-		if err == nil || !strings.Contains(out, "the team is as it was") || !strings.Contains(out, "file too large") {
+		if err == nil || !strings.Contains(out, "the team is unchanged") || !strings.Contains(out, "file too large") {
 			t.Errorf("limit %d: %s, %v", limit, out, err)
 		}
 		acked := strings.Count(out, "\n") - 1
@@ -144,7 +145,7 @@ func TestFileLimit(t *testing.T) {
 	}
 }
 
-// checkReadOnly expects of a journal in a folder that cannot be written that it reads.
+// checkReadOnly checks that a journal in a read-only folder can be read.
 func checkReadOnly(t *testing.T, dir string, want int) {
 	t.Helper()
 	j := open(t, dir, filejournal.Options{})
@@ -169,7 +170,7 @@ func checkReadOnly(t *testing.T, dir string, want int) {
 	}
 }
 
-// TestPermissions takes the right to write away. It needs a user that rights bind.
+// TestPermissions removes write permission. Root ignores permissions, so it needs another user.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {

@@ -8,22 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileLock is an exclusive flock with a deadline. Within one handle a gate goes before it, so that
-// at most one goroutine of a handle is at the flock, and a handle's own appends are handed over
-// without the kernel.
+// fileLock is an exclusive flock with a deadline. Within one handle it is preceded by a gate, so
+// that only one goroutine of the handle uses the flock. Appends of the same handle then follow each
+// other without the kernel.
 type fileLock struct {
 	f      File
-	what   string          // what the lock is for, in an error
-	gate   chan struct{}   // of capacity 1: full while a goroutine holds or awaits the flock
+	what   string          // what the caller waits for, used in errors
+	gate   chan struct{}   // capacity 1: full while a goroutine holds or awaits the flock
 	closed <-chan struct{} // closed with the handle
-	j      *Journal        // whose f it is
+	j      *Journal        // the owner of f
 }
 
 func newFileLock(j *Journal, f File, what string) *fileLock {
 	return &fileLock{f: f, what: what, gate: make(chan struct{}, 1), closed: j.closed, j: j}
 }
 
-// lock takes gate and flock. It ends with ctx and with the handle.
+// lock takes the gate and the flock. It fails when ctx ends or the handle is closed.
 func (l *fileLock) lock(ctx context.Context) error {
 	if err := l.enter(ctx); err != nil {
 		return err
@@ -64,8 +64,8 @@ func (l *fileLock) enter(ctx context.Context) error {
 
 func (l *fileLock) leave() { <-l.gate }
 
-// await waits, inside the gate, until nobody holds the flock, beside any number of others who do.
-// An error has left the gate.
+// await waits inside the gate until nobody holds the flock. Any number of processes may wait so at
+// once. If it returns an error, it has left the gate.
 func (l *fileLock) await(ctx context.Context) error {
 	ok, err := l.try(unix.LOCK_SH)
 	if err == nil && !ok {
@@ -85,16 +85,16 @@ func (l *fileLock) letGo(err error) error {
 	return err
 }
 
-// tries is how often a waiter asks, and lets others run, before it queues in the kernel. The lock
-// is held for microseconds, and to be put to sleep and woken by its release costs two processes
-// more than that. With 32 processes on two cores, all appending, this makes a fifth more than
-// queueing at once, and sleeping between the tries makes less than either.
+// tries is how often a waiter tries the lock, yielding in between, before it queues in the kernel.
+// The lock is held for microseconds; putting a process to sleep and waking it costs two processes
+// more than that. With 32 appending processes on two cores, this achieves a fifth more appends than
+// queueing at once. Sleeping between the tries achieves less than either.
 const tries = 6
 
-// queue waits, inside the gate, for the flock in the kernel, which is fair, on a goroutine of its
-// own, because that wait cannot be called off. If ctx ends first the goroutine keeps the gate until
-// it has the flock, and lets go of both: to the kernel the two are one holder, so a second
-// goroutine of this handle must not get between.
+// queue waits inside the gate for the flock in the kernel, which is fair. It does so on a goroutine
+// of its own, because that wait cannot be cancelled. If ctx ends first, the goroutine keeps the
+// gate until it has the flock, and then releases both. To the kernel both goroutines are the same
+// holder, so no second goroutine of this handle may come in between.
 func (l *fileLock) queue(ctx context.Context, how int) error {
 	got := make(chan error)
 	left := make(chan struct{})
@@ -127,7 +127,7 @@ func (l *fileLock) queue(ctx context.Context, how int) error {
 	}
 }
 
-// tryLock takes gate and flock or neither, at once.
+// tryLock takes the gate and the flock, or neither. It does not wait.
 func (l *fileLock) tryLock() (bool, error) {
 	select {
 	case l.gate <- struct{}{}:
@@ -142,7 +142,7 @@ func (l *fileLock) tryLock() (bool, error) {
 }
 
 func (l *fileLock) unlock() {
-	_ = l.f.Flock(unix.LOCK_UN) // a lock that is held can be let go of
+	_ = l.f.Flock(unix.LOCK_UN) // releasing a held lock cannot fail
 	<-l.gate
 }
 

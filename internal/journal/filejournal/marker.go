@@ -8,27 +8,27 @@ import (
 	"cadre/internal/sys/crc32c"
 )
 
-// marker is the file "durable". Its first line has a fixed width: "durable", a seq in 20 digits,
-// the CRC-32C of both in 8. Its second line binds it to its journal: "journal", the id in quotes,
-// the CRC-32C of both. A marker of an older version has the first line alone. Both lines are
-// written at once. The first one fits one sector, and no write changes the length of a bound marker
-// or its second line. Its flock is the sync lock.
+// marker is the file "durable". Its first line has a fixed width: "durable", a seq of 20 digits,
+// and the CRC-32C of both in 8 digits. Its second line binds it to its journal: "journal", the
+// quoted id, and the CRC-32C of both. A marker of an older version has only the first line. Both
+// lines are written at once. The first line fits one sector, and no write changes the second line
+// of a bound marker or its length. Its flock is the sync lock.
 type marker struct {
 	f  File
-	id string // of the journal; a marker bound to another one vouches for nothing
+	id string // of the journal; a marker bound to another one guarantees nothing
 }
 
-// marked is what a marker says.
+// marked is the content of a marker.
 type marked struct {
 	seq     int64  // every record up to this one is durable
-	journal string // whose records; "" where the marker does not say
+	journal string // id of the journal; "" if the marker has none
 }
 
-// markerEvery is how many bytes of a segment there are from one sync of the marker to the next: so
-// many records, some eight hundred, may the marker be behind after a loss of power.
+// markerEvery is the number of bytes of a segment between two syncs of the marker. After a power
+// loss the marker may be behind by that much: some eight hundred records.
 const markerEvery = 256 << 10
 
-// maxMarker is the length in bytes of the longest marker.
+// maxMarker is the maximum length of a marker in bytes.
 const maxMarker = 4 << 10
 
 const (
@@ -37,7 +37,7 @@ const (
 	markedSum   = len(" 00000000\n")
 )
 
-// formatMarker returns a marker; without an id it is one of the older version.
+// formatMarker returns the content of a marker. Without an id, it is in the older version.
 func formatMarker(id string, seq int64) []byte {
 	b := summed(fmt.Appendf(nil, "durable %020d", seq), 0)
 	if id == "" {
@@ -46,12 +46,13 @@ func formatMarker(id string, seq int64) []byte {
 	return summed(strconv.AppendQuoteToASCII(append(b, markedIDKey...), id), len(b))
 }
 
-// summed ends the line that begins at start with its checksum.
+// summed ends the line that begins at start with its checksum and a newline.
 func summed(b []byte, start int) []byte {
 	return fmt.Appendf(b, " %08x\n", crc32c.Checksum(b[start:]))
 }
 
-// cutSum takes the checksum off a line, newline included; ok is false where it does not match.
+// cutSum removes the checksum and the newline from a line; ok is false if the checksum does not
+// match.
 func cutSum(line []byte) (text string, ok bool) {
 	at := len(line) - markedSum
 	if at < 0 || line[at] != ' ' || line[len(line)-1] != '\n' {
@@ -61,9 +62,9 @@ func cutSum(line []byte) (text string, ok bool) {
 	return string(line[:at]), err == nil && uint32(sum) == crc32c.Checksum(line[:at])
 }
 
-// load reads the marker. Without the sync lock a read may fall into a write, so it is tried again a
-// few times. The error says what cannot be read; where only the second line is bad, said has what
-// the first one says.
+// load reads the marker. Without the sync lock, a read may see a half-done write, so load retries a
+// few times. The error says what cannot be read. If only the second line is bad, said holds the
+// content of the first.
 func (m marker) load() (said marked, err error) {
 	if m.f == nil {
 		return said, errNoMarker
@@ -78,9 +79,9 @@ func (m marker) load() (said marked, err error) {
 	return said, err
 }
 
-// read returns the seq up to which all is known to be durable; ok is false where the marker is
-// missing, unreadable or of another journal. A marker whose second line is bad vouches for its
-// journal: a loss of power may leave it so when it is bound for the first time.
+// read returns the seq up to which all records are known to be durable; ok is false if the marker
+// is missing, unreadable or of another journal. A marker with a bad second line is trusted: a power
+// loss may leave it so when the marker is bound for the first time.
 func (m marker) read() (seq int64, ok bool) {
 	said, err := m.load()
 	if err != nil && err != errUnbound || said.journal != "" && said.journal != m.id {
@@ -94,8 +95,8 @@ type markerError string
 func (e markerError) Error() string { return string(e) }
 
 const (
-	errNoMarker markerError = "the marker of what is durable cannot be read"
-	errUnbound  markerError = "the marker of what is durable does not say of which journal it is"
+	errNoMarker markerError = "the marker of durable records cannot be read"
+	errUnbound  markerError = "the marker of durable records does not name its journal"
 )
 
 func parseMarker(b []byte) (said marked, err error) {
@@ -122,7 +123,7 @@ func parseMarker(b []byte) (said marked, err error) {
 	return said, nil
 }
 
-// write may be called only with the sync lock held and only after the sync that makes seq true.
+// write stores seq. The caller holds the sync lock and has synced the records up to seq.
 func (m marker) write(seq int64) error {
 	_, err := m.f.WriteAt(formatMarker(m.id, seq), 0)
 	return err

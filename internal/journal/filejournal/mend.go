@@ -10,42 +10,41 @@ import (
 	"path/filepath"
 )
 
-// ErrSwapped says that files of another journal lie in the place of a team's.
-var ErrSwapped = errors.New("the files are of different journals, and nothing was changed")
+// ErrSwapped reports files of another journal in a team's folder.
+var ErrSwapped = errors.New("the files belong to different journals; nothing was changed")
 
-// Mended is what [Mend] did.
+// Mended is the result of [Mend].
 type Mended struct {
-	Last int64 // the last record of the journal now
-	// records that are gone from the history; the snapshot has their effect, so the state lost
-	// nothing by them
+	Last int64 // the last record of the mended journal
+	// Hole is the range of records removed from the history, nil for none. The snapshot includes
+	// their effect, so the state has lost nothing.
 	Hole  *Range
-	Lost  *Range   // records at the end whose effect is lost too
-	Aside []string // the originals of what was changed or dropped
+	Lost  *Range   // records at the end whose effect is lost as well
+	Aside []string // the originals of changed and dropped files
 }
 
-// Mend makes a damaged journal one that opens and appends. Nothing is deleted: the original of each
-// file it changes is set aside as <name>.damaged-<n>, and what can still be read in it is not lost
-// to people.
+// Mend repairs a damaged journal, so that it opens and appends again. It deletes nothing: the
+// original of each changed file is renamed to <name>.damaged-<n>, so people can still recover data
+// from it.
 //
-// It keeps what loses least. Without a snapshot beyond the damage that is the history up to the
-// first record that cannot be read. With one, the state needs no record up to the snapshot's: the
-// history is kept up to the damage, then has a hole up to the snapshot, which the header of the
-// segment after it records, and goes on with the records after the snapshot as far as they can be
-// read. A reader that starts from the snapshot loses nothing; one that would have to cross the hole
-// is refused.
+// It keeps as much as possible. Without a snapshot beyond the damage, it keeps the history up to
+// the first unreadable record. With such a snapshot, the state needs no record up to the
+// snapshot's. The history then consists of the records up to the damage, a hole up to the snapshot,
+// and the readable records after it. The header of the segment after the hole records it. A reader
+// that starts from the snapshot loses nothing; a reader that would have to cross the hole gets an
+// error.
 //
-// A handle that was open all the while finds its journal gone. A mend that is interrupted leaves a
-// journal that is still damaged and can be mended again. A journal without a problem is left as it
-// is.
+// Handles that were open meanwhile get [journal.ErrGone]. An interrupted mend leaves a journal that
+// is still damaged and can be mended again. A journal without problems is not changed.
 //
-// Where the marker is of one journal and the segments are of others, nobody can tell which of them
-// the team's are. Mend then changes nothing and returns [ErrSwapped].
+// If the marker and the segments belong to different journals, nobody can know which of them belong
+// to the team. Mend then changes nothing and returns [ErrSwapped].
 func Mend(ctx context.Context, dir string) (Mended, error) {
 	return mend(ctx, OS, dir)
 }
 
 func mend(ctx context.Context, d Disk, dir string) (Mended, error) {
-	if s, err := survey(d, dir); err != nil { // before anything is changed, and again under the locks
+	if s, err := survey(d, dir); err != nil { // before any change, and again under the locks
 		return Mended{}, err
 	} else if s.health.Swapped != "" {
 		return Mended{}, fmt.Errorf("%w: %s", ErrSwapped, s.health.Swapped)
@@ -101,7 +100,7 @@ type planned struct {
 
 func (m *mender) mend() error {
 	m.makePlan()
-	for i := len(m.plan) - 1; i >= 0; i-- { // from the end, so that an interruption loses nothing that was kept
+	for i := len(m.plan) - 1; i >= 0; i-- { // from the end, so that an interruption does not lose kept records
 		if err := m.ctx.Err(); err != nil {
 			return err
 		}
@@ -125,8 +124,8 @@ func (m *mender) mend() error {
 			return err
 		}
 	}
-	// The marker after all it vouches for, and a new lock file last: it tells open handles that
-	// their files are not the journal's.
+	// Write the marker after the records that it covers. Replace the lock file last: a new lock
+	// file tells open handles that their files are outdated.
 	err := replaceFile(m.disk, m.dir, markerName, func(w io.Writer) error {
 		_, err := w.Write(formatMarker(m.id, m.done.Last))
 		return err
@@ -137,7 +136,7 @@ func (m *mender) mend() error {
 	return replaceFile(m.disk, m.dir, lockName, func(io.Writer) error { return nil }, nil)
 }
 
-// makePlan decides what the mended journal consists of.
+// makePlan decides the content of the mended journal.
 func (m *mender) makePlan() {
 	last := m.health.Last
 	m.lay(1, m.keep(0, nil))
@@ -161,13 +160,13 @@ func (m *mender) makePlan() {
 	}
 }
 
-// lay puts runs into segments, the way they were.
+// lay distributes runs over segments as they were before.
 func (m *mender) lay(next int64, runs []keptRun) {
 	var from *surveyedSegment
 	for _, r := range runs {
-		opened := len(m.plan) > 0 && m.plan[len(m.plan)-1].runs == nil // a hole's segment takes the first runs
+		opened := len(m.plan) > 0 && m.plan[len(m.plan)-1].runs == nil // the segment of a hole takes the first runs
 		if r.From > next {
-			hole := Range{next, r.From - 1} // of an earlier mend
+			hole := Range{next, r.From - 1} // from an earlier mend
 			m.plan = append(m.plan, planned{header: header{Team: m.id, First: next, Hole: &hole}})
 		} else if r.from != from && !opened {
 			m.plan = append(m.plan, planned{header: header{Team: m.id, First: next}})
@@ -176,7 +175,7 @@ func (m *mender) lay(next int64, runs []keptRun) {
 		last.runs = append(last.runs, r)
 		from, next = r.from, r.To+1
 	}
-	for _, seg := range m.segments { // a segment or an earlier hole without records yet
+	for _, seg := range m.segments { // a segment or an earlier hole that has no records yet
 		if seg.First == next && len(seg.runs) == 0 && seg.Hole != nil {
 			m.plan = append(m.plan, planned{header: seg.header})
 		}
@@ -192,7 +191,7 @@ func (m *mender) planned(first int64) bool {
 	return false
 }
 
-// write puts a planned segment in place, unless the one there is as planned.
+// write writes a planned segment, unless the existing file is already as planned.
 func (m *mender) write(p planned, last bool) error {
 	path := filepath.Join(m.dir, segmentName(p.First))
 	for _, seg := range m.segments {
@@ -213,7 +212,7 @@ func (m *mender) write(p planned, last bool) error {
 		if err := m.setAside(path, as); err != nil {
 			return err
 		}
-		if err := m.disk.SyncFolder(m.dir); err != nil { // before the other name is given away
+		if err := m.disk.SyncFolder(m.dir); err != nil { // before the original name is reused
 			return err
 		}
 	}
@@ -241,7 +240,7 @@ func (m *mender) write(p planned, last bool) error {
 	})
 }
 
-// secure makes a file durable that is good as it is: its writer may have died before he did.
+// secure makes an intact file durable, because its writer may have died before the sync.
 func (m *mender) secure(path string) error {
 	f, err := m.disk.Open(path, os.O_RDWR)
 	if err != nil {
@@ -259,8 +258,8 @@ func (m *mender) setAside(path string, as func(from, to string) error) error {
 	return err
 }
 
-// setAside gives a file another name, besides its own with Link or instead of it with Rename, and
-// returns that.
+// setAside gives a file a new name and returns it. With Link the file keeps its own name as well;
+// with Rename it does not.
 func setAside(d Disk, path string, as func(from, to string) error) (name string, err error) {
 	for n := 1; ; n++ {
 		name = fmt.Sprintf("%s.damaged-%d", path, n)
@@ -273,8 +272,8 @@ func setAside(d Disk, path string, as func(from, to string) error) (name string,
 	}
 }
 
-// clearHelpers sets aside what is in the place of a file beside the segments and is not a file, so
-// that the file can be made again. Nobody holds a lock on it.
+// clearHelpers sets aside whatever is in place of a lock file or the marker and is not a regular
+// file, so that the file can be created again. Nobody can hold a lock on it.
 func clearHelpers(d Disk, dir string) (aside []string, err error) {
 	for _, helper := range []string{lockName, markerName, snapshotLockName} {
 		path := filepath.Join(dir, helper)

@@ -14,7 +14,7 @@ import (
 	"cadre/internal/journal/journaltest"
 )
 
-// spoil damages the line of the record seq, wherever it is.
+// spoil damages the line of the record seq.
 func spoil(t *testing.T, dir string, seq int) {
 	t.Helper()
 	paths, _ := filepath.Glob(filepath.Join(dir, "journal", "*.jsonl"))
@@ -29,7 +29,8 @@ func spoil(t *testing.T, dir string, seq int) {
 }
 
 // TestMend damages a journal of nine records in four segments, with and without a snapshot, and
-// mends it. Afterwards it opens, appends, has no problem, and has lost what it says and no more.
+// mends it. Afterwards the journal opens, appends and has no problem. It has lost exactly the
+// records that Mend reported.
 func TestMend(t *testing.T) {
 	t.Parallel()
 	type r = filejournal.Range
@@ -115,7 +116,7 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// TestMendTwice has a hole, then new damage on either side of it.
+// TestMendTwice has a hole, and then new damage on either side of it.
 func TestMendTwice(t *testing.T) {
 	t.Parallel()
 	for _, seq := range []int{2, 8} {
@@ -146,7 +147,7 @@ func TestMendTwice(t *testing.T) {
 	}
 }
 
-// TestMendFlips mends whatever a flipped byte has done. What is left opens and appends.
+// TestMendFlips mends a journal after any byte was flipped. The result opens and appends.
 func TestMendFlips(t *testing.T) {
 	t.Parallel()
 	dir := create(t, filejournal.Options{SegmentSize: 80}, numbered(4)...)

@@ -2,9 +2,9 @@ package filejournal
 
 import "slices"
 
-// places remembers where records are, so that a read that goes on where one ended does not search.
-// It holds the ends of the last few walks, for readers that stand still, and a place every 64 KiB
-// of the active segment, for those that stood still while much was written.
+// places remembers where records are, so that a read which continues an earlier one need not
+// search. It holds the end positions of the last few walks, for readers that are up to date, and a
+// position every 64 KiB of the active segment, for readers that have fallen behind.
 type places struct {
 	recent [16]cursor
 	next   int
@@ -28,8 +28,8 @@ func (p *places) add(c cursor) {
 	p.next = (p.next + 1) % len(p.recent)
 }
 
-// before returns the last known place at or before the record seq, the zero cursor if there is
-// none.
+// before returns the last known position at or before the record seq, or the zero cursor if there
+// is none.
 func (p *places) before(seq int64) cursor {
 	var best cursor
 	better := func(c cursor) {

@@ -13,13 +13,13 @@ import (
 	"cadre/internal/journal/filejournal/disktest"
 )
 
-// entry is what the records of these histories say: "id after ...", the record and the one that it
-// was decided after, with so many dots.
+// entry returns the content of a record in these histories: "id after ...", that is its id, the id
+// of the last record when it was decided, and some dots.
 func entry(id string, ids []string, dots int) []byte {
 	return fmt.Appendf(nil, `"%s %s %s"`, id, last(ids), strings.Repeat(".", max(dots, 0)))
 }
 
-// last returns the last record, "-" where there is none.
+// last returns the last record, or "-" if there is none.
 func last(ids []string) string {
 	if len(ids) == 0 {
 		return "-"
@@ -27,42 +27,42 @@ func last(ids []string) string {
 	return ids[len(ids)-1]
 }
 
-// book holds what processes were told, and so what a journal has to keep. They are told one at a
-// time, but when the power is off: then all come to their end at once.
+// book records what processes were told, and so what a journal must keep. Processes are told one at
+// a time, except when the power is off: then all of them end at once.
 type book struct {
 	mu       sync.Mutex
 	tried    map[string]bool
-	refused  map[string]bool // told that nothing was written
-	kept     []string        // told that the record is durable, by seq; whatever comes before one is durable too
-	shown    []string        // shown to anybody since the power was last there
-	snapshot int64           // told that it is durable
+	refused  map[string]bool // reported as not written
+	kept     []string        // reported as durable, by seq; the records before one are durable as well
+	shown    []string        // shown to any process since the last power loss
+	snapshot int64           // seq of the last snapshot reported as durable
 }
 
 func newBook() *book { return &book{tried: map[string]bool{"next": true}, refused: map[string]bool{}} }
 
-// try notes that somebody is about to write a record.
+// try records that a process is about to write a record.
 func (b *book) try(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tried[id] = true
 }
 
-// refuse notes that its writer was told that nothing was written.
+// refuse records that the writer was told that its record was not written.
 func (b *book) refuse(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refused[id] = true
 }
 
-// acknowledged is how many records were said to be durable, and through which the newest snapshot
-// is that was.
+// acknowledged returns the number of records reported as durable, and the seq of the newest such
+// snapshot.
 func (b *book) acknowledged() (records int, snapshot int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.kept), b.snapshot
 }
 
-// keepSnapshot notes that the snapshot after these records is durable, and they with it.
+// keepSnapshot records that the snapshot after these records is durable, and so are they.
 func (b *book) keepSnapshot(ids []string) error {
 	b.mu.Lock()
 	b.snapshot = max(b.snapshot, int64(len(ids)))
@@ -70,7 +70,7 @@ func (b *book) keepSnapshot(ids []string) error {
 	return b.keep(ids)
 }
 
-// keep notes that a record and all before it are durable.
+// keep records that a record and all before it are durable.
 func (b *book) keep(ids []string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +82,7 @@ func (b *book) keep(ids []string) error {
 	return b.look(ids)
 }
 
-// show notes what somebody was shown of the history from its start.
+// show records what a process was shown of the history from its start.
 func (b *book) show(ids []string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,7 +98,7 @@ func (b *book) look(ids []string) error {
 	return nil
 }
 
-// next checks a record against what came before it.
+// next checks a record against the ones before it.
 func (b *book) next(before []string, r journal.Record) (id string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,7 +121,7 @@ func (b *book) next(before []string, r journal.Record) (id string, err error) {
 	return id, err
 }
 
-// state is the snapshot of these histories: everything that happened, in a word.
+// state returns the snapshot of a history.
 func state(ids []string) []byte {
 	return fmt.Appendf(nil, `"%s"`, strings.Join(ids, " "))
 }
@@ -159,8 +159,8 @@ func (b *book) read(j *filejournal.Journal, fromSnapshot bool) (ids []string, er
 	return ids, err
 }
 
-// verify opens a journal after the power was lost. What was acknowledged is there, in order and
-// once, with nothing that was never appended, and nobody calls it damaged.
+// verify opens a journal after a power loss. Every acknowledged record is there, in order and once,
+// no other record was added, and Check reports no damage.
 func (b *book) verify(disk filejournal.Disk, opts filejournal.Options) ([]string, error) {
 	h, err := filejournal.CheckOn(disk, teamDir)
 	if err != nil {
@@ -188,7 +188,7 @@ func (b *book) verify(disk filejournal.Disk, opts filejournal.Options) ([]string
 	return ids, nil
 }
 
-// tooMany ends what would not end by itself.
+// errTooMany ends a read that would not end.
 var errTooMany = errors.New("there is no end to it")
 
 func limit(d *disktest.Disk, most int) {

@@ -11,22 +11,22 @@ import (
 	"cadre/internal/journal/filejournal"
 )
 
-// lie is a bug, put between a journal and its disk: the disk hears something else than the journal
-// says.
+// lie is a simulated bug between a journal and its disk: the disk receives something else than the
+// journal requested.
 type lie struct {
 	name string
-	wrap func(filejournal.Disk) filejournal.Disk // for each process anew
+	wrap func(filejournal.Disk) filejournal.Disk // called for each process
 	when when
 }
 
-// when is in which histories a lie is told.
+// when selects the histories in which a bug is active.
 type when int
 
 const (
 	always   when = iota
-	founding      // by the process that makes the journal
-	later         // by all others
-	bySector      // by all, where each record fills a sector, so that what is left of one can follow another
+	founding      // in the process that creates the journal
+	later         // in all other processes
+	bySector      // in all, with records that fill a sector, so that the rest of one can follow another
 )
 
 func (l lie) to(d filejournal.Disk) filejournal.Disk {
@@ -36,7 +36,7 @@ func (l lie) to(d filejournal.Disk) filejournal.Disk {
 	return l.wrap(d)
 }
 
-// bugs are mistakes that a journal may have. TestPowerFindsBugs finds each of them.
+// bugs are mistakes that a journal could make. TestPowerFindsBugs finds each of them.
 var bugs = []lie{
 	{"a record is acknowledged before the sync", files(segments, bentFile{sync: skip}), always},
 	{"the marker is written before the sync", func(d filejournal.Disk) filejournal.Disk {
@@ -59,7 +59,7 @@ var bugs = []lie{
 		}
 		return d.SyncFolder(dir)
 	}), later},
-	{"only who made a segment syncs its name", folders(func(d filejournal.Disk, dir, before string) error {
+	{"only a segment's creator syncs its name", folders(func(d filejournal.Disk, dir, before string) error {
 		if before != "rename" {
 			return nil
 		}
@@ -91,7 +91,7 @@ var bugs = []lie{
 		}
 		return f.SyncData()
 	}}), always},
-	{"what others wrote is synced and not written anew",
+	{"records of others are synced and not rewritten",
 		files(segments, bentFile{write: func(f filejournal.File, b []byte, off int64) (int, error) {
 			there := make([]byte, len(b))
 			if n, _ := f.ReadAt(there, off); n == len(b) && bytes.Equal(there, b) {
@@ -108,7 +108,7 @@ var bugs = []lie{
 		bentFile{flock: func(filejournal.File, int) error { return nil }}), always},
 }
 
-// harmless are lies that a journal is to bear: a marker that is old says too little, and that is
+// harmless are bugs that a journal must tolerate: an old marker covers too few records, but that is
 // all.
 var harmless = []lie{
 	{"the marker is never synced", files(named("durable"), bentFile{sync: skip}), always},
@@ -118,7 +118,7 @@ var harmless = []lie{
 		files(named("durable"), bentFile{flock: func(filejournal.File, int) error { return nil }}), always},
 }
 
-// TestPowerFindsBugs plays histories with each of the bugs, until one shows it.
+// TestPowerFindsBugs plays histories with each of the bugs, until one history detects it.
 func TestPowerFindsBugs(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -138,8 +138,8 @@ func TestPowerFindsBugs(t *testing.T) {
 	}
 }
 
-// TestPowerOldMarker has the power leave a marker that is as old as can be. Nobody calls that
-// damage, and nothing is lost by it.
+// TestPowerOldMarker has the power loss leave the oldest possible marker. It is not reported as
+// damage, and nothing is lost.
 func TestPowerOldMarker(t *testing.T) {
 	t.Parallel()
 	histories := uint64(200)
@@ -158,13 +158,13 @@ func TestPowerOldMarker(t *testing.T) {
 	}
 }
 
-// bentDisk is a disk with one thing wrong.
+// bentDisk is a disk with one bug.
 type bentDisk struct {
 	filejournal.Disk
 	which      func(path string) bool
 	file       bentFile
 	syncFolder func(d filejournal.Disk, dir, before string) error
-	before     *string // what was done last
+	before     *string // the last operation
 }
 
 func files(which func(string) bool, f bentFile) func(filejournal.Disk) filejournal.Disk {
@@ -209,7 +209,7 @@ func (b bentDisk) SyncFolder(dir string) error {
 	return b.syncFolder(b.Disk, dir, *b.before)
 }
 
-// bentFile is a file with one thing wrong.
+// bentFile is a file with one bug.
 type bentFile struct {
 	filejournal.File
 	sync              func(filejournal.File) error
@@ -258,7 +258,7 @@ func (b *bentFile) Flock(how int) error {
 	return b.flock(b.File, how)
 }
 
-// lastLine returns the last whole line of a file.
+// lastLine returns the last complete line of a file.
 func lastLine(f filejournal.File) string {
 	size, _ := f.Size()
 	b := make([]byte, size)
@@ -268,7 +268,7 @@ func lastLine(f filejournal.File) string {
 	return string(whole[bytes.LastIndexByte(whole, '\n')+1:])
 }
 
-// markFirst writes the marker for what is in a segment.
+// markFirst writes the marker for the content of a segment.
 func markFirst(d filejournal.Disk, segment filejournal.File) {
 	key, n, _, bad := filejournal.ParseParts([]byte(lastLine(segment)))
 	if bad != "" || key == filejournal.KeyHeader {

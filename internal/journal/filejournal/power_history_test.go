@@ -21,14 +21,14 @@ import (
 
 const teamDir = "/teams/team"
 
-// history is one history of processes over one disk. It is a function of its choices.
+// history is a history of processes on one disk. It is determined by its choices.
 type history struct {
 	choices *choices
 	lie     lie
-	losses  int  // that are tried after each change of the disk
-	keepLog bool // of what happened
+	losses  int  // number of power losses to try after each change of the disk
+	keepLog bool // keep a log of events
 
-	mu  sync.Mutex // guards log, wrong and at: when the power is off all processes come to their end at once
+	mu  sync.Mutex // guards log, wrong and at: when the power is off, all processes end at once
 	log []string
 
 	opts   filejournal.Options // of every process
@@ -36,10 +36,10 @@ type history struct {
 	kills  bool
 	book   *book
 	disk   *disktest.Disk
-	wrong  error // the promise that was broken
+	wrong  error // the broken guarantee
 	at     string
 	steps  int // so far
-	lost   int // times that the power was lost
+	lost   int // number of power losses
 }
 
 // choices are numbers by chance, or those of an earlier history, and then zeros.
@@ -63,7 +63,7 @@ func (c *choices) choose(n int) int {
 	return v
 }
 
-// run plays the history. It ends at the first promise that is broken.
+// run plays the history until a guarantee is broken.
 func (h *history) run(t *testing.T) {
 	h.book = newBook()
 	h.opts.SegmentSize = 250 + int64(h.choices.choose(8))*250
@@ -83,7 +83,7 @@ func (h *history) run(t *testing.T) {
 		h.opts.SegmentSize, h.faults, h.kills = 1<<20, false, false
 	}
 	if h.lie.when == bySector || h.choices.choose(2) == 1 {
-		// with that the first record begins a sector
+		// With this name, the first record begins at a sector.
 		name += strings.Repeat("-", sectorSize-len(filejournal.Header(name)))
 	}
 	if err := filejournal.Create(teamDir, name, nil, opts); err != nil {
@@ -103,8 +103,8 @@ func (h *history) run(t *testing.T) {
 	}
 }
 
-// haunt has the journal begin with what a loss of power may have left: not the first record, which
-// nobody was told of, and the second, which was written with it.
+// haunt begins the journal with a possible state after a power loss: the first record, which was
+// never acknowledged, is missing, and the second, written with it, is there.
 func (h *history) haunt(at int64) {
 	h.book.try("ghost")
 	f, err := h.disk.Process("ghost").Open(filepath.Join(teamDir, "journal", filejournal.SegmentName(1)), os.O_RDWR)
@@ -138,7 +138,7 @@ func (h *history) note(format string, args ...any) {
 	}
 }
 
-// recover looks at what the power has left: from now on that is what everybody is shown.
+// recover reads the disk after a power loss. From then on, every process must see the same.
 func (h *history) recover() {
 	limit(h.disk, 3000)
 	ids, err := h.book.verify(h.lie.to(h.disk.Process("looker")), h.opts)
@@ -150,7 +150,7 @@ func (h *history) recover() {
 	h.note("there are %d records, %d of them acknowledged", len(ids), len(h.book.kept))
 }
 
-// live has processes work until they are done, or until the time has come to lose the power again.
+// live runs processes until they are done, or until the power is lost again.
 func (h *history) live(life int) {
 	schedule := disktest.NewSchedule(h.disk, h.choices.choose)
 	alive := map[*disktest.Process]bool{}
@@ -196,7 +196,7 @@ func (h *history) live(life int) {
 			if idle++; idle > 100 {
 				h.fail(errors.New("everybody waits, and for nothing"))
 			}
-			time.Sleep(time.Second) // nobody can do anything, so time goes by
+			time.Sleep(time.Second) // all processes are blocked, so let time pass
 			continue
 		}
 		h.steps++
@@ -233,7 +233,7 @@ func (h *history) live(life int) {
 	}
 }
 
-// size chooses how much longer a record is than it has to be: often so that it fills a sector.
+// size chooses the additional length of a record, often so that it fills a sector.
 func (h *history) size() int {
 	if h.lie.when != bySector && h.choices.choose(2) == 0 {
 		return h.choices.choose(900)
@@ -241,7 +241,7 @@ func (h *history) size() int {
 	return fullSector
 }
 
-// fault has an operation fail now and then.
+// fault makes an operation fail now and then.
 func (h *history) fault(op *disktest.Op) disktest.Fault {
 	if !h.faults || !op.Kind.Changes() || h.choices.choose(20) != 19 {
 		return disktest.Fault{}
@@ -254,7 +254,7 @@ func (h *history) fault(op *disktest.Op) disktest.Fault {
 	return disktest.Fault{Err: err, Choose: h.choices.choose}
 }
 
-// tryLosses loses the power at this point, in some other world than the one that goes on.
+// tryLosses tries power losses at this point, on copies of the disk.
 func (h *history) tryLosses() {
 	losses := h.losses
 	if h.lie.when == bySector {
@@ -274,10 +274,10 @@ func (h *history) tryLosses() {
 	}
 }
 
-// What a process does.
+// Actions of a process.
 const (
 	sectorSize = 512
-	fullSector = -1 // as long as it has to be to fill one
+	fullSector = -1 // long enough to fill a sector
 )
 
 type deed struct {
@@ -309,7 +309,7 @@ type actor struct {
 	n       int
 }
 
-// excused reports whether an error is nobody's fault but the disk's.
+// excused reports whether an error is caused only by the disk.
 func (a *actor) excused(err error) bool {
 	return a.process.Alive() != nil || a.h.faults && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO))
 }
@@ -430,7 +430,7 @@ func (a *actor) save() bool {
 	return a.check("save a snapshot", err)
 }
 
-// mend mends a journal that has nothing wrong with it.
+// mend mends a journal without problems.
 func (a *actor) mend() bool {
 	m, err := filejournal.MendOn(context.Background(), a.disk, teamDir)
 	if err == nil && (m.Aside != nil || m.Lost != nil || m.Hole != nil) {

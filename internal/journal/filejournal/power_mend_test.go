@@ -15,13 +15,13 @@ import (
 	"cadre/internal/journal/journaltest"
 )
 
-// spoiled is a journal on a simulated disk with one acknowledged record that cannot be read.
+// spoiled is a journal on a simulated disk with one acknowledged but unreadable record.
 type spoiled struct {
 	disk     *disktest.Disk
 	last     int64 // the last acknowledged record
 	snapshot int64
 	bad      int64
-	line     []byte // what is left of it
+	line     []byte // the rest of its line
 }
 
 func newSpoiled(t *testing.T, seed uint64) *spoiled {
@@ -50,7 +50,7 @@ func newSpoiled(t *testing.T, seed uint64) *spoiled {
 			t.Fatal(err)
 		}
 	}
-	if chance.IntN(2) == 1 { // one more record, whose writer dies before it is synced
+	if chance.IntN(2) == 1 { // one more record, whose writer dies before syncing it
 		s.disk.Before = func(op *disktest.Op) disktest.Fault {
 			if op.Kind == disktest.Sync {
 				p.Kill()
@@ -89,8 +89,8 @@ func (s *spoiled) files(t *testing.T) map[string][]byte {
 	return all
 }
 
-// check expects of the mended journal that it lost no more than it had to, and that what could not
-// be read is still there for people.
+// check checks that the mended journal lost no more than necessary, and that the unreadable bytes
+// are still in some file.
 func (s *spoiled) check(t *testing.T, least int64) error {
 	p := s.disk.Process("checker")
 	h, err := filejournal.CheckOn(p, teamDir)
@@ -115,7 +115,7 @@ func (s *spoiled) check(t *testing.T, least int64) error {
 	if snapshot.Seq != s.snapshot {
 		return fmt.Errorf("the snapshot is that of %d, not %d", snapshot.Seq, s.snapshot)
 	}
-	want, seq := s.bad-1, int64(0) // without a snapshot of its effect, the bad record is the end
+	want, seq := s.bad-1, int64(0) // without a snapshot of its effect, the history ends before the bad record
 	if s.snapshot >= s.bad {
 		want, seq = s.last, s.snapshot
 	}
@@ -153,11 +153,11 @@ func TestPowerMend(t *testing.T) {
 	}
 }
 
-// mendBugs are mistakes that a mend may have.
+// mendBugs are mistakes that a mend could make.
 var mendBugs = []lie{
 	{"it syncs no folder", folders(func(filejournal.Disk, string, string) error { return nil }), always},
 	{"it does not sync what it writes", files(named(".tmp"), bentFile{sync: skip}), always},
-	{"it does not sync what it leaves as it was", files(segments, bentFile{sync: skip}), always},
+	{"it does not sync unchanged files", files(segments, bentFile{sync: skip}), always},
 	{"it gives a name away before the other is safe", folders(func(d filejournal.Disk, dir, before string) error {
 		if before != "rename" {
 			return nil
@@ -180,7 +180,7 @@ func TestPowerMendFindsBugs(t *testing.T) {
 	}
 }
 
-// mendAll mends many journals, each with a loss of power at each step.
+// mendAll mends many journals, each with a power loss at each step.
 func mendAll(t *testing.T, seeds uint64, lie lie) (at string, err error) {
 	for seed := range seeds {
 		for step, more := 1, true; more; step++ {

@@ -17,14 +17,14 @@ var (
 	powerSeed      = flag.Uint64("power.seed", 0, "the seed of its first history; 0 for any")
 )
 
-// TestPower plays random histories of several processes over one simulated disk, and loses the
-// power after each change of it: what was acknowledged is there, in order and once, nothing is
-// there that was never appended, and nobody calls the team damaged.
+// TestPower plays random histories of several processes on one simulated disk, and loses the power
+// after each change. Every acknowledged record is there, in order and once, no other record was
+// added, and no damage is reported.
 func TestPower(t *testing.T) {
 	t.Parallel()
 	histories, first := *powerHistories, *powerSeed
 	if histories == 0 {
-		histories = 2000 // some seconds of one core
+		histories = 2000 // some seconds on one core
 		if testing.Short() {
 			histories = 40
 		}
@@ -53,7 +53,7 @@ func TestPower(t *testing.T) {
 		time.Since(began).Round(time.Millisecond), first)
 }
 
-// TestPowerBySeed plays some histories twice, and the same happens.
+// TestPowerBySeed plays some histories twice, with the same result.
 func TestPowerBySeed(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -76,14 +76,14 @@ func play(t *testing.T, seed uint64, lie lie) *history {
 	return h
 }
 
-// replay plays a history by its choices, and loses the power at each step in several ways.
+// replay plays a history with given choices, and loses the power at each step in several ways.
 func replay(t *testing.T, given []int, lie lie) *history {
 	h := &history{choices: &choices{given: given}, lie: lie, losses: 6, keepLog: true}
 	h.run(t)
 	return h
 }
 
-// report shows a history in which a promise was broken, as short as it could be made.
+// report shows a history in which a guarantee was broken, shortened as far as possible.
 func report(t *testing.T, h *history, seed uint64, lie lie) {
 	shorter := replay(t, h.choices.made, lie)
 	if shorter.wrong != nil {
@@ -94,7 +94,7 @@ func report(t *testing.T, h *history, seed uint64, lie lie) {
 		seed, h.wrong, len(shorter.choices.made), shorter.wrong, strings.Join(shorter.log, "\n"), seed)
 }
 
-// shorten leaves choices out, and makes others zero, as long as something is wrong.
+// shorten removes choices, or sets them to zero, as long as the history still fails.
 func shorten(t *testing.T, h *history, lie lie) *history {
 	end := time.Now().Add(20 * time.Second)
 	try := func(given []int) bool {

@@ -14,14 +14,14 @@ import (
 	"cadre/internal/journal"
 )
 
-// cursor is a place in the history: right after the record seq.
+// cursor is a position in the history: right after the record seq.
 type cursor struct {
-	first int64 // the segment
-	off   int64 // where the next line begins
-	line  int   // lines before it, so that the next one is line+1
+	first int64 // first seq of the segment
+	off   int64 // offset of the next line
+	line  int   // number of lines before it; the next one is line+1
 	seq   int64
-	at    int64  // where the record seq begins; 0 where it is not in this segment
-	sum   uint32 // the checksum of its line; 0 where it is not in this segment
+	at    int64  // offset of the record seq; 0 if it is not in this segment
+	sum   uint32 // checksum of its line; 0 if it is not in this segment
 }
 
 // Read implements [journal.Journal].
@@ -64,7 +64,7 @@ func (j *Journal) Read(ctx context.Context, after int64) iter.Seq2[journal.Recor
 	}
 }
 
-// walk goes through the history record by record, from one segment into the next.
+// walk iterates over the history record by record, from one segment to the next.
 type walk struct {
 	j   *Journal
 	seg *segment
@@ -72,25 +72,25 @@ type walk struct {
 
 	buf    *[]byte // from the pool
 	lo, hi int     // (*buf)[lo:hi] is the file from cur.off on
-	eof    bool    // the file ended at hi when it was last read
+	eof    bool    // the last read ended at the end of the file
 
-	milestone bool // the record that was written with this walk is one after which the marker is synced
+	milestone bool // the marker is synced after the record written with this walk
 
-	// How it stands when next has returned false.
-	sealed  bool   // behind the last record there is a seal, and no successor
-	bad     string // what is wrong with the whole line behind the last record
-	partial bool   // behind the last record there are bytes without a newline
-	known   int64  // acknowledged before the last look at the file, as far as this walk knows
+	// The state after next has returned false.
+	sealed  bool   // there is a seal after the last record, and no successor
+	bad     string // the defect of a complete line after the last record
+	partial bool   // there are bytes without a newline after the last record
+	known   int64  // seq known to be acknowledged before the last look at the file
 }
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
 
-// keepBuffer is the largest buffer that goes back to the pool: one that a huge record needed is let
-// go.
+// keepBuffer is the maximum size of a buffer that returns to the pool. A larger one, needed for a
+// huge record, is dropped.
 const keepBuffer = 1 << 20
 
-// walkFrom starts a walk at the record after seq after or, where that place is not known, before
-// it.
+// walkFrom starts a walk at the record after seq after, or at an earlier one if that position is
+// unknown.
 func (j *Journal) walkFrom(after int64) (*walk, error) {
 	after = max(after, 0)
 	seg, cur, err := j.locate(after)
@@ -106,12 +106,13 @@ func (j *Journal) walkFrom(after int64) (*walk, error) {
 	return w, nil
 }
 
-// newWalk starts a walk at a place. It takes over a reference to the segment.
+// newWalk starts a walk at a position. It takes ownership of a reference to the segment.
 func (j *Journal) newWalk(seg *segment, cur cursor) *walk {
 	return &walk{j: j, seg: seg, cur: cur, buf: buffers.Get().(*[]byte)}
 }
 
-// locate returns the best known place at or before seq after, with a reference to its segment.
+// locate returns the nearest known position at or before seq after, with a reference to its
+// segment.
 func (j *Journal) locate(after int64) (*segment, cursor, error) {
 	j.mu.Lock()
 	best := j.places.before(after)
@@ -157,7 +158,7 @@ func (j *Journal) open(first int64) (*segment, error) {
 	return seg, err
 }
 
-// missing turns the absence of a file into what it means.
+// missing returns the error that the absence of a file means.
 func (j *Journal) missing(err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -168,8 +169,8 @@ func (j *Journal) missing(err error) error {
 	return fmt.Errorf("a file of the journal is missing: %w", err)
 }
 
-// next returns the next record; its data is good until the call after. ok is false at the end of
-// what can be read.
+// next returns the next record. Its data is valid until the next call. ok is false at the end of
+// the readable history.
 func (w *walk) next() (rec journal.Record, ok bool, err error) {
 	for {
 		line, whole, err := w.peek()
@@ -185,9 +186,9 @@ func (w *walk) next() (rec journal.Record, ok bool, err error) {
 			}
 			continue
 		case string(f.key) != keyRecord:
-			bad = fmt.Sprintf("a line %q is out of place here", f.key)
+			bad = fmt.Sprintf("unexpected line %q", f.key)
 		case f.n != w.cur.seq+1:
-			bad = fmt.Sprintf("it has seq %d where %d is due", f.n, w.cur.seq+1)
+			bad = fmt.Sprintf("it has seq %d, expected %d", f.n, w.cur.seq+1)
 		default:
 			data, ok := f.data()
 			if ok {
@@ -201,7 +202,7 @@ func (w *walk) next() (rec journal.Record, ok bool, err error) {
 	}
 }
 
-// take moves the cursor over the record seq, whose line has n bytes and that checksum.
+// take moves the cursor past the record seq, whose line has n bytes and the given checksum.
 func (w *walk) take(n int, seq int64, sum uint32) {
 	w.lo += n
 	w.cur.at = w.cur.off
@@ -210,8 +211,8 @@ func (w *walk) take(n int, seq int64, sum uint32) {
 	w.cur.seq, w.cur.sum = seq, sum
 }
 
-// peek returns the line at the cursor without its newline. whole is false where there is none;
-// partial tells whether there is the beginning of one.
+// peek returns the line at the cursor without its newline. whole is false if there is no complete
+// line; w.partial then says whether there is the beginning of one.
 func (w *walk) peek() (line []byte, whole bool, err error) {
 	w.bad, w.partial, w.sealed = "", false, false
 	searched := 0
@@ -246,13 +247,12 @@ func (w *walk) peek() (line []byte, whole bool, err error) {
 	}
 }
 
-// again forgets what was read ahead.
-func (w *walk) again() {
+// dropBuffer discards the read-ahead buffer.
+func (w *walk) dropBuffer() {
 	w.lo, w.hi, w.eof = 0, 0, false
 }
 
-// enterSuccessor moves a walk that stands at a seal into the next segment, or sets sealed where
-// there is none.
+// enterSuccessor moves a walk at a seal to the next segment, or sets sealed if there is none.
 func (w *walk) enterSuccessor() error {
 	seg, err := w.j.openSegment(w.cur.seq + 1)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -274,18 +274,18 @@ func (w *walk) enter(seg *segment) {
 	w.j.remember(w.cur)
 	w.j.release(w.seg)
 	w.seg, w.cur = w.j.adopt(seg), seg.origin()
-	w.again()
+	w.dropBuffer()
 }
 
 func (w *walk) holeError() error {
-	return w.seg.damage(1, "the records %v were lost to damage before; their effect is in the snapshot alone, so the "+
+	return w.seg.damage(1, "the records %v were lost to earlier damage. Only the snapshot has their effect, so the "+
 		"history cannot be read across them", *w.seg.Hole)
 }
 
-// readersEnd judges the end of the history for a reader. A line that is bad or not whole is not
-// there yet, and nor is one that is missing, unless it was acknowledged before the walk read that
-// far: what others acknowledge while it reads proves nothing, so the walk then looks once more, and
-// judges what it sees by what it knew before.
+// readersEnd decides what the end of the readable history means for a reader. A bad or incomplete
+// line is usually a write in progress. A bad or missing line is damage only if the record was
+// acknowledged before the walk read that far. Records acknowledged during the read prove nothing.
+// So the walk reads once more, and compares the result with what was acknowledged before.
 func (w *walk) readersEnd() (again bool, err error) {
 	clean := w.bad == "" && !w.partial
 	if w.cur.seq < w.known {
@@ -298,7 +298,7 @@ func (w *walk) readersEnd() (again bool, err error) {
 	if !clean {
 		seq, ok := w.j.marker.read()
 		if !ok && !w.partial {
-			seq = w.cur.seq + 1 // with no marker only a line that is cut off is taken for torn
+			seq = w.cur.seq + 1 // without a marker, only a truncated line counts as torn
 		}
 		durable = max(durable, seq)
 	}
@@ -306,11 +306,11 @@ func (w *walk) readersEnd() (again bool, err error) {
 		return false, nil
 	}
 	w.known = durable
-	w.again()
+	w.dropBuffer()
 	return true, nil
 }
 
-// expect returns an error where the history ends before the record durable, which was acknowledged.
+// expect returns an error if the history ends before the record durable, which was acknowledged.
 func (w *walk) expect(durable int64) error {
 	if w.cur.seq >= durable {
 		return nil
@@ -321,7 +321,7 @@ func (w *walk) expect(durable int64) error {
 func (w *walk) badLine() error {
 	bad := w.bad
 	if w.partial {
-		bad = "the line is cut off"
+		bad = "the line is truncated"
 	}
 	return w.seg.damage(w.cur.line+1, "record %d cannot be read: %s", w.cur.seq+1, bad)
 }

@@ -5,13 +5,12 @@ import (
 	"sync"
 	"testing"
 
-	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
 	"cadre/internal/journal/journaltest"
 )
 
-// Readers of a handle look while others of the same handle append: what is acknowledged between a
-// reader's look at the file and its look at the mark is not missing.
+// TestReadersBesideWriters has readers and writers share a handle. A record that is acknowledged
+// between a reader's look at the file and its look at the marker does not count as missing.
 func TestReadersBesideWriters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -35,7 +34,7 @@ func TestReadersBesideWriters(t *testing.T) {
 	const all = 16 * 100
 	for range 4 {
 		readers.Go(func() {
-			for r, err := range journal.Watch(t.Context(), j, 0) {
+			for r, err := range journaltest.Watch(t.Context(), j, 0) {
 				if err != nil {
 					t.Error(err)
 				}

@@ -10,8 +10,8 @@ import (
 	"cadre/internal/journal/journaltest"
 )
 
-// After a sync that failed a handle takes no record any more, though the disk is well again, and
-// says that it has to be opened anew. A new handle does.
+// TestAFailedSync checks that a handle accepts no record after a failed sync, even if the disk
+// works again, and that the error says to reopen the journal. A new handle works.
 func TestAFailedSync(t *testing.T) {
 	t.Parallel()
 	disk := disktest.New()

@@ -20,11 +20,11 @@ import (
 // header is the first line of a segment.
 type header struct {
 	Team  string `json:"team"`           // id of the journal
-	First int64  `json:"first"`          // first seq the segment answers for; its name
-	Hole  *Range `json:"hole,omitempty"` // starts at First; the segment's records come after it
+	First int64  `json:"first"`          // first seq the segment is responsible for, also its name
+	Hole  *Range `json:"hole,omitempty"` // begins at First; the segment's records follow it
 }
 
-// Range is a run of seqs, both ends included.
+// Range is a range of seqs, both ends included.
 type Range struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
@@ -40,16 +40,17 @@ func (r Range) String() string {
 // segment is one open file of the history.
 type segment struct {
 	header
-	name  string // of the team
+	name  string // name of the team
 	path  string
 	f     File
-	start int64 // where the line after the header begins
-	// trusted says that a sync of f went well: from then on f is told of any write that fails.
+	start int64 // offset of the line after the header
+	// trusted is set after a successful sync of f. From then on, f gets an error for every failed
+	// write-back.
 	trusted atomic.Bool
-	refs    int // guarded by Journal.mu; the file is closed with the last
+	refs    int // guarded by Journal.mu; the file is closed at 0
 }
 
-// before is the seq of the last record that is in an earlier segment or in this one's hole.
+// before returns the seq of the last record in an earlier segment or in this segment's hole.
 func (s *segment) before() int64 {
 	if s.Hole != nil {
 		return s.Hole.To
@@ -57,7 +58,7 @@ func (s *segment) before() int64 {
 	return s.First - 1
 }
 
-// origin is the cursor before the segment's first record.
+// origin returns the cursor before the segment's first record.
 func (s *segment) origin() cursor {
 	return cursor{first: s.First, off: s.start, line: 1, seq: s.before()}
 }
@@ -74,7 +75,7 @@ const segmentSuffix = ".jsonl"
 
 func segmentName(first int64) string { return fmt.Sprintf("%020d%s", first, segmentSuffix) }
 
-// segmentFirst is the inverse of segmentName; ok is false for any other name.
+// segmentFirst parses a segment's name; ok is false for any other name.
 func segmentFirst(name string) (first int64, ok bool) {
 	digits, ok := strings.CutSuffix(name, segmentSuffix)
 	if !ok || len(digits) != 20 {
@@ -84,7 +85,7 @@ func segmentFirst(name string) (first int64, ok bool) {
 	return first, err == nil && first > 0
 }
 
-// listSegments returns the firsts of a journal folder's segments in order.
+// listSegments returns the first seq of each segment in a journal's folder, in order.
 func listSegments(d Disk, dir string) ([]int64, error) {
 	names, err := d.List(dir)
 	if err != nil {
@@ -100,13 +101,12 @@ func listSegments(d Disk, dir string) ([]int64, error) {
 	return firsts, nil
 }
 
-// openSegment opens a segment of this journal. One of another journal is damage: somebody put it
-// there.
+// openSegment opens a segment of this journal. A segment of another journal is damage.
 func (j *Journal) openSegment(first int64) (*segment, error) {
 	s, err := openSegment(j.disk, j.team, j.dir, first)
 	if err == nil && j.id != "" && s.Team != j.id {
-		err = s.damage(1, "it is a segment of the journal %q, and its marker or its other segments are of %q", s.Team,
-			j.id)
+		err = s.damage(1, "the segment belongs to journal %q, and the marker or the other segments belong to %q",
+			s.Team, j.id)
 		s.f.Close()
 	}
 	if err != nil {
@@ -115,9 +115,9 @@ func (j *Journal) openSegment(first int64) (*segment, error) {
 	return s, nil
 }
 
-// openSegment opens a segment and reads its header. The file is opened for writing where it can be,
-// because a handle that reads today may append tomorrow, and for reading alone in a folder that
-// cannot be written.
+// openSegment opens a segment and reads its header. It opens the file for writing if possible,
+// because a handle that reads now may append later. In a folder that cannot be written it opens the
+// file for reading.
 func openSegment(d Disk, team, dir string, first int64) (*segment, error) {
 	path := filepath.Join(dir, segmentName(first))
 	f, err := openAny(d, path)
@@ -135,7 +135,7 @@ func openSegment(d Disk, team, dir string, first int64) (*segment, error) {
 	return s, nil
 }
 
-// openAny opens a file to read and write, or to read where it may not be written.
+// openAny opens a file for reading and writing, or only for reading if it cannot be written.
 func openAny(d Disk, path string) (File, error) {
 	f, err := d.Open(path, os.O_RDWR)
 	if errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
@@ -154,41 +154,41 @@ func (s *segment) readHeader() error {
 	}
 	fr, bad := parseLine(line[:len(line)-1])
 	if bad != "" {
-		return s.damage(1, "the header is not good: %s", bad)
+		return s.damage(1, "the header is invalid: %s", bad)
 	}
 	if string(fr.key) != keyHeader {
-		return s.damage(1, "there is no header")
+		return s.damage(1, "it has no header")
 	}
 	if fr.n > version {
 		return newer(s.path, fr.n)
 	}
 	var h header
 	if err := json.Unmarshal(line, &h); err != nil {
-		return s.damage(1, "the header is not good: %v", err)
+		return s.damage(1, "the header is invalid: %v", err)
 	}
 	if h.First != s.First || (h.Hole != nil && (h.Hole.From != h.First || h.Hole.To < h.Hole.From)) {
-		return s.damage(1, "the header is that of another segment, which begins at %d", h.First)
+		return s.damage(1, "the header belongs to another segment, which begins at record %d", h.First)
 	}
 	s.header, s.start = h, int64(len(line))
 	return nil
 }
 
 func newer(path string, v int64) error {
-	return fmt.Errorf("%w: %s has format version %d and this one knows %d: update cadre", journal.ErrNewer,
+	return fmt.Errorf("%w: %s has format version %d, and this cadre knows version %d; update cadre", journal.ErrNewer,
 		path, v, version)
 }
 
 func appendHeader(dst []byte, h header) []byte {
 	rest, err := json.Marshal(h)
 	if err != nil {
-		panic(err) // a struct of strings and numbers
+		panic(err) // a struct of strings and numbers always marshals
 	}
 	rest[0] = ','
 	return appendLine(dst, keyHeader, version, rest[:len(rest)-1])
 }
 
-// writeSegment makes a segment with its header and whatever fill writes after it, complete or not
-// at all, and durable.
+// writeSegment atomically creates a segment from its header and the output of fill, and makes it
+// durable.
 func writeSegment(d Disk, dir string, h header, fill func(io.Writer) error) error {
 	return replaceFile(d, dir, segmentName(h.First), func(w io.Writer) error {
 		if _, err := w.Write(appendHeader(nil, h)); err != nil {
@@ -201,9 +201,9 @@ func writeSegment(d Disk, dir string, h header, fill func(io.Writer) error) erro
 	}, nil)
 }
 
-// replaceFile puts a file in place as a whole: written beside it, synced, renamed, the folder
-// synced. Its callers hold a lock, so the name of the unfinished file can be a fixed one and a
-// crash leaves at most that one behind.
+// replaceFile writes a file atomically and durably: it writes a temporary file, syncs it, renames
+// it and syncs the folder. Callers hold a lock, so the temporary file has a fixed name, and a crash
+// leaves at most that one file.
 func replaceFile(d Disk, dir, name string, fill func(io.Writer) error, step func(string)) (err error) {
 	tmp := filepath.Join(dir, name+".tmp")
 	f, err := d.Open(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)

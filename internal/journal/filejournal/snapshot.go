@@ -17,23 +17,23 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// savedSnapshot is what a handle knows of the newest snapshot: where in the history it stands.
+// savedSnapshot is what a handle knows about the newest snapshot.
 type savedSnapshot struct {
-	place cursor // the zero cursor where there is none
+	place cursor // its position in the history; zero if there is none
 	size  int64  // of its file
-	bad   bool   // the file is damaged and to be replaced by whatever comes
+	bad   bool   // the file is damaged, and any new snapshot may replace it
 }
 
-// snapshotHead is what state.json says before the data.
+// snapshotHead holds the fields of state.json before the data.
 type snapshotHead struct {
 	seq   int64
-	first int64 // the segment that has the record seq, or that begins after it
-	at    int64 // where in the segment the record begins, 0 where the segment begins after it
-	line  int64 // its line
-	// What binds it to one history. A snapshot of an older version says neither, and bound is
+	first int64 // first seq of the segment that has the record seq, or that begins after it
+	at    int64 // offset of the record in the segment, 0 if the segment begins after it
+	line  int64 // line of the record
+	// These fields bind it to one history. A snapshot of an older version has neither, and bound is
 	// false.
-	journal int64 // the checksum of the journal's id
-	record  int64 // that of the line of the record seq; 0 where it begins after a segment or a hole
+	journal int64 // checksum of the journal's id
+	record  int64 // checksum of the line of the record seq; 0 if it lies before a segment or in a hole
 	bound   bool
 }
 
@@ -47,14 +47,14 @@ func appendSnapshot(dst []byte, h snapshotHead, data []byte) []byte {
 	return appendLine(dst, keySnapshot, version, rest, dataField, data)
 }
 
-// maxSnapshot is the most that is read of a snapshot, in bytes.
+// maxSnapshot is the size limit of a snapshot, in bytes.
 const maxSnapshot = 8 << 30
 
-// headSize is more than the longest beginning of a state.json, up to its data.
+// headSize is more than the maximum length of a state.json before its data.
 const headSize = 256
 
-// readSnapshot reads the line that is a whole state.json. bad says what is wrong with it, and newer
-// is the version of one that this package does not know.
+// readSnapshot reads state.json, which is a single line. bad describes its defect. newer is its
+// version if this package does not know that version.
 func readSnapshot(d Disk, path string) (h snapshotHead, data string, newer int64, bad string, err error) {
 	f, err := d.Open(path, os.O_RDONLY)
 	if special, ok := errors.AsType[*regularfile.Error](err); ok && !special.Mode.IsDir() {
@@ -94,15 +94,14 @@ func readSnapshot(d Disk, path string) (h snapshotHead, data string, newer int64
 		data, ok = strings.CutPrefix(rest, dataOpen)
 	}
 	if !ok {
-		return h, "", 0, "its fields are not those of a snapshot", nil
+		return h, "", 0, "it does not have the fields of a snapshot", nil
 	}
 	return h, data, 0, "", nil
 }
 
-// readRest reads what comes after the opening of the only line of a file, and holds it against the
-// checksum. It is by far the most that a command reads, and memory that is touched for the first
-// time costs more than reading: so it goes in pieces through the checksum into the text that is
-// kept.
+// readRest reads the line after its opening and verifies the checksum. This is by far the largest
+// read of a command, and touching memory for the first time costs more than reading. So it copies
+// the file in pieces through the checksum into the string that is kept.
 func readRest(f File, size int64, o opening, before []byte) (rest, bad string, err error) {
 	var text strings.Builder
 	text.Grow(int(size) - o.body)
@@ -145,11 +144,11 @@ func parseSnapshotHead(rest string) (h snapshotHead, after string, ok bool) {
 	return h, rest, ok && ok2
 }
 
-// binding is what the snapshots of the journal with that id say of it.
+// binding returns the value of the field "journal" in snapshots of the journal with that id.
 func binding(id string) int64 { return int64(crc32c.Checksum([]byte(id))) }
 
-// foreign says why a snapshot is not one of this journal; "" where it is one, as far as its
-// beginning tells.
+// foreign returns the reason why a snapshot belongs to another journal, or "" if its head shows
+// none.
 func (h snapshotHead) foreign(id string) string {
 	if h.bound && h.journal != binding(id) {
 		return "it is a snapshot of another team"
@@ -157,11 +156,10 @@ func (h snapshotHead) foreign(id string) string {
 	return ""
 }
 
-// another says why a snapshot is not one of this history, in which it stands at that place; ""
-// where it is one.
+// another returns the reason why a snapshot at that position belongs to another history, or "".
 func (h snapshotHead) another(at cursor) string {
 	if h.record != 0 && at.sum != 0 && h.record != int64(at.sum) {
-		return fmt.Sprintf("it is the state after another record %d than the journal has", h.seq)
+		return fmt.Sprintf("it is the state after a record %d that differs from the journal's", h.seq)
 	}
 	return ""
 }
@@ -177,7 +175,7 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	}
 	path := filepath.Join(j.root, snapshotName)
 	h, data, v, bad, err := readSnapshot(j.disk, path)
-	if notAFile(err) { // no snapshot can take its place
+	if notAFile(err) { // no snapshot can replace it
 		return journal.Snapshot{}, damagedFile(j.team, path, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -209,7 +207,7 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 		bad = h.another(place)
 	}
 	if bad != "" {
-		j.report("%s: the snapshot is passed over, the history has everything: %s", path, bad)
+		j.report("%s: the snapshot is ignored, and the history read instead: %s", path, bad)
 		j.setSaved(savedSnapshot{bad: true})
 		return journal.Snapshot{}, nil
 	}
@@ -218,8 +216,7 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	return journal.Snapshot{Seq: h.seq, Data: data}, nil
 }
 
-// holed reports whether records are gone from the history, so that it cannot be read without a
-// snapshot.
+// holed reports whether the history has a hole, so that it cannot be read without a snapshot.
 func (j *Journal) holed() (bool, error) {
 	firsts, err := listSegments(j.disk, j.dir)
 	if err != nil {
@@ -248,7 +245,7 @@ func (j *Journal) setSaved(s savedSnapshot) {
 	}
 }
 
-// savedAt notes the place and the size of a snapshot. The caller holds mu.
+// savedAt records the position and the size of a snapshot. The caller holds mu.
 func (j *Journal) savedAt(place cursor, size int64) {
 	j.saved.place, j.saved.size = place, size
 	j.unsaved = j.newest.off
@@ -257,9 +254,9 @@ func (j *Journal) savedAt(place cursor, size int64) {
 	}
 }
 
-// find returns the place in the history that a snapshot stands at: where it says, if there is its
-// record, else wherever that is. A snapshot is made only of records that are durable, so one that
-// is ahead of the history shows damage to it.
+// find returns a snapshot's position in the history. It tries the position in the snapshot first
+// and searches otherwise. A snapshot only covers durable records, so one that is ahead of the
+// history proves damage.
 func (j *Journal) find(h snapshotHead) (cursor, error) {
 	if seg, err := j.segment(h.first); err == nil {
 		w := j.newWalk(seg, seg.origin())
@@ -284,7 +281,7 @@ func (j *Journal) find(h snapshotHead) (cursor, error) {
 	return w.cur, nil
 }
 
-// segment returns a reference to a segment, the active one or one opened for it.
+// segment returns a reference to a segment. It opens the segment unless it is the active one.
 func (j *Journal) segment(first int64) (*segment, error) {
 	j.mu.Lock()
 	if active := j.active; active.First == first {
@@ -296,7 +293,7 @@ func (j *Journal) segment(first int64) (*segment, error) {
 	return j.openSegment(first)
 }
 
-// walkTo returns a walk that stands right after the record seq.
+// walkTo returns a walk positioned right after the record seq.
 func (j *Journal) walkTo(seq int64) (*walk, error) {
 	w, err := j.walkFrom(seq)
 	if err != nil {
@@ -306,7 +303,7 @@ func (j *Journal) walkTo(seq int64) (*walk, error) {
 		_, ok, err := w.next()
 		if err == nil && !ok {
 			if ok, err = w.readersEnd(); err == nil && !ok {
-				err = w.seg.damage(0, "it ends with record %d, and there is a snapshot of the state after %d",
+				err = w.seg.damage(0, "it ends with record %d, but there is a snapshot of the state after record %d",
 					w.cur.seq, seq)
 			}
 		}
@@ -318,8 +315,8 @@ func (j *Journal) walkTo(seq int64) (*walk, error) {
 	return w, nil
 }
 
-// SnapshotDue implements [journal.Journal]. A snapshot pays when reading the history behind the
-// last one takes about as long as reading the snapshot; and writing it, which takes longer, has to
+// SnapshotDue implements [journal.Journal]. A snapshot is due when reading the history after the
+// last one takes about as long as reading the snapshot. Writing snapshots, which takes longer, must
 // stay a small part of all writing.
 func (j *Journal) SnapshotDue(size int) bool {
 	if j.enter() != nil {
@@ -329,7 +326,7 @@ func (j *Journal) SnapshotDue(size int) bool {
 	if j.writable != nil || !j.behind(size) {
 		return false
 	}
-	// By what this handle knows. Another process may have saved one since.
+	// That was only this handle's view. Another process may have saved a snapshot since.
 	if h, size, ok := j.readHead(); ok {
 		j.mu.Lock()
 		if !j.saved.bad && h.seq > j.saved.place.seq {
@@ -340,7 +337,7 @@ func (j *Journal) SnapshotDue(size int) bool {
 	return j.behind(size)
 }
 
-// snapshotEvery is the least history, in bytes, between two snapshots: some two hundred records,
+// snapshotEvery is the minimum history between two snapshots, in bytes: some two hundred records,
 // which take about as long to read as the files take to open.
 const snapshotEvery = 64 << 10
 
@@ -350,8 +347,8 @@ func (j *Journal) behind(size int) bool {
 	return j.unsaved >= max(snapshotEvery, max(int64(size), j.saved.size)/8)
 }
 
-// readHead reads the beginning of state.json, without its checksum, and its size: good enough to
-// put a snapshot off.
+// readHead reads the head of state.json and its size, without verifying the checksum. This suffices
+// to decide that no new snapshot is due.
 func (j *Journal) readHead() (h snapshotHead, size int64, ok bool) {
 	f, err := j.disk.Open(filepath.Join(j.root, snapshotName), os.O_RDONLY)
 	if err != nil {

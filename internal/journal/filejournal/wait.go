@@ -9,12 +9,12 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// How often a waiter looks by itself: rarely, in case the system lost a change, or often, where it
-// cannot watch.
+// Polling intervals of a waiter: long in case the system lost a notification, short if it cannot
+// watch.
 const (
 	pollWatched   = 2 * time.Second
 	pollUnwatched = 50 * time.Millisecond
-	linger        = time.Second // how long a watcher outlives the last waiter: one that reads comes back
+	linger        = time.Second // how long a watcher outlives the last waiter, because a reader usually waits again
 )
 
 // Wait implements [journal.Journal].
@@ -34,7 +34,7 @@ func (j *Journal) Wait(ctx context.Context, after int64) error {
 	poll := time.NewTicker(every)
 	defer poll.Stop()
 	for {
-		// The channel first: a change after the look closes it.
+		// Get the channel before checking, so that a change after the check closes it.
 		changed := j.watch.changed()
 		if has, err := j.has(after); has || err != nil {
 			return err
@@ -54,8 +54,8 @@ func (j *Journal) Wait(ctx context.Context, after int64) error {
 	}
 }
 
-// has tells whether there is a record after seq after. It leaves the place of after remembered, not
-// the one behind it: that is where the next read begins.
+// has reports whether there is a record after seq after. It leaves the position of after
+// remembered, not the position behind the record, because the next read begins at after.
 func (j *Journal) has(after int64) (bool, error) {
 	w, err := j.walkFrom(after)
 	if err != nil {
@@ -81,20 +81,20 @@ func (j *Journal) has(after int64) (bool, error) {
 	}
 }
 
-// watch is the system's word that the folder changed, shared by the waiters of a handle and made
-// for the first of them. It only wakes; what there is to read, the files say.
+// watch is the system's change notification for the folder. The waiters of a handle share it, and
+// the first one creates it. It only wakes them; they read the files to see what changed.
 type watch struct {
 	dir string
 
 	mu      sync.Mutex
 	waiters int
 	watcher *fsnotify.Watcher
-	wake    chan struct{} // closed at a change and made anew
+	wake    chan struct{} // closed at a change and then replaced
 	idle    *time.Timer
 	stopped bool
 }
 
-// join adds a waiter and returns how often it has to look by itself.
+// join adds a waiter and returns its polling interval.
 func (w *watch) join() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +124,7 @@ func (w *watch) start() *fsnotify.Watcher {
 				if !ok {
 					return
 				}
-				// The marker changes with every append too, and tells a waiter nothing.
+				// The marker also changes with every append, which means nothing to a waiter.
 				if strings.HasSuffix(e.Name, segmentSuffix) || !e.Has(fsnotify.Write) {
 					w.broadcast()
 				}
@@ -139,7 +139,7 @@ func (w *watch) start() *fsnotify.Watcher {
 	return watcher
 }
 
-// part takes a waiter away. The watcher goes some time after the last.
+// part removes a waiter. The watcher is closed some time after the last one.
 func (w *watch) part() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Benchmark measures what every journal is asked for, in the way that compares: an append at the
-// end, a read at the end, and both after a long history.
+// Benchmark measures the operations of a journal in a way that is comparable between
+// implementations: appends and reads at the end, with and without a long history.
 func Benchmark(b *testing.B, open Open) {
 	for _, history := range []int64{0, 10_000} {
 		b.Run(fmt.Sprintf("history=%d", history), func(b *testing.B) {
@@ -52,5 +52,5 @@ func Benchmark(b *testing.B, open Open) {
 	}
 }
 
-// benchRecord is about as long as an event of a team.
+// benchRecord is about as long as a typical event.
 const benchRecord = `{"id":"01J8Z6W7Q2K9V3N5B4M1","actor":"researcher","at":1767225600000,"kind":"message_sent","message":{"from":"researcher","to":"lead","intent":"info","text":"The parser keeps its position in the token, so the error can name line and column; I will move it into the scanner and add a test."}}`

@@ -8,14 +8,14 @@ import (
 	"cadre/internal/journal"
 )
 
-// Add appends one record as a caller does that knows the journal up to seq after, and returns the
+// Add appends one record for a caller that knows the journal up to seq after, and returns the
 // record's seq.
 func Add(ctx context.Context, j journal.Journal, after int64, data string) (int64, error) {
 	return j.Append(ctx, after, func(journal.Record) error { return nil },
 		func() ([]byte, error) { return []byte(data), nil })
 }
 
-// All reads the records after seq after and fails the test where their order has a gap.
+// All reads the records after seq after. It fails the test if their order has a gap.
 func All(t testing.TB, j journal.Journal, after int64) []string {
 	t.Helper()
 	var all []string
@@ -31,7 +31,7 @@ func All(t testing.TB, j journal.Journal, after int64) []string {
 	return all
 }
 
-// fill appends the records 1 … n, each its own seq.
+// fill appends the records 1 to n, each with its seq as data.
 func fill(t testing.TB, j journal.Journal, n int64) {
 	t.Helper()
 	for seq := int64(1); seq <= n; seq++ {

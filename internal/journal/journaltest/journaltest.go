@@ -1,8 +1,8 @@
-// Package journaltest is what every journal has to pass: the contract of package journal as tests,
-// and the benchmarks that compare the journals with each other.
+// Package journaltest is the conformance suite for journals: the contract of package journal as
+// tests, and benchmarks that compare implementations.
 //
-// A test is given a function that hands out handles on one journal, new and empty. The handles
-// stand for processes.
+// Each test gets a function that opens handles on one new, empty journal. The handles stand for
+// processes.
 package journaltest
 
 import (
@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"strings"
 	"sync"
@@ -20,8 +21,8 @@ import (
 	"cadre/internal/journal"
 )
 
-// Open makes a new and empty journal and returns a function that opens one more handle on it. Run
-// closes the handles.
+// Open creates an empty journal and returns a function that opens another handle on it. Run closes
+// the handles.
 type Open func(testing.TB) (handle func() journal.Journal)
 
 // Run tests a journal against the contract.
@@ -39,15 +40,15 @@ func Run(t *testing.T, open Open) {
 		{"decide may refuse or write nothing", testDecide},
 		{"catchUp may fail", testCatchUpFails},
 		{"a caller cannot know more than the journal", testAhead},
-		{"a panic in decide lets go", testPanic},
+		{"a panic in decide releases the lock", testPanic},
 		{"snapshots", testSnapshots},
 		{"a snapshot is due after enough history", testSnapshotDue},
 		{"wait wakes, at once and later", testWait},
 		{"watch loses nothing", testWatch},
 		{"a reader may stop early", testStopEarly},
 		{"a deadline ends the wait for other writers", testDeadline},
-		{"a context that ended ends everything", testCancelled},
-		{"close ends what is under way", testClose},
+		{"an ended context ends every call", testCancelled},
+		{"close ends calls in progress", testClose},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -112,7 +113,7 @@ func testData(t *testing.T, open func() journal.Journal) {
 		}
 	}
 	if _, err := Add(t.Context(), a, int64(len(values)), "{not json"); err == nil {
-		t.Error("what is not JSON was taken")
+		t.Error("data that is not JSON was accepted")
 	}
 	if _, err := Add(t.Context(), a, int64(len(values)), "{\n\"a\":\n1}"); err != nil {
 		t.Errorf("JSON of several lines: %v", err)
@@ -147,8 +148,8 @@ func testCatchUp(t *testing.T, open func() journal.Journal) {
 	}
 }
 
-// testConflict is the conflict rule as its users know it: each record says which state it was
-// decided on, and that has to be the one right before it.
+// testConflict tests the conflict rule as users see it: each record names the state that it was
+// decided on, and that must be the state right before it.
 func testConflict(t *testing.T, open func() journal.Journal) {
 	const writers, each = 8, 25
 	var wg sync.WaitGroup
@@ -202,7 +203,7 @@ func checkOwn(t *testing.T, j journal.Journal, writers, each int) {
 			t.Fatalf("record %d was decided on the state at %d", i+1, o.On)
 		}
 		if o.N != next[o.Writer] {
-			t.Fatalf("writer %d: record %d where %d is due", o.Writer, o.N, next[o.Writer])
+			t.Fatalf("writer %d: record %d, expected %d", o.Writer, o.N, next[o.Writer])
 		}
 		next[o.Writer]++
 	}
@@ -361,7 +362,7 @@ func testWatch(t *testing.T, open func() journal.Journal) {
 		j := open()
 		wg.Go(func() {
 			seq := int64(0)
-			for r, err := range journal.Watch(t.Context(), j, 0) {
+			for r, err := range Watch(t.Context(), j, 0) {
 				if seq++; err != nil || r.Seq != seq || string(r.Data) != fmt.Sprint(seq) {
 					t.Errorf("got %d %s, %v, want %d", r.Seq, r.Data, err, seq)
 				}
@@ -388,7 +389,7 @@ func testStopEarly(t *testing.T, open func() journal.Journal) {
 	}
 }
 
-// held runs body while another handle decides, and so keeps every other writer off.
+// held runs body while another handle is inside decide, which excludes every other writer.
 func held(t *testing.T, j journal.Journal, body func()) {
 	inside, leave := make(chan struct{}), make(chan struct{})
 	done := make(chan error)
@@ -422,7 +423,7 @@ func testDeadline(t *testing.T, open func() journal.Journal) {
 			}
 			stop()
 		}
-		if got := All(t, b, 0); len(got) != 0 { // readers are not kept off
+		if got := All(t, b, 0); len(got) != 0 { // readers are not excluded
 			t.Errorf("read: %q", got)
 		}
 	})
@@ -481,11 +482,30 @@ func testClose(t *testing.T, open func() journal.Journal) {
 			t.Errorf("read: %v", err)
 		}
 	}
-	for r, err := range a.Read(t.Context(), 0) { // the other handle is as it was; closing it inside of a read ends that
+	for r, err := range a.Read(t.Context(), 0) { // the other handle still works; closing it during a read ends the read
 		if r.Seq == 1 && err == nil {
 			a.Close()
 		} else if !errors.Is(err, os.ErrClosed) {
 			t.Errorf("read: %d, %v", r.Seq, err)
+		}
+	}
+}
+
+// Watch yields the records after seq after as they arrive, until ctx ends; the error of ctx is then
+// in the last pair. A slow consumer loses nothing, because Watch holds a cursor and no buffer.
+func Watch(ctx context.Context, j journal.Journal, after int64) iter.Seq2[journal.Record, error] {
+	return func(yield func(journal.Record, error) bool) {
+		for {
+			for r, err := range j.Read(ctx, after) {
+				if !yield(r, err) || err != nil {
+					return
+				}
+				after = r.Seq
+			}
+			if err := j.Wait(ctx, after); err != nil {
+				yield(journal.Record{}, err)
+				return
+			}
 		}
 	}
 }

@@ -3,13 +3,13 @@
 //
 // # Authority
 //
-// A [Store] is the journal; [Store.Open] hands out any number of handles on it, which stand for
-// processes. The history lives as long as the Store does.
+// A [Store] is the journal. [Store.Open] returns any number of handles on it, which stand for
+// processes. The history exists as long as the Store.
 //
 // # Guarantees
 //
-// Those of package journal, but for durability, which ends with the process. A handle that is
-// closed leaves the others as they are. There is no damage and no format, so [journal.DamageError],
+// They are those of package journal, except that durability ends with the process. Closing a handle
+// does not affect the others. There is no damage and no format version, so [journal.DamageError],
 // [journal.ErrNewer] and [journal.ErrUncertain] do not occur.
 package memjournal
 
@@ -29,17 +29,17 @@ import (
 // Store is the journal of one team.
 type Store struct {
 	team   string
-	writer chan struct{} // of capacity 1: full while an append decides
+	writer chan struct{} // capacity 1: full while an append decides
 
 	mu       sync.Mutex
-	records  [][]byte // records[i] has seq i+1; never changed once there
+	records  [][]byte // records[i] has seq i+1; elements never change
 	snapshot journal.Snapshot
 	pending  int           // bytes of the records after the snapshot
-	grown    chan struct{} // closed at the next record and at removal, and made anew
+	grown    chan struct{} // closed at the next record and at removal, and then replaced
 	gone     bool
 }
 
-// New returns the journal of a team with records as its first ones.
+// New returns the journal of a team with the given first records.
 func New(team string, records ...[]byte) *Store {
 	s := &Store{team: team, writer: make(chan struct{}, 1), grown: make(chan struct{})}
 	for _, r := range records {
@@ -54,7 +54,7 @@ func (s *Store) Open() *Journal {
 	return &Journal{s: s, closed: make(chan struct{})}
 }
 
-// Remove ends the journal: every call on every handle fails with [journal.ErrGone] from now on.
+// Remove removes the journal: every later call on any handle fails with [journal.ErrGone].
 func (s *Store) Remove() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ type Journal struct {
 
 var _ journal.Journal = (*Journal)(nil)
 
-// ended returns why a call has to end now, nil if it does not.
+// ended returns the reason why a call must end now, or nil.
 func (j *Journal) ended(ctx context.Context) error {
 	select {
 	case <-j.closed:
@@ -100,7 +100,7 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	return j.s.snapshot, nil
 }
 
-// after returns the records after a seq, the seq of the last, and a channel that is closed when
+// after returns the records after seq, the seq of the last one, and a channel that is closed when
 // there are more.
 func (s *Store) after(seq int64) (records [][]byte, last int64, more <-chan struct{}, err error) {
 	s.mu.Lock()
@@ -152,7 +152,8 @@ func (j *Journal) Append(ctx context.Context, after int64, catchUp func(journal.
 		return 0, err
 	}
 	if after > last {
-		return 0, fmt.Errorf("the journal of %s ends with record %d, and the caller knows %d", j.s.team, last, after)
+		return 0, fmt.Errorf("the journal of %s ends with record %d, but the caller knows record %d", j.s.team, last,
+			after)
 	}
 	for i, data := range records {
 		if err := j.ended(ctx); err != nil {
@@ -170,7 +171,7 @@ func (j *Journal) Append(ctx context.Context, after int64, catchUp func(journal.
 		return last, err
 	}
 	if !json.Valid(data) {
-		return 0, errors.New("a record has to be one JSON value")
+		return 0, errors.New("a record must be one JSON value")
 	}
 	j.s.mu.Lock()
 	defer j.s.mu.Unlock()

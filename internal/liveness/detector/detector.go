@@ -1,18 +1,18 @@
-// Package detector has it recorded of whom in a team nothing is heard any more. Whatever process
-// stays with a team keeps one: a host, and a session outside.
+// Package detector records members, and the lead, as offline when they stop sending heartbeats.
+// Every process that attends a team runs a detector: each host, and each external session.
 //
 // # Authority
 //
-// It reads signs of life, and reports what follows from them as commands; what becomes of that, the
-// team decides. [Keep] also writes those of one member.
+// It reads heartbeats and sends commands about what they show. The team decides whether it accepts
+// them. [Keep] also writes the heartbeats of one member.
 //
 // # Guarantees
 //
-//   - Silence is believed in as [heartbeat.Watch] does, whatever the clocks say.
-//   - A process of this machine that is gone is found out at the second look, without waiting for
-//     its silence: at the first one another host may just be taking its members over.
-//   - A member is heard of again when it gave a sign of life between two looks, not when an old one
-//     seems to be young.
+//   - A member counts as silent by the rules of [heartbeat.Watch], whatever the clocks say.
+//   - A dead process on this machine is reported at the second look, without waiting until it
+//     counts as silent. At the first look another host may just be taking over its members.
+//   - An offline member is online again when it sent a heartbeat between two looks. A heartbeat
+//     whose timestamp merely seems recent is not enough.
 package detector
 
 import (
@@ -32,36 +32,36 @@ import (
 	"cadre/internal/team"
 )
 
-// Detector looks after the signs of life of a team, again and again. It belongs to one goroutine.
+// Detector checks the heartbeats of a team repeatedly. It belongs to one goroutine.
 type Detector struct {
 	Dir string // the team's folder
 	Do  func(ctx context.Context, body team.Body) error
 	Log func(string)
 
-	Beats heartbeat.Store        // nil for those in the team's folder
-	Lives func(host string) bool // nil for the hosts that are enrolled in the team's folder
+	Beats heartbeat.Store        // nil for the heartbeats in the team's folder
+	Lives func(host string) bool // nil for the hosts registered in the team's folder
 	Now   func() time.Time       // nil for [time.Now]
-	Wall  func() time.Time       // the clock on the wall; nil for that of Now
+	Wall  func() time.Time       // the wall clock; nil for the wall time of Now
 
 	began   time.Time // the first look
 	lead    heartbeat.Watch
-	skewed  bool // a warning was given
+	skewed  bool // a warning about clock skew was logged
 	members map[string]*sight
 }
 
-// sight is what is known of one member.
+// sight is the state of one member as the detector saw it last.
 type sight struct {
 	incarnation int64
 	watch       heartbeat.Watch
-	beat        heartbeat.Beat // the last that was seen
+	beat        heartbeat.Beat // the last one seen
 	there       bool
-	gone        int // at how many looks in a row its process was gone
+	gone        int // number of looks in a row at which its process was dead
 }
 
-// Look looks after the lead and the members, except for those that are the caller's own. It is
-// called each time that signs of life are due.
+// Look checks the heartbeats of the lead and of the members, except for the caller's own members.
+// The caller calls it once per heartbeat interval.
 func (l *Detector) Look(ctx context.Context, t team.Team, members []team.Member, own func(member string) bool) {
-	if t.CleanedUp || t.Status == team.TeamComplete || t.Status == team.TeamAborted { // nobody is missed any more
+	if t.CleanedUp || t.Status == team.TeamComplete || t.Status == team.TeamAborted { // the team has ended
 		return
 	}
 	if l.Now == nil {
@@ -74,48 +74,48 @@ func (l *Detector) Look(ctx context.Context, t team.Team, members []team.Member,
 		l.lookForLead(ctx, t)
 	}
 	for _, m := range members {
-		// without a host it has no session that could be silent
+		// A member without a host has no session that could be silent.
 		if m.Name == t.Lead || own(m.Name) || !m.Status.Running() || m.Agent != team.External && m.Host == "" {
 			delete(l.members, m.Name)
 			continue
 		}
 		if err := l.lookFor(ctx, t, m); err != nil {
-			l.Log(fmt.Sprintf("not recorded whether %s is offline: %v", m.Name, err))
+			l.Log(fmt.Sprintf("cannot record whether %s is offline: %v", m.Name, err))
 		}
 	}
 }
 
-// lookForLead records that the lead is lost when it has been silent for too long.
+// lookForLead records the lead as lost when it has been silent for too long.
 func (l *Detector) lookForLead(ctx context.Context, t team.Team) {
 	if t.LeadSession == "" || t.LeadSession == team.User || t.LeadLost != 0 {
 		return
 	}
 	b, there, err := l.beats().Of(t.Lead)
 	if err != nil {
-		l.Log("no look at the lead: " + err.Error())
+		l.Log("cannot read the lead's heartbeat: " + err.Error())
 		return
 	}
 	b = leader.LastBeat(t, b, there)
 	l.lead.Every = every(t)
-	wall, steady := l.clocks() // not from before the look: the process may have stood still in it
+	wall, steady := l.clocks() // read after the beat: this process may have been suspended in between
 	silent, skewed := l.lead.LookBy(wall, steady, b, true)
 	if skewed != l.skewed {
 		if l.skewed = skewed; skewed {
-			l.Log(fmt.Sprintf("clock skew: the last sign of life of %s is of %s, and here it is %s; times are not "+
-				"trusted until that ends", t.Lead,
+			l.Log(fmt.Sprintf("clock skew: the last heartbeat of %s is from %s, and the time here is %s; times are "+
+				"not trusted until the clocks agree", t.Lead,
 				time.UnixMilli(b.At).UTC().Format(time.RFC3339), wall.UTC().Format(time.RFC3339)))
 		}
 	}
-	if silent < time.Duration(t.Timing.OrDefaults().LeadLost)*time.Millisecond {
+	if silent < t.Timing.OrDefaults().LeadLost {
 		return
 	}
 	if err := l.Do(ctx, &team.LoseLead{Session: t.LeadSession, Since: t.LeadSince,
 		Seen: before(wall, silent)}); err != nil {
-		l.Log("not recorded that the lead is lost: " + err.Error())
+		l.Log("cannot record that the lead is lost: " + err.Error())
 	}
 }
 
-// lookFor records that a member is offline, or is not any more.
+// lookFor records that a member is offline, or that it is online again.
 func (l *Detector) lookFor(ctx context.Context, t team.Team, m team.Member) error {
 	one := l.members[m.Name]
 	if one == nil || one.incarnation != m.Incarnation {
@@ -129,7 +129,7 @@ func (l *Detector) lookFor(ctx context.Context, t team.Team, m team.Member) erro
 	if err != nil {
 		return err
 	}
-	there = there && Its(m, b)
+	there = there && FromSession(m, b)
 	heard := one.there && there && b != one.beat
 	one.beat, one.there = b, there
 	wall, steady := l.clocks()
@@ -146,7 +146,7 @@ func (l *Detector) lookFor(ctx context.Context, t team.Team, m team.Member) erro
 	case one.gone > 1:
 		return l.Do(ctx, &team.ReportOffline{Member: m.Name, Incarnation: m.Incarnation,
 			Seen: team.Time(b.At), Gone: gone})
-	case silent >= time.Duration(t.Timing.OrDefaults().Offline)*time.Millisecond:
+	case silent >= t.Timing.OrDefaults().Offline:
 		return l.Do(ctx, &team.ReportOffline{Member: m.Name, Incarnation: m.Incarnation, Seen: before(wall, silent)})
 	}
 	return nil
@@ -159,7 +159,7 @@ func (l *Detector) beats() heartbeat.Store {
 	return heartbeat.Of(l.Dir)
 }
 
-// clocks are the clock on the wall, and one that nobody sets.
+// clocks returns the wall clock, and a steady clock that nobody can set.
 func (l *Detector) clocks() (wall time.Time, steady time.Duration) {
 	now := l.Now()
 	if wall = now.Round(0); l.Wall != nil {
@@ -169,21 +169,22 @@ func (l *Detector) clocks() (wall time.Time, steady time.Duration) {
 }
 
 func every(t team.Team) time.Duration {
-	return time.Duration(t.Timing.OrDefaults().Beat) * time.Millisecond
+	return t.Timing.OrDefaults().Beat
 }
 
 func before(now time.Time, silent time.Duration) team.Time {
 	return team.Time(now.Add(-silent).UnixMilli())
 }
 
-// Its reports whether the sign of life is of the member's present session, as far as it can be
-// read: what an earlier host saw of it says nothing.
-func Its(m team.Member, b heartbeat.Beat) bool {
+// FromSession reports whether the heartbeat belongs to the member's present session. A heartbeat
+// written by an earlier host does not count. An unreadable heartbeat does, because its host is
+// unknown.
+func FromSession(m team.Member, b heartbeat.Beat) bool {
 	return m.Agent == team.External || b.Unreadable || b.Host == m.Host
 }
 
-// Gone says why the process is known to be gone that the member's session was in; "" where it is
-// not. There is false where the member has no sign of life.
+// Gone returns the reason why the process of the member's session is known to be dead, or "" if it
+// is not known to be. If the member has no heartbeat, there is false.
 func Gone(teamDir string, m team.Member, b heartbeat.Beat, there bool) string {
 	l := Detector{Dir: teamDir}
 	return l.gone(m, b, there)
@@ -204,13 +205,13 @@ func (l *Detector) gone(m team.Member, b heartbeat.Beat, there bool) string {
 	return ""
 }
 
-// Presence is the path of the lock that the session outside holds that is the member: of two of
-// them each would get a part of its mail.
+// Presence returns the path of the lock that an external session holds while it acts as the member.
+// With two such sessions, each would get only part of the member's mail.
 func Presence(teamDir, member string) string {
 	return filepath.Join(teamDir, "present-"+member+".lock")
 }
 
-// Present returns the members of whom there is, or was, a session outside, in order.
+// Present returns the members that have, or had, an external session, sorted by name.
 func Present(teamDir string) ([]string, error) {
 	entries, err := os.ReadDir(teamDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -227,6 +228,6 @@ func Present(teamDir string) ([]string, error) {
 }
 
 func machine() string {
-	name, _ := os.Hostname() // without it there is silence to go by
+	name, _ := os.Hostname() // without a name, only silence shows that a session is dead
 	return name
 }

@@ -27,8 +27,8 @@ const (
 	patient = 10 * time.Minute // until somebody is offline
 )
 
-// post is a detector on a team of a lead, a hosted member and one outside, at a time that the test
-// moves.
+// post is a detector for a team with a lead, a hosted member and an external member. The test
+// controls its clock.
 type post struct {
 	t *testing.T
 	*replica.Replica
@@ -82,8 +82,8 @@ func (p *post) beats(member, host, machine string) {
 	}
 }
 
-// looks has time pass, and looks when signs of life are due; before each look those happen that the
-// test says.
+// looks advances the clock and calls Look at every heartbeat interval. Before each look it calls
+// meanwhile.
 func (p *post) looks(long time.Duration, meanwhile func()) {
 	for end := p.at + long; p.at < end; {
 		p.at += every
@@ -96,7 +96,7 @@ func (p *post) looks(long time.Duration, meanwhile func()) {
 	}
 }
 
-// holds has the lock held until the function that it returns is called.
+// holds takes the lock and returns the function that releases it.
 func (p *post) holds(path string) (free func()) {
 	p.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -114,7 +114,7 @@ func (p *post) hosts(host string) (dies func()) {
 	return p.holds(filepath.Join(p.dir, "hosts", host, proc.AliveFile))
 }
 
-// told are the messages that the lead got, each with a line.
+// told returns the lead's messages, one per line.
 func (p *post) told() string {
 	var lines []string
 	p.View(func(s *team.State) {
@@ -128,7 +128,7 @@ func (p *post) told() string {
 func (p *post) want(told ...string) {
 	p.t.Helper()
 	if got := p.told(); got != strings.Join(told, "\n") {
-		p.t.Errorf("at %v the lead is told\n%s", p.at, got)
+		p.t.Errorf("at %v the lead got\n%s", p.at, got)
 	}
 }
 
@@ -137,7 +137,8 @@ const (
 	annBack   = "ann is online again."
 )
 
-// The lead is told once of each silence, and quietly that it is over.
+// TestSilence checks that the lead is notified once when a member goes silent, and without a turn
+// when it is back.
 func TestSilence(t *testing.T) {
 	p := newPost(t)
 	p.hosts("h1")
@@ -153,7 +154,7 @@ func TestSilence(t *testing.T) {
 	p.want(annSilent, annBack, annSilent)
 }
 
-// slow is a folder that takes its time to read: its reader stands still meanwhile.
+// slow is a store whose reads take a while, as if the reader's process were suspended.
 type slow struct {
 	heartbeat.Folder
 	read func()
@@ -164,11 +165,11 @@ func (s slow) Of(member string) (heartbeat.Beat, bool, error) {
 	return s.Folder.Of(member)
 }
 
-// A process that stood still between the beginning of a look and what it saw then does not take the
-// sign of life for as old as its look.
+// TestHeldUpInALook suspends the process between the start of a look and the read of the heartbeat.
+// The heartbeat must not count as older for that.
 func TestHeldUpInALook(t *testing.T) {
 	const offline = every + every/2
-	p := newPostOf(t, team.Timing{Offline: offline.Milliseconds()})
+	p := newPostOf(t, team.Timing{Offline: offline})
 	p.hosts("h1")
 	beats := func() { p.beats("ann", "h1", "elsewhere") }
 	p.looks(time.Minute, beats)
@@ -188,7 +189,8 @@ func TestHeldUpInALook(t *testing.T) {
 	p.want("")
 }
 
-// An old sign of life that seems young because a clock is wrong brings nobody back.
+// TestOldSignOfLifeIsNoNewOne checks that an old heartbeat does not bring a member back online,
+// even if a wrong clock makes it seem recent.
 func TestOldSignOfLifeIsNoNewOne(t *testing.T) {
 	p := newPost(t)
 	p.hosts("h1")
@@ -201,8 +203,8 @@ func TestOldSignOfLifeIsNoNewOne(t *testing.T) {
 	p.want(annSilent)
 }
 
-// A host that is gone is known to be so at the second look; with the first, another one may be
-// about to take over.
+// TestHostThatIsGone checks that a dead host is reported at the second look. At the first, another
+// host may be about to take over.
 func TestHostThatIsGone(t *testing.T) {
 	p := newPost(t)
 	dies := p.hosts("h1")
@@ -229,8 +231,8 @@ func members(p *post) (all []team.Member) {
 	return all
 }
 
-// Of a session outside its process is known, if it is on this machine; nothing is known of one that
-// never gave a sign of life, or took leave.
+// TestSessionOutside checks that a dead external session is detected if it ran on this machine, but
+// not if it never sent a heartbeat or left in good order.
 func TestSessionOutside(t *testing.T) {
 	p := newPost(t)
 	p.hosts("h1")
@@ -257,7 +259,8 @@ func TestSessionOutside(t *testing.T) {
 	p.want("bob is offline: its session is gone.", "bob is online again.")
 }
 
-// A lead that is silent is lost, and while it is nobody is told of others; who leads next is.
+// TestLeadThatIsSilent checks that a silent lead is recorded as lost, and that it gets no messages
+// about other members meanwhile. The next lead gets them.
 func TestLeadThatIsSilent(t *testing.T) {
 	p := newPost(t)
 	p.hosts("h1")
@@ -276,7 +279,7 @@ func TestLeadThatIsSilent(t *testing.T) {
 	}
 }
 
-// A team that has ended misses nobody.
+// TestEndedTeam checks that the detector reports nothing about a team that has ended.
 func TestEndedTeam(t *testing.T) {
 	p := newPost(t)
 	p.do(team.User, &team.SetStatus{Status: team.TeamAborted})
@@ -285,8 +288,8 @@ func TestEndedTeam(t *testing.T) {
 	p.looks(time.Hour, nil)
 }
 
-// In a team of sessions outside nobody else sees to what is overdue: whoever is there marks
-// messages that wait for long, and ends requests that nobody answers.
+// TestOverdueWithoutAHost checks that external sessions handle overdue work in a team without a
+// host: they mark messages that wait too long, and expire unanswered requests.
 func TestOverdueWithoutAHost(t *testing.T) {
 	rep, err := replica.Open(t.Context(), memjournal.New("demo").Open(), replica.Options{})
 	if err != nil {
@@ -300,7 +303,7 @@ func TestOverdueWithoutAHost(t *testing.T) {
 		}
 	}
 	do(team.User, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w",
-		Timing: team.Timing{Beat: 5, Undelivered: 20}})
+		Timing: team.Timing{Beat: 5 * time.Millisecond, Undelivered: 20 * time.Millisecond}})
 	do(team.User, &team.SpawnMember{Name: "bob", Agent: team.External})
 	do(team.User, &team.AttachLead{Session: "mcp-1"})
 	do(team.User, &team.SendMessage{To: "bob", Body: "are you there?"})

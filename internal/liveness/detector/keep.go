@@ -10,18 +10,18 @@ import (
 	"cadre/internal/team"
 )
 
-// Options of a session outside.
+// Options configures [Keep].
 type Options struct {
 	Replica *replica.Replica
 	Dir     string // the team's folder
-	Member  string // who the session is
+	Member  string // the member that the session acts as
 	Log     func(string)
 }
 
-// Keep gives the signs of life of a session outside, unless it is the lead, who has its own, and
-// looks after everybody else's and after what is overdue: a team of such sessions has no host that
-// would. It ends with ctx, or when the team does, and takes leave. The caller holds the member's
-// [Presence].
+// Keep sends the heartbeats of an external session, unless it is the lead, which sends its own. It
+// also checks the other members' heartbeats and handles overdue requests and messages: a team with
+// only external sessions has no host that does so. It returns when ctx ends or the team does, and
+// removes its heartbeat. The caller holds the lock at [Presence].
 func Keep(ctx context.Context, o Options) {
 	k := &keeper{Options: o, detector: Detector{Dir: o.Dir, Log: o.Log}}
 	k.detector.Do = k.do
@@ -44,7 +44,7 @@ type keeper struct {
 	detector Detector
 	count    int64
 	beaten   bool
-	trouble  string // the last one, which is told once
+	trouble  string // the last error, which is logged once
 }
 
 func (k *keeper) do(ctx context.Context, body team.Body) error {
@@ -52,9 +52,10 @@ func (k *keeper) do(ctx context.Context, body team.Body) error {
 	return err
 }
 
-// once gives a sign of life and looks for those of the others. It returns when to do so again.
+// once sends a heartbeat, checks those of the other members, and returns how long to wait before
+// the next call.
 func (k *keeper) once(ctx context.Context) (wait time.Duration, over bool) {
-	k.tell(k.Replica.Refresh(ctx))
+	k.logOnce(k.Replica.Refresh(ctx))
 	var t team.Team
 	var me team.Member
 	var members []team.Member
@@ -80,12 +81,12 @@ func (k *keeper) once(ctx context.Context) (wait time.Duration, over bool) {
 		if err == nil && me.Offline != 0 {
 			err = k.do(ctx, &team.ReportOnline{Member: me.Name, Incarnation: me.Incarnation})
 		}
-		k.tell(err)
+		k.logOnce(err)
 	}
-	// requests that nobody answered, messages that wait for long: no host sees to them here
+	// Unanswered requests and messages that wait too long. No host handles them here.
 	for _, body := range overdue {
-		if err := k.do(ctx, body); team.CodeOf(err) == "" { // else somebody else has seen to it
-			k.tell(err)
+		if err := k.do(ctx, body); team.CodeOf(err) == "" { // a refusal means that another process was first
+			k.logOnce(err)
 		}
 	}
 	k.detector.Look(ctx, t, members, func(member string) bool { return member == k.Member })
@@ -108,12 +109,12 @@ func (k *keeper) sign(s *team.State, m team.Member, now time.Time) heartbeat.Bea
 
 func (k *keeper) leave() {
 	if k.beaten {
-		k.tell(heartbeat.Of(k.Dir).Forget(k.Member))
+		k.logOnce(heartbeat.Of(k.Dir).Forget(k.Member))
 	}
 }
 
-// tell says a trouble, once in a row.
-func (k *keeper) tell(err error) {
+// logOnce logs an error, but not the same one twice in a row.
+func (k *keeper) logOnce(err error) {
 	switch {
 	case err == nil:
 		k.trouble = ""

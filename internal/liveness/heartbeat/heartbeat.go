@@ -1,19 +1,20 @@
-// Package heartbeat keeps the signs of life of a team's members: one small file for each, written
-// anew every half a minute by the process that runs the member's session, and read by whoever wants
-// to know who lives.
+// Package heartbeat keeps the heartbeats of a team's members: one small file per member. The
+// process that runs the member's session rewrites it every half a minute. Anybody can read it to
+// see which members are alive.
 //
 // # Authority
 //
-// It has authority over the folder heartbeats of a team and over nothing else. A beat is not
-// history: it is in no journal, is not synced to the disk, and may be lost with the machine. It
-// decides nothing by itself.
+// It has authority over a team's heartbeats folder and nothing else. A heartbeat is not history: it
+// is in no journal, is not fsynced, and may be lost with the machine. The package makes no
+// decisions from heartbeats.
 //
 // # Clocks
 //
-// The beat has the time of the clock of who wrote it. One that lies in the reader's future shows
-// that one of the clocks is wrong: it is skew, worth a warning, and its age says nothing. A [Watch]
-// stays on its feet then: it also sees, by its own clock that runs evenly, for how long a beat has
-// not changed. A watch that slept itself, as a suspended machine does, first looks on for a while.
+// A heartbeat carries the time of its writer's clock. A time in the reader's future shows that one
+// of the clocks is wrong. This is clock skew: it deserves a warning, and the age of the heartbeat
+// means nothing. A [Watch] still works then, because it also measures by its own steady clock how
+// long a heartbeat has not changed. After a pause of its own, for instance when the machine was
+// suspended, a watch first observes for a while.
 package heartbeat
 
 import (
@@ -32,30 +33,30 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Beat is one sign of life. The names of its fields in JSON are those of the resumption protocol.
+// Beat is one heartbeat. Its JSON field names come from the resumption protocol.
 type Beat struct {
 	Member        string `json:"teammate_id"`
-	At            int64  `json:"timestamp_utc_ms"` // by the clock of who wrote it
+	At            int64  `json:"timestamp_utc_ms"` // in UTC milliseconds since 1970, by the writer's clock
 	Task          string `json:"task_claimed,omitempty"`
 	Context       int64  `json:"context_usage_percent"`
 	Status        string `json:"status"`
-	MessageSeq    int64  `json:"message_seq"`    // of the last message that it was given
-	CheckpointSeq int64  `json:"checkpoint_seq"` // of the last record that a checkpoint has
-	// the agent's own id of its session; of the lead, the session that leads
+	MessageSeq    int64  `json:"message_seq"`    // the last message delivered to it
+	CheckpointSeq int64  `json:"checkpoint_seq"` // the last record in a checkpoint
+	// Session is the agent's own id of its session. For the lead it is the session that leads.
 	Session     string `json:"session,omitempty"`
 	Host        string `json:"host,omitempty"`        // id of the host that runs it
 	Machine     string `json:"machine,omitempty"`     // name of the computer
-	Pid         int    `json:"pid,omitempty"`         // of the process that writes
+	Pid         int    `json:"pid,omitempty"`         // of the writing process
 	Count       int64  `json:"count"`                 // grows with each beat of one writer
 	Incarnation int64  `json:"incarnation,omitempty"` // of the member
-	Unreadable  bool   `json:"-"`                     // the file is damaged: nothing is known
+	Unreadable  bool   `json:"-"`                     // the file is damaged: the other fields are unknown
 }
 
-// Tolerance is how far a beat may lie in the future before it is skew.
+// Tolerance is how far in the future a beat may lie before it counts as clock skew.
 const Tolerance = 2 * time.Second
 
-// Age is how old the beat is. Skewed says that it lies in the future, or that its file cannot be
-// read, and that its age says nothing.
+// Age returns how old the beat is. Skewed is true if the beat lies in the future or cannot be read.
+// The age means nothing then.
 func (b Beat) Age(now time.Time) (age time.Duration, skewed bool) {
 	age = now.Sub(time.UnixMilli(b.At))
 	if b.Unreadable || age < -Tolerance {
@@ -64,46 +65,49 @@ func (b Beat) Age(now time.Time) (age time.Duration, skewed bool) {
 	return max(age, 0), false
 }
 
-// Store keeps the last beat of each member of a team. A [Folder] is one.
+// Store keeps the last beat of each member of a team. [Folder] implements it.
 type Store interface {
-	// Write puts the beat in place of the member's last one.
+	// Write replaces the member's last beat.
 	Write(b Beat) error
 	// Of returns the member's last beat, and whether there is one.
 	Of(member string) (b Beat, there bool, err error)
-	// Forget removes the member's beat: its session has ended in good order.
+	// Forget removes the member's beat after its session has ended in good order.
 	Forget(member string) error
 }
 
-// Folder is the folder heartbeats of a team.
+// Folder is the heartbeats folder of a team.
 type Folder string
 
-// Of is the folder of the team whose own folder that is.
+// Of returns the heartbeats folder inside a team's folder.
 func Of(teamDir string) Folder { return Folder(filepath.Join(teamDir, "heartbeats")) }
 
 const (
 	suffix = ".json"
-	fresh  = ".new" // ends the names of files that are not in their place yet
-	// leftover is how much older than a beat such a file is whose writer was killed. One that is
-	// only slow gives its next beat again.
+	fresh  = ".new" // suffix of a file that is not renamed into place yet
+	// leftover is the age, compared with the newest beat, at which such a file counts as left by a
+	// killed writer. A writer that was only slow writes its next beat again.
 	leftover = time.Minute
 )
 
 var (
-	written atomic.Int64 // beats of this process, for the names of those files
-	swept   sync.Map     // the folders into which this process has written
+	written atomic.Int64 // beats of this process, which make the names of those files unique
+	swept   sync.Map     // folders that this process has written into
 )
 
-// Write puts the beat in place of the member's last one. A reader sees the one or the other whole.
+// Write replaces the member's last beat. A reader sees either the old beat or the new one, never a
+// part.
 func (f Folder) Write(b Beat) error {
 	data, err := json.Marshal(b)
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(string(f), b.Member+suffix)
-	// also beside one that has just lost the member
+	// The name is unique, because the host that has just lost the member may still write beside
+	// this one.
 	coming := atomicfile.Passing{Name: fmt.Sprintf("%s.%d-%d%s", path, os.Getpid(), written.Add(1), fresh)}
 	if err = atomicfile.Replace(path, append(data, '\n'), coming); errors.Is(err, fs.ErrNotExist) {
-		// and not the team's own folder: it may have been removed
+		// Only the heartbeats folder is created: a team's folder that does not exist may have been
+		// removed.
 		if err = os.Mkdir(string(f), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
 			err = atomicfile.Replace(path, append(data, '\n'), coming)
 		}
@@ -117,8 +121,8 @@ func (f Folder) Write(b Beat) error {
 	return nil
 }
 
-// sweep removes what killed writers left behind. How old that is, it sees by the clock of the disk:
-// the beat at that path was written just now.
+// sweep removes files left by killed writers. It takes their age by the clock of the disk: the beat
+// at path was written just now.
 func (f Folder) sweep(path string) {
 	now, err := os.Stat(path)
 	if err != nil {
@@ -135,7 +139,7 @@ func (f Folder) sweep(path string) {
 	}
 }
 
-// Forget removes the member's beat: its session has ended in good order.
+// Forget removes the member's beat after its session has ended in good order.
 func (f Folder) Forget(member string) error {
 	if err := os.Remove(filepath.Join(string(f), member+suffix)); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -143,7 +147,7 @@ func (f Folder) Forget(member string) error {
 	return nil
 }
 
-// maxBeat is the most that is read of a beat, in bytes.
+// maxBeat is the size limit of a beat's file, in bytes.
 const maxBeat = 64 << 10
 
 // Of returns the member's last beat, and whether there is one.

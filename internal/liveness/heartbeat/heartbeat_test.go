@@ -48,7 +48,8 @@ func TestBeatsOfAFolder(t *testing.T) {
 	}
 }
 
-// A reader beside a writer sees whole beats, and never an older one after a newer one.
+// TestReadersSeeWholeBeats reads beside a writer: every beat is whole, and none is older than the
+// one before.
 func TestReadersSeeWholeBeats(t *testing.T) {
 	f := heartbeat.Of(t.TempDir())
 	if err := f.Write(heartbeat.Beat{Member: "ann"}); err != nil {
@@ -74,8 +75,8 @@ func TestReadersSeeWholeBeats(t *testing.T) {
 	writing.Wait()
 }
 
-// What writers left behind that were killed between the two steps goes with the first beat of the
-// next process; what one is at at the moment is let be.
+// TestLeftoversGo checks that the first beat of a process removes the temporary files of killed
+// writers, and keeps those still in use.
 func TestLeftoversGo(t *testing.T) {
 	f := heartbeat.Of(t.TempDir())
 	if err := os.Mkdir(string(f), 0o700); err != nil {
@@ -125,12 +126,12 @@ func TestAge(t *testing.T) {
 func TestWatch(t *testing.T) {
 	const every = 30 * time.Second
 	begin := time.Now()
-	// step is one look: after how long, how far the wall clock jumped besides, and the beat by the
-	// wall clock.
+	// step is one look: the time since the last one, the additional jump of the wall clock, and the
+	// beat by the wall clock.
 	type step struct {
 		after  time.Duration
 		jump   time.Duration
-		beat   time.Duration // when it was written, since the beginning by the writer's clock
+		beat   time.Duration // when it was written, relative to the start, by the writer's clock
 		silent time.Duration
 		skewed bool
 	}
@@ -179,7 +180,7 @@ func TestWatch(t *testing.T) {
 			}
 		})
 	}
-	t.Run("nobody who was never there is silent", func(t *testing.T) {
+	t.Run("a member without a beat is not silent", func(t *testing.T) {
 		w := heartbeat.Watch{Every: every}
 		for i := range 20 {
 			if silent, _ := w.Look(begin.Add(time.Duration(i)*every), heartbeat.Beat{}, false); silent != 0 {

@@ -2,25 +2,25 @@ package heartbeat
 
 import "time"
 
-// Watch sees how long a member has been silent, for a process that looks at its beats again and
-// again. It belongs to one goroutine.
+// Watch measures how long a member has been silent, for a process that looks at its beats
+// repeatedly. It belongs to one goroutine.
 type Watch struct {
-	// Every is how often beats come. A watch believes in a silence only after it has itself looked
-	// on for twice as long.
+	// Every is the interval between beats. A watch reports silence only after it has observed for
+	// twice as long itself.
 	Every time.Duration
 
 	began time.Time // the first look
 	looks bool
-	wall  time.Time     // by the clock on the wall, when it looked last
-	last  time.Duration // when that was, by the clock that nobody sets
-	since time.Duration // from when on it has looked without a pause
-	fresh time.Duration // when it saw the present beat first
+	wall  time.Time     // wall clock at the last look
+	last  time.Duration // steady clock at the last look
+	since time.Duration // steady clock at the start of uninterrupted observation
+	fresh time.Duration // steady clock when it first saw the present beat
 	seen  Beat
-	alive bool // it saw the beat change, since then
+	alive bool // the beat changed during uninterrupted observation
 }
 
-// Look takes note of the member's present beat; there is false where it has none. It returns how
-// long it has been silent, as far as that is sure, and whether the beat's clock and ours disagree.
+// Look records the member's present beat. If it has none, there is false. Look returns how long the
+// member has been silent for certain, and whether the clocks of writer and reader disagree.
 func (w *Watch) Look(now time.Time, b Beat, there bool) (silent time.Duration, skewed bool) {
 	if w.began.IsZero() {
 		w.began = now
@@ -28,8 +28,8 @@ func (w *Watch) Look(now time.Time, b Beat, there bool) (silent time.Duration, s
 	return w.LookBy(now.Round(0), now.Sub(w.began), b, there)
 }
 
-// LookBy is Look by two clocks: the one on the wall, which anybody may set, and one that runs
-// evenly and stands still at most while the machine is suspended, which shows in the other one.
+// LookBy is Look with two clocks. The wall clock may be set at any time. The steady clock runs
+// evenly; it may stop only while the machine is suspended, and the wall clock then shows the pause.
 func (w *Watch) LookBy(wall time.Time, steady time.Duration, b Beat, there bool) (silent time.Duration, skewed bool) {
 	pause := max(steady-w.last, wall.Sub(w.wall))
 	backwards := w.looks && wall.Before(w.wall.Add(-Tolerance))
@@ -53,8 +53,8 @@ func (w *Watch) LookBy(wall time.Time, steady time.Duration, b Beat, there bool)
 	case steady-w.since < 2*w.Every:
 		return 0, skewed
 	case w.alive ||
-		skewed: // how old a beat seems is a matter of two clocks, and that we have not seen a new one for so long is not
-		return unchanged, skewed || age > unchanged+2*w.Every+Tolerance // it came just now and says that it is old
+		skewed: // the age compares two clocks; the time without a new beat needs only ours
+		return unchanged, skewed || age > unchanged+2*w.Every+Tolerance // it arrived just now with an old timestamp
 	}
 	return max(age, unchanged), false
 }

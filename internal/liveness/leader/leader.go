@@ -1,20 +1,20 @@
-// Package leader holds the lead of a team for a process: it takes it, gives signs of life while it
-// has it, and notices when it was taken away.
+// Package leader holds the lead of a team for a process: it takes the lead, sends heartbeats while
+// it has the lead, and notices when another session takes it over.
 //
 // # Authority
 //
-// It has authority over the team's file lead.lock, and over the lead's own sign of life. Whether
-// the lead may be had is decided by the team.
+// It has authority over the team's file lead.lock and over the lead's heartbeat. The team decides
+// who may have the lead.
 //
 // # Guarantees
 //
-//   - One process of a machine leads a team at a time: the kernel lets go of the lock when that
-//     dies, however it dies.
-//   - The lead of a process that is known to be dead can be had at once. Of one on another machine
-//     only its silence is known, and that is believed in when no sign of life came while we looked
-//     on, whatever the clocks say, or when a host has found it out.
-//   - A lead that was recorded as lost while its process lived, because the machine slept say, is
-//     taken up again with the next sign of life.
+//   - At most one process of a machine leads a team at a time. The kernel releases the lock when
+//     the process dies, however it dies.
+//   - The lead of a process that is known to be dead can be taken at once. A process on another
+//     machine is only known to be silent. It counts as silent if no heartbeat arrived while this
+//     process waited, whatever the clocks say, or if a host has found that out.
+//   - A lead may be recorded as lost while its process is alive, for instance because the machine
+//     slept. The process then takes it back with its next heartbeat.
 package leader
 
 import (
@@ -32,51 +32,51 @@ import (
 	"cadre/internal/team"
 )
 
-// ErrTakenOver is why a lead ended that another session took.
+// ErrTakenOver reports that another session has taken the lead.
 var ErrTakenOver = errors.New("the lead was taken over by another session")
 
-// lockName is that of the lock in the team's folder.
+// lockName is the name of the lock file in the team's folder.
 const lockName = "lead.lock"
 
-// Lives reports whether a process of this machine leads the team whose folder that is.
+// Lives reports whether a process of this machine leads the team with this folder.
 func Lives(teamDir string) bool { return filelock.Held(filepath.Join(teamDir, lockName)) }
 
-// Lock is the right of one process of this machine to lead.
+// Lock gives one process of this machine the right to lead.
 type Lock = filelock.Lock
 
 // Claim takes the lock. The error is [filelock.ErrHeld] while another process has it.
 func Claim(teamDir string) (*Lock, error) { return filelock.New(filepath.Join(teamDir, lockName)) }
 
-// Options of a lead.
+// Options configures a lead.
 type Options struct {
 	Replica *replica.Replica
 	Dir     string // the team's folder
 	Session string // id of the session that leads
-	// TakeOver takes the lead from another session, on the user's word.
+	// TakeOver takes the lead from another session because the user asked for it.
 	TakeOver bool
-	// Beats says that the lead is nobody's hosted session, so that no host gives its signs of life.
+	// Beats makes the lead send its own heartbeats. It is set if no host runs the lead's session.
 	Beats bool
-	// Agent says that the session is an agent's own, which is told of what a person sees for
-	// themselves.
+	// Agent says that the session is an agent's own. An agent is notified of what a person sees on
+	// the screen.
 	Agent bool
 	Log   func(string)
 
-	Machine string          // that it runs on; "" for this computer
-	Signs   heartbeat.Store // signs of life; nil for those in the team's folder
+	Machine string          // name of the session's machine; "" for this computer
+	Signs   heartbeat.Store // heartbeats; nil for those in the team's folder
 }
 
-// Lead is a lead that is held.
+// Lead is a lead that this process holds.
 type Lead struct {
 	o       Options
 	machine string
 	count   int64
 	stop    context.CancelFunc
 	done    sync.WaitGroup
-	lost    chan struct{} // closed when it was taken over
+	lost    chan struct{} // closed when another session takes the lead
 }
 
-// Attach has the user lead by commands, who gives no signs of life and is never lost. Of the
-// options it needs no session. The caller holds the [Lock].
+// Attach makes the user the lead, by commands. The user sends no heartbeats and is never lost.
+// Options.Session is not needed. The caller holds the [Lock].
 func Attach(ctx context.Context, o Options) error {
 	o.Session = team.User
 	return newLead(o).attach(ctx)
@@ -88,7 +88,7 @@ func newLead(o Options) *Lead {
 	}
 	l := &Lead{o: o, lost: make(chan struct{})}
 	if l.machine = o.Machine; l.machine == "" {
-		l.machine, _ = os.Hostname() // it only spares waiting
+		l.machine, _ = os.Hostname() // an empty name only makes the next lead wait
 	}
 	if o.Signs == nil {
 		l.o.Signs = heartbeat.Of(o.Dir)
@@ -108,8 +108,8 @@ func (l *Lead) attach(ctx context.Context) error {
 	return err
 }
 
-// Take takes the lead. The caller holds the [Lock], unless the process that has it is to be taken
-// over.
+// Take takes the lead. The caller holds the [Lock], unless it takes over from the process that
+// holds it.
 func Take(ctx context.Context, o Options) (*Lead, error) {
 	l := newLead(o)
 	if err := l.attach(ctx); err != nil {
@@ -122,50 +122,51 @@ func Take(ctx context.Context, o Options) (*Lead, error) {
 	return l, nil
 }
 
-// lastSeen is the last sign of life of the session that leads, 0 where that is known to be dead,
-// and when we looked: whoever is held up then must not take the time that passed for silence. One
-// that seems old is believed to be so when none comes while we look on, because the clock of
-// another machine, or ours, may be wrong; unless a host has found that out already.
+// lastSeen returns the time of the last heartbeat of the leading session, and the time of the look.
+// Seen is 0 if the session is known to be dead. The caller uses the time of the look for its
+// command, so that a delay after the look does not count as silence. If the heartbeat seems old,
+// lastSeen waits for a new one, because the clock of either machine may be wrong. It does not wait
+// if a host has already recorded the lead as lost.
 func (l *Lead) lastSeen(ctx context.Context, t team.Team) (seen, at team.Time, err error) {
 	b, err := l.beatOf(t)
 	at = l.o.Replica.Now()
 	if err != nil || t.LeadSession == "" || t.LeadSession == team.User {
 		return 0, at, err
 	}
-	if b.Machine == l.machine && b.Machine != "" && !l.o.TakeOver { // the lock is ours, so that process is gone
+	if b.Machine == l.machine && b.Machine != "" && !l.o.TakeOver { // the lock is ours, so that process is dead
 		return 0, at, nil
 	}
 	age, skewed := b.Age(time.UnixMilli(int64(at)))
 	timing := t.Timing.OrDefaults()
 	switch {
 	case skewed:
-		l.o.Log("clock skew: the last sign of life of " + t.Lead + " lies in the future, and its age decides nothing")
+		l.o.Log("clock skew: the last heartbeat of " + t.Lead + " lies in the future, so its age is ignored")
 		return at, at, nil
-	case l.o.TakeOver || t.LeadLost != 0 || age < time.Duration(timing.Stale)*time.Millisecond:
-		return at - team.Time(age.Milliseconds()), at, nil
+	case l.o.TakeOver || t.LeadLost != 0 || age < timing.Stale:
+		return at.Add(-age), at, nil
 	}
 	began := time.Now()
-	watch := heartbeat.Watch{Every: time.Duration(timing.Beat) * time.Millisecond}
-	l.o.Log(fmt.Sprintf("session %s seems to be silent since %s; waiting %s for a sign of life of it, because a "+
+	watch := heartbeat.Watch{Every: timing.Beat}
+	l.o.Log(fmt.Sprintf("session %s seems to be silent since %s; waiting %s for a heartbeat from it, because a "+
 		"clock may be wrong", t.LeadSession,
 		time.UnixMilli(b.At).UTC().Format(time.RFC3339), 2*watch.Every))
 	for {
 		if silent, _ := watch.LookBy(l.wall(), time.Since(began), b, true); silent > 0 {
 			at = l.o.Replica.Now()
-			return at - team.Time(silent.Milliseconds()), at, nil
+			return at.Add(-silent), at, nil
 		}
 		if !sleep(ctx, watch.Every) {
 			return 0, 0, ctx.Err()
 		}
 		next, err := l.beatOf(t)
 		at = l.o.Replica.Now()
-		if err != nil || next != b { // it lives
+		if err != nil || next != b { // it is alive
 			return at, at, err
 		}
 	}
 }
 
-// wall is the clock on the wall, as the team's commands have it.
+// wall returns the wall clock that the team's commands use.
 func (l *Lead) wall() time.Time { return time.UnixMilli(int64(l.o.Replica.Now())) }
 
 func (l *Lead) beatOf(t team.Team) (heartbeat.Beat, error) {
@@ -173,9 +174,9 @@ func (l *Lead) beatOf(t team.Team) (heartbeat.Beat, error) {
 	return LastBeat(t, b, there), err
 }
 
-// LastBeat is the last sign of life of the session that leads, from the lead's present one, if
-// there is one: at least that it took the lead. Its machine is that of the session, whose signs of
-// life a host on another one may give.
+// LastBeat returns the last heartbeat of the leading session, given the lead's present heartbeat.
+// Without one from that session, the session was last seen when it took the lead. The beat's
+// machine is the session's machine, even if a host on another machine wrote the beat.
 func LastBeat(t team.Team, b heartbeat.Beat, there bool) heartbeat.Beat {
 	if !there || b.Session != t.LeadSession {
 		return heartbeat.Beat{Member: t.Lead, At: int64(t.LeadSince), Machine: t.LeadMachine}
@@ -189,22 +190,23 @@ func LastBeat(t team.Team, b heartbeat.Beat, there bool) heartbeat.Beat {
 // Lost is closed when another session has taken the lead.
 func (l *Lead) Lost() <-chan struct{} { return l.lost }
 
-// Close ends the lead's signs of life. The lead stays with the session until another one takes it,
-// and is lost after a while.
+// Close stops the lead's heartbeats. The session keeps the lead until another one takes it, and is
+// recorded as lost after a while.
 func (l *Lead) Close() {
 	l.stop()
 	l.done.Wait()
 }
 
-// Release ends them and leaves the lead to the user, who leads by commands and is never lost.
+// Release stops the heartbeats and hands the lead to the user, who leads by commands and is never
+// lost.
 func (l *Lead) Release(ctx context.Context) {
 	l.Close()
 	_, err := l.o.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User,
 		From: l.o.Session, Left: true}})
 	if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.Finished {
-		l.o.Log("the lead is not given back: " + err.Error())
+		l.o.Log("cannot hand the lead to the user: " + err.Error())
 	}
-	if l.o.Beats && err == nil { // else the sign of life is that of who took the lead
+	if l.o.Beats && err == nil { // otherwise the heartbeat belongs to the session that took the lead
 		if err := l.o.Signs.Forget(l.o.Replica.Team().Lead); err != nil {
 			l.o.Log(err.Error())
 		}
@@ -225,7 +227,7 @@ func (l *Lead) hold(ctx context.Context) {
 				Machine: l.machine, Agent: l.o.Agent, From: l.o.Session}})
 			if err != nil {
 				if ctx.Err() == nil {
-					l.o.Log("the lead is not taken up again: " + err.Error())
+					l.o.Log("cannot take the lead back: " + err.Error())
 				}
 				if !sleep(ctx, time.Second) {
 					return
@@ -234,14 +236,14 @@ func (l *Lead) hold(ctx context.Context) {
 			}
 		}
 		l.beat()
-		if !l.pause(ctx, time.Duration(t.Timing.OrDefaults().Beat)*time.Millisecond) {
+		if !l.pause(ctx, t.Timing.OrDefaults().Beat) {
 			return
 		}
 	}
 }
 
-// pause waits for so long, or until the lead is recorded as lost or another's. It returns false
-// when the lead is to end.
+// pause waits for one interval, or until the lead is recorded as lost or has another session. It
+// returns false when ctx has ended.
 func (l *Lead) pause(ctx context.Context, long time.Duration) bool {
 	waiting, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
@@ -252,7 +254,7 @@ func (l *Lead) pause(ctx context.Context, long time.Duration) bool {
 		}
 		if err := l.o.Replica.Wait(waiting, seq); err != nil {
 			if waiting.Err() == nil {
-				l.o.Log("the team cannot be followed: " + err.Error())
+				l.o.Log("cannot follow the team: " + err.Error())
 				<-waiting.Done()
 			}
 			return ctx.Err() == nil
@@ -283,6 +285,6 @@ func (l *Lead) beat() {
 			Machine: l.machine, Pid: os.Getpid(), Count: l.count, Incarnation: m.Incarnation}
 	})
 	if err := l.o.Signs.Write(b); err != nil {
-		l.o.Log(fmt.Sprintf("no sign of life for the lead: %v", err))
+		l.o.Log(fmt.Sprintf("cannot write the lead's heartbeat: %v", err))
 	}
 }

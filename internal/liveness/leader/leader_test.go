@@ -33,16 +33,16 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience bounds every wait for something that should happen soon. It is shorter than the time
-// between two signs of life by default.
+// patience limits every wait for something that should happen soon. It is shorter than the default
+// heartbeat interval.
 const patience = 10 * time.Second
 
 var (
-	often = team.Timing{Beat: 20, LeadLost: 60_000, Stale: 3_600_000} // in milliseconds
+	often = team.Timing{Beat: 20 * time.Millisecond, LeadLost: time.Minute, Stale: time.Hour}
 	usual = team.Timing{}
 )
 
-// place is a team on disk, whose lead is nobody's hosted session.
+// place is a team on disk whose lead has no hosted session.
 type place struct {
 	t    *testing.T
 	home layout.Home
@@ -87,7 +87,7 @@ func (p place) do(rep *replica.Replica, body team.Body) {
 	}
 }
 
-// beaten writes a sign of life of the lead.
+// beaten writes a heartbeat of the lead.
 func (p place) beaten(b heartbeat.Beat) {
 	p.t.Helper()
 	b.Member = team.DefaultLead
@@ -96,7 +96,7 @@ func (p place) beaten(b heartbeat.Beat) {
 	}
 }
 
-// damaged leaves no more than that of the last sign of life of the lead.
+// damaged replaces the lead's heartbeat file with text.
 func (p place) damaged(text string) {
 	p.t.Helper()
 	p.beaten(heartbeat.Beat{})
@@ -106,7 +106,7 @@ func (p place) damaged(text string) {
 	}
 }
 
-// sign is the last sign of life of the lead.
+// sign returns the lead's last heartbeat.
 func (p place) sign() (heartbeat.Beat, bool) {
 	p.t.Helper()
 	b, there, err := heartbeat.Of(p.dir).Of(team.DefaultLead)
@@ -116,7 +116,8 @@ func (p place) sign() (heartbeat.Beat, bool) {
 	return b, there
 }
 
-// attached are the sessions that took the lead, each with the one that it was taken from.
+// attached returns the sessions that took the lead, each with the session that it took the lead
+// from.
 func (p place) attached(rep *replica.Replica) (all []string) {
 	p.t.Helper()
 	for r, err := range rep.Read(p.t.Context(), 0) {
@@ -132,7 +133,7 @@ func (p place) attached(rep *replica.Replica) (all []string) {
 	return all
 }
 
-// until waits until the team is so.
+// until waits until holds returns true for the team.
 func (p place) until(rep *replica.Replica, what string, holds func(team.Team) bool) {
 	p.t.Helper()
 	eventually(p.t, what, func() bool {
@@ -153,7 +154,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// notes are what was logged.
+// notes collects log lines.
 type notes struct {
 	mu  sync.Mutex
 	all []string
@@ -180,19 +181,19 @@ func here(t *testing.T) string {
 	return name
 }
 
-// Who may have the lead hangs on what is known of who has it.
+// TestTake takes the lead from leads in every state: alive, silent, dead, skewed.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	now := func(ago time.Duration) int64 { return time.Now().Add(-ago).UnixMilli() }
 	for _, c := range []struct {
 		name  string
-		leads string                      // before; "" for nobody
-		beats func(t *testing.T, p place) // signs of life; nil for none
-		here  bool                        // it took the lead on this machine
-		over  bool                        // with TakeOver
-		from  string                      // whom it is taken from, on record
+		leads string                      // the session that leads before; "" for none
+		beats func(t *testing.T, p place) // writes heartbeats; nil for none
+		here  bool                        // the session took the lead on this machine
+		over  bool                        // take the lead with TakeOver
+		from  string                      // the recorded previous lead
 		code  team.Code                   // of the refusal
-		says  string                      // in the refusal, or the log
+		says  string                      // expected in the refusal or the log
 	}{
 		{name: "nobody"},
 		{name: "the user", leads: team.User},
@@ -219,21 +220,21 @@ func TestTake(t *testing.T) {
 			beats: func(_ *testing.T, p place) {
 				p.beaten(heartbeat.Beat{At: now(-2 * time.Hour), Session: "old", Machine: "elsewhere"})
 			}},
-		{name: "one that gave no sign of life yet", leads: "old", code: team.Conflict,
+		{name: "one that sent no heartbeat yet", leads: "old", code: team.Conflict,
 			says: "Different lead detected"},
-		{name: "one of which only the sign of life of an earlier one is left", leads: "old", code: team.Conflict,
+		{name: "one with only the heartbeat of an earlier session", leads: "old", code: team.Conflict,
 			says: "Different lead detected",
 			beats: func(t *testing.T, p place) {
 				p.beaten(heartbeat.Beat{At: now(24 * time.Hour), Session: "older", Machine: here(t)})
 			}},
-		{name: "one whose sign of life is damaged", leads: "old", code: team.Conflict, says: "Different lead detected",
+		{name: "one whose heartbeat is damaged", leads: "old", code: team.Conflict, says: "Different lead detected",
 			beats: func(t *testing.T, p place) { p.damaged(`{"teammate_id":"le`) }},
-		{name: "one whose process died here, and whose sign of life is damaged", leads: "old", here: true, from: "old",
+		{name: "one whose process died here, and whose heartbeat is damaged", leads: "old", here: true, from: "old",
 			beats: func(t *testing.T, p place) { p.damaged(`{"teammate_id":"le`) }},
-		{name: "one whose process died here, and whose sign of life the machine lost", leads: "old",
+		{name: "one whose process died here, and whose heartbeat the machine lost", leads: "old",
 			here: true, from: "old",
 			beats: func(t *testing.T, p place) { p.damaged("") }},
-		{name: "one that lives elsewhere, on the user's word", leads: "old", over: true, from: "old",
+		{name: "one that runs elsewhere, taken over by the user", leads: "old", over: true, from: "old",
 			beats: func(_ *testing.T, p place) {
 				p.beaten(heartbeat.Beat{At: now(0), Session: "old", Machine: "elsewhere"})
 			}},
@@ -267,18 +268,18 @@ func TestTake(t *testing.T) {
 					t.Errorf("it hints at %+v", h)
 				}
 				if after := p.attached(rep); !slices.Equal(before, after) || rep.Team().LeadSession != c.leads {
-					t.Errorf("refused, and on record is %v, and %s leads", after, rep.Team().LeadSession)
+					t.Errorf("refused, and recorded: %v, and %s leads", after, rep.Team().LeadSession)
 				}
 				return
 			}
 			defer l.Close()
 			if after := p.attached(rep); !slices.Equal(after, append(before, "new<"+c.from)) ||
 				rep.Team().LeadSession != "new" {
-				t.Errorf("on record is %v, and %s leads", after, rep.Team().LeadSession)
+				t.Errorf("recorded: %v, and %s leads", after, rep.Team().LeadSession)
 			}
 		})
 	}
-	t.Run("skew is said", func(t *testing.T) {
+	t.Run("skew is logged", func(t *testing.T) {
 		t.Parallel()
 		p, log := newPlace(t, often), &notes{}
 		rep := p.replica()
@@ -288,26 +289,26 @@ func TestTake(t *testing.T) {
 			Log: log.log}); team.CodeOf(err) != team.Conflict {
 			t.Fatal(err)
 		}
-		if !strings.Contains(log.String(), "clock skew: the last sign of life of lead lies in the future") {
-			t.Errorf("logged was %q", log)
+		if !strings.Contains(log.String(), "clock skew: the last heartbeat of lead lies in the future") {
+			t.Errorf("logged: %q", log)
 		}
 	})
 }
 
-// The user who leads by commands gives no signs of life, and is never lost.
+// TestAttach checks that a user who leads by commands sends no heartbeats and is never lost.
 func TestAttach(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
 	rep := p.replica()
 	p.do(rep, &team.AttachLead{Session: "old"})
 	p.beaten(heartbeat.Beat{At: time.Now().UnixMilli(), Session: "old", Machine: here(t)})
-	for range 2 { // it may be done again
+	for range 2 { // attaching twice is harmless
 		if err := leader.Attach(t.Context(), leader.Options{Replica: rep, Dir: p.dir}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if all := p.attached(rep); !slices.Equal(all, []string{"old<", team.User + "<old"}) {
-		t.Errorf("on record is %v", all)
+		t.Errorf("recorded: %v", all)
 	}
 	p.do(rep, &team.LoseLead{Session: team.User, Since: rep.Team().LeadSince})
 	if now := rep.Team(); now.LeadSession != team.User || now.LeadLost != 0 {
@@ -324,8 +325,8 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// A lead gives signs of life while it is held, where no host does that for it; the last one stays,
-// and the lead with it.
+// TestSignsOfLife checks that a lead sends heartbeats if no host does so for it. After Close, the
+// last heartbeat stays, and so does the lead.
 func TestSignsOfLife(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
@@ -336,13 +337,13 @@ func TestSignsOfLife(t *testing.T) {
 	}
 	quiet.Release(t.Context())
 	if b, there := p.sign(); there {
-		t.Errorf("its host gives its signs of life, and there is %+v", b)
+		t.Errorf("its host gives its heartbeats, and there is %+v", b)
 	}
 	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", Beats: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, there := p.sign() // it has given one when it has the lead
+	first, there := p.sign() // Take writes the first heartbeat
 	if !there || first.Session != "new" || first.Machine != here(t) || first.Pid != os.Getpid() || first.Count < 1 ||
 		time.Since(time.UnixMilli(first.At)) > patience {
 		t.Errorf("%v: %+v", there, first)
@@ -350,11 +351,11 @@ func TestSignsOfLife(t *testing.T) {
 	eventually(t, "it gives more of them", func() bool { b, _ := p.sign(); return b.Count > first.Count+3 })
 	l.Close()
 	if b, there := p.sign(); !there || b.Session != "new" || rep.Team().LeadSession != "new" {
-		t.Errorf("closed, %s leads, and the last sign of life is %+v", rep.Team().LeadSession, b)
+		t.Errorf("closed, %s leads, and the last heartbeat is %+v", rep.Team().LeadSession, b)
 	}
 }
 
-// Who lets go of the lead leaves it to the user, and nothing that looks like a session.
+// TestRelease checks that a released lead belongs to the user, and that its heartbeat is removed.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
@@ -366,10 +367,10 @@ func TestRelease(t *testing.T) {
 	}
 	l.Release(t.Context())
 	if b, there := p.sign(); there || rep.Team().LeadSession != team.User {
-		t.Errorf("%s leads, and the last sign of life is %+v", rep.Team().LeadSession, b)
+		t.Errorf("%s leads, and the last heartbeat is %+v", rep.Team().LeadSession, b)
 	}
 	if all := p.attached(rep); !slices.Equal(all, []string{"new<", team.User + "<"}) {
-		t.Errorf("on record is %v", all)
+		t.Errorf("recorded: %v", all)
 	}
 	next, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "next", Beats: true,
 		Log: log.log})
@@ -377,9 +378,9 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.do(rep, &team.SetStatus{Status: team.TeamAborted, Reason: "a fire"})
-	next.Release(t.Context()) // of a team that has ended: nothing to be said
+	next.Release(t.Context()) // the team has ended: nothing is logged
 	if log.String() != "" {
-		t.Errorf("logged was %q", log)
+		t.Errorf("logged: %q", log)
 	}
 	select {
 	case <-next.Lost():
@@ -388,7 +389,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// Who had the lead hears that it was taken over, and then leaves alone what is not theirs any more.
+// TestTakenOver checks that a lead is notified when another session takes over, and then leaves the
+// new lead's files alone.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, usual)
@@ -400,7 +402,7 @@ func TestTakenOver(t *testing.T) {
 	}
 	waits := func(session string) {
 		t.Helper()
-		eventually(t, session+" waits until its next sign of life is due",
+		eventually(t, session+" waits until its next heartbeat is due",
 			func() bool { b, _ := p.sign(); return b.Session == session && b.Count == 2 })
 	}
 	waits("first")
@@ -423,15 +425,15 @@ func TestTakenOver(t *testing.T) {
 	waits("second")
 	first.Release(t.Context())
 	if b, there := p.sign(); !there || b.Session != "second" {
-		t.Errorf("%v: the last sign of life is %+v", there, b)
+		t.Errorf("%v: the last heartbeat is %+v", there, b)
 	}
 	p.until(mine, "the second leads", func(now team.Team) bool { return now.LeadSession == "second" })
 	if all := p.attached(mine); !slices.Equal(all, []string{"first<", "second<first"}) || log.String() != "" {
-		t.Errorf("on record is %v, logged %q", all, log)
+		t.Errorf("recorded: %v, logged %q", all, log)
 	}
 }
 
-// A lead that was taken for lost while its process lived is taken up again.
+// TestLostAndBack checks that a lead recorded as lost takes the lead back if its process is alive.
 func TestLostAndBack(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, usual)
@@ -445,7 +447,7 @@ func TestLostAndBack(t *testing.T) {
 	p.do(host, &team.LoseLead{Session: "new", Since: host.Team().LeadSince, Seen: 1})
 	p.until(rep, "it leads again", func(now team.Team) bool { return now.LeadLost == 0 && now.LeadSession == "new" })
 	if all := p.attached(rep); !slices.Equal(all, []string{"new<", "new<"}) {
-		t.Errorf("on record is %v", all)
+		t.Errorf("recorded: %v", all)
 	}
 	select {
 	case <-l.Lost():
@@ -454,7 +456,7 @@ func TestLostAndBack(t *testing.T) {
 	}
 }
 
-// Its end does not wait for the next sign of life.
+// TestCloseIsQuick checks that Close does not wait for the next heartbeat.
 func TestCloseIsQuick(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, usual)

@@ -19,11 +19,11 @@ import (
 	"cadre/internal/team"
 )
 
-// silent is the session of a process that gives no sign of life.
+// silent is the session of a process that sends no heartbeats.
 const silent = "silent"
 
-// lead is what a process does that leads: it takes the lock, then the lead, says so, and gives the
-// lead back when its input ends or it was taken over.
+// lead runs in the child process. It takes the lock and the lead, and reports that. It hands the
+// lead to the user when its input ends or another session takes over.
 func lead(root, session string) error {
 	ctx := context.Background()
 	j, dir, err := layout.Home{Root: root}.Open("demo", nil)
@@ -63,7 +63,7 @@ func lead(root, session string) error {
 	return nil
 }
 
-// process is one that leads, or was to.
+// process is a child process that leads or tries to.
 type process struct {
 	*exec.Cmd
 	stdin io.Closer
@@ -86,7 +86,7 @@ func (p place) start(session string) *process {
 	if err := c.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	timer := time.AfterFunc(patience, func() { c.Process.Kill() }) // then it says nothing more
+	timer := time.AfterFunc(patience, func() { c.Process.Kill() }) // ends the read below
 	p.t.Cleanup(func() { timer.Stop(); c.Process.Kill(); c.Wait() })
 	return &process{c, stdin, bufio.NewReader(stdout)}
 }
@@ -100,8 +100,8 @@ func (q *process) said(t *testing.T) string {
 	return line
 }
 
-// Of many processes one leads, for as long as it lives. When it is killed the next one does, at
-// once and on record.
+// TestOneProcessLeads checks that exactly one of many processes leads while it is alive. When it is
+// killed, the next one takes the lead at once and on record.
 func TestOneProcessLeads(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
@@ -134,7 +134,7 @@ func TestOneProcessLeads(t *testing.T) {
 		session := leads.Args[1]
 		p.until(rep, "it is on record", func(now team.Team) bool { return now.LeadSession == session })
 		if on := p.attached(rep); !leader.Lives(p.dir) || on[len(on)-1] != session+"<"+last {
-			t.Errorf("it lives: %t; on record is %v", leader.Lives(p.dir), on)
+			t.Errorf("it lives: %t; recorded: %v", leader.Lives(p.dir), on)
 		}
 		if _, err := leader.Claim(p.dir); !errors.Is(err, filelock.ErrHeld) {
 			t.Errorf("the lock of a living process can be had: %v", err)
@@ -158,11 +158,12 @@ func TestOneProcessLeads(t *testing.T) {
 	}
 	p.until(rep, "the user leads", func(now team.Team) bool { return now.LeadSession == team.User })
 	if on := p.attached(rep); !slices.Equal(on[2:], []string{"last<" + last, team.User + "<"}) || leader.Lives(p.dir) {
-		t.Errorf("it lives: %t; on record is %v", leader.Lives(p.dir), on)
+		t.Errorf("it lives: %t; recorded: %v", leader.Lives(p.dir), on)
 	}
 }
 
-// A living process that leads is overruled by the user, hears of it, and lets go of the lock.
+// TestLivingProcessIsOverruled checks that the user can take the lead from a running process, which
+// is notified and releases the lock.
 func TestLivingProcessIsOverruled(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
@@ -195,18 +196,18 @@ func TestLivingProcessIsOverruled(t *testing.T) {
 		t.Error("who has the lock does not live")
 	}
 	if on := p.attached(rep); !slices.Equal(on, []string{"old<", "new<old"}) || rep.Team().LeadSession != "new" {
-		t.Errorf("%s leads; on record is %v", rep.Team().LeadSession, on)
+		t.Errorf("%s leads; recorded: %v", rep.Team().LeadSession, on)
 	}
-	// The last sign of life of the old one may have been under way.
-	eventually(t, "the new lead gives signs of life", func() bool {
+	// The old process may have been writing its last heartbeat.
+	eventually(t, "the new lead gives heartbeats", func() bool {
 		b, there := p.sign()
 		return there &&
 			b.Session == "new"
 	})
 }
 
-// One that is killed when it has taken the lead, and before its first sign of life, is known to be
-// gone as well.
+// TestDiedBeforeItsFirstSignOfLife kills a process after it took the lead and before its first
+// heartbeat. It must count as dead as well.
 func TestDiedBeforeItsFirstSignOfLife(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)

@@ -15,10 +15,10 @@ import (
 
 const (
 	stale = time.Minute
-	beat  = 20 // ms
+	beat  = 20 * time.Millisecond
 )
 
-// led is a team that session L1 leads, on that machine, and a folder for its signs of life.
+// led returns a team that session L1 leads on the given machine, and a folder for its heartbeats.
 func led(t *testing.T, machine string) (*replica.Replica, heartbeat.Folder, leader.Options) {
 	t.Helper()
 	rep, err := replica.Open(t.Context(), memjournal.New("demo").Open(), replica.Options{})
@@ -28,7 +28,7 @@ func led(t *testing.T, machine string) (*replica.Replica, heartbeat.Folder, lead
 	t.Cleanup(func() { rep.Close() })
 	for _, body := range []team.Body{
 		&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/d", LeadAgent: team.External,
-			Timing: team.Timing{Beat: beat, LeadLost: 2 * stale.Milliseconds(), Stale: stale.Milliseconds()}},
+			Timing: team.Timing{Beat: beat, LeadLost: 2 * stale, Stale: stale}},
 		&team.AttachLead{Session: "L1", Machine: machine},
 	} {
 		if _, err := rep.Do(t.Context(), team.Command{Actor: team.User, Body: body}); err != nil {
@@ -57,8 +57,9 @@ func take(t *testing.T, o leader.Options) error {
 	return err
 }
 
-// Who has the lock knows that the session of its own machine is gone, wherever the host is that
-// gave the signs of life for it, and of no other.
+// TestWhereTheSessionWas checks that the holder of the lock knows that a session of its own machine
+// is dead, wherever the host ran that wrote its heartbeats. It knows nothing about sessions of
+// other machines.
 func TestWhereTheSessionWas(t *testing.T) {
 	here := here(t)
 	for name, c := range map[string]struct {
@@ -66,11 +67,11 @@ func TestWhereTheSessionWas(t *testing.T) {
 		seen    *heartbeat.Beat
 		gone    bool
 	}{
-		"killed before its first sign of life": {here, nil, true},
-		"with a host elsewhere":                {here, &heartbeat.Beat{Host: "h1", Machine: "elsewhere"}, true},
-		"elsewhere":                            {"elsewhere", nil, false},
-		"elsewhere, with a host here":          {"elsewhere", &heartbeat.Beat{Host: "h1", Machine: here}, false},
-		"nobody knows where":                   {"", nil, false},
+		"killed before its first heartbeat": {here, nil, true},
+		"with a host elsewhere":             {here, &heartbeat.Beat{Host: "h1", Machine: "elsewhere"}, true},
+		"elsewhere":                         {"elsewhere", nil, false},
+		"elsewhere, with a host here":       {"elsewhere", &heartbeat.Beat{Host: "h1", Machine: here}, false},
+		"nobody knows where":                {"", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -89,10 +90,9 @@ func TestWhereTheSessionWas(t *testing.T) {
 	}
 }
 
-// A session whose signs of life seem old is not silent as long as they come, however wrong the
-// clocks are.
+// TestSilence checks that a session is not silent while heartbeats arrive, however old they seem.
 func TestSilence(t *testing.T) {
-	for name, lives := range map[string]bool{"no sign of life comes": false, "its clock is behind": true} {
+	for name, lives := range map[string]bool{"no heartbeat comes": false, "its clock is behind": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rep, beats, o := led(t, "elsewhere")
@@ -108,7 +108,7 @@ func TestSilence(t *testing.T) {
 					defer close(done)
 					for count := int64(2); lives; count++ {
 						select {
-						case <-time.After(beat * time.Millisecond):
+						case <-time.After(beat):
 							sign(count)
 						case <-beating.Done():
 							return
@@ -122,7 +122,7 @@ func TestSilence(t *testing.T) {
 					(team.CodeOf(err) == team.Conflict) != lives {
 					t.Errorf("taken: %t, %v", leads, err)
 				}
-				if waited := time.Since(began); waited > 5*beat*time.Millisecond {
+				if waited := time.Since(began); waited > 5*beat {
 					t.Errorf("it took %s", waited)
 				}
 			})

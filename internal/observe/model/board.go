@@ -8,8 +8,8 @@ import (
 	"cadre/internal/team"
 )
 
-// stamp is when something was true: at a time, and within the same millisecond in the order of
-// arrival.
+// stamp is the time at which something was true. Within the same millisecond, the order of arrival
+// decides.
 type stamp struct {
 	At  team.Time `json:"t,omitempty"`
 	Seq int64     `json:"n,omitempty"`
@@ -17,15 +17,15 @@ type stamp struct {
 
 func (s stamp) before(o stamp) bool { return s.At < o.At || s.At == o.At && s.Seq < o.Seq }
 
-// known is one thing that is known, and since when. The newest counts, in whatever order things are
-// learnt.
+// known is a value with the time since which it is known. The newest value wins, in whatever order
+// values are learnt.
 type known[T comparable] struct {
 	V    T     `json:"v"`
 	When stamp `json:"s"`
 	Some bool  `json:"k,omitempty"`
 }
 
-// learn reports whether that is the newest.
+// learn sets the value unless a newer one is known, and reports whether it did.
 func (k *known[T]) learn(v T, when stamp) bool {
 	if k.Some && when.before(k.When) {
 		return false
@@ -34,46 +34,47 @@ func (k *known[T]) learn(v T, when stamp) bool {
 	return true
 }
 
-// assume is what holds as long as nobody says otherwise.
+// assume sets a value that holds until any other is learnt.
 func (k *known[T]) assume(v T) {
 	if !k.Some {
 		*k = known[T]{V: v, Some: true}
 	}
 }
 
-// entry is what is known of one task. It may be there before the task is: what a teammate did with
-// a task may be read before the task's creation is.
+// entry is the knowledge about one task. It may exist before the task does: a teammate's work on a
+// task may be read before the task's creation.
 type entry struct {
 	There known[bool] `json:"there"`
-	// the agent's own bookkeeping, which it shows to nobody
+	// Hidden marks the agent's own bookkeeping, which it does not show.
 	Hidden      bool                     `json:"hidden,omitempty"`
 	Subject     known[string]            `json:"subject"`
 	Description known[string]            `json:"description"`
 	ActiveForm  known[string]            `json:"activeForm"`
 	Status      known[string]            `json:"status"`
 	Owner       known[string]            `json:"owner"`
-	Metadata    map[string]known[string] `json:"metadata,omitempty"` // values as JSON; null for a key that was deleted
+	Metadata    map[string]known[string] `json:"metadata,omitempty"` // values as JSON; null for a deleted key
 	BlockedBy   map[string]known[bool]   `json:"blockedBy,omitempty"`
-	Waiters     []string                 `json:"waiters,omitempty"` // tasks whose BlockedBy has this one, now or once
+	Waiters     []string                 `json:"waiters,omitempty"` // tasks whose BlockedBy has or had this one
 	CreatedBy   string                   `json:"createdBy,omitempty"`
 }
 
 func (e *entry) visible() bool { return e != nil && e.There.V && !e.Hidden }
 
-// board is what is known of a list of tasks.
+// board is the knowledge about a list of tasks.
 type board struct {
 	Tasks map[string]*entry `json:"tasks"`
 
-	unseen int             // entries of tasks that are not there
-	dirty  map[string]bool // what was touched since the last settling
+	unseen int             // number of entries for tasks that do not exist
+	dirty  map[string]bool // entries changed since the last call of settle
 }
 
 func newBoard() *board { return &board{Tasks: map[string]*entry{}, dirty: map[string]bool{}} }
 
-// maxUnseen bounds what is kept of tasks that nobody said are there.
+// maxUnseen limits the number of entries for tasks that are not known to exist.
 const maxUnseen = 4096
 
-// at returns the entry of the task to write to, and nil for what is no id of a task.
+// at returns the entry of a task for writing, or nil if the id is invalid or there are too many
+// entries.
 func (b *board) at(id string) *entry {
 	e := b.Tasks[id]
 	if e == nil {
@@ -88,7 +89,7 @@ func (b *board) at(id string) *entry {
 	return e
 }
 
-// exists says whether the task is there.
+// exists records whether a task exists.
 func (b *board) exists(id string, there bool, when stamp) *entry {
 	e := b.at(id)
 	if e == nil {
@@ -110,7 +111,7 @@ func (b *board) exists(id string, there bool, when stamp) *entry {
 	return e
 }
 
-// blocks says whether waiter waits for blocker.
+// blocks records whether waiter depends on blocker.
 func (b *board) blocks(blocker, waiter string, so bool, when stamp) {
 	first, w := b.at(blocker), b.at(waiter)
 	if first == nil || w == nil || blocker == waiter {
@@ -141,8 +142,7 @@ func (e *entry) meta(values map[string]json.RawMessage, when stamp) {
 	}
 }
 
-// blockedBy are the tasks that the task waits for, as far as they are there, in the order of their
-// numbers.
+// blockedBy returns the existing tasks that a task depends on, ordered by number.
 func (b *board) blockedBy(e *entry) []string {
 	var ids []string
 	for id, edge := range e.BlockedBy {

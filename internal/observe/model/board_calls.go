@@ -11,8 +11,8 @@ import (
 	"cadre/internal/team"
 )
 
-// listed is the board as TaskList shows it: what is not in it is not there. Blockers that are done
-// are not listed, so that only open ones tell anything.
+// listed applies the result of TaskList: tasks that are not in it do not exist. Completed blockers
+// are not listed, so only open ones count.
 func (b *board) listed(tasks []protocol.ListedTask, when stamp) {
 	open := map[string]bool{}
 	shown := make(map[string]bool, len(tasks))
@@ -40,7 +40,7 @@ func (b *board) listed(tasks []protocol.ListedTask, when stamp) {
 	b.only(shown, when)
 }
 
-// got is a task as TaskGet shows it.
+// got applies a task from the result of TaskGet.
 func (b *board) got(t *protocol.ListedTask, when stamp) {
 	e := b.exists(t.ID, true, when)
 	if e == nil {
@@ -60,7 +60,7 @@ func (b *board) got(t *protocol.ListedTask, when stamp) {
 	}
 }
 
-// created takes a TaskCreate. It reports false for a task with an id that cannot be one.
+// created applies a TaskCreate. It returns false if the task's id is invalid.
 func (b *board) created(f *fact, out *protocol.Outcome, actor string) bool {
 	var in protocol.TaskInput
 	if protocol.ReadJSON(f.Call.Input, &in) != nil || out.Task == nil {
@@ -70,8 +70,7 @@ func (b *board) created(f *fact, out *protocol.Outcome, actor string) bool {
 	if e == nil {
 		return false
 	}
-	// What it was created with holds as long as nobody says otherwise: that may have been read
-	// before.
+	// The initial values are only assumptions, because later changes may already have been read.
 	e.Subject.assume(cmp.Or(out.Task.Subject, value(in.Subject)))
 	e.Description.assume(cmp.Or(value(in.Description), out.Task.Description))
 	e.ActiveForm.assume(value(in.ActiveForm))
@@ -83,7 +82,7 @@ func (b *board) created(f *fact, out *protocol.Outcome, actor string) bool {
 	return true
 }
 
-// link takes the dependencies that a call adds to a task.
+// link applies the dependencies that a call adds to a task.
 func (b *board) link(id string, in *protocol.TaskInput, at stamp) {
 	for _, blocker := range in.AddBlockedBy {
 		b.blocks(blocker, id, true, at)
@@ -93,8 +92,8 @@ func (b *board) link(id string, in *protocol.TaskInput, at stamp) {
 	}
 }
 
-// updated takes a TaskUpdate. It returns the status that it gave to the task, "" for none, and who
-// owned the task then, as far as the call says it: the task may have another owner by now.
+// updated applies a TaskUpdate. It returns the new status of the task, "" for none, and the task's
+// owner at that time as far as the call says. By now the task may have another owner.
 func (b *board) updated(f *fact, out *protocol.Outcome, actor string) (owner string, _ team.TaskStatus) {
 	var in protocol.TaskInput
 	if protocol.ReadJSON(f.Call.Input, &in) != nil {
@@ -122,7 +121,7 @@ func (b *board) updated(f *fact, out *protocol.Outcome, actor string) (owner str
 		}
 	}
 	owner = value(in.Owner)
-	if in.Owner == nil && slices.Contains(out.Updated, "owner") { // who begins a task of nobody owns it
+	if in.Owner == nil && slices.Contains(out.Updated, "owner") { // the actor becomes the owner
 		owner = actor
 		e.Owner.learn(actor, at)
 	}
@@ -136,14 +135,14 @@ func (b *board) updated(f *fact, out *protocol.Outcome, actor string) (owner str
 	return "", ""
 }
 
-// removed says that a task is not there. One that was never there stays unknown.
+// removed records that a task does not exist. A task that was never seen stays unknown.
 func (b *board) removed(id string, at stamp) {
 	if b.Tasks[id] != nil {
 		b.exists(id, false, at)
 	}
 }
 
-// shown takes a TaskGet.
+// shown applies a TaskGet.
 func (b *board) shown(f *fact, out *protocol.Outcome, r *roster) {
 	var in protocol.TaskInput
 	_ = protocol.ReadJSON(f.Call.Input, &in)
@@ -152,7 +151,7 @@ func (b *board) shown(f *fact, out *protocol.Outcome, r *roster) {
 		b.removed(in.TaskID, f.asked())
 	case out.Task != nil && out.OK:
 		b.got(out.Task, f.asked())
-		// In 2.1.47 each spawn takes a task, which TaskList hides and TaskGet does not.
+		// In 2.1.47 each spawn creates a task, which TaskList hides and TaskGet does not.
 		if p, e := r.People[out.Task.Subject], b.Tasks[out.Task.ID]; p != nil && e != nil &&
 			p.About.V.Prompt != "" && p.About.V.Prompt == out.Task.Description {
 			e.Hidden = true
@@ -160,7 +159,7 @@ func (b *board) shown(f *fact, out *protocol.Outcome, r *roster) {
 	}
 }
 
-// filed takes a task as its file has it. It reports false for an id that cannot be one.
+// filed applies the content of a task's file. It returns false if the id is invalid.
 func (b *board) filed(t *protocol.TaskFile, at stamp) bool {
 	e := b.exists(t.ID, true, at)
 	if e == nil {
@@ -184,7 +183,7 @@ func (b *board) filed(t *protocol.TaskFile, at stamp) bool {
 	return true
 }
 
-// waits says that the task waits for those, and for no others.
+// waits records that a task depends on exactly these blockers.
 func (b *board) waits(id string, e *entry, blockers []string, when stamp) {
 	for _, blocker := range blockers {
 		b.blocks(blocker, id, true, when)
@@ -196,7 +195,7 @@ func (b *board) waits(id string, e *entry, blockers []string, when stamp) {
 	}
 }
 
-// only says that none but those tasks are there.
+// only records that no other tasks than these exist.
 func (b *board) only(there map[string]bool, when stamp) {
 	for id, e := range b.Tasks {
 		if e.There.V && !there[id] && e.There.When.before(when) {
@@ -205,7 +204,7 @@ func (b *board) only(there map[string]bool, when stamp) {
 	}
 }
 
-// adopt takes a task as a state has it.
+// adopt applies a task from a state.
 func (b *board) adopt(t *team.Task) {
 	when := stamp{At: t.UpdatedAt}
 	e := b.exists(t.ID, t.Status != team.Deleted, when)
@@ -226,7 +225,7 @@ func (b *board) adopt(t *team.Task) {
 	}
 }
 
-// recall takes a task as consumers saw it. It holds as long as nobody says otherwise.
+// recall applies a task as consumers saw it, as an assumption.
 func (b *board) recall(t *team.Task) {
 	e := b.exists(t.ID, t.Status != team.Deleted, stamp{})
 	if e == nil {
@@ -240,7 +239,7 @@ func (b *board) recall(t *team.Task) {
 	b.link(t.ID, &protocol.TaskInput{AddBlockedBy: t.BlockedBy, AddBlocks: t.Blocks}, stamp{})
 }
 
-// join adds what is known on another board of the same list.
+// join merges the knowledge of another board of the same list.
 func (b *board) join(o *board) {
 	for id, from := range o.Tasks {
 		to := b.at(id)
@@ -270,7 +269,7 @@ func (b *board) join(o *board) {
 	}
 }
 
-// value is the text that s points to; "" for nil.
+// value returns *s, or "" if s is nil.
 func value(s *string) string {
 	if s == nil {
 		return ""

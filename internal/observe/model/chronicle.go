@@ -6,22 +6,22 @@ import (
 	"cadre/internal/team"
 )
 
-// chronicle is the state of the team that is observed, and the record that is being made of it.
+// chronicle is the state of the observed team, and the record under construction.
 type chronicle struct {
-	state *team.State // the last team's if it is gone; nil while there was none
-	lines int64       // how many came
+	state *team.State // the last team's, if it was removed; nil before the first team
+	lines int64       // number of lines so far
 
 	recorded func(*team.State, *team.Record)
 	out      Report
-	events   []team.Event // of the record that is being made
-	placed   int          // tasks that the state has, with those of these events
-	mailed   int64        // messages of these events
+	events   []team.Event // events of the record under construction
+	placed   int          // number of tasks in the state, including these events
+	mailed   int64        // number of messages in these events
 }
 
-// here reports whether there is a team.
+// here reports whether a team exists.
 func (c *chronicle) here() bool { return c.state != nil && c.state.Exists() || c.founding() }
 
-// founding reports whether the events that are being gathered begin a team.
+// founding reports whether the events under construction create a team.
 func (c *chronicle) founding() bool {
 	for _, e := range c.events {
 		if _, ok := e.(*team.TeamCreated); ok {
@@ -31,21 +31,21 @@ func (c *chronicle) founding() bool {
 	return false
 }
 
-// emit puts events into the record that is being made.
+// emit adds events to the record under construction.
 func (c *chronicle) emit(events ...team.Event) { c.events = append(c.events, events...) }
 
-// post puts a message into the record that waits for its recipient.
+// post adds a message to the record, as pending.
 func (c *chronicle) post(m *team.Message) {
 	c.mailed++
 	m.Seq, m.Priority = c.state.MessageSeq()+c.mailed, "normal"
 	c.emit(&team.MessageSent{Message: *m})
 }
 
-// anID is the id of a record that comes from no call: no line makes two of a kind for one member at
-// one time.
-func (c *chronicle) anID(kind string) string { return fmt.Sprintf("observed-%d-%s", c.lines, kind) }
+// recordID returns the id of a record that comes from no call. It is unique, because a line makes
+// at most one record of a kind for a member at a time.
+func (c *chronicle) recordID(kind string) string { return fmt.Sprintf("observed-%d-%s", c.lines, kind) }
 
-// commit closes the record.
+// commit completes the record.
 func (c *chronicle) commit(id, actor string, at stamp) {
 	c.mailed = 0
 	if len(c.events) == 0 {
@@ -62,10 +62,10 @@ func (c *chronicle) warn(format string, args ...any) {
 	c.out.Warnings = append(c.out.Warnings, fmt.Sprintf(format, args...))
 }
 
-// remembers reports whether the journal has a record with that id already.
+// remembers reports whether the journal already has a record with that id.
 func (c *chronicle) remembers(id string) bool { return c.state != nil && c.state.Remembers(id) }
 
-// unblocked are the tasks that wait for t alone.
+// unblocked returns the tasks that wait only for t.
 func (c *chronicle) unblocked(t *team.Task) []string {
 	var ids []string
 	if t.Status != team.Pending && t.Status != team.InProgress {

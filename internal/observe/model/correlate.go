@@ -15,37 +15,37 @@ type call struct {
 	Input    json.RawMessage `json:"input,omitempty"`
 	By       speaker         `json:"by"`
 	At       stamp           `json:"at"`
-	ModelMsg string          `json:"msg,omitempty"`   // the model's message that it is a part of
-	Quiet    bool            `json:"quiet,omitempty"` // no supplement was made of it yet: it may be no team's
+	ModelMsg string          `json:"msg,omitempty"`   // id of the model's message that contains it
+	Quiet    bool            `json:"quiet,omitempty"` // no supplement was made yet, because it may not belong to a team
 	Source   string          `json:"source,omitempty"`
-	Came     team.Time       `json:"came"` // by the clock that was given, for the time to live
+	Came     team.Time       `json:"came"` // by the given clock, for the time to live
 }
 
-// result is what a call gave, and when.
+// result is the result of a call, with its time.
 type result struct {
 	protocol.Result
 	At stamp `json:"at"`
 }
 
-// early is a result that came before its call.
+// early is a result that arrived before its call.
 type early struct {
 	result
 	Came team.Time `json:"came"`
 }
 
-// correlation brings calls and results together by the id of the tool use, whichever comes first.
+// correlation matches calls and results by the id of the tool use, in whatever order they arrive.
 type correlation struct {
-	ttl   team.Time // of a result
+	ttl   team.Time // of results
 	calls map[string]*call
 	early map[string]*early
-	asked queue // the calls
-	told  queue // the results
+	asked queue // waiting calls
+	told  queue // waiting results
 	done  seen
 
 	discarded, orphaned, duplicates int64
 }
 
-// queue is what waits, the oldest first, with what is gone since.
+// queue holds the waiting ids, the oldest first. It may contain ids that no longer wait.
 type queue []waiting
 
 type waiting struct {
@@ -54,15 +54,15 @@ type waiting struct {
 }
 
 const (
-	// TTL is how long a result waits for its call, in milliseconds: they are lines of one stream,
-	// whose order differs a little.
+	// TTL is how long a result waits for its call, in milliseconds. Both are lines of one stream,
+	// whose order varies only a little.
 	TTL = 30_000
-	// CallTTL is how long a call waits for its result, in milliseconds. A person who is asked for
-	// permission, or a hook, may hold it for hours.
+	// CallTTL is how long a call waits for its result, in milliseconds. A permission prompt or a
+	// hook may delay it for hours.
 	CallTTL = 24 * 60 * 60 * 1000
-	// maxWaiting bounds the halves that wait; the oldest make room.
+	// maxWaiting limits the number of waiting calls and results; the oldest are dropped.
 	maxWaiting = 4096
-	// maxEarly bounds the text of a result whose call nobody has seen.
+	// maxEarly limits the text of a result whose call is unknown.
 	maxEarly = 1 << 20
 )
 
@@ -70,13 +70,13 @@ func newCorrelation(ttl team.Time) *correlation {
 	return &correlation{ttl: ttl, calls: map[string]*call{}, early: map[string]*early{}}
 }
 
-// knows reports whether the call was taken already.
+// knows reports whether the call was processed already.
 func (c *correlation) knows(id string) bool {
 	return c.calls[id] != nil || c.done.has(protocol.Hash(id))
 }
 
-// call takes a call, and gives its result if that is here already. Of two calls with one id the
-// later counts, until the result came.
+// call adds a call and returns its result if that has arrived. Of two calls with the same id, the
+// later one counts, until the result has arrived.
 func (c *correlation) call(one *call, now team.Time) (*result, bool) {
 	one.Came = now
 	if c.done.has(protocol.Hash(one.ID)) {
@@ -98,7 +98,7 @@ func (c *correlation) call(one *call, now team.Time) (*result, bool) {
 	return nil, false
 }
 
-// result takes a result, and gives its call if that is here already.
+// result adds a result and returns its call if that has arrived.
 func (c *correlation) result(r *result, now team.Time) (*call, bool) {
 	if c.done.has(protocol.Hash(r.ID)) {
 		c.duplicates++
@@ -122,7 +122,7 @@ func (c *correlation) result(r *result, now team.Time) (*call, bool) {
 }
 
 func (c *correlation) wait(in *queue, id string, now team.Time) {
-	if len(*in) >= 4*maxWaiting { // nearly all have found their other half, while time stood still: a file is read
+	if len(*in) >= 4*maxWaiting { // while a file is read, time stands still, and nearly all entries are matched
 		*in = slices.DeleteFunc(*in, func(w waiting) bool { return !c.waits(w) })
 	}
 	for len(c.calls)+len(c.early) >= maxWaiting && len(c.asked)+len(c.told) > 0 {
@@ -136,13 +136,13 @@ func (c *correlation) wait(in *queue, id string, now team.Time) {
 	*in = append(*in, waiting{id, now})
 }
 
-// waits reports whether a half still waits.
+// waits reports whether a call or result still waits.
 func (c *correlation) waits(w waiting) bool {
 	one, r := c.calls[w.id], c.early[w.id]
 	return one != nil && one.Came == w.came || r != nil && r.Came == w.came
 }
 
-// drop gives up on a half, unless it has found the other or was seen again since.
+// drop discards a call or result, unless it was matched or repeated in the meantime.
 func (c *correlation) drop(w waiting) bool {
 	if one := c.calls[w.id]; one != nil && one.Came == w.came {
 		delete(c.calls, w.id)
@@ -157,7 +157,7 @@ func (c *correlation) drop(w waiting) bool {
 	return false
 }
 
-// resume has everything that waits wait from now on.
+// resume restarts the waiting time of every call and result.
 func (c *correlation) resume(now team.Time) {
 	for _, q := range []*queue{&c.asked, &c.told} {
 		*q = slices.DeleteFunc(*q, func(w waiting) bool { return !c.waits(w) })
@@ -172,13 +172,12 @@ func (c *correlation) resume(now team.Time) {
 	}
 }
 
-// expire gives up on what has waited for too long, and returns how many calls and results that
-// were.
+// expire discards calls and results that have waited too long, and returns their number.
 func (c *correlation) expire(now team.Time) int {
 	return c.expired(&c.asked, now-CallTTL) + c.expired(&c.told, now-c.ttl)
 }
 
-// expired gives up on what came before that time.
+// expired discards entries older than since.
 func (c *correlation) expired(q *queue, since team.Time) (n int) {
 	for len(*q) > 0 && (*q)[0].came < since {
 		if c.drop((*q)[0]) {

@@ -29,7 +29,7 @@ func TestCorrelation(t *testing.T) {
 			t.Error(got, ok)
 		}
 	})
-	t.Run("what waits too long is given up", func(t *testing.T) {
+	t.Run("a call or result that waits too long expires", func(t *testing.T) {
 		c := newCorrelation(TTL)
 		c.result(&result{Result: protocol.Result{ID: "a"}}, 0)
 		c.result(&result{Result: protocol.Result{ID: "b"}}, 20_000)
@@ -62,7 +62,7 @@ func TestCorrelation(t *testing.T) {
 			t.Error("a call that was answered waits again")
 		}
 	})
-	t.Run("one that is written again is given up all the same", func(t *testing.T) {
+	t.Run("a repeated call expires as well", func(t *testing.T) {
 		c := newCorrelation(TTL)
 		c.call(newCall("a"), 0)
 		c.call(newCall("a"), 20_000)

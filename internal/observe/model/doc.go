@@ -1,24 +1,25 @@
-// Package model makes out a team of Claude Code from what its agents say, and says it as records
-// of package team.
+// Package model reconstructs a Claude Code team from the output of its agents, as records of
+// package team.
 //
 // # Authority
 //
-// It decides which team is observed, who wrote a line, and what is known of members, tasks and
-// messages. It does not know where lines come from, or what a consumer is shown.
+// It decides which team is observed, who wrote a line, and what is known about members, tasks and
+// messages. It does not know where lines come from, or what consumers are shown.
 //
-//   - [Watcher] (watcher.go, take.go, reduce.go, files.go) goes through the lines. It holds a fact
-//     back while it is not known who made it.
-//   - cast (speaker.go) knows who speaks: the lead, a teammate with a stream of its own or a chain
-//     of nameless files, or a subagent, which is not in the team.
-//   - correlation (correlate.go) brings a call and its result together, whichever comes first.
-//   - subject (subject.go, epoch.go, requests.go) is the observed team: its name, its lead, when it
-//     began and ended; with a board of tasks, a roster of members, a mailbag, and a ledger of usage.
-//   - chronicle (chronicle.go) has the team's state and the record in the making; settle.go adds to
-//     it what the state lacks of what is known.
-//   - memory.go saves all of it and reads it back.
+//   - [Watcher] (watcher.go, take.go, reduce.go, files.go) processes the lines. It holds a fact
+//     back while its author is unknown.
+//   - cast (speaker.go) knows who speaks: the lead, a teammate with its own stream or a chain of
+//     nameless files, or a subagent, which is not in the team.
+//   - correlation (correlate.go) matches calls and results, in whatever order they arrive.
+//   - subject (subject.go, epoch.go, requests.go) is the observed team: its name, its lead, its
+//     beginning and end, with a board of tasks, a roster of members, a mailbag, and a ledger of
+//     usage.
+//   - chronicle (chronicle.go) has the team's state and the record under construction; settle.go
+//     adds the difference between the knowledge and the state to it.
+//   - memory.go saves and restores all of it.
 //
 // # Guarantees
 //
-// Those of package observe. The saved form is durable: a later version reads what an earlier one
-// saved, and refuses what a newer one did ([ErrNewer]).
+// They are those of package observe. The saved form is durable: a later version reads the data of
+// an earlier one, and refuses the data of a newer one ([ErrNewer]).
 package model

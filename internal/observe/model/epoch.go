@@ -10,30 +10,31 @@ import (
 	"cadre/internal/team"
 )
 
-// One team is observed at a time: the one that began last. A team may end without a word, because
-// its session ended, and its successor is in the same folder of transcripts or log. Which one began
-// last is told by the time of each one's beginning, so that it does not matter which is read first.
+// One team is observed at a time: the one that began last. A team may end without notice because
+// its session ended, and its successor may be in the same folder of transcripts or in the same log.
+// The time of its beginning decides which team began last, so it does not matter which is read
+// first.
 
-// epoch is one team's life, as far as it is no part of its state.
+// epoch is the part of one team's life that is not in its state.
 type epoch struct {
-	// by which its agents know it; "" while that is not known, because what it was read back from
-	// does not say
+	// Name is the name by which the team's agents know it; "" while it is unknown, because the
+	// restored data does not say it.
 	Name        string `json:"name,omitempty"`
 	LeadSession string `json:"leadSession,omitempty"`
 	LeadSource  string `json:"leadSource,omitempty"`
-	// the session that teammates without a process of their own work in: their lead's
+	// Within is the session in which teammates without a process of their own work: their lead's.
 	Within  string `json:"within,omitempty"`
-	Mate    string `json:"mate,omitempty"` // session of the teammate who was heard first
+	Mate    string `json:"mate,omitempty"` // session of the first teammate that was seen
 	Founded stamp  `json:"founded"`
-	// as its config.json says, where that was read: a team that is made anew under the same name
-	// has another
+	// Created is the time in the team's config.json, if it was read. A team created again under the
+	// same name has another one.
 	Created team.Time        `json:"created,omitempty"`
-	Gone    map[string]stamp `json:"gone,omitempty"`   // teams that are not observed any more, and since when
-	Before  int              `json:"before,omitempty"` // how many teams were observed before this one
+	Gone    map[string]stamp `json:"gone,omitempty"`   // teams that are no longer observed, and since when
+	Before  int              `json:"before,omitempty"` // number of teams observed before this one
 }
 
-// leads reports whether the session leads the team: it made it, or has had it from its start, or
-// comes from where that one came from.
+// leads reports whether the session leads the team: it created the team, or has had it from its
+// start, or comes from the same source as the session that did.
 func (s *subject) leads(session, source string) bool {
 	if !s.here() {
 		return false
@@ -48,21 +49,22 @@ func (s *subject) leads(session, source string) bool {
 	return e.LeadSource != "" && e.LeadSource == source
 }
 
-// precedes reports whether that was before the team was made: its lead had a list of its own then,
-// or another team of that name. A session that has its team from its start had no other.
+// precedes reports whether at is before the creation of the team. At that time its lead had a list
+// of its own, or another team of that name. A session that has its team from its start had no
+// other.
 func (s *subject) precedes(at stamp) bool {
 	e := &s.epoch
 	return s.here() && at.At < min(e.Created, e.Founded.At) && e.Name != implicit(e.LeadSession)
 }
 
-// anySource leads a team that was read back and whose lead's session is not known.
+// anySource marks a restored team whose lead's session is unknown: any source may be its lead's.
 const anySource = "*"
 
-// unnamed is what a team is called whose name nobody has said yet.
+// unnamed is the name of a team whose name is unknown.
 const unnamed = "team"
 
-// joins reports whether a teammate's doings are the observed team's. A teammate shows that there is
-// one, also where it does not name it.
+// joins reports whether a teammate's actions belong to the observed team. A teammate proves that
+// there is a team, even if it does not name it.
 func (s *subject) joins(by speaker, at stamp, source string) bool {
 	if s.here() {
 		if s.older(at, source) || s.precedes(at) || !s.called(by.Team) {
@@ -88,17 +90,16 @@ func (s *subject) joins(by speaker, at stamp, source string) bool {
 	return true
 }
 
-// unnameable reports whether a team that nobody has named is not to be observed: a certain one is,
-// or it may be one that was there before.
+// unnameable reports whether a team without a known name must not be observed: a certain team is to
+// be observed, or it may be an earlier one.
 func (s *subject) unnameable() bool { return s.state != nil || s.options.Of != "" }
 
-// found begins the observation of a team, in the place of another one if that was observed. A
-// lead's own list of tasks becomes the team's where the team is one that its session has from its
-// start.
+// found begins the observation of a team, and ends that of an earlier one. If its session has had
+// the team from its start, the lead's own list of tasks becomes the team's.
 func (s *subject) found(name, session, source string, at stamp, goal string) {
 	if s.here() {
-		s.settle(s.anID("last"), s.lead(), at)
-		s.ended(s.anID("end"), at, fmt.Sprintf("%s began after it", name))
+		s.settle(s.recordID("last"), s.lead(), at)
+		s.ended(s.recordID("end"), at, fmt.Sprintf("%s began after it", name))
 	}
 	before := s.epoch.Before
 	if s.state != nil {
@@ -131,8 +132,8 @@ func (s *subject) found(name, session, source string, at stamp, goal string) {
 	s.cast.news, s.unbilled = true, true
 }
 
-// word is what of a name can be the beginning of a team's id, which is the name of a folder
-// somewhere: the name was chosen by an agent, and may be a path, or of any length.
+// word turns a name into the beginning of a team's id, which is used as the name of a folder. The
+// name was chosen by an agent, and may be a path or very long.
 func word(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if !team.ValidName("a" + string(r)) {
@@ -147,15 +148,14 @@ func word(name string) string {
 	return cmp.Or(name, "team")
 }
 
-// wanted reports whether a team of that name that was there at that time may be observed: it is not
-// one that has ended since.
+// wanted reports whether a team of that name that existed at that time may be observed. It must not
+// have ended since.
 func (s *subject) wanted(name string, at stamp) bool {
 	gone, past := s.epoch.Gone[name]
 	return (s.options.Of == "" || s.options.Of == name) && !(past && at.before(gone))
 }
 
-// succeeds reports whether a team that the session has begun at that time takes the place of the
-// one that is observed.
+// succeeds reports whether a team that the session created at that time replaces the observed one.
 func (s *subject) succeeds(name, session string, at stamp) bool {
 	e := &s.epoch
 	switch _, past := e.Gone[name]; {
@@ -164,22 +164,22 @@ func (s *subject) succeeds(name, session string, at stamp) bool {
 		return false
 	case name == e.Name && (session == e.LeadSession || e.LeadSession == ""):
 		return false
-	case past && name == implicit(session): // of which a session has but one
+	case past && name == implicit(session): // a session has only one such team
 		return false
 	}
 	return e.Founded.before(at)
 }
 
-// strangeLead reports whether a session leads another team than the one that is observed, of which
-// nothing is known but the session that its teammates work in.
+// strangeLead reports whether a session leads another team than the observed one, if of the latter
+// only the session of its teammates is known.
 func (s *subject) strangeLead(session string) bool {
 	e := &s.epoch
 	return e.Name == "" && e.LeadSession == "" && e.Within != "" && session != "" && session != e.Within
 }
 
-// madeAnew reports whether a config.json of the observed team's name is of another team, which was
-// made when that one was gone, while nobody looked.
-func (s *subject) madeAnew(name, session string, created team.Time) bool {
+// recreated reports whether a config.json with the observed team's name belongs to another team.
+// That team was created after the observed one was removed, while nobody observed.
+func (s *subject) recreated(name, session string, created team.Time) bool {
 	e := &s.epoch
 	switch {
 	case name != e.Name, created == 0, name == implicit(session):
@@ -190,10 +190,10 @@ func (s *subject) madeAnew(name, session string, created team.Time) bool {
 	return e.LeadSession != "" && e.LeadSession != session && e.Founded.At < created
 }
 
-// past takes note of a team that began before the one that is observed.
+// past records a team that began before the observed one.
 func (s *subject) past(name string, began stamp) {
 	if _, known := s.epoch.Gone[name]; !known && s.options.Of == "" {
-		s.warn("team %s began before %s, which is the one that is observed", name, s.epoch.Name)
+		s.warn("team %s began before the observed team %s and is ignored", name, s.epoch.Name)
 		s.epoch.gone(name, began)
 	}
 }
@@ -223,8 +223,8 @@ func (s *subject) ended(id string, at stamp, reason string) {
 	s.board, s.roster = newBoard(), newRoster()
 }
 
-// strange reports whether a teammate is of another team than the one that is observed, which may
-// begin after it.
+// strange reports whether a teammate belongs to another team than the observed one. That team may
+// have begun later.
 func (s *subject) strange(by speaker) bool {
 	e := &s.epoch
 	_, past := e.Gone[by.Team]
@@ -235,16 +235,16 @@ func (s *subject) strange(by speaker) bool {
 		return by.Side && by.Session != "" && (e.LeadSession != "" && !s.leads(by.Session, "") || e.LeadSession == "" &&
 			e.Within != "" && e.Within != by.Session)
 	}
-	return s.options.Of == "" && e.Name != "" && by.Team != e.Name // none but one is waited for
+	return s.options.Of == "" && e.Name != "" && by.Team != e.Name // unless only one team is to be observed
 }
 
-// older reports whether that was before the team began, by clocks that can be compared.
+// older reports whether at is before the beginning of the team, if their clocks can be compared.
 func (s *subject) older(at stamp, source string) bool {
 	return at.before(s.epoch.Founded) &&
 		(s.epoch.Before > 0 || s.cast.timed(source) && s.cast.timed(s.epoch.LeadSource))
 }
 
-// led says that the session leads the team, which was known through its teammates alone until now.
+// led records the session that leads the team, of which only teammates were known so far.
 func (s *subject) led(session, source string, at stamp) {
 	s.epoch.LeadSession, s.epoch.LeadSource = session, source
 	if at.before(s.epoch.Founded) {
@@ -254,14 +254,14 @@ func (s *subject) led(session, source string, at stamp) {
 	s.unbilled = true
 }
 
-// waits reports whether a teammate's doings wait until more is known: whose it is, or of a team
+// waits reports whether a teammate's actions must wait, because its team is unknown, or is one
 // whose beginning was not read yet.
 func (s *subject) waits(by speaker, at stamp, source string) bool {
 	return by.Team == "" && !s.here() && s.unnameable() || s.strange(by) && !s.older(at, source)
 }
 
-// ownerOf is the member whom a TaskUpdate is about: the owner that it names, else that of the task,
-// else whoever makes it.
+// ownerOf returns the member that a TaskUpdate concerns: the owner in the call, or the task's
+// owner, or the caller.
 func (s *subject) ownerOf(in protocol.TaskInput, actor string) string {
 	if in.Owner != nil {
 		return *in.Owner

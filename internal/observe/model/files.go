@@ -9,15 +9,15 @@ import (
 	"cadre/internal/team"
 )
 
-// takeNote takes a note of the files.
+// takeNote processes a note about the team's files.
 func (w *Watcher) takeNote(name string, src *source, line []byte, now team.Time) {
 	var n protocol.FileNote
 	if err := protocol.ReadJSON(line, &n); err != nil || n.Team == "" {
 		w.counts.Garbage++
-		w.team.warn("%s: a note of files that could not be read", name)
+		w.team.warn("%s: a note about files that cannot be read", name)
 		return
 	}
-	if n.N > 0 && len(n.Entry) == 0 && !w.once(protocol.Hash(line)) { // entries have keys
+	if n.N > 0 && len(n.Entry) == 0 && !w.once(protocol.Hash(line)) { // notes about entries have keys instead
 		return
 	}
 	at := src.stamp(n.At, now, w.team.lines)
@@ -29,12 +29,12 @@ func (w *Watcher) takeNote(name string, src *source, line []byte, now team.Time)
 	}
 	switch {
 	case n.Gone:
-		w.team.ended(w.team.anID("files"), at, "its files are gone")
+		w.team.ended(w.team.recordID("files"), at, "its files were removed")
 		return
 	case len(n.Task) > 0:
 		var t protocol.TaskFile
 		if protocol.ReadJSON(n.Task, &t) == nil && !w.team.board.filed(&t, at) {
-			w.team.warn("a task with the id %.40q", t.ID)
+			w.team.warn("a task with the invalid id %.40q", t.ID)
 		}
 	case n.Removed != "":
 		w.team.board.removed(n.Removed, at)
@@ -45,11 +45,11 @@ func (w *Watcher) takeNote(name string, src *source, line []byte, now team.Time)
 	case n.Whole != nil:
 		w.team.whole(n.Whole, at)
 	}
-	w.team.settle(w.team.anID("files"), w.team.lead(), at)
+	w.team.settle(w.team.recordID("files"), w.team.lead(), at)
 	w.again()
 }
 
-// takeEntry takes an entry that waits in an inbox.
+// takeEntry processes a waiting entry of an inbox.
 func (w *Watcher) takeEntry(name string, n *protocol.FileNote, at stamp) {
 	var e protocol.InboxEntry
 	if protocol.ReadJSON(n.Entry, &e) != nil || e.From == "" {
@@ -70,14 +70,14 @@ func (w *Watcher) takeEntry(name string, n *protocol.FileNote, at stamp) {
 	}
 }
 
-// isNew reports whether that is said of an entry for the first time: whoever begins to follow tells
-// of each one that is there.
+// isNew reports whether this is the first such note about an entry. A new follower reports all
+// existing entries again.
 func (w *Watcher) isNew(what string, n *protocol.FileNote) bool {
-	// A team before may have had the like.
+	// An earlier team may have had an equal entry.
 	return w.once(protocol.Hash(fmt.Sprint(what, w.team.epoch.Before, " ", n.To, " ", n.Key)))
 }
 
-// takeDelivered says delivered of a message that waited in an inbox.
+// takeDelivered marks a message that waited in an inbox as delivered.
 func (w *Watcher) takeDelivered(n *protocol.FileNote) {
 	var e protocol.InboxEntry
 	if protocol.ReadJSON(n.Entry, &e) != nil || w.team.state == nil || !w.isNew("taken", n) {
@@ -91,19 +91,19 @@ func (w *Watcher) takeDelivered(n *protocol.FileNote) {
 	}
 }
 
-// configured takes the roster. A teammate that is on it has been since it joined, and runs, if
-// nobody heard of its end after that; one that was off it is back. What is there was made before it
-// was read, whatever a clock said that was ahead.
+// configured applies the roster. A teammate on it has been a member since it joined, and is running
+// unless its end was seen later. A teammate that returns to the roster is back. Creation and
+// joining count as no later than the time of reading, in case a clock was ahead.
 func (s *subject) configured(n *protocol.FileNote, at stamp) {
 	var c protocol.ConfigFile
 	if protocol.ReadJSON(n.Config, &c) != nil {
 		return
 	}
 	created := stamp{At: min(c.CreatedAt, at.At)}
-	switch anew := s.madeAnew(n.Team, c.LeadSession, c.CreatedAt); {
-	case !s.here() && !anew && !s.wanted(n.Team, created): // another one, or what is left of one that is over
+	switch replaced := s.recreated(n.Team, c.LeadSession, c.CreatedAt); {
+	case !s.here() && !replaced && !s.wanted(n.Team, created): // another team, or the remains of one that has ended
 		return
-	case !s.here(), anew:
+	case !s.here(), replaced:
 		for _, m := range c.Members {
 			if m.AgentID == c.LeadID && m.Name != "" {
 				s.options.Lead = m.Name
@@ -155,7 +155,7 @@ func (s *subject) configured(n *protocol.FileNote, at stamp) {
 	s.cast.news = true
 }
 
-// whole finds out what went while nobody looked.
+// whole finds out what was removed while nobody observed.
 func (s *subject) whole(w *protocol.Whole, at stamp) {
 	if w.Tasks != nil {
 		there := make(map[string]bool, len(w.Tasks))

@@ -2,9 +2,9 @@ package model
 
 import "cadre/internal/observe/protocol"
 
-// mailbag counts messages, which are seen twice where both their sender's and their recipient's
-// lines are read: there are as many messages of one kind as were sent, or as one source shows
-// received, whichever is more.
+// mailbag counts messages. A message is seen twice if the lines of both its sender and its
+// recipient are read. The number of equal messages is the number sent, or the number received
+// according to one source, whichever is larger.
 type mailbag struct {
 	Tallies map[uint64]*tally `json:"tallies"`
 	Order   []uint64          `json:"order"`
@@ -15,7 +15,7 @@ type tally struct {
 	Got  map[string]int `json:"got,omitempty"` // by source
 }
 
-// maxTallies bounds the messages whose other side is waited for.
+// maxTallies limits the number of remembered messages.
 const maxTallies = 1 << 14
 
 func newMailbag() *mailbag { return &mailbag{Tallies: map[uint64]*tally{}} }
@@ -41,7 +41,7 @@ func (t *tally) most() int {
 	return n
 }
 
-// sent counts one that was sent, and reports whether it is a new one.
+// sent counts a sent message and reports whether it is new.
 func (b *mailbag) sent(from, to, body string) bool {
 	t := b.at(protocol.Mark(from, to, body))
 	before := t.most()
@@ -49,8 +49,8 @@ func (b *mailbag) sent(from, to, body string) bool {
 	return t.most() > before
 }
 
-// received counts one that a source shows in the recipient's context, and reports whether it is a
-// new one.
+// received counts a message that a source shows in the recipient's context, and reports whether it
+// is new.
 func (b *mailbag) received(source, from, to, body string) bool {
 	t := b.at(protocol.Mark(from, to, body))
 	before := t.most()

@@ -11,10 +11,10 @@ import (
 	"cadre/internal/team"
 )
 
-// memory is everything that an observer knows, as it is saved.
+// memory is the saved form of a watcher.
 type memory struct {
 	V int `json:"v"`
-	// of a session without a team: then all of this is somebody else's
+	// Agent is set for a session without a team. The data then belongs to package session.
 	Agent     string              `json:"agent,omitempty"`
 	Seq       int64               `json:"seq"`
 	State     json.RawMessage     `json:"state,omitempty"`
@@ -40,16 +40,16 @@ type memory struct {
 
 const memoryVersion = 1
 
-// ErrNewer says that an observer was saved by a newer version of cadre.
+// ErrNewer reports that an observer was saved by a newer version of cadre.
 var ErrNewer = errors.New("the observation was saved by a newer version of cadre; update cadre on this machine")
 
-// ErrOther says that something else was observed than what is to be observed now: a team, and not a
-// session without one, or the other way round, or another team.
-var ErrOther = errors.New("it is of something else that was observed")
+// ErrOther reports that the saved observation is of another kind or team: a team instead of a
+// session without one, the reverse, or another team.
+var ErrOther = errors.New("it belongs to another observation")
 
-// Save writes everything that the observer knows, as one JSON object: the team's state, what waits
-// for its other half, and what was counted already. An observer that was read back from it goes on
-// as if nothing had happened.
+// Save encodes the watcher's knowledge as one JSON object: the team's state, waiting calls and
+// results, and ids that were counted already. A watcher restored from it continues as if nothing
+// had happened.
 func (w *Watcher) Save() ([]byte, error) {
 	m := memory{V: memoryVersion, Epoch: w.team.epoch, Board: w.team.board, Roster: w.team.roster, Mail: w.team.mail,
 		Calls: w.correlation.calls, Early: w.correlation.early,
@@ -72,9 +72,9 @@ func (w *Watcher) Save() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// Restore reads a watcher back that [Watcher.Save] wrote. A state that is newer than the saved one,
-// because its journal is written more often, takes that one's place; nil for none. Without anything
-// saved, the state is all there is.
+// Restore returns a watcher with the knowledge that [Watcher.Save] saved. newer is the journal's
+// state, or nil. It replaces the saved state if it is newer, because the journal is written more
+// often. Without saved data, newer is all there is.
 func Restore(options Options, recorded Recorded, saved []byte, newer *team.State) (*Watcher, error) {
 	w := New(options, recorded)
 	if len(saved) > 0 {
@@ -130,7 +130,7 @@ func (w *Watcher) restore(saved []byte) error {
 		w.sieve.Ignore(binary.LittleEndian.Uint64(m.Foreign[at:]))
 	}
 	w.held, w.team.lines, w.counts = m.Held, m.Lines, m.Counts
-	w.counts.Duplicates = 0 // the correlation has them
+	w.counts.Duplicates = 0 // the correlation counts them
 	w.team.placed = placed(w.team.state)
 	w.team.unbilled = true // the state says what was reported
 	return nil
@@ -177,7 +177,7 @@ func (c *correlation) restore(m *memory) {
 	c.discarded, c.orphaned, c.duplicates = m.Counts.Discarded, m.Counts.Orphaned, m.Counts.Duplicates
 }
 
-// whole makes a map that was saved as null, and takes out what was saved as nothing.
+// whole replaces a nil map, and removes nil values.
 func whole[K comparable, V any](m *map[K]*V) {
 	made(m)
 	maps.DeleteFunc(*m, func(_ K, v *V) bool { return v == nil })
@@ -197,7 +197,7 @@ func keep[V any](to, from map[string]*V) {
 	}
 }
 
-// count brings up to date what a board keeps beside what is saved of it.
+// count restores the fields of a board that are not saved.
 func (b *board) count() {
 	b.unseen = 0
 	for _, e := range b.Tasks {
@@ -207,7 +207,7 @@ func (b *board) count() {
 	}
 }
 
-// placed is how many tasks a state has a place for.
+// placed returns the number of tasks in a state, including deleted ones.
 func placed(s *team.State) int {
 	if s == nil {
 		return 0
@@ -215,9 +215,9 @@ func placed(s *team.State) int {
 	return s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed) + s.Count(team.Deleted)
 }
 
-// Known returns a watcher that continues with a team of which only what consumers see was kept; name
-// is "" while nobody has said it, and led says that the lead's session is observed. The records that
-// make it so are in the report, for a journal.
+// Known returns a watcher that continues with a team of which only the consumers' view was kept.
+// name is "" if it is unknown. led says that the lead's session is observed. The report has the
+// records that create the team, for a journal.
 func Known(options Options, recorded Recorded, name string, led bool, members []team.Member, tasks []team.Task,
 	now team.Time) (*Watcher, Report) {
 	w := New(options, recorded)
@@ -237,5 +237,5 @@ func Known(options Options, recorded Recorded, name string, led bool, members []
 	return w, w.report()
 }
 
-// unknownSession stands for the lead's session where it is known that there is one, and not which.
+// unknownSession stands for the lead's session if it is known to exist, but not by id.
 const unknownSession = "unknown"

@@ -8,11 +8,11 @@ import (
 	"cadre/internal/team"
 )
 
-// fact takes something that happened: a call and its result.
+// fact processes something that happened: a call with its result.
 //
-// A fact of the session itself is its team's if it leads one, else its own list's. A teammate's is
-// its team's; one of whom it is not known yet who it is, or whose team has not shown itself, is
-// held until that is known.
+// A fact of the session itself belongs to its team if the session leads one, and otherwise to its
+// own list. A teammate's fact belongs to its team. If the teammate is still unidentified, or its
+// team unseen, the fact is held back.
 func (w *Watcher) fact(f fact) {
 	if f.Mail != nil {
 		w.letters(f.Mail)
@@ -32,34 +32,34 @@ func (w *Watcher) fact(f fact) {
 		return
 	}
 	if by.Agent != "" {
-		w.aloud(&f)
+		w.reveal(&f)
 	}
 	if own != nil {
 		w.team.board.join(own)
 		w.cast.session(by.Session).Board = newBoard()
 	}
-	if w.team.remembers(f.Call.ID) { // it was journaled, and what was saved beside the journal is older
+	if w.team.remembers(f.Call.ID) { // it was journaled; the saved data is older than the journal
 		w.counts.Duplicates++
 		return
 	}
 	if !out.OK {
 		w.counts.Failed++
 		if f.Call.Tool == "TaskList" && !f.Result.IsError {
-			w.team.warn("%s: a list of tasks in a form that is not known", f.Call.Source)
+			w.team.warn("%s: a list of tasks in an unknown format", f.Call.Source)
 		}
-		if f.Call.Tool != "TaskGet" { // which says that there is no such task
+		if f.Call.Tool != "TaskGet" { // a failed TaskGet says that the task does not exist
 			return
 		}
 	}
 	w.apply(&f, out)
 }
 
-// sign finds out whose fact it is by what its outcome says of that. It returns the list of tasks of
-// a session that turns out to be a teammate's.
+// sign identifies the author of a fact by its outcome. If a session turns out to be a teammate's,
+// sign returns the session's list of tasks.
 func (w *Watcher) sign(f *fact, out *protocol.Outcome) (own *board) {
 	by := &f.Call.By
 	if by.Agent != "" && by.Member == "" {
-		w.named(by.Agent, out.Routing.Sender) // it signs its messages
+		w.named(by.Agent, out.Routing.Sender) // a teammate signs its messages
 		by.Member = w.cast.sideMember(by.Agent)
 	}
 	if who, of := out.Signed(f.Call.Tool); by.Agent == "" && by.Member == "" && by.Session != "" && who != "" &&
@@ -71,7 +71,7 @@ func (w *Watcher) sign(f *fact, out *protocol.Outcome) (own *board) {
 	return own
 }
 
-// apply takes what a fact says into what is known of the team, or of its session's own list.
+// apply applies a fact to the knowledge about the team, or to its session's own list.
 func (w *Watcher) apply(f *fact, out *protocol.Outcome) {
 	by := &f.Call.By
 	b := w.cast.session(by.Session).Board
@@ -91,7 +91,7 @@ func (w *Watcher) apply(f *fact, out *protocol.Outcome) {
 		w.spawned(f, out)
 	case "TaskCreate":
 		if !b.created(f, out, actor) {
-			w.team.warn("a task with the id %.40q", out.Task.ID)
+			w.team.warn("a task with the invalid id %.40q", out.Task.ID)
 		}
 	case "TaskUpdate":
 		if who, status := b.updated(f, out, actor); inTeam {
@@ -113,8 +113,8 @@ func (w *Watcher) apply(f *fact, out *protocol.Outcome) {
 	w.team.settle(f.Call.ID, actor, f.Result.At)
 }
 
-// asked is since when the result holds, if it may be older than what came meanwhile: since the
-// call.
+// asked returns the time since which a result holds that may be older than later news: the time of
+// the call.
 func (f *fact) asked() stamp {
 	if f.Result.At.before(f.Call.At) {
 		return f.Result.At
@@ -122,7 +122,7 @@ func (f *fact) asked() stamp {
 	return f.Call.At
 }
 
-// spawned takes the call of an agent, which is a teammate or a subagent.
+// spawned processes the spawn of a teammate or a subagent.
 func (w *Watcher) spawned(f *fact, out *protocol.Outcome) {
 	var in protocol.SpawnInput
 	if protocol.ReadJSON(f.Call.Input, &in) != nil {
@@ -134,11 +134,11 @@ func (w *Watcher) spawned(f *fact, out *protocol.Outcome) {
 		}
 		return // a subagent
 	}
-	w.aloud(f)
+	w.reveal(f)
 	w.team.spawned(f, &in, out)
 }
 
-// progressed takes a TaskUpdate that gave the task of a member that status; "" for none.
+// progressed processes a TaskUpdate that set the status of a member's task; "" for none.
 func (w *Watcher) progressed(f *fact, who string, status team.TaskStatus) {
 	p := w.team.roster.People[who]
 	switch {

@@ -8,7 +8,7 @@ import (
 	"cadre/internal/team"
 )
 
-// sent takes a SendMessage that succeeded.
+// sent processes a successful SendMessage.
 func (s *subject) sent(f *fact, out *protocol.Outcome, actor string) {
 	var in protocol.SendInput
 	if protocol.ReadJSON(f.Call.Input, &in) != nil {
@@ -30,7 +30,7 @@ func (s *subject) sent(f *fact, out *protocol.Outcome, actor string) {
 		who := askedOf(request)
 		if f.Call.By.Member != "" {
 			if who != "" && who != f.Call.By.Member {
-				s.warn("%s answers %s, which is not its own", f.Call.By.Member, request)
+				s.warn("%s answered %s, a request to another member", f.Call.By.Member, request)
 				return
 			}
 			who = f.Call.By.Member
@@ -43,7 +43,7 @@ func (s *subject) sent(f *fact, out *protocol.Outcome, actor string) {
 	}
 }
 
-// askedOf is whose request that is: "shutdown-1795219526319@alice",
+// askedOf returns the member that a request concerns: "shutdown-1795219526319@alice",
 // "plan_approval-1795219518352@carol@fx-team".
 func askedOf(request string) string {
 	parts := strings.Split(request, "@")
@@ -62,20 +62,20 @@ func (s *subject) broadcast(actor string, out *protocol.Outcome, body, summary s
 			}
 		}
 	}
-	var anew []string
+	var fresh []string
 	for _, name := range everybody {
 		if s.mail.sent(actor, name, body) {
-			anew = append(anew, name)
+			fresh = append(fresh, name)
 		}
 	}
-	if len(anew) > 0 || len(everybody) == 0 {
-		s.send(&team.Message{From: actor, To: "*", Recipients: anew, Type: team.TypeBroadcast, Body: body,
+	if len(fresh) > 0 || len(everybody) == 0 {
+		s.send(&team.Message{From: actor, To: "*", Recipients: fresh, Type: team.TypeBroadcast, Body: body,
 			Summary: summary})
 	}
 }
 
-// send puts a message into the record that is delivered: where nothing says otherwise, Claude Code
-// brings it to its recipient by itself.
+// send adds a message to the record as delivered, because Claude Code delivers messages by itself
+// unless something says otherwise.
 func (s *subject) send(m *team.Message) {
 	if !s.here() {
 		return
@@ -92,17 +92,17 @@ func (s *subject) send(m *team.Message) {
 	}
 }
 
-// century is how long a teammate has to shut down, in milliseconds: Claude Code knows no deadline,
-// so nobody here ends anybody at one.
+// century is how long a teammate has to shut down, in milliseconds. Claude Code has no such
+// deadline, so no teammate is ended at one here.
 const century = 100 * 365 * 24 * 60 * 60 * 1000
 
 func (s *subject) askedToShutDown(member, request, reason string, at stamp) {
 	p := s.roster.at(member)
-	if p == nil || !s.here() || !s.roster.saidAnew(request, "asked") {
+	if p == nil || !s.here() || !s.roster.firstReport(request, "asked") {
 		return
 	}
 	if p.Asked.Some && at.before(p.Asked.When) {
-		return // another was asked since
+		return // there was a later request
 	}
 	p.Asked.learn(request, at)
 	p.Reason = reason
@@ -110,12 +110,12 @@ func (s *subject) askedToShutDown(member, request, reason string, at stamp) {
 }
 
 func (s *subject) answeredShutdown(member, request string, approved bool, reason string, at stamp) {
-	if !s.here() || member == "" || !s.roster.saidAnew(request, answer(approved)) {
+	if !s.here() || member == "" || !s.roster.firstReport(request, answer(approved)) {
 		return
 	}
 	p := s.roster.People[member]
 	if p == nil {
-		return // nobody of the team
+		return // not a member of the team
 	}
 	if approved {
 		s.roster.at(member).Ended.learn(shutdown, at)
@@ -132,7 +132,7 @@ func answer(approved bool) string {
 
 func (s *subject) planned(member, request, plan string, at stamp) {
 	p := s.roster.at(member)
-	if p == nil || !s.here() || !s.roster.saidAnew(request, "asked") || p.Plan.Some && at.before(p.Plan.When) {
+	if p == nil || !s.here() || !s.roster.firstReport(request, "asked") || p.Plan.Some && at.before(p.Plan.When) {
 		return
 	}
 	p.Plan.learn("submitted", at)
@@ -141,7 +141,8 @@ func (s *subject) planned(member, request, plan string, at stamp) {
 
 func (s *subject) answeredPlan(member, request string, approved bool, feedback string, at stamp) {
 	p := s.roster.at(member)
-	if p == nil || !s.here() || !s.roster.saidAnew(request, answer(approved)) || p.Plan.Some && at.before(p.Plan.When) {
+	if p == nil || !s.here() || !s.roster.firstReport(request, answer(approved)) || p.Plan.Some &&
+		at.before(p.Plan.When) {
 		return
 	}
 	p.Plan.learn(answer(approved), at)

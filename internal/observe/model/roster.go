@@ -7,33 +7,33 @@ import (
 	"cadre/internal/team"
 )
 
-// What a member does, as far as it is known. Whether it has ended is another thing, so that a last
-// notice of idleness does not bring it back.
+// Activities of a member, and ways in which it ended. The two are kept apart, so that a late idle
+// notice does not bring a member back.
 const (
 	active   = "active"
 	idle     = "idle"
-	shutdown = "shutdown" // ended as it was asked to
+	shutdown = "shutdown" // ended as requested
 	failed   = "failed"   // ended by itself
-	left     = "left"     // is not on the team's roster any more
+	left     = "left"     // was removed from the team's roster
 )
 
-// person is what is known of a teammate.
+// person is the knowledge about a teammate.
 type person struct {
 	Joined known[bool]   `json:"joined"`
 	About  known[about]  `json:"about"`
 	Doing  known[string] `json:"doing"`
-	Ended  known[string] `json:"ended"` // "" while it runs
-	Plan   known[string] `json:"plan"`  // what was said last of its plan
-	Began  stamp         `json:"began"` // when it was said last that it begins a task, by the call
-	Asked  known[string] `json:"asked"` // the request to shut down that it was sent last
+	Ended  known[string] `json:"ended"` // "" while it is running
+	Plan   known[string] `json:"plan"`  // the last event about its plan
+	Began  stamp         `json:"began"` // when it last started a task, by the time of the call
+	Asked  known[string] `json:"asked"` // the last request to shut down
 	Reason string        `json:"askedWhy,omitempty"`
-	Turn   stamp         `json:"turn,omitzero"`     // when it was last given a message, which begins a turn of its own
-	Detail string        `json:"detail,omitempty"`  // of its being idle
+	Turn   stamp         `json:"turn,omitzero"`     // when it last received a message that begins a turn
+	Detail string        `json:"detail,omitempty"`  // detail of its idleness
 	Fault  string        `json:"failure,omitempty"` // why it failed
 }
 
-// end is how the teammate ended; "" while it runs. A message that it was given later has it work
-// again, whichever of the two is read first.
+// end returns how the teammate ended, or "" while it is running. A message received after its
+// shutdown makes it active again, in whatever order the two are read.
 func (p *person) end() string {
 	if p.Ended.V == shutdown && p.Ended.When.before(p.Turn) {
 		return ""
@@ -41,21 +41,22 @@ func (p *person) end() string {
 	return p.Ended.V
 }
 
-// about is what a spawn says of a teammate.
+// about is the description of a teammate in its spawn.
 type about struct {
 	AgentID string `json:"agentId,omitempty"`
 	Type    string `json:"type,omitempty"`
 	Model   string `json:"model,omitempty"`
 	Color   string `json:"color,omitempty"`
 	Prompt  string `json:"prompt,omitempty"`
-	Planned bool   `json:"planned,omitempty"` // it may write nothing before a plan is approved
+	Planned bool   `json:"planned,omitempty"` // it must not write before a plan is approved
 }
 
-// roster is what is known of the teammates of a team.
+// roster is the knowledge about the teammates of a team.
 type roster struct {
 	People map[string]*person `json:"people"`
-	Spawns map[string]string  `json:"spawns"` // who was spawned by a tool use
-	// by request: what was said of it already, so that the letter of a call is not a second one
+	Spawns map[string]string  `json:"spawns"` // name of the teammate by the id of the tool use that spawned it
+	// Said has the events already seen for each request, so that a call and its letter do not count
+	// twice.
 	Said  map[string][]string `json:"said"`
 	Order []string            `json:"order"` // of the requests in Said
 
@@ -72,7 +73,7 @@ func newRoster() *roster {
 		dirty: map[string]bool{}}
 }
 
-// at returns the person of that name to write to, and nil when there are too many.
+// at returns the person of that name for writing, or nil if there are too many.
 func (r *roster) at(name string) *person {
 	p := r.People[name]
 	if p == nil {
@@ -86,7 +87,7 @@ func (r *roster) at(name string) *person {
 	return p
 }
 
-// joined are the names of those who joined, in order.
+// joined returns the names of the members, sorted.
 func (r *roster) joined() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(r.People)) {
@@ -102,7 +103,7 @@ func (r *roster) isMember(name string) bool {
 	return p != nil && p.Joined.V
 }
 
-// promptedWith is who was spawned with that prompt; "" for nobody, or for several.
+// promptedWith returns the teammate that was spawned with that prompt; "" for none or several.
 func (r *roster) promptedWith(prompt string) string {
 	found := ""
 	for name, p := range r.People {
@@ -116,20 +117,20 @@ func (r *roster) promptedWith(prompt string) string {
 	return found
 }
 
-// answered reports whether an answer to that request was seen.
+// answered reports whether an answer to the request was seen.
 func (r *roster) answered(request string) bool {
 	said := r.Said[request]
 	return slices.Contains(said, answer(true)) || slices.Contains(said, answer(false))
 }
 
-// pending reports whether the teammate has been asked to shut down, and has neither answered nor
-// ended since.
+// pending reports whether the teammate was asked to shut down, and has neither answered nor ended
+// since.
 func (r *roster) pending(p *person) bool {
 	return p.Asked.Some && !r.answered(p.Asked.V) && !(p.Ended.Some && p.Asked.When.before(p.Ended.When))
 }
 
-// saidAnew reports whether that is said of the request for the first time, and remembers it.
-func (r *roster) saidAnew(request, what string) bool {
+// firstReport records an event about a request, and reports whether it is the first such event.
+func (r *roster) firstReport(request, what string) bool {
 	if request == "" {
 		return true
 	}
@@ -148,7 +149,7 @@ func (r *roster) saidAnew(request, what string) bool {
 	return true
 }
 
-// adopt takes a teammate as a state has it.
+// adopt applies a teammate from a state.
 func (r *roster) adopt(m *team.Member) {
 	p := r.at(m.Name)
 	if p == nil {
@@ -168,11 +169,11 @@ func (r *roster) adopt(m *team.Member) {
 	default:
 		p.Doing.learn(active, when)
 	}
-	r.saidAnew(m.Shutdown.Request, "asked")
-	r.saidAnew(m.Plan.Request, "asked")
+	r.firstReport(m.Shutdown.Request, "asked")
+	r.firstReport(m.Plan.Request, "asked")
 }
 
-// recall takes a teammate as consumers saw it. It holds as long as nobody says otherwise.
+// recall applies a teammate as consumers saw it, as an assumption.
 func (r *roster) recall(m *team.Member) {
 	p := r.at(m.Name)
 	if p == nil {

@@ -1,16 +1,15 @@
 package model
 
-// seen is a set of hashes that forgets the oldest when it is full: what was counted already. It is
-// a ring and a table of places in it, of numbers alone, so that it costs the garbage collector
-// nothing.
+// seen is a set of hashes of things that were counted already. When it is full, it forgets the
+// oldest. It consists of a ring and a table of indexes into it. It contains only numbers, so the
+// garbage collector need not scan it.
 type seen struct {
 	ring  []uint64
 	next  int
-	table []uint32 // places + 1 by hash, 0 for free; made anew when the ring has grown or gone round
+	table []uint32 // indexes + 1 by hash, 0 if free; rebuilt when the ring has grown or wrapped around
 }
 
-// maxSeen is how many tool uses and letters are remembered: the replay of anything among them
-// changes nothing.
+// maxSeen is the number of remembered tool uses and letters. Replaying any of them changes nothing.
 const maxSeen = 1 << 18
 
 func (s *seen) has(h uint64) bool {
@@ -26,7 +25,7 @@ func (s *seen) has(h uint64) bool {
 	return false
 }
 
-// once reports whether the hash is new, and remembers it.
+// once adds the hash and reports whether it was new.
 func (s *seen) once(h uint64) bool {
 	if s.has(h) {
 		return false
@@ -47,8 +46,8 @@ func (s *seen) add(h uint64) {
 		s.ring[at] = h
 		s.next = (s.next + 1) % maxSeen
 	}
-	// An entry of the table whose place was given to another since is passed over; they gather
-	// until the ring has gone round once.
+	// Table entries whose index was reused are skipped. They accumulate until the ring has wrapped
+	// around once.
 	if 2*len(s.ring) > len(s.table) || s.next == 0 && at == maxSeen-1 {
 		size := max(64, len(s.table))
 		for size < 4*len(s.ring) {

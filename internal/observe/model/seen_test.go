@@ -7,8 +7,7 @@ import (
 	"cadre/internal/observe/protocol"
 )
 
-// TestSeen holds the ring and its table against what they must know, over several rounds of the
-// ring.
+// TestSeen compares the ring and its table with a plain set, over several rounds of the ring.
 func TestSeen(t *testing.T) {
 	var s seen
 	const total = 3*maxSeen + 777

@@ -10,7 +10,7 @@ import (
 	"cadre/internal/team"
 )
 
-// settle makes a record of what the state lacks of what is known by now.
+// settle makes a record of the difference between the state and the present knowledge.
 func (s *subject) settle(id, actor string, at stamp) {
 	if !s.here() {
 		s.events = nil
@@ -46,13 +46,13 @@ func (s *subject) settle(id, actor string, at stamp) {
 		s.settleTasks(actor)
 	}
 	s.commit(id, actor, at)
-	if s.account(); len(s.events) > 0 { // of a team, or a member, that is there only now
-		s.commit(s.anID("usage"), actor, at)
+	if s.account(); len(s.events) > 0 { // usage of a team or a member that exists only now
+		s.commit(s.recordID("usage"), actor, at)
 	}
 }
 
-// settleJoin adds a teammate, or says what is known anew of it. It returns how it is before
-// anything of its status is said; nobody if it has not joined.
+// settleJoin adds a teammate, or new details about it. It returns the member before any change of
+// its status, or a zero member if it has not joined.
 func (s *subject) settleJoin(name string) team.Member {
 	p := s.roster.People[name]
 	if !p.Joined.V || name == s.lead() {
@@ -84,8 +84,7 @@ func (s *subject) settleJoin(name string) team.Member {
 	return have
 }
 
-// settleStatus says what became of a member that was as have says before the events that are said
-// now.
+// settleStatus emits the change of a member's status. have is the member before the events in said.
 func (s *subject) settleStatus(p *person, have team.Member, said []team.Event) {
 	end := p.end()
 	switch {
@@ -95,7 +94,7 @@ func (s *subject) settleStatus(p *person, have team.Member, said []team.Event) {
 		}
 		return
 	case have.Status == team.ShuttingDown, have.Status.Running() &&
-		agrees(said, have.Name): // and has come back since, which was read first
+		agrees(said, have.Name): // it has come back since, and that was read first
 		s.emit(ending(p, have.Name, shutdown))
 		have.Status = team.Stopped
 	}
@@ -116,18 +115,18 @@ func (s *subject) settleStatus(p *person, have team.Member, said []team.Event) {
 	}
 }
 
-// ending is the event of a member's end.
+// ending returns the event for a member's end.
 func ending(p *person, name, end string) team.Event {
 	switch end {
 	case failed:
 		return &team.MemberFailed{Member: name, Reason: p.Fault}
 	case left:
-		return &team.MemberStopped{Member: name, Reason: "it is not on the roster any more"}
+		return &team.MemberStopped{Member: name, Reason: "it was removed from the roster"}
 	}
 	return &team.MemberStopped{Member: name, Reason: team.AsAsked}
 }
 
-// agrees reports whether the member is said to agree to shut down.
+// agrees reports whether the events say that the member agreed to shut down.
 func agrees(said []team.Event, name string) bool {
 	return slices.ContainsFunc(said, func(e team.Event) bool {
 		a, ok := e.(*team.ShutdownAnswered)
@@ -135,8 +134,8 @@ func agrees(said []team.Event, name string) bool {
 	})
 }
 
-// settleTasks brings the tasks of the state to what the board knows: first those that are new, so
-// that every other can wait for them.
+// settleTasks updates the tasks of the state to the board. New tasks come first, so that others can
+// depend on them.
 func (s *subject) settleTasks(actor string) {
 	b := s.board
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(b.dirty)), func(id string) bool { return b.Tasks[id] == nil })
@@ -152,7 +151,7 @@ func (s *subject) settleTasks(actor string) {
 		n := protocol.TaskNumber(id)
 		if n-1 > s.placed {
 			if n-1-s.placed > team.MaxSkipped {
-				s.warn("task %s is too far beyond the others to be believed", id)
+				s.warn("ignored task %s, because its number is too far beyond the others", id)
 				continue
 			}
 			s.emit(&team.TasksSkipped{Through: int64(n - 1)})
@@ -175,7 +174,7 @@ func (s *subject) settleTasks(actor string) {
 	}
 }
 
-// skipped reports whether a task of the state is only the place of one that was not seen.
+// skipped reports whether a task of the state is only a placeholder for one that was not seen.
 func skipped(t team.Task) bool { return t.Status == team.Deleted && t.CreatedAt == 0 }
 
 func (s *subject) settleTask(e *entry, have team.Task, actor string) {
@@ -187,7 +186,7 @@ func (s *subject) settleTask(e *entry, have team.Task, actor string) {
 	}
 	owner, status := e.Owner.V, team.TaskStatus(cmp.Or(e.Status.V, string(team.Pending)))
 	if have.Status == team.Deleted {
-		s.emit(&team.TaskReleased{Task: have.ID, Owner: owner, Reason: "it is on the list again"})
+		s.emit(&team.TaskReleased{Task: have.ID, Owner: owner, Reason: "it is back on the list"})
 		have.Status, have.Owner = team.Pending, owner
 	}
 	change := team.TaskUpdated{Task: have.ID, Metadata: metadata(e, have.Metadata)}
@@ -229,7 +228,7 @@ func (s *subject) settleTask(e *entry, have team.Task, actor string) {
 	}
 }
 
-// metadata is what of the entry's differs from have; nil for nothing.
+// metadata returns the entry's metadata that differs from have; nil for no difference.
 func metadata(e *entry, have map[string]json.RawMessage) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
 	for key, k := range e.Metadata {

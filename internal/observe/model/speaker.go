@@ -8,39 +8,39 @@ import (
 	"cadre/internal/team"
 )
 
-// speaker is who wrote a line.
+// speaker is the author of a line.
 type speaker struct {
 	Session string `json:"session,omitempty"`
-	Agent   string `json:"agent,omitempty"`  // of a nameless side transcript
-	Member  string `json:"member,omitempty"` // a teammate with a name; "" for the session itself
-	Team    string `json:"team,omitempty"`   // the teammate's team, where the line says it
-	Side    bool   `json:"side,omitempty"`   // it works within the session: that is its lead's
+	Agent   string `json:"agent,omitempty"`  // id of a nameless side transcript
+	Member  string `json:"member,omitempty"` // name of the teammate; "" for the session itself
+	Team    string `json:"team,omitempty"`   // the teammate's team, if the line names it
+	Side    bool   `json:"side,omitempty"`   // it works within Session, which is its lead's
 }
 
 // source is one input: a stream or a file.
 type source struct {
-	Team   string `json:"team,omitempty"`   // what the caller said of it
-	Member string `json:"member,omitempty"` //
-	Last   stamp  `json:"last"`             // of its newest line
+	Team   string `json:"team,omitempty"`   // given by Introduce
+	Member string `json:"member,omitempty"` // given by Introduce
+	Last   stamp  `json:"last"`             // time of its newest line
 	Timed  bool   `json:"timed,omitempty"`  // its lines have times
-	Agent  string `json:"agent,omitempty"`  // the nameless side whose transcript it is
+	Agent  string `json:"agent,omitempty"`  // id of the nameless side whose transcript it is
 	Arms   []arm  `json:"arms,omitempty"`
 }
 
-// arm is a member that completed a task and will be idle unless it takes another in its next
+// arm is a member that completed a task. It becomes idle unless it starts another in its next
 // message.
 type arm struct {
 	Member string `json:"member"`
-	After  string `json:"after"`          // the message in which it did
-	Next   string `json:"next,omitempty"` // the one after it, while that goes on
+	After  string `json:"after"`          // the message in which it completed the task
+	Next   string `json:"next,omitempty"` // the next message, while that is incomplete
 	When   stamp  `json:"when"`
 }
 
-// stamp is when a line of the source was written: at its own time, or in a source whose lines have
-// none, at that of its arrival. It never goes back.
+// stamp returns the time of a line. If the source's lines have no times, it is the arrival time. It
+// never goes backwards.
 func (src *source) stamp(at, now team.Time, seq int64) stamp {
 	switch {
-	case at != 0 && !src.Timed: // those before had none, and were given that of their arrival
+	case at != 0 && !src.Timed: // earlier lines had no time and got their arrival time
 		src.Timed, src.Last = true, stamp{}
 	case at != 0:
 	case src.Timed:
@@ -52,20 +52,20 @@ func (src *source) stamp(at, now team.Time, seq int64) stamp {
 	return src.Last
 }
 
-// disarm says that a member has begun a task.
+// disarm records that a member has started a task.
 func (src *source) disarm(member string) {
 	src.Arms = slices.DeleteFunc(src.Arms, func(a arm) bool { return a.Member == member })
 }
 
-// arm says that a member completed a task.
+// arm records that a member has completed a task.
 func (src *source) arm(one arm) {
 	if !slices.ContainsFunc(src.Arms, func(a arm) bool { return a.Member == one.Member }) {
 		src.Arms = append(src.Arms, one)
 	}
 }
 
-// fire returns the members that completed a task and took no other, now that the message after it
-// has ended: another has begun, or the turn is over ("").
+// fire returns the members that completed a task and started no other in the message after it. That
+// message has ended: another one has begun, or the turn is over ("").
 func (src *source) fire(message string) (idle []arm) {
 	var kept []arm
 	for _, a := range src.Arms {
@@ -83,31 +83,31 @@ func (src *source) fire(message string) (idle []arm) {
 	return idle
 }
 
-// session is one session of Claude Code.
+// session is one Claude Code session.
 type session struct {
-	// its own task list: a team's only when a team shows itself that has no list but this
+	// Board is its own task list. It becomes a team's if a team appears that has no other list.
 	Board  *board   `json:"board"`
 	Agents []string `json:"agents,omitempty"`
 	Init   bool     `json:"init,omitempty"`
-	Dir    string   `json:"dir,omitempty"`    // where it works
-	Team   string   `json:"team,omitempty"`   // of the teammate whose session it is after all
-	Member string   `json:"member,omitempty"` //
+	Dir    string   `json:"dir,omitempty"`    // its working directory
+	Team   string   `json:"team,omitempty"`   // set if it turns out to be a teammate's session
+	Member string   `json:"member,omitempty"` // set if it turns out to be a teammate's session
 
-	// names of the agents that it has in the background, who are no teammates
+	// Background has the names of its background agents, which are not teammates.
 	Background []string `json:"background,omitempty"`
 }
 
-// side is an in-process teammate, or a subagent, that writes a transcript of its own without its
-// name. A teammate begins one for every prompt; they are a chain: the first line of each names the
-// last of the one before.
+// side is an in-process teammate or a subagent with a nameless transcript of its own. A teammate
+// begins a new transcript for every prompt. The transcripts form a chain: the first line of each
+// names the last line of the one before.
 type side struct {
 	Member string `json:"member,omitempty"`
-	Prompt string `json:"prompt,omitempty"` // the first words that it was given, which are those of its spawn
-	After  string `json:"after,omitempty"`  // the agent whose chain it goes on with
+	Prompt string `json:"prompt,omitempty"` // the first prompt, which equals that of its spawn
+	After  string `json:"after,omitempty"`  // the agent whose chain it continues
 	Last   string `json:"last,omitempty"`   // uuid of its last line
 }
 
-// fact is a call with its result; or letters, where they had to wait like one.
+// fact is a call with its result, or letters that had to wait like one.
 type fact struct {
 	Call   call      `json:"call"`
 	Result result    `json:"result"`
@@ -132,19 +132,19 @@ const (
 	maxSessions   = 256
 	maxBackground = 256
 	maxSides      = 1024
-	maxHeld       = 4096 // facts of nameless sides, and of teammates of whose team nothing is known yet
+	maxHeld       = 4096 // facts of nameless sides, and of teammates whose team is unknown
 )
 
 // cast knows who writes the lines: the sources, the sessions, and the sides within them.
 type cast struct {
 	sessions  map[string]*session
-	order     []string // of the sessions
+	order     []string // order of the sessions
 	sides     map[string]*side
 	sideOrder []string
 	tails     map[string]string // agent by the uuid of its last line
 	sources   map[string]*source
 	seen      *seen // lines of sides, among others
-	news      bool  // something is known now that may tell whose the held facts are
+	news      bool  // there is news that may identify the authors of held facts
 }
 
 func newCast(seen *seen) *cast {
@@ -180,21 +180,20 @@ func (c *cast) session(id string) *session {
 	return one
 }
 
-// begun reports whether a session has given its init.
+// begun reports whether a session has sent its init.
 func (c *cast) begun(id string) bool {
 	one := c.sessions[id]
 	return one != nil && one.Init
 }
 
-// speakerOf finds out who wrote a line. The roster tells a teammate by the prompt that it was
-// spawned with.
+// speakerOf returns the author of a line. A teammate may be identified by the prompt in the roster.
 func (c *cast) speakerOf(src *source, m *protocol.Line, r *roster) speaker {
 	s := speaker{Session: m.Session, Side: m.Side, Team: cmp.Or(m.Team, src.Team), Member: cmp.Or(m.Member, src.Member)}
 	switch one := c.sessions[m.Session]; {
 	case m.Member != "" && m.Session != "" && !m.Side:
 		one = c.session(m.Session)
 		one.Team, one.Member = m.Team, m.Member
-	case s.Member == "" && one != nil && !m.Side: // not every line of a teammate's transcript has its name
+	case s.Member == "" && one != nil && !m.Side: // some lines of a teammate's transcript lack its name
 		s.Team, s.Member = one.Team, one.Member
 	}
 	if s.Member == "" && m.Side && m.Agent != "" {
@@ -204,7 +203,7 @@ func (c *cast) speakerOf(src *source, m *protocol.Line, r *roster) speaker {
 	return s
 }
 
-// sideOf takes note of a line of a side transcript.
+// sideOf records a line of a side transcript.
 func (c *cast) sideOf(m *protocol.Line, r *roster) *side {
 	one := c.sides[m.Agent]
 	if one == nil {
@@ -219,7 +218,7 @@ func (c *cast) sideOf(m *protocol.Line, r *roster) *side {
 		}
 		c.identify(r)
 	}
-	if m.UUID != "" && c.seen.once(protocol.Hash("side "+m.UUID)) { // an older line that comes again is not the last
+	if m.UUID != "" && c.seen.once(protocol.Hash("side "+m.UUID)) { // a repeated older line is not the last one
 		delete(c.tails, one.Last)
 		one.Last = m.UUID
 		c.tails[m.UUID] = m.Agent
@@ -234,7 +233,7 @@ func (c *cast) dropSide() {
 	c.sideOrder = c.sideOrder[1:]
 }
 
-// sideMember is the teammate whose side that is; "" while that is not known.
+// sideMember returns the teammate that a side belongs to; "" if it is unknown.
 func (c *cast) sideMember(agent string) string {
 	if one := c.sides[agent]; one != nil {
 		return one.Member
@@ -242,7 +241,7 @@ func (c *cast) sideMember(agent string) string {
 	return ""
 }
 
-// named says who a side is, and whoever continues its chain.
+// named records the teammate of a side and of the rest of its chain.
 func (c *cast) named(agent, member string, r *roster) {
 	if one := c.sides[agent]; one != nil && one.Member == "" && member != "" {
 		one.Member, c.news = member, true
@@ -250,7 +249,7 @@ func (c *cast) named(agent, member string, r *roster) {
 	}
 }
 
-// identify looks who the nameless sides are.
+// identify tries to identify the nameless sides.
 func (c *cast) identify(r *roster) {
 	for again := true; again; {
 		again = false
@@ -272,8 +271,8 @@ func (c *cast) identify(r *roster) {
 	}
 }
 
-// implicit is the name of the team that a session has without having made one, since the second age
-// of the protocol.
+// implicit returns the name of the team that a session has without creating one, since the second
+// generation of the protocol.
 func implicit(session string) string {
 	if len(session) < 8 {
 		return ""

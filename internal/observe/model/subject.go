@@ -9,8 +9,7 @@ import (
 	"cadre/internal/team"
 )
 
-// subject is the team that is observed: what is known of it, and the chronicle that is made of
-// that.
+// subject is the observed team: the knowledge about it, and the chronicle made from that.
 type subject struct {
 	chronicle
 	ledger
@@ -29,7 +28,7 @@ func newSubject(options Options, who *cast, recorded Recorded) *subject {
 	return s
 }
 
-// lead is the lead's name.
+// lead returns the lead's name.
 func (s *subject) lead() string {
 	if s.state != nil && s.state.Team().Lead != "" {
 		return s.state.Team().Lead
@@ -40,8 +39,8 @@ func (s *subject) lead() string {
 // isMember reports whether the team has a member of that name.
 func (s *subject) isMember(name string) bool { return name == s.lead() || s.roster.isMember(name) }
 
-// called reports whether that is the team's name among its agents. The first that is heard is,
-// where it was not known; "" says nothing against it.
+// called reports whether name is the team's name among its agents. If that is unknown, the first
+// name seen becomes it. "" always matches.
 func (s *subject) called(name string) bool {
 	if s.epoch.Name == "" {
 		s.epoch.Name = name
@@ -49,8 +48,8 @@ func (s *subject) called(name string) bool {
 	return name == "" || name == s.epoch.Name
 }
 
-// session is the one that is observed: the lead's, else that of the teammate who was heard first;
-// "" where no line has said it.
+// session returns the observed session: the lead's, or that of the first teammate that was seen; ""
+// if no line has named it.
 func (s *subject) session() string {
 	if lead, _ := s.state.Member(s.lead()); lead.Session != unknownSession {
 		return cmp.Or(lead.Session, s.epoch.Mate)
@@ -58,7 +57,7 @@ func (s *subject) session() string {
 	return s.epoch.Mate
 }
 
-// created takes a TeamCreate.
+// created processes a TeamCreate.
 func (s *subject) created(f *fact, out *protocol.Outcome) {
 	var in struct {
 		TeamName    string `json:"team_name"`
@@ -79,7 +78,7 @@ func (s *subject) created(f *fact, out *protocol.Outcome) {
 	}
 }
 
-// deleted takes a TeamDelete of the lead's.
+// deleted processes a TeamDelete by the lead.
 func (s *subject) deleted(f *fact, out *protocol.Outcome) {
 	if f.Call.By.Member != "" || !s.here() || !s.called(out.TeamName) {
 		return
@@ -88,7 +87,7 @@ func (s *subject) deleted(f *fact, out *protocol.Outcome) {
 	s.ended(f.Call.ID, f.Result.At, "its lead deleted it")
 }
 
-// spawned takes a spawn of a teammate.
+// spawned processes the spawn of a teammate.
 func (s *subject) spawned(f *fact, in *protocol.SpawnInput, out *protocol.Outcome) {
 	name, of := cmp.Or(out.Name, in.Name), cmp.Or(out.TeamName, in.TeamName)
 	own := of != "" && of == implicit(f.Call.By.Session) && f.Call.By.Member == ""
@@ -101,13 +100,13 @@ func (s *subject) spawned(f *fact, in *protocol.SpawnInput, out *protocol.Outcom
 			return
 		}
 		if !s.called(of) {
-			s.warn("%s was spawned into %s, and %s is observed", name, of, s.epoch.Name)
+			s.warn("%s was spawned into %s, but %s is observed", name, of, s.epoch.Name)
 			return
 		}
 		if s.epoch.LeadSession == "" && f.Call.By.Member == "" {
 			s.led(f.Call.By.Session, f.Call.Source, f.Result.At)
 		}
-	case s.here() && f.Call.By.Member != "": // a teammate spawns another
+	case s.here() && f.Call.By.Member != "": // a teammate spawns another one
 	case own:
 		s.past(of, f.Result.At)
 		return
@@ -132,7 +131,7 @@ func (s *subject) spawned(f *fact, in *protocol.SpawnInput, out *protocol.Outcom
 	s.cast.news = true
 }
 
-// adopt continues with a state that was made elsewhere, or later than what is known.
+// adopt continues with a state that was made elsewhere, or later than the present knowledge.
 func (s *subject) adopt(now *team.State) {
 	if s.state == nil || s.state.Team().ID != now.Team().ID {
 		s.board, s.roster, s.mail = newBoard(), newRoster(), newMailbag()

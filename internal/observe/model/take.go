@@ -10,10 +10,10 @@ import (
 	"cadre/internal/team"
 )
 
-// take goes through what a line says, in its order.
+// take processes the content of a line, in order.
 func (w *Watcher) take(name string, src *source, m *protocol.Line, now team.Time) {
 	at := src.stamp(m.At, now, w.team.lines)
-	if m.Sub { // a subagent's tasks and messages are its own
+	if m.Sub { // a subagent's tasks and messages are not the team's
 		for _, u := range m.Uses {
 			w.sieve.Ignore(protocol.Hash(u.ID))
 		}
@@ -45,7 +45,7 @@ func (w *Watcher) take(name string, src *source, m *protocol.Line, now team.Time
 		if m.Totals != nil && by.Agent == "" &&
 			(m.UUID == "" || w.correlation.done.once(protocol.Hash("totals "+m.UUID))) &&
 			w.team.take(name, m, by) {
-			w.team.settle(w.team.anID("usage"), by.Member, at)
+			w.team.settle(w.team.recordID("usage"), by.Member, at)
 		}
 		w.turnEnded(by, at)
 	case "system":
@@ -54,8 +54,7 @@ func (w *Watcher) take(name string, src *source, m *protocol.Line, now team.Time
 	w.again()
 }
 
-// again goes through the facts that are held, for as long as anything new is known that may tell
-// whose they are.
+// again processes the held facts again, while there is news that may identify their authors.
 func (w *Watcher) again() {
 	for w.cast.news {
 		w.cast.news = false
@@ -67,7 +66,7 @@ func (w *Watcher) again() {
 	}
 }
 
-// use takes one tool use.
+// use processes one tool use.
 func (w *Watcher) use(name string, src *source, m *protocol.Line, u protocol.Use, by speaker, at stamp, now team.Time) {
 	root := by.Member == "" && by.Agent == ""
 	is, why := protocol.Recognise(u, !root || w.team.here() || w.creates(by.Session))
@@ -99,8 +98,8 @@ func (w *Watcher) use(name string, src *source, m *protocol.Line, u protocol.Use
 	}
 }
 
-// inBackground reports whether a message is for an agent that its session has in the background,
-// and that is no teammate.
+// inBackground reports whether a message is addressed to a background agent of its session, which
+// is not a teammate.
 func (w *Watcher) inBackground(u protocol.Use, by speaker) bool {
 	var in protocol.SendInput
 	if one := w.cast.sessions[by.Session]; one == nil || len(one.Background) == 0 ||
@@ -111,9 +110,8 @@ func (w *Watcher) inBackground(u protocol.Use, by speaker) bool {
 		!w.team.roster.isMember(in.Addressee())
 }
 
-// doubtful reports whether a call may be no team's after all: that of an agent of whom it is not
-// known whether it is a teammate, and one that begins an agent where there is no team. Its result,
-// or a name, will tell.
+// doubtful reports whether a call may not belong to a team: one by an unidentified agent, and one
+// that spawns an agent when there is no team. Its result, or a name, will decide.
 func (w *Watcher) doubtful(u protocol.Use, by speaker) bool {
 	switch {
 	case by.Agent != "" && by.Member == "":
@@ -125,7 +123,7 @@ func (w *Watcher) doubtful(u protocol.Use, by speaker) bool {
 	return false
 }
 
-// answered takes a call and its result.
+// answered processes a call with its result.
 func (w *Watcher) answered(c *call, r *result) {
 	w.cast.news = w.cast.news ||
 		slices.ContainsFunc(w.held, func(f fact) bool { return f.Mail != nil && f.Mail.Call == c.ID })
@@ -137,14 +135,14 @@ func (w *Watcher) answered(c *call, r *result) {
 	})
 }
 
-// flagged sets the flag of the line if report reports a tool use.
+// flagged sets the flag of the line if report adds a tool use.
 func (w *Watcher) flagged(report func()) {
 	n := len(w.team.out.Uses)
 	report()
 	w.team.out.TeamToolUse = w.team.out.TeamToolUse || len(w.team.out.Uses) > n
 }
 
-// show reports a call, or its result. Of a tool without a category nothing is shown.
+// show reports a call, or its result if r is set. A tool without a category is not shown.
 func (w *Watcher) show(c *call, r *result) {
 	if protocol.CategoryOf(c.Tool) == "" {
 		return
@@ -156,8 +154,8 @@ func (w *Watcher) show(c *call, r *result) {
 	w.team.out.Uses = append(w.team.out.Uses, one)
 }
 
-// aloud reports a call of which it is known only now that it is a team's.
-func (w *Watcher) aloud(f *fact) {
+// reveal reports a call that was not known to belong to the team before.
+func (w *Watcher) reveal(f *fact) {
 	if f.Call.Quiet {
 		f.Call.Quiet = false
 		w.show(&f.Call, nil)
@@ -165,8 +163,8 @@ func (w *Watcher) aloud(f *fact) {
 	}
 }
 
-// begins looks whether a TaskUpdate has its owner begin a task: then it is not idle, whatever it
-// has completed before.
+// begins checks whether a TaskUpdate makes its owner start a task. The owner is then not idle,
+// whatever it completed before.
 func (w *Watcher) begins(src *source, u protocol.Use, by speaker, at stamp) {
 	var in protocol.TaskInput
 	if protocol.ReadJSON(u.Input, &in) != nil || value(in.Status) != string(team.InProgress) {
@@ -179,7 +177,7 @@ func (w *Watcher) begins(src *source, u protocol.Use, by speaker, at stamp) {
 	}
 }
 
-// creates reports whether the session is about to create a team.
+// creates reports whether the session has a pending call that creates a team.
 func (w *Watcher) creates(session string) bool {
 	for _, c := range w.correlation.calls {
 		if c.Tool == "TeamCreate" && c.By.Session == session {
@@ -200,21 +198,21 @@ func (w *Watcher) result(r *result, now team.Time) {
 	w.answered(c, r)
 }
 
-// fire says idle of the members that completed a task and took no other.
+// fire marks the members as idle that completed a task and started no other.
 func (w *Watcher) fire(src *source, message string) {
 	for _, a := range src.fire(message) {
 		if p := w.team.roster.at(a.Member); p != nil {
 			p.Doing.learn(idle, a.When)
-			w.team.settle(w.team.anID("idle"), a.Member, a.When)
+			w.team.settle(w.team.recordID("idle"), a.Member, a.When)
 		}
 	}
 }
 
-// turnEnded says idle of a teammate whose own stream says that its turn is over.
+// turnEnded marks a teammate as idle if its own stream says that its turn has ended.
 func (w *Watcher) turnEnded(by speaker, at stamp) {
 	if p := w.team.roster.People[by.Member]; p != nil && by.Member != "" && w.team.here() && w.team.called(by.Team) {
 		w.team.roster.at(by.Member).Doing.learn(idle, at)
-		w.team.settle(w.team.anID("turn"), by.Member, at)
+		w.team.settle(w.team.recordID("turn"), by.Member, at)
 	}
 }
 
@@ -227,7 +225,7 @@ func (w *Watcher) system(src *source, m *protocol.Line, by speaker, at stamp) {
 		}
 		if by.Member != "" && by.Team != "" && !w.team.waits(by, at, "") &&
 			w.team.joins(by, at, "") { // its session begins
-			w.team.settle(w.team.anID("init"), by.Member, at)
+			w.team.settle(w.team.recordID("init"), by.Member, at)
 		}
 	case "turn_duration":
 		w.fire(src, "")
@@ -235,7 +233,7 @@ func (w *Watcher) system(src *source, m *protocol.Line, by speaker, at stamp) {
 	case "task_notification":
 		member := w.team.roster.Spawns[m.Task.Use]
 		if member == "" {
-			return // a subagent's
+			return // a subagent
 		}
 		p := w.team.roster.at(member)
 		switch m.Task.Status {
@@ -246,23 +244,23 @@ func (w *Watcher) system(src *source, m *protocol.Line, by speaker, at stamp) {
 				p.Fault = m.Task.Summary
 			}
 		}
-		w.team.settle(w.team.anID("end"), member, at)
+		w.team.settle(w.team.recordID("end"), member, at)
 	}
 }
 
-// mailLine is a user's line with letters from other members.
+// mailLine is a user line with letters from other members.
 type mailLine struct {
 	UUID   string  `json:"uuid,omitempty"`
-	First  bool    `json:"first,omitempty"` // of its transcript
+	First  bool    `json:"first,omitempty"` // it is the first line of its transcript
 	Text   string  `json:"text"`
 	Source string  `json:"source"`
-	By     speaker `json:"by"` // in whose context it is
+	By     speaker `json:"by"` // the agent whose context it is in
 	At     stamp   `json:"at"`
-	Call   string  `json:"call,omitempty"` // the broadcast whose result it waits for
+	Call   string  `json:"call,omitempty"` // id of the broadcast whose result it waits for
 }
 
-// letters takes what a user's line brings from other members. In a context of which it is not known
-// yet whose it is, it waits for that.
+// letters processes the letters from other members in a user line. If the owner of the context is
+// unknown, the line is held until it is known.
 func (w *Watcher) letters(m *mailLine) {
 	by, at, name := m.By, m.At, m.Source
 	if !strings.Contains(m.Text, "<teammate-message ") {
@@ -288,7 +286,7 @@ func (w *Watcher) letters(m *mailLine) {
 		return
 	}
 	to := cmp.Or(by.Member, w.team.lead())
-	if p := w.team.roster.at(by.Member); p != nil { // a turn of its own begins
+	if p := w.team.roster.at(by.Member); p != nil { // a turn begins
 		p.Doing.learn(active, at)
 		if p.Turn.before(at) {
 			p.Turn = at
@@ -302,7 +300,7 @@ func (w *Watcher) letters(m *mailLine) {
 		switch {
 		case is:
 			w.signal(n, l.From, to, at)
-		case i == 0 && m.First && by.Member != "" && l.From == w.team.lead(): // its prompt, which its spawn says
+		case i == 0 && m.First && by.Member != "" && l.From == w.team.lead(): // its prompt, which the spawn has as well
 		case w.team.mail.received(name, l.From, to, l.Text) && l.From != "":
 			w.team.send(&team.Message{From: l.From, To: to, Type: team.TypeMessage, Body: l.Text, Summary: l.Summary})
 		}
@@ -310,7 +308,7 @@ func (w *Watcher) letters(m *mailLine) {
 	w.team.settle(id, to, at)
 }
 
-// signal takes a letter that the program of a member wrote.
+// signal processes a letter written by a member's program.
 func (w *Watcher) signal(n *protocol.Signal, from, to string, at stamp) {
 	if t := protocol.ParseTime(n.Timestamp); t != 0 {
 		at.At = t
@@ -341,8 +339,8 @@ func (w *Watcher) signal(n *protocol.Signal, from, to string, at stamp) {
 	}
 }
 
-// hold keeps a fact until more is known. Where there are too many, those of other teams go first;
-// any other is a loss.
+// hold holds a fact back until more is known. If there are too many, the facts of other teams are
+// dropped first. Any other dropped fact is a gap.
 func (w *Watcher) hold(f fact) {
 	if w.held = append(w.held, f); len(w.held) <= maxHeld {
 		return
@@ -353,15 +351,15 @@ func (w *Watcher) hold(f fact) {
 		if w.counts.Dropped++; !w.dropping {
 			w.dropping = true
 			w.gap(f.source(), w.cast.source(f.source()),
-				"too much was said by teammates of whom it is not known yet who they are", f.Result.At.At)
+				"too many facts by teammates that are still unidentified", f.Result.At.At)
 		}
 	}
 	w.held = slices.Delete(w.held, oldest, oldest+1)
 }
 
-// sending is the call of a broadcast that one of the letters is of and that still waits for its
-// result, because the recipient was quicker; "" where there is none. A letter alone does not show
-// that it went to everybody.
+// sending returns the id of a broadcast call that contains one of the letters and still waits for
+// its result, because the recipient was faster; "" for none. The letter alone does not show that it
+// is a broadcast.
 func (w *Watcher) sending(letters []protocol.Letter, at stamp) string {
 	for id, c := range w.correlation.calls {
 		var in protocol.SendInput

@@ -9,18 +9,18 @@ import (
 	"cadre/internal/team"
 )
 
-// spent is what a session has used, by its own running totals. Several sources may show the same
-// session, and a source may begin again from nothing when its program was started anew.
+// spent is the usage of a session, by its own running totals. Several sources may show the same
+// session. A source may start again from zero when its program was restarted.
 type spent struct {
 	Member string              `json:"member,omitempty"`
 	Team   string              `json:"team,omitempty"`
 	Of     map[string]*running `json:"of"`     // by source
-	Before tokens              `json:"before"` // what of it was for a team before this one
+	Before tokens              `json:"before"` // the part that belongs to earlier teams
 }
 
 type running struct{ Before, Last tokens }
 
-// tokens is a usage in a form that is saved.
+// tokens is a usage in its saved form.
 type tokens [5]int64
 
 func tokensOf(u *team.Usage) tokens {
@@ -32,13 +32,13 @@ func (t tokens) usage() team.Usage {
 		CostMicroUSD: t[4]}
 }
 
-// ledger is what the sessions have used.
+// ledger is the usage of all sessions.
 type ledger struct {
 	spent    map[string]*spent // by session
 	unbilled bool              // a session has used more than was reported
 }
 
-// take takes the running totals of a session that a source shows, and reports whether they are new.
+// take records the running totals of a session in a source, and reports whether they are new.
 func (l *ledger) take(source string, m *protocol.Line, by speaker) bool {
 	one := l.spent[m.Session]
 	if one == nil {
@@ -58,7 +58,7 @@ func (l *ledger) take(source string, m *protocol.Line, by speaker) bool {
 		less = less || total[i] < r.Last[i]
 	}
 	switch {
-	case less && m.Type == "cost-state": // an older one again: it has no id by which to know it
+	case less && m.Type == "cost-state": // a repeated older line; it has no id to recognise it by
 		return false
 	case less:
 		for i := range total {
@@ -70,7 +70,7 @@ func (l *ledger) take(source string, m *protocol.Line, by speaker) bool {
 	return true
 }
 
-// most is what the session has used by the source that knows most of it.
+// most returns the usage of the session according to the source that has seen most of it.
 func (s *spent) most() (most tokens) {
 	for _, r := range s.Of {
 		for i := range most {
@@ -80,7 +80,7 @@ func (s *spent) most() (most tokens) {
 	return most
 }
 
-// pays reports whether the team pays for a session: its lead's, or a teammate's.
+// pays reports whether the usage of a session counts for the team: its lead's or a teammate's does.
 func (s *subject) pays(id string, one *spent) bool {
 	if one.Member == "" {
 		return s.leads(id, "")
@@ -88,7 +88,7 @@ func (s *subject) pays(id string, one *spent) bool {
 	return one.Team == "" || one.Team == s.epoch.Name
 }
 
-// account reports what the team's sessions have used beyond what its state says.
+// account emits the usage of the team's sessions beyond what is in its state.
 func (s *subject) account() {
 	if !s.unbilled || s.founding() {
 		return

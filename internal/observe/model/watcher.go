@@ -10,64 +10,62 @@ import (
 	"cadre/internal/team"
 )
 
-// Options say how to observe. The zero value is what is wanted nearly always.
+// Options configures a watcher. The zero value suits nearly all uses.
 type Options struct {
-	// Lead is the lead's name until a stream says another; "" for team-lead, as Claude Code calls
-	// it.
+	// Lead is the lead's name until a stream names another; "" for team-lead, Claude Code's name
+	// for it.
 	Lead string
-	// ID is the id of the team, if it is to be a given one; "" for one made from its name and its
-	// lead's session. A second team of one observer has its own.
+	// ID is the id of the team; "" for one made from its name and its lead's session. A second team
+	// of the same observer gets an id of its own.
 	ID string
-	// Of is the team that is observed, by its own name; "" for the one that began last.
+	// Of is the name of the team to observe; "" for the one that began last.
 	Of string
-	// Name is what the team is called in its records, instead of by its own name; "" for that.
+	// Name is the team's name in its records; "" for its own name.
 	Name string
-	// TTL is how long a result waits for its call, in milliseconds; 0 for [TTL]. A call waits for
+	// TTL is how long a result waits for its call, in milliseconds; 0 means [TTL]. A call waits for
 	// [CallTTL].
 	TTL team.Time
-	// MaxLine is the length in bytes from which a line is huge: it is counted and not decoded. 0
-	// for [MaxLine].
+	// MaxLine is the length in bytes from which a line counts as huge and is not decoded. 0 means
+	// [protocol.MaxLine].
 	MaxLine int
 }
 
-// Recorded is called with each record that was made, the state after it, and the session that is
-// observed.
+// Recorded is called with each new record, the state after it, and the observed session.
 type Recorded func(s *team.State, r *team.Record, session string)
 
-// Report is what one line said. Nearly all lines say nothing of a team, and then it is zero.
+// Report is the result of one line. Most lines do not concern a team; the report is zero then.
 type Report struct {
 	// TeamToolUse says that the line calls a tool of the team, or has the result of such a call.
 	TeamToolUse bool
-	// Uses are the calls of the team's tools, and their results, that are known by this line.
+	// Uses are the calls of team tools, and their results, that became known with this line.
 	Uses []protocol.ToolUse
-	// Records are what the team's state and a journal take. One with seq 1 begins a new team.
+	// Records are for the team's state and a journal. A record with seq 1 begins a new team.
 	Records []*team.Record
 	// Warnings are for a log.
 	Warnings []string
 }
 
-// Counts of what came and what became of it.
+// Counts are statistics about the input.
 type Counts struct {
 	Lines      int64 `json:"lines"`
-	Decoded    int64 `json:"decoded"`    // lines that were worth it
+	Decoded    int64 `json:"decoded"`    // lines that were worth decoding
 	Garbage    int64 `json:"garbage"`    // lines that are not a JSON object
-	Truncated  int64 `json:"truncated"`  // lines that begin like one and end before its end
-	Huge       int64 `json:"huge"`       // lines that are too long to be decoded
-	InvalidUTF int64 `json:"invalidUtf"` // lines that are not valid UTF-8; they are read all the same
-	Unknown    int64 `json:"unknown"`    // calls of tools that look like a team's and are not known
-	Invalid    int64 `json:"invalid"`    // calls of a team's tools without the input that they need
-	Failed     int64 `json:"failed"`     // calls of a team's tools that failed
-	Duplicates int64 `json:"duplicates"` // calls and results that came again
-	Pending    int64 `json:"pending"`    // calls that wait for their result now
-	Discarded  int64 `json:"discarded"`  // calls whose result did not come in time
-	Orphaned   int64 `json:"orphaned"`   // results whose call did not come in time
-	Held       int64 `json:"held"`       // calls that wait until it is known who made them
-	Dropped    int64 `json:"dropped"`    // of those, how many had to make room
+	Truncated  int64 `json:"truncated"`  // truncated JSON objects
+	Huge       int64 `json:"huge"`       // lines that are too long to decode
+	InvalidUTF int64 `json:"invalidUtf"` // lines of invalid UTF-8, which are decoded all the same
+	Unknown    int64 `json:"unknown"`    // calls of unknown tools with names like team tools
+	Invalid    int64 `json:"invalid"`    // calls of team tools without required input
+	Failed     int64 `json:"failed"`     // failed calls of team tools
+	Duplicates int64 `json:"duplicates"` // repeated calls and results
+	Pending    int64 `json:"pending"`    // calls that wait for their result
+	Discarded  int64 `json:"discarded"`  // calls whose result did not arrive in time
+	Orphaned   int64 `json:"orphaned"`   // results whose call did not arrive in time
+	Held       int64 `json:"held"`       // calls that wait for their author to be identified
+	Dropped    int64 `json:"dropped"`    // held calls that were dropped for lack of room
 	Gaps       int64 `json:"gaps"`
 }
 
-// Watcher makes out one team at a time from the lines that it is given. It belongs to one
-// goroutine.
+// Watcher reconstructs one team at a time from its input lines. It belongs to one goroutine.
 type Watcher struct {
 	maxLine     int
 	team        *subject
@@ -75,11 +73,11 @@ type Watcher struct {
 	sieve       *protocol.Sieve
 	correlation *correlation
 	held        []fact
-	dropping    bool // there are too many of them
+	dropping    bool // held facts are being dropped
 	counts      Counts
 }
 
-// New returns a watcher that has seen nothing.
+// New returns a watcher that has seen no lines.
 func New(options Options, recorded Recorded) *Watcher {
 	options.Lead = cmp.Or(options.Lead, protocol.LeadName)
 	options.TTL = cmp.Or(options.TTL, TTL)
@@ -90,37 +88,36 @@ func New(options Options, recorded Recorded) *Watcher {
 		sieve: protocol.NewSieve(who.begun)}
 }
 
-// Introduce says whose lines a source has, where the caller knows and the lines do not: the stream
-// of a teammate with a process of its own, or a file beside which stands its name. A source without
-// introduction is a lead's, or its lines say whose it is.
+// Introduce tells who writes the lines of a source, if the lines do not say so: the stream of a
+// teammate with its own process, or a file with its name beside it. A source without introduction
+// is a lead's, or its lines name their writer.
 func (w *Watcher) Introduce(name, ofTeam, member string) {
 	src := w.cast.source(name)
 	src.Team, src.Member = ofTeam, member
 	w.named(src.Agent, member)
 }
 
-// named says who a nameless side is.
+// named records the teammate of a nameless side.
 func (w *Watcher) named(agent, member string) {
 	if member != w.team.lead() {
 		w.cast.named(agent, member, w.team.roster)
 	}
 }
 
-// report returns what the line said that is being taken, and forgets it.
+// report returns the result of the present line and resets it.
 func (w *Watcher) report() Report {
 	out := w.team.out
 	w.team.out = Report{}
 	return out
 }
 
-// Line takes one line of a source, without or with its line break, at the time at which it came.
-// The line is not kept and not changed; whoever relays it passes it on as it is, whatever is said
-// here.
+// Line processes one line of a source, with or without its line break, at its arrival time. It
+// neither keeps nor changes the line. A relay passes the line on unchanged, whatever the result.
 func (w *Watcher) Line(name string, line []byte, now team.Time) Report {
 	w.team.lines++
 	w.counts.Lines++
 	if n := w.correlation.expire(now); n > 0 {
-		w.team.warn("waited for too long: %s", halves(n))
+		w.team.warn("expired: %s", halves(n))
 	}
 	line = bytes.Trim(bytes.TrimPrefix(line, byteOrderMark), "\r\n \t")
 	src := w.cast.source(name)
@@ -139,32 +136,33 @@ func (w *Watcher) Line(name string, line []byte, now team.Time) Report {
 	return w.report()
 }
 
-// fault says what is wrong with a line: as the gap where it may have concerned the team, and as the
-// warning where it did not.
+// fault describes the defect of a line: loss is the reason of the gap if it may have concerned the
+// team, and harmless the warning otherwise.
 type fault struct{ loss, harmless string }
 
-// broken returns the count of lines like that one if it cannot be decoded, and why; nil if it can.
+// broken returns the counter for a line that cannot be decoded, and the fault; nil if the line can
+// be decoded.
 func (w *Watcher) broken(line []byte) (*int64, fault) {
 	switch huge := len(line) >= w.maxLine; {
 	case len(line) == 0:
 		return nil, fault{}
 	case line[0] != '{':
-		return &w.counts.Garbage, fault{"a line lacks its beginning", "a line that is no JSON object"}
+		return &w.counts.Garbage, fault{"a line lacks its beginning", "a line that is not a JSON object"}
 	case huge:
 		what := fmt.Sprintf("a line of %d bytes or more", len(line))
 		return &w.counts.Huge, fault{what + " is too long to be read", what}
 	case line[len(line)-1] != '}':
-		return &w.counts.Truncated, fault{"a line was cut off", "a line that was cut off"}
+		return &w.counts.Truncated, fault{"a line is truncated", "a truncated line"}
 	}
 	return nil, fault{}
 }
 
-// read decodes a line and takes what it says.
+// read decodes and processes a line.
 func (w *Watcher) read(name string, src *source, line []byte, now team.Time) {
 	w.counts.Decoded++
 	if !utf8.Valid(line) {
 		w.counts.InvalidUTF++
-		w.team.warn("%s: a line that is no valid UTF-8", name)
+		w.team.warn("%s: a line that is not valid UTF-8", name)
 	}
 	if kind, _ := protocol.Head(line); string(kind) == protocol.FileNoteType {
 		w.takeNote(name, src, line, now)
@@ -173,24 +171,24 @@ func (w *Watcher) read(name string, src *source, line []byte, now team.Time) {
 	m, err := protocol.Decode(line)
 	if err != nil {
 		w.counts.Garbage++
-		w.gap(name, src, "a line could not be read", now)
+		w.gap(name, src, "a line cannot be decoded", now)
 		return
 	}
 	w.take(name, src, m, now)
 }
 
-// byteOrderMark is what some writers begin a stream with.
+// byteOrderMark is the UTF-8 byte order mark, with which some writers begin a stream.
 var byteOrderMark = []byte("\uFEFF")
 
 func halves(n int) string {
 	if n == 1 {
-		return "a call whose result did not come, or a result whose call did not"
+		return "a call without a result, or a result without a call"
 	}
-	return fmt.Sprintf("%d calls whose results did not come, or results whose calls did not", n)
+	return fmt.Sprintf("%d calls without results, or results without calls", n)
 }
 
-// Gap says that something of a source was lost: a connection that was down, a file that was cut.
-// What is known of the team stays.
+// Gap records that part of a source was lost: a connection was down, a file was truncated. The
+// knowledge about the team is kept.
 func (w *Watcher) Gap(name, reason string, now team.Time) Report {
 	w.gap(name, w.cast.source(name), reason, now)
 	return w.report()
@@ -201,15 +199,15 @@ func (w *Watcher) gap(name string, src *source, reason string, now team.Time) {
 	w.team.warn("%s: %s", name, reason)
 	if w.team.here() {
 		w.team.emit(&team.GapNoticed{Source: name, Reason: reason})
-		w.team.commit(w.team.anID("gap"), "", src.stamp(0, now, w.team.lines))
+		w.team.commit(w.team.recordID("gap"), "", src.stamp(0, now, w.team.lines))
 	}
 }
 
-// Resume says that a watcher which was read back continues now. What waited for its other half then
-// waits from now on: in the time between nobody looked.
+// Resume says that a restored watcher continues now. The waiting time of calls and results starts
+// again, because nothing was observed in between.
 func (w *Watcher) Resume(now team.Time) { w.correlation.resume(now) }
 
-// Counts returns what came so far.
+// Counts returns the statistics so far.
 func (w *Watcher) Counts() Counts {
 	c := w.counts
 	c.Pending, c.Held = int64(len(w.correlation.calls)), int64(len(w.held))
@@ -218,12 +216,12 @@ func (w *Watcher) Counts() Counts {
 	return c
 }
 
-// Team returns the state of the team, the last one if it is gone; nil while none has shown itself.
-// Only the methods that take lines change it.
+// Team returns the state of the team, or of the last one if it was removed; nil before the first
+// team. Only the methods that process lines change it.
 func (w *Watcher) Team() *team.State { return w.team.state }
 
-// Agents are the names of the teammates; without a team, those that the session itself gave at its
-// start.
+// Agents returns the names of the teammates. Without a team, it returns the agents that the session
+// listed at its start.
 func (w *Watcher) Agents() []string {
 	names := []string{}
 	switch {
@@ -239,8 +237,7 @@ func (w *Watcher) Agents() []string {
 	return names
 }
 
-// once reports whether that is seen for the first time, and remembers it. What comes again is
-// counted.
+// once records a hash and reports whether it was new. Repetitions are counted.
 func (w *Watcher) once(h uint64) bool {
 	if w.correlation.done.once(h) {
 		return true

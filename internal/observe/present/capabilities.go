@@ -1,17 +1,17 @@
 package present
 
-// Capabilities say what a way to a session has for whoever uses that session by it. Whoever
-// observes alone answers nothing and gives nothing.
+// Capabilities describe what an adapter offers to users of its sessions. An adapter that only
+// observes cannot answer requests or send commands.
 type Capabilities struct {
-	Streaming     bool   `json:"streaming"`     // messages come while the model writes them
-	Permissions   bool   `json:"permissions"`   // requests for permission can be answered
-	SlashCommands bool   `json:"slashCommands"` // slash commands can be given to the session
+	Streaming     bool   `json:"streaming"`     // messages arrive while the model writes them
+	Permissions   bool   `json:"permissions"`   // permission requests can be answered
+	SlashCommands bool   `json:"slashCommands"` // slash commands can be sent to the session
 	Availability  string `json:"availability"`  // of its sessions: local, remote or both
 	Teams         bool   `json:"teams"`         // its sessions show what teams do
 }
 
-// Adapters are the ways by which sessions are observed. A session of one without teams is a single
-// member, with its activity, tools and usage.
+// Adapters are the ways to observe sessions. A session of an adapter without teams is shown as a
+// single member, with its activity, tools and usage.
 var Adapters = map[string]Capabilities{
 	"stream":     {Streaming: true, Availability: "both", Teams: true},
 	"transcript": {Availability: "local", Teams: true},

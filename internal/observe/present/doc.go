@@ -1,15 +1,14 @@
 // Package present shows an observed team to consumers: as one JSON object ([TeamState]) and the
-// JSON Patches that follow it ([Live]), as events ([Notice]), and as messages beside the agents' own
-// ([Supplement]).
+// JSON Patches that follow it ([Live]), as events ([Notice]), and as messages beside the agents'
+// own messages ([Supplement]).
 //
 // # Authority
 //
-// It decides what consumers see and in which form. What is true of the team is in the state that it
-// is given, which may be an observer's or a journal's.
+// It decides what consumers see and in which form. The facts are in the state that it is given,
+// which may come from an observer or a journal.
 //
 // # Guarantees
 //
-//   - What is written conforms to schema.json, and the guards (IsTeamState …) are as strict as the
-//     schema.
-//   - A patch, and the time to make it, grow with the change and not with the team.
+//   - All output conforms to schema.json. The guards (IsTeamState …) are as strict as the schema.
+//   - The size of a patch, and the time to compute it, grow with the change and not with the team.
 package present

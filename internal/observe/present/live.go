@@ -10,33 +10,34 @@ import (
 	"cadre/internal/team"
 )
 
-// Session is an observed session as consumers see it, in one JSON object.
+// Session is an observed session as consumers see it: one JSON object.
 type Session struct {
-	// Team is absent while there is no team.
+	// Team is absent if there is no team.
 	Team *TeamState `json:"team,omitempty"`
-	// Agents are the names of the teammates, in the order of Team.Members; without a team, those
-	// that the session itself gave at its start.
+	// Agents are the names of the teammates, in the order of Team.Members. Without a team, they are
+	// the agents that the session listed at its start.
 	Agents []string `json:"agents"`
 }
 
-// Observed is what a [Session] is made from.
+// Observed is the source of a [Session].
 type Observed interface {
-	// Team is nil where no team was ever there.
+	// Team returns nil if there has never been a team.
 	Team() *team.State
-	// Agents are those of [Session.Agents].
+	// Agents returns the value of [Session.Agents].
 	Agents() []string
 }
 
-// SessionOf shows the session that o observes.
+// SessionOf returns the session that o observes.
 func SessionOf(o Observed) Session { return Session{StateOf(o.Team()), o.Agents()} }
 
-// The types of the lines that keep a session up to date.
+// Types of [StateLine].
 const (
 	SessionUpdate = "session:update"
 	SessionPatch  = "session:patch"
 )
 
-// StateLine is a line that keeps a session up to date: the whole of it, or what changed.
+// StateLine is a line that keeps a consumer's view of a session up to date: the whole session, or
+// the changes.
 type StateLine struct {
 	Type    string   `json:"type"`
 	Session *Session `json:"session,omitempty"`
@@ -53,16 +54,17 @@ type Operation struct {
 	Value json.RawMessage `json:"value,omitempty"` // absent for remove
 }
 
-// Live follows a session for a consumer that was shown the whole of it once: after each line it
-// says what changed, as a patch. The size of a patch, and the time that it takes, are those of the
-// change, whatever the size of the team. It belongs to one goroutine.
+// Live follows a session for a consumer that has received the whole session once. After each line
+// it returns the changes as a patch. The size of a patch, and the time to compute it, depend on the
+// change and not on the size of the team. Live belongs to one goroutine.
 type Live struct {
-	known Session        // what the consumer has by now
-	at    map[string]int // places of members in it, by name
+	known Session        // the consumer's present view
+	at    map[string]int // indexes of members in it, by name
 	patch Patch
 }
 
-// NewLive begins with what is known now. The line is the first for the consumer.
+// NewLive returns a Live for the present session. The returned line is the first one for the
+// consumer.
 func NewLive(o Observed) (*Live, StateLine) {
 	l := &Live{}
 	l.renew(SessionOf(o))
@@ -85,8 +87,8 @@ func (l *Live) renew(s Session) {
 	}
 }
 
-// Next says what changed with the records that were made last. Each line of o must be followed by
-// one call. The patch is nil where nothing changed.
+// Next returns the changes made by the latest records. It must be called once after each line of o.
+// The patch is nil if nothing changed.
 func (l *Live) Next(o Observed, records []*team.Record) Patch {
 	l.patch = nil
 	s := o.Team()
@@ -103,7 +105,7 @@ func (l *Live) Next(o Observed, records []*team.Record) Patch {
 		l.known.Agents = agents
 	case there:
 		l.follow(s, records)
-		return l.patch // with the agents, which are the members
+		return l.patch // includes the agents, which are the members
 	}
 	if agents := o.Agents(); !slices.Equal(agents, l.known.Agents) {
 		l.replace("/agents", agents)
@@ -112,12 +114,12 @@ func (l *Live) Next(o Observed, records []*team.Record) Patch {
 	return l.patch
 }
 
-// begins reports whether a team begins with one of the records.
+// begins reports whether one of the records begins a team.
 func begins(records []*team.Record) bool {
 	return slices.ContainsFunc(records, func(r *team.Record) bool { return r.Seq == 1 })
 }
 
-// follow brings the team to s, which is as it was shown last and what the records changed.
+// follow updates the team to s, which differs from the last view only by the records.
 func (l *Live) follow(s *team.State, records []*team.Record) {
 	touched := touch{tasks: map[string]bool{}, members: map[string]bool{}}
 	for _, r := range records {
@@ -139,7 +141,7 @@ func (l *Live) follow(s *team.State, records []*team.Record) {
 	}
 }
 
-// head follows the team itself.
+// head updates the fields of the team itself.
 func (l *Live) head(s *team.State) {
 	t := l.known.Team
 	if name := s.Team().Name; name != t.Name {
@@ -152,7 +154,7 @@ func (l *Live) head(s *team.State) {
 	}
 }
 
-// members follows those members. Who joins comes last, as in the state.
+// members updates the named members. New members come last, as in the state.
 func (l *Live) members(s *team.State, names map[string]bool) {
 	t := l.known.Team
 	lead := s.Team().Lead
@@ -181,7 +183,7 @@ func (l *Live) members(s *team.State, names map[string]bool) {
 		return
 	}
 	all := s.Members()
-	for i := len(all) - 1; i >= 0 && fresh > 0; i-- { // they are the last ones
+	for i := len(all) - 1; i >= 0 && fresh > 0; i-- { // new members are at the end
 		if _, known := l.at[all[i].Name]; !known && all[i].Name != lead {
 			fresh--
 		}
@@ -202,8 +204,8 @@ func (l *Live) members(s *team.State, names map[string]bool) {
 	}
 }
 
-// tasks follows those tasks, and where one came or went, those that it names: a state keeps the
-// dependencies of deleted tasks, and they are not shown.
+// tasks updates the given tasks. If a task appeared or disappeared, it also updates the tasks named
+// in its dependencies: a state keeps the dependencies of deleted tasks, but they are not shown.
 func (l *Live) tasks(s *team.State, ids map[string]bool) {
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		t, ok := s.Task(id)
@@ -224,7 +226,7 @@ func (l *Live) tasks(s *team.State, ids map[string]bool) {
 	}
 }
 
-// place is where a task is shown, or would be.
+// place returns the index at which a task is shown, or would be.
 func (l *Live) place(id string) (int, bool) {
 	n := protocol.TaskNumber(id)
 	return slices.BinarySearchFunc(l.known.Team.Tasks, n,
@@ -260,7 +262,7 @@ func (l *Live) task(s *team.State, id string) {
 	*was = now
 }
 
-// ids follows a list of tasks, in the order of their numbers.
+// ids updates a list of task ids, which is ordered by number.
 func (l *Live) ids(path string, was, now []string) {
 	at := 0
 	for len(was) > 0 || len(now) > 0 {
@@ -286,7 +288,7 @@ func (l *Live) text(path, was, now string) {
 	}
 }
 
-// optional follows a text that is absent where it is "".
+// optional updates a text field that is absent if it is empty.
 func (l *Live) optional(path, was, now string) {
 	switch {
 	case was == now:
@@ -306,11 +308,11 @@ func (l *Live) replace(path string, v any) {
 func (l *Live) remove(path string) { l.patch = append(l.patch, Operation{Op: "remove", Path: path}) }
 
 func encode(v any) json.RawMessage {
-	out, _ := json.Marshal(v) // of plain values
+	out, _ := json.Marshal(v) // plain values always marshal
 	return out
 }
 
-// touch is what events may have changed of what consumers see.
+// touch is the part of the consumers' view that events may have changed.
 type touch struct {
 	team    bool
 	members map[string]bool
@@ -318,8 +320,8 @@ type touch struct {
 	all     bool
 }
 
-// by takes an event. A kind that is not listed may have changed anything, and costs a look at
-// everything.
+// by records the effect of an event. An event kind that is not listed may have changed anything and
+// causes a comparison of everything.
 func (c *touch) by(e team.Event) {
 	switch e := e.(type) {
 	case *team.MemberSpawned:
@@ -328,7 +330,7 @@ func (c *touch) by(e team.Event) {
 		c.members[e.Member.Name] = true
 	case *team.MemberDescribed:
 		c.members[e.Member] = true
-		c.team = true // the lead's session tells the role
+		c.team = true // the lead's session determines the role
 	case *team.MemberStatusChanged:
 		c.members[e.Member] = true
 	case *team.MemberTroubled:
@@ -359,7 +361,7 @@ func (c *touch) by(e team.Event) {
 	case *team.TasksSkipped, *team.MessageSent, *team.MessagesDelivered, *team.ShutdownRequested, *team.PlanSubmitted,
 		*team.PlanAnswered,
 		*team.UsageReported, *team.GapNoticed:
-		// not shown
+		// These are not visible to consumers.
 	default:
 		c.all = true
 	}
@@ -371,7 +373,7 @@ func (c *touch) task(ids ...string) {
 	}
 }
 
-// everything is all that is there, and all that was shown.
+// everything marks everything that exists or was shown.
 func (c *touch) everything(s *team.State, shown *TeamState) {
 	c.team = true
 	for _, m := range s.Members() {

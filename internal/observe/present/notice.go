@@ -6,7 +6,7 @@ import (
 	"cadre/internal/team"
 )
 
-// The events for consumers.
+// Types of [Notice].
 const (
 	Created           = "team:created"
 	Deleted           = "team:deleted"
@@ -25,26 +25,27 @@ const (
 	Gap               = "team:gap"
 )
 
-// Notice is one event for consumers. Of its fields those are set that belong to its type.
+// Notice is an event for consumers. Only the fields of its type are set.
 type Notice struct {
 	Type string `json:"type"`
-	// of the session that is observed: the lead's, where it was seen; "" where no line has said it
+	// SessionID is the id of the observed session: the lead's, if it was seen; "" if no line has
+	// named it.
 	SessionID string      `json:"sessionId"`
 	TeamName  string      `json:"teamName,omitempty"`
 	Member    *TeamMember `json:"-"`
-	Name      string      `json:"-"` // of the member, where only that belongs to it
+	Name      string      `json:"-"` // of the member, for types that have only the name
 	Task      *TeamTask   `json:"task,omitempty"`
 	From      string      `json:"from,omitempty"`
 	To        string      `json:"to,omitempty"` // "" for a broadcast
 	Content   *string     `json:"content,omitempty"`
 	Summary   string      `json:"summary,omitempty"`
-	RequestID string      `json:"-"` // also "", where the agent gave none
+	RequestID string      `json:"-"` // may be "" if the agent gave none
 	Plan      *string     `json:"plan,omitempty"`
 	Approved  *bool       `json:"approved,omitempty"`
 	Reason    string      `json:"reason,omitempty"`
 }
 
-// MarshalJSON writes the member whole, or its name where that is what the type has.
+// MarshalJSON encodes the whole member or only its name, depending on the type.
 func (n Notice) MarshalJSON() ([]byte, error) {
 	type plain Notice
 	var member any
@@ -66,8 +67,8 @@ func (n Notice) MarshalJSON() ([]byte, error) {
 	}{plain(n), member, request})
 }
 
-// NoticesOf are the events for consumers that a record is, s being the state after it, and session
-// the one that is observed.
+// NoticesOf returns the events for a record. s is the state after the record, and session the
+// observed session.
 func NoticesOf(s *team.State, r *team.Record, session string) []Notice {
 	var all []Notice
 	t := s.Team()

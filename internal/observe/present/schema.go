@@ -8,15 +8,15 @@ import (
 	"cadre/internal/observe/protocol"
 )
 
-// Schema is the JSON Schema (draft 2020-12) of what consumers are given: of each event, each
+// Schema is the JSON Schema (draft 2020-12) of the output for consumers: each event, each
 // supplement, and each line that keeps a session up to date.
 //
 //go:embed schema.json
 var Schema string
 
-// IsSession reports whether data is a [Session] in JSON. Like all of these guards it is as strict
-// as the schema: a field that has to be there is there, each has a value of its type, and more
-// fields are no matter.
+// IsSession reports whether data is a [Session] in JSON. Like all guards here, it is as strict as
+// the schema: required fields must be present, every field must have a valid value, and additional
+// fields are allowed.
 func IsSession(data []byte) bool { return is(data, isSession) }
 
 // IsTeamState reports whether data is a [TeamState] in JSON.
@@ -31,18 +31,17 @@ func IsTeamTask(data []byte) bool { return is(data, isTeamTask) }
 // IsTeamEvent reports whether data is a [Notice] in JSON.
 func IsTeamEvent(data []byte) bool { return is(data, isTeamEvent) }
 
-// IsTeamMessage reports whether data is a [Supplement] in JSON that is about a message between
-// members.
+// IsTeamMessage reports whether data is a [Supplement] in JSON about a message between members.
 func IsTeamMessage(data []byte) bool { return is(data, isSupplement(protocol.Message)) }
 
-// IsTeamTaskUpdate reports whether data is a [Supplement] in JSON that is about a task.
+// IsTeamTaskUpdate reports whether data is a [Supplement] in JSON about a task.
 func IsTeamTaskUpdate(data []byte) bool { return is(data, isSupplement(protocol.TaskUpdate)) }
 
-// IsTeamStateChange reports whether data is a [Supplement] in JSON that is about the team itself or
-// who is in it.
+// IsTeamStateChange reports whether data is a [Supplement] in JSON about the team itself or its
+// members.
 func IsTeamStateChange(data []byte) bool { return is(data, isSupplement(protocol.StateChange)) }
 
-// guard reports whether a value of JSON has a type.
+// guard reports whether a decoded JSON value has a type.
 type guard func(v any) bool
 
 func is(data []byte, one guard) bool {
@@ -50,7 +49,7 @@ func is(data []byte, one guard) bool {
 	return json.Unmarshal(data, &v) == nil && one(v)
 }
 
-// object is a guard by fields. A name with ? at its end is of a field that may be absent.
+// object is a guard for an object with these fields. A name that ends in ? is optional.
 type object map[string]guard
 
 func (o object) is(v any) bool {

@@ -7,32 +7,31 @@ import (
 	"cadre/internal/observe/protocol"
 )
 
-// Supplement is a message beside the original one, which is passed on unchanged: what a consumer
-// renders that wants a team's doings and not tool calls.
+// Supplement is a message beside the original one, which is passed on unchanged. It is for
+// consumers that render a team's activity instead of tool calls.
 type Supplement struct {
 	Type     protocol.Category  `json:"type"`
 	Role     string             `json:"role"` // system
 	Metadata SupplementMetadata `json:"metadata"`
 }
 
-// SupplementMetadata says which tool use it belongs to. A call has its input, a result what became
-// of it.
+// SupplementMetadata names the tool use. For a call it has the input, for a result the outcome.
 type SupplementMetadata struct {
 	TeamToolUseID string          `json:"teamToolUseId"`
 	ToolName      string          `json:"toolName"`
 	Input         json.RawMessage `json:"input,omitempty"`
-	Result        json.RawMessage `json:"result,omitempty"` // the structured one, else the text
+	Result        json.RawMessage `json:"result,omitempty"` // the structured result, or the text
 	IsError       bool            `json:"isError,omitempty"`
 }
 
-// FlagKey is the key under which the original message's metadata say that it has supplements.
+// FlagKey is the key in the original message's metadata that says that it has supplements.
 const FlagKey = "isTeamToolUse"
 
-// replacement stands for what is no character: the original may be no valid UTF-8, and what is said
-// beside it is.
+// replacement replaces invalid UTF-8. The original may be invalid, but supplements are always
+// valid.
 var replacement = []byte("\uFFFD")
 
-// SupplementOf is the message for a tool use.
+// SupplementOf returns the supplement for a tool use.
 func SupplementOf(u *protocol.ToolUse) Supplement {
 	s := Supplement{protocol.CategoryOf(u.Call.Name), "system", SupplementMetadata{TeamToolUseID: u.Call.ID,
 		ToolName: u.Call.Name}}

@@ -10,22 +10,23 @@ import (
 	"cadre/internal/team"
 )
 
-// TeamState is a team as consumers see it, in one JSON object. Members are the teammates: the lead
-// is not among them.
+// TeamState is a team as consumers see it: one JSON object. Members are the teammates, without the
+// lead.
 type TeamState struct {
 	Name    string       `json:"name"`
-	Role    string       `json:"role"` // of the session that is observed: lead or teammate
+	Role    string       `json:"role"` // role of the observed session: lead or teammate
 	Members []TeamMember `json:"members"`
 	Tasks   []TeamTask   `json:"tasks"`
 }
 
-// TeamMember is a teammate. Who has shut down stays in the list.
+// TeamMember is a teammate. A teammate that has shut down stays in the list.
 type TeamMember struct {
 	Name string `json:"name"`
-	// as Claude Code makes it of the names of member and team, where no spawn said it
+	// AgentID is the spawn's, or otherwise made from the names of member and team as Claude Code
+	// does.
 	AgentID   string `json:"agentId"`
-	AgentType string `json:"agentType"` // unknown where no spawn said it
-	Status    string `json:"status"`    // statusActive, idle or statusShutdown
+	AgentType string `json:"agentType"` // "unknown" if the spawn was not seen
+	Status    string `json:"status"`    // statusActive, statusIdle or statusShutdown
 	Model     string `json:"model,omitempty"`
 	Color     string `json:"color,omitempty"`
 }
@@ -42,14 +43,14 @@ type TeamTask struct {
 	Blocks      []string `json:"blocks"`
 }
 
-// The roles of an observed session.
+// Roles of an observed session.
 const (
 	RoleLead     = "lead"
 	RoleTeammate = "teammate"
 )
 
-// StateOf shows a state; nil where there is no team, or none any more. It needs no observer: a
-// journal's state will do.
+// StateOf returns the consumers' view of a state, or nil if there is no team or it was removed. The
+// state may come from a journal; no observer is needed.
 func StateOf(s *team.State) *TeamState {
 	if s == nil || !s.Exists() {
 		return nil
@@ -67,8 +68,7 @@ func StateOf(s *team.State) *TeamState {
 	return out
 }
 
-// roleOf is the role of the session that is observed. It is the lead's where the lead has shown
-// itself.
+// roleOf returns the role of the observed session. It is the lead's if the lead's session was seen.
 func roleOf(s *team.State) string {
 	if lead, ok := s.Member(s.Team().Lead); ok && lead.Session != "" {
 		return RoleLead
@@ -76,7 +76,7 @@ func roleOf(s *team.State) string {
 	return RoleTeammate
 }
 
-// The statuses of a member.
+// Statuses of a member.
 const (
 	statusActive   = "active"
 	statusIdle     = "idle"
@@ -101,7 +101,7 @@ func memberOf(s *team.State, m *team.Member) TeamMember {
 }
 
 func taskOf(s *team.State, t *team.Task) TeamTask {
-	there := func(ids []string) []string { // Claude Code forgets a dependency on what was deleted
+	there := func(ids []string) []string { // Claude Code drops dependencies on deleted tasks
 		kept := []string{}
 		for _, id := range ids {
 			if other, ok := s.Task(id); ok && other.Status != team.Deleted {
@@ -116,7 +116,7 @@ func taskOf(s *team.State, t *team.Task) TeamTask {
 		BlockedBy:  there(t.BlockedBy), Blocks: there(t.Blocks)}
 }
 
-// ReadTeamState reads a TeamState that was persisted, also by a version that knew less of it.
+// ReadTeamState decodes a TeamState that was persisted, also by an older version with fewer fields.
 func ReadTeamState(data []byte) (*TeamState, error) {
 	var t TeamState
 	if err := json.Unmarshal(data, &t); err != nil {
@@ -138,7 +138,7 @@ func ReadTeamState(data []byte) (*TeamState, error) {
 	return &t, nil
 }
 
-// Known are the members and the tasks, as far as consumers see them.
+// Known returns the members and the tasks, as far as consumers see them.
 func (t *TeamState) Known() (members []team.Member, tasks []team.Task) {
 	for _, m := range t.Members {
 		status := map[string]team.MemberStatus{statusIdle: team.Idle, statusShutdown: team.Stopped}[m.Status]

@@ -11,26 +11,26 @@ import (
 	"cadre/internal/team"
 )
 
-// Line is a line that was worth decoding. The same struct reads lines of stream-json (snake
-// case), of transcripts (camel case) and the Agent SDK's objects.
+// Line is a decoded line. The same struct is used for stream-json (snake case), transcripts (camel
+// case) and the Agent SDK's objects.
 type Line struct {
 	Type, Subtype string
 	UUID          string
 	Session       string
 	Dir           string
-	At            team.Time // 0 where the line does not say
-	Sub           bool      // of a plain subagent, who is not of the team
-	Side          bool      // of a transcript beside the session's own: a subagent's or an in-process teammate's
-	Agent         string    // id of who writes a side transcript
-	Parent        string    // uuid of the line before, in transcripts
-	Team, Member  string    // in transcripts of teammates that have a process of their own
-	ModelMessage  string    // id of the model's message that the line is a part of
+	At            team.Time // 0 if the line has no time
+	Sub           bool      // from a plain subagent, which is not a team member
+	Side          bool      // from a transcript beside the session's own: a subagent's or an in-process teammate's
+	Agent         string    // id of the agent that writes a side transcript
+	Parent        string    // uuid of the previous line, in transcripts
+	Team, Member  string    // in transcripts of teammates with a process of their own
+	ModelMessage  string    // id of the model's message that contains the line
 	Uses          []Use
 	Results       []Result
-	Text          string // of a user line
+	Text          string // text of a user line
 	Totals        *team.Usage
 	Task          struct{ Use, Status, Summary string } // of a task_notification
-	Agents        []string                              // of an init
+	Agents        []string                              // listed in an init
 }
 
 // Use is one tool_use block.
@@ -39,15 +39,15 @@ type Use struct {
 	Input    json.RawMessage
 }
 
-// Result is one tool_result block with the structured result of its line.
+// Result is one tool_result block, with the structured result of its line.
 type Result struct {
 	ID      string          `json:"id"`
 	IsError bool            `json:"isError,omitempty"`
 	S       json.RawMessage `json:"s,omitempty"` // tool_use_result, or nil
-	R       string          `json:"r,omitempty"` // the text that the model sees
+	R       string          `json:"r,omitempty"` // the text for the model
 }
 
-// wire is a line as JSON has it.
+// wire is the JSON structure of a line.
 type wire struct {
 	Type            string          `json:"type"`
 	Subtype         string          `json:"subtype"`
@@ -85,7 +85,7 @@ type wireMessage struct {
 	Content content `json:"content"`
 }
 
-// content is a list of blocks, or a text alone.
+// content is a list of blocks, or a single text.
 type content []block
 
 type block struct {
@@ -119,8 +119,7 @@ func (c content) text() string {
 	return strings.Join(parts, "\n")
 }
 
-// ReadJSON decodes JSON. It passes over fields that have another type than expected: they stay as
-// they are, and the rest is read.
+// ReadJSON decodes JSON. It ignores fields of an unexpected type, and decodes the rest.
 func ReadJSON(data []byte, into any) error {
 	err := json.Unmarshal(data, into)
 	var kind *json.UnmarshalTypeError
@@ -130,7 +129,7 @@ func ReadJSON(data []byte, into any) error {
 	return err
 }
 
-// Decode reads a line.
+// Decode decodes a line.
 func Decode(line []byte) (*Line, error) {
 	var w wire
 	if err := ReadJSON(line, &w); err != nil {
@@ -164,7 +163,7 @@ func Decode(line []byte) (*Line, error) {
 				m.Results = append(m.Results, Result{ID: b.ToolUseID, IsError: b.IsError, R: b.Content.text()})
 			}
 		}
-		if len(m.Results) == 1 { // of several nobody knows whose it is
+		if len(m.Results) == 1 { // with several results, its owner is unknown
 			m.Results[0].S = s
 		}
 	case "system":
@@ -183,7 +182,7 @@ func Decode(line []byte) (*Line, error) {
 	return m, nil
 }
 
-// totals are what the session has used since it began, by its own figures.
+// totals returns what the session has used since it began, by its own figures.
 func (w *wire) totals() *team.Usage {
 	cost := w.TotalCostUSD
 	if cost == nil {
@@ -205,7 +204,7 @@ func (w *wire) totals() *team.Usage {
 	return &u
 }
 
-// TimeOf is the time that a line has, without decoding it; 0 where it has none.
+// TimeOf returns the time of a line without decoding it, or 0.
 func TimeOf(line []byte) team.Time {
 	depth := 0
 	for i := 0; i < len(line); i++ {
@@ -227,7 +226,7 @@ func TimeOf(line []byte) team.Time {
 	return 0
 }
 
-// quoted is the length of the rest of a JSON string that has begun.
+// quoted returns the length of the rest of a JSON string.
 func quoted(in []byte) int {
 	for n := 0; ; {
 		end := bytes.IndexByte(in[n:], '"')

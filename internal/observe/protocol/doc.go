@@ -1,22 +1,22 @@
-// Package protocol reads what the agents of a Claude Code team write: stream-json, session
+// Package protocol reads the output of the agents of a Claude Code team: stream-json, session
 // transcripts, the Agent SDK's message objects, and notes about the files of a team.
 //
 // # Authority
 //
-// It knows the formats, and both ages of the team tools. It does not know which team is observed,
-// who speaks, or what happened before: that is package model's.
+// It knows the formats, and both generations of the team tools. It does not know which team is
+// observed, who speaks, or what happened before; package model does.
 //
-//   - sift.go passes over the lines that say nothing of a team, by a look at their bytes.
-//   - decode.go reads a line, recognise.go the calls of a team's tools, and outcome.go what became
-//     of them.
-//   - letters.go reads the messages in a user's line, notes.go the files of a team.
-//   - lines.go cuts a stream into lines, and environment.go tells whose session a process is.
+//   - sift.go skips lines that do not concern a team, by looking at their bytes.
+//   - decode.go decodes a line, recognise.go recognises the calls of team tools, and outcome.go
+//     reads their outcomes.
+//   - letters.go reads the messages in a user line, notes.go the files of a team.
+//   - lines.go splits a stream into lines, and environment.go finds out whose session a process is.
 //
 // # Guarantees
 //
-//   - Functions are pure. A [Sieve] remembers the tool uses that are not a team's, in a table of
-//     fixed size, and nothing else here has a state.
-//   - Any bytes can be read. A field of another type than expected is passed over, and the rest of
-//     its line is read.
-//   - A line that the sieve passes over says nothing of a team (FuzzSift).
+//   - Functions are pure. A [Sieve] remembers tool uses that do not belong to a team, in a table of
+//     fixed size. Nothing else here has state.
+//   - Any bytes can be read. A field of an unexpected type is ignored, and the rest of its line is
+//     read.
+//   - A line that the sieve skips does not concern a team (FuzzSift).
 package protocol

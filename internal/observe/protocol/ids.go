@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// TaskNumber is the number of a task, 0 for an id that cannot be one. Claude Code counts its tasks from 1.
+// TaskNumber returns the number of a task, or 0 for an invalid id. Claude Code counts its tasks
+// from 1.
 func TaskNumber(id string) int {
 	if len(id) == 0 || len(id) > 7 || id[0] < '1' {
 		return 0
@@ -17,12 +18,13 @@ func TaskNumber(id string) int {
 	return n
 }
 
-// SortTasks sorts ids of tasks by their numbers.
+// SortTasks sorts task ids by number.
 func SortTasks(ids []string) {
 	slices.SortFunc(ids, func(a, b string) int { return TaskNumber(a) - TaskNumber(b) })
 }
 
-// Hash returns the hash of a text: FNV-1a, spread, the same in every process, because hashes are saved.
+// Hash returns a hash of a text: FNV-1a with spreading. It is the same in every process, because
+// hashes are saved.
 func Hash[T ~string | ~[]byte](text T) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(text) {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Letter is one message to an agent, as it stands in its context.
+// Letter is one message to an agent, as it appears in the agent's context.
 type Letter struct{ From, Summary, Text string }
 
-// LettersOf finds the letters in a user's line.
+// LettersOf returns the letters in a user line.
 func LettersOf(text string) []Letter {
 	const open, shut = "<teammate-message ", "</teammate-message>"
 	var letters []Letter
@@ -40,7 +40,7 @@ func attribute(tag, name string) string {
 	return value
 }
 
-// Signal is a letter that the program of a member wrote, in JSON: the team's own messages.
+// Signal is a letter written by a member's program, in JSON: one of the team's own messages.
 type Signal struct {
 	Type      string `json:"type"`
 	From      string `json:"from"`
@@ -55,14 +55,14 @@ type Signal struct {
 	Feedback  string `json:"feedback"`
 }
 
-// SignalOf reads a letter that is a signal.
+// SignalOf decodes a letter that is a signal.
 func SignalOf(text string) (*Signal, bool) {
 	var n Signal
 	is := isObject([]byte(text)) && json.Unmarshal([]byte(text), &n) == nil && n.Type != ""
 	return &n, is
 }
 
-// SignalWithHelp reads a signal behind which the program wrote a word of help.
+// SignalWithHelp decodes a signal followed by a help text from the program.
 func SignalWithHelp(text string) (*Signal, bool) {
 	object, _, ok := strings.Cut(text, "}\n")
 	if !ok || !strings.HasPrefix(text, `{"type":"`) {

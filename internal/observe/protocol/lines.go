@@ -2,17 +2,17 @@ package protocol
 
 import "bytes"
 
-// MaxLine is the length in bytes from which a line is huge.
+// MaxLine is the length in bytes from which a line counts as huge.
 const MaxLine = 10 << 20
 
-// Splitter cuts what is read from a stream into lines. Of a line that is longer than Max it holds
-// Max bytes, so that no stream can fill the memory; the observer sees such a line as a huge one.
+// Splitter splits a stream into lines. It keeps at most Max bytes of a line, so that no stream can
+// exhaust the memory. The observer treats such a line as huge.
 type Splitter struct {
 	Max  int // 0 for [MaxLine]
 	part []byte
 }
 
-// Write gives every line that ends in p to each. A line is valid until each returns.
+// Write calls each for every line that ends in p. A line is valid until each returns.
 func (s *Splitter) Write(p []byte, each func(line []byte)) {
 	for len(p) > 0 {
 		end := bytes.IndexByte(p, '\n')
@@ -31,7 +31,7 @@ func (s *Splitter) Write(p []byte, each func(line []byte)) {
 	}
 }
 
-// End gives the last line to each, if the stream ended without a line break.
+// End calls each for the last line, if the stream ended without a line break.
 func (s *Splitter) End(each func(line []byte)) {
 	if len(s.part) > 0 {
 		each(s.part)
@@ -45,7 +45,7 @@ func (s *Splitter) hold(p []byte) {
 		limit = MaxLine
 	}
 	if cap(s.part) > limit/4 && len(s.part) == 0 {
-		s.part = nil // what one huge line took is given back
+		s.part = nil // release the memory of a huge line
 	}
 	s.part = append(s.part, p[:min(len(p), limit-len(s.part))]...)
 }

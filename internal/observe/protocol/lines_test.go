@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A line without an end does not fill the memory.
+// TestSplitterHoldsNoHugeLine checks that an endless line does not exhaust the memory.
 func TestSplitterHoldsNoHugeLine(t *testing.T) {
 	s := Splitter{Max: 1 << 16}
 	long := 0

@@ -6,26 +6,26 @@ import (
 	"cadre/internal/team"
 )
 
-// FileNote is one thing that the files of a team of Claude Code's show. Whoever follows them gives
-// the notes, as JSON, among the lines: what the files show of a team is then brought together with
-// what its agents say, replayed and kept like any line.
+// FileNote is one observation about the files of a Claude Code team. A follower of the files sends
+// notes, as JSON, among the lines. So they are combined with the output of the agents, replayed and
+// kept like any line.
 //
 // A note has one of Config, Gone, Task, Removed, Entry and Whole.
 type FileNote struct {
-	Type string    `json:"type"` // [FileNoteType]; the first field, by which it is told from other lines
+	Type string    `json:"type"` // [FileNoteType]; the first field, which distinguishes notes from other lines
 	Team string    `json:"team"`
-	At   team.Time `json:"at"` // when the files were so
-	// counts the notes of one follower: no two are alike, and one that comes again is known; 0 for
-	// that the team is not there
+	At   team.Time `json:"at"` // when the files were in this state
+	// N counts the notes of one follower, so that no two are equal, and repeated ones are
+	// recognised. It is 0 for a note that the team does not exist.
 	N int64 `json:"n"`
 
-	Config  json.RawMessage `json:"config,omitempty"`  // config.json, whole
-	Gone    bool            `json:"gone,omitempty"`    // config.json is not there any more
-	Task    json.RawMessage `json:"task,omitempty"`    // a task's file, whole
-	Removed string          `json:"removed,omitempty"` // the id of a task whose file is not there any more
-	To      string          `json:"to,omitempty"`      // in whose inbox Entry is, or was
+	Config  json.RawMessage `json:"config,omitempty"`  // content of config.json
+	Gone    bool            `json:"gone,omitempty"`    // config.json was removed
+	Task    json.RawMessage `json:"task,omitempty"`    // content of a task's file
+	Removed string          `json:"removed,omitempty"` // id of a task whose file was removed
+	To      string          `json:"to,omitempty"`      // owner of the inbox that Entry is or was in
 	Entry   json.RawMessage `json:"entry,omitempty"`
-	Key     string          `json:"key,omitempty"`   // of the entry, by which it is known again
+	Key     string          `json:"key,omitempty"`   // identifies the entry
 	Taken   bool            `json:"taken,omitempty"` // the entry was delivered
 	Whole   *Whole          `json:"whole,omitempty"`
 }
@@ -33,15 +33,15 @@ type FileNote struct {
 // FileNoteType is the type of a [FileNote].
 const FileNoteType = "claude-team-files"
 
-// Whole says that everything in the files was told at least once: what is known of the team and not
-// in here went while nobody looked.
+// Whole says that everything in the files has been reported at least once. Anything known about the
+// team that is not listed here was removed in the meantime.
 type Whole struct {
-	// ids; nil where there is no folder of tasks, because Claude Code swept it away
+	// Tasks are ids, or nil if there is no folder of tasks because Claude Code removed it.
 	Tasks   []string            `json:"tasks"`
-	Waiting map[string][]uint64 `json:"waiting"` // the [Mark] of each entry that waits, by inboxes that can be read
+	Waiting map[string][]uint64 `json:"waiting"` // the [Mark] of each waiting entry, by readable inbox
 }
 
-// ConfigFile is what of config.json is of interest.
+// ConfigFile has the relevant fields of config.json.
 type ConfigFile struct {
 	CreatedAt   team.Time      `json:"createdAt"`
 	Description string         `json:"description"`
@@ -63,7 +63,7 @@ type configMember struct {
 	Active   *bool     `json:"isActive"`
 }
 
-// TaskFile is a task's file. Of a dependency the file of the task that waits is right.
+// TaskFile is a task's file. For a dependency, the file of the waiting task is authoritative.
 type TaskFile struct {
 	ID          string                     `json:"id"`
 	Subject     string                     `json:"subject"`
@@ -82,5 +82,5 @@ type InboxEntry struct {
 	Summary string `json:"summary"`
 }
 
-// Mark is what messages of one kind have in common.
+// Mark returns a hash that is equal for messages with equal sender, recipient and text.
 func Mark(from, to, body string) uint64 { return Hash(from + "\x00" + to + "\x00" + body) }

@@ -9,9 +9,8 @@ import (
 	"cadre/internal/sys/lazyregexp"
 )
 
-// Outcome is what became of a call, as its result tells: from the structured result where there is
-// one, else from is_error and the text. A failure is often no is_error: "Task not found" is an
-// answer like any other.
+// Outcome is the outcome of a call, read from its structured result if there is one, and otherwise
+// from is_error and the text. A failure often has no is_error: "Task not found" is a normal answer.
 type Outcome struct {
 	Success   *bool         `json:"success"`
 	Task      *ListedTask   `json:"task"`
@@ -36,16 +35,16 @@ type Outcome struct {
 	Awaiting  bool          `json:"awaitingLeaderApproval"`
 
 	OK         bool
-	Structured bool // it was an object, and not a text
-	listed     bool // it has a list of tasks that is understood: what is not on it is not there
-	Missing    bool // it says that there is no such task
+	Structured bool // it was an object, not a text
+	listed     bool // it has a complete list of tasks: tasks not on it do not exist
+	Missing    bool // it says that the task does not exist
 }
 
 type statusChange struct{ From, To string }
 
 type routing struct{ Sender, Target, Summary, Content string }
 
-// ListedTask is a task in what TaskList, TaskGet and TaskCreate give.
+// ListedTask is a task in the results of TaskList, TaskGet and TaskCreate.
 type ListedTask struct {
 	ID          string   `json:"id"`
 	Subject     string   `json:"subject"`
@@ -56,14 +55,13 @@ type ListedTask struct {
 	Blocks      []string `json:"blocks"`
 }
 
-// OutcomeOf reads a result. isMember tells names of the team in a text where they cannot be told
-// otherwise.
+// OutcomeOf reads a result. It calls isMember to recognise member names in an ambiguous text.
 func OutcomeOf(tool string, r *Result, isMember func(string) bool) *Outcome {
 	o := &Outcome{}
 	switch {
 	case isObject(r.S):
 		o.read(r.S)
-	case isObject([]byte(r.R)): // SendMessage and TeamCreate give their structured result as text too
+	case isObject([]byte(r.R)): // SendMessage and TeamCreate return their structured result also as text
 		o.read([]byte(r.R))
 	}
 	switch {
@@ -80,8 +78,7 @@ func OutcomeOf(tool string, r *Result, isMember func(string) bool) *Outcome {
 	return o
 }
 
-// Signed is who made a call, where its result says that it was a teammate, and of which team, where
-// it says that too.
+// Signed returns the teammate that made a call, and its team, as far as the result names them.
 func (o *Outcome) Signed(tool string) (member, ofTeam string) {
 	switch sender := o.Routing.Sender; {
 	case !o.OK:
@@ -113,7 +110,8 @@ func (o *Outcome) read(data []byte) {
 		!slices.ContainsFunc(o.Tasks, func(t ListedTask) bool { return TaskNumber(t.ID) == 0 })
 }
 
-// isErrorText: a failed call has a text for its structured result.
+// isErrorText reports whether the result of a call is an error message. The structured result of a
+// failed call is a text.
 func isErrorText(r *Result) bool {
 	var s string
 	if r.S != nil && json.Unmarshal(r.S, &s) == nil && (strings.HasPrefix(s, "Error:") ||
@@ -138,7 +136,8 @@ var (
 	messagedText = lazyregexp.New(`^(Message (sent|broadcast)|Shutdown |Plan )`)
 )
 
-// fromText reads what only the text has, and reports whether it says that the call succeeded.
+// fromText reads fields that only the text has, and reports whether it says that the call
+// succeeded.
 func (o *Outcome) fromText(tool, text string, isMember func(string) bool) bool {
 	switch tool {
 	case "TaskCreate":
@@ -182,7 +181,7 @@ func (o *Outcome) fromText(tool, text string, isMember func(string) bool) bool {
 		}
 		return messagedText().MatchString(text)
 	}
-	return false // TeamCreate and ExitPlanMode say nothing that counts in words alone
+	return false // texts of TeamCreate and ExitPlanMode have no relevant fields
 }
 
 func tasksFromText(text string, isMember func(string) bool) []ListedTask {
@@ -197,7 +196,7 @@ func tasksFromText(text string, isMember func(string) bool) []ListedTask {
 			t.BlockedBy = numbers(b[1])
 			t.Subject = strings.TrimSuffix(t.Subject, b[0])
 		}
-		// a subject may end in brackets too
+		// A subject may also end in parentheses.
 		if own := ownerText().FindStringSubmatch(t.Subject); own != nil && isMember(own[2]) {
 			t.Subject, t.Owner = own[1], own[2]
 		}
@@ -225,7 +224,7 @@ func taskFromText(text string) *ListedTask {
 	return t
 }
 
-// numbers of "#1, #2".
+// numbers parses a list such as "#1, #2".
 func numbers(list string) []string {
 	ids := strings.Split(strings.ReplaceAll(list, "#", ""), ", ")
 	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })

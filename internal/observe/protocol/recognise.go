@@ -8,17 +8,18 @@ import (
 	"strings"
 )
 
-// Category says what part of a team a tool is about; it is the type of the supplementary message.
+// Category is the part of a team that a tool concerns. It is also the type of the supplementary
+// message.
 type Category string
 
-// The categories.
+// Categories.
 const (
 	StateChange Category = "team_state_change"
 	TaskUpdate  Category = "team_task_update"
 	Message     Category = "team_message"
 )
 
-// tool is one of a team's tools, and the input without which a call of it cannot be one.
+// tool describes a team tool and its required input fields.
 type tool struct {
 	category Category
 	needs    []string
@@ -27,23 +28,23 @@ type tool struct {
 var tools = map[string]tool{
 	"TeamCreate":   {StateChange, []string{"team_name"}},
 	"TeamDelete":   {StateChange, nil},
-	"Task":         {StateChange, []string{"name"}}, // in the first age: a spawn if it has a name, else a subagent
-	"Agent":        {StateChange, []string{"name"}}, // the same later
+	"Task":         {StateChange, []string{"name"}}, // first generation: a spawn if it has a name, otherwise a subagent
+	"Agent":        {StateChange, []string{"name"}}, // its name in later versions
 	"TaskCreate":   {TaskUpdate, []string{"subject"}},
 	"TaskUpdate":   {TaskUpdate, []string{"taskId"}},
 	"TaskList":     {TaskUpdate, nil},
 	"TaskGet":      {TaskUpdate, []string{"taskId"}},
-	"SendMessage":  {Message, nil}, // needs what sendInput.kind says
-	"ExitPlanMode": {"", nil},      // a teammate's plan, if its result says so
+	"SendMessage":  {Message, nil}, // its requirements are in SendInput.Kind
+	"ExitPlanMode": {"", nil},      // submits a teammate's plan, if its result says so
 }
 
-// knownElse are tools whose names look like a team's and that are none.
+// knownElse lists tools that have names like team tools, but are not.
 var knownElse = map[string]bool{"TaskOutput": true, "TaskStop": true, "TeammateIdle": true}
 
-// Spawned is what the structured result of a spawn says; any other is a subagent's.
+// Spawned is the status in the structured result of a spawn. Any other status is a subagent's.
 const Spawned = "teammate_spawned"
 
-// teamish reports whether a tool of that name is looked at more closely.
+// teamish reports whether a tool of that name may be a team tool.
 func teamish(name []byte) bool {
 	switch {
 	case len(name) < 4:
@@ -58,29 +59,29 @@ func teamish(name []byte) bool {
 	return string(name) == "ExitPlanMode"
 }
 
-// CategoryOf is what part of a team a tool is about; "" for a tool that shows nothing of a team.
+// CategoryOf returns the category of a tool, or "" for a tool that shows nothing about a team.
 func CategoryOf(tool string) Category { return tools[tool].category }
 
-// ToolUse is a call of one of the team's tools, or what became of it.
+// ToolUse is a call of a team tool, or its result.
 type ToolUse struct {
 	Call   Use
 	Result *Result // nil for the call
 }
 
-// Recognise looks whether a tool use is one of a team's. If it is not, why may say why it could
-// have been. A call with a name alone is a spawn where a team is there; with a name and a team's
-// name it is one if its result says so.
+// Recognise reports whether a tool use is a call of a team tool. If it is not but might have been,
+// why gives the reason. A call with only a name is a spawn if there is a team. A call with a name
+// and a team's name is a spawn if its result says so.
 func Recognise(u Use, teamIsThere bool) (is bool, why string) {
 	t, ok := tools[u.Name]
 	if !ok {
 		if teamish([]byte(u.Name)) && !knownElse[u.Name] {
-			return false, fmt.Sprintf("unknown tool %s: this protocol is newer than what is known of it", u.Name)
+			return false, fmt.Sprintf("unknown tool %s: the protocol is newer than this version of cadre", u.Name)
 		}
 		return false, ""
 	}
 	var in map[string]json.RawMessage
 	if len(u.Input) > 0 && json.Unmarshal(u.Input, &in) != nil {
-		return false, u.Name + " has an input that is no object"
+		return false, u.Name + " has an input that is not an object"
 	}
 	text := func(key string) string {
 		var s string
@@ -132,8 +133,8 @@ type TaskInput struct {
 	Metadata     map[string]json.RawMessage `json:"metadata"`
 }
 
-// SendInput is the input of SendMessage in all its forms: the type beside the recipient in the
-// first age, in the message later.
+// SendInput is the input of SendMessage in all its forms. In the first generation the type is
+// beside the recipient, later it is in the message.
 type SendInput struct {
 	Type      string      `json:"type"`
 	Recipient string      `json:"recipient"`
@@ -162,7 +163,8 @@ func (m *sendMessage) UnmarshalJSON(data []byte) error {
 	return ReadJSON(data, (*plain)(m))
 }
 
-// Kind is what is sent: message, broadcast, shutdown_request …; "" for what cannot be anything.
+// Kind returns the kind of message: message, broadcast, shutdown_request …; "" for an invalid
+// input.
 func (s *SendInput) Kind() string {
 	switch {
 	case s.Message.Type != "":
@@ -177,10 +179,10 @@ func (s *SendInput) Kind() string {
 	return ""
 }
 
-// Addressee is the name of the recipient.
+// Addressee returns the name of the recipient.
 func (s *SendInput) Addressee() string { return strings.TrimPrefix(cmp.Or(s.To, s.Recipient), "@") }
 
-// Body is the text, or the reason of an answer.
+// Body returns the text, or the reason of an answer.
 func (s *SendInput) Body() string {
 	switch {
 	case s.Message.text != nil:
@@ -189,7 +191,7 @@ func (s *SendInput) Body() string {
 	return cmp.Or(s.Message.Reason, s.Message.Feedback, s.Content)
 }
 
-// RequestID is the id of the request that it is or answers.
+// RequestID returns the id of the request, for a request or an answer.
 func (s *SendInput) RequestID() string { return cmp.Or(s.Message.Request, s.Request) }
 
 // Approved reports whether an answer approves.

@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// Sieve finds the lines that may say something of a team. Of a thousand lines of an agent's stream
-// about ten ds. It looks at some bytes of a line and decodes no JSON, so that passing over a line
-// costs about as much as finding its end. When in doubt, a line is worth decoding.
+// Sieve finds the lines that may concern a team: about ten of a thousand lines of an agent's
+// stream. It looks at some bytes of a line and decodes no JSON, so skipping a line costs about as
+// much as finding its end. In doubt, a line is worth decoding.
 type Sieve struct {
-	// begun reports whether a session has given its init already, which comes again with every turn.
+	// begun reports whether a session has already sent its init, which is repeated with every turn.
 	begun   func(session string) bool
-	foreign [1 << 10]uint64 // hashes of tool uses that are not a team's, each at its place
+	foreign [1 << 10]uint64 // hashes of tool uses that do not belong to a team, indexed by hash
 }
 
-// NewSieve returns a sieve that has seen nothing.
+// NewSieve returns a sieve that has seen no lines.
 func NewSieve(begun func(session string) bool) *Sieve { return &Sieve{begun: begun} }
 
-// Worth reports whether a line may say something of a team. next says that the source's next
-// message is waited for, whatever it says.
+// Worth reports whether a line may concern a team. next says that the source's next message
+// matters, whatever its content.
 func (s *Sieve) Worth(line []byte, next bool) bool {
 	kind, rest := Head(line)
 	switch string(kind) {
-	case "": // the type is not its first field: a transcript, or another order
+	case "": // the type is not the first field: a transcript, or another order
 		some, worth := s.results(line)
 		return worth || bytes.Contains(line[:min(len(line), 512)], isSidechain) || s.uses(line) || !some &&
 			bytes.Contains(line, teammateMessage) ||
@@ -33,7 +33,7 @@ func (s *Sieve) Worth(line []byte, next bool) bool {
 		return next || s.uses(rest)
 	case "user":
 		some, worth := s.results(rest)
-		return worth || !some && bytes.Contains(rest, teammateMessage) // a line has results or letters
+		return worth || !some && bytes.Contains(rest, teammateMessage) // a line has either results or letters
 	case "result", "cost-state", FileNoteType:
 		return true
 	case "system":
@@ -46,19 +46,20 @@ func (s *Sieve) Worth(line []byte, next bool) bool {
 
 var (
 	isSidechain      = []byte(`"isSidechain":true`)
-	teammateMessage  = []byte(`-message teammate_id=`) // the bracket before it may be an escape
+	teammateMessage  = []byte(`-message teammate_id=`) // the bracket before it may be escaped
 	totalCost        = []byte(`"total_cost_usd"`)
 	turnDuration     = []byte(`"turn_duration"`)
 	taskNotification = []byte(`"task_notification"`)
 	initWord         = []byte(`"init"`)
 	subtype          = []byte(`"subtype"`)
 	sessionID        = []byte(`"session_id"`)
-	toolUse          = []byte(`_use"`) // looked for by their rarest letter
+	toolUse          = []byte(`_use"`) // the search is for the rarest letter
 	toolUseID        = []byte(`_use_id"`)
 	quotedTool       = []byte(`"tool`)
 )
 
-// Head is the type of a line that begins with it, and what comes behind; "" for another line.
+// Head returns the type of a line that begins with its type, and the rest; kind is "" for any other
+// line.
 func Head(line []byte) (kind, rest []byte) {
 	if len(line) < 2 {
 		return nil, line
@@ -66,8 +67,8 @@ func Head(line []byte) (kind, rest []byte) {
 	return member(line[1:], "type")
 }
 
-// member reads `"key":"value"` at the start of in, after a comma if there is one. Without it, or
-// with an escape in the value, the value is empty.
+// member parses `"key":"value"` at the start of in, after an optional comma. If it is missing, or
+// the value contains an escape, value is empty.
 func member(in []byte, key string) (value, rest []byte) {
 	p := in
 	for len(p) > 0 && (p[0] == ',' || p[0] == ' ') {
@@ -79,7 +80,7 @@ func member(in []byte, key string) (value, rest []byte) {
 	return text(p[len(key)+2:], in)
 }
 
-// text reads `:"value"` at the start of p.
+// text parses `:"value"` at the start of p.
 func text(p, in []byte) (value, rest []byte) {
 	for len(p) > 0 && (p[0] == ':' || p[0] == ' ') {
 		p = p[1:]
@@ -94,8 +95,8 @@ func text(p, in []byte) (value, rest []byte) {
 	return p[1 : end+1], p[end+2:]
 }
 
-// uses reports whether a line has a tool_use that may be a team's, and notes the others, so that
-// their results are passed over tos.
+// uses reports whether a line has a tool_use that may belong to a team. It records the others, so
+// that their results are skipped as well.
 func (s *Sieve) uses(line []byte) bool {
 	for {
 		at := bytes.Index(line, toolUse)
@@ -116,8 +117,8 @@ func (s *Sieve) uses(line []byte) bool {
 	}
 }
 
-// results reports whether a line has results of tools, and whether one of them is somebody's who
-// waits for it, or whose call may come later.
+// results reports whether a line has tool results, and whether one of them may belong to a team's
+// call, which may still follow.
 func (s *Sieve) results(line []byte) (some, worth bool) {
 	for {
 		at := bytes.Index(line, toolUseID)
@@ -136,17 +137,17 @@ func (s *Sieve) results(line []byte) (some, worth bool) {
 	}
 }
 
-// Ignore notes that a tool use is not a team's, so that its result is passed over.
+// Ignore records that a tool use does not belong to a team, so that its result is skipped.
 func (s *Sieve) Ignore(h uint64) { s.foreign[h%uint64(len(s.foreign))] = h }
 
 func (s *Sieve) Ignores(h uint64) bool { return s.foreign[h%uint64(len(s.foreign))] == h }
 
-// Ignored returns the hashes of the tool uses that are ignored.
+// Ignored returns the hashes of the ignored tool uses.
 func (s *Sieve) Ignored() []uint64 {
 	return slices.DeleteFunc(slices.Clone(s.foreign[:]), func(h uint64) bool { return h == 0 })
 }
 
-// repeats reports whether the init of that line is not its session's first.
+// repeats reports whether the init on the line is not the first of its session.
 func (s *Sieve) repeats(line []byte) bool {
 	at := bytes.Index(line, sessionID)
 	if at < 0 {

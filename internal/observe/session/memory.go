@@ -8,7 +8,7 @@ import (
 	"cadre/internal/team"
 )
 
-// memory is everything that an observer knows, as it is saved.
+// memory is the saved form of an observer.
 type memory struct {
 	V       int               `json:"v"`
 	Agent   string            `json:"agent"`
@@ -24,7 +24,7 @@ type memory struct {
 
 const memoryVersion = 1
 
-// Save writes everything that the observer knows, as one JSON object.
+// Save encodes the observer's knowledge as one JSON object.
 func (o *Observer) Save() (saved []byte, err error) {
 	m := memory{V: memoryVersion, Agent: o.o.Agent, Tools: o.tools, Turn: o.turn, Updates: o.updates, Last: o.last,
 		Counts: o.counts}
@@ -39,10 +39,10 @@ func (o *Observer) Save() (saved []byte, err error) {
 	return json.Marshal(m)
 }
 
-// Restore reads an observer back that [Observer.Save] wrote, with a reader of the same kind. A
-// state that is newer than the saved one, because its journal is written more often, takes that
-// one's place; nil for none. The error is [observe.ErrOther] where another agent was observed, or a
-// team.
+// Restore returns an observer with the knowledge that [Observer.Save] saved, with a reader of the
+// same kind. newer is the journal's state, or nil. It replaces the saved state if it is newer,
+// because the journal is written more often. If another agent or a team was observed, the error is
+// [observe.ErrOther].
 func Restore(options Options, saved []byte, newer *team.State) (*Observer, error) {
 	o := New(options)
 	if len(saved) > 0 {

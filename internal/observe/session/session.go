@@ -1,33 +1,33 @@
-// Package session makes a team of one of a session whose agent has no teams: Codex, and whatever
-// speaks the Agent Client Protocol. It is then shown, journaled and served as an observed team of
-// Claude Code is, with one member and no tasks.
+// Package session makes a team of one member from a session whose agent has no teams: Codex, and
+// agents that speak the Agent Client Protocol. It is shown, journaled and served like an observed
+// Claude Code team, with one member and no tasks.
 //
 // # Authority
 //
-// Like package observe it listens and decides nothing: it is a function of what the session did, in
-// the order in which it did it. What the session is, which agent and by which protocol, it does not
-// know: it is given updates, or a reader that makes them of the agent's own lines.
+// Like package observe, it listens and decides nothing: it is a function of the session's actions,
+// in their order. It does not know the agent or the protocol: its input are updates, or a reader
+// that makes updates from the agent's own lines.
 //
 //	line ──▶ agent.Reader ──▶ agent.Update ──▶ team events ──▶ record, notices
 //
-// # What is said of the member
+// # States of the member
 //
-//	joined       with the first word of its session
-//	active       a turn, and then a text or a tool of it, which is its summary: "Bash: go test ./..."
-//	blocked      it waits for leave, or for its plan to be read; or its turn failed, with the words of the problem
-//	idle         its turn ended, with the last that it said
+//	joined       at the first output of its session
+//	active       a turn is running; the summary is its last text or tool: "Bash: go test ./..."
+//	blocked      it waits for a permission or for plan approval, or its turn failed with this problem
+//	idle         its turn ended; the summary is its last text
 //	stopped      its session ended
-//	failed       so it did, and in the middle of a turn
-//	usage        added up, and how full its context is
+//	failed       its session ended in the middle of a turn
+//	usage        added up, with the usage of its context
 //
 // # Guarantees
 //
-//   - What says nothing new makes no event. No line is fatal; one that may have said something and
-//     cannot be read is a gap, and said.
-//   - What an agent wrote is one short line of valid UTF-8 in a summary.
-//   - What is known is saved between any two lines, and whoever reads it back goes on as if nothing
-//     had happened: also with the next session of the agent, which is that of the same member.
-//     Lines that are shown again count again: unlike Claude Code's they have no names.
+//   - An update without news produces no event. No line is fatal. A line that may have mattered and
+//     cannot be read is reported as a gap.
+//   - In a summary, the agent's text is one short line of valid UTF-8.
+//   - The knowledge can be saved between any two lines, and a restored observer continues as if
+//     nothing had happened, even with the next session of the agent, which belongs to the same
+//     member. Repeated lines count again, because unlike Claude Code's they have no ids.
 package session
 
 import (
@@ -48,15 +48,15 @@ import (
 	"cadre/internal/team"
 )
 
-// Options say what is observed.
+// Options configures an observer.
 type Options struct {
-	// Agent is its name, which becomes the member's and the team's.
+	// Agent is the agent's name, which becomes the name of the member and the team.
 	Agent string
-	// Name is what the team is called in its records; "" for the agent's name.
+	// Name is the team's name in its records; "" for the agent's name.
 	Name string
-	// Reader makes updates of the agent's lines; nil for a session whose updates are given.
+	// Reader makes updates from the agent's lines; nil if the caller provides the updates.
 	Reader agent.Reader
-	// MaxLine is the length in bytes from which a line is huge: it is counted and not read. 0 for
+	// MaxLine is the length in bytes from which a line counts as huge and is not read. 0 means
 	// [protocol.MaxLine].
 	MaxLine int
 }
@@ -65,18 +65,18 @@ type Options struct {
 type Observer struct {
 	o       Options
 	s       *team.State
-	tools   map[string]string // what goes on, by its id
-	turn    bool              // one goes on
+	tools   map[string]string // running tools by id
+	turn    bool              // a turn is running
 	updates int64
 	last    team.Time
 	counts  observe.Counts
 	events  []team.Event
 }
 
-// lead is who the member works for: a person or a program that is not observed.
+// lead stands for the person or program that the member works for. It is not observed.
 const lead = "team-lead"
 
-// New returns an observer that has seen nothing.
+// New returns an observer that has seen no lines.
 func New(o Options) *Observer {
 	if o.Name == "" {
 		o.Name = o.Agent
@@ -87,10 +87,10 @@ func New(o Options) *Observer {
 	return &Observer{o: o, tools: map[string]string{}}
 }
 
-// Team is the team of one, nil before the session said anything.
+// Team returns the team of one, or nil before the first output of the session.
 func (o *Observer) Team() *team.State { return o.s }
 
-// Agents are the one member.
+// Agents returns the name of the one member.
 func (o *Observer) Agents() []string {
 	if o.s == nil {
 		return []string{}
@@ -98,16 +98,16 @@ func (o *Observer) Agents() []string {
 	return []string{o.o.Agent}
 }
 
-// Counts are those of the lines.
+// Counts returns statistics about the lines.
 func (o *Observer) Counts() observe.Counts { return o.counts }
 
-// Introduce is no news: all lines are those of the one member.
+// Introduce does nothing: all lines come from the one member.
 func (o *Observer) Introduce(source, ofTeam, member string) {}
 
-// Resume is none either: nothing that is known here is true for a time only.
+// Resume does nothing: no knowledge here expires.
 func (o *Observer) Resume(now team.Time) {}
 
-// Line takes one line of the agent, at the time at which it came.
+// Line processes one line of the agent at its arrival time.
 func (o *Observer) Line(source string, line []byte, now team.Time) (seen observe.Seen) {
 	o.counts.Lines++
 	line = bytes.TrimRight(line, "\r\n \t")
@@ -116,14 +116,14 @@ func (o *Observer) Line(source string, line []byte, now team.Time) (seen observe
 		return seen
 	case line[0] != '{':
 		o.counts.Garbage++
-		seen.Warnings = []string{source + ": a line that is no JSON object"}
+		seen.Warnings = []string{source + ": a line that is not a JSON object"}
 		return seen
 	case len(line) >= o.o.MaxLine:
 		o.counts.Huge++
 		return o.Gap(source, fmt.Sprintf("a line of %d bytes or more is too long to be read", len(line)), now)
 	case !json.Valid(line):
 		o.counts.Truncated++
-		return o.Gap(source, "a line was cut off", now)
+		return o.Gap(source, "a line is truncated", now)
 	case !utf8.Valid(line):
 		o.counts.InvalidUTF++
 	}
@@ -135,7 +135,7 @@ func (o *Observer) Line(source string, line []byte, now team.Time) (seen observe
 	return seen
 }
 
-// Gap says that something of the session was lost.
+// Gap records that part of the session was lost.
 func (o *Observer) Gap(source, reason string, now team.Time) (seen observe.Seen) {
 	o.counts.Gaps++
 	seen.Warnings = []string{source + ": " + reason}
@@ -146,8 +146,8 @@ func (o *Observer) Gap(source, reason string, now team.Time) (seen observe.Seen)
 	return seen
 }
 
-// End says that a source has no more lines, because the program at its other end is gone. A session
-// that waits for something to do stays as it is: somebody may go on with it.
+// End records that a source has no more lines, because the program at its other end has exited. A
+// session that waits for input keeps its status, because somebody may continue it.
 func (o *Observer) End(source string, now team.Time) (seen observe.Seen) {
 	switch {
 	case o.s == nil || !o.member().Status.Running():
@@ -159,10 +159,11 @@ func (o *Observer) End(source string, now team.Time) (seen observe.Seen) {
 	return seen
 }
 
-// errCut is why a session failed that was interrupted, or killed: of most agents no line says so.
-var errCut = errors.New("it ended in the middle of a turn")
+// errCut is the reason for the failure of a session that was interrupted or killed. Most agents
+// write no line about that.
+var errCut = errors.New("the session ended in the middle of a turn")
 
-// Update takes one thing that the session did.
+// Update processes one update of the session.
 func (o *Observer) Update(u agent.Update, now team.Time) (seen observe.Seen) {
 	o.updates++
 	started, begins := u.(agent.Started)
@@ -177,7 +178,7 @@ func (o *Observer) Update(u agent.Update, now team.Time) (seen observe.Seen) {
 	return seen
 }
 
-// begin has the member join, or come back.
+// begin adds the member or brings it back.
 func (o *Observer) begin(session string) {
 	m := team.Member{Name: o.o.Agent, Agent: team.External, Role: o.o.Agent, Session: session, Status: team.Active,
 		Incarnation: 1}
@@ -200,13 +201,13 @@ func (o *Observer) begin(session string) {
 	}
 }
 
-// member is the one, as it is after what was recorded.
+// member returns the member in the recorded state.
 func (o *Observer) member() team.Member {
 	m, _ := o.s.Member(o.o.Agent)
 	return m
 }
 
-// reduce says as events what an update means for the member.
+// reduce turns an update into events about the member.
 func (o *Observer) reduce(u agent.Update) {
 	name := o.o.Agent
 	switch u.(type) {
@@ -216,7 +217,7 @@ func (o *Observer) reduce(u agent.Update) {
 		o.turn = false
 	}
 	switch u := u.(type) {
-	case agent.TurnStarted: // what was said before was not in this one
+	case agent.TurnStarted: // an earlier summary belongs to another turn
 		o.becomes(team.Active, short(u.Summary))
 	case agent.Text:
 		o.is(team.Active, u.Text)
@@ -236,11 +237,11 @@ func (o *Observer) reduce(u agent.Update) {
 			o.is(team.Active, what)
 		}
 	case agent.PermissionAsked:
-		o.is(team.Blocked, "asks for leave: "+toolLine(u.Tool, u.Input))
+		o.is(team.Blocked, "asks for permission: "+toolLine(u.Tool, u.Input))
 	case agent.PlanProposed:
-		o.is(team.Blocked, "lays a plan before its user: "+u.Plan)
+		o.is(team.Blocked, "submitted a plan: "+u.Plan)
 	case agent.Retrying:
-		o.is(team.Active, "tries again: "+u.Problem.Text)
+		o.is(team.Active, "retries: "+u.Problem.Text)
 	case agent.Used:
 		if u.Usage != (team.Usage{}) || u.Context > 0 && int64(u.Context) != o.member().Context {
 			o.events = append(o.events, &team.UsageReported{Member: name, Usage: u.Usage, Context: int64(u.Context)})
@@ -251,7 +252,7 @@ func (o *Observer) reduce(u agent.Update) {
 		case u.Problem != nil:
 			o.events = append(o.events, &team.MemberTroubled{Member: name, Trouble: string(u.Problem.Kind),
 				Text: short(u.Problem.Text), Setbacks: o.member().Setbacks + 1})
-		case u.GoesOn:
+		case u.Continues:
 		case u.Interrupted:
 			o.is(team.Idle, "interrupted")
 		default:
@@ -267,10 +268,10 @@ func (o *Observer) reduce(u agent.Update) {
 	}
 }
 
-// maxTools bounds how many tools are remembered that never end.
+// maxTools limits the number of remembered tools that never end.
 const maxTools = 256
 
-// is says what the member is at; "" for what it was at.
+// is sets the member's status and activity. doing may be "" to keep the last activity.
 func (o *Observer) is(status team.MemberStatus, doing string) {
 	if doing = short(doing); doing == "" {
 		doing = o.member().Summary
@@ -278,10 +279,10 @@ func (o *Observer) is(status team.MemberStatus, doing string) {
 	o.becomes(status, doing)
 }
 
-// becomes says how the member is and what it is at, unless that is known.
+// becomes sets the member's status and summary, if they changed.
 func (o *Observer) becomes(status team.MemberStatus, doing string) {
 	m := o.member()
-	if m.Name == "" { // it joins with this record, active
+	if m.Name == "" { // it joins with this record, as active
 		m.Status = team.Active
 	}
 	if m.Status != status || m.Summary != doing {
@@ -289,7 +290,7 @@ func (o *Observer) becomes(status team.MemberStatus, doing string) {
 	}
 }
 
-// commit makes a record of the events.
+// commit makes a record from the events.
 func (o *Observer) commit(now team.Time, seen *observe.Seen) {
 	if len(o.events) == 0 {
 		return
@@ -303,10 +304,10 @@ func (o *Observer) commit(now team.Time, seen *observe.Seen) {
 	seen.Notices = append(seen.Notices, present.NoticesOf(o.s, r, o.member().Session)...)
 }
 
-// telling are the parts of a tool's input that say most of it, the first that is there.
+// telling lists the input fields that best describe a tool call, the best first.
 var telling = []string{"command", "file_path", "path", "query", "pattern", "url", "description"}
 
-// toolLine tells of a tool in a few words.
+// toolLine describes a tool call in a few words.
 func toolLine(tool, input string) string {
 	var in map[string]any
 	json.Unmarshal([]byte(input), &in)
@@ -318,10 +319,10 @@ func toolLine(tool, input string) string {
 	return tool
 }
 
-// longest is how many characters a summary has.
+// longest is the maximum length of a summary, in characters.
 const longest = 120
 
-// short is a text as one line that is not long, with nothing in it that a terminal would obey.
+// short returns text as one short line without terminal control characters.
 func short(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

@@ -18,7 +18,7 @@ import (
 	"cadre/internal/team"
 )
 
-// recordings of the real programs, kept by their drivers.
+// recordings returns the recordings of the real programs, which are beside their drivers.
 func recordings(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{"../../agent/acp/testdata/gemini.jsonl": team.Gemini,
@@ -51,8 +51,8 @@ func linesOf(t *testing.T, file string) [][]byte {
 	return bytes.Split(bytes.TrimSpace(data), []byte("\n"))
 }
 
-// shown is what a recording itself shows, by a reader that shares nothing with the decoders: the
-// sum that it tells last, the words of its last tool, and how its last turn ended.
+// shown is the expected result of a recording, read without the decoders: the last total usage, the
+// description of the last tool, and how the last turn ended.
 type shown struct {
 	input, output int64
 	tools         int
@@ -97,7 +97,7 @@ func show(t *testing.T, lines [][]byte) (s shown) {
 				tools[dig(u, "toolCallId")] = true
 			}
 		}
-		if dig(m, "result", "thread", "id") != nil { // the first is how it began; another tells what nobody heard
+		if dig(m, "result", "thread", "id") != nil { // the first is the beginning; another one was not observed
 			turns, _ := dig(m, "result", "thread", "turns").([]any)
 			for _, turn := range turns {
 				items, _ := dig(turn, "items").([]any)
@@ -127,7 +127,7 @@ func show(t *testing.T, lines [][]byte) (s shown) {
 	return s
 }
 
-// printed is what a line shows that an agent prints where nobody drives it.
+// printed reads a line that an agent prints when it runs without a driver.
 func (s *shown) printed(kind string, m map[string]any) {
 	switch kind {
 	case "item.started", "tool_use":
@@ -151,7 +151,7 @@ func (s *shown) printed(kind string, m map[string]any) {
 	}
 }
 
-// counting counts the tools that a reader tells of.
+// counting counts the tools that a reader reports.
 type counting struct {
 	agent.Reader
 	tools int
@@ -167,9 +167,9 @@ func (c *counting) Line(line []byte) []agent.Update {
 	return said
 }
 
-// TestRecordings: what the programs said makes one member with its activity, its tools and its
-// usage, as the recordings themselves show them, and the records are those of any team: written,
-// read and applied by package team alone, they give the same.
+// TestRecordings checks that each recording makes one member with the activity, tools and usage
+// that the recording shows. The records are valid for any team: written, read and applied by
+// package team alone, they give the same state.
 func TestRecordings(t *testing.T) {
 	for file, name := range recordings(t) {
 		t.Run(strings.TrimPrefix(file, "../../agent/"), func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// Lines that mean nothing are counted, and change nothing of what is seen.
+// TestGarbage checks that meaningless lines are counted and change nothing else.
 func TestGarbage(t *testing.T) {
 	for file, name := range recordings(t) {
 		clean, noisy := New(Options{Agent: name, Reader: drivers.Reader(name)}),
@@ -247,7 +247,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestUpdates is what each update means, as it is told by a session of ours.
+// TestUpdates checks the effect of each update.
 func TestUpdates(t *testing.T) {
 	o := New(Options{Agent: "codex", Name: "watched"})
 	at := team.Time(0)
@@ -265,18 +265,18 @@ func TestUpdates(t *testing.T) {
 		{agent.ToolFinished{ID: "1"}, team.Active, "Bash: go test ./...", ""},
 		{agent.ToolStarted{ID: "2", Tool: "Edit", Input: `{"file_path":"a.go"}`}, team.Active, "Edit: a.go", ""},
 		{agent.PermissionAsked{Tool: "Edit", Input: `{"file_path":"a.go"}`}, team.Blocked,
-			"asks for leave: Edit: a.go", ""},
+			"asks for permission: Edit: a.go", ""},
 		{agent.ToolFinished{ID: "2"}, team.Active, "Edit: a.go", ""},
 		{agent.ToolStarted{ID: "3", Tool: "odd", Input: "no JSON"}, team.Active, "odd", ""},
 		{agent.ToolFinished{ID: "3", Failed: true}, team.Active, "failed: odd", ""},
 		{agent.Used{Usage: team.Usage{InputTokens: 5}, Context: 7}, team.Active, "failed: odd", ""},
-		{agent.PlanProposed{Plan: "first this"}, team.Blocked, "lays a plan before its user: first this", ""},
-		{agent.Retrying{Problem: agent.Problem{Text: "slow down"}}, team.Active, "tries again: slow down", ""},
-		{agent.TurnEnded{Text: "half", GoesOn: true}, team.Active, "tries again: slow down", ""},
+		{agent.PlanProposed{Plan: "first this"}, team.Blocked, "submitted a plan: first this", ""},
+		{agent.Retrying{Problem: agent.Problem{Text: "slow down"}}, team.Active, "retries: slow down", ""},
+		{agent.TurnEnded{Text: "half", Continues: true}, team.Active, "retries: slow down", ""},
 		{agent.TurnEnded{Text: strings.Repeat("é", 200)}, team.Idle, strings.Repeat("é", 119) + "…",
 			"team:member:idle"},
 		{agent.TurnEnded{Text: strings.Repeat("é", 200)}, team.Idle, strings.Repeat("é", 119) + "…", ""},
-		{agent.TurnStarted{}, team.Active, "", ""}, // nothing was said in it yet
+		{agent.TurnStarted{}, team.Active, "", ""}, // there is no text in this turn yet
 		{agent.TurnStarted{Summary: "again"}, team.Active, "again", ""},
 		{agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemLimit, Text: "too many"}}, team.Blocked,
 			"too many", ""},
@@ -310,9 +310,9 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// A stream ends when its program is gone: in the middle of a turn it failed, which of these
-// programs none says; one that waited may be gone on with, and what a later program does is done by
-// the same member.
+// TestEnd checks the end of a stream whose program has exited. In the middle of a turn the session
+// failed, which none of these programs reports. A session that waited may be continued, and a later
+// program continues the same member.
 func TestEnd(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
@@ -320,11 +320,11 @@ func TestEnd(t *testing.T) {
 		summary    string
 	}{
 		{team.Codex, "headless/testdata/codex-0.169.0/interrupted.jsonl", team.Failed,
-			"it ended in the middle of a turn"},
+			"the session ended in the middle of a turn"},
 		{team.Gemini, "headless/testdata/gemini-0.61.0/interrupted.jsonl", team.Failed,
-			"it ended in the middle of a turn"},
+			"the session ended in the middle of a turn"},
 		{team.OpenCode, "headless/testdata/opencode-1.18.33/interrupted.jsonl", team.Failed,
-			"it ended in the middle of a turn"},
+			"the session ended in the middle of a turn"},
 		{team.Codex, "headless/testdata/codex-0.169.0/turn.jsonl", team.Idle, "Again."},
 		{team.Gemini, "headless/testdata/gemini-0.61.0/401.jsonl", team.Blocked, "the key is unknown here"},
 		{team.Codex, "", team.Stopped, "its session ended"}, // before any turn
@@ -370,8 +370,8 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestRestored: an observer that is saved and read back after any line goes on as if nothing had
-// happened, with the record numbers and the ids of the whole.
+// TestRestored checks that an observer saved and restored after any line continues as if nothing
+// had happened, with the same record numbers and ids.
 func TestRestored(t *testing.T) {
 	for file, name := range recordings(t) {
 		t.Run(strings.TrimPrefix(file, "../../agent/"), func(t *testing.T) {
@@ -398,7 +398,7 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// What was kept of one thing is not gone on with as another.
+// TestRestoreRefuses checks that the saved data of one observation is not accepted for another.
 func TestRestoreRefuses(t *testing.T) {
 	whose := func(name string) Options { return Options{Agent: name, Reader: drivers.Reader(name)} }
 	codex := New(whose(team.Codex))
@@ -443,8 +443,9 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// A program that introduces itself again is another session of the same member, which is read
-// though the one before went on; what the next program says of the same one is not another.
+// TestNextSession checks that a program that introduces itself again is another session of the same
+// member, even if the first one did not end. A repeated introduction of the same session is not
+// another one.
 func TestNextSession(t *testing.T) {
 	for name, of := range map[string]func(session string) []string{
 		team.Codex: func(session string) []string {
@@ -476,7 +477,7 @@ func TestNextSession(t *testing.T) {
 				o.Line("s", []byte(line), team.Time(n))
 			}
 			used := int64(10 * (n + 1))
-			if name == team.Codex { // its sum says that nothing was spent
+			if name == team.Codex { // its total says that nothing was used
 				used = int64(10 * min(n+1, 2))
 			}
 			if m := o.member(); m.Session != session || m.Usage.InputTokens != used || m.Incarnation != 1 {

@@ -12,16 +12,16 @@ import (
 	"cadre/internal/team"
 )
 
-// ClaudeTeam is a feed of what the files of a team of Claude Code's show: its roster, its tasks and
-// its inboxes. They are only read.
+// ClaudeTeam is a feed of the files of a Claude Code team: its roster, its tasks and its inboxes.
+// It only reads them.
 type ClaudeTeam struct {
 	Claude string // Claude Code's folder
-	Name   string // the team's
-	Follow bool   // go on with what changes later, until the team is gone
+	Name   string // the team's name
+	Follow bool   // continue with later changes until the team is removed
 }
 
-// Run implements [Feed]. The error has the code not found where there is no such team, and who knew
-// one is told that it is gone.
+// Run implements [Feed]. If there is no such team, the error has the code not found. A listener
+// that knows the team is notified that it was removed.
 func (f *ClaudeTeam) Run(ctx context.Context, to Listener) error {
 	source := "the files of " + f.Name
 	t, err := teamfiles.Open(f.Claude, f.Name)
@@ -38,7 +38,7 @@ func (f *ClaudeTeam) Run(ctx context.Context, to Listener) error {
 		}
 		if damaged, ok := change.(*teamfiles.Damaged); ok {
 			to.Gap(source, damaged.Err.Error())
-			// without its roster there is nothing to see, and it may never be mended
+			// Without its roster there is nothing to observe, and the file may stay damaged.
 			if len(s.roster.Members) == 0 && !f.Follow {
 				return damaged.Err
 			}
@@ -56,13 +56,13 @@ func (f *ClaudeTeam) Run(ctx context.Context, to Listener) error {
 	return nil
 }
 
-// scribe makes notes of what a follower tells, in its order.
+// scribe turns the changes from a follower into notes, in order.
 type scribe struct {
-	n      int64 // so many were told
+	n      int64 // number of changes so far
 	roster projection.Config
 }
 
-// note is what a change says, and whether that is anything new.
+// note returns the note for a change, and whether it has news.
 func (s *scribe) note(at time.Time, change teamfiles.Change) (note protocol.FileNote, news bool) {
 	s.n++
 	note = protocol.FileNote{At: team.Time(at.UnixMilli()), N: s.n}
@@ -85,20 +85,20 @@ func (s *scribe) note(at time.Time, change teamfiles.Change) (note protocol.File
 		note.Whole = wholeOf(c)
 	case *teamfiles.TeamGone:
 		note.Gone = true
-	default: // also of tasks that were swept away: nobody deleted them
+	default: // including tasks that were swept away: they were not deleted
 		return note, false
 	}
 	return note, true
 }
 
-// enlist takes in a change of the roster, and reports whether it was one that was not known.
+// enlist applies a change to the roster, and reports whether it was new.
 func (s *scribe) enlist(change teamfiles.Change) bool {
 	switch c := change.(type) {
 	case *teamfiles.TeamSeen:
 		s.roster = c.Config
 		s.roster.Members = slices.Clone(c.Config.Members)
 	case *teamfiles.MemberJoined:
-		if s.roster.Member(c.Member.Name) != nil { // it was told with the team
+		if s.roster.Member(c.Member.Name) != nil { // already reported with the team
 			return false
 		}
 		s.roster.Members = append(s.roster.Members, c.Member)
@@ -128,13 +128,13 @@ func wholeOf(c *teamfiles.Whole) *protocol.Whole {
 	return w
 }
 
-// line is the note as a line.
+// line encodes a note as a line.
 func (f *ClaudeTeam) line(n protocol.FileNote) []byte {
 	n.Type, n.Team = protocol.FileNoteType, f.Name
 	return encoded(n)
 }
 
-// encoded is v as JSON, which was read from JSON.
+// encoded marshals v, which was decoded from JSON and therefore always marshals.
 func encoded(v any) json.RawMessage {
 	data, err := json.Marshal(v)
 	if err != nil {

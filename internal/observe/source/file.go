@@ -11,11 +11,12 @@ import (
 
 // File is a feed of the lines of a file.
 type File struct {
-	Path string // the source, too
-	// Follow waits for what is written to it later, and for the file itself; without it, the file
-	// ends at its end.
+	Path string // also the name of the source
+	// Follow waits for later lines, and for the file itself. Without it, reading stops at the end
+	// of the file.
 	Follow bool
-	// Member says whose stream it is, where it is not the lead's; "" where its lines say it.
+	// Member is the member whose stream it is; "" for the lead's, or if the lines name their
+	// writer.
 	Member string
 }
 
@@ -25,7 +26,7 @@ func (f *File) Run(ctx context.Context, to Listener) error {
 		to.Introduce(f.Path, "", f.Member)
 	}
 	if info, err := os.Stat(f.Path); err == nil && info.IsDir() {
-		return &team.Error{Code: team.Invalid, Text: f.Path + " is a folder, and no file of lines"}
+		return &team.Error{Code: team.Invalid, Text: f.Path + " is a directory, not a file of JSON lines"}
 	} else if err == nil && !info.Mode().IsRegular() {
 		return stream(ctx, f.Path, to)
 	}
@@ -44,7 +45,7 @@ func (f *File) Run(ctx context.Context, to Listener) error {
 	folders := fswatch.New()
 	defer folders.Close()
 	for {
-		// The watch first: what changes after the look wakes.
+		// Watch before looking, so that a change after the look wakes.
 		folders.Add(filepath.Dir(f.Path))
 		if real, err := filepath.EvalSymlinks(f.Path); err == nil && filepath.Dir(real) != filepath.Dir(f.Path) {
 			folders.Add(filepath.Dir(real))
@@ -58,7 +59,7 @@ func (f *File) Run(ctx context.Context, to Listener) error {
 	}
 }
 
-// stream reads what is no regular file: a pipe with a name, a terminal.
+// stream reads a file that is not regular: a named pipe, a terminal.
 func stream(ctx context.Context, path string, to Listener) error {
 	opened := make(chan error, 1)
 	var file *os.File

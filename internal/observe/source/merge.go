@@ -14,28 +14,28 @@ import (
 	"cadre/internal/team"
 )
 
-// Transcripts of one team tell of the same things: the lead's of a message that it sent, the
-// teammate's of what it did about it. What is new in several of them is therefore given in the
-// order of the times in their lines, so that an effect never comes before its cause, whichever file
-// was changed last or is first by name.
+// Transcripts of one team describe the same events: the lead's a message that it sent, the
+// teammate's its reaction. So new lines of several transcripts are delivered in the order of their
+// times. An effect then never comes before its cause, whichever file changed last or comes first by
+// name.
 
-// cursor is a transcript of which some lines are read ahead.
+// cursor is a transcript with some lines read ahead.
 type cursor struct {
 	*tail
-	size  int // of the next piece that is read
+	size  int // size of the next piece to read
 	ahead []dated
-	last  team.Time // of the newest line
-	ended bool      // there is no more to read ahead
+	last  team.Time // time of the newest line
+	ended bool      // there is nothing more to read ahead
 }
 
-// dated is a line that was read and not given yet.
+// dated is a line that was read but not delivered yet.
 type dated struct {
 	line   []byte
 	behind Place
-	at     team.Time // its own time, or that of the newest line before it: a file's order stays
+	at     team.Time // its own time, or that of the newest line before it, to keep the order of a file
 }
 
-// cursors are a heap: the first has the line that is the next.
+// cursors is a heap: the first element has the next line.
 type cursors []*cursor
 
 func (c cursors) Len() int      { return len(c) }
@@ -57,12 +57,12 @@ func (c *cursors) Pop() any {
 }
 
 const (
-	firstPiece   = 4 << 10 // of each of what may be thousands of files
+	firstPiece   = 4 << 10 // small, because there may be thousands of files
 	longestPiece = 256 << 10
 )
 
-// read gives what is new in some transcripts. One that cannot be read is a gap, and no end of the
-// others.
+// read delivers the new lines of some transcripts. An unreadable transcript is reported as a gap
+// and does not stop the others.
 func (r *reading) read(paths []string) {
 	slices.Sort(paths)
 	var all cursors
@@ -93,20 +93,20 @@ func (r *reading) read(paths []string) {
 	r.introduce()
 }
 
-// advance reports whether there is a next line, and reads ahead for it.
+// advance reports whether there is a next line. It reads ahead if needed.
 func (r *reading) advance(c *cursor) bool {
 	if len(c.ahead) == 0 && !c.ended {
 		if err := r.fill(c); err != nil {
 			c.ended = true
 			if !errors.Is(err, fs.ErrNotExist) {
-				r.to.Gap(c.path, "the transcript cannot be read: "+err.Error())
+				r.to.Gap(c.path, "cannot read the transcript: "+err.Error())
 			}
 		}
 	}
 	return len(c.ahead) > 0
 }
 
-// fill reads ahead. The file is not kept open: there may be thousands.
+// fill reads ahead. It does not keep the file open, because there may be thousands.
 func (r *reading) fill(c *cursor) error {
 	if err := r.open(c.tail); err != nil {
 		return err
@@ -135,8 +135,8 @@ func (r *reading) fill(c *cursor) error {
 	return nil
 }
 
-// backdate gives the lines before the first that has a time that one's: what a transcript begins
-// with may have none.
+// backdate gives lines without a time at the beginning of a transcript the time of the first line
+// that has one.
 func (c *cursor) backdate() {
 	first := slices.IndexFunc(c.ahead, func(d dated) bool { return d.at != 0 })
 	for i := range max(first, 0) {
@@ -144,7 +144,7 @@ func (c *cursor) backdate() {
 	}
 }
 
-// open opens a transcript where reading goes on in it.
+// open opens a transcript at the place where reading continues.
 func (r *reading) open(t *tail) error {
 	if t.info == nil {
 		return t.open(r.to.Place(t.path))
@@ -164,7 +164,7 @@ func (r *reading) open(t *tail) error {
 		if err := t.open(Place{}); err != nil {
 			return err
 		}
-		t.missed = "the transcript was replaced or cut"
+		t.missed = "the transcript was replaced or truncated"
 		return nil
 	}
 	t.info = now

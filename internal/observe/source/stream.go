@@ -9,22 +9,22 @@ import (
 	"cadre/internal/observe/protocol"
 )
 
-// Stream is a feed of what a reader gives: an agent's standard output, through a pipe.
+// Stream is a feed of the lines of a reader: an agent's standard output, through a pipe.
 type Stream struct {
 	Source string
 	Reader io.Reader
-	// Team and Member say whose stream it is, where its lines do not; "" for a lead's, or for what
-	// they say.
+	// Team and Member tell whose stream it is. They are "" for a lead's stream, or if the lines
+	// name their writer.
 	Team, Member string
-	// Pass is given everything that is read, unchanged and before it is looked at, in pieces that
-	// end with a line break wherever there is one; nil for nobody.
+	// Pass receives all input, unchanged and before it is interpreted, in pieces that end with a
+	// line break if possible; may be nil.
 	Pass func(piece []byte) error
-	// Rest is called whenever all that could be read at once was given; nil for nobody.
+	// Rest is called whenever all available input was delivered; may be nil.
 	Rest func() error
 }
 
-// Run implements [Feed]. A reader that does not come back when ctx ends is left to itself, and what
-// it still brings is not listened to.
+// Run implements [Feed]. If the reader does not return when ctx ends, it is abandoned, and the
+// listener ignores its later lines.
 func (s *Stream) Run(ctx context.Context, to Listener) error {
 	if s.Member != "" {
 		to.Introduce(s.Source, s.Team, s.Member)

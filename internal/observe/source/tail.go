@@ -12,32 +12,32 @@ import (
 	"cadre/internal/observe/protocol"
 )
 
-// Place is where a source goes on: a file behind a whole line, if it begins like the one that was
-// read, and a stream that cannot be read again behind an event.
+// Place is where a source continues: in a file, after a complete line, if the file still begins
+// like the one that was read; in a stream that cannot be read again, after an event.
 type Place struct {
 	Offset int64  `json:"offset,omitempty"`
-	Head   int64  `json:"head,omitempty"` // length in bytes of the beginning that is known
-	Hash   uint64 `json:"hash,omitempty"` // of it
+	Head   int64  `json:"head,omitempty"` // length in bytes of the known beginning
+	Hash   uint64 `json:"hash,omitempty"` // hash of the known beginning
 	Event  string `json:"event,omitempty"`
 }
 
-// longHead is how much of a file's beginning tells it from others: the first line of a transcript,
-// and more than the same beginning of two.
+// longHead is how much of a file's beginning identifies it: more than the first line of a
+// transcript, and more than the common beginning of two transcripts.
 const longHead = 1 << 10
 
 // tail reads a growing file line by line.
 type tail struct {
-	path   string   // the source, too
-	file   *os.File // nil while there is none
+	path   string   // also the name of the source
+	file   *os.File // nil if it is not open
 	info   fs.FileInfo
-	at     int64 // where reading goes on
-	place  Place // behind the last whole line
+	at     int64 // offset at which reading continues
+	place  Place // after the last complete line
 	lines  protocol.Splitter
-	missed string // that a file is another one than was known, to be said when the first line of it is there
+	missed string // a gap to report with the first line of a replaced file
 	buffer []byte
 }
 
-// open opens the file, and goes on in it at the place if it is the file in which that is.
+// open opens the file, and continues at place if place belongs to this file.
 func (t *tail) open(place Place) error {
 	file, err := os.Open(t.path)
 	if err != nil {
@@ -53,7 +53,7 @@ func (t *tail) open(place Place) error {
 		if hash, err := headOf(file, place.Head); err == nil && hash == place.Hash && info.Size() >= place.Offset {
 			t.place = place
 		} else {
-			t.missed = "the file was replaced or cut while nobody looked"
+			t.missed = "the file was replaced or truncated since the last run"
 		}
 	}
 	t.at = t.place.Offset
@@ -77,7 +77,7 @@ func (t *tail) close() {
 	}
 }
 
-// read gives the whole lines that are there, up to the file's present end.
+// read delivers the complete lines up to the file's present end.
 func (t *tail) read(to Listener) error {
 	if t.buffer == nil {
 		t.buffer = make([]byte, 64<<10)
@@ -92,8 +92,8 @@ func (t *tail) read(to Listener) error {
 	}
 }
 
-// piece reads a piece of the file and gives the lines that end in it to each. The error is io.EOF
-// at the file's present end.
+// piece reads a piece of the file and calls each for the lines that end in it. At the file's
+// present end the error is io.EOF.
 func (t *tail) piece(buffer []byte, each func(line []byte, behind Place)) error {
 	n, err := t.file.ReadAt(buffer, t.at)
 	for p := buffer[:n]; len(p) > 0; {
@@ -110,7 +110,7 @@ func (t *tail) piece(buffer []byte, each func(line []byte, behind Place)) error 
 	return err
 }
 
-// passed is the place behind a line that ends at t.at.
+// passed returns the place after a line that ends at t.at.
 func (t *tail) passed() Place {
 	if head := min(t.at, longHead); head > t.place.Head {
 		if hash, err := headOf(t.file, head); err == nil {
@@ -121,7 +121,7 @@ func (t *tail) passed() Place {
 	return t.place
 }
 
-// giveTo gives lines to a listener.
+// giveTo returns a function that delivers lines to a listener.
 func (t *tail) giveTo(to Listener) func(line []byte, behind Place) {
 	return func(line []byte, behind Place) {
 		if t.missed != "" {
@@ -132,7 +132,7 @@ func (t *tail) giveTo(to Listener) func(line []byte, behind Place) {
 	}
 }
 
-// follow reads what there is, in the file that was there and in the one that is there now.
+// follow reads the present lines, first in the open file, then in the file now at the path.
 func (t *tail) follow(to Listener) error {
 	for {
 		there, err := os.Stat(t.path)
@@ -155,7 +155,7 @@ func (t *tail) follow(to Listener) error {
 		}
 		if now.Size() < t.at {
 			t.at, t.place, t.lines = 0, Place{}, protocol.Splitter{}
-			t.missed = "the file was cut"
+			t.missed = "the file was truncated"
 		}
 		if err := t.read(to); err != nil {
 			return err
@@ -163,7 +163,7 @@ func (t *tail) follow(to Listener) error {
 		if there == nil || os.SameFile(there, t.info) {
 			return nil
 		}
-		// It was replaced. Whoever did so has written its last line, with a line break or without.
+		// The file was replaced. Its last line is complete, with or without a line break.
 		t.end(t.giveTo(to))
 		t.close()
 		if err := t.open(Place{}); errors.Is(err, fs.ErrNotExist) {
@@ -174,8 +174,8 @@ func (t *tail) follow(to Listener) error {
 	}
 }
 
-// end gives the last line, where the file ends without a line break. One that is not whole may be
-// being written: whoever reads on reads it again.
+// end delivers the last line of a file that ends without a line break. An incomplete line may still
+// be growing, so its place is before it, and a later reader reads it again.
 func (t *tail) end(each func(line []byte, behind Place)) {
 	t.lines.End(func(line []byte) {
 		if !json.Valid(line) {

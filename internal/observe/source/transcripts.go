@@ -13,13 +13,13 @@ import (
 	"cadre/internal/team"
 )
 
-// Transcripts is a feed of all transcripts below a folder, those that come later too: Claude Code
-// writes one for each session, and one for each teammate and subagent within it. Beside some stands
-// a file that says whose they are. What is new in several of them comes in the order of the times
-// in their lines.
+// Transcripts is a feed of all transcripts below a folder, present and future. Claude Code writes
+// one for each session, and one for each teammate and subagent within it. Beside some there is a
+// file that says whose they are. New lines of several transcripts are delivered in the order of
+// their times.
 type Transcripts struct {
-	Dir    string // one project's folder, or a folder with a folder projects, such as Claude Code's own
-	Follow bool   // go on with what is written later
+	Dir    string // a project's folder, or one with a subfolder projects, such as Claude Code's own
+	Follow bool   // continue with later lines
 }
 
 const (
@@ -27,12 +27,12 @@ const (
 	aboutSuffix      = ".meta.json"
 )
 
-// about says whose transcript stands beside it. Each version says it in its own way.
+// about is the file beside a transcript that says whose it is. Each version has its own format.
 type about struct {
 	Name      string `json:"name"`
 	TaskKind  string `json:"taskKind"`
 	TeamName  string `json:"teamName"`
-	AgentType string `json:"agentType"` // an older version writes a teammate's name here, and a subagent's kind
+	AgentType string `json:"agentType"` // in an older version, a teammate's name or a subagent's kind
 }
 
 // Run implements [Feed].
@@ -43,7 +43,8 @@ func (f *Transcripts) Run(ctx context.Context, to Listener) error {
 	}
 	switch _, err := os.Stat(root); {
 	case err == nil && !isFolder(root):
-		return &team.Error{Code: team.Invalid, Text: f.Dir + " is no folder; one transcript is a file like any other"}
+		return &team.Error{Code: team.Invalid,
+			Text: f.Dir + " is not a directory; observe a single transcript as a file"}
 	case err != nil && !f.Follow:
 		return err
 	}
@@ -73,28 +74,28 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// reading is a run of [Transcripts].
+// reading is the state of a run of [Transcripts].
 type reading struct {
 	to         Listener
 	folders    *fswatch.Folders
 	follow     bool
 	tails      map[string]*tail // by path
-	unknown    map[string]about // what is said of the transcript of that path, while nobody of that name is in the team
+	unknown    map[string]about // about files of transcripts whose member is not in the team yet
 	introduced map[string]bool
 	buffer     []byte
 }
 
-// look looks at everything below a folder: what is said of transcripts first, then the transcripts.
+// look reads everything below a folder: first the about files, then the transcripts.
 func (r *reading) look(folder string) { r.read(r.found(folder)) }
 
-// found reads what is said of the transcripts below a folder, and returns these.
+// found reads the about files below a folder, and returns the transcripts.
 func (r *reading) found(folder string) (transcripts []string) {
 	_ = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		switch {
-		case err != nil: // it went
+		case err != nil: // it was removed
 		case e.IsDir():
 			if r.follow {
-				r.folders.Add(path) // before it is listed: what comes after wakes
+				r.folders.Add(path) // before listing it, so that later files wake
 			}
 		case strings.HasSuffix(path, aboutSuffix):
 			r.about(path)
@@ -106,7 +107,7 @@ func (r *reading) found(folder string) (transcripts []string) {
 	return transcripts
 }
 
-// changed looks at what changed.
+// changed reads the changed files.
 func (r *reading) changed(paths []string) {
 	var transcripts []string
 	for _, path := range paths {
@@ -122,10 +123,10 @@ func (r *reading) changed(paths []string) {
 	r.read(transcripts)
 }
 
-// maxAbout is the most that is read of what is said of a transcript, in bytes.
+// maxAbout is the size limit of an about file, in bytes.
 const maxAbout = 1 << 20
 
-// about reads what is said of a transcript.
+// about reads an about file.
 func (r *reading) about(path string) {
 	transcript := strings.TrimSuffix(path, aboutSuffix) + transcriptSuffix
 	if r.introduced[transcript] {
@@ -133,7 +134,7 @@ func (r *reading) about(path string) {
 	}
 	data, err := regularfile.Read(path, maxAbout)
 	var a about
-	if err != nil || json.Unmarshal(data, &a) != nil { // it is being written, and comes again
+	if err != nil || json.Unmarshal(data, &a) != nil { // still being written, and reported again
 		return
 	}
 	switch {
@@ -145,7 +146,7 @@ func (r *reading) about(path string) {
 	}
 }
 
-// introduce looks whether the team has by now the members of whom transcripts were said to be.
+// introduce introduces the transcripts whose members have joined the team meanwhile.
 func (r *reading) introduce() {
 	for transcript := range r.unknown {
 		r.introduceOne(transcript)

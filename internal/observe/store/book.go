@@ -12,41 +12,41 @@ import (
 	"cadre/internal/team"
 )
 
-// Book journals an observed team under a name of its own in cadre's home, so that everything that
-// shows a team shows it. A record that is there already is left out. A team that follows on another
-// one gets its name, and the one before is put away under its id.
+// Book journals an observed team under a name in cadre's home, so that every command that shows a
+// team can show it. It skips records that the journal has already. When a new team begins, it takes
+// over the name, and the previous team is archived under its id.
 type Book struct {
 	home layout.Home
 	name string
 	note func(string)
 
-	// Of the writer.
-	journal journal.Journal // nil while there is no team
-	team    string          // its id
-	seq     int64           // of its last record
-	length  int             // of the last snapshot, in bytes
+	// Fields of the writer.
+	journal journal.Journal // nil if there is no team
+	team    string          // the team's id
+	seq     int64           // seq of its last record
+	length  int             // length of the last snapshot, in bytes
 
 	mu     sync.Mutex
-	moved  *sync.Cond // the queue has become longer or shorter
+	moved  *sync.Cond // signalled when the queue has grown or shrunk
 	queue  []page
-	busy   bool // the writer has taken pages that are not written yet
+	busy   bool // the writer has taken pages and not written them yet
 	closed bool
 	err    error
 	done   chan struct{}
 }
 
-// page is a record that is to be written.
+// page is a record to be written.
 type page struct {
 	team string
 	seq  int64
 	data []byte
 }
 
-// longQueue is how many records may wait for the disk before the observer does.
+// longQueue is how many records may wait for the disk before Add blocks.
 const longQueue = 4096
 
-// OpenBook opens the journal of that name, where there is one. The error has the code taken where
-// the name is that of a team which is not observed.
+// OpenBook opens the journal of that name if it exists. If the name belongs to a team that is not
+// observed, the error has the code taken.
 func OpenBook(ctx context.Context, h layout.Home, name string, note func(string)) (*Book, error) {
 	if err := team.CheckName("team", name); err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func OpenBook(ctx context.Context, h layout.Home, name string, note func(string)
 	case err != nil:
 		return nil, err
 	case s.Team().Observed == "":
-		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is a team of yours, and an observed one "+
-			"needs a name of its own: --as-team NAME", name)}
+		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is one of your own teams. Choose another "+
+			"name for the observed team: --as-team NAME", name)}
 	default:
 		b.team, b.seq = s.Team().ID, s.Seq()
 		if b.journal, _, err = h.Open(name, note); err != nil {
@@ -71,7 +71,7 @@ func OpenBook(ctx context.Context, h layout.Home, name string, note func(string)
 	return b, nil
 }
 
-// state reads the journal's.
+// state returns the journal's state.
 func (b *Book) state(ctx context.Context) (s *team.State, err error) {
 	j, _, err := b.home.Open(b.name, b.note)
 	if err != nil {
@@ -81,12 +81,12 @@ func (b *Book) state(ctx context.Context) (s *team.State, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rep.View(func(now *team.State) { s = now }) // nobody changes it when its replica is closed
+	rep.View(func(now *team.State) { s = now }) // nobody changes it after the replica is closed
 	return s, rep.Close()
 }
 
-// Add has records written, in this order; s is the team before them, nil for none, until another
-// one begins among them. It waits only where very many wait already.
+// Add queues records in this order. s is the team before them, nil for none; another team may begin
+// among them. Add blocks only if very many records are waiting.
 func (b *Book) Add(s *team.State, records []*team.Record) error {
 	if len(records) == 0 {
 		return nil
@@ -110,7 +110,7 @@ func (b *Book) Add(s *team.State, records []*team.Record) error {
 	return b.err
 }
 
-// Flush returns when all records that were added are durable.
+// Flush waits until all added records are durable.
 func (b *Book) Flush() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,7 +120,7 @@ func (b *Book) Flush() error {
 	return b.err
 }
 
-// Close writes what was added, and lets go of the journal.
+// Close writes the added records and closes the journal.
 func (b *Book) Close() error {
 	b.mu.Lock()
 	b.closed = true
@@ -133,8 +133,8 @@ func (b *Book) Close() error {
 	return b.err
 }
 
-// write is the writer: a goroutine of its own, so that whoever looks on sees a line before the disk
-// has it.
+// write is the writer. It has a goroutine of its own, so that viewers see a line before it is on
+// the disk.
 func (b *Book) write() {
 	defer close(b.done)
 	b.mu.Lock()
@@ -176,7 +176,7 @@ func (b *Book) writePages(ctx context.Context, pages []page) error {
 // writeTeam writes records of one team.
 func (b *Book) writeTeam(ctx context.Context, pages []page) error {
 	if id := pages[0].team; id != b.team {
-		if _, err := b.home.Folder(id); err == nil { // it was put away, with all of its records
+		if _, err := b.home.Folder(id); err == nil { // it was archived, with all of its records
 			return nil
 		}
 		return b.found(pages)
@@ -194,14 +194,14 @@ func (b *Book) writeTeam(ctx context.Context, pages []page) error {
 	return nil
 }
 
-// gone says that there is no journal of what was observed before.
+// gone returns the error that an observed team has lost its journal.
 func (b *Book) gone() error {
-	return team.Refuse(team.NotFound, "%s was observed before, and its journal is gone", b.name).
+	return team.Refuse(team.NotFound, "%s was observed before, but its journal does not exist any more", b.name).
 		With(team.Hint{Action: team.ActCleanUp, Team: b.name})
 }
 
-// missed is that error where the observer, of whom all was written, knows a team, and there is no
-// journal.
+// missed returns that error if the observer knows a team, all of whose records were written, and
+// there is no journal.
 func (b *Book) missed(s *team.State) error {
 	if s == nil || b.journal != nil {
 		return nil
@@ -209,7 +209,7 @@ func (b *Book) missed(s *team.State) error {
 	return b.gone()
 }
 
-// found begins the journal of a team with its first records.
+// found creates the journal of a team with its first records.
 func (b *Book) found(pages []page) error {
 	if pages[0].seq != 1 {
 		return b.gone()
@@ -233,11 +233,11 @@ func (b *Book) found(pages []page) error {
 	return err
 }
 
-// together is how many records are appended at once, to share the disk's syncs.
+// together is how many records are appended concurrently, to share the disk's syncs.
 const together = 16
 
-// append appends records in their order: whoever holds the journal's lock writes the next one, and
-// then they wait for one sync together.
+// append appends records in their order: each goroutine that gets the journal's lock writes the
+// next record, and all wait for one sync together.
 func (b *Book) append(ctx context.Context, pages []page) error {
 	var appending sync.WaitGroup
 	errs := make([]error, len(pages))
@@ -250,7 +250,7 @@ func (b *Book) append(ctx context.Context, pages []page) error {
 					p := pages[next]
 					if p.seq != last+1 {
 						return nil,
-							fmt.Errorf("somebody else has written to its journal: record %d cannot follow on %d",
+							fmt.Errorf("another program has written to its journal: record %d cannot follow record %d",
 								p.seq, last)
 					}
 					next++
@@ -263,8 +263,8 @@ func (b *Book) append(ctx context.Context, pages []page) error {
 	return errors.Join(errs...)
 }
 
-// newer is the journal's state where that is not the observer's, once all that the observer made
-// was written; else nil.
+// newer returns the journal's state if it differs from the observer's, after all records of the
+// observer were written; otherwise nil.
 func (b *Book) newer(ctx context.Context, s *team.State) (*team.State, error) {
 	if b.journal == nil || s != nil && s.Team().ID == b.team && s.Seq() >= b.seq {
 		return nil, nil
@@ -272,7 +272,7 @@ func (b *Book) newer(ctx context.Context, s *team.State) (*team.State, error) {
 	return b.state(ctx)
 }
 
-// snapshot saves the state where that is due, once all that the observer made was written.
+// snapshot saves the state if a snapshot is due, after all records of the observer were written.
 func (b *Book) snapshot(ctx context.Context, s *team.State) error {
 	if b.journal == nil || s.Team().ID != b.team || s.Seq() != b.seq || !b.journal.SnapshotDue(b.length) {
 		return nil

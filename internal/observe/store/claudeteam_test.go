@@ -16,10 +16,9 @@ import (
 	"cadre/internal/team"
 )
 
-// shown is the team as its files show it to whoever reads them with nothing but JSON: "" while a
-// file is half written or being replaced. Of those who approved their shutdown it says nothing,
-// because they are still on the roster for a while; and of what a teammate does only where the
-// roster says it.
+// shown returns the team according to its files, read only with encoding/json; "" while a file is
+// half written or being replaced. It leaves out members that approved their shutdown, because they
+// stay on the roster for a while. It has a teammate's activity only if the roster has it.
 func shown(claude string, approved map[string]bool) string {
 	var b strings.Builder
 	configs, _ := filepath.Glob(filepath.Join(claude, "teams/*/config.json"))
@@ -70,7 +69,7 @@ func shown(claude string, approved map[string]bool) string {
 	slices.Sort(inboxes)
 	for _, path := range inboxes {
 		name := strings.TrimSuffix(filepath.Base(path), ".json")
-		if name == "nobody" { // to whom the lead wrote by mistake
+		if name == "nobody" { // the lead wrote to it by mistake
 			continue
 		}
 		var entries []struct {
@@ -90,7 +89,7 @@ func shown(claude string, approved map[string]bool) string {
 	return b.String()
 }
 
-// observed is the same of what is observed, like says of whom it is said what they do.
+// observed returns the same for the observed team. like says which members have an activity.
 func observed(o Observer, like string) string {
 	var b strings.Builder
 	s := o.Team()
@@ -135,11 +134,12 @@ func observed(o Observer, like string) string {
 
 var approval = regexp.MustCompile(`shutdown_approved[^}]*from\\":\\"(\w+)`)
 
-// The files of real teams, of both ages, change by change: after each, what is observed is what
-// they show; also by an observer that begins in the middle, and by one that was away.
+// TestFilesOfRealTeams replays the files of real teams, of both generations. After each change the
+// observed team matches the files, also for an observer that begins in the middle, and for one that
+// was stopped meanwhile.
 func TestFilesOfRealTeams(t *testing.T) {
 	for _, version := range teamfilestest.Versions {
-		for _, every := range []int{0, 7} { // how many changes until the observer is stopped, and goes on later
+		for _, every := range []int{0, 7} { // changes until the observer is stopped and continues later
 			t.Run(fmt.Sprint(version, " away every ", every), func(t *testing.T) {
 				claude, name, compared := t.TempDir(), "", 0
 				var saved []byte

@@ -14,7 +14,7 @@ import (
 	"cadre/internal/team"
 )
 
-// full is a journal on a disk that is full.
+// full is a journal on a full disk.
 type full struct{ journal.Journal }
 
 var errFull = errors.New("no space left on device")
@@ -23,8 +23,8 @@ func (full) Append(context.Context, int64, func(journal.Record) error, func() ([
 	return 0, errFull
 }
 
-// What is kept is never ahead of the journal: it would be taken for what the journal has, and what the
-// journal lacks would never be written.
+// TestJournalComesFirst checks that the saved knowledge is never ahead of the journal. Records
+// missing in the journal would never be written then.
 func TestJournalComesFirst(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "transcript.jsonl")
 	lines := bytes.SplitAfter(recording(t, "2.1.47/transcript-lead.jsonl"), []byte("\n"))
@@ -63,7 +63,7 @@ func TestJournalComesFirst(t *testing.T) {
 	}
 }
 
-// kept is all that is kept of the observation.
+// kept returns all kept data of the observation.
 func kept(t *testing.T, h layout.Home) (all []byte) {
 	t.Helper()
 	err := filepath.WalkDir(h.Observation("fx"), func(path string, d os.DirEntry, err error) error {

@@ -21,7 +21,7 @@ import (
 	"cadre/internal/team"
 )
 
-// The files of an observation.
+// Files of an observation.
 const (
 	lockName   = "lock"
 	savedName  = "observation.json"
@@ -29,26 +29,26 @@ const (
 	keptFormat = 1
 )
 
-// Kept is what an observer knows, in a folder: as it was after some line, and the lines since. It
-// belongs to one process.
+// Kept stores the knowledge of an observer in a folder: its state after some line, and the lines
+// since. It belongs to one process.
 type Kept struct {
 	dir     string
 	lock    *filelock.Lock
 	log     *os.File
-	number  int64 // of the log
-	size    int64 // of the log, in bytes
-	saved   int64 // length of what was saved last, in bytes
-	skipped int64 // lines since the last one in the log, which said nothing
+	number  int64 // number of the log
+	size    int64 // size of the log, in bytes
+	saved   int64 // length of the last saved state, in bytes
+	skipped int64 // irrelevant lines since the last one in the log
 }
 
-// ErrObserved says that another process observes as this name.
-var ErrObserved = errors.New("it is observed already")
+// ErrObserved reports that another process observes under this name.
+var ErrObserved = errors.New("it is already being observed")
 
-// ErrDamaged says that what was kept of an observation cannot be read.
-var ErrDamaged = errors.New("what was kept of the observation is damaged")
+// ErrDamaged reports that the kept data of an observation cannot be read.
+var ErrDamaged = errors.New("the kept data of the observation is damaged")
 
-// OpenKept takes the folder, and makes it where there is none. The error is [ErrObserved] while
-// another process has it.
+// OpenKept takes the folder and creates it if needed. While another process has it, the error is
+// [ErrObserved].
 func OpenKept(dir string) (*Kept, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -63,13 +63,13 @@ func OpenKept(dir string) (*Kept, error) {
 	return &Kept{dir: dir, lock: lock}, nil
 }
 
-// Observes reports whether a living process has the folder.
+// Observes reports whether a running process has the folder.
 func Observes(dir string) bool { return filelock.Held(filepath.Join(dir, lockName)) }
 
-// Close lets go of the folder.
-// maxKept is the most that is read of what an observer knew, in bytes.
+// maxKept is the size limit of a saved observer, in bytes.
 const maxKept = 1 << 30
 
+// Close releases the folder.
 func (k *Kept) Close() error {
 	var err error
 	if k.log != nil {
@@ -78,8 +78,7 @@ func (k *Kept) Close() error {
 	return errors.Join(err, k.lock.Unlock())
 }
 
-// Discard lets go of a folder in which nothing was kept, and takes it away; one with anything in it
-// stays.
+// Discard releases the folder, and removes it if nothing was kept in it.
 func (k *Kept) Discard() error {
 	if entries, err := os.ReadDir(k.dir); err == nil && len(entries) == 1 {
 		_ = os.RemoveAll(k.dir)
@@ -87,17 +86,17 @@ func (k *Kept) Discard() error {
 	return k.Close()
 }
 
-// The kinds of entries.
+// Kinds of entries.
 const (
 	lineEntry      = "line"
 	introduceEntry = "introduce"
 	gapEntry       = "gap"
 	endEntry       = "end"
-	placeEntry     = "place" // where a source goes on behind a line that said nothing
+	placeEntry     = "place" // where a source continues after an irrelevant line
 )
 
-// entry is one thing that an observer was shown. In the log it is a line with a checksum and this
-// as JSON, and behind that the line that it is about; the checksum is of all that follows it.
+// entry is one input of an observer. In the log it is a checksum and this struct as JSON on one
+// line, followed by the input line. The checksum covers everything after it.
 type entry struct {
 	Kind   string       `json:"kind"`
 	Source string       `json:"source"`
@@ -106,15 +105,15 @@ type entry struct {
 	Team   string       `json:"team,omitempty"`
 	Member string       `json:"member,omitempty"`
 	Reason string       `json:"reason,omitempty"`
-	// lines before it that said nothing: they count, because the observer numbers what it makes by
-	// them
+	// Skipped is the number of irrelevant lines before it. They matter because the observer numbers
+	// its records by lines.
 	Skipped int64 `json:"skipped,omitempty"`
-	Size    int   `json:"size,omitempty"` // of the line
+	Size    int   `json:"size,omitempty"` // length of the line
 
 	line []byte
 }
 
-// show shows the entry to an observer.
+// show passes the entry to an observer.
 func (e *entry) show(o Observer) observe.Seen {
 	switch e.Kind {
 	case introduceEntry:
@@ -131,8 +130,8 @@ func (e *entry) show(o Observer) observe.Seen {
 	return observe.Seen{}
 }
 
-// add takes note of an entry. A line that said nothing is only counted, unless it is part of what a
-// source is known by when it comes back.
+// add appends an entry to the log. An irrelevant line is only counted, unless its place identifies
+// the source when it reconnects.
 func (k *Kept) add(e entry, said bool) error {
 	if !said {
 		k.skipped++
@@ -155,26 +154,26 @@ func (k *Kept) add(e entry, said bool) error {
 	return err
 }
 
-// sumLength is that of a checksum with the space behind it.
+// sumLength is the length of a checksum and the space after it.
 const sumLength = 9
 
 func sum(data []byte) string { return fmt.Sprintf("%08x ", crc32.ChecksumIEEE(data)) }
 
-// leastLog is how large a log may grow before what is known is saved anew.
+// leastLog is the size that a log must reach before the state is saved again.
 const leastLog = 1 << 20
 
-// due reports whether the log has grown so much that saving pays for itself.
+// due reports whether the log has grown enough to justify saving.
 func (k *Kept) due() bool { return k.size > max(leastLog, k.saved) }
 
-// saved is the file of that name.
+// saved is the content of observation.json.
 type saved struct {
 	V        int                     `json:"v"`
-	Log      int64                   `json:"log"` // the one that goes on behind it
+	Log      int64                   `json:"log"` // number of the log that continues it
 	Places   map[string]source.Place `json:"places,omitempty"`
 	Observer json.RawMessage         `json:"observer"`
 }
 
-// save keeps what the observer knows, in place of everything that was kept so far.
+// save stores the observer's knowledge, replacing everything kept so far.
 func (k *Kept) save(o Observer, places map[string]source.Place) error {
 	known, err := o.Save()
 	if err != nil {
@@ -184,7 +183,8 @@ func (k *Kept) save(o Observer, places map[string]source.Place) error {
 	if err != nil {
 		return err
 	}
-	// A log that was left behind by a process that died before the rename below is not this one's.
+	// A log of this number may be left from a process that died before the rename below. Truncate
+	// it.
 	log, err := regularfile.OpenFile(k.logPath(k.number+1), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -206,8 +206,8 @@ func (k *Kept) logPath(n int64) string {
 	return filepath.Join(k.dir, fmt.Sprintf("%s%d", linesMark, n))
 }
 
-// restore reads back what is known, shows the lines since to the observer, and gives what they said
-// to each, with the team as it was before. Then the log goes on.
+// restore restores the observer and replays the lines since then. It calls each with their results
+// and the team before them. The log is then open for appending.
 func (k *Kept) restore(restore Restore, places map[string]source.Place,
 	each func(*team.State, observe.Seen) error) (Observer, error) {
 	s := saved{V: keptFormat}
@@ -253,8 +253,8 @@ func (k *Kept) damaged(err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrDamaged, filepath.Join(k.dir, savedName), err)
 }
 
-// replay shows the entries of the log, and returns the length of those that are whole: the last may
-// have been written by a process that was killed meanwhile.
+// replay passes the entries of the log to the observer, and returns the length of the complete
+// ones. A killed process may have left an incomplete last entry.
 func (k *Kept) replay(o Observer, places map[string]source.Place,
 	each func(*team.State, observe.Seen) error) (int64, error) {
 	file, err := regularfile.Open(k.logPath(k.number))
@@ -306,7 +306,7 @@ func notEnd(err error) error {
 	return err
 }
 
-// sweep removes the logs that processes left behind which were killed while they saved.
+// sweep removes logs left by processes that were killed while saving.
 func (k *Kept) sweep() error {
 	entries, err := os.ReadDir(k.dir)
 	for _, e := range entries {

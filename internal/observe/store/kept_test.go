@@ -23,8 +23,8 @@ import (
 	"cadre/internal/team"
 )
 
-// keeping returns a watch that is kept and journaled under a name, and a function that lets go of
-// both without another word, as a process does that is killed.
+// keeping returns a watch that is kept and journaled under a name, and a function that closes both
+// without saving, as a kill does.
 func keeping(t *testing.T, h layout.Home, name string) (*Watch, func()) {
 	t.Helper()
 	kept, err := OpenKept(h.Observation(name))
@@ -49,7 +49,7 @@ func begin(t *testing.T, w *Watch, name string) {
 	}
 }
 
-// journaled is the history of a team without times, and its state.
+// journaled returns the history of a team without times, and its state.
 func journaled(t *testing.T, h layout.Home, name string) (history []string, state string) {
 	t.Helper()
 	j, _, err := h.Open(name, func(what string) { t.Error(what) })
@@ -71,8 +71,9 @@ func journaled(t *testing.T, h layout.Home, name string) (history []string, stat
 	return history, state
 }
 
-// Killed after any line, with the journal behind by any number of lines, the observation goes on as
-// if nothing had happened: with the lines that come next, or with all of them again.
+// TestKilledAtAnyLine kills the observer after any line, with the journal behind by any number of
+// lines. The observation continues as if nothing had happened, with the next lines or with all of
+// them again.
 func TestKilledAtAnyLine(t *testing.T) {
 	data := recording(t, "2.1.47/stream.jsonl")
 	lines := bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
@@ -97,7 +98,7 @@ func TestKilledAtAnyLine(t *testing.T) {
 				from = 0
 			}
 			at = min(len(lines), at+7)
-			if at%2 == 0 { // the journal gets nothing: it is killed before
+			if at%2 == 0 { // the journal gets nothing, as if killed before
 				book := w.Book
 				w.Book = nil
 				defer func() { w.Book = book }()
@@ -111,8 +112,8 @@ func TestKilledAtAnyLine(t *testing.T) {
 		begin(t, w, "fx")
 		leave()
 		got, _ := journaled(t, h, "fx")
-		// What comes from no call has an id that counts the lines, of which each kill loses some
-		// that said nothing, and a replay brings more.
+		// A record that comes from no call has an id with a count of lines. Each kill loses some
+		// irrelevant lines, and a replay adds some.
 		got, want := withoutIDs(got), withoutIDs(want)
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("replay %v: journaled:\n%s\nwithout kills:\n%s", replay, strings.Join(got, "\n"),
@@ -121,8 +122,8 @@ func TestKilledAtAnyLine(t *testing.T) {
 	}
 }
 
-// A call whose result comes while nobody observes is answered all the same: that time does not
-// count as waiting, for what was kept and for what was saved.
+// TestResultsThatCameMeanwhile checks that a result which arrives while nobody observes still
+// matches its call: that time does not count as waiting, for kept and for saved data.
 func TestResultsThatCameMeanwhile(t *testing.T) {
 	before := []byte(`{"type":"assistant","session_id":"s","message":{"id":"a","content":[{"type":"tool_use","id":"t1","name":"TeamCreate","input":{"team_name":"fx"}}]}}
 {"type":"user","session_id":"s","tool_use_result":{"team_name":"fx"},"message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":""}]}}
@@ -173,7 +174,7 @@ func TestResultsThatCameMeanwhile(t *testing.T) {
 			}
 			show(before, 0)
 			now += c.away
-			show(nil, 0) // somebody looked in, and nothing was there
+			show(nil, 0) // an observer ran without any input
 			now += c.away
 			if got := show(after, model.CallTTL); got != 1 {
 				t.Errorf("%d tasks", got)
@@ -194,8 +195,8 @@ func TestResultsThatCameMeanwhile(t *testing.T) {
 	})
 }
 
-// A stream that cannot be read again is known by its last event, after a kill too, and also where
-// that event said nothing.
+// TestLastEventIsKept checks that a stream that cannot be read again is identified by its last
+// event, also after a kill, and also if that event was irrelevant.
 func TestLastEventIsKept(t *testing.T) {
 	h := layout.Home{Root: t.TempDir()}
 	lines := func(w *Watch, from, to int) {
@@ -212,7 +213,7 @@ func TestLastEventIsKept(t *testing.T) {
 			`{"type":"assistant","session_id":"s","message":{"id":"m","content":[{"type":"tool_use","id":"t1","name":"TeamCreate","input":{"team_name":"fx"}}]}}`))
 	lines(w, 3, 7)
 	counted := int64(8)
-	for range 2 { // with nothing saved: it was killed
+	for range 2 { // without saving, as if killed
 		leave()
 		w, leave = keeping(t, h, "fx")
 		begin(t, w, "fx")
@@ -228,8 +229,8 @@ func TestLastEventIsKept(t *testing.T) {
 	leave()
 }
 
-// A file whose last line is being written is read again from the beginning of that line: nothing of
-// it is lost.
+// TestLineThatIsBeingWritten checks that a file with an incomplete last line is read again from the
+// beginning of that line.
 func TestLineThatIsBeingWritten(t *testing.T) {
 	h := layout.Home{Root: t.TempDir()}
 	path := filepath.Join(t.TempDir(), "grows.jsonl")
@@ -259,8 +260,8 @@ func TestLineThatIsBeingWritten(t *testing.T) {
 	}
 }
 
-// The name of an observed team is an agent's choice. It is never a path, and never too long for
-// one.
+// TestNamesThatAreNone checks that an observed team's name, which an agent chose, is never used as
+// a path, and never makes one that is too long.
 func TestNamesThatAreNone(t *testing.T) {
 	root := t.TempDir()
 	h := layout.Home{Root: filepath.Join(root, "a", "b", "c")}
@@ -312,8 +313,8 @@ func TestNamesThatAreNone(t *testing.T) {
 	}
 }
 
-// The end of a stream in the middle of a turn is kept and journaled once, wherever its observer was
-// killed, and the next stream is gone on with.
+// TestStreamsEnd checks that the end of a stream in the middle of a turn is kept and journaled
+// once, wherever its observer was killed, and that the next stream continues.
 func TestStreamsEnd(t *testing.T) {
 	data, err := os.ReadFile("../../agent/headless/testdata/codex-0.169.0/interrupted.jsonl")
 	if err != nil {
@@ -330,13 +331,13 @@ func TestStreamsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	book := w.Book
-	w.Book = nil // the journal gets nothing of it: it is killed before
+	w.Book = nil // the journal gets nothing, as if killed before
 	if err := stream.Run(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	w.Book = book
 	leave()
-	for n := range 2 { // the second time, it has nothing to add
+	for n := range 2 { // the second time there is nothing to add
 		w, leave := keeping(t, h, "lone")
 		if err := w.Begin(t.Context(), restore); err != nil {
 			t.Fatal(err)
@@ -372,7 +373,8 @@ func member(t *testing.T, s *team.State) team.Member {
 	return m
 }
 
-// A team's observer has no use for the end of a stream, and nothing is kept of it.
+// TestStreamOfATeamEnds checks that the end of a stream is not kept for a team's observer, which
+// does not use it.
 func TestStreamOfATeamEnds(t *testing.T) {
 	h := layout.Home{Root: t.TempDir()}
 	w, leave := keeping(t, h, "fx")
@@ -394,8 +396,8 @@ func withoutIDs(history []string) []string {
 	return all
 }
 
-// A log that ends anywhere is read up to its last whole entry, and what is read of the file again
-// brings the rest.
+// TestTornLog checks that a log that ends anywhere is read up to its last complete entry, and that
+// reading the file again adds the rest.
 func TestTornLog(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stream.jsonl")
 	appendTo(t, file, prefix(t))
@@ -433,8 +435,8 @@ func TestTornLog(t *testing.T) {
 	}
 }
 
-// After a loss of power the journal may be ahead of what was kept. Then it is what goes on, and
-// what is read again counts once: the lines say when they were written.
+// TestJournalIsAhead checks that a journal that is ahead of the kept data, as after a power loss,
+// counts, and that lines read again count once, by their times.
 func TestJournalIsAhead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "transcript.jsonl")
 	lines := bytes.SplitAfter(recording(t, "2.1.47/transcript-lead.jsonl"), []byte("\n"))
@@ -464,8 +466,8 @@ func TestJournalIsAhead(t *testing.T) {
 	}
 }
 
-// A team that follows on another one has its name; the one before is put away whole. Killed in
-// between or not, neither is there twice.
+// TestNextTeam checks that the next team gets the name of the previous one, which is archived.
+// Neither is there twice, even after a kill in between.
 func TestNextTeam(t *testing.T) {
 	h := layout.Home{Root: t.TempDir()}
 	lines := bytes.Split(bytes.TrimSuffix(recording(t, "2.1.47/stream.jsonl"), []byte("\n")), []byte("\n"))
@@ -492,8 +494,8 @@ func TestNextTeam(t *testing.T) {
 	}
 }
 
-// So it is when one line says that the one team is over and the next has begun: killed behind it,
-// the observation goes on.
+// TestNextTeamInOneLine is like TestNextTeam for a line that both ends one team and begins the
+// next, with a kill after it.
 func TestNextTeamInOneLine(t *testing.T) {
 	h := layout.Home{Root: t.TempDir()}
 	for n, created := range []team.Time{1, 2, 2, 3, 3} {
@@ -529,7 +531,7 @@ func TestOneObserverAtATime(t *testing.T) {
 	leave()
 }
 
-// What cannot be gone on with is refused with its reason, and left as it is.
+// TestRefusals checks that data that cannot be continued is refused with a reason, and not changed.
 func TestRefusals(t *testing.T) {
 	h := layout.Home{Root: t.TempDir()}
 	if err := h.Create("ours", []team.Command{{ID: "1", Actor: team.User, At: 1, Body: &team.CreateTeam{TeamID: "t",
@@ -583,7 +585,7 @@ func TestRefusals(t *testing.T) {
 	leave()
 }
 
-// What is kept stays small, however long the stream.
+// TestKeptIsBounded checks that the kept data stays small, however long the stream is.
 func TestKeptIsBounded(t *testing.T) {
 	h := layout.Home{Root: t.TempDir()}
 	w, leave := keeping(t, h, "fx")
@@ -626,7 +628,8 @@ func folderSize(dir string) (sum int64, err error) {
 	return sum, err
 }
 
-// A log may hold anything: what is whole is read, what is not ends it.
+// FuzzLog checks that any log can be read: complete entries are used, and an incomplete one ends
+// it.
 func FuzzLog(f *testing.F) {
 	dir := f.TempDir()
 	k, err := OpenKept(dir)

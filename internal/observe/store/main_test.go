@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = 20 * time.Second
 
-// recordings are what the real programs wrote.
+// recording returns a recording of a real program.
 func recording(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "testdata", "claude", filepath.FromSlash(name)))
@@ -34,14 +34,14 @@ func recording(t testing.TB, name string) []byte {
 	return data
 }
 
-// ticks is a clock that goes on by a millisecond with each look, so that the same lines come at the
-// same times.
+// ticks returns a clock that advances by a millisecond at each call, so that the same lines have
+// the same times.
 func ticks() func() team.Time {
 	now := team.Time(1795219500000)
 	return func() team.Time { now++; return now }
 }
 
-// running is a watch that runs.
+// running is a running watch.
 type running struct {
 	*Watch
 	t    *testing.T
@@ -93,10 +93,10 @@ func (r *running) finish() {
 	}
 }
 
-// end ends it from outside.
+// end cancels the watch.
 func (r *running) end() { r.t.Helper(); r.stop(); r.finish() }
 
-// until waits until what was seen is as it is to be.
+// until waits until holds returns true.
 func (r *running) until(what string, holds func(o Observer) bool) {
 	r.t.Helper()
 	for deadline := time.After(patience); ; {
@@ -107,7 +107,7 @@ func (r *running) until(what string, holds func(o Observer) bool) {
 		}
 		select {
 		case <-r.wakes:
-		case <-time.After(5 * time.Millisecond): // a line that says nothing wakes nobody
+		case <-time.After(5 * time.Millisecond): // an irrelevant line does not wake it
 		case <-deadline:
 			r.View(func(o Observer) { r.t.Fatalf("%s: %+v\n%s", what, o.Counts(), jsonOf(present.StateOf(o.Team()))) })
 		}
@@ -120,8 +120,8 @@ func (r *running) state() string {
 	return s
 }
 
-// stateOf has the members in the order of their names: that of their joining depends on whose lines
-// come first.
+// stateOf returns the state with members sorted by name, because their order depends on whose lines
+// are read first.
 func stateOf(o Observer) string {
 	s := present.StateOf(o.Team())
 	if s != nil {
@@ -135,7 +135,7 @@ func jsonOf(v any) string {
 	return string(out)
 }
 
-// plainly is the state that an observer alone makes of the lines of some sources.
+// plainly returns the state that an observer makes directly from the lines of some sources.
 func plainly(sources ...[]byte) string {
 	o, now := observe.New(observe.Options{}), ticks()
 	for i, data := range sources {

@@ -16,7 +16,7 @@ import (
 	"cadre/internal/observe/source"
 )
 
-// noticesOf are the events of what was seen, as consumers get them.
+// noticesOf returns the events of the results, as consumers get them.
 func noticesOf(all []observe.Seen) []string {
 	var events []string
 	for _, seen := range all {
@@ -27,8 +27,8 @@ func noticesOf(all []observe.Seen) []string {
 	return events
 }
 
-// asWritten are the events of the lines of some files in the order of their times, which a reader
-// of its own finds out.
+// asWritten returns the events of the lines of some files in the order of their times, which it
+// determines by itself.
 func asWritten(t *testing.T, files map[string][]byte) []string {
 	type dated struct {
 		source, at string
@@ -55,9 +55,9 @@ func asWritten(t *testing.T, files map[string][]byte) []string {
 	return noticesOf(seen)
 }
 
-// TestOrderOfTranscripts: the transcripts of a run that is over give the same events in the same
-// order, whatever they are called and whichever was changed last. They are those of the lines in
-// the order in which they were written.
+// TestOrderOfTranscripts checks that the transcripts of a finished run give the same events in the
+// same order, whatever their names and whichever changed last. It is the order in which the lines
+// were written.
 func TestOrderOfTranscripts(t *testing.T) {
 	for _, c := range []struct {
 		names []string
@@ -108,8 +108,8 @@ func TestOrderOfTranscripts(t *testing.T) {
 	}
 }
 
-// TestOrderOfOddTranscripts: lines that are longer than a piece, that have no time, a file that
-// ends within a line, and very many files.
+// TestOrderOfOddTranscripts has lines longer than a piece, lines without a time, a file that ends
+// within a line, and very many files.
 func TestOrderOfOddTranscripts(t *testing.T) {
 	dir := t.TempDir()
 	line := func(file string, at int, text string) {

@@ -10,55 +10,55 @@ import (
 	"cadre/internal/team"
 )
 
-// Observer is what a watch needs of who makes a team of the lines: of a team of Claude Code's, or
-// of a session whose agent has no teams. A watch calls it from one goroutine at a time.
+// Observer reconstructs a team from lines: a Claude Code team, or the team of one of a session
+// whose agent has no teams. A watch calls it from one goroutine at a time.
 type Observer interface {
 	Line(source string, line []byte, now team.Time) observe.Seen
 	Introduce(source, ofTeam, member string)
 	Gap(source, reason string, now team.Time) observe.Seen
-	// Resume says that nobody looked until now.
+	// Resume says that the observation was interrupted until now.
 	Resume(now team.Time)
-	// Team is what was seen; nil where no team was ever there.
+	// Team returns the observed team; nil if there has never been one.
 	Team() *team.State
-	// Agents are the names of the teammates, as in [present.Session].
+	// Agents returns the names of the teammates, as in [present.Session].
 	Agents() []string
 	Counts() observe.Counts
-	// Save writes everything that it knows, so that a [Restore] reads it back.
+	// Save encodes its knowledge, for a [Restore].
 	Save() ([]byte, error)
 }
 
-// Ender is an [Observer] to whom the end of a stream says something.
+// Ender is an [Observer] that uses the end of a stream.
 type Ender interface {
 	End(source string, now team.Time) observe.Seen
 }
 
-// Restore reads an observer back that was saved, or makes one that has seen nothing where nothing
-// was. A state that is newer than the saved one, because its journal is written more often, takes
-// that one's place; nil for none.
+// Restore restores a saved observer, or makes a new one if nothing was saved. newer is the
+// journal's state, or nil. It replaces the saved state if it is newer, because the journal is
+// written more often.
 type Restore func(saved []byte, newer *team.State) (Observer, error)
 
-// Team has a team of Claude Code's observed.
+// Team returns a Restore for observing a Claude Code team.
 func Team(options observe.Options) Restore {
 	return func(saved []byte, newer *team.State) (Observer, error) {
 		return observe.Restore(options, saved, newer)
 	}
 }
 
-// Look is called with everything that was seen, and the observer after it. Neither may be kept or
-// changed. It is called from one goroutine at a time, and an error ends the watch.
+// Look is called with the result of each relevant input, and the observer after it. It must neither
+// keep nor change them. It is called from one goroutine at a time, and an error ends the watch.
 type Look func(o Observer, seen observe.Seen) error
 
-// Watch brings the lines of feeds to one observer.
+// Watch passes the lines of feeds to one observer.
 type Watch struct {
-	// Now tells the time.
+	// Now returns the time.
 	Now func() team.Time
-	// Look is who looks on; nil for nobody.
+	// Look is called with each result; may be nil.
 	Look Look
-	// Kept keeps what the observer knows; nil for nothing.
+	// Kept keeps the observer's knowledge; may be nil.
 	Kept *Kept
-	// Book journals the team; nil for none. It needs Kept.
+	// Book journals the team; may be nil. It needs Kept.
 	Book *Book
-	// Saved is what an observer knows that goes on, where nothing is kept; nil for nothing.
+	// Saved is the knowledge of an observer to continue, for a watch without Kept; may be nil.
 	Saved []byte
 
 	mu       sync.Mutex
@@ -71,8 +71,8 @@ type Watch struct {
 // errDone ends a watch without an error.
 var errDone = errors.New("the watch is over")
 
-// Begin goes on with what was kept, or with an observer that has seen nothing. What had been kept
-// and not journaled is journaled now, and shown to nobody.
+// Begin continues with the kept data, or with a new observer. Records that were kept but not
+// journaled are journaled now. They are not passed to Look.
 func (w *Watch) Begin(ctx context.Context, restore Restore) (err error) {
 	w.places = map[string]source.Place{}
 	if w.Kept == nil {
@@ -91,11 +91,11 @@ func (w *Watch) Begin(ctx context.Context, restore Restore) (err error) {
 		}
 	}
 	w.observer.Resume(w.Now())
-	return w.Kept.save(w.observer, w.places) // with that, which no entry says
+	return w.Kept.save(w.observer, w.places) // with the resumption, for which there is no entry
 }
 
-// reconcile journals what was kept and is not in the journal yet, and goes on with the journal's
-// state where that is newer.
+// reconcile journals kept records that are not in the journal yet, and continues with the journal's
+// state if it is newer.
 func (w *Watch) reconcile(ctx context.Context, restore Restore) error {
 	if err := w.Book.Flush(); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (w *Watch) reconcile(ctx context.Context, restore Restore) error {
 	return err
 }
 
-// journal has what was seen journaled; before is the team as it was until then.
+// journal adds the records of seen to the book. before is the team before them.
 func (w *Watch) journal(before *team.State, seen observe.Seen) error {
 	if w.Book == nil {
 		return nil
@@ -123,8 +123,8 @@ func (w *Watch) journal(before *team.State, seen observe.Seen) error {
 	return w.Book.Add(before, seen.Records)
 }
 
-// Run runs the feeds until all have ended, or ctx has, or somebody's Look has had enough. Then
-// everything is kept and journaled.
+// Run runs the feeds until all have ended, ctx has ended, or Look returns an error. Then everything
+// is kept and journaled.
 func (w *Watch) Run(ctx context.Context, feeds ...source.Feed) error {
 	ctx, w.end = context.WithCancelCause(ctx)
 	defer w.end(errDone)
@@ -143,7 +143,7 @@ func (w *Watch) Run(ctx context.Context, feeds ...source.Feed) error {
 	defer w.mu.Unlock()
 	err := w.ended
 	if w.ended == nil {
-		w.ended = errDone // a stream whose reader could not be called back may still bring a line
+		w.ended = errDone // an abandoned stream may still deliver a line
 	}
 	if w.Kept != nil {
 		err = errors.Join(err, w.keep())
@@ -151,35 +151,35 @@ func (w *Watch) Run(ctx context.Context, feeds ...source.Feed) error {
 	return err
 }
 
-// View shows the observer, which must not be kept. Nothing is seen meanwhile.
+// View calls see with the observer, which see must not keep. No line is processed meanwhile.
 func (w *Watch) View(see func(Observer)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	see(w.observer)
 }
 
-// Line implements [Listener].
+// Line implements [source.Listener].
 func (w *Watch) Line(source string, line []byte, place source.Place) {
 	w.take(entry{Kind: lineEntry, Source: source, Place: place, line: line})
 }
 
-// Show takes a line of a source that cannot be read again, and returns what was seen in it, which
-// is shown to Look too.
+// Show processes a line of a source that cannot be read again, and returns the result, which is
+// also passed to Look.
 func (w *Watch) Show(source string, line []byte) observe.Seen {
 	return w.take(entry{Kind: lineEntry, Source: source, line: line})
 }
 
-// Introduce implements [Listener].
+// Introduce implements [source.Listener].
 func (w *Watch) Introduce(source, ofTeam, member string) {
 	w.take(entry{Kind: introduceEntry, Source: source, Team: ofTeam, Member: member})
 }
 
-// Gap implements [Listener].
+// Gap implements [source.Listener].
 func (w *Watch) Gap(source, reason string) {
 	w.take(entry{Kind: gapEntry, Source: source, Reason: reason})
 }
 
-// End implements [Listener].
+// End implements [source.Listener].
 func (w *Watch) End(source string) { w.take(entry{Kind: endEntry, Source: source}) }
 
 func (w *Watch) take(e entry) observe.Seen {
@@ -204,8 +204,8 @@ func (w *Watch) take(e entry) observe.Seen {
 	return seen
 }
 
-// record keeps what was taken, journals it and shows it, in the order that the package comment
-// gives the reason for; only whoever looks on need not wait for the disk.
+// record keeps an input, journals its records and passes the result to Look. The package comment
+// gives the reason for this order. Only Look need not wait for the disk.
 func (w *Watch) record(e entry, before *team.State, seen observe.Seen, said bool) error {
 	if w.Kept != nil {
 		if err := w.Kept.add(e, said); err != nil {
@@ -229,7 +229,7 @@ func (w *Watch) record(e entry, before *team.State, seen observe.Seen, said bool
 	return nil
 }
 
-// keep saves what is known, when the journal has it.
+// keep saves the observer's knowledge, after the journal has all records.
 func (w *Watch) keep() error {
 	if w.Book != nil {
 		if err := w.Book.Flush(); err != nil {
@@ -251,14 +251,14 @@ func (w *Watch) fail(err error) {
 	}
 }
 
-// Place implements [Listener].
+// Place implements [source.Listener].
 func (w *Watch) Place(source string) source.Place {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.places[source]
 }
 
-// Member implements [Listener].
+// Member implements [source.Listener].
 func (w *Watch) Member(name string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

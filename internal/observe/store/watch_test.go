@@ -20,7 +20,7 @@ import (
 	"cadre/internal/team"
 )
 
-// A prefix of the recording of a lead in which its team is there, with tasks and members.
+// prefix returns the beginning of a lead's recording, up to a team with tasks and members.
 func prefix(t testing.TB) []byte {
 	all := bytes.SplitAfter(recording(t, "2.1.47/stream.jsonl"), []byte("\n"))
 	data := bytes.Join(all[:120], nil)
@@ -30,7 +30,8 @@ func prefix(t testing.TB) []byte {
 	return data
 }
 
-// What goes wrong with lines is counted and passed on, and ends nothing.
+// TestStreamOfGarbage checks that defects of lines are counted and passed on, and do not end the
+// watch.
 func TestStreamOfGarbage(t *testing.T) {
 	huge := append(bytes.Repeat([]byte(`{"x":"`+strings.Repeat("y", 1000)+`"}`), 11<<10), '\n')
 	var in bytes.Buffer
@@ -83,7 +84,7 @@ func TestStreamThatFails(t *testing.T) {
 	}
 }
 
-// A reader that does not come back does not hold up the end.
+// TestStreamThatIsSilent checks that a blocked reader does not delay the end.
 func TestStreamThatIsSilent(t *testing.T) {
 	out, in := io.Pipe()
 	defer in.Close()
@@ -92,7 +93,7 @@ func TestStreamThatIsSilent(t *testing.T) {
 	r.end()
 }
 
-// Whoever has seen enough ends the watch.
+// TestLookThatFails checks that an error of Look ends the watch.
 func TestLookThatFails(t *testing.T) {
 	enough := errors.New("enough")
 	w := &Watch{Now: ticks(), Look: func(Observer, observe.Seen) error { return enough }}
@@ -106,8 +107,8 @@ func TestLookThatFails(t *testing.T) {
 	}
 }
 
-// A file that grows in pieces that know nothing of lines is seen as if it had been there whole; it
-// may come later than who waits for it.
+// TestGrowingFile checks that a file that grows in arbitrary pieces gives the same result as the
+// complete file, and that it may appear after the feed has started.
 func TestGrowingFile(t *testing.T) {
 	data := recording(t, "2.1.177/stream.jsonl")
 	dir := t.TempDir()
@@ -129,8 +130,8 @@ func TestGrowingFile(t *testing.T) {
 	}
 }
 
-// A line counts when it is whole: at its line break while the file is followed, at the file's end
-// else.
+// TestHalfLine checks when a line counts as complete: at its line break if the file is followed,
+// and otherwise at the end of the file.
 func TestHalfLine(t *testing.T) {
 	data := prefix(t)
 	whole := bytes.LastIndexByte(data[:len(data)-1], '\n') + 1
@@ -157,8 +158,8 @@ func TestHalfLine(t *testing.T) {
 	r.until("the last line was not seen", lines(n+1))
 }
 
-// A file that is moved away is read to its end before the one that has its name now; one that is
-// cut is read anew, and the gap is said.
+// TestRotationAndCut checks that a renamed file is read to its end before the new one at its path,
+// and that a truncated file is read from the beginning, with a gap.
 func TestRotationAndCut(t *testing.T) {
 	data := prefix(t)
 	cut := bytes.IndexByte(data[len(data)/2:], '\n') + len(data)/2 + 1
@@ -192,7 +193,7 @@ func TestRotationAndCut(t *testing.T) {
 	}
 }
 
-// A line is an event within 5 ms of being written.
+// TestLatency checks that a line becomes an event within 5 ms of being written.
 func TestLatency(t *testing.T) {
 	took := latencies(t, func(create func()) {
 		for range 200 {
@@ -215,8 +216,8 @@ func BenchmarkLatency(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }
 
-// latencies are, in order of their length, the times from before a call and its result are written
-// to a growing file until what they did is seen.
+// latencies returns, sorted, the times from before a call and its result are written to a growing
+// file until their effect is seen.
 func latencies(t testing.TB, rounds func(create func())) (took []time.Duration) {
 	path := filepath.Join(t.TempDir(), "stream.jsonl")
 	seen := make(chan time.Time, 1)
@@ -263,8 +264,8 @@ func latencies(t testing.TB, rounds func(create func())) (took []time.Duration) 
 	return took
 }
 
-// Transcripts of a lead and its teammates, in folders that come while they are watched, and written
-// to at once.
+// TestTranscripts has transcripts of a lead and its teammates, in folders that appear while they
+// are watched, and are written to at once.
 func TestTranscripts(t *testing.T) {
 	sources := map[string][]byte{}
 	for _, name := range []string{"lead", "alice", "bob"} {
@@ -314,7 +315,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// introductions are whom a feed introduces.
+// introductions records the introductions of a feed.
 type introductions struct {
 	*Watch
 	said chan string
@@ -325,7 +326,8 @@ func (l introductions) Introduce(source, ofTeam, member string) {
 	l.Watch.Introduce(source, ofTeam, member)
 }
 
-// Whose a transcript is stands beside it, in each version's way; a subagent is nobody of the team.
+// TestWhoseTranscript checks that the file beside a transcript says whose it is, in each version's
+// format. A subagent is not in the team.
 func TestWhoseTranscript(t *testing.T) {
 	dir := t.TempDir()
 	project := filepath.Join(dir, "projects", "p", "s", "subagents")
@@ -360,7 +362,7 @@ func TestWhoseTranscript(t *testing.T) {
 		}
 	}
 	next("agent-aalice-1.jsonl session-1 alice")
-	appendTo(t, filepath.Join(project, "..", "lead.jsonl"), prefix(t)) // now there is a bob in the team
+	appendTo(t, filepath.Join(project, "..", "lead.jsonl"), prefix(t)) // the team has a bob now
 	next("agent-abob-2.jsonl  bob")
 	stop()
 	if err := <-done; err != nil {

@@ -1,15 +1,16 @@
-// Package excerpt shortens texts that are too long for where they are shown, recorded or told.
+// Package excerpt shortens texts that are too long for a place where they are shown, recorded or
+// sent.
 //
 // # Authority
 //
-// How a text is cut, and nothing else: how long it may be, and whether it is harmless, is the
-// caller's affair. [render.Cut] cuts for a terminal, whose columns are no characters.
+// The package decides only how a text is cut. The caller decides how long it may be and whether it
+// is harmless. [render.Cut] cuts for a terminal, whose columns are not characters.
 //
 // # Guarantees
 //
-//   - A result is valid UTF-8 where the text was, whatever character the cut falls into.
-//   - A text that fits comes back as it is.
-//   - What was cut ends with the mark that the caller chose, so that nobody takes it for the whole.
+//   - A result of valid UTF-8 is valid UTF-8, even if the cut falls within a character.
+//   - A text that fits is returned unchanged.
+//   - A shortened text ends with the caller's mark, so that nobody takes it for the whole.
 package excerpt
 
 import (
@@ -17,10 +18,11 @@ import (
 	"unicode/utf8"
 )
 
-// Mark is what stands for the rest of a text.
+// Mark stands for the rest of a text.
 const Mark = "…"
 
-// Bytes is a text of at most n bytes, or its first n bytes and then the mark.
+// Bytes returns a text of at most n bytes as it is, and of a longer one the first n bytes with the
+// mark behind them.
 func Bytes(s string, n int, mark string) string {
 	if len(s) <= n {
 		return s
@@ -31,7 +33,8 @@ func Bytes(s string, n int, mark string) string {
 	return s[:n] + mark
 }
 
-// Characters is a text of at most n characters, the [Mark] of a longer one among them.
+// Characters returns a text of at most n characters. A longer text ends with [Mark], which counts
+// as one of them.
 func Characters(s string, n int) string {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s
@@ -45,6 +48,14 @@ func Characters(s string, n int) string {
 	return s
 }
 
-// Line is the text on one line, each of its spaces and line breaks one space, in at most n bytes
-// and the [Mark].
+// Line returns the text on one line of at most n bytes and the [Mark]. Each run of spaces and line
+// breaks becomes one space.
 func Line(s string, n int) string { return Bytes(strings.Join(strings.Fields(s), " "), n, Mark) }
+
+// LastLines returns the last n lines of s that are not empty at its end, and how many lines it left
+// out before them.
+func LastLines(s string, n int) (last string, left int) {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	left = max(0, len(lines)-n)
+	return strings.Join(lines[left:], "\n"), left
+}

@@ -1,6 +1,7 @@
 package excerpt_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -43,6 +44,19 @@ func TestWords(t *testing.T) {
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, not %q", c.got, c.want)
+		}
+	}
+}
+
+func TestLastLines(t *testing.T) {
+	for text, want := range map[string]string{"": "", "a": "a", "a\nb\n\n": "a\nb", "a\nb\nc\n": "b\nc 1", "\n": "",
+		"a\n\nb": "\nb 1"} {
+		got, left := excerpt.LastLines(text, 2)
+		if left > 0 {
+			got += fmt.Sprint(" ", left)
+		}
+		if got != want {
+			t.Errorf("of %q: %q, not %q", text, got, want)
 		}
 	}
 }

@@ -1,10 +1,10 @@
-// Package report writes the lead's report: what a team set out to do, what came of it, and what did
-// not.
+// Package report writes the lead's report: what a team was to do, what it did, and what it did not
+// do.
 //
 // # Authority
 //
-// The package decides how a report reads. It is a function of the [Report] that it is given: it
-// looks at no clock, no disk and no team, and the same input gives the same bytes.
+// The package decides what a report looks like. It is a function of its [Report]: it looks at no
+// clock, no disk and no team, and the same input gives the same bytes.
 //
 // # Format
 //
@@ -22,11 +22,11 @@
 //
 // # Guarantees
 //
-// Results are Markdown that a program or a model wrote, and may hold anything. A report is
-// well-formed all the same: headings of a result are below the heading of its task, a fence that a
-// result leaves open ends with the result, HTML is shown rather than interpreted, output stands in
-// a fence that it cannot end, a table cell stays a cell, nothing controls a terminal, and no text
-// is longer than [MaxText].
+// Results are Markdown that a program or a model wrote, and may contain anything. A report is
+// well-formed anyway. Headings of a result are below the heading of its task. A fence that a result
+// leaves open ends with the result. HTML is shown, not interpreted. Output is in a fence that it
+// cannot end. A table cell stays a cell. Nothing controls a terminal, and no text is longer than
+// [MaxText].
 package report
 
 import (
@@ -38,36 +38,36 @@ import (
 	"time"
 )
 
-// MaxText is how many bytes of one result or output a report shows.
+// MaxText bounds the bytes of one result or output in a report.
 const MaxText = 64 << 10
 
-// Outcome is what came of a task.
+// Outcome says how a task ended.
 type Outcome string
 
 const (
 	Done       Outcome = "done"
 	Failed     Outcome = "failed"
-	Unfinished Outcome = "unfinished" // begun, but not ended when the report was written
+	Unfinished Outcome = "unfinished" // started, but not ended when the report was written
 	NotRun     Outcome = "not run"
 )
 
-// Report is what a report is made of. What is zero is unknown, and is left out.
+// Report is the content of a report. A zero field is unknown and left out.
 type Report struct {
 	Title    string
 	Goal     string
 	Team     string
 	TeamID   string
 	Lead     string
-	Dir      string // where the team worked
+	Dir      string // the team's directory
 	Commit   string // of Dir, when the team started
 	Started  time.Time
 	Finished time.Time
 	Members  []Member
 	Tasks    []Task   // in the order of the table
-	Sections []string // ids of the tasks whose results to show, in this order; nil: all, in the order of Tasks
+	Sections []string // ids of tasks whose results to show, in this order; nil for all, in the order of Tasks
 	Usage    Usage    // of the whole team
-	Short    string   // why not everything is done; "" where it is
-	Words    string   // what the lead itself reports; Markdown
+	Short    string   // why not everything is done; "" if it is
+	Words    string   // the lead's own report; Markdown
 }
 
 // Member is a teammate.
@@ -75,11 +75,11 @@ type Member struct {
 	Name, Agent, Role string
 }
 
-// Task is a task and what came of it.
+// Task is a task and its outcome.
 type Task struct {
 	ID       string
 	Subject  string
-	Member   string // who did it
+	Member   string // that did it
 	Outcome  Outcome
 	Duration time.Duration
 	Attempts int
@@ -87,17 +87,17 @@ type Task struct {
 
 	Reason    string   // why it is not done, in a few words
 	ExitCode  int      // of a failed command
-	Output    string   // what a failed command printed; its end matters
+	Output    string   // what a failed command printed; its end matters most
 	BlockedBy []string // ids of the open tasks that it waits for
 }
 
-// Usage is what sessions used up.
+// Usage is what sessions used.
 type Usage struct {
 	Tokens int64
 	USD    float64
 }
 
-// Markdown writes the report. The only errors are w's.
+// Markdown writes the report. Only w can fail.
 func Markdown(w io.Writer, r Report) error {
 	b := &page{Report: r, byID: make(map[string]Task, len(r.Tasks))}
 	for _, t := range r.Tasks {
@@ -155,7 +155,7 @@ func (p *page) head() {
 	}
 }
 
-// words is what the lead itself has to say, where an agent leads.
+// words writes the lead's own report, if an agent leads.
 func (p *page) words() {
 	if p.Words != "" {
 		p.block("## " + cmp.Or(plain(p.Lead, 60), "The lead") + " reports")
@@ -172,7 +172,7 @@ func (p *page) count(o Outcome) (n int) {
 	return n
 }
 
-// glance is what a reader in a hurry reads: how it went, and the first line of each result.
+// glance writes the summary: how it went, and the first line of each result.
 func (p *page) glance() {
 	p.block("## At a glance")
 	verdict := fmt.Sprintf("%d of %s done", p.count(Done), number(len(p.Tasks), "task"))
@@ -203,7 +203,7 @@ func (p *page) glance() {
 	p.block(strings.Join(lines, "\n"))
 }
 
-// shown are the done tasks whose results the report shows, in its order.
+// shown returns the done tasks whose results the report shows, in its order.
 func (p *page) shown() []Task {
 	if p.Sections == nil {
 		return slices.DeleteFunc(slices.Clone(p.Tasks), func(t Task) bool { return t.Outcome != Done })

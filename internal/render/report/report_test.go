@@ -108,8 +108,8 @@ func TestHugeTexts(t *testing.T) {
 	}
 }
 
-// Whatever tasks print, the outline of levels 1 and 2 is the report's own, and nothing in it
-// controls a terminal.
+// TestOutlineProperty: whatever tasks print, the outline of levels 1 and 2 is the report's own, and
+// nothing in it controls a terminal.
 func TestOutlineProperty(t *testing.T) {
 	pieces := []string{"# h", "## h", "text", "===", "---", "", "```", "````", "~~~", "  ```sh", "    ```", "- item",
 		"- ```", "1. one", "   more",

@@ -9,13 +9,13 @@ import (
 	"cadre/internal/sys/lazyregexp"
 )
 
-// clean makes a text harmless, without the sequences by which a program colored it or drew over
-// what it wrote.
+// clean makes a text harmless, and removes the terminal sequences by which a program colored or
+// overwrote it.
 func clean(s string) string {
 	return sanitize.Strip(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"))
 }
 
-// cut shortens a text to about n characters, at a word where one is near.
+// cut shortens a text to about n characters, at the end of a word if one is near.
 func cut(s string, n int) string {
 	r := []rune(s)
 	if len(r) <= n {
@@ -28,18 +28,18 @@ func cut(s string, n int) string {
 	return s + " …"
 }
 
-// markup are the characters that mean something to Markdown in the middle of a line.
+// markup escapes the characters that have a meaning in the middle of a Markdown line.
 var markup = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<",
 	"&lt;", "&", "&amp;",
 	"|", `\|`, "~", `\~`, "#", `\#`)
 
-// plain gives text on one line that reads as itself anywhere in Markdown, also in a heading, in
-// bold and in a table cell.
+// plain returns text on one line that Markdown shows as it is anywhere, even in a heading, in bold
+// and in a table cell.
 func plain(s string, n int) string {
 	return markup.Replace(cut(strings.Join(strings.Fields(clean(s)), " "), n))
 }
 
-// code gives a code span that its content cannot end.
+// code returns a code span that its content cannot end.
 func code(s string) string {
 	s = cut(strings.Join(strings.Fields(clean(s)), " "), 200)
 	if s == "" {
@@ -52,10 +52,11 @@ func code(s string) string {
 	return ticks + s + ticks
 }
 
-// cellCode is code in a table cell, where a pipe ends the cell even in a code span.
+// cellCode returns code for a table cell, where a pipe ends the cell even in a code span.
 func cellCode(s string) string { return strings.ReplaceAll(code(s), "|", `\|`) }
 
-// fence puts output in a fence that is longer than any in it, and keeps its end if it is too long.
+// fence puts output in a fence that is longer than any in it. Of a text that is too long it keeps
+// the end.
 func fence(output string) string {
 	output = strings.TrimRight(clean(output), "\n\t ")
 	if strings.TrimSpace(output) == "" {
@@ -72,7 +73,7 @@ func fence(output string) string {
 	return bar + "text\n" + strings.Trim(output, "\n") + "\n" + bar
 }
 
-// longestRun is the length of the longest run of c in s.
+// longestRun returns the length of the longest run of c in s.
 func longestRun(s string, c rune) (longest int) {
 	run := 0
 	for _, r := range s {
@@ -90,14 +91,14 @@ var (
 	fenceLine = lazyregexp.New("^( {0,3})(`{3,}|~{3,})(.*)$")
 	atxLine   = lazyregexp.New(`^ {0,3}(#{1,6})([ \t].*)?$`)
 	underline = lazyregexp.New(`^ {0,3}(=+|-+)[ \t]*$`)
-	// A line that an underline of a heading can follow is one of a paragraph: no list, quote,
-	// table, heading or code.
+	// An underline makes a heading only of a paragraph line: not of a list, quote, table, heading
+	// or code.
 	noParagraph = lazyregexp.New("^(\\s*$| {4,}|\t| {0,3}([-+*>#|]|```|~~~|\\d{1,9}[.)][ \t]))")
 )
 
-// demote makes Markdown of unknown origin part of a section: its headings go down by so many
+// demote makes Markdown of unknown origin part of a section. Its headings move down by that many
 // levels, a fence that it leaves open is closed, and its HTML becomes text. A fence in a list moves
-// to the margin, where it is certain what ends it.
+// to the margin, where its end is unambiguous.
 func demote(markdown string, levels int) string {
 	markdown = strings.Trim(clean(markdown), "\n")
 	note := ""
@@ -109,7 +110,7 @@ func demote(markdown string, levels int) string {
 		note = fmt.Sprintf("\n\n*… %s more bytes of this result are left out.*", thousands(int64(over)))
 	}
 	var out []string
-	open, indent := "", "" // the fence that we are in
+	open, indent := "", "" // the current fence
 	for line := range strings.SplitSeq(markdown, "\n") {
 		for range len(indent) {
 			line = strings.TrimPrefix(line, " ")
@@ -134,7 +135,7 @@ func demote(markdown string, levels int) string {
 	return strings.Trim(strings.Join(out, "\n"), "\n") + note
 }
 
-// appendText appends a line that is outside of fences, after those before it.
+// appendText appends a line outside of fences to the lines before it.
 func appendText(out []string, line string, levels int) []string {
 	if m := atxLine().FindStringSubmatch(line); m != nil {
 		return append(out, heading(len(m[1])+levels, m[2]))
@@ -151,7 +152,7 @@ func appendText(out []string, line string, levels int) []string {
 		out[last] = heading(2+levels, out[last])
 	case equals:
 		out = append(out, `\`+strings.TrimSpace(line))
-	default: // certainly a rule, with an empty line before it
+	default: // surely a rule, after an empty line
 		out = append(out, "", "---")
 	}
 	return out
@@ -166,8 +167,8 @@ var (
 	autolink = lazyregexp.New(`^<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|[^\s<>@]+@[^\s<>@]+)>`)
 )
 
-// showHTML escapes what begins a tag or a comment outside of code spans: the report shows HTML, and
-// a tag left open cannot swallow what follows.
+// showHTML escapes the start of tags and comments outside of code spans. The report then shows
+// HTML, and an open tag cannot swallow what follows.
 func showHTML(line string) string {
 	if !html().MatchString(line) {
 		return line
@@ -209,20 +210,20 @@ func closingRun(s string, n int) int {
 	return -1
 }
 
-// firstLine is the first line of a result if it is a sentence, as Markdown that can stand in a
-// list: results begin with their verdict. Tables, headings, lists and code are no verdict.
+// firstLine returns the first line of a result if it is a sentence, as Markdown for a list: results
+// begin with their verdict. A table, heading, list or code is not a verdict.
 func firstLine(markdown string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(clean(markdown)), "\n")
 	if noParagraph().MatchString(line) && !strings.HasPrefix(line, "**") || fenceLine().MatchString(line) {
 		return ""
 	}
 	if short := cut(line, 300); short != line {
-		return plain(line, 300) // cut in the middle, its marks may not pair any more
+		return plain(line, 300) // the text is cut, so its marks may not be balanced
 	}
 	return showHTML(strings.TrimSpace(line))
 }
 
-// duration says a duration as precisely as a person cares.
+// duration formats a duration as precisely as a person needs.
 func duration(d time.Duration) string {
 	switch {
 	case d < time.Second:

@@ -7,7 +7,7 @@ import (
 	"cadre/internal/render/sanitize"
 )
 
-// A real shell reads back what was quoted, as one word.
+// TestQuote: a real shell reads a quoted text back as one word.
 func TestQuote(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "/srv/app", "a b", "it's", "''", "$HOME", "`id`", "a\nb", `back\slash`, "-n", "*",

@@ -1,17 +1,15 @@
-// Package sanitize makes text that anybody may have written harmless for the terminal, file or page
-// that shows it.
+// Package sanitize makes untrusted text harmless for the terminal, file or page that shows it.
 //
 // # Authority
 //
-// The package alone decides which characters reach a person. Everything that cadre prints passes a
-// [Writer]; what it writes into files and messages for people passes [Line], [Lines] or
-// [StripANSI].
+// Only this package decides which characters reach a person. Everything that cadre prints passes a
+// [Writer]. What it writes into files and messages for people passes [Line], [Lines] or [Strip].
 //
 // # What is shown
 //
-// Printable characters stay as they are, in every script, and so do emoji with their joiners and
-// variation selectors. What controls a terminal or hides something is shown instead of obeyed, so
-// that a text about escape sequences can still be read:
+// Printable characters of every script stay as they are, and so do emoji with their joiners and
+// variation selectors. Characters that control a terminal or hide something are shown instead of
+// obeyed, so a text about escape sequences can still be read:
 //
 //	ESC, BEL and the other C0 controls, DEL    ␛ ␇ ␡, the pictures that Unicode has for them
 //	C1 controls, bidi controls, zero-width     <U+009B> <U+202E> <U+200B>
@@ -22,11 +20,11 @@
 //
 // # Guarantees
 //
-//   - Output holds printable characters, line feeds and tabs, and the constants of [Sequence];
-//     nothing else, for any input and any division of it into writes.
-//   - Sanitizing is idempotent, and text that was harmless is not changed.
-//   - A line of a text does not look like a line of cadre's: an argument of [Writer.Printf] is one
-//     line, or a [Block], each line of which begins with the [Gutter].
+//   - Output contains only printable characters, line feeds, tabs and the constants of [Sequence],
+//     for any input and any division of it into writes.
+//   - Sanitizing is idempotent, and does not change harmless text.
+//   - A line of a text cannot pass for a line of cadre's. An argument of [Writer.Printf] is one
+//     line, or a [Block] whose lines all begin with the [Gutter].
 //   - JSON has the same value after parsing.
 package sanitize
 
@@ -46,7 +44,7 @@ func Line(s string) string {
 	return whole(s, asLine)
 }
 
-// Lines returns s with its line breaks and tabs, and CRLF as LF.
+// Lines returns s with its line breaks and tabs, and turns CRLF into LF.
 func Lines(s string) string {
 	if plain(s) == len(s) {
 		return s
@@ -54,11 +52,12 @@ func Lines(s string) string {
 	return whole(s, asText)
 }
 
-// plainLine reports whether s is a line that Line leaves as it is, without a look at any
-// character's neighbours.
+// plainLine reports whether Line leaves s as it is, without looking at the neighbours of any
+// character.
 func plainLine(s string) bool { return plain(s) == len(s) && !strings.ContainsAny(s, "\n\t") }
 
-// JSON returns encoded JSON in which what is harmful is a \u escape, so that it has the same value.
+// JSON returns encoded JSON with harmful characters as \u escapes, so that its value stays the
+// same.
 func JSON(encoded []byte) []byte {
 	c := cleaner{escape: asJSON}
 	return c.all(encoded)
@@ -69,7 +68,7 @@ func whole(s string, escape escaper) string {
 	return string(c.all([]byte(strings.ReplaceAll(s, "\r\n", "\n"))))
 }
 
-// escaper says how a cleaner shows what is harmful.
+// escaper says how a cleaner shows harmful characters.
 type escaper int
 
 const (
@@ -81,18 +80,17 @@ const (
 // cleaner sanitizes a stream that comes in pieces. The zero value is for text.
 type cleaner struct {
 	escape escaper
-	prev   rune   // the last one that was put out: what joins it to the next depends on it
-	cut    []byte // the beginning of a character whose end has not come yet
+	prev   rune   // the last one that was written; joiners depend on it
+	cut    []byte // the bytes of an incomplete character
 }
 
-// clean returns what is to be put out for p, which is p itself where it is harmless. It does not
-// change p.
+// clean returns the output for p, which is p itself if it is harmless. It does not change p.
 func (c *cleaner) clean(p []byte) []byte {
 	if len(c.cut) > 0 {
 		p, c.cut = append(c.cut, p...), nil
 	}
 	var out []byte
-	done := 0 // so much of p is in out
+	done := 0 // bytes of p that are in out
 	for i := 0; i < len(p); {
 		if n := c.plain(p[i:]); n > 0 {
 			i += n
@@ -120,13 +118,13 @@ func (c *cleaner) clean(p []byte) []byte {
 	return append(out, p[done:]...)
 }
 
-// all cleans what comes in one piece.
+// all cleans a text that comes in one piece.
 func (c *cleaner) all(p []byte) []byte {
 	out := c.clean(p)
 	return append(out[:len(out):len(out)], c.end()...)
 }
 
-// end returns what is to be put out for a character whose end never came.
+// end returns the output for an incomplete character at the end.
 func (c *cleaner) end() []byte {
 	var out []byte
 	for range c.cut {
@@ -136,7 +134,7 @@ func (c *cleaner) end() []byte {
 	return out
 }
 
-// plain is how many bytes at the beginning of p need no look at their neighbours.
+// plain returns how many bytes at the beginning of p are harmless whatever their neighbours are.
 func (c *cleaner) plain(p []byte) int {
 	n := plain(p)
 	if c.escape != asLine {
@@ -150,13 +148,13 @@ func (c *cleaner) plain(p []byte) int {
 	return n
 }
 
-// put appends what stands for r.
+// put appends the output for r.
 func (c *cleaner) put(out []byte, r rune) []byte {
 	before := len(out)
 	switch {
 	case r == utf8.RuneError:
 		out = append(out, "\uFFFD"...)
-	case c.escape == asLine && r == '\t', c.escape == asJSON && r == '\r': // in JSON it is between values
+	case c.escape == asLine && r == '\t', c.escape == asJSON && r == '\r': // JSON has it between values
 		out = append(out, ' ')
 	case c.escape == asJSON && r > 0xffff:
 		high, low := utf16.EncodeRune(r)
@@ -177,7 +175,7 @@ func (c *cleaner) put(out []byte, r rune) []byte {
 }
 
 // plain returns how many bytes at the beginning of s are printable ASCII, line feeds or tabs. It
-// looks at many at a time: nearly every text is plain, and lists are long.
+// looks at many bytes at a time: nearly every text is plain, and lists are long.
 func plain[T string | []byte](s T) int {
 	i := 0
 	for ; i+32 <= len(s); i += 32 {
@@ -192,14 +190,14 @@ func plain[T string | []byte](s T) int {
 
 const ones, tops = 0x0101010101010101, 0x8080808080808080
 
-// suspect looks at eight bytes at once. The top bit of a byte is set where it may not be printable
-// ASCII; that of one of the bytes is, if one is not.
+// suspect looks at eight bytes at once. It sets the top bit of bytes that may not be printable
+// ASCII. If some byte is not, it sets at least one.
 func suspect[T string | []byte](p T) uint64 {
 	_ = p[7]
 	x := uint64(p[0]) | uint64(p[1])<<8 | uint64(p[2])<<16 | uint64(p[3])<<24 | uint64(p[4])<<32 | uint64(
 		p[5])<<40 | uint64(p[6])<<48 | uint64(p[7])<<56
-	// x-0x20 borrows where a byte is below 0x20, and may borrow from the next one then; x+1 reaches
-	// 0x80 where it is 0x7f.
+	// x-0x20 borrows where a byte is below 0x20, and may then borrow from the next byte; x+1
+	// reaches 0x80 where a byte is 0x7f.
 	return (x - 0x20*ones) | (x + ones) | x
 }
 
@@ -230,27 +228,27 @@ const (
 	emojiSelector = '\ufe0f'
 )
 
-// shown reports whether r, beyond ASCII and behind prev, is shown as what it is.
+// shown reports whether r, a character beyond ASCII that follows prev, is shown as it is.
 func shown(prev, r rune) bool {
 	switch {
 	case r < 0xa0:
 		return false
 	case r < 0x300:
 		return r != 0xad // soft hyphen
-	case unicode.Is(unicode.Variation_Selector, r): // one for each character: more of them are a hidden text
+	case unicode.Is(unicode.Variation_Selector, r): // one per character: more of them hide a text
 		return (prev > 0xa9 || strings.ContainsRune("0123456789#*©", prev)) && !unicode.Is(unicode.Variation_Selector,
 			prev) && prev != joiner && prev != nonJoiner
 	case r == joiner:
 		return emoji(prev) || unicode.In(prev, joining...)
 	case r == nonJoiner:
 		return unicode.In(prev, joining...)
-	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // signs of Arabic numbers, which are seen
+	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // signs of Arabic numbers, which are visible
 		return true
 	}
 	return !unicode.In(r, invisible...)
 }
 
-// emoji reports whether r may be the end of a picture that a joiner makes a part of a larger one.
+// emoji reports whether r may end a picture that a joiner makes part of a larger one.
 func emoji(r rune) bool {
 	return r == emojiSelector || r >= 0x1f000 && r <= 0x1faff || unicode.Is(unicode.So, r)
 }

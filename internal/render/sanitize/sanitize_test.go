@@ -60,7 +60,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A line of a text cannot pass for a line of cadre's.
+// TestPrintfSetsTextOff: a line of a text cannot pass for a line of cadre's.
 func TestPrintfSetsTextOff(t *testing.T) {
 	const forged = "ok\n#2 from user:\r\n\x1b[2Jyou may push\u2028#3 from user\r#4\n\n"
 	var out bytes.Buffer
@@ -84,8 +84,8 @@ func TestPrintfSetsTextOff(t *testing.T) {
 	}
 }
 
-// What a caller's own arguments are is not changed behind its back in a way that shows: they may be
-// printed again.
+// TestPrintfTwice: Printf does not visibly change its caller's arguments, which may be printed
+// again.
 func TestPrintfTwice(t *testing.T) {
 	var out bytes.Buffer
 	w := sanitize.NewWriter(&out)
@@ -97,8 +97,8 @@ func TestPrintfTwice(t *testing.T) {
 	}
 }
 
-// A long line of a text on a terminal is continued behind a gutter, and does not reach the left
-// edge.
+// TestBlockIsWrapped: on a terminal a long line of a text continues behind a gutter, and never at
+// the left edge.
 func TestBlockIsWrapped(t *testing.T) {
 	for _, c := range []struct {
 		columns    int
@@ -119,6 +119,54 @@ func TestBlockIsWrapped(t *testing.T) {
 		w.Printf("%s", sanitize.Block(c.text))
 		if out.String() != c.want {
 			t.Errorf("%q in %d columns is\n%s\nnot\n%s", c.text, c.columns, out.String(), c.want)
+		}
+	}
+}
+
+// TestLinesFitTheTerminal: a long line is broken between words, with what follows indented, and a
+// command keeps its words together.
+func TestLinesFitTheTerminal(t *testing.T) {
+	for _, c := range []struct {
+		format string
+		args   []any
+		want   string
+	}{
+		{"%s\n", []any{"short"}, "short\n"},
+		{"%s\n", []any{"a line that is too long for this"}, "a line that is too\n  long for this\n"},
+		{"    %s\n", []any{"indented, and too long"}, "    indented, and\n      too long\n"},
+		{"%s\n", []any{"cadre resume team --take-over"}, "cadre resume team --take-over\n"},
+		{"%s\n", []any{"To go on: cadre resume x; or not"}, "To go on:\n  cadre resume x; or\n  not\n"},
+		{"%s %s\n", []any{"12", sanitize.Hanging{Text: "words that hang below", At: 3, Indent: 3}}, "12 words that hang\n   below\n"},
+		{"%s\n", []any{sanitize.Hanging{Text: "a " + strings.Repeat("x", 19), Indent: 10}}, "a\n    xxxxxxxxxxxxxxxx\n    xxx\n"},
+		{"%s\n", []any{"漢字漢字漢字漢字漢字漢字"}, "漢字漢字漢字漢字漢字\n  漢字\n"},
+		{"%s\n", []any{sanitize.Block("a text of some lines that is long")}, "  │ a text of some\n  │ lines that is\n  │ long\n"},
+		{"%s is %s\n", []any{sanitize.Styled{Look: sanitize.Bold, Text: "the team"}, sanitize.Styled{Look: "", Text: "there, and well, too"}},
+			"\x1b[1mthe team\x1b[0m is there,\n  and well, too\n"},
+		{"%s\n", []any{"a line \x1b[1m of an agent"}, "a line ␛[1m of an\n  agent\n"},
+	} {
+		var out strings.Builder
+		w := sanitize.NewWriter(&out)
+		w.Columns, w.Colors = func() int { return 20 }, true
+		w.Printf(c.format, c.args...)
+		if out.String() != c.want {
+			t.Errorf("it is\n%q, not\n%q", out.String(), c.want)
+		}
+	}
+}
+
+// TestStyled: a look is written only where there are colors, and an agent's text has none.
+func TestStyled(t *testing.T) {
+	for colors, want := range map[bool]string{
+		true:  "\x1b[31m␛[32mred↵\x1b[0m and \x1b[2m   12\x1b[0m plain ␛[31m\n\x1b[1mx\n\x1b[0m",
+		false: "␛[32mred↵ and    12 plain ␛[31m\nx\n",
+	} {
+		var out strings.Builder
+		w := sanitize.NewWriter(&out)
+		w.Colors = colors
+		w.Printf("%s and %5s %s %s\n", sanitize.Styled{Look: sanitize.Red, Text: "\x1b[32mred\n"}, sanitize.Styled{Look: sanitize.Dim, Text: "12"}, sanitize.Styled{Look: "", Text: "plain"}, "\x1b[31m")
+		w.Print(sanitize.Bold, "x\n", sanitize.Normal)
+		if out.String() != want {
+			t.Errorf("with colors %v it is\n%q, not\n%q", colors, out.String(), want)
 		}
 	}
 }
@@ -146,8 +194,8 @@ func (c *counted) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
-// The output of another program comes in whole lines, each set off, whatever is written between its
-// pieces.
+// TestOthers: the output of another program comes in whole lines, each behind the gutter, whatever
+// is written between its pieces.
 func TestOthers(t *testing.T) {
 	var out bytes.Buffer
 	w := sanitize.NewWriter(&out)
@@ -170,8 +218,8 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// A piece that is written at once comes out at once, so that what several processes write to one
-// terminal does not mix within a line.
+// TestOneWriteEach: a piece that is written in one call comes out in one write, so that the output
+// of several processes does not mix within a line.
 func TestOneWriteEach(t *testing.T) {
 	var out counted
 	w := sanitize.NewWriter(&out)
@@ -246,8 +294,8 @@ var hostile = []string{"", "plain\n", "a\x1b[31mb\r\n\u202e\xff", "\u009b2J\xc2\
 	"x\ufe0f\ufe0f\u0600", "\xe2\x80\xae\xe2\x80", "\xf0\x9f", "\t\x7f\x00", "\\u202e\"\\", "ا\u200c\u200d",
 	"\U000E0041\U000E0100"}
 
-// Whatever is written, cut anywhere: what comes out is harmless, does not depend on the cut, and is
-// not changed by another pass; what was harmless is not changed.
+// FuzzWriter: whatever is written, with any cuts, the output is harmless, does not depend on the
+// cuts, and does not change in a second pass. Harmless input is not changed.
 func FuzzWriter(f *testing.F) {
 	for i, s := range hostile {
 		f.Add([]byte(s), i)
@@ -286,7 +334,7 @@ func FuzzWriter(f *testing.F) {
 	})
 }
 
-// A text is one line, or set off, and formatting it again changes nothing.
+// FuzzText: a text becomes one line or a block, and formatting it again changes nothing.
 func FuzzText(f *testing.F) {
 	for _, s := range hostile {
 		f.Add(s)
@@ -326,7 +374,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// JSON that encoding/json accepts has the same value afterwards.
+// FuzzJSON: JSON that encoding/json accepts has the same value afterwards.
 func FuzzJSON(f *testing.F) {
 	for _, s := range hostile {
 		encoded, _ := json.Marshal(s)

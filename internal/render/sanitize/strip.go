@@ -2,13 +2,13 @@ package sanitize
 
 import "strings"
 
-// introducers are the characters with which a terminal sequence begins: ESC, and the C1 controls
-// DCS, SOS, CSI, OSC, PM and APC.
+// introducers are the characters that begin a terminal sequence: ESC, and the C1 controls DCS, SOS,
+// CSI, OSC, PM and APC.
 const introducers = "\x1b\u0090\u0098\u009b\u009d\u009e\u009f"
 
-// Strip returns the text of what a program wrote for a terminal: without the sequences that colour
-// it, move the cursor or set a title, and otherwise like [Lines]. A sequence that does not end on
-// its line is shown, so that it hides nothing.
+// Strip returns the text of what a program wrote for a terminal. It removes the sequences that
+// color it, move the cursor or set a title, and otherwise does the same as [Lines]. A sequence that
+// does not end on its line is shown, so that it hides nothing.
 func Strip(s string) string {
 	if plain(s) == len(s) {
 		return s
@@ -17,11 +17,11 @@ func Strip(s string) string {
 }
 
 // DropEscapes returns the text without terminal sequences, and without any other character that
-// could begin one. What remains has no sequence, however it was nested in others, so one pass is
-// enough. Bytes that are not UTF-8 become U+FFFD where something is dropped, because two halves of a
-// character could meet there.
+// could begin one. One pass is enough: what remains has no sequence, even if some were nested. If
+// something is dropped, invalid UTF-8 becomes U+FFFD, because two halves of a character could meet
+// there.
 func DropEscapes(s string) string {
-	// the C1 controls are two bytes, of which this is the first
+	// a C1 control is two bytes, and this is the first
 	if strings.IndexByte(s, '\x1b') < 0 && strings.IndexByte(s, 0xc2) < 0 || !strings.ContainsAny(s, introducers) {
 		return s
 	}
@@ -33,7 +33,7 @@ func DropEscapes(s string) string {
 	}, withoutSequences(strings.ToValidUTF8(s, "\uFFFD")))
 }
 
-// withoutSequences returns the text without complete terminal sequences, and otherwise as it is.
+// withoutSequences removes complete terminal sequences from the text.
 func withoutSequences(s string) string {
 	var out strings.Builder
 	for s != "" {
@@ -43,7 +43,7 @@ func withoutSequences(s string) string {
 		}
 		n := sequence(s[at:])
 		out.WriteString(s[:at])
-		if n == 0 { // none that ends: its first character is shown
+		if n == 0 { // the sequence does not end: show its first character
 			n = len(firstRune(s[at:]))
 			out.WriteString(s[at : at+n])
 		}
@@ -62,8 +62,8 @@ func firstRune(s string) string {
 	return s
 }
 
-// sequence returns the length of the terminal sequence with which s begins; 0 where it does not end
-// on its line.
+// sequence returns the length of the terminal sequence at the start of s; 0 if it does not end on
+// its line.
 func sequence(s string) int {
 	intro := len(firstRune(s))
 	kind := s[0]
@@ -72,7 +72,7 @@ func sequence(s string) int {
 			return 0
 		}
 		kind, intro = s[1], 2
-	} else { // C1: as ESC and the character 0x40 before it
+	} else { // C1: equal to ESC and the character 0x40 lower
 		kind = s[1] - 0x40
 	}
 	switch rest := s[intro:]; {
@@ -98,7 +98,7 @@ func sequence(s string) int {
 			}
 		}
 		return 0
-	case kind >= ' ' && kind <= '/': // intermediate bytes and a final byte, as of a character set
+	case kind >= ' ' && kind <= '/': // intermediate bytes and a final byte, for example of a character set
 		for i := range len(rest) {
 			switch b := rest[i]; {
 			case b >= '0' && b <= '~':

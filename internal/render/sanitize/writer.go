@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -15,14 +16,13 @@ type Sequence string
 // The control sequences.
 const (
 	LineFeed  Sequence = "\n"
-	EraseLine Sequence = "\r\x1b[K" // and go to its beginning
+	EraseLine Sequence = "\r\x1b[K" // erase the line and go to its start
 
-	// the page of a full-screen program, without a cursor and without wrapped lines
+	// open the page of a full-screen program, without a cursor and without line wrap
 	OpenPage  Sequence = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
-	ClosePage Sequence = "\x1b[?7h\x1b[?25h\x1b[?1049l" // back from it
+	ClosePage Sequence = "\x1b[?7h\x1b[?25h\x1b[?1049l" // leave the page
 	TopOfPage Sequence = "\x1b[H\x1b[K"
-	// erased before it is written: behind a line of the whole width the cursor is still on its last
-	// column
+	// erase before writing: after a line of the full width the cursor is still in its last column
 	NextLine Sequence = "\r\n\x1b[K"
 	RestOff  Sequence = "\r\n\x1b[J" // erases all lines below
 
@@ -30,24 +30,31 @@ const (
 	Dim    Sequence = "\x1b[2m"
 	Red    Sequence = "\x1b[31m"
 	Green  Sequence = "\x1b[32m"
+	Yellow Sequence = "\x1b[33m"
+	Cyan   Sequence = "\x1b[36m"
 	Normal Sequence = "\x1b[0m"
 )
 
-// Writer sanitizes what is written to it. Several goroutines may use it; each call is one write
-// below.
+// looks are the sequences that change how the text after them looks.
+var looks = []Sequence{Bold, Dim, Red, Green, Yellow, Cyan, Normal}
+
+// Writer sanitizes what is written to it. Several goroutines may use it. Each call makes one write
+// to the underlying writer.
 type Writer struct {
-	// Columns returns how wide the terminal is, for what is to be wrapped; nil where there is none.
+	// Columns returns the width of the terminal, for wrapping; nil if there is no terminal.
 	Columns func() int
+	// Colors says that [Styled] text has its look. Without it such text is like any other.
+	Colors bool
 
 	mu   sync.Mutex
 	to   io.Writer
 	text cleaner
 }
 
-// NewWriter returns a writer to that one.
+// NewWriter returns a writer that writes to to.
 func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
 
-// Write writes p with its lines. It is for what has no text of others in it, or has sanitized it
+// Write writes p with its line breaks. Use it for text that has no untrusted parts, or is sanitized
 // already: help, tables.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
@@ -62,21 +69,105 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Printf formats like [fmt.Fprintf]. The format is cadre's own. An argument is anybody's: it
-// becomes one line, however it is formatted, unless it is a [Block].
+// Width returns the width of the terminal; 0 if there is no terminal.
+func (w *Writer) Width() int {
+	if w.Columns == nil {
+		return 0
+	}
+	return w.Columns()
+}
+
+// Styled is text with a look, as an argument of [Writer.Printf]. Look is one of the sequences for
+// text; "" for none.
+type Styled struct {
+	Look Sequence
+	Text any // untrusted, and one line
+}
+
+// Printf formats like [fmt.Fprintf]. The format is cadre's own, and the arguments are untrusted:
+// each becomes one line, however it is formatted, unless it is a [Block] or a [Hanging].
 func (w *Writer) Printf(format string, args ...any) error {
+	painted := false
 	for i, arg := range args {
-		if b, ok := arg.(Block); ok && w.Columns != nil {
-			args[i] = wrapped(b.wrapped(w.Columns()))
-		} else {
+		switch arg := arg.(type) {
+		case Block:
+			args[i] = wrapped(arg.wrapped(w.Width()))
+		case Hanging:
+			args[i] = wrapped(arg.Wrapped(w.Width()))
+		case Styled:
+			args[i] = argument(arg.Text)
+			if w.Colors && arg.Look != "" {
+				args[i], painted = styled{arg.Look, args[i]}, true
+			}
+		default:
 			args[i] = argument(arg)
 		}
+	}
+	if columns := w.Width(); columns > 0 {
+		return w.Print(Parts(fold(fmt.Sprintf(format, args...), columns))...)
+	}
+	if painted {
+		// No argument has brought a look: each was made one line before, which has no escape character.
+		return w.Print(Parts(fmt.Sprintf(format, args...))...)
 	}
 	_, err := fmt.Fprintf(w, format, args...)
 	return err
 }
 
-// argument returns what is formatted in the place of arg.
+// styled formats a harmless value with its look.
+type styled struct {
+	look  Sequence
+	value any
+}
+
+// Format implements [fmt.Formatter].
+func (s styled) Format(f fmt.State, verb rune) {
+	io.WriteString(f, string(s.look)+fmt.Sprintf(fmt.FormatString(f, verb), s.value)+string(Normal))
+}
+
+// Print writes the parts in one write: a [Sequence] for text where the writer has colors, and
+// everything else as text with its line breaks.
+func (w *Writer) Print(parts ...any) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []byte
+	for _, part := range parts {
+		look, is := part.(Sequence)
+		switch {
+		case is && !w.Colors:
+		case is:
+			out = append(append(out, w.text.end()...), look...)
+			w.text.prev = 0
+		default:
+			out = append(out, w.text.clean([]byte(fmt.Sprint(part)))...)
+		}
+	}
+	_, err := w.to.Write(out)
+	return err
+}
+
+// Parts divides a line that a Writer with colors has written into its looks and the text between
+// them, as arguments of [Writer.Draw].
+func Parts(line string) (parts []any) {
+	for line != "" {
+		at := strings.IndexByte(line, '\x1b')
+		if at != 0 {
+			if at < 0 {
+				at = len(line)
+			}
+			parts, line = append(parts, line[:at]), line[at:]
+			continue
+		}
+		i := slices.IndexFunc(looks, func(l Sequence) bool { return strings.HasPrefix(line, string(l)) })
+		if i < 0 {
+			return append(parts, line)
+		}
+		parts, line = append(parts, looks[i]), line[len(looks[i]):]
+	}
+	return parts
+}
+
+// argument returns what is formatted in place of arg.
 func argument(arg any) any {
 	switch arg := arg.(type) {
 	case Block, wrapped, int, int32, int64, uint64, float64, bool, oneLine:
@@ -131,7 +222,7 @@ func (j *jsonWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Draw writes the parts as one piece: a [Sequence] as it is, everything else as one line.
+// Draw writes the parts in one write: a [Sequence] as it is, everything else as one line.
 func (w *Writer) Draw(parts ...any) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,19 +239,19 @@ func (w *Writer) Draw(parts ...any) error {
 	return err
 }
 
-// Others returns a writer for the output of another program. It writes whole lines, each with the
+// Others returns a writer for the output of another program. It writes whole lines behind the
 // [Gutter], so that none passes for one of cadre's, whatever is written between them. Close ends
-// the last one.
+// the last line.
 func (w *Writer) Others() io.WriteCloser { return &othersWriter{to: w} }
 
-// longestLine is how much of a line that does not end is held.
+// longestLine bounds how much of an incomplete line is held.
 const longestLine = 64 << 10
 
 type othersWriter struct {
 	to *Writer
 
 	mu   sync.Mutex
-	line []byte // what has come of the last one
+	line []byte // the incomplete last line
 }
 
 func (o *othersWriter) Write(p []byte) (int, error) {
@@ -199,7 +290,7 @@ func (o *othersWriter) Close() error {
 	return o.put(line)
 }
 
-// Close writes what is left of a text that ended within a character. It closes nothing else.
+// Close writes the rest of a text that ended within a character. It closes nothing else.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -48,7 +48,8 @@ members:
 	}
 }
 
-// A lead that is an agent may be given tasks, and spawns who else is needed.
+// TestALeadWithTasks: a lead that is an agent may have tasks, and spawns the members that they
+// need.
 func TestALeadWithTasks(t *testing.T) {
 	f, err := teamfile.Parse([]byte("name: a\nlead: {agent: claude}\ntasks: [{id: think, owner: lead}, {id: work, "+
 		"role: tester}]"), "a.yaml", models)
@@ -60,7 +61,7 @@ func TestALeadWithTasks(t *testing.T) {
 	}
 }
 
-// What nobody can hold to a rule is not promised.
+// TestAnAgentThatNothingHolds: rules are refused for an agent that cannot be held to them.
 func TestAnAgentThatNothingHolds(t *testing.T) {
 	for text, want := range map[string]string{
 		"name: a\nmembers: [{name: bob, agent: 'acp:x', planApproval: true}]\ntasks: [{id: one}]": "2:53: nothing " +

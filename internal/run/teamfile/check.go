@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// checkNames: every member has a name of its own, which is not the lead's.
+// checkNames checks that every member has a name of its own, which is not the lead's.
 func (p *parser) checkNames(lead string) {
-	taken := map[string]int{} // name to line; names are compared as a file system without case would
+	taken := map[string]int{} // name to line; compared without case, as some file systems do
 	for _, n := range p.members {
 		for _, member := range n.members {
 			name := strings.ToLower(member.Name)
@@ -25,7 +25,7 @@ func (p *parser) checkNames(lead string) {
 	}
 }
 
-// checkTasks: ids are unique, blockers exist, and there is somebody for each task.
+// checkTasks checks that ids are unique, that blockers exist, and that somebody can do each task.
 func (p *parser) checkTasks() {
 	lines := make(map[string]int, len(p.tasks))
 	ids := make([]string, 0, len(p.tasks))
@@ -58,10 +58,11 @@ func (p *parser) checkTasks() {
 	p.checkSight(crew)
 }
 
-// inMerged is the in of a task that runs in the merged worktree.
+// inMerged is the value of the key in for a task that runs in the merged worktree.
 const inMerged = "merged"
 
-// checkPlace: what runs in the merged worktree is a command of a member that only runs commands.
+// checkPlace checks that a task in the merged worktree has a command and a member that only runs
+// commands.
 func (p *parser) checkPlace(t taskNode, c crew) {
 	if t.In == "" {
 		return
@@ -79,9 +80,9 @@ func (p *parser) checkPlace(t taskNode, c crew) {
 	}
 }
 
-// checkSight: a task that builds on one which is done on a branch, because somebody who may take
-// that works in a worktree, is for somebody who has that work: in a worktree too, where it is
-// merged first, or in the merged worktree.
+// checkSight checks that the member of a task can see the work that the task builds on. Such work
+// may be on a branch, because a member that may take the blocker works in a worktree. Then the task
+// needs a member in a worktree too, where that work is merged first, or the merged worktree.
 func (p *parser) checkSight(c crew) {
 	byID := map[string]taskNode{}
 	for _, t := range p.tasks {
@@ -93,7 +94,7 @@ func (p *parser) checkSight(c crew) {
 	}
 	for _, t := range p.tasks {
 		takers := c.takers(t)
-		// the lead looks itself, or spawns whom the task needs
+		// the lead looks for it itself, or spawns a member for the task
 		if t.In != "" || len(takers) == 0 || p.led && (t.Owner == "" || t.Owner == p.leader.Name) {
 			continue
 		}
@@ -115,8 +116,8 @@ func (p *parser) checkSight(c crew) {
 	}
 }
 
-// onBranch returns the task that is done on a branch and by whom: the one of that id, or one that
-// it builds on where it runs in the merged worktree; "" for none.
+// onBranch returns the task whose work is on a branch, and its member: the task with that id, or
+// one that it builds on if it runs in the merged worktree; "" for none.
 func (c crew) onBranch(byID map[string]taskNode, id string, isolated func(Member) bool,
 	seen map[string]bool) (task, by string) {
 	t, there := byID[id]
@@ -139,7 +140,7 @@ func (c crew) onBranch(byID map[string]taskNode, id string, isolated func(Member
 	return "", ""
 }
 
-// takers are the members who may take the task.
+// takers returns the members that may take the task.
 func (c crew) takers(t taskNode) []Member {
 	switch {
 	case t.Owner != "":
@@ -158,7 +159,7 @@ func namesOf(members []Member) []string {
 	return names
 }
 
-// crew is who could take tasks, by the ways in which a task can ask for somebody.
+// crew groups the members by the ways in which a task can ask for one.
 type crew struct {
 	names, roles []string            // in file order
 	by           map[string][]Member // by "owner NAME", "role ROLE", and "" for all
@@ -166,7 +167,7 @@ type crew struct {
 
 func (p *parser) crew() crew {
 	c := crew{by: map[string][]Member{}}
-	if p.led { // it takes tasks that are its own by name
+	if p.led { // it takes tasks that name it as the owner
 		c.names = append(c.names, p.leader.Name)
 		c.by["owner "+p.leader.Name] = []Member{p.leader}
 	}
@@ -186,8 +187,8 @@ func (p *parser) crew() crew {
 	return c
 }
 
-// checkTaker: the task's owner or role exists, and somebody of those who may take the task is able
-// to do it.
+// checkTaker checks that the task's owner or role exists, and that a member who may take the task
+// is able to do it.
 func (p *parser) checkTaker(t taskNode, c crew) {
 	wanted := ""
 	switch {
@@ -202,8 +203,8 @@ func (p *parser) checkTaker(t taskNode, c crew) {
 	}
 	takers := c.by[wanted]
 	switch {
-	case len(c.names) == 0: // an error of its own
-	case p.led && t.Owner == "": // the lead can spawn whom the task needs
+	case len(c.names) == 0: // another check reports that
+	case p.led && t.Owner == "": // the lead can spawn a member for the task
 	case len(takers) == 0 && t.Role != "":
 		p.fail(t.at("role"), "no member has the role %q%s", shorten(t.Role), p.didYouMean(t.Role, c.roles))
 	case len(takers) == 0:
@@ -232,7 +233,7 @@ func (p *parser) commandsOnly(agent string) bool { return p.kind(agent).Commands
 
 func (p *parser) boundless(agent string) bool { return p.kind(agent).Boundless }
 
-// kind is what is known of the agent of that name.
+// kind returns what is known of the agent of that name.
 func (p *parser) kind(agent string) Agent {
 	for _, a := range p.agents {
 		if a.Name == agent || strings.HasSuffix(a.Name, ":") && strings.HasPrefix(agent, a.Name) {
@@ -242,21 +243,23 @@ func (p *parser) kind(agent string) Agent {
 	return Agent{}
 }
 
-// checkCycles: no task waits for itself, however far around. Cycles are reported so that no two
-// share a task: with the first one mended, the rest may well be gone, and there can be more of them
+// checkCycles checks that no task waits for itself, directly or through others. No two reported
+// cycles share a task: once the first is fixed the others may be gone, and there can be more cycles
 // than tasks.
 func (p *parser) checkCycles() {
 	index := make(map[string]int, len(p.tasks))
 	for i, t := range slices.Backward(p.tasks) {
-		index[t.ID] = i
+		if t.ID != "" {
+			index[t.ID] = i
+		}
 	}
 	type step struct {
 		task int
-		free int // the path from here on holds no task of a reported cycle
+		free int // from here on the path has no task of a reported cycle
 	}
 	var path []step
 	const unseen, left = -1, -2
-	place := slices.Repeat([]int{unseen}, len(p.tasks)) // of a task on the path
+	place := slices.Repeat([]int{unseen}, len(p.tasks)) // place of each task on the path
 
 	var visit func(i, free int)
 	visit = func(i, free int) {
@@ -265,7 +268,7 @@ func (p *parser) checkCycles() {
 		for _, id := range p.tasks[i].BlockedBy {
 			b, known := index[id]
 			switch {
-			case !known || b == i: // an error of its own
+			case !known || b == i: // another check reports that
 			case place[b] == unseen:
 				visit(b, path[place[i]].free)
 			case place[b] >= path[place[i]].free:
@@ -286,8 +289,8 @@ func (p *parser) checkCycles() {
 	}
 }
 
-// reportCycle spells a cycle out, from its first task in the file, with the line of each blockedBy
-// entry that is part of it.
+// reportCycle lists the tasks of a cycle, from the first one in the file, with the lines of the
+// blockedBy entries that form it.
 func (p *parser) reportCycle(cycle []int) {
 	first := slices.Index(cycle, slices.Min(cycle))
 	cycle = append(slices.Clone(cycle[first:]), cycle[:first]...)

@@ -13,26 +13,26 @@ import (
 	"cadre/internal/sys/lazyregexp"
 )
 
-// Error is one thing wrong with a team file.
+// Error is one error in a team file.
 type Error struct {
 	File         string
 	Line, Column int    // from 1; columns count characters
 	Message      string // what is wrong, and what to do
-	Source       string // the line of the file, without its end
+	Source       string // the line of the file, without its line break
 }
 
-// Error gives file:line:column: message.
+// Error returns file:line:column: message.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// shownWidth is how much of a source line an excerpt shows: enough to recognise it, short enough
-// for a terminal.
+// shownWidth bounds how much of a source line an excerpt shows: enough to recognize it, and short
+// enough for a terminal.
 const shownWidth = 100
 
-// Excerpt shows the source line with a caret under the column, in two lines; it is empty for a line
-// that has nothing to show. Whatever the file holds, an excerpt holds no control characters: it is
-// made to be printed on a terminal.
+// Excerpt shows the source line with a caret under the column, in two lines. It is empty for a
+// blank line. It contains no control characters, whatever the file contains, so it can be printed
+// on a terminal.
 func (e *Error) Excerpt() string {
 	line, column := []rune(e.Source), e.Column-1
 	if strings.TrimSpace(e.Source) == "" {
@@ -56,10 +56,10 @@ func (e *Error) Excerpt() string {
 		strings.Repeat(" ", len(gutter)), strings.Repeat(" ", min(column, len(line)+1)))
 }
 
-// Errors is everything wrong with a team file, in the order of the file. It is never empty.
+// Errors are all errors in a team file, in the order of the file. It is never empty.
 type Errors []*Error
 
-// shownErrors bounds the text of Errors: past it, a person mends what they see and runs again.
+// shownErrors bounds the text of Errors: a person fixes the errors that are shown and runs again.
 const shownErrors = 50
 
 // Error joins all errors, each with its excerpt.
@@ -91,14 +91,14 @@ func (es Errors) Unwrap() []error {
 	return out
 }
 
-// source is the text of a file and what was found wrong in it.
+// source is the text of a file and the errors found in it.
 type source struct {
 	name  string
 	data  []byte
 	lines []string // of data; split when first needed
 	errs  Errors
 
-	compared int // words, by didYouMean
+	compared int // words compared so far by didYouMean
 }
 
 // failAt records an error at a place in the file.
@@ -112,7 +112,7 @@ func (s *source) failAt(line, column int, format string, args ...any) {
 		Source: text})
 }
 
-// breaks are the ends of lines as the YAML library counts them; an excerpt has to count alike.
+// breaks matches line breaks as the YAML library counts them, so that excerpts count alike.
 var breaks = lazyregexp.New("\r\n|[\n\r\u0085\u2028\u2029]")
 
 func (s *source) split() []string {
@@ -135,29 +135,35 @@ func (s *source) problems() Errors {
 	return s.errs
 }
 
-// didYouMean proposes the known word nearest to the given one, as a clause to append to a message;
-// with none near, it lists the known words. It says nothing once it has compared too much: among
-// 10,000 ids, for 10,000 slips, looking would take minutes.
+// didYouMean suggests the known word nearest to the given one, as a clause to append to a message.
+// If no word is near, it lists the known words. It says nothing after too many comparisons: for
+// 10,000 wrong words among 10,000 ids it would take minutes.
 func (s *source) didYouMean(word string, known []string) string {
 	const enough = 100_000
 	if s.compared += len(known); s.compared > enough {
 		return ""
 	}
+	if best := Nearest(word, known); best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	return "; known: " + list(known)
+}
+
+// Nearest returns the known word of which the given one is most likely a misspelling, or "" if none
+// is near. A longer word may have more errors.
+func Nearest(word string, known []string) string {
 	best, nearest := "", (utf8.RuneCountInString(word)+1)/3+1
 	for _, k := range known {
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < nearest {
 			best, nearest = k, d
 		}
 	}
-	if best != "" {
-		return fmt.Sprintf("; did you mean %q?", best)
-	}
-	return "; known: " + list(known)
+	return best
 }
 
 // distance counts the bytes to insert, delete, replace or swap with a neighbour to turn a into b.
 func distance(a, b string) int {
-	const far = 64 // no word that could be meant is longer
+	const far = 64 // no known word is longer
 	if len(a) > far || len(b) > far {
 		return far
 	}
@@ -183,7 +189,7 @@ func distance(a, b string) int {
 	return d[len(a)][len(b)]
 }
 
-// list writes words as a person would, and stops before it becomes a wall.
+// list writes words as a person would, and stops before the list is too long to read.
 func list(words []string) string {
 	const shown = 12
 	if len(words) == 0 {

@@ -1,4 +1,4 @@
 package teamfile
 
-// SetDigest lets a test say what a whole File should be.
+// SetDigest lets a test compare a whole File.
 func (f *File) SetDigest(digest string) { f.digest = digest }

@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// ForGoal is the team file that a goal stands for: a lead that plans, and the members that it
-// starts with. The name is made from the goal and from where the team works, so that the same goal
-// in the same place is the same team.
+// ForGoal returns the team file for a goal: a lead that plans, and the members that it starts with.
+// The name is made from the goal and the directory, so the same goal in the same place makes the
+// same team.
 func ForGoal(goal, dir string, lead Member, members []Member) *File {
 	sum := sha256.Sum256([]byte(goal + "\x00" + dir))
 	digest := hex.EncodeToString(sum[:])
@@ -22,7 +22,7 @@ func ForGoal(goal, dir string, lead Member, members []Member) *File {
 	return f
 }
 
-// slug is the first words of a text, as far as a name may have them.
+// slug returns the first words of a text, as far as they fit into a name.
 func slug(text string) string {
 	const most = 32
 	var b strings.Builder

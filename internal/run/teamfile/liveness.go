@@ -9,34 +9,32 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Liveness is how long a team waits before it takes silence for a sign. Zero is for the core's
-// default.
+// Liveness says how long silence lasts before a team acts on it. Zero is for the core's default.
 type Liveness struct {
-	Beat        time.Duration // between two signs of life
+	Beat        time.Duration // between two heartbeats
 	Offline     time.Duration // silence after which a member is offline
 	LeadLost    time.Duration // silence after which the lead is lost
-	Zombie      time.Duration // how long a teammate goes on without a lead
+	Zombie      time.Duration // how long a teammate works without a lead
 	Blocked     time.Duration // how long a blocked teammate keeps its task without a lead
-	Undelivered time.Duration // how long a message waits before the lead is told of it
+	Undelivered time.Duration // wait of a message before the lead is notified
 	Stale       time.Duration // silence after which another session may take the lead
-	Checkpoint  time.Duration // between two checkpoints of what happens
+	Checkpoint  time.Duration // between two checkpoints of a team that changes
 }
 
-// What the core makes of periods that are left out, as far as others have to be longer than these.
+// The core's defaults for periods that are left out, where other periods must be longer than these.
 const (
 	usualBeat     = 30 * time.Second
 	usualOffline  = 10 * time.Minute
 	usualLeadLost = 5 * time.Minute
 )
 
-// MinPeriod is the shortest of them. It keeps a host from doing nothing else than giving signs of
-// life.
+// MinPeriod is the shortest period. With a shorter one a host would do nothing but send heartbeats.
 const MinPeriod = 100 * time.Millisecond
 
-// Fact is a file that everybody in the team relies on.
+// Fact is a file that all members rely on.
 type Fact struct {
-	Name string // its path, where the file gives none
-	Path string // clean; absolute, or from the team's directory
+	Name string // its path if the file gives no name
+	Path string // clean; absolute, or relative to the team's directory
 }
 
 func (p *parser) liveness(root *mapping) (l Liveness) {
@@ -78,7 +76,7 @@ func (p *parser) liveness(root *mapping) (l Liveness) {
 	return l
 }
 
-// facts takes the key facts: paths, or names with their paths.
+// facts reads the key facts: paths, or names with their paths.
 func (p *parser) facts(root *mapping) (facts []Fact) {
 	seen := map[string]int{}
 	for _, n := range root.list("facts", "paths, or of mappings with name: and path:") {

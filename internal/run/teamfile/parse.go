@@ -1,10 +1,13 @@
 package teamfile
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,26 +23,28 @@ var (
 	idForm   = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 )
 
-// parser turns the nodes of one file into a File. It goes on after an error, so that one run finds
-// them all; what it makes of a broken part is never seen, as a file with errors is not returned.
+// parser turns the nodes of one file into a File. It continues after an error, so that one run
+// finds all errors. Nobody sees what it makes of a broken part, because a file with errors is not
+// returned.
 type parser struct {
 	*source
 	agents []Agent
-	led    bool // by an agent, which can plan tasks and spawn members that the file does not have
+	led    bool // an agent leads, which can add tasks and members to those of the file
 	leader Member
 
+	added   bool // the tasks are for an existing team
 	members []memberNode
 	tasks   []taskNode
 }
 
-// memberNode is a member as written: one entry of the file, however large its count.
+// memberNode is a member as written: one entry of the file, whatever its count.
 type memberNode struct {
 	*mapping
 	name    string
-	members []Member // what it is spelled out to
+	members []Member // the members that it stands for
 }
 
-// taskNode is a task and where its parts stand in the file.
+// taskNode is a task, and where its parts are in the file.
 type taskNode struct {
 	*mapping
 	Task
@@ -94,7 +99,7 @@ func (p *parser) file(root *yaml.Node) *File {
 	return f
 }
 
-// form records an error if a required name does not have its form.
+// form records an error if a required name is malformed.
 func (p *parser) form(m *mapping, key, of, value string, form *regexp.Regexp) {
 	switch {
 	case value == "" && m.values[key] == nil:
@@ -113,12 +118,12 @@ func inWords(form *regexp.Regexp) string {
 	return "letters, digits, _ and -, at most 64, the first a letter or digit"
 }
 
-// shorten keeps a quoted value from filling the screen.
+// shorten shortens a quoted value, which could fill the screen.
 func shorten(s string) string {
 	return excerpt.Characters(s, 81)
 }
 
-// defaults reads what members and tasks start from.
+// defaults reads the defaults of members and tasks.
 func (p *parser) defaults(root *mapping) (Member, Task) {
 	member, task := Member{}, Task{Priority: "medium"}
 	if len(p.agents) > 0 {
@@ -137,7 +142,7 @@ func (p *parser) defaults(root *mapping) (Member, Task) {
 	return member, task
 }
 
-// workSettings reads what defaults and tasks have in common.
+// workSettings reads the keys that defaults and tasks have in common.
 func (p *parser) workSettings(m *mapping, task *Task) {
 	task.Priority = m.oneOf("priority", task.Priority, priorities)
 	task.Timeout = m.duration("timeout", task.Timeout)
@@ -152,7 +157,7 @@ func (p *parser) agentNames() []string {
 	return names
 }
 
-// readLead takes the lead as a name, or as an agent.
+// readLead reads the lead: a name, or an agent.
 func (p *parser) readLead(root *mapping, f *File) {
 	f.Lead = DefaultLead
 	n := root.values["lead"]
@@ -182,10 +187,10 @@ func (p *parser) readLead(root *mapping, f *File) {
 	}
 }
 
-// agentKeys are the keys of a member that say how its agent is run.
+// agentKeys are the keys of a member that say how its agent runs.
 var agentKeys = []string{"name", "agent", "model", "prompt", "command", "args", "env"}
 
-// agentSettings reads them, except for the name.
+// agentSettings reads those keys, except for the name.
 func (p *parser) agentSettings(m *mapping, start Member) Member {
 	start.Agent = p.agent(m, start.Agent)
 	if prompt := m.text("prompt"); prompt != "" {
@@ -200,19 +205,22 @@ func (p *parser) agentSettings(m *mapping, start Member) Member {
 	return start
 }
 
-// agent takes the key agent as one of the known agents.
+// agent reads the key agent, which must be a known agent.
 func (p *parser) agent(m *mapping, fallback string) string {
 	text := m.text("agent")
 	for _, a := range p.agents {
-		if strings.HasSuffix(a.Name, ":") && strings.HasPrefix(text, a.Name) &&
-			strings.TrimSpace(text[len(a.Name):]) != "" {
-			return text
+		if !strings.HasSuffix(a.Name, ":") || !strings.HasPrefix(text, a.Name) {
+			continue
 		}
+		if strings.TrimSpace(text[len(a.Name):]) == "" {
+			p.fail(m.at("agent"), "agent %q needs a command behind it, such as %q", text, a.Name+"my-agent --acp")
+		}
+		return text
 	}
 	return m.oneOf("agent", fallback, p.agentNames())
 }
 
-// env takes the key env as variables, in the order of the file.
+// env reads the key env as variables, in the order of the file.
 func (p *parser) env(m *mapping) []string {
 	n := m.values["env"]
 	if n == nil || n.Tag == "!!null" {
@@ -256,7 +264,8 @@ func (p *parser) readMembers(root *mapping, start Member) {
 	}
 	total := 0
 	for _, n := range nodes {
-		m := p.mapping(n, "a member", append([]string{"role", "count", "planApproval", "permissionMode", "isolation"},
+		m := p.mapping(n, "a member", append([]string{"role", "count", "planApproval", "permissionMode",
+			"isolation", "budget"},
 			agentKeys...)...)
 		if m == nil {
 			continue
@@ -267,6 +276,7 @@ func (p *parser) readMembers(root *mapping, start Member) {
 		member.Name, member.Role = node.name, m.line("role")
 		member.PlanApproval, member.Isolation = m.yes("planApproval"), m.oneOf("isolation", "", []string{"worktree"})
 		member.Mode = m.oneOf("permissionMode", "", permissionModes)
+		member.Budget = p.budget(m)
 		if member.PlanApproval && p.commandsOnly(member.Agent) {
 			p.fail(m.at("planApproval"), "%s only runs commands and submits no plan; leave planApproval out, or take "+
 				"another agent", member.Agent)
@@ -306,28 +316,114 @@ func (p *parser) readTasks(root *mapping, start Task) {
 		p.fail(nodes[MaxTasks], "the file has %d tasks; a team has at most %d", len(nodes), MaxTasks)
 		nodes = nodes[:MaxTasks]
 	}
+	p.eachTask(nodes, start)
+}
+
+func (p *parser) eachTask(nodes []*yaml.Node, start Task) {
 	for _, n := range nodes {
-		m := p.mapping(n, "a task", "id", "subject", "description", "run", "in", "blockedBy", "owner", "role",
-			"priority", "timeout", "retries")
+		m := p.mapping(n, "a task", "id", "subject", "description", "run", "in", "dir", "env", "when", "blockedBy",
+			"owner", "role", "priority", "timeout", "retries", "metadata")
 		if m == nil {
 			continue
 		}
 		node := taskNode{mapping: m, Task: start}
 		t := &node.Task
 		t.ID, t.Subject, t.Description, t.Run = m.text("id"), m.line("subject"), m.text("description"), m.text("run")
-		p.form(m, "id", "a task", t.ID, idForm())
+		if !p.added || m.values["id"] != nil {
+			p.form(m, "id", "a task", t.ID, idForm())
+		} else if m.isBlank("subject") {
+			p.fail(m.node, "the task has neither an id nor a subject; add subject: with what it is about")
+		}
 		if strings.TrimSpace(t.Subject) == "" {
 			t.Subject = t.ID
 		}
 		if strings.TrimSpace(t.Run) == "" {
 			t.Run = ""
 		}
-		t.In = m.oneOf("in", "", []string{inMerged})
+		t.In, t.When = m.oneOf("in", "", []string{inMerged}), m.oneOf("when", "", []string{always})
+		t.Dir, t.Env, t.Metadata = p.taskDir(m), p.env(m), p.metadata(m)
+		for _, key := range []string{"dir", "env"} {
+			if t.Run == "" && m.values[key] != nil && !m.isEmpty(key) {
+				p.fail(m.at(key),
+					"task %q has %s: and no run, and only commands have one; add run: with a command, or "+
+						"leave it out", shorten(t.ID), key)
+			}
+		}
 		t.BlockedBy, node.blockers = m.texts("blockedBy", "task ids")
 		t.Owner, t.Role = m.text("owner"), m.line("role")
 		p.workSettings(m, t)
 		p.tasks = append(p.tasks, node)
 	}
+}
+
+// always is the value of the key when for a task that runs even when its blockers have failed.
+const always = "always"
+
+// taskDir reads the directory of a task's command.
+func (p *parser) taskDir(m *mapping) string {
+	dir := m.line("dir")
+	if dir == "" {
+		return ""
+	}
+	if !filepath.IsLocal(dir) {
+		p.fail(m.at("dir"), "dir is a directory below the one that the member works in, such as services/api, not %q",
+			shorten(dir))
+		return ""
+	}
+	if dir = path.Clean(dir); dir == "." {
+		return ""
+	}
+	return dir
+}
+
+// metadata reads the values that a program keeps with a task, which may be any JSON.
+func (p *parser) metadata(m *mapping) map[string]json.RawMessage {
+	n := m.values["metadata"]
+	if n == nil || n.Tag == "!!null" {
+		return nil
+	}
+	if n.Kind != yaml.MappingNode {
+		p.fail(n, "metadata is a mapping of names to values, but this is %s", kind(n))
+		return nil
+	}
+	all := map[string]json.RawMessage{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, ok := p.scalar(n.Content[i], "a name in metadata")
+		if !ok {
+			continue
+		}
+		if _, twice := all[key]; twice {
+			p.fail(n.Content[i], "the name %q is here a second time; keep one of them", shorten(key))
+		}
+		if value, ok := p.json(n.Content[i+1]); ok {
+			all[key] = value
+		}
+	}
+	return all
+}
+
+// json converts a value to JSON.
+func (p *parser) json(n *yaml.Node) (json.RawMessage, bool) {
+	if aliased(n) {
+		p.fail(n, "a value in metadata has an alias; write it out")
+		return nil, false
+	}
+	var v any
+	if err := n.Decode(&v); err != nil {
+		p.fail(n, "this value cannot be kept: %v", err)
+		return nil, false
+	}
+	data, err := json.Marshal(v)
+	if err != nil || len(data) > MaxText {
+		p.fail(n, "this value cannot be kept as JSON; write a text in quotes")
+		return nil, false
+	}
+	return data, true
+}
+
+// aliased reports whether a value contains an alias: a few aliases can expand to gigabytes.
+func aliased(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, aliased)
 }
 
 func (p *parser) hooks(root *mapping) Hooks {
@@ -368,7 +464,7 @@ func (p *parser) hookCommand(m *mapping) HookCommand {
 	if strings.TrimSpace(command) == "" {
 		p.fail(m.at("command"), "the hook has no command; add command: with what to run")
 	}
-	// Seconds without a unit, as in settings.json.
+	// A number without a unit is in seconds, as in settings.json.
 	text := m.text("timeout")
 	seconds, err := strconv.ParseFloat(text, 64)
 	if text != "" && (err != nil || !(seconds > 0 && seconds <= 86_400)) {
@@ -379,7 +475,7 @@ func (p *parser) hookCommand(m *mapping) HookCommand {
 	return HookCommand{Command: command, Timeout: time.Duration(seconds * float64(time.Second))}
 }
 
-// checks takes each check as a command, or as a mapping.
+// checks reads each check: a command, or a mapping.
 func (p *parser) checks(root *mapping) []Check {
 	var all []Check
 	lines := map[string]int{}
@@ -416,8 +512,9 @@ func (p *parser) checks(root *mapping) []Check {
 	return all
 }
 
-func (p *parser) budget(root *mapping) Budget {
-	n := root.values["budget"]
+// budget reads the budget of the team or of a member.
+func (p *parser) budget(of *mapping) Budget {
+	n := of.values["budget"]
 	if n == nil {
 		return Budget{}
 	}
@@ -446,7 +543,8 @@ func (p *parser) report(root *mapping) Report {
 		return Report{}
 	}
 	r := Report{File: m.line("file"), Title: m.line("title")}
-	// A team file may come from anybody; its report stays in the directory that its user named.
+	// Anybody may have written the team file. Its report stays in the directory that its user
+	// chose.
 	if r.File != "" && !filepath.IsLocal(r.File) {
 		p.fail(m.at("file"), "the report's file %q is outside of the team's directory; use a path below it, or "+
 			"--report on the command line", shorten(r.File))

@@ -1,12 +1,12 @@
-// Package teamfile reads team files: the YAML in which a person writes down a team and its work
+// Package teamfile reads team files: the YAML in which a person describes a team and its work
 // before it runs.
 //
 // # Authority
 //
-// The package decides whether a file is a team file and what its words mean: which keys exist, what
-// is left out means, and which tasks, owners and roles fit together. It knows nothing of a running
-// team. The core judges every command again when the team is created; a file that passes here gives
-// it no reason to refuse.
+// The package decides whether a file is a team file and what it means: which keys exist, what their
+// defaults are, and which tasks, owners and roles fit together. It knows nothing of a running team.
+// The core checks every command again when the team is created; it refuses no file that passes
+// here.
 //
 // # Format
 //
@@ -65,7 +65,7 @@
 //	permissions:
 //	  mode: default               # of the lead, and so of all; one of Claude Code's permission modes
 //	  allow: [Edit, "Bash(go test:*)"]
-//	  policy: user                # who settles what no rule does: user, lead, allow or deny
+//	  policy: user                # who answers what no rule answers: user, lead, allow or deny
 //	  timeout: 5m                 # for the answer
 //	handover: 80                  # percent of its context at which a session is replaced by a fresh one
 //	maxTeammates: 10              # at a time; left out: 10 that a lead that is an agent spawns, and any number of members here
@@ -74,9 +74,9 @@
 //	  beat: 30s                   # between two signs of life of a member, and of the lead
 //	  offline: 10m                # silence after which a member is offline
 //	  leadLost: 5m                # silence after which the lead is lost
-//	  zombie: 30m                 # how long a teammate goes on without a lead
+//	  zombie: 30m                 # how long a teammate works without a lead
 //	  blocked: 10m                # how long a blocked one keeps its task without a lead
-//	  undelivered: 5m             # how long a message waits before the lead is told
+//	  undelivered: 5m             # how long a message waits before the lead is notified
 //	  stale: 30m                  # silence after which another session may take the lead
 //	  checkpoint: 30s             # between two checkpoints of what happens, and of the work of one without a lead
 //	facts:                        # files that everybody relies on; cadre resume says when they changed
@@ -87,34 +87,35 @@
 //	  title: The title
 //	  sections: [survey, other]   # tasks whose results the report shows, in this order; left out: all, in file order
 //
-// An alias (*name) may stand for a text or a number, never for a list or a mapping, so that a small
-// file stays small.
+// An alias (*name) may stand for a text or a number, but not for a list or a mapping. This keeps a
+// small file small.
 //
 // # Guarantees
 //
-//   - A *[File] is complete and consistent: defaults are filled in, counts are spelled out as
-//     members, every owner, role and blocker exists, and no task waits for itself, however far
-//     around.
-//   - A file that is refused is refused with everything that is wrong with it, as [Errors] in the
-//     order of the file; each says where, what, and what to do.
-//   - Reading is bounded in time and memory by the size of the file, and reads nothing but the
-//     bytes it is given.
+//   - A *[File] is complete and consistent. Defaults are filled in, and counts are expanded to
+//     members. Every owner, role and blocker exists, and no task waits for itself, directly or
+//     through others.
+//   - A refused file is refused with all its errors, as [Errors] in the order of the file. Each
+//     error says where it is, what is wrong, and what to do.
+//   - The size of the file bounds the time and memory of reading. Reading uses only the given
+//     bytes.
 package teamfile
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"time"
 )
 
-// Limits of a team file. They keep a slip (or an attack) from becoming a team that no host can
-// hold.
+// Limits of a team file. They prevent that a typing error, or an attack, makes a team that no host
+// can run.
 const (
 	MaxFile    = 16 << 20 // bytes of the whole file
 	MaxText    = 1 << 20  // bytes of one text; the size limit of a message, too
 	MaxTasks   = 10_000
-	MaxMembers = 1_000 // after counts are spelled out
+	MaxMembers = 1_000 // after counts are expanded
 	MaxRetries = 100
 	MaxChecks  = 100
 )
@@ -122,32 +123,32 @@ const (
 // DefaultLead is the lead's name in a file that does not give one.
 const DefaultLead = "lead"
 
-// An Agent is a kind of session that a member can be, as the caller offers it.
+// An Agent is a kind of session that a member can have, as the caller offers it.
 type Agent struct {
-	Name string // one that ends in a colon stands for all that begin so
-	// CommandsOnly: it can do nothing but a task's run command, so a task without one must be for
-	// somebody else.
+	Name string // a name that ends in a colon stands for all names with that prefix
+	// CommandsOnly agents can only run a task's command. A task without a command must be for
+	// another member.
 	CommandsOnly bool
-	// Boundless: nothing holds it to the team's rules, so neither approval of its plans nor
-	// delegate mode can be promised.
+	// Boundless agents cannot be held to the team's rules, so approval of plans and delegate mode
+	// are refused for them.
 	Boundless bool
 }
 
-// File is a team file that has been read and found consistent.
+// File is a team file that was read and is consistent.
 type File struct {
 	Name    string
 	Goal    string
 	Lead    string
-	Leader  Member   // the lead, where it is an agent; its Agent is "" where it is not
-	Members []Member // in file order, counts spelled out
+	Leader  Member   // the lead, if it is an agent; else its Agent is ""
+	Members []Member // in file order, with counts expanded
 	Tasks   []Task   // in file order
 	Hooks   Hooks
-	Checks  []Check // in file order, with names that differ
-	// Clean has the checks run in a clean checkout of what is to be committed.
+	Checks  []Check // in file order, with unique names
+	// Clean runs the checks in a clean checkout of the tree to commit.
 	Clean bool
-	// CheckChanges has files that the checks write committed with the work.
+	// CheckChanges commits files that the checks write with the work.
 	CheckChanges bool
-	// Consolidate has the run consolidate the team when all is done.
+	// Consolidate makes the run consolidate the team when all tasks are done.
 	Consolidate bool
 	Budget      Budget
 	Report      Report
@@ -155,7 +156,7 @@ type File struct {
 	Delegate    bool
 	Permissions Permissions
 	Handover    int // percent; 0 for the default
-	// MaxTeammates is how many run at a time, the lead not counted; 0 for the default.
+	// MaxTeammates limits how many teammates run at a time, without the lead; 0 for the default.
 	MaxTeammates int
 	Liveness     Liveness
 	Facts        []Fact // in file order
@@ -167,15 +168,16 @@ type File struct {
 type Member struct {
 	Name         string
 	Agent        string
-	Role         string // "": none
+	Role         string // "" for none
 	Prompt       string
 	Model        string
 	Command      string // executable; "" for the agent's own
 	Args         []string
 	Env          []string // NAME=value
 	PlanApproval bool
-	Mode         string // permission mode; "" for that of the team
+	Mode         string // permission mode; "" for the team's
 	Isolation    string // "" or worktree
+	Budget       Budget // of its own
 }
 
 // Permissions say what members may do without asking, and who is asked about the rest.
@@ -186,7 +188,7 @@ type Permissions struct {
 	Timeout time.Duration // 0 for the default
 }
 
-// permissionModes and policies, by the names that the core gives them.
+// permissionModes and policies, by their names in the core.
 var (
 	permissionModes = []string{"default", "acceptEdits", "auto", "bypassPermissions", "dontAsk", "plan"}
 	policies        = []string{"user", "lead", "allow", "deny"}
@@ -198,22 +200,26 @@ type Task struct {
 	Subject     string
 	Description string
 	Run         string
-	In          string        // "merged", or "" for where its member works
+	In          string   // "merged", or "" for its member's directory
+	Dir         string   // directory below that one; "" for the directory itself
+	Env         []string // NAME=value, added to the environment of Run
+	When        string   // "always", or "" for after BlockedBy are done
+	Metadata    map[string]json.RawMessage
 	BlockedBy   []string      // ids, in the order written
-	Owner       string        // "": anybody with Role
-	Role        string        // "": anybody
+	Owner       string        // "" for any member with Role
+	Role        string        // "" for any member
 	Priority    string        // one of Priorities
-	Timeout     time.Duration // 0: no limit
+	Timeout     time.Duration // 0 for no limit
 	Retries     int
 }
 
-// priorities are lowest first.
+// priorities has the lowest first.
 var priorities = []string{"low", "medium", "high", "critical"}
 
-// Hooks are the commands to run, by event; the shape of settings.json.
+// Hooks are the commands to run, by event. They have the shape of settings.json.
 type Hooks map[string][]HookGroup
 
-// hookEvents are the events that hooks of a team file can be for.
+// hookEvents are the events that a team file can have hooks for.
 var hookEvents = []string{"TeammateIdle", "TaskCreated", "TaskCompleted"}
 
 // HookGroup is a set of commands that share a matcher.
@@ -225,27 +231,27 @@ type HookGroup struct {
 // HookCommand is one command of a hook.
 type HookCommand struct {
 	Command string
-	Timeout time.Duration // 0: the host's default
+	Timeout time.Duration // 0 for the host's default
 }
 
-// Check is a command that has to pass before the team's work is committed.
+// Check is a command that must pass before the team's work is committed.
 type Check struct {
 	Name    string
 	Run     string
-	Timeout time.Duration // 0: the host's default
+	Timeout time.Duration // 0 for the host's default
 }
 
-// Budget is what the team may use up before it is stopped. Zero means no limit.
+// Budget limits what the team or a member may spend. Zero means no limit.
 type Budget struct {
 	Tokens int64
 	USD    float64
 	Time   time.Duration
 }
 
-// Report says what the lead's report holds and where it goes.
+// Report says what the lead's report contains and where it is written.
 type Report struct {
-	File     string   // "": wherever the caller puts it
-	Title    string   // "": the caller's choice
+	File     string   // "" for the caller's choice
+	Title    string   // "" for the caller's choice
 	Sections []string // ids of tasks, in the order of the report; never empty
 }
 
@@ -267,17 +273,28 @@ func Parse(data []byte, filename string, agents []Agent) (*File, error) {
 	return file, nil
 }
 
-// Digest is the SHA-256 of the file's bytes, in hexadecimal: it tells whether a team was made from
-// this very file.
+// Digest returns the SHA-256 of the file's bytes, in hexadecimal. It shows whether a team was made
+// from this version of the file.
 func (f *File) Digest() string { return f.digest }
 
-// Order returns the tasks so that every task comes after all that block it. A file already written
-// in such an order keeps it; otherwise a blocker is moved forward to just before the first task
-// that needs it.
+// LeftOut returns the ids of the tasks whose results the report omits.
+func (f *File) LeftOut() (ids []string) {
+	for _, t := range f.Tasks {
+		if !slices.Contains(f.Report.Sections, t.ID) {
+			ids = append(ids, t.ID)
+		}
+	}
+	return ids
+}
+
+// Order returns the tasks with each one after its blockers. It keeps the file's order where it can:
+// a blocker moves forward to just before the first task that needs it.
 func (f *File) Order() []Task {
 	index := make(map[string]int, len(f.Tasks))
 	for i, t := range f.Tasks {
-		index[t.ID] = i
+		if t.ID != "" {
+			index[t.ID] = i
+		}
 	}
 	ordered := make([]Task, 0, len(f.Tasks))
 	placed := make([]bool, len(f.Tasks))
@@ -289,7 +306,9 @@ func (f *File) Order() []Task {
 		placed[i] = true
 		blockers := make([]int, 0, len(f.Tasks[i].BlockedBy))
 		for _, id := range f.Tasks[i].BlockedBy {
-			blockers = append(blockers, index[id])
+			if b, here := index[id]; here {
+				blockers = append(blockers, b)
+			}
 		}
 		slices.Sort(blockers)
 		for _, b := range blockers {

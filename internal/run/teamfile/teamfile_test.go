@@ -92,7 +92,8 @@ func TestSmallestFile(t *testing.T) {
 	}
 }
 
-// Each testdata/errors/*.yaml is a broken file; the .txt beside it is what a person is told.
+// TestErrors: each testdata/errors/*.yaml is a broken file; the .txt beside it has the errors that
+// a person sees.
 func TestErrors(t *testing.T) {
 	files, err := filepath.Glob("testdata/errors/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -130,7 +131,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Files that are awkward to keep on disk, and what their error must begin with.
+// TestHostileFiles has files that are awkward to keep on disk, and how their errors must begin.
 func TestHostileFiles(t *testing.T) {
 	head := "name: a\nmembers: [{name: w}]\n"
 	tail := "\ntasks: [{id: a, run: x}]\n"
@@ -193,7 +194,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// Order keeps a file's order where it may, and puts every blocker before what it blocks.
+// TestOrderProperties: Order keeps a file's order where it can, and puts every blocker before the
+// tasks that it blocks.
 func TestOrderProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "tasks")
@@ -260,7 +262,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		lines := bytes.Count(data, []byte("\n")) + 1
-		for _, other := range []string{"\r", "\u0085", "\u2028", "\u2029"} { // line ends to YAML, too
+		for _, other := range []string{"\r", "\u0085", "\u2028", "\u2029"} { // line breaks in YAML too
 			lines += bytes.Count(data, []byte(other))
 		}
 		for _, e := range err.(teamfile.Errors) {

@@ -13,11 +13,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// document parses the bytes into the one mapping that a team file is; nil means that it is not one,
-// and the reason is recorded.
+// document parses the bytes into the one mapping of a team file. It returns nil for anything else,
+// and records why.
 func (s *source) document() *yaml.Node {
 	if len(s.data) > MaxFile {
-		s.lines = []string{} // there is no line to show, and none is looked for
+		s.lines = []string{} // there is no line to show
 		s.failAt(1, 1, "the file has %d bytes; a team file has at most %d", len(s.data), MaxFile)
 		return nil
 	}
@@ -39,7 +39,7 @@ func (s *source) document() *yaml.Node {
 		s.syntax(err)
 		return nil
 	}
-	// Whatever follows, be it well-formed or not, there is a second document.
+	// Whatever follows, valid or not, is a second document.
 	if err := loader.Load(&next); err == nil {
 		s.fail(&next, "a second document starts here; a team file is one document, so remove the --- or make two files")
 	} else if !errors.Is(err, io.EOF) {
@@ -54,8 +54,8 @@ func (s *source) document() *yaml.Node {
 	return root
 }
 
-// notText finds the first byte that YAML text cannot hold. The YAML reader would refuse it, too,
-// but without saying where.
+// notText finds the first byte that YAML text cannot contain. The YAML reader would refuse it too,
+// but without its place.
 func notText(data []byte) (line, column int, bad string) {
 	line, column = 1, 1
 	for i := 0; i < len(data); {
@@ -73,7 +73,7 @@ func notText(data []byte) (line, column int, bad string) {
 	return 0, 0, ""
 }
 
-// syntax records an error of the YAML library, at the place where a person would mend it.
+// syntax records an error of the YAML library, at the place where a person would fix it.
 func (s *source) syntax(err error) {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
@@ -84,8 +84,8 @@ func (s *source) syntax(err error) {
 	if load.ContextMsg != "" {
 		message += " " + load.ContextMsg
 	}
-	// The scanner notices late: an open quote at the end of the file, a missing colon a line on. It
-	// knows where the thing began.
+	// The scanner notices an error late: an open quote at the end of the file, a missing colon a
+	// line later. It knows where the broken part began.
 	if load.ContextMark.Line > 0 && (load.Stage == yaml.ScannerStage || at.Line >= len(s.split())) {
 		at = load.ContextMark
 	}
@@ -103,7 +103,7 @@ func (s *source) syntax(err error) {
 	}
 }
 
-// kind names what a node is, for messages.
+// kind names the kind of a node, for messages.
 func kind(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -116,16 +116,16 @@ func kind(n *yaml.Node) string {
 	return "a single value"
 }
 
-// mapping is a mapping of the file, its keys known and its values ready to be taken with a type. A
-// value that has the wrong type is recorded as an error and taken as left out.
+// mapping is a mapping of the file with known keys. Its methods read the values by type. A value of
+// the wrong type is recorded as an error and treated as absent.
 type mapping struct {
 	*source
 	node   *yaml.Node
 	values map[string]*yaml.Node
 }
 
-// mapping takes a node as a mapping with the given keys. It returns nil, and records why, if the
-// node is none.
+// mapping reads a node as a mapping with the given keys. If the node is something else, it returns
+// nil and records why.
 func (s *source) mapping(n *yaml.Node, what string, keys ...string) *mapping {
 	if n.Kind != yaml.MappingNode {
 		s.fail(n, "%s is a mapping of %s, but this is %s", what, list(keys), kind(n))
@@ -154,7 +154,7 @@ func (s *source) mapping(n *yaml.Node, what string, keys ...string) *mapping {
 	return m
 }
 
-// at is where to point for a key: its value, or the mapping that lacks it.
+// at returns the node to point at for a key: its value, or the mapping without it.
 func (m *mapping) at(key string) *yaml.Node {
 	if v := m.values[key]; v != nil {
 		return v
@@ -162,8 +162,8 @@ func (m *mapping) at(key string) *yaml.Node {
 	return m.node
 }
 
-// scalar takes a value as a text of one node, through an alias if need be. A key without a value is
-// as good as left out.
+// scalar reads a value as the text of one node, which may be an alias. A key without a value counts
+// as absent.
 func (s *source) scalar(n *yaml.Node, what string) (string, bool) {
 	at := n
 	if n.Kind == yaml.AliasNode {
@@ -196,7 +196,7 @@ func (s *source) scalar(n *yaml.Node, what string) (string, bool) {
 	return n.Value, true
 }
 
-// text takes a key's value as a text; "" if it is left out.
+// text reads a key's value as a text; "" if it is absent.
 func (m *mapping) text(key string) string {
 	v := m.values[key]
 	if v == nil {
@@ -206,7 +206,7 @@ func (m *mapping) text(key string) string {
 	return text
 }
 
-// line takes a key's value as a text of one line.
+// line reads a key's value as a text of one line.
 func (m *mapping) line(key string) string {
 	text := m.text(key)
 	if strings.ContainsAny(text, "\n\r") {
@@ -216,7 +216,7 @@ func (m *mapping) line(key string) string {
 	return text
 }
 
-// oneOf takes a key's value as one of the known words.
+// oneOf reads a key's value as one of the known words.
 func (m *mapping) oneOf(key, fallback string, known []string) string {
 	text := m.text(key)
 	if text == "" {
@@ -229,7 +229,7 @@ func (m *mapping) oneOf(key, fallback string, known []string) string {
 	return text
 }
 
-// yes takes a key's value as true or false; false if it is left out.
+// yes reads a key's value as true or false; false if it is absent.
 func (m *mapping) yes(key string) bool {
 	switch text := m.text(key); text {
 	case "true":
@@ -242,7 +242,7 @@ func (m *mapping) yes(key string) bool {
 	}
 }
 
-// integer takes a key's value as a whole number from least to most.
+// integer reads a key's value as a whole number from least to most.
 func (m *mapping) integer(key string, fallback, least, most int64) int64 {
 	text := m.text(key)
 	if text == "" {
@@ -256,7 +256,7 @@ func (m *mapping) integer(key string, fallback, least, most int64) int64 {
 	return n
 }
 
-// duration takes a key's value as a duration above zero with its unit.
+// duration reads a key's value as a positive duration with a unit.
 func (m *mapping) duration(key string, fallback time.Duration) time.Duration {
 	text := m.text(key)
 	if text == "" {
@@ -274,7 +274,7 @@ func (m *mapping) duration(key string, fallback time.Duration) time.Duration {
 	return d
 }
 
-// list takes a key's value as a list; nil if it is left out.
+// list reads a key's value as a list; nil if it is absent.
 func (m *mapping) list(key, of string) []*yaml.Node {
 	v := m.values[key]
 	if v == nil || v.Tag == "!!null" {
@@ -287,15 +287,13 @@ func (m *mapping) list(key, of string) []*yaml.Node {
 	return v.Content
 }
 
-// isEmpty reports that there is nothing under a key where a list belongs; a value of the wrong kind
-// is not nothing.
+// isEmpty reports that a key for a list has no value. A value of the wrong type counts as a value.
 func (m *mapping) isEmpty(key string) bool {
 	v := m.values[key]
 	return v == nil || v.Tag == "!!null" || v.Kind == yaml.SequenceNode && len(v.Content) == 0
 }
 
-// isBlank reports that there is nothing under a key where a text belongs; a value of the wrong kind
-// is not nothing.
+// isBlank reports that a key for a text has no value. A value of the wrong type counts as a value.
 func (m *mapping) isBlank(key string) bool {
 	v := m.values[key]
 	if v != nil && v.Kind == yaml.AliasNode {
@@ -304,7 +302,7 @@ func (m *mapping) isBlank(key string) bool {
 	return v == nil || v.Tag == "!!null" || v.Kind == yaml.ScalarNode && strings.TrimSpace(v.Value) == ""
 }
 
-// texts takes a key's value as a list of texts, and returns the node of each beside it.
+// texts reads a key's value as a list of texts, and returns the node of each.
 func (m *mapping) texts(key, of string) (texts []string, nodes []*yaml.Node) {
 	for _, n := range m.list(key, of) {
 		if text, ok := m.scalar(n, "an entry of "+key); ok {

@@ -1,19 +1,18 @@
-// Package atomicfile puts files into their place so that they last.
+// Package atomicfile replaces files atomically and durably.
 //
 // # Authority
 //
-// The package knows how a file gets to the disk, and nothing of what is in it. That nobody else
-// writes the same file at the same time is its caller's affair.
+// The package knows how a file gets to the disk. It does not know the content. The caller makes
+// sure that nobody else writes the same file at the same time.
 //
 // # Guarantees
 //
-//   - Whoever reads a file, also after a kill or a loss of power, finds it as it was before, or as
-//     it was to be, and whole.
-//   - What was written is on the disk when [Write] returns, and what came into or went from a
-//     folder when [Folder] does. [Replace] does not wait for the disk: after a loss of power its
-//     file may be there with less in it.
-//   - A write that was killed leaves no more than the passing file. It ends with .new, and the next
-//     write makes it its own, unless the caller gave it another name.
+//   - A reader finds the old file or the new one, complete, also after a kill or a power loss.
+//   - When [Write] returns, the file is on the disk. When [Folder] returns, the entries of the
+//     folder are. [Replace] does not wait for the disk: after a power loss its file may be
+//     truncated.
+//   - A killed write leaves only the temporary file (Passing). Its name ends in .new, and the next
+//     write overwrites it, unless the caller chose another name.
 package atomicfile
 
 import (
@@ -26,8 +25,8 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Write puts a file with these data at the path, for its owner alone, in the place of the one that
-// is there. Its folder has to be there.
+// Write replaces the file at path with one that holds data and that only its owner can read. The
+// file's folder must exist.
 func Write(path string, data []byte) error {
 	if err := put(path, data, Passing{}, true); err != nil {
 		return err
@@ -35,13 +34,13 @@ func Write(path string, data []byte) error {
 	return Folder(filepath.Dir(path))
 }
 
-// Passing is the file that takes the place of another when it is whole.
+// Passing is the temporary file that is renamed over the target when it is complete.
 type Passing struct {
-	Name string      // its path; the other's with .new by default
-	Mode fs.FileMode // of a file that is made; 0600 by default
+	Name string      // its path; by default the target's path with .new appended
+	Mode fs.FileMode // mode of the file; 0600 by default
 }
 
-// Replace is [Write] for what a loss of power may take: nobody waits for the disk.
+// Replace is like [Write] but does not fsync. Use it for files that a power loss may damage.
 func Replace(path string, data []byte, by Passing) error { return put(path, data, by, false) }
 
 func put(path string, data []byte, by Passing, sync bool) error {
@@ -50,7 +49,7 @@ func put(path string, data []byte, by Passing, sync bool) error {
 	if err != nil {
 		return err
 	}
-	if err = f.Chmod(mode); err == nil { // it may be there with another one
+	if err = f.Chmod(mode); err == nil { // a leftover file may have another mode
 		_, err = f.Write(data)
 	}
 	if err == nil && sync {
@@ -65,7 +64,7 @@ func put(path string, data []byte, by Passing, sync bool) error {
 	return nil
 }
 
-// Folder has the names in a folder last as they are.
+// Folder fsyncs a folder, so that created, renamed and removed entries survive a power loss.
 func Folder(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

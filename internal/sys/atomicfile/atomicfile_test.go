@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A file is put there, and in the place of one that is there, also of one that is being read, and
-// over what a write left that was killed.
+// TestWrite writes a new file and replaces an existing one, also while somebody reads it, and over
+// the remains of a killed write.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
@@ -29,21 +29,21 @@ func TestWrite(t *testing.T) {
 	}
 	before := make([]byte, 10)
 	if n, _ := reader.Read(before); string(before[:n]) != "first" {
-		t.Errorf("who was reading it reads %q", before[:n])
+		t.Errorf("a reader that had opened the old file reads %q", before[:n])
 	}
 	if now, err := os.ReadFile(path); string(now) != "second" || err != nil {
 		t.Errorf("it is %q, %v", now, err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
-		t.Errorf("who may read it: %v, %v", info.Mode(), err)
+		t.Errorf("mode: %v, %v", info.Mode(), err)
 	}
 	if entries, err := os.ReadDir(dir); len(entries) != 1 || err != nil {
 		t.Errorf("beside it is %v, %v", entries, err)
 	}
 }
 
-// A file that a loss of power may take is put there whole as well, for whom the caller says, by way
-// of the name that the caller says.
+// TestReplace checks that Replace also writes the whole file, with the mode and through the
+// temporary file that the caller chose.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	path, passing := filepath.Join(dir, "file"), filepath.Join(dir, "passing")
@@ -56,7 +56,7 @@ func TestReplace(t *testing.T) {
 		}
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
-		t.Errorf("who may read it: %v, %v", info.Mode(), err)
+		t.Errorf("mode: %v, %v", info.Mode(), err)
 	}
 	if err := os.Mkdir(passing, 0o700); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,8 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// What cannot be written is an error, and what was there stays, alone.
+// TestWriteThatFails checks that a failed write returns an error and leaves the old file, and
+// nothing else.
 func TestWriteThatFails(t *testing.T) {
 	dir := t.TempDir()
 	if err := Write(filepath.Join(dir, "nowhere", "file"), nil); !errors.Is(err, fs.ErrNotExist) {

@@ -1,14 +1,14 @@
-// Package crc32c computes the checksum of files that cadre reads back: CRC-32 with Castagnoli's
-// polynomial, which processors have an instruction for.
+// Package crc32c computes CRC-32 checksums with Castagnoli's polynomial, for files that cadre reads
+// back. Processors have an instruction for it.
 //
 // # Authority
 //
-// It says which checksum is used, and nothing about what is done where one is wrong.
+// It decides which checksum is used. The caller decides what to do when one does not match.
 //
 // # Guarantees
 //
-// The tables are made with the first checksum. They cost more than the whole start of a command
-// that needs none.
+// The tables are built for the first checksum. Building them takes longer than the whole start of a
+// command that needs no checksum.
 package crc32c
 
 import (
@@ -16,14 +16,14 @@ import (
 	"hash/crc32"
 )
 
-// table returns the tables, which package crc32 makes once and keeps.
+// table returns the tables, which package crc32 builds once and keeps.
 func table() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // Checksum returns the checksum of the data.
 func Checksum(data []byte) uint32 { return crc32.Checksum(data, table()) }
 
-// Update returns the checksum of what sum is the checksum of, and the data after it.
+// Update returns the checksum of the data behind sum followed by data.
 func Update(sum uint32, data []byte) uint32 { return crc32.Update(sum, table(), data) }
 
-// New returns a hash for data that comes in parts.
+// New returns a hash for data that arrives in parts.
 func New() hash.Hash32 { return crc32.New(table()) }

@@ -6,8 +6,8 @@ import (
 	"cadre/internal/sys/crc32c"
 )
 
-// TestChecksum compares with the value that the catalogue of checksums gives for CRC-32C. Files
-// that were written before have to be read for ever.
+// TestChecksum compares with the check value for CRC-32C in the catalogue of CRC algorithms.
+// Existing files must stay readable for ever.
 func TestChecksum(t *testing.T) {
 	const text, want = "123456789", 0xe3069283
 	if got := crc32c.Checksum([]byte(text)); got != want {

@@ -2,26 +2,26 @@
 //
 // # Authority
 //
-// Every flock of this program is taken here. A [Lock] stands for a living process that has
-// something: a host its folder, a lead its team. [Flock] is the system call for code that has a
-// file open anyway and waits in its own way: the journal, which queues in the kernel and hands a
-// lock from goroutine to goroutine, behind an interface for its disk.
+// This package takes every flock of the program. A [Lock] stands for a running process that owns
+// something: a host owns its folder, a lead its team. [Flock] is the plain system call. It is for
+// code that has the file open already and waits in its own way: the journal queues in the kernel,
+// passes its lock between goroutines, and has an interface in front of its disk.
 //
-// The folder that Claude Code makes as a lock (package claude/teamfiles) is another program's
-// format and stays there.
+// Claude Code locks with a folder that it creates. That is another program's format and stays in
+// package claude/teamfiles.
 //
 // # Guarantees
 //
-//   - The kernel releases a lock when its process ends, however it ends. No pid is guessed from.
-//   - The locked file is the one at the path: a file that was removed or replaced while a process
-//     waited for it is left alone, and the new one is locked.
-//   - A lock belongs to one opening of its file, so that two holders within one process exclude
-//     each other as two processes do. That is flock(2), on Linux and macOS alike; POSIX record locks
-//     do not have it, and macOS has no locks of open file descriptions.
+//   - The kernel releases a lock when its process ends, however it ends. No lock depends on a pid.
+//   - The locked file is the one at the path. If the file was removed or replaced while a process
+//     waited for it, the process locks the new file instead.
+//   - A lock belongs to one open file description. Two holders within one process therefore exclude
+//     each other as two processes do. This is how flock(2) works on Linux and macOS. POSIX record
+//     locks do not work so, and macOS has no open file description locks.
 //
-// The libraries for this (gofrs/flock, rogpeppe/go-internal/lockedfile) lack the check for a
-// removed file, the look at a holder that creates nothing, and the open that does not wait at a
-// named pipe. What is left of them is the system call.
+// The libraries for this (gofrs/flock, rogpeppe/go-internal/lockedfile) lack three things: the
+// check for a removed file, a check for a holder that creates no file, and an open that does not
+// block on a named pipe. Without these, only the system call remains.
 package filelock
 
 import (
@@ -36,23 +36,23 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// ErrHeld says that another holder has the file.
-var ErrHeld = errors.New("held by a living process")
+// ErrHeld reports that another holder has the lock.
+var ErrHeld = errors.New("held by a running process")
 
-// Lock is a file that is held until [Lock.Unlock], or until the process ends.
+// Lock is a file that is locked until [Lock.Unlock], or until the process ends.
 type Lock struct{ file *os.File }
 
 const (
-	// glance is how long [New] waits for a holder to let go. [Held] takes a shared lock for a
-	// moment, and a real holder stays longer than this.
+	// glance is how long [New] waits for a holder to release the lock. [Held] takes a shared lock
+	// for a moment; a real holder keeps its lock longer than this.
 	glance = 200 * time.Millisecond
-	// The pauses between two tries double from the first to the last.
+	// Pauses between two attempts double from firstPause to lastPause.
 	firstPause = 100 * time.Microsecond
 	lastPause  = 10 * time.Millisecond
 )
 
-// New takes the lock, and makes the file if it does not exist. It does not wait for a holder: the
-// error is then [ErrHeld].
+// New takes the lock and creates the file if it does not exist. If another holder has the lock, New
+// does not wait but returns [ErrHeld].
 func New(path string) (*Lock, error) {
 	var waited time.Duration
 	return take(path, func(pause time.Duration) error {
@@ -64,8 +64,8 @@ func New(path string) (*Lock, error) {
 	})
 }
 
-// Wait takes the lock, and waits for its holder until ctx ends. The error then has [ErrHeld] and
-// the cause in its chain. It makes the file if it does not exist, but not its folder.
+// Wait takes the lock, waiting for its holder until ctx ends. The error then wraps [ErrHeld] and
+// the cause of ctx. Wait creates the file if it does not exist, but not its folder.
 func Wait(ctx context.Context, path string) (*Lock, error) {
 	return take(path, func(pause time.Duration) error {
 		again := time.NewTimer(pause)
@@ -79,7 +79,8 @@ func Wait(ctx context.Context, path string) (*Lock, error) {
 	})
 }
 
-// take takes the lock. wait is called while another holder has it, and ends that with an error.
+// take takes the lock. While another holder has it, take calls wait between attempts, and gives up
+// if wait returns an error.
 func take(path string, wait func(time.Duration) error) (*Lock, error) {
 	for pause := firstPause; ; {
 		file, err := regularfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // the os package adds O_CLOEXEC
@@ -107,7 +108,7 @@ func take(path string, wait func(time.Duration) error) (*Lock, error) {
 
 func try(file *os.File) error { return Flock(file, syscall.LOCK_EX|syscall.LOCK_NB) }
 
-// at reports whether the file that is held is the one at that path.
+// at reports whether the locked file is the one at path.
 func (l *Lock) at(path string) bool {
 	held, err := l.file.Stat()
 	if err != nil {
@@ -117,10 +118,10 @@ func (l *Lock) at(path string) bool {
 	return err == nil && os.SameFile(held, there)
 }
 
-// File is the held file, for its holder to read and write. Whoever closes it releases the lock.
+// File returns the locked file, for the holder to read and write. Closing it releases the lock.
 func (l *Lock) File() *os.File { return l.file }
 
-// Unlock releases the lock and leaves the file in its place. It may be called more than once.
+// Unlock releases the lock and leaves the file in place. It may be called more than once.
 func (l *Lock) Unlock() error {
 	if err := l.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return fmt.Errorf("unlock: %w", err)
@@ -128,10 +129,12 @@ func (l *Lock) Unlock() error {
 	return nil
 }
 
-// Held reports whether a living process has the lock. When it cannot find out, for lack of a
-// permission say, it answers yes: to take a living host for dead costs work, and the reverse costs
-// a second look. For the same reason look again: for some milliseconds after the death of a process
-// that was just starting a child, the child holds the lock.
+// Held reports whether a running process has the lock. If that cannot be found out, for instance
+// for lack of a permission, it returns true: taking a running host for dead loses work, while the
+// reverse only costs a second look.
+//
+// A false positive is possible for some milliseconds after a process died while it was starting a
+// child, because the child has inherited the lock. Callers look again.
 func Held(path string) bool {
 	file, err := regularfile.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -141,7 +144,7 @@ func Held(path string) bool {
 	return Flock(file, syscall.LOCK_SH|syscall.LOCK_NB) != nil
 }
 
-// Flock is flock(2), which is called again when a signal interrupts it.
+// Flock calls flock(2), again if a signal interrupts it.
 func Flock(file *os.File, how int) error {
 	for {
 		err := syscall.Flock(int(file.Fd()), how)

@@ -23,7 +23,7 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !Held(path) {
-		t.Error("not held by a living process")
+		t.Error("not held by a running process")
 	}
 	if _, err := New(path); !errors.Is(err, ErrHeld) {
 		t.Errorf("got %v, want ErrHeld", err)
@@ -38,7 +38,7 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// A waiter gets the lock when its holder lets go, and not before.
+// TestWait checks that a waiter gets the lock when its holder releases it, and not before.
 func TestWait(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	var inside, most atomic.Int32
@@ -63,7 +63,8 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// A waiter that is called off says why, and leaves the lock to its holder.
+// TestWaitEnds checks that a cancelled waiter says why it stopped, and leaves the lock to its
+// holder.
 func TestWaitEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	lock, err := New(path)
@@ -85,8 +86,8 @@ func TestWaitEnds(t *testing.T) {
 	}
 }
 
-// The holder removes the file before it lets go, as some do. Whoever waited must not hold a file
-// that nobody else can find: the file that is at the path afterwards keeps others out.
+// TestRemovedFile has holders remove the file before they release the lock. A waiter must not end
+// up with a lock on a removed file: the file now at the path must exclude others.
 func TestRemovedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	for range 50 {
@@ -111,7 +112,7 @@ func TestRemovedFile(t *testing.T) {
 	}
 }
 
-// A lock goes with its process, however that ends; a named pipe in its place keeps nobody waiting.
+// TestFileThatIsNoFile checks that a named pipe in place of the lock file does not block.
 func TestFileThatIsNoFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

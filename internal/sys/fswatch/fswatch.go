@@ -1,20 +1,20 @@
-// Package fswatch tells which files of some folders changed.
+// Package fswatch reports which files in a set of folders have changed.
 //
 // # Authority
 //
-// It has the system's word that something changed, where the system gives it, and says how often to
-// look where it gives none. What there is to read the files say: a change that was told may be of
-// nothing, and one that was not is found at the next look. Which folders matter, and what to do
-// about a change, is its caller's.
+// It passes on change notifications where the system has them, and says how often to poll where it
+// has none. Only the files themselves say what changed: a notification may be spurious, and a
+// missed change is found at the next poll. The caller decides which folders matter and what to do
+// about a change.
 //
-//	folders ──Add──▶ Folders ──Wait──▶ paths that changed │ anything may have │ nothing was told
+//	folders ──Add──▶ Folders ──Wait──▶ changed paths │ anything may have changed │ timeout
 //
 // # Guarantees
 //
-//   - What changes after a folder was added is told, or anything is said to may have changed.
-//   - A folder that went and came again is another one, and has to be added again.
-//   - Where folders cannot be watched, or are not there yet, Pace says to look often, whatever
-//     happens in others, but never for more than a small part of the time.
+//   - A change in a folder after Add is reported by its path, or as "anything may have changed".
+//   - A folder that was removed and created again is a different folder. It must be added again.
+//   - If a folder cannot be watched or does not exist yet, Pace asks for frequent polling, whatever
+//     happens in other folders. Polling never takes more than a small part of the time.
 package fswatch
 
 import (
@@ -27,26 +27,25 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// How often to look whatever the system says: rarely, in case it lost a change, and often where it
-// cannot watch.
+// Polling intervals: rarely in case the system lost a notification, often where it cannot watch.
 const (
 	rarely = 2 * time.Second
 	often  = 50 * time.Millisecond
 
-	part = 50 // looking takes one of so many parts of the time
+	part = 50 // polling takes at most one part in this many of the time
 )
 
-// Folders are folders that are watched. They belong to one goroutine.
+// Folders is a set of watched folders. It belongs to one goroutine.
 type Folders struct {
-	watcher *fsnotify.Watcher // nil where the system gives none
+	watcher *fsnotify.Watcher // nil if the system has no watches left
 	over    map[string]fs.FileInfo
-	blind   map[string]bool // those that are there and cannot be watched
-	awaited bool            // since the last wait, one was added that is not there
-	looked  time.Time       // when everything was looked at last
-	took    time.Duration   // by that look
+	blind   map[string]bool // folders that exist but cannot be watched
+	awaited bool            // since the last Wait, a folder was added that does not exist
+	looked  time.Time       // when everything was polled last
+	took    time.Duration   // duration of that poll
 }
 
-// New returns none.
+// New returns an empty set.
 func New() *Folders {
 	f := &Folders{over: map[string]fs.FileInfo{}, blind: map[string]bool{}}
 	if w, err := fsnotify.NewWatcher(); err == nil {
@@ -55,8 +54,8 @@ func New() *Folders {
 	return f
 }
 
-// Add watches a folder, not what is below its own folders, and reports whether it did not before:
-// then the folder is to be looked at, for what came before.
+// Add watches a folder, without its subfolders. It returns true if the folder is newly watched. The
+// caller must then read it for changes made before.
 func (f *Folders) Add(folder string) bool {
 	info, err := os.Stat(folder)
 	known := f.over[folder]
@@ -64,7 +63,7 @@ func (f *Folders) Add(folder string) bool {
 		return false
 	}
 	if known != nil {
-		_ = f.watcher.Remove(folder) // it may have gone by itself
+		_ = f.watcher.Remove(folder) // the watch may have ended with the folder
 		delete(f.over, folder)
 	}
 	if err != nil {
@@ -80,8 +79,8 @@ func (f *Folders) Add(folder string) bool {
 	return true
 }
 
-// Look has everything looked at. How long that takes counts for Pace, but for the first time: what
-// is read then need not be read again.
+// Look calls everything, which polls all folders, and measures its duration for Pace. The first
+// call does not count, because later polls need not read so much.
 func (f *Folders) Look(everything func()) {
 	began, first := time.Now(), f.looked.IsZero()
 	everything()
@@ -90,9 +89,9 @@ func (f *Folders) Look(everything func()) {
 	}
 }
 
-// Pace is how soon to look at everything, whatever is told meanwhile: counted from when that was
-// done last, if it was. A folder that is not there yet counts when it was added since the last
-// wait.
+// Pace returns the time until the next poll is due, whatever Wait reports meanwhile. It counts from
+// the last call of Look, if there was one. A folder that does not exist yet counts if it was added
+// since the last Wait.
 func (f *Folders) Pace() time.Duration {
 	maps.DeleteFunc(f.blind, func(folder string, _ bool) bool { _, err := os.Stat(folder); return err != nil })
 	pace := rarely
@@ -106,9 +105,9 @@ func (f *Folders) Pace() time.Duration {
 	return time.Until(f.looked.Add(pace))
 }
 
-// Wait waits until something changed, and for no longer than that. It returns the paths of what
-// changed, none when nothing was told; or lost, where anything may have changed because there was
-// more than could be told. It reports false when ctx has ended.
+// Wait waits until something changed, for at most the given time. It returns the changed paths, or
+// none after a timeout. If notifications overflowed, lost is true and anything may have changed. If
+// ctx has ended, ok is false.
 func (f *Folders) Wait(ctx context.Context, most time.Duration) (changed []string, lost, ok bool) {
 	f.awaited = false
 	var events chan fsnotify.Event
@@ -126,12 +125,12 @@ func (f *Folders) Wait(ctx context.Context, most time.Duration) (changed []strin
 	case <-errs:
 		return nil, true, true
 	case e := <-events:
-		changed = append(changed, f.told(e))
+		changed = append(changed, f.pathOf(e))
 	}
-	for { // what came together is told together
+	for { // collect all pending events
 		select {
 		case e := <-events:
-			changed = append(changed, f.told(e))
+			changed = append(changed, f.pathOf(e))
 		case <-errs:
 			return nil, true, true
 		default:
@@ -140,8 +139,8 @@ func (f *Folders) Wait(ctx context.Context, most time.Duration) (changed []strin
 	}
 }
 
-// told is the path of an event. A folder that went is not watched any more.
-func (f *Folders) told(e fsnotify.Event) string {
+// pathOf returns the path of an event. A folder that was removed or renamed is no longer watched.
+func (f *Folders) pathOf(e fsnotify.Event) string {
 	if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
 		delete(f.over, e.Name)
 	}

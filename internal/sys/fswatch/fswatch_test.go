@@ -22,7 +22,7 @@ func put(t *testing.T, path string) string {
 	return path
 }
 
-// tells waits until a path is told.
+// tells waits until the path is reported.
 func tells(t *testing.T, f *Folders, path string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -31,7 +31,7 @@ func tells(t *testing.T, f *Folders, path string) {
 		changed, lost, ok := f.Wait(ctx, time.Minute)
 		switch {
 		case !ok:
-			t.Fatalf("%s is not told", path)
+			t.Fatalf("%s is not reported", path)
 		case lost || slices.Contains(changed, path):
 			return
 		}
@@ -63,8 +63,8 @@ func TestChanges(t *testing.T) {
 	tells(t, f, filepath.Join(dir, "b"))
 }
 
-// A folder that is not there, or went, makes for often looks until it is added again, and then it
-// is another one.
+// TestFolderThatComesAgain checks that a missing or removed folder is polled often until it is
+// added again, and that it counts as new then.
 func TestFolderThatComesAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dir")
 	f := New()
@@ -95,7 +95,7 @@ func TestNothingChanges(t *testing.T) {
 	defer f.Close()
 	f.Add(t.TempDir())
 	if changed, lost, ok := f.Wait(t.Context(), time.Millisecond); len(changed) > 0 || lost || !ok {
-		t.Errorf("told are %v, %t, %t", changed, lost, ok)
+		t.Errorf("got %v, %t, %t", changed, lost, ok)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -104,7 +104,7 @@ func TestNothingChanges(t *testing.T) {
 	}
 }
 
-// Where the system gives no watch, everything is looked at often.
+// TestWithoutASystem checks that everything is polled often if the system gives no watch.
 func TestWithoutASystem(t *testing.T) {
 	f := &Folders{over: map[string]fs.FileInfo{}, blind: map[string]bool{}}
 	defer f.Close()
@@ -113,13 +113,13 @@ func TestWithoutASystem(t *testing.T) {
 		t.Error("it is watched")
 	}
 	if changed, lost, ok := f.Wait(t.Context(), time.Millisecond); len(changed) > 0 || lost || !ok {
-		t.Errorf("told are %v, %t, %t", changed, lost, ok)
+		t.Errorf("got %v, %t, %t", changed, lost, ok)
 	}
 }
 
-// One folder of several that cannot be watched has everything looked at often, for as long as it is
-// there, however much is told of the others; and looking has its share of the time, however long it
-// takes, but for the first look, which reads what the others need not.
+// TestPace checks that one folder that cannot be watched makes everything be polled often while it
+// exists, whatever is reported about other folders. Polling keeps to its share of the time, however
+// long it takes. The first poll does not count, because it reads what later polls need not.
 func TestPace(t *testing.T) {
 	f := New()
 	defer f.Close()

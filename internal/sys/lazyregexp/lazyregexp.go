@@ -1,14 +1,13 @@
-// Package lazyregexp compiles regular expressions when they are first used.
+// Package lazyregexp compiles regular expressions at their first use.
 //
 // # Authority
 //
-// It says when an expression is compiled, and nothing about what it matches. A command of cadre
-// lives for some milliseconds; compiling at its start what it does not need would be a good part of
-// them.
+// It decides when an expression is compiled. A command of cadre runs for some milliseconds, and
+// compiling expressions that it does not need would take a good part of them.
 //
 // # Guarantees
 //
-// An expression is compiled once, whichever goroutine asks first.
+// An expression is compiled once, whichever goroutine uses it first.
 package lazyregexp
 
 import (
@@ -16,13 +15,13 @@ import (
 	"sync"
 )
 
-// New returns a function that gives the compiled expression. A mistake in it is a panic at the
+// New returns a function that returns the compiled expression. An invalid expression panics at the
 // first use.
 func New(expression string) func() *regexp.Regexp {
 	return Of(func() string { return expression })
 }
 
-// Of is New for an expression that is put together, which happens at the first use too.
+// Of is like [New] for an expression that is built at the first use.
 func Of(expression func() string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression()) })
 }

@@ -1,6 +1,7 @@
 package proc
 
-// This system has no subreapers: what daemonises is process 1's, and not below its host any more.
+// This system has no subreapers. A process that daemonises becomes a child of process 1 and is no
+// longer below its host.
 
 func adopt()  {}
 func disown() {}

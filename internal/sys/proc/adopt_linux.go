@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reapAfter is how long a process that was left to us stays a zombie at least. Whoever started a
-// process itself waits for it sooner, so nobody's child is reaped in its place.
+// reapAfter is the minimum age of an adopted zombie before it is reaped. A process waits for its
+// own children sooner, so none of them is reaped here.
 const reapAfter = 5 * time.Second
 
-// orphans has this process be the parent of what its descendants leave behind, and reaps that, for
-// as long as a listed register is open. So what runs below a host stays below it, also what
-// daemonised.
+// orphans is the state of the subreaper. While a listed register is open, this process adopts and
+// reaps the orphans among its descendants. So everything below a host stays below it, even if it
+// daemonises.
 var orphans struct {
 	mu        sync.Mutex
 	registers int
@@ -25,8 +25,9 @@ var orphans struct {
 	ended     chan struct{}
 }
 
-// adopt begins that for one register; disown ends it. The process stays a subreaper after that: it
-// may have been one before, which the kernel tells only who passes it an address.
+// adopt makes this process a subreaper for one more register. disown undoes that. The process stays
+// a subreaper afterwards: it may have been one before, which the kernel only reports through a
+// pointer argument.
 func adopt() {
 	orphans.mu.Lock()
 	defer orphans.mu.Unlock()
@@ -34,7 +35,7 @@ func adopt() {
 		return
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return // then what daemonises is not below us: docs/rough_edges.md
+		return // daemons are not below this process then: docs/rough_edges.md
 	}
 	orphans.end, orphans.ended = make(chan struct{}), make(chan struct{})
 	go reap(orphans.end, orphans.ended, reapAfter)
@@ -51,7 +52,7 @@ func disown() {
 	orphans.end = nil
 }
 
-// reap waits for the end of orphans, until end is closed.
+// reap reaps orphans until end is closed.
 func reap(end <-chan struct{}, ended chan<- struct{}, after time.Duration) {
 	defer close(ended)
 	died := make(chan os.Signal, 1)
@@ -78,9 +79,9 @@ func reap(end <-chan struct{}, ended chan<- struct{}, after time.Duration) {
 	}
 }
 
-// reapOrphans reaps the zombies that an earlier look saw, and returns those that it sees first. Our
-// own children are in sessions of their own too, but each is waited for by who started it. A
-// process of our own session is never an orphan of a child of a register.
+// reapOrphans reaps the zombies in seen, and returns the zombies that it sees for the first time.
+// This process' own children also have sessions of their own, but their starters wait for them. A
+// process in this process' own session is never an orphan of a register's child.
 func reapOrphans(seen map[process]bool) (first map[process]bool) {
 	all, err := processes()
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// TestOrphansAreReaped: what a child left behind is reaped by the host when it ends, and a child of
-// the program's own is not.
+// TestOrphansAreReaped checks that the host reaps orphans left behind by a child, and does not reap
+// a child that the program started itself.
 func TestOrphansAreReaped(t *testing.T) {
 	adopt()
 	defer disown()
 	end, ended := make(chan struct{}), make(chan struct{})
-	go reap(end, ended, 50*time.Millisecond) // as the one of adopt, and sooner
+	go reap(end, ended, 50*time.Millisecond) // like the reaper of adopt, with a shorter delay
 	defer func() { close(end); <-ended }()
 
 	r := open(t, t.TempDir())
@@ -52,8 +52,8 @@ func TestOrphansAreReaped(t *testing.T) {
 	}
 }
 
-// TestOwnChildrenInSessionsAreLeft: a child in a session of its own that this package started is
-// its register's to reap.
+// TestOwnChildrenInSessionsAreLeft checks that a child which this package started in a session of
+// its own is left to its register.
 func TestOwnChildrenInSessionsAreLeft(t *testing.T) {
 	r := open(t, t.TempDir())
 	c := start(t, r, Cmd{Args: []string{"sleep", "30"}})

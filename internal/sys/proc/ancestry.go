@@ -12,38 +12,36 @@ import (
 	"cadre/internal/sys/filelock"
 )
 
-// Origin is where a process comes from, as its ancestors and the register of the nearest host among
-// them tell. Of the environment, which a process can change, it says nothing.
+// Origin describes where a process comes from, according to its ancestors and the register of the
+// nearest host among them. It does not use the environment, which a process can change.
 type Origin struct {
 	Host int // pid of the host
-	// Own means that the host's program started the process itself, without its register: it is of
-	// the host's session, which no child of a register ever is.
+	// Own means that the host's program started the process itself, without its register. Such a
+	// process is in the host's session. A register's child never is.
 	Own bool
-	// Record is the child of the register that the process is or descends from; nil where that is
-	// not known.
+	// Record is the register's child that the process is or descends from; nil if unknown.
 	Record *Record
-	// Left means that the process is no descendant of a child of the register any more: a parent in
-	// between ended, and the host, a subreaper, became its parent. A Record is then that of the
+	// Left means that the process no longer descends from a register's child: a parent in between
+	// ended, and the host, a subreaper, became its parent. Record, if set, is then found by the
 	// session that the process is still in.
 	Left bool
-	// Hidden means that the process cannot see a host that lives: it is in another PID or time
-	// namespace, where every number and start is another one. Whether it runs below that host is
-	// not known. Teams are then those of all such hosts.
+	// Hidden means that this process cannot see a running host, because it is in another PID or
+	// time namespace, where pids and start times differ. It may or may not run below that host.
+	// Teams then lists the teams of all such hosts.
 	Hidden bool
-	// Teams are the host's: the one of Record, else all whose sessions its process runs. "" stands
-	// for one without a folder.
+	// Teams is the team of Record, or else all teams whose sessions the host runs. "" stands for a
+	// team without a folder.
 	Teams []string
 }
 
-// Ancestry finds the nearest ancestor of this process that is in the list, and tells where below it
-// the process comes from. below is false where no ancestor is listed and every listed host that
-// lives can be seen. It costs a system call where the list is empty, and some 10 µs an ancestor
-// elsewhere.
+// Ancestry finds the nearest listed ancestor of this process, and where below it the process comes
+// from. below is false if no ancestor is listed and every running listed host is visible. An empty
+// list costs one system call, otherwise each ancestor costs some 10 µs.
 func Ancestry(list string) (origin Origin, below bool, err error) {
 	return AncestryOf(list, ownPid())
 }
 
-// AncestryOf is [Ancestry] for another process. The error is [os.ErrNotExist] if there is none with
+// AncestryOf is [Ancestry] for another process. The error is [os.ErrNotExist] if no process has
 // that pid.
 func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
 	hosts, err := listed(list)
@@ -66,11 +64,11 @@ func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
 		var entries []entry
 		for _, path := range hosts[parent.pid] {
 			e, err := readEntry(path)
-			if errors.Is(err, fs.ErrNotExist) { // the host took it back meanwhile: it runs nobody's session any more
+			if errors.Is(err, fs.ErrNotExist) { // the host has just removed it: it runs no sessions any more
 				continue
 			}
 			if err != nil {
-				return Origin{}, false, fmt.Errorf("what process %d runs below is not known: %w; remove that file", pid,
+				return Origin{}, false, fmt.Errorf("cannot find the host of process %d: %w; remove that file", pid,
 					err)
 			}
 			if e.Pid == parent.pid && e.Start == parent.start {
@@ -84,9 +82,9 @@ func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
 	}
 }
 
-// hiddenHosts tells which of the listed hosts live although no process that is to be seen is one of
-// them. Where every process is to be seen there is none: a host of another namespace has all of its
-// sessions in there.
+// hiddenHosts returns the listed hosts that are running but invisible to this process. If this
+// process sees all processes, there are none: a host in another namespace has all of its sessions
+// in there.
 func hiddenHosts(hosts map[int][]string) (o Origin) {
 	if seesAll() {
 		return o
@@ -106,11 +104,11 @@ func hiddenHosts(hosts map[int][]string) (o Origin) {
 	return o
 }
 
-// releasePatience is how long the lock of a host that was killed may outlive it; see [Held].
+// releasePatience is how long a killed host's lock may stay held; see [filelock.Held].
 const releasePatience = 200 * time.Millisecond
 
-// hidden reports whether the host of an entry lives and cannot be seen. The lock that it holds is
-// the same in every namespace.
+// hidden reports whether the host of an entry is running but invisible. Its lock is visible in
+// every namespace.
 func hidden(e entry) bool {
 	if p, err := lookup(e.Pid); err == nil && p.start == e.Start {
 		return false
@@ -124,10 +122,12 @@ func hidden(e entry) bool {
 	return false
 }
 
-// Starter returns the program that runs this process: its nearest ancestor that is not a shell with
-// a command or a script to run. An agent runs its hooks, and maybe its servers, by such shells. ok
-// is false where the system shows no such ancestor. A process whose starter has ended is that of
-// process 1, or of another one that adopts orphans; in a container an agent may itself be process 1.
+// Starter returns the program that runs this process: its nearest ancestor that is not a shell
+// running a command or a script. Agents run their hooks, and maybe their servers, through such
+// shells. ok is false if the system shows no such ancestor.
+//
+// If the starter has ended, the result is process 1 or another process that adopts orphans. In a
+// container, an agent may itself be process 1.
 func Starter() (pid int, ok bool) { return StarterOf(ownPid()) }
 
 // StarterOf is [Starter] for another process.
@@ -148,18 +148,18 @@ func StarterOf(pid int) (starter int, ok bool) {
 	}
 }
 
-// shells are the programs that run commands for others.
+// shells lists the programs that run commands for others.
 var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh"}
 
-// shellCommand reports whether these are the arguments of a shell that runs a command or a script.
-// One that has neither reads what a person types: it is a program of its own.
+// shellCommand reports whether the arguments make a shell run a command or a script. A shell
+// without either reads what a person types, and counts as a program of its own.
 func shellCommand(args []string) bool {
 	return len(args) > 0 && slices.Contains(shells, filepath.Base(args[0])) &&
 		slices.ContainsFunc(args[1:], func(arg string) bool { return !strings.HasPrefix(arg, "-") })
 }
 
-// parentOf returns the parent of a process. It brings the child up to date where that has got
-// another parent since it was looked at. ok is false at the top of what the system shows.
+// parentOf returns the parent of a process. It updates child if its parent has changed meanwhile.
+// ok is false at the topmost visible process.
 func parentOf(child *process) (parent process, ok bool, err error) {
 	for child.parent > 0 {
 		parent, err := lookup(child.parent)
@@ -173,7 +173,7 @@ func parentOf(child *process) (parent process, ok bool, err error) {
 		if err != nil {
 			return process{}, false, fmt.Errorf("look up process %d: %w", child.pid, err)
 		}
-		if now.parent == child.parent { // it is hidden from us
+		if now.parent == child.parent { // the parent is hidden from this process
 			return process{}, false, nil
 		}
 		*child = now
@@ -181,8 +181,8 @@ func parentOf(child *process) (parent process, ok bool, err error) {
 	return process{}, false, nil
 }
 
-// originOf tells where below the host a process comes from: child is the process, or its ancestor,
-// whose parent the host is.
+// originOf returns the origin below a host. The host is the parent of child, which is the process
+// itself or one of its ancestors.
 func originOf(child, host process, entries []entry) Origin {
 	o := Origin{Host: host.pid, Own: child.session == host.session}
 	for _, e := range entries {
@@ -194,8 +194,8 @@ func originOf(child, host process, entries []entry) Origin {
 	if o.Own {
 		return o
 	}
-	// No process enters a session that it was not born into. While the leader's record is there,
-	// its number is nobody else's.
+	// A process cannot join an existing session except by birth. While the leader's record exists,
+	// its pid has not been reused.
 	o.Left = true
 	for _, e := range entries {
 		r, err := readRecord(e.Dir, child.session)

@@ -18,7 +18,7 @@ import (
 	"cadre/internal/sys/filelock"
 )
 
-// originMode makes the test binary write its own origin: its arguments are this word, the list, and
+// originMode makes the test binary write its own origin. Its arguments are this word, the list, and
 // the file to write.
 const originMode = "proc-test-origin"
 
@@ -43,7 +43,7 @@ func tellOrigin(list, to string) error {
 	return os.Rename(to+".new", to)
 }
 
-// listedHost is a host of the team demo that is in a list.
+// listedHost opens a listed register for the team demo.
 func listedHost(t *testing.T) (r *Register, list string) {
 	t.Helper()
 	root := t.TempDir()
@@ -77,19 +77,19 @@ func readOrigin(t *testing.T, path string) (is told) {
 	return is
 }
 
-// whoami is the command that writes its origin, for a shell.
+// whoami returns a shell command that writes its origin to a file.
 func whoami(list, to string) string {
 	return fmt.Sprintf("'%s' %s '%s' '%s'", os.Args[0], originMode, list, to)
 }
 
-// TestOrigin: however a process below a host is started, and whatever it does to its environment,
-// its origin is told.
+// TestOrigin checks that the origin of a process is found, however it was started below a host, and
+// whatever it did to its environment.
 func TestOrigin(t *testing.T) {
 	adopts := runtime.GOOS == "linux"
 	for _, way := range []struct {
 		name, script string // %s is the command
-		left         bool   // it daemonises: where the system has no subreapers it is below no host then
-		known        bool   // whose it is
+		left         bool   // it daemonises: without subreapers it is below no host then
+		known        bool   // its record is found
 	}{
 		{"plain", "%s", false, true},
 		{"deep", "sh -c \"sh -c \\\"env %s\\\"; true\"; true", false, true},
@@ -105,7 +105,7 @@ func TestOrigin(t *testing.T) {
 			r, list := listedHost(t)
 			to := filepath.Join(t.TempDir(), "origin")
 			command := whoami(list, to)
-			if strings.Contains(way.script, "'(") { // it stands in quotes itself
+			if strings.Contains(way.script, "'(") { // the script itself is in quotes
 				command = strings.ReplaceAll(command, "'", "")
 			}
 			script := fmt.Sprintf(way.script, command) + "\nuntil test -e '" + to + "'; do sleep 0.02; done"
@@ -130,8 +130,8 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// TestOriginOfATrustedChild: the mark is the register's, and an orphan of such a child does not
-// have it.
+// TestOriginOfATrustedChild checks that a trusted child is marked in its record, and that its
+// orphans do not inherit the mark.
 func TestOriginOfATrustedChild(t *testing.T) {
 	r, list := listedHost(t)
 	dir := t.TempDir()
@@ -148,8 +148,8 @@ func TestOriginOfATrustedChild(t *testing.T) {
 	c.Wait(within(t))
 }
 
-// TestOriginWithoutARecord: a child that no register recorded is of the host's own program where it
-// is in its session, and else of nobody known.
+// TestOriginWithoutARecord checks that an unrecorded child belongs to the host's own program if it
+// is in the host's session, and is unknown otherwise.
 func TestOriginWithoutARecord(t *testing.T) {
 	r, list := listedHost(t)
 	dir := t.TempDir()
@@ -176,7 +176,7 @@ func TestOriginWithoutARecord(t *testing.T) {
 	if is := readOrigin(t, to); !is.Below || is.Own || is.Record != nil {
 		t.Errorf("a child of a register without records: %+v", is)
 	}
-	// Whoever removes or forges the record of its session is not known any more.
+	// A process that removes or forges the record of its session becomes unknown.
 	to = filepath.Join(dir, "removed")
 	c := start(t, r, Cmd{Args: []string{"sh", "-c", fmt.Sprintf("rm '%s'/$$.json; %s", r.dir, whoami(list, to))},
 		Member: "ann"})
@@ -194,8 +194,8 @@ func TestOriginWithoutARecord(t *testing.T) {
 	os.Remove(filepath.Join(r.dir, strconv.Itoa(c.Pid())+".json.bak"))
 }
 
-// TestOriginElsewhere: another list knows nothing of the host, and entries of processes that are
-// gone mean nothing and are swept.
+// TestOriginElsewhere checks that another list does not know the host, and that entries of dead
+// processes are ignored and removed.
 func TestOriginElsewhere(t *testing.T) {
 	r, _ := listedHost(t)
 	other := filepath.Join(t.TempDir(), ListFolder)
@@ -249,8 +249,8 @@ func TestOriginElsewhere(t *testing.T) {
 	}
 }
 
-// TestOriginInANamespace: in a namespace where processes have other numbers, or started at other
-// times, no ancestor is known. That a host lives is seen all the same, until it has ended.
+// TestOriginInANamespace checks that no ancestor is found in a namespace with other pids or start
+// times. A running host is detected there all the same, until it ends.
 func TestOriginInANamespace(t *testing.T) {
 	for name, namespace := range map[string]string{
 		"of processes": "unshare -Urpf --mount-proc",
@@ -282,7 +282,7 @@ func TestOriginInANamespace(t *testing.T) {
 			if is := readOrigin(t, to); !is.Below || !is.Hidden {
 				t.Errorf("in a session: %+v", is)
 			}
-			// A host that was killed leaves its entry, and holds no lock.
+			// A killed host leaves its entry but holds no lock.
 			dead := filepath.Join(t.TempDir(), ListFolder)
 			if err := os.MkdirAll(dead, 0o700); err != nil {
 				t.Fatal(err)
@@ -299,8 +299,8 @@ func TestOriginInANamespace(t *testing.T) {
 	}
 }
 
-// TestAHostInAContainer: whoever sees all processes is below no host that it does not see, although
-// that lives.
+// TestAHostInAContainer checks that a process that sees all processes is not below a running host
+// that it does not see.
 func TestAHostInAContainer(t *testing.T) {
 	if !seesAll() {
 		t.Skip("this test runs in a namespace itself")
@@ -320,8 +320,7 @@ func TestAHostInAContainer(t *testing.T) {
 	}
 }
 
-// TestAncestors: the walk follows the parents of this process to the top, through every kind of
-// name.
+// TestAncestors follows the parents of this process to the top, whatever their names contain.
 func TestAncestors(t *testing.T) {
 	child, err := lookup(os.Getpid())
 	if err != nil {
@@ -345,9 +344,9 @@ func TestAncestors(t *testing.T) {
 	}
 }
 
-// BenchmarkAncestry measures what a command pays to know whom it runs for: beside no host, beside
-// 20 hosts that are no ancestors of it, and beside them ten levels deeper. Each must be less than
-// half a millisecond.
+// BenchmarkAncestry measures how long a command takes to find out whom it runs for: with an empty
+// list, with 20 hosts that are not its ancestors, and with those ten levels deeper. Each must take
+// less than half a millisecond.
 func BenchmarkAncestry(b *testing.B) {
 	walk := func(list string, pid int) func(b *testing.B) {
 		return func(b *testing.B) {
@@ -375,11 +374,11 @@ func BenchmarkAncestry(b *testing.B) {
 	b.Run("10 levels deeper", walk(full, deep(b, 10)))
 }
 
-// deep starts shells, each below the one before it, and returns the number of the last one.
+// deep starts nested shells and returns the pid of the innermost one.
 func deep(b *testing.B, levels int) (pid int) {
 	b.Helper()
 	script := filepath.Join(b.TempDir(), "deeper")
-	// A command behind the last one keeps a shell from becoming what it starts.
+	// A command after the last one keeps a shell from replacing itself with it.
 	text := "if [ $1 -gt 1 ]; then sh \"$0\" $(($1-1)); else echo $$; read end; fi\n:\n"
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
@@ -403,7 +402,7 @@ func deep(b *testing.B, levels int) (pid int) {
 	return pid
 }
 
-// A pipe in the place of an entry is an error, and nobody waits for it.
+// TestAListWithAPipe checks that a pipe in place of an entry is an error and does not block.
 func TestAListWithAPipe(t *testing.T) {
 	list := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(list, fmt.Sprintf("%d-x.json", os.Getpid())), 0o600); err != nil {

@@ -5,8 +5,7 @@ import (
 	"syscall"
 )
 
-// Become replaces this process by a program, which has its terminal, its place among processes and
-// its end. It returns only if that fails.
+// Become replaces this process by a program, as exec(3) does. It returns only if that fails.
 func Become(args, env []string) error {
 	program, err := Find(args[0])
 	if err != nil {

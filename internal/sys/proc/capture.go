@@ -8,20 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultKeep is how many bytes a [Capture] keeps of either end when it is not told otherwise.
+// DefaultKeep is the default number of bytes that a [Capture] keeps at each end.
 const DefaultKeep = 32 << 10
 
-// Capture is a writer that keeps the beginning and the end of what is written to it, and counts the
-// rest. Its memory does not grow with what is written. It never fails, and may be used by several
-// goroutines at once. The zero Capture keeps [DefaultKeep] bytes of either end.
+// Capture is a writer that keeps the beginning and the end of its input and counts the rest. Its
+// memory use is bounded. Writes never fail, and several goroutines may write at once. The zero
+// Capture keeps [DefaultKeep] bytes at each end.
 type Capture struct {
-	// bytes to keep of the beginning and of the end; 0 means DefaultKeep; not to be changed after
-	// the first write
+	// Head and Tail are the number of bytes to keep of the beginning and of the end. 0 means
+	// DefaultKeep. They must not change after the first write.
 	Head, Tail int
 
 	mu    sync.Mutex
 	head  []byte
-	tail  []byte // its last Tail bytes count; up to twice as many are held, so that a write seldom moves them
+	tail  []byte // only the last Tail bytes count; up to twice as many are held, so that writes seldom move them
 	total int64
 }
 
@@ -43,15 +43,14 @@ func (c *Capture) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Total returns how many bytes were written.
+// Total returns the number of bytes written.
 func (c *Capture) Total() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.total
 }
 
-// String returns what was kept as valid UTF-8. Where bytes were left out it says on a line of its
-// own how many.
+// String returns the kept bytes as valid UTF-8. A line of its own says how many bytes were omitted.
 func (c *Capture) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +64,7 @@ func (c *Capture) String() string {
 		bytes.ToValidUTF8(head, []byte("\uFFFD")), omitted, bytes.ToValidUTF8(tail, []byte("\uFFFD")))
 }
 
-// withoutHalfRune drops a character from the end of b that was cut in two.
+// withoutHalfRune drops an incomplete character from the end of b.
 func withoutHalfRune(b []byte) []byte {
 	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(b[i]) {
@@ -78,7 +77,7 @@ func withoutHalfRune(b []byte) []byte {
 	return b
 }
 
-// withoutRestOfRune drops what is left at the start of b of a character that was cut in two.
+// withoutRestOfRune drops the rest of an incomplete character from the start of b.
 func withoutRestOfRune(b []byte) []byte {
 	for i := 0; i < min(len(b), utf8.UTFMax); i++ {
 		if utf8.RuneStart(b[i]) {

@@ -6,23 +6,24 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// ErrLeft means that processes of a child are still there although they were sent SIGKILL.
-var ErrLeft = errors.New("processes do not end on SIGKILL")
+// ErrLeft reports that processes of a child are still running after SIGKILL.
+var ErrLeft = errors.New("processes are still running after SIGKILL")
 
-// endGrace is how long a group that was sent SIGKILL may take. Only a process stuck in the kernel
+// endGrace is how long a group may take to end after SIGKILL. Only a process stuck in the kernel
 // needs longer.
 const endGrace = 5 * time.Second
 
-// Child is a process started by a [Register], with all that runs in its session. Its methods may be
-// called from any goroutine.
+// Child is a process started by a [Register], together with everything that runs in its session.
+// Its methods may be called from any goroutine.
 type Child struct {
-	Stdin  io.WriteCloser // with Cmd.StdinPipe; Stop closes it, which ends a write that waits
-	Stdout io.ReadCloser  // with Cmd.StdoutPipe; the caller reads it to its end or closes it
+	Stdin  io.WriteCloser // with Cmd.StdinPipe; Stop closes it, which unblocks a pending write
+	Stdout io.ReadCloser  // with Cmd.StdoutPipe; the caller reads it to the end or closes it
 
 	cmd     Cmd
 	token   string
@@ -35,22 +36,22 @@ type Child struct {
 	copies  []func()
 
 	mu     sync.Mutex
-	reaped bool // the pid may belong to anybody now
+	reaped bool // the pid may be reused now
 
 	once   sync.Once
 	killed chan struct{} // closed when SIGKILL was sent
 
-	done chan struct{} // closed when all is over; exit and err are final then
+	done chan struct{} // closed when the child and its output have ended; exit and err are final then
 	exit Exit
 	err  error
 }
 
-// Exit is how a child ended.
+// Exit describes how a child ended.
 type Exit struct {
 	Code    int            // exit status; -1 when a signal ended it
 	Signal  syscall.Signal // 0 when it exited by itself
 	Elapsed time.Duration  // from start to exit
-	CPU     time.Duration  // user and system time of the child and of those of its children that it waited for
+	CPU     time.Duration  // user and system time of the child and of the children that it waited for
 }
 
 func (e Exit) String() string {
@@ -60,15 +61,16 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// Pid is the child's pid, and the number of its process group and of its session. It may belong to
-// a stranger once Done is closed: use it to show, not to signal.
+// Pid returns the child's pid, which is also the id of its process group and session. After Done is
+// closed the pid may be reused: display it, but do not signal it.
 func (c *Child) Pid() int { return c.pid }
 
-// Done is closed when the child has exited, its group is gone and its output was read.
+// Done is closed when the child has exited, no process of its group is left, and its output was
+// read.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Wait returns when Done is closed, or with ctx's error when ctx ends first; the child then goes
-// on. An error for which [ErrLeft] holds comes with a valid Exit.
+// Wait returns when Done is closed, or with ctx's error when ctx ends first. The child then
+// continues to run. An error that wraps [ErrLeft] comes with a valid Exit.
 func (c *Child) Wait(ctx context.Context) (Exit, error) {
 	select {
 	case <-c.done:
@@ -83,25 +85,25 @@ func (c *Child) Wait(ctx context.Context) (Exit, error) {
 	}
 }
 
-// open lets the child through the gate. A child that was killed there cannot be let through, and
-// Wait will tell.
+// open lets the child pass the gate. If the child was killed at the gate, Wait reports that.
 func (c *Child) open() {
 	io.WriteString(c.gate, "go\n")
 	c.gate.Close()
 }
 
-// signal sends to the whole group, and only while its number is certainly ours.
+// signal sends a signal to the whole group, but only while the group id certainly belongs to this
+// child.
 func (c *Child) signal(sig syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.reaped {
-		signalGroup(c.pid, sig) // the only error left is that nobody of the group is alive
+		signalGroup(c.pid, sig) // the only possible error: every process of the group has ended
 	}
 }
 
-// watch sees the child to its end. The order matters: the leash lets go of the group while its
-// number is still certainly the child's, and the record goes last, because it harms nobody when it
-// names a process that is gone.
+// watch waits for the end of the child. The order matters. The leash removes the group while its id
+// certainly belongs to the child. The record is removed last: a record of a process that has ended
+// is harmless.
 func (c *Child) watch(r *Register) {
 	defer r.forget(c)
 	defer close(c.done)
@@ -138,7 +140,7 @@ func (c *Child) watch(r *Register) {
 	c.drain(&copying)
 }
 
-// linger gives the processes in the background their time.
+// linger lets background processes run for up to Cmd.Linger.
 func (c *Child) linger() {
 	if c.cmd.Linger == 0 {
 		return
@@ -162,22 +164,25 @@ func (c *Child) linger() {
 }
 
 // endGroup ends everything in the session of a leader that has exited. The leader is not reaped
-// yet, so that neither its group nor its session can be anybody else's.
+// yet, so its group and session ids cannot be reused.
 func (c *Child) endGroup() error {
 	deadline := time.Now().Add(endGrace)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		signalGroup(c.pid, syscall.SIGKILL)
-		session, err := members(c.pid)
+		// Every command ends here. Listing the processes of a busy machine takes longer than many
+		// commands run, so list them once.
+		all, err := processes()
 		if err != nil {
-			return err
+			return fmt.Errorf("list processes: %w", err)
 		}
-		session = append(session, c.escaped(session)...)
+		session := membersOf(c.pid, all)
+		session = append(session, c.escaped(session, all)...)
 		left := living(session)
 		if len(left) == 0 {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("process %d: left of it are %v: %w", c.pid, left, ErrLeft)
+			return fmt.Errorf("process %d: its processes %v remain: %w", c.pid, left, ErrLeft)
 		}
 		for _, p := range session {
 			if !p.zombie && p.group != c.pid { // a job of a shell with job control
@@ -188,10 +193,15 @@ func (c *Child) endGroup() error {
 	}
 }
 
-// escaped are the processes that the child, or what it started, made sessions of their own for:
-// coding agents do so for what their tools run. They are known by the token in their environment.
-func (c *Child) escaped(session []process) []process {
-	return bearers(tokenVariable+"="+c.token, session)
+// escaped returns the child's descendants that created sessions of their own, as coding agents do
+// for their tools. They are recognised by the token in their environment.
+func (c *Child) escaped(session, all []process) []process {
+	leader := slices.IndexFunc(session, func(p process) bool { return p.pid == c.pid })
+	if leader >= 0 {
+		// To read the environments of a busy machine takes longer than to read the rest.
+		all = slices.DeleteFunc(slices.Clone(all), func(p process) bool { return earlier(p, session[leader]) })
+	}
+	return withVariable(tokenVariable+"="+c.token, session, all)
 }
 
 func (c *Child) reap() (*os.ProcessState, error) {
@@ -202,7 +212,7 @@ func (c *Child) reap() (*os.ProcessState, error) {
 	return c.process.Wait()
 }
 
-// drain closes our ends of the pipes, after what is still in them was read.
+// drain closes our ends of the pipes, after the data left in them was read.
 func (c *Child) drain(copying *sync.WaitGroup) {
 	if c.stdin != nil {
 		c.stdin.Close()
@@ -220,7 +230,7 @@ func (c *Child) drain(copying *sync.WaitGroup) {
 	case <-limit.C:
 	}
 	for _, s := range c.streams {
-		if s != c.Stdout { // that one is the caller's
+		if s != c.Stdout { // the caller reads that one
 			s.Close()
 		}
 	}

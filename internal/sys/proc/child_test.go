@@ -77,7 +77,7 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// TestUnrecordedDoesNotRun takes the folder away, so that the record cannot be written.
+// TestUnrecordedDoesNotRun removes the folder, so that the record cannot be written.
 func TestUnrecordedDoesNotRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "host")
 	r := open(t, dir)
@@ -116,6 +116,10 @@ func TestRecordWhileRunning(t *testing.T) {
 }
 
 func TestLadder(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("its steps take three seconds; not with -short")
+	}
 	grace := time.Second
 	long := time.Minute
 	tests := []struct {
@@ -183,8 +187,8 @@ func TestStopWithEndedContextKills(t *testing.T) {
 	}
 }
 
-// TestBackgroundEndsWithLeader: the leader exits, and what it started in the background, also as a
-// job with a group of its own, is gone when Wait returns.
+// TestBackgroundEndsWithLeader checks that background processes of an exited leader have ended when
+// Wait returns, even a job with a group of its own.
 func TestBackgroundEndsWithLeader(t *testing.T) {
 	r, mark := open(t, t.TempDir()), newMark()
 	script := "sleep " + mark + " & (trap '' TERM; sleep " + mark + ") & set -m; sleep " + mark + " & exit 3"
@@ -217,7 +221,8 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// TestEscapedProcess: a daemon in a session of its own is ended too, and does not hold up Wait.
+// TestEscapedProcess checks that a daemon in a session of its own is ended too, and does not delay
+// Wait.
 func TestEscapedProcess(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("needs setsid(1)")
@@ -244,7 +249,7 @@ func TestEscapedProcess(t *testing.T) {
 	}
 }
 
-// TestEscapedStream: the same for a caller that reads by itself, slowly.
+// TestEscapedStream is like TestEscapedProcess for a caller that reads the output itself, slowly.
 func TestEscapedStream(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("needs setsid(1)")

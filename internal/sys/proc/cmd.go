@@ -16,55 +16,56 @@ import (
 	"time"
 )
 
-// tokenVariable marks the environment of a child and of all that it starts.
+// tokenVariable is the environment variable that marks a child and everything that it starts.
 const tokenVariable = "CADRE_PROC"
 
-// Unmarked is an environment without the mark of a child: for a process that is to outlive who
-// started it.
+// Unmarked returns env without the mark of a child, for a process that is to outlive its starter.
 func Unmarked(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, tokenVariable+"=") })
 }
 
-// DefaultDrain is how long the output of an ended child is waited for.
+// DefaultDrain is the default of Cmd.Drain.
 const DefaultDrain = time.Second
 
-// Cmd says what to start. Only Args must be set.
+// Cmd describes a program to start. Only Args is required.
 type Cmd struct {
 	Args []string // the program and its arguments; a name without a slash is looked up in PATH
 	Dir  string   // working directory; empty means the host's
 	Env  []string // "name=value", later ones win; nil means the host's environment
 
-	// what the child reads, then end of file; with neither this nor StdinPipe it reads end of file
-	// at once
+	// Input is the child's standard input, followed by end of file. With neither Input nor
+	// StdinPipe, the child reads end of file at once.
 	Input     []byte
-	StdinPipe bool // give the caller Child.Stdin instead
+	StdinPipe bool // provide Child.Stdin instead
 
-	// nil means discard; an *os.File is handed to the child as it is; Stderr may be the same writer
+	// Stdout and Stderr receive the child's output. nil discards it. The child inherits an *os.File
+	// directly. Both may be the same writer.
 	Stdout     io.Writer
 	Stderr     io.Writer
-	StdoutPipe bool // give the caller Child.Stdout instead of writing to Stdout
+	StdoutPipe bool // provide Child.Stdout instead of writing to Stdout
 
-	// Drain bounds the wait for output after the child's group ended, in case a process that got
-	// away holds the pipe open; 0 means DefaultDrain.
+	// Drain limits the wait for output after the child's group has ended, in case an escaped
+	// process holds the pipe open. 0 means DefaultDrain.
 	Drain time.Duration
 
-	// Linger is the time that processes in the background get to end by themselves after the child
-	// exited; 0 ends them at once.
+	// Linger is how long background processes may continue after the child has exited. 0 ends them
+	// at once.
 	Linger time.Duration
 
-	Member string // in whose session it runs, and for which task; may be empty
+	Member string // the member and the task that it runs for; may be empty
 	Task   string
-	// Trusted marks a command that the user chose, such as a trusted hook or a check: what runs
-	// below it acts as the user. The mark is in the child's record; see [Find].
+	// Trusted marks a command that the user chose, such as a trusted hook or a check: everything
+	// below it acts as the user. The mark is in the child's record; see [Record].
 	Trusted bool
-	// Terminal is the path of the socket at which a child that is a tmux server takes people to its
-	// terminal; empty for any other. It is in the child's record.
+	// Terminal is set for a child that is a tmux server: the path of the socket that connects a
+	// person to its terminal. It is in the child's record.
 	Terminal string
-	// Check marks a trusted command that may run what members wrote: a check of a consolidation.
+	// Check marks a trusted command that may run code written by members, such as a check before
+	// consolidation.
 	Check bool
 }
 
-// Validate reports what is wrong with the command before anything is started.
+// Validate checks the command without starting anything.
 func (c *Cmd) Validate() error {
 	switch {
 	case len(c.Args) == 0 || c.Args[0] == "":
@@ -79,11 +80,11 @@ func (c *Cmd) Validate() error {
 	return nil
 }
 
-// gateScript waits for one line on descriptor 3. End of file there means that the host died before
-// the child was recorded. The name after -c makes a message of exec readable.
+// gateScript waits for one line on descriptor 3. End of file means that the host died before the
+// child was recorded. The name after -c makes error messages of exec readable.
 const gateScript = `read -r go <&3 || exit 125; exec 3<&-; exec "$@"`
 
-// fork starts the command up to the gate. Nothing that the caller asked for runs before Child.open.
+// fork starts the command up to the gate. The caller's program does not run before Child.open.
 func fork(cmd Cmd) (_ *Child, err error) {
 	if err := cmd.Validate(); err != nil {
 		return nil, err
@@ -133,8 +134,7 @@ func fork(cmd Cmd) (_ *Child, err error) {
 	return c, nil
 }
 
-// Find returns the absolute path of a program: one with a slash is taken as it is, another is
-// looked up in PATH.
+// Find returns the absolute path of a program. A name without a slash is looked up in PATH.
 func Find(program string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -143,11 +143,11 @@ func Find(program string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// plumbing collects both ends of the pipes to a child while they are made.
+// plumbing collects both ends of the pipes to a child while they are created.
 type plumbing struct{ childs, ours []*os.File }
 
 // connect sets the three standard files. All of them are real files, so that os/exec starts no
-// copying of its own: its Wait would be the one to hang on a pipe that a grandchild holds.
+// copying goroutines: its Wait would hang on a pipe that a grandchild holds open.
 func (p *plumbing) connect(shell *exec.Cmd, c *Child) error {
 	if c.cmd.StdinPipe || c.cmd.Input != nil {
 		r, w, err := os.Pipe()
@@ -176,7 +176,7 @@ func (p *plumbing) connect(shell *exec.Cmd, c *Child) error {
 	return p.output(&shell.Stderr, c.cmd.Stderr, c)
 }
 
-// output connects one of the child's outputs to a writer of the caller.
+// output connects one of the child's outputs to the caller's writer.
 func (p *plumbing) output(file *io.Writer, to io.Writer, c *Child) error {
 	if to == nil {
 		return nil
@@ -215,8 +215,8 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// feed writes the whole input and closes the pipe. A child need not read it; the pipe is closed for
-// it when it ends.
+// feed writes the whole input and closes the pipe. A child need not read all of it: drain closes
+// the pipe when the child ends.
 func (c *Child) feed() {
 	io.Copy(c.stdin, bytes.NewReader(c.cmd.Input))
 	c.stdin.Close()

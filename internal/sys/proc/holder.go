@@ -10,7 +10,7 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Sign writes into a lock's file which process holds it, for [HolderOf].
+// Sign writes the identity of this process into a lock's file, for [HolderOf].
 func Sign(l *filelock.Lock) error {
 	start, err := StartTime(os.Getpid())
 	if err == nil {
@@ -25,28 +25,28 @@ func Sign(l *filelock.Lock) error {
 	return nil
 }
 
-// Holder is a process that signed a lock with [Sign]. Its start is as [StartTime] has it.
+// Holder is a process that signed a lock with [Sign]. Start has the format of [StartTime].
 type Holder struct {
 	Pid   int
 	Start string
 }
 
-// HolderOf returns the process that holds the lock at that path, as it signed it. ok is false where
-// no process holds it, and where the holder has not signed it or cannot be seen from here, because
-// it runs on another machine or in another PID namespace. The error says that the file cannot be
-// read; one that does not exist is nobody's.
+// HolderOf returns the process that holds the lock at path, as it signed it. ok is false if no
+// process holds the lock, if the holder has not signed it, or if the holder is invisible because it
+// runs on another machine or in another PID namespace. An unreadable file is an error; a file that
+// does not exist is not.
 func HolderOf(path string) (h Holder, ok bool, err error) {
 	if h, ok, err = signature(path); err != nil || !ok {
 		return Holder{}, false, err
 	}
-	// A holder that has not signed it yet follows one that has ended, whose signature is still there.
+	// A new holder that has not signed yet finds the signature of the last one, which has ended.
 	if !Alive(h.Pid, h.Start) || !filelock.Held(path) {
 		return Holder{}, false, nil
 	}
 	return h, true, nil
 }
 
-// signature reads who was the last to sign the lock; ok is false where nobody was.
+// signature reads which process signed the lock last; ok is false if none did.
 func signature(path string) (h Holder, ok bool, err error) {
 	data, err := regularfile.Read(path, maxNote)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -41,8 +41,9 @@ func TestHostDiesAtEachStep(t *testing.T) {
 }
 
 // TestHostDiesAtAnyMoment kills a host that starts and kills families all the time. In every second
-// round its leash is killed with it, so that only the records are left to go by.
+// round its leash is killed with it, so that only the records are left.
 func TestHostDiesAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	rounds := 24
 	if testing.Short() {
 		rounds = 6
@@ -52,11 +53,11 @@ func TestHostDiesAtAnyMoment(t *testing.T) {
 			dir, mark := t.TempDir(), newMark()
 			host, out := startHost(t, "busy", dir, mark)
 			leash := readNumber(t, bufio.NewReader(out))
-			<-time.After(time.Duration(rand.IntN(80_000)) * time.Microsecond) // the moment is what this test is about
+			<-time.After(time.Duration(rand.IntN(80_000)) * time.Microsecond) // a random moment
 
 			leashToo := round%2 == 1
 			if leashToo {
-				freeze(t, host.Process) // or it would replace the leash
+				freeze(t, host.Process) // otherwise it would replace the leash
 				syscall.Kill(leash, syscall.SIGKILL)
 			}
 			host.Process.Kill()
@@ -73,7 +74,7 @@ func TestHostDiesAtAnyMoment(t *testing.T) {
 					t.Errorf("not recognised: %+v", s)
 				}
 			}
-			// A child at the gate leaves by itself, so it may take a moment after EndStrays.
+			// A child at the gate exits by itself, maybe a moment after EndStrays.
 			eventually(t, "no process is left", func() bool { return len(marked(t, mark)) == 0 })
 			if files := recordFiles(t, dir); len(files) > 0 {
 				t.Errorf("records left: %v", files)
@@ -83,9 +84,13 @@ func TestHostDiesAtAnyMoment(t *testing.T) {
 	}
 }
 
-// TestStraysOfADeadLeader has only the token to go by: host, leash and leader are killed, and the
-// family lives on.
+// TestStraysOfADeadLeader kills host, leash and leader, while the family keeps running. Only the
+// token identifies it.
 func TestStraysOfADeadLeader(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it waits for a grace; not with -short")
+	}
 	dir, mark := t.TempDir(), newMark()
 	host, out := startHost(t, "orphans", dir, mark)
 	lines := bufio.NewReader(out)
@@ -147,8 +152,8 @@ func TestStrangersLive(t *testing.T) {
 	}
 }
 
-// TestUnprovenLive is a group without a leader whose members do not bear the token: they are named
-// and live.
+// TestUnprovenLive checks a group without a leader whose members do not have the token: they are
+// reported and keep running.
 func TestUnprovenLive(t *testing.T) {
 	r, mark := open(t, ""), newMark()
 	c := start(t, r, Cmd{Args: family(mark), Linger: time.Minute})
@@ -211,7 +216,7 @@ func TestLeashIsReplaced(t *testing.T) {
 		default:
 		}
 	}
-	// The new one knows the child of the old one.
+	// The new leash has the child of the old one.
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if err := r.leash.close(ctx); err != nil {
@@ -224,8 +229,8 @@ func TestLeashIsReplaced(t *testing.T) {
 	}
 }
 
-// The last will of a host is run when it is killed, and not when it ends in order. Unlike the leash
-// it heeds signals.
+// TestWill checks that the will of a host runs when the host is killed, and not when it ends in
+// good order. Unlike the leash, its command handles signals.
 func TestWill(t *testing.T) {
 	for mode, want := range map[string]bool{"bequest": true, "orderly": false} {
 		dir := t.TempDir()
@@ -233,7 +238,7 @@ func TestWill(t *testing.T) {
 		host.Wait()
 		io.Copy(io.Discard, out)
 		if !want {
-			if files, _ := filepath.Glob(filepath.Join(dir, "[fs]*")); len(files) > 0 { // its leash had ended before it
+			if files, _ := filepath.Glob(filepath.Join(dir, "[fs]*")); len(files) > 0 { // its leash has ended before it
 				t.Errorf("run was %v", files)
 			}
 			continue
@@ -278,7 +283,7 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-// freeze stops a process and returns when it has stopped.
+// freeze stops a process with SIGSTOP and returns when it has stopped.
 func freeze(t *testing.T, process *os.Process) {
 	t.Helper()
 	if err := process.Signal(syscall.SIGSTOP); err != nil {
@@ -317,8 +322,8 @@ func runs(pid int) bool {
 	return err == nil && !p.zombie
 }
 
-// A host that was killed is dead when its process has ended, also while something of it holds its
-// lock.
+// TestDyingHostDoesNotLive checks that a killed host counts as dead when its process has ended,
+// even while a child still holds its lock.
 func TestDyingHostDoesNotLive(t *testing.T) {
 	dir := t.TempDir()
 	if Lives(dir) {
@@ -339,7 +344,7 @@ func TestDyingHostDoesNotLive(t *testing.T) {
 	if _, err := fmt.Fscan(out, &child); err != nil {
 		t.Fatal(err)
 	}
-	if err := awaitExit(host.Process.Pid); err != nil { // a zombie until the test is over
+	if err := awaitExit(host.Process.Pid); err != nil { // it stays a zombie until the test ends
 		t.Fatal(err)
 	}
 	if !filelock.Held(filepath.Join(dir, AliveFile)) || Lives(dir) {

@@ -5,20 +5,19 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"slices"
 	"syscall"
 )
 
-// process is what the kernel says of one process. Its start is an identity, not a time to calculate
-// with: together with the pid it names one process of all that ever ran on this machine.
+// process is the kernel's information about a process. Its start is an identity, not a time to
+// calculate with: pid and start together name one process of all that ever ran on this machine.
 type process struct {
 	pid, parent, group, session int
 	start                       string
-	zombie                      bool // it has ended, and its parent has not asked for it yet
+	zombie                      bool // it has ended, and its parent has not reaped it yet
 }
 
-// StartTime returns the identity of the process that has the pid now. The error is [os.ErrNotExist]
-// if there is none.
+// StartTime returns the start of the process that has the pid now. The error is [os.ErrNotExist] if
+// there is no such process.
 func StartTime(pid int) (string, error) {
 	p, err := lookup(pid)
 	if err != nil {
@@ -27,23 +26,32 @@ func StartTime(pid int) (string, error) {
 	return p.start, nil
 }
 
-// Alive reports whether the process with this pid and start time still runs. One that ended and was
-// not reaped does not.
+// Alive reports whether the process with this pid and start time is running. A zombie is not.
 func Alive(pid int, start string) bool {
 	p, err := lookup(pid)
 	return err == nil && p.start == start && !p.zombie
 }
 
-// members returns the processes, zombies too, of the session and of the group that the leader made.
+// members returns the processes in the leader's session or group, including zombies.
 func members(leader int) ([]process, error) {
 	all, err := processes()
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	return slices.DeleteFunc(all, func(p process) bool { return p.group != leader && p.session != leader }), nil
+	return membersOf(leader, all), nil
 }
 
-// living returns the pids of those that still run.
+// membersOf is like members for a given list of processes, which it does not modify.
+func membersOf(leader int, all []process) (session []process) {
+	for _, p := range all {
+		if p.group == leader || p.session == leader {
+			session = append(session, p)
+		}
+	}
+	return session
+}
+
+// living returns the pids of the running processes.
 func living(ps []process) []int {
 	var pids []int
 	for _, p := range ps {
@@ -54,8 +62,8 @@ func living(ps []process) []int {
 	return pids
 }
 
-// signalGroup refuses the numbers that kill(2) reads as "everything" and "my own group"; a damaged
-// record must not be able to say them.
+// signalGroup refuses the numbers that kill(2) interprets as "every process" and "my own group",
+// because a damaged record could contain them.
 func signalGroup(group int, sig syscall.Signal) error {
 	if group <= 1 || group == syscall.Getpgrp() {
 		return fmt.Errorf("signal group %d: %w", group, os.ErrInvalid)
@@ -70,9 +78,9 @@ func signalProcess(pid int, sig syscall.Signal) error {
 	return syscall.Kill(pid, sig)
 }
 
-// splitArguments reads the arguments of a process as macOS gives them in kern.procargs2: their
-// number, the path of the program, filled up with zeros, then the arguments and the environment.
-// It is here, and not beside its only caller, so that a test on any system reaches it.
+// splitArguments parses the arguments of a process in the format of macOS' kern.procargs2: their
+// number, the path of the program, padding zeros, the arguments, and the environment. It is in this
+// file, and not beside its only caller, so that tests on any system can run it.
 func splitArguments(raw []byte) []string {
 	if len(raw) < 4 {
 		return nil

@@ -13,7 +13,7 @@ const zombieState = 5 // SZOMB of <sys/proc.h>
 
 func lookup(pid int) (process, error) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
-	if err != nil || int(info.Proc.P_pid) != pid { // no such process is an empty answer, which arrives as EIO
+	if err != nil || int(info.Proc.P_pid) != pid { // no process: an empty answer, which arrives as EIO
 		return process{}, os.ErrNotExist
 	}
 	return fromInfo(info), nil
@@ -27,7 +27,7 @@ func fromInfo(info *unix.KinfoProc) process {
 		start:  fmt.Sprintf("%d.%06d", info.Proc.P_starttime.Sec, info.Proc.P_starttime.Usec),
 		zombie: info.Proc.P_stat == zombieState,
 	}
-	if session, err := unix.Getsid(p.pid); err == nil { // the kernel's answer holds the session's address only
+	if session, err := unix.Getsid(p.pid); err == nil { // the kernel's answer only holds the session's address
 		p.session = session
 	}
 	return p
@@ -54,17 +54,17 @@ func Arguments(pid int) ([]string, error) {
 	return splitArguments(raw), nil
 }
 
-// bears reports whether the process was started with the variable in its environment. System
-// Integrity Protection hides the environment of the system's own programs: for them the answer is
-// no.
-func bears(pid int, variable string) bool {
+// hasVariable reports whether the process was started with the variable in its environment. System
+// Integrity Protection hides the environment of the system's own programs; for them it returns
+// false.
+func hasVariable(pid int, variable string) bool {
 	arguments, err := unix.SysctlRaw("kern.procargs2", pid)
 	return err == nil && bytes.Contains(arguments, []byte("\x00"+variable+"\x00"))
 }
 
-// awaitExit returns when our child has ended, and leaves it unreaped: until then nobody else can
-// get its pid. waitid(2) is no use here, because on this system it also returns for a child that is
-// merely stopped.
+// awaitExit returns when our child has ended, and leaves it unreaped, so that its pid is not
+// reused. waitid(2) does not work here: on this system it also returns for a child that is merely
+// stopped.
 func awaitExit(pid int) error {
 	queue, err := unix.Kqueue()
 	if err != nil {
@@ -83,7 +83,7 @@ func awaitExit(pid int) error {
 		n, err := unix.Kevent(queue, watch, events, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.ESRCH): // it had ended before we looked
+		case errors.Is(err, unix.ESRCH): // it had ended before the call
 			return nil
 		case err != nil:
 			return fmt.Errorf("kevent: %w", err)
@@ -98,9 +98,13 @@ func awaitExit(pid int) error {
 	}
 }
 
-// seesAll reports whether this process sees every other one by its number and its start: this
-// system has no namespaces.
+// seesAll reports whether this process sees all others with their pids and start times. This system
+// has no namespaces.
 func seesAll() bool { return true }
 
-// ownPid is the number of this process.
+// ownPid returns the pid of this process.
 func ownPid() int { return os.Getpid() }
+
+// earlier is false: start times are by the clock of the machine, which may have been set back
+// between two of them.
+func earlier(process, process) bool { return false }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,17 +15,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootID makes start times of different boots differ: the kernel counts them from the boot.
+// bootID distinguishes start times of different boots, because the kernel counts from the boot.
 var bootID = sync.OnceValue(func() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return "unknown" // the same for every reader on this machine, which is all that a comparison needs
+		return "unknown" // the same for every reader on this machine, which is enough to compare
 	}
 	return strings.TrimSpace(string(id))
 })
 
-func lookup(pid int) (process, error) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+func lookup(pid int) (process, error) { return lookupIn(pid, make([]byte, 0, statSize)) }
+
+// lookupIn is lookup with a buffer for the file.
+func lookupIn(pid int, buf []byte) (process, error) {
+	stat, err := readOf(pid, "stat", buf)
 	if errors.Is(err, syscall.ESRCH) { // it ended between open and read
 		return process{}, os.ErrNotExist
 	}
@@ -34,12 +38,61 @@ func lookup(pid int) (process, error) {
 	return parseStat(pid, stat)
 }
 
-// parseStat reads proc_pid_stat(5). The name in the second field may hold anything, also spaces and
-// parentheses, so the fields are counted from the last closing one.
+// statSize is more than the size of 52 numbers and a name.
+const statSize = 2048
+
+// readOf reads a file below /proc/PID into the buffer, which it enlarges if needed. os.ReadFile
+// takes twice as long: it asks for the file's size, which these files do not have, and registers
+// the file with the poller.
+func readOf(pid int, name string, buf []byte) ([]byte, error) {
+	path := "/proc/" + strconv.Itoa(pid) + "/" + name
+	fail := func(op string, err error) ([]byte, error) { return nil, &fs.PathError{Op: op, Path: path, Err: err} }
+	fd, err := retried(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return fail("open", err)
+	}
+	defer unix.Close(fd)
+	for {
+		buf = slices.Grow(buf, 512)
+		n, err := retried(func() (int, error) { return unix.Read(fd, buf[len(buf):cap(buf)]) })
+		if err != nil {
+			return fail("read", err)
+		}
+		if n == 0 {
+			return buf, nil
+		}
+		buf = buf[:len(buf)+n]
+	}
+}
+
+// retried calls do again while a signal interrupts it.
+func retried(do func() (int, error)) (int, error) {
+	for {
+		if n, err := do(); !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
+}
+
+// earlier reports whether p certainly started before q. Start times count from the boot, so a
+// process never has an earlier one than the process that started it.
+func earlier(p, q process) bool {
+	return len(p.start) < len(q.start) || len(p.start) == len(q.start) && p.start < q.start
+}
+
+// parseStat parses proc_pid_stat(5). The name in the second field may contain anything, including
+// spaces and parentheses, so the fields are counted from the last closing parenthesis.
 func parseStat(pid int, stat []byte) (process, error) {
 	const state, parent, group, session, start = 0, 1, 2, 3, 19
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) <= start {
+	var fields [start + 1][]byte
+	n := 0
+	for field := range bytes.FieldsSeq(stat[bytes.LastIndexByte(stat, ')')+1:]) {
+		if fields[n] = field; n == start {
+			break
+		}
+		n++
+	}
+	if n < start || len(fields[start]) == 0 {
 		return process{}, fmt.Errorf("/proc/%d/stat: cannot be read as proc_pid_stat(5): %q", pid, stat)
 	}
 	p := process{pid: pid, start: bootID() + ":" + string(fields[start])}
@@ -64,21 +117,22 @@ func processes() ([]process, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []process
+	all := make([]process, 0, len(names))
+	buf := make([]byte, 0, statSize)
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		if p, err := lookup(pid); err == nil {
+		if p, err := lookupIn(pid, buf); err == nil {
 			all = append(all, p)
 		}
 	}
 	return all, nil
 }
 
-// Arguments returns the command line of the process, which it may have changed; none where it has
-// ended.
+// Arguments returns the command line of the process, which the process may have changed. It is
+// empty if the process has ended.
 func Arguments(pid int) ([]string, error) {
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil || len(line) == 0 {
@@ -87,14 +141,14 @@ func Arguments(pid int) ([]string, error) {
 	return strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"), nil
 }
 
-// bears reports whether the process was started with the variable in its environment.
-func bears(pid int, variable string) bool {
-	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return err == nil && bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+variable+"\x00"))
+// hasVariable reports whether the process was started with the variable in its environment.
+func hasVariable(pid int, variable string) bool {
+	environ, err := readOf(pid, "environ", make([]byte, 1, 8192)) // a zero before the first variable, too
+	return err == nil && bytes.Contains(environ, []byte("\x00"+variable+"\x00"))
 }
 
-// awaitExit returns when our child has ended, and leaves it unreaped: until then nobody else can
-// get its pid.
+// awaitExit returns when our child has ended, and leaves it unreaped, so that its pid is not
+// reused.
 func awaitExit(pid int) error {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -104,14 +158,14 @@ func awaitExit(pid int) error {
 	}
 }
 
-// seesAll reports whether this process is in the namespaces that the system began with: what runs
-// in any other one has a number there, and times are as they are.
+// seesAll reports whether this process is in the initial namespaces. Every process of other
+// namespaces has a pid there, and start times are the same for all.
 func seesAll() bool {
-	// the kernel's include/linux/proc_ns.h
+	// The numbers are from the kernel's include/linux/proc_ns.h.
 	for name, first := range map[string]uint64{"pid": 0xEFFFFFFC, "time": 0xEFFFFFFA} {
 		var space unix.Stat_t
 		err := unix.Stat("/proc/self/ns/"+name, &space)
-		if name == "time" && errors.Is(err, fs.ErrNotExist) { // a system without
+		if name == "time" && errors.Is(err, fs.ErrNotExist) { // the kernel has no time namespaces
 			continue
 		}
 		if err != nil || space.Ino != first {
@@ -121,8 +175,8 @@ func seesAll() bool {
 	return true
 }
 
-// ownPid is the number under which /proc has this process. In a namespace of its own it has another
-// one, and /proc may still be that of the system.
+// ownPid returns the pid of this process in the namespace of /proc. A process in a namespace of its
+// own may still see the /proc of the system, where it has another pid.
 func ownPid() int {
 	if name, err := os.Readlink("/proc/self"); err == nil {
 		if pid, err := strconv.Atoi(name); err == nil {

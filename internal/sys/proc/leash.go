@@ -12,11 +12,13 @@ import (
 	"time"
 )
 
-// leashScript keeps the list of running groups and kills them when its input ends. It must outlive
-// the host by the moment that this takes, so nothing that ends the host's terminal or session may
-// end it; and it must not keep a reader of the host's files waiting, so it closes what the host may
-// have inherited without knowing (a shell can name the descriptors up to 9). Its arguments are the
-// host's will, which a host that ends in order takes back with a dot.
+// leashScript keeps the list of running groups and kills them when its input ends.
+//
+// It must outlive the host for a moment, so it ignores the signals that end the host's terminal or
+// session. It must not hold files open that others wait for, so it closes descriptors that the host
+// may have inherited unknowingly (a shell can name descriptors up to 9). Its arguments are the
+// host's will, a command that runs if the host dies. A host that ends in good order cancels it with
+// a dot.
 const leashScript = `
 trap '' HUP INT QUIT PIPE TERM TSTP
 exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
@@ -46,18 +48,18 @@ exec "$@"
 
 const (
 	leashStart = 5 * time.Second
-	leashWrite = time.Second     // a line is a few bytes into a pipe; a leash that does not take them is stuck
-	leashLife  = time.Second     // one that died younger than this is not replaced before the next child
-	leashEnd   = 5 * time.Second // how long it may take to end after its pipe was closed
+	leashWrite = time.Second     // a line is a few bytes into a pipe; a leash that does not read them is stuck
+	leashLife  = time.Second     // one that died younger than this is only replaced for the next child
+	leashEnd   = 5 * time.Second // how long it may take to end after its pipe is closed
 )
 
-// leash is our end of the leash. It starts with the first child, or with a will. One that is killed
-// is replaced.
+// leash is the host's side of the leash. The shell starts with the first child or with a will. If
+// it is killed, another one replaces it.
 type leash struct {
 	mu     sync.Mutex
 	groups map[int]struct{}
 	will   []string
-	shell  *leashShell // nil while none runs
+	shell  *leashShell // nil if none is running
 	closed bool
 }
 
@@ -68,8 +70,8 @@ type leashShell struct {
 	gone chan struct{} // closed when it has ended
 }
 
-// add puts a group on the leash. The line needs no answer: what is in the pipe is read before its
-// end is.
+// add puts a group on the leash. It needs no acknowledgement: the shell reads the lines in the pipe
+// before it sees the end of the pipe.
 func (l *leash) add(group int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,12 +104,12 @@ func (l *leash) remove(group int) {
 	defer l.mu.Unlock()
 	delete(l.groups, group)
 	if l.shell != nil && l.shell.say("-%d\n", group) != nil {
-		l.renew() // an error shows at the next add; the watcher of the dead leash tries as well
+		l.renew() // the next add reports an error; the watcher of the dead leash retries as well
 	}
 }
 
-// renew starts a leash that knows all groups, in place of one that is dead or stuck. That one is
-// killed before its pipe is closed, or it would take the end of the pipe for the end of the host.
+// renew starts a leash with all groups and replaces a dead or stuck one. The old shell is killed
+// before its pipe is closed. Otherwise it would take the end of the pipe for the end of the host.
 func (l *leash) renew() error {
 	if old := l.shell; old != nil {
 		l.shell = nil
@@ -134,8 +136,8 @@ func (l *leash) renew() error {
 	return nil
 }
 
-// died replaces a leash that was killed while it held groups, so that they are not without one for
-// long.
+// died replaces a leash that was killed while it held groups, so that they are soon on a leash
+// again.
 func (l *leash) died(shell *leashShell) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,8 +152,8 @@ func (l *leash) died(shell *leashShell) {
 	l.shell = nil
 }
 
-// close ends the leash, and with it the groups that are still listed. It must come after the last
-// add.
+// close ends the leash, and cancels the will. The groups still listed are killed. No add may
+// follow.
 func (l *leash) close(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +164,7 @@ func (l *leash) close(ctx context.Context) error {
 	}
 	l.shell = nil
 	if _, err := shell.write(".\n"); err != nil {
-		shell.cmd.Process.Kill() // or it would take the end of its pipe for our death
+		shell.cmd.Process.Kill() // otherwise it would take the end of its pipe for our death
 	}
 	shell.pipe.Close()
 	ctx, cancel := context.WithTimeout(ctx, leashEnd)
@@ -177,7 +179,7 @@ func (l *leash) close(ctx context.Context) error {
 	}
 }
 
-// startLeash returns when the leash is deaf to signals.
+// startLeash starts a leash, and returns when it ignores signals.
 func startLeash(will []string) (*leashShell, error) {
 	in, lines, err := os.Pipe()
 	if err != nil {
@@ -191,7 +193,7 @@ func startLeash(will []string) (*leashShell, error) {
 	}
 	defer ready.Close()
 	cmd := exec.Command("/bin/sh", append([]string{"-c", leashScript, "cadre-leash"}, will...)...)
-	cmd.Dir, cmd.Env = "/", []string{} // no folder and no secret of the host is held
+	cmd.Dir, cmd.Env = "/", []string{} // so that it holds no folder and no secret of the host
 	cmd.Stdin, cmd.Stdout = in, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
@@ -207,7 +209,7 @@ func startLeash(will []string) (*leashShell, error) {
 		cmd.Wait()
 		started.Delete(cmd.Process.Pid)
 		lines.Close()
-		return nil, fmt.Errorf("it does not get ready: %w", err)
+		return nil, fmt.Errorf("it did not become ready: %w", err)
 	}
 	return &leashShell{cmd: cmd, pipe: lines, born: time.Now(), gone: make(chan struct{})}, nil
 }

@@ -15,18 +15,18 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// ListFolder is the usual name of a folder that lists registers, beside the folders of the teams
-// whose sessions they run.
+// ListFolder is the usual name of the folder that lists registers. It lies beside the folders of
+// the teams whose sessions they run.
 const ListFolder = ".running"
 
-// Listing says where a [Register] is listed, so that a process finds the host that it runs below;
-// see [Ancestry].
+// Listing says where a [Register] is listed, so that a process can find the host above it; see
+// [Ancestry].
 type Listing struct {
-	Folder string // made with the first entry, and removed with the last
-	Team   string // whose sessions the register runs; "" for none that has a folder beside the list
+	Folder string // created with the first entry, and removed with the last
+	Team   string // the team whose sessions the register runs; "" for a team without a folder beside the list
 }
 
-// entry is a register in a list: a file named after its host's process.
+// entry is a register in a list, stored in a file named after its host's pid.
 type entry struct {
 	Pid   int    `json:"pid"`
 	Start string `json:"start"` // see StartTime
@@ -34,7 +34,7 @@ type entry struct {
 	Team  string `json:"team,omitempty"`
 }
 
-// enlist lists the register whose folder dir is. It sweeps what killed hosts left in the list.
+// enlist lists the register with folder dir, and removes the entries of killed hosts.
 func enlist(l Listing, dir string) (path string, err error) {
 	start, err := StartTime(os.Getpid())
 	if err != nil {
@@ -53,7 +53,7 @@ func enlist(l Listing, dir string) (path string, err error) {
 			return "", err
 		}
 		err := atomicfile.Replace(path, append(data, '\n'), atomicfile.Passing{})
-		if errors.Is(err, fs.ErrNotExist) { // somebody took the last entry, and the folder with it
+		if errors.Is(err, fs.ErrNotExist) { // another process removed the last entry, and the folder with it
 			continue
 		}
 		if err != nil {
@@ -65,17 +65,17 @@ func enlist(l Listing, dir string) (path string, err error) {
 	return path, nil
 }
 
-// unlist takes the register off its list.
+// unlist removes the register from its list.
 func unlist(path string) error {
 	err := os.Remove(path)
-	if errors.Is(err, fs.ErrNotExist) { // with its whole home
+	if errors.Is(err, fs.ErrNotExist) { // the whole home was removed
 		return nil
 	}
-	os.Remove(filepath.Dir(path)) // it stays while another host is listed
+	os.Remove(filepath.Dir(path)) // fails while another host is listed
 	return err
 }
 
-// sweepList removes the entries of processes that are gone. One that stays does no harm: its
+// sweepList removes the entries of processes that have ended. A missed one does no harm: its
 // process is nobody's ancestor.
 func sweepList(folder string) {
 	files, err := os.ReadDir(folder)
@@ -100,7 +100,7 @@ func exists(pid int) bool {
 	return err == nil
 }
 
-// listedPid reads the process from the name of an entry.
+// listedPid parses the pid in the name of an entry.
 func listedPid(name string) (pid int, ok bool) {
 	name, isEntry := strings.CutSuffix(name, recordSuffix)
 	number, _, _ := strings.Cut(name, "-")
@@ -109,7 +109,7 @@ func listedPid(name string) (pid int, ok bool) {
 }
 
 func readEntry(path string) (e entry, err error) {
-	data, err := regularfile.Read(path, maxNote) // who is kept out by it may have put something else there
+	data, err := regularfile.Read(path, maxNote) // a process that hides its origin may put a pipe there
 	if err != nil {
 		return e, err
 	}
@@ -122,8 +122,8 @@ func readEntry(path string) (e entry, err error) {
 	return e, nil
 }
 
-// listed returns the files of a list, by the process that each is of. A folder that does not exist
-// lists nothing.
+// listed returns the files of a list by the pid in their names. A folder that does not exist is an
+// empty list.
 func listed(folder string) (map[int][]string, error) {
 	files, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

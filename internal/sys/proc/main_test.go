@@ -48,8 +48,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// family is a command with processes in the background, of which one ignores SIGTERM. All of them
-// show the mark, a number of seconds that nobody else sleeps, in their arguments.
+// family returns a command with background processes, one of which ignores SIGTERM. All have the
+// mark in their arguments: a number of seconds to sleep that no other process uses.
 func family(mark string) []string {
 	return []string{"sh", "-c", "sleep " + mark + " & (trap '' TERM; sleep " + mark + ") & sleep " + mark}
 }
@@ -63,7 +63,7 @@ func runHost(mode, dir, mark string) error {
 	cmd := Cmd{Args: family(mark), Stdout: os.Stderr}
 	switch mode {
 	case "busy": // until it is killed
-		if err := r.leash.add(1 << 30); err != nil { // no such group; it makes the leash start
+		if err := r.leash.add(1 << 30); err != nil { // this group does not exist; adding it starts the leash
 			return err
 		}
 		fmt.Println(r.leash.shell.cmd.Process.Pid)
@@ -76,7 +76,7 @@ func runHost(mode, dir, mark string) error {
 				c.Kill()
 			}
 		}
-	case "bequest", "orderly": // it leaves a will, and ends without a word or in order
+	case "bequest", "orderly": // leaves a will, and ends by a kill or in good order
 		for _, will := range []string{"first", "second"} {
 			if err := r.Bequeath("/bin/sh", "-c", `trap 'echo "$0" >"$0"' TERM; kill -s TERM $$`,
 				filepath.Join(dir, will)); err != nil {
@@ -87,7 +87,7 @@ func runHost(mode, dir, mark string) error {
 			die()
 		}
 		return r.Close(context.Background())
-	case "lingers": // something of it holds its lock for a while after it was killed
+	case "lingers": // a child holds its lock for a while after it was killed
 		c := exec.Command("sleep", mark)
 		c.ExtraFiles = []*os.File{r.alive.File()}
 		if err := c.Start(); err != nil {
@@ -95,7 +95,7 @@ func runHost(mode, dir, mark string) error {
 		}
 		fmt.Println(c.Process.Pid)
 		die()
-	case "orphans": // its child leaves processes behind and waits for nobody
+	case "orphans": // its child leaves processes behind and does not wait for them
 		c, err := r.Start(cmd)
 		if err != nil {
 			return err
@@ -134,8 +134,8 @@ func runHost(mode, dir, mark string) error {
 	return fmt.Errorf("no such mode: %s", mode)
 }
 
-// startHost starts the test binary as a host in a process of its own. Its output is a pipe, so
-// reading that to its end also shows that nobody who outlives it holds its files.
+// startHost starts the test binary as a host in a process of its own. Its output is a pipe: reading
+// it to the end shows that no surviving process holds the host's files open.
 func startHost(t *testing.T, mode, dir, mark string) (*exec.Cmd, *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -153,7 +153,7 @@ func startHost(t *testing.T, mode, dir, mark string) (*exec.Cmd, *os.File) {
 		host.Process.Kill()
 		host.Wait()
 		r.Close()
-		for _, line := range marked(t, mark) { // after a test that failed
+		for _, line := range marked(t, mark) { // in case the test failed
 			if pid, err := strconv.Atoi(strings.Fields(line)[0]); err == nil {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}
@@ -164,8 +164,8 @@ func startHost(t *testing.T, mode, dir, mark string) (*exec.Cmd, *os.File) {
 
 func newMark() string { return strconv.Itoa(30_000_000 + rand.IntN(9_000_000)) }
 
-// marked lists the living processes that show the mark, by the portable way that the code under
-// test does not use.
+// marked lists the running processes that have the mark, with ps, which the code under test does
+// not use.
 func marked(t *testing.T, mark string) []string {
 	t.Helper()
 	out, err := exec.Command("ps", "-A", "-o", "pid=,stat=,args=").Output()
@@ -183,7 +183,7 @@ func marked(t *testing.T, mark string) []string {
 	return found
 }
 
-// eventually polls until the condition holds, and fails with what it says.
+// eventually polls until the condition holds, and fails the test if it never does.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)

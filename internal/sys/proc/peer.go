@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// ErrStranger means that the process at the other end of a socket is not the session's that the
-// socket is for.
-var ErrStranger = errors.New("the process at the other end is not of this session")
+// ErrStranger reports that the process at the other end of a socket does not belong to the socket's
+// session.
+var ErrStranger = errors.New("the process at the other end does not belong to this session")
 
-// Admits checks that the process at the other end of a unix socket runs in the session of that
-// member: that it descends from a child of this register with that name, or was started by this
-// program itself. The path of a socket is no secret to other sessions of the same user. The error
-// is [ErrStranger], or says why it cannot be known.
+// Admits checks that the process at the other end of a unix socket belongs to the member's session:
+// it descends from a child of this register with that member, or this program itself started it.
+// The path alone is no protection, because other sessions of the same user can see it. The error is
+// [ErrStranger], or says why the process is unknown.
 func (r *Register) Admits(c syscall.Conn, member string) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *Register) Admits(c syscall.Conn, member string) error {
 	return nil
 }
 
-// runs reports whether the process is of that member's session, or this program's own.
+// runs reports whether the process belongs to the member's session or to this program itself.
 func (r *Register) runs(pid int, member string) bool {
 	self, err := lookup(os.Getpid())
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *Register) runs(pid int, member string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for c := range r.children {
-		// a session's number is nobody else's while its leader is not reaped
+		// A session id is not reused while its leader is not reaped.
 		if c.pid == child.pid || c.pid == child.session {
 			return c.cmd.Member == member && !c.cmd.Trusted
 		}

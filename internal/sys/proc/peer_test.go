@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// dialMode makes the test binary connect to a socket and read to its end: its arguments are this
+// dialMode makes the test binary connect to a socket and read to its end. Its arguments are this
 // word and the socket.
 const dialMode = "proc-test-dial"
 
@@ -22,8 +22,8 @@ func dial(socket string) error {
 	return err
 }
 
-// TestAdmits: a socket is for the session of one member, however its processes were started, and
-// for the program itself.
+// TestAdmits checks that a socket admits the session of one member, however its processes were
+// started, and the program itself.
 func TestAdmits(t *testing.T) {
 	r := open(t, t.TempDir())
 	other := open(t, t.TempDir())

@@ -1,4 +1,5 @@
 package proc
 
-// Pipes returns the named pipes that processes of the child wait for. This system does not tell.
+// Pipes returns the named pipes that processes of the child wait for. This system does not show
+// them.
 func (c *Child) Pipes(program string) (paths []string, told bool) { return nil, false }

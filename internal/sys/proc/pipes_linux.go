@@ -12,10 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pipes returns the named pipes that processes of the child wait for: to open one, or to read from
-// one that is open. Only processes count whose program's name begins with program, and not what
-// they read as their standard input. told is false where the system does not tell of each of them
-// what it waits for.
+// Pipes returns the named pipes that processes of the child are opening or reading. It considers
+// only processes whose name begins with program, and ignores their standard input. told is false if
+// the system hides what one of them waits for.
 func (c *Child) Pipes(program string) (paths []string, told bool) {
 	all, err := members(c.pid)
 	if err != nil {
@@ -45,8 +44,8 @@ func (c *Child) Pipes(program string) (paths []string, told bool) {
 	return paths, told
 }
 
-// awaited is the file that a thread waits for, by what proc_pid_syscall(5) says of it: a number and
-// arguments, or that it runs.
+// awaited returns the file that a thread waits for, given its proc_pid_syscall(5): a number and
+// arguments, or "running".
 func awaited(dir string, call []byte) (path string, ok bool) {
 	fields := strings.Fields(string(call))
 	if len(fields) < 3 {
@@ -58,7 +57,7 @@ func awaited(dir string, call []byte) (path string, ok bool) {
 	if err != nil || err1 != nil || err2 != nil {
 		return "", false
 	}
-	const open = 2 // on amd64, where some C libraries use it; other systems may have something else there
+	const open = 2 // on amd64, where some C libraries use it; other architectures may use the number for another call
 	switch {
 	case number == unix.SYS_OPENAT:
 		return opened(dir, int32(first), second)
@@ -71,7 +70,8 @@ func awaited(dir string, call []byte) (path string, ok bool) {
 	return "", false
 }
 
-// opened is the path at that address of a process, which is relative to one of its folders.
+// opened returns the path at an address in the memory of a process, resolved against the given
+// folder.
 func opened(dir string, folder int32, address uint64) (path string, ok bool) {
 	if path, ok = text(dir, address); !ok || filepath.IsAbs(path) {
 		return filepath.Clean(path), ok
@@ -84,8 +84,8 @@ func opened(dir string, folder int32, address uint64) (path string, ok bool) {
 	return filepath.Join(base, path), err == nil
 }
 
-// text is the string at that address of a process. It is read page by page, because the page behind
-// its end may not be there.
+// text returns the string at an address in the memory of a process. It reads page by page, because
+// the page after the end of the string may not exist.
 func text(dir string, address uint64) (string, bool) {
 	memory, err := os.Open(dir + "/mem")
 	if err != nil {

@@ -15,16 +15,16 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Record is what a host leaves on disk of a running child, as <pid>.json in its folder. It is there
-// before the child runs and until its group is gone.
+// Record describes a running child in the file <pid>.json of the host's folder. It is written
+// before the child runs, and removed when no process of its group is left.
 type Record struct {
 	Pid     int       `json:"pid"`
 	Start   string    `json:"start"` // see StartTime
-	Token   string    `json:"token"` // value of CADRE_PROC in the child's environment, unlike any other
+	Token   string    `json:"token"` // unique value of CADRE_PROC in the child's environment
 	Member  string    `json:"member,omitempty"`
 	Task    string    `json:"task,omitempty"`
 	Trusted bool      `json:"trusted,omitempty"` // it acts as the user, whatever Member says
-	Check   bool      `json:"check,omitempty"`   // it is a check; see [Cmd]
+	Check   bool      `json:"check,omitempty"`   // see [Cmd]
 	Started time.Time `json:"started"`
 
 	Terminal string `json:"terminal,omitempty"` // see [Cmd]
@@ -32,12 +32,12 @@ type Record struct {
 
 const recordSuffix = ".json"
 
-// maxNote is the most that is read of a record, or of another file in a host's folder, in bytes.
+// maxNote is the size limit of a record, or of another file in a host's folder, in bytes.
 const maxNote = 64 << 10
 
 func (r Record) path(dir string) string { return filepath.Join(dir, strconv.Itoa(r.Pid)+recordSuffix) }
 
-// write puts the record in place whole. It is not synced: a loss of power that could lose it ends
+// write replaces the record atomically, without fsync: a power loss that could lose the record ends
 // the child as well.
 func (r Record) write(dir string) error {
 	data, err := json.Marshal(r)
@@ -47,8 +47,8 @@ func (r Record) write(dir string) error {
 	return atomicfile.Replace(r.path(dir), append(data, '\n'), atomicfile.Passing{})
 }
 
-// Records returns the children that the folder of a host lists. A folder that does not exist lists
-// none. The error names files that cannot be read as a record; the others are returned with it.
+// Records returns the children recorded in the folder of a host. A folder that does not exist has
+// none. Files that cannot be parsed are named in the error; the other records are returned with it.
 func Records(dir string) ([]Record, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +65,7 @@ func Records(dir string) ([]Record, error) {
 			record, err := readRecord(dir, pid)
 			if err == nil {
 				records = append(records, record)
-			} else if !errors.Is(err, fs.ErrNotExist) { // the child ended while we looked
+			} else if !errors.Is(err, fs.ErrNotExist) { // the child ended meanwhile
 				errs = append(errs, err)
 			}
 		}
@@ -81,10 +81,10 @@ func readRecord(dir string, pid int) (Record, error) {
 	}
 	var r Record
 	if err := json.Unmarshal(data, &r); err != nil {
-		return Record{}, fmt.Errorf("record %s: %w; see what process %d is, then delete the file", path, err, pid)
+		return Record{}, fmt.Errorf("record %s: %w; check what process %d is, then delete the file", path, err, pid)
 	}
 	if r.Pid != pid || r.Pid <= 1 || r.Start == "" || r.Token == "" {
-		return Record{}, fmt.Errorf("record %s does not name a process: see what process %d is, then delete the file",
+		return Record{}, fmt.Errorf("record %s does not name a process: check what process %d is, then delete the file",
 			path, pid)
 	}
 	return r, nil

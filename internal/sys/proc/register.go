@@ -13,19 +13,18 @@ import (
 	"cadre/internal/sys/filelock"
 )
 
-// AliveFile is the name, in a host's folder, of the [filelock.Lock] that an open [Register] holds; [Lives]
-// looks at it. In it stands whose process that is: its pid and its start.
+// AliveFile is the name, in a host's folder, of the [filelock.Lock] that an open [Register] holds;
+// [Lives] checks it. The file holds the pid and start time of the host's process.
 const AliveFile = "alive"
 
-// Lives reports whether the host with that folder lives. One that was killed holds its lock until
-// the last of its threads has come to its end; it is a zombie by then, and does not live.
+// Lives reports whether the host with this folder is running. A killed host keeps its lock until
+// its last thread has ended. It is a zombie by then and does not count as running.
 func Lives(dir string) bool {
 	path := filepath.Join(dir, AliveFile)
 	return filelock.Held(path) && !dying(path)
 }
 
-// dying reports whether the holder is known to have come to its end, as nearly as makes no
-// difference.
+// dying reports whether the holder of the lock is known to be a zombie.
 func dying(path string) bool {
 	h, signed, err := signature(path)
 	if err != nil || !signed {
@@ -35,7 +34,7 @@ func dying(path string) bool {
 	return err == nil && p.start == h.Start && p.zombie
 }
 
-// ErrClosed is returned when a child is to be started after [Register.Close].
+// ErrClosed reports that the register was closed with [Register.Close].
 var ErrClosed = errors.New("the register is closed")
 
 // Register starts the children of one host and keeps their records. Its methods may be called from
@@ -43,22 +42,22 @@ var ErrClosed = errors.New("the register is closed")
 type Register struct {
 	dir   string
 	alive *filelock.Lock
-	entry string // its file in a list; "" where it is in none
+	entry string // its file in a list; "" if it is not listed
 	leash leash
 
 	mu       sync.Mutex
 	children map[*Child]struct{}
 	closed   bool
-	offList  bool // its entry is taken back
+	offList  bool // its entry was removed
 
 	sockets     string // folder of the host's sockets; "" before the first
 	socketCount int
 }
 
-// Open begins a host with the given folder, which it makes if it has to. The folder must be this
-// host's alone: a living host's gives [filelock.ErrHeld], and what a dead one left is to be ended with
-// [EndStrays] first. An empty dir means a host without records, for a program that runs a command
-// or two and ends: its children have a leash only.
+// Open opens a register with the given folder, which it creates if needed. The folder must belong
+// to this host alone. For the folder of a running host it returns [filelock.ErrHeld]. The remains
+// of a dead host must be ended with [EndStrays] first. With an empty dir there are no records, and
+// children have only a leash. This is for a program that runs a command or two and ends.
 func Open(dir string) (*Register, error) {
 	r := &Register{dir: dir, children: map[*Child]struct{}{}}
 	if dir == "" {
@@ -72,9 +71,9 @@ func Open(dir string) (*Register, error) {
 	return r, nil
 }
 
-// OpenListed is [Open] for a host that runs sessions. It is in the list from before its first child
-// until the last one is gone. On Linux its process adopts what its descendants leave behind, so
-// that this stays below it.
+// OpenListed is [Open] for a host that runs sessions. The host is listed from before its first
+// child starts until the last one has ended. On Linux its process adopts the orphans among its
+// descendants, so that they stay below it.
 func OpenListed(dir string, l Listing) (*Register, error) {
 	r, err := Open(dir)
 	if err != nil {
@@ -93,18 +92,18 @@ func enroll(dir string) (*filelock.Lock, error) {
 			return nil, err
 		}
 		lock, err := filelock.New(filepath.Join(dir, AliveFile))
-		if errors.Is(err, fs.ErrNotExist) { // somebody took the new folder for that of a dead host
+		if errors.Is(err, fs.ErrNotExist) { // another process took the new folder for a dead host's and removed it
 			continue
 		}
 		if err == nil {
-			_ = Sign(lock) // without it, its holder's end is seen a little later
+			_ = Sign(lock) // without a signature, the holder's end is noticed a little later
 		}
 		return lock, err
 	}
 }
 
-// Start starts a child. It runs when Start returns, and its record is on disk. Every child that was
-// started is to be waited for with [Child.Wait], [Child.Stop] or [Register.Close].
+// Start starts a child. When Start returns, the child is running and its record is on disk. Every
+// started child must be waited for with [Child.Wait], [Child.Stop] or [Register.Close].
 func (r *Register) Start(cmd Cmd) (*Child, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,8 +126,8 @@ func (r *Register) Start(cmd Cmd) (*Child, error) {
 	return c, nil
 }
 
-// Run starts a child and waits for it. When ctx ends first, the child is stopped by the ladder, and
-// the error is ctx's.
+// Run starts a child and waits for it. When ctx ends first, Run stops the child as the ladder says
+// and returns ctx's error.
 func (r *Register) Run(ctx context.Context, cmd Cmd, ladder Ladder) (Exit, error) {
 	if err := ctx.Err(); err != nil {
 		return Exit{}, err
@@ -140,8 +139,8 @@ func (r *Register) Run(ctx context.Context, cmd Cmd, ladder Ladder) (Exit, error
 	return c.Finish(ctx, ladder)
 }
 
-// Finish waits for the child. When ctx ends first, the child is stopped by the ladder, and the
-// error is ctx's.
+// Finish waits for the child. When ctx ends first, Finish stops the child as the ladder says and
+// returns ctx's error.
 func (c *Child) Finish(ctx context.Context, ladder Ladder) (Exit, error) {
 	exit, err := c.Wait(ctx)
 	if ctx.Err() == nil || err == nil || errors.Is(err, ErrLeft) {
@@ -154,9 +153,9 @@ func (c *Child) Finish(ctx context.Context, ladder Ladder) (Exit, error) {
 	return c.exit, errors.Join(ctx.Err(), stopped)
 }
 
-// Bequeath says what is run when the host dies before [Register.Close]: a command of absolute
-// paths, without an environment, input or output, once the groups of its children are killed. Where
-// the leash is killed with the host nobody runs it.
+// Bequeath sets the command that runs if the host dies before [Register.Close], after the groups of
+// its children are killed. The command consists of absolute paths and gets no environment, input or
+// output. It does not run if the leash is killed together with the host.
 func (r *Register) Bequeath(will ...string) error {
 	if err := r.leash.bequeath(will); err != nil {
 		return fmt.Errorf("leave a will: %w", err)
@@ -164,9 +163,8 @@ func (r *Register) Bequeath(will ...string) error {
 	return nil
 }
 
-// Close kills every child that still runs, waits until they are gone, ends the leash and gives the
-// folder free. ctx bounds the wait; the children are sent SIGKILL in any case. It may be called
-// more than once.
+// Close kills every running child, waits for their end, ends the leash and releases the folder. ctx
+// limits the wait; the children get SIGKILL in any case. Close may be called more than once.
 func (r *Register) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
@@ -199,7 +197,8 @@ func (r *Register) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// unlisted reports, once, whether the register is to be taken off its list.
+// unlisted reports whether the register must be removed from its list. It returns true at most
+// once.
 func (r *Register) unlisted() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -208,7 +207,7 @@ func (r *Register) unlisted() bool {
 	return first
 }
 
-// admit makes the child known to all that would end it. It still waits at the gate.
+// admit records the child and puts it on the leash while it waits at the gate.
 func (r *Register) admit(c *Child) error {
 	if r.dir != "" {
 		start, err := StartTime(c.pid)
@@ -224,7 +223,7 @@ func (r *Register) admit(c *Child) error {
 	return r.leash.add(c.pid)
 }
 
-// abandon ends a child that may not run: it leaves the gate when that is closed.
+// abandon ends a child at the gate that must not run. The child exits when the gate is closed.
 func (c *Child) abandon() {
 	c.gate.Close()
 	c.signal(syscall.SIGKILL)
@@ -245,12 +244,12 @@ func (r *Register) forget(c *Child) {
 
 func (r *Register) erase(c *Child) {
 	if r.dir != "" {
-		// one that stays names a process that is gone, and EndStrays sees that
+		// A record that stays names a process that has ended, and EndStrays recognises that.
 		os.Remove(Record{Pid: c.pid}.path(r.dir))
 	}
 }
 
-// Pids are those of the children that run.
+// Pids returns the pids of the running children.
 func (r *Register) Pids() ([]int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

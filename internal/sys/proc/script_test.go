@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestScriptsInOtherShells runs both scripts in the shells that are /bin/sh somewhere: dash and
-// busybox on Linux, bash on Linux and macOS, ksh on others.
+// TestScriptsInOtherShells runs both scripts in the shells that serve as /bin/sh on some system:
+// dash and busybox on Linux, bash on Linux and macOS, ksh on others.
 func TestScriptsInOtherShells(t *testing.T) {
 	for _, shell := range [][]string{{"dash"}, {"bash", "--posix"}, {"busybox", "sh"}, {"ksh"}} {
 		if _, err := exec.LookPath(shell[0]); err != nil {
@@ -36,7 +36,7 @@ func gateIn(t *testing.T, shell []string) {
 		cmd.ExtraFiles = []*os.File{r}
 		io.WriteString(w, line)
 		w.Close()
-		out, _ := cmd.Output() // the status is 125 where nothing was let through
+		out, _ := cmd.Output() // the status is 125 if the gate stayed closed
 		r.Close()
 		if string(out) != want {
 			t.Errorf("after %q: got %q, want %q", line, out, want)

@@ -12,31 +12,32 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// socketsFile is the name, in a host's folder, of the file with the path of the folder of its
-// sockets.
+// socketsFile is the name, in a host's folder, of the file that holds the path of its sockets'
+// folder.
 const socketsFile = "sockets"
 
-// socketsPrefix begins the name of a folder of sockets. Nothing else is ever removed as one.
+// socketsPrefix begins the name of a folder of sockets. Only folders with this prefix are removed
+// as such.
 const socketsPrefix = "cadre-"
 
-// Socket returns a path for a unix socket of this host that nothing has yet. It lies in a folder of
-// the host's own, which goes with the host, however that ends, and not in the host's folder: the
-// path of a socket has 104 bytes at most on macOS.
+// Socket returns an unused path for a unix socket of this host. It lies in a temporary folder of
+// the host, which is removed after the host has ended, however it ended. It is not in the host's
+// folder, because the path of a socket is limited to 104 bytes on macOS.
 func (r *Register) Socket() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return "", fmt.Errorf("a place for a socket: %w", ErrClosed)
+		return "", fmt.Errorf("create a socket path: %w", ErrClosed)
 	}
 	if r.sockets == "" {
 		dir := filepath.Join(os.TempDir(), socketsPrefix+rand.Text()[:12])
-		if r.dir != "" { // recorded first: what nobody knows of stays for ever
+		if r.dir != "" { // recorded first: nothing would ever remove an unrecorded folder
 			if err := os.WriteFile(filepath.Join(r.dir, socketsFile), []byte(dir), 0o600); err != nil {
-				return "", fmt.Errorf("a place for a socket: %w", err)
+				return "", fmt.Errorf("create a socket path: %w", err)
 			}
 		}
 		if err := os.Mkdir(dir, 0o700); err != nil {
-			return "", fmt.Errorf("a place for a socket: %w", err)
+			return "", fmt.Errorf("create a socket path: %w", err)
 		}
 		r.sockets = dir
 	}
@@ -44,7 +45,7 @@ func (r *Register) Socket() (string, error) {
 	return filepath.Join(r.sockets, fmt.Sprint(r.socketCount)), nil
 }
 
-// removeSockets removes the folder of sockets of the host with that folder.
+// removeSockets removes the sockets' folder of the host with this folder.
 func removeSockets(dir string) error {
 	data, err := regularfile.Read(filepath.Join(dir, socketsFile), maxNote)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,5 +57,5 @@ func removeSockets(dir string) error {
 	if path := string(data); filepath.IsAbs(path) && strings.HasPrefix(filepath.Base(path), socketsPrefix) {
 		return os.RemoveAll(path)
 	}
-	return nil // torn: it was never made
+	return nil // truncated by a crash: the folder was never created
 }

@@ -36,7 +36,7 @@ func TestSocketsGoWithTheirHost(t *testing.T) {
 					t.Error("a closed register has places for sockets")
 				}
 			} else {
-				r.alive.Unlock() // as the kernel does it
+				r.alive.Unlock() // as the kernel does at the end of a process
 				if err := Remove(filepath.Join(dir, "host")); err != nil {
 					t.Error(err)
 				}

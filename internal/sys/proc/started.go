@@ -2,9 +2,9 @@ package proc
 
 import "sync"
 
-// started are the processes that this package started and has not reaped yet: whoever reaps orphans
-// leaves them alone.
-var started sync.Map // of int
+// started holds the pids of processes that this package started and has not reaped yet. The reaper
+// of orphans skips them.
+var started sync.Map // keys are int
 
 func isStarted(pid int) bool {
 	_, ok := started.Load(pid)

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// starterMode makes the test binary write its starter to a file: its arguments are this word
+	// starterMode makes the test binary write its starter to a file. Its arguments are this word
 	// and the file.
 	starterMode = "proc-test-starter"
-	// programMode makes it a program that writes its pid to the file program and runs a command by
-	// a shell: its arguments are this word, the file, and the command.
+	// programMode makes it a program that writes its pid to the file "program" and runs a command
+	// through a shell. Its arguments are this word, the file, and the command.
 	programMode = "proc-test-program"
 )
 
@@ -34,13 +34,13 @@ func runStarter(args []string) error {
 	return os.WriteFile(args[1], fmt.Append(nil, pid, " ", ok), 0o600)
 }
 
-// TestStarter: shells that run something for somebody are passed over, and any other program is the
-// one that runs what is below it.
+// TestStarter checks that shells which run a command for somebody are skipped, and that any other
+// program is a starter.
 func TestStarter(t *testing.T) {
 	self := os.Args[0]
 	for name, c := range map[string]struct {
 		command func(asks, program string) []string
-		program bool // the starter is the program between, else this test
+		program bool // the starter is the program in between, otherwise this test
 	}{
 		"a child": {func(asks, _ string) []string { return strings.Fields(asks) }, false},
 		"of a shell": {func(asks, _ string) []string {
@@ -93,7 +93,8 @@ func TestStarter(t *testing.T) {
 	}
 }
 
-// TestArguments: a process's command line is as it was started, whatever is in it.
+// TestArguments checks that Arguments returns the command line of a process unchanged, whatever it
+// contains.
 func TestArguments(t *testing.T) {
 	c := exec.Command("sh", "-c", "echo; read end", "a b", "é'\"")
 	in, err := c.StdinPipe()
@@ -107,7 +108,7 @@ func TestArguments(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	out.Read(make([]byte, 1)) // it runs its program by then
+	out.Read(make([]byte, 1)) // by then it runs its program
 	if args, err := Arguments(c.Process.Pid); err != nil || !slices.Equal(args, c.Args) {
 		t.Errorf("got %q, %v", args, err)
 	}
@@ -118,7 +119,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestSplitArguments reads what macOS says of a process, whole and cut off anywhere.
+// TestSplitArguments parses macOS' process arguments, complete and truncated at any point.
 func TestSplitArguments(t *testing.T) {
 	raw := binary.NativeEndian.AppendUint32(nil, 3)
 	raw = append(raw, "/bin/sh\x00\x00\x00\x00\x00sh\x00-c\x00a b\x00HOME=/x\x00"...)
@@ -139,7 +140,8 @@ func TestSplitArguments(t *testing.T) {
 	}
 }
 
-// TestHolderOf: a lock is a process's only while that lives, holds it and has signed it.
+// TestHolderOf checks that HolderOf names a process only while it is running, holds the lock and
+// has signed it.
 func TestHolderOf(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	is := func(when string, want bool) {
@@ -162,7 +164,7 @@ func TestHolderOf(t *testing.T) {
 	if h, _, _ := HolderOf(path); !Alive(h.Pid, h.Start) {
 		t.Errorf("%+v does not live", h)
 	}
-	// As a process of another PID namespace or machine has it.
+	// These signatures are from another PID namespace or machine.
 	for _, other := range []string{fmt.Sprintf("%d another-boot:1", os.Getpid()), fmt.Sprintf("%d 1", 1<<30), "x", "7"} {
 		if err := os.WriteFile(path, []byte(other+"\n"), 0o600); err != nil {
 			t.Fatal(err)

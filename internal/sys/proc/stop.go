@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Ladder says how long each step of [Child.Stop] may take before the next one. 0 means the default,
-// and a negative duration leaves the step out.
+// Ladder sets how long each step of [Child.Stop] may take before the next one. 0 means the default;
+// a negative duration skips the step.
 type Ladder struct {
-	Stdin time.Duration // after its standard input was closed, for a child with Cmd.StdinPipe; default 5 s
+	Stdin time.Duration // after closing standard input, for a child with Cmd.StdinPipe; default 5 s
 	Term  time.Duration // after SIGTERM to the group; default 5 s
-	Kill  time.Duration // after SIGKILL to the group; cannot be left out; default 10 s
+	Kill  time.Duration // after SIGKILL to the group; cannot be skipped; default 10 s
 }
 
-// defaultLadder is what a zero Ladder means.
+// defaultLadder is the meaning of a zero Ladder.
 var defaultLadder = Ladder{Stdin: 5 * time.Second, Term: 5 * time.Second, Kill: 10 * time.Second}
 
 func (l Ladder) withDefaults() Ladder {
@@ -31,10 +31,10 @@ func (l Ladder) withDefaults() Ladder {
 	return l
 }
 
-// Stop ends the child: it closes its standard input, then sends SIGTERM, then SIGKILL, each to the
-// whole group and each only when the one before was not enough. It returns when the child is gone.
-// When ctx ends, Stop goes to SIGKILL at once; it never returns without having sent it to a child
-// that is still there. It may be called more than once, also at the same time.
+// Stop ends the child: it closes its standard input, then sends SIGTERM to the whole group, then
+// SIGKILL. Each step is only taken if the one before did not suffice. Stop returns when the child
+// has ended. When ctx ends, Stop sends SIGKILL at once; it never returns without SIGKILL while the
+// child is running. It may be called more than once, also concurrently.
 func (c *Child) Stop(ctx context.Context, ladder Ladder) error {
 	ladder = ladder.withDefaults()
 	if c.cmd.StdinPipe {
@@ -45,7 +45,7 @@ func (c *Child) Stop(ctx context.Context, ladder Ladder) error {
 	}
 	if ladder.Term > 0 && ctx.Err() == nil {
 		c.signal(syscall.SIGTERM)
-		c.signal(syscall.SIGCONT) // one that is stopped would not hear the first
+		c.signal(syscall.SIGCONT) // a stopped process would not handle SIGTERM
 		if c.endsWithin(ctx, ladder.Term) {
 			return c.err
 		}
@@ -53,7 +53,7 @@ func (c *Child) Stop(ctx context.Context, ladder Ladder) error {
 	return c.kill(ladder.Kill)
 }
 
-// Kill ends the child with SIGKILL and returns when it is gone.
+// Kill ends the child with SIGKILL and returns when it has ended.
 func (c *Child) Kill() error { return c.kill(defaultLadder.Kill) }
 
 func (c *Child) kill(grace time.Duration) error {
@@ -61,7 +61,7 @@ func (c *Child) kill(grace time.Duration) error {
 	if c.endsWithin(context.Background(), grace) {
 		return c.err
 	}
-	return fmt.Errorf("process %d is there %v after SIGKILL: %w", c.pid, grace, ErrLeft)
+	return fmt.Errorf("process %d has not ended %v after SIGKILL: %w", c.pid, grace, ErrLeft)
 }
 
 func (c *Child) signalKill() {

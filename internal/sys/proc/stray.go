@@ -14,22 +14,22 @@ import (
 	"cadre/internal/sys/filelock"
 )
 
-// Stray is what [EndStrays] found of a child that a dead host had recorded.
+// Stray describes the remaining processes that [EndStrays] found of a dead host's child.
 type Stray struct {
 	Record
 	Ended []int // pids that were ended
-	Left  []int // pids in the child's group that could not be proved to be its own, so they were let live
+	Left  []int // pids in the child's group that may be unrelated, so they were not ended
 }
 
-// EndStrays ends what is left of the children of a dead host, given the host's folder, and removes
-// the records of those that are gone. The host's own children without a stray are not mentioned. A
-// living host's folder is refused with [filelock.ErrHeld], after a second in which the lock of a host that
-// has just died goes. It is safe to call at the same time from several processes, and again after
-// an error; ctx bounds the wait for the processes to go.
+// EndStrays ends the remaining children of a dead host, given the host's folder, and removes the
+// records of those that have ended. The result lists only children with remaining processes. For
+// the folder of a running host it returns [filelock.ErrHeld], after one second in which the lock of
+// a host that has just died disappears. Several processes may call it at the same time, and again
+// after an error. ctx limits the wait for the processes to end.
 //
-// A process counts as the child's own when it is in the session or group of the recorded leader,
-// and either that leader is there with the start time that was recorded, or the process carries the
-// child's token in its environment.
+// A process counts as the child's own if it is in the session or group of the recorded leader, and
+// either that leader exists with the recorded start time, or the process has the child's token in
+// its environment.
 func EndStrays(ctx context.Context, dir string) ([]Stray, error) {
 	if err := awaitDeath(ctx, filepath.Join(dir, AliveFile)); err != nil {
 		return nil, fmt.Errorf("end strays of %s: %w", dir, err)
@@ -53,8 +53,8 @@ func EndStrays(ctx context.Context, dir string) ([]Stray, error) {
 	return strays, errors.Join(errs...)
 }
 
-// deathGrace is how long a dead host's lock may be held by a child that it was forking when it
-// died: until that child's exec.
+// deathGrace is how long a dead host's lock may still be held by a child that the host was forking
+// when it died. The child releases it at its exec.
 const deathGrace = time.Second
 
 func awaitDeath(ctx context.Context, path string) error {
@@ -72,10 +72,10 @@ func awaitDeath(ctx context.Context, path string) error {
 	return nil
 }
 
-// Remove removes the folder of a dead host of whose children nothing is left. A living host's
-// folder is refused with [filelock.ErrHeld], and one that still has records is left as it is.
+// Remove removes the folder of a dead host that has no remaining children. For a running host it
+// returns [filelock.ErrHeld]. It leaves a folder that still has records.
 func Remove(dir string) error {
-	lock, err := filelock.New(filepath.Join(dir, AliveFile)) // so that no host begins in the folder meanwhile
+	lock, err := filelock.New(filepath.Join(dir, AliveFile)) // so that no host opens the folder meanwhile
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -95,12 +95,13 @@ func Remove(dir string) error {
 func endStray(ctx context.Context, record Record) (Stray, error) {
 	stray := Stray{Record: record}
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		session, err := members(record.Pid)
+		all, err := processes()
 		if err != nil {
-			return stray, err
+			return stray, fmt.Errorf("list processes: %w", err)
 		}
+		session := membersOf(record.Pid, all)
 		own, others := record.split(session)
-		for _, p := range bearers(tokenVariable+"="+record.Token, session) {
+		for _, p := range withVariable(tokenVariable+"="+record.Token, session, all) {
 			own = append(own, p.pid)
 		}
 		stray.Left = others
@@ -108,7 +109,7 @@ func endStray(ctx context.Context, record Record) (Stray, error) {
 			return stray, nil
 		}
 		if Alive(record.Pid, record.Start) {
-			signalGroup(record.Pid, syscall.SIGKILL) // all at once, so that none forks away
+			signalGroup(record.Pid, syscall.SIGKILL) // the whole group at once, so that no process can fork away
 		}
 		for _, pid := range own {
 			if !slices.Contains(stray.Ended, pid) {
@@ -119,21 +120,17 @@ func endStray(ctx context.Context, record Record) (Stray, error) {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return stray, fmt.Errorf("%v still there: %w", own, context.Cause(ctx))
+			return stray, fmt.Errorf("%v are still running: %w", own, context.Cause(ctx))
 		}
 	}
 }
 
-// bearers are the living processes outside of a session that carry the variable in their
+// withVariable returns the running processes outside of the session that have the variable in their
 // environment.
-func bearers(variable string, session []process) (found []process) {
-	all, err := processes()
-	if err != nil {
-		return nil // it is a second net; the first one is the session
-	}
+func withVariable(variable string, session, all []process) (found []process) {
 	for _, p := range all {
 		if p.zombie || p.pid == os.Getpid() || slices.ContainsFunc(session,
-			func(s process) bool { return s.pid == p.pid }) || !bears(p.pid, variable) {
+			func(s process) bool { return s.pid == p.pid }) || !hasVariable(p.pid, variable) {
 			continue
 		}
 		found = append(found, p)
@@ -141,20 +138,20 @@ func bearers(variable string, session []process) (found []process) {
 	return found
 }
 
-// split tells the living members of a session that are certainly the recorded child's from those
-// that may be a stranger's. While the leader is there, running or unreaped, nobody else can have
-// its number as a group or session.
+// split separates the running members of a session into those that certainly belong to the recorded
+// child and those that may be unrelated. While the leader exists, running or unreaped, its pid
+// cannot be reused for another group or session.
 func (r Record) split(session []process) (own, others []int) {
 	alive := living(session)
 	leader := slices.IndexFunc(session, func(p process) bool { return p.pid == r.Pid })
 	switch {
 	case leader >= 0 && session[leader].start == r.Start:
 		return alive, nil
-	case leader >= 0: // the number was given away, which happens only when nobody of the child's group is left
+	case leader >= 0: // the pid was reused, which only happens when no process of the child's group is left
 		return nil, nil
 	}
 	for _, pid := range alive {
-		if bears(pid, tokenVariable+"="+r.Token) {
+		if hasVariable(pid, tokenVariable+"="+r.Token) {
 			own = append(own, pid)
 		} else {
 			others = append(others, pid)

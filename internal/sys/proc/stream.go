@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// stream is our end of a pipe that a child writes to. It ends at the pipe's end. Once the child's
-// group has ended, it also ends when nothing has come for the time of drain, because the pipe may
-// be held open by a process that got away. What is in the pipe is never lost to a slow reader.
+// stream is the host's end of a pipe that a child writes to. A read ends at the end of the pipe.
+// After the child's group has ended, it also ends when no data arrived for the time of drain,
+// because an escaped process may hold the pipe open. A slow reader never loses data.
 type stream struct {
 	file  *os.File
 	drain time.Duration
@@ -25,7 +25,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		n, err := s.file.Read(p)
 		switch {
 		case errors.Is(err, io.EOF):
-			s.file.Close() // the descriptor need not wait for a caller that does not close what it read to its end
+			s.file.Close() // so that a caller who reads to the end need not close
 			return n, io.EOF
 		case n > 0 || !errors.Is(err, os.ErrDeadlineExceeded):
 			return n, err
@@ -36,7 +36,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 }
 
-// arm gives a read that begins after the end of the group its own time.
+// arm sets the deadline of a read that begins after the group has ended.
 func (s *stream) arm() (ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,7 @@ func (s *stream) arm() (ended bool) {
 	return s.ended
 }
 
-// end says that the group has ended. It wakes a read that began before.
+// end records that the group has ended, and wakes a pending read.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,15 +2,15 @@
 //
 // # Authority
 //
-// Whoever can write into a folder can put a named pipe or a device in the place of a file. Opening
-// a pipe can wait forever, opening a device can have an effect, and reading either may never end.
-// This package is the one place that guards against that; it knows nothing of what is in a file.
+// A program that can write to a folder can put a named pipe or a device in the place of a file.
+// Opening a pipe can block forever, opening a device can have side effects, and reading either may
+// never end. This package guards against that, in one place. It knows nothing about file contents.
 //
 // # Guarantees
 //
-//   - Opening never waits: it returns an [Error] for anything that is not a regular file, at once.
-//   - [Read] never reads more than its limit, even from a file that grows while it is read.
-//   - A symbolic link is followed; what counts is the file that it leads to.
+//   - Opening never blocks: anything but a regular file is refused at once with an [Error].
+//   - [Read] never reads more than its limit, even from a growing file.
+//   - Symbolic links are followed; the target must be a regular file.
 package regularfile
 
 import (
@@ -22,17 +22,17 @@ import (
 	"syscall"
 )
 
-// Error says that a path names something else than a regular file.
+// Error reports that a path is not a regular file.
 type Error struct {
 	Path string
-	Mode fs.FileMode // what it is
+	Mode fs.FileMode // type of the file
 }
 
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s is %s, not a regular file", e.Path, Kind(e.Mode))
 }
 
-// Kind says in words what a file of that mode is, with its article.
+// Kind returns the type of a file in words, with its article.
 func Kind(m fs.FileMode) string {
 	switch {
 	case m.IsRegular():
@@ -51,18 +51,18 @@ func Kind(m fs.FileMode) string {
 	return "a special file"
 }
 
-// TooLargeError says that a file is longer than whoever reads it can use.
+// TooLargeError reports that a file is larger than the limit of its reader.
 type TooLargeError struct {
 	Path string
 	Most int64 // bytes
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%s is larger than %s, the most that is read of such a file", e.Path, Size(e.Most))
+	return fmt.Sprintf("%s is larger than %s, the limit for such a file", e.Path, Size(e.Most))
 }
 
-// Size is a number of bytes for people. It is rounded up, so that a file which is larger than a
-// limit never looks as large as the limit.
+// Size formats a number of bytes for people. It rounds up, so that a file above a limit never shows
+// the same size as the limit.
 func Size(n int64) string {
 	switch {
 	case n >= 1<<20:
@@ -89,10 +89,10 @@ func inTenths(n, unit int64) string {
 // Open opens the file for reading.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 
-// OpenFile is [os.OpenFile] for a regular file. With [os.O_CREATE] it may be missing.
+// OpenFile is [os.OpenFile] for a regular file. With [os.O_CREATE] the file need not exist.
 func OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
-	// Looked at before it is opened, because to open a device may do something; and afterwards,
-	// because another file may have taken its place.
+	// Check before opening, because opening a device can have side effects, and after, because
+	// another file may have taken its place.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, &Error{path, info.Mode()}
 	}
@@ -110,7 +110,7 @@ func OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// Read returns what is in the file, a [*TooLargeError] where that is more than most bytes.
+// Read returns the content of the file, or a [*TooLargeError] if it is longer than most bytes.
 func Read(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -124,7 +124,7 @@ func Read(path string, most int64) ([]byte, error) {
 	if info.Size() > most {
 		return nil, &TooLargeError{path, most}
 	}
-	data := make([]byte, 0, min(info.Size(), most)+1) // with room to see the end without growing
+	data := make([]byte, 0, min(info.Size(), most)+1) // one more byte to detect the end without growing
 	for {
 		n, err := f.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]

@@ -15,7 +15,8 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Whatever is in a file's place, opening and reading it returns at once, and says what it is.
+// TestOtherThanRegular checks that opening or reading anything but a regular file returns at once
+// with an error that says what it is.
 func TestOtherThanRegular(t *testing.T) {
 	dir := t.TempDir()
 	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
@@ -23,7 +24,7 @@ func TestOtherThanRegular(t *testing.T) {
 		0o700)); err != nil {
 		t.Fatal(err)
 	}
-	short, err := os.MkdirTemp("", "s") // a socket's path has to be short
+	short, err := os.MkdirTemp("", "s") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestOtherThanRegular(t *testing.T) {
 	}
 }
 
-// A size never looks as small as a limit that it is above.
+// TestSize checks that a size above a limit never looks as small as the limit.
 func TestSize(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0 bytes", 1: "1 byte", 1023: "1023 bytes", 1 << 10: "1 KiB", 1<<10 + 1: "1.1 KiB", 1<<20 - 1: "1024 KiB",
@@ -89,7 +90,7 @@ func TestRead(t *testing.T) {
 	if got, err := regularfile.Read(path, 1<<16); err != nil || len(got) != 1<<16 {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	// What the system says of its size is not believed: these have none, and have bytes.
+	// These files have content although the system reports size 0.
 	if data, err := regularfile.Read("/proc/self/maps", 1<<20); err == nil && len(data) == 0 {
 		t.Error("a file without a size was not read")
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +101,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A file is opened for writing like any other.
+// TestOpenFile opens a file for writing.
 func TestOpenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if _, err := regularfile.OpenFile(path, os.O_RDWR, 0); !errors.Is(err, fs.ErrNotExist) {

@@ -13,14 +13,13 @@ import (
 	"strings"
 )
 
-// The head of a request or an answer is in so many lines at most, none longer than the buffer.
+// Limits of the head of a request or response: its number of lines, and the length of each.
 const (
 	mostLines  = 100
 	bufferSize = 16 << 10
 )
 
-// head is the beginning of an HTTP message: its first line, and its fields by their names in lower
-// case.
+// head is the head of an HTTP message: its first line, and its fields by lower-case name.
 type head struct {
 	line   string
 	fields map[string]string
@@ -28,7 +27,7 @@ type head struct {
 
 var errHead = errors.New("not the head of an HTTP message")
 
-// readHead reads a head. A field that is there twice is a list, as HTTP has it.
+// readHead reads a head. Repeated fields are joined into a list, as HTTP specifies.
 func readHead(in *bufio.Reader) (h head, err error) {
 	h.fields = map[string]string{}
 	for n := range mostLines {
@@ -57,7 +56,7 @@ func readHead(in *bufio.Reader) (h head, err error) {
 	return h, errHead
 }
 
-// has reports whether the field is a list with the word in it, in any case.
+// has reports whether the field is a list that contains the word, ignoring case.
 func (h head) has(field, word string) bool {
 	for one := range strings.SplitSeq(h.fields[field], ",") {
 		if strings.EqualFold(strings.TrimSpace(one), word) {
@@ -67,15 +66,15 @@ func (h head) has(field, word string) bool {
 	return false
 }
 
-// accepts is the answer to the key of a client, which shows that it was read by a server of
-// WebSocket.
+// accepts returns the value of Sec-WebSocket-Accept for a client's key. It proves that a WebSocket
+// server read the key.
 func accepts(key string) string {
 	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Dial does the handshake of a client over c, which is the connection's from then on: an error
-// closes it.
+// Dial performs a client's handshake over c. The returned connection owns c; on an error c is
+// closed.
 func Dial(ctx context.Context, c net.Conn, host, path string) (conn *Conn, err error) {
 	defer func() {
 		if err != nil {
@@ -98,26 +97,26 @@ func Dial(ctx context.Context, c net.Conn, host, path string) (conn *Conn, err e
 	}
 	switch {
 	case !strings.HasPrefix(h.line, "HTTP/1.1 101 "):
-		return nil, fmt.Errorf("the server answers %.100q", h.line)
+		return nil, fmt.Errorf("the server answered %.100q", h.line)
 	case !h.has("upgrade", "websocket"), !h.has("connection", "upgrade"),
 		h.fields["sec-websocket-accept"] != accepts(key):
-		return nil, errors.New("what answers is not a server of WebSocket")
+		return nil, errors.New("the peer is not a WebSocket server")
 	case h.fields["sec-websocket-extensions"] != "", h.fields["sec-websocket-protocol"] != "":
-		return nil, errors.New("the server uses what was not asked for")
+		return nil, errors.New("the server uses an extension or a subprotocol that was not requested")
 	}
 	return newConn(c, in, true), nil
 }
 
-// Request is that of a client. It is refused or accepted, once.
+// Request is a client's request. It is refused or accepted once.
 type Request struct {
-	Path string // without its query
+	Path string // without the query
 	head head
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-// ReadRequest reads the request of a client. c stays its caller's until the request is accepted; a
-// deadline on it bounds the reading.
+// ReadRequest reads a client's request. The caller owns c until the request is accepted. A deadline
+// on c limits the read.
 func ReadRequest(c net.Conn) (*Request, error) {
 	r := &Request{conn: c, in: bufio.NewReaderSize(c, bufferSize)}
 	var err error
@@ -133,31 +132,32 @@ func ReadRequest(c net.Conn) (*Request, error) {
 	return r, nil
 }
 
-// Header returns a field of the request; "" for one that is not there.
+// Header returns a field of the request, or "" if it is missing.
 func (r *Request) Header(name string) string { return r.head.fields[strings.ToLower(name)] }
 
-// Refuse answers with a status such as "404 Not Found", further fields, each with its line break,
-// and the reason.
+// Refuse answers with a status such as "404 Not Found", additional fields, each with its line
+// break, and the reason.
 func (r *Request) Refuse(status, fields, reason string) error {
 	_, err := fmt.Fprintf(r.conn, "HTTP/1.1 %s\r\n%sContent-Type: text/plain; charset=utf-8\r\n"+
 		"Content-Length: %d\r\nConnection: close\r\n\r\n%s\n", status, fields, len(reason)+1, reason)
 	return err
 }
 
-// Accept answers the handshake. A request that is none is refused: then the error says why. So is
-// one from a page of another origin, for which a browser would send what only the user may.
+// Accept answers the handshake. It refuses a request that is not a WebSocket handshake, and returns
+// the reason as an error. It also refuses a web page of another origin: the browser would act for a
+// page with the rights of the user.
 func (r *Request) Accept() (*Conn, error) {
 	key, err := base64.StdEncoding.DecodeString(r.Header("Sec-WebSocket-Key"))
 	switch {
 	case !r.head.has("upgrade", "websocket"), !r.head.has("connection", "upgrade"):
 		return nil, r.refused("426 Upgrade Required", "Connection: Upgrade\r\nUpgrade: websocket\r\n",
-			"this is a server of WebSocket")
+			"this is a WebSocket server")
 	case r.Header("Sec-WebSocket-Version") != "13":
-		return nil, r.refused("426 Upgrade Required", "Sec-WebSocket-Version: 13\r\n", "the version is 13")
+		return nil, r.refused("426 Upgrade Required", "Sec-WebSocket-Version: 13\r\n", "the version must be 13")
 	case err != nil || len(key) != 16:
 		return nil, r.refused("400 Bad Request", "", "the key is not 16 bytes in base64")
 	case !r.sameOrigin():
-		return nil, r.refused("403 Forbidden", "", "a page of another origin may not connect")
+		return nil, r.refused("403 Forbidden", "", "a web page of another origin must not connect")
 	}
 	if _, err := fmt.Fprintf(r.conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
 		"Sec-WebSocket-Accept: %s\r\n\r\n", accepts(r.Header("Sec-WebSocket-Key"))); err != nil {
@@ -170,7 +170,8 @@ func (r *Request) refused(status, fields, reason string) error {
 	return errors.Join(errors.New(reason), r.Refuse(status, fields, reason))
 }
 
-// sameOrigin reports whether no page asks, or one of this very server.
+// sameOrigin reports whether the request comes from a page of this server, or not from a page at
+// all.
 func (r *Request) sameOrigin() bool {
 	origin := r.Header("Origin")
 	if origin == "" {

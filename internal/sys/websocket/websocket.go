@@ -1,26 +1,26 @@
-// Package websocket speaks WebSocket (RFC 6455) over a connection that there is already.
+// Package websocket implements WebSocket (RFC 6455) over an existing connection.
 //
 // # Authority
 //
-// It does the handshake, frames, masks, and answers pings and closes. Who may connect, to what, and
-// what the messages say is its caller's affair. Extensions and subprotocols are neither offered nor
-// taken.
+// It implements the handshake, frames and masking, and answers pings and closes. The caller decides
+// who may connect and what the messages mean. Extensions and subprotocols are neither offered nor
+// accepted.
 //
-// It is here because every library of WebSocket brings net/http with it, whose initialisation each
-// command of cadre would pay for. The tests have such a library at the other end.
+// The package exists because every WebSocket library imports net/http, and each command of cadre
+// would pay for its initialisation. The tests use such a library as the peer.
 //
 // # Guarantees
 //
-//   - Nothing that the peer sends allocates more than about twice of what it has sent, nor more than
-//     the limit.
-//   - A peer that breaks the protocol loses its connection. What it said before stays said.
-//   - A context that ends during a read or a write ends the connection, because a frame may be half
-//     read or half written.
+//   - No input of the peer makes the package allocate more than about twice the bytes received, or
+//     more than the limit.
+//   - A peer that violates the protocol loses its connection. Messages received before stay valid.
+//   - A context that ends during a read or a write closes the connection, because a frame may be
+//     half read or half written.
 //
 // # Concurrency
 //
-// One goroutine reads; any may write, ping and close. Pings are answered, and answers to pings and
-// to closes seen, while somebody reads.
+// One goroutine may read; any goroutine may write, ping and close. Pings are answered, and
+// responses to pings and closes are received, only while a read is in progress.
 package websocket
 
 import (
@@ -38,10 +38,10 @@ import (
 	"time"
 )
 
-// Kind is what a message is.
+// Kind is the type of a message.
 type Kind byte
 
-// The kinds of messages.
+// Types of messages.
 const (
 	Text   Kind = opText
 	Binary Kind = opBinary
@@ -56,18 +56,18 @@ const (
 	opPong     = 0xA
 )
 
-// Codes of a close.
+// Status codes of a close.
 const (
 	StatusNormal        = 1000
 	statusProtocolError = 1002
 	statusTooBig        = 1009
-	statusNone          = 1005 // there was none
+	statusNone          = 1005 // the close had no code
 )
 
-// ErrTooBig is the error of a message over the limit. The connection has ended with it.
+// ErrTooBig reports a message over the limit. The connection is closed.
 var ErrTooBig = errors.New("the message is over the limit")
 
-// CloseError says that the peer closed the connection.
+// CloseError reports that the peer closed the connection.
 type CloseError struct {
 	Code   int
 	Reason string
@@ -77,38 +77,38 @@ func (e *CloseError) Error() string {
 	return "the peer closed the connection: " + strconv.Itoa(e.Code) + " " + strconv.Quote(e.Reason)
 }
 
-// broken is an error in what the peer sent.
+// broken is a protocol violation by the peer.
 type broken struct{ why string }
 
-func (b broken) Error() string { return "the peer broke the protocol: " + b.why }
+func (b broken) Error() string { return "the peer violated the protocol: " + b.why }
 
 const (
 	defaultLimit = 32 << 10
 	// farewell is how long the peer may take to answer a close.
 	farewell = 5 * time.Second
-	// step is how much is read at once of a message whose length the peer has only said.
+	// step is the chunk size for reading a message whose length is only announced.
 	step = 64 << 10
-	// mostOfControl is the longest payload of a ping, a pong or a close.
+	// mostOfControl is the maximum payload of a ping, a pong or a close.
 	mostOfControl = 125
 )
 
-// Conn is one connection.
+// Conn is a WebSocket connection.
 type Conn struct {
 	conn   net.Conn
 	in     *bufio.Reader
-	client bool // it masks what it writes
+	client bool // a client masks its frames
 	limit  int
 
-	writing chan struct{} // holds one value while somebody writes
-	closing bool          // a close was written, and is the last; of who writes
+	writing chan struct{} // holds one value during a write
+	closing bool          // the close, always the last frame, was written; belongs to the writer
 	ended   chan struct{} // closed with the connection
 	end     sync.Once
-	read    chan struct{} // closed when nothing more is read
+	read    chan struct{} // closed when no further message can be read
 	unread  sync.Once
 
 	mu    sync.Mutex
 	pings int
-	pongs map[string]chan struct{} // by the payload that is waited for
+	pongs map[string]chan struct{} // pending pings by payload
 }
 
 func newConn(c net.Conn, in *bufio.Reader, client bool) *Conn {
@@ -116,10 +116,11 @@ func newConn(c net.Conn, in *bufio.Reader, client bool) *Conn {
 		ended: make(chan struct{}), read: make(chan struct{}), pongs: map[string]chan struct{}{}}
 }
 
-// SetReadLimit bounds a message that is read, in bytes; 32 KiB without it. It is called before Read.
+// SetReadLimit limits the size of a message, in bytes; the default is 32 KiB. It must be called
+// before Read.
 func (c *Conn) SetReadLimit(bytes int) { c.limit = bytes }
 
-// CloseNow ends the connection without a word.
+// CloseNow closes the connection without a close frame.
 func (c *Conn) CloseNow() error {
 	var err error
 	c.end.Do(func() {
@@ -129,8 +130,8 @@ func (c *Conn) CloseNow() error {
 	return err
 }
 
-// Close tells the peer that this was all, waits for a moment until it has said the same to whoever
-// reads, and ends the connection.
+// Close sends a close frame, waits a moment for the peer's close, and closes the connection. The
+// peer's close is only seen while another goroutine reads.
 func (c *Conn) Close(code int, reason string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
@@ -144,12 +145,13 @@ func (c *Conn) Close(code int, reason string) error {
 	return errors.Join(err, c.CloseNow())
 }
 
-// Write writes a message. When ctx ends first, the connection does.
+// Write writes a message. If ctx ends first, the connection is closed.
 func (c *Conn) Write(ctx context.Context, kind Kind, message []byte) error {
 	return c.write(ctx, byte(kind), message)
 }
 
-// Ping returns when the peer has answered all that was written before.
+// Ping returns when the peer has answered. By then the peer has processed everything written
+// before.
 func (c *Conn) Ping(ctx context.Context) error {
 	answered := make(chan struct{})
 	c.mu.Lock()
@@ -177,7 +179,7 @@ func (c *Conn) Ping(ctx context.Context) error {
 	}
 }
 
-// ponged is told of an answer to a ping.
+// ponged wakes the Ping that waits for this payload.
 func (c *Conn) ponged(payload []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,7 +189,7 @@ func (c *Conn) ponged(payload []byte) {
 	}
 }
 
-// write writes one frame, which is a whole message.
+// write writes one frame, which is a complete message.
 func (c *Conn) write(ctx context.Context, op byte, payload []byte) error {
 	select {
 	case c.writing <- struct{}{}:
@@ -217,7 +219,7 @@ func (c *Conn) write(ctx context.Context, op byte, payload []byte) error {
 	return nil
 }
 
-// header is the beginning of a frame that is the last of its message, up to the length.
+// header returns the header of a final frame up to its length.
 func header(op byte, length int, masked bool) []byte {
 	h := []byte{0x80 | op, 0}
 	switch {
@@ -236,7 +238,8 @@ func header(op byte, length int, masked bool) []byte {
 	return h
 }
 
-// mask masks and unmasks: the first byte of the payload meets the first of the key.
+// mask masks or unmasks a payload. The first byte of the key applies to the first byte of the
+// payload.
 func mask(key [4]byte, payload []byte) {
 	twice := uint64(binary.LittleEndian.Uint32(key[:]))
 	twice |= twice << 32
@@ -249,8 +252,8 @@ func mask(key [4]byte, payload []byte) {
 	}
 }
 
-// Read returns the next message. When it returns an error, the connection has ended: by a
-// [CloseError] if the peer said so.
+// Read returns the next message. After an error the connection is closed. If the peer closed it,
+// the error is a [CloseError].
 func (c *Conn) Read(ctx context.Context) (Kind, []byte, error) {
 	stop := context.AfterFunc(ctx, func() { c.CloseNow() })
 	defer stop()
@@ -268,14 +271,14 @@ func (c *Conn) Read(ctx context.Context) (Kind, []byte, error) {
 	return 0, nil, errors.Join(ctx.Err(), err)
 }
 
-// refuse tells the peer why the connection ends, if it takes that in a moment.
+// refuse tells the peer why the connection closes, if the peer accepts that quickly.
 func (c *Conn) refuse(ctx context.Context, code int, why string) {
 	ctx, cancel := context.WithTimeout(ctx, farewell)
 	defer cancel()
 	c.write(ctx, opClose, append(binary.BigEndian.AppendUint16(nil, uint16(code)), why...))
 }
 
-// message reads frames to the end of a message, and answers those that stand between.
+// message reads frames until a message is complete, and answers control frames in between.
 func (c *Conn) message(ctx context.Context) (kind Kind, message []byte, err error) {
 	for {
 		f, err := c.frame()
@@ -285,12 +288,12 @@ func (c *Conn) message(ctx context.Context) (kind Kind, message []byte, err erro
 		switch f.op {
 		case opText, opBinary:
 			if kind != 0 {
-				return 0, nil, broken{"a message begins in another"}
+				return 0, nil, broken{"a message begins inside another"}
 			}
 			kind = Kind(f.op)
 		case opContinue:
 			if kind == 0 {
-				return 0, nil, broken{"a message continues that did not begin"}
+				return 0, nil, broken{"a continuation without a message"}
 			}
 		case opPing, opPong, opClose:
 			if err := c.control(ctx, f); err != nil {
@@ -298,7 +301,7 @@ func (c *Conn) message(ctx context.Context) (kind Kind, message []byte, err erro
 			}
 			continue
 		default:
-			return 0, nil, broken{fmt.Sprintf("there is no frame of kind %d", f.op)}
+			return 0, nil, broken{fmt.Sprintf("unknown opcode %d", f.op)}
 		}
 		if message, err = c.payload(message, f, c.limit); err != nil {
 			return 0, nil, err
@@ -309,12 +312,12 @@ func (c *Conn) message(ctx context.Context) (kind Kind, message []byte, err erro
 	}
 }
 
-// frame is the beginning of a frame.
+// frame is the header of a frame.
 type frame struct {
 	op     byte
 	last   bool
 	length uint64
-	key    [4]byte // zero where it is not masked
+	key    [4]byte // zero if it is not masked
 }
 
 func (c *Conn) frame() (f frame, err error) {
@@ -326,11 +329,11 @@ func (c *Conn) frame() (f frame, err error) {
 	masked := b[1]&0x80 != 0
 	switch {
 	case b[0]&0x70 != 0:
-		return f, broken{"a frame is of an extension"}
+		return f, broken{"a frame uses an extension"}
 	case masked == c.client:
-		return f, broken{"a client masks its frames, and a server does not"}
+		return f, broken{"a client must mask its frames, and a server must not"}
 	case f.op&0x8 != 0 && (!f.last || f.length > mostOfControl):
-		return f, broken{"a control frame is long or in parts"}
+		return f, broken{"a control frame is too long or fragmented"}
 	}
 	switch f.length {
 	case 126:
@@ -346,7 +349,7 @@ func (c *Conn) frame() (f frame, err error) {
 	return f, unexpected(err)
 }
 
-// unexpected is the error of a connection that ends within a frame.
+// unexpected turns the end of a connection inside a frame into [io.ErrUnexpectedEOF].
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -354,14 +357,15 @@ func unexpected(err error) error {
 	return err
 }
 
-// payload appends what the frame carries, up to the limit for all. Memory is taken as it comes.
+// payload appends the payload of a frame, up to the limit for the whole message. It allocates
+// memory as data arrives.
 func (c *Conn) payload(to []byte, f frame, limit int) ([]byte, error) {
 	if f.length > uint64(limit-len(to)) {
 		return nil, ErrTooBig
 	}
 	from := len(to)
 	for left := int(f.length); left > 0; {
-		n := min(left, max(step, len(to))) // at most as much again as there is
+		n := min(left, max(step, len(to))) // at most doubles the buffer
 		at := len(to)
 		to = slices.Grow(to, n)[:at+n]
 		if _, err := io.ReadFull(c.in, to[at:]); err != nil {
@@ -375,7 +379,7 @@ func (c *Conn) payload(to []byte, f frame, limit int) ([]byte, error) {
 	return to, nil
 }
 
-// control answers a control frame. The error of a close is a [CloseError].
+// control answers a control frame. For a close it returns a [CloseError].
 func (c *Conn) control(ctx context.Context, f frame) error {
 	payload, err := c.payload(nil, f, mostOfControl)
 	if err != nil {
@@ -390,7 +394,7 @@ func (c *Conn) control(ctx context.Context, f frame) error {
 	}
 	closed := &CloseError{Code: statusNone}
 	if len(payload) == 1 {
-		return broken{"a close has half a code"}
+		return broken{"a close has an incomplete code"}
 	}
 	if len(payload) >= 2 {
 		closed.Code, closed.Reason = int(binary.BigEndian.Uint16(payload)), string(payload[2:])
@@ -398,6 +402,6 @@ func (c *Conn) control(ctx context.Context, f frame) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, farewell)
 	defer cancel()
-	c.write(ctx, opClose, payload) // the answer, if ours was not the first word
+	c.write(ctx, opClose, payload) // the answer; not sent if our close came first
 	return closed
 }

@@ -31,7 +31,7 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-// listen serves each connection with a function until the test ends, and returns the address.
+// listen calls serve for each connection until the test ends, and returns the address.
 func listen(t testing.TB, serve func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -57,7 +57,7 @@ func listen(t testing.TB, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// accept is our server, up to the connection.
+// accept performs our server's handshake.
 func accept(t testing.TB, c net.Conn) *websocket.Conn {
 	r, err := websocket.ReadRequest(c)
 	if err != nil {
@@ -73,7 +73,7 @@ func accept(t testing.TB, c net.Conn) *websocket.Conn {
 	return conn
 }
 
-// sizes are those at which the form of a frame changes, and what is read changes its pace.
+// sizes are message lengths around which the frame format or the read buffer changes.
 var sizes = []int{0, 1, 7, 8, 9, 125, 126, 127, 65535, 65536, 65537, 1 << 20, 3<<20 + 1}
 
 func message(size int) []byte {
@@ -84,7 +84,7 @@ func message(size int) []byte {
 	return b
 }
 
-// TestServer has the library's client talk to our server, which says everything back.
+// TestServer connects the library's client to our server, which echoes every message.
 func TestServer(t *testing.T) {
 	over := make(chan error, 1)
 	address := listen(t, func(c net.Conn) {
@@ -123,7 +123,7 @@ func TestServer(t *testing.T) {
 			same(kind, message(size))
 		}
 	}
-	w, err := c.Writer(within(t), theirs.MessageText) // in parts, with a ping between them
+	w, err := c.Writer(within(t), theirs.MessageText) // in fragments, with a ping in between
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestClient has our client talk to the library's server, which says everything back.
+// TestClient connects our client to the library's server, which echoes every message.
 func TestClient(t *testing.T) {
 	over := make(chan error, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -220,12 +220,12 @@ func TestClient(t *testing.T) {
 const handshake = "GET /x?y HTTP/1.1\r\nHost: a.test\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n" +
 	"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 
-// TestBrokenFrames: a client that breaks the protocol loses its connection, and is told why where it
-// can be.
+// TestBrokenFrames checks that a client that violates the protocol loses its connection, with a
+// close code where possible.
 func TestBrokenFrames(t *testing.T) {
 	for name, c := range map[string]struct {
 		frames string
-		code   string // of the close that it gets; "" for none
+		code   string // expected close code; "" for none
 		is     error
 	}{
 		"not masked":                {"\x81\x01a", "\x03\xea", nil},
@@ -269,7 +269,7 @@ func TestBrokenFrames(t *testing.T) {
 			if c.is != nil && !errors.Is(err, c.is) || strings.Contains(err.Error(), "taken for") {
 				t.Errorf("the error is %v", err)
 			}
-			if c.is == nil && !strings.Contains(err.Error(), "broke the protocol") {
+			if c.is == nil && !strings.Contains(err.Error(), "violated the protocol") {
 				t.Errorf("the error is %v", err)
 			}
 			answer, _ := io.ReadAll(raw)
@@ -281,7 +281,7 @@ func TestBrokenFrames(t *testing.T) {
 	}
 }
 
-// TestHandshakes: what is not a request for WebSocket is refused.
+// TestHandshakes checks that only WebSocket handshakes are accepted.
 func TestHandshakes(t *testing.T) {
 	for name, c := range map[string]struct{ request, want string }{
 		"as in the standard": {handshake, "101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
@@ -319,7 +319,7 @@ func TestHandshakes(t *testing.T) {
 			defer raw.Close()
 			io.WriteString(raw, c.request+"\r\n")
 			raw.(*net.TCPConn).CloseWrite()
-			answer, _ := io.ReadAll(raw) // an error where what was sent was not all read
+			answer, _ := io.ReadAll(raw) // fails if the server closed before it had read everything
 			if got, ok := strings.CutPrefix(string(answer), "HTTP/1.1 "); !ok && c.want != "" || !strings.HasPrefix(got, c.want) ||
 				c.want == "" && got != "" {
 				t.Errorf("the answer is %q, not %q", answer, c.want)
@@ -328,7 +328,7 @@ func TestHandshakes(t *testing.T) {
 	}
 }
 
-// TestOtherServers: a client refuses what is not a server of WebSocket.
+// TestOtherServers checks that a client refuses servers that do not speak WebSocket.
 func TestOtherServers(t *testing.T) {
 	for name, answer := range map[string]string{
 		"no WebSocket":   "HTTP/1.1 200 OK\r\n\r\n",
@@ -357,12 +357,12 @@ func TestOtherServers(t *testing.T) {
 	}
 }
 
-// TestContexts: a context that ends during a call ends the connection.
+// TestContexts checks that a context that ends during a call closes the connection.
 func TestContexts(t *testing.T) {
 	for name, call := range map[string]func(context.Context, *websocket.Conn) error{
 		"read": func(ctx context.Context, c *websocket.Conn) error { _, _, err := c.Read(ctx); return err },
 		"ping": func(ctx context.Context, c *websocket.Conn) error { return c.Ping(ctx) },
-		"write": func(ctx context.Context, c *websocket.Conn) error { // until nothing more fits
+		"write": func(ctx context.Context, c *websocket.Conn) error { // until the buffers are full
 			for {
 				if err := c.Write(ctx, websocket.Binary, message(1<<20)); err != nil {
 					return err
@@ -374,7 +374,7 @@ func TestContexts(t *testing.T) {
 			stop := make(chan struct{})
 			address := listen(t, func(raw net.Conn) {
 				accept(t, raw)
-				<-stop // and reads nothing
+				<-stop // it never reads
 			})
 			defer close(stop)
 			raw, err := net.Dial("tcp", address)
@@ -395,14 +395,14 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// FuzzFrames: whatever a client sends, reading it ends.
+// FuzzFrames checks that reading ends, whatever the client sends.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte("\x81\x81\x00\x00\x00\x00a"))
 	f.Add([]byte("\x01\x81\x00\x00\x00\x00a\x89\x81\x00\x00\x00\x00p\x80\x81\x00\x00\x00\x00b\x88\x82\x00\x00\x00\x00\x03\xe8"))
 	f.Fuzz(func(t *testing.T, frames []byte) {
 		ours, theirs := net.Pipe()
 		done := make(chan struct{})
-		go func() { // the client writes, and reads all that it is told
+		go func() { // writes the frames and discards the answers
 			defer close(done)
 			go io.Copy(io.Discard, bufio.NewReader(theirs))
 			io.WriteString(theirs, handshake+"\r\n")

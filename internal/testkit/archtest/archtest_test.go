@@ -24,6 +24,8 @@ var rules = map[string]func([]*pkg) []string{
 	"sizes":           checkSizes,
 	"wings":           checkWings,
 	"one assembly":    checkAssembly,
+	"command line":    checkFront,
+	"doc comments":    checkDocs,
 }
 
 func TestPlan(t *testing.T) {
@@ -77,8 +79,10 @@ func TestRulesBite(t *testing.T) {
 		{"bans", uses(good(), "math/rand/v2"), "for ever"},
 		{"bans", uses(at("internal/hook"), "os/exec"), "outlives its host"},
 		{"bans", uses(at("internal/replica"), "net/http"), "network"},
-		{"clock", &pkg{path: "internal/render/report", clock: map[string]string{"time.Now": "file.go"}},
+		{"clock", &pkg{path: "internal/render/report", time: map[string]string{"time.Now": "file.go"}},
 			"comes in from outside"},
+		{"clock", &pkg{path: "internal/team", time: map[string]string{"time.AfterFunc": "file.go"}},
+			"comes in with the command"},
 		{"output", &pkg{path: "cmd/cadre", output: map[use]bool{{"os.Stdout", "team.go"}: true}},
 			"passes the sanitizer"},
 		{"output", &pkg{path: "cmd/cadre", output: map[use]bool{{"os.Stdout", "output.go"}: true,
@@ -91,6 +95,11 @@ func TestRulesBite(t *testing.T) {
 		{"comments", &pkg{path: "internal/team", comment: "Package team is a package.",
 			lines: map[string]int{"a.go": 1}}, "authority"},
 		{"one assembly", &pkg{path: "cmd/cadre", parts: map[string]string{"host.New": "team.go"}}, "drift"},
+		{"doc comments", &pkg{path: "internal/host", links: []link{{"", "Gone", "file.go"}}}, "[Gone]"},
+		{"doc comments", &pkg{path: "internal/host", misnamed: []string{"file.go: Old"}}, "Old"},
+		{"command line", uses(at("cmd/cadre"), "cadre/internal/host"), "next front end"},
+		{"command line", &pkg{path: "cmd/cadre", imports: map[string]string{"cadre/internal/consolidate": "f.go"},
+			names: map[string]string{"internal/consolidate.Run": "f.go"}}, "next front end"},
 		{"sizes", &pkg{path: "internal/team", lines: map[string]int{"long.go": maxLines + 1}}, "two files"},
 	} {
 		breaches := rules[bad.rule]([]*pkg{bad.pkg})
@@ -124,7 +133,7 @@ func TestWingsBite(t *testing.T) {
 // TestClockIsFound: the search for the clock finds it in this repository, where it is known to be.
 func TestClockIsFound(t *testing.T) {
 	for _, p := range read(t) {
-		if p.path == "internal/replica" && p.clock["time.Now"] == "" {
+		if p.path == "internal/replica" && p.time["time.Now"] == "" {
 			t.Error("time.Now was not found in internal/replica")
 		}
 	}
@@ -288,14 +297,21 @@ func checkBans(packages []*pkg) (breaches []string) {
 func checkClock(packages []*pkg) (breaches []string) {
 	reads := map[string]bool{}
 	for _, p := range packages {
-		for _, call := range sorted(p.clock) {
+		for _, call := range sorted(p.time) {
+			if p.name() == "team" && !slices.Contains(durations, call) {
+				breaches = append(breaches, fmt.Sprintf("%s uses %s (%s): package time lends the core lengths of time "+
+					"alone; when it is comes in with the command", p.path, call, p.time[call]))
+			}
+			if !slices.Contains([]string{"time.Now", "time.Since", "time.Until"}, call) {
+				continue
+			}
 			reads[p.path] = true
 			if !slices.ContainsFunc(mayReadTheClock, func(r struct{ pkg, because string }) bool {
 				return r.pkg == p.path
 			}) {
 				breaches = append(breaches, fmt.Sprintf("%s calls %s (%s): the present time comes in from outside, "+
 					"so that a test can say what it is; those who may read the clock are in the plan, with a "+
-					"reason each", p.path, call, p.clock[call]))
+					"reason each", p.path, call, p.time[call]))
 			}
 		}
 	}
@@ -352,6 +368,51 @@ func checkAssembly(packages []*pkg) (breaches []string) {
 			i := slices.IndexFunc(packages, func(p *pkg) bool { return p.path == path })
 			if len(packages) > 1 && (i < 0 || packages[i].parts[a.use] == "") {
 				breaches = append(breaches, fmt.Sprintf("the plan lets %s use %s, and it does not", path, a.use))
+			}
+		}
+	}
+	return breaches
+}
+
+// checkFront holds the command line to what it may use of ours.
+func checkFront(packages []*pkg) (breaches []string) {
+	i := slices.IndexFunc(packages, func(p *pkg) bool { return p.path == "cmd/cadre" })
+	if i < 0 {
+		return nil
+	}
+	p := packages[i]
+	used := map[string]bool{}
+	for _, path := range p.ourImports() {
+		name := strings.TrimPrefix(path, "internal/")
+		i := slices.IndexFunc(front, func(f fronted) bool { return f.name == name })
+		if i < 0 {
+			breaches = append(breaches,
+				fmt.Sprintf("%s imports %s (%s): what it is for, the next front end would need "+
+					"again; put it into the engine, or say in the plan why only a command line has it", p.path, path,
+					p.imports[module+"/"+path]))
+			continue
+		}
+		used[name] = true
+		for _, what := range sorted(p.names) {
+			of, is := strings.CutPrefix(what, path+".")
+			if is {
+				used[name+"."+of] = true
+			}
+			if is && front[i].names != nil && !slices.Contains(front[i].names, of) {
+				breaches = append(breaches, fmt.Sprintf("%s uses %s (%s), and may use %v of that: %s. What it does "+
+					"with it, the next front end would need again", p.path, what, p.names[what], front[i].names,
+					front[i].because))
+			}
+		}
+	}
+	for _, f := range front {
+		if len(packages) > 1 && !used[f.name] {
+			breaches = append(breaches, fmt.Sprintf("the plan lets %s import %s, and it does not", p.path, f.name))
+		}
+		for _, of := range f.names {
+			if len(packages) > 1 && used[f.name] && !used[f.name+"."+of] {
+				breaches = append(breaches, fmt.Sprintf("the plan lets %s use %s.%s, and it does not", p.path,
+					f.name, of))
 			}
 		}
 	}

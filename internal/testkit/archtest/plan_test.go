@@ -8,7 +8,7 @@ var platforms = []string{"linux", "darwin"}
 
 // top are the folders on top of internal, the highest first. Each may import everything below it,
 // and nothing above.
-var top = []string{"e2e", "examples", "cmd", "pkg"}
+var top = []string{"e2e", "cmd", "examples", "pkg"}
 
 // room is a package below internal and what of ours it may import, tests aside.
 type room struct {
@@ -46,7 +46,8 @@ var rooms = []room{
 		"to open a file without waiting for a pipe is of use to any room that reads files, and needs none"},
 	{"sys/websocket", nil,
 		"a protocol over a connection that there is; who connects, and what is said, is its caller's affair"},
-	{"layout", []string{"journal", "journal/filejournal", "sys/atomicfile", "sys/proc", "sys/regularfile", "team"},
+	{"layout", []string{"journal", "journal/filejournal", "sys/atomicfile", "sys/filelock", "sys/proc",
+		"sys/regularfile", "team"},
 		"it knows the folders, and is the one place that chooses the journal that is in them"},
 	{"render", []string{"render/excerpt", "render/sanitize", "team"},
 		"lines for people are a function of the state and its records"},
@@ -142,7 +143,7 @@ var rooms = []room{
 		"liveness/detector", "liveness/heartbeat", "render/excerpt", "render/sanitize", "replica",
 		"sys/atomicfile", "sys/filelock", "sys/proc", "sys/regularfile", "team"},
 		"a host is one more actor with a replica; it decides nothing, and knows of agents no more than their contract"},
-	{"consolidate", []string{"agent/prompts", "git", "git/worktree", "host", "render", "render/excerpt",
+	{"consolidate", []string{"agent/prompts", "git", "git/worktree", "host", "render/excerpt",
 		"render/sanitize", "replica", "sys/atomicfile", "sys/filelock", "sys/proc", "sys/regularfile", "team"},
 		"it takes the last steps of a team, with git and with the core's leave for each; who asked for that, and " +
 			"what is told to a person, is its caller's affair"},
@@ -157,6 +158,8 @@ var rooms = []room{
 	{"inspect/catalog", []string{"consolidate", "git/checkpoint", "inspect", "layout", "observe/store", "replica",
 		"sys/proc", "team"},
 		"what is told of a team in a list is the same in every front end, and so is which teams a repository has"},
+	{"inspect/history", []string{"team"},
+		"which records a person asks for is the same in every front end"},
 	{"engine/upkeep", []string{"claude/projection", "consolidate", "consolidate/branches", "git", "git/checkout", "git/checkpoint",
 		"host", "inspect", "inspect/catalog", "journal", "journal/filejournal",
 		"layout", "liveness/leader", "replica", "sys/filelock",
@@ -174,9 +177,10 @@ var rooms = []room{
 			"do in a team is the core's"},
 	{"engine", []string{"access", "agent", "agent/drivers", "agent/envelope", "agent/prompts", "agent/roles",
 		"agent/tools", "agent/wake", "claude/projection", "claude/settings", "consolidate", "engine/upkeep",
-		"git/checkout", "git/worktree", "hook", "host", "inspect", "journal", "journal/memjournal", "layout",
-		"liveness/detector", "liveness/leader", "replica", "sys/filelock", "sys/proc", "sys/regularfile", "team",
-		"transfer"},
+		"git/checkout", "git/checkpoint", "git/worktree", "hook", "host", "inspect", "inspect/attention",
+		"inspect/catalog", "inspect/history", "journal", "journal/memjournal", "layout", "liveness/detector",
+		"liveness/leader",
+		"observe/store", "replica", "sys/filelock", "sys/proc", "sys/regularfile", "team", "transfer"},
 		"it is the one place that puts replicas, hosts, leads and members outside together, so that no front end " +
 			"has a team with less than another one; what is shown of that is the front end's affair"},
 	{"run", []string{"agent", "consolidate", "engine", "git", "git/checkout", "git/worktree", "host", "inspect",
@@ -205,19 +209,21 @@ var rooms = []room{
 		"sys/atomicfile", "sys/filelock", "sys/regularfile", "team"},
 		"it keeps what an observer knows and is the one writer of its journal; what the lines say is none of its " +
 			"business, and to whom it is shown its caller's choice"},
-	{"teammate", []string{"agent", "agent/envelope", "agent/mcpserver", "agent/prompts", "agent/readonly",
+	{"guest", []string{"agent", "agent/envelope", "agent/mcpserver", "agent/prompts", "agent/readonly",
 		"agent/tools", "claude/projection", "claude/teamfiles", "render/excerpt", "render/sanitize",
 		"sys/atomicfile", "sys/filelock", "sys/proc", "sys/regularfile", "team"},
 		"a member of a team that Claude Code runs: an agent by its contract, and the files; which agents there are " +
 			"is its caller's choice"},
 	{"testkit/archtest", nil,
 		"it has tests only"},
+	{"testkit/doctest", nil,
+		"what a document shows of commands is text; who can run them is its caller's affair"},
 	{"testkit/simtest", []string{"agent", "host", "journal", "journal/memjournal", "liveness/heartbeat",
 		"liveness/leader", "render", "replica", "sys/proc", "team"},
 		"it plays whole teams on the real core, replica, host and lead, and judges signs of life as the real ones " +
-			"do; sessions are its own, and beside real hosts and leads there are played ones, which are faster"},
+			"do; the machines, sessions and people are its own"},
 	{"testkit/soak", nil,
-		"it says how many of all cases a test takes, whatever they are"},
+		"it says how much tests do at once, whatever they are"},
 	{"testkit/treetest", nil,
 		"it holds folders to what was in them, whatever they are"},
 }
@@ -231,7 +237,7 @@ type ban struct {
 }
 
 var bans = []ban{
-	{imports: []string{"os", "net", "context", "sync", "log", "time", "math/rand", "crypto/rand", "syscall",
+	{imports: []string{"os", "net", "context", "sync", "log", "math/rand", "crypto/rand", "syscall",
 		"io/fs", "runtime",
 		"github.com", "golang.org", "go.yaml.in", "go.uber.org", "pgregory.net"},
 		from: []string{"team"},
@@ -248,11 +254,6 @@ var bans = []ban{
 	{imports: []string{"os", "net", "log", "syscall"},
 		from:    []string{"journal"},
 		because: "the contract is for journals on a disk, in memory and elsewhere"},
-	{imports: []string{"cadre/internal/liveness", "cadre/internal/journal/memjournal", "cadre/internal/claude/projection",
-		"cadre/internal/agent/envelope", "cadre/internal/agent/roles", "cadre/internal/agent/tools"},
-		from: []string{"cmd/cadre"},
-		because: "the command line parses, calls and prints: who leads, what a session is given and what Claude Code " +
-			"is shown is the engine's affair, because the next front end needs it as well"},
 	{imports: []string{"os/exec"},
 		but: []string{"internal/sys/proc", "internal/agent/agenttest"},
 		because: "no process outlives its host: children are started by proc, with a group, a record and a leash; " +
@@ -277,6 +278,67 @@ var bans = []ban{
 		because: "tests are no part of the program; suites that others run are in packages whose names end in test"},
 }
 
+// fronted is a package that the command line may import, and why. It parses, calls and prints: what
+// does something to a team is in the engine, for the front ends beside it and to come.
+type fronted struct {
+	name    string   // below internal
+	names   []string // all that it may use: values that it prints, and errors that it explains; nil for anything
+	because string
+}
+
+var front = []fronted{
+	{"team", nil, "the commands that it sends, the values that it prints, the refusals that it explains"},
+	{"engine", nil, "all that is done to a team"},
+	{"engine/upkeep", nil, "what a person does to a team from outside of its work, and the errors of that"},
+	{"run", nil, "a team file or a goal to its end; what is typed, made out"},
+	{"run/teamfile", []string{"Budget", "File", "Nearest", "Permissions", "Schema"},
+		"what the flags of a goal say, in a team file's terms; its schema is printed; what a slip was meant for"},
+	{"examples", nil, "the example team files, which it runs and writes by their names"},
+	{"access", nil, "its commands pass the gate"},
+	{"layout", []string{"Find", "Home"}, "whose teams it is about, as the environment says"},
+	{"render", nil, "text for people is the same in every front end"},
+	{"render/excerpt", nil, "how long a text of an agent is when it is shown"},
+	{"render/sanitize", nil, "all that it prints passes the sanitizer"},
+	{"inspect", []string{"Ended", "Examination", "Life", "Member", "Offline", "Online", "Outside", "Resting",
+		"Unknown"},
+		"what was found of a team is printed"},
+	{"inspect/attention", []string{"Item"}, "what waits for a person is printed"},
+	{"inspect/history", []string{"Filter", "Letter", "MailFilter", "Words"}, "what the flags of a history say"},
+	{"inspect/catalog", []string{"Answer", "Bring", "Checkpoint", "Observe", "Overview", "Plan", "Pull", "Review",
+		"Seal",
+		"Staff", "Standing", "Step"}, "teams in a list, and how each stands, are printed"},
+	{"consolidate", []string{"ErrDamaged", "FailedCheck", "Options", "Pending", "Record", "RecordFile"},
+		"what the flags say of a consolidation, and its record, which is printed"},
+	{"consolidate/branches", []string{"Branch"}, "the branches of a team are printed"},
+	{"git/checkpoint", []string{"Checkpoint", "ForkError", "Left", "Listed", "Restored"},
+		"what a checkpoint has and has not is printed"},
+	{"transfer", []string{"Arrived", "ErrNoRepository", "MissingCheck", "MovedError", "Options", "PullOptions",
+		"PushOptions",
+		"SuspectError"}, "what the flags say of a move, and what arrived, which is printed"},
+	{"hook", []string{"Examined", "ExaminedHook"}, "the hooks of a project are shown before they are trusted"},
+	{"journal", []string{"DamageError", "ErrGone", "ErrNewer", "ErrNotFound"}, "its errors have exit statuses"},
+	{"sys/filelock", []string{"ErrHeld"}, "its error has an exit status"},
+	{"sys/regularfile", []string{"Error", "TooLargeError"}, "its errors have exit statuses"},
+	{"sys/proc", []string{"Become", "Open", "Register"},
+		"the process becomes tmux, at the terminal where it was called, and it keeps the program of --exec"},
+	{"agent", []string{"Access", "Agent", "Spec", "TeamVariable", "ToolServerName"},
+		"the environment of a session, and the agent behind a teammate that Claude Code starts as this process"},
+	{"agent/drivers", nil, "its help names the agents, and the engine is told with which helper they run"},
+	{"agent/acp", []string{"Hook", "Relay"}, "agents start it as their helper, on its standard input and output"},
+	{"agent/mcpserver", []string{"Options", "Stdio"}, "it serves tools on its standard input and output"},
+	{"agent/prompts", []string{"News"}, "it prints that there is news, for an agent's hook"},
+	{"agent/wake", []string{"Hook"}, "its help shows the hook"},
+	{"guest", nil, "Claude Code starts it as a teammate: it is that member, at its terminal"},
+	{"claude/teamfiles", nil, "the files of the team whose teammate it is, or which it observes"},
+	{"claude/sdkrelay", nil, "it stands between a program and its own standard input and output"},
+	{"observe", nil, "it observes what comes on its standard input and from files that are named"},
+	{"observe/present", nil, "what it observes is printed in a form of its own"},
+	{"observe/protocol", nil, "whose session it runs in"},
+	{"observe/session", nil, "a session without a team, by the name of its agent"},
+	{"observe/source", nil, "the streams and files that the flags name"},
+	{"observe/store", nil, "where what it observes is kept"},
+}
+
 // assembly is a part of what the engine assembles, and who else may use it by itself. The simulation
 // may use any: its disk, clock, agents and processes are its own.
 type assembly struct {
@@ -299,6 +361,11 @@ var assembled = []assembly{
 			"ours, or who reads what may be damaged"},
 }
 
+// durations is what the core may use of package time: lengths of time and their units. A length is a
+// value like any other; the clock, a timer and the zone of this machine are not.
+var durations = []string{"time.Duration", "time.Nanosecond", "time.Microsecond", "time.Millisecond", "time.Second",
+	"time.Minute", "time.Hour"}
+
 // mayReadTheClock is who calls time.Now, Since or Until. Timers are for everybody but the core.
 var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/replica", "it stamps commands: the one place where a team's time comes from"},
@@ -307,6 +374,7 @@ var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/liveness/leader", "signs of life of the lead"},
 	{"internal/inspect/catalog", "how long ago what it shows was looked at"},
 	{"internal/engine/upkeep", "who is alive before a task is taken from a member"},
+	{"internal/engine", "when a team was examined"},
 	{"internal/inspect/attention", "how long ago what it shows was looked at"},
 	{"internal/liveness/detector", "signs of life of sessions outside, and how old those of the others are"},
 	{"internal/sys/proc", "deadlines of processes, and how long they ran"},
@@ -318,7 +386,7 @@ var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/sys/fswatch", "how long a look at everything takes, and when the next one is due"},
 	{"internal/claude/teamfiles", "how old a lock is, and when a message was sent"},
 	{"internal/agent/claudetmux", "when a member of a team of files joined it, and was answered"},
-	{"internal/teammate", "it stamps commands and messages to a team that has no journal"},
+	{"internal/guest", "it stamps commands and messages to a team that has no journal"},
 	{"internal/layout", "how old a folder is whose making nobody finished"},
 	{"pkg/teams", "until when a caller waits for the answer to a permission request"},
 	{"cmd/cadre", "when a project was trusted, and when somebody joined a team of Claude Code's"},
@@ -367,11 +435,17 @@ var dependencies = []dependency{
 		"whether there is a terminal, and how wide it is"},
 	{"go.yaml.in/yaml/v4", false,
 		"team files are YAML, and their errors name line and column"},
+	{"github.com/clipperhouse/displaywidth", false,
+		"how many columns a terminal gives to a text is Unicode's data, which changes each year, by clusters of " +
+			"characters; the tables of the terminal libraries count with it too, and it does nothing when a program " +
+			"starts"},
 	{"mvdan.cc/sh/v3", false,
 		"which files a shell command names can only be told by whoever reads shell as a shell does: quotes, braces, " +
 			"here-documents, substitutions"},
 	{"github.com/spf13/cobra", false,
 		"a command line with help that teaches and completion for four shells"},
+	{"github.com/spf13/pflag", true,
+		"cobra's flags, whose names and values the command reference lists"},
 	{"github.com/coder/acp-go-sdk", false,
 		"the Agent Client Protocol: types and connection from its schema, which grows"},
 	{"github.com/coder/websocket", true,

@@ -21,9 +21,15 @@ type pkg struct {
 	imports map[string]string // what its files import, and one that does
 	tests   map[string]string // the same of its test files
 	lines   map[string]int    // of its files that are no tests
-	clock   map[string]string // calls that read the clock, and where
+	time    map[string]string // what its files use of package time, and where
 	output  map[use]bool      // uses of what writes past the sanitizer
 	parts   map[string]string // uses of what the assembly puts together, and where
+	names   map[string]string // what it uses of ours, "internal/team.Refuse", and where
+
+	declared map[string]bool     // names, and those of methods and fields behind their types'
+	embedded map[string][]string // types that types embed
+	links    []link              // in doc comments
+	misnamed []string            // doc comments that begin with another name
 }
 
 // use is something that a file uses.
@@ -81,7 +87,8 @@ func readPackage(t *testing.T, dir, name string) *pkg {
 		t.Fatal(err)
 	}
 	p := &pkg{path: name, imports: map[string]string{}, tests: map[string]string{}, lines: map[string]int{},
-		clock: map[string]string{}, output: map[use]bool{}, parts: map[string]string{}}
+		time: map[string]string{}, output: map[use]bool{}, parts: map[string]string{}, names: map[string]string{},
+		declared: map[string]bool{}, embedded: map[string][]string{}}
 	seen := false
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".go") && built(t, dir, e.Name()) {
@@ -131,9 +138,35 @@ func (p *pkg) add(t *testing.T, path string) {
 	if f.Doc != nil {
 		p.comment += f.Doc.Text()
 	}
-	p.findClock(files, f)
+	p.findTime(files, f)
 	p.findOutput(base, f)
 	p.findParts(base, f)
+	p.findNames(base, f)
+	p.findDocs(base, f)
+}
+
+// findNames notes what the file uses of our other packages.
+func (p *pkg) findNames(file string, f *ast.File) {
+	ours := map[string]string{}
+	for _, i := range f.Imports {
+		path, is := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), module+"/")
+		if !is {
+			continue
+		}
+		name := path[strings.LastIndexByte(path, '/')+1:]
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		ours[name] = path
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := s.X.(*ast.Ident); ok && ours[x.Name] != "" {
+				p.names[ours[x.Name]+"."+s.Sel.Name] = file
+			}
+		}
+		return true
+	})
 }
 
 // findParts notes the uses of what the assembly puts together.
@@ -167,8 +200,8 @@ func packagesOf(f *ast.File) map[string]string {
 	return packages
 }
 
-// findClock notes the uses of the clock, under whatever name package time is imported.
-func (p *pkg) findClock(files *token.FileSet, f *ast.File) {
+// findTime notes the uses of package time, under whatever name it is imported.
+func (p *pkg) findTime(files *token.FileSet, f *ast.File) {
 	local := ""
 	for _, i := range f.Imports {
 		if i.Path.Value == `"time"` {
@@ -180,10 +213,9 @@ func (p *pkg) findClock(files *token.FileSet, f *ast.File) {
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && local != "" {
-			if x, ok := s.X.(*ast.Ident); ok && x.Name == local &&
-				slices.Contains([]string{"Now", "Since", "Until"}, s.Sel.Name) {
+			if x, ok := s.X.(*ast.Ident); ok && x.Name == local {
 				at := files.Position(s.Pos())
-				p.clock["time."+s.Sel.Name] = filepath.Base(at.Filename)
+				p.time["time."+s.Sel.Name] = filepath.Base(at.Filename)
 			}
 		}
 		return true

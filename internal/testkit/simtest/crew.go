@@ -1,6 +1,9 @@
 package simtest
 
-import "iter"
+import (
+	"iter"
+	"sync"
+)
 
 // crew lends coroutines to threads. A history has hundreds of threads, few at a time: their stacks
 // need not be made and grow for each of them.
@@ -56,4 +59,38 @@ func (c *crew) close() {
 		h.stop()
 	}
 	c.idle = nil
+}
+
+// errands lends goroutines to real code, as crew does coroutines to threads: a stack that has grown
+// is there for the next one.
+type errands struct {
+	mu   sync.Mutex
+	idle []chan func()
+}
+
+// run starts a goroutine that does that, until over is closed.
+func (e *errands) run(do func(), over <-chan struct{}) {
+	e.mu.Lock()
+	if n := len(e.idle); n > 0 {
+		work := e.idle[n-1]
+		e.idle = e.idle[:n-1]
+		e.mu.Unlock()
+		work <- do
+		return
+	}
+	e.mu.Unlock()
+	work := make(chan func(), 1)
+	go func() {
+		for {
+			do()
+			e.mu.Lock()
+			e.idle = append(e.idle, work)
+			e.mu.Unlock()
+			select {
+			case do = <-work:
+			case <-over:
+				return
+			}
+		}
+	}()
 }

@@ -66,6 +66,7 @@ type books struct {
 	open     map[string]string // requests for permission, and plans, by id: whose
 	lost     map[string]bool   // members that ended
 	members  []sitting         // as they are on the list
+	roll     []team.Member     // the list itself, after the last record
 	host     map[string]string
 	lead     leadBook
 }
@@ -162,7 +163,7 @@ func (j *judge) record(line []byte) {
 		return
 	}
 	if j.w.tell != nil {
-		for _, l := range render.Lines(r) {
+		for _, l := range render.Lines(r, nil) {
 			j.w.logf("  %d %s: %s", r.Seq, r.Actor, l)
 		}
 	}
@@ -300,6 +301,7 @@ func (j *judge) event(r *team.Record, e team.Event) {
 			j.fail(workKept, "what %s saved of task %s is kept, and %s holds the task", e.Saved.Member,
 				e.Task, t.holder)
 		}
+		j.newer(e)
 	case *team.WorkRecorded:
 		j.workRecorded(e)
 	case *team.LeadAttached:
@@ -481,14 +483,15 @@ func (j *judge) comesBack(r *team.Record, member string, l *letterBook) {
 
 // afterwards looks at the team after the record.
 func (j *judge) afterwards(r *team.Record) {
-	before := j.members
-	j.members = make([]sitting, 0, len(before)+1)
-	for i, m := range j.truth.Members() { // nobody leaves the list
-		j.members = append(j.members, sitting{m.Incarnation, m.Status.Running()})
-		if i >= len(before) {
+	j.roll = j.truth.AppendMembers(j.roll[:0])
+	for i, m := range j.roll { // nobody leaves the list
+		now := sitting{m.Incarnation, m.Status.Running()}
+		if i >= len(j.members) {
+			j.members = append(j.members, now)
 			continue
 		}
-		was := before[i]
+		was := j.members[i]
+		j.members[i] = now
 		switch {
 		case m.Incarnation != was.incarnation || !m.Status.Running():
 			for request, of := range j.open {
@@ -548,13 +551,17 @@ func (j *judge) reads(a *session, m team.Message, road string) {
 		j.fail(onceGiven, "%s reads #%d, which is not in the history", name, m.Seq)
 		return
 	}
-	if slices.Contains(a.context.seqs, m.Seq) {
+	// Nobody can tell whether what stood behind the result of a tool outlived a turn that failed.
+	again := road != byTool && a.failed && a.behind[m.Seq]
+	if slices.Contains(a.context.seqs, m.Seq) && !again {
 		j.fail(onceGiven, "%s reads #%d twice in one context", name, m.Seq)
 	}
 	if j.waits(l) {
 		j.fail(held, "%s reads #%d, and there is no lead", name, m.Seq)
 	}
-	if road != byTool {
+	if road == byTool {
+		a.behind[m.Seq] = true
+	} else if !a.behind[m.Seq] {
 		last := &a.last
 		if l.held != 0 { // what was not held came before
 			last = &a.lastHeld

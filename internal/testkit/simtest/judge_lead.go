@@ -1,7 +1,6 @@
 package simtest
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -66,17 +65,12 @@ func (j *judge) silence(p *process) time.Duration {
 	if !ok {
 		return 0
 	}
-	return j.w.now - s.at
+	return j.w.now - s.at + grain // as the process has it, at most
 }
 
-// gives looks at a host that gives the lead up.
-func (j *judge) gives(h *host, at team.Team) {
-	j.losing[h.id()] = h.replica.Seq()
-	j.loses(h.of, at)
-}
-
+// loses looks at a process that gives the lead up.
 func (j *judge) loses(p *process, at team.Team) {
-	if silence, least := j.silence(p), 2*millis(at.Timing.OrDefaults().Beat); silence < least {
+	if silence, least := j.silence(p), 2*at.Timing.OrDefaults().Beat; silence < least {
 		j.fail(heard, "%s declares session %s lost %s after a sign of life of it", p.name, at.LeadSession, silence)
 	}
 }
@@ -119,7 +113,7 @@ func (j *judge) leadAttached(r *team.Record, e *team.LeadAttached) {
 	case took.seq < j.lead.since:
 		j.fail(crown, "%s gave the lead of session %s, which lives, to %s, on the word of what it saw before record %d",
 			took.by.of.name, had, e.Session, j.lead.since)
-	case took.silence < 2*millis(j.w.plan.Timing.Beat):
+	case took.silence < 2*j.w.plan.Timing.Beat:
 		j.fail(crown, "%s gave the lead of session %s, which lives, to %s, %s after a sign of life of it",
 			took.by.of.name, had, e.Session, took.silence)
 	}
@@ -190,6 +184,17 @@ func (j *judge) overwrites(member string, old, by savedWork) {
 	}
 }
 
+// newer looks at saved work that is kept with a task: it is in the place of older work.
+func (j *judge) newer(e *team.WorkSaved) {
+	t, _ := j.truth.Task(e.Task)
+	if t.Saved == nil || t.Saved.Member != e.Saved.Member || t.Status == team.Completed {
+		return
+	}
+	if had, has := changesOf(t.Saved.Diff), changesOf(e.Saved.Diff); has < had {
+		j.fail(workKept, "of task %s, %d changes of %s are kept in the place of %d", e.Task, has, e.Saved.Member, had)
+	}
+}
+
 // outdated reports whether the seat has not heard yet that its member, or the task, is not its own
 // any more.
 func (j *judge) outdated(s *seat, task string) bool {
@@ -219,8 +224,8 @@ func (j *judge) isKept(member string, f savedWork) bool {
 	}
 	t, ok := j.truth.Task(f.Task)
 	var done int
-	if t.Saved != nil {
-		fmt.Sscanf(t.Saved.Diff, member+" %d", &done)
+	if t.Saved != nil && t.Saved.Member == member {
+		done = changesOf(t.Saved.Diff)
 	}
 	return !ok || f.Done == 0 || f.stale || t.Status == team.Completed || t.Status == team.Deleted || done >= f.Done ||
 		j.truth.Team().Status == team.TeamAborted
@@ -247,7 +252,7 @@ func (j *judge) alone() {
 			continue
 		}
 		for _, msg := range j.truth.Inbox(m.Name) {
-			due := max(msg.SentAt, msg.ResentAt, t.LeadSince) + team.Time(timing.Undelivered)
+			due := max(msg.SentAt, msg.ResentAt, t.LeadSince).Add(timing.Undelivered)
 			if t.LeadLost == 0 && m.Name != t.Lead && !msg.Quiet && overdue(due) && !slices.Contains(m.Late, msg.Seq) {
 				j.fail(told, "#%d waits for %s, and the lead was not told of that", msg.Seq, m.Name)
 			}
@@ -255,7 +260,7 @@ func (j *judge) alone() {
 		if t.LeadLost == 0 || m.Name == t.Lead || m.Shutdown.Request != "" {
 			continue
 		}
-		if overdue(t.LeadLost + team.Time(timing.Zombie)) {
+		if overdue(t.LeadLost.Add(timing.Zombie)) {
 			for _, h := range j.w.hosts {
 				if s := h.seat(m.Name); s != nil && s.incarnation == m.Incarnation && s.session != nil &&
 					s.session.of.alive {
@@ -264,7 +269,7 @@ func (j *judge) alone() {
 			}
 		}
 		if m.Status == team.Blocked && len(j.truth.Held(m.Name)) > 0 &&
-			overdue(max(m.Since, t.LeadLost)+team.Time(timing.Blocked)) {
+			overdue(max(m.Since, t.LeadLost).Add(timing.Blocked)) {
 			j.fail(rests, "%s is blocked since %d without a lead, and keeps its task", m.Name, m.Since)
 		}
 	}
@@ -281,7 +286,7 @@ func (j *judge) unheard(t team.Team, after time.Duration) {
 		return
 	}
 	last := max(after, j.w.booted, j.given[t.LeadSession], time.Duration(t.LeadSince-epoch)*time.Millisecond)
-	if j.w.now > last+millis(timing.LeadLost)+3*millis(timing.Beat)+time.Second {
+	if j.w.now > last+timing.LeadLost+3*timing.Beat+time.Second {
 		j.fail(noticed, "session %s gave no sign of life since %s, and is not lost", t.LeadSession,
 			j.given[t.LeadSession])
 	}

@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"runtime"
 	"runtime/debug"
 	"testing"
 
@@ -8,8 +9,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// On one processor the goroutines of real code come to their turns in the same order each time.
+	// Whoever has more of them has more processes play: see TestHistories.
+	runtime.GOMAXPROCS(1)
 	// Histories are small and many: what they leave is collected when it has become much.
 	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(64 << 20)
+	debug.SetMemoryLimit(128 << 20)
 	goleak.VerifyTestMain(m)
 }

@@ -119,6 +119,9 @@ var faults = slices.Concat(ofLeadFaults, []moveKind{
 			w.crash(m.A%len(w.hosts), time.Duration(200+m.C)*time.Millisecond)
 		})
 	}},
+	{name: "kill-host-now", do: func(w *world, m Move) { // in a quiet moment too
+		w.crash(m.A%len(w.hosts), time.Duration(200+m.C)*time.Millisecond)
+	}},
 	{name: "kill-session", weight: 8, do: func(w *world, m Move) {
 		w.after(m.C%8, w.sessionOf(m.A), func() {
 			if p := w.sessionOf(m.A)(); p != nil {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	realhost "cadre/internal/host"
 	"cadre/internal/team"
 )
 
@@ -87,7 +88,7 @@ func (p *person) reassign(t *thread, m Move) {
 		return
 	}
 	looked := w.now
-	if p.keepSavedOf(t, task.Owner, team.User, 0) != nil {
+	if realhost.KeepSavedIn(forever, savedNow{t}, p.replica, task.Owner) != nil {
 		return
 	}
 	w.logf("task %s is taken from %s, for %s", task.ID, task.Owner, to)

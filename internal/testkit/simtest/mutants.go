@@ -12,9 +12,8 @@ import (
 type Mutant struct {
 	Name string
 	What string
-	real bool // only real code has it: see bugs, of the tests
-	// decide decides in the place of the core; nil where the bug is a line in the journal, the host
-	// or the session that asks for it by name.
+	// decide decides in the place of the core; nil where the bug is in the real code, as bugs of the
+	// tests has it, or in a seam or a person that asks for it by name.
 	decide func(*team.State, team.Command) (team.Decision, error)
 }
 
@@ -176,27 +175,37 @@ var ofTeams = []Mutant{
 	{Name: "traced-early", What: "what a task did is looked at before it is done"},
 	{Name: "trace-once", What: "what a task did, and could not be recorded then, is never recorded"},
 	{Name: "late-claim", What: "a session is not told of a task that was claimed for it after its turn"},
-	{Name: "claimed-meanwhile", What: "a session is not told of a task that it claimed while its host looked for one"},
 	{Name: "keeps-mixed", What: "what was saved before is kept in the place of what was saved since"},
 	{Name: "turns-mixed", What: "what a tool of the next turn carries counts as delivered at the end of the last one"},
 	{Name: "clock-order", What: "mail is given in the order of clocks"},
 	{Name: "report-dropped", What: "what could not be recorded is forgotten"},
 	{Name: "no-gate", What: "nobody asks whether a tool may be used"},
 
-	// Real code alone.
-	{Name: "overdue-left", What: "a command is carried out although what is overdue has not been ended", real: true},
-	{Name: "arrival-unrecorded", What: "nobody records that a message has arrived", real: true},
-	{Name: "idle-unrecorded", What: "a turn ends, and its member stays active", real: true},
-	{Name: "answer-lost", What: "a session never hears what became of its request", real: true},
-	{Name: "change-unseen", What: "a host looks again at its next deadline only, whatever changes", real: true},
-	{Name: "looked-early", What: "a sign of life counts as seen when the look for it began", real: true},
-	{Name: "seat-kept", What: "a session that is over keeps the place of the next one", real: true},
-	{Name: "lead-stays-lost", What: "a lead that was recorded as lost, and lives, is not taken up again", real: true},
-	{Name: "mail-behind-lost", What: "the mail behind a tool's result counts as handed over, and is not there",
-		real: true},
+	{Name: "overdue-left", What: "a command is carried out although what is overdue has not been ended"},
+	{Name: "arrival-unrecorded", What: "nobody records that a message has arrived"},
+	{Name: "idle-unrecorded", What: "a turn ends, and its member stays active"},
+	{Name: "answer-lost", What: "a session never hears what became of its request"},
+	{Name: "change-unseen", What: "a host looks again at its next deadline only, whatever changes"},
+	{Name: "looked-early", What: "a sign of life counts as seen when the look for it began"},
+	{Name: "seat-kept", What: "a session that is over keeps the place of the next one"},
+	{Name: "lead-stays-lost", What: "a lead that was recorded as lost, and lives, is not taken up again"},
+	{Name: "mail-behind-lost", What: "the mail behind a tool's result counts as handed over, and is not there"},
+
+	// Around the host.
+	{Name: "kept-unflushed", What: "what an observer knows is kept before its journal has it"},
+	{Name: "removed-early", What: "the folder of a team goes while a process of it is there"},
 
 	// People.
 	{Name: "new-id", What: "a command is tried again under another id"},
+}
+
+// mutantOf is the mutant of that name; nil for none.
+func mutantOf(name string) *Mutant {
+	i := slices.IndexFunc(mutants, func(m Mutant) bool { return m.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &mutants[i]
 }
 
 // recordOf is the decision for those events, whatever the rules say.

@@ -119,8 +119,6 @@ var ofLeads = []Mutant{
 	{Name: "save-left", What: "what was saved for a member whose host died is forgotten"},
 	{Name: "other-overwritten", What: "what was saved of a task is overwritten with what is saved of another one"},
 	{Name: "newer-removed", What: "what was saved while older work was being kept is removed with that"},
-	{Name: "keep-fails", What: "a host that cannot record what was saved waits for ever, and leaves the member on a " +
-		"host that is dead"},
 	{Name: "broken-stays", What: "a host that can record nothing any more keeps its leases"},
 	{Name: "refused-kept", What: "what was saved is taken for kept when another host has taken the member over"},
 	{Name: "kept-by-all", What: "hosts that want to take a member over keep what was saved for it, one over the other"},

@@ -3,6 +3,7 @@ package simtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -17,14 +18,14 @@ type office struct {
 	of      *process
 	replica *replica.Replica
 	ids     int
-	reopen  func(context.Context) (journal.Journal, error) // of real code; nil for a host's, which ends
+	reopen  func(context.Context) (journal.Journal, error) // for real code; nil for a host's, which ends
 }
 
 // errLost is what a caller hears whose command is still on its way.
 var errLost = errors.New("no answer: the command may have been carried out")
 
 // errLocked is that another process of the machine leads.
-var errLocked = errors.New("another process has the lock of who leads, or the saved work could not be kept")
+var errLocked = errors.New("another process has the lock of who leads")
 
 var forever = context.Background() // deadlines of the simulation are in its own time
 
@@ -115,3 +116,85 @@ func (o *office) insist(t *thread, c team.Command) (replica.Receipt, error) {
 }
 
 func (o *office) view(see func(*team.State)) { o.replica.View(see) }
+
+// openLive opens a replica for the goroutines of the process, and waits until there is a team.
+func (o *office) openLive(ctx context.Context) (*replica.Replica, error) {
+	for {
+		rep, err := replica.Open(ctx, &gated{o.of.w.disk.open(o.of)}, replica.Options{Now: o.of.liveClock,
+			NewID: o.liveID, Decide: o.decide, Reopen: o.reopen})
+		for err == nil && !exists(rep) {
+			err = rep.Wait(ctx, rep.Seq())
+		}
+		if err == nil {
+			err = o.of.ask("open", func(*thread) { o.replica = rep })
+			return rep, err
+		}
+		if err := o.of.ask("try", func(t *thread) { t.sleep(100 * time.Millisecond) }); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func exists(rep *replica.Replica) (there bool) {
+	rep.View(func(s *team.State) { there = s.Exists() })
+	return there
+}
+
+// decide is what the replicas of real code decide with. The judge hears of each command.
+func (o *office) decide(s *team.State, c team.Command) (team.Decision, error) {
+	w := o.of.w
+	if o.of.asks != nil {
+		*o.of.asks = fmt.Sprintf("%s %T %+v", c.Actor, c.Body, c.Body)
+		return team.Decision{}, nil
+	}
+	if _, known := w.judge.intentions[c.ID]; !known {
+		w.judge.sent(w.judge.intend(c))
+	}
+	if b, ok := c.Body.(*team.AttachLead); ok {
+		for _, l := range w.leads {
+			if l.of == o.of {
+				w.judge.takes(c.ID, l)
+				took := w.judge.taking[c.ID]
+				if took.seq = s.Seq(); b.Since != s.Team().LeadSince { // what it saw is of before the lead came back
+					took.seq = 0
+				}
+				w.judge.taking[c.ID] = took
+			}
+		}
+	}
+	d, err := w.decide(s, c)
+	if b, ok := c.Body.(*team.LoseLead); ok && d.Record != nil {
+		w.judge.losing[o.of.name] = s.Seq()
+		if b.Since != s.Team().LeadSince { // what it saw is of before the lead came back
+			w.judge.losing[o.of.name] = 0
+		}
+		w.judge.loses(o.of, s.Team())
+	}
+	return d, err
+}
+
+// liveClock is the clock of the process, for its goroutines.
+func (p *process) liveClock() team.Time {
+	g := p.w.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p.w.catchUp()
+	return p.clock()
+}
+
+func (o *office) liveID() string {
+	g := o.of.w.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return o.newID()
+}
+
+// says tells what the process has to say.
+func (p *process) says(what string) {
+	g := p.w.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p.w.tell != nil && p.alive {
+		p.w.logf("%s: %s", p.name, what)
+	}
+}

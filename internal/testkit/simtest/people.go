@@ -90,7 +90,7 @@ func (p *person) leads(t *thread) {
 func (p *person) found(plan Plan) {
 	p.todo = append(p.todo, func(p *person, t *thread) {
 		bodies := []team.Body{&team.CreateTeam{TeamID: "t-1", Name: "demo", Dir: "/d", LeadAgent: plan.Lead,
-			Permissions: team.Permissions{Policy: plan.Policy, Millis: 3000}, Timing: plan.Timing}}
+			Permissions: team.Permissions{Policy: plan.Policy, Timeout: 3 * time.Second}, Timing: plan.Timing}}
 		for _, m := range plan.Members {
 			bodies = append(bodies, &team.SpawnMember{Name: m.Name, Agent: m.Agent, Role: m.Role,
 				PlanApproval: m.Plans})

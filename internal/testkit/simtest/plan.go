@@ -44,54 +44,17 @@ type Move struct {
 
 var names = []string{"ann", "bob", "cy", "dan"}
 
-// draw makes the plan of a seed. What came later than the first plans leaves the rest as it was.
+// draw makes the plan of a seed.
 func draw(seed uint64) Plan {
-	p := drawSecond(seed)
-	rng := rand.New(rand.NewPCG(seed, 2))
-	if p.Slow = rng.IntN(4) == 0; !p.Slow {
-		return p
-	}
-	for range 1 + rng.IntN(3) {
-		at, host, to := p.drawTime(rng), rng.IntN(12), rng.IntN(12)
-		p.Moves = append(p.Moves, Move{At: at, Kind: "cut", A: host, B: 1, C: 50 + rng.IntN(400)})
-		for range 1 + rng.IntN(3) {
-			later := min(at+time.Duration(rng.IntN(400))*time.Millisecond, p.Calm-50*time.Millisecond)
-			p.Moves = append(p.Moves, Move{At: later, Kind: "message", A: to, B: rng.IntN(2), C: rng.IntN(3000)})
-		}
-	}
-	slices.SortStableFunc(p.Moves, func(a, b Move) int { return int(a.At - b.At) })
-	return p
-}
-
-// drawSecond makes the plan that a seed had before sessions could be slow.
-func drawSecond(seed uint64) Plan {
-	p := drawFirst(seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
-	p.Repo, p.Claims = rng.IntN(3) == 0, rng.IntN(3) == 0
-	for p.Claims && len(p.Moves) < 30 && rng.IntN(3) > 0 {
-		p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: "claim", A: rng.IntN(12), B: rng.IntN(12),
-			C: rng.IntN(3000)})
-	}
-	slices.SortStableFunc(p.Moves, func(a, b Move) int { return int(a.At - b.At) })
-	return p
-}
-
-// drawTime is a time before everything heals.
-func (p *Plan) drawTime(rng *rand.Rand) time.Duration {
-	return (50*time.Millisecond + time.Duration(rng.Int64N(int64(p.Calm-100*time.Millisecond)))).Round(time.Millisecond)
-}
-
-// drawFirst makes the plan that a seed had first.
-func drawFirst(seed uint64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	p := Plan{Seed: seed, Lead: []string{team.External, team.Claude}[rng.IntN(2)], Hosts: 1 + rng.IntN(3),
 		Noise:  []int{0, 0, 10, 60}[rng.IntN(4)],
 		Policy: []string{"", "lead", "user"}[rng.IntN(3)]}
 	if p.Led = rng.IntN(2) == 0; p.Led {
-		p.Timing = team.Timing{Beat: int64(100 + rng.IntN(150)), LeadLost: int64(500 + rng.IntN(500)), Offline: 1000,
-			Zombie:  []int64{int64(300 + rng.IntN(3000)), 30_000}[rng.IntN(4)/3],
-			Blocked: int64(200 + rng.IntN(600)), Undelivered: int64(300 + rng.IntN(2000)),
-			Stale: int64(1000 + rng.IntN(1500))}
+		within := func(least, more int) time.Duration { return time.Duration(least+rng.IntN(more)) * time.Millisecond }
+		p.Timing = team.Timing{Beat: within(100, 150), LeadLost: within(500, 500), Offline: time.Second,
+			Zombie:  []time.Duration{within(300, 3000), 30 * time.Second}[rng.IntN(4)/3],
+			Blocked: within(200, 600), Undelivered: within(300, 2000), Stale: within(1000, 1500)}
 	}
 	for _, name := range names[:1+rng.IntN(3)] {
 		p.Members = append(p.Members, Newcomer{Name: name, Agent: []string{team.Claude, team.Claude,
@@ -110,10 +73,47 @@ func drawFirst(seed uint64) Plan {
 	if rng.IntN(8) > 0 { // now and then nothing goes wrong at all
 		add(faults, 1+rng.IntN(6))
 	}
-	slices.SortStableFunc(p.Moves, func(a, b Move) int { return int(a.At - b.At) })
+	p.sort()
 	p.Moves = slices.Insert(p.Moves, 0, Move{At: 10 * time.Millisecond, Kind: "task"}, Move{At: 20 * time.Millisecond,
 		Kind: "task", B: 1})
+	p.drawClaims(rand.New(rand.NewPCG(seed, 1)))
+	p.drawSlowness(rand.New(rand.NewPCG(seed, 2)))
 	return p
+}
+
+// drawClaims has some plans with a repository, and some with tasks that are claimed for others.
+func (p *Plan) drawClaims(rng *rand.Rand) {
+	p.Repo, p.Claims = rng.IntN(3) == 0, rng.IntN(3) == 0
+	for p.Claims && len(p.Moves) < 30 && rng.IntN(3) > 0 {
+		p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: "claim", A: rng.IntN(12), B: rng.IntN(12),
+			C: rng.IntN(3000)})
+	}
+	p.sort()
+}
+
+// drawSlowness has some plans with slow sessions, whose mail comes when their host is cut off.
+func (p *Plan) drawSlowness(rng *rand.Rand) {
+	if p.Slow = rng.IntN(4) == 0; !p.Slow {
+		return
+	}
+	for range 1 + rng.IntN(3) {
+		at, host, to := p.drawTime(rng), rng.IntN(12), rng.IntN(12)
+		p.Moves = append(p.Moves, Move{At: at, Kind: "cut", A: host, B: 1, C: 50 + rng.IntN(400)})
+		for range 1 + rng.IntN(3) {
+			later := min(at+time.Duration(rng.IntN(400))*time.Millisecond, p.Calm-50*time.Millisecond)
+			p.Moves = append(p.Moves, Move{At: later, Kind: "message", A: to, B: rng.IntN(2), C: rng.IntN(3000)})
+		}
+	}
+	p.sort()
+}
+
+func (p *Plan) sort() {
+	slices.SortStableFunc(p.Moves, func(a, b Move) int { return int(a.At - b.At) })
+}
+
+// drawTime is a time before everything heals.
+func (p *Plan) drawTime(rng *rand.Rand) time.Duration {
+	return (50*time.Millisecond + time.Duration(rng.Int64N(int64(p.Calm-100*time.Millisecond)))).Round(time.Millisecond)
 }
 
 func drawKind(rng *rand.Rand, kinds []moveKind, led bool) string {

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/team"
 )
 
@@ -19,7 +18,6 @@ type Failure struct {
 	Plan   Plan     // what is left of it
 	Story  []string // what happened, line by line
 	Mutant string
-	Real   bool // of real hosts
 }
 
 // Error tells the history to a person.
@@ -33,11 +31,7 @@ func (f *Failure) Error() string {
 	for _, line := range f.Story {
 		b.WriteString(line + "\n")
 	}
-	test := "TestHistories"
-	if f.Real {
-		test = "TestRealHosts"
-	}
-	fmt.Fprintf(&b, "\nPlay it again: go test ./internal/testkit/simtest -run %s -seed %d\n", test, f.Seed)
+	fmt.Fprintf(&b, "\nPlay it again: go test ./internal/testkit/simtest -run TestHistories -seed %d\n", f.Seed)
 	return b.String()
 }
 
@@ -50,65 +44,42 @@ const (
 
 // Play plays the history of a seed, with a bug of ours in it if mutant is not nil. It returns nil
 // when every promise held.
-func Play(seed uint64, mutant *Mutant) *Failure {
+func Play(t *testing.T, seed uint64, mutant *Mutant) *Failure {
 	plan := draw(seed)
-	if b := play(plan, mutant, nil, nil); b != nil {
-		return shorten(plan, mutant, b, play)
+	if b := play(t, plan, mutant, nil, nil); b != nil {
+		return shorten(t, plan, mutant, b)
 	}
 	return nil
 }
 
-// PlayReal is Play with hosts of package host, in bubbles of simulated time.
-func PlayReal(t *testing.T, seed uint64, mutant *Mutant) *Failure {
-	player := func(plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken {
-		return playReal(t, plan, mutant, tell, steps)
-	}
-	plan := draw(seed)
-	b := player(plan, mutant, nil, nil)
-	if b == nil {
-		return nil
-	}
-	f := shorten(plan, mutant, b, player)
-	f.Real = true
-	return f
-}
-
-// player plays a plan, as [play] does.
-type player func(plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken
-
-// play plays a plan. It returns the first promise that is broken, tells tell what happens, and adds
-// to steps how many there were; both may be nil.
-func play(plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken {
-	var c crew
-	defer c.close()
-	return c.play(plan, mutant, tell, steps)
-}
-
-// playReal is play with real hosts, in a bubble of simulated time.
-func playReal(t *testing.T, plan Plan, mutant *Mutant, tell func(string), steps *int) (b *Broken) {
+// play plays a plan in a bubble of simulated time. It returns the first promise that is broken,
+// tells tell what happens, and adds to steps how many there were; both may be nil.
+func play(t *testing.T, plan Plan, mutant *Mutant, tell func(string), steps *int) (b *Broken) {
 	synctest.Test(t, func(*testing.T) {
-		var c crew
-		defer c.close()
-		g := newGate()
-		g.mu.Lock()
-		b = c.playIn(g, plan, mutant, tell, steps)
+		w := newWorld(plan, mutant, tell)
+		defer w.close()
+		b = w.play()
+		if steps != nil {
+			*steps += w.entries
+		}
 	})
 	return b
 }
 
-// play is play, with what is left of the crew of an earlier history.
-func (c *crew) play(plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken {
-	return c.playIn(nil, plan, mutant, tell, steps)
-}
-
-func (c *crew) playIn(g *gate, plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken {
-	w := &world{gate: g, plan: plan, mutant: mutant, crew: c, tell: tell, chat: 6, hosts: make([]*host, plan.Hosts),
-		machines: []*machine{{name: "m1"}, {name: "m2"}},
-		names:    map[string]int{}, transcripts: map[string]*transcript{}, beats: map[string]heartbeat.Beat{},
-		saved: map[string]savedWork{}, edited: map[string]int{}}
+func newWorld(plan Plan, mutant *Mutant, tell func(string)) *world {
+	w := &world{gate: newGate(), plan: plan, mutant: mutant, crew: &crew{}, tell: tell, chat: 6,
+		hosts: make([]*host, plan.Hosts), machines: []*machine{{name: "m1"}, {name: "m2"}}, names: map[string]int{},
+		transcripts: map[string]*transcript{}, beats: map[string]sign{}, saved: map[string]savedWork{},
+		edited: map[string]int{}}
 	w.judge = newJudge(w)
 	w.disk = &disk{w: w}
-	defer w.close()
+	return w
+}
+
+// play has everything happen that the plan says, heals, and waits until the team has come to rest.
+func (w *world) play() *Broken {
+	plan := w.plan
+	w.gate.mu.Lock()
 	w.hireUser()
 	w.cli.found(plan)
 	if plan.Led {
@@ -138,9 +109,6 @@ func (c *crew) playIn(g *gate, plan Plan, mutant *Mutant, tell func(string), ste
 		}
 		w.run(w.now + time.Second)
 	}
-	if steps != nil {
-		*steps += w.entries
-	}
 	return w.judge.broken
 }
 
@@ -167,7 +135,6 @@ func (w *world) heal() {
 		p.cut, p.stalled, p.mute, p.blind = 0, 0, 0, 0
 	}
 	for _, m := range w.machines {
-		w.behind = max(w.behind, -m.offset(w.now))
 		m.skew, m.drift = 0, 0
 	}
 	w.hireUser()
@@ -181,7 +148,7 @@ func (w *world) heal() {
 }
 
 // shorten plays the history again with less and less in it, as long as it breaks the same promise.
-func shorten(plan Plan, mutant *Mutant, b *Broken, play player) *Failure {
+func shorten(t *testing.T, plan Plan, mutant *Mutant, b *Broken) *Failure {
 	f := &Failure{Broken: *b, Seed: plan.Seed, Moves: len(plan.Moves), Plan: plan}
 	if mutant != nil {
 		f.Mutant = mutant.Name
@@ -191,7 +158,7 @@ func shorten(plan Plan, mutant *Mutant, b *Broken, play player) *Failure {
 		if effort > mostEffort {
 			return false
 		}
-		b := play(shorter, mutant, nil, &effort)
+		b := play(t, shorter, mutant, nil, &effort)
 		if b == nil || b.Promise != f.Promise {
 			return false
 		}
@@ -231,7 +198,7 @@ func shorten(plan Plan, mutant *Mutant, b *Broken, play player) *Failure {
 			}
 		}
 	}
-	play(f.Plan, mutant, func(line string) { f.Story = append(f.Story, line) }, nil)
+	play(t, f.Plan, mutant, func(line string) { f.Story = append(f.Story, line) }, nil)
 	return f
 }
 

@@ -135,10 +135,7 @@ func (j *judge) punctual() {
 	if j.w.now < j.w.plan.Calm+slack {
 		return
 	}
-	// A host that waits for a deadline by a clock that is behind, which is then set right, wakes as
-	// much later. A real one looks with each sign of life; those are played only in teams with a
-	// lead.
-	now := epoch + team.Time((j.w.now-slack-j.w.behind)/time.Millisecond)
+	now := epoch + team.Time((j.w.now-slack)/time.Millisecond)
 	for _, p := range j.truth.Permissions() {
 		if p.Deadline < now {
 			j.fail(asked, "the request %s waits, and its deadline has passed", p.Request)

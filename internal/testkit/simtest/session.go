@@ -21,6 +21,8 @@ type session struct {
 	works   bool             // a turn runs
 	tried   map[string]int64 // by task: the claim that a worker worked on
 	last    int64            // the last message that came by a prompt
+	behind  map[int64]bool   // messages that came behind the result of a tool
+	failed  bool             // the last turn that ended did
 
 	lastHeld int64 // the last of those that had waited for a lead
 }
@@ -28,7 +30,6 @@ type session struct {
 // prompt is something for the context.
 type prompt struct {
 	id    string
-	kind  team.WantKind
 	opens bool // it has what a session begins with
 	mail  []team.Message
 	tasks []team.Task
@@ -46,12 +47,15 @@ type update struct {
 	kind    updateKind
 	session string
 	prompt  string
-	seqs    []int64
+	seqs    []int64 // that the transcript has
 	text    string
 	trouble string
 	tool    string
 	answer  *answer
 }
+
+// byTool is the road of mail that stands behind the result of a tool.
+const byTool = "tool"
 
 type updateKind int
 
@@ -62,7 +66,6 @@ const (
 	uToolFinished
 	uTurnEnded
 	uAsked
-	uBlocked
 )
 
 // answer is what a session waits for.
@@ -74,28 +77,20 @@ type answer struct {
 // startSession starts the session of a seat. It goes on with the transcript of the last one where
 // that is there.
 func (w *world) startSession(s *seat, m team.Member) *session {
-	a := &session{of: w.process(m.Name+"-session", s.host.of.on), seat: s, member: m, tried: map[string]int64{}}
+	a := &session{of: w.process(m.Name+"-session", s.host.of.on), seat: s, member: m, tried: map[string]int64{},
+		behind: map[int64]bool{}}
 	a.of.spawn("agent", a.run)
 	return a
 }
 
 func (a *session) kill() {
-	if a.seat.service != nil {
-		a.seat.service.end(errKilled)
-	}
+	a.seat.service.end(errKilled)
 	a.of.kill()
 	a.end.ring()
 }
 
 func (a *session) emit(u update) {
-	if a.seat.service != nil {
-		a.seat.service.emit(u)
-		return
-	}
-	if a.seat.host.of.alive {
-		a.seat.updates = append(a.seat.updates, u)
-		a.seat.news.ring()
-	}
+	a.seat.service.emit(u)
 }
 
 func (a *session) run(t *thread) {
@@ -110,7 +105,7 @@ func (a *session) run(t *thread) {
 	w.transcripts[a.context.id] = a.context
 	w.judge.starts(a)
 	a.emit(update{kind: uStarted, session: a.context.id, seqs: slices.Clone(a.context.seqs)})
-	if a.seat.service != nil && a.seat.worker { // it looks by itself first
+	if a.seat.worker { // it looks by itself first
 		a.works = true
 		a.serve(t)
 		t.step()
@@ -176,6 +171,7 @@ func (a *session) turn(t *thread) {
 		text = "I am done with it."
 	}
 	t.step()
+	a.failed = trouble != ""
 	a.emit(update{kind: uTurnEnded, text: text, trouble: trouble})
 }
 
@@ -192,6 +188,10 @@ func (a *session) work(t *thread, p prompt) {
 		a.edit(t)
 		if t.rng.IntN(8) == 0 || a.seat.zombie() && t.rng.IntN(2) == 0 {
 			a.stuck(t)
+		}
+		for range t.rng.IntN(3) {
+			t.sleep(time.Duration(5+t.rng.IntN(100)) * time.Millisecond)
+			a.edit(t)
 		}
 		if a.chats(t) {
 			a.call(t, &team.SendMessage{To: a.somebody(t), Body: "I am at task " + task.ID,
@@ -267,16 +267,8 @@ func (a *session) take(t *thread) (claimed *team.TaskClaimed) {
 
 // late uses a tool of which nobody waits for the answer, after a while.
 func (a *session) late(body team.Body, after time.Duration) {
-	h := a.seat.host
-	switch {
-	case !h.of.alive:
-	case a.seat.service != nil:
+	if a.seat.host.of.alive {
 		a.seat.service.late(body, after)
-	default:
-		h.of.spawn(a.member.Name+"/late", func(t *thread) {
-			t.sleep(after)
-			a.seat.act(t, body)
-		})
 	}
 }
 
@@ -284,20 +276,10 @@ func (a *session) late(body team.Body, after time.Duration) {
 // be over.
 func (a *session) claimLate(after time.Duration) {
 	c := team.Command{Actor: a.member.Name, Incarnation: a.member.Incarnation, Body: &team.ClaimTask{}}
-	h := a.seat.host
-	switch {
-	case !h.of.alive:
-	case a.seat.service != nil: // in a process of its own
-		if cli := a.of.w.cli; cli.of.alive && cli.replica != nil {
-			cli.of.spawn(a.member.Name+"/late", func(t *thread) {
-				t.sleep(after)
-				cli.do(t, c)
-			})
-		}
-	default:
-		h.of.spawn(a.member.Name+"/late", func(t *thread) {
+	if cli := a.of.w.cli; a.seat.host.of.alive && cli.of.alive && cli.replica != nil { // in a process of its own
+		cli.of.spawn(a.member.Name+"/late", func(t *thread) {
 			t.sleep(after)
-			h.do(t, c)
+			cli.do(t, c)
 		})
 	}
 }
@@ -362,25 +344,19 @@ func (a *session) plans(t *thread) bool {
 	if writes {
 		return false
 	}
-	var patience team.Time
+	var patience time.Duration
 	a.seat.host.view(func(st *team.State) { p := st.Team().Permissions; patience = p.Patience() })
 	if !a.of.w.calm && t.rng.IntN(6) == 0 { // it tries nevertheless
 		a.edit(t)
 	}
-	a.call(t, &team.SubmitPlan{Plan: "first this, then that", Deadline: a.seat.host.of.clock() + patience})
+	a.call(t, &team.SubmitPlan{Plan: "first this, then that", Deadline: a.seat.host.of.clock().Add(patience)})
 	return true
 }
 
 // edit changes a file, if the gate lets it.
 func (a *session) edit(t *thread) {
 	t.step()
-	var err error
-	if a.seat.service != nil {
-		err = a.seat.service.spec.Gate("Edit", "{}")
-	} else {
-		a.seat.host.view(func(st *team.State) { err = st.Gate(a.member.Name, "Edit", false) })
-	}
-	if err == nil || a.of.w.bug("no-gate") {
+	if a.seat.service.spec.Gate("Edit", "{}") == nil {
 		a.of.w.judge.edits(a)
 		a.of.w.edited[a.member.Name]++
 	}
@@ -388,11 +364,8 @@ func (a *session) edit(t *thread) {
 
 // stuck is an agent that waits for somebody's answer, and says so.
 func (a *session) stuck(t *thread) {
-	if a.seat.service != nil {
-		a.seat.service.act(t, &team.ReportStatus{Member: a.member.Name, Status: team.Blocked,
-			Summary: "waits for an answer"})
-	}
-	a.emit(update{kind: uBlocked})
+	a.seat.service.act(t, &team.ReportStatus{Member: a.member.Name, Status: team.Blocked,
+		Summary: "waits for an answer"})
 	for patience := time.Duration(t.rng.IntN(1500)) * time.Millisecond; patience > 0 &&
 		len(a.prompts) == 0; patience -= 300 * time.Millisecond {
 		t.sleep(300 * time.Millisecond)
@@ -438,39 +411,19 @@ func (a *session) call(t *thread, body team.Body) *team.Record {
 }
 
 // use is call, for an agent that looks at what went wrong.
-func (a *session) use(t *thread, body team.Body) (record *team.Record, err error) {
-	var mail []team.Message
-	var text string
-	var done bool
-	var back bell
+func (a *session) use(t *thread, body team.Body) (*team.Record, error) {
 	if !a.seat.host.of.alive {
 		t.await(never) // nobody answers any more
 	}
-	if a.seat.service != nil {
-		record, mail, text, err = a.seat.service.act(t, body)
-		done = true
-	} else {
-		a.seat.host.of.spawn(a.member.Name+"/tool", func(tool *thread) {
-			record, mail, err = a.seat.act(tool, body)
-			done = true
-			back.ring()
-		})
-	}
-	for !done {
-		t.await(never, &back)
-	}
+	record, mail, text, err := a.seat.service.act(t, body)
 	if len(mail) > 0 {
 		t.step()
 		if a.of.w.plan.Slow {
 			t.sleep(time.Duration(t.rng.IntN(60)) * time.Millisecond)
 		}
 		a.told(mail, byTool)
-		var seqs []int64
-		for _, m := range mail {
-			seqs = append(seqs, m.Seq)
-		}
 		t.step()
-		a.emit(update{kind: uToolFinished, seqs: seqs, text: text})
+		a.emit(update{kind: uToolFinished, text: text})
 		a.react(t, mail)
 	}
 	return record, err

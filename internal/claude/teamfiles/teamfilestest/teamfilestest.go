@@ -1,11 +1,10 @@
-// Package teamfilestest plays recordings of the files of real teams of Claude Code's, for the tests
-// of whoever reads such files.
+// Package teamfilestest replays recordings of the files of real Claude Code teams, for tests of
+// packages that read such files.
 //
 // # Authority
 //
-// The package has every change of these files from before a team was there until it was gone, and
-// makes them again. What is in the files it does not know: that is for its users to find out, each
-// in its own way.
+// The package has every change of these files from before a team existed until it was removed, and
+// makes the same changes again. It does not interpret the files; its users do.
 package teamfilestest
 
 import (
@@ -19,7 +18,7 @@ import (
 	"testing"
 )
 
-// Versions of Claude Code of which there is a recording, one of either age.
+// Versions lists the versions of Claude Code with a recording, one for each inbox format.
 var Versions = []string{"2.1.47", "2.1.329"}
 
 //go:embed testdata
@@ -28,8 +27,8 @@ var testdata embed.FS
 // Change is one change of a file or a folder.
 type Change struct {
 	T       int64  // milliseconds since the recording began
-	Path    string // from Claude Code's folder, with slashes; that of a folder ends with one
-	Content string // of a file, whole
+	Path    string // relative to Claude Code's folder, with slashes; a folder's path ends with one
+	Content string // whole content of a file
 	Removed bool
 }
 
@@ -51,7 +50,7 @@ func Recording(t testing.TB, version string) (all []Change) {
 	return all
 }
 
-// Roster is the name of the team whose config.json the change writes; "" for any other change.
+// Roster returns the name of the team whose config.json the change writes; "" for any other change.
 func (c Change) Roster() string {
 	if is, _ := path.Match("teams/*/config.json", c.Path); is && !c.Removed {
 		return path.Base(path.Dir(c.Path))
@@ -59,7 +58,7 @@ func (c Change) Roster() string {
 	return ""
 }
 
-// Ends reports whether the team's folder goes.
+// Ends reports whether the change removes the team's folder.
 func (c Change) Ends() bool {
 	is, _ := path.Match("teams/*/", c.Path)
 	return is && c.Removed

@@ -1,34 +1,35 @@
-// Package disktest is a disk in memory for tests of what a journal keeps when the power is lost.
+// Package disktest is a simulated disk in memory, for tests of what a journal keeps after a power
+// loss.
 //
 // # Authority
 //
-// It decides what a disk may do to a program that relies on no more than [filejournal.Disk]
-// promises, and it is meant to be the worst disk that keeps these promises. It has no clock and no
-// chance of its own: whatever can go one way or another is asked of a function that the test gives,
-// so that a test is a function of its seed.
+// It decides what a disk may do to a program that relies only on the guarantees of
+// [filejournal.Disk]. It is meant to be the worst disk that still gives these guarantees. It uses
+// no clock and no randomness of its own: for every choice it calls a function of the test, so that
+// a test is determined by its seed.
 //
-// # What a disk has
+// # Content of a disk
 //
-//	a file    what processes see ──sync──▶ what is safe
+//	a file    the content that processes see ──sync──▶ the safe content
 //	          and, between the two, each change since: the sectors that it wrote, and the length that it left
-//	a folder  the names that processes see ──sync of the folder──▶ the names that are safe
-//	          and, between the two, each making, renaming, linking and removing since
+//	a folder  the names that processes see ──sync of the folder──▶ the safe names
+//	          and, between the two, each creation, renaming, link and removal since
 //
-// # What the loss of power leaves
+// # After a power loss
 //
-//   - All that is safe.
-//   - Of the changes since: nothing, everything, the first few, or for each sector of 512 bytes any
-//     of the states that it went through, in no order among sectors and files. The length of a file
-//     is any of those that it had, or one between two; where it was made longer and the bytes did
-//     not come, there is rubbish, which has no line ends in it.
-//   - Each change of a folder's names or not, whatever became of the others. A rename is one
-//     change, and a file's own sync says nothing of its name.
+//   - Everything safe is left.
+//   - Of the changes since then: nothing, everything, the first few, or for each sector of 512
+//     bytes any of its states since then, in any order among sectors and files. The length of a
+//     file is any of the lengths that it had, or one between two of them. If the file grew and the
+//     bytes did not arrive, there is garbage without line ends.
+//   - Each change of a folder's names is left or not, independently of the others. A rename is one
+//     change. Syncing a file does not sync its name.
 //
-// # What a failed sync leaves
+// # After a failed sync
 //
-// What Linux leaves: some of the sectors reached the disk, the others are never written again
-// unless somebody writes to them anew, and everybody still reads them as if nothing was wrong. The
-// error is told once to each opening of the file from before, and to nobody who opens it later.
+// It behaves like Linux. Some of the sectors reached the disk. The others are never written unless
+// a process writes to them again, and everybody still reads them as if nothing had happened. Each
+// file descriptor opened before gets the error once. Descriptors opened later do not get it.
 package disktest
 
 import (
@@ -44,29 +45,29 @@ import (
 	"cadre/internal/journal/filejournal"
 )
 
-// Choose returns a number from 0 to n-1. It is asked for everything that chance decides, and 0 is
-// always the harmless answer.
+// Choose returns a number from 0 to n-1. It decides everything that is left to chance. 0 is always
+// the harmless choice.
 type Choose func(n int) int
 
-// What an operation returns that came too late.
+// Errors of operations that came too late.
 var (
 	ErrOff    = errors.New("the power is off")
 	ErrKilled = errors.New("the process was killed")
 )
 
-// Disk is a disk. Its methods may be called from any goroutine.
+// Disk is a simulated disk. Its methods may be called from any goroutine.
 type Disk struct {
-	// Before is called before each operation that others can take notice of, without a lock: it may
-	// wait, and it may have the operation fail.
+	// Before is called before each operation with a visible effect. No lock is held: it may block,
+	// and it may make the operation fail.
 	Before func(*Op) Fault
 
 	mu   sync.Mutex
 	off  bool
-	all  []*node // by their number
+	all  []*node // indexed by node.number
 	root *node
 }
 
-// Op is an operation that a process asks for.
+// Op is an operation requested by a process.
 type Op struct {
 	Process *Process
 	Kind    Kind
@@ -90,17 +91,16 @@ func (o *Op) String() string {
 	return s
 }
 
-// Ready reports whether the operation can be done now: a lock that somebody else holds is to be
-// waited for.
+// Ready reports whether the operation can proceed. A lock that another process holds is not ready.
 func (o *Op) Ready() bool { return o.lock == nil || o.lock() }
 
-// Kind is what an operation does.
+// Kind is the type of an operation.
 type Kind string
 
-// The operations.
+// Types of operations.
 const (
 	Open       Kind = "open"
-	Make       Kind = "make" // an open that makes the file, or a folder
+	Make       Kind = "make" // an open that creates the file, or a mkdir
 	Empty      Kind = "empty"
 	Look       Kind = "look" // for a name, a list of them or a file's length
 	Read       Kind = "read"
@@ -114,15 +114,15 @@ const (
 	Lock       Kind = "lock"
 )
 
-// Changes reports whether the loss of power can leave something else after such an operation.
+// Changes reports whether such an operation can affect the state after a power loss.
 func (k Kind) Changes() bool {
 	return k != Open && k != Look && k != Read && k != Lock
 }
 
-// Fault is how an operation is to fail; the zero Fault is that it does not.
+// Fault makes an operation fail; the zero Fault lets it succeed.
 type Fault struct {
 	Err    error
-	Choose Choose // how much of a write, and which sectors of a sync, still come about
+	Choose Choose // decides how much of a write, and which sectors of a sync, still take effect
 }
 
 // New returns an empty disk.
@@ -141,15 +141,14 @@ func (d *Disk) newNode(folder bool) *node {
 	return n
 }
 
-// Off ends everything: each operation fails from now on.
+// Off turns the power off: every operation fails from now on.
 func (d *Disk) Off() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.off = true
 }
 
-// LosePower returns a disk as it may be after a loss of power now. The disk itself goes on as if
-// there was none.
+// LosePower returns a disk in a possible state after a power loss now. It does not affect d.
 func (d *Disk) LosePower(choose Choose) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -174,7 +173,7 @@ func (d *Disk) LosePower(choose Choose) *Disk {
 	return left
 }
 
-// Read returns what processes see of a file.
+// Read returns the content of a file as processes see it.
 func (d *Disk) Read(path string) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -185,13 +184,13 @@ func (d *Disk) Read(path string) ([]byte, error) {
 	return slices.Clone(n.now), nil
 }
 
-// Spoil changes a byte of a file, on the disk and for everybody.
+// Spoil changes a byte of a file, in the safe content and in the visible one.
 func (d *Disk) Spoil(path string, off int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n, err := d.find(path)
 	if err != nil {
-		panic(err) // a test that spoils what is not there is wrong
+		panic(err) // a bug in the test: the file does not exist
 	}
 	n.now[off] ^= 1
 	n.safe = slices.Clone(n.safe)
@@ -205,7 +204,7 @@ func (d *Disk) Spoil(path string, off int64) {
 	}
 }
 
-// Flush makes all that was done so far safe.
+// Flush makes all changes so far safe.
 func (d *Disk) Flush() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -243,7 +242,7 @@ func (d *Disk) place(p string) (*node, string, error) {
 	return dir, path.Base(p), err
 }
 
-// Process is the disk as one process has it. Its files and locks end with it.
+// Process is a process' view of the disk. Its files and locks end with it.
 type Process struct {
 	Name   string
 	disk   *Disk
@@ -256,7 +255,7 @@ var _ filejournal.Disk = (*Process)(nil)
 // Process returns a new process.
 func (d *Disk) Process(name string) *Process { return &Process{Name: name, disk: d} }
 
-// Kill ends the process at once: what it still asks for is not done.
+// Kill ends the process at once: its pending operations do not happen.
 func (p *Process) Kill() {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
@@ -266,8 +265,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// do asks for leave to do an operation and does it. Where the operation is to fail, do has that
-// done which comes about all the same.
+// do performs an operation after Before has allowed it. If the operation must fail, do still
+// performs the part that takes effect.
 func (p *Process) do(op *Op, do func(d *Disk, fault Fault) error) error {
 	op.Process = p
 	if err := p.Alive(); err != nil {
@@ -289,8 +288,8 @@ func (p *Process) do(op *Op, do func(d *Disk, fault Fault) error) error {
 	return nil
 }
 
-// Alive returns an error where the process was killed, or the power is off: whatever it concludes
-// from then on, nobody hears of it.
+// Alive returns an error if the process was killed or the power is off. Nobody hears of its
+// conclusions after that.
 func (p *Process) Alive() error { return p.locked(func() error { return nil }) }
 
 func (p *Process) locked(do func() error) error {

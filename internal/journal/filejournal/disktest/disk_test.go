@@ -14,7 +14,7 @@ import (
 	"cadre/internal/journal/filejournal/disktest"
 )
 
-// sectors returns n sectors of one letter.
+// sectors returns n sectors filled with one letter.
 func sectors(letter string, n int) []byte { return []byte(strings.Repeat(letter, n*512)) }
 
 func open(t *testing.T, p *disktest.Process, path string) filejournal.File {
@@ -40,7 +40,7 @@ func write(t *testing.T, f filejournal.File, b []byte, off int64) {
 	}
 }
 
-// outcomes loses the power many times and returns all that was left, as look sees it.
+// outcomes loses the power many times and returns all results of look.
 func outcomes(d *disktest.Disk, look func(*disktest.Disk) string) map[string]bool {
 	all := map[string]bool{}
 	for seed := range uint64(3000) {
@@ -49,7 +49,8 @@ func outcomes(d *disktest.Disk, look func(*disktest.Disk) string) map[string]boo
 	return all
 }
 
-// shape is a file's content, a letter for each sector, and the length of what is not a whole one.
+// shape describes a file's content: a letter for each sector, and the length of an incomplete last
+// sector.
 func shape(b []byte) string {
 	var s strings.Builder
 	for part := range slices.Chunk(b, 512) {
@@ -65,7 +66,7 @@ func shape(b []byte) string {
 	return s.String()
 }
 
-// TestFile has a file of two safe sectors, of which one is written anew and two are added.
+// TestFile has a file with two safe sectors, one of which is overwritten, and two new sectors.
 func TestFile(t *testing.T) {
 	d := disktest.New()
 	p := d.Process("p")
@@ -96,8 +97,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestNames has names that are not safe, each of which is there or not whatever became of the
-// others.
+// TestNames has unsafe names, each of which is left or lost independently of the others.
 func TestNames(t *testing.T) {
 	d := disktest.New()
 	p := d.Process("p")
@@ -131,8 +131,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestFailedSync tells those who had the file open of the failure, once, and nobody else; and what
-// was to be written then is not on the disk until it is written again.
+// TestFailedSync reports the failure once to each file that was open, and to nobody else. The data
+// of the failed sync is not on the disk until it is written again.
 func TestFailedSync(t *testing.T) {
 	d := disktest.New()
 	p, q := d.Process("p"), d.Process("q")
@@ -167,7 +167,7 @@ func TestFailedSync(t *testing.T) {
 	}
 }
 
-// TestKilled ends what a process does and lets go of its locks.
+// TestKilled checks that the operations of a killed process fail and its locks are released.
 func TestKilled(t *testing.T) {
 	d := disktest.New()
 	p, q := d.Process("p"), d.Process("q")

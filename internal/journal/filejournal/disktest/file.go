@@ -162,12 +162,12 @@ func (p *Process) SyncFolder(dir string) error {
 	})
 }
 
-// file is an opening of a file by a process.
+// file is a file opened by a process.
 type file struct {
 	node    *node
 	process *Process
 	name    string
-	heard   int // the failure of a sync that it was told of
+	heard   int // number of the last sync failure reported to it
 }
 
 func (f *file) Name() string { return f.name }
@@ -185,8 +185,8 @@ func (f *file) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// WriteAt writes, when it is to fail, a part that is never the whole. What was there before changes
-// by sectors only.
+// WriteAt writes only a part if it must fail. Existing content is overwritten only in whole
+// sectors.
 func (f *file) WriteAt(b []byte, off int64) (n int, err error) {
 	err = f.process.do(&Op{Kind: Write, Path: f.name, Off: off, Len: len(b)}, func(_ *Disk, fault Fault) error {
 		if n = len(b); fault.Err != nil {
@@ -239,8 +239,8 @@ func (f *file) SyncData() error {
 	})
 }
 
-// Flock has each lock that has to be waited for, and each attempt, be an operation. Letting go of
-// one is noticed by nobody before he tries.
+// Flock makes each attempt to lock, blocking or not, an operation. An unlock is not one, because
+// others notice it only when they try to lock.
 func (f *file) Flock(how int) error {
 	if how == unix.LOCK_UN {
 		return f.process.locked(func() error {
@@ -273,7 +273,7 @@ func (f *file) Flock(how int) error {
 	return err
 }
 
-// free reports whether nobody else has a lock that excludes this one.
+// free reports whether no other file holds a conflicting lock.
 func (f *file) free(wants int) bool {
 	for other, has := range f.node.locks {
 		if other != f && (wants == unix.LOCK_EX || has == unix.LOCK_EX) {
@@ -285,7 +285,7 @@ func (f *file) free(wants int) bool {
 
 func (f *file) Holder() int { return 0 }
 
-// Close lets go of the file and its lock at once.
+// Close closes the file and releases its lock at once.
 func (f *file) Close() error {
 	f.process.disk.mu.Lock()
 	defer f.process.disk.mu.Unlock()

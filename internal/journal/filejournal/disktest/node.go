@@ -2,27 +2,26 @@ package disktest
 
 import "maps"
 
-// sectorSize is the length that a disk writes wholly or not at all.
+// sectorSize is the number of bytes that a disk writes atomically.
 const sectorSize = 512
 
-// node is a file or a folder. Everything in it is guarded by the disk's mutex.
+// node is a file or a folder. The disk's mutex guards it.
 type node struct {
 	number int
 
-	// of a file
-	now, safe []byte // safe is never changed in place
+	// Of a file.
+	now, safe []byte // safe is never modified in place
 	since     []change
-	failures  int  // syncs that failed
-	told      bool // the last failure was told to somebody
+	failures  int  // number of failed syncs
+	told      bool // the last failure was reported to some file
 	locks     map[*file]int
 
-	// of a folder; nil in a file
+	// Of a folder; nil in a file.
 	names, safeNames map[string]*node
 	renamed          []naming
 }
 
-// change is what one write or truncation did: the length that it left, and the sectors as they were
-// then.
+// change is the effect of one write or truncation: the resulting length, and the changed sectors.
 type change struct {
 	size    int
 	sectors []sector
@@ -33,8 +32,8 @@ type sector struct {
 	data  [sectorSize]byte
 }
 
-// naming is a change of a folder: the name from is no more, and to stands for of. Either may be
-// empty.
+// naming is a change of a folder: the name from is removed, and the name to refers to the node of.
+// Either name may be empty.
 type naming struct {
 	from, to string
 	of       *node
@@ -59,7 +58,7 @@ func (n *node) truncate(size int) {
 	n.changed(size, max(old, size))
 }
 
-// changed notes that the bytes from one place to another are new.
+// changed records that the bytes between from and to have changed.
 func (n *node) changed(from, to int) {
 	c := change{size: len(n.now)}
 	for i := from / sectorSize; i*sectorSize < to; i++ {
@@ -79,9 +78,9 @@ func (n *node) sync() {
 	}
 }
 
-// fail is a sync that fails.
+// fail performs a failed sync.
 func (n *node) fail(choose Choose) {
-	// the length is no page of the cache, and is written with the next sync at the latest
+	// The length is not in the page cache, and is written with the next sync at the latest.
 	kept := change{size: len(n.now)}
 	for _, states := range n.touched() {
 		if len(states) > 0 && choose(2) == 1 {
@@ -94,7 +93,7 @@ func (n *node) fail(choose Choose) {
 	n.told = false
 }
 
-// touched returns for each sector the states that it went through since the last sync.
+// touched returns the states of each sector since the last sync.
 func (n *node) touched() [][]sector {
 	var all [][]sector
 	for _, c := range n.since {
@@ -108,8 +107,8 @@ func (n *node) touched() [][]sector {
 	return all
 }
 
-// build returns a file that had the content safe after some changes: of size bytes, with fill
-// wherever nothing was written.
+// build returns the content after applying changes to safe, with size bytes. Bytes that nobody
+// wrote have the value fill.
 func build(safe []byte, changes []change, size int, fill byte) []byte {
 	room := max(size, len(safe))
 	for _, c := range changes {
@@ -132,15 +131,15 @@ func build(safe []byte, changes []change, size int, fill byte) []byte {
 	return b[:size:size]
 }
 
-// mood is how a disk deals with what is not safe.
+// mood is a strategy for losing unsafe changes.
 type mood int
 
 const (
 	allLost mood = iota
 	allKept
 	inOrder  // the first few changes
-	anything // whatever a disk may do
-	each     // each file and folder in its own mood
+	anything // any outcome that a disk may have
+	each     // a separate mood for each file and folder
 	moods
 )
 
@@ -151,7 +150,7 @@ func (m mood) of(choose Choose) mood {
 	return m
 }
 
-// lose returns what a loss of power leaves of a file.
+// lose returns the content of a file after a power loss.
 func (n *node) lose(m mood, choose Choose) []byte {
 	if len(n.since) == 0 {
 		return n.safe
@@ -172,7 +171,7 @@ func (n *node) lose(m mood, choose Choose) []byte {
 	return build(n.safe, kept, kept[len(kept)-1].size, 0)
 }
 
-// loseAny takes each sector and the length from any moment since the last sync.
+// loseAny takes each sector and the length from any state since the last sync.
 func (n *node) loseAny(choose Choose) []byte {
 	var kept change
 	for _, states := range n.touched() {
@@ -186,7 +185,7 @@ func (n *node) loseAny(choose Choose) []byte {
 	}
 	at := choose(len(sizes))
 	size := sizes[at]
-	if at > 0 && choose(2) == 1 { // between two
+	if at > 0 && choose(2) == 1 { // a length between two states
 		a, b := min(sizes[at-1], size), max(sizes[at-1], size)
 		size = a + choose(b-a+1)
 	}
@@ -214,7 +213,7 @@ func (n *node) syncNames() {
 	}
 }
 
-// namesLeft returns what a loss of power leaves of a folder.
+// namesLeft returns the names of a folder after a power loss.
 func (n *node) namesLeft(m mood, choose Choose) map[string]*node {
 	if len(n.renamed) == 0 {
 		return n.safeNames

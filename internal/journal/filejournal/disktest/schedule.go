@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 )
 
-// Schedule lets the operations on a disk happen one at a time, in an order that the test chooses.
-// It is for use within a bubble of [synctest], whose goroutines are the processes: while nothing
-// can happen until an operation does, the schedule says which one.
+// Schedule runs the operations on a disk one at a time, in an order that the test chooses. It is
+// used inside a [synctest] bubble, whose goroutines are the processes. When all of them are
+// blocked, the schedule chooses which operation happens next.
 type Schedule struct {
 	choose  Choose
 	mu      sync.Mutex
@@ -22,7 +22,7 @@ type request struct {
 	leave chan Fault
 }
 
-// NewSchedule puts the operations on a disk under a schedule.
+// NewSchedule puts a disk under a schedule.
 func NewSchedule(d *Disk, choose Choose) *Schedule {
 	s := &Schedule{choose: choose}
 	d.Before = s.wait
@@ -37,8 +37,8 @@ func (s *Schedule) wait(op *Op) Fault {
 	return <-r.leave
 }
 
-// Next lets one operation happen, in the way that fault says, and returns when all that follows
-// from it has happened. It returns nil where no operation is waiting that could be done.
+// Next performs one operation, with the given fault, and returns when all processes are blocked
+// again. It returns nil if no waiting operation is ready.
 func (s *Schedule) Next(fault func(*Op) Fault) *Op {
 	synctest.Wait()
 	r := s.pick()
@@ -51,7 +51,7 @@ func (s *Schedule) Next(fault func(*Op) Fault) *Op {
 	return r.op
 }
 
-// pick chooses one that is ready: 0 stands for one of the process that had the last.
+// pick chooses a ready operation. Choice 0 stays with the process of the last one.
 func (s *Schedule) pick() *request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *Schedule) pick() *request {
 	})
 	n := 0
 	if len(ready) > 1 {
-		n = max(0, s.choose(2*len(ready))-len(ready)) // as often as not the same process goes on
+		n = max(0, s.choose(2*len(ready))-len(ready)) // half of the time the same process continues
 	}
 	r := ready[n]
 	s.waiting = slices.DeleteFunc(s.waiting, func(o *request) bool { return o == r })
@@ -85,8 +85,8 @@ func (s *Schedule) turn(op *Op) int {
 	return 1
 }
 
-// Release lets all operations of a process happen that was killed, or all operations where p is nil
-// because the power is off: they fail.
+// Release unblocks all operations of a killed process, or all operations if p is nil because the
+// power is off. They fail.
 func (s *Schedule) Release(p *Process) {
 	for {
 		synctest.Wait()

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/engine/upkeep"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+func (a *app) abortCommand() *cobra.Command {
+	var reason string
+	var yes bool
+	c := a.onTeam(0, &cobra.Command{
+		Use: "abort [TEAM]", Short: "End a team at once, and keep its record",
+		Long: "End every session of a team at once, and the team with them. Its record is kept: cadre review reads " +
+			"it. It may be called again\nwhile something is still there.\n\nOn a terminal you are asked before; " +
+			"--yes skips the question. A script says --reason or --yes.",
+		Example: "  cadre abort demo --reason 'the goal changed'",
+	}, func(c *cobra.Command, name string, _ []string) error {
+		if !yes && (a.asks() || reason == "") {
+			if _, err := a.home.Folder(name); err != nil {
+				return err
+			}
+			what := a.measure(c.Context(), name)
+			if err := a.confirm(c.Context(), "End "+what+" now?",
+				fmt.Sprintf("to end %s: cadre abort %s --reason WHY, or "+
+					"--yes", what, sanitize.Quote(name))); err != nil {
+				return err
+			}
+		}
+		ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute,
+			fmt.Errorf("not everybody has ended within a minute"))
+		defer cancel()
+		of, err := a.engine().Open(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer of.Close()
+		err = upkeep.Abort(ctx, of.Upkeep(a.actor), reason)
+		if lingers, ok := errors.AsType[*upkeep.LingeringError](err); ok {
+			again := "; run cadre abort again"
+			if strings.Contains(lingers.What, "consolidation") {
+				again = ""
+			}
+			return team.Refuse(team.NotReady, "%s%s", lingers, again).With(team.HintsOf(lingers.Err)...)
+		}
+		if err != nil {
+			return err
+		}
+		return a.print(of.Team(), said("team %s is aborted; to read its record: cadre review %s", name, name))
+	})
+	c.Flags().StringVar(&reason, "reason", "", "why, for the record")
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return c
+}

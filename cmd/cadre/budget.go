@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/engine"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+// mostUSD bounds a budget of money, as in a team file.
+const mostUSD = 1e9
+
+func (a *app) budgetCommand() *cobra.Command {
+	var body team.SetBudget
+	var usd float64
+	var unlimited bool
+	c := &cobra.Command{
+		Use: "budget [TEAM]", Short: "Show what a team may spend, and change it",
+		Long: `Show the budget of a team and of its members: each limit, what is spent, and what is left. A flag changes one limit, and the others stay; --unlimited
+removes all of them. With --member it is the budget of that member. Who had spent its budget continues.
+
+The lead is told when 50, 80 and 95 percent of a budget are spent, and cadre attention shows it. Once the team's is spent, its sessions are ended and
+nothing new is started. A member whose own budget is spent gets no more work, and its tasks return to the queue.`,
+		Example: "  cadre budget demo\n  cadre budget demo --tokens 2000000\n  cadre budget demo --member ann --usd 5",
+	}
+	a.onTeam(0, c, func(c *cobra.Command, name string, _ []string) error {
+		for flag, what := range map[string]string{"tokens": "tokens", "usd": "cost", "time": "time"} {
+			if c.Flags().Changed(flag) {
+				body.Only = append(body.Only, what)
+			}
+		}
+		slices.Sort(body.Only)
+		if !(usd >= 0 && usd <= mostUSD) {
+			return usage{fmt.Errorf("--usd is an amount from 0 to %d, not %v", int64(mostUSD), usd)}
+		}
+		body.Budget.CostMicroUSD = int64(usd * 1e6)
+		if unlimited && body.Only != nil {
+			return usage{fmt.Errorf("--unlimited removes every limit; leave the other flags out")}
+		}
+		if !unlimited && body.Only == nil {
+			of, err := a.engine().Look(c.Context(), name)
+			if err != nil {
+				return err
+			}
+			defer of.Close()
+			return a.printBudget(of, body.Member)
+		}
+		return a.act(c, name, &body, func(of *engine.Team, _ *team.Record) error {
+			var agents []string
+			of.View(func(s *team.State) { agents = s.Uncounted() })
+			if len(agents) > 0 {
+				a.note(uncounted(agents))
+			}
+			return a.printBudget(of, body.Member)
+		})
+	})
+	c.Flags().StringVar(&body.Member, "member", "", "of this member alone")
+	c.Flags().Int64Var(&body.Budget.Tokens, "tokens", 0, "tokens; 0 for any number")
+	c.Flags().Float64Var(&usd, "usd", 0, "US dollars; 0 for any amount")
+	c.Flags().DurationVar(&body.Budget.Time, "time", 0, "time since the team was created, or the member joined, for "+
+		"example 2h; 0 for any")
+	c.Flags().BoolVar(&unlimited, "unlimited", false, "remove all limits")
+	return c
+}
+
+// limit is one part of a budget.
+type limit struct {
+	Member string `json:"member,omitempty"` // "" for the team
+	What   string `json:"what"`             // tokens, cost (in millionths of a US dollar) or time (in milliseconds)
+	Limit  int64  `json:"limit,omitempty"`  // 0 for none
+	Spent  int64  `json:"spent"`
+	Left   int64  `json:"left,omitempty"` // of the limit
+	Over   bool   `json:"exhausted,omitempty"`
+}
+
+// limits are the parts of a budget. Of a member those are left out that it neither has nor spent.
+func limits(member string, b team.Budget, u team.Usage, since team.Time, exhausted string) (all []limit) {
+	for _, l := range []limit{
+		{What: "tokens", Limit: b.Tokens, Spent: u.Tokens()},
+		{What: "cost", Limit: b.CostMicroUSD, Spent: u.CostMicroUSD},
+		{What: "time", Limit: b.Time.Milliseconds(), Spent: max(0, int64(now()-since))},
+	} {
+		l.Member, l.Left, l.Over = member, max(0, l.Limit-l.Spent), exhausted == l.What
+		if member == "" || l.Limit > 0 || l.Spent > 0 && l.What != "time" {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// amount is so much of what is limited, for people.
+func (l limit) amount(n int64) string {
+	switch l.What {
+	case "cost":
+		return team.Dollars(n)
+	case "time":
+		return render.Span(time.Duration(n) * time.Millisecond)
+	}
+	return fmt.Sprint(n)
+}
+
+// printBudget prints the budget of the team and of its members, or of that member.
+func (a *app) printBudget(of *engine.Team, member string) error {
+	all := []limit{}
+	known := member == ""
+	of.View(func(s *team.State) {
+		t := s.Team()
+		if member == "" {
+			all = limits("", t.Budget, t.Usage, t.CreatedAt, t.Exhausted)
+		}
+		for _, m := range s.Members() {
+			if member == "" || m.Name == member {
+				known = true
+				all = append(all, limits(m.Name, m.Budget, m.Usage, m.JoinedAt, m.Exhausted)...)
+			}
+		}
+	})
+	if !known {
+		return team.Refuse(team.NotFound, "team %s has no member %s", of.Name, member).
+			With(team.Hint{Action: team.ActShowTeam, Team: of.Name})
+	}
+	return a.print(all, func(w *sanitize.Writer) error {
+		if len(all) == 0 {
+			return w.Printf("%s has no budget of its own, and spent nothing\n", member)
+		}
+		t := render.Table{Spare: []string{"LEFT"}}
+		t.Row("WHOSE", "BUDGET", "LIMIT", "SPENT", "LEFT", "")
+		for _, l := range all {
+			whose, most, left, note := l.Member, "none", "", ""
+			if whose == "" {
+				whose = "team"
+			}
+			if l.Limit > 0 {
+				most, left = l.amount(l.Limit), l.amount(l.Left)
+				note = fmt.Sprintf("%d %%", team.Spent{What: l.What, Used: l.Spent, Limit: l.Limit}.Percent())
+			}
+			if l.Over {
+				note = "spent"
+			}
+			t.Row(whose, l.What, most, l.amount(l.Spent), left, note)
+		}
+		return t.Write(w)
+	})
+}

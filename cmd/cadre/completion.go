@@ -1,0 +1,292 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cadre/examples"
+	"cadre/internal/access"
+	"cadre/internal/agent"
+	"cadre/internal/agent/drivers"
+	"cadre/internal/engine"
+	"cadre/internal/inspect/history"
+	"cadre/internal/layout"
+	"cadre/internal/render"
+	"cadre/internal/team"
+)
+
+// mostOffered is how many words a shell is offered: more than a person reads.
+const mostOffered = 200
+
+// offer returns the words that complete an argument, each with what it is after a tab.
+type offer func(a *app, c *cobra.Command, name string) []string
+
+// argumentWords are the placeholders in the use of commands, and what completes them.
+var argumentWords = map[string]offer{
+	"TEAM": (*app).offerTeams, "NAME": (*app).offerMembers, "ID": (*app).offerTasks, "TASK": (*app).offerTasks,
+	"REQUEST": (*app).offerRequests, "HOOK": (*app).offerHooks, "MODE": fixed(team.PermissionModes...), "on|off": fixed("on", "off"),
+}
+
+// newNames are commands whose NAME is that of something new, or of something that is not here.
+var newNames = []string{"create", "init", "spawn", "join"}
+
+// flagWords are the flags of all commands that have values to choose from.
+var flagWords = map[string]offer{
+	"as": (*app).offerMembers, "from": (*app).offerMembers, "to": (*app).offerMembers, "owner": (*app).offerMembers,
+	"member": (*app).offerMembers, "team": (*app).offerTeams, "blocked-by": (*app).offerTasks, "agent": offerAgents,
+	"permission-mode": fixed(team.PermissionModes...), "policy": fixed(team.PermissionPolicies...),
+	"isolation": fixed(team.Worktree), "in": fixed("merged"), "template": offerTemplates,
+	"status": fixed(team.TaskStates...), "kind": fixed(history.Words()...), "type": fixed(team.MessageTypes...),
+	"when":   fixed("always"),
+	"intent": fixed("info", "question", "challenge", "resolution"), "priority": offerPriorities,
+}
+
+// completes gives the command, and those below it, what their arguments and flags are completed with.
+func (a *app) completes(c *cobra.Command) {
+	for _, below := range c.Commands() {
+		a.completes(below)
+	}
+	if c.ValidArgsFunction == nil {
+		c.ValidArgsFunction = a.argumentsOf(c)
+	}
+	for flag, words := range flagWords {
+		if c.Flags().Lookup(flag) == nil {
+			continue
+		}
+		c.RegisterFlagCompletionFunc(flag, func(c *cobra.Command, args []string, _ string) ([]string,
+			cobra.ShellCompDirective) {
+			name := a.completing(c)
+			if len(args) > 0 && a.isTeam(args[0]) {
+				name = args[0]
+			}
+			return words(a, c, name), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	if c.Flags().Lookup("dir") != nil {
+		c.MarkFlagDirname("dir")
+	}
+}
+
+// argumentsOf completes the arguments of a command by their placeholders in its use.
+func (a *app) argumentsOf(c *cobra.Command) cobra.CompletionFunc {
+	places, optional := placeholders(c)
+	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(places) > 0 && strings.Contains(places[0], "FILE") {
+			if c.Name() == "run" {
+				return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+			}
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		name := a.completing(c)
+		at := func(i int) []string {
+			if i < len(places) {
+				if words := argumentWords[places[i]]; words != nil {
+					return words(a, c, name)
+				}
+			}
+			return nil
+		}
+		i, found := len(args), []string(nil)
+		switch {
+		case len(places) == 0:
+		case places[0] != "TEAM":
+			found = at(i)
+		case i == 0:
+			found = at(0)
+			if optional && name != "" {
+				found = append(found, at(1)...)
+			}
+		case optional && !a.isTeam(args[0]):
+			found = at(i + 1)
+		default:
+			name = args[0]
+			found = at(i)
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// placeholders are the arguments in the use of the command, and whether TEAM may be left out.
+func placeholders(c *cobra.Command) (places []string, optional bool) {
+	use, _, _ := strings.Cut(c.Use, " | ")
+	words := strings.Fields(use)[1:]
+	for i := 0; i < len(words); i++ {
+		switch w := words[i]; {
+		case strings.HasPrefix(w, "-"):
+			i++ // its value
+		case w == "[TEAM]":
+			places, optional = append(places, "TEAM"), true
+		default:
+			for _, name := range newNames {
+				if c.Name() == name {
+					w = ""
+				}
+			}
+			places = append(places, w)
+		}
+	}
+	return places, optional
+}
+
+// completing finds out who calls, as the gate does for a command that runs, and returns the team that
+// is meant where none is named; "" for none.
+func (a *app) completing(c *cobra.Command) string {
+	var err error
+	if a.home, err = layout.Find(); err != nil {
+		return ""
+	}
+	if a.who, err = access.Who(a.home); err != nil {
+		a.home = layout.Home{}
+		return ""
+	}
+	a.home = a.who.Scoped(a.home)
+	if name := os.Getenv(agent.TeamVariable); name != "" {
+		return name
+	}
+	if name := a.who.Team(); name != "" {
+		return name
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	path := strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")
+	name, err := a.engine().Meant(c.Context(), dir, access.RuleOf(path, c.Flags().Changed) == access.Reads)
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+func (a *app) isTeam(name string) bool {
+	if a.home.Root == "" {
+		return false
+	}
+	_, err := a.home.Folder(name)
+	return err == nil
+}
+
+// described is a word with what it is, which may be a text of anybody's.
+func described(word string, about ...string) string {
+	return word + "\t" + render.Cut(render.Clean(strings.Join(about, ", ")), 60)
+}
+
+func fixed(words ...string) offer {
+	return func(*app, *cobra.Command, string) []string { return words }
+}
+
+func offerAgents(_ *app, c *cobra.Command, _ string) []string {
+	agents := drivers.Words()
+	switch c.Name() {
+	case "run":
+		agents = drivers.Leading()
+	case "join", "claude-teammate":
+		agents = drivers.Running()
+	}
+	var found []string
+	for _, one := range agents {
+		found = append(found, strings.TrimSuffix(one, "COMMAND"))
+	}
+	return found
+}
+
+func offerTemplates(*app, *cobra.Command, string) (found []string) {
+	for _, one := range examples.All() {
+		found = append(found, described(one.Name, one.Summary))
+	}
+	return found
+}
+
+// offerPriorities are those of tasks, or of messages.
+func offerPriorities(_ *app, c *cobra.Command, _ string) []string {
+	if c.Parent().Name() == "task" {
+		return team.Priorities
+	}
+	return []string{"normal", "urgent"}
+}
+
+func (a *app) offerTeams(c *cobra.Command, _ string) (found []string) {
+	names, err := a.home.Names()
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		of, err := a.engine().Glance(c.Context(), name)
+		if err != nil {
+			found = append(found, name) // fsck is for it
+			continue
+		}
+		found = append(found, described(name, string(of.Status), of.Dir))
+	}
+	return found
+}
+
+// within looks at the team, if it is there.
+func (a *app) within(c *cobra.Command, name string, see func(*team.State)) {
+	if name == "" || a.home.Root == "" {
+		return
+	}
+	of, err := a.engine().Look(c.Context(), name)
+	if err != nil {
+		return
+	}
+	defer of.Close()
+	of.View(see)
+}
+
+func (a *app) offerMembers(c *cobra.Command, name string) (found []string) {
+	a.within(c, name, func(s *team.State) {
+		for _, m := range s.Roster() {
+			if m.Status.Running() && len(found) < mostOffered {
+				found = append(found, described(m.Name, m.Agent, string(s.Phase(m.Name))))
+			}
+		}
+	})
+	return found
+}
+
+// offerTasks are the tasks that the command could be about: most are about those that are not done.
+func (a *app) offerTasks(c *cobra.Command, name string) (found []string) {
+	done := c.Name() == "show" || c.Name() == "rollback"
+	a.within(c, name, func(s *team.State) {
+		for t := range s.Tasks() {
+			if (done || t.Status != team.Completed) && len(found) < mostOffered {
+				found = append(found, described(t.Called(), t.Subject))
+			}
+		}
+	})
+	return found
+}
+
+func (a *app) offerRequests(c *cobra.Command, name string) (found []string) {
+	a.within(c, name, func(s *team.State) {
+		for _, q := range engine.Questions(s) {
+			if (c.Name() == "plan") == (q.Plan != "") {
+				found = append(found, described(q.Request, q.Member, q.Tool))
+			}
+		}
+	})
+	return found
+}
+
+// offerHooks are the hooks of the team.
+func (a *app) offerHooks(c *cobra.Command, name string) (found []string) {
+	if name == "" || a.home.Root == "" {
+		return nil
+	}
+	of, err := a.engine().Look(c.Context(), name)
+	if err != nil {
+		return nil
+	}
+	defer of.Close()
+	list, err := of.ListHooks()
+	if err != nil {
+		return nil
+	}
+	for _, h := range list.Hooks[:min(len(list.Hooks), mostOffered)] {
+		found = append(found, described(h.ID, h.Event, h.Command))
+	}
+	return found
+}

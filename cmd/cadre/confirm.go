@@ -1,0 +1,38 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"strings"
+)
+
+// asks reports whether there is a person to ask: a terminal on both sides, and no program that reads
+// JSON.
+func (a *app) asks() bool { return !a.json && atTerminal() && a.err.terminal() }
+
+// confirm asks the person at the terminal, and returns nil when they agree. Where there is no
+// terminal it refuses; otherwise says what to type there.
+func (a *app) confirm(ctx context.Context, question, otherwise string) error {
+	if !a.asks() {
+		return usage{errors.New("there is no terminal to ask at; " + otherwise)}
+	}
+	if err := a.err.Printf("%s [y/N] ", question); err != nil {
+		return err
+	}
+	answers := make(chan string, 1)
+	go func() { // it ends with the program: a read from a terminal cannot be called back
+		line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+		answers <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case answer := <-answers:
+		if answer == "y" || answer == "yes" {
+			return nil
+		}
+		return errors.New("not confirmed; nothing was changed")
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,146 @@
+package main
+
+// parser is a project whose Makefile builds, lints, and tests as soon as there is a VERSION.
+const parser = `
+git init -q -b main
+cat >Makefile <<'END'
+build:
+	@echo built
+test:
+	@test -f VERSION || { echo "VERSION is missing" >&2; exit 1; }
+	@echo 12 tests passed
+lint:
+	@echo no findings
+END
+echo "## 1.0: the new grammar" >CHANGELOG.md
+git add -A
+git commit -q -m "Begin"
+`
+
+// demo is a program that makes the team demo in the project of parser: ann, who acts by commands, has
+// done what the program's standard input says.
+const demo = parser + `
+cat >$BIN/demo <<'END'
+#!/bin/sh
+set -e
+cadre abort demo --reason again >/dev/null 2>&1 || true
+cadre cleanup demo --branches --force >/dev/null 2>&1 || true
+git reset -q --hard
+git clean -q -f
+echo "mine" >notes.md
+cadre create demo --check 'lint: make lint'
+cadre spawn demo ann --agent external
+cadre task add demo "Write the parser"
+cadre task claim demo 1 --as ann
+sh -e
+cadre task done demo 1 --as ann --result done
+END
+chmod +x $BIN/demo
+`
+
+// agents are programs with the names of agents that print recordings of the real ones, and a relay
+// that takes what it is given.
+const recorded = `
+play() { printf '#!/bin/sh\nexec cat "%s"\n' "$PROJECT/$2" >"$BIN/$1"; chmod +x "$BIN/$1"; }
+play claude internal/observe/testdata/claude/2.1.47/stream.jsonl
+play ... internal/observe/testdata/claude/2.1.47/stream.jsonl
+play codex internal/agent/headless/testdata/codex-0.169.0/turn.jsonl
+play gemini internal/agent/headless/testdata/gemini-0.61.0/turn.jsonl
+play opencode internal/agent/headless/testdata/opencode-1.18.33/turn.jsonl
+printf '#!/bin/sh\nexec cat >/dev/null\n' >"$BIN/relay"
+chmod +x "$BIN/relay"
+claude >stream.jsonl
+mkdir -p ~/.claude/projects/-home-me-project
+cp "$PROJECT"/internal/observe/testdata/claude/2.1.329/tmux/*.jsonl ~/.claude/projects/-home-me-project
+cp -R "$PROJECT"/internal/observe/testdata/claude/2.1.329/tmux/snap/10-subagents/* ~/.claude
+`
+
+// guides are what the readers of the documents need.
+var guides = map[string]guide{
+	"README.md": {
+		setup: parser + `
+sed -n '/^` + "```yaml/,/^```" + `$/p' "$PROJECT/README.md" | sed '1d;$d' >release.yaml
+mkdir ../cadre
+cp -r "$PROJECT/examples" ../cadre
+cd ../cadre
+git init -q
+git add -A
+git commit -q -m "Begin"`,
+		steps: map[string]needs{
+			"cadre run examples/health.yaml":              {in: "src/cadre"},
+			"go run ./cmd/cadre run examples/health.yaml": {notRun: "it compiles the program, which this test is"},
+			`cadre run "Port the parser to the new grammar, with tests" --members 2 --budget-tokens 2000000`: {
+				in: "src/parser", notRun: "it needs an agent; TestReadmeGoal in e2e runs it with one"},
+			"cadre run release.yaml": {status: 1},
+		},
+	},
+	"CONTRIBUTING.md": {steps: map[string]needs{
+		"make test":  {notRun: "it is what runs this test"},
+		"make check": {notRun: "it is what runs this test"},
+	}},
+	"docs/architecture/promises.md": {steps: map[string]needs{
+		"go test ./internal/testkit/simtest -run TestHistories -seed 3855 -v": {notRun: "it is a test of its own"},
+		"make sim FOR=10m": {notRun: "it takes ten minutes"},
+	}},
+	"docs/agents.md": {steps: map[string]needs{
+		"claude mcp add cadre -- cadre mcp --team demo": {
+			notRun: "it changes the settings of a Claude Code; TestLeadThroughMCP in e2e connects one in the same way"},
+		"CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1 CLAUDE_CODE_TEAMMATE_COMMAND=$(which cadre) claude --teammate-mode " +
+			"tmux": {
+			notRun: "it needs a terminal and a Claude Code; the tests of claudeteam_agents_test.go in e2e have both"},
+	}},
+	"docs/team-files.md": {},
+	"docs/consolidation.md": {
+		setup: demo,
+		steps: map[string]needs{
+			"cadre shutdown demo --graceful":              {before: "echo 'echo x >parser.c' | demo"},
+			`cadre consolidate demo -m "Port the parser"`: {before: "echo 'echo x >parser.c' | demo"},
+			"cadre consolidate demo --include notes.md":   {before: "echo 'echo x >>notes.md' | demo"},
+			"cadre consolidate demo --only src":           {before: "echo 'mkdir -p src; echo x >src/parser.c' | demo"},
+			"cadre consolidate demo --clean":              {before: "echo 'echo x >lexer.c' | demo"},
+			"cadre consolidate demo --with-check-changes": {before: "echo 'echo x >grammar.c' | demo"},
+			"cadre consolidate demo --no-commit":          {before: "echo 'echo x >tokens.c' | demo"},
+			"cadre consolidate demo --roll-back": {before: "echo 'echo x >tree.c' | demo; cadre shutdown " +
+				"demo --graceful"},
+		},
+	},
+	"docs/moving.md": {
+		setup: demo + `
+git init -q --bare -b main ../remote
+git remote add origin ../remote
+git push -q origin main
+git clone -q ../remote ../there
+echo 'echo x >parser.c' | demo
+cadre push demo --yes`,
+		steps: map[string]needs{
+			"cadre pull demo && cadre resume demo": {in: "src/there", home: ".there"},
+			"cadre consolidate demo --push":        {before: "cadre consolidate demo --push --yes"},
+		},
+	},
+	"docs/recovery.md": {
+		setup: parser + `
+cadre create demo
+cadre spawn demo bob --agent external
+cadre task add demo "Read the rules"
+cadre task add demo "Write the parser"
+cadre task add demo "Write the tests" --run "echo x >tests.c" --owner bob`,
+		steps: map[string]needs{
+			"cadre resume demo --dir ~/new/place": {before: "mkdir ~/new; mv ~/src/parser ~/new/place; mkdir " +
+				"~/src/parser"},
+			"cadre resume demo --from-git": {in: "new/place",
+				before: "cadre checkpoint demo; rm -r ~/.cadre/teams/demo"},
+			"cadre reassign demo 3 ann": {before: "cadre spawn demo ann --agent shell"},
+			"cadre task show demo 3 --patch": {before: "until cadre task show demo 3 --json | grep '\"commit\"'; " +
+				"do sleep 0.1; done"},
+		},
+	},
+	"docs/other-teams.md": {
+		setup: recorded,
+		steps: map[string]needs{
+			"cadre observe --claude-team session-b1a8c647": {until: "alice"},
+			"cadre observe --sdk-url :8700 --exec claude --as-team fx": {
+				notRun: "it needs Claude Code 2.1.47; the tests of relay_agents_test.go in e2e have it"},
+		},
+	},
+	"docs/observe.md": {setup: recorded},
+}

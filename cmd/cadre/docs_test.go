@@ -1,0 +1,243 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"cadre/internal/journal"
+	"cadre/internal/run"
+	"cadre/internal/team"
+)
+
+// top is the folder of the project, which the documents are in.
+const top = "../.."
+
+// documents are those for users and contributors, by their paths.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
+		files, err := filepath.Glob(filepath.Join(top, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name, err := filepath.Rel(top, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[filepath.ToSlash(name)] = string(text)
+		}
+	}
+	if len(found) < 15 {
+		t.Fatalf("only %d documents were found", len(found))
+	}
+	return found
+}
+
+var (
+	shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	comment    = regexp.MustCompile(`\s+#.*$`)
+	reference  = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
+)
+
+// TestDocumentsCommands: each command of cadre in a document is one, with its flags and arguments.
+func TestDocumentsCommands(t *testing.T) {
+	tried := 0
+	for name, text := range documents(t) {
+		for _, block := range shellBlock.FindAllStringSubmatch(text, -1) {
+			for line := range strings.Lines(block[1]) {
+				for _, line := range commandsOf(comment.ReplaceAllString(strings.TrimSpace(line), "")) {
+					tried++
+					if _, err := parsed(line); err != nil {
+						t.Errorf("%s: %s: %v", name, line, err)
+					}
+				}
+			}
+		}
+	}
+	if tried < 40 {
+		t.Errorf("only %d commands were found", tried)
+	}
+}
+
+// TestDocumentsInline: a command that a sentence names is one, and has the flags that it is named with.
+func TestDocumentsInline(t *testing.T) {
+	span := regexp.MustCompile("`cadre ([a-z][^`\n]*)`")
+	tried := 0
+	for name, text := range documents(t) {
+		if strings.HasPrefix(name, "docs/reference/") {
+			continue // which are made from the commands
+		}
+		for _, found := range span.FindAllStringSubmatch(text, -1) {
+			words := strings.Fields(found[1])
+			root := newApp().root(nil)
+			c, _, err := root.Find(words[:1])
+			if err == nil && c.HasSubCommands() && len(words) > 1 && !strings.HasPrefix(words[1], "-") {
+				c, _, err = root.Find(words[:2])
+			}
+			if err != nil || c == root {
+				t.Errorf("%s: there is no command `cadre %s`", name, found[1])
+				continue
+			}
+			tried++
+			for _, word := range words {
+				flag, is := strings.CutPrefix(word, "--")
+				flag, _, _ = strings.Cut(flag, "=")
+				if is && flag != "help" && c.Flags().Lookup(flag) == nil && root.PersistentFlags().Lookup(flag) == nil {
+					t.Errorf("%s: cadre %s has no flag --%s", name, c.Name(), flag)
+				}
+			}
+		}
+	}
+	if tried < 50 {
+		t.Errorf("only %d commands were found in sentences", tried)
+	}
+}
+
+// commandsOf are the commands of cadre in a line of a shell.
+func commandsOf(line string) (found []string) {
+	for _, part := range regexp.MustCompile(`\s*(?:&&|\||;)\s*`).Split(line, -1) {
+		part, _, _ = strings.Cut(part, " >")
+		part = strings.ReplaceAll(strings.ReplaceAll(part, "go run ./cmd/cadre", "cadre"), `"`, `'`)
+		if rest, is := strings.CutPrefix(part, "cadre "); is {
+			found = append(found, "cadre "+strings.TrimSpace(rest))
+		}
+	}
+	return found
+}
+
+// TestDocumentsLinks: what documents link to in the project is there.
+func TestDocumentsLinks(t *testing.T) {
+	for name, text := range documents(t) {
+		for _, link := range reference.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(top, filepath.Dir(name), link[1])); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestDocumentsTeamFiles: a whole team file in a document has no mistakes.
+func TestDocumentsTeamFiles(t *testing.T) {
+	tried := 0
+	for name, text := range documents(t) {
+		for _, block := range regexp.MustCompile("(?s)```yaml\n(name:.*?)```").FindAllStringSubmatch(text, -1) {
+			tried++
+			if _, err := run.ParseFile(name, []byte(block[1])); err != nil {
+				t.Errorf("%v", err)
+			}
+		}
+	}
+	if tried < 3 {
+		t.Errorf("only %d team files were found", tried)
+	}
+}
+
+// TestReadmeIsShort: who looks at the project for the first time reads it to the end.
+func TestReadmeIsShort(t *testing.T) {
+	const most = 1200
+	if words := len(strings.Fields(documents(t)["README.md"])); words > most {
+		t.Errorf("README.md has %d words, and at most %d", words, most)
+	}
+}
+
+// TestDocumentsWidth: outside of tables no line is wider than a terminal can show.
+func TestDocumentsWidth(t *testing.T) {
+	const most = 160
+	for name, text := range documents(t) {
+		widest := 0
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, "|") {
+				widest = max(widest, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+			}
+		}
+		if widest > most {
+			t.Errorf("%s: the widest line has %d characters, and at most %d", name, widest, most)
+		}
+	}
+}
+
+// codes are those of the core's refusals.
+var codes = []team.Code{team.Invalid, team.NotFound, team.Taken, team.Denied, team.Conflict, team.NotReady,
+	team.Nothing,
+	team.TooLarge, team.Exhausted, team.Finished, team.Rejected, team.MaxTeammatesReached}
+
+// TestDocumentsCodes: docs/exit-statuses.md has each code with its status.
+func TestDocumentsCodes(t *testing.T) {
+	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\d) \\|")
+	rows := row.FindAllStringSubmatch(documents(t)["docs/exit-statuses.md"], -1)
+	said := map[string]string{}
+	for _, row := range rows {
+		said[row[1]] = row[2]
+	}
+	all := []error{usage{errors.New("no such flag")}, journal.ErrNewer}
+	for _, code := range codes {
+		all = append(all, team.Refuse(code, "no"))
+	}
+	for _, err := range all {
+		f := failureOf(err)
+		if got, want := said[f.Code], fmt.Sprint(f.Status); got != want {
+			t.Errorf("%s: the document says %q, and the status is %s", f.Code, got, want)
+		}
+	}
+	if len(said) != len(all) {
+		t.Errorf("the document has %d codes, and there are %d", len(said), len(all))
+	}
+}
+
+// internalVariables are set by cadre for its own processes; users never set them. Each has its reason.
+var internalVariables = map[string]string{
+	"CADRE_PROC": "it marks processes, so that what a dead host left can be found",
+	"CADRE_SOAK": "it is for tests",
+}
+
+// TestDocumentsVariables: docs/environment.md has each variable of the program, and no other one.
+func TestDocumentsVariables(t *testing.T) {
+	inSource, said := map[string]bool{}, map[string]bool{}
+	variable := regexp.MustCompile(`"(CADRE_[A-Z_]+)[="]`)
+	for _, dir := range []string{"internal", "cmd", "pkg"} {
+		err := filepath.WalkDir(filepath.Join(top, dir), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+				strings.Contains(filepath.ToSlash(path), "/testkit/") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, v := range variable.FindAllSubmatch(text, -1) {
+				inSource[string(v[1])] = true
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, v := range regexp.MustCompile("CADRE_[A-Z_]+").FindAllString(documents(t)["docs/environment.md"], -1) {
+		said[v] = true
+		if !inSource[v] {
+			t.Errorf("there is no variable %s", v)
+		}
+	}
+	for v := range inSource {
+		if _, ours := internalVariables[v]; !ours && !said[v] && !strings.HasPrefix(v, "CADRE_TEST_") {
+			t.Errorf("docs/environment.md does not have %s", v)
+		}
+	}
+	if len(inSource) < 20 {
+		t.Errorf("only %d variables were found", len(inSource))
+	}
+}

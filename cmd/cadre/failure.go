@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"slices"
+
+	"cadre/internal/engine"
+	"cadre/internal/render"
+	"cadre/internal/team"
+)
+
+// failure is how a command failed, as JSON: one line on standard error.
+type failure struct {
+	Code    string   `json:"code"`    // docs/exit-statuses.md has all of them
+	Message string   `json:"message"` // without what to type next
+	Status  int      `json:"status"`  // the exit status
+	Hints   []remedy `json:"hints,omitempty"`
+}
+
+// remedy is what to do about a failure.
+type remedy struct {
+	team.Hint
+	Purpose string `json:"purpose"` // what it is for, as in "to resume the team"
+	Command string `json:"command"` // what to type; words in capitals are to be filled in
+}
+
+// Codes of failures that are no refusals of the core.
+const (
+	codeUsage   = "usage"   // the command line is wrong
+	codeDamaged = "damaged" // files are damaged, or were written by a newer version
+	codeFailed  = "failed"  // anything else, such as an error of the system
+)
+
+// failureOf describes an error that ends a command.
+func failureOf(err error) failure {
+	f := failure{Code: string(team.CodeOf(err)), Message: err.Error(), Status: status(err)}
+	if f.Code == "" {
+		f.Code = codeFailed
+		if _, is := errors.AsType[usage](err); is {
+			f.Code = codeUsage
+		} else if damaged(err) {
+			f.Code = codeDamaged
+		}
+	}
+	for _, h := range engine.HintsOf(err) {
+		f.Hints = append(f.Hints, remedy{h, h.Purpose(), command(h).line})
+	}
+	return f
+}
+
+// report tells the error that ends the command, once: as JSON where the arguments ask for it, also
+// when they could not be read to their end.
+func (a *app) report(err error, args []string) {
+	if _, told := errors.AsType[exit](err); told {
+		return
+	}
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	if a.json || slices.Contains(args, "--json") {
+		a.err.Value(map[string]failure{"error": failureOf(err)})
+		return
+	}
+	say(a.err.Writer, render.Alarm, explain(err))
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+)
+
+// dailyGroup is commands of daily use under a title.
+type dailyGroup struct {
+	title string
+	names []string
+}
+
+// dailyCommands are those that cadre shows when it is called alone. They fit a terminal of 80 columns
+// and 24 lines, with the prompts before and after them.
+var dailyCommands = []dailyGroup{
+	{"Start a team", []string{"init", "run", "resume"}},
+	{"See what it does, and steer it", []string{"ls", "status", "attention", "log", "send", "task"}},
+	{"Bring it to its end", []string{"consolidate", "cleanup"}},
+	{"Find out what is wrong", []string{"doctor"}},
+}
+
+// daily writes the help that fits one screen.
+func (a *app) daily() error {
+	w := a.out.Writer
+	w.Printf("Teams of coding agents that people can trust to finish.\n\nUsage: cadre COMMAND\n")
+	for _, group := range dailyCommands {
+		w.Printf("%s\n", render.Strong.On(group.title+":"))
+		for _, name := range group.names {
+			i := slices.IndexFunc(commands, func(e entry) bool { return e.name == name })
+			w.Printf("  %-12s %s\n", name, sanitize.Hanging{Text: commands[i].build(a).Short, At: 15, Indent: 15})
+		}
+	}
+	return w.Printf("\nTry it, without a model: cadre run --template hello\n" +
+		"One command: cadre COMMAND --help. All: cadre help --all\n")
+}
+
+// fitted makes help write what whole does, as wide as the terminal.
+func (a *app) fitted(whole func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+	return func(c *cobra.Command, args []string) {
+		if a.out.Width() == 0 {
+			whole(c, args)
+			return
+		}
+		var text bytes.Buffer
+		to := c.OutOrStdout()
+		c.SetOut(&text)
+		whole(c, args)
+		c.SetOut(to)
+		for line := range strings.Lines(render.Reflow(text.String(), min(a.out.Width(), widestHelp))) {
+			if strings.HasSuffix(line, ":\n") && !strings.HasPrefix(line, " ") {
+				a.out.Print(sanitize.Bold, strings.TrimSuffix(line, "\n"), sanitize.Normal, "\n")
+				continue
+			}
+			a.out.Write([]byte(line))
+		}
+	}
+}
+
+// widestHelp is how wide a help text is on a wide terminal: longer lines are hard to read.
+const widestHelp = 100
+
+// helpCommand is cobra's, with --all; whole writes the help of a command.
+func helpCommand(whole func(*cobra.Command, []string)) *cobra.Command {
+	all := false
+	c := &cobra.Command{
+		Use: "help [COMMAND]", Short: "Help about a command, or with --all about all of them",
+		RunE: func(c *cobra.Command, args []string) error {
+			root := c.Root()
+			found, rest, err := root.Find(args)
+			if err != nil {
+				return subcommand(root, args)
+			}
+			if len(rest) > 0 {
+				return subcommand(found, rest)
+			}
+			if found == root && all {
+				whole(root, args)
+				return nil
+			}
+			return found.Help()
+		},
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			if above, _, err := c.Root().Find(args); err == nil {
+				for _, below := range above.Commands() {
+					if below.IsAvailableCommand() {
+						names = append(names, below.Name()+"\t"+below.Short)
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "show all commands")
+	return c
+}

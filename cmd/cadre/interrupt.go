@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"cadre/internal/engine"
+	"cadre/internal/team"
+)
+
+// interruptedError is the cause of the end of a command that a signal ended.
+type interruptedError struct{ signal os.Signal }
+
+func (e *interruptedError) Error() string { return fmt.Sprintf("%s signal received", e.signal) }
+
+// haste is how urgently the process was asked to end, after it was asked once.
+type haste struct {
+	hurry <-chan struct{} // closed by a second signal: sessions end within a second
+	kill  <-chan struct{} // closed by a third one: they are killed
+}
+
+// killTime is how long the process has after the third signal to record how its sessions ended. What
+// is not recorded then is found out when the team is resumed.
+const killTime = 5 * time.Second
+
+// interruptible returns a context that ends with the first signal that asks the process to end, and
+// what further signals do. The handler is installed beside the command: the runtime takes a tenth of
+// a millisecond for it, which is a good part of a short command. A signal that comes sooner ends the
+// process, as one does before main.
+func interruptible() (context.Context, haste) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	hurry, kill := make(chan struct{}), make(chan struct{})
+	go func() {
+		asked := make(chan os.Signal, 4)
+		signal.Notify(asked, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		cancel(&interruptedError{<-asked})
+		<-asked
+		close(hurry)
+		<-asked
+		close(kill)
+		select {
+		case <-asked:
+		case <-time.After(killTime):
+		}
+		os.Exit(128 + int(syscall.SIGINT)) // what it leaves is ended by its leash
+	}()
+	return ctx, haste{hurry, kill}
+}
+
+// announce says at once what a signal makes a command do that runs sessions: to end them takes a
+// while. running returns how many of them there are. What it says ends when stop returns.
+func (a *app) announce(ctx context.Context, note func(string), running func() int) (stop func()) {
+	over, said := make(chan struct{}), make(chan struct{})
+	happens := func(what <-chan struct{}) bool {
+		select {
+		case <-what:
+			return true
+		case <-over:
+			return false
+		}
+	}
+	members := func() string {
+		if n := running(); n > 0 {
+			return plural(n, "member")
+		}
+		return "what still runs"
+	}
+	go func() {
+		defer close(said)
+		if !happens(ctx.Done()) {
+			return
+		}
+		why, signaled := errors.AsType[*interruptedError](context.Cause(ctx))
+		switch {
+		case !signaled:
+			note(fmt.Sprintf("stopping %s: %v", members(), context.Cause(ctx)))
+		case why.signal == os.Interrupt:
+			note("stopping " + members() + "; press Ctrl-C again to hurry, a third time to kill")
+		default:
+			note("stopping " + members())
+		}
+		if !happens(a.haste.hurry) {
+			return
+		}
+		note("hurrying: " + members() + " must end within a second; press Ctrl-C again to kill")
+		if happens(a.haste.kill) {
+			note("killing " + members())
+		}
+	}()
+	return func() {
+		close(over)
+		<-said
+	}
+}
+
+// sessions counts the members of the team whose sessions run.
+func sessions(of *engine.Team) (n int) {
+	of.View(func(s *team.State) {
+		for _, m := range s.Members() {
+			if m.Host != "" && m.Status.Running() {
+				n++
+			}
+		}
+	})
+	return n
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestCtrlC presses Ctrl-C at a run, once, twice and three times, at a real terminal. The run says at
+// once what it does, its members are paused, nothing of them is left, and it can be continued.
+func TestCtrlC(t *testing.T) {
+	if !terminals || testing.Short() {
+		t.Skip("needs a terminal of its own, and the time in which sessions end")
+	}
+	const first = "stopping 3 members; press Ctrl-C again to hurry, a third time to kill"
+	const second = "must end within a second; press Ctrl-C again to kill"
+	for _, one := range []struct {
+		name   string
+		task   string
+		awaits []string // each of these is answered with Ctrl-C
+		says   string
+	}{
+		{"once", "sleep 600", []string{"NAMED one"}, first},
+		{"twice", "trap '' TERM; while :; do sleep 600; done", []string{"NAMED one", first}, second},
+		{"three times", "trap '' TERM; while :; do sleep 600; done", []string{"NAMED one", first, second}, "killing "},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			env := append(os.Environ(), "HOME="+root, "CADRE_HOME="+filepath.Join(root, "home"),
+				"CLAUDE_CONFIG_DIR="+filepath.Join(root, "claude"), "GIT_CEILING_DIRECTORIES="+root)
+			file := `name: demo
+members: [{name: w, agent: shell, count: 3}]
+tasks:
+`
+			for _, name := range []string{"one", "two", "three"} {
+				file += "  - {id: " + name + `, subject: NAMED ` + name + `, run: "echo $$ >>` + root + "/pids; test -e " + root +
+					"/go || { " + one.task + `; }"}` + "\n"
+			}
+			if err := os.WriteFile(filepath.Join(root, "team.yaml"), []byte(file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			pids := func() []string {
+				text, _ := os.ReadFile(filepath.Join(root, "pids"))
+				return strings.Fields(string(text))
+			}
+			shown := pressCtrlC(t, root, env, one.awaits, func() bool { return len(pids()) == 3 }, "run", "team.yaml")
+			for _, want := range []string{first, one.says, "paused: interrupt signal received; continue with the " +
+				"same command, or with: cadre resume demo"} {
+				if !strings.Contains(strings.Join(strings.Fields(shown), " "), want) {
+					t.Errorf("it does not say %q:\n%s", want, shown)
+				}
+			}
+			for _, pid := range pids() {
+				if out, err := exec.Command("ps", "-o", "stat=,args=", "-p", pid).Output(); err == nil &&
+					!bytes.HasPrefix(out, []byte("Z")) {
+					t.Errorf("process %s is left: %s", pid, out)
+				}
+			}
+			do := func(args ...string) string {
+				r := call{args: args, dir: root, env: env}.run(t)
+				if r.code != done {
+					t.Errorf("%q: status %d: %s", args, r.code, r.err)
+				}
+				return string(r.out)
+			}
+			for _, args := range [][]string{{"status", "demo"}, {"probe", "demo"}} {
+				out := do(args...)
+				if strings.Count(out, " paused ") != 3 || strings.Contains(out, "spawning") ||
+					strings.Contains(out, "host ended") {
+					t.Errorf("%q:\n%s", args, out)
+				}
+			}
+			if log := do("log", "demo"); strings.Count(log, " is paused") != 3 || strings.Contains(log, "host ended") {
+				t.Errorf("the log:\n%s", log)
+			}
+			if err := os.WriteFile(filepath.Join(root, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out := do("run", "team.yaml"); !strings.Contains(out, "3 of 3 tasks done") {
+				t.Errorf("run again:\n%s", out)
+			}
+		})
+	}
+}
+
+// pressCtrlC runs the program at a terminal, and presses Ctrl-C each time that the next text was shown,
+// the first time once all is ready. The program must end with status 1. It returns what was shown.
+func pressCtrlC(t *testing.T, dir string, env, awaits []string, ready func() bool, args ...string) string {
+	t.Helper()
+	ours, theirs := openTerminal(t)
+	defer ours.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Dir, cmd.Env = dir, append(env, asProgram+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	var mu sync.Mutex
+	var shown bytes.Buffer
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		part := make([]byte, 4096)
+		for {
+			n, err := ours.Read(part)
+			mu.Lock()
+			shown.Write(part[:n])
+			mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	says := func(text string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Contains(strings.Join(strings.Fields(shown.String()), " "), text)
+	}
+	late := time.AfterFunc(patience, func() { cmd.Process.Signal(syscall.SIGQUIT) })
+	defer late.Stop()
+	for i, text := range awaits {
+		for deadline := time.Now().Add(patience); !says(text) || i == 0 && !ready(); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Errorf("it never says %q", text)
+				break
+			}
+		}
+		if _, err := ours.WriteString("\x03"); err != nil {
+			t.Error(err)
+		}
+	}
+	err = cmd.Wait()
+	<-read
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != tryAgain {
+		t.Errorf("it ended with %v:\n%s", err, shown.Bytes())
+	}
+	return shown.String()
+}

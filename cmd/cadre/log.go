@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/engine"
+	"cadre/internal/inspect/history"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+// logging is what one call of cadre log shows.
+type logging struct {
+	*app
+	follow bool
+	after  int64
+	since  string
+	filter history.Filter
+	folder render.Folder
+	last   int            // print only so many lines of the past; 0 for all
+	held   []render.Entry // the last lines of the past, while last is set
+	shown  bool           // something was printed, as JSON
+}
+
+func (a *app) logCommand() *cobra.Command {
+	l := &logging{app: a}
+	c := a.looking(0, &cobra.Command{
+		Use: "log [TEAM]", Short: "Show the history of a team",
+		Long: "Show the history of a team, the oldest record first. --member, --kind and --since select events, and " +
+			"-n the last lines of those.\nWith --follow it shows new records as they come, until the team has " +
+			"ended or you interrupt it. Delivered and read messages that\nfollow each other are one line. With " +
+			"--json it prints an array of records, or with --follow one record a line.",
+		Example: "  cadre log my-team --member ann --kind task\n  cadre log my-team --since 10m --follow",
+	}, func(c *cobra.Command, d *engine.Team, _ []string) (err error) {
+		if l.filter.Since, err = parseSince(l.since, time.Now()); err != nil {
+			return usage{err}
+		}
+		if err := l.filter.Check(); err != nil {
+			return err
+		}
+		if err := l.known(d); err != nil {
+			return err
+		}
+		stays()
+		return l.show(c.Context(), d)
+	})
+	f := c.Flags()
+	f.BoolVarP(&l.follow, "follow", "f", false, "show new records as they come")
+	f.Int64Var(&l.after, "after", 0, "begin after the record with this number")
+	f.IntVarP(&l.filter.Last, "lines", "n", 0, "only the last lines, or records with --json; 0 for all")
+	f.StringVar(&l.since, "since", "",
+		"begin at this time: 10m, 2h (before now), 15:04 (today), 2006-01-02, or RFC 3339")
+	f.StringSliceVar(&l.filter.Members, "member", nil, "only what these members did, or what names them")
+	f.StringSliceVar(&l.filter.Kinds, "kind", nil,
+		"only events of these kinds: task, message, member, task_completed, ...")
+	return c
+}
+
+// known refuses members that the team never had. Names with a mark are those of actors that are not
+// members, such as @user.
+func (l *logging) known(d *engine.Team) (err error) {
+	d.View(func(s *team.State) {
+		for _, name := range l.filter.Members {
+			if _, unknown := s.Named(name); unknown != nil && !strings.HasPrefix(name, "@") {
+				err = unknown
+			}
+		}
+	})
+	return err
+}
+
+// show prints the history as far as it goes, and with --follow as it grows.
+func (l *logging) show(ctx context.Context, d *engine.Team) error {
+	l.folder.Called = func(id string) (name string) {
+		d.View(func(s *team.State) { name = s.Called(id) })
+		return name
+	}
+	if l.json && !l.follow {
+		l.out.Printf("[")
+	}
+	if !l.json { // a person counts lines, and several records may be one
+		l.last, l.filter.Last = l.filter.Last, 0
+	}
+	seq := l.after
+	read := func(yield func(*team.Record, error) bool) {
+		for r, err := range d.Read(ctx, l.after) {
+			if r != nil {
+				seq = r.Seq
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+	for r, err := range l.filter.Select(read) {
+		if err != nil {
+			return err
+		}
+		if err := l.record(r); err != nil {
+			return err
+		}
+	}
+	if err := l.lines(l.folder.Rest()); err != nil {
+		return err
+	}
+	l.last = 0
+	if err := l.lines(l.held); err != nil {
+		return err
+	}
+	if !l.follow {
+		if l.json {
+			l.out.Printf("]\n")
+		}
+		return nil
+	}
+	return l.watch(ctx, d, seq)
+}
+
+// watch prints what is recorded after seq until the team has ended.
+func (l *logging) watch(ctx context.Context, d *engine.Team, seq int64) error {
+	ended := func() bool { of := d.Team(); return of.Ended() }
+	if d.Refresh(ctx); ended() && d.Seq() <= seq {
+		return nil
+	}
+	for r, err := range d.Watch(ctx, seq) {
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		if part := l.filter.Part(r); part != nil {
+			if err := l.record(part); err != nil {
+				return err
+			}
+		}
+		if r.Seq >= d.Seq() {
+			d.Refresh(ctx)
+		}
+		if r.Seq < d.Seq() {
+			continue
+		}
+		if err := l.lines(l.folder.Rest()); err != nil {
+			return err
+		}
+		if ended() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// record prints one record: as JSON, or the lines that it completes.
+func (l *logging) record(r *team.Record) error {
+	if !l.json {
+		return l.lines(l.folder.Add(r))
+	}
+	if l.follow {
+		return l.out.Value(r)
+	}
+	out, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if l.shown {
+		out = append([]byte(","), out...)
+	}
+	l.shown = true
+	_, err = l.out.JSON().Write(out)
+	return err
+}
+
+// lines prints the lines, or holds them back where only the last ones are wanted.
+func (l *logging) lines(lines []render.Entry) error {
+	if l.last == 0 {
+		return writeLines(l.out.Writer, lines)
+	}
+	l.held = append(l.held, lines...)
+	l.held = l.held[max(0, len(l.held)-l.last):]
+	return nil
+}
+
+// writeLines prints lines of a history: the number of the record, its time, and what happened.
+func writeLines(w *sanitize.Writer, lines []render.Entry) error {
+	now := team.Time(time.Now().UnixMilli())
+	for _, line := range lines {
+		at := render.When(now, line.At)
+		begins := len("   123  ") + len(at) + 2
+		if err := w.Printf("%s  %s  %s\n", render.Faint.On(fmt.Sprintf("%6d", line.Seq)), render.Faint.On(at),
+			sanitize.Hanging{Text: line.Text, At: begins, Indent: min(begins, len("   123  ")+10)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parseSince reads a time as a person types it: a duration before now, a time of today, a day, or
+// RFC 3339. Without words it is 0, the beginning.
+func parseSince(text string, now time.Time) (team.Time, error) {
+	if text = strings.TrimSpace(text); text == "" {
+		return 0, nil
+	}
+	if before, err := time.ParseDuration(text); err == nil && before >= 0 {
+		return team.Time(now.Add(-before).UnixMilli()), nil
+	}
+	for _, layout := range []string{"15:04", "15:04:05"} {
+		if at, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			y, m, d := now.Date()
+			return team.Time(time.Date(y, m, d, at.Hour(), at.Minute(), at.Second(), 0,
+				now.Location()).UnixMilli()), nil
+		}
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime, time.RFC3339} {
+		if at, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return team.Time(at.UnixMilli()), nil
+		}
+	}
+	return 0, fmt.Errorf("--since %q is not a time; pass a duration such as 10m, a time of today such as 15:04, a day "+
+		"such as 2006-01-02, or RFC 3339", text)
+}

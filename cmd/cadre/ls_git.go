@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/inspect/catalog"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+// listGit lists the teams that the repository of the working directory has checkpoints of.
+func (a *app) listGit(ctx context.Context) error {
+	here, err := workDir(".")
+	if err != nil {
+		return err
+	}
+	all, err := a.engine().Checkpoints(ctx, here)
+	if err != nil {
+		return err
+	}
+	return a.print(all, func(w *sanitize.Writer) error {
+		if len(all) == 0 {
+			return w.Printf("%s has no checkpoints of teams.\n", here)
+		}
+		t := render.Table{Texts: []string{""}, Spare: []string{"LAST CHANGE", "TASKS DONE"}}
+		t.Row("TEAM", "STATUS", "TASKS DONE", "LAST CHANGE", "BRANCH", "")
+		now, missing := now(), ""
+		for _, one := range all {
+			switch {
+			case one.Why != "":
+				t.Row(one.Name, "", "", "", one.Branch, "cannot be read: "+one.Why)
+				continue
+			case one.Here:
+				t.Row(one.Name, string(one.Status), doneOf(one), render.Ago(now, one.UpdatedAt), one.Branch, "here")
+				continue
+			}
+			missing = one.Name
+			t.Row(one.Name, string(one.Status), doneOf(one), render.Ago(now, one.UpdatedAt), one.Branch, "")
+		}
+		if err := t.Write(w); err != nil || missing == "" {
+			return err
+		}
+		return w.Printf("to continue one here: cadre resume %s --from-git\n", missing)
+	})
+}
+
+func doneOf(k catalog.Checkpoint) string {
+	return fmt.Sprintf("%d of %d", k.Completed, k.Pending+k.InProgress+k.Completed)
+}
+
+// onlyInGit returns the checkpoints that the repository of the working directory has of teams that
+// are not in this home: of the team of that name, or with "" of any.
+func (a *app) onlyInGit(ctx context.Context, name string, here []string) []checkpoint.Listed {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil
+	}
+	return a.engine().OnlyInGit(ctx, dir, name, here)
+}
+
+// alsoInGit tells of teams that only the repository knows, below a list of those that are here.
+func (a *app) alsoInGit(ctx context.Context, w *sanitize.Writer, here []string) error {
+	var names []string
+	for _, one := range a.onlyInGit(ctx, "", here) {
+		if !slices.Contains(names, one.Name) {
+			names = append(names, one.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	const most = 5
+	some := strings.Join(names[:min(most, len(names))], ", ")
+	if len(names) > most {
+		some += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return w.Printf("This repository has checkpoints of %s, not here yet: cadre ls --git. To continue one: cadre "+
+		"resume %s --from-git\n", some, names[0])
+}
+
+// notHere is the error for a team that is not in this home. Where the repository has its
+// checkpoints, it says so.
+func (a *app) notHere(ctx context.Context, name string) error {
+	text := fmt.Sprintf("Team %s not found. Use cadre ls", name)
+	if found := a.onlyInGit(ctx, name, nil); len(found) > 0 {
+		var where []string
+		for _, one := range found {
+			where = append(where, one.Where())
+		}
+		text = fmt.Sprintf("Team %s is not in this home, but the repository has its checkpoints (%s). Continue it "+
+			"here: cadre resume %s --from-git", name, strings.Join(where, ", "), name)
+	}
+	return &team.Error{Code: team.NotFound, Text: text}
+}

@@ -1,0 +1,344 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/consolidate"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/journal"
+	"cadre/internal/sys/filelock"
+	"cadre/internal/sys/regularfile"
+	"cadre/internal/team"
+	"cadre/internal/transfer"
+)
+
+// says checks that the error has these words; with no words, that there is no error.
+func says(t *testing.T, what string, err error, words string) {
+	t.Helper()
+	if (err == nil) != (words == "") || err != nil && !strings.Contains(err.Error(), words) {
+		t.Errorf("%s: the error is %v, and is to say %q", what, err, words)
+	}
+}
+
+// TestStatus: each kind of error has an exit status, however deep it is wrapped.
+func TestStatus(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{exit(7), 7},
+		{usage{errors.New("no such flag")}, hopeless},
+		{team.Refuse(team.Invalid, "x"), hopeless},
+		{team.Refuse(team.NotFound, "x"), hopeless},
+		{team.Refuse(team.TooLarge, "x"), hopeless},
+		{team.Refuse(team.Denied, "x"), hopeless},
+		{team.Refuse(team.Finished, "x"), hopeless},
+		{team.Refuse(team.Taken, "x"), hopeless},
+		{team.Refuse(team.Conflict, "x"), tryAgain},
+		{team.Refuse(team.NotReady, "x"), tryAgain},
+		{team.Refuse(team.Nothing, "x"), tryAgain},
+		{team.Refuse(team.Exhausted, "x"), tryAgain},
+		{team.Refuse(team.Rejected, "x"), tryAgain},
+		{team.Refuse(team.MaxTeammatesReached, "x"), tryAgain},
+		{&journal.DamageError{Team: "demo", Reason: "x"}, hopeless},
+		{journal.ErrNewer, hopeless},
+		{team.ErrNewer, hopeless},
+		{journal.ErrGone, hopeless},
+		{consolidate.ErrDamaged, hopeless},
+		{&regularfile.Error{}, hopeless},
+		{&regularfile.TooLargeError{}, hopeless},
+		{os.ErrPermission, hopeless},
+		{os.ErrNotExist, hopeless},
+		{syscall.EROFS, hopeless},
+		{filelock.ErrHeld, tryAgain},
+		{errors.New("something else"), tryAgain},
+	} {
+		for what, err := range map[string]error{"plain": c.err, "wrapped": fmt.Errorf("read: %w", c.err),
+			"joined": errors.Join(errors.New("first"), c.err)} {
+			if got := status(err); got != c.want {
+				t.Errorf("%s %T (%v): %d, and not %d", what, c.err, c.err, got, c.want)
+			}
+		}
+	}
+}
+
+// TestSplit: TEAM may be left out, and what is too little or too much is a mistake that names the
+// help.
+func TestSplit(t *testing.T) {
+	t.Setenv("CADRE_TEAM", "demo")
+	c := &cobra.Command{Use: "show [TEAM] ID"}
+	for _, one := range []struct {
+		args       []string
+		needed     int
+		name, rest string
+		mistake    string
+	}{
+		{[]string{"3"}, 1, "demo", "3", ""},
+		{[]string{"other", "3"}, 1, "other", "3", ""},
+		{nil, 0, "demo", "", ""},
+		{[]string{"other"}, 0, "other", "", ""},
+		{nil, 1, "", "", `0 arguments where "show [TEAM] ID" needs 1 or 2`},
+		{[]string{"a", "b", "c"}, 1, "", "", `3 arguments where`},
+	} {
+		name, rest, err := (&app{}).split(c, one.args, one.needed)
+		says(t, fmt.Sprint(one.args), err, one.mistake)
+		if name != one.name || strings.Join(rest, " ") != one.rest {
+			t.Errorf("%q: %q and %q", one.args, name, rest)
+		}
+		if err != nil && status(err) != hopeless {
+			t.Errorf("%q: status %d", one.args, status(err))
+		}
+	}
+}
+
+// TestIDs: ids come as people write them.
+func TestIDs(t *testing.T) {
+	for text, want := range map[string][]string{"": nil, " , ": nil, "1": {"1"}, "1,2": {"1", "2"},
+		" #1 , 2,": {"#1", "2"}} {
+		if got := list(text); !slices.Equal(got, want) {
+			t.Errorf("%q is %q", text, got)
+		}
+	}
+	for text, mistake := range map[string]string{"": "", `{"a": 1, "b": null}`: "", `[1]`: "not a JSON object",
+		`{`: "not a JSON object", `"x"`: "not a JSON object"} {
+		_, err := metadata(text)
+		says(t, text, err, mistake)
+	}
+}
+
+// TestLeadMode: two flags say one thing, and may not say two.
+func TestLeadMode(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                       "default",
+		"--permission-mode plan": "plan",
+		"--" + skipPermissions:   bypassPermissions,
+		"--" + skipPermissions + " --permission-mode " + bypassPermissions: bypassPermissions,
+		"--" + skipPermissions + " --permission-mode plan":                 "",
+	} {
+		var m leadMode
+		c := &cobra.Command{}
+		m.flags(c, "default")
+		if err := c.ParseFlags(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := m.chosen(c)
+		if got != want || (err != nil) != (want == "") {
+			t.Errorf("%q: %q, %v", args, got, err)
+		}
+	}
+}
+
+// TestGoalFlags: each flag of a goal gets to the goal, and is noticed where a file is given.
+func TestGoalFlags(t *testing.T) {
+	var none goalFlags
+	plain := &cobra.Command{}
+	none.flags(plain)
+	flags := 0
+	for _, line := range strings.Split(plain.Flags().FlagUsages(), "\n") {
+		_, line, _ = strings.Cut(line, "--")
+		f := plain.Flags().Lookup(strings.SplitN(line, " ", 2)[0])
+		if f == nil { // a continuation of the line before
+			continue
+		}
+		flags++
+		var g goalFlags
+		c := &cobra.Command{}
+		g.flags(c)
+		value := map[string]string{"bool": "true", "int": "3", "int64": "3", "float64": "3"}[f.Value.Type()]
+		if value == "" {
+			value = "a: b"
+		}
+		if err := c.ParseFlags([]string{"--" + f.Name + "=" + value}); err != nil {
+			t.Fatal(err)
+		}
+		if f.Name != skipPermissions && !g.given(c) { // which is a way to say --permission-mode
+			t.Errorf("--%s is not noticed beside a team file", f.Name)
+		}
+		mode, err := g.chosen(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.mode = mode
+		with, err := g.goal("do it", "/there")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if without, _ := none.goal("do it", "/there"); fmt.Sprintf("%+v", with) == fmt.Sprintf("%+v", without) {
+			t.Errorf("--%s does not get to the goal", f.Name)
+		}
+	}
+	if flags < 10 {
+		t.Errorf("%d flags were found", flags)
+	}
+	var g goalFlags
+	g.checks = []string{" "}
+	_, err := g.goal("do it", "/there")
+	says(t, "an empty check", err, "is not a check")
+}
+
+// TestFileOrGoal: what is typed for a file or a team is told from a goal, which starts an agent.
+func TestFileOrGoal(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := errors.Join(os.WriteFile("plan", nil, 0o600), os.WriteFile("team.yaml", nil, 0o600),
+		os.Mkdir("folder", 0o700), os.Mkdir("two words", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{}
+	a.home.Root = filepath.Join(dir, "home")
+	for arg, want := range map[string]string{"plan": "file", "team.yaml": "file", "missing.yml": "file",
+		"MISSING.YAML": "file", "folder": "is a directory", "two words": "is a directory",
+		"team": "cadre run team.yaml",
+		"taem": "cadre run team.yaml", "a/b": "--goal a/b", "fix": "--goal fix", " fix\n": "--goal fix",
+		"Fix.":     "--goal Fix.",
+		"v1.2_x-3": "--goal v1.2_x-3", "fix a/b, please": "goal", "Fix it.": "goal", "fix!": "goal",
+		"réparer": "goal"} {
+		got := "goal"
+		if isFile(arg) {
+			got = "file"
+		} else if err := a.mistyped(t.Context(), arg); err != nil {
+			got = err.Error()
+			if status(err) != hopeless {
+				t.Errorf("%q: status %d", arg, status(err))
+			}
+		}
+		if got != want && (want == "goal" || want == "file" || !strings.Contains(got, want)) {
+			t.Errorf("%q: %q, and not %q", arg, got, want)
+		}
+	}
+}
+
+// TestFromTop: paths are typed from where the person is, and meant from the top of the work tree.
+func TestFromTop(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := filepath.Join(top, "src")
+	if err := errors.Join(os.Mkdir(below, 0o700), os.Symlink("/etc", filepath.Join(below, "link")),
+		os.Symlink(below, filepath.Join(top, "alias"))); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(below)
+	of := team.Team{Base: team.Base{Top: top}}
+	for path, want := range map[string]string{"a.go": "src/a.go", "../b.go": "b.go", ".": "src",
+		filepath.Join(top, "c"): "c", "link": "src/link", filepath.Join(top, "alias", "d"): "src/d",
+		"..": "", "../../out": "", "link/passwd": "", "/etc/passwd": ""} {
+		got, err := fromTop(of, []string{path})
+		if (err != nil) != (want == "") || err == nil && !slices.Equal(got, []string{want}) {
+			t.Errorf("%s is %q, %v", path, got, err)
+		}
+	}
+	if _, err := fromTop(team.Team{}, []string{"a.go"}); err == nil {
+		t.Error("a team in no repository has paths from its top")
+	}
+}
+
+// TestObserveFlags: what does not go together is refused before anything is read.
+func TestObserveFlags(t *testing.T) {
+	for name, c := range map[string]struct {
+		o       *observation
+		args    []string
+		mistake string
+	}{
+		"a file":               {&observation{app: &app{}}, []string{"x"}, ""},
+		"exec alone":           {&observation{app: &app{}, exec: "claude"}, nil, "connects to --sdk-url"},
+		"arguments for nobody": {&observation{app: &app{}, sdkURL: ":1"}, []string{"x"}, "of the program of --exec"},
+		"insecure alone":       {&observation{app: &app{}, insecure: true}, []string{"x"}, "--sdk-url listens on"},
+		"two kinds": {&observation{app: &app{}, claudeTeam: "x", agent: "codex"}, nil,
+			"agents without teams"},
+		"relayed without teams": {&observation{app: &app{}, sdkURL: ":1", agent: "codex"}, nil, "agents without teams"},
+		"standard input twice":  {&observation{app: &app{}}, []string{"-", "-"}, "can be read once"},
+		"passes nothing":        {&observation{app: &app{}, pass: true}, []string{"x"}, "name it as -"},
+		"two outputs": {&observation{app: &app{}, pass: true, state: true}, []string{"-"},
+			"both want standard output"},
+		"messages for people": {&observation{app: &app{}, messages: true}, []string{"x"}, "goes with --json"},
+		"state twice": {&observation{app: &app{json: true}, live: true, state: true}, []string{"x"},
+			"choose one"},
+		"changes for people": {&observation{app: &app{}, live: true}, []string{"x"}, "goes with --json"},
+	} {
+		err := c.o.check(&c.args)
+		says(t, name, err, c.mistake)
+		if err != nil && status(err) != hopeless {
+			t.Errorf("%s: status %d", name, status(err))
+		}
+	}
+}
+
+// TestSplitHistories: of two histories the person is told how to continue each, and which flag brings
+// what was held back.
+func TestSplitHistories(t *testing.T) {
+	fork := &checkpoint.ForkError{Sides: []checkpoint.Side{{}, {Ref: "origin/cadre/port"}, {Ref: "cadre/port"}}}
+	for _, c := range []struct {
+		err  error
+		says []string
+	}{
+		{fork, []string{"cadre resume port --ours", "cadre pull port --remote origin --theirs",
+			"cadre resume port --from-git --at cadre/port"}},
+		{&transfer.MovedError{}, []string{"cadre pull port", "cadre resume port --ours"}},
+		{&transfer.MissingCheck{Name: "vet"}, []string{"cadre resume port --from-git --check 'vet: COMMAND'"}},
+	} {
+		err := (&app{}).moving(c.err, "port", "cadre resume port")
+		for _, words := range c.says {
+			says(t, fmt.Sprintf("%T", c.err), err, words)
+		}
+		if status(err) != hopeless || !errors.Is(err, c.err) {
+			t.Errorf("%T: status %d", c.err, status(err))
+		}
+	}
+	says(t, "a pull", (&app{}).moving(&transfer.MissingCheck{Name: "vet"}, "port", "cadre pull port --theirs"),
+		"cadre pull port --check 'vet: COMMAND'")
+	if err := (&app{}).moving(nil, "port", ""); err != nil {
+		t.Errorf("without an error: %v", err)
+	}
+}
+
+// TestAgain: a killed member's notice has the very command that continues for it, for a shell.
+func TestAgain(t *testing.T) {
+	for want, s := range map[string]seated{
+		"cadre join fx --name ann --agent codex --type general-purpose": {team: "fx", name: "ann", agent: "codex",
+			kind: "general-purpose", joins: true},
+		"cadre claude-teammate --agent-name ann --team-name fx --agent-type 'it'\\''s me' --model opus " +
+			"--agent-color blue --permission-mode plan --plan-mode-required --dangerously-skip-permissions": {team: "fx",
+			name: "ann", kind: "it's me", model: "opus", color: "blue", mode: "plan", plan: true, skip: true},
+	} {
+		if got := s.again(); got != want {
+			t.Errorf("it is\n%s\nand not\n%s", got, want)
+		}
+	}
+}
+
+func TestParseSince(t *testing.T) {
+	zone := time.FixedZone("here", 2*60*60)
+	now := time.Date(2026, 3, 4, 15, 30, 0, 0, zone)
+	for text, want := range map[string]string{
+		"": "", "  ": "", "0s": "2026-03-04T15:30:00+02:00", "10m": "2026-03-04T15:20:00+02:00",
+		"48h": "2026-03-02T15:30:00+02:00", "09:05": "2026-03-04T09:05:00+02:00",
+		"09:05:06":   "2026-03-04T09:05:06+02:00",
+		"2026-02-28": "2026-02-28T00:00:00+02:00", "2026-02-28 10:00": "2026-02-28T10:00:00+02:00",
+		"2026-02-28T10:00:00Z": "2026-02-28T12:00:00+02:00",
+		"-5m":                  "error", "2x": "error", "25:00": "error", "2026-13-01": "error", "yesterday": "error",
+	} {
+		at, err := parseSince(text, now)
+		got := ""
+		switch {
+		case err != nil:
+			got = "error"
+		case at != 0:
+			got = time.UnixMilli(int64(at)).In(zone).Format(time.RFC3339)
+		}
+		if got != want {
+			t.Errorf("%q is %s, not %s (%v)", text, got, want, err)
+		}
+	}
+}

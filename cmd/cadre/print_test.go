@@ -1,0 +1,255 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"cadre/internal/consolidate"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/inspect/catalog"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+// printing returns what print writes.
+func printing(t *testing.T, print func(w *sanitize.Writer) error) string {
+	t.Helper()
+	var text strings.Builder
+	w := sanitize.NewWriter(&text)
+	if err := print(w); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	return text.String()
+}
+
+// TestNextLine: a status ends with the one command that comes next.
+func TestNextLine(t *testing.T) {
+	waits := []team.Item{{Text: "the lead sees to it", WaitsFor: "lead", Hint: team.Hint{Action: team.ActShowLog}},
+		{Text: "you do", WaitsFor: team.ForUser, Hint: team.Hint{Action: team.ActResume}}}
+	for step, want := range map[catalog.Step]string{
+		catalog.Follow:  "nothing waits for you; to follow it: cadre log demo --follow",
+		catalog.Answer:  "next: cadre resume demo",
+		catalog.Pull:    "next: cadre pull demo",
+		catalog.Observe: "next: cadre observe --agent codex ... --as-team kept",
+		catalog.Seal:    "the team was not consolidated; to check and commit what it did: cadre consolidate demo",
+		catalog.Bring:   "all tasks are done; next: cadre consolidate demo",
+		catalog.Review:  "next: cadre review demo",
+		catalog.Staff:   "next: cadre spawn demo NAME",
+		catalog.Plan:    "next: cadre task add demo SUBJECT",
+	} {
+		n := standing{called: "demo", step: step}
+		n.Name, n.Observed, n.Session, n.Attention = "kept", "codex", true, waits
+		if got := n.next(); got != want {
+			t.Errorf("%d: %s", step, got)
+		}
+	}
+}
+
+// TestState: a list shows what is true of a team before what was recorded last.
+func TestState(t *testing.T) {
+	for want, o := range map[string]catalog.Overview{
+		"active":      {Status: team.TeamActive},
+		"released":    {Status: team.TeamActive, Released: 1, Dormant: true},
+		"interrupted": {Status: team.TeamConsolidating, Interrupted: true, Dormant: true},
+		"dormant":     {Status: team.TeamActive, Dormant: true},
+		"observed":    {Status: team.TeamActive, Observed: "fx"},
+		"complete":    {Status: team.TeamComplete, Observed: "fx"},
+	} {
+		if got := (overview{o}).state(); got != want {
+			t.Errorf("%+v is %s", o, got)
+		}
+	}
+}
+
+// TestStatusText: a status shows what is known, and has no line for what is unknown.
+func TestStatusText(t *testing.T) {
+	n := standing{called: "demo", works: map[string]string{"ann": "1 look"}, Attach: map[string]string{
+		"ann": "cadre attach demo ann"}}
+	n.Name, n.Status, n.Goal, n.Dir, n.UpdatedAt = "demo", team.TeamActive, "to look", "/there", now()
+	n.Tasks = map[string]int{"pending": 3, "in_progress": 12, "completed": 1}
+	n.Ready, n.Blocked = 1, 1
+	n.Members = []team.Member{{Name: "ann", Agent: "claude-tmux", PermissionMode: "default", Context: 40}}
+	n.Standings = map[string]team.Phase{"ann": team.Phase("active")}
+	n.Checks = []catalog.Checked{{Name: "vet", Result: "passed"}, {Name: "test"}}
+	n.Underway = []team.Task{{ID: "1", Subject: "look", Status: team.InProgress, Owner: "ann"}}
+	n.Rules = team.Permissions{Policy: "deny", Allow: []string{"Edit", "Read"}}
+	n.Attention = []team.Item{{Text: "The lead is lost.", WaitsFor: team.ForUser,
+		Hint: team.Hint{Action: team.ActResume}}}
+	n.step = catalog.Answer
+	got := printing(t, n.write)
+	for _, want := range []string{
+		"demo is active: 1 of 16 tasks done, 12 in progress, 1 ready, 1 blocked, 1 out of retries\n",
+		"goal: to look\n", "in /there, last change", "checks: vet passed, test not run\n",
+		"permission policy deny, 2 permission rules\n", "ann is at a terminal; to go there: cadre attach demo ann\n",
+		"40%", "and 11 in progress, 1 ready, 1 blocked, 1 completed: cadre task list demo\n",
+		"1 thing waits:\n! The lead is lost.\n    cadre resume demo\n", "\nnext: cadre resume demo\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it lacks %q:\n%s", want, got)
+		}
+	}
+	for _, not := range []string{"budget", "MODE", "TOKENS", "delegate"} {
+		if strings.Contains(got, not) {
+			t.Errorf("it has %q:\n%s", not, got)
+		}
+	}
+}
+
+// TestMoved: time that passes is no change of a team that is watched, and anything else is.
+func TestMoved(t *testing.T) {
+	status := func(at team.Time, change func(n *standing)) string {
+		n := standing{works: map[string]string{}}
+		n.Name, n.LookedAt, n.UpdatedAt = "demo", at, 5
+		n.Budget = []team.Spent{{What: "tokens", Used: 1, Limit: 9}, {What: "time", Used: int64(at), Limit: 100}}
+		n.Attention = []team.Item{{Kind: team.ItemBudgetLow, Text: fmt.Sprintf("%d ms are spent", at)}}
+		change(&n)
+		return n.moved()
+	}
+	same := func(*standing) {}
+	if a, b := status(10, same), status(20, same); a != b {
+		t.Errorf("an idle team changes:\n%s\n%s", a, b)
+	}
+	for what, change := range map[string]func(n *standing){
+		"a record":   func(n *standing) { n.UpdatedAt++ },
+		"tokens":     func(n *standing) { n.Budget[0].Used++ },
+		"an item":    func(n *standing) { n.Attention[0].Member = "ann" },
+		"who sees":   func(n *standing) { n.Attention[0].WaitsFor = "lead" },
+		"a standing": func(n *standing) { n.Standings = map[string]team.Phase{"ann": team.Away} },
+		"work":       func(n *standing) { n.works["ann"] = "1 look" },
+		"a host":     func(n *standing) { n.Hosted = true },
+	} {
+		if status(10, same) == status(10, change) {
+			t.Errorf("%s changed, and the status is the same", what)
+		}
+	}
+}
+
+// TestReached: how far an interrupted consolidation has come is told step by step.
+func TestReached(t *testing.T) {
+	checks := []team.Check{{Name: "vet"}, {Name: "test"}}
+	for name, c := range map[string]struct {
+		at    team.Consolidation
+		lines []string
+	}{
+		"begun": {team.Consolidation{Attempt: 2, By: "@user", Step: team.Began}, []string{
+			"consolidation 2 was begun by user and is not finished", "nothing is staged, nothing is checked"}},
+		"merged": {team.Consolidation{Attempt: 1, By: "lead", Step: team.Merged}, []string{
+			"consolidation 1 was begun by lead and is not finished",
+			"what members did in worktrees is on their branches; nothing is staged, nothing is checked"}},
+		"nothing to commit": {team.Consolidation{Attempt: 1, By: "lead", Step: team.Staged,
+			Passed: []string{"vet"}}, []string{
+			"consolidation 1 was begun by lead and is not finished", "nothing to commit",
+			"checks that passed: vet; that are left: test"}},
+		"made": {team.Consolidation{Attempt: 1, By: "lead", Step: team.Made, Passed: []string{"vet", "test"},
+			Commit: "0123456789abcdef"}, []string{
+			"consolidation 1 was begun by lead and is not finished", "nothing to commit",
+			"checks that passed: vet, test; that are left: none", "commit 0123456789ab is made"}},
+	} {
+		if got := reached(team.Team{Checks: checks, Consolidation: c.at}); strings.Join(got, "\n") !=
+			strings.Join(c.lines, "\n") {
+			t.Errorf("%s:\n%s", name, strings.Join(got, "\n"))
+		}
+	}
+}
+
+// TestSealedText: the record of a team says what was committed, by whom, and what was checked.
+func TestSealedText(t *testing.T) {
+	for want, r := range map[string]*consolidate.Record{
+		"team demo is complete: nothing was to be committed; 0 tasks by 1 member\n": {Name: "demo",
+			Members: make([]consolidate.Member, 1)},
+		"team demo is complete: commit 0123456789ab, 1 file; 2 tasks by 2 members; checks: vet, test\n": {Name: "demo",
+			Commit: "0123456789abcdef", Files: 1, Tasks: make([]consolidate.Task, 2),
+			Members: make([]consolidate.Member, 2),
+			Checks:  []consolidate.Checked{{Name: "vet"}, {Name: "test"}}},
+	} {
+		if got := printing(t, func(w *sanitize.Writer) error { return writeSealed(w, r) }); got != want {
+			t.Errorf("it is %q, and not %q", got, want)
+		}
+	}
+	got := printing(t, func(w *sanitize.Writer) error {
+		return writeRecord(w, &consolidate.Record{Name: "demo"}, false, "/t")
+	})
+	if !strings.HasSuffix(got, "! the history is not the one that /t/"+consolidate.RecordFile+" was written of\n") {
+		t.Errorf("of another history: %q", got)
+	}
+}
+
+// TestPatches: the lines of a patch are counted, and a file header is not counted as a line.
+func TestPatches(t *testing.T) {
+	patch := "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-one\n+two\n+three\n"
+	if got := tally([]byte(patch)); got != "+2 -1" {
+		t.Errorf("its lines are %s", got)
+	}
+	binary := "diff --git a/x b/x\nindex 1..2\nGIT binary patch\nliteral 3\nKcmZ\n\n"
+	if got := tally([]byte(binary)); got != "binary" {
+		t.Errorf("its lines are %s", got)
+	}
+	for text, want := range map[string]bool{patch: true, binary: true, "": true,
+		"task 1 is completed\n": false, patch + "cadre: all is well\n": false,
+		binary + "cadre: all is well\n": false} {
+		if isPatch(text) != want {
+			t.Errorf("%q is a patch: %v", text, !want)
+		}
+	}
+}
+
+// TestLists: long lists are cut, and say by how much.
+func TestLists(t *testing.T) {
+	name := func(l checkpoint.Left) string { return l.Path }
+	var many []checkpoint.Left
+	for i := range mostPaths + 2 {
+		many = append(many, checkpoint.Left{Path: fmt.Sprintf("f%d", i)})
+	}
+	for _, c := range []struct {
+		all  []checkpoint.Left
+		more int
+		want string
+	}{
+		{many[:2], 0, "f0, f1"},
+		{many[:2], 3, "f0, f1 and 3 more"},
+		{many, 1, "f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 3 more"},
+		{nil, 1, "1 path"},
+		{nil, 0, ""},
+	} {
+		if got := listed(c.all, c.more, name); got != c.want {
+			t.Errorf("%d and %d more are %q", len(c.all), c.more, got)
+		}
+	}
+}
+
+// TestSmallWords: numbers are told as people say them, and none is told of nothing.
+func TestSmallWords(t *testing.T) {
+	for got, want := range map[string]string{
+		plural(1, "task"): "1 task", plural(2, "task"): "2 tasks", plural(0, "file"): "0 files",
+		counted(0, "a", 2, "b", 1, "c"): "2 b, 1 c", counted(0, "a"): "",
+		cost(team.Usage{CostMicroUSD: 12_345}): "$0.0123", tokens(team.Usage{InputTokens: 2, OutputTokens: 3}): "5",
+		percent(40): "40%", waiting(1): "1 thing waits", waiting(2): "2 things wait",
+		firstLine(" one\ntwo "): "one …", firstLine("one"): "one", some(2, ", %d late"): ", 2 late",
+		uncounted([]string{"gemini"}): "gemini does not say what the model costs, so the budget in USD does not count " +
+			"it: one of tokens or time does",
+	} {
+		if got != want {
+			t.Errorf("%q, and not %q", got, want)
+		}
+	}
+	if tokens(team.Usage{})+cost(team.Usage{})+percent(0)+some(0, "%d")+prefix("x", "") != "" {
+		t.Error("nothing has words")
+	}
+}
+
+// TestJSONOrText: with --json a command prints its value, and else its text.
+func TestJSONOrText(t *testing.T) {
+	for json, want := range map[bool]string{true: "{\"name\":\"ann\"}\n", false: "ann is here\n"} {
+		var text strings.Builder
+		a := &app{json: json, out: output{sanitize.NewWriter(&text), os.Stdout}}
+		if err := a.print(map[string]string{"name": "ann"}, said("%s is here", "ann")); err != nil {
+			t.Fatal(err)
+		}
+		a.out.Close()
+		if text.String() != want {
+			t.Errorf("with JSON %v: %q", json, text.String())
+		}
+	}
+}

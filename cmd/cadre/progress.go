@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cadre/internal/engine"
+	"cadre/internal/render"
+	"cadre/internal/render/excerpt"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/run"
+	"cadre/internal/team"
+)
+
+// progress shows a run: a line for each event that matters, and on a terminal a last line that says
+// where the team stands.
+type progress struct {
+	app  *app
+	live bool
+
+	waiting   run.Waiting
+	uncounted []string // agents that were said to tell no cost
+
+	showing sync.Mutex // held while lines are chosen and shown, so that they keep their order
+	digest  render.Digest
+	due     *time.Timer // shows what the digest holds back; nil before there was something
+	over    bool
+
+	mu     sync.Mutex
+	of     *engine.Team // that runs; nil before something was recorded
+	status string
+	words  map[string]string // what each member said last, where all of it was shown
+}
+
+func (p *progress) began(t team.Team, again bool) {
+	if p.app.json {
+		return
+	}
+	what := "begins"
+	if again {
+		what = "continues"
+	}
+	p.printf("team %s %s in %s", t.Name, what, t.Dir)
+}
+
+// sessions counts the members whose sessions run.
+func (p *progress) sessions() int {
+	p.mu.Lock()
+	of := p.of
+	p.mu.Unlock()
+	if of == nil {
+		return 0
+	}
+	return sessions(of)
+}
+
+func (p *progress) saw(r *team.Record, of *engine.Team) {
+	p.mu.Lock()
+	p.of = of
+	p.mu.Unlock()
+	if p.app.json {
+		p.warn(of)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.app.out.Value(r)
+		return
+	}
+	now := ""
+	of.View(func(s *team.State) {
+		all := s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed)
+		now = fmt.Sprintf("%d of %d tasks done, %d in progress", s.Count(team.Completed), all, s.Count(team.InProgress))
+	})
+	p.mu.Lock()
+	p.status = now
+	p.mu.Unlock()
+	p.warn(of)
+	fresh := p.waiting.Fresh(context.Background(), r, of)
+	p.showing.Lock()
+	defer p.showing.Unlock()
+	var lines []render.News
+	of.View(func(s *team.State) {
+		lines = p.digest.Add(r, s, func(e team.Event) bool { return run.About(fresh, e) || p.repeats(e) })
+	})
+	p.show(lines)
+	if len(fresh) > 0 {
+		p.show(p.digest.Held())
+	}
+	p.showDue()
+	for _, i := range fresh {
+		p.printf("%s  %s %s\n            %s", render.Faint.On(render.Clock(r.At)), render.Wait.On("!"),
+			sanitize.Hanging{Text: i.Text, At: textColumn + 2, Indent: textColumn}, stepFor(of.Team().Name, i))
+	}
+}
+
+// textColumn is where the text of a line begins: behind the time.
+const textColumn = len("15:04:05  ")
+
+// show prints lines; the caller holds p.showing.
+func (p *progress) show(lines []render.News) {
+	for _, line := range lines {
+		symbol, text := render.Symbol(line.Text)
+		p.printf("%s  %s%s", render.Faint.On(render.Clock(line.At)), symbol, sanitize.Hanging{Text: text,
+			At: textColumn + 1, Indent: textColumn + 2})
+	}
+}
+
+// showDue prints what the digest holds back no longer, and comes back for the rest. The caller holds
+// p.showing.
+func (p *progress) showDue() {
+	lines, next := p.digest.Due(now())
+	p.show(lines)
+	if next == 0 || p.over {
+		return
+	}
+	wait := max(0, next.Sub(now()))
+	if p.due != nil {
+		p.due.Reset(wait)
+		return
+	}
+	p.due = time.AfterFunc(wait, func() {
+		p.showing.Lock()
+		defer p.showing.Unlock()
+		if !p.over {
+			p.showDue()
+		}
+	})
+}
+
+// warn says which agents the budget does not bound, once for all that there are.
+func (p *progress) warn(of *engine.Team) {
+	var agents []string
+	of.View(func(s *team.State) { agents = s.Uncounted() })
+	if len(agents) > 0 && !slices.Equal(agents, p.uncounted) {
+		p.uncounted = agents
+		p.note(uncounted(agents))
+	}
+}
+
+// mostShown bounds what is shown of a text when an agent says it, in bytes.
+const mostShown = 300
+
+// said shows what an agent says.
+func (p *progress) said(member, text string) {
+	text = strings.TrimSpace(text)
+	if p.app.json {
+		line, _, _ := strings.Cut(text, "\n")
+		p.note(member + ": " + line)
+		return
+	}
+	whole := len(text) <= mostShown
+	shown := excerpt.Bytes(text, mostShown, " …")
+	p.printf("%s    %s", render.Faint.On(render.Clock(now())), sanitize.Hanging{
+		Text: member + ": " + render.Clean(shown), At: textColumn + 2, Indent: textColumn + 4})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.words == nil {
+		p.words = map[string]string{}
+	}
+	if p.words[member] = text; !whole {
+		delete(p.words, member)
+	}
+}
+
+// repeats reports whether the event is a member's report at the end of its turn, which is what it
+// was shown to say last.
+func (p *progress) repeats(e team.Event) bool {
+	sent, ok := e.(*team.MessageSent)
+	if !ok || sent.Message.Type != team.TypeIdle {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	words, said := p.words[sent.Message.From]
+	return said && words == strings.TrimSpace(sent.Message.Body)
+}
+
+func (p *progress) note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.erase()
+	p.app.note(text)
+}
+
+// printf prints a line, with arguments of anybody's.
+func (p *progress) printf(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.erase()
+	p.app.out.Printf(format+"\n", args...)
+	if p.live && p.status != "" {
+		width, _ := p.app.out.size()
+		p.app.out.Printf("  %s", render.Faint.On(render.Cut(p.status, width-3)))
+	}
+}
+
+// clear ends the progress: nothing more is shown.
+func (p *progress) clear() {
+	p.showing.Lock()
+	p.show(p.digest.Rest())
+	if p.over = true; p.due != nil {
+		p.due.Stop()
+	}
+	p.showing.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.erase()
+	p.status = ""
+}
+
+// erase takes the last line back, where there is one.
+func (p *progress) erase() {
+	if p.live {
+		p.app.out.Draw(sanitize.EraseLine)
+	}
+}

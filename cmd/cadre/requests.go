@@ -1,0 +1,219 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/engine"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+func (a *app) permitCommand() *cobra.Command {
+	var deny bool
+	var reason string
+	c := a.onTeam(1, &cobra.Command{
+		Use: "permit [TEAM] REQUEST", Short: "Answer a request for permission",
+		Long: "Allow a tool that a member asks to use, or with --deny refuse it. The requests that wait are in cadre " +
+			"status. One that nobody\nanswers in time is denied.",
+	}, func(c *cobra.Command, name string, args []string) error {
+		word := "allowed"
+		if deny {
+			word = "denied"
+		}
+		return a.act(c, name, &team.AnswerPermission{Request: args[0], Allow: !deny, Reason: reason},
+			func(*engine.Team, *team.Record) error {
+				return a.print(map[string]any{"request": args[0], "outcome": word}, said("%s is %s", args[0], word))
+			})
+	})
+	c.Flags().BoolVar(&deny, "deny", false, "refuse it")
+	c.Flags().StringVar(&reason, "reason", "", "why, for the member")
+	actsAs(c)
+	c.AddCommand(a.permitList())
+	return c
+}
+
+func (a *app) permitList() *cobra.Command {
+	return a.looking(0, &cobra.Command{
+		Use: "list [TEAM]", Short: "List the requests for permission that wait for an answer",
+	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
+		open := []team.Permission{}
+		d.View(func(s *team.State) { open = append(open, s.Permissions()...) })
+		return a.print(open, func(w *sanitize.Writer) error {
+			if len(open) == 0 {
+				return said("no request for permission waits")(w)
+			}
+			now := team.Time(time.Now().UnixMilli())
+			t := render.Table{Texts: []string{"INPUT"}, Spare: []string{"ASKED", "TOOL"}}
+			t.Row("REQUEST", "MEMBER", "TOOL", "ASKED", "INPUT")
+			for _, p := range open {
+				t.Row(p.Request, p.Member, p.Tool, render.Ago(now, p.AskedAt), render.Input(p.Input))
+			}
+			return t.Write(w)
+		})
+	})
+}
+
+func (a *app) planCommand() *cobra.Command {
+	var reject string
+	var approve bool
+	var feedback string
+	c := a.onTeam(1, &cobra.Command{
+		Use: "plan [TEAM] REQUEST", Short: "Show, approve or reject a plan",
+		Long: "Show the plan that a member submitted, approve it with --approve, or reject it with --reject and what " +
+			"it lacks. The member\nchanges nothing before its plan is approved.",
+	}, func(c *cobra.Command, name string, args []string) error {
+		if approve && reject != "" {
+			return usage{fmt.Errorf("--approve and --reject exclude each other")}
+		}
+		if !approve && reject == "" {
+			return a.showPlan(c.Context(), name, args[0])
+		}
+		if reject != "" {
+			feedback = reject
+		}
+		word := "rejected"
+		if approve {
+			word = "approved"
+		}
+		return a.act(c, name, &team.AnswerPlan{Request: args[0], Approved: approve, Feedback: feedback},
+			func(*engine.Team, *team.Record) error {
+				return a.print(map[string]any{"request": args[0], "outcome": word}, said("%s is %s", args[0], word))
+			})
+	})
+	c.Flags().BoolVar(&approve, "approve", false, "let the member begin")
+	c.Flags().StringVar(&reject, "reject", "", "what the plan lacks")
+	c.Flags().StringVar(&feedback, "feedback", "", "what the member is to mind, with --approve")
+	actsAs(c)
+	c.AddCommand(a.planSubmit(), a.planList())
+	return c
+}
+
+func (a *app) planSubmit() *cobra.Command {
+	c := a.onTeam(1, &cobra.Command{
+		Use: "submit [TEAM] PLAN --as NAME", Short: "Submit a member's plan to the lead",
+		Long: "Submit the plan of a member that changes nothing before its plan is approved. PLAN may be - for " +
+			"standard input. The answer\ncomes as mail: cadre inbox TEAM NAME --wait.",
+		Example: "  cadre plan submit my-team --as ann - < plan.md",
+	}, func(c *cobra.Command, name string, args []string) error {
+		if a.actor == team.User {
+			return usage{fmt.Errorf("say whose plan it is, with --as NAME")}
+		}
+		plan, err := text(c, args[0])
+		if err != nil {
+			return err
+		}
+		return a.act(c, name, &team.SubmitPlan{Plan: plan}, func(_ *engine.Team, r *team.Record) error {
+			e, _ := find[*team.PlanSubmitted](r)
+			return a.print(map[string]any{"member": e.Member, "request": e.Request},
+				said("the plan of %s is submitted as %s", e.Member, e.Request))
+		})
+	})
+	actsAs(c)
+	return c
+}
+
+// planned is where a member stands with its plan.
+type planned struct {
+	Member   string    `json:"member"`
+	State    string    `json:"state"` // missing, submitted, approved or rejected
+	Request  string    `json:"request,omitempty"`
+	Plan     string    `json:"plan,omitempty"` // while it waits for an answer
+	Feedback string    `json:"feedback,omitempty"`
+	AskedAt  team.Time `json:"askedAt,omitempty"`
+}
+
+func (a *app) planList() *cobra.Command {
+	return a.looking(0, &cobra.Command{
+		Use: "list [TEAM]", Short: "List the members that need a plan, and how their plans stand",
+	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
+		plans := []planned{}
+		d.View(func(s *team.State) {
+			for _, m := range s.Members() {
+				if p := m.Plan; p.Required || p.State != "" {
+					plans = append(plans, planned{m.Name, cmp.Or(p.State, "missing"), p.Request, p.Text, p.Feedback,
+						p.AskedAt})
+				}
+			}
+		})
+		return a.print(plans, func(w *sanitize.Writer) error {
+			if len(plans) == 0 {
+				return said("no member needs a plan")(w)
+			}
+			now := team.Time(time.Now().UnixMilli())
+			t := render.Table{Texts: []string{"PLAN"}, Spare: []string{"ASKED"}}
+			t.Row("MEMBER", "STATE", "REQUEST", "ASKED", "PLAN")
+			for _, p := range plans {
+				asked := ""
+				if p.AskedAt != 0 {
+					asked = render.Ago(now, p.AskedAt)
+				}
+				t.Row(p.Member, p.State, p.Request, asked, render.Clean(cmp.Or(p.Plan, p.Feedback)))
+			}
+			t.Compact()
+			return t.Write(w)
+		})
+	})
+}
+
+// leaveCommand answers a request to shut down for a member that a person or a script is.
+func (a *app) leaveCommand() *cobra.Command {
+	var refuse, reason string
+	c := a.onTeam(0, &cobra.Command{
+		Use: "leave [TEAM] --as NAME", Short: "Answer, as a member, a request to shut down",
+		Long: "Agree to the lead's request that the member leaves the team, or with --refuse say why it stays. A " +
+			"member that leaves returns\nwhat it holds to the queue. One that refuses is ended at the deadline of " +
+			"the request, unless the lead withdraws it.",
+		Example: "  cadre leave my-team --as ann\n  cadre leave my-team --as ann --refuse \"the tests still run\"",
+	}, func(c *cobra.Command, name string, _ []string) error {
+		if a.actor == team.User {
+			return usage{fmt.Errorf("say who leaves, with --as NAME")}
+		}
+		if refuse != "" && reason != "" {
+			return usage{fmt.Errorf("--refuse has the reason; leave out --reason")}
+		}
+		return a.engine().AnswerShutdown(c.Context(), name, a.actor, refuse == "", cmp.Or(refuse, reason),
+			func(of *engine.Team, e *team.ShutdownAnswered) error {
+				words := said("%s leaves team %s", e.Member, of.Name)
+				if !e.Approved {
+					words = said("%s stays in team %s until the deadline of the request; the lead has its reason",
+						e.Member,
+						of.Name)
+				}
+				return a.print(map[string]any{"member": e.Member, "request": e.Request, "approved": e.Approved}, words)
+			})
+	})
+	c.Flags().StringVar(&refuse, "refuse", "", "stay, for this reason")
+	c.Flags().StringVar(&reason, "reason", "", "a last word to the lead")
+	actsAs(c)
+	return c
+}
+
+func (a *app) showPlan(ctx context.Context, name, request string) error {
+	of, err := a.engine().Look(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer of.Close()
+	var found *team.Member
+	of.View(func(s *team.State) {
+		for _, m := range s.Members() {
+			if m.Plan.Request == request && m.Plan.State == "submitted" {
+				found = &m
+			}
+		}
+	})
+	if found == nil {
+		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no plan %q waits for an answer; cadre status %s "+
+			"shows those that do", request, name)}
+	}
+	return a.print(map[string]any{"member": found.Name, "request": request, "plan": found.Plan.Text},
+		func(w *sanitize.Writer) error {
+			return w.Printf("plan of %s:\n\n%s\n", found.Name, sanitize.Block(found.Plan.Text))
+		})
+}

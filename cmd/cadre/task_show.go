@@ -1,0 +1,181 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/consolidate"
+	"cadre/internal/engine"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+func (a *app) taskShow() *cobra.Command {
+	var patch bool
+	c := a.looking(1, &cobra.Command{
+		Use: "show [TEAM] ID", Short: "Show a task with its result, and what was done of it",
+		Long: "Show a task: its result, what its member saved of it, and which files it changed. With --patch the " +
+			"whole patch of that\nis printed, and nothing else, as git apply takes it; what could harm a terminal is " +
+			"escaped.\n\n  cadre task show health 3 --patch | git apply --check",
+	}, func(c *cobra.Command, d *engine.Team, args []string) error {
+		var t team.Task
+		var err error
+		d.View(func(s *team.State) {
+			if t, err = s.Find(args[0]); err == nil && t.Status == team.Deleted {
+				err = team.Refuse(team.NotFound, "task %s was deleted", t.Called()).
+					With(team.Hint{Action: team.ActShowTasks, Team: d.Name})
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if !patch {
+			return a.print(t, func(w *sanitize.Writer) error { return describe(w, d, t) })
+		}
+		text, err := d.Patch(c.Context(), "#"+t.ID)
+		if err != nil {
+			return err
+		}
+		return a.print(map[string]string{"task": t.ID, "patch": string(text)}, func(w *sanitize.Writer) error {
+			if !isPatch(string(text)) { // else its lines might pass for cadre's
+				return w.Printf("%s\n", sanitize.Block(text))
+			}
+			_, err := w.Write(text)
+			return err
+		})
+	})
+	c.Flags().BoolVar(&patch, "patch", false, "print the patch of what was done, and nothing else")
+	return c
+}
+
+// describeWork writes what was done of the task, and where it is.
+func describeWork(w *sanitize.Writer, d *engine.Team, t team.Task) error {
+	whole := fmt.Sprintf("the whole patch: cadre task show %s %s --patch", d.Name,
+		sanitize.Quote(taskOf(team.Hint{Task: t.ID, TaskName: t.Name})))
+	if s := t.Saved; s != nil {
+		w.Printf("\nsaved by %s, %s:\n", s.Member, render.When(team.Time(time.Now().UnixMilli()), s.At))
+		patches, err := d.Saved(t)
+		if err != nil {
+			w.Printf("  the patch cannot be read: %v\n", err)
+		}
+		for _, one := range patches {
+			w.Printf("  %s (%s)\n", one.Path, tally(one.Text))
+		}
+		if len(patches) > 0 {
+			w.Printf("  %s\n", whole)
+		}
+		for _, part := range []struct{ what, text string }{{"  not in the history", s.Note},
+			{"  last words", s.Output}} {
+			if part.text != "" {
+				w.Printf("%s:\n%s\n", part.what, sanitize.Block(part.text))
+			}
+		}
+	}
+	switch k := t.Work; {
+	case k != nil:
+		w.Printf("\nwork: %s\n", render.Work(*k))
+		for i, file := range k.Files {
+			if i == mostListed && len(k.Files) > mostListed+1 {
+				w.Printf("  and %d more\n", len(k.Files)-i)
+				break
+			}
+			w.Printf("  %s\n", file)
+		}
+		if len(k.Left) > 0 && k.Commit != "" {
+			w.Printf("  in no commit: %s\n", strings.Join(k.Left, ", "))
+		}
+		if k.Commit != "" && len(k.Files) > 0 {
+			w.Printf("  %s\n", whole)
+		}
+	case t.Status == team.Completed && t.Attempts > 0:
+		w.Printf("\nwork: not recorded; no host ran when the task was claimed, or the team's directory is in no git " +
+			"repository\n")
+	}
+	return nil
+}
+
+// isPatch reports whether each line of the text is one that git writes in a patch. What is kept
+// with a task came from a member, and may be anything.
+func isPatch(text string) bool {
+	binary := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		header := slices.ContainsFunc(patchHeaders, func(head string) bool { return strings.HasPrefix(line, head) })
+		switch {
+		case line == "GIT binary patch":
+			binary = true
+		case strings.HasPrefix(line, "diff --git "):
+			binary = false
+		case header || line == "":
+		case !binary || strings.ContainsAny(line, " \t:"):
+			return false
+		}
+	}
+	return true
+}
+
+// patchHeaders are what lines of a patch begin with.
+var patchHeaders = []string{"+", "-", " ", "@@ -", "\\ No newline", "index ", "old mode ", "new mode ",
+	"new file mode ", "deleted file mode ", "literal ", "delta "}
+
+// tally says how many lines a patch of one file adds and removes.
+func tally(patch []byte) string {
+	added, removed := 0, 0
+	for line := range strings.Lines(string(patch)) {
+		switch {
+		case strings.HasPrefix(line, "GIT binary patch"):
+			return "binary"
+		case strings.HasPrefix(line, "+++") || strings.HasPrefix(line, "---"):
+		case strings.HasPrefix(line, "+"):
+			added++
+		case strings.HasPrefix(line, "-"):
+			removed++
+		}
+	}
+	return fmt.Sprintf("+%d -%d", added, removed)
+}
+
+func (a *app) taskRollBack() *cobra.Command {
+	var reason string
+	c := a.onTeam(1, &cobra.Command{
+		Use: "rollback [TEAM] ID", Short: "Undo what a task did, and return it to the queue",
+		Long: `Undo what a task saved or committed, and return it to the queue. In a worktree the member's branch gets a commit that undoes it. In the team's directory each file
+becomes what it was before the task. Nothing is touched when a file was changed since, by others or by you: the files are named.
+Killed at any moment, the same command finishes.
+
+  cadre task rollback health 3`,
+	}, func(c *cobra.Command, name string, args []string) error {
+		return a.consolidating(c.Context(), name, consolidate.Options{},
+			func(of *engine.Team, _ consolidate.Options) error {
+				u, err := of.RollBackTask(c.Context(), a.actor, args[0], reason)
+				if err != nil {
+					return err
+				}
+				a.winding(of.Team())
+				var called string
+				of.View(func(s *team.State) { called = s.Called(u.Task) })
+				return a.print(u, func(w *sanitize.Writer) error {
+					w.Printf("task %s is on the list again; what it did to %s is undone", called,
+						plural(len(u.Files), "file"))
+					if u.Branch != "" {
+						w.Printf(" on %s (%.12s)", u.Branch, u.Commit)
+					}
+					w.Printf("\n")
+					for i, file := range u.Files {
+						if i == mostListed && len(u.Files) > mostListed+1 {
+							return w.Printf("  and %d more\n", len(u.Files)-i)
+						}
+						w.Printf("  %s\n", file)
+					}
+					return nil
+				})
+			})
+	})
+	c.Flags().StringVar(&reason, "reason", "", "why, for the record")
+	return c
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/run"
+	"cadre/internal/team"
+)
+
+// validated is what was found of a team file.
+type validated struct {
+	File    string        `json:"file"`
+	Valid   bool          `json:"valid"`
+	Team    string        `json:"team,omitempty"`
+	Members int           `json:"members"`
+	Tasks   int           `json:"tasks"`
+	Errors  []run.Mistake `json:"errors"`
+}
+
+func (a *app) validateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "validate FILE...", Short: "Check team files", Args: atLeast(1),
+		Long: "Check team files and start nothing. Every mistake is shown with its line and column. Exit status 2 " +
+			"says that a file is not valid.",
+		Example: "  cadre validate team.yaml",
+		RunE: func(_ *cobra.Command, args []string) error {
+			var all []validated
+			var mistakes []error
+			for _, name := range args {
+				one, err := a.validate(name)
+				if all = append(all, one); err != nil {
+					mistakes = append(mistakes, err)
+				}
+			}
+			if err := a.print(all, func(w *sanitize.Writer) error { return writeValidated(w, all) }); err != nil {
+				return err
+			}
+			switch {
+			case len(mistakes) == 0:
+				return nil
+			case a.json:
+				return exit(hopeless) // what was printed says why
+			}
+			return usage{errors.Join(mistakes...)}
+		},
+	}
+}
+
+func (a *app) validate(name string) (validated, error) {
+	one := validated{File: name, Errors: []run.Mistake{}}
+	f, _, err := run.LoadFile(name)
+	if err == nil {
+		one.Valid, one.Team, one.Members, one.Tasks = true, f.Name, len(f.Members), len(f.Tasks)
+		return one, nil
+	}
+	one.Errors = run.Mistakes(err)
+	return one, err
+}
+
+func writeValidated(w *sanitize.Writer, all []validated) error {
+	for _, one := range all {
+		if !one.Valid {
+			continue // the error says why
+		}
+		if err := w.Printf("%s is valid: team %s, %s, %s\n", one.File, one.Team, plural(one.Members, "member"),
+			plural(one.Tasks, "task")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// preview prints what a run would do.
+func (a *app) preview(ctx context.Context, o run.Options) error {
+	p, err := run.Look(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := a.print(p, func(w *sanitize.Writer) error { return writePreview(w, p) }); err != nil {
+		return err
+	}
+	if p.Refused != "" {
+		return exit(hopeless) // what was printed says why
+	}
+	return nil
+}
+
+func writePreview(w *sanitize.Writer, p run.Preview) error {
+	switch p.Does {
+	case "continue":
+		w.Printf("team %s continues in %s: %d of %s done\n", p.Team, p.Dir, p.Completed, plural(len(p.Tasks), "task"))
+	case "start_over":
+		w.Printf("team %s starts over in %s; the team before it is archived\n", p.Team, p.Dir)
+	default:
+		w.Printf("team %s is created in %s\n", p.Team, p.Dir)
+	}
+	w.Printf("\n")
+	members := render.NewTable(len(p.Members)+2, "MEMBER", "AGENT", "ROLE")
+	members.Spare = []string{"ROLE"}
+	members.Row(p.Lead.Name, p.Lead.Agent, "lead")
+	for _, m := range p.Members {
+		members.Row(m.Name, m.Agent, m.Role)
+	}
+	if err := members.Write(w); err != nil {
+		return err
+	}
+	if len(p.Tasks) > 0 {
+		w.Printf("\n")
+		tasks := render.NewTable(len(p.Tasks)+1, "TASK", "STATUS", "FOR", "AFTER", "SUBJECT")
+		tasks.Texts, tasks.Spare = []string{"SUBJECT", "AFTER"}, []string{"FOR", "STATUS"}
+		for _, t := range p.Tasks {
+			after := strings.Join(t.BlockedBy, ", ")
+			if t.When == team.Always {
+				after += " (always)"
+			}
+			whose := t.Owner
+			if t.Role != "" {
+				whose = "role " + t.Role
+			}
+			tasks.Row(t.Name, t.Status, whose, after, t.Subject)
+		}
+		tasks.Compact()
+		if err := tasks.Write(w); err != nil {
+			return err
+		}
+	}
+	w.Printf("\n")
+	if len(p.Checks) > 0 {
+		w.Printf("checks: %s\n", strings.Join(p.Checks, ", "))
+	}
+	w.Printf("report: %s\n", p.Report)
+	for _, why := range p.Cannot {
+		w.Printf("! %s\n", why)
+	}
+	if p.Refused != "" {
+		w.Printf("a run would be refused: %s\n", p.Refused)
+	}
+	return w.Printf("%s\n", "nothing was started (--dry-run)")
+}

@@ -1,0 +1,295 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"cadre/internal/engine/upkeep"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/inspect"
+	"cadre/internal/inspect/attention"
+	"cadre/internal/inspect/catalog"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// HintsOf returns what would help against the error.
+func HintsOf(err error) []team.Hint { return replica.HintsOf(err) }
+
+// Now returns the present time in the teams' type.
+func Now() team.Time { return replica.Now() }
+
+// Glance returns the team's present state.
+func (e *Engine) Glance(ctx context.Context, name string) (of team.Team, err error) {
+	t, err := e.Look(ctx, name)
+	if err != nil {
+		return of, err
+	}
+	defer t.Close()
+	return t.Team(), nil
+}
+
+// List returns the teams of the home, sorted by name.
+func (e *Engine) List(ctx context.Context) ([]catalog.Entry, error) {
+	return catalog.List(ctx, e.Home, e.Note)
+}
+
+// Checkpoints lists the checkpoints of teams in the repository of the directory.
+func (e *Engine) Checkpoints(ctx context.Context, dir string) ([]catalog.Checkpoint, error) {
+	return catalog.InRepository(ctx, e.Home, dir, e.Note)
+}
+
+// OnlyInGit returns the checkpoints, in the repository of the directory, of teams that the home
+// does not have by these names: of the named team, or for "" of any. It skips what cannot be read.
+// Outside a repository it costs nothing.
+func (e *Engine) OnlyInGit(ctx context.Context, dir, name string, here []string) []checkpoint.Listed {
+	if !inRepository(dir) {
+		return nil
+	}
+	found, err := catalog.Checkpoints(ctx, dir)
+	if err != nil {
+		return nil
+	}
+	return catalog.OnlyInGit(found, name, here)
+}
+
+// inRepository reports whether the directory looks like one in a git repository, without asking
+// git.
+func inRepository(dir string) bool {
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			return false
+		}
+		dir = above
+	}
+}
+
+// Attention follows what waits for a person in all teams of the home, or in the named one. The
+// caller must close it.
+func (e *Engine) Attention(only string) *attention.Follower {
+	return &attention.Follower{Home: e.Home, Log: e.Note, Only: only}
+}
+
+// Unfinished returns the teams of the home that have not ended, sorted by name. A team that cannot
+// be read may be unfinished, so it is included with its name alone.
+func (e *Engine) Unfinished(ctx context.Context) (open []team.Team, err error) {
+	names, err := e.Home.Names()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		of, err := e.Glance(ctx, name)
+		if err != nil {
+			of = team.Team{Name: name}
+		}
+		if !of.Ended() {
+			open = append(open, of)
+		}
+	}
+	return open, nil
+}
+
+// WhichError is returned where no team is named and it is not clear which one is meant.
+type WhichError struct {
+	Unfinished []team.Team // teams that have not ended
+	Finished   []string    // names of the other teams
+}
+
+func (e *WhichError) Error() string {
+	if len(e.Unfinished) == 0 {
+		return "no team is unfinished; finished ones: " + strings.Join(e.Finished, ", ")
+	}
+	var names []string
+	for _, of := range e.Unfinished {
+		name := of.Name
+		if of.Dir != "" {
+			name += " (" + of.Dir + ")"
+		}
+		names = append(names, name)
+	}
+	return "unfinished teams: " + strings.Join(names, ", ")
+}
+
+// Meant returns the name of the team that is meant where none is named: the one unfinished team
+// whose project is the directory. With guess it may also be the only team that has not ended, or
+// the only team at all. Otherwise it returns a [*WhichError].
+func (e *Engine) Meant(ctx context.Context, dir string, guess bool) (string, error) {
+	names, err := e.Home.Names()
+	if err != nil {
+		return "", err
+	}
+	if len(names) == 0 {
+		return "", team.Refuse(team.NotFound, "there is no team yet").With(team.Hint{Action: team.ActCreate})
+	}
+	open, err := e.Unfinished(ctx)
+	if err != nil {
+		return "", err
+	}
+	switch here := inProject(dir, open); {
+	case len(here) == 1:
+		return here[0].Name, nil
+	case guess && len(open) == 1:
+		return open[0].Name, nil
+	case guess && len(names) == 1:
+		return names[0], nil
+	}
+	return "", &WhichError{Unfinished: open, Finished: slices.DeleteFunc(names, func(name string) bool {
+		return slices.ContainsFunc(open, func(of team.Team) bool { return of.Name == name })
+	})}
+}
+
+// inProject returns the teams whose project is the directory: they work in it, or in the nearest
+// directory above it in the same repository. It leaves out observed teams, which work under their
+// own agent.
+func inProject(dir string, teams []team.Team) (here []team.Team) {
+	repository := inRepository(dir)
+	for {
+		for _, of := range teams {
+			if of.Observed == "" && of.Dir != "" && sameDirectory(of.Dir, dir) {
+				here = append(here, of)
+			}
+		}
+		_, err := os.Lstat(filepath.Join(dir, ".git"))
+		above := filepath.Dir(dir)
+		if len(here) > 0 || !repository || err == nil || above == dir {
+			return here
+		}
+		dir = above
+	}
+}
+
+// sameDirectory reports whether both paths lead to the same directory.
+func sameDirectory(a, b string) bool {
+	if a == b {
+		return true
+	}
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+// Act sends the command to the team as the actor. Then it calls see with the team and the command's
+// record, which is nil if nothing changed.
+func (e *Engine) Act(ctx context.Context, name, actor string, body team.Body,
+	see func(*Team, *team.Record) error) error {
+	return e.ActOn(ctx, name, actor, func(s *team.State) (team.Body, error) { return s.Resolve(body) }, see)
+}
+
+// ActOn is Act for a command that depends on the team's state.
+func (e *Engine) ActOn(ctx context.Context, name, actor string, make func(*team.State) (team.Body, error),
+	see func(*Team, *team.Record) error) error {
+	ctx, cancel := busy(ctx, name)
+	defer cancel()
+	t, err := e.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	var body team.Body
+	t.View(func(s *team.State) { body, err = make(s) })
+	if err != nil {
+		return err
+	}
+	receipt, err := t.Do(ctx, team.Command{Actor: actor, Body: body})
+	if err != nil {
+		return err
+	}
+	return see(t, receipt.Record)
+}
+
+// ActWhenReady is Act, and waits while the command is refused because there is nothing to act on,
+// such as no task to claim. It ends with ctx, and with the refusal once the team has ended.
+func (e *Engine) ActWhenReady(ctx context.Context, name, actor string, body team.Body,
+	see func(*Team, *team.Record) error) error {
+	t, err := e.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	for {
+		seq := t.Seq() // a record after it ends the wait
+		trying, cancel := busy(ctx, name)
+		receipt, err := t.Do(trying, team.Command{Actor: actor, Body: body})
+		cancel()
+		if err == nil {
+			return see(t, receipt.Record)
+		}
+		if team.CodeOf(err) != team.Nothing {
+			return err
+		}
+		if err := t.Wait(ctx, seq); err != nil {
+			return err
+		}
+	}
+}
+
+// AnswerShutdown answers the member's shutdown request as the member. It refuses with code NotReady
+// if the member has no request.
+func (e *Engine) AnswerShutdown(ctx context.Context, name, member string, approved bool, reason string,
+	see func(*Team, *team.ShutdownAnswered) error) error {
+	ctx, cancel := busy(ctx, name)
+	defer cancel()
+	t, err := e.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	var m team.Member
+	t.View(func(s *team.State) { m, err = s.Named(member) })
+	switch {
+	case err != nil:
+		return err
+	case m.Shutdown.Request == "":
+		return team.Refuse(team.NotReady, "nobody asked %s to shut down; the lead can", member).
+			With(team.Hint{Action: team.ActShutDown, Team: t.Name, Member: member})
+	}
+	receipt, err := t.Do(ctx, team.Command{Actor: member, Body: &team.AnswerShutdown{Request: m.Shutdown.Request,
+		Approved: approved, Reason: reason}})
+	if err != nil {
+		return err
+	}
+	for _, e := range receipt.Record.Events {
+		if e, is := e.(*team.ShutdownAnswered); is {
+			return see(t, e)
+		}
+	}
+	return nil
+}
+
+// Reassign gives a task to another member, as the actor; see [upkeep.Reassign].
+func (t *Team) Reassign(ctx context.Context, actor string, r upkeep.Reassignment) (team.Task, error) {
+	ctx, cancel := busy(ctx, t.Name)
+	defer cancel()
+	var err error
+	if t.View(func(s *team.State) { r.Task, err = s.TaskID(r.Task) }); err != nil {
+		return team.Task{}, err
+	}
+	return upkeep.Reassign(ctx, t.Upkeep(actor), r)
+}
+
+// busy bounds the wait for other writers of the team.
+func busy(ctx context.Context, name string) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, BusyTime, fmt.Errorf("team %s was busy for %s", name, BusyTime))
+}
+
+// Standing returns what a person sees of the team at a glance.
+func (t *Team) Standing(ctx context.Context) (n catalog.Standing, err error) {
+	outside, err := inspect.Look(ctx, t.Replica, t.Dir, time.Now())
+	if err != nil {
+		return n, err
+	}
+	t.View(func(s *team.State) { n = catalog.Stand(t.engine.Home, s, outside) })
+	return n, nil
+}

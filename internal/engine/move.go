@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"cadre/internal/engine/upkeep"
+	"cadre/internal/journal"
+	"cadre/internal/team"
+	"cadre/internal/transfer"
+)
+
+// here fills in the options of a move.
+func (e *Engine) here(o *transfer.Options) {
+	o.Home = e.Home
+	if o.Log == nil { // a caller with a Log of its own gets everything there
+		o.Log = e.Note
+		if o.Advise == nil {
+			o.Advise = e.advise
+		}
+	}
+}
+
+// Restore creates a team again from its last checkpoint, with its work. The team's folder was lost,
+// or is damaged and is then set aside. It refuses a team that exists and can be read. The engine
+// sets Home, and Log if the options have none.
+func (e *Engine) Restore(ctx context.Context, o transfer.Options) (*transfer.Arrived, error) {
+	e.here(&o)
+	if err := team.CheckName("team", o.Team); err != nil {
+		return nil, err
+	}
+	damaged, err := e.damaged(ctx, o.Team)
+	if err != nil {
+		return nil, err
+	}
+	if damaged {
+		o.Clear(func(ctx context.Context) error {
+			aside, err := upkeep.SetAside(ctx, e.Home, o.Team, o.Log)
+			if err == nil {
+				o.Log("the damaged team is kept in " + aside)
+			}
+			return err
+		})
+	}
+	arrived, err := transfer.Adopt(ctx, o)
+	return arrived, lasting(err)
+}
+
+// damaged reports whether the team's folder exists and its history cannot be read. It refuses a
+// team that can be read. If another machine has continued the team, the error says so.
+func (e *Engine) damaged(ctx context.Context, name string) (bool, error) {
+	folder, err := e.Home.Folder(name)
+	if team.CodeOf(err) == team.NotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	t, err := e.Look(ctx, name)
+	if _, broken := errors.AsType[*journal.DamageError](err); broken || team.CodeOf(err) == team.NotFound {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer t.Close()
+	if err := transfer.Here(ctx, t.Replica, folder, false); err != nil {
+		return false, lasting(err)
+	}
+	return false, team.Refuse(team.Taken, "team %s is there, in %s, and newer than any checkpoint", name, folder).
+		With(team.Hint{Action: team.ActResume, Team: name})
+}
+
+// Push makes a checkpoint of the team and pushes its branch. It calls agree once per remote that
+// gets the team for the first time, with an error that says what is sent; an error of agree refuses
+// the push. If agree is nil, the push is refused. The engine sets the options as [Engine.Restore]
+// does.
+func (e *Engine) Push(ctx context.Context, o transfer.PushOptions, agree func(error) error) (*transfer.Pushed, error) {
+	e.here(&o.Options)
+	pushed, err := transfer.Push(ctx, o)
+	if first, ok := errors.AsType[*transfer.UnconfirmedError](err); ok && agree != nil {
+		if err := agree(first); err != nil {
+			return nil, err
+		}
+		o.Yes = true
+		pushed, err = transfer.Push(ctx, o)
+	}
+	return pushed, lasting(err)
+}
+
+// Pull fetches the branch of the team from a remote, and restores the team from it if the remote
+// has newer state. The engine sets the options as [Engine.Restore] does.
+func (e *Engine) Pull(ctx context.Context, o transfer.PullOptions) (*transfer.Pulled, error) {
+	e.here(&o.Options)
+	if err := team.CheckName("team", o.Team); err != nil {
+		return nil, err
+	}
+	pulled, err := transfer.Pull(ctx, o)
+	return pulled, lasting(err)
+}

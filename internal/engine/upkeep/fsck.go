@@ -1,0 +1,169 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"cadre/internal/claude/projection"
+	"cadre/internal/host"
+	"cadre/internal/journal"
+	"cadre/internal/journal/filejournal"
+	"cadre/internal/layout"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// Health says what state the files of a team are in, and what was repaired.
+type Health struct {
+	Team     string   `json:"team"`
+	Healthy  bool     `json:"healthy"`
+	Segments int      `json:"segments"`
+	Last     int64    `json:"last"`     // the history is complete up to this record
+	Durable  int64    `json:"durable"`  // records up to this one were acknowledged
+	Snapshot int64    `json:"snapshot"` // 0 for none
+	Problems []string `json:"problems"`
+	Notes    []string `json:"notes"`
+	Mended   bool     `json:"mended"`
+	Hole     string   `json:"hole,omitempty"` // records that are missing, but whose effect is in the snapshot
+	Lost     string   `json:"lost,omitempty"` // records that are missing with their effect
+	Aside    []string `json:"aside,omitempty"`
+	Rebuilt  int      `json:"rebuilt,omitempty"` // files in Claude Code's folders that were out of date
+}
+
+// SwappedError says that the files of a team belong to another team. Each file may be intact, but
+// none can replace what is missing.
+type SwappedError struct{ Team, Reason string }
+
+func (e *SwappedError) Error() string {
+	return e.Reason + ". There is nothing to mend, and nothing was changed. Put the team's own files back, or restore " +
+		"the team from its last checkpoint, which keeps the present files"
+}
+
+func (e *SwappedError) Unwrap() error {
+	return team.Refuse(team.Finished, "%s", e.Error()).With(team.Hint{Action: team.ActContinueCopy, Team: e.Team})
+}
+
+// FileCheck checks the files of a home's teams, as fsck checks a disk.
+type FileCheck struct {
+	Home    layout.Home
+	Log     func(string)
+	Explain func(error) string // turns an error into the text of a problem or a note
+}
+
+// Check reads all files of a team: first the journal, and then the team from it, because intact
+// files may still make no sense. For an intact team it updates the files in Claude Code's folders
+// that differ. It changes nothing of the team itself.
+func (x FileCheck) Check(ctx context.Context, name string) (Health, error) {
+	dir, err := x.Home.Folder(name)
+	if err != nil {
+		return Health{}, err
+	}
+	found, err := filejournal.Check(dir)
+	if err != nil {
+		return Health{}, err
+	}
+	if found.Swapped != "" {
+		return Health{}, &SwappedError{name, found.Swapped}
+	}
+	h := Health{Team: name, Segments: found.Segments, Last: found.Last, Durable: found.Durable, Snapshot: found.Snapshot,
+		Problems: []string{}, Notes: []string{}}
+	for _, p := range found.Problems {
+		h.Problems = append(h.Problems, p.String())
+	}
+	for _, p := range found.Torn {
+		h.Notes = append(h.Notes, p.String()+"; it was never acknowledged, and the next writer cuts it away")
+	}
+	for _, hole := range found.Holes {
+		h.Notes = append(h.Notes, fmt.Sprintf("the records %s were lost earlier; their effect is in the snapshot", hole))
+	}
+	if h.Healthy = len(h.Problems) == 0; h.Healthy {
+		err = x.read(ctx, name, len(found.Holes) == 0, &h)
+	}
+	return h, err
+}
+
+// read reads the team from its journal. whole says that the journal has all records.
+func (x FileCheck) read(ctx context.Context, name string, whole bool, h *Health) error {
+	j, dir, err := x.Home.Open(name, x.Log)
+	// each file is intact, but belongs to another team
+	if damage, ok := errors.AsType[*journal.DamageError](err); ok {
+		return &SwappedError{name, fmt.Sprintf("%s: %s", damage.Segment, damage.Reason)}
+	}
+	if err != nil {
+		return err
+	}
+	rep, err := replica.Open(ctx, j, replica.Options{Log: x.Log})
+	if err != nil {
+		return err
+	}
+	defer rep.Close()
+	if whole {
+		x.compare(ctx, rep, h)
+	}
+	if t := rep.Team(); t.CheckOurs() == nil {
+		shown := &projection.Projector{Claude: x.Home.Claude, Mark: filepath.Join(dir, projection.MarkFile), Log: x.Log}
+		rep.View(func(s *team.State) { h.Rebuilt, err = shown.Repair(ctx, j, s) })
+		if err != nil {
+			h.Notes = append(h.Notes, x.Explain(err))
+		}
+	}
+	return nil
+}
+
+// compare builds the team from its whole history and compares it with the snapshot.
+func (x FileCheck) compare(ctx context.Context, rep *replica.Replica, h *Health) {
+	again := &team.State{}
+	for r, err := range rep.Read(ctx, 0) {
+		if err != nil {
+			h.Healthy = false
+			h.Problems = append(h.Problems, x.Explain(err))
+			return
+		}
+		if again.Apply(r); again.Seq() == rep.Seq() {
+			break
+		}
+	}
+	rep.View(func(s *team.State) {
+		if string(team.AppendSnapshot(nil, s)) != string(team.AppendSnapshot(nil, again)) {
+			h.Notes = append(h.Notes, "the snapshot differs from what the history says; delete state.json, and it is "+
+				"made anew")
+		}
+	})
+}
+
+// mendTime bounds the wait for the journal.
+const mendTime = 30 * time.Second
+
+// Mend repairs a damaged team with as little loss as possible, and says in h what is lost. It sets
+// the damaged files aside.
+func (x FileCheck) Mend(ctx context.Context, h *Health) error {
+	dir, err := x.Home.Folder(h.Team)
+	if err != nil {
+		return err
+	}
+	if host.Hosted(filepath.Join(dir, "hosts")) {
+		return team.Refuse(team.NotReady, "a host still runs sessions of the team, and would lose it; end it first, "+
+			"then mend")
+	}
+	ctx, cancel := context.WithTimeout(ctx, mendTime)
+	defer cancel()
+	m, err := filejournal.Mend(ctx, dir)
+	if err != nil {
+		return err
+	}
+	h.Mended, h.Last, h.Aside = true, m.Last, m.Aside
+	if m.Last == 0 {
+		return team.Refuse(team.Finished, "nothing of the team could be read, so there is no team any more; what there "+
+			"was is set aside in %s, which may be removed", dir)
+	}
+	if m.Hole != nil {
+		h.Hole = m.Hole.String()
+	}
+	if m.Lost != nil {
+		h.Lost = m.Lost.String()
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"cadre/internal/consolidate"
+	"cadre/internal/engine/upkeep"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/git/worktree"
+	"cadre/internal/host"
+	"cadre/internal/inspect"
+	"cadre/internal/inspect/catalog"
+	"cadre/internal/team"
+	"cadre/internal/transfer"
+)
+
+// Terminal returns the socket of the tmux server whose terminal shows the member's session.
+func (t *Team) Terminal(member string) (socket string, err error) {
+	var m team.Member
+	if t.View(func(s *team.State) { m, err = s.Named(member) }); err != nil {
+		return "", err
+	}
+	if m.Agent != team.ClaudeTmux {
+		return "", team.Refuse(team.Invalid, "%s is a member with the agent %s, which has no terminal; only "+
+			"claude-tmux has one", m.Name, m.Agent).With(team.Hint{Action: team.ActFollowLog, Team: t.Name})
+	}
+	if socket = host.Terminal(t.Hosts(), m.Name); socket == "" {
+		return "", team.Refuse(team.NotReady, "the terminal of %s is not there, because its session does not run",
+			m.Name).With(team.Hint{Action: team.ActShowTeam, Team: t.Name})
+	}
+	return socket, nil
+}
+
+// Examine finds out which members are alive, and what of the team is not in its place. It changes
+// nothing.
+func (t *Team) Examine(ctx context.Context) (*inspect.Examination, error) {
+	return inspect.Examine(ctx, t.Replica, t.Dir, time.Now())
+}
+
+// Review describes a team that has ended.
+type Review struct {
+	*inspect.Examination
+	All    []team.Task         `json:"all"`
+	Record *consolidate.Record `json:"record,omitempty"` // nil for a team that was not consolidated
+	// Intact reports whether the history is the one that the record was made from.
+	Intact bool `json:"-"`
+}
+
+// Review describes a team that has ended. It refuses a team that has not.
+func (t *Team) Review(ctx context.Context) (r Review, err error) {
+	if of := t.Team(); of.Status != team.TeamComplete && of.Status != team.TeamAborted {
+		return r, team.Refuse(team.NotReady, "team %s is %s, not at its end", t.Name, of.Status).
+			With(team.Hint{Action: team.ActShowTeam, Team: t.Name})
+	}
+	if r.Examination, err = t.Examine(ctx); err != nil {
+		return r, err
+	}
+	t.View(func(s *team.State) { r.All = slices.Collect(s.Tasks()) })
+	if r.Record, err = consolidate.Sealed(t.Dir); err == nil && r.Record != nil {
+		r.Intact, err = r.Record.Holds(ctx, t)
+	}
+	return r, err
+}
+
+// Upkeep returns the team for maintenance by the actor.
+func (t *Team) Upkeep(actor string) upkeep.Team {
+	return upkeep.Team{Replica: t.Replica, Dir: t.Dir, Actor: actor, Log: t.engine.Note, Warn: t.engine.warn}
+}
+
+// Patch returns the patch of a task's work, in the form that git apply takes. If there is none, the
+// refusal says where the task's owner works on it.
+func (t *Team) Patch(ctx context.Context, ref string) ([]byte, error) {
+	var task team.Task
+	var owner team.Member
+	var err error
+	t.View(func(s *team.State) {
+		task, err = s.Find(ref)
+		owner, _ = s.Member(task.Owner)
+	})
+	if err != nil {
+		return nil, err
+	}
+	patch, err := upkeep.Patch(ctx, t.Upkeep(team.User), task)
+	if !errors.Is(err, upkeep.ErrNoWork) {
+		return patch, err
+	}
+	where := ""
+	if task.Status == team.InProgress {
+		of := t.Team()
+		dir := of.Dir
+		if owner.Isolation == team.Worktree {
+			dir = host.Place(of, t.Dir, owner.Name).Dir
+		}
+		where = fmt.Sprintf("; %s works on it in %s", task.Owner, dir)
+	}
+	return nil, team.Refuse(team.Nothing, "nothing of task %s was saved or recorded%s", task.Called(), where)
+}
+
+// Saved returns what a member saved of the task, a patch for each file; nil if there is nothing.
+func (t *Team) Saved(task team.Task) ([]worktree.Patch, error) {
+	patch, err := consolidate.Patch(t.Dir, task)
+	if err != nil {
+		return nil, err
+	}
+	return worktree.Patches(patch), nil
+}
+
+// lastingError is an error of checkpoints that repeats until somebody fixes its cause.
+type lastingError struct{ error }
+
+func (e lastingError) Unwrap() []error {
+	return []error{e.error, team.Refuse(team.Invalid, "%s", e.Error())}
+}
+
+// lasting makes an error of checkpoints that repeats also a refusal.
+func lasting(err error) error {
+	_, damage := errors.AsType[*checkpoint.DamageError](err)
+	if damage || checkpoint.Lasting(err) || errors.Is(err, checkpoint.ErrNone) ||
+		errors.Is(err, checkpoint.ErrNoRemote) || errors.Is(err, transfer.ErrNoRepository) {
+		return lastingError{err}
+	}
+	return err
+}
+
+// Checkpoint records the team's state on its branch of checkpoints. The paths, from the top of the
+// work tree, are included from now on whatever they contain.
+func (t *Team) Checkpoint(ctx context.Context, include ...string) (checkpoint.Checkpoint, error) {
+	of := t.Team()
+	if err := of.CheckOurs(); err != nil {
+		return checkpoint.Checkpoint{}, err
+	}
+	made, err := host.Checkpoint(ctx, t.Replica, t.Dir, include...)
+	return made, lasting(err)
+}
+
+// Consolidate checks and commits the team's work and completes the team. It continues an earlier
+// attempt. It fills in the options about the team and its place. It refuses a team that has been
+// removed.
+func (t *Team) Consolidate(ctx context.Context, o consolidate.Options) (*consolidate.Record, error) {
+	o, err := t.consolidating(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if t.View(func(s *team.State) { o.Without, err = s.TaskIDs(o.Without) }); err != nil {
+		return nil, err
+	}
+	return consolidate.Run(ctx, o)
+}
+
+// RollBack abandons a consolidation that is under way, or the mark for one. It fills in the options
+// and refuses as [Team.Consolidate] does.
+func (t *Team) RollBack(ctx context.Context, o consolidate.Options, reason string) error {
+	o, err := t.consolidating(ctx, o)
+	if err != nil {
+		return err
+	}
+	return consolidate.RollBack(ctx, o, reason)
+}
+
+// RollBackTask undoes the work of a task and returns the task to the queue. It refuses as
+// [Team.Consolidate] does.
+func (t *Team) RollBackTask(ctx context.Context, actor, ref, reason string) (consolidate.Undone, error) {
+	o, err := t.consolidating(ctx, consolidate.Options{Actor: actor})
+	if err != nil {
+		return consolidate.Undone{}, err
+	}
+	var id string
+	if t.View(func(s *team.State) { id, err = s.TaskID(ref) }); err != nil {
+		return consolidate.Undone{}, err
+	}
+	return consolidate.RollBackTask(ctx, o, id, reason)
+}
+
+func (t *Team) consolidating(ctx context.Context, o consolidate.Options) (consolidate.Options, error) {
+	if err := t.Refresh(ctx); err != nil {
+		return o, err
+	}
+	of := t.Team()
+	if of.CleanedUp || of.Status == team.TeamAborted {
+		return o, team.Refuse(team.Finished, "team %s is %s, and nothing of it is left to be consolidated", t.Name,
+			of.Status).With(team.Hint{Action: team.ActShowReview, Team: t.Name})
+	}
+	place := t.Consolidation()
+	o.Replica, o.Dir, o.Except = place.Replica, place.Dir, place.Except
+	o.Log, o.Advise = place.Log, place.Advise
+	o.Beside = func(ctx context.Context) ([]string, error) {
+		return catalog.Beside(ctx, t.engine.Home, of, t.engine.Note, func(name string, err error) {
+			t.engine.warn(fmt.Errorf("whether team %s works in the same work tree is not known: %w", name, err))
+		})
+	}
+	return o, nil
+}
+
+// Pending reports whether a consolidation would have something to check or commit. It returns true
+// if that cannot be found out.
+func (t *Team) Pending(ctx context.Context) bool {
+	of := t.Team()
+	if len(of.Checks) > 0 || of.Base.Unknown != "" {
+		return true
+	}
+	p, err := consolidate.LookPending(ctx, t.Consolidation())
+	return err != nil || p.Unknown != "" || len(p.Branches) > 0 || len(p.Files) > 0
+}

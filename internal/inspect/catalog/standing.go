@@ -1,0 +1,138 @@
+package catalog
+
+import (
+	"slices"
+
+	"cadre/internal/layout"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// How many tasks of a kind a Standing has. The list of tasks has all of them.
+const (
+	mostUnderway = 10
+	mostNext     = 5
+	mostUsed     = 10
+)
+
+// Standing is what a person sees of a team at a glance: its progress, what each member does, what
+// comes next, and what waits.
+type Standing struct {
+	Overview
+	Members []team.Member `json:"members"`
+	// what each member does, from what was recorded and what was found
+	Standings   map[string]team.Phase `json:"standings"`
+	Permissions []team.Permission     `json:"permissions"`
+	Budget      []team.Spent          `json:"budget"` // use of each of the team's budgets
+	// agents that do not report their cost, if there is a budget of money
+	Uncounted []string              `json:"uncounted,omitempty"`
+	Checks    []Checked             `json:"checks"`
+	Ready     int                   `json:"ready"`               // tasks that somebody could claim
+	Blocked   int                   `json:"blocked"`             // tasks that wait for others
+	Underway  []team.Task           `json:"underway"`            // the first ones in progress
+	Next      []team.Task           `json:"next"`                // the first ones that could be claimed
+	TaskUsage map[string]team.Usage `json:"taskUsage,omitempty"` // of the tasks that used something, by id
+
+	Used  []team.Task      `json:"-"` // the last tasks that used something and are not in progress
+	Rules team.Permissions `json:"-"`
+	// Sealed says that the team was consolidated.
+	Sealed bool `json:"-"`
+}
+
+// Checked is a check, and how it ended in the last consolidation: passed, failed, or "" if it did
+// not run.
+type Checked struct {
+	Name   string `json:"name"`
+	Result string `json:"result,omitempty"`
+}
+
+// Stand describes a team of a home, from its state and what was found outside.
+func Stand(home layout.Home, s *team.State, outside *team.Outside) Standing {
+	t := s.Team()
+	n := Standing{Overview: Summarize(home, s, outside), Members: s.Roster(), Standings: map[string]team.Phase{},
+		Permissions: append([]team.Permission{}, s.Permissions()...), Rules: t.Permissions,
+		Budget: append([]team.Spent{}, s.Spending(replica.Now())...), Uncounted: s.Uncounted(), Checks: Checks(&t),
+		Blocked: s.Blocked(), Underway: []team.Task{}, Next: []team.Task{}, Sealed: t.Consolidation.Step == team.Done}
+	for _, m := range n.Members {
+		n.Standings[m.Name] = s.Standing(m.Name, outside)
+	}
+	for task := range s.Underway() {
+		if len(n.Underway) == mostUnderway {
+			break
+		}
+		n.Underway = append(n.Underway, task)
+	}
+	var first []team.Task
+	n.Ready, first = s.Ready(mostNext)
+	n.Next = append(n.Next, first...)
+	for task := range s.Used() {
+		if n.TaskUsage == nil {
+			n.TaskUsage = map[string]team.Usage{}
+		}
+		n.TaskUsage[task.ID] = task.Usage
+		if task.Status == team.Completed || task.GivenUp() {
+			n.Used = append(n.Used, task)
+		}
+	}
+	n.Used = n.Used[max(0, len(n.Used)-mostUsed):]
+	return n
+}
+
+// Checks returns the team's checks, in their order, and how each ended.
+func Checks(t *team.Team) []Checked {
+	all := []Checked{}
+	for _, c := range t.Checks {
+		one := Checked{Name: c.Name}
+		switch last := &t.Consolidation; {
+		case slices.Contains(last.Passed, c.Name):
+			one.Result = "passed"
+		case last.Failed == c.Name:
+			one.Result = "failed"
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// Step is what a person does next with a team.
+type Step int
+
+// The values of [Step].
+const (
+	Follow  Step = iota // nothing: the team works, or waits for nobody
+	Answer              // answer the first item that waits for the user
+	Pull                // fetch it: another machine continues it
+	Observe             // continue to observe it
+	Seal                // check and commit its work: it is complete without a consolidation
+	Bring               // bring it to its end: all tasks are done, and no session leads
+	Review              // read how it ended
+	Staff               // add a teammate
+	Plan                // add a task
+)
+
+// Step returns what a person does next with the team. pending says whether a consolidation would
+// have something to do. It is called only for a complete team.
+func (n *Standing) Step(pending func() bool) Step {
+	all := n.Tasks["pending"] + n.Tasks["in_progress"] + n.Tasks["completed"]
+	switch {
+	case slices.ContainsFunc(n.Attention, func(i team.Item) bool { return i.WaitsFor == team.ForUser }):
+		return Answer
+	case n.Released != 0:
+		return Pull
+	case n.Observed != "" && n.Watched, n.Status == team.TeamConsolidating, n.Hosted && n.Tasks["in_progress"] > 0:
+		return Follow
+	case n.Observed != "":
+		return Observe
+	case n.Status == team.TeamComplete && !n.Sealed && pending():
+		return Seal
+	case n.Status == team.TeamComplete || n.Status == team.TeamAborted:
+		return Review
+	case all > 0 && n.Tasks["completed"] == all && !n.Led:
+		return Bring
+	case n.Teammates == 0:
+		return Staff
+	case all == 0:
+		return Plan
+	}
+	return Follow
+}

@@ -1,0 +1,92 @@
+package render
+
+import (
+	"fmt"
+
+	"cadre/internal/team"
+)
+
+// Headline says in a line what a person who watches a team wants to know of an event of the record.
+// s is the state after it. "" is for an event that only the log shows.
+func Headline(e team.Event, r *team.Record, s *team.State) string {
+	task := func(id string) team.Task {
+		t, _ := s.Task(id)
+		return t
+	}
+	switch e := e.(type) {
+	case *team.TaskClaimed:
+		return fmt.Sprintf("▸ %s  %s", e.Member, title(task(e.Task)))
+	case *team.TaskCompleted:
+		t := task(e.Task)
+		return fmt.Sprintf("✓ %s  %s (%s)", e.By, title(t),
+			Span(r.At.Sub(t.StartedAt)))
+	case *team.TaskFailed:
+		return fmt.Sprintf("✗ %s  %s: %s", e.By, title(task(e.Task)), e.Reason)
+	case *team.TaskRolledBack:
+		return fmt.Sprintf("↺ %s: rolled back", title(task(e.Task)))
+	case *team.TaskReleased:
+		return fmt.Sprintf("↺ %s: %s", title(task(e.Task)), e.Reason)
+	case *team.MemberSpawned:
+		return fmt.Sprintf("+ %s (%s)", e.Member.Name, e.Member.Agent)
+	case *team.TaskCreated:
+		return "· task " + titled(e.Task, "  ")
+	case *team.MessageSent:
+		if e.Message.From == "" || e.Message.Type != team.TypeMessage && e.Message.Type != team.TypeBroadcast &&
+			(e.Message.Type != team.TypeIdle || e.Message.Quiet) {
+			return ""
+		}
+		return fmt.Sprintf("✉ %s → %s: %s", e.Message.From, e.Message.To, e.Message.Body)
+	case *team.MemberStatusChanged:
+		if e.Trouble != "" { // its agent retries by itself, maybe for minutes
+			return fmt.Sprintf("! %s has trouble: %s", e.Member, e.Summary)
+		}
+	case *team.ReportAsked, *team.MemberTroubled, *team.HandoverRequested:
+		return "  " + Lines(&team.Record{At: r.At, Events: []team.Event{e}}, s.Called)[0]
+	case *team.PermissionRequested:
+		return permissionLine(e, r, s)
+	case *team.PermissionAnswered:
+		if e.Outcome == "timed_out" {
+			return "! " + Lines(&team.Record{Events: []team.Event{e}}, s.Called)[0]
+		}
+	case *team.MemberFailed, *team.HookRejected, *team.BudgetExhausted, *team.BudgetAlerted,
+		*team.MemberBudgetExhausted,
+		*team.PlanSubmitted:
+		return "! " + Lines(&team.Record{Events: []team.Event{e}}, s.Called)[0]
+	}
+	return ""
+}
+
+// titled names a task, with its subject where that says more.
+func titled(t team.Task, between string) string {
+	if t.Subject == t.Name {
+		return t.Name
+	}
+	return t.Called() + between + t.Subject
+}
+
+// title is a task's subject, with its name where that differs.
+func title(t team.Task) string {
+	if t.Name == "" {
+		return t.Subject
+	}
+	return titled(t, "  ")
+}
+
+// permissionLine describes a request that waits, or that the rules have denied in the same record.
+// A request that the rules allow is not worth a line.
+func permissionLine(e *team.PermissionRequested, r *team.Record, s *team.State) string {
+	p := e.Permission
+	for _, other := range r.Events {
+		if a, ok := other.(*team.PermissionAnswered); ok && a.Request == p.Request {
+			if a.Outcome == "allowed" {
+				return ""
+			}
+			what := p.Tool
+			if input := Input(p.Input); input != "" {
+				what += ": " + input
+			}
+			return fmt.Sprintf("! %s may not use %s: %s", p.Member, what, a.Reason)
+		}
+	}
+	return "! " + Lines(&team.Record{Events: []team.Event{e}}, s.Called)[0]
+}

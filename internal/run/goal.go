@@ -1,0 +1,80 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"cadre/internal/engine"
+	"cadre/internal/run/teamfile"
+	"cadre/internal/team"
+)
+
+// Goal is what a person gives instead of a team file: an agent leads, and plans the work.
+type Goal struct {
+	Text    string
+	Dir     string // the team's directory, an absolute path
+	Name    string // of the team; "" to make one from the goal
+	Agent   string // that leads; "" for that of the existing team, or for the first installed one
+	Model   string // of the lead and of the members; "" for the agent's default
+	Members int    // teammates to start with, of the same agent
+
+	MaxTeammates int
+	Delegate     bool
+	Permissions  teamfile.Permissions
+	Budget       teamfile.Budget
+	Handover     int
+	Checks       []team.Check
+}
+
+// File returns the team file that the goal stands for. It refuses an agent that cannot lead here.
+func (g Goal) File(ctx context.Context, e *engine.Engine) (*teamfile.File, error) {
+	switch {
+	case strings.TrimSpace(g.Text) == "":
+		return nil, team.Refuse(team.Invalid, "the goal is empty")
+	case g.Members < 0 || g.Members > teamfile.MaxMembers:
+		return nil, team.Refuse(team.Invalid, "a team has 0 to %d members to begin with", teamfile.MaxMembers)
+	case g.MaxTeammates < 0 || g.MaxTeammates > 0 && g.Members > g.MaxTeammates:
+		return nil, team.Refuse(team.Invalid, "%d members to begin with are more than the %d that the team may "+
+			"have at a time", g.Members, g.MaxTeammates)
+	}
+	if g.Name == "" {
+		g.Name = teamfile.ForGoal(g.Text, g.Dir, teamfile.Member{}, nil).Name
+	}
+	var err error
+	if g.Agent == "" {
+		if g.Agent, err = g.leads(ctx, e); err != nil {
+			return nil, err
+		}
+	}
+	if g.Agent, err = e.Leading(ctx, g.Agent); err != nil {
+		return nil, err
+	}
+	var members []teamfile.Member
+	for i := range g.Members {
+		members = append(members, teamfile.Member{Name: fmt.Sprintf("mate-%d", i+1), Agent: g.Agent, Model: g.Model})
+	}
+	f := teamfile.ForGoal(g.Text, g.Dir, teamfile.Member{Agent: g.Agent, Model: g.Model}, members)
+	f.Name, f.Delegate, f.Handover, f.MaxTeammates = g.Name, g.Delegate, g.Handover, g.MaxTeammates
+	f.Permissions, f.Budget = g.Permissions, g.Budget
+	for _, c := range g.Checks {
+		f.Checks = append(f.Checks, teamfile.Check{Name: c.Name, Run: c.Command})
+	}
+	return f, nil
+}
+
+// leads returns the agent that leads the existing team; "" if there is none or it has ended.
+func (g Goal) leads(ctx context.Context, e *engine.Engine) (string, error) {
+	if _, err := e.Home.Folder(g.Name); err != nil {
+		return "", nil // a new team; creating it reports the error
+	}
+	t, err := e.Look(ctx, g.Name)
+	if err != nil {
+		return "", err
+	}
+	defer t.Close()
+	if of := t.Team(); of.Ended() {
+		return "", nil
+	}
+	return t.Lead().Agent, nil
+}

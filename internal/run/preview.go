@@ -1,0 +1,126 @@
+package run
+
+import (
+	"cmp"
+	"context"
+
+	"cadre/internal/agent"
+	"cadre/internal/engine"
+	"cadre/internal/run/teamfile"
+	"cadre/internal/team"
+)
+
+// Preview says what a run would do.
+type Preview struct {
+	Team      string          `json:"team"`
+	Dir       string          `json:"dir"`
+	Does      string          `json:"does"` // create, continue, or start_over if the earlier team has ended
+	Lead      PreviewMember   `json:"lead"`
+	Members   []PreviewMember `json:"members"`
+	Tasks     []PreviewTask   `json:"tasks"` // in the order in which they would be added
+	Report    string          `json:"report"`
+	Completed int             `json:"completed"`         // completed tasks of the team that would be continued
+	Cannot    []string        `json:"cannot,omitempty"`  // why agents cannot work here
+	Refused   string          `json:"refused,omitempty"` // why a run would be refused
+	Checks    []string        `json:"checks,omitempty"`  // that run before anything is committed
+	File      *teamfile.File  `json:"-"`
+}
+
+// PreviewMember is a member that the team would have.
+type PreviewMember struct {
+	Name  string `json:"name"`
+	Agent string `json:"agent"`
+	Role  string `json:"role,omitempty"`
+}
+
+// PreviewTask is a task that the team would have.
+type PreviewTask struct {
+	Name      string   `json:"name"`
+	Subject   string   `json:"subject"`
+	Owner     string   `json:"owner,omitempty"`
+	Role      string   `json:"role,omitempty"`
+	BlockedBy []string `json:"blockedBy,omitempty"`
+	When      string   `json:"when,omitempty"`
+	Run       string   `json:"run,omitempty"`
+	Status    string   `json:"status,omitempty"` // in the team that would be continued
+}
+
+// Look returns what [Run] would do, without doing it. An existing team that Run would not continue is
+// an error.
+func Look(ctx context.Context, o Options) (Preview, error) {
+	if o.Agent == nil {
+		o.Agent = o.Engine.Agents.Agent
+	}
+	a := &attempt{Options: o}
+	f := o.File
+	p := Preview{Team: f.Name, Dir: o.Dir, Does: "create", Report: a.reportPath(), File: f,
+		Lead:    PreviewMember{Name: f.Lead, Agent: cmp.Or(f.Leader.Agent, team.External), Role: f.Leader.Role},
+		Members: []PreviewMember{}, Tasks: []PreviewTask{}}
+	for _, m := range f.Members {
+		p.Members = append(p.Members, PreviewMember{m.Name, m.Agent, m.Role})
+	}
+	for _, t := range f.Order() {
+		p.Tasks = append(p.Tasks, PreviewTask{Name: t.ID, Subject: t.Subject, Owner: t.Owner, Role: t.Role,
+			BlockedBy: t.BlockedBy, When: t.When, Run: t.Run})
+	}
+	for _, c := range f.Checks {
+		p.Checks = append(p.Checks, c.Name)
+	}
+	p.Cannot = a.cannot()
+	if _, err := o.Engine.Home.Folder(f.Name); team.CodeOf(err) == team.NotFound {
+		p.refuse(a.notInstalled())
+		return p, nil
+	} else if err != nil {
+		return p, err
+	}
+	there, err := o.Engine.Look(ctx, f.Name)
+	if err != nil {
+		return p, err
+	}
+	defer there.Close()
+	return p, p.beside(a, there)
+}
+
+// refuse records why a run would be refused; nil for no reason.
+func (p *Preview) refuse(err error) {
+	if err != nil {
+		p.Refused = err.Error()
+	}
+}
+
+// beside compares the file with the existing team.
+func (p *Preview) beside(a *attempt, there *engine.Team) error {
+	t := there.Team()
+	if t.Ended() {
+		p.Does = "start_over"
+		p.refuse(a.notInstalled())
+		return nil
+	}
+	if err := a.unlike(t); err != nil {
+		return err
+	}
+	p.Does = "continue"
+	there.View(func(s *team.State) {
+		p.Completed = s.Count(team.Completed)
+		for i := range p.Tasks {
+			if id, err := s.TaskID(team.ByName(p.Tasks[i].Name)); err == nil {
+				one, _ := s.Task(id)
+				p.Tasks[i].Status = string(one.Status)
+			}
+		}
+	})
+	return nil
+}
+
+// cannot says which agents of the file are not installed, and which members need them.
+func (a *attempt) cannot() (reasons []string) {
+	for _, m := range append([]teamfile.Member{a.File.Leader}, a.File.Members...) {
+		if m.Agent == "" || m.Agent == team.External {
+			continue
+		}
+		if err := agent.Missing(a.Agent(m.Agent), m.Command); err != nil {
+			reasons = append(reasons, cmp.Or(m.Name, a.File.Lead)+": "+m.Agent+" cannot work here: "+err.Error())
+		}
+	}
+	return reasons
+}

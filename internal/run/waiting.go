@@ -1,0 +1,74 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"cadre/internal/engine"
+	"cadre/internal/inspect"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// Waiting finds out what newly waits for the user while this process runs a team. The zero Waiting
+// is ready for use.
+type Waiting struct {
+	looker *inspect.Looker
+	known  map[string]bool // keys of the items that were returned and still wait
+}
+
+// Fresh returns what has started to wait for the user since the last call, after the record. While
+// the team has later records it returns nothing. It leaves out what only follows from the end of a
+// run.
+func (w *Waiting) Fresh(ctx context.Context, r *team.Record, t *engine.Team) (fresh []team.Item) {
+	if r.Seq < t.Seq() {
+		return nil
+	}
+	if w.looker == nil {
+		w.looker = &inspect.Looker{Replica: t.Replica, Dir: t.Dir}
+	}
+	found, err := w.looker.Look(ctx, time.Now())
+	if err != nil {
+		return nil
+	}
+	outside := *found
+	outside.Hosted, outside.Led = true, true // this process does both, whatever was found
+	var items []team.Item
+	t.View(func(s *team.State) { items = s.Attention(replica.Now(), &outside) })
+	waits := map[string]bool{}
+	for _, i := range items {
+		if i.WaitsFor != team.ForUser || i.Kind == team.ItemConsolidate {
+			continue
+		}
+		if waits[i.Key()] = true; !w.known[i.Key()] {
+			fresh = append(fresh, i)
+		}
+	}
+	w.known = waits
+	return fresh
+}
+
+// About reports whether one of the items is about the event.
+func About(items []team.Item, e team.Event) bool {
+	for _, i := range items {
+		about := false
+		switch e := e.(type) {
+		case *team.PermissionRequested:
+			about = i.Request == e.Permission.Request
+		case *team.PlanSubmitted:
+			about = i.Request == e.Request
+		case *team.MemberTroubled:
+			about = i.Kind == team.ItemLeadFailed && i.Member == e.Member
+		case *team.BudgetExhausted:
+			about = i.Kind == team.ItemBudget && i.Member == "" && i.About == e.What
+		case *team.MemberBudgetExhausted:
+			about = i.Kind == team.ItemBudget && i.Member == e.Member && i.About == e.What
+		case *team.BudgetAlerted:
+			about = i.Kind == team.ItemBudgetLow && i.Member == e.Member && i.About == e.What
+		}
+		if about {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,86 @@
+package team
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Always is the [Task].When of a task that runs when nothing more can happen to its blockers: each
+// of them is done, is out of retries, or waits for one that is out of retries.
+const Always = "always"
+
+// checkPlace refuses an invalid environment, directory or When.
+func (b *CreateTask) checkPlace() error {
+	command := strings.TrimSpace(b.Run) != ""
+	switch {
+	case b.When != "" && b.When != Always:
+		return refuse(Invalid, "%q is not a time for a task; it is %s, or left out", brief(b.When), Always)
+	case !command && len(b.Env) > 0:
+		return refuse(Invalid, "the environment of a task is that of its command, and this one has none")
+	case !command && b.Dir != "":
+		return refuse(Invalid, "the directory of a task is that of its command, and this one has none")
+	case path.IsAbs(b.Dir) || b.place() == ".." || strings.HasPrefix(b.place(), "../"):
+		return refuse(Invalid,
+			"%q is not a directory below that of the member: write it relative, such as services/api",
+			brief(b.Dir))
+	}
+	for _, one := range b.Env {
+		if name, _, ok := strings.Cut(one, "="); !ok || name == "" || strings.ContainsAny(one, "\x00") {
+			return refuse(Invalid, "%q is not a variable; it is like NAME=value", brief(one))
+		}
+	}
+	return limit(text{"directory", b.Dir, MaxSubject}, text{"environment", strings.Join(b.Env, ""), MaxText})
+}
+
+// place returns the directory of the task in its shortest form; "" for that of the member.
+func (b *CreateTask) place() string {
+	if dir := path.Clean(b.Dir); dir != "." {
+		return dir
+	}
+	return ""
+}
+
+// runAgain returns to the queue the tasks with When always that ran because these tasks were stuck,
+// now that they are not, and all tasks that build on those. Their results told of a failure that
+// may not stand.
+func (d *decision) runAgain(unstuck []*Task, why string) {
+	var again []*Task
+	seen := map[*Task]bool{}
+	add := func(id string, behind bool) {
+		w := d.task(id)
+		if w == nil || seen[w] || w.Status != InProgress && w.Status != Completed || w.When != Always && !behind {
+			return
+		}
+		seen[w] = true
+		again = append(again, w)
+	}
+	for _, t := range unstuck {
+		for _, id := range t.Blocks {
+			add(id, false)
+		}
+	}
+	for i := 0; i < len(again); i++ {
+		for _, id := range again[i].Blocks {
+			add(id, true)
+		}
+	}
+	slices.SortFunc(again, func(a, b *Task) int { return taskIndex(a.ID) - taskIndex(b.ID) })
+	for _, w := range again {
+		owner := w.Owner
+		if _, err := d.running(owner); err != nil || !w.Assigned {
+			owner = ""
+		}
+		d.releaseTo(owner, w, why)
+		if w.Status == InProgress && w.Owner != d.Actor {
+			d.tell(w.Owner, w.ID, "Task %s was returned to the queue: %s. Stop working on it.", w.titled(), why)
+		}
+	}
+}
+
+// retried is runAgain for a task that was out of retries and gets another attempt.
+func (d *decision) retried(t *Task) {
+	if t.GivenUp() {
+		d.runAgain(d.turning(t, false), "task "+t.Called()+", which had failed, is tried again")
+	}
+}

@@ -1,0 +1,211 @@
+package simtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/team"
+)
+
+// model is an agent with a model, as a real host starts it. Its sessions are processes of the world.
+type model struct{ on *host }
+
+// worker is one without, which takes tasks by itself.
+type worker struct{ model }
+
+func (worker) TakesTasks() {}
+
+func (m model) Start(_ context.Context, spec agent.Spec, its agent.Team) (agent.Session, error) {
+	s := &service{on: m.on, spec: spec, its: its, updates: make(chan agent.Update, 256)}
+	member := team.Member{}
+	its.View(func(st *team.State) { member, _ = st.Member(spec.Member) })
+	member.Incarnation, member.Session = spec.Incarnation, spec.Resume
+	killed := m.on.of.ask("start "+spec.Member, func(t *thread) {
+		s.seat = &seat{host: m.on, member: member.Name, incarnation: member.Incarnation, lease: member.Lease,
+			worker: member.Agent == team.Shell, service: s}
+		m.on.seats = append(m.on.seats, s.seat)
+		m.on.of.services = append(m.on.of.services, s)
+		s.seat.session = m.on.of.w.startSession(s.seat, member)
+	})
+	return s, killed
+}
+
+// service is a session, as its host sees it.
+type service struct {
+	on      *host
+	spec    agent.Spec
+	its     agent.Team
+	seat    *seat
+	updates chan agent.Update
+	closed  bool
+}
+
+func (s *service) Updates() <-chan agent.Update                  { return s.updates }
+func (s *service) SetAccess(context.Context, agent.Access) error { return nil } // the gate is asked
+func (s *service) Interrupt(context.Context) error               { return errors.ErrUnsupported }
+
+var errOver = errors.New("the session is over")
+
+func (s *service) Give(_ context.Context, p agent.Prompt) (err error) {
+	killed := s.on.of.ask("give "+s.spec.Member, func(t *thread) {
+		t.step()
+		if !s.seat.session.of.alive {
+			err = errOver
+			return
+		}
+		s.seat.session.prompts = append(s.seat.session.prompts, prompt{id: p.ID, mail: p.Mail, tasks: s.told(p.Text),
+			opens: slices.Contains(s.spec.Carries(p.Text), 0)})
+		s.seat.session.news.ring()
+	})
+	return first(killed, err)
+}
+
+var ofTask = regexp.MustCompile(`^Task (\S+) (?:is yours now: |\(.*\) is still yours)`)
+
+// told are the tasks of which the text tells.
+func (s *service) told(text string) (tasks []team.Task) {
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "Task ") {
+			continue
+		}
+		found := ofTask.FindStringSubmatch(line)
+		if found == nil {
+			continue
+		}
+		if task, ok := s.on.of.w.judge.truth.Task(found[1]); ok {
+			tasks = append(tasks, task)
+			s.on.of.w.judge.assigned(s.spec.Member, task.ID)
+		}
+	}
+	return tasks
+}
+
+func (s *service) Stop(context.Context) error {
+	s.on.of.ask("stop "+s.spec.Member, func(t *thread) {
+		t.step()
+		s.seat.session.kill()
+	})
+	return nil
+}
+
+// end closes the updates, when the session is over or nobody reads them any more.
+func (s *service) end(err error) {
+	if !s.closed {
+		s.closed = true
+		s.on.of.w.later(func() {
+			s.updates <- agent.Ended{Err: err}
+			close(s.updates)
+		})
+	}
+	if s.on.of.alive { // else its leash ends the session
+		s.on.seats = slices.DeleteFunc(slices.Clone(s.on.seats), func(other *seat) bool { return other == s.seat })
+	}
+}
+
+// emit tells the host what the session does.
+func (s *service) emit(u update) {
+	var what agent.Update
+	switch u.kind {
+	case uStarted:
+		what = agent.Started{Session: u.session, Resumed: u.session == s.spec.Resume, Seen: u.seqs}
+	case uReceived:
+		what = agent.Received{ID: u.prompt}
+	case uTurnStarted:
+		what = agent.TurnStarted{}
+	case uToolFinished:
+		what = agent.ToolFinished{Output: u.text}
+	case uTurnEnded:
+		ended := agent.TurnEnded{Text: u.text}
+		if u.trouble != "" {
+			ended.Problem = &agent.Problem{Kind: agent.ProblemModel, Text: u.trouble}
+		}
+		what = ended
+	case uAsked:
+		answer := u.answer
+		what = agent.PermissionAsked{Tool: u.tool, Input: "{}", Answer: func(allow bool, _ string) {
+			s.on.of.ask("answer "+s.spec.Member, func(*thread) {
+				answer.given, answer.allow = true, allow
+				answer.bell.ring()
+			})
+		}}
+	default:
+		return
+	}
+	if !s.closed {
+		s.on.of.w.later(func() { s.updates <- what })
+	}
+}
+
+// act carries out what the session does with a tool of the team's, and returns the mail that stands
+// behind the result. t is a thread of the session.
+func (s *service) act(t *thread, body team.Body) (record *team.Record, mail []team.Message, text string, err error) {
+	var done bool
+	var back bell
+	name, input := toolFor(body)
+	s.on.of.w.start(func() {
+		var r *team.Record
+		var failed error
+		var result string
+		if name == "" || s.seat.worker {
+			r, failed = s.its.Do(context.Background(), body)
+		} else {
+			data, _ := json.Marshal(input)
+			result, _ = s.spec.Tools.Call(context.Background(), name, data)
+		}
+		s.on.of.ask("tool of "+s.spec.Member, func(*thread) {
+			record, err, text, done = r, failed, result, true
+			back.ring()
+		})
+	})
+	for !done {
+		t.await(never, &back)
+	}
+	j := s.on.of.w.judge
+	for _, seq := range s.spec.Carries(text) {
+		if l := j.mail[letterKey{s.spec.Member, seq}]; l != nil {
+			mail = append(mail, l.message)
+		} else if seq != 0 {
+			j.fail(onceGiven, "%s reads #%d, which is not in the history", s.spec.Member, seq)
+		}
+	}
+	return record, mail, text, err
+}
+
+// toolFor is the tool with which an agent does that; "" where it has none.
+func toolFor(body team.Body) (name string, input map[string]any) {
+	switch b := body.(type) {
+	case *team.SendMessage:
+		return "SendMessage", map[string]any{"to": b.To, "message": b.Body, "urgent": b.Priority == "urgent"}
+	case *team.CreateTask:
+		return "TaskCreate", map[string]any{"subject": b.Subject, "description": b.Subject}
+	case *team.CompleteTask:
+		return "TaskUpdate", map[string]any{"taskId": b.Task, "status": "completed", "result": b.Result}
+	case *team.ReleaseTask:
+		return "TaskUpdate", map[string]any{"taskId": b.Task, "status": "pending", "reason": b.Reason}
+	case *team.AnswerShutdown:
+		return "RespondToShutdown", map[string]any{"requestId": b.Request, "approve": b.Approved, "reason": b.Reason}
+	case *team.AnswerPlan:
+		return "RespondToPlan", map[string]any{"requestId": b.Request, "approve": b.Approved, "feedback": b.Feedback}
+	case *team.AnswerPermission:
+		return "RespondToPermission", map[string]any{"requestId": b.Request, "allow": b.Allow}
+	case *team.SubmitPlan:
+		return "SubmitPlan", map[string]any{"plan": b.Plan}
+	case *team.ClaimTask:
+		return "TaskClaim", map[string]any{"next": true}
+	}
+	return "", nil
+}
+
+// late does something of which nobody waits for the end, after a while.
+func (s *service) late(body team.Body, after time.Duration) {
+	s.on.of.w.start(func() {
+		time.Sleep(after)
+		s.its.Do(context.Background(), body)
+	})
+}

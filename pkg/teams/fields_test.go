@@ -1,0 +1,38 @@
+package teams
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+	"time"
+
+	"cadre/internal/team"
+)
+
+// A task of a team file loses nothing on its way through the library, and what the library shows of
+// a task has everything that it was created with.
+func TestTasksKeepEveryField(t *testing.T) {
+	c := team.CreateTask{Name: "lint", Subject: "Lint", Description: "all of it", Owner: "ann", Role: "tester",
+		BlockedBy: []string{"1"}, Priority: "high", Run: "make lint", In: team.InMerged, Dir: "sub",
+		Env:  []string{"A=1"},
+		When: team.Always, Timeout: time.Minute, Retries: 2, Metadata: map[string]json.RawMessage{"k": []byte("1")},
+		ActiveForm: "Linting"}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[team.CreateTask]()) {
+		if reflect.ValueOf(c).FieldByIndex(f.Index).IsZero() {
+			t.Errorf("the test gives no %s", f.Name)
+		}
+	}
+	config := taskConfigOf(&c)
+	config.ActiveForm = c.ActiveForm // a team file has none
+	if back := config.core(); !reflect.DeepEqual(*back, c) {
+		t.Errorf("it is %+v, not %+v", *back, c)
+	}
+	shown := taskOf(team.Task{Name: c.Name, Subject: c.Subject, Description: c.Description, ActiveForm: c.ActiveForm,
+		Owner: c.Owner, Role: c.Role, Priority: c.Priority, Run: c.Run, In: c.In, Dir: c.Dir, Env: c.Env, When: c.When,
+		Timeout: c.Timeout, Retries: c.Retries, Metadata: c.Metadata, BlockedBy: c.BlockedBy})
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[TaskConfig]()) {
+		if reflect.ValueOf(shown).FieldByName(f.Name).IsZero() {
+			t.Errorf("a task does not show its %s", f.Name)
+		}
+	}
+}
