@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -24,24 +25,29 @@ const mostOffered = 200
 type offer func(a *app, c *cobra.Command, name string) []string
 
 // argumentWords are the placeholders in the use of commands, and what completes them.
-var argumentWords = map[string]offer{
-	"TEAM": (*app).offerTeams, "NAME": (*app).offerMembers, "ID": (*app).offerTasks, "TASK": (*app).offerTasks,
-	"REQUEST": (*app).offerRequests, "HOOK": (*app).offerHooks, "MODE": fixed(team.PermissionModes...), "on|off": fixed("on", "off"),
-}
+var argumentWords = sync.OnceValue(func() map[string]offer {
+	return map[string]offer{
+		"TEAM": (*app).offerTeams, "NAME": (*app).offerMembers, "ID": (*app).offerTasks, "TASK": (*app).offerTasks,
+		"REQUEST": (*app).offerRequests, "HOOK": (*app).offerHooks,
+		"MODE": fixed(team.PermissionModes...), "on|off": fixed("on", "off"),
+	}
+})
 
 // newNames are commands whose NAME is that of something new, or of something that is not here.
 var newNames = []string{"create", "init", "spawn", "join"}
 
 // flagWords are the flags of all commands that have values to choose from.
-var flagWords = map[string]offer{
-	"as": (*app).offerMembers, "from": (*app).offerMembers, "to": (*app).offerMembers, "owner": (*app).offerMembers,
-	"member": (*app).offerMembers, "team": (*app).offerTeams, "blocked-by": (*app).offerTasks, "agent": offerAgents,
-	"permission-mode": fixed(team.PermissionModes...), "policy": fixed(team.PermissionPolicies...),
-	"isolation": fixed(team.Worktree), "in": fixed("merged"), "template": offerTemplates,
-	"status": fixed(team.TaskStates...), "kind": fixed(history.Words()...), "type": fixed(team.MessageTypes...),
-	"when":   fixed("always"),
-	"intent": fixed("info", "question", "challenge", "resolution"), "priority": offerPriorities,
-}
+var flagWords = sync.OnceValue(func() map[string]offer {
+	return map[string]offer{
+		"as": (*app).offerMembers, "from": (*app).offerMembers, "to": (*app).offerMembers, "owner": (*app).offerMembers,
+		"member": (*app).offerMembers, "team": (*app).offerTeams, "blocked-by": (*app).offerTasks, "agent": offerAgents,
+		"permission-mode": fixed(team.PermissionModes...), "policy": fixed(team.PermissionPolicies...),
+		"isolation": fixed(team.Worktree), "in": fixed("merged"), "template": offerTemplates,
+		"status": fixed(team.TaskStates...), "kind": fixed(history.Words()...), "type": fixed(team.MessageTypes...),
+		"when":   fixed("always"),
+		"intent": fixed("info", "question", "challenge", "resolution"), "priority": offerPriorities,
+	}
+})
 
 // completes gives the command, and those below it, what their arguments and flags are completed with.
 func (a *app) completes(c *cobra.Command) {
@@ -51,7 +57,7 @@ func (a *app) completes(c *cobra.Command) {
 	if c.ValidArgsFunction == nil {
 		c.ValidArgsFunction = a.argumentsOf(c)
 	}
-	for flag, words := range flagWords {
+	for flag, words := range flagWords() {
 		if c.Flags().Lookup(flag) == nil {
 			continue
 		}
@@ -82,7 +88,7 @@ func (a *app) argumentsOf(c *cobra.Command) cobra.CompletionFunc {
 		name := a.completing(c)
 		at := func(i int) []string {
 			if i < len(places) {
-				if words := argumentWords[places[i]]; words != nil {
+				if words := argumentWords()[places[i]]; words != nil {
 					return words(a, c, name)
 				}
 			}

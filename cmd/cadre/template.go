@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,7 @@ import (
 	"cadre/internal/render/sanitize"
 	"cadre/internal/run"
 	"cadre/internal/run/teamfile"
+	"cadre/internal/sys/lazyregexp"
 	"cadre/internal/team"
 )
 
@@ -75,14 +75,14 @@ func (a *app) again(of *engine.Team) run.Options {
 }
 
 // nameLine is the line of a template that names the team.
-var nameLine = regexp.MustCompile(`(?m)^name: .*$`)
+var nameLine = lazyregexp.New(`(?m)^name: .*$`)
 
 // withName returns the template with that team name. The name is quoted where YAML reads the plain word
 // as something else, such as null.
 func withName(template []byte, path, name string) []byte {
-	text := nameLine.ReplaceAll(template, []byte("name: "+name))
+	text := nameLine().ReplaceAll(template, []byte("name: "+name))
 	if f, err := run.ParseFile(path, text); err != nil || f.Name != name {
-		text = nameLine.ReplaceAll(template, []byte(`name: "`+name+`"`))
+		text = nameLine().ReplaceAll(template, []byte(`name: "`+name+`"`))
 	}
 	return text
 }
@@ -140,7 +140,7 @@ func writeNew(path string, text []byte) error {
 }
 
 // notInName are the characters that the name of a team cannot have.
-var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var notInName = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 
 // nameOfDirectory returns a team name that is made from the name of the current directory.
 func nameOfDirectory() (string, error) {
@@ -148,7 +148,7 @@ func nameOfDirectory() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := strings.Trim(notInName.ReplaceAllString(filepath.Base(dir), "-"), "-_")
+	name := strings.Trim(notInName().ReplaceAllString(filepath.Base(dir), "-"), "-_")
 	name = name[:min(len(name), 64)]
 	if name == "" {
 		name = "team"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"cadre/internal/team"
 )
@@ -39,32 +40,34 @@ func (c *call) explain(err error) string {
 	case helps != "" || namesTool(text):
 		return text + helps
 	}
-	if hint := next[c.tool][code]; hint != "" {
+	if hint := next()[c.tool][code]; hint != "" {
 		return text + " " + hint
 	}
 	return text
 }
 
 // next returns what to do after a refusal that does not say so itself.
-var next = map[string]map[team.Code]string{
-	"TaskClaim": {team.Conflict: another, team.NotReady: "Take another one meanwhile: TaskClaim with next: true.",
-		team.Denied: another},
-	"TaskUpdate": {team.Conflict: "Stop working on it; TaskClaim with next: true takes another one.",
-		team.NotFound: "TaskList shows the tasks.",
-		team.NotReady: "TaskGet shows how it stands.", team.Denied: "You claim tasks for yourself alone; TaskList " +
-			"shows which ones you can."},
-	"TaskCreate":          {team.NotFound: "TaskList shows the tasks."},
-	"SubmitPlan":          {team.NotReady: "End your turn; the answer comes as a message."},
-	"RespondToShutdown":   {team.Conflict: "Go on with your work; ReadMessages shows what is new."},
-	"RespondToPlan":       {team.NotFound: pending, team.Conflict: pending},
-	"RespondToPermission": {team.NotFound: pending, team.Conflict: pending},
-	"ShutdownTeammate": {team.Conflict: "TeamStatus shows how it stands.",
-		team.NotFound: "TeamStatus shows who is on the team."},
-	"ResendMessages": {team.Conflict: "TeamStatus shows what was not delivered for long.",
-		team.Nothing:  "TeamStatus shows what was not delivered for long.",
-		team.NotFound: "TeamStatus shows who is on the team."},
-	spawnTeammate: {team.Taken: "Take that name, or send the member a message."},
-}
+var next = sync.OnceValue(func() map[string]map[team.Code]string {
+	return map[string]map[team.Code]string{
+		"TaskClaim": {team.Conflict: another, team.NotReady: "Take another one meanwhile: TaskClaim with next: true.",
+			team.Denied: another},
+		"TaskUpdate": {team.Conflict: "Stop working on it; TaskClaim with next: true takes another one.",
+			team.NotFound: "TaskList shows the tasks.",
+			team.NotReady: "TaskGet shows how it stands.", team.Denied: "You claim tasks for yourself alone; TaskList " +
+				"shows which ones you can."},
+		"TaskCreate":          {team.NotFound: "TaskList shows the tasks."},
+		"SubmitPlan":          {team.NotReady: "End your turn; the answer comes as a message."},
+		"RespondToShutdown":   {team.Conflict: "Go on with your work; ReadMessages shows what is new."},
+		"RespondToPlan":       {team.NotFound: pending, team.Conflict: pending},
+		"RespondToPermission": {team.NotFound: pending, team.Conflict: pending},
+		"ShutdownTeammate": {team.Conflict: "TeamStatus shows how it stands.",
+			team.NotFound: "TeamStatus shows who is on the team."},
+		"ResendMessages": {team.Conflict: "TeamStatus shows what was not delivered for long.",
+			team.Nothing:  "TeamStatus shows what was not delivered for long.",
+			team.NotFound: "TeamStatus shows who is on the team."},
+		spawnTeammate: {team.Taken: "Take that name, or send the member a message."},
+	}
+})
 
 const (
 	another = "Take another one: TaskClaim with next: true."
