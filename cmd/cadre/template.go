@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +17,6 @@ import (
 	"cadre/internal/render/sanitize"
 	"cadre/internal/run"
 	"cadre/internal/run/teamfile"
-	"cadre/internal/sys/lazyregexp"
 	"cadre/internal/team"
 )
 
@@ -75,7 +76,7 @@ func (a *app) again(of *engine.Team) run.Options {
 }
 
 // nameLine is the line of a template that names the team.
-var nameLine = lazyregexp.New(`(?m)^name: .*$`)
+var nameLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^name: .*$`) })
 
 // withName returns the template with that team name. The name is quoted where YAML reads the plain word
 // as something else, such as null.
@@ -140,7 +141,7 @@ func writeNew(path string, text []byte) error {
 }
 
 // notInName are the characters that the name of a team cannot have.
-var notInName = lazyregexp.New(`[^A-Za-z0-9_-]+`)
+var notInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]+`) })
 
 // nameOfDirectory returns a team name that is made from the name of the current directory.
 func nameOfDirectory() (string, error) {
