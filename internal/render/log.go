@@ -74,6 +74,8 @@ func ofTeam(e team.Event) (line string, is bool) {
 		return e.Member + " has a new budget", true
 	case *team.MemberBudgetExhausted:
 		return fmt.Sprintf("the budget of %s is spent: %s", e.Member, e.What), true
+	case *team.TeamRevised:
+		return "the team file changed" + tail(strings.Join(e.Fields, ", ")), true
 	case *team.HookSwitched:
 		return fmt.Sprintf("the hook %s [%s] of %s is switched %s", e.Event, e.Command, sourced(e.Source), onOff(!e.Off)), true
 	case *team.LeadAttached:
@@ -160,6 +162,11 @@ func ofMember(e team.Event) (line string, is bool) {
 		return fmt.Sprintf("%s joined (%s%s)", e.Member.Name, e.Member.Agent, prefixed(", ", e.Member.Role)), true
 	case *team.MemberAttached:
 		return fmt.Sprintf("%s runs on host %s", e.Member, excerpt.Characters(e.Host, 8)), true
+	case *team.MemberRevised:
+		if e.Member.Dropped {
+			return e.Member.Name + " is no longer in the team file", true
+		}
+		return e.Member.Name + " changed with the team file" + tail(strings.Join(e.Fields, ", ")), true
 	case *team.MemberStarted:
 		return e.Member + " started", true
 	case *team.MemberStatusChanged:
@@ -252,6 +259,8 @@ func ofTask(e team.Event, called func(id string) string) (line string, is bool) 
 		return "task " + called(e.Task) + " deleted" + frees(all(e.Unblocked)), true
 	case *team.WorkSaved:
 		return fmt.Sprintf("what %s has done of task %s is kept with it", e.Saved.Member, called(e.Task)), true
+	case *team.TaskRevised:
+		return "task " + called(e.Task.ID) + " changed with the team file" + tail(strings.Join(e.Fields, ", ")), true
 	case *team.TaskRolledBack:
 		return "what was done of task " + called(e.Task) + " was rolled back, and it is on the list again" +
 			tail(e.Reason), true

@@ -54,6 +54,7 @@ func (t *Team) fields(c *coder) {
 	c.int("maxTeammates", &t.MaxTeammates)
 	c.str("origin", &t.Origin)
 	c.str("originDigest", &t.OriginDigest)
+	c.strs("fileDigests", &t.FileDigests)
 	c.str("report", &t.Report)
 	c.bool("reportAsked", &t.ReportAsked)
 	c.str("lastWords", &t.LastWords)
@@ -159,6 +160,8 @@ func (m *Member) fields(c *coder) {
 	c.sub("budget", m.Budget == Budget{}, &m.Budget)
 	c.str("exhausted", &m.Exhausted)
 	objects(c, "alerted", &m.Alerted)
+	c.bool("dropped", &m.Dropped)
+	c.strs("fileDigests", &m.FileDigests)
 }
 
 func (p *Plan) fields(c *coder) {
@@ -209,6 +212,7 @@ func (t *Task) fields(c *coder) {
 	c.str("failure", &t.Failure)
 	c.str("result", &t.Result)
 	c.raws("metadata", &t.Metadata)
+	c.strs("fileDigests", &t.FileDigests)
 	part(c, "saved", &t.Saved)
 	part(c, "work", &t.Work)
 	c.str("createdBy", &t.CreatedBy)

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ type SpawnMember struct {
 	Env          []string // NAME=value, added to its environment
 	Isolation    string   // [Worktree], or ""
 	Budget       Budget   // of its own
+	FileDigests  []string // see [Member]
 	Resume       string   // the agent's own id of a failed member's session, which continues
 }
 
@@ -58,7 +60,7 @@ func (b *SpawnMember) decide(d *decision) error {
 		text{"prompt", b.Prompt, MaxText}); err != nil {
 		return err
 	}
-	if err := b.Budget.check(); err != nil {
+	if err := cmp.Or(b.Budget.check(), checkDigests(b.FileDigests)); err != nil {
 		return err
 	}
 	status := Spawning
@@ -72,7 +74,7 @@ func (b *SpawnMember) decide(d *decision) error {
 	m := Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Program: b.Program, Args: b.Args, Env: b.Env,
 		Role: b.Role, Prompt: b.Prompt,
 		Isolation: b.Isolation, Session: b.Resume, Status: status, Incarnation: 1,
-		PermissionMode: mode, Plan: Plan{Required: b.PlanApproval}, Budget: b.Budget}
+		PermissionMode: mode, Plan: Plan{Required: b.PlanApproval}, Budget: b.Budget, FileDigests: b.FileDigests}
 	waiting, err := d.waitingFor(&m)
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ type CreateTask struct {
 	Timeout     time.Duration
 	Retries     int64
 	Metadata    map[string]json.RawMessage
+	FileDigests []string // see [Task]
 }
 
 // DefaultPriority is the priority of a task that was given none.
@@ -38,12 +39,12 @@ func (b *CreateTask) decide(d *decision) error {
 		Status: Pending, Owner: b.Owner,
 		Assigned: b.Owner != "", Role: b.Role,
 		Priority: b.Priority, Run: b.Run, In: b.In, Dir: b.place(), Env: b.Env, When: b.When, Timeout: b.Timeout,
-		Retries: b.Retries, CreatedBy: d.Actor}
+		Retries: b.Retries, CreatedBy: d.Actor, FileDigests: b.FileDigests}
 	t.ID = d.nextTask()
 	if t.Priority == "" {
 		t.Priority = DefaultPriority
 	}
-	if err := cmp.Or(b.check(t.Priority), d.checkTaskName(b.Name)); err != nil {
+	if err := cmp.Or(b.check(t.Priority), d.checkTaskName(b.Name), checkDigests(b.FileDigests)); err != nil {
 		return err
 	}
 	var owner *Member

@@ -35,6 +35,8 @@ type CreateTeam struct {
 	Base           Base
 	Origin         string
 	OriginDigest   string
+	FileDigests    []string // see [Team]
+	LeadDigests    []string // FileDigests of the lead
 	// TeammateOf is the team that the creator is a teammate of, according to its environment; ""
 	// for none. A teammate cannot create a team.
 	TeammateOf string
@@ -60,10 +62,11 @@ func (b *CreateTeam) decide(d *decision) error {
 			Delegate: b.Delegate,
 			Budget:   b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt,
 			MaxTeammates: b.MaxTeammates, Timing: b.Timing, Facts: b.Facts, Checks: b.Checks, Clean: b.Clean,
-			Changes: b.Changes, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest},
+			Changes: b.Changes, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest,
+			FileDigests: b.FileDigests},
 		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Program: b.LeadProgram, Args: b.LeadArgs,
 			Env: b.LeadEnv, Role: cmp.Or(b.LeadRole, "lead"), Prompt: b.LeadPrompt,
-			Status: status, Incarnation: 1, PermissionMode: mode},
+			Status: status, Incarnation: 1, PermissionMode: mode, FileDigests: b.LeadDigests},
 	})
 	return nil
 }
@@ -93,12 +96,8 @@ func (b *CreateTeam) check(lead, mode string) error {
 		return refuse(Invalid, "the team's directory %q is not an absolute path", brief(b.Dir))
 	case b.Budget.check() != nil:
 		return b.Budget.check()
-	case b.MaxTeammates < 0:
-		return refuse(Invalid, "a team cannot have %d teammates at most; 0 is for %d that its lead spawns, and any "+
-			"number that the user does", b.MaxTeammates, DefaultMaxTeammates)
-	case b.HandoverAt < 0 || b.HandoverAt > 100:
-		return refuse(Invalid, "a session is handed over at a percentage of its context, from 1 to 100; 0 is for %d",
-			DefaultHandoverAt)
+	case checkLimits(b.HandoverAt, b.MaxTeammates) != nil:
+		return checkLimits(b.HandoverAt, b.MaxTeammates)
 	case b.Delegate && Boundless(b.LeadAgent):
 		return undelegated(b.LeadAgent)
 	}
@@ -110,7 +109,20 @@ func (b *CreateTeam) check(lead, mode string) error {
 			text{"model", b.LeadModel, MaxSubject}, text{"prompt of the lead", b.LeadPrompt, MaxText},
 			text{"role of the lead", b.LeadRole, MaxSubject}, text{"path of the team file", b.Origin, MaxSubject},
 			text{"digest", b.OriginDigest, MaxSubject}),
-		checkHooks(b.Hooks))
+		checkHooks(b.Hooks), checkDigests(b.FileDigests), checkDigests(b.LeadDigests))
+}
+
+// checkLimits refuses an invalid limit of contexts or teammates.
+func checkLimits(handoverAt, maxTeammates int64) error {
+	switch {
+	case maxTeammates < 0:
+		return refuse(Invalid, "a team cannot have %d teammates at most; 0 is for %d that its lead spawns, and any "+
+			"number that the user does", maxTeammates, DefaultMaxTeammates)
+	case handoverAt < 0 || handoverAt > 100:
+		return refuse(Invalid, "a session is handed over at a percentage of its context, from 1 to 100; 0 is for %d",
+			DefaultHandoverAt)
+	}
+	return nil
 }
 
 func checkHooks(hooks []Hook) error {

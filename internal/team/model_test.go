@@ -241,6 +241,23 @@ func (m *model) applyTask(e Event) {
 		t := m.tasks[e.Task]
 		t.status, t.owner, t.by, t.assigned, t.failure, t.failed = Pending, e.Owner, "", e.Owner != "", "", 0
 		t.fence++
+	case *TaskRevised:
+		t := m.tasks[e.Task.ID]
+		t.failure, t.failed = "", 0
+		for _, field := range e.Fields {
+			switch field {
+			case "priority":
+				t.priority = e.Task.Priority
+			case "role":
+				t.role = e.Task.Role
+			case "run":
+				t.run = e.Task.Run != ""
+			case "retries":
+				t.retries = e.Task.Retries
+			case "when":
+				t.always = e.Task.When == Always
+			}
+		}
 	case *TaskClaimed:
 		t := m.tasks[e.Task]
 		t.status, t.owner, t.fence, t.failure = InProgress, e.Member, e.Fence, ""

@@ -273,6 +273,26 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "MarkRead":
 		return &MarkRead{Member: maybe.Draw(t, "member"), Through: rapid.Int64Range(0, s.messageSeq+1).Draw(
 			t, "through")}
+	case "ReviseTeam":
+		return &ReviseTeam{To: Team{Goal: word.Draw(t, "goal"), HandoverAt: rapid.Int64Range(-1, 101).Draw(t, "percent"),
+			OriginDigest: word.Draw(t, "digest"), FileDigests: []string{word.Draw(t, "digests")}},
+			Fields: rapid.SliceOf(rapid.SampledFrom([]string{"goal", "handoverAt", "checks", "clean", "hooks"})).Draw(t,
+				"fields")}
+	case "ReviseMember":
+		return &ReviseMember{To: Member{Name: name.Draw(t, "member"), Model: word.Draw(t, "model"),
+			Agent: rapid.SampledFrom([]string{"", External, "claude", "codex"}).Draw(t, "agent"), Prompt: word.Draw(t, "prompt"),
+			Dropped: some.Draw(t, "dropped")},
+			Fields: rapid.SliceOf(rapid.SampledFrom([]string{"agent", "model", "prompt", "plan", "dropped"})).Draw(t,
+				"fields")}
+	case "ReviseTask":
+		return &ReviseTask{Task: task.Draw(t, "task"), Delete: some.Draw(t, "delete"), FileDigests: []string{"run=1"},
+			To: CreateTask{Subject: word.Draw(t, "subject"), Run: word.Draw(t, "run"), Owner: maybe.Draw(t, "owner"),
+				Priority: priority.Draw(t, "priority"), Retries: rapid.Int64Range(-1, 2).Draw(t, "retries"),
+				When: rapid.SampledFrom([]string{"", Always, "soon"}).Draw(t, "when")},
+			Fields: rapid.SliceOf(rapid.SampledFrom([]string{"subject", "run", "owner", "priority", "retries", "when",
+				"metadata"})).Draw(t, "fields")}
+	case "RedoTask":
+		return &RedoTask{Task: task.Draw(t, "task"), Reason: word.Draw(t, "reason")}
 	case "Batch":
 		batch := &Batch{}
 		for range rapid.IntRange(0, 3).Draw(t, "commands") {

@@ -146,12 +146,13 @@ type Team struct {
 	// percent of a context at which a fresh session replaces the full one; 0 for
 	// [DefaultHandoverAt]
 	HandoverAt    int64
-	Origin        string // path of the team file that it was made from; "" for none
-	OriginDigest  string // SHA-256 of that file
-	Report        string // path of the lead's report; "" before there is one
-	ReportAsked   bool   // the lead was asked for its report, and nothing new was begun since
-	LastWords     string // the lead's own report
-	Usage         Usage  // of all members together
+	Origin        string   // path of the team file that it was made from; "" for none
+	OriginDigest  string   // SHA-256 of that file
+	FileDigests   []string // of what that file says of the team itself: key=digest
+	Report        string   // path of the lead's report; "" before there is one
+	ReportAsked   bool     // the lead was asked for its report, and nothing new was begun since
+	LastWords     string   // the lead's own report
+	Usage         Usage    // of all members together
 	CreatedAt     Time
 	UpdatedAt     Time
 	CleanedUp     bool
@@ -222,7 +223,9 @@ type Member struct {
 	Budget         Budget
 	Exhausted      string // which of its own budgets is spent; "" for none
 	Alerted        []Alerted
-	SessionCost    int64 // the part of Usage that its present session has cost, in millionths of a US dollar
+	SessionCost    int64    // the part of Usage that its present session has cost, in millionths of a US dollar
+	FileDigests    []string // of what its team file says of it: key=digest; nil for a member of no file
+	Dropped        bool     // its team file no longer has it: nobody replaces it
 }
 
 // Plan is the approval of a member's plan.
@@ -271,6 +274,7 @@ type Task struct {
 	Failure     string        // why the last attempt failed; kept until the next claim
 	Result      string
 	Metadata    map[string]json.RawMessage
+	FileDigests []string // of what its team file says of it: key=digest; nil for a task of no file
 	// what the last owner had done when it could not continue; nil for nothing. It is replaced,
 	// never changed
 	Saved *Saved

@@ -30,7 +30,7 @@ var bodies = func() map[string]reflect.Type {
 		&ReportConsolidated{}, &AbandonConsolidation{},
 		&RequestPermission{}, &AnswerPermission{}, &ExpirePermission{},
 		&CreateTask{}, &UpdateTask{}, &ClaimTask{}, &CompleteTask{}, &FailTask{}, &ReleaseTask{}, &DeleteTask{},
-		&Batch{},
+		&Batch{}, &ReviseTeam{}, &ReviseMember{}, &ReviseTask{}, &RedoTask{},
 		&SendMessage{}, &Broadcast{}, &ReceiveMessages{}, &MarkRead{},
 	} {
 		t := reflect.TypeOf(b).Elem()

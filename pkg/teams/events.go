@@ -52,6 +52,8 @@ func factOf(e team.Event, r *team.Record) Fact {
 		return GapNoticed(*e)
 	case *team.HookRejected:
 		return HookRejected{HookName(e.Hook), e.Member, e.Task, e.Feedback, e.Count}
+	case *team.TeamRevised:
+		return TeamRevised{slices.Clone(e.Fields)}
 	case *team.HookSwitched:
 		return HookSwitched{e.ID, HookName(e.Event), HookSource(e.Source), e.Command, e.Off}
 	case *team.UsageReported:
@@ -70,6 +72,8 @@ func memberFact(e team.Event, r *team.Record) Fact {
 		return MemberSpawned{memberOf(e.Member)}
 	case *team.MemberReturned:
 		return MemberReturned{memberOf(e.Member)}
+	case *team.MemberRevised:
+		return MemberRevised{e.Member.Name, slices.Clone(e.Fields), e.Member.Dropped}
 	case *team.MemberStarted:
 		return MemberStarted(*e)
 	case *team.MemberStatusChanged:
@@ -117,6 +121,8 @@ func workFact(e team.Event, r *team.Record) Fact {
 		return TaskReleased(*e)
 	case *team.TaskRolledBack:
 		return TaskRolledBack(*e)
+	case *team.TaskRevised:
+		return TaskRevised{e.Task.ID, slices.Clone(e.Fields)}
 	case *team.TaskFailed:
 		return TaskFailed{e.Task, e.By, e.Reason, e.Result, slices.Clone(e.Unblocked)}
 	case *team.TaskCompleted:

@@ -203,6 +203,24 @@ type TaskReleased struct{ Task, Owner, Reason string }
 // directory.
 type TaskRolledBack struct{ Task, Owner, Commit, Reason string }
 
+// TaskRevised says that the team file says something else of the task than before. Fields names what
+// changed, as the journal does: run, timeoutMs.
+type TaskRevised struct {
+	Task   string
+	Fields []string
+}
+
+// MemberRevised says that the team file says something else of the member than before. Dropped says
+// that the file no longer has the member.
+type MemberRevised struct {
+	Member  string
+	Fields  []string
+	Dropped bool
+}
+
+// TeamRevised says that the team file says something else of the team than before.
+type TeamRevised struct{ Fields []string }
+
 // TaskFailed ends an attempt at the task. Result is what there is of one. Unblocked are the tasks
 // with When "always" that wait for nothing now, because the task is out of retries.
 type TaskFailed struct {
@@ -283,6 +301,9 @@ func (TaskClaimed) fact()           {}
 func (TaskReleased) fact()          {}
 func (TaskRolledBack) fact()        {}
 func (TaskFailed) fact()            {}
+func (TaskRevised) fact()           {}
+func (MemberRevised) fact()         {}
+func (TeamRevised) fact()           {}
 func (TaskCompleted) fact()         {}
 func (TaskDeleted) fact()           {}
 func (MessageSent) fact()           {}

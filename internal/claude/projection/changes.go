@@ -61,6 +61,8 @@ func (c *changes) add(s *team.State, e team.Event) {
 		c.touch(e.RemoveBlockedBy...)
 		c.touch(e.AddBlocks...)
 		c.touch(e.RemoveBlocks...)
+	case *team.TaskRevised:
+		c.touch(e.Task.ID)
 	case *team.TaskClaimed:
 		c.touch(e.Task)
 	case *team.TaskRolledBack:
@@ -83,7 +85,7 @@ func (c *changes) add(s *team.State, e team.Event) {
 		}
 	case *team.TeamStatusChanged, *team.TeamMoved, *team.MemberSpawned, *team.MemberStarted, *team.MemberStatusChanged,
 		*team.MemberDetached,
-		*team.MemberReturned, *team.MemberDescribed,
+		*team.MemberReturned, *team.MemberDescribed, *team.MemberRevised, *team.TeamRevised,
 		*team.MemberTroubled, *team.MemberStopped, *team.MemberFailed, *team.ModeChanged, *team.ShutdownAnswered:
 		c.roster = true
 	case *team.TasksSkipped:

@@ -118,6 +118,8 @@ func (d *draft) touch(e team.Event) bool {
 	case *team.TaskUpdated:
 		touch(e.Task)
 		touch(slices.Concat(e.AddBlockedBy, e.RemoveBlockedBy, e.AddBlocks, e.RemoveBlocks)...)
+	case *team.TaskRevised:
+		touch(e.Task.ID)
 	case *team.TaskClaimed:
 		touch(e.Task)
 	case *team.TaskRolledBack:

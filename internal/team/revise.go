@@ -1,0 +1,392 @@
+package team
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A team that was made from a team file keeps, as FileDigests, what the file said: one "key=digest"
+// for each key. A front end that reads the file again finds the keys that changed, and sends the
+// commands below. Other fields stay as they are, so nothing that people changed in the meantime is
+// undone. The core does not read the digests.
+
+// The events of a changed team file. Each names in Fields what it sets, by the names of the JSON
+// form.
+type (
+	// TeamRevised says that the team file of the team has changed, and sets these fields of the
+	// team. The digests of the file are always set.
+	TeamRevised struct {
+		Team   Team
+		Fields []string
+	}
+	// MemberRevised sets these fields of the member, and the digests of its team file. A member
+	// with another agent gets a fresh session.
+	MemberRevised struct {
+		Member Member
+		Fields []string
+	}
+	// TaskRevised sets these fields of a pending task, and the digests of its team file. Failures of
+	// the task are forgotten.
+	TaskRevised struct {
+		Task   Task
+		Fields []string
+	}
+)
+
+var _ = []struct{}{kind[TeamRevised](), kind[MemberRevised](), kind[TaskRevised]()}
+
+func (*TeamRevised) Kind() string   { return "team_revised" }
+func (*MemberRevised) Kind() string { return "member_revised" }
+func (*TaskRevised) Kind() string   { return "task_revised" }
+
+func (e *TeamRevised) fields(c *coder) {
+	c.sub("team", false, &e.Team)
+	c.strs("fields", &e.Fields)
+}
+
+func (e *MemberRevised) fields(c *coder) {
+	c.sub("member", false, &e.Member)
+	c.strs("fields", &e.Fields)
+}
+
+func (e *TaskRevised) fields(c *coder) {
+	c.sub("task", false, &e.Task)
+	c.strs("fields", &e.Fields)
+}
+
+// setTeamField copies one field of a team; is reports whether a revision can set it.
+func setTeamField(to, from *Team, field string) (is bool) {
+	switch field {
+	case "goal":
+		to.Goal = from.Goal
+	case "hooks":
+		to.Hooks = from.Hooks
+	case "permissions":
+		to.Permissions = from.Permissions
+	case "handoverAt":
+		to.HandoverAt = from.HandoverAt
+	case "maxTeammates":
+		to.MaxTeammates = from.MaxTeammates
+	case "timing":
+		to.Timing = from.Timing
+	case "checks":
+		to.Checks = from.Checks
+	case "clean":
+		to.Clean = from.Clean
+	case "changes":
+		to.Changes = from.Changes
+	default:
+		return false
+	}
+	return true
+}
+
+// setMemberField copies one field of a member; is reports whether a revision can set it.
+func setMemberField(to, from *Member, field string) (is bool) {
+	switch field {
+	case "agent":
+		to.Agent = from.Agent
+	case "model":
+		to.Model = from.Model
+	case "program":
+		to.Program = from.Program
+	case "args":
+		to.Args = from.Args
+	case "env":
+		to.Env = from.Env
+	case "role":
+		to.Role = from.Role
+	case "prompt":
+		to.Prompt = from.Prompt
+	case "plan":
+		to.Plan.Required = from.Plan.Required
+	case "dropped":
+		to.Dropped = from.Dropped
+	default:
+		return false
+	}
+	return true
+}
+
+// setTaskField copies one field of a task; is reports whether a revision can set it.
+func setTaskField(to, from *Task, field string) (is bool) {
+	switch field {
+	case "subject":
+		to.Subject = from.Subject
+	case "description":
+		to.Description = from.Description
+	case "role":
+		to.Role = from.Role
+	case "priority":
+		to.Priority = from.Priority
+	case "run":
+		to.Run = from.Run
+	case "in":
+		to.In = from.In
+	case "dir":
+		to.Dir = from.Dir
+	case "env":
+		to.Env = from.Env
+	case "when":
+		to.When = from.When
+	case "timeoutMs":
+		to.Timeout = from.Timeout
+	case "retries":
+		to.Retries = from.Retries
+	case "metadata":
+		to.Metadata = from.Metadata
+	default:
+		return false
+	}
+	return true
+}
+
+func (e *TeamRevised) apply(s *State, _ *Record) {
+	for _, field := range e.Fields {
+		setTeamField(&s.team, &e.Team, field)
+	}
+	s.team.OriginDigest, s.team.FileDigests = e.Team.OriginDigest, e.Team.FileDigests
+}
+
+func (e *MemberRevised) apply(s *State, _ *Record) {
+	m := s.member(e.Member.Name)
+	if m == nil {
+		return
+	}
+	for _, field := range e.Fields {
+		if setMemberField(m, &e.Member, field); field == "agent" { // another agent cannot resume its session
+			m.Session, m.SessionCost, m.Context = "", 0, 0
+		}
+	}
+	m.FileDigests = e.Member.FileDigests
+}
+
+func (e *TaskRevised) apply(s *State, r *Record) {
+	if t := s.task(e.Task.ID); t == nil || t.Status == Deleted {
+		return
+	} else if t.GivenUp() {
+		s.begun()
+	}
+	s.change(e.Task.ID, r, func(t *Task) {
+		for _, field := range e.Fields {
+			setTaskField(t, &e.Task, field)
+		}
+		t.FileDigests = e.Task.FileDigests
+		t.Failures, t.Failure = 0, ""
+	})
+}
+
+// revises checks that the actor may change what the team file says.
+func (d *decision) revises() error {
+	if d.Actor != User {
+		return refuse(Denied, "%s is not the user and cannot apply a changed team file", brief(d.Actor))
+	}
+	if d.team.Consolidation.Open() {
+		return Refuse(NotReady, "team %s is being consolidated", d.team.Name).
+			With(d.team.hint(ActFinish), d.team.hint(ActRollBack))
+	}
+	return nil
+}
+
+func noField(field, what string) error {
+	return refuse(Invalid, "%q of a %s cannot be revised", brief(field), what)
+}
+
+// checkDigests refuses digests that are too long.
+func checkDigests(digests []string) error {
+	return limit(text{"digests", strings.Join(digests, ""), MaxText})
+}
+
+// ReviseTeam records that the team file has changed, and sets Fields of the team as To has them.
+type ReviseTeam struct {
+	To     Team // with OriginDigest and FileDigests
+	Fields []string
+}
+
+func (b *ReviseTeam) decide(d *decision) error {
+	if err := d.revises(); err != nil {
+		return err
+	}
+	after := d.team
+	for _, field := range b.Fields {
+		if !setTeamField(&after, &b.To, field) {
+			return noField(field, "team")
+		}
+	}
+	if err := cmp.Or(checkLimits(after.HandoverAt, after.MaxTeammates), after.Permissions.check(), after.Timing.check(),
+		checkChecks(after.Checks), checkHooks(after.Hooks), checkDigests(b.To.FileDigests),
+		limit(text{"goal", after.Goal, MaxText}, text{"digest", b.To.OriginDigest, MaxSubject})); err != nil {
+		return err
+	}
+	if len(b.Fields) == 0 && b.To.OriginDigest == d.team.OriginDigest &&
+		slices.Equal(b.To.FileDigests, d.team.FileDigests) {
+		return nil
+	}
+	e := &TeamRevised{Fields: b.Fields}
+	for _, field := range b.Fields {
+		setTeamField(&e.Team, &b.To, field)
+	}
+	e.Team.OriginDigest, e.Team.FileDigests = b.To.OriginDigest, b.To.FileDigests
+	d.emit(e)
+	if slices.Contains(b.Fields, "goal") && after.Goal != d.team.Goal {
+		for i := range d.members {
+			d.changed(&d.members[i], "The goal of the team is now:"+cited(after.Goal))
+		}
+	}
+	return nil
+}
+
+// ReviseMember sets Fields of the member To.Name as To has them. A running session keeps what it was
+// started with; the next one has the new values.
+type ReviseMember struct {
+	To     Member // with FileDigests
+	Fields []string
+}
+
+func (b *ReviseMember) decide(d *decision) error {
+	if err := d.revises(); err != nil {
+		return err
+	}
+	m, err := d.known(b.To.Name)
+	if err != nil {
+		return err
+	}
+	after := *m
+	for _, field := range b.Fields {
+		if !setMemberField(&after, &b.To, field) {
+			return noField(field, "member")
+		}
+	}
+	if (m.Agent == External) != (after.Agent == External) {
+		return refuse(Invalid, "%s cannot change its agent from %s to %s; give the new member another name", m.Name,
+			brief(m.Agent), brief(after.Agent))
+	}
+	as := SpawnMember{Name: m.Name, Agent: after.Agent, PlanApproval: after.Plan.Required, Isolation: after.Isolation}
+	if err := cmp.Or(as.checkAgent(), checkProgram(after.Program, after.Args, after.Env),
+		checkDigests(b.To.FileDigests), limit(text{"agent", after.Agent, MaxSubject}, text{"model", after.Model, MaxSubject},
+			text{"role", after.Role, MaxSubject}, text{"prompt", after.Prompt, MaxText})); err != nil {
+		return err
+	}
+	e := &MemberRevised{Fields: b.Fields}
+	for _, field := range b.Fields {
+		setMemberField(&e.Member, &b.To, field)
+	}
+	e.Member.Name, e.Member.FileDigests = m.Name, b.To.FileDigests
+	d.emit(e)
+	if slices.Contains(b.Fields, "prompt") && after.Prompt != m.Prompt && after.Agent == m.Agent && after.Prompt != "" {
+		d.changed(m, "The user changed your instructions. They are now:"+cited(after.Prompt))
+	}
+	return nil
+}
+
+// ReviseTask sets Fields of a pending task as To has them, or deletes the task. A task that a member
+// works on is refused, and so is a completed one.
+type ReviseTask struct {
+	Task        string
+	To          CreateTask // Name and BlockedBy do not count
+	Fields      []string   // names of the JSON form; "owner" too
+	FileDigests []string
+	Delete      bool
+}
+
+func (b *ReviseTask) decide(d *decision) error {
+	if err := d.revises(); err != nil {
+		return err
+	}
+	t, err := d.live(b.Task)
+	switch {
+	case err != nil:
+		return err
+	case t.Status == InProgress:
+		return Refuse(NotReady, "%s is in progress by %s and cannot be changed", t.label(), t.Owner).
+			With(t.hint(&d.team, ActRetryTask))
+	case t.Status != Pending:
+		return refuse(NotReady, "%s is %s and cannot be changed", t.label(), t.Status)
+	case b.Delete:
+		return (&DeleteTask{Task: t.ID}).decide(d)
+	}
+	to := Task{Subject: b.To.Subject, Description: b.To.Description, Role: b.To.Role,
+		Priority: cmp.Or(b.To.Priority, DefaultPriority), Run: b.To.Run, In: b.To.In, Dir: b.To.place(), Env: b.To.Env,
+		When: b.To.When, Timeout: b.To.Timeout, Retries: b.To.Retries}
+	meta, err := metadata(t.Metadata, b.To.Metadata)
+	if err != nil {
+		return err
+	}
+	to.Metadata = merged(t.Metadata, meta)
+	after, owner := *t, t.Owner
+	e := &TaskRevised{}
+	reassigned := false
+	for _, field := range b.Fields {
+		if field == "owner" {
+			owner, reassigned = b.To.Owner, b.To.Owner != t.Owner
+			continue
+		}
+		if !setTaskField(&after, &to, field) {
+			return noField(field, "task")
+		}
+		setTaskField(&e.Task, &to, field)
+		e.Fields = append(e.Fields, field)
+	}
+	as := CreateTask{Subject: after.Subject, Description: after.Description, Priority: after.Priority, Run: after.Run,
+		In: after.In, Dir: after.Dir, Env: after.Env, When: after.When, Timeout: after.Timeout, Retries: after.Retries}
+	if err := cmp.Or(as.check(after.Priority), checkDigests(b.FileDigests),
+		limit(text{"role", after.Role, MaxSubject})); err != nil {
+		return err
+	}
+	e.Task.ID, e.Task.FileDigests = t.ID, b.FileDigests
+	d.emit(e)
+	d.retried(t)
+	if !reassigned {
+		return nil
+	}
+	if err := d.reassign(t, owner); err != nil {
+		return err
+	}
+	d.emit(&TaskUpdated{Task: t.ID, Owner: &owner})
+	if owner != "" {
+		d.assigned(owner, t.ID, "Task %s is yours: %s", t.Called(), Quoted(after.Subject))
+	}
+	return nil
+}
+
+// RedoTask returns a completed task to the queue, because its result no longer stands. Tasks that
+// build on it and are completed keep their results.
+type RedoTask struct{ Task, Reason string }
+
+func (b *RedoTask) decide(d *decision) error {
+	if err := d.revises(); err != nil {
+		return err
+	}
+	t, err := d.live(b.Task)
+	switch {
+	case err != nil:
+		return err
+	case t.Status != Completed:
+		return refuse(NotReady, "%s is %s, not completed", t.label(), t.Status)
+	case t.Work.Open():
+		return Refuse(NotReady, "what %s did is still to be recorded, which a host does", t.label()).
+			With(d.team.hint(ActResume))
+	}
+	for _, id := range t.Blocks {
+		if w := d.task(id); w != nil && w.Status == InProgress {
+			return Refuse(NotReady, "%s builds on %s and is in progress by %s", w.label(), t.label(), w.Owner).
+				With(w.hint(&d.team, ActRetryTask))
+		}
+	}
+	if err := limit(text{"reason", b.Reason, MaxText}); err != nil {
+		return err
+	}
+	owner := ""
+	if t.Assigned {
+		if _, err := d.running(t.Owner); err == nil {
+			owner = t.Owner
+		}
+	}
+	if d.team.Status == TeamConsolidating {
+		d.emit(&TeamStatusChanged{Status: TeamActive, Reason: fmt.Sprintf("task %s is done again", t.Called())})
+	}
+	d.releaseTo(owner, t, b.Reason)
+	return nil
+}
