@@ -259,6 +259,9 @@ type (
 	TurnStarted struct{ Summary string }
 	// Text is a whole block of text from the agent.
 	Text struct{ Text string }
+	// TextPart is a part of a block of text, as the agent writes it. The whole block follows as
+	// Text, unless the turn ends first. Agents that show no parts only send Text.
+	TextPart struct{ Text string }
 	// ToolStarted reports that the agent starts to use a tool.
 	ToolStarted struct{ ID, Tool, Input string }
 	// ToolFinished reports the end of a tool's use.
@@ -351,6 +354,7 @@ func (Received) update()        {}
 func (NotTaken) update()        {}
 func (TurnStarted) update()     {}
 func (Text) update()            {}
+func (TextPart) update()        {}
 func (ToolStarted) update()     {}
 func (ToolFinished) update()    {}
 func (Used) update()            {}

@@ -8,6 +8,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
+	"cadre/internal/agent/sessionlog"
 	"cadre/internal/consolidate"
 	"cadre/internal/git/checkout"
 	"cadre/internal/host"
@@ -73,13 +74,17 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 		o.Offers = drivers.Offers(t.Lead().Agent)
 	}
 	t.procs.Store(procs)
-	runs := host.New(host.Options{Replica: t.Replica, Agent: o.Agent, Offers: o.Offers,
+	options := host.Options{Replica: t.Replica, Agent: o.Agent, Offers: o.Offers,
 		Relay: t.engine.Agents.Relay(), Role: t.engine.role, Hosts: t.Hosts(), Procs: procs, ID: id, Env: o.Env,
 		Log: t.engine.Note, Said: o.Said, UntilIdle: o.UntilIdle, StopGrace: o.StopGrace, Hurry: o.Hurry,
 		Kill: o.Kill, Checkpoints: t.OnDisk(),
 		Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
 			return consolidate.Hold(ctx, t.Consolidation(), members)
-		}})
+		}}
+	if t.OnDisk() {
+		options.Sessions = sessionlog.Of(filepath.Dir(t.Hosts()))
+	}
+	runs := host.New(options)
 	t.Project(ctx)
 	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	h := &Host{id: id, end: end, done: make(chan struct{})}

@@ -59,6 +59,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/roles"
+	"cadre/internal/agent/sessionlog"
 	"cadre/internal/replica"
 	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
@@ -83,6 +84,8 @@ type Options struct {
 	// Role returns the definition of a role in that directory; nil for no roles.
 	Role func(dir, role string) (roles.Definition, bool, error)
 	Log  func(string)
+	// Sessions is the team's folder for what its sessions show; "" keeps none of it.
+	Sessions sessionlog.Folder
 	// Said gets what agents say, a whole text at a time, from any goroutine. If it is nil, Log gets
 	// the first line.
 	Said func(member, text string)

@@ -13,6 +13,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/envelope"
 	"cadre/internal/agent/prompts"
+	"cadre/internal/agent/sessionlog"
 	"cadre/internal/git/checkout"
 	"cadre/internal/git/worktree"
 	"cadre/internal/replica"
@@ -326,6 +327,7 @@ func (s *seat) live(m team.Member, scratch string) error {
 	if err != nil {
 		return err
 	}
+	session = s.show(session)
 	givers, stopGiving := context.WithCancel(s.ctx)
 	var giving sync.WaitGroup
 	started := make(chan agent.Started, 1)
@@ -357,6 +359,21 @@ func (s *seat) live(m team.Member, scratch string) error {
 	giving.Wait()
 	s.saving.Wait()
 	return err
+}
+
+// show returns the session with a log of what it shows. A log that cannot be written is reported,
+// and the session works without it.
+func (s *seat) show(session agent.Session) agent.Session {
+	if s.host.Sessions == "" {
+		return session
+	}
+	failed := func(err error) { s.host.Log("what " + s.member + " shows is not logged: " + err.Error()) }
+	log, err := s.host.Sessions.Open(s.member)
+	if err != nil {
+		failed(err)
+		return session
+	}
+	return sessionlog.Record(session, log, s.host.Replica.Now, failed)
 }
 
 // memberTeam is the replica as a session sees it: it acts as the session's member, in this

@@ -128,6 +128,8 @@ var rooms = []room{
 	{"agent/readonly", []string{"sys/lazyregexp", "sys/regularfile"},
 		"whether a command only reads is told from its text and what is on the disk; what follows from that is the " +
 			"core's affair"},
+	{"agent/sessionlog", []string{"agent", "render/excerpt", "sys/fswatch", "sys/regularfile", "team"},
+		"what a session shows is kept for viewers; who watches, and how it looks, is their affair"},
 	{"agent/roles", []string{"sys/regularfile", "team"},
 		"a definition is a file that a person wrote, and who uses it is the caller's affair"},
 	{"agent/shell", []string{"agent", "sys/proc", "team"},
@@ -139,7 +141,7 @@ var rooms = []room{
 		"agents that a person starts: how long they wait for a tool, and how they are woken; the locks of sessions " +
 			"outside tell which session is which member"},
 	{"host", []string{"agent", "agent/envelope", "agent/mcpserver", "agent/prompts", "agent/readonly",
-		"agent/roles", "agent/tools", "git", "git/checkout", "git/checkpoint", "git/worktree",
+		"agent/roles", "agent/sessionlog", "agent/tools", "git", "git/checkout", "git/checkpoint", "git/worktree",
 		"liveness/detector", "liveness/heartbeat", "render/excerpt", "render/sanitize", "replica",
 		"sys/atomicfile", "sys/filelock", "sys/proc", "sys/regularfile", "team"},
 		"a host is one more actor with a replica; it decides nothing, and knows of agents no more than their contract"},
@@ -176,7 +178,7 @@ var rooms = []room{
 		"who may call what is said once, for the command line and for programs that embed teams; what an actor may " +
 			"do in a team is the core's"},
 	{"engine", []string{"access", "agent", "agent/drivers", "agent/envelope", "agent/prompts", "agent/roles",
-		"agent/tools", "agent/wake", "claude/projection", "claude/settings", "consolidate", "engine/upkeep",
+		"agent/sessionlog", "agent/tools", "agent/wake", "claude/projection", "claude/settings", "consolidate", "engine/upkeep",
 		"git/checkout", "git/checkpoint", "git/worktree", "hook", "host", "inspect", "inspect/attention",
 		"inspect/catalog", "inspect/history", "journal", "journal/memjournal", "layout", "liveness/detector",
 		"liveness/leader",
