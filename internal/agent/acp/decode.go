@@ -59,7 +59,7 @@ func (d *decoder) decode(u sdk.SessionUpdate) (said []agent.Update, shows sign) 
 			d.message, said = message, d.flush()
 		}
 		d.text.WriteString(text)
-		return said, spoke
+		return append(said, agent.TextPart{Text: text}), spoke
 	case u.AgentThoughtChunk != nil:
 		return nil, spoke
 	case u.ToolCall != nil:

@@ -222,9 +222,9 @@ func TestPromptWaitsForTheEndOfATurn(t *testing.T) {
 	p.answer(second, `{"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3,"totalTokens":10}}`)
 	agenttest.Next[agent.TurnEnded](run)
 	agenttest.Next[agent.TurnEnded](run)
-	story(t, run, `TurnStarted`, `Received ID="one"`, `Text Text="I am at it."`, `TurnEnded Text="I am at it."`,
-		`TurnStarted`, `Received ID="two"`, `Received ID="three"`, `Used Usage={InputTokens=7 OutputTokens=3}`,
-		`Text Text="All done."`, `TurnEnded Text="All done."`)
+	story(t, run, `TurnStarted`, `Received ID="one"`, `TextPart Text="I am "`, `TextPart Text="at it."`, `Text Text="I am at it."`,
+		`TurnEnded Text="I am at it."`, `TurnStarted`, `Received ID="two"`, `Received ID="three"`,
+		`TextPart Text="All done."`, `Used Usage={InputTokens=7 OutputTokens=3}`, `Text Text="All done."`, `TurnEnded Text="All done."`)
 }
 
 // What is no message of the protocol, or none that is known, means nothing, wherever it stands.
@@ -255,7 +255,8 @@ func TestGarbage(t *testing.T) {
 	noise()
 	p.answer(prompt, `{"stopReason":"end_turn"}`)
 	agenttest.Next[agent.TurnEnded](run)
-	story(t, run, `TurnStarted`, `Received ID="p"`, `Text Text="Done."`, `TurnEnded Text="Done."`)
+	story(t, run, `TurnStarted`, `Received ID="p"`, `TextPart Text="Done."`, `Text Text="Done."`,
+		`TurnEnded Text="Done."`)
 }
 
 // An agent that dies in the middle of a turn is reported once, with its last words.

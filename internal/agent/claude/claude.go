@@ -92,7 +92,7 @@ func (a Agent) program() string {
 // commandLine returns the program and its arguments.
 func commandLine(spec agent.Spec, id string, resumed bool) []string {
 	args := []string{spec.Program, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-		"--replay-user-messages",
+		"--replay-user-messages", "--include-partial-messages",
 		"--permission-prompt-tool", "stdio", "--permission-mode", mode(spec.Access),
 		"--mcp-config", `{"mcpServers":{"` + agent.ToolServerName + `":{"type":"sdk","name":"` +
 			agent.ToolServerName + `"}}}`}

@@ -57,6 +57,15 @@ type line struct {
 		Error     string `json:"error"`
 	} `json:"response"`
 
+	// Event of a stream_event, in the form of the Messages API.
+	Event struct {
+		Type  string `json:"type"`
+		Delta struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"delta"`
+	} `json:"event"`
+
 	// Fields of a result.
 	IsError        bool     `json:"is_error"`
 	Result         string   `json:"result"`
@@ -158,6 +167,10 @@ func (d *decoder) decode(data []byte) []any {
 		return []any{answered{l.Response.RequestID, errorOf(&l)}}
 	case "system":
 		return d.system(&l)
+	case "stream_event": // a subagent's text is not the member's
+		if delta := l.Event.Delta; l.Parent == "" && delta.Type == "text_delta" && delta.Text != "" {
+			return []any{agent.TextPart{Text: delta.Text}}
+		}
 	case "assistant":
 		return d.assistant(&l)
 	case "user":

@@ -179,6 +179,7 @@ func (d *decoder) decode(method string, params json.RawMessage) []any {
 		Error     turnError       `json:"error"`
 		WillRetry bool            `json:"willRetry"`
 		RequestID json.RawMessage `json:"requestId"`
+		Delta     string          `json:"delta"`
 	}
 	if agent.Parse(params, &p) != nil {
 		return nil
@@ -195,6 +196,10 @@ func (d *decoder) decode(method string, params json.RawMessage) []any {
 		return d.started(&p.Item)
 	case "item/completed":
 		return d.completed(&p.Item)
+	case "item/agentMessage/delta":
+		if p.Delta != "" {
+			return []any{agent.TextPart{Text: p.Delta}}
+		}
 	case "thread/tokenUsage/updated":
 		return d.usage(p.TokenUsage.Total, p.TokenUsage.Last.Total, p.TokenUsage.Window)
 	case "thread/compacted":
