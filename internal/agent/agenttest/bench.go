@@ -212,6 +212,14 @@ func Said[U agent.Update](r *Run) (all []U) {
 	return all
 }
 
+// Written returns the parts of texts that the session showed so far.
+func Written(r *Run) (text string) {
+	for _, part := range Said[agent.TextPart](r) {
+		text += part.Text
+	}
+	return text
+}
+
 // Tools are the team's tools for a bench: one, TeamStatus, that says how the team is, and remembers
 // who asked.
 type Tools struct {

@@ -145,12 +145,8 @@ func testTurn(t *testing.T, d Driver, r *Run, s *Server) {
 	if end := Next[agent.TurnEnded](r); end.Text != "It said so." || end.Problem != nil || end.Interrupted {
 		t.Errorf("the turn ended with %+v", end)
 	}
-	written := ""
-	for _, part := range Said[agent.TextPart](r) {
-		written += part.Text
-	}
-	if !strings.Contains(written, "It said so.") {
-		t.Errorf("it showed %q while it wrote", written)
+	if parts := Written(r); !strings.Contains(parts, "It said so.") {
+		t.Errorf("while it wrote it showed %q", parts)
 	}
 	r.Got("p1")
 	r.Tell("p2", "do two")
