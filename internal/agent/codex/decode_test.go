@@ -141,7 +141,7 @@ func FuzzDecode(f *testing.F) {
 		`{"method":"item/completed","params":{"item":{"type":"reasoning","content":["x"]}}}`,
 		`{"result":{"thread":{"id":"x","turns":[{"id":"t","status":"inProgress","items":[{"type":"reasoning","content":["x"]},{"type":"fileChange","id":"7","changes":5}]}]}}}`)
 	known := map[string]bool{"": true, "turn/started": true, "turn/completed": true, "item/started": true,
-		"item/completed": true, "thread/tokenUsage/updated": true, "thread/compacted": true,
+		"item/completed": true, "item/agentMessage/delta": true, "thread/tokenUsage/updated": true, "thread/compacted": true,
 		"serverRequest/resolved": true, "error": true, "item/commandExecution/requestApproval": true,
 		"item/fileChange/requestApproval": true, "item/tool/call": true, "item/tool/requestUserInput": true,
 		"mcpServer/elicitation/request": true}
