@@ -230,7 +230,7 @@ func TestAttentionOfTheKilled(t *testing.T) {
 		if code := waits.wait(); code != 0 || !strings.Contains(waits.said(), "cadre consolidate demo") {
 			t.Errorf("whoever waits is told, with status %d: %s", code, waits.said())
 		}
-		order(t, w.must("status", "demo"), "demo is interrupted", "checks: slow not run",
+		order(t, w.must("status", "demo"), "demo is interrupted", "checks: slow not run; cadre consolidate runs them before the commit",
 			"next: cadre consolidate demo")
 		w.must("consolidate", "demo", "--roll-back")
 		if got := kinds(w.items("demo")); got != "" {

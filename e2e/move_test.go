@@ -121,7 +121,7 @@ func TestMovedProject(t *testing.T) {
 		"the commit")
 	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "cannot be resumed: the worktree of ann",
 		"has no such worktree")
-	w.refused(w.cadre("resume", "demo", "--dir", filepath.Join(w.root, "nowhere")), 2, "no such file")
+	w.refused(w.cadre("resume", "demo", "--dir", filepath.Join(w.root, "nowhere")), 2, "does not exist. Create it, or name another one")
 	w.refused(w.cadre("resume", "demo", "--dir", "a.txt"), 2, "is not a directory")
 	if now := w.seq(); now != seq {
 		t.Errorf("it has %d records, and had %d", now, seq)

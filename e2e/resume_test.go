@@ -63,7 +63,7 @@ func TestResumeRefuses(t *testing.T) {
 	}
 	w.refused(w.cadre("create", "other", "--fact", "go.mod"), 2, "there is no such file")
 	w.refused(w.cadre("create", "other", "--fact", "."), 2, "it is no regular file")
-	w.refused(w.cadre("resend", "quick"), 2, "needs 2 at least", "cadre resend --help")
+	w.refused(w.cadre("resend", "quick"), 2, `needs TEAM and NAME, and "quick" is not enough`, "cadre resend --help")
 	w.refused(w.cadre("create", "other", "--liveness", "beet=1s"), 2,
 		`no period is named "beet"; their names are beat, blocked, checkpoint, leadLost`)
 	w.refused(w.cadre("create", "other", "--liveness", "beat=0s"), 2, "such as 90s or 10m")

@@ -391,7 +391,7 @@ func TestZombieRests(t *testing.T) {
 			s.waitFor("the task is on the list", func() bool { return s.task("1").Status == team.Pending })
 			s.waitFor("no session is left", func() bool { return len(s.processes()) == 0 })
 			s.waitFor("it is dormant", func() bool { return s.state() == "dormant" })
-			if life, _ := s.lives("ann"); life != "resting" {
+			if life, _ := s.lives("ann"); life != "paused" {
 				t.Errorf("ann is %s", life)
 			}
 			kept := s.task("1").Saved
@@ -402,7 +402,7 @@ func TestZombieRests(t *testing.T) {
 			order(t, kept.Diff, "+more", "+half of it")
 			order(t, s.must("log", "demo"), "there has been no lead for 5 s")
 			order(t, s.must("reassign", "demo", "1", "bob"), "task 1 is bob's now, with what ann had done of it")
-			order(t, s.must("resume", "demo"), "resting", "team demo continues")
+			order(t, s.must("resume", "demo"), "paused", "team demo continues")
 			s.waitFor("the task is completed", func() bool { return s.task("1").Status == team.Completed })
 			if by := s.task("1").CompletedBy; by != "bob" {
 				t.Errorf("%s did it", by)

@@ -102,8 +102,7 @@ func (a *app) split(c *cobra.Command, args []string, needed int) (name string, r
 	case needed + 1:
 		return args[0], args[1:], nil
 	}
-	return "", nil, usage{fmt.Errorf("%d arguments where %q needs %d or %d; see: %s --help", len(args), c.Use, needed,
-		needed+1, c.CommandPath())}
+	return "", nil, miscounted(c, args, needed, needed+1)
 }
 
 // theTeam is the team that is meant when none is named. A command that changes the team, or ends it,

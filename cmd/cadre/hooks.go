@@ -158,8 +158,7 @@ not what it answered.`,
 		Example: "  cadre hooks try demo TaskCompleted\n  cadre hooks try --dir . 3f2a9c10 --input event.json",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 && len(args) != 2 {
-				return usage{fmt.Errorf("%d arguments where %q needs 1 or 2; see: %s --help", len(args), c.Use,
-					c.CommandPath())}
+				return miscounted(c, args, 1, 2)
 			}
 			last := len(args) - 1
 			list, err := a.hooksFor(c, dir, args[:last])

@@ -62,7 +62,7 @@ func waits(of *engine.Team, m team.Message) (held bool, resting []string) {
 	of.View(func(s *team.State) {
 		held = s.Holds(m.Seq)
 		for _, name := range append(m.Recipients, m.To) {
-			if s.Phase(name) == team.Resting {
+			if s.Phase(name) == team.Paused {
 				resting = append(resting, name)
 			}
 		}

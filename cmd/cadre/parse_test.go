@@ -87,8 +87,8 @@ func TestSplit(t *testing.T) {
 		{[]string{"other", "3"}, 1, "other", "3", ""},
 		{nil, 0, "demo", "", ""},
 		{[]string{"other"}, 0, "other", "", ""},
-		{nil, 1, "", "", `0 arguments where "show [TEAM] ID" needs 1 or 2`},
-		{[]string{"a", "b", "c"}, 1, "", "", `3 arguments where`},
+		{nil, 1, "", "", `show needs ID: show [TEAM] ID`},
+		{[]string{"a", "b", "c"}, 1, "", "", `"c" is one argument too many: show [TEAM] ID`},
 	} {
 		name, rest, err := (&app{}).split(c, one.args, one.needed)
 		says(t, fmt.Sprint(one.args), err, one.mistake)

@@ -34,7 +34,7 @@ func TestNextLine(t *testing.T) {
 		catalog.Answer:  "next: cadre resume demo",
 		catalog.Pull:    "next: cadre pull demo",
 		catalog.Observe: "next: cadre observe --agent codex ... --as-team kept",
-		catalog.Seal:    "the team was not consolidated; to check and commit what it did: cadre consolidate demo",
+		catalog.Seal:    "not consolidated; to check and commit the team's work: cadre consolidate demo",
 		catalog.Bring:   "all tasks are done; next: cadre consolidate demo",
 		catalog.Review:  "next: cadre review demo",
 		catalog.Staff:   "next: cadre spawn demo NAME",
@@ -70,7 +70,8 @@ func TestStatusText(t *testing.T) {
 		"ann": "cadre attach demo ann"}}
 	n.Name, n.Status, n.Goal, n.Dir, n.UpdatedAt = "demo", team.TeamActive, "to look", "/there", now()
 	n.Tasks = map[string]int{"pending": 3, "in_progress": 12, "completed": 1}
-	n.Ready, n.Blocked = 1, 1
+	n.Ready, n.Blocked, n.Failed = 1, 1, 7
+	n.Failures = []team.Task{{ID: "2", Subject: "mend", Status: team.Pending, Failures: 1, Failure: "exit status 2"}}
 	n.Members = []team.Member{{Name: "ann", Agent: "claude-tmux", PermissionMode: "default", Context: 40}}
 	n.Standings = map[string]team.Phase{"ann": team.Phase("active")}
 	n.Checks = []catalog.Checked{{Name: "vet", Result: "passed"}, {Name: "test"}}
@@ -81,10 +82,10 @@ func TestStatusText(t *testing.T) {
 	n.step = catalog.Answer
 	got := printing(t, n.write)
 	for _, want := range []string{
-		"demo is active: 1 of 16 tasks done, 12 in progress, 1 ready, 1 blocked, 1 out of retries\n",
+		"demo is active: 1 of 16 tasks done, 12 in progress, 7 failed, 1 ready, 1 blocked\n",
 		"goal: to look\n", "in /there, last change", "checks: vet passed, test not run\n",
 		"permission policy deny, 2 permission rules\n", "ann is at a terminal; to go there: cadre attach demo ann\n",
-		"40%", "and 11 in progress, 1 ready, 1 blocked, 1 completed: cadre task list demo\n",
+		"40%", "2     failed              mend\n", "and 11 in progress, 6 failed, 1 ready, 1 blocked, 1 completed: cadre task list demo\n",
 		"1 thing waits:\n! The lead is lost.\n    cadre resume demo\n", "\nnext: cadre resume demo\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it lacks %q:\n%s", want, got)

@@ -101,6 +101,28 @@ func shown(c *cobra.Command) (found []*cobra.Command) {
 	return found
 }
 
+// acts reports whether the command does something itself. A mere group of commands shows its help.
+func acts(c *cobra.Command) bool {
+	return c.Runnable() && (!c.HasSubCommands() || strings.Contains(c.Use, " "))
+}
+
+// TestReferenceUsage checks that the page of a command with commands below it has its own usage, and
+// that of a mere group has none.
+func TestReferenceUsage(t *testing.T) {
+	pages := referencePages()
+	for name, want := range map[string]string{"plan": "cadre plan [TEAM] REQUEST [flags]",
+		"permit": "cadre permit [TEAM] REQUEST [flags]", "hooks": "cadre hooks [TEAM] [flags]"} {
+		for _, page := range []string{"docs/reference/" + name + ".md", "man/cadre-" + name + ".1"} {
+			if !strings.Contains(pages[page], "\n"+want+"\n") {
+				t.Errorf("%s lacks %q", page, want)
+			}
+		}
+	}
+	if strings.Contains(pages["docs/reference/task.md"], "\ncadre task\n") {
+		t.Error("the page of task has a usage of its own")
+	}
+}
+
 // options are the flags of the command itself.
 func options(c *cobra.Command) (found []*pflag.Flag) {
 	c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
@@ -166,7 +188,7 @@ func referenceSection(b *strings.Builder, c *cobra.Command) {
 	if c.Example != "" {
 		b.WriteString("\n" + markdown(c.Example))
 	}
-	if c.Runnable() && !c.HasSubCommands() {
+	if acts(c) {
 		b.WriteString("\n```text\n" + c.UseLine() + "\n```\n")
 	}
 	if flags := options(c); len(flags) > 0 {
@@ -268,7 +290,7 @@ func manPage(c *cobra.Command) string {
 	manHead(&b, "cadre-"+c.Name(), c.Short)
 	b.WriteString(".SH SYNOPSIS\n")
 	for _, one := range append([]*cobra.Command{c}, shown(c)...) {
-		if one.Runnable() && !one.HasSubCommands() {
+		if acts(one) {
 			b.WriteString(".PP\n" + roff(one.UseLine()))
 		}
 	}

@@ -285,7 +285,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 
 func lives(e *inspect.Examination) string {
 	var parts []string
-	for _, l := range []inspect.Life{inspect.Online, inspect.Offline, inspect.Resting, inspect.Unknown, inspect.Outside,
+	for _, l := range []inspect.Life{inspect.Online, inspect.Offline, inspect.Paused, inspect.Unknown, inspect.Outside,
 		inspect.Ended} {
 		if n := e.Count(l); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, l))

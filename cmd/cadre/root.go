@@ -1,10 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -128,9 +124,7 @@ func (a *app) root(args []string) *cobra.Command {
 	}
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage{fmt.Errorf("%w; see: %s --help", err, c.CommandPath())}
-	})
+	root.SetFlagErrorFunc(flagMistake)
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON value instead of text")
 	root.PersistentFlags().Var(colorFlag{a}, "color", "colors in text: auto (on a terminal), always or never")
@@ -184,19 +178,6 @@ func withoutGlobal(args []string) []string {
 	return args
 }
 
-// subcommand refuses the name of a command that there is not; one that there is does not come here.
-func subcommand(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := ""
-	c.SuggestionsMinimumDistance = 2
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = ", did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return usage{fmt.Errorf("there is no command %q%s; see: %s --help", args[0], hint, c.CommandPath())}
-}
-
 // engine is what the command line brings to the teams that it opens. The home is that of whoever
 // calls, so it is made when the caller is known.
 func (a *app) engine() *engine.Engine {
@@ -232,19 +213,4 @@ func find[E team.Event](r *team.Record) (e E, ok bool) {
 		}
 	}
 	return e, false
-}
-
-func workDir(dir string) (string, error) {
-	path, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	info, err := os.Stat(path)
-	if err == nil && !info.IsDir() {
-		err = errors.New(path + " is not a directory")
-	}
-	if err != nil {
-		return "", usage{err}
-	}
-	return path, nil
 }

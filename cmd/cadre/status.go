@@ -24,9 +24,10 @@ func (a *app) statusCommand() *cobra.Command {
 	var watch bool
 	c := a.looking(0, &cobra.Command{
 		Use: "status [TEAM]", Short: "Show a team: members, tasks, what waits",
-		Long: `Show a team as it is at this moment: how far it has come, what is used of its budget, its checks, what each member does, the tasks that are in progress and
-those that come next, and what waits for you, with the command that helps. The last line is the next step. It changes nothing. With --watch it shows
-the team again at each change, until the team has ended or you interrupt it; with --json each is one line.`,
+		Long: `Show a team as it is now: progress, budget, checks, what each member does, and which tasks are in progress, failed or next. Then come the items
+that wait for you, each with the command that settles it. The last line is the next step. Nothing is changed.
+
+With --watch the team is shown again at each change, until the team has ended or you interrupt the command. With --json each status is one line.`,
 	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
 		if watch {
 			stays()
@@ -42,7 +43,7 @@ the team again at each change, until the team has ended or you interrupt it; wit
 	return c
 }
 
-// standing is how the team stands now.
+// standing returns what is shown of the team now.
 func (a *app) standing(ctx context.Context, d *engine.Team) (*standing, error) {
 	found, err := d.Standing(ctx)
 	if err != nil {
@@ -62,15 +63,15 @@ func (a *app) standing(ctx context.Context, d *engine.Team) (*standing, error) {
 	return shown, nil
 }
 
-// The status of a team that is watched is shown again after a change, at most twice a second, and
-// now and then without one: whether a member is alive does not stand in the history.
+// A watched status is shown again after a change, at most twice a second. It is also shown now and
+// then without a change, because the history does not say whether a member is alive.
 const (
 	watchPause = 500 * time.Millisecond
 	watchEvery = 5 * time.Second
 )
 
-// watchStatus shows the team at each change until it has ended. On a terminal each status takes the
-// place of the last; what is in the way of the screen's last line is left out. The last status stays.
+// watchStatus shows the team at each change until it has ended. On a terminal each status replaces
+// the last one, and lines below the screen are left out. The last status stays.
 func (a *app) watchStatus(ctx context.Context, d *engine.Team) error {
 	drawn := !a.json && a.out.terminal()
 	var last []byte
@@ -131,8 +132,8 @@ func (a *app) watchStatus(ctx context.Context, d *engine.Team) error {
 	}
 }
 
-// moved tells two statuses apart by what happened between them. Time that merely passed makes no
-// difference: how long ago the last change was, or how much of a budget of time is used.
+// moved returns a text that differs between two statuses if something happened between them. Time
+// that merely passed makes no difference: the age of the last change, or the use of a time budget.
 func (n *standing) moved() string {
 	still := *n
 	still.LookedAt = 0
@@ -148,7 +149,7 @@ func (n *standing) moved() string {
 	return fmt.Sprintf("%s %d %v", text, n.step, n.works)
 }
 
-// stopped is err, but for one that only says that the person interrupted.
+// stopped returns err, or nil if the person interrupted.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -156,7 +157,7 @@ func stopped(ctx context.Context, err error) error {
 	return err
 }
 
-// drawPage puts the lines in the place of what is on the screen.
+// drawPage replaces what is on the screen by the lines.
 func (a *app) drawPage(text []byte) {
 	width, height := a.out.size()
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
@@ -219,7 +220,7 @@ func waiting(n int) string {
 	return fmt.Sprintf("%d things wait", n)
 }
 
-// next is the next step: what waits for the user first, or what one does with such a team.
+// next returns the next step: the first item that waits for the user, or what fits the team's state.
 func (n *standing) next() string {
 	switch n.step {
 	case catalog.Answer:
@@ -233,7 +234,7 @@ func (n *standing) next() string {
 	case catalog.Observe:
 		return "next: cadre observe " + n.observing()
 	case catalog.Seal:
-		return "the team was not consolidated; to check and commit what it did: cadre consolidate " + n.called
+		return "not consolidated; to check and commit the team's work: cadre consolidate " + n.called
 	case catalog.Review:
 		return "next: cadre review " + n.called
 	case catalog.Bring:
@@ -272,9 +273,10 @@ func (n *standing) writeMembers(w *sanitize.Writer) error {
 	return nil
 }
 
-// writeTasks writes the tasks in progress, those that come next, and the last that used something.
+// writeTasks writes the tasks in progress, the failed ones, those that come next, and the last
+// completed ones that used something.
 func (n *standing) writeTasks(w *sanitize.Writer) error {
-	rows := slices.Concat(n.Underway, n.Next, n.Used)
+	rows := slices.Concat(n.Underway, n.Failures, n.Next, n.Used)
 	if len(rows) == 0 {
 		return nil
 	}
@@ -289,24 +291,15 @@ func (n *standing) writeTasks(w *sanitize.Writer) error {
 	if err := t.Write(w); err != nil {
 		return err
 	}
-	left := counted(n.Tasks["in_progress"]-len(n.Underway), "in progress", n.Ready-len(n.Next), "ready", n.Blocked,
-		"blocked", n.Tasks["completed"]-completed(n.Used), "completed")
+	left := counted(n.Tasks["in_progress"]-len(n.Underway), "in progress", n.Failed-len(n.Failures), "failed",
+		n.Ready-len(n.Next), "ready", n.Blocked, "blocked", n.Tasks["completed"]-len(n.Used), "completed")
 	if left == "" {
 		return nil
 	}
 	return w.Printf("and %s: cadre task list %s\n", left, n.called)
 }
 
-func completed(tasks []team.Task) (n int) {
-	for _, t := range tasks {
-		if t.Status == team.Completed {
-			n++
-		}
-	}
-	return n
-}
-
-// writeHead writes what is to be said of the team as a whole.
+// writeHead writes what concerns the team as a whole.
 func (n *standing) writeHead(w *sanitize.Writer) {
 	o := overview{n.Overview}
 	if o.Session {
@@ -320,7 +313,7 @@ func (n *standing) writeHead(w *sanitize.Writer) {
 		w.Printf("goal: %s\n", sanitize.Hanging{Text: o.Goal, At: len("goal: "), Indent: len("goal: ")})
 	}
 	if o.Released != 0 {
-		w.Printf("this machine let go of it %s, so that it continues elsewhere; to take it back: cadre resume %s "+
+		w.Printf("released by this machine %s, so that another one can continue it; to take it back: cadre resume %s "+
 			"--take-back\n", render.Ago(now(), o.Released), n.called)
 	}
 	w.Printf("%slast change %s", where(o.Dir), render.Ago(now(), o.UpdatedAt))
@@ -329,7 +322,7 @@ func (n *standing) writeHead(w *sanitize.Writer) {
 	}
 	w.Printf("\n")
 	if o.Observed != "" && !o.Session {
-		w.Printf("it is the team %s of somebody else, who is %s\n", o.Observed, n.observedNow())
+		w.Printf("it is the team %s of another program, %s\n", o.Observed, n.observedNow())
 	}
 	for _, line := range []string{n.budget(), n.checks(), n.modes()} {
 		if line != "" {
@@ -341,9 +334,8 @@ func (n *standing) writeHead(w *sanitize.Writer) {
 
 // open says what the open tasks wait for.
 func (n *standing) open() string {
-	failed := n.Tasks["pending"] - n.Ready - n.Blocked
-	return prefix(", ", counted(n.Tasks["in_progress"], "in progress", n.Ready, "ready", n.Blocked, "blocked", failed,
-		"out of retries"))
+	return prefix(", ", counted(n.Tasks["in_progress"], "in progress", n.Failed, "failed", n.Ready, "ready", n.Blocked,
+		"blocked"))
 }
 
 // counted lists how many there are of each, without those of which there are none.
@@ -383,15 +375,22 @@ func uncounted(agents []string) string {
 		"time does", strings.Join(agents, ", "), verb)
 }
 
+// checks names the checks, with the result of each in the last consolidation.
 func (n *standing) checks() string {
 	var parts []string
+	ran := false
 	for _, c := range n.Checks {
 		parts = append(parts, c.Name+" "+cmp.Or(c.Result, "not run"))
+		ran = ran || c.Result != ""
 	}
-	return prefix("checks: ", strings.Join(parts, ", "))
+	words := prefix("checks: ", strings.Join(parts, ", "))
+	if words != "" && !ran {
+		words += "; cadre consolidate runs them before the commit"
+	}
+	return words
 }
 
-// modes is what holds for everybody: delegate mode, and who is asked for permissions.
+// modes returns what holds for all members: delegate mode, and who is asked for permissions.
 func (n *standing) modes() string {
 	var parts []string
 	if n.Delegate {
@@ -417,7 +416,7 @@ func (n *standing) observedNow() string {
 	if n.Watched {
 		return "observed"
 	}
-	return "not observed at the moment; to go on: cadre observe " + n.observing()
+	return "not observed at the moment; to continue: cadre observe " + n.observing()
 }
 
 // observing is how to continue the observation, without the command.

@@ -111,36 +111,6 @@ const (
 	bypassPermissions = "bypassPermissions"
 )
 
-func exactly(n int) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usage{fmt.Errorf("%d arguments where %q needs %d; see: %s --help", len(args), c.Use, n,
-				c.CommandPath())}
-		}
-		return nil
-	}
-}
-
-func atMost(n int) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) > n {
-			return usage{fmt.Errorf("%d arguments where %q takes %d at most; see: %s --help", len(args), c.Use, n,
-				c.CommandPath())}
-		}
-		return nil
-	}
-}
-
-func atLeast(n int) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) < n {
-			return usage{fmt.Errorf("%d arguments where %q needs %d at least; see: %s --help", len(args), c.Use, n,
-				c.CommandPath())}
-		}
-		return nil
-	}
-}
-
 func (a *app) spawnCommand() *cobra.Command {
 	var body team.SpawnMember
 	var wait bool

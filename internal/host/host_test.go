@@ -101,7 +101,7 @@ func TestHaste(t *testing.T) {
 				t.Errorf("ann is %+v", m)
 			}
 			s.View(func(st *team.State) {
-				found := &team.Outside{Sights: map[string]team.Sight{"ann": {Life: team.LifeResting}}}
+				found := &team.Outside{Sights: map[string]team.Sight{"ann": {Life: team.LifePaused}}}
 				if phase := st.Standing("ann", found); phase != team.Paused || st.Count(team.Pending) != 1 {
 					t.Errorf("ann is %s, and %d tasks are pending", phase, st.Count(team.Pending))
 				}

@@ -31,7 +31,7 @@ type Life = team.Life
 const (
 	Online  = team.LifeOnline
 	Offline = team.LifeOffline
-	Resting = team.LifeResting
+	Paused  = team.LifePaused
 	Outside = team.LifeOutside
 	Ended   = team.LifeEnded
 	Unknown = team.LifeUnknown
@@ -98,7 +98,7 @@ func (e *Examination) Count(l Life) (n int) {
 func (e *Examination) Hostless() bool {
 	return slices.ContainsFunc(e.Members, func(m Member) bool {
 		return m.Agent != team.External &&
-			(m.Life == Offline || m.Life == Resting)
+			(m.Life == Offline || m.Life == Paused)
 	})
 }
 
@@ -179,7 +179,7 @@ func (e *Examination) member(dir string, m team.Member, task string, seen team.S
 	switch {
 	case one.Life == Online && e.Team.LeadLost != 0 && m.Name != e.Team.Lead:
 		one.Status = string(team.Zombie)
-	case one.Life == Resting && e.Team.LeadLost == 0:
+	case one.Life == Paused:
 		one.Status = string(team.Paused)
 	}
 	e.Members = append(e.Members, one)

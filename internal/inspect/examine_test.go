@@ -289,7 +289,7 @@ func TestLives(t *testing.T) {
 		why  string
 	}{
 		"lead": {inspect.Outside, ""}, "outside": {inspect.Outside, ""}, "ended": {inspect.Ended, "it was done"},
-		"resting": {inspect.Resting, "no process runs its session"},
+		"resting": {inspect.Paused, "no process runs its session"},
 		"online":  {inspect.Online, ""}, "almost": {inspect.Online, ""},
 		"fresh":  {inspect.Online, "its host lives; it gave no sign of life yet"},
 		"moved":  {inspect.Online, "its host lives; it gave no sign of life yet"},
@@ -315,7 +315,7 @@ func TestLives(t *testing.T) {
 			t.Errorf("online is %+v", m)
 		}
 	}
-	for life, n := range map[inspect.Life]int{inspect.Outside: 2, inspect.Ended: 1, inspect.Resting: 1,
+	for life, n := range map[inspect.Life]int{inspect.Outside: 2, inspect.Ended: 1, inspect.Paused: 1,
 		inspect.Online: 4, inspect.Offline: 4, inspect.Unknown: 2} {
 		if got := found.Count(life); got != n {
 			t.Errorf("%d are %s, not %d", got, life, n)

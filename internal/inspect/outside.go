@@ -168,7 +168,7 @@ func (f *finding) sight(dir string, t team.Team, m team.Member, now time.Time) (
 	case m.Name == t.Lead && m.Agent == team.External || m.Agent == team.External && !there:
 		s.Life = Outside
 	case m.Agent != team.External && m.Host == "":
-		s.Life, s.Why = Resting, "no process runs its session"
+		s.Life, s.Why = Paused, "no process runs its session"
 	case gone != "":
 		s.Life, s.Why, s.HostGone = Offline, gone, m.Agent != team.External
 	case b.Unreadable:

@@ -396,7 +396,7 @@ func TestAttentionOfAnyState(t *testing.T) {
 				o.Elsewhere = "box"
 			}
 			for _, m := range s.Members() {
-				o.Sights[m.Name] = Sight{Life: rapid.SampledFrom([]Life{LifeOnline, LifeOffline, LifeResting,
+				o.Sights[m.Name] = Sight{Life: rapid.SampledFrom([]Life{LifeOnline, LifeOffline, LifePaused,
 					LifeOutside, LifeUnknown}).Draw(t, "life"), HostGone: flag("host gone")}
 			}
 		}

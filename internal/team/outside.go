@@ -23,7 +23,7 @@ type Life string
 const (
 	LifeOnline  Life = "online"
 	LifeOffline Life = "offline"
-	LifeResting Life = "resting" // it has no session at the moment, and will get one
+	LifePaused  Life = "paused" // it has no session at the moment, and will get one
 	// an external member whose session nobody can see: it does not use cadre mcp, or has left
 	LifeOutside Life = "outside"
 	LifeEnded   Life = "ended"
@@ -41,10 +41,6 @@ type Sight struct {
 // Away is the phase of a member that stopped sending heartbeats, or whose process is known to have
 // ended.
 const Away Phase = "offline"
-
-// Paused is the phase of a member without a session while no process runs its team. It resumes with
-// its team.
-const Paused Phase = "paused"
 
 // PausedReason is the reason for the end of a session whose team was stopped to be resumed later.
 const PausedReason = "the team was paused"
@@ -64,7 +60,7 @@ func (s *State) Standing(member string, o *Outside) Phase {
 		return Away
 	case m.Name == s.team.Lead && (s.team.LeadLost != 0 || s.leadGone(o)):
 		return Away
-	case life == LifeResting && !o.Hosted && s.Phase(member) != Resting:
+	case life == LifePaused && !o.Hosted:
 		return Paused
 	}
 	return s.Phase(member)

@@ -32,8 +32,9 @@ type Phase string
 
 // The phases that are not statuses.
 const (
-	Zombie  Phase = "zombie"  // it continues its task and takes no new one, because no session leads
-	Resting Phase = "resting" // no session leads, and it has no session of its own
+	Zombie Phase = "zombie" // it continues its task and takes no new one, because no session leads
+	// it has no session: no process runs its team, or no session leads; it resumes with its team
+	Paused Phase = "paused"
 )
 
 // MemberMoves lists all transitions of a member.
@@ -50,25 +51,25 @@ var MemberMoves = func() []Move[Phase] {
 	)
 	add("it is added", spawning, new)
 	add("it is added, and external", active, new)
-	add("it is added while nobody leads", Resting, new)
+	add("it is added while nobody leads", Paused, new)
 	add("it is added, external, while nobody leads", Zombie, new)
 	add("its session runs", active, spawning)
 	add("it says so", active, idle, blocked)
 	add("its turn ends", idle, spawning, active, blocked)
 	add("it waits for an answer, or had a trouble", blocked, spawning, active, idle)
 	add("its session is gone", spawning, active, idle, blocked, shuttingDown)
-	add("it agrees to end", shuttingDown, spawning, active, idle, blocked, Zombie, Resting)
+	add("it agrees to end", shuttingDown, spawning, active, idle, blocked, Zombie, Paused)
 	add("nobody leads any more", Zombie, active, idle, blocked)
-	add("nobody leads any more", Resting, spawning)
-	add("its session runs", Zombie, Resting)
-	add("its session is gone, or has waited for a lead for too long", Resting, Zombie)
-	add("a lead is there again", spawning, Resting)
+	add("nobody leads any more", Paused, spawning)
+	add("its session runs", Zombie, Paused)
+	add("its session is gone, or has waited for a lead for too long", Paused, Zombie)
+	add("a lead is there again", spawning, Paused)
 	for _, before := range []Phase{active, idle, blocked} {
 		add("a lead is there again", before, Zombie)
 	}
 	add("it ends as it was asked to, or with its team", stopped, spawning, active, idle, blocked, shuttingDown,
-		Zombie, Resting)
-	add("its session ends by itself, for good", failed, spawning, active, idle, blocked, shuttingDown, Zombie, Resting)
+		Zombie, Paused)
+	add("its session ends by itself, for good", failed, spawning, active, idle, blocked, shuttingDown, Zombie, Paused)
 	return all
 }()
 
@@ -81,7 +82,7 @@ func (s *State) Phase(member string) Phase {
 	case !s.orphaned(m) || m.Status == ShuttingDown:
 		return Phase(s.retired(*m).Status)
 	case m.Status == Spawning:
-		return Resting
+		return Paused
 	}
 	return Zombie
 }

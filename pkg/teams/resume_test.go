@@ -36,7 +36,7 @@ func TestResumeTeam(t *testing.T) {
 	equal(t, "it continues", found.Continues, teams.ContinueByHand)
 	equal(t, "what was found of ann", found.Members[slices.IndexFunc(found.Members, func(m teams.MemberLife) bool {
 		return m.Name == "ann"
-	})].Life, teams.LifeResting)
+	})].Life, teams.LifePaused)
 	_, _, err = second.ResumeTeam(limited(t), "port", teams.ResumeOptions{})
 	want(t, err, teams.ErrNotReady) // the manager has a team
 

@@ -120,7 +120,7 @@ type Life string
 const (
 	LifeOnline  Life = "online"
 	LifeOffline Life = "offline" // its heartbeats stopped, or its process is gone
-	LifeResting Life = "resting" // it has no session at the moment, and is to get one
+	LifePaused  Life = "paused"  // it has no session at the moment, and will get one
 	LifeOutside Life = "outside" // its session is run by somebody else, who says nothing of it
 	LifeEnded   Life = "ended"
 	LifeUnknown Life = "unknown" // a clock is wrong, or the heartbeat is damaged

@@ -12,6 +12,7 @@ import (
 const (
 	mostUnderway = 10
 	mostNext     = 5
+	mostFailed   = 5
 	mostUsed     = 10
 )
 
@@ -29,11 +30,13 @@ type Standing struct {
 	Checks    []Checked             `json:"checks"`
 	Ready     int                   `json:"ready"`               // tasks that somebody could claim
 	Blocked   int                   `json:"blocked"`             // tasks that wait for others
+	Failed    int                   `json:"failed"`              // tasks that are out of retries
 	Underway  []team.Task           `json:"underway"`            // the first ones in progress
 	Next      []team.Task           `json:"next"`                // the first ones that could be claimed
+	Failures  []team.Task           `json:"failures,omitempty"`  // the first failed ones
 	TaskUsage map[string]team.Usage `json:"taskUsage,omitempty"` // of the tasks that used something, by id
 
-	Used  []team.Task      `json:"-"` // the last tasks that used something and are not in progress
+	Used  []team.Task      `json:"-"` // the last completed tasks that used something
 	Rules team.Permissions `json:"-"`
 	// Sealed says that the team was consolidated.
 	Sealed bool `json:"-"`
@@ -65,12 +68,17 @@ func Stand(home layout.Home, s *team.State, outside *team.Outside) Standing {
 	var first []team.Task
 	n.Ready, first = s.Ready(mostNext)
 	n.Next = append(n.Next, first...)
+	for task := range s.OutOfRetries() {
+		if n.Failed++; n.Failed <= mostFailed {
+			n.Failures = append(n.Failures, task)
+		}
+	}
 	for task := range s.Used() {
 		if n.TaskUsage == nil {
 			n.TaskUsage = map[string]team.Usage{}
 		}
 		n.TaskUsage[task.ID] = task.Usage
-		if task.Status == team.Completed || task.GivenUp() {
+		if task.Status == team.Completed {
 			n.Used = append(n.Used, task)
 		}
 	}

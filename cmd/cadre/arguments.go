@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// exactly accepts n arguments.
+func exactly(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error { return counts(c, args, n, n) }
+}
+
+// atMost accepts up to n arguments.
+func atMost(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error { return counts(c, args, 0, n) }
+}
+
+// atLeast accepts n arguments or more.
+func atLeast(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error { return counts(c, args, n, len(args)) }
+}
+
+// counts checks the number of arguments.
+func counts(c *cobra.Command, args []string, least, most int) error {
+	if len(args) >= least && len(args) <= most {
+		return nil
+	}
+	return miscounted(c, args, least, most)
+}
+
+// miscounted returns the error for too few or too many arguments. It names what is missing, or the
+// first argument that is too many.
+func miscounted(c *cobra.Command, args []string, least, most int) error {
+	call := fmt.Sprintf("%s; see: %s --help", syntax(c, "[TEAM]"), c.CommandPath())
+	if len(args) < least {
+		needs := required(c)
+		if len(args) > 0 {
+			needs += fmt.Sprintf(", and %q is not enough", strings.Join(args, " "))
+		}
+		return usage{fmt.Errorf("%s needs %s: %s", c.CommandPath(), needs, call)}
+	}
+	surplus := args[most]
+	if most == 0 {
+		return usage{fmt.Errorf("%s takes no arguments, and %q is one; see: %s --help", c.CommandPath(), surplus,
+			c.CommandPath())}
+	}
+	quote := ""
+	if places, _ := placeholders(c); len(places) > 0 && slices.Contains(texts, places[len(places)-1]) {
+		quote = ". Put a text of several words in quotes"
+	}
+	return usage{fmt.Errorf("%q is one argument too many: %s%s", surplus, call, quote)}
+}
+
+// texts are the arguments in which a person writes words.
+var texts = []string{"TEXT", "SUBJECT", "PLAN"}
+
+// required returns the arguments that the command needs: REQUEST, or ID and NAME.
+func required(c *cobra.Command) string {
+	use, _, _ := strings.Cut(c.Use, " | ")
+	words := strings.Fields(use)[1:]
+	var needs []string
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		switch {
+		case strings.HasPrefix(w, "-"):
+			i++ // its value
+		case strings.HasPrefix(w, "["):
+		case strings.HasSuffix(w, "..."):
+			needs = append(needs, "at least one "+strings.TrimSuffix(w, "..."))
+		default:
+			needs = append(needs, w)
+		}
+	}
+	return strings.Join(needs, " and ")
+}
+
+// flagMistake returns the error for a flag that cannot be read. It says what the flag takes, where
+// the library would show the error of a Go function.
+func flagMistake(c *cobra.Command, err error) error {
+	if invalid, is := errors.AsType[*pflag.InvalidValueError](err); is {
+		f := invalid.GetFlag()
+		takes := map[string]string{"int": wholeNumber, "int64": wholeNumber, "float64": "a number, such as 2.5",
+			"duration": "a duration, such as 30s, 10m or 2h", "bool": "true or false"}[f.Value.Type()]
+		if takes == "" {
+			err = fmt.Errorf("--%s %q: %w", f.Name, invalid.GetValue(), errors.Unwrap(invalid))
+		} else {
+			err = fmt.Errorf("--%s takes %s, not %q", f.Name, takes, invalid.GetValue())
+		}
+	}
+	return usage{fmt.Errorf("%w; see: %s --help", err, c.CommandPath())}
+}
+
+const wholeNumber = "a whole number, such as 20"
+
+// subcommand refuses a word that is not a command; a command does not come here.
+func subcommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint, see := "", c.CommandPath()+" --help"
+	if !c.HasParent() {
+		see = "cadre help --all"
+	}
+	c.SuggestionsMinimumDistance = min(2, len(args[0])/2)
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = ", did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage{fmt.Errorf("%q is not a command%s; see: %s", strings.Join(append(called(c)[1:], args[0]), " "), hint,
+		see)}
+}
+
+// workDir returns the absolute path of a directory that exists.
+func workDir(dir string) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("the directory %s does not exist. Create it, or name another one with --dir", path)
+	case err == nil && !info.IsDir():
+		err = fmt.Errorf("%s is not a directory. Name one with --dir", path)
+	}
+	if err != nil {
+		return "", usage{err}
+	}
+	return path, nil
+}

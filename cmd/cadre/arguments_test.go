@@ -1,0 +1,42 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestArguments: an error in how cadre is called says what is wrong in the words of the help, quotes
+// what was typed, and shows how the command is called.
+func TestArguments(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("CADRE_HOME", "")
+	t.Setenv("CADRE_TEAM", "")
+	for line, want := range map[string]string{
+		"validate":                  "cadre validate needs at least one FILE: cadre validate FILE...; see: cadre validate --help",
+		"permit":                    "cadre permit needs REQUEST: cadre permit [TEAM] REQUEST; see: cadre permit --help",
+		"mode demo":                 `cadre mode needs NAME and MODE, and "demo" is not enough: cadre mode [TEAM] NAME MODE; see`,
+		"status a b":                `"b" is one argument too many: cadre status [TEAM]; see: cadre status --help`,
+		"send demo --to ann hi you": `"you" is one argument too many: cadre send [TEAM] --to NAME TEXT; see: cadre send --help. Put a text of several words in quotes`,
+		"doctor x":                  `cadre doctor takes no arguments, and "x" is one; see: cadre doctor --help`,
+		"hooks try":                 "cadre hooks try needs HOOK: cadre hooks try [TEAM] HOOK; see: cadre hooks try --help",
+		"resend demo":               `cadre resend needs TEAM and NAME, and "demo" is not enough`,
+		"budget demo --tokens 1.5":  `--tokens takes a whole number, such as 20, not "1.5"; see: cadre budget --help`,
+		"log demo -n abc":           `--lines takes a whole number, such as 20, not "abc"; see: cadre log --help`,
+		"budget demo --time 5":      `--time takes a duration, such as 30s, 10m or 2h, not "5"`,
+		"budget demo --usd much":    `--usd takes a number, such as 2.5, not "much"`,
+		"--color x status":          `--color "x": it is auto, always or never; see: cadre status --help`,
+		"foo":                       `"foo" is not a command; see: cadre help --all`,
+		"taks":                      `"taks" is not a command, did you mean task or wake?; see: cadre help --all`,
+		"task foo":                  `"task foo" is not a command; see: cadre task --help`,
+		"create x --dir /no/such":   "the directory /no/such does not exist. Create it, or name another one with --dir",
+		"create x --dir /dev/null":  "/dev/null is not a directory. Name one with --dir",
+	} {
+		args := strings.Fields(line)
+		a := newApp()
+		_, err := a.root(args).ExecuteC()
+		says(t, line, err, want)
+		if err != nil && status(err) != hopeless {
+			t.Errorf("%s: status %d", line, status(err))
+		}
+	}
+}
