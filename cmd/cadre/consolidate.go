@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,7 @@ import (
 
 func (a *app) consolidateCommand() *cobra.Command {
 	var o consolidate.Options
-	var rollBack, push bool
+	var rollBack, push, complete bool
 	var to transfer.PushOptions
 	c := a.onTeam(0, &cobra.Command{
 		Use: "consolidate [TEAM]", Short: "Check and commit what a team did",
@@ -41,6 +42,9 @@ which says with what, and how to merge the two; deleting that task leaves the br
 The checks have passed with exactly the tracked files that are committed. When they change tracked files nothing is committed, and the files are named; with --with-check-changes
 these files are committed, too, and the checks run again. With --clean the checks run in a clean checkout: without ignored files and files that are not committed.
 
+With --no-commit the checks run, and nothing else happens: the team stays as it is, and can be consolidated. If members have work in worktrees, the checks run in a
+temporary checkout with all of it. To complete a team whose work you have committed yourself: --no-commit --complete
+
 When a check fails nothing is committed, HEAD and the work tree are as they were, the branches stay,
 the team continues, and its lead is told what the check said. Killed at any moment, the same command continues where it stopped; --roll-back gives up what it left
 unfinished, and has a team go on that was only marked for its end (cadre shutdown --graceful).
@@ -49,7 +53,7 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		o.Actor = a.actor
 		for _, flag := range []string{"message", "include", "only", "no-commit", "clean",
-			"with-check-changes", "without"} {
+			"with-check-changes", "without", "complete"} {
 			o.Restart = o.Restart || c.Flags().Changed(flag)
 		}
 		if rollBack {
@@ -58,6 +62,14 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 					"other flags away")}
 			}
 			return a.rollBack(c.Context(), name, o)
+		}
+		switch {
+		case complete && !o.NoCommit:
+			return usage{fmt.Errorf("--complete is for --no-commit; without it every consolidation completes the team")}
+		case push && o.NoCommit && !complete:
+			return usage{fmt.Errorf("--no-commit makes no commit that --push could push; leave one of them out")}
+		case o.NoCommit && !complete:
+			return a.tryChecks(c.Context(), name, o)
 		}
 		if err := a.consolidate(c.Context(), name, o); err != nil || !push {
 			return err
@@ -78,7 +90,9 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 		"there before the team; may be repeated")
 	c.Flags().StringArrayVar(&o.Only, "only", nil, "file or folder that is committed, and nothing else of the work "+
 		"tree; may be repeated")
-	c.Flags().BoolVar(&o.NoCommit, "no-commit", false, "run the checks and complete the team, and commit nothing")
+	c.Flags().BoolVar(&o.NoCommit, "no-commit", false, "only run the checks: commit nothing, and leave the "+
+		"team as it is")
+	c.Flags().BoolVar(&complete, "complete", false, "with --no-commit, complete the team without a commit")
 	c.Flags().BoolVar(&o.Clean, "clean", false, "run the checks in a clean checkout of what is to be committed")
 	c.Flags().BoolVar(&o.Changes, "with-check-changes", false, "commit files that the checks write with the work, "+
 		"and run the checks again")
@@ -152,6 +166,40 @@ func (a *app) consolidated(ctx context.Context, name string, o consolidate.Optio
 		return nil
 	})
 	return sealed, err
+}
+
+// tryChecks runs the checks of the team, and commits nothing.
+func (a *app) tryChecks(ctx context.Context, name string, o consolidate.Options) error {
+	var trial *consolidate.Trial
+	err := a.consolidating(ctx, name, o, func(of *engine.Team, o consolidate.Options) (err error) {
+		trial, err = of.TryChecks(ctx, o)
+		if failed, ok := errors.AsType[*consolidate.FailedCheck](err); ok && failed.Output != "" {
+			a.err.Printf("%s\n", sanitize.Block(failed.Output))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return a.print(trial, func(w *sanitize.Writer) error {
+		return writeTried(w, trial)
+	})
+}
+
+// writeTried writes which checks passed.
+func writeTried(w *sanitize.Writer, t *consolidate.Trial) error {
+	var passed []string
+	for _, check := range t.Checks {
+		passed = append(passed, fmt.Sprintf("%s (%s)", check.Name, render.Span(time.Duration(check.Took))))
+	}
+	what := "team " + t.Team + " has no checks"
+	if len(passed) > 0 {
+		what = "checks of team " + t.Team + " passed: " + strings.Join(passed, ", ")
+	}
+	if len(t.Branches) > 0 {
+		what += "; in a temporary checkout with " + strings.Join(t.Branches, ", ")
+	}
+	return w.Printf("%s; nothing was committed; to commit: cadre consolidate %s\n", what, t.Team)
 }
 
 // mostListed is how many paths a person is shown.

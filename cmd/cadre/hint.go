@@ -60,7 +60,7 @@ func command(h team.Hint) step {
 	case team.ActRollBack:
 		return line("consolidate", h.Team, "--roll-back")
 	case team.ActSkipCommit:
-		return line("consolidate", h.Team, "--no-commit")
+		return line("consolidate", h.Team, "--no-commit", "--complete")
 	case team.ActGoWithout:
 		return line("consolidate", append([]string{h.Team}, each("--without", h.Tasks, "TASK")...)...)
 	case team.ActKeepCheckChanges:

@@ -115,6 +115,7 @@ var (
 		"Team.EnableHook":            may,
 		"Team.RollBackTask":          may,
 		"Team.Consolidate":           may, // the user chose the checks
+		"Team.TryChecks":             may,
 		"Team.RollBackConsolidation": may,
 		"Team.WindDown":              may,
 		"Team.Checkpoint":            may,

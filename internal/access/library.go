@@ -96,6 +96,7 @@ var entries = []Row{
 	{Name: "Team.Retry", Rule: User, Because: "it runs the team to its end"},
 	{Name: "Team.RollBackTask", Rule: User, Because: "it changes files that are not the session's"},
 	{Name: "Team.Consolidate", Rule: User, Because: "it runs the checks and moves the user's HEAD"},
+	{Name: "Team.TryChecks", Rule: User, Because: "it runs the checks"},
 	{Name: "Team.RollBackConsolidation", Rule: User, Because: "it takes back that the team ends"},
 	{Name: "Team.WindDown", Rule: User, Because: "it ends the team"},
 	{Name: "Team.Checkpoint", Rule: User, Because: "it commits to the user's repository, and hosts make checkpoints by " +

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"cadre/internal/git"
 	"cadre/internal/render/sanitize"
@@ -139,8 +140,15 @@ func (w *work) kept(ctx context.Context, c team.Consolidation) error {
 	return err
 }
 
-// try runs one check.
-func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, dir string) error {
+// ran is how a check ended.
+type ran struct {
+	how    string // how it failed; "" if it passed
+	output string
+	took   time.Duration
+}
+
+// execute runs one check in dir. Its error says that the check could not be run, or that ctx ended.
+func (w *work) execute(ctx context.Context, c team.Consolidation, check team.Check, dir string) (r ran, err error) {
 	if w.Checking != nil {
 		w.Checking(check.Name)
 	}
@@ -150,39 +158,54 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	running, abandoned := w.watch(limited, c)
-	defer abandoned()
 	out := proc.Capture{Head: team.MaxOutput / 4, Tail: team.MaxOutput / 2}
 	env := append(git.Local(os.Environ()), "CADRE_TREE="+c.Tree, "CADRE_PARENT="+c.Parent)
 	if w.repo.top != "" {
 		env = append(env, "CADRE_INDEX="+w.index())
 	}
-	exit, err := w.procs.Run(running, proc.Cmd{Args: []string{"/bin/sh", "-c", check.Command}, Dir: dir, Env: env,
+	exit, err := w.procs.Run(limited, proc.Cmd{Args: []string{"/bin/sh", "-c", check.Command}, Dir: dir, Env: env,
 		Stdout: &out, Stderr: &out, Task: "check " + check.Name, Trusted: true, Check: true}, proc.Ladder{})
-	how := ""
+	r.took = exit.Elapsed
+	switch {
+	case ctx.Err() != nil:
+		return r, context.Cause(ctx)
+	case limited.Err() != nil:
+		r.how = fmt.Sprintf("it took longer than %s", limit)
+	case err != nil && !errors.Is(err, proc.ErrLeft):
+		return r, err
+	case exit.Code != 0:
+		r.how = exit.String()
+	}
+	if r.how != "" {
+		r.output = sanitize.Strip(out.String())
+	}
+	return r, nil
+}
+
+// try runs one check of the attempt.
+func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, dir string) error {
+	running, abandoned := w.watch(ctx, c)
+	defer abandoned()
+	ran, err := w.execute(running, c, check, dir)
 	switch {
 	case ctx.Err() != nil:
 		return team.Hinted(fmt.Errorf("interrupted in the check %s: %w", check.Name, context.Cause(ctx)),
 			w.hint(team.ActFinish), w.hint(team.ActRollBack))
 	case abandoned():
 		return w.ended()
-	case limited.Err() != nil:
-		how = fmt.Sprintf("it took longer than %s", limit)
-	case err != nil && !errors.Is(err, proc.ErrLeft):
+	case err != nil:
 		return err
-	case exit.Code != 0:
-		how = exit.String()
 	}
 	report := &team.ReportCheck{Attempt: c.Attempt, Check: check.Name,
-		Took: exit.Elapsed, Failure: how}
-	if how == "" {
+		Took: ran.took, Failure: ran.how}
+	if ran.how == "" {
 		return w.do(ctx, report)
 	}
 	if err := w.lift(ctx, c); err != nil {
 		return err
 	}
 	w.step("lifted")
-	report.Output = sanitize.Strip(out.String())
+	report.Output = ran.output
 	report.Left = w.left(ctx, c)
 	if err := w.do(ctx, report); err != nil {
 		return err
@@ -194,14 +217,14 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 	for _, b := range c.Branches {
 		then += fmt.Sprintf("; the work of %s stays on the branch %s", b.Member, b.Name)
 	}
-	return &FailedCheck{check.Name, how, report.Output, then}
+	return &FailedCheck{check.Name, ran.how, report.Output, then}
 }
 
 // watch returns a context that ends when the attempt is abandoned. The function stops watching, and
 // reports whether that happened.
 func (w *work) watch(ctx context.Context, c team.Consolidation) (context.Context, func() bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	over := errors.New("given up")
+	over := errors.New("abandoned")
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for {

@@ -29,7 +29,7 @@ type Options struct {
 	Message  string   // of the commit; "" for one made from the tasks
 	Include  []string // paths from the top of the work tree; see [team.Consolidation]
 	Only     []string
-	NoCommit bool
+	NoCommit bool     // the team is completed without a commit; see [Try] for checks alone
 	Clean    bool     // the checks run in a clean checkout of the files to commit
 	Changes  bool     // files that the checks write are committed with the work
 	Without  []string // tasks without whose missing work the team is completed

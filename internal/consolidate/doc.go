@@ -59,6 +59,7 @@
 //	land.go             puts the changes of branches into the work tree, and takes them out again
 //	absent.go           files that could not be restored in the work tree
 //	place.go            HEAD and the index follow, the team ends; message.go and seal.go write what remains of it
+//	trial.go            runs the checks alone, and commits nothing
 //	pending.go          what a consolidation would do
 //	mergedworktree.go   the combined work, for tasks that need it before the end
 //	rollback.go         takes out the work of one task; putback.go puts work back

@@ -151,6 +151,19 @@ func (t *Team) Consolidate(ctx context.Context, o consolidate.Options) (*consoli
 	return consolidate.Run(ctx, o)
 }
 
+// TryChecks runs the team's checks and commits nothing. It fills in the options and refuses as
+// [Team.Consolidate] does.
+func (t *Team) TryChecks(ctx context.Context, o consolidate.Options) (*consolidate.Trial, error) {
+	o, err := t.consolidating(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if t.View(func(s *team.State) { o.Without, err = s.TaskIDs(o.Without) }); err != nil {
+		return nil, err
+	}
+	return consolidate.Try(ctx, o)
+}
+
 // RollBack abandons a consolidation that is under way, or the mark for one. It fills in the options
 // and refuses as [Team.Consolidate] does.
 func (t *Team) RollBack(ctx context.Context, o consolidate.Options, reason string) error {

@@ -65,7 +65,7 @@ type ConsolidateOptions struct {
 	Message          string   // first lines of the commit's message; "" for one made from the goal
 	Include          []string // committed although the person had changes there before the team
 	Only             []string // committed, and nothing else of the work tree
-	NoCommit         bool     // run the checks, complete the team, and commit nothing
+	NoCommit         bool     // complete the team without a commit; see [Team.TryChecks] for checks alone
 	CleanCheckout    bool     // run the checks in a clean checkout of what is to be committed
 	WithCheckChanges bool     // commit what the checks change, and run them again
 	Without          []string // tasks whose missing work the team is completed without
@@ -122,6 +122,26 @@ func (t *Team) Consolidate(ctx context.Context, o ConsolidateOptions) (*Consolid
 	}
 	t.of.Project(context.WithoutCancel(ctx))
 	return recordOf(record), nil
+}
+
+// TryChecks runs the checks of the team on its present work, as cadre consolidate --no-commit does.
+// It commits nothing, and the team stays as it is. It returns the names of the checks that passed.
+// It is refused with ErrNotReady while somebody works, and where a check fails or a branch conflicts.
+// It uses the options Include, Only, CleanCheckout, Without and OnCheck.
+func (t *Team) TryChecks(ctx context.Context, o ConsolidateOptions) ([]string, error) {
+	if err := t.consolidates("Team.TryChecks"); err != nil {
+		return nil, err
+	}
+	trial, err := t.of.TryChecks(ctx, consolidate.Options{Actor: team.User, Include: o.Include, Only: o.Only,
+		Clean: o.CleanCheckout, Without: o.Without, Checking: o.OnCheck})
+	if err != nil {
+		return nil, public(err)
+	}
+	passed := []string{}
+	for _, check := range trial.Checks {
+		passed = append(passed, check.Name)
+	}
+	return passed, nil
 }
 
 // RollBackConsolidation gives up a consolidation that is under way: nothing is committed, the work

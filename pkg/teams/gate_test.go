@@ -219,6 +219,10 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 			_, err := team.Consolidate(ctx, teams.ConsolidateOptions{})
 			return err
 		},
+		"Team.TryChecks": func(ctx context.Context) error {
+			_, err := team.TryChecks(ctx, teams.ConsolidateOptions{})
+			return err
+		},
 		"Team.RollBackConsolidation": func(ctx context.Context) error { return team.RollBackConsolidation(ctx, "") },
 		"Team.WindDown":              team.WindDown,
 		"Team.Checkpoint":            func(ctx context.Context) error { _, err := team.Checkpoint(ctx); return err },

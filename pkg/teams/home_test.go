@@ -446,6 +446,12 @@ func TestConsolidateOptions(t *testing.T) {
 				ok(t, os.WriteFile(filepath.Join(o.Dir, file), []byte("by the team\n"), 0o600))
 			}
 			head := git("rev-parse", "HEAD")
+			if name == "with what a check changes" {
+				passed, err := team.TryChecks(limited(t), teams.ConsolidateOptions{CleanCheckout: true})
+				if ok(t, err); !slices.Equal(passed, []string{"stamp"}) {
+					t.Errorf("%v passed", passed)
+				}
+			}
 			record, err := team.Consolidate(limited(t), c.options)
 			if c.code != "" {
 				want(t, err, c.code)

@@ -309,7 +309,7 @@ var front = []fronted{
 	{"inspect/catalog", []string{"Answer", "Bring", "Checkpoint", "Observe", "Overview", "Plan", "Pull", "Review",
 		"Seal",
 		"Staff", "Standing", "Step"}, "teams in a list, and how each stands, are printed"},
-	{"consolidate", []string{"ErrDamaged", "FailedCheck", "Options", "Pending", "Record", "RecordFile"},
+	{"consolidate", []string{"ErrDamaged", "FailedCheck", "Options", "Pending", "Record", "RecordFile", "Trial"},
 		"what the flags say of a consolidation, and its record, which is printed"},
 	{"consolidate/branches", []string{"Branch"}, "the branches of a team are printed"},
 	{"git/checkpoint", []string{"Checkpoint", "ForkError", "Left", "Listed", "Restored"},

@@ -1,0 +1,184 @@
+package consolidate
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"cadre/internal/git/worktree"
+	"cadre/internal/host"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// Trial describes checks that passed and whose work was not committed.
+type Trial struct {
+	Team     string    `json:"team"` // its name
+	Checks   []Checked `json:"checks"`
+	Branches []string  `json:"branches"` // members' branches that were merged for the checks
+}
+
+// Try runs the team's checks on its present work, and commits and records nothing. The team can be
+// consolidated afterwards. Try is refused when a consolidation would be.
+//
+// If members have work in worktrees, or if the checks need a clean checkout, the checks run in a
+// temporary checkout of what a consolidation would commit. Otherwise they run in the team's
+// directory. A branch that conflicts is an error, and no task is created for it.
+func Try(ctx context.Context, o Options) (*Trial, error) {
+	w, done, err := prepare(ctx, o, false)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if w.Replica.View(func(s *team.State) {
+		_, err = team.Decide(s, team.Command{ID: "trial", At: replica.Now(), Actor: w.Actor,
+			Body: &team.Consolidate{NoCommit: true, Without: w.Without}})
+	}); err != nil {
+		return nil, err
+	}
+	t := w.Replica.Team()
+	trial := &Trial{Team: t.Name, Checks: []Checked{}, Branches: []string{}}
+	c := team.Consolidation{Include: w.Include, Only: w.Only, Clean: w.Clean || t.Clean}
+	dir := t.Dir
+	branches, err := w.present(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(branches) > 0 || c.Clean {
+		if err := w.tryMerge(ctx, &c, branches); err != nil {
+			return nil, err
+		}
+		if dir, err = w.showTrial(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	for _, b := range branches {
+		trial.Branches = append(trial.Branches, b.Name)
+	}
+	if err := w.ready(ctx, c); err != nil {
+		return nil, err
+	}
+	w.tell(ctx, c)
+	for _, check := range t.Checks {
+		ran, err := w.execute(ctx, c, check, dir)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("interrupted in the check %s: %w", check.Name, context.Cause(ctx))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if ran.how != "" {
+			return nil, &FailedCheck{check.Name, ran.how, ran.output, "the team stays as it is"}
+		}
+		trial.Checks = append(trial.Checks, Checked{check.Name, check.Command, millis(ran.took)})
+	}
+	return trial, nil
+}
+
+// present returns the work of members in worktrees that HEAD does not have, committed or not. No
+// branch is changed.
+func (w *work) present(ctx context.Context) (all []team.Branch, err error) {
+	if w.repo.top == "" {
+		return nil, nil
+	}
+	head, err := w.repo.head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if all, err = w.waiting(ctx, head); err != nil || head == "" {
+		return nil, err
+	}
+	if err := os.MkdirAll(w.scratch(""), 0o700); err != nil {
+		return nil, err
+	}
+	for _, m := range w.isolated() {
+		place := host.Place(w.Replica.Team(), w.Dir, m.Name)
+		if !host.Worktree(w.Dir, m.Name) {
+			continue
+		}
+		shots, err := worktree.OpenSnapshots(ctx, w.procs, place.Dir, w.scratch(""))
+		if err != nil {
+			return nil, err
+		}
+		shot, err := shots.Take(ctx, "", "Work of "+m.Name, everything)
+		if err != nil {
+			return nil, fmt.Errorf("the work of %s in %s cannot be read: %w", m.Name, place.Dir, err)
+		}
+		if len(shot.Left) > 0 {
+			w.Log(fmt.Sprintf("the checks do not see these files of %s: %s", m.Name, names(shot.Left)))
+		}
+		for i := range all {
+			if all[i].Member == m.Name {
+				all[i].Commit = shot.Commit
+				shot.Commit = shot.Head
+			}
+		}
+		if shot.Commit != shot.Head {
+			all = append(all, team.Branch{Member: m.Name, Name: place.Branch, Commit: shot.Commit})
+		}
+	}
+	return all, nil
+}
+
+// tryMerge makes the tree of the team's work with the branches. It asks nobody to merge a branch
+// that conflicts.
+func (w *work) tryMerge(ctx context.Context, c *team.Consolidation, branches []team.Branch) error {
+	commits, err := w.commits(ctx, *c)
+	if err != nil {
+		return err
+	}
+	if !commits {
+		return notReady("%s is not in a git repository, so there is no clean checkout of it for the checks",
+			w.Replica.Team().Dir)
+	}
+	paths, err := w.ours(ctx, *c)
+	if err != nil {
+		return err
+	}
+	if c.Parent, err = w.repo.head(ctx); err != nil {
+		return err
+	}
+	if c.Parent == "" {
+		return notReady("there is no commit yet that the checks could be run on top of; make one first")
+	}
+	before, err := w.repo.stage(ctx, w.index(), c.Parent, paths)
+	if err != nil {
+		return err
+	}
+	m, err := w.merging(ctx, c.Parent, before, branches)
+	if err != nil {
+		return err
+	}
+	for _, b := range branches {
+		next, conflict, err := worktree.Join(ctx, w.procs, w.repo.top, m.ours, b.Commit)
+		if err != nil {
+			return err
+		}
+		if !conflict.None() {
+			return notReady("the branch %s does not merge (%s), so no check ran. A consolidation creates a task for "+
+				"it that says how to merge it", b.Name, conflict).With(w.hint(team.ActConsolidate))
+		}
+		if err := m.take(ctx, w.repo, b, next); err != nil {
+			return err
+		}
+	}
+	c.Tree, c.Branches = m.tree, branches
+	return nil
+}
+
+// showTrial checks the tree out into a temporary folder, and returns the folder that corresponds to
+// the team's directory.
+func (w *work) showTrial(ctx context.Context, c team.Consolidation) (string, error) {
+	commit, err := w.repo.commit(ctx, c.Tree, w.message(c), c.Parent)
+	if err != nil {
+		return "", err
+	}
+	if err := w.sweep(ctx); err != nil {
+		return "", err
+	}
+	dir, err := worktree.Show(ctx, w.procs, w.Replica.Team().Dir, w.clean(), commit)
+	return dir, err
+}
+
+// everything leaves nothing out of a snapshot.
+func everything(string) (out bool, why string) { return false, "" }
