@@ -39,6 +39,9 @@ type Options struct {
 	// Beside returns the other teams for which [Beside] holds. If there are any, only named paths
 	// are committed. May be nil.
 	Beside func(ctx context.Context) ([]string, error)
+	// Foreign returns the paths of files that belong to other teams: reports and team files. They are
+	// not committed unless they are named. May be nil.
+	Foreign func() []string
 	// Staged is called once with the changes that the commit has: each path after git's status
 	// letter.
 	Staged func(changes []string)
@@ -173,7 +176,9 @@ type work struct {
 	repo   *repository // its top is "" if there is no repository
 	fresh  bool        // this process has just staged the files
 	notice string      // the last notice about its checkpoints
-	once   bool        // the lead is asked only once to merge a commit
+	// the strangers among the files were named
+	advised bool
+	once    bool // the lead is asked only once to merge a commit
 }
 
 // listen sets defaults for Log and Advise.
@@ -331,7 +336,7 @@ func (w *work) lost(c team.Consolidation) error {
 // selected returns the team's work in the work tree. Both the preview and the staging of a
 // consolidation use it.
 func (w *work) selected(ctx context.Context, c team.Consolidation) (selection, error) {
-	return w.repo.sort(ctx, w.Replica.Team().Base, c, w.aside(c))
+	return w.repo.sort(ctx, w.Replica.Team().Base, c, w.aside(c), w.finish())
 }
 
 // ours returns the paths to commit, or an error if they cannot be identified.
@@ -345,6 +350,12 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 			notReady("%s had changes before the team was created, and was changed since; nobody can tell whose "+
 				"these are. Commit or stash them (git stash), or include all of them", names(s.both)).
 				With(team.Hint{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name, Paths: s.both[:1]})
+	}
+	if len(s.strangers) > 0 && !w.advised {
+		w.advised = true
+		w.Advise(team.Note{Text: fmt.Sprintf("not committed, because it changed after the team "+
+			"finished or belongs to another team: %s", names(s.strangers)),
+			Hints: []team.Hint{{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name, Paths: s.strangers}}})
 	}
 	if len(c.Only) > 0 || len(s.ours) == 0 || w.Beside == nil {
 		return s.ours, nil

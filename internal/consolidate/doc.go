@@ -32,7 +32,8 @@
 // A file is the team's if it differs from HEAD now and did not when the team was created. A file
 // that differed then and is unchanged since is the user's, and is not touched. A file that differed
 // then and was changed since is refused by name, unless it is included on purpose. Files that
-// checks leave behind are nobody's.
+// checks leave behind are nobody's. A file that changed after the team finished is not the team's,
+// unless one of its tasks had changed it before.
 //
 // # Guarantees
 //

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"cadre/internal/git"
@@ -115,6 +116,53 @@ func (w *work) aside(c team.Consolidation) aside {
 	return a
 }
 
+// finish is when the team's work ended, and whose some files are.
+type finish struct {
+	at      time.Time       // zero where it has not ended
+	files   map[string]bool // that tasks of the team changed
+	foreign map[string]bool // that belong to other teams
+}
+
+func (w *work) finish() (f finish) {
+	f.files, f.foreign = map[string]bool{}, map[string]bool{}
+	if w.Foreign != nil {
+		for _, file := range w.Foreign() {
+			f.foreign[worktree.From(w.repo.top, file)] = true
+		}
+	}
+	w.Replica.View(func(s *team.State) {
+		at := s.FinishedAt()
+		if at == 0 {
+			return
+		}
+		f.at = time.UnixMilli(int64(at) + 1) // files have finer times
+		for t := range s.Tasks() {
+			if t.Work != nil {
+				for _, path := range t.Work.Files {
+					f.files[path] = true
+				}
+			}
+		}
+	})
+	return f
+}
+
+// stranger reports whether the file belongs to another team, or was changed after the team finished
+// and by none of its tasks. Of a file that was removed this is not known.
+func (r *repository) stranger(e entry, f finish) bool {
+	if f.foreign[e.path] && !e.tracked {
+		return true
+	}
+	if f.at.IsZero() || f.files[e.path] {
+		return false
+	}
+	info, err := os.Lstat(r.path(e.path))
+	if err != nil || info.IsDir() {
+		return false
+	}
+	return changedAt(info).After(f.at)
+}
+
 // maxBytes bounds how much of the uncommitted files is read for checksums.
 const maxBytes = 2 << 30
 
@@ -185,12 +233,14 @@ func realPaths(dirs []string) []string {
 
 // selection sorts the changes in the work tree by whose they are.
 type selection struct {
-	ours []string // the team's
-	both []string // uncommitted when the team was created, and changed since
+	ours      []string // the team's
+	both      []string // uncommitted when the team was created, and changed since
+	strangers []string // changed after the team finished, or another team's
 }
 
 // sort sorts the files that differ from HEAD.
-func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidation, but aside) (selection, error) {
+func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidation, but aside, end finish) (
+	selection, error) {
 	var s selection
 	files, err := r.differing(ctx, but)
 	if err != nil {
@@ -221,6 +271,9 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 		case e.submodule && !e.moved: // uncommitted changes inside a submodule cannot be committed here
 			continue
 		case len(c.Only) > 0 && !meant:
+			continue
+		case !included && !meant && !known && r.stranger(e, end):
+			s.strangers = append(s.strangers, e.path)
 			continue
 		case included || !known:
 			s.ours = append(s.ours, e.path)

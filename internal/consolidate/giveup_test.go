@@ -176,8 +176,10 @@ func TestMarkedAndComplete(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	l.write("pass", "")
-	if r := l.run(); r.Attempts != 2 || r.Commit != l.git("rev-parse", "HEAD") {
-		t.Errorf("%+v", r)
+	o := l.options()
+	o.Include = []string{"pass"}
+	if r, err := Run(l.ctx, o); err != nil || r.Attempts != 2 || r.Commit != l.git("rev-parse", "HEAD") {
+		t.Errorf("%+v, %v", r, err)
 	}
 	l.want(l.committed(), "A:new.txt", "A:pass")
 }

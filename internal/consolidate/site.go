@@ -40,7 +40,9 @@ func (w *work) site(ctx context.Context, c team.Consolidation) (at site, err err
 		return at, nil
 	}
 	at.repo = w.repo
-	if len(c.Only) > 0 {
+	if selected, err := w.selected(ctx, c); err != nil {
+		return at, err
+	} else if len(c.Only) > 0 || len(selected.strangers) > 0 {
 		at.before, err = w.noted(ctx, c)
 	}
 	return at, err

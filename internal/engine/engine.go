@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"cadre/internal/agent/drivers"
@@ -13,6 +14,7 @@ import (
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/hook"
 	"cadre/internal/host"
+	"cadre/internal/inspect/catalog"
 	"cadre/internal/journal"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
@@ -216,6 +218,10 @@ func (t *Team) Consolidation() consolidate.Options {
 		Advise: t.engine.advise}
 	if t.OnDisk() {
 		o.Except = []string{t.engine.Home.Root, t.engine.Home.Claude}
+		of := t.Team()
+		o.Foreign = sync.OnceValue(func() []string {
+			return catalog.Foreign(context.Background(), t.engine.Home, of)
+		})
 	}
 	return o
 }

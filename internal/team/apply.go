@@ -48,8 +48,14 @@ func (s *State) join(m Member, r *Record) {
 	s.members = append(s.members, m)
 }
 
-func (e *TeamStatusChanged) apply(s *State, _ *Record) {
+func (e *TeamStatusChanged) apply(s *State, r *Record) {
 	s.team.Status = e.Status
+	switch ending := e.Status == TeamConsolidating || e.Status == TeamComplete; {
+	case !ending:
+		s.team.EndingAt = 0
+	case s.team.EndingAt == 0:
+		s.team.EndingAt = r.At
+	}
 	if e.Report != "" {
 		s.team.Report = e.Report
 	}

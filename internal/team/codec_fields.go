@@ -79,6 +79,7 @@ func (t *Team) fields(c *coder) {
 	objects(c, "missing", &t.Missing)
 	c.sub("released", t.Released == Released{}, &t.Released)
 	objects(c, "hooksOff", &t.HooksOff)
+	c.int("endingAt", (*int64)(&t.EndingAt))
 }
 
 func (r *Restored) fields(c *coder) {

@@ -39,6 +39,26 @@ type Base struct {
 
 func (b *Base) none() bool { return b.Top == "" && b.Unknown == "" }
 
+// FinishedAt returns when the work of the team ended: it winds down or is complete, and nobody but
+// the lead of a person runs. It is 0 while the team can still change files, and where that is not
+// known. A file that changed later is not the team's.
+func (s *State) FinishedAt() Time {
+	at := s.team.EndingAt
+	if at == 0 {
+		return 0
+	}
+	for i := range s.members {
+		m := &s.members[i]
+		if m.Status.Running() && (i > 0 || m.Agent != External) {
+			return 0
+		}
+		if i > 0 {
+			at = max(at, m.Since)
+		}
+	}
+	return at
+}
+
 // Step is how far a consolidation has come.
 type Step string
 

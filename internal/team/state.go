@@ -173,6 +173,8 @@ type Team struct {
 	Missing       []Missing // see [State.Missing]
 	Released      Released
 	HooksOff      []HookOff
+	// since when it winds down or is complete; 0 while it is active, and where it is not known
+	EndingAt Time
 }
 
 // Restored says from which checkpoint a journal was started, because the one before it was lost. It

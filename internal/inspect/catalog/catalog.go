@@ -169,6 +169,27 @@ func Beside(ctx context.Context, home layout.Home, t team.Team, log func(string)
 	return all, nil
 }
 
+// Foreign returns the paths of files that belong to the other teams of the home: their reports and
+// team files. Teams that cannot be read are left out.
+func Foreign(ctx context.Context, home layout.Home, t team.Team) (all []string) {
+	names, err := home.Names()
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		other, err := Glance(ctx, home, name, func(string) {})
+		if err != nil || other.ID == t.ID {
+			continue
+		}
+		for _, file := range []string{other.Report, other.Origin} {
+			if file != "" && file != t.Origin && file != t.Report {
+				all = append(all, file)
+			}
+		}
+	}
+	return all
+}
+
 // Checkpoint is the last checkpoint of a team in a repository.
 type Checkpoint struct {
 	checkpoint.Listed

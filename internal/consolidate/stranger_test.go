@@ -1,0 +1,83 @@
+package consolidate
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// finish has the team finish: its only member ends, and nothing new starts. It returns when the
+// clock of files is past that.
+func (l *lab) finish() {
+	l.Helper()
+	l.do(team.User, &team.ReportStopped{Member: "ann"})
+	l.do(team.User, &team.SetStatus{Status: team.TeamConsolidating})
+	for at := l.replica.Team().EndingAt; replica.Now() <= at+10; {
+		time.Sleep(time.Millisecond) // files have the clock of the kernel, which is coarse
+	}
+}
+
+// TestStrangers checks that a file that appeared or changed after the team finished is named and
+// not committed, unless it is included or a task of the team had changed it.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.found(team.Check{Name: "sees", Command: "test -f later.txt"})
+	l.write("new.txt", "the team's\n")
+	l.finish()
+	l.write("later.txt", "a person's\n")
+	l.write("b.txt", "a person's change\n")
+	p, err := LookPending(l.ctx, l.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.want(p.Files, "new.txt")
+	var notes []team.Note
+	o := l.options()
+	o.Advise = func(n team.Note) { notes = append(notes, n) }
+	if _, err := Run(l.ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	l.want(l.committed(), "A:new.txt")
+	if len(notes) == 0 || notes[0].Text != "not committed, because it changed after the team finished or belongs to "+
+		"another team: b.txt, later.txt" ||
+		!slices.Equal(notes[0].Hints[0].Paths, []string{"b.txt", "later.txt"}) {
+		t.Errorf("noted: %+v", notes)
+	}
+}
+
+// TestStrangersIncluded checks that a named file is committed whenever it changed.
+func TestStrangersIncluded(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.found()
+	l.write("new.txt", "the team's\n")
+	l.finish()
+	l.write("later.txt", "a person's\n")
+	o := l.options()
+	o.Include = []string{"later.txt"}
+	if _, err := Run(l.ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	l.want(l.committed(), "A:later.txt", "A:new.txt")
+}
+
+// TestForeignFiles checks that the report and the team file of another team are named and not
+// committed, even if they appeared while this team worked.
+func TestForeignFiles(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.found()
+	l.write("new.txt", "the team's\n")
+	l.write("other-report.md", "another team's\n")
+	o := l.options()
+	o.Foreign = func() []string { return []string{filepath.Join(l.project, "other-report.md"), "/elsewhere/team.yaml"} }
+	if _, err := Run(l.ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	l.want(l.committed(), "A:new.txt")
+}
