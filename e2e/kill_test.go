@@ -288,3 +288,50 @@ func TestKilledCommands(t *testing.T) {
 		}
 	}
 }
+
+// A changed team file is applied wholly or not at all when the run that applies it is killed, and the
+// next run goes on from there.
+func TestChangedFileSurvivesKill(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	file := func(tasks string) string {
+		return w.write("team.yaml", "name: demo\nmembers: [{name: ann}]\ntasks:\n"+tasks)
+	}
+	name := file("  - {id: a, run: echo a >>ran}\n  - {id: b, run: 'false', blockedBy: [a]}\n")
+	if r := w.cadre("run", name); r.code != 1 { // task b fails
+		t.Fatalf("%+v", r)
+	}
+	before := w.seq()
+	happened := func(kind string) (n int) {
+		for _, e := range w.history("demo") {
+			if e.is(kind) {
+				n++
+			}
+		}
+		return n
+	}
+	file("  - {id: a, run: echo a >>ran}\n  - {id: c, run: echo c >>ran, blockedBy: [a]}\n" +
+		"  - {id: d, run: sleep 0.2; echo d >>ran, blockedBy: [c]}\n")
+	for round := range 6 {
+		p := w.start("run", name, "--yes")
+		w.awaitState(p, "demo", func(s *team.State) bool { return s.Seq() >= before+int64(round) })
+		p.killHost(round%2 == 1)
+		// b, c and d change together
+		deleted, created := happened("task_deleted"), happened("task_created")
+		if (deleted == 1) != (created == 4) || created != 2 && created != 4 {
+			t.Fatalf("%d tasks were deleted and %d created", deleted, created)
+		}
+		if read[struct{ Status string }](w, "status", "demo").Status == "complete" {
+			break
+		}
+	}
+	if read[struct{ Status string }](w, "status", "demo").Status != "complete" {
+		w.must("run", name, "--yes")
+	}
+	if n := happened("team_revised"); n != 1 {
+		t.Errorf("the file was applied %d times", n)
+	}
+	if times(w.lines("ran"), "a") != 1 || times(w.lines("ran"), "c") < 1 || times(w.lines("ran"), "d") < 1 {
+		t.Errorf("it ran %v", w.lines("ran"))
+	}
+}

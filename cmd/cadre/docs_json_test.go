@@ -92,6 +92,10 @@ git push -q origin main`},
 	{line: "cadre review demo --json"},
 	{line: "cadre run pair.yaml --json", lines: "a record as in `cadre log`, and the last one has the result", before: `
 printf 'name: pair\nmembers: [{name: ann}]\ntasks: [{id: one, run: echo one}]\n' >pair.yaml`},
+	{line: "cadre run pair.yaml --dry-run --json", before: `
+sed -i.old -e 's/echo one/false/' pair.yaml
+cadre run pair.yaml || true
+printf 'name: pair\nmembers: [{name: ann}, {name: bob}]\ntasks: [{id: one, run: echo one}]\n' >pair.yaml`},
 	{line: "cadre cleanup demo --branches --yes --json", prints: "team"},
 }
 
@@ -187,7 +191,7 @@ func title(line string) string {
 		}
 		words = append(words, w)
 	}
-	for _, flag := range []string{"--patch", "--git"} {
+	for _, flag := range []string{"--patch", "--git", "--dry-run"} {
 		if strings.Contains(line, flag) && !slices.Contains(words, flag) {
 			words = append(words, flag)
 		}

@@ -33,6 +33,8 @@ type running struct {
 	timeout     time.Duration
 	commits     bool // --consolidate
 	dry         bool
+	yes         bool     // --yes
+	redo        []string // --redo
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -50,7 +52,8 @@ A team uses significantly more tokens than one session: each member has a contex
 and features whose parts can be explored in parallel; not for routine work, or work in which each step needs the one before.
 
 Killed or interrupted, the same command continues where it stopped: completed tasks are not done again, and failed ones are
-tried again. A team that is complete is archived under its id, and the file starts over.
+tried again. If the file was changed, the changes are shown and asked about first; --yes applies them without asking, --dry-run only shows
+them, and --redo NAME does a completed task again. A team that is complete is archived under its id, and the file starts over.
 
 What the team did is not committed by that, and what members did in worktrees is on their branches: the last line says so, and names
 the command that checks it and brings it in (cadre consolidate TEAM). With --consolidate, or consolidate: true in the team file, the run does that itself.
@@ -64,6 +67,7 @@ With --json every record is printed as it happens, one a line, and the result la
 			if err != nil {
 				return err
 			}
+			o.Redo, o.Changed = r.redo, r.changed(c.Context())
 			ctx := c.Context()
 			if r.dry {
 				return a.preview(ctx, o)
@@ -87,6 +91,8 @@ With --json every record is printed as it happens, one a line, and the result la
 	f.BoolVar(&r.commits, "consolidate", false, "when all is done, check what the team did and commit it: "+
 		"cadre consolidate")
 	f.BoolVar(&r.dry, "dry-run", false, "show what the run would do, and do nothing of it")
+	f.BoolVar(&r.yes, "yes", false, "apply the changes of a team file without asking")
+	f.StringArrayVar(&r.redo, "redo", nil, "do this completed task of the unfinished team again; can be repeated")
 	r.lead.flags(c)
 	return c
 }

@@ -86,7 +86,7 @@ func (a *app) preview(ctx context.Context, o run.Options) error {
 		return err
 	}
 	if p.Refused != "" {
-		return exit(hopeless) // what was printed says why
+		return exit(status(p.Refusal)) // what was printed says why
 	}
 	return nil
 }
@@ -95,6 +95,12 @@ func writePreview(w *sanitize.Writer, p run.Preview) error {
 	switch p.Does {
 	case "continue":
 		w.Printf("team %s continues in %s: %d of %s done\n", p.Team, p.Dir, p.Completed, plural(len(p.Tasks), "task"))
+		if len(p.Changes) > 0 {
+			w.Printf("\nchanges of the team file:\n")
+			if err := writeChanges(w, p.Changes); err != nil {
+				return err
+			}
+		}
 	case "start_over":
 		w.Printf("team %s starts over in %s; the team before it is archived\n", p.Team, p.Dir)
 	default:

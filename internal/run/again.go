@@ -73,17 +73,19 @@ func (a *attempt) agree(ctx context.Context) error {
 // modes puts the lead and the teammates that have the lead's mode into that permission mode; ""
 // changes nothing.
 func (a *attempt) modes(mode string) (changes []team.Body) {
-	if mode == "" {
-		return nil
+	if mode != "" {
+		a.team.View(func(s *team.State) { changes = modes(s, mode) })
 	}
-	a.team.View(func(s *team.State) {
-		lead, _ := s.Member(s.Team().Lead)
-		for _, m := range s.Members() {
-			if m.Status.Running() && m.PermissionMode == lead.PermissionMode && m.PermissionMode != mode {
-				changes = append(changes, &team.SetMode{Member: m.Name, Mode: mode})
-			}
+	return changes
+}
+
+func modes(s *team.State, mode string) (changes []team.Body) {
+	lead, _ := s.Member(s.Team().Lead)
+	for _, m := range s.Members() {
+		if m.Status.Running() && m.PermissionMode == lead.PermissionMode && m.PermissionMode != mode {
+			changes = append(changes, &team.SetMode{Member: m.Name, Mode: mode})
 		}
-	})
+	}
 	return changes
 }
 

@@ -130,7 +130,9 @@ func Tasks(f *teamfile.File) (all []*team.CreateTask) {
 		for _, id := range t.BlockedBy {
 			before = append(before, ids[id])
 		}
-		all = append(all, create(t, before))
+		one := create(t, before)
+		one.FileDigests = saidOfTask(t).digests()
+		all = append(all, one)
 	}
 	return all
 }

@@ -86,7 +86,7 @@ func (l *Lead) Retry(ctx context.Context) error {
 			return
 		}
 		for _, m := range s.Members() {
-			if !m.Status.Running() && m.Agent != team.External && !replaced(s, m.Name) {
+			if !m.Status.Running() && m.Agent != team.External && !m.Dropped && !replaced(s, m.Name) {
 				ended = append(ended, m)
 			}
 		}
@@ -146,9 +146,12 @@ func workLeft(s *team.State) bool {
 	return false
 }
 
+// againMark stands between the name of a teammate and the number of the one that replaces it.
+const againMark = "-again-"
+
 // successor returns the nth name of a teammate that replaces another one.
 func successor(name string, n int) string {
-	suffix := fmt.Sprintf("-again-%d", n)
+	suffix := fmt.Sprintf("%s%d", againMark, n)
 	return name[:min(len(name), 64-len(suffix))] + suffix
 }
 

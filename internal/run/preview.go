@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"cadre/internal/agent"
 	"cadre/internal/engine"
@@ -23,7 +24,9 @@ type Preview struct {
 	Cannot    []string        `json:"cannot,omitempty"`  // why agents cannot work here
 	Refused   string          `json:"refused,omitempty"` // why a run would be refused
 	Checks    []string        `json:"checks,omitempty"`  // that run before anything is committed
+	Changes   []Change        `json:"changes,omitempty"` // of the team file, for a team that would be continued
 	File      *teamfile.File  `json:"-"`
+	Refusal   error           `json:"-"` // the error behind Refused
 }
 
 // PreviewMember is a member that the team would have.
@@ -68,6 +71,9 @@ func Look(ctx context.Context, o Options) (Preview, error) {
 	}
 	p.Cannot = a.cannot()
 	if _, err := o.Engine.Home.Folder(f.Name); team.CodeOf(err) == team.NotFound {
+		if len(o.Redo) > 0 {
+			return p, nothingToRedo(f.Name)
+		}
 		p.refuse(a.notInstalled())
 		return p, nil
 	} else if err != nil {
@@ -78,21 +84,24 @@ func Look(ctx context.Context, o Options) (Preview, error) {
 		return p, err
 	}
 	defer there.Close()
-	return p, p.beside(a, there)
+	return p, p.beside(ctx, a, there)
 }
 
 // refuse records why a run would be refused; nil for no reason.
 func (p *Preview) refuse(err error) {
 	if err != nil {
-		p.Refused = err.Error()
+		p.Refused, p.Refusal = err.Error(), err
 	}
 }
 
 // beside compares the file with the existing team.
-func (p *Preview) beside(a *attempt, there *engine.Team) error {
+func (p *Preview) beside(ctx context.Context, a *attempt, there *engine.Team) error {
 	t := there.Team()
 	if t.Ended() {
 		p.Does = "start_over"
+		if len(a.Redo) > 0 {
+			return nothingToRedo(t.Name)
+		}
 		p.refuse(a.notInstalled())
 		return nil
 	}
@@ -100,6 +109,14 @@ func (p *Preview) beside(a *attempt, there *engine.Team) error {
 		return err
 	}
 	p.Does = "continue"
+	if !strings.HasPrefix(a.Path, team.GoalOrigin) {
+		changes, err := Differences(ctx, there, a.File, a.Redo)
+		if err != nil {
+			return err
+		}
+		p.Changes = changes.All
+		p.refuse(changes.Refused())
+	}
 	there.View(func(s *team.State) {
 		p.Completed = s.Count(team.Completed)
 		for i := range p.Tasks {

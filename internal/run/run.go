@@ -62,7 +62,13 @@ type Options struct {
 	Report string
 	// permission mode that replaces the team file's, even for a team that started with another; ""
 	// for the file's
-	Mode  string
+	Mode string
+	// Redo names completed tasks of the unfinished team that are done again.
+	Redo []string
+	// Changed is called when the team file differs from what the unfinished team was made from. The
+	// changes are applied if it returns nil; otherwise Run returns its error. nil refuses changes.
+	Changed func(Changes) error
+
 	Agent func(name string) agent.Agent // by name; nil for the engine's agents
 	Env   []string                      // added to the environment of sessions
 
@@ -183,6 +189,9 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	a := &attempt{Options: o}
 	name, home := o.File.Name, o.Engine.Home
 	if _, err := home.Folder(name); team.CodeOf(err) == team.NotFound && !o.Resume {
+		if len(o.Redo) > 0 {
+			return nil, nothingToRedo(name)
+		}
 		commands, err := a.beginning(ctx)
 		if err != nil {
 			return nil, err
@@ -221,6 +230,9 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 			team.Hint{Action: team.ActFinish, Team: name}, team.Hint{Action: team.ActRollBack, Team: name})
 	case o.Resume:
 		return a, nil
+	case over && len(o.Redo) > 0:
+		a.close()
+		return nil, nothingToRedo(name)
 	case over:
 		// The team has ended: archive its record under its id, and start over under the name.
 		var members []team.Member
@@ -251,8 +263,13 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		a.close()
 		return nil, err
 	}
-	if a.again {
-		agree := func(ctx context.Context) error { return a.change(ctx, a.modes(o.Mode)) }
+	if a.again || t.OriginDigest != a.File.Digest() {
+		agree := func(ctx context.Context) error {
+			if err := a.follow(ctx); err != nil {
+				return err
+			}
+			return a.change(ctx, a.modes(o.Mode))
+		}
 		if strings.HasPrefix(o.Path, team.GoalOrigin) {
 			agree = a.agree
 		}
@@ -264,8 +281,13 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	return a, nil
 }
 
-// unlike refuses an unfinished team of that name that was made from another version of the file, or
-// that works in another directory.
+func nothingToRedo(name string) error {
+	return team.Refuse(team.Invalid, "there is no unfinished team %s whose tasks could be done again; a new run does "+
+		"all tasks", name)
+}
+
+// unlike refuses an unfinished team of that name that was made from another file or goal, or that
+// works in another directory.
 func (a *attempt) unlike(t team.Team) error {
 	switch {
 	case t.Origin != a.Path:
@@ -276,10 +298,9 @@ func (a *attempt) unlike(t team.Team) error {
 		return team.Refuse(team.Taken, "there is a team named %s already, %s; give this one another name", t.Name,
 			from).
 			With(team.Hint{Action: team.ActCleanUp, Team: t.Name})
-	case t.OriginDigest != a.File.Digest():
+	case t.OriginDigest != a.File.Digest() && strings.HasPrefix(a.Path, team.GoalOrigin):
 		return team.Refuse(team.NotReady,
-			"%s was changed since the unfinished team %s was made from it; to start over, "+
-				"remove the team, and run it again", a.Path, t.Name).
+			"the unfinished team %s has another goal; give this one another name, or remove that team", t.Name).
 			With(team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
 	case t.Dir != a.Dir:
 		return team.Refuse(team.NotReady,
@@ -381,20 +402,26 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 		Budget: budget(f.Budget),
 		Timing: team.Timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Clean: f.Clean,
 		Changes: f.CheckChanges,
-		Origin:  a.Path, OriginDigest: f.Digest()}
+		Origin:  a.Path, OriginDigest: f.Digest(), FileDigests: TeamDigests(f),
+		LeadDigests: MemberDigests(f.Leader)}
 	if err := a.Engine.Founding(ctx, create, a.reportPath()); err != nil { // the run overwrites the report
 		return nil, err
 	}
 	add(create)
 	for _, m := range f.Members {
-		add(&team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
-			Mode: m.Mode, PlanApproval: m.PlanApproval, Program: m.Command,
-			Args: m.Args, Env: m.Env, Isolation: m.Isolation, Budget: budget(m.Budget)})
+		add(spawn(m))
 	}
 	for _, t := range Tasks(f) {
 		add(t)
 	}
 	return commands, nil
+}
+
+// spawn returns the command that adds the member of a team file.
+func spawn(m teamfile.Member) *team.SpawnMember {
+	return &team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
+		Mode: m.Mode, PlanApproval: m.PlanApproval, Program: m.Command, Args: m.Args, Env: m.Env,
+		Isolation: m.Isolation, Budget: budget(m.Budget), FileDigests: MemberDigests(m)}
 }
 
 func budget(b teamfile.Budget) team.Budget {

@@ -32,7 +32,7 @@ func (l *Lead) look() (at situation) {
 		at.undone = s.Count(team.Pending) + s.Count(team.InProgress)
 		at.said = t.LastWords != ""
 		for _, m := range s.Members() {
-			if m.Status == team.Failed && at.undone > 0 && !replaced(s, m.Name) {
+			if m.Status == team.Failed && at.undone > 0 && !m.Dropped && !replaced(s, m.Name) {
 				at.failed = append(at.failed, m.Name+" failed: "+m.Summary)
 			}
 			if !m.Status.Running() {

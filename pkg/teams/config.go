@@ -51,7 +51,8 @@ type TeamConfig struct {
 	// in the team, unless it has Options.NoSettingsHooks. They are kept in its history.
 	Hooks []HookCommand
 
-	origin, digest string // path and digest of the team file; "" for none
+	origin, digest string   // path and digest of the team file; "" for none
+	fileDigests    []string // of what the file says of the team itself
 }
 
 // MemberConfig says who to add to a team, and how its sessions are started. All of it is kept in
@@ -73,6 +74,8 @@ type MemberConfig struct {
 	PlanApproval bool
 	Isolation    Isolation // "" to work in the team's directory
 	Budget       Budget    // of its own, beside the team's; not for a lead
+
+	fileDigests []string // of what the team file says of it; nil for no file
 }
 
 // PermissionMode is what a member may do without asking, by the names that Claude Code gives them;
@@ -160,7 +163,7 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 	}
 	create := &team.CreateTeam{Hooks: hooksOf(c.Hooks), Timing: c.Liveness.core(), Facts: facts,
 		Checks: checksOf(c.Checks), Clean: c.CleanCheckout, Changes: c.WithCheckChanges, Origin: c.origin,
-		OriginDigest: c.digest, Name: c.Name, Goal: c.Goal, Dir: dir, Lead: lead.Name,
+		OriginDigest: c.digest, FileDigests: c.fileDigests, LeadDigests: lead.fileDigests, Name: c.Name, Goal: c.Goal, Dir: dir, Lead: lead.Name,
 		LeadAgent: lead.Agent, LeadModel: lead.Model, LeadProgram: lead.Program, LeadArgs: lead.Args, LeadEnv: lead.Env,
 		LeadPrompt: lead.Prompt, LeadRole: lead.Role,
 		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: c.Budget.core(),
@@ -215,7 +218,7 @@ func (s MemberConfig) core() *team.SpawnMember {
 	return &team.SpawnMember{Name: s.Name, Agent: s.Agent, Model: s.Model, Role: s.Role, Prompt: s.Prompt,
 		Mode:         string(s.PermissionMode),
 		PlanApproval: s.PlanApproval, Program: s.Program, Args: s.Args, Env: s.Env, Isolation: string(s.Isolation),
-		Budget: s.Budget.core()}
+		Budget: s.Budget.core(), FileDigests: s.fileDigests}
 }
 
 func (r PermissionRules) core() team.Permissions {

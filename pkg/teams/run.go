@@ -9,16 +9,27 @@ import (
 
 	"cadre/internal/replica"
 	"cadre/internal/run"
+	"cadre/internal/run/teamfile"
 	"cadre/internal/team"
 )
 
-// RunOptions say where a team's report goes. The zero RunOptions write none.
+// RunOptions say where a team's report goes, and what happens to a changed team file. The zero
+// RunOptions write no report.
 type RunOptions struct {
 	ReportFile  string // path, from the team's directory; "" for no file
 	ReportTitle string // "" for the usual one
 
+	// Changed is called when the options come from a team file that differs from the one that the
+	// unfinished team was made from. The changes are applied if it returns nil; otherwise Run
+	// returns its error. nil refuses them with ErrNotReady.
+	Changed func([]FileChange) error
+	// Redo names completed tasks that are done again, for options that come from a team file.
+	Redo []string
+
 	sections []string // names of the tasks whose results the report shows first
 	leftOut  []string // and of those whose results it does not show
+	file     *teamfile.File
+	origin   string // path of file
 }
 
 // RunResult is how far a team has come.
@@ -73,6 +84,9 @@ func (t *Team) Run(ctx context.Context, report RunOptions) (RunResult, error) {
 		return RunResult{}, cause(ctx, err)
 	}
 	defer leave()
+	if err := t.follow(ctx, report); err != nil {
+		return RunResult{}, cause(ctx, err)
+	}
 	l := t.runner(report)
 	l.Session = "go-" + strings.ToLower(replica.NewID())
 	led, release, err := l.Hold(ctx)

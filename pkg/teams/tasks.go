@@ -39,13 +39,16 @@ type TaskConfig struct {
 	Timeout     time.Duration // of one attempt of a shell member, in whole milliseconds; 0 for an hour
 	Retries     int           // failed attempts after which it is tried again
 	Metadata    map[string]json.RawMessage
+
+	fileDigests []string // of what the team file says of it; nil for no file
 }
 
 func (n TaskConfig) core() *team.CreateTask {
 	return &team.CreateTask{Name: n.Name, Subject: n.Subject, Description: n.Description, ActiveForm: n.ActiveForm,
 		Owner: n.Owner, Role: n.Role,
 		BlockedBy: n.BlockedBy, Priority: string(n.Priority), Run: n.Run, In: string(n.RunIn), Dir: n.RunDir,
-		Env: n.RunEnv, When: string(n.When), Timeout: n.Timeout, Retries: int64(n.Retries), Metadata: n.Metadata}
+		Env: n.RunEnv, When: string(n.When), Timeout: n.Timeout, Retries: int64(n.Retries), Metadata: n.Metadata,
+		FileDigests: n.fileDigests}
 }
 
 // Create adds a task and returns it. The hook TaskCreated can reject it.

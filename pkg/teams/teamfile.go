@@ -16,16 +16,16 @@ type TeamFile struct {
 	Consolidate bool
 }
 
-// LoadTeamFile reads a team file. It is refused with ErrInvalid and every mistake of the file, with
-// line and column. A team that was created from it is continued by cadre run with the same file,
-// and the other way round.
+// LoadTeamFile reads a team file. A file with mistakes is refused with ErrInvalid, which lists all of
+// them with line and column. cadre run continues a team that was created from Config, and the other
+// way round. Where the file changed since then, [RunOptions.Changed] decides.
 func LoadTeamFile(path string) (*TeamFile, error) {
 	f, origin, err := run.LoadFile(path)
 	if err != nil {
 		return nil, &Error{Code: ErrInvalid, Text: err.Error(), cause: err}
 	}
 	t := &TeamFile{Consolidate: f.Consolidate, Run: RunOptions{ReportFile: f.Report.File, ReportTitle: f.Report.Title,
-		sections: f.Report.Sections, leftOut: f.LeftOut()}}
+		sections: f.Report.Sections, leftOut: f.LeftOut(), file: f, origin: origin}}
 	if t.Run.ReportFile == "" {
 		t.Run.ReportFile = f.Name + "-report.md"
 	}
@@ -34,7 +34,8 @@ func LoadTeamFile(path string) (*TeamFile, error) {
 		Permissions: PermissionRules{Allow: f.Permissions.Allow, Policy: PermissionPolicy(f.Permissions.Policy),
 			Timeout: f.Permissions.Timeout},
 		Budget:   budgetFrom(f.Budget),
-		Liveness: Liveness(f.Liveness), origin: origin, digest: f.Digest()}
+		Liveness: Liveness(f.Liveness), origin: origin, digest: f.Digest(),
+		fileDigests: run.TeamDigests(f)}
 	t.Config.Lead.Name = f.Lead
 	for _, h := range run.Hooks(f.Hooks) {
 		t.Config.Hooks = append(t.Config.Hooks, HookCommand{Event: HookName(h.Event), Command: h.Command,
@@ -66,14 +67,14 @@ func memberConfigOf(m teamfile.Member) MemberConfig {
 	return MemberConfig{Name: m.Name, Agent: m.Agent, Role: m.Role, Prompt: m.Prompt, Model: m.Model,
 		Program: m.Command, Args: m.Args, Env: m.Env, PermissionMode: PermissionMode(m.Mode),
 		PlanApproval: m.PlanApproval, Isolation: Isolation(m.Isolation),
-		Budget: budgetFrom(m.Budget)}
+		Budget: budgetFrom(m.Budget), fileDigests: run.MemberDigests(m)}
 }
 
 func taskConfigOf(c *team.CreateTask) TaskConfig {
 	return TaskConfig{Name: c.Name, Subject: c.Subject, Description: c.Description, Owner: c.Owner, Role: c.Role,
 		BlockedBy: c.BlockedBy, Priority: Priority(c.Priority), Run: c.Run, RunIn: RunIn(c.In),
 		RunDir: c.Dir, RunEnv: c.Env, When: When(c.When), Timeout: c.Timeout, Retries: int(c.Retries),
-		Metadata: c.Metadata}
+		Metadata: c.Metadata, fileDigests: c.FileDigests}
 }
 
 // RunIn is where the command of a task runs.

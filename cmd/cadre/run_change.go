@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"cadre/internal/render/excerpt"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/run"
+	"cadre/internal/team"
+)
+
+// changed returns what shows the changes of a team file to the person, and asks about them.
+func (r *running) changed(ctx context.Context) func(run.Changes) error {
+	return func(c run.Changes) error {
+		switch {
+		case r.json && r.yes:
+			if err := r.out.Value(map[string][]run.Change{"changes": c.All}); err != nil {
+				return err
+			}
+		case !r.json:
+			w := r.err
+			if r.yes {
+				w = r.out
+			}
+			if err := w.Printf("%s was changed since team %s was made from it:\n", c.Path, c.Team); err != nil {
+				return err
+			}
+			if err := writeChanges(w.Writer, c.All); err != nil {
+				return err
+			}
+		}
+		switch {
+		case r.yes:
+			return nil
+		case !r.asks():
+			return team.Refuse(team.NotReady, "%s was changed since team %s was made from it (%s). To see the "+
+				"changes: %s. To apply them: %s", c.Path, c.Team, plural(len(c.All), "change"), r.again(c.Path, "--dry-run"),
+				r.again(c.Path, "--yes"))
+		}
+		return r.confirm(ctx, "Apply these changes and run?", "")
+	}
+}
+
+// again returns the command that runs the team file with that flag.
+func (r *running) again(path, flag string) string {
+	command := "cadre run " + sanitize.Quote(path)
+	if name, is := strings.CutPrefix(path, run.TemplateOrigin); is {
+		command = "cadre run --template " + name
+	}
+	for _, name := range r.redo {
+		command += " --redo " + sanitize.Quote(name)
+	}
+	return command + " " + flag
+}
+
+// changeMark returns the mark of a change.
+func changeMark(does string) string {
+	switch does {
+	case run.ChangeAdd:
+		return "+"
+	case run.ChangeRemove:
+		return "-"
+	case run.ChangeKeep:
+		return "="
+	case run.ChangeRedo:
+		return "↺"
+	case run.ChangeRefuse:
+		return "✗"
+	}
+	return "~"
+}
+
+// mostOfValue bounds how much of an old and a new value is shown, in characters.
+const mostOfValue = 60
+
+func writeChanges(w *sanitize.Writer, all []run.Change) error {
+	for _, one := range all {
+		line := fmt.Sprintf("  %s %s %s", changeMark(one.Does), one.What, one.Name)
+		switch {
+		case one.Does == run.ChangeRefuse:
+			line = "  ✗ " + one.Why
+		case one.What == "member" && one.Does == run.ChangeRemove:
+			line += ": is asked to end"
+		case one.Does == run.ChangeRemove:
+			line += ": is deleted"
+		case one.Does == run.ChangeKeep:
+			line += ": " + one.Why
+			if len(one.Keys) > 0 {
+				line += " and stays as it is; --redo " + sanitize.Quote(one.Name) + " does it again"
+			}
+		case one.Does == run.ChangeRedo:
+			line += ": is done again"
+		}
+		if err := w.Printf("%s\n", line); err != nil {
+			return err
+		}
+		for _, k := range one.Keys {
+			from, to := valueOf(k.From), valueOf(k.To)
+			if err := w.Printf("      %s: %s → %s\n", k.Key, from, to); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// valueOf shortens a value of a team file to a line.
+func valueOf(text string) string {
+	if text == "" {
+		return "(left out)"
+	}
+	return excerpt.Characters(strings.Join(strings.Fields(text), " "), mostOfValue)
+}

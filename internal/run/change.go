@@ -1,0 +1,374 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cadre/internal/host"
+	"cadre/internal/run/teamfile"
+	"cadre/internal/team"
+)
+
+// What becomes of a part of a changed team file.
+const (
+	ChangeAdd    = "add"    // a task is added, a member is spawned
+	ChangeUpdate = "change" // the named keys get their new values
+	ChangeRemove = "remove" // a task is deleted, a member is asked to end
+	ChangeKeep   = "keep"   // a completed task stays as it is
+	ChangeRedo   = "redo"   // a completed task is done again
+	ChangeRefuse = "refuse" // it cannot be changed now
+)
+
+// Change is one difference between a team file and the unfinished team that was made from it.
+type Change struct {
+	What string      `json:"what"` // team, member or task
+	Name string      `json:"name"`
+	Does string      `json:"does"` // what becomes of it: one of the constants
+	Keys []KeyChange `json:"keys,omitempty"`
+	Why  string      `json:"why,omitempty"` // it is refused or kept
+
+	hints []team.Hint
+}
+
+// KeyChange is a key of the file that changed.
+type KeyChange struct {
+	Key  string `json:"key"`
+	From string `json:"from,omitempty"` // its value in the team; "" for the default
+	To   string `json:"to,omitempty"`   // its value in the file; "" for the default
+}
+
+// Changes are the differences between a team file and the team, in the order in which they are
+// applied.
+type Changes struct {
+	Team string
+	Path string // of the team file
+	All  []Change
+
+	commands []team.Body
+}
+
+// Asks reports whether a person must agree before the changes are applied. What the person asked for
+// by name needs no second answer.
+func (c Changes) Asks() bool {
+	return slices.ContainsFunc(c.All, func(one Change) bool { return one.Does != ChangeRedo || len(one.Keys) > 0 })
+}
+
+// Refused returns why the changes cannot be applied now; nil where they can.
+func (c Changes) Refused() error {
+	var why []string
+	var hints []team.Hint
+	for _, one := range c.All {
+		if one.Does == ChangeRefuse {
+			why = append(why, one.Why)
+			hints = append(hints, one.hints...)
+		}
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return team.Refuse(team.NotReady, "the changes of %s cannot be applied to team %s: %s", c.Path, c.Team,
+		strings.Join(why, "; ")).With(hints...)
+}
+
+// Compare returns what is different between the team file and the team that was made from an earlier
+// version of it, and what becomes of each difference. facts are the file's facts as they are now.
+// redo names completed tasks to do again.
+//
+// Only what the file says counts: a key that has not changed in the file is left alone, whatever
+// people did to its value in the team.
+func Compare(s *team.State, f *teamfile.File, facts []team.Fact, redo []string) (Changes, error) {
+	c := &comparison{state: s, file: f, team: s.Team(), facts: facts, redo: map[string]bool{},
+		tasks: map[string]team.Task{}, removed: map[string]team.Task{}}
+	c.out.Team, c.out.Path = f.Name, c.team.Origin
+	c.lead, _ = s.Member(c.team.Lead)
+	for t := range s.Tasks() {
+		if id := fileID(t); id != "" {
+			c.tasks[id] = t
+		}
+	}
+	for _, name := range redo {
+		t, err := s.Find(name)
+		if err != nil {
+			return Changes{}, err
+		}
+		if t.Status == team.Completed { // otherwise it is still to be done
+			c.redo[t.ID] = true
+		}
+	}
+	if c.team.OriginDigest == f.Digest() { // a team from before digests would seem changed
+		for t := range s.Tasks() {
+			if c.redo[t.ID] {
+				c.again(t, nil)
+			}
+		}
+	} else {
+		c.ofTeam()
+		c.ofMembers()
+		c.ofTasks()
+	}
+	c.out.commands = slices.Concat(c.settings, c.members, c.redone, c.unlinks, c.deletions, c.additions, c.revisions,
+		c.links)
+	return c.out, nil
+}
+
+// comparison is one call of Compare. Its commands are collected by the order in which they must
+// happen: a task needs its owner, and a dependency must go before the opposite one comes.
+type comparison struct {
+	state   *team.State
+	file    *teamfile.File
+	team    team.Team
+	lead    team.Member
+	facts   []team.Fact
+	redo    map[string]bool      // by id
+	tasks   map[string]team.Task // by name
+	removed map[string]team.Task // by id: tasks that the file no longer has and that are deleted
+	out     Changes
+
+	settings, members, redone, unlinks, deletions, additions, revisions, links []team.Body
+}
+
+func (c *comparison) found(one Change) { c.out.All = append(c.out.All, one) }
+
+func (c *comparison) refuse(what, name, why string, hints ...team.Hint) {
+	c.found(Change{What: what, Name: name, Does: ChangeRefuse, Why: why, hints: hints})
+}
+
+// differences describes the changed keys.
+func differences(keys []string, from, to said) (all []KeyChange) {
+	for _, key := range keys {
+		all = append(all, KeyChange{Key: key, From: from.shown(key), To: to.shown(key)})
+	}
+	return all
+}
+
+// fields returns the fields of the core that the keys stand for, each once.
+func fields(keys []string, names map[string]string) (all []string) {
+	for _, key := range keys {
+		group, _, _ := strings.Cut(key, ".")
+		field := names[key]
+		if field == "" {
+			field = names[group]
+		}
+		if field != "" && !slices.Contains(all, field) {
+			all = append(all, field)
+		}
+	}
+	return all
+}
+
+func (c *comparison) ofTeam() {
+	f, t := c.file, c.team
+	now, state := saidOfTeam(f), teamOfState(t, c.lead)
+	keys := changed(recorded(t.FileDigests, state), now)
+	if slices.Contains(keys, "lead") {
+		c.refuse("team", t.Name, fmt.Sprintf("%s leads team %s for its life, and the file names %s", t.Lead, t.Name, f.Lead),
+			team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
+		return
+	}
+	if len(keys) > 0 {
+		c.found(Change{What: "team", Name: t.Name, Does: ChangeUpdate, Keys: differences(keys, state, now)})
+	}
+	to := team.Team{Goal: f.Goal, Hooks: Hooks(f.Hooks), Permissions: t.Permissions, HandoverAt: int64(f.Handover),
+		MaxTeammates: int64(f.MaxTeammates), Timing: t.Timing, Checks: checks(f.Checks), Clean: f.Clean,
+		Changes: f.CheckChanges, OriginDigest: f.Digest(), FileDigests: now.digests()}
+	var limits []string
+	for _, key := range keys {
+		switch key {
+		case "permissions.allow":
+			to.Permissions.Allow = f.Permissions.Allow
+		case "permissions.policy":
+			to.Permissions.Policy = f.Permissions.Policy
+		case "permissions.timeout":
+			to.Permissions.Timeout = f.Permissions.Timeout
+		case "permissions.mode":
+			c.settings = append(c.settings, c.modes(cmp.Or(f.Permissions.Mode, "default"))...)
+		case "delegate":
+			c.settings = append(c.settings, &team.SetDelegate{On: f.Delegate})
+		}
+		if limit := budgetKeys[key]; limit != "" {
+			limits = append(limits, limit)
+		}
+		if period := periods(&to.Timing)[key]; period != nil {
+			*period = *periods((*team.Timing)(&f.Liveness))[key]
+		}
+	}
+	if len(limits) > 0 {
+		c.settings = append(c.settings, &team.SetBudget{Budget: budget(f.Budget), Only: limits})
+	}
+	if now := c.factsAfter(keys); now != nil {
+		c.settings = append(c.settings, &team.RecordFacts{Facts: now})
+	}
+	c.settings = append(c.settings, &team.ReviseTeam{To: to, Fields: fields(keys, map[string]string{"goal": "goal",
+		"hooks": "hooks", "checks": "checks", "clean": "clean", "withCheckChanges": "changes",
+		"permissions.allow": "permissions", "permissions.policy": "permissions", "permissions.timeout": "permissions",
+		"handover": "handoverAt", "maxTeammates": "maxTeammates", "liveness": "timing"})})
+}
+
+// budgetKeys maps the keys of a budget to the limits of the core.
+var budgetKeys = map[string]string{"budget.tokens": "tokens", "budget.usd": "cost", "budget.time": "time"}
+
+// periods maps the keys of a file's liveness to the periods.
+func periods(t *team.Timing) map[string]*time.Duration {
+	return map[string]*time.Duration{"liveness.beat": &t.Beat, "liveness.offline": &t.Offline,
+		"liveness.leadLost": &t.LeadLost, "liveness.zombie": &t.Zombie, "liveness.blocked": &t.Blocked,
+		"liveness.undelivered": &t.Undelivered, "liveness.stale": &t.Stale, "liveness.checkpoint": &t.Checkpoint}
+}
+
+// modes puts the lead into the mode, and the teammates that have the lead's mode.
+func (c *comparison) modes(mode string) []team.Body { return modes(c.state, mode) }
+
+// factsAfter returns the facts of the team with those of the file that changed; nil for no change.
+func (c *comparison) factsAfter(keys []string) []team.Fact {
+	after, differs := slices.Clone(c.team.Facts), false
+	for _, key := range keys {
+		name, is := strings.CutPrefix(key, "facts.")
+		if !is {
+			continue
+		}
+		differs = true
+		after = slices.DeleteFunc(after, func(f team.Fact) bool { return f.Name == name })
+		for _, f := range c.facts {
+			if f.Name == name {
+				after = append(after, f)
+			}
+		}
+	}
+	if !differs {
+		return nil
+	}
+	return append([]team.Fact{}, after...)
+}
+
+var memberFields = map[string]string{"agent": "agent", "model": "model", "role": "role", "prompt": "prompt",
+	"command": "program", "args": "args", "env": "env", "planApproval": "plan"}
+
+func (c *comparison) ofMembers() {
+	inFile := map[string]bool{}
+	if c.file.Lead == c.team.Lead {
+		c.revise(c.lead, c.file.Leader)
+	}
+	for _, m := range c.file.Members {
+		inFile[m.Name] = true
+		there, ok := c.state.Member(m.Name)
+		switch {
+		case !ok:
+			c.found(Change{What: "member", Name: m.Name, Does: ChangeAdd})
+			c.members = append(c.members, spawn(m))
+		case !c.ofFile(there):
+			c.refuse("member", m.Name, "member "+m.Name+" joined team "+c.team.Name+" without the file; give the one "+
+				"in the file another name")
+		default:
+			c.revise(there, m)
+		}
+	}
+	for _, m := range c.state.Members() {
+		if m.Name == c.team.Lead || inFile[m.Name] || m.Dropped || !c.ofFile(m) {
+			continue
+		}
+		c.found(Change{What: "member", Name: m.Name, Does: ChangeRemove})
+		for _, m := range c.line(m) {
+			c.drop(m)
+		}
+	}
+}
+
+// ofFile reports whether the member comes from the team file.
+func (c *comparison) ofFile(m team.Member) bool {
+	if c.team.FileDigests == nil { // made before digests were recorded
+		return m.JoinedAt == c.team.CreatedAt && m.Name != c.team.Lead
+	}
+	return m.FileDigests != nil
+}
+
+// line returns the member and those that were spawned to replace it.
+func (c *comparison) line(m team.Member) []team.Member {
+	all := []team.Member{m}
+	for _, other := range c.state.Members() {
+		if origin, _, is := strings.Cut(other.Name, againMark); is && strings.HasPrefix(m.Name, origin) &&
+			(m.Name == origin || len(other.Name) == team.MaxName) && !c.ofFile(other) {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// drop has the member end. Nobody replaces it.
+func (c *comparison) drop(m team.Member) {
+	c.members = append(c.members, &team.ReviseMember{To: team.Member{Name: m.Name, Dropped: true,
+		FileDigests: m.FileDigests}, Fields: []string{"dropped"}})
+	if !m.Status.Running() {
+		return
+	}
+	if m.Shutdown.Request != "" {
+		return
+	}
+	request := &team.RequestShutdown{Member: m.Name, Reason: "The team file no longer has you. Please finish and shut down."}
+	if m.Host == "" && m.Agent != team.External { // no session has to end first
+		c.members = append(c.members, request, &team.ExpireShutdown{Member: m.Name})
+		return
+	}
+	request.Deadline = host.Dismissal(c.state, m.Name).Deadline
+	c.members = append(c.members, request)
+}
+
+// revise compares a member with the file.
+func (c *comparison) revise(m team.Member, f teamfile.Member) {
+	now, state := saidOfMember(f), saidOfMember(memberOfState(m, c.lead))
+	keys := changed(recorded(m.FileDigests, state), now)
+	if len(keys) == 0 && !m.Dropped {
+		return
+	}
+	external := func(agent string) bool { return agent == "" || agent == team.External }
+	switch {
+	case slices.Contains(keys, "isolation"):
+		c.refuse("member", m.Name, fmt.Sprintf("the isolation of %s cannot change, because its work is where it works; "+
+			"give the new member another name", m.Name))
+		return
+	case slices.Contains(keys, "agent") && external(m.Agent) != external(f.Agent):
+		c.refuse("member", m.Name, fmt.Sprintf("the agent of %s cannot change from %s to %s; give the new member "+
+			"another name", m.Name, m.Agent, cmp.Or(f.Agent, team.External)))
+		return
+	}
+	does := ChangeUpdate
+	if m.Dropped {
+		does = ChangeAdd
+	}
+	c.found(Change{What: "member", Name: m.Name, Does: does, Keys: differences(keys, state, now)})
+	var limits []string
+	for _, key := range keys {
+		if limit := budgetKeys[key]; limit != "" {
+			limits = append(limits, limit)
+		}
+	}
+	for i, one := range c.line(m) {
+		to := team.Member{Name: one.Name, Agent: f.Agent, Model: f.Model, Role: f.Role, Prompt: f.Prompt,
+			Program: f.Command, Args: f.Args, Env: f.Env, Plan: team.Plan{Required: f.PlanApproval}}
+		if one.Name == c.team.Lead {
+			to.Agent, to.Role = cmp.Or(f.Agent, team.External), cmp.Or(f.Role, "lead")
+		}
+		set := fields(keys, memberFields)
+		if one.Dropped {
+			set = append(set, "dropped")
+		}
+		if i == 0 {
+			to.FileDigests = now.digests()
+		}
+		c.members = append(c.members, &team.ReviseMember{To: to, Fields: set})
+		if !one.Status.Running() {
+			continue
+		}
+		if one.Dropped && one.Shutdown.Answer != "approved" && one.Shutdown.Request != "" {
+			c.members = append(c.members, &team.WithdrawShutdown{Member: one.Name})
+		}
+		if slices.Contains(keys, "permissionMode") {
+			c.members = append(c.members, &team.SetMode{Member: one.Name,
+				Mode: cmp.Or(f.Mode, c.file.Permissions.Mode, c.lead.PermissionMode)})
+		}
+		if len(limits) > 0 && one.Name != c.team.Lead {
+			c.members = append(c.members, &team.SetBudget{Member: one.Name, Budget: budget(f.Budget), Only: limits})
+		}
+	}
+}

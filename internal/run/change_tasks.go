@@ -1,0 +1,184 @@
+package run
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cadre/internal/run/teamfile"
+	"cadre/internal/team"
+)
+
+var taskFields = map[string]string{"subject": "subject", "description": "description", "run": "run", "in": "in",
+	"dir": "dir", "env": "env", "when": "when", "owner": "owner", "role": "role", "priority": "priority",
+	"timeout": "timeoutMs", "retries": "retries", "metadata": "metadata"}
+
+func (c *comparison) ofTasks() {
+	inFile := map[string]bool{}
+	for _, t := range c.file.Tasks {
+		inFile[t.ID] = true
+	}
+	for t := range c.state.Tasks() { // first: the rest asks what is removed
+		if name := fileID(t); name != "" && !inFile[name] && c.tasks[name].ID == t.ID && c.taskOfFile(t) {
+			c.remove(name, t)
+		}
+	}
+	for _, f := range c.file.Order() {
+		t, there := c.tasks[f.ID]
+		switch {
+		case !there:
+			c.found(Change{What: "task", Name: f.ID, Does: ChangeAdd})
+			add := create(f, c.refs(f.BlockedBy))
+			add.FileDigests = saidOfTask(f).digests()
+			c.additions = append(c.additions, add)
+		case !c.taskOfFile(t):
+			c.refuse("task", f.ID, "task "+f.ID+" was added to team "+c.team.Name+" without the file; give the one in "+
+				"the file another id", team.Hint{Action: team.ActShowTask, Team: c.team.Name, Task: t.ID, TaskName: t.Name})
+		default:
+			c.reviseTask(f, t)
+		}
+	}
+	for t := range c.state.Tasks() { // done again although the file has it no more, or never had it
+		if c.redo[t.ID] && !(inFile[fileID(t)] && c.taskOfFile(t)) {
+			c.again(t, nil)
+		}
+	}
+	for t := range c.state.Tasks() {
+		if _, gone := c.removed[t.ID]; gone {
+			c.orphans(t)
+		}
+	}
+}
+
+// taskOfFile reports whether the task comes from the team file.
+func (c *comparison) taskOfFile(t team.Task) bool {
+	if c.team.FileDigests == nil { // made before digests were recorded
+		return t.CreatedAt == c.team.CreatedAt && t.CreatedBy == team.User
+	}
+	return t.FileDigests != nil
+}
+
+// refs returns names of tasks in the file as commands need them.
+func (c *comparison) refs(names []string) (refs []string) {
+	for _, name := range names {
+		ref := team.ByName(name)
+		if t, there := c.tasks[name]; there {
+			ref = t.ID
+		}
+		refs = append(refs, ref)
+	}
+	return refs
+}
+
+// busy refuses a change of a task that a member works on.
+func (c *comparison) busy(t team.Task, how string) {
+	c.refuse("task", t.Called(), fmt.Sprintf("task %s %s, and %s works on it; wait for its end, or release it first",
+		t.Called(), how, t.Owner), team.Hint{Action: team.ActRetryTask, Team: c.team.Name, Task: t.ID, TaskName: t.Name})
+}
+
+func (c *comparison) remove(name string, t team.Task) {
+	switch t.Status {
+	case team.InProgress:
+		c.busy(t, "is no longer in the file")
+	case team.Completed:
+		if !c.redo[t.ID] {
+			c.found(Change{What: "task", Name: name, Does: ChangeKeep, Why: "it is completed, and no longer in the file"})
+		}
+	default:
+		c.found(Change{What: "task", Name: name, Does: ChangeRemove})
+		c.removed[t.ID] = t
+		c.deletions = append(c.deletions, &team.ReviseTask{Task: t.ID, Delete: true})
+	}
+}
+
+// orphans refuses the removal of a task that others, which the file does not change, wait for.
+func (c *comparison) orphans(gone team.Task) {
+	id := gone.ID
+	for t := range c.state.Tasks() {
+		if t.Status != team.Pending || !slices.Contains(t.BlockedBy, id) || c.removed[t.ID].ID != "" {
+			continue
+		}
+		if slices.ContainsFunc(c.unlinks, func(b team.Body) bool { // the file says that it waits no more
+			u := b.(*team.UpdateTask)
+			return u.Task == t.ID && slices.Contains(u.RemoveBlockedBy, id)
+		}) {
+			continue
+		}
+		c.refuse("task", gone.Called(), fmt.Sprintf("task %s is no longer in the file, and task %s, which was changed "+
+			"by hand, waits for it; remove that dependency first", gone.Called(), t.Called()),
+			team.Hint{Action: team.ActShowTask, Team: c.team.Name, Task: t.ID, TaskName: t.Name})
+	}
+}
+
+// again has a completed task done again.
+func (c *comparison) again(t team.Task, keys []KeyChange) {
+	for _, id := range t.Blocks {
+		if w, ok := c.state.Task(id); ok && w.Status == team.InProgress {
+			c.refuse("task", t.Called(), fmt.Sprintf("task %s cannot be done again while %s works on task %s, which builds "+
+				"on it; wait for its end, or release it first", t.Called(), w.Owner, w.Called()),
+				team.Hint{Action: team.ActRetryTask, Team: c.team.Name, Task: w.ID, TaskName: w.Name})
+			return
+		}
+	}
+	c.found(Change{What: "task", Name: t.Called(), Does: ChangeRedo, Keys: keys})
+	c.redone = append(c.redone, &team.RedoTask{Task: t.ID, Reason: "the user has it done again"})
+}
+
+func (c *comparison) reviseTask(f teamfile.Task, t team.Task) {
+	now, state := saidOfTask(f), saidOfTask(taskOfState(c.state, t))
+	keys := changed(recorded(t.FileDigests, state), now)
+	differ := differences(keys, state, now)
+	switch {
+	case len(keys) == 0 && !c.redo[t.ID]:
+		return
+	case t.Status == team.InProgress:
+		c.busy(t, "changed in the file ("+strings.Join(keys, ", ")+")")
+		return
+	case t.Status == team.Completed && !c.redo[t.ID]:
+		c.found(Change{What: "task", Name: f.ID, Does: ChangeKeep, Keys: differ, Why: "it is completed"})
+		return
+	case t.Status == team.Completed:
+		if c.again(t, differ); len(keys) == 0 {
+			return
+		}
+	default:
+		c.found(Change{What: "task", Name: f.ID, Does: ChangeUpdate, Keys: differ})
+	}
+	if slices.Contains(keys, "blockedBy") {
+		c.relink(f, t)
+	}
+	to := create(f, nil)
+	to.Metadata = map[string]json.RawMessage{}
+	for _, key := range keys { // only what changed; null removes a key
+		if name, is := strings.CutPrefix(key, "metadata."); is {
+			to.Metadata[name] = json.RawMessage(cmp.Or(string(f.Metadata[name]), "null"))
+		}
+	}
+	c.revisions = append(c.revisions, &team.ReviseTask{Task: t.ID, To: *to, Fields: fields(keys, taskFields),
+		FileDigests: now.digests()})
+}
+
+// relink makes the task wait for what the file says. Dependencies on tasks that the file never had,
+// such as merges, stay.
+func (c *comparison) relink(f teamfile.Task, t team.Task) {
+	want := c.refs(f.BlockedBy)
+	var gone, come []string
+	for _, id := range t.BlockedBy {
+		if b, ok := c.state.Task(id); ok && c.taskOfFile(b) && !slices.Contains(want, id) {
+			gone = append(gone, id)
+		}
+	}
+	for _, ref := range want {
+		if !slices.Contains(t.BlockedBy, ref) {
+			come = append(come, ref)
+		}
+	}
+	if len(gone) > 0 {
+		c.unlinks = append(c.unlinks, &team.UpdateTask{Task: t.ID, RemoveBlockedBy: gone})
+	}
+	if len(come) > 0 {
+		c.links = append(c.links, &team.UpdateTask{Task: t.ID, AddBlockedBy: come})
+	}
+}

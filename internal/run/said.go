@@ -1,0 +1,260 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"cadre/internal/run/teamfile"
+	"cadre/internal/team"
+)
+
+// said is what a team file says of one thing: its keys, in order, with their values. A key that is
+// left out, or has its default, is not in the list.
+type said []saidKey
+
+type saidKey struct {
+	key, value string
+	shown      string // the value for people
+}
+
+// saidVersion is the first entry of all digests. Digests with another one are not compared.
+const saidVersion = "v=1"
+
+// add adds the key unless the value is its default.
+func (s *said) add(key string, value any, defaults ...any) {
+	text := ""
+	switch v := value.(type) {
+	case string:
+		text = v
+	case time.Duration:
+		if v != 0 {
+			text = v.String()
+		}
+	case []string:
+		if len(v) > 0 {
+			*s = append(*s, saidKey{key, strings.Join(v, "\x00"), strings.Join(v, ", ")})
+		}
+		return
+	default:
+		data, err := json.Marshal(v)
+		if text = string(data); err != nil || slices.Contains(none, text) {
+			text = ""
+		}
+	}
+	if text == "" || len(defaults) > 0 && text == defaults[0] {
+		return
+	}
+	*s = append(*s, saidKey{key, text, text})
+}
+
+// none lists the JSON of values that count as left out.
+var none = []string{"null", "[]", "{}", "0", "false", `""`}
+
+// digests returns the list as it is recorded with the team.
+func (s said) digests() []string {
+	all := []string{saidVersion}
+	for _, one := range s {
+		sum := sha256.Sum256([]byte(one.value))
+		all = append(all, one.key+"="+hex.EncodeToString(sum[:6]))
+	}
+	return all
+}
+
+// shown returns what is said of the key, for people; "" for nothing.
+func (s said) shown(key string) string {
+	for _, one := range s {
+		if one.key == key {
+			return one.shown
+		}
+	}
+	return ""
+}
+
+// changed returns the keys that differ between recorded digests and what is said now.
+func changed(recorded []string, now said) (keys []string) {
+	before := map[string]string{}
+	for _, one := range recorded {
+		if at := strings.LastIndexByte(one, '='); at >= 0 {
+			before[one[:at]] = one[at+1:]
+		}
+	}
+	for _, one := range now.digests() {
+		at := strings.LastIndexByte(one, '=')
+		if before[one[:at]] != one[at+1:] {
+			keys = append(keys, one[:at])
+		}
+		delete(before, one[:at])
+	}
+	return append(keys, slices.Sorted(maps.Keys(before))...)
+}
+
+// recorded returns the digests that the team has of the file, or those of the state where the team
+// was made before digests were recorded.
+func recorded(digests []string, state said) []string {
+	if len(digests) > 0 && digests[0] == saidVersion {
+		return digests
+	}
+	return state.digests()
+}
+
+// TeamDigests returns the digests of what the file says of the team itself, as a new team keeps them.
+func TeamDigests(f *teamfile.File) []string { return saidOfTeam(f).digests() }
+
+// MemberDigests returns the digests of what the file says of a member.
+func MemberDigests(m teamfile.Member) []string { return saidOfMember(m).digests() }
+
+func saidOfTask(t teamfile.Task) (s said) {
+	s.add("subject", t.Subject, t.ID)
+	s.add("description", t.Description)
+	s.add("run", t.Run)
+	s.add("in", t.In)
+	s.add("dir", t.Dir)
+	s.add("env", t.Env)
+	s.add("when", t.When)
+	s.add("blockedBy", t.BlockedBy)
+	s.add("owner", t.Owner)
+	s.add("role", t.Role)
+	s.add("priority", t.Priority, team.DefaultPriority)
+	s.add("timeout", t.Timeout)
+	s.add("retries", t.Retries)
+	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
+		s.add("metadata."+key, string(t.Metadata[key]))
+	}
+	return s
+}
+
+func saidOfMember(m teamfile.Member) (s said) {
+	s.add("agent", m.Agent)
+	s.add("model", m.Model)
+	s.add("role", m.Role)
+	s.add("prompt", m.Prompt)
+	s.add("command", m.Command)
+	s.add("args", m.Args)
+	s.add("env", m.Env)
+	s.add("planApproval", m.PlanApproval)
+	s.add("permissionMode", m.Mode)
+	s.add("isolation", m.Isolation)
+	s.budget(m.Budget)
+	return s
+}
+
+func (s *said) budget(b teamfile.Budget) {
+	s.add("budget.tokens", b.Tokens)
+	s.add("budget.usd", b.USD)
+	s.add("budget.time", b.Time)
+}
+
+// saidOfTeam leaves out what is read from the file at each run: the report, and whether the run
+// consolidates.
+func saidOfTeam(f *teamfile.File) (s said) {
+	s.add("goal", f.Goal)
+	s.add("lead", f.Lead, team.DefaultLead)
+	s.add("delegate", f.Delegate)
+	var hooks, checks []string
+	for _, h := range Hooks(f.Hooks) {
+		hooks = append(hooks, timed(h.Event+": "+h.Command, h.Timeout))
+	}
+	for _, c := range f.Checks {
+		text := c.Name
+		if c.Run != c.Name {
+			text += ": " + c.Run
+		}
+		checks = append(checks, timed(text, c.Timeout))
+	}
+	s.add("hooks", hooks)
+	s.add("checks", checks)
+	s.add("clean", f.Clean)
+	s.add("withCheckChanges", f.CheckChanges)
+	s.add("permissions.mode", f.Permissions.Mode, "default")
+	s.add("permissions.allow", f.Permissions.Allow)
+	s.add("permissions.policy", f.Permissions.Policy)
+	s.add("permissions.timeout", f.Permissions.Timeout)
+	s.add("handover", f.Handover)
+	s.add("maxTeammates", f.MaxTeammates)
+	s.budget(f.Budget)
+	s.add("liveness.beat", f.Liveness.Beat)
+	s.add("liveness.offline", f.Liveness.Offline)
+	s.add("liveness.leadLost", f.Liveness.LeadLost)
+	s.add("liveness.zombie", f.Liveness.Zombie)
+	s.add("liveness.blocked", f.Liveness.Blocked)
+	s.add("liveness.undelivered", f.Liveness.Undelivered)
+	s.add("liveness.stale", f.Liveness.Stale)
+	s.add("liveness.checkpoint", f.Liveness.Checkpoint)
+	for _, fact := range f.Facts {
+		s.add("facts."+fact.Name, fact.Path)
+	}
+	return s
+}
+
+func timed(text string, timeout time.Duration) string {
+	if timeout != 0 {
+		text += " (" + timeout.String() + ")"
+	}
+	return text
+}
+
+// taskOfState returns the task as a team file would have it.
+func taskOfState(s *team.State, t team.Task) teamfile.Task {
+	f := teamfile.Task{ID: fileID(t), Subject: t.Subject, Description: t.Description, Run: t.Run, In: t.In, Dir: t.Dir,
+		Env: t.Env, When: t.When, Metadata: maps.Clone(t.Metadata), Role: t.Role, Priority: t.Priority,
+		Timeout: t.Timeout, Retries: int(t.Retries)}
+	delete(f.Metadata, team.FileIDKey)
+	if t.Assigned {
+		f.Owner = t.Owner
+	}
+	for _, id := range t.BlockedBy {
+		if b, ok := s.Task(id); ok {
+			f.BlockedBy = append(f.BlockedBy, fileID(b))
+		}
+	}
+	return f
+}
+
+// memberOfState returns the member as a team file would have it.
+func memberOfState(m, lead team.Member) teamfile.Member {
+	f := teamfile.Member{Name: m.Name, Agent: m.Agent, Role: m.Role, Prompt: m.Prompt, Model: m.Model,
+		Command: m.Program, Args: m.Args, Env: m.Env, PlanApproval: m.Plan.Required, Isolation: m.Isolation,
+		Budget: budgetOfState(m.Budget)}
+	if m.PermissionMode != lead.PermissionMode {
+		f.Mode = m.PermissionMode
+	}
+	if m.Name == lead.Name {
+		if f.Name = ""; f.Agent == team.External {
+			f.Agent = ""
+		}
+		if f.Role == "lead" {
+			f.Role = ""
+		}
+	}
+	return f
+}
+
+func budgetOfState(b team.Budget) teamfile.Budget {
+	return teamfile.Budget{Tokens: b.Tokens, USD: float64(b.CostMicroUSD) / 1e6, Time: b.Time}
+}
+
+// teamOfState returns the team as a team file would have it.
+func teamOfState(t team.Team, lead team.Member) (s said) {
+	f := &teamfile.File{Goal: t.Goal, Lead: t.Lead, Delegate: t.Delegate, Clean: t.Clean, CheckChanges: t.Changes,
+		Permissions: teamfile.Permissions{Mode: lead.PermissionMode, Allow: t.Permissions.Allow,
+			Policy: t.Permissions.Policy, Timeout: t.Permissions.Timeout},
+		Handover: int(t.HandoverAt), MaxTeammates: int(t.MaxTeammates), Budget: budgetOfState(t.Budget),
+		Liveness: teamfile.Liveness(t.Timing)}
+	for _, fact := range t.Facts {
+		f.Facts = append(f.Facts, teamfile.Fact{Name: fact.Name, Path: fact.Path})
+	}
+	f.Hooks = teamfile.Hooks{}
+	for _, h := range t.Hooks {
+		f.Hooks[h.Event] = append(f.Hooks[h.Event], teamfile.HookGroup{
+			Hooks: []teamfile.HookCommand{{Command: h.Command, Timeout: h.Timeout}}})
+	}
+	for _, c := range t.Checks {
+		f.Checks = append(f.Checks, teamfile.Check{Name: c.Name, Run: c.Command, Timeout: c.Timeout})
+	}
+	return saidOfTeam(f)
+}
