@@ -63,7 +63,7 @@ func FuzzDecode(f *testing.F) {
 		`{"type":"assistant","message":{"content":[{"type":"tool_use","name":7,"input":{}},{"type":"text","text":"x"}],"usage":{"input_tokens":9e18}}}`,
 		`{"type":"result","is_error":"yes","modelUsage":{"m":{"costUSD":1e300,"contextWindow":1}},"result":{}}`,
 		`{"type":"control_request","request_id":5,"request":[]}`)
-	known := map[string]bool{"control_request": true, "control_cancel_request": true, "control_response": true,
+	known := map[string]bool{"stream_event": true, "control_request": true, "control_cancel_request": true, "control_response": true,
 		"system": true, "assistant": true, "user": true, "result": true}
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		d := &decoder{}
