@@ -73,6 +73,7 @@ var outside = map[string][][]string{
 	"budget unlimited":    {{"budget", "demo", "--unlimited"}},
 	"attach":              {{"attach", "demo", "y"}, {"attach", "other", "z"}},
 	"handover":            {{"handover", "other", "z"}},
+	"interrupt":           {{"interrupt", "demo", "y"}, {"interrupt", "other", "z"}},
 	"reassign":            {{"reassign", "demo", "1", "y", "--force"}, {"reassign", "other", "1", "z"}},
 	"join":                {{"join", "theirs", "--name", "x", "--agent", "shell"}},
 	"claude-teammate":     {{"claude-teammate", "--agent-name", "x", "--team-name", "theirs"}},

@@ -68,6 +68,7 @@ var drives = map[string][]drive{
 	"fsck":        {calls("evil"), shows("broken"), shows("broken", "--mend"), shows("broken", "--json")},
 	"gemini-hook": {{args: []string{"{root}/socket"}, protocol: "gemini reads it", alone: true}},
 	"handover":    {shows("evil", "{evil}"), calls("evil", "ann", "--reason", "{evil}")},
+	"interrupt":   {shows("evil", "{evil}"), calls("evil", "ann")},
 	"help":        {calls("status")},
 	"hooks":       {shows("evil"), shows("evil", "--json"), shows("{evil}"), shows("--dir", "{evil}"), calls("--dir", ".")},
 	"hooks disable": {shows("evil", "TeammateIdle"), shows("evil", "TeammateIdle", "--json"), shows("evil", "{evil}"),

@@ -41,6 +41,21 @@ func (a *app) delegateCommand() *cobra.Command {
 	})
 }
 
+func (a *app) interruptCommand() *cobra.Command {
+	c := a.onTeam(1, &cobra.Command{
+		Use: "interrupt [TEAM] NAME", Short: "End a member's turn",
+		Long: "End the turn of a member, whatever it does at the moment. The member keeps its tasks, and waits for a " +
+			"message: cadre send.",
+	}, func(c *cobra.Command, name string, args []string) error {
+		return a.act(c, name, &team.Interrupt{Member: args[0]},
+			func(*engine.Team, *team.Record) error {
+				return a.print(map[string]any{"member": args[0]}, said("%s is interrupted, and waits for a message", args[0]))
+			})
+	})
+	actsAs(c)
+	return c
+}
+
 func (a *app) handoverCommand() *cobra.Command {
 	var reason string
 	c := a.onTeam(1, &cobra.Command{

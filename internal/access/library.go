@@ -91,6 +91,7 @@ var entries = []Row{
 	{Name: "Team.DisableHook", Rule: User, Because: "hooks judge what members do"},
 	{Name: "Team.EnableHook", Rule: User, Because: "hooks judge what members do"},
 	{Name: "Team.TryHook", Rule: User, Because: "hooks run with the user's rights"},
+	{Name: "Team.Interrupt", Rule: User, Because: "it ends a turn; a lead sends an urgent message"},
 	{Name: "Team.HandOver", Rule: User, Because: "it ends a session; that happens by itself when a context is full"},
 	{Name: "Team.Run", Rule: User, Because: "it runs the team to its end"},
 	{Name: "Team.Retry", Rule: User, Because: "it runs the team to its end"},

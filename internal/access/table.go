@@ -80,6 +80,7 @@ var commands = []Row{
 		{"unlimited", User, "it says what may be spent"}}},
 	{Name: "attach", Rule: User, Because: "what is typed at a member's terminal is the user's word"},
 	{Name: "handover", Rule: User, Because: "it ends a session; that happens by itself when a context is full"},
+	{Name: "interrupt", Rule: User, Because: "it ends a turn; a lead sends an urgent message"},
 	{Name: "reassign", Rule: User, Because: "it reads what another member did where that works; a lead gives a task " +
 		"to somebody else with cadre task update --owner"},
 

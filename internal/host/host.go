@@ -423,6 +423,10 @@ func (h *Host) fulfil(ctx context.Context, r *round, w team.Want) error {
 		if s := h.seats[m.Name]; s != nil && s.incarnation == w.Incarnation {
 			s.stop(stopFresh, w.Reason, h.StopGrace)
 		}
+	case team.WantInterrupt:
+		if s := h.seats[m.Name]; s != nil && s.incarnation == w.Incarnation {
+			s.interrupt(w.Key)
+		}
 	case team.WantDelivery, team.WantWork, team.WantRetry, team.WantAccess, team.WantSave, team.WantYield:
 		if s := h.seats[m.Name]; s != nil && s.incarnation == w.Incarnation {
 			s.give(w)

@@ -42,6 +42,8 @@ type seat struct {
 	again chan team.WantKind       // kinds that could not be given, to be given again
 	post  post
 
+	interrupting sync.WaitGroup // running interrupts of its turn
+
 	saving    sync.WaitGroup // running saves of its work, while no session leads
 	savedFile lock
 	keeping   lock // locked before savedFile
@@ -51,6 +53,9 @@ type seat struct {
 	why   string
 	grace time.Duration // for the session to end by itself
 	turn  turn          // what is known of the current turn
+
+	session     agent.Session // nil while none is running
+	interrupted string        // key of the want for which the turn was interrupted last
 
 	calm <-chan time.Time // after a hook's rejection, what to wait for before it is reported idle again
 
@@ -328,6 +333,9 @@ func (s *seat) live(m team.Member, scratch string) error {
 		return err
 	}
 	session = s.show(session)
+	s.hold(session)
+	defer s.interrupting.Wait()
+	defer s.hold(nil)
 	givers, stopGiving := context.WithCancel(s.ctx)
 	var giving sync.WaitGroup
 	started := make(chan agent.Started, 1)
@@ -359,6 +367,31 @@ func (s *seat) live(m team.Member, scratch string) error {
 	giving.Wait()
 	s.saving.Wait()
 	return err
+}
+
+// hold sets the session whose turns can be interrupted; nil for none.
+func (s *seat) hold(session agent.Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.session = session
+}
+
+// interrupt ends the turn of the session, once for the want with that key. It does not wait.
+func (s *seat) interrupt(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session == nil || s.interrupted == key {
+		return
+	}
+	s.interrupted = key
+	session := s.session
+	s.interrupting.Go(func() {
+		ctx, cancel := context.WithTimeout(s.ctx, s.host.StopGrace)
+		defer cancel()
+		if err := session.Interrupt(ctx); err != nil && s.ctx.Err() == nil {
+			s.host.Log(s.member + " could not be interrupted: " + err.Error())
+		}
+	})
 }
 
 // show returns the session with a log of what it shows. A log that cannot be written is reported,

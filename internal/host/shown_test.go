@@ -1,10 +1,12 @@
 package host_test
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/sessionlog"
@@ -96,4 +98,48 @@ func TestSessionsThatCannotBeLogged(t *testing.T) {
 		}
 	}
 	t.Error("the host does not say that nothing is logged")
+}
+
+// interruptible is a session that records its interrupts.
+type interruptible struct {
+	*session
+	interrupts chan struct{}
+}
+
+func (s interruptible) Interrupt(context.Context) error {
+	s.interrupts <- struct{}{}
+	return nil
+}
+
+type interruptibleAgent chan struct{}
+
+func (a interruptibleAgent) Start(_ context.Context, spec agent.Spec, its agent.Team) (agent.Session, error) {
+	return interruptible{start(func(s *session) error {
+		s.updates <- agent.Started{Session: "s"}
+		s.updates <- agent.TurnStarted{}
+		<-s.stop
+		return nil
+	}, spec, its), a}, nil
+}
+
+// TestInterrupt checks that a host interrupts a turn once for each request.
+func TestInterrupt(t *testing.T) {
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"})
+	interrupts := make(interruptibleAgent, 10)
+	h := s.start("host-1", interrupts)
+	s.until("ann works", func(st *team.State) bool {
+		ann, _ := st.Member("ann")
+		return ann.Status == team.Active
+	})
+	s.do(team.User, &team.Interrupt{Member: "ann"})
+	select {
+	case <-interrupts:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the session was not interrupted")
+	}
+	s.do(team.User, &team.CreateTask{Subject: "the host looks again"})
+	h.wait()
+	if n := len(interrupts); n > 0 {
+		t.Errorf("the session was interrupted %d more times", n)
+	}
 }

@@ -40,7 +40,7 @@ func Headline(e team.Event, r *team.Record, s *team.State) string {
 		if e.Trouble != "" { // its agent retries by itself, maybe for minutes
 			return fmt.Sprintf("! %s has trouble: %s", e.Member, e.Summary)
 		}
-	case *team.ReportAsked, *team.MemberTroubled, *team.HandoverRequested:
+	case *team.ReportAsked, *team.MemberTroubled, *team.HandoverRequested, *team.InterruptRequested:
 		return "  " + Lines(&team.Record{At: r.At, Events: []team.Event{e}}, s.Called)[0]
 	case *team.PermissionRequested:
 		return permissionLine(e, r, s)

@@ -181,6 +181,8 @@ func ofMember(e team.Event) (line string, is bool) {
 		return e.Member + " is to be started again" + tail(e.Reason), true
 	case *team.HandoverRequested:
 		return "a fresh session is to go on for " + e.Member + tail(e.Reason), true
+	case *team.InterruptRequested:
+		return e.By + " interrupted " + e.Member, true
 	case *team.MemberStopped:
 		return e.Member + " stopped" + tail(e.Reason), true
 	case *team.MemberFailed:

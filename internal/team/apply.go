@@ -138,6 +138,9 @@ func (e *MemberStarted) apply(s *State, r *Record) {
 
 func (e *MemberStatusChanged) apply(s *State, r *Record) {
 	if m := s.alive(e.Member); m != nil {
+		if e.Status == Active && m.Status != Active { // the interrupted turn is over
+			m.Interrupt = 0
+		}
 		if m.Summary = e.Summary; m.Status != ShuttingDown {
 			m.become(e.Status, r.At)
 		}
@@ -151,7 +154,7 @@ func (e *MemberStatusChanged) apply(s *State, r *Record) {
 func (e *MemberDetached) apply(s *State, r *Record) {
 	if m := s.alive(e.Member); m != nil {
 		m.Host, m.Summary, m.Note = "", e.Reason, e.Note
-		m.Handover, m.Offline = "", 0 // they belonged to the session that ended
+		m.Handover, m.Interrupt, m.Offline = "", 0, 0 // they belonged to the session that ended
 		m.become(Spawning, r.At)
 		if e.Fresh {
 			m.Session = ""
@@ -182,6 +185,12 @@ func (e *HandoverRequested) apply(s *State, _ *Record) {
 	}
 }
 
+func (e *InterruptRequested) apply(s *State, r *Record) {
+	if m := s.alive(e.Member); m != nil {
+		m.Interrupt = r.Seq
+	}
+}
+
 func (e *MemberStopped) apply(s *State, r *Record) { s.end(e.Member, Stopped, e.Reason, r.At) }
 func (e *MemberFailed) apply(s *State, r *Record)  { s.end(e.Member, Failed, e.Reason, r.At) }
 
@@ -198,7 +207,7 @@ func (s *State) end(member string, status MemberStatus, reason string, at Time) 
 	if m := s.member(member); m != nil {
 		m.become(status, at)
 		m.Summary, m.Host = reason, ""
-		m.Shutdown, m.Handover, m.RetryAt, m.Offline = Shutdown{}, "", 0, 0
+		m.Shutdown, m.Handover, m.Interrupt, m.RetryAt, m.Offline = Shutdown{}, "", 0, 0, 0
 		s.dropPermissions(member)
 	}
 }

@@ -26,6 +26,7 @@ const (
 	ItemBudget      ItemKind = "budget"      // the budget is spent
 	ItemFailed      ItemKind = "failed"      // a member failed, and its work is open
 	ItemOffline     ItemKind = "offline"     // a member sent no heartbeat for too long
+	ItemHeld        ItemKind = "held"        // a member was interrupted, and waits for a message
 	ItemCheck       ItemKind = "check"       // the last consolidation ended with a failed check
 	ItemConflict    ItemKind = "conflict"    // a branch does not merge, and must be merged by hand
 	ItemTaskFailed  ItemKind = "task_failed" // a task is out of retries
@@ -85,6 +86,7 @@ func (s *State) Attention(now Time, o *Outside) []Item {
 	if !s.over() {
 		a.money()
 		a.people()
+		a.interrupted()
 		a.work()
 		a.rest()
 	}
@@ -316,6 +318,24 @@ func (a *attention) people() {
 			holds = "; it holds task " + held[0].Called()
 		}
 		a.add(item, "%s is offline: %s%s.", m.Name, why, holds)
+	}
+}
+
+// interrupted adds the members that were interrupted and wait for a message. The lead interrupts in its own
+// session, and knows.
+func (a *attention) interrupted() {
+	for i := range a.s.members {
+		m := &a.s.members[i]
+		if m.Interrupt == 0 || m.Status != Idle || a.s.wakes(m) {
+			continue
+		}
+		item := Item{Kind: ItemHeld, Member: m.Name, Since: m.Since, Hint: Hint{Action: ActAsk, Member: m.Name}}
+		holds := ""
+		if held := a.s.holds(m.Name); len(held) > 0 {
+			item.Task = held[0].ID
+			holds = " It holds task " + held[0].Called() + "."
+		}
+		a.add(item, "%s was interrupted, and waits for a message.%s", m.Name, holds)
 	}
 }
 

@@ -378,7 +378,7 @@ func TestNothingOfAnObservedTeamWaits(t *testing.T) {
 func TestAttentionOfAnyState(t *testing.T) {
 	order := []ItemKind{ItemPermission, ItemPlan, ItemInterrupted, ItemDirectory, ItemElsewhere, ItemDormant,
 		ItemUnhosted, ItemLeadLost, ItemLeadFailed, ItemBudget, ItemBudgetLow, ItemFailed, ItemOffline,
-		ItemCheck, ItemConflict, ItemTaskFailed, ItemTaskYours, ItemUnassigned, ItemHook, ItemConsolidate,
+		ItemHeld, ItemCheck, ItemConflict, ItemTaskFailed, ItemTaskYours, ItemUnassigned, ItemHook, ItemConsolidate,
 		ItemLate, ItemFacts}
 	rapid.Check(t, func(t *rapid.T) {
 		s, _ := foundedBy(t, rapid.SampledFrom([]string{External, "claude"}).Draw(t, "lead"))

@@ -145,6 +145,7 @@ func (m *Member) fields(c *coder) {
 	c.str("summary", &m.Summary)
 	c.str("note", &m.Note)
 	c.str("handover", &m.Handover)
+	c.int("interrupt", &m.Interrupt)
 	c.int("setbacks", &m.Setbacks)
 	c.int("retryAt", (*int64)(&m.RetryAt))
 	c.int("context", &m.Context)

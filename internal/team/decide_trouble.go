@@ -165,6 +165,34 @@ func (b *HandOver) decide(d *decision) error {
 	return nil
 }
 
+// Interrupt ends the turn of a member. The member then waits for a message, and is given nothing
+// else meanwhile. The lead and the user can do it.
+type Interrupt struct{ Member string }
+
+func (b *Interrupt) decide(d *decision) error {
+	if err := d.leads("interrupt a member"); err != nil {
+		return err
+	}
+	m, err := d.running(b.Member)
+	if err != nil {
+		return err
+	}
+	switch {
+	case m.Agent == External:
+		return Refuse(Invalid, "%s runs its own session: its turns cannot be interrupted from here", m.Name).
+			With(Hint{Action: ActAsk, Member: m.Name})
+	case m.Shutdown.Request != "":
+		return refuse(NotReady, "%s is shutting down", m.Name)
+	case m.Status != Active:
+		return Refuse(NotReady, "%s is %s: no turn runs that could be interrupted", m.Name, m.Status).
+			With(Hint{Action: ActAsk, Member: m.Name})
+	case m.Interrupt != 0:
+		return nil
+	}
+	d.emit(&InterruptRequested{Member: m.Name, By: d.Actor})
+	return nil
+}
+
 // AskReport asks an agent that leads for its report, because all work is done.
 type AskReport struct {
 	Merged string // directory with the merged work of all members, to look at; "" for none

@@ -35,7 +35,7 @@ var _ = []struct{}{
 	kind[MemberSpawned](), kind[MemberAttached](), kind[MemberStarted](), kind[MemberStatusChanged](),
 	kind[MemberDetached](), kind[MemberStopped](), kind[MemberFailed](),
 	kind[MemberReturned](), kind[MemberDescribed](), kind[TasksSkipped](), kind[GapNoticed](), kind[MemberTroubled](),
-	kind[HandoverRequested](), kind[ReportAsked](), kind[ReportGiven](),
+	kind[HandoverRequested](), kind[InterruptRequested](), kind[ReportAsked](), kind[ReportGiven](),
 	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](),
 	kind[PlanSubmitted](), kind[PlanAnswered](),
 	kind[PermissionRequested](), kind[PermissionAnswered](), kind[UsageReported](), kind[HookRejected](),
@@ -140,6 +140,8 @@ type (
 	}
 	// HandoverRequested asks for a fresh session in place of the present one.
 	HandoverRequested struct{ Member, Reason string }
+	// InterruptRequested asks the session of the member to end its turn.
+	InterruptRequested struct{ Member, By string }
 	// MemberStopped ends the member, on request.
 	MemberStopped struct{ Member, Reason string }
 	// MemberFailed ends the member: its session ended by itself.
@@ -292,6 +294,7 @@ func (*MemberStatusChanged) Kind() string { return "member_status_changed" }
 func (*MemberDetached) Kind() string      { return "member_detached" }
 func (*MemberTroubled) Kind() string      { return "member_troubled" }
 func (*HandoverRequested) Kind() string   { return "handover_requested" }
+func (*InterruptRequested) Kind() string  { return "interrupt_requested" }
 func (*ReportAsked) Kind() string         { return "report_asked" }
 func (*ReportGiven) Kind() string         { return "report_given" }
 func (*MemberStopped) Kind() string       { return "member_stopped" }
@@ -488,6 +491,11 @@ func (e *MemberTroubled) fields(c *coder) {
 func (e *HandoverRequested) fields(c *coder) {
 	c.str("member", &e.Member)
 	c.str("reason", &e.Reason)
+}
+
+func (e *InterruptRequested) fields(c *coder) {
+	c.str("member", &e.Member)
+	c.str("by", &e.By)
 }
 
 func (*ReportAsked) fields(*coder) {}

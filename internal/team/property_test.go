@@ -201,6 +201,8 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &RetryMember{Member: name.Draw(t, "member")}
 	case "HandOver":
 		return &HandOver{Member: name.Draw(t, "member"), Reason: word.Draw(t, "reason")}
+	case "Interrupt":
+		return &Interrupt{Member: name.Draw(t, "member")}
 	case "AskReport":
 		return &AskReport{}
 	case "GiveReport":

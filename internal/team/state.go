@@ -210,24 +210,26 @@ type Member struct {
 	Summary        string // what it says it is doing, or why it ended
 	Note           string // for its next session: why that begins, and what the last one knew
 	Handover       string // why a fresh session should replace the present one; "" for no request
-	Setbacks       int64  // troubles in a row: turns that failed, and sessions that ended by themselves
-	RetryAt        Time   // it is not tried again before then
-	Context        int64  // percent of its session's context that is full, by the agent's own figures
-	JoinedAt       Time
-	Usage          Usage
-	Inbox          []int64 // seqs of its messages that are not delivered yet, in order
-	DeliveredSeq   int64   // seq of the last message that was delivered to it
-	ReadSeq        int64   // it has read everything up to this message
-	Late           []int64 // seqs of late messages in the inbox that the lead was notified of
-	Resent         int64   // counts how often late messages were sent again
-	Offline        Time    // since when it is offline, as the lead was notified; 0 while it is not
-	Left           Left    // its work on a branch that is not merged yet
-	Budget         Budget
-	Exhausted      string // which of its own budgets is spent; "" for none
-	Alerted        []Alerted
-	SessionCost    int64    // the part of Usage that its present session has cost, in millionths of a US dollar
-	FileDigests    []string // of what its team file says of it: key=digest; nil for a member of no file
-	Dropped        bool     // its team file no longer has it: nobody replaces it
+	// seq of the request to interrupt its turn; 0 for none. It stays until the member's next turn.
+	Interrupt    int64
+	Setbacks     int64 // troubles in a row: turns that failed, and sessions that ended by themselves
+	RetryAt      Time  // it is not tried again before then
+	Context      int64 // percent of its session's context that is full, by the agent's own figures
+	JoinedAt     Time
+	Usage        Usage
+	Inbox        []int64 // seqs of its messages that are not delivered yet, in order
+	DeliveredSeq int64   // seq of the last message that was delivered to it
+	ReadSeq      int64   // it has read everything up to this message
+	Late         []int64 // seqs of late messages in the inbox that the lead was notified of
+	Resent       int64   // counts how often late messages were sent again
+	Offline      Time    // since when it is offline, as the lead was notified; 0 while it is not
+	Left         Left    // its work on a branch that is not merged yet
+	Budget       Budget
+	Exhausted    string // which of its own budgets is spent; "" for none
+	Alerted      []Alerted
+	SessionCost  int64    // the part of Usage that its present session has cost, in millionths of a US dollar
+	FileDigests  []string // of what its team file says of it: key=digest; nil for a member of no file
+	Dropped      bool     // its team file no longer has it: nobody replaces it
 }
 
 // Plan is the approval of a member's plan.

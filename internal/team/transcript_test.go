@@ -23,7 +23,7 @@ var bodies = func() map[string]reflect.Type {
 		&ReportFailed{}, &SetMode{},
 		&RequestShutdown{}, &AnswerShutdown{}, &WithdrawShutdown{}, &ExpireShutdown{}, &SubmitPlan{}, &AnswerPlan{},
 		&ExpirePlan{},
-		&ReportTrouble{}, &RetryMember{}, &HandOver{}, &AskReport{}, &GiveReport{},
+		&ReportTrouble{}, &RetryMember{}, &HandOver{}, &Interrupt{}, &AskReport{}, &GiveReport{},
 		&AttachLead{}, &LoseLead{}, &RecordFacts{}, &MoveTeam{}, &SaveWork{}, &RecordWork{}, &RollBackTask{},
 		&MarkLate{}, &ResendMessages{}, &ReportOffline{}, &ReportOnline{},
 		&LeaveBranch{}, &Consolidate{}, &ReportMerged{}, &ReportStaged{}, &ReportCheck{}, &ReportMade{},

@@ -19,6 +19,7 @@ const (
 	WantAccess WantKind = "access" // the session has the access that the state grants
 	// the session ends, for Reason, and a fresh one replaces it
 	WantHandover   WantKind = "handover"
+	WantInterrupt  WantKind = "interrupt"   // the session's turn is interrupted
 	WantExpirePlan WantKind = "expire_plan" // the plan Request is rejected because nobody answered
 	// the session ends, for Reason, and the member is reported as stopped
 	WantStop             WantKind = "stop"
@@ -228,6 +229,9 @@ func (s *State) appendSessionWants(wants []Want, m *Member, patient bool) []Want
 	}
 	wants = append(wants, want(WantAccess, "/"+m.PermissionMode+"/"+strconv.FormatBool(s.Writes(m.Name))+"/"+
 		strconv.FormatBool(s.Gated(m.Name))))
+	if m.Interrupt != 0 && m.Status == Active {
+		wants = append(wants, want(WantInterrupt, fmt.Sprintf("/%d", m.Interrupt)))
+	}
 	if patient {
 		return wants
 	}
@@ -247,7 +251,7 @@ func (s *State) appendSessionWants(wants []Want, m *Member, patient bool) []Want
 		w.Seqs = slices.Clone(ripe)
 		wants = append(wants, w)
 	}
-	if m.Status == Idle && !s.orphaned(m) && s.team.Status != TeamConsolidating && m.Shutdown.Request == "" &&
+	if m.Status == Idle && m.Interrupt == 0 && !s.orphaned(m) && s.team.Status != TeamConsolidating && m.Shutdown.Request == "" &&
 		s.AllowsTool(m.Name, "TaskClaim") == nil {
 		if t := s.next(m); t != nil {
 			wants = append(wants, want(WantWork, fmt.Sprintf("/%s/%d", t.ID, t.Fence)))

@@ -211,6 +211,7 @@ const (
 	AttentionBudget      = AttentionKind(team.ItemBudget)      // the budget is spent
 	AttentionFailed      = AttentionKind(team.ItemFailed)      // a member failed, and its work is open
 	AttentionOffline     = AttentionKind(team.ItemOffline)     // a member stopped sending heartbeats
+	AttentionHeld        = AttentionKind(team.ItemHeld)        // a member was interrupted, and waits for a message
 	AttentionCheck       = AttentionKind(team.ItemCheck)       // the last consolidation ended with a failed check
 	AttentionConflict    = AttentionKind(team.ItemConflict)    // a branch does not merge, and is to be merged by hand
 	AttentionTaskFailed  = AttentionKind(team.ItemTaskFailed)  // a task is out of retries

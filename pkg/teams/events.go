@@ -84,6 +84,8 @@ func memberFact(e team.Event, r *team.Record) Fact {
 		return MemberTroubled{e.Member, Trouble(e.Trouble), e.Text, e.Setbacks, clock(e.RetryAt)}
 	case *team.HandoverRequested:
 		return HandoverRequested(*e)
+	case *team.InterruptRequested:
+		return InterruptRequested(*e)
 	case *team.MemberStopped:
 		return MemberStopped(*e)
 	case *team.MemberFailed:

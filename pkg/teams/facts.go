@@ -100,6 +100,9 @@ type MemberTroubled struct {
 // HandoverRequested asks for a fresh session of the member, which continues for the present one.
 type HandoverRequested struct{ Member, Reason string }
 
+// InterruptRequested asks the member's session to end its turn, for By.
+type InterruptRequested struct{ Member, By string }
+
 // MemberStopped says that the member ended as it was asked to.
 type MemberStopped struct{ Member, Reason string }
 
@@ -278,6 +281,7 @@ func (ReportAsked) fact()           {}
 func (ReportGiven) fact()           {}
 func (MemberTroubled) fact()        {}
 func (HandoverRequested) fact()     {}
+func (InterruptRequested) fact()    {}
 func (MemberSpawned) fact()         {}
 func (MemberStarted) fact()         {}
 func (MemberStatusChanged) fact()   {}

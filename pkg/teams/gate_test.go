@@ -212,9 +212,10 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 		"Team.SetBudget": func(ctx context.Context) error {
 			return team.SetBudget(ctx, teams.Budget{Tokens: 1, Time: time.Hour})
 		},
-		"Team.HandOver": func(ctx context.Context) error { return team.HandOver(ctx, "bob", "") },
-		"Team.Run":      func(ctx context.Context) error { _, err := team.Run(ctx, teams.RunOptions{}); return err },
-		"Team.Retry":    team.Retry,
+		"Team.Interrupt": func(ctx context.Context) error { return team.Interrupt(ctx, "bob") },
+		"Team.HandOver":  func(ctx context.Context) error { return team.HandOver(ctx, "bob", "") },
+		"Team.Run":       func(ctx context.Context) error { _, err := team.Run(ctx, teams.RunOptions{}); return err },
+		"Team.Retry":     team.Retry,
 		"Team.Consolidate": func(ctx context.Context) error {
 			_, err := team.Consolidate(ctx, teams.ConsolidateOptions{})
 			return err

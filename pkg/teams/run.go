@@ -152,6 +152,16 @@ func (t *Team) runner(r RunOptions) *run.Lead {
 		Report:  r.ReportFile, Seen: t.of.Seq(), Log: t.opts.log}
 }
 
+// Interrupt ends the member's turn. The member then waits for a message. It returns [ErrNotReady] if
+// no turn runs.
+func (t *Team) Interrupt(ctx context.Context, member string) error {
+	if err := t.pass("Team.Interrupt", nil); err != nil {
+		return err
+	}
+	_, err := t.me.do(ctx, &team.Interrupt{Member: member})
+	return err
+}
+
 // HandOver ends a member's session and has a fresh one continue for it, with its task, its mail,
 // and a note of what the one before did: its context is full, or was led astray. It does not wait
 // for that. It happens by itself when a context is nearly full; see TeamConfig.HandoverAt. Members

@@ -92,7 +92,8 @@ func (c *changes) add(s *team.State, e team.Event) {
 		c.ids = true
 	case *team.MessageSent, *team.MessagesDelivered, *team.MessagesRead, *team.MessagesReturned, *team.MessagesLate,
 		*team.MessagesResent,
-		*team.MemberAttached, *team.MemberOffline, *team.MemberOnline, *team.HandoverRequested, *team.ShutdownRequested,
+		*team.MemberAttached, *team.MemberOffline, *team.MemberOnline, *team.HandoverRequested, *team.InterruptRequested,
+		*team.ShutdownRequested,
 		*team.ShutdownWithdrawn, *team.PlanSubmitted, *team.PlanAnswered,
 		*team.PermissionRequested, *team.PermissionAnswered, *team.UsageReported, *team.HookRejected,
 		*team.DelegateChanged, *team.BudgetChanged, *team.BudgetExhausted, *team.BudgetAlerted,
