@@ -113,6 +113,8 @@ func (s interruptible) Interrupt(context.Context) error {
 
 type interruptibleAgent chan struct{}
 
+func (interruptibleAgent) TakesTasks() {}
+
 func (a interruptibleAgent) Start(_ context.Context, spec agent.Spec, its agent.Team) (agent.Session, error) {
 	return interruptible{start(func(s *session) error {
 		s.updates <- agent.Started{Session: "s"}
