@@ -165,32 +165,6 @@ func (e *MemberDetached) apply(s *State, r *Record) {
 	}
 }
 
-func (e *MemberTroubled) apply(s *State, r *Record) {
-	if m := s.alive(e.Member); m != nil {
-		m.Setbacks, m.RetryAt = e.Setbacks, e.RetryAt
-		if e.Setbacks > 0 {
-			m.Summary = e.Text
-			if m.Status == Active || m.Status == Idle {
-				m.become(Blocked, r.At)
-			}
-		} else if m.Status == Blocked {
-			m.become(Idle, r.At)
-		}
-	}
-}
-
-func (e *HandoverRequested) apply(s *State, _ *Record) {
-	if m := s.alive(e.Member); m != nil {
-		m.Handover = e.Reason
-	}
-}
-
-func (e *InterruptRequested) apply(s *State, r *Record) {
-	if m := s.alive(e.Member); m != nil {
-		m.Interrupt = r.Seq
-	}
-}
-
 func (e *MemberStopped) apply(s *State, r *Record) { s.end(e.Member, Stopped, e.Reason, r.At) }
 func (e *MemberFailed) apply(s *State, r *Record)  { s.end(e.Member, Failed, e.Reason, r.At) }
 
