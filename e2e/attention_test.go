@@ -247,7 +247,7 @@ func TestAttentionWaits(t *testing.T) {
 	w := newWorld(t)
 	w.refused(w.cadre("attention", "--wait", "--timeout", "50ms"), 1, "nothing waited for you within 50ms")
 	w.refused(w.cadre("attention", "--timeout", "50ms"), 2, "add --wait")
-	w.refused(w.cadre("attention", "nowhere"), 2, "there is no team nowhere")
+	w.refused(w.cadre("attention", "nowhere"), 2, "team nowhere does not exist; the home has no teams")
 	if out := w.must("attention"); out != "Nothing waits for you.\n" {
 		t.Errorf("it says %q", out)
 	}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,10 +64,23 @@ func TestScripts(t *testing.T) {
 func endTeams(root string) {
 	teams, _ := filepath.Glob(filepath.Join(root, "cadre", "teams", "[a-zA-Z0-9]*"))
 	for _, team := range teams {
-		c := exec.Command(cadre, "cleanup", filepath.Base(team), "--force")
-		c.Env = append(os.Environ(), environment(root)...)
-		c.Run()
+		cleanup := func(ref string) string {
+			c := exec.Command(cadre, "cleanup", ref, "--force")
+			c.Env = append(os.Environ(), environment(root)...)
+			out, _ := c.CombinedOutput()
+			return string(out)
+		}
+		name := filepath.Base(team)
+		if id := idOf(name, cleanup(name)); id != "" {
+			cleanup(id)
+		}
 	}
+}
+
+// idOf returns the id of the team of that name, from the refusal of a cleanup outside the team's
+// project; "" for any other text.
+func idOf(name, refusal string) string {
+	return regexp.MustCompile(regexp.QuoteMeta(name) + "-[a-z2-7]{26}").FindString(refusal)
 }
 
 func scriptCadre(ts *testscript.TestScript, neg bool, args []string) {

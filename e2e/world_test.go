@@ -73,7 +73,10 @@ func (w *world) cleanUpAfter() {
 		teams, _ := os.ReadDir(filepath.Join(w.home, "teams"))
 		for _, team := range teams {
 			if !strings.HasPrefix(team.Name(), ".") {
-				w.cadre("cleanup", team.Name(), "--force")
+				r := w.cadre("cleanup", team.Name(), "--force")
+				if id := idOf(team.Name(), r.err); id != "" && r.code == 2 {
+					w.cadre("cleanup", id, "--force")
+				}
 			}
 		}
 	})

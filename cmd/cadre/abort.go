@@ -24,10 +24,10 @@ func (a *app) abortCommand() *cobra.Command {
 			"--yes skips the question. A script says --reason or --yes.",
 		Example: "  cadre abort demo --reason 'the goal changed'",
 	}, func(c *cobra.Command, name string, _ []string) error {
+		if _, err := a.home.Sure(name); err != nil {
+			return err
+		}
 		if !yes && (a.asks() || reason == "") {
-			if _, err := a.home.Folder(name); err != nil {
-				return err
-			}
 			what := a.measure(c.Context(), name)
 			if err := a.confirm(c.Context(), "End "+what+" now?",
 				fmt.Sprintf("to end %s: cadre abort %s --reason WHY, or "+

@@ -140,6 +140,7 @@ func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpo
 	if err != nil {
 		return nil, a.moving(err, name, "cadre resume "+name)
 	}
+	a.home = a.home.In(found.Dir)
 	a.noteArrived(name, found)
 	if a.json {
 		return found.Restored, nil

@@ -14,6 +14,7 @@ import (
 	"cadre/internal/consolidate/branches"
 	"cadre/internal/engine"
 	"cadre/internal/engine/upkeep"
+	"cadre/internal/layout"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
@@ -41,6 +42,11 @@ Example:
 
 Exit status 0: the team is removed. 1: not now: a teammate runs, or branches stay because commits would be lost. 2: it will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
+		if _, err := a.home.Sure(name); !how.Branches {
+			if _, elsewhere := errors.AsType[*layout.ElsewhereError](err); elsewhere {
+				return err
+			}
+		}
 		if !yes && (a.asks() || !how.Force) {
 			what := a.measure(c.Context(), name)
 			if how.Branches {

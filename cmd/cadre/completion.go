@@ -140,7 +140,7 @@ func placeholders(c *cobra.Command) (places []string, optional bool) {
 // is meant where none is named; "" for none.
 func (a *app) completing(c *cobra.Command) string {
 	var err error
-	if a.home, err = layout.Find(); err != nil {
+	if a.home, err = findHome(); err != nil {
 		return ""
 	}
 	if a.who, err = access.Who(a.home); err != nil {

@@ -354,7 +354,8 @@ func (s *stage) teams() {
 		records = append(records, team.AppendRecord(nil, &team.Record{Seq: int64(i + 1), ID: fmt.Sprint("r-", i),
 			Actor: evil("actor"), At: now(), Events: events}))
 	}
-	s.must(s.home.Found("seen", "seen-id", records))
+	_, err := s.home.Found("seen", "seen-id", records)
+	s.must(err)
 	s.must(s.home.Create("broken", []team.Command{create("broken"),
 		command("lead", &team.CreateTask{Subject: evil("subject")}),
 		command("lead", &team.CreateTask{Subject: "two"})}))

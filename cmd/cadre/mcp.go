@@ -63,7 +63,9 @@ func (a *app) geminiHookCommand() *cobra.Command {
 // serveTools serves the tools of a member that has no session of ours.
 func (a *app) serveTools(ctx context.Context, name, as string) error {
 	here, nowhere := workDir(".") // a team that is there works elsewhere
+	find := a.home.Folder
 	if name == "" {
+		find = a.home.Own // another project's directory may have the same name
 		if nowhere != nil {
 			return nowhere
 		}
@@ -72,15 +74,20 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 			return usage{errors.New("no team can be named after this directory; say which one: --team NAME")}
 		}
 	}
-	if _, err := a.home.Folder(name); team.CodeOf(err) == team.NotFound && as == "" {
+	folder, err := find(name)
+	if team.CodeOf(err) == team.NotFound && as == "" {
 		if nowhere != nil {
 			return nowhere
 		}
 		if err := a.engine().CreateLed(ctx, name, here); err != nil {
 			return err
 		}
+		folder, err = find(name)
 	}
-	t, err := a.engine().Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	t, err := a.engine().OpenIn(ctx, name, folder)
 	if err != nil {
 		return err
 	}

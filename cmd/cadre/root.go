@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"slices"
 	"strings"
 
@@ -117,7 +118,7 @@ func (a *app) root(args []string) *cobra.Command {
 			if asked || c.Name() == "version" { // which needs no folders
 				return nil
 			}
-			if a.home, err = layout.Find(); err != nil {
+			if a.home, err = findHome(); err != nil {
 				return err
 			}
 			return a.admit(c)
@@ -214,4 +215,17 @@ func find[E team.Event](r *team.Record) (e E, ok bool) {
 		}
 	}
 	return e, false
+}
+
+// findHome returns the user's home, where names stand for the teams of the working directory's project.
+func findHome() (layout.Home, error) {
+	home, err := layout.Find()
+	if err != nil {
+		return home, err
+	}
+	dir, err := os.Getwd()
+	if err != nil { // it was removed: a name stands for the only team that has it
+		return home, nil
+	}
+	return home.In(dir), nil
 }

@@ -99,10 +99,11 @@ With --json every record is printed as it happens, one a line, and the result la
 
 // options is what is to be run, and how.
 func (r *running) options(c *cobra.Command, args []string) (o run.Options, err error) {
-	o.Engine = r.engine()
 	if o.Dir, err = workDir(r.dir); err != nil {
 		return o, err
 	}
+	r.home = r.home.In(o.Dir)
+	o.Engine = r.engine()
 	if r.lead.mode, err = r.lead.chosen(c); err != nil {
 		return o, err
 	}
@@ -264,6 +265,7 @@ func (d seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Durati
 // runAndConsolidate runs the team, and consolidates it then if that is wanted and everything is
 // done.
 func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool) error {
+	a.home = a.home.In(o.Dir)
 	if commits && o.Consolidates(ctx) { // a run before this one came as far as that
 		return a.consolidate(ctx, o.File.Name, consolidate.Options{Actor: team.User})
 	}

@@ -40,6 +40,7 @@ func (a *app) createCommand() *cobra.Command {
 			if body.Checks, err = run.ParseChecks(checks); err != nil {
 				return err
 			}
+			a.home = a.home.In(body.Dir)
 			e := a.engine()
 			body.Name = args[0]
 			if err := e.Founding(c.Context(), &body); err != nil {

@@ -53,7 +53,7 @@ import (
 type Caller struct {
 	session bool
 	check   bool   // it runs in a check of a consolidation, and acts as the user except for calls that give power away
-	team    string // team of this home that the session belongs to; "" for none
+	team    string // folder of the team of this home that the session belongs to; "" for none
 	member  string // "" where the member is not known
 	unknown string // why it is not known who acts: a sentence without its full stop
 }
@@ -68,7 +68,25 @@ func Who(h layout.Home) (Caller, error) {
 	if session := os.Getenv(agent.HomeVariable); session != "" && !sameFolder(session, h.Root) {
 		getenv = func(string) string { return "" } // it names a member of a team in another home
 	}
-	return who(origin, below, getenv), nil
+	c := who(origin, below, getenv)
+	if c.session && !below && c.team != "" {
+		c.team = folderOf(h, c.team, getenv(agent.TeamIDVariable))
+	}
+	return c, nil
+}
+
+// folderOf returns the name of the folder of the team that the environment names. It is the name
+// itself for a team that does not exist.
+func folderOf(h layout.Home, name, id string) string {
+	for _, ref := range []string{id, name} {
+		if !strings.HasPrefix(ref, name) {
+			continue // a variable of another session
+		}
+		if dir, err := h.Folder(ref); err == nil {
+			return filepath.Base(dir)
+		}
+	}
+	return name
 }
 
 // sameFolder reports whether two paths lead to the same folder.
@@ -157,7 +175,7 @@ func Unnamed(env []string) []string {
 // IsUser reports whether the caller is the person who owns the home, or a program of theirs.
 func (c Caller) IsUser() bool { return !c.session }
 
-// Team returns the team in whose session the process runs. It is "" for the user, and for a session
+// Team returns a reference to the team in whose session the process runs. It is "" for the user, and for a session
 // of no team in this home.
 func (c Caller) Team() string { return c.team }
 

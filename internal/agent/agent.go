@@ -156,6 +156,7 @@ type Spec struct {
 // These variables name the member in whose session a process runs.
 const (
 	TeamVariable   = "CADRE_TEAM"
+	TeamIDVariable = "CADRE_TEAM_ID"
 	MemberVariable = "CADRE_MEMBER_NAME"
 	HomeVariable   = "CADRE_SESSION_HOME" // cadre's folder to which the two refer; without it, they hold in every folder
 	HookVariable   = "CADRE_HOOK_EVENT"   // set in hooks, in which the others name the member of the event
@@ -169,7 +170,7 @@ const NoLocks = "GIT_OPTIONAL_LOCKS=0"
 // Identity returns the variables that name the session's member. They come last in the environment,
 // so that nothing overrides them.
 func (s Spec) Identity() []string {
-	return []string{TeamVariable + "=" + s.Team, "CADRE_TEAM_ID=" + s.TeamID, MemberVariable + "=" + s.Member,
+	return []string{TeamVariable + "=" + s.Team, TeamIDVariable + "=" + s.TeamID, MemberVariable + "=" + s.Member,
 		"CADRE_TEAM_ROLE=" + s.Role, HomeVariable + "=" + s.Home, HookVariable + "="}
 }
 

@@ -66,7 +66,7 @@ func (t *Team) EnsureHost(ctx context.Context, members ...string) error {
 func (l *Launch) Ensure(ctx context.Context, members ...string) error {
 	if !host.Hosted(l.team.Hosts()) {
 		// The host runs as the user, even if a session of ours asked for it.
-		args := l.team.engine.HostCommand(l.team.Team().Name)
+		args := l.team.engine.HostCommand(l.team.ref())
 		if err := proc.Detach(args, access.Unnamed(os.Environ()), l.log); err != nil {
 			return err
 		}

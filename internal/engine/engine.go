@@ -33,8 +33,9 @@ type Engine struct {
 	Memory *Memory
 	// Agents are the drivers, with the helper program that they need.
 	Agents drivers.Set
-	// HostCommand returns the command line of a program that hosts the named team until no member
-	// has a session any more. It is nil for an engine that starts no background hosts.
+	// HostCommand returns the command line of a program that hosts the team with that name or id
+	// until no member has a session any more. It is nil for an engine that starts no background
+	// hosts.
 	HostCommand func(team string) []string
 	// Hooks returns the hooks of a team's replica, given those of settings files; nil to use these
 	// only.
@@ -50,10 +51,17 @@ type Engine struct {
 	Warn func(error)
 }
 
+// In returns the engine for a caller who works in the directory; see [layout.Home].
+func (e *Engine) In(dir string) *Engine {
+	in := *e
+	in.Home = e.Home.In(dir)
+	return &in
+}
+
 // Team is an open team. Close it with [Team.Close], after its host has ended.
 type Team struct {
 	*replica.Replica
-	// Name is the name that the team was opened by. For an archived team it is the id.
+	// Name is the reference that the team was opened by: its name or its id.
 	Name string
 	// Dir is the team's folder. For a team in memory it is a temporary folder that has only hosts
 	// and worktrees.
@@ -98,6 +106,16 @@ func (e *Engine) Look(ctx context.Context, name string) (*Team, error) {
 	return t.with(ctx, j, replica.Options{Log: e.Note})
 }
 
+// lookIn is Look for the team in that folder of the home.
+func (e *Engine) lookIn(ctx context.Context, name, dir string) (*Team, error) {
+	j, err := e.Home.OpenFolder(dir, e.Note)
+	if err != nil {
+		return nil, err
+	}
+	t := &Team{Name: name, Dir: dir, engine: e}
+	return t.with(ctx, j, replica.Options{Log: e.Note})
+}
+
 // Open opens the team for an actor. Commands pass the hooks, and the projections are updated at the
 // latest when the team is closed. It refuses a team that is only observed.
 func (e *Engine) Open(ctx context.Context, name string) (*Team, error) {
@@ -105,6 +123,22 @@ func (e *Engine) Open(ctx context.Context, name string) (*Team, error) {
 	if err != nil {
 		return nil, err
 	}
+	return t.act(ctx, j)
+}
+
+// OpenIn is Open for the team in that folder of the home.
+func (e *Engine) OpenIn(ctx context.Context, name, dir string) (*Team, error) {
+	j, err := e.Home.OpenFolder(dir, e.Note)
+	if err != nil {
+		return nil, err
+	}
+	t := &Team{Name: name, Dir: dir, engine: e}
+	return t.act(ctx, j)
+}
+
+// act opens the team's replica for an actor.
+func (t *Team) act(ctx context.Context, j journal.Journal) (*Team, error) {
+	e := t.engine
 	o := replica.Options{Log: e.Note, Hooks: t.hooks()}
 	if t.OnDisk() {
 		// A session that stays, such as a lead without a host, must survive a failed sync. A host
@@ -113,12 +147,12 @@ func (e *Engine) Open(ctx context.Context, name string) (*Team, error) {
 			if t.procs.Load() != nil {
 				return nil, journal.ErrReopen
 			}
-			j, _, err := e.Home.Open(name, e.Note)
-			return j, err
+			return e.Home.OpenFolder(t.Dir, e.Note)
 		}
 		o.Project = e.Projector(t.Dir).Project
 	}
-	if t, err = t.with(ctx, j, o); err != nil {
+	t, err := t.with(ctx, j, o)
+	if err != nil {
 		return nil, err
 	}
 	of := t.Team()
@@ -197,7 +231,7 @@ func (t *Team) Remove(ctx context.Context) error {
 // replaced reports whether the team's folder belongs to another team by now. A team in memory has a
 // folder of its own.
 func (t *Team) replaced(ctx context.Context) bool {
-	return t.OnDisk() && upkeep.Replaced(ctx, t.engine.Home, t.Name, t.Team().ID, t.engine.Note)
+	return t.OnDisk() && upkeep.Replaced(ctx, t.engine.Home, t.Dir, t.Team().ID, t.engine.Note)
 }
 
 // OnDisk reports whether the team outlives this process.
@@ -265,4 +299,14 @@ func (t *Team) settingsHooks(ctx context.Context, of team.Team, e hook.Event) (h
 	home := t.engine.Home
 	ask := replica.SettingsHooks(home.Claude, hook.Trust{File: home.Trust()}, hook.Runner{Children: children})
 	return ask(ctx, of, e)
+}
+
+// ref returns what a program that starts in this directory calls the team: its name, or its id if
+// the name stands for another team or for several.
+func (t *Team) ref() string {
+	of := t.Team()
+	if dir, err := t.engine.Home.Folder(of.Name); t.OnDisk() && (err != nil || dir != t.Dir) {
+		return of.ID
+	}
+	return of.Name
 }

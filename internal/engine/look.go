@@ -79,8 +79,9 @@ func (e *Engine) Attention(only string) *attention.Follower {
 	return &attention.Follower{Home: e.Home, Log: e.Note, Only: only}
 }
 
-// Unfinished returns the teams of the home that have not ended, sorted by name. A team that cannot
-// be read may be unfinished, so it is included with its name alone.
+// Unfinished returns the teams of the home that have not ended, sorted by name. The name is the id
+// if several teams of the home have the name. A team that cannot be read may be unfinished, so it is
+// included with its name alone.
 func (e *Engine) Unfinished(ctx context.Context) (open []team.Team, err error) {
 	names, err := e.Home.Names()
 	if err != nil {
@@ -89,9 +90,9 @@ func (e *Engine) Unfinished(ctx context.Context) (open []team.Team, err error) {
 	for _, name := range names {
 		of, err := e.Glance(ctx, name)
 		if err != nil {
-			of = team.Team{Name: name}
+			of = team.Team{}
 		}
-		if !of.Ended() {
+		if of.Name = name; !of.Ended() {
 			open = append(open, of)
 		}
 	}
@@ -119,7 +120,7 @@ func (e *WhichError) Error() string {
 	return "unfinished teams: " + strings.Join(names, ", ")
 }
 
-// Meant returns the name of the team that is meant where none is named: the one unfinished team
+// Meant returns the name or id of the team that is meant where none is named: the one unfinished team
 // whose project is the directory. With guess it may also be the only team that has not ended, or
 // the only team at all. Otherwise it returns a [*WhichError].
 func (e *Engine) Meant(ctx context.Context, dir string, guess bool) (string, error) {

@@ -6,6 +6,7 @@ import (
 
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/journal"
+	"cadre/internal/layout"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
 )
@@ -26,16 +27,14 @@ func (e *Engine) here(o *transfer.Options) {
 // sets Home, and Log if the options have none.
 func (e *Engine) Restore(ctx context.Context, o transfer.Options) (*transfer.Arrived, error) {
 	e.here(&o)
-	if err := team.CheckName("team", o.Team); err != nil {
-		return nil, err
-	}
-	damaged, err := e.damaged(ctx, o.Team)
+	o.Home = o.Home.In(o.Dir)
+	damaged, err := e.damaged(ctx, o.Home, o.Team)
 	if err != nil {
 		return nil, err
 	}
 	if damaged {
 		o.Clear(func(ctx context.Context) error {
-			aside, err := upkeep.SetAside(ctx, e.Home, o.Team, o.Log)
+			aside, err := upkeep.SetAside(ctx, o.Home, o.Team, o.Log)
 			if err == nil {
 				o.Log("the damaged team is kept in " + aside)
 			}
@@ -48,15 +47,15 @@ func (e *Engine) Restore(ctx context.Context, o transfer.Options) (*transfer.Arr
 
 // damaged reports whether the team's folder exists and its history cannot be read. It refuses a
 // team that can be read. If another machine has continued the team, the error says so.
-func (e *Engine) damaged(ctx context.Context, name string) (bool, error) {
-	folder, err := e.Home.Folder(name)
+func (e *Engine) damaged(ctx context.Context, home layout.Home, name string) (bool, error) {
+	folder, err := home.Own(name)
 	if team.CodeOf(err) == team.NotFound {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	t, err := e.Look(ctx, name)
+	t, err := e.lookIn(ctx, name, folder)
 	if _, broken := errors.AsType[*journal.DamageError](err); broken || team.CodeOf(err) == team.NotFound {
 		return true, nil
 	}
@@ -92,9 +91,7 @@ func (e *Engine) Push(ctx context.Context, o transfer.PushOptions, agree func(er
 // has newer state. The engine sets the options as [Engine.Restore] does.
 func (e *Engine) Pull(ctx context.Context, o transfer.PullOptions) (*transfer.Pulled, error) {
 	e.here(&o.Options)
-	if err := team.CheckName("team", o.Team); err != nil {
-		return nil, err
-	}
+	o.Home = o.Home.In(o.Dir)
 	pulled, err := transfer.Pull(ctx, o)
 	return pulled, lasting(err)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"cadre/internal/engine/upkeep"
+	"cadre/internal/layout"
 	"cadre/internal/observe/store"
 	"cadre/internal/team"
 )
@@ -31,6 +32,14 @@ type Removed struct {
 // checkpoints there.
 func (e *Engine) RemoveTeam(ctx context.Context, name string, r Removal) (Removed, error) {
 	how := upkeep.Removal{Home: e.Home, Force: r.Force, Branches: r.Branches}
+	_, elsewhere := e.Home.Sure(name)
+	if _, is := errors.AsType[*layout.ElsewhereError](elsewhere); is {
+		removed, err := e.removeRest(ctx, name, r.Dir, how)
+		if err == nil && removed.Team.ID == "" {
+			err = elsewhere
+		}
+		return removed, err
+	}
 	of, err := e.Glance(ctx, name)
 	if team.CodeOf(err) == team.NotFound || err == nil && of.Observed != "" {
 		if kept, err := e.forget(name, of.Observed != ""); kept || err != nil {

@@ -2,6 +2,7 @@
 // archived and removed.
 //
 //	<root>/teams/<team>/            a team: its journal, snapshot and projection mark (filejournal, projection)
+//	<root>/teams/<team id>/         another project's team, if the folder of that name was in use
 //	<root>/teams/<team>/hosts/<id>/ a host that runs or ran sessions for it (proc)
 //	<root>/archive/<team id>/       a finished team whose name was given to a new one
 //	<root>/damaged/<team>-<n>/      a damaged team that was restored from a checkpoint
@@ -11,6 +12,13 @@
 //	<root>/seats/<team>/<member>/   a member of a team that Claude Code runs (teammate)
 //	<root>/trust.json               projects whose hooks may run (hook)
 //	<claude>/teams, <claude>/tasks  Claude Code's folders, for projections only (projection)
+//
+// # Names
+//
+// A name is unique in a project, which package project defines. The teams of two projects may share
+// it. A team's id is unique in the home. In its own project a name stands for the project's team.
+// Elsewhere it stands for the only team of that name, and an [AmbiguousError] says if there are two.
+// An id stands for its team everywhere.
 //
 // # Guarantees
 //
@@ -38,7 +46,6 @@ import (
 	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
-	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -47,11 +54,20 @@ type Home struct {
 	Root   string // ours: $CADRE_HOME, else ~/.cadre
 	Claude string // Claude Code's: $CLAUDE_CONFIG_DIR, else ~/.claude
 	Scope  Scope  // what the caller may reach of it; nil for everything
+	// Dir is the directory in whose project names stand for the project's teams, absolute; "" for
+	// none.
+	Dir string
+}
+
+// In returns the home for a caller who works in the directory.
+func (h Home) In(dir string) Home {
+	h.Dir = dir
+	return h
 }
 
 // Scope restricts what a caller may reach in a home. Each method returns the refusal, or nil.
 type Scope interface {
-	Reach(team string) error  // open the team of that name, or the finished one with that id
+	Reach(team string) error  // open the team in the folder of that name: its own name, or its id
 	Create(team string) error // make a team of that name
 }
 
@@ -99,80 +115,6 @@ func (h Home) Running() string { return filepath.Join(h.teams(), proc.ListFolder
 // Trust returns the file that says which projects' hooks may run.
 func (h Home) Trust() string { return filepath.Join(h.Root, "trust.json") }
 
-// Folder returns the folder of the team of that name, or of the finished team with that id. The
-// error is a [*team.Error] with code not_found where there is none.
-func (h Home) Folder(name string) (string, error) {
-	if err := team.CheckName("team", name); err != nil {
-		return "", err
-	}
-	if err := h.reach(name); err != nil {
-		return "", err
-	}
-	for _, dir := range []string{filepath.Join(h.teams(), name), filepath.Join(h.Root, "archive", name)} {
-		if info, err := os.Lstat(dir); err == nil && info.Mode().Type() == fs.ModeSymlink {
-			return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is a link, and a team is in a folder of "+
-				"its own home; to use the team where it is, set CADRE_HOME", dir)}
-		} else if err == nil && !info.IsDir() {
-			return "", notAFolder(dir, info.Mode())
-		} else if err == nil {
-			return dir, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-	}
-	there, err := h.Names()
-	if err != nil {
-		return "", err
-	}
-	if len(there) == 0 {
-		return "", team.Refuse(team.NotFound, "there is no team %s, nor any other", name).
-			With(team.Hint{Action: team.ActCreate, Team: name})
-	}
-	return "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("there is no team %s; there are: %s", name,
-		strings.Join(there, ", "))}
-}
-
-// notAFolder refuses a file of another kind in the place of a team's folder.
-func notAFolder(path string, mode fs.FileMode) error {
-	return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is %s, and a team is a folder; remove it or move it "+
-		"elsewhere", path, regularfile.Kind(mode))}
-}
-
-// Names returns the names of the teams that the caller may reach, sorted.
-func (h Home) Names() ([]string, error) {
-	entries, err := os.ReadDir(h.teams())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var names []string
-	for _, e := range entries {
-		if e.IsDir() && team.ValidName(e.Name()) && h.reach(e.Name()) == nil {
-			names = append(names, e.Name())
-		}
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
-// Open opens the journal of the team. It reports repairs to report.
-func (h Home) Open(name string, report func(string)) (*filejournal.Journal, string, error) {
-	dir, err := h.Folder(name)
-	if err != nil {
-		return nil, "", err
-	}
-	j, err := filejournal.Open(dir, filejournal.Options{Report: report})
-	if errors.Is(err, journal.ErrNotFound) {
-		return nil, "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("%s holds no journal; if it is of no use, "+
-			"remove the folder", dir)}
-	}
-	if err == nil {
-		if err = owns(j, dir); err != nil {
-			return nil, dir, errors.Join(err, j.Close())
-		}
-	}
-	return j, dir, err
-}
-
 // owns returns damage if the journal in a team's folder belongs to another team: somebody put its
 // files there.
 func owns(j *filejournal.Journal, dir string) error {
@@ -219,7 +161,8 @@ func (h Home) Create(name string, commands []team.Command) error {
 		records = append(records, team.AppendRecord(nil, decision.Record))
 		state.Apply(decision.Record)
 	}
-	return h.Found(name, journalID(state.Team()), records)
+	_, err := h.found(state.Team(), records)
+	return err
 }
 
 // journalID returns the id of a team's journal. It is the team's id, followed for a team restored
@@ -234,41 +177,53 @@ func journalID(t team.Team) string {
 
 const restoredMark = "+" // never part of an id
 
-// Found makes the team of that id with these records as the beginning of its history, all of them
-// or none. It returns [team.Taken] if the name is in use.
-func (h Home) Found(name, id string, records [][]byte) error {
+// Found makes an observed team with these records as the beginning of its history, all of them or
+// none, and returns its folder. It returns [team.Taken] if a team of any project has the name.
+func (h Home) Found(name, id string, records [][]byte) (dir string, err error) {
 	if err := team.CheckName("team", name); err != nil {
-		return err
+		return "", err
 	}
+	return h.found(team.Team{Name: name, ID: id, Observed: name}, records)
+}
+
+// found makes the folder of the team.
+func (h Home) found(t team.Team, records [][]byte) (dir string, err error) {
 	if h.Scope != nil {
-		if err := h.Scope.Create(name); err != nil {
-			return err
+		if err := h.Scope.Create(t.Name); err != nil {
+			return "", err
 		}
 	}
+	if _, is := nameOfID(t.Name); is {
+		return "", team.Refuse(team.Invalid, "%q cannot be the name of a team: it looks like the id of one; leave its "+
+			"last part out", t.Name)
+	}
 	if err := makeFolder(h.teams()); err != nil {
-		return err
+		return "", err
 	}
 	// Names of teams contain no dot, so nobody takes the folder for a team before it is complete.
 	making, err := os.MkdirTemp(h.teams(), newMark)
 	if err != nil {
-		return fmt.Errorf("create team %s: %w", name, err)
+		return "", fmt.Errorf("create team %s: %w", t.Name, err)
 	}
 	defer os.RemoveAll(making)
-	if err := filejournal.Create(making, id, records, filejournal.Options{}); err != nil {
-		return fmt.Errorf("create team %s: nothing was created: %w", name, err)
+	if err := filejournal.Create(making, journalID(t), records, filejournal.Options{}); err != nil {
+		return "", fmt.Errorf("create team %s: nothing was created: %w", t.Name, err)
 	}
-	dir := filepath.Join(h.teams(), name)
-	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
-		return notAFolder(dir, info.Mode())
+	err = h.alone(func() error {
+		if dir, err = h.vacant(t); err != nil {
+			return err
+		}
+		if err := os.Rename(making, dir); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
+			return h.taken(t.Name, "")
+		} else if err != nil {
+			return fmt.Errorf("create team %s: %w", t.Name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
 	}
-	if err := h.alone(func() error { return os.Rename(making, dir) }); errors.Is(err, fs.ErrExist) ||
-		errors.Is(err, syscall.ENOTEMPTY) {
-		return team.Refuse(team.Taken, "there is a team named %s already; a free name: %s", name, h.free(name)).
-			With(team.Hint{Action: team.ActCleanUp, Team: name})
-	} else if err != nil {
-		return fmt.Errorf("create team %s: %w", name, err)
-	}
-	return atomicfile.Folder(h.teams())
+	return dir, atomicfile.Folder(h.teams())
 }
 
 func (h Home) free(name string) string {
@@ -282,17 +237,17 @@ func (h Home) free(name string) string {
 
 // Archive moves the folder of a finished team to the archive under its id. Its name becomes free,
 // and its record is kept.
-func (h Home) Archive(name, id string) error {
+func (h Home) Archive(folder, id string) error {
 	if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
-		return fmt.Errorf("put team %s away: its id %q cannot be the name of a folder", name, id)
+		return fmt.Errorf("archive the team in %s: its id %q cannot be the name of a folder", folder, id)
 	}
-	archive := filepath.Join(h.Root, "archive")
+	archive := filepath.Join(h.Root, archiveFolder)
 	if err := makeFolder(archive); err != nil {
 		return err
 	}
 	dir := filepath.Join(archive, id)
-	if err := os.Rename(filepath.Join(h.teams(), name), dir); err != nil {
-		return fmt.Errorf("put team %s away: %w", name, err)
+	if err := os.Rename(folder, dir); err != nil {
+		return fmt.Errorf("archive team %s: %w", id, err)
 	}
 	// Sync the new place before the old one: a loss of power in between may leave both names, but
 	// never neither.
@@ -307,13 +262,10 @@ const (
 
 // SetAside moves the folder of a team away, so that the team can be restored under its name.
 // Nothing of the team is lost: SetAside returns where the folder is now.
-func (h Home) SetAside(name, why string) (string, error) {
-	if err := team.CheckName("team", name); err != nil {
-		return "", err
-	}
-	dir, err := h.aside(why, name, filepath.Join(h.teams(), name))
+func (h Home) SetAside(folder, why string) (string, error) {
+	dir, err := h.aside(why, filepath.Base(folder), folder)
 	if err != nil {
-		err = fmt.Errorf("set team %s aside: %w", name, err)
+		err = fmt.Errorf("set the team in %s aside: %w", folder, err)
 	}
 	return dir, err
 }
@@ -338,9 +290,9 @@ func (h Home) KeepWorktrees(dir string) (string, error) {
 	return kept, err
 }
 
-// Belonged reports whether a directory is, or was, in the folder of the named team or of a team
-// that was being removed. It decides by the path, because the directory may be gone. While the
-// folder of teams itself does not exist, nothing is known to have been in it.
+// Belonged reports whether a directory is, or was, in the folder of a team of that name or of a team
+// that was being removed. It decides by the path, because the directory may not exist any more.
+// While the folder of teams itself does not exist, nothing is known to have been in it.
 func (h Home) Belonged(name, dir string) bool {
 	teams, err := filepath.EvalSymlinks(h.teams())
 	if err != nil {
@@ -349,7 +301,7 @@ func (h Home) Belonged(name, dir string) bool {
 	for _, root := range []string{h.teams(), teams} { // git writes paths without symbolic links
 		rest, err := filepath.Rel(root, dir)
 		first, _, below := strings.Cut(rest, string(filepath.Separator))
-		if err == nil && below && (first == name || strings.HasPrefix(first, goneMark)) {
+		if err == nil && below && (nameOf(first) == name || strings.HasPrefix(first, goneMark)) {
 			return true
 		}
 	}

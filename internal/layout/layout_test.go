@@ -142,7 +142,7 @@ func TestWhatThereIsNot(t *testing.T) {
 		}
 	}
 	if _, err := h.Folder("demo"); team.CodeOf(err) != team.NotFound || !strings.Contains(err.Error(),
-		"there are: one, two") {
+		"the teams are: one, two") {
 		t.Errorf("among others: %v", err)
 	}
 	if err := os.Mkdir(filepath.Join(h.Root, "teams", "empty"), 0o700); err != nil {
@@ -165,7 +165,7 @@ func TestArchive(t *testing.T) {
 	}
 	id := j.ID()
 	j.Close()
-	if err := h.Archive("demo", id); err != nil {
+	if err := h.Archive(filepath.Join(h.Root, "teams", "demo"), id); err != nil {
 		t.Fatal(err)
 	}
 	if err := create(h, "demo"); err != nil {
@@ -210,7 +210,7 @@ func TestAnothersHistory(t *testing.T) {
 	record := team.AppendRecord(nil, &team.Record{ID: "c", Actor: "lead", At: 1, Events: []team.Event{
 		&team.TeamCreated{Team: team.Team{ID: "session-1-2", Name: "fx", Observed: "session-1"},
 			Lead: team.Member{Name: "lead"}}}})
-	if err := h.Found("fx", "session-1-2", [][]byte{record}); err != nil {
+	if _, err := h.Found("fx", "session-1-2", [][]byte{record}); err != nil {
 		t.Fatal(err)
 	}
 	j, _, err := h.Open("fx", nil)

@@ -29,6 +29,7 @@ import (
 
 	"cadre/internal/hook"
 	"cadre/internal/journal"
+	"cadre/internal/journal/recorded"
 	"cadre/internal/team"
 )
 
@@ -107,30 +108,7 @@ func Open(ctx context.Context, j journal.Journal, opts Options) (*Replica, error
 // load returns the state at the end of the journal, and the size of the snapshot that it started
 // from.
 func (rep *Replica) load(ctx context.Context, j journal.Journal) (state *team.State, size int, err error) {
-	snapshot, err := j.Snapshot(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	state, err = team.DecodeSnapshot(snapshot.Seq, snapshot.Data)
-	if err != nil && !errors.Is(err, team.ErrNewer) {
-		// The history has everything that the snapshot has.
-		rep.log(fmt.Sprintf("the snapshot is passed over: %v", err))
-		state, err = team.DecodeSnapshot(0, "")
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	for r, err := range j.Read(ctx, state.Seq()) {
-		if err != nil {
-			return nil, 0, err
-		}
-		record, err := team.DecodeRecord(r.Seq, string(r.Data))
-		if err != nil {
-			return nil, 0, err
-		}
-		state.Apply(record)
-	}
-	return state, len(snapshot.Data), nil
+	return recorded.State(ctx, j, rep.log)
 }
 
 // Broken reports whether the error of a command says that this replica takes no more records and

@@ -65,7 +65,8 @@ func (g Goal) File(ctx context.Context, e *engine.Engine) (*teamfile.File, error
 
 // leads returns the agent that leads the existing team; "" if there is none or it has ended.
 func (g Goal) leads(ctx context.Context, e *engine.Engine) (string, error) {
-	if _, err := e.Home.Folder(g.Name); err != nil {
+	e = e.In(g.Dir)
+	if _, err := e.Home.Own(g.Name); err != nil {
 		return "", nil // a new team; creating it reports the error
 	}
 	t, err := e.Look(ctx, g.Name)

@@ -70,7 +70,8 @@ func Look(ctx context.Context, o Options) (Preview, error) {
 		p.Checks = append(p.Checks, c.Name)
 	}
 	p.Cannot = a.cannot()
-	if _, err := o.Engine.Home.Folder(f.Name); team.CodeOf(err) == team.NotFound {
+	a.Engine = o.Engine.In(o.Dir)
+	if _, err := a.folder(); team.CodeOf(err) == team.NotFound {
 		if len(o.Redo) > 0 {
 			return p, nothingToRedo(f.Name)
 		}
@@ -79,7 +80,7 @@ func Look(ctx context.Context, o Options) (Preview, error) {
 	} else if err != nil {
 		return p, err
 	}
-	there, err := o.Engine.Look(ctx, f.Name)
+	there, err := a.Engine.Look(ctx, f.Name)
 	if err != nil {
 		return p, err
 	}

@@ -56,6 +56,7 @@ type Options struct {
 	// continue the unfinished team of that name, whatever it was made from. Only the name and the
 	// report of File then count
 	Resume bool
+	Folder string // with Resume, the team's folder; "" for the team of that name
 	Path   string // of the team file, absolute
 	Dir    string // the team's directory, absolute
 	// path of the report, relative to Dir; "" for the one in the file, else <team>-report.md
@@ -119,7 +120,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 // Again returns the options for running a resumed team.
 func Again(e *engine.Engine, t *engine.Team) Options {
 	of := t.Team()
-	o := Options{Engine: e, Dir: of.Dir, Resume: true, File: &teamfile.File{Name: t.Name}}
+	o := Options{Engine: e, Dir: of.Dir, Resume: true, Folder: t.Dir, File: &teamfile.File{Name: t.Name}}
 	if f, path, err := LoadFile(of.Origin); err == nil && path == of.Origin && f.Digest() == of.OriginDigest {
 		o.File = f // it says where the report is written, and what it contains
 	}
@@ -128,7 +129,7 @@ func Again(e *engine.Engine, t *engine.Team) Options {
 
 // Consolidates reports whether a run that was killed had begun to consolidate the team of the file.
 func (o Options) Consolidates(ctx context.Context) bool {
-	of, err := o.Engine.Glance(ctx, o.File.Name)
+	of, err := o.Engine.In(o.Dir).Glance(ctx, o.File.Name)
 	return err == nil && of.Consolidation.Open() && of.Origin == o.Path && of.OriginDigest == o.File.Digest() &&
 		of.Dir == o.Dir // the run reports what is wrong
 }
@@ -186,9 +187,12 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	if o.Agent == nil {
 		o.Agent = o.Engine.Agents.Agent
 	}
+	if !o.Resume {
+		o.Engine = o.Engine.In(o.Dir)
+	}
 	a := &attempt{Options: o}
 	name, home := o.File.Name, o.Engine.Home
-	if _, err := home.Folder(name); team.CodeOf(err) == team.NotFound && !o.Resume {
+	if _, err := a.folder(); team.CodeOf(err) == team.NotFound && !o.Resume {
 		if len(o.Redo) > 0 {
 			return nil, nothingToRedo(name)
 		}
@@ -249,7 +253,7 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 			if err := merged(ctx, t, members); err != nil {
 				return nil, err
 			}
-			if err := home.Archive(name, t.ID); err != nil {
+			if err := home.Archive(a.team.Dir, t.ID); err != nil {
 				return nil, err
 			}
 			o.Engine.Note(fmt.Sprintf("the run before is %s; its record is kept as %s", t.Status, t.ID))
@@ -365,13 +369,28 @@ func (a *attempt) missing(ctx context.Context, t team.Team) error {
 // take opens the team and takes the lock of its lead.
 func (a *attempt) take(ctx context.Context) error {
 	var err error
-	if a.team, err = a.Engine.Open(ctx, a.File.Name); err != nil {
+	folder, err := a.folder()
+	if err != nil {
+		return err
+	}
+	if a.team, err = a.Engine.OpenIn(ctx, a.File.Name, folder); err != nil {
 		return err
 	}
 	if a.release, err = a.team.Claim(ctx); err != nil {
 		return errors.Join(err, a.team.Close())
 	}
 	return nil
+}
+
+// folder returns the folder of the team: of the project's, or of the one that is resumed.
+func (a *attempt) folder() (string, error) {
+	if a.Folder != "" {
+		return a.Folder, nil
+	}
+	if a.Resume {
+		return a.Engine.Home.Folder(a.File.Name)
+	}
+	return a.Engine.Home.Own(a.File.Name)
 }
 
 func (a *attempt) close() {

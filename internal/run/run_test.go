@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -185,7 +186,14 @@ func TestWhoseTeam(t *testing.T) {
 			team.NotReady, "was changed"},
 		{"another file", func(o office, next *run.Options) { next.Path = "/elsewhere/team.yaml" }, team.Taken,
 			"made from "},
-		{"elsewhere", func(o office, next *run.Options) { next.Dir = o.home.Root }, team.NotReady, "not in "},
+		{"elsewhere in the project", func(o office, next *run.Options) {
+			next.Dir = filepath.Join(o.dir, "below")
+			if out, err := exec.Command("git", "init", "-q", next.Dir, "--separate-git-dir",
+				filepath.Join(o.dir, ".git")).CombinedOutput(); err != nil {
+				o.t.Fatalf("%v: %s", err, out)
+			}
+		}, team.NotReady, "not in "},
+		{"in another project", func(o office, next *run.Options) { next.Dir = o.t.TempDir() }, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := newOffice(t)
@@ -232,6 +240,34 @@ func TestANameBeginsAnew(t *testing.T) {
 	}
 	if _, err := o.home.Folder(second.Team.ID); team.CodeOf(err) != team.NotFound {
 		t.Errorf("the one that was cleaned up is still there: %v", err)
+	}
+}
+
+// TestTheNameInAnotherProject: a run never takes over, archives or continues the team of another
+// project that has the name, finished or not.
+func TestTheNameInAnotherProject(t *testing.T) {
+	const failing = "name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'false'}]\n"
+	for name, text := range map[string]string{"finished": three, "unfinished": failing} {
+		t.Run(name, func(t *testing.T) {
+			o := newOffice(t)
+			first := o.run(text)
+			other := o
+			other.dir = t.TempDir()
+			second, again := other.run(text), other.run(text)
+			if second.Team.ID == first.Team.ID || second.Done() != first.Done() || second.Team.Dir != other.dir {
+				t.Errorf("the second is %+v", second.Team)
+			}
+			for id, archived := range map[string]bool{first.Team.ID: false, second.Team.ID: first.Done(),
+				again.Team.ID: false} {
+				dir, err := o.home.Folder(id)
+				if err != nil || (filepath.Base(filepath.Dir(dir)) == "archive") != archived {
+					t.Errorf("%s is at %s: %v", id, dir, err)
+				}
+			}
+			if dir, err := o.home.In(o.dir).Folder("demo"); err != nil || filepath.Base(dir) != "demo" {
+				t.Errorf("the first project's is at %s: %v", dir, err)
+			}
+		})
 	}
 }
 

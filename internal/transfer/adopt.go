@@ -64,7 +64,11 @@ func (o *Options) did(step string) {
 func (o *Options) Clear(move func(context.Context) error) { o.clear = move }
 
 func (o *Options) store(ctx context.Context, procs *proc.Register, dir string) (*checkpoint.Store, error) {
-	return checkpoint.Open(ctx, procs, dir, o.Team, filepath.Join(o.Home.Root, "teams", o.Team))
+	folder, err := o.Home.Own(o.Team)
+	if err != nil {
+		folder = o.Home.Nowhere()
+	}
+	return checkpoint.Open(ctx, procs, dir, o.Team, folder)
 }
 
 // Arrived is a team that was restored from a checkpoint.
@@ -84,6 +88,18 @@ type MissingCheck struct{ Name string }
 func (e *MissingCheck) Error() string {
 	return fmt.Sprintf("the command of the check %q was redacted in the checkpoint, and nothing may be committed "+
 		"without it", e.Name)
+}
+
+// HereError reports that the team of a checkpoint is in this home already. A home has a team once.
+type HereError struct{ ID, Folder string }
+
+func (e *HereError) Error() string {
+	return fmt.Sprintf("team %s is in this home already, in %s; name it by that id to continue it where it is", e.ID,
+		e.Folder)
+}
+
+func (e *HereError) Unwrap() error {
+	return team.Refuse(team.Taken, "%s", e.Error()).With(team.Hint{Action: team.ActResume, Team: e.ID})
 }
 
 // ErrNoRepository reports a directory outside any git repository.
@@ -118,6 +134,11 @@ func Adopt(ctx context.Context, o Options) (*Arrived, error) {
 	for _, lost := range r.Checks {
 		if !slices.ContainsFunc(o.Checks, func(c team.Check) bool { return c.Name == lost }) {
 			return nil, &MissingCheck{lost}
+		}
+	}
+	if id := r.State.Team().ID; o.clear == nil {
+		if there := o.Home.Has(id); there != "" {
+			return nil, &HereError{ID: id, Folder: there}
 		}
 	}
 	own := slices.ContainsFunc(found, func(f checkpoint.Found) bool { return f.Own })
@@ -206,6 +227,7 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 	if err := o.Home.Create(o.Team, []team.Command{c}); err != nil {
 		return nil, err
 	}
+	o.Home = o.Home.In(a.Dir)
 	o.did("created")
 	if err := o.checkpoint(ctx); err != nil { // so that the lost history cannot continue beside this one
 		return nil, err
@@ -257,7 +279,17 @@ func (o *Options) checkpoint(ctx context.Context, include ...string) error {
 
 // opened opens the local team and calls do with it.
 func (o *Options) opened(ctx context.Context, do func(rep *replica.Replica, folder string) error) error {
-	j, folder, err := o.Home.Open(o.Team, o.Log)
+	folder, err := o.Home.Folder(o.Team)
+	if err != nil {
+		return err
+	}
+	return o.openedIn(ctx, folder, do)
+}
+
+// openedIn is opened for the team in that folder.
+func (o *Options) openedIn(ctx context.Context, folder string,
+	do func(rep *replica.Replica, folder string) error) error {
+	j, err := o.Home.OpenFolder(folder, o.Log)
 	if err != nil {
 		return err
 	}
@@ -265,6 +297,8 @@ func (o *Options) opened(ctx context.Context, do func(rep *replica.Replica, fold
 	if err != nil {
 		return err
 	}
+	of := rep.Team()
+	o.Team, o.Home = of.Name, o.Home.In(of.Dir) // it may have been named by its id, from elsewhere
 	return errors.Join(do(rep, folder), rep.Close())
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"cadre/internal/git/checkpoint"
+	"cadre/internal/git/project"
 	"cadre/internal/host"
 	"cadre/internal/layout"
 	"cadre/internal/liveness/leader"
@@ -42,7 +43,7 @@ func Pull(ctx context.Context, o PullOptions) (*Pulled, error) {
 		return nil, err
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
-	folder, err := o.Home.Folder(o.Team)
+	folder, err := o.local()
 	if team.CodeOf(err) == team.NotFound {
 		return o.first(ctx, procs)
 	}
@@ -51,7 +52,7 @@ func Pull(ctx context.Context, o PullOptions) (*Pulled, error) {
 	}
 	var pulled *Pulled
 	var replace bool
-	err = o.opened(ctx, func(rep *replica.Replica, folder string) error {
+	err = o.openedIn(ctx, folder, func(rep *replica.Replica, folder string) error {
 		var err error
 		pulled, replace, err = o.compare(ctx, procs, rep, folder)
 		return err
@@ -65,12 +66,24 @@ func Pull(ctx context.Context, o PullOptions) (*Pulled, error) {
 			return err
 		}
 		defer lock.Unlock()
-		pulled.Aside, err = o.Home.SetAside(o.Team, layout.Replaced)
+		pulled.Aside, err = o.Home.SetAside(folder, layout.Replaced)
 		return err
 	}
 	o.At = pulled.There.Commit
 	pulled.Arrived, err = o.adopt(ctx, procs, pulled.There)
 	return pulled, err
+}
+
+// local returns the folder of the local team: the one of the project that the caller works in. A
+// caller who neither named a directory nor works in a repository means the only team of that name.
+func (o *PullOptions) local() (string, error) {
+	folder, err := o.Home.Own(o.Team)
+	if _, elsewhere := errors.AsType[*layout.ElsewhereError](err); elsewhere && !o.Named {
+		if _, repository := project.Of(o.Dir); !repository {
+			return o.Home.Folder(o.Team)
+		}
+	}
+	return folder, err
 }
 
 // first pulls a team that does not exist here.

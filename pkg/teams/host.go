@@ -23,8 +23,8 @@ type presence struct {
 }
 
 // open opens the team as the manager's actor and, for the lead, starts its host.
-func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
-	of, err := m.engine.Open(ctx, name)
+func (m *Manager) open(ctx context.Context, e *engine.Engine, name string) (_ *Team, err error) {
+	of, err := e.Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}

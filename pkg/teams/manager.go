@@ -98,7 +98,11 @@ func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	if err := m.engine.Create(c.Name, commands); err != nil {
 		return nil, public(err)
 	}
-	return m.enter(ctx, c.Name)
+	e := m.engine
+	if create, is := commands[0].Body.(*team.CreateTeam); is {
+		e = e.In(create.Dir)
+	}
+	return m.enter(ctx, e, c.Name)
 }
 
 // OpenTeam makes a team that exists the manager's and continues it: members whose host has died are
@@ -116,7 +120,7 @@ func (m *Manager) OpenTeam(ctx context.Context, name string) (*Team, error) {
 	if err := m.vacant(); err != nil {
 		return nil, err
 	}
-	return m.enter(ctx, name)
+	return m.enter(ctx, m.engine, name)
 }
 
 func (m *Manager) vacant() error {
@@ -132,8 +136,8 @@ func (m *Manager) vacant() error {
 	return nil
 }
 
-func (m *Manager) enter(ctx context.Context, name string) (*Team, error) {
-	t, err := m.open(ctx, name)
+func (m *Manager) enter(ctx context.Context, e *engine.Engine, name string) (*Team, error) {
+	t, err := m.open(ctx, e, name)
 	if err != nil {
 		return nil, public(err)
 	}

@@ -272,7 +272,7 @@ func TestObservedTeamIsNotManaged(t *testing.T) {
 	record := &team.Record{Seq: 1, ID: "c1", At: 1, Events: []team.Event{&team.TeamCreated{
 		Team: team.Team{ID: "fx-1", Name: "fx", Observed: "fx", Status: team.TeamPending},
 		Lead: team.Member{Name: "lead", Agent: team.External, Status: team.Active}}}}
-	if err := h.Found("fx", "fx-1", [][]byte{team.AppendRecord(nil, record)}); err != nil {
+	if _, err := h.Found("fx", "fx-1", [][]byte{team.AppendRecord(nil, record)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, as := range []string{"", "lead"} {

@@ -142,11 +142,14 @@ func (o Options) engine() (*engine.Engine, error) {
 		return e, nil
 	}
 	h := &e.Home
+	h.Dir = o.Dir
 	var err error
 	if o.Home == "" || o.ClaudeHome == "" {
-		if *h, err = layout.Find(); err != nil {
+		found, err := layout.Find()
+		if err != nil {
 			return nil, err
 		}
+		*h = found.In(o.Dir)
 	}
 	for _, folder := range []struct {
 		to  *string

@@ -87,7 +87,7 @@ func (m *Manager) ResumeTeam(ctx context.Context, name string, o ResumeOptions) 
 	if err != nil {
 		return nil, found, err
 	}
-	t, err := m.enter(ctx, name)
+	t, err := m.enter(ctx, m.engine, name)
 	return t, found, err
 }
 

@@ -82,13 +82,13 @@ func Remove(ctx context.Context, t Team, how Removal) (Removed, error) {
 // Clear removes what is left of a team that is recorded as removed and whose replica is closed.
 func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, how Removal) (Removed, error) {
 	r := Removed{Team: was}
-	if r.Replaced = Replaced(ctx, how.Home, was.Name, was.ID, t.Log); r.Replaced {
+	if r.Replaced = Replaced(ctx, how.Home, t.Dir, was.ID, t.Log); r.Replaced {
 		return r, nil
 	}
 	if err := host.Settle(ctx, filepath.Join(t.Dir, "hosts"), was.Dir, t.Log); err != nil {
 		return r, &LingeringError{Ended: "ended", What: "a process of it is still there", Err: err}
 	}
-	if r.Replaced = Replaced(ctx, how.Home, was.Name, was.ID, t.Log); r.Replaced { // while that took its time
+	if r.Replaced = Replaced(ctx, how.Home, t.Dir, was.ID, t.Log); r.Replaced { // while that took its time
 		return r, nil
 	}
 	var err error
@@ -104,11 +104,10 @@ func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, ho
 	return r, RemoveFolder(ctx, how.Home, was, t.Dir, t.Log)
 }
 
-// Replaced reports whether another team than the one with that id has the name by now. Then the
-// first team was removed before, and the processes, worktrees and folder of that name belong to the
-// other one.
-func Replaced(ctx context.Context, home layout.Home, name, id string, log func(string)) bool {
-	now, err := catalog.Glance(ctx, home, name, log)
+// Replaced reports whether the folder belongs to another team than the one with that id by now. Then
+// the first team was removed before, and the processes and worktrees there belong to the other one.
+func Replaced(ctx context.Context, home layout.Home, dir, id string, log func(string)) bool {
+	now, err := catalog.GlanceIn(ctx, home, dir, log)
 	return err == nil && now.ID != id
 }
 
@@ -146,7 +145,7 @@ func reachable(t team.Team) error {
 // folder of another team that has the name by now.
 func RemoveFolder(ctx context.Context, home layout.Home, t team.Team, dir string, log func(string)) error {
 	return home.Remove(dir, func() (bool, error) {
-		if Replaced(ctx, home, t.Name, t.ID, log) {
+		if Replaced(ctx, home, dir, t.ID, log) {
 			return false, nil
 		}
 		kept, err := home.KeepWorktrees(dir)
@@ -251,7 +250,7 @@ func (e *RunningError) Unwrap() error { return team.Refuse(team.NotReady, "%s", 
 // SetAside moves a damaged team away, and returns where it is kept. Before that it commits the work
 // in members' worktrees to their branches.
 func SetAside(ctx context.Context, home layout.Home, name string, log func(string)) (string, error) {
-	dir, err := home.Folder(name)
+	dir, err := home.Own(name)
 	if err != nil {
 		return "", err
 	}
@@ -261,5 +260,5 @@ func SetAside(ctx context.Context, home layout.Home, name string, log func(strin
 	if err := host.KeepWork(ctx, dir, "", log); err != nil {
 		return "", err
 	}
-	return home.SetAside(name, layout.Damaged)
+	return home.SetAside(dir, layout.Damaged)
 }

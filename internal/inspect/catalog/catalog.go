@@ -140,7 +140,20 @@ func Open(ctx context.Context, home layout.Home, name string, log func(string)) 
 
 // Glance returns a team's present state.
 func Glance(ctx context.Context, home layout.Home, name string, log func(string)) (team.Team, error) {
-	rep, _, err := Open(ctx, home, name, log)
+	dir, err := home.Folder(name)
+	if err != nil {
+		return team.Team{}, err
+	}
+	return GlanceIn(ctx, home, dir, log)
+}
+
+// GlanceIn is Glance for the team in that folder.
+func GlanceIn(ctx context.Context, home layout.Home, dir string, log func(string)) (team.Team, error) {
+	j, err := home.OpenFolder(dir, log)
+	if err != nil {
+		return team.Team{}, err
+	}
+	rep, err := replica.Open(ctx, j, replica.Options{Log: log})
 	if err != nil {
 		return team.Team{}, err
 	}

@@ -22,6 +22,7 @@ type Book struct {
 
 	// Fields of the writer.
 	journal journal.Journal // nil if there is no team
+	dir     string          // the team's folder
 	team    string          // the team's id
 	seq     int64           // seq of its last record
 	length  int             // length of the last snapshot, in bytes
@@ -63,7 +64,7 @@ func OpenBook(ctx context.Context, h layout.Home, name string, note func(string)
 			"name for the observed team: --as-team NAME", name)}
 	default:
 		b.team, b.seq = s.Team().ID, s.Seq()
-		if b.journal, _, err = h.Open(name, note); err != nil {
+		if b.journal, b.dir, err = h.Open(name, note); err != nil {
 			return nil, err
 		}
 	}
@@ -215,7 +216,7 @@ func (b *Book) found(pages []page) error {
 		return b.gone()
 	}
 	if b.journal != nil {
-		if err := errors.Join(b.journal.Close(), b.home.Archive(b.name, b.team)); err != nil {
+		if err := errors.Join(b.journal.Close(), b.home.Archive(b.dir, b.team)); err != nil {
 			return err
 		}
 		b.journal = nil
@@ -224,12 +225,12 @@ func (b *Book) found(pages []page) error {
 	for _, p := range pages {
 		records = append(records, p.data)
 	}
-	err := b.home.Found(b.name, pages[0].team, records)
-	if err != nil {
+	var err error
+	if b.dir, err = b.home.Found(b.name, pages[0].team, records); err != nil {
 		return err
 	}
 	b.team, b.seq, b.length = pages[0].team, pages[len(pages)-1].seq, 0
-	b.journal, _, err = b.home.Open(b.name, b.note)
+	b.journal, err = b.home.OpenFolder(b.dir, b.note)
 	return err
 }
 

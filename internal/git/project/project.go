@@ -1,0 +1,74 @@
+// Package project tells which project a directory belongs to. It reads git's files and runs nothing.
+//
+// The project of a directory in a git repository is that repository. All work trees of a repository
+// share its branches, so they are one project. Two clones are two projects. A directory outside any
+// repository is a project of its own.
+package project
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cadre/internal/sys/regularfile"
+)
+
+// Of returns the path that stands for the directory's project: the folder that the work trees of
+// its repository share, or else the directory itself. Symbolic links are followed. The directory
+// need not exist; then nothing says which repository it was in, and repository is false.
+func Of(dir string) (path string, repository bool) {
+	dir = real(dir)
+	if _, err := os.Stat(dir); err != nil {
+		return dir, false
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		git := filepath.Join(at, ".git")
+		if info, err := os.Stat(git); err == nil && info.IsDir() {
+			return real(git), true
+		} else if err == nil {
+			if own := pointer(git, "gitdir: "); own != "" {
+				return real(common(own)), true
+			}
+		}
+		if at == filepath.Dir(at) {
+			return dir, false
+		}
+	}
+}
+
+// Same reports whether two directories belong to one project.
+func Same(a, b string) bool {
+	one, _ := Of(a)
+	other, _ := Of(b)
+	return one == other
+}
+
+// common returns the folder that the work tree with this own folder shares with others.
+func common(own string) string {
+	if shared := pointer(filepath.Join(own, "commondir"), ""); shared != "" {
+		return shared
+	}
+	return own
+}
+
+// pointer returns the path after the prefix in one of git's files; "" if there is none.
+func pointer(file, prefix string) string {
+	const longest = 64 << 10
+	data, err := regularfile.Read(file, longest)
+	path, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
+	if err != nil || !ok || path == "" {
+		return ""
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(file), path)
+	}
+	return path
+}
+
+// real follows the symbolic links of a path, as far as it exists.
+func real(path string) string {
+	if followed, err := filepath.EvalSymlinks(path); err == nil {
+		return followed
+	}
+	return filepath.Clean(path)
+}
