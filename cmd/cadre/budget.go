@@ -117,7 +117,7 @@ func (a *app) printBudget(of *engine.Team, member string) error {
 		for _, m := range s.Members() {
 			if member == "" || m.Name == member {
 				known = true
-				all = append(all, limits(m.Name, m.Budget, m.Usage, m.JoinedAt, m.Exhausted)...)
+				all = append(all, limits(m.Name, m.Budget, m.Charged(), m.BudgetSince(), m.Exhausted)...)
 			}
 		}
 	})

@@ -67,7 +67,8 @@ var ErrHostEnded = errors.New("the host ended")
 const finishTime = time.Minute
 
 // Retry returns tasks that failed in an earlier run to the queue, and adds a teammate to replace
-// each one that has ended since. It adds none if the program of the old one is still missing.
+// each one that has ended since. The new one continues the budget of the old one. Retry adds none
+// if that budget is spent, or if the program of the old one is still missing.
 func (l *Lead) Retry(ctx context.Context) error {
 	var again, troubled []string
 	var ended []team.Member
@@ -105,11 +106,13 @@ func (l *Lead) Retry(ctx context.Context) error {
 			err := l.do(ctx, team.User, &team.SpawnMember{Name: successor(m.Name, n), Agent: m.Agent, Model: m.Model,
 				Role: m.Role, Prompt: m.Prompt,
 				Mode: m.PermissionMode, PlanApproval: m.Plan.Required, Program: m.Program, Args: m.Args, Env: m.Env,
-				Isolation: m.Isolation, Budget: m.Budget, Resume: m.Session})
+				Isolation: m.Isolation, Budget: m.Budget, Resume: m.Session, Succeeds: m.Name})
 			if err == nil {
 				break
 			}
-			if team.CodeOf(err) == team.MaxTeammatesReached { // others have joined since
+			t := l.Team.Team()
+			full := team.CodeOf(err) == team.MaxTeammatesReached // others have joined since
+			if full || team.CodeOf(err) == team.Exhausted && t.BudgetSpent(l.Team.Now()) == "" {
 				l.Log(fmt.Sprintf("nobody starts in the place of %s: %v", m.Name, err))
 				break
 			}

@@ -19,7 +19,7 @@ type situation struct {
 	undone    int         // number of tasks
 	failed    []string    // why teammates that nobody replaced could not do them, in words
 	yours     []string    // undone tasks that wait for the person who leads, in words
-	help      []team.Hint // for those
+	help      []team.Hint // for those, and for the teammates
 	members   []string    // teammates of ours that are still running
 	isolated  []string    // those of them in worktrees
 }
@@ -32,18 +32,14 @@ func (l *Lead) look() (at situation) {
 		at.undone = s.Count(team.Pending) + s.Count(team.InProgress)
 		at.said = t.LastWords != ""
 		for _, m := range s.Members() {
-			if m.Status == team.Failed && at.undone > 0 && !m.Dropped && !replaced(s, m.Name) {
-				at.failed = append(at.failed, m.Name+" failed: "+m.Summary)
-			}
+			at.troubled(s, m, l.Team.Now())
 			if !m.Status.Running() {
 				continue
 			}
-			if m.Exhausted != "" && at.undone > 0 {
-				at.failed = append(at.failed, fmt.Sprintf("the budget of %s is spent (%s)", m.Name, m.Exhausted))
-			}
 			if m.Name == t.Lead {
 				if at.led = m.Agent != team.External; !at.led {
-					at.yours, at.help = waiting(s)
+					yours, help := waiting(s)
+					at.yours, at.help = yours, append(help, at.help...)
 				} else {
 					at.sessions = at.sessions || m.Host != ""
 					at.busy = at.busy || s.Busy(m.Name) || begins(s, m)
@@ -74,6 +70,21 @@ func (l *Lead) look() (at situation) {
 		}
 	})
 	return at
+}
+
+// troubled adds why the member, which nobody replaced, does not do what is left.
+func (at *situation) troubled(s *team.State, m team.Member, now team.Time) {
+	if at.undone == 0 || !m.Status.Running() && (m.Dropped || replaced(s, m.Name)) {
+		return
+	}
+	if m.Status == team.Failed {
+		at.failed = append(at.failed, m.Name+" failed: "+m.Summary)
+	}
+	if spent := m.BudgetSpent(now); spent != "" {
+		at.failed = append(at.failed, fmt.Sprintf("the budget of %s is spent (%s)", m.Name, spent))
+		at.help = append(at.help, team.Hint{Action: team.ActRaiseBudget, Team: s.Team().Name, Member: m.Name,
+			Budget: spent})
+	}
 }
 
 // exhausted says which budget the team has spent, and its limit; "" if something is left.

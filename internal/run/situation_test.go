@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"testing"
 
 	"cadre/internal/engine"
@@ -43,4 +44,66 @@ func TestTheLeadHasWork(t *testing.T) {
 			t.Errorf("with a task for the lead, and delegate mode %t, it is %+v", delegate, at)
 		}
 	}
+}
+
+// TestASuccessorContinuesTheBudget: trying again does not give anybody the same budget twice.
+func TestASuccessorContinuesTheBudget(t *testing.T) {
+	t.Parallel()
+	rep, err := replica.Open(t.Context(), memjournal.New("t").Open(), replica.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rep.Close()
+	var said []string
+	l := Lead{Team: &engine.Team{Replica: rep}, Log: func(text string) { said = append(said, text) }}
+	do := func(actor string, body team.Body) {
+		t.Helper()
+		if _, err := rep.Do(t.Context(), team.Command{Actor: actor, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host := team.Host("h")
+	do(team.User, &team.CreateTeam{TeamID: "t", Name: "demo", Dir: "/d"})
+	for _, name := range []string{"ann", "bob"} {
+		do(team.User, &team.SpawnMember{Name: name, Agent: team.Claude, Budget: team.Budget{Tokens: 100}})
+		do(host, &team.AttachMember{Member: name})
+	}
+	do(host, &team.ReportUsage{Member: "ann", Usage: team.Usage{InputTokens: 70}})
+	do(host, &team.ReportUsage{Member: "bob", Usage: team.Usage{InputTokens: 100}})
+	for _, name := range []string{"ann", "bob"} {
+		do(host, &team.ReportFailed{Member: name, Reason: "gone"})
+	}
+	do(team.User, &team.CreateTask{Subject: "look"})
+	if err := l.Retry(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rep.View(func(s *team.State) {
+		again, _ := s.Member("ann-again-2")
+		if used := again.Charged(); used.Tokens() != 70 || again.Usage.Tokens() != 0 {
+			t.Errorf("the successor of ann starts with %d of its budget used", used.Tokens())
+		}
+		if _, joined := s.Member("bob-again-2"); joined {
+			t.Error("bob has a successor, and its budget is spent")
+		}
+	})
+	const why = "nobody starts in the place of bob: the token budget of bob is spent, and bob-again-2 would inherit it"
+	if !slices.Contains(said, why) {
+		t.Errorf("it said %q", said)
+	}
+	undone := l.Undone()
+	if hints := team.HintsOf(undone); len(hints) != 1 || hints[0].Member != "bob" ||
+		hints[0].Action != team.ActRaiseBudget {
+		t.Errorf("%v has the hints %+v", undone, hints)
+	}
+	do(team.User, &team.SetBudget{Member: "bob", Budget: team.Budget{Tokens: 150}})
+	if err := l.Retry(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	do(host, &team.AttachMember{Member: "bob-again-2"})
+	do(host, &team.ReportUsage{Member: "bob-again-2", Usage: team.Usage{InputTokens: 50}})
+	rep.View(func(s *team.State) {
+		if m, _ := s.Member("bob-again-2"); m.Exhausted != "tokens" {
+			t.Errorf("100 and 50 of 150 tokens are used, and the budget is not spent: %+v", m)
+		}
+	})
 }

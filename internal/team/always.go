@@ -67,11 +67,7 @@ func (d *decision) runAgain(unstuck []*Task, why string) {
 	}
 	slices.SortFunc(again, func(a, b *Task) int { return taskIndex(a.ID) - taskIndex(b.ID) })
 	for _, w := range again {
-		owner := w.Owner
-		if _, err := d.running(owner); err != nil || !w.Assigned {
-			owner = ""
-		}
-		d.releaseTo(owner, w, why)
+		d.release(w, why)
 		if w.Status == InProgress && w.Owner != d.Actor {
 			d.tell(w.Owner, w.ID, "Task %s was returned to the queue: %s. Stop working on it.", w.titled(), why)
 		}

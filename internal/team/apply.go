@@ -67,7 +67,7 @@ func (e *BudgetExhausted) apply(s *State, _ *Record) { s.team.Exhausted = e.What
 
 func (e *BudgetChanged) apply(s *State, _ *Record) {
 	s.team.Budget = e.Budget
-	s.team.Exhausted, s.team.Alerted = "", nil
+	s.team.Exhausted, s.team.Alerted = "", e.Alerted
 }
 
 func (e *BudgetAlerted) apply(s *State, _ *Record) {
@@ -85,7 +85,7 @@ func (e *BudgetAlerted) apply(s *State, _ *Record) {
 
 func (e *MemberBudgetChanged) apply(s *State, _ *Record) {
 	if m := s.member(e.Member); m != nil {
-		m.Budget, m.Exhausted, m.Alerted = e.Budget, "", nil
+		m.Budget, m.Exhausted, m.Alerted = e.Budget, "", e.Alerted
 	}
 }
 

@@ -164,6 +164,8 @@ func (m *Member) fields(c *coder) {
 	objects(c, "alerted", &m.Alerted)
 	c.bool("dropped", &m.Dropped)
 	c.strs("fileDigests", &m.FileDigests)
+	c.sub("inherited", m.Inherited == Usage{}, &m.Inherited)
+	c.int("budgetFrom", (*int64)(&m.BudgetFrom))
 }
 
 func (p *Plan) fields(c *coder) {

@@ -26,13 +26,16 @@ func (b *SetBudget) decide(d *decision) error {
 		return err
 	}
 	set, used, since, whose := d.team.Budget, d.team.Usage, d.team.CreatedAt, ""
+	told, exhausted := d.team.Alerted, d.team.Exhausted
 	if b.Member != "" {
 		m, err := d.budgeted(b.Member)
 		if err != nil {
 			return err
 		}
-		set, used, since, whose = m.Budget, m.Usage, m.JoinedAt, " of "+m.Name
+		set, used, since, whose = m.Budget, m.Charged(), m.BudgetSince(), " of "+m.Name
+		told, exhausted = m.Alerted, m.Exhausted
 	}
+	old := set
 	if b.Only == nil {
 		set = b.Budget
 	}
@@ -51,17 +54,41 @@ func (b *SetBudget) decide(d *decision) error {
 	if what := set.spent(used, since, d.At); what != "" {
 		return refuse(Invalid, "the new budget%s is spent already: %s", whose, what)
 	}
+	if set == old && exhausted == "" {
+		return nil
+	}
+	spending := set.spending(used, since, d.At)
+	told = stillTold(spending, told, exhausted)
 	if b.Member != "" {
-		d.emit(&MemberBudgetChanged{Member: b.Member, Budget: set})
+		d.emit(&MemberBudgetChanged{Member: b.Member, Budget: set, Alerted: told})
+		d.alert(b.Member, spending, told)
 	} else {
-		d.emit(&BudgetChanged{Budget: set})
+		d.emit(&BudgetChanged{Budget: set, Alerted: told})
+		d.alert("", spending, told)
 	}
 	return nil
 }
 
-// budgeted returns the running teammate of that name. Only teammates have budgets of their own.
+// stillTold returns the alerts that a new budget keeps: the percentages of it that are spent, as far
+// as the lead was notified of at least as much of the old one. exhausted says which part of the old
+// one was spent. The lead is notified again only of percentages that come after these.
+func stillTold(spending []Spent, told []Alerted, exhausted string) (still []Alerted) {
+	for _, one := range spending {
+		last := toldOf(told, one.What)
+		if one.What == exhausted {
+			last = 100
+		}
+		if p := min(one.passed(), last); p > 0 {
+			still = append(still, Alerted{one.What, p})
+		}
+	}
+	return still
+}
+
+// budgeted returns the teammate of that name. Only teammates have budgets of their own. The budget
+// of a teammate that has ended is what its successor gets.
 func (d *decision) budgeted(name string) (*Member, error) {
-	m, err := d.running(name)
+	m, err := d.known(name)
 	if err == nil && m.Name == d.team.Lead {
 		err = refuse(Invalid, "%s leads, and without it the team stops: set the budget of the team", m.Name)
 	}
@@ -76,14 +103,14 @@ func (b Budget) check() error {
 	return nil
 }
 
-// CheckBudget records how much of the time of the budgets has passed; a host sends it when that is
-// due.
+// CheckBudget records how much of the time of the budgets has passed. A host sends it when that is
+// due, and so does every process before a command (see [State.Overdue]).
 type CheckBudget struct{}
 
 func (b *CheckBudget) decide(d *decision) error {
 	for i := range d.members {
 		if m := &d.members[i]; m.Status.Running() {
-			d.checkMemberBudget(m, m.Usage)
+			d.checkMemberBudget(m, m.Charged())
 		}
 	}
 	d.checkBudget(d.team.Usage)
@@ -98,31 +125,67 @@ func (d *decision) checkBudget(u Usage) {
 	if what := d.team.Budget.spent(u, d.team.CreatedAt, d.At); what != "" {
 		d.emit(&BudgetExhausted{What: what})
 		d.tell(d.team.Lead, "", "The budget of the team is spent: %s. Nothing more is started, and "+
-			"running sessions are ended; a new budget lets the team go on.", what)
+			"running sessions are ended; the team continues when the user raises the budget.", what)
 		return
 	}
-	for _, due := range alerts(d.team.Budget.spending(u, d.team.CreatedAt, d.At), d.team.Alerted) {
-		d.emit(&BudgetAlerted{What: due.What, Percent: due.percent})
-		d.hint(d.team.Lead, due.said("the team", due.percent))
+	d.alert("", d.team.Budget.spending(u, d.team.CreatedAt, d.At), d.team.Alerted)
+}
+
+// alert notifies the lead of the percentages that are spent of a budget and that it does not know
+// of: the member's, or the team's for "".
+func (d *decision) alert(member string, spending []Spent, told []Alerted) {
+	whose := member
+	if member == "" {
+		whose = "the team"
+	}
+	for _, due := range alerts(spending, told) {
+		d.emit(&BudgetAlerted{Member: member, What: due.What, Percent: due.percent})
+		d.hint(d.team.Lead, due.said(whose, due.percent))
 	}
 }
 
-// checkMemberBudget does the same as checkBudget for a member's own budget.
+// checkMemberBudget does the same as checkBudget for a member's own budget. When that is spent, the
+// member's tasks return to the queue in the same record. A session of ours is ended first, and
+// returns what it has in progress after that.
 func (d *decision) checkMemberBudget(m *Member, u Usage) {
 	if m.Budget == (Budget{}) || m.Exhausted != "" {
 		return
 	}
-	if what := m.Budget.spent(u, m.JoinedAt, d.At); what != "" {
+	if what := m.Budget.spent(u, m.BudgetSince(), d.At); what != "" {
 		d.emit(&MemberBudgetExhausted{Member: m.Name, What: what})
+		d.returnTasks(m, "the "+budgetWord(what)+" of "+m.Name+" is spent", m.Agent == External || m.Host == "")
 		d.tell(d.team.Lead, "",
 			"The %s of %s is spent. It gets no new work, and its tasks return to the queue; only the "+
-				"user gives it a new budget.", budgetWord(what), m.Name)
+				"user can raise its budget.", budgetWord(what), m.Name)
+		if m.Agent == External { // nothing ends its session, so it must hear of it
+			d.tell(m.Name, "", "Your %s is spent. You get no new work, and your tasks are back in the queue; "+
+				"stop working on them.", budgetWord(what))
+		}
 		return
 	}
-	for _, due := range alerts(m.Budget.spending(u, m.JoinedAt, d.At), m.Alerted) {
-		d.emit(&BudgetAlerted{Member: m.Name, What: due.What, Percent: due.percent})
-		d.hint(d.team.Lead, due.said(m.Name, due.percent))
+	d.alert(m.Name, m.Budget.spending(u, m.BudgetSince(), d.At), m.Alerted)
+}
+
+// returnTasks returns the tasks of a member that does no more of them to the queue, without an
+// owner: what it was to do, and with held set what it has in progress. It returns what they are
+// called.
+func (d *decision) returnTasks(m *Member, reason string, held bool) (back []string) {
+	for i := range d.tasks {
+		t := &d.tasks[i]
+		switch {
+		case t.Owner != m.Name:
+			continue
+		case t.Status == InProgress && held:
+			d.releaseTo("", t, reason)
+		case t.Status == Pending:
+			nobody := ""
+			d.emit(&TaskUpdated{Task: t.ID, Owner: &nobody})
+		default:
+			continue
+		}
+		back = append(back, t.Called())
 	}
+	return back
 }
 
 // alert says that a percentage of a budget was reached for the first time.
@@ -135,17 +198,21 @@ type alert struct {
 // only the last.
 func alerts(all []Spent, told []Alerted) (due []alert) {
 	for _, one := range all {
-		last := int64(0)
-		for _, a := range told {
-			if a.What == one.What {
-				last = a.Percent
-			}
-		}
-		if p := one.passed(); p > last {
+		if p := one.passed(); p > toldOf(told, one.What) {
 			due = append(due, alert{one, p})
 		}
 	}
 	return due
+}
+
+// toldOf returns the last percentage of that part of a budget that the lead was notified of.
+func toldOf(told []Alerted, what string) (percent int64) {
+	for _, a := range told {
+		if a.What == what {
+			percent = a.Percent
+		}
+	}
+	return percent
 }
 
 // passed returns the last of [BudgetAlerts] that was reached; 0 before the first.
@@ -202,18 +269,18 @@ func (b Budget) spent(u Usage, since, now Time) string {
 
 // affordable refuses what would start new work on a spent budget of the team.
 func (d *decision) affordable() error {
-	if d.team.Exhausted != "" {
-		return refuse(Exhausted, "the %s of team %s is spent; a new budget lets it go on",
-			budgetWord(d.team.Exhausted), d.team.Name)
+	if what := d.team.BudgetSpent(d.At); what != "" {
+		return Refuse(Exhausted, "the %s of team %s is spent", budgetWord(what), d.team.Name).
+			With(Hint{Action: ActRaiseBudget, Team: d.team.Name, Budget: what})
 	}
 	return nil
 }
 
 // affords refuses what would start new work of a member whose own budget is spent.
 func (d *decision) affords(m *Member) error {
-	if m.Exhausted != "" {
-		return Refuse(Exhausted, "the %s of %s is spent; a new one lets it continue", budgetWord(m.Exhausted), m.Name).
-			With(Hint{Action: ActRaiseBudget, Team: d.team.Name, Member: m.Name, Budget: m.Exhausted})
+	if what := m.BudgetSpent(d.At); what != "" {
+		return Refuse(Exhausted, "the %s of %s is spent", budgetWord(what), m.Name).
+			With(Hint{Action: ActRaiseBudget, Team: d.team.Name, Member: m.Name, Budget: what})
 	}
 	return nil
 }

@@ -24,6 +24,9 @@ type SpawnMember struct {
 	Budget       Budget   // of its own
 	FileDigests  []string // see [Member]
 	Resume       string   // the agent's own id of a failed member's session, which continues
+	// Succeeds names a teammate that has ended. What that one used of its budget counts against the
+	// budget of this one.
+	Succeeds string
 }
 
 func (b *SpawnMember) decide(d *decision) error {
@@ -75,6 +78,9 @@ func (b *SpawnMember) decide(d *decision) error {
 		Role: b.Role, Prompt: b.Prompt,
 		Isolation: b.Isolation, Session: b.Resume, Status: status, Incarnation: 1,
 		PermissionMode: mode, Plan: Plan{Required: b.PlanApproval}, Budget: b.Budget, FileDigests: b.FileDigests}
+	if err := d.succeeds(&m, b.Succeeds); err != nil {
+		return err
+	}
 	waiting, err := d.waitingFor(&m)
 	if err != nil {
 		return err
@@ -85,6 +91,33 @@ func (b *SpawnMember) decide(d *decision) error {
 			d.post(Message{To: m.Name, Type: TypeTaskAssignment, Ref: t.ID,
 				Body: clip(fmt.Sprintf("Task %s is yours: %s", t.Called(), Quoted(t.Subject))), Priority: "normal"})
 		}
+	}
+	return nil
+}
+
+// succeeds charges the budget of a new member with what the one that it succeeds has used. It
+// refuses a member whose budget would be spent from the start.
+func (d *decision) succeeds(m *Member, name string) error {
+	if name == "" {
+		return nil
+	}
+	old, err := d.teammate(name, "succeeded")
+	switch {
+	case err == nil:
+		return Refuse(NotReady, "%s is %s: a member has a successor after it has ended", name, old.Status).
+			With(Hint{Action: ActShutDown, Team: d.team.Name, Member: name})
+	case CodeOf(err) != Finished:
+		return err
+	case m.Budget == Budget{}:
+		return nil
+	}
+	old = d.member(name)
+	m.Inherited, m.BudgetFrom = old.Charged(), old.BudgetSince()
+	spending := m.Budget.spending(m.Inherited, m.BudgetFrom, d.At)
+	m.Alerted = stillTold(spending, old.Alerted, "")
+	if what := m.Budget.spent(m.Inherited, m.BudgetFrom, d.At); what != "" {
+		return Refuse(Exhausted, "the %s of %s is spent, and %s would inherit it", budgetWord(what), name, m.Name).
+			With(Hint{Action: ActRaiseBudget, Team: d.team.Name, Member: name, Budget: what})
 	}
 	return nil
 }
@@ -260,11 +293,11 @@ func (d *decision) detached(m *Member, e *MemberDetached) (ended bool) {
 	}
 	// the member keeps its tasks, whether or not its session can be resumed
 	for _, t := range d.holds(m.Name) {
-		owner := m.Name
-		if m.Exhausted != "" { // other members can continue them
-			owner = ""
+		if m.BudgetSpent(d.At) != "" { // other members can continue them
+			d.returnTasks(m, e.Reason, true)
+			break
 		}
-		d.releaseTo(owner, t, e.Reason)
+		d.releaseTo(m.Name, t, e.Reason)
 	}
 	if e.Note == "" {
 		switch m.Status {
@@ -450,17 +483,7 @@ func (d *decision) leaves(m *Member) {
 // lead is notified.
 func (d *decision) end(m *Member, how Event, tell bool) {
 	d.leaves(m)
-	var back []string
-	for i := range d.tasks {
-		if t := &d.tasks[i]; t.Owner == m.Name && t.Status == InProgress {
-			d.release(t, m.Name+" is gone", false)
-			back = append(back, t.Called())
-		} else if t.Owner == m.Name && t.Status == Pending {
-			nobody := ""
-			d.emit(&TaskUpdated{Task: t.ID, Owner: &nobody})
-			back = append(back, t.Called())
-		}
-	}
+	back := d.returnTasks(m, m.Name+" is gone", true)
 	d.denyAll(m, m.Name+" is gone")
 	d.emit(how)
 	why, reason := "stopped", ""

@@ -265,6 +265,8 @@ func (d *decision) held(id string, member *Member, fence int64) (*Task, error) {
 		return nil, err
 	case t.Status == Completed:
 		return nil, refuse(Conflict, "%s was completed by %s", t.label(), t.CompletedBy)
+	case t.Status == Pending && member.BudgetSpent(d.At) != "":
+		return nil, d.affords(member)
 	case t.Status == Pending && fence != 0:
 		return nil, refuse(Conflict, "%s lost its claim on %s: the task is back on the list", member.Name, t.label())
 	case t.Status == Pending:
@@ -363,7 +365,7 @@ func (d *decision) continues(t *Task, by string, free []string) bool {
 	}
 	takes := func(m *Member, w *Task) bool {
 		return m.Name != d.team.Lead && m.Agent != External && m.Status.Running() &&
-			m.Shutdown.Request == "" && d.takes(m, w)
+			m.Shutdown.Request == "" && m.BudgetSpent(d.At) == "" && d.takes(m, w)
 	}
 	for _, id := range free {
 		if w := d.task(id); !w.GivenUp() && slices.ContainsFunc(d.members, func(m Member) bool { return takes(&m, w) }) {
@@ -392,7 +394,7 @@ func (d *decision) worked(t *Task) bool {
 	for i := range d.under.all() {
 		other := &d.tasks[i]
 		if m := d.member(other.Owner); other != t && m != nil && m.Name != d.team.Lead && m.Agent != External &&
-			m.Status.Running() && m.Status != Idle {
+			m.Status.Running() && m.Status != Idle && m.BudgetSpent(d.At) == "" {
 			return true
 		}
 	}
@@ -435,6 +437,10 @@ func (b *FailTask) decide(d *decision) error {
 	}
 	failed := &TaskFailed{Task: t.ID, By: m.Name, Reason: reason, Result: b.Result}
 	d.emit(failed)
+	if t.Assigned && d.meantFor(t) == "" { // its owner cannot try again
+		nobody := ""
+		d.emit(&TaskUpdated{Task: t.ID, Owner: &nobody})
+	}
 	if t.Failures < t.Retries {
 		return nil
 	}
@@ -483,19 +489,22 @@ func (b *ReleaseTask) decide(d *decision) error {
 			return err
 		}
 	}
-	d.release(t, b.Reason, true)
+	d.release(t, b.Reason)
 	d.retried(t)
 	return nil
 }
 
-// release returns a task in progress to the queue. With keep set it keeps the owner that it was
-// meant for.
-func (d *decision) release(t *Task, reason string, keep bool) {
-	owner := ""
-	if keep && t.Assigned {
-		owner = t.Owner
+// release returns a task to the queue. It keeps the owner that it was meant for.
+func (d *decision) release(t *Task, reason string) { d.releaseTo(d.meantFor(t), t, reason) }
+
+// meantFor returns who does the task again when it returns to the queue: the member that somebody
+// else named, unless that member has ended or spent its budget. "" is for anybody.
+func (d *decision) meantFor(t *Task) string {
+	m := d.member(t.Owner)
+	if !t.Assigned || m != nil && (!m.Status.Running() || m.BudgetSpent(d.At) != "") {
+		return ""
 	}
-	d.releaseTo(owner, t, reason)
+	return t.Owner
 }
 
 func (d *decision) releaseTo(owner string, t *Task, reason string) {

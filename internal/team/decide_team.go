@@ -303,7 +303,7 @@ func (b *ReportUsage) decide(d *decision) error {
 	d.emit(&UsageReported{Member: b.Member, Task: b.Task, Usage: u, Context: b.Context})
 	if m := d.member(b.Member); m.Status.Running() {
 		own := u
-		own.add(m.Usage)
+		own.add(m.Charged())
 		d.checkMemberBudget(m, own)
 	}
 	u.add(d.team.Usage)

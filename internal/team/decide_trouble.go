@@ -79,7 +79,7 @@ func (b *ReportTrouble) decide(d *decision) error {
 		}
 	} else {
 		for _, t := range d.holds(m.Name) {
-			d.release(t, reason, true)
+			d.release(t, reason)
 		}
 		d.denyAll(m, reason)
 	}

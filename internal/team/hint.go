@@ -27,7 +27,7 @@ const (
 	ActCleanUp      Action = "clean_up"       // remove a team that has ended or is observed
 	ActForceCleanUp Action = "force_clean_up" // end everything of the team, and remove it
 	ActMend         Action = "mend"           // look at the damaged history, and repair it
-	ActRaiseBudget  Action = "raise_budget"   // Budget
+	ActRaiseBudget  Action = "raise_budget"   // Budget; Member, or the team's where it is ""
 
 	ActConsolidate      Action = "consolidate"        // check and commit its work
 	ActFinish           Action = "finish"             // finish the consolidation that was begun
@@ -110,7 +110,6 @@ var purposes = [...]struct {
 	{ActCleanUp, "remove the team"},
 	{ActForceCleanUp, "end and remove the whole team"},
 	{ActMend, "look at it and mend it"},
-	{ActRaiseBudget, "raise the budget"},
 	{ActConsolidate, "check and commit its work"},
 	{ActFinish, "finish the consolidation"},
 	{ActRollBack, "give the consolidation up and continue the team"},
@@ -141,6 +140,11 @@ func (h Hint) Purpose() string {
 		return "say where it was moved to"
 	case ActIncludeFiles:
 		return "commit " + strings.Join(h.Paths, ", ") + ", too"
+	case ActRaiseBudget:
+		if h.Member != "" {
+			return "raise the budget of " + h.Member
+		}
+		return "raise the budget"
 	case ActSpawn:
 		return "add " + orA(h.Name, "teammate")
 	case ActShutDown:

@@ -62,7 +62,11 @@ func (d *decision) heir(name string) (*Member, error) {
 		}
 		return nil, nil
 	}
-	return d.running(name)
+	m, err := d.running(name)
+	if err == nil {
+		err = d.affords(m) // nobody else would do the task
+	}
+	return m, err
 }
 
 // taker returns the hint for a task that no member takes. Where no teammate runs, there is nobody

@@ -64,6 +64,12 @@ func checkMembers(s *State, check func(bool, string, ...any)) {
 			m.Name, m.Setbacks)
 		over := s.team.CleanedUp || s.team.Status == TeamComplete || s.team.Status == TeamAborted
 		check(!over || i == 0 || !m.Status.Running(), "%s runs in a team that is over", m.Name)
+		for j := range s.tasks {
+			t := &s.tasks[j]
+			check(m.Exhausted == "" || t.Owner != m.Name || t.Status == Completed || t.Status == Deleted ||
+				t.Status == InProgress && m.Host != "", "the budget of %s is spent, and it has task %s, %s", m.Name, t.ID,
+				t.Status)
+		}
 	}
 	check(leads == 1, "there are %d leads", leads)
 	check(s.team.LastWords == "" || s.team.ReportAsked, "a report was given that nobody asked for")

@@ -94,7 +94,8 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "SetDelegate":
 		return &SetDelegate{On: some.Draw(t, "on")}
 	case "SetBudget":
-		return &SetBudget{Budget: Budget{Tokens: rapid.Int64Range(-1, 20000).Draw(t, "tokens")}}
+		return &SetBudget{Budget: Budget{Tokens: rapid.Int64Range(-1, 20000).Draw(t, "tokens")},
+			Member: rapid.OneOf(rapid.Just(""), name).Draw(t, "member")}
 	case "ReportUsage":
 		return &ReportUsage{Member: name.Draw(t, "member"), Task: rapid.OneOf(rapid.Just(""), task).Draw(t, "task"),
 			Usage: Usage{InputTokens: rapid.Int64Range(-1, 500).Draw(t, "tokens")}}
@@ -110,7 +111,10 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &SpawnMember{Name: name.Draw(t, "name"),
 			Agent: rapid.SampledFrom([]string{Shell, External, "claude"}).Draw(t, "agent"),
 			Role:  rapid.SampledFrom([]string{"", "r", "r", "HOSTILE"}).Draw(t, "role"), PlanApproval: some.Draw(t, "plan"),
-			Isolation: rapid.SampledFrom([]string{"", Worktree}).Draw(t, "isolation")}
+			Isolation: rapid.SampledFrom([]string{"", Worktree}).Draw(t, "isolation"),
+			Budget: Budget{Tokens: rapid.SampledFrom([]int64{0, 0, 0, 400}).Draw(t, "own tokens"),
+				Time: rapid.SampledFrom([]time.Duration{0, 0, 0, 50 * time.Millisecond}).Draw(t, "own time")},
+			Succeeds: rapid.OneOf(rapid.Just(""), rapid.Just(""), name).Draw(t, "succeeds")}
 	case "LeaveBranch":
 		return &LeaveBranch{Member: name.Draw(t, "member"),
 			Commit: rapid.SampledFrom([]string{"", "c1", "c1", "c2"}).Draw(t, "commit"),

@@ -92,13 +92,7 @@ func (b *RollBackTask) decide(d *decision) error {
 	if t.Fence != b.Fence {
 		return refuse(Conflict, "%s has changed since its work was looked at; try again", t.label())
 	}
-	owner := ""
-	if t.Assigned {
-		owner = t.Owner
-		if _, err := d.running(owner); err != nil {
-			owner = ""
-		}
-	}
+	owner := d.meantFor(t)
 	if s := d.team.Status; s == TeamConsolidating || s == TeamComplete { // in another status nobody would take it
 		d.emit(&TeamStatusChanged{Status: TeamActive, Reason: t.label() + " was rolled back"})
 	}

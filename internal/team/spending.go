@@ -9,7 +9,9 @@ import (
 type Budget struct {
 	Tokens       int64
 	CostMicroUSD int64
-	Time         time.Duration // since the team was created, or the member joined
+	// Time is by the clock, since the team was created or the member joined. It is a deadline, so
+	// that whoever sets it knows when the work ends: hooks, questions and pauses do not stop it.
+	Time time.Duration
 }
 
 // Alerted says that the lead was notified of how much of a budget is spent.
@@ -30,7 +32,43 @@ func (s *State) Spending(now Time) []Spent {
 }
 
 // Spending returns how much of each of the member's own budgets is used.
-func (m *Member) Spending(now Time) []Spent { return m.Budget.spending(m.Usage, m.JoinedAt, now) }
+func (m *Member) Spending(now Time) []Spent {
+	return m.Budget.spending(m.Charged(), m.BudgetSince(), now)
+}
+
+// Charged returns what counts against the member's own budget: what it used, and what the members
+// used whose successor it is.
+func (m *Member) Charged() Usage {
+	u := m.Usage
+	u.add(m.Inherited)
+	return u
+}
+
+// BudgetSince returns when the time of the member's own budget began.
+func (m *Member) BudgetSince() Time {
+	if m.BudgetFrom != 0 {
+		return m.BudgetFrom
+	}
+	return m.JoinedAt
+}
+
+// BudgetSpent says which of the member's own budgets is spent at that time: tokens, cost or time; ""
+// for none.
+func (m *Member) BudgetSpent(at Time) string {
+	if m.Exhausted != "" {
+		return m.Exhausted
+	}
+	return m.Budget.spent(m.Charged(), m.BudgetSince(), at)
+}
+
+// BudgetSpent says which of the team's budgets is spent at that time: tokens, cost or time; "" for
+// none.
+func (t *Team) BudgetSpent(at Time) string {
+	if t.Exhausted != "" {
+		return t.Exhausted
+	}
+	return t.Budget.spent(t.Usage, t.CreatedAt, at)
+}
 
 func (b Budget) spending(u Usage, since, now Time) (all []Spent) {
 	for _, one := range []Spent{

@@ -230,6 +230,8 @@ type Member struct {
 	SessionCost  int64    // the part of Usage that its present session has cost, in millionths of a US dollar
 	FileDigests  []string // of what its team file says of it: key=digest; nil for a member of no file
 	Dropped      bool     // its team file no longer has it: nobody replaces it
+	Inherited    Usage    // of the members whose successor it is; it counts against the budget
+	BudgetFrom   Time     // when the first of them joined; 0 without one
 }
 
 // Plan is the approval of a member's plan.
@@ -465,7 +467,12 @@ func (s *State) task(id string) *Task {
 // role or any role. A shell can only run a task's command, so it takes a task without a command
 // only if it is meant for the shell by name. A lead that is an agent plans work for others, so it
 // takes only its own tasks.
+//
+// A member whose own budget is spent takes none.
 func (s *State) takes(m *Member, t *Task) bool {
+	if m.Exhausted != "" {
+		return false
+	}
 	if m.Name == s.team.Lead && m.Agent != External && t.Owner != m.Name {
 		return false
 	}

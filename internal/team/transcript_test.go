@@ -45,6 +45,7 @@ var bodies = func() map[string]reflect.Type {
 //	[id=X] ACTOR[/INCARNATION][%LEASE] BODY {fields}   a command: its events, nothing, repeats SEQ, or the refusal
 //	at MILLIS                                          the time of the commands that follow
 //	wants [MILLIS]                                     what should be true of the outside world, and when to ask again
+//	overdue                                            what a process sends before a command of its own
 //	show team|member NAME|task ID|inbox NAME           a part of the state
 //
 // In the fields, $x*N stands for N times the letter x.
@@ -93,6 +94,8 @@ func play(t *testing.T, script string) []byte {
 				now = Time(s.number(rest))
 			}
 			s.wants(now)
+		case "overdue":
+			s.overdue()
 		case "show":
 			s.show(rest)
 		default:
@@ -190,6 +193,16 @@ func (s *stage) wants(now Time) {
 	}
 	if next != 0 {
 		s.printf("again at %d", next)
+	}
+}
+
+func (s *stage) overdue() {
+	due := s.state.Overdue(s.now)
+	for _, body := range due {
+		s.printf("%s", reflect.TypeOf(body).Elem().Name())
+	}
+	if len(due) == 0 {
+		s.printf("nothing")
 	}
 }
 

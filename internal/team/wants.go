@@ -114,7 +114,7 @@ func (s *State) budgetDue(due func(Time) bool) (now bool) {
 	}
 	for i := range s.members {
 		if m := &s.members[i]; m.Status.Running() && m.Exhausted == "" {
-			if at := m.Budget.checkAt(m.JoinedAt, m.Alerted); at != 0 {
+			if at := m.Budget.checkAt(m.BudgetSince(), m.Alerted); at != 0 {
 				now = due(at) || now
 			}
 		}
@@ -168,10 +168,15 @@ func (s *State) appendLifeWants(wants []Want, m *Member, due func(Time) bool) []
 }
 
 // Overdue returns the commands that end what is overdue and that no host handles: requests whose
-// deadline has passed, and members without a session whose shutdown is overdue.
+// deadline has passed, members without a session whose shutdown is overdue, and budgets whose time
+// has passed. Every process sends them before a command of its own, so that a budget binds by the
+// time of the command and not by the next look of a host.
 func (s *State) Overdue(now Time) (due []Body) {
 	if !s.Exists() || s.team.Status == TeamComplete || s.team.Status == TeamAborted || s.team.Released != (Released{}) {
 		return nil
+	}
+	if s.team.Exhausted == "" && s.budgetDue(func(at Time) bool { return at <= now }) {
+		due = append(due, &CheckBudget{})
 	}
 	for _, p := range s.permissions {
 		if p.Deadline <= now {
