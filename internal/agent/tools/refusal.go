@@ -36,7 +36,7 @@ func (c *call) explain(err error) string {
 	case c.finished():
 		return text + helps + " Stop working and end your turn."
 	case code == team.Exhausted:
-		return text + " Stop working and end your turn; only the user gives the team a new budget."
+		return text + " " + c.spent(err)
 	case helps != "" || namesTool(text):
 		return text + helps
 	}
@@ -44,6 +44,22 @@ func (c *call) explain(err error) string {
 		return text + " " + hint
 	}
 	return text
+}
+
+// spent says what to do after a refusal because of a spent budget: the team's, its own, or that of
+// another member.
+func (c *call) spent(err error) string {
+	whose := "the budget of the team"
+	for _, h := range team.HintsOf(err) {
+		switch h.Member {
+		case "":
+		case c.me:
+			whose = "your budget"
+		default:
+			return "Choose another member; only the user can raise the budget of " + h.Member + "."
+		}
+	}
+	return "Stop working and end your turn; only the user can raise " + whose + "."
 }
 
 // next returns what to do after a refusal that does not say so itself.
