@@ -47,6 +47,8 @@ var jsonCalls = []jsonCall{
 		before: "cadre spawn demo ann --agent shell"},
 	{line: "cadre task claim demo 2 --as bob --json", prints: "task", before: `
 until cadre task show demo 1 --json | grep '"commit"'; do sleep 0.1; done
+cadre plan submit demo "Read them" --as bob
+cadre plan demo plan-1@bob --approve
 cadre task add demo "Review them" --blocked-by 1`},
 	{line: "cadre send demo --to bob 'The port is 4711.' --json", prints: "message"},
 	{line: "cadre inbox demo bob --json", prints: "message"},

@@ -27,6 +27,8 @@ func command(h team.Hint) step {
 		return step{line("permit", h.Team, h.Request).line, ", or with --deny"}
 	case team.ActAnswerPlan:
 		return step{line("plan", h.Team, h.Request).line, ", then with --approve or --reject WHY"}
+	case team.ActSubmitPlan:
+		return line("plan submit", append([]string{h.Team, "PLAN"}, as(h.Member)...)...)
 	case team.ActCreate:
 		return line("create", cmp.Or(h.Team, "NAME"))
 	case team.ActResume:

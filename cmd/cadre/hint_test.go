@@ -29,7 +29,7 @@ func hints(a team.Action) []team.Hint {
 
 // filledIn takes the words that a person is to fill in for what one may fill in.
 var filledIn = map[string]string{"N": "1000", "AMOUNT": "2.50", "SPAN": "30m", "NAME": "eve", "DIR": "/",
-	"TEXT": "hello", "TASK": "4", "PATH": "a.txt"}
+	"TEXT": "hello", "PLAN": "1. look", "TASK": "4", "PATH": "a.txt"}
 
 // TestEveryHintIsACommand types each hint: the real tree of commands takes the words, the flags and
 // the number of arguments.

@@ -140,7 +140,7 @@ var drives = map[string][]drive{
 	"task add": {shows("evil", "{evil}"), shows("evil", "HOOKED {evil}"), shows("evil", "x", "--role", "{evil}",
 		"--json"), calls("evil", "x", "--metadata", "{evil}"), shows("evil", "x", "--owner", "{evil}"),
 		shows("evil", "x", "--priority", "{evil}")},
-	"task claim": {shows("evil", "2", "--as", "bob"), shows("evil", "1", "--as", "bob"),
+	"task claim": {shows("evil", "2", "--as", "lead"), shows("evil", "1", "--as", "lead"),
 		shows("evil", "{evil}", "--as", "bob"), shows("evil", "--next", "--as", "{evil}")},
 	"task done": {shows("ending", "1", "--result", "{evil}", "--json"), shows("evil", "{evil}"),
 		calls("evil", "4")},

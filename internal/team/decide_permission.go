@@ -70,6 +70,19 @@ func (s *State) Writes(member string) bool {
 	return m != nil && (!m.Plan.Required || m.Plan.State == "approved")
 }
 
+// planned refuses what the member may not do before its plan is approved.
+func (d *decision) planned(m *Member, what string) error {
+	switch {
+	case d.Writes(m.Name):
+		return nil
+	case m.Plan.State == "submitted":
+		return Refuse(NotReady, "%s cannot %s before its plan is approved, and %s has not answered yet", m.Name, what,
+			d.team.Lead).With(Hint{Action: ActAnswerPlan, Team: d.team.Name, Request: m.Plan.Request})
+	}
+	return Refuse(NotReady, "%s cannot %s before its plan is approved", m.Name, what).
+		With(Hint{Action: ActSubmitPlan, Team: d.team.Name, Member: m.Name})
+}
+
 // SubmitPlan submits the member's plan to the lead.
 type SubmitPlan struct {
 	Member   string // "" for the actor

@@ -147,6 +147,11 @@ func (b *ClaimTask) decide(d *decision) error {
 	if err := d.AllowsTool(m.Name, "TaskClaim"); err != nil {
 		return err
 	}
+	if m.Agent == External { // a session of ours may claim a task to plan it: it cannot write
+		if err := d.planned(m, "claim a task"); err != nil {
+			return err
+		}
+	}
 	switch {
 	case m.Status == ShuttingDown:
 		return refuse(NotReady, "%s is shutting down and takes no more tasks", m.Name)
@@ -281,8 +286,8 @@ func (d *decision) held(id string, member *Member, fence int64) (*Task, error) {
 	return t, nil
 }
 
-// CompleteTask ends a task with its result. Its owner completes it. The lead and the user may
-// complete any task that is not blocked.
+// CompleteTask ends a task with its result. Its owner completes it, once its plan is approved where
+// it needs one. The lead and the user may complete any task that is not blocked.
 type CompleteTask struct {
 	Task   string
 	Member string // "" for the actor
@@ -316,6 +321,9 @@ func (b *CompleteTask) decide(d *decision) error {
 	}
 	t, err := d.held(b.Task, m, b.Fence)
 	if err != nil {
+		return err
+	}
+	if err := d.planned(m, "complete a task"); err != nil {
 		return err
 	}
 	return d.complete(t, m.Name, b.Result)

@@ -39,7 +39,9 @@ const (
 	ActCommitOnly       Action = "commit_only"        // commit nothing but named files; Paths, or any where it is empty
 	ActCheckClean       Action = "check_clean"        // check without the changes of the person
 
-	ActSpawn    Action = "spawn"     // add the member Name with the agent Agent; any where they are ""
+	ActSpawn      Action = "spawn"       // add the member Name with the agent Agent; any where they are ""
+	ActSubmitPlan Action = "submit_plan" // Member
+
 	ActShutDown Action = "shut_down" // Member, or any teammate where it is ""
 	ActRejoin   Action = "rejoin"    // start the session of the external member again
 	ActResend   Action = "resend"    // send the late messages of Member again
@@ -67,7 +69,7 @@ func Actions() []Action {
 	return []Action{ActAnswerPermission, ActAnswerPlan, ActCreate, ActResume, ActContinueCopy, ActMove, ActTakeOver,
 		ActTakeBack, ActRelease, ActPull, ActCleanUp, ActForceCleanUp, ActMend, ActRaiseBudget, ActConsolidate, ActFinish,
 		ActRollBack, ActSkipCommit, ActGoWithout, ActKeepCheckChanges, ActIncludeFiles, ActCommitOnly, ActCheckClean,
-		ActSpawn, ActShutDown, ActRejoin, ActResend, ActAsk, ActClaimTask, ActClaimNext, ActReassign, ActRetryTask,
+		ActSpawn, ActSubmitPlan, ActShutDown, ActRejoin, ActResend, ActAsk, ActClaimTask, ActClaimNext, ActReassign, ActRetryTask,
 		ActCompleteTask, ActAssignTask, ActShowTeam, ActShowAlive, ActShowTasks, ActShowTask, ActShowLog, ActFollowLog,
 		ActShowReview, ActRecordFacts}
 }
@@ -100,6 +102,7 @@ var purposes = [...]struct {
 }{
 	{ActAnswerPermission, "answer the request"},
 	{ActAnswerPlan, "answer the plan"},
+	{ActSubmitPlan, "submit a plan"},
 	{ActCreate, "create one"},
 	{ActResume, "resume the team"},
 	{ActContinueCopy, "continue in another clone"},

@@ -12,6 +12,7 @@ type Action string
 const (
 	ActAnswerPermission Action = "answer_permission"  // Request
 	ActAnswerPlan       Action = "answer_plan"        // Request
+	ActSubmitPlan       Action = "submit_plan"        // Member
 	ActCreate           Action = "create"             // create the team; one by any name where Team is ""
 	ActResume           Action = "resume"             // continue the team
 	ActContinueCopy     Action = "continue_copy"      // continue the team in another clone, from its checkpoints

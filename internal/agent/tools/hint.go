@@ -55,6 +55,8 @@ func toolFor(h team.Hint) (u usage, users bool) {
 		return of("RespondToPermission").with("requestId", h.Request), false
 	case team.ActAnswerPlan:
 		return of("RespondToPlan").with("requestId", h.Request), false
+	case team.ActSubmitPlan:
+		return of("SubmitPlan"), false
 	case team.ActCleanUp:
 		return of(cleanupTeam), false
 	case team.ActForceCleanUp:

@@ -283,7 +283,7 @@ func TestOthersWords(t *testing.T) {
 		b.do("ann", &team.SubmitPlan{Plan: evil.Draw(r, "plan")})
 		b.do("ann", &team.RequestPermission{Tool: evil.Draw(r, "tool"), Input: evil.Draw(r, "input"),
 			Deadline: noon + 1000})
-		b.do("ann", &team.CompleteTask{Task: "1", Result: evil.Draw(r, "result")})
+		b.do("lead", &team.CompleteTask{Task: "1", Result: evil.Draw(r, "result")})
 		o := b.options("lead")
 		o.Mail = nil
 		for tool, input := range map[string]string{"TaskList": "", "TaskGet": `{"taskId":"1"}`, "TeamStatus": "",
@@ -374,7 +374,8 @@ func TestEveryHint(t *testing.T) {
 	}
 	// and these are told, whatever else changes
 	for a, want := range map[team.Action]string{team.ActClaimNext: "TaskClaim", team.ActShutDown: "ShutdownTeammate",
-		team.ActResend: "ResendMessages", team.ActAnswerPlan: "RespondToPlan", team.ActShowTask: "TaskGet",
+		team.ActResend: "ResendMessages", team.ActAnswerPlan: "RespondToPlan",
+		team.ActSubmitPlan: "SubmitPlan", team.ActShowTask: "TaskGet",
 		team.ActTakeOver: "user", team.ActResume: "user", team.ActRollBack: "user"} {
 		if !slices.Contains(told[a], want) {
 			t.Errorf("%s is told as %q, and not as %s", a, told[a], want)
