@@ -88,6 +88,7 @@ func flagMistake(c *cobra.Command, err error) error {
 	if invalid, is := errors.AsType[*pflag.InvalidValueError](err); is {
 		f := invalid.GetFlag()
 		takes := map[string]string{"int": wholeNumber, "int64": wholeNumber, "float64": "a number, such as 2.5",
+			"amount":   "an amount of US dollars, such as 5, 0.5, $5 or 5 USD",
 			"duration": "a duration, such as 30s, 10m or 2h", "bool": "true or false"}[f.Value.Type()]
 		if takes == "" {
 			err = fmt.Errorf("--%s %q: %w", f.Name, invalid.GetValue(), errors.Unwrap(invalid))

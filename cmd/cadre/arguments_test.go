@@ -23,7 +23,7 @@ func TestArguments(t *testing.T) {
 		"budget demo --tokens 1.5":  `--tokens takes a whole number, such as 20, not "1.5"; see: cadre budget --help`,
 		"log demo -n abc":           `--lines takes a whole number, such as 20, not "abc"; see: cadre log --help`,
 		"budget demo --time 5":      `--time takes a duration, such as 30s, 10m or 2h, not "5"`,
-		"budget demo --usd much":    `--usd takes a number, such as 2.5, not "much"`,
+		"budget demo --usd much":    `--usd takes an amount of US dollars, such as 5, 0.5, $5 or 5 USD, not "much"`,
 		"--color x status":          `--color "x": it is auto, always or never; see: cadre status --help`,
 		"foo":                       `"foo" is not a command; see: cadre help --all`,
 		"taks":                      `"taks" is not a command, did you mean task or wake?; see: cadre help --all`,

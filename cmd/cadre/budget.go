@@ -13,20 +13,38 @@ import (
 	"cadre/internal/team"
 )
 
-// mostUSD bounds a budget of money, as in a team file.
-const mostUSD = 1e9
+// dollars is a flag for an amount of money, in millionths of a US dollar.
+type dollars int64
+
+func (d *dollars) Set(text string) error {
+	micro, err := team.ParseDollars(text)
+	*d = dollars(micro)
+	return err
+}
+
+func (d *dollars) String() string {
+	if *d == 0 {
+		return "0"
+	}
+	return team.Dollars(int64(*d))
+}
+
+func (*dollars) Type() string { return "amount" }
 
 func (a *app) budgetCommand() *cobra.Command {
 	var body team.SetBudget
-	var usd float64
+	var usd dollars
 	var unlimited bool
 	c := &cobra.Command{
 		Use: "budget [TEAM]", Short: "Show what a team may spend, and change it",
 		Long: `Show the budget of a team and of its members: each limit, what is spent, and what is left. A flag changes one limit, and the others stay; --unlimited
-removes all of them. With --member it is the budget of that member. Who had spent its budget continues.
+removes all of them. With --member it is the budget of that member. A team or a member that had spent its budget continues.
 
-The lead is told when 50, 80 and 95 percent of a budget are spent, and cadre attention shows it. Once the team's is spent, its sessions are ended and
-nothing new is started. A member whose own budget is spent gets no more work, and its tasks return to the queue.`,
+The lead is notified when 50, 80 and 95 percent of a budget are spent, and cadre attention shows it. When the budget of the team is spent, its
+sessions end and nothing new starts. When the budget of a member is spent, it gets no more work, and its tasks return to the queue.
+
+Time runs by the clock, from the start of the team or of the member; hooks, questions and pauses do not stop it. A teammate that replaces one that
+ended continues the budget of that one.`,
 		Example: "  cadre budget demo\n  cadre budget demo --tokens 2000000\n  cadre budget demo --member ann --usd 5",
 	}
 	a.onTeam(0, c, func(c *cobra.Command, name string, _ []string) error {
@@ -36,10 +54,7 @@ nothing new is started. A member whose own budget is spent gets no more work, an
 			}
 		}
 		slices.Sort(body.Only)
-		if !(usd >= 0 && usd <= mostUSD) {
-			return usage{fmt.Errorf("--usd is an amount from 0 to %d, not %v", int64(mostUSD), usd)}
-		}
-		body.Budget.CostMicroUSD = int64(usd * 1e6)
+		body.Budget.CostMicroUSD = int64(usd)
 		if unlimited && body.Only != nil {
 			return usage{fmt.Errorf("--unlimited removes every limit; leave the other flags out")}
 		}
@@ -62,7 +77,7 @@ nothing new is started. A member whose own budget is spent gets no more work, an
 	})
 	c.Flags().StringVar(&body.Member, "member", "", "of this member alone")
 	c.Flags().Int64Var(&body.Budget.Tokens, "tokens", 0, "tokens; 0 for any number")
-	c.Flags().Float64Var(&usd, "usd", 0, "US dollars; 0 for any amount")
+	c.Flags().Var(&usd, "usd", "US dollars, for example 5 or $2.50; 0 for any amount")
 	c.Flags().DurationVar(&body.Budget.Time, "time", 0, "time since the team was created, or the member joined, for "+
 		"example 2h; 0 for any")
 	c.Flags().BoolVar(&unlimited, "unlimited", false, "remove all limits")

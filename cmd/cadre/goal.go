@@ -19,7 +19,7 @@ type goalFlags struct {
 	delegate                   bool
 	allow, checks              []string
 	tokens                     int64
-	usd                        float64
+	usd                        dollars
 }
 
 func (g *goalFlags) flags(c *cobra.Command) {
@@ -37,7 +37,7 @@ func (g *goalFlags) flags(c *cobra.Command) {
 	f.StringVar(&g.policy, "policy", "", "who settles what no rule does: user (you, at this terminal), lead, "+
 		"allow or deny")
 	f.Int64Var(&g.tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
-	f.Float64Var(&g.usd, "budget-usd", 0, "US dollars that the team may cost, where agents say; 0 for any amount")
+	f.Var(&g.usd, "budget-usd", "US dollars that the team may cost, where agents report it; 0 for any amount")
 	f.StringArrayVar(&g.checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre consolidate "+
 		"commits what the team did; may be repeated")
 	f.IntVar(&g.handover, "handover", 0, "percent of its context at which a session is replaced by a fresh one; "+
@@ -76,5 +76,5 @@ func (g *goalFlags) goal(text, dir string) (run.Goal, error) {
 	return run.Goal{Text: text, Dir: dir, Name: g.name, Agent: g.agent, Model: g.model, Members: g.members,
 		MaxTeammates: g.most, Delegate: g.delegate, Handover: g.handover, Checks: checks,
 		Permissions: teamfile.Permissions{Mode: g.mode, Allow: g.allow, Policy: g.policy},
-		Budget:      teamfile.Budget{Tokens: g.tokens, USD: g.usd}}, err
+		Budget:      teamfile.Budget{Tokens: g.tokens, CostMicroUSD: int64(g.usd)}}, err
 }

@@ -154,7 +154,7 @@ func TestGoalFlags(t *testing.T) {
 		var g goalFlags
 		c := &cobra.Command{}
 		g.flags(c)
-		value := map[string]string{"bool": "true", "int": "3", "int64": "3", "float64": "3"}[f.Value.Type()]
+		value := map[string]string{"bool": "true", "int": "3", "int64": "3", "amount": "$3"}[f.Value.Type()]
 		if value == "" {
 			value = "a: b"
 		}

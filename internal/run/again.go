@@ -61,8 +61,8 @@ func (a *attempt) agree(ctx context.Context) error {
 	if n := f.Budget.Tokens; n != 0 {
 		budget.Tokens = n
 	}
-	if usd := f.Budget.USD; usd != 0 {
-		budget.CostMicroUSD = int64(usd * 1e6)
+	if cost := f.Budget.CostMicroUSD; cost != 0 {
+		budget.CostMicroUSD = cost
 	}
 	if budget != t.Budget {
 		changes = append(changes, &team.SetBudget{Budget: budget})

@@ -444,7 +444,7 @@ func spawn(m teamfile.Member) *team.SpawnMember {
 }
 
 func budget(b teamfile.Budget) team.Budget {
-	return team.Budget{Tokens: b.Tokens, CostMicroUSD: int64(b.USD * 1e6), Time: b.Time}
+	return team.Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Time: b.Time}
 }
 
 // notInstalled refuses a team with a member that could never work, because its program is missing.

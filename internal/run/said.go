@@ -145,7 +145,7 @@ func saidOfMember(m teamfile.Member) (s said) {
 
 func (s *said) budget(b teamfile.Budget) {
 	s.add("budget.tokens", b.Tokens)
-	s.add("budget.usd", b.USD)
+	s.add("budget.usd", float64(b.CostMicroUSD)/1e6)
 	s.add("budget.time", b.Time)
 }
 
@@ -235,7 +235,7 @@ func memberOfState(m, lead team.Member) teamfile.Member {
 }
 
 func budgetOfState(b team.Budget) teamfile.Budget {
-	return teamfile.Budget{Tokens: b.Tokens, USD: float64(b.CostMicroUSD) / 1e6, Time: b.Time}
+	return teamfile.Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Time: b.Time}
 }
 
 // teamOfState returns the team as a team file would have it.

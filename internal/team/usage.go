@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Usage counts what models were used for, by the agents' own figures.
@@ -49,6 +51,30 @@ func Dollars(micro int64) string {
 		return fmt.Sprintf("$%.4f", float64(micro)/1e6)
 	}
 	return fmt.Sprintf("$%.2f", float64(micro)/1e6)
+}
+
+// MaxDollars bounds an amount of money, in US dollars.
+const MaxDollars = 1_000_000_000
+
+// ParseDollars reads an amount of money as people write it: 5, 0.5, $5 or 5 USD. It returns
+// millionths of a US dollar.
+func ParseDollars(text string) (micro int64, err error) {
+	wrong := refuse(Invalid, "%q is not an amount of US dollars; write it like 5, 0.5, $5 or 5 USD", brief(text))
+	number, dollar := strings.CutPrefix(strings.TrimSpace(text), "$")
+	if !dollar {
+		number = strings.TrimSuffix(number, " USD")
+	}
+	whole, fraction, point := strings.Cut(number, ".")
+	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+	if !digits(whole) || point && !digits(fraction) || len(fraction) > 6 {
+		return 0, wrong
+	}
+	dollars, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || dollars > MaxDollars {
+		return 0, refuse(Invalid, "%q is more than a budget can be: at most %d US dollars", brief(text), MaxDollars)
+	}
+	cents, _ := strconv.ParseInt((fraction + "000000")[:6], 10, 64)
+	return dollars*1e6 + cents, nil
 }
 
 // Uncounted returns the agents of running members that do not report their cost, sorted, if the

@@ -50,3 +50,19 @@ func TestDollars(t *testing.T) {
 		}
 	}
 }
+
+func TestParseDollars(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{"5": 5e6, "$5": 5e6, "5 USD": 5e6, "0.5": 5e5, " 2.50 ": 25e5, "0": 0,
+		"0.29": 29e4, "$0.000001": 1, "1000000000": 1e15} {
+		if got, err := ParseDollars(text); err != nil || got != want {
+			t.Errorf("%q is %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "$", "USD", "-1", "+1", "5 EUR", "$5 USD", "5USD", "1e3", "NaN", "0x5", ".5", "5.",
+		"1,50", "1 000", "0.1234567", "1000000001", "99999999999999999999"} {
+		if got, err := ParseDollars(text); CodeOf(err) != Invalid {
+			t.Errorf("%q is %d, %v", text, got, err)
+		}
+	}
+}

@@ -60,7 +60,7 @@ func LoadTeamFile(path string) (*TeamFile, error) {
 }
 
 func budgetFrom(b teamfile.Budget) Budget {
-	return Budget{Tokens: b.Tokens, CostMicroUSD: int64(b.USD * 1e6), Time: b.Time}
+	return Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Time: b.Time}
 }
 
 func memberConfigOf(m teamfile.Member) MemberConfig {

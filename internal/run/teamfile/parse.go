@@ -16,6 +16,7 @@ import (
 
 	"cadre/internal/render/excerpt"
 	"cadre/internal/sys/lazyregexp"
+	"cadre/internal/team"
 )
 
 var (
@@ -524,11 +525,14 @@ func (p *parser) budget(of *mapping) Budget {
 	}
 	b := Budget{Tokens: m.integer("tokens", 0, 1, math.MaxInt64), Time: m.duration("time", 0)}
 	if text := m.text("usd"); text != "" {
-		usd, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(usd > 0 && usd <= 1e9) {
-			p.fail(m.at("usd"), "usd is an amount above zero such as 2.50, not %q", shorten(text))
+		micro, err := team.ParseDollars(text)
+		switch {
+		case err != nil:
+			p.fail(m.at("usd"), "usd %v", err)
+		case micro == 0:
+			p.fail(m.at("usd"), "usd is an amount above zero such as 2.50; leave it out for any amount")
 		}
-		b.USD = usd
+		b.CostMicroUSD = micro
 	}
 	return b
 }

@@ -257,6 +257,8 @@ func values(doc, p object) (good, bad []string) {
 			good, bad = append(good, fmt.Sprint(int64(high))), append(bad, fmt.Sprint(int64(high)+1))
 		}
 		return good, bad
+	case slices.Contains(kinds, any("number")) && slices.Contains(kinds, any("string")): // money
+		return []string{"2.5", "$2.50", "5 USD", "0.29"}, []string{"0", "much", "-1", "5 EUR", "$", "$5 USD"}
 	case slices.Contains(kinds, any("number")):
 		return []string{"2.5"}, []string{"0", "much"}
 	}

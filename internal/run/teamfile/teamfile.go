@@ -243,9 +243,9 @@ type Check struct {
 
 // Budget limits what the team or a member may spend. Zero means no limit.
 type Budget struct {
-	Tokens int64
-	USD    float64
-	Time   time.Duration
+	Tokens       int64
+	CostMicroUSD int64 // millionths of a US dollar
+	Time         time.Duration
 }
 
 // Report says what the lead's report contains and where it is written.

@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 		Checks: []teamfile.Check{{Name: "make build", Run: "make   build"}, {Name: "test", Run: "make test",
 			Timeout: 10 * time.Minute}},
 		Clean: true, CheckChanges: true,
-		Budget: teamfile.Budget{Tokens: 1_000_000, USD: 2.5, Time: 30 * time.Minute},
+		Budget: teamfile.Budget{Tokens: 1_000_000, CostMicroUSD: 2_500_000, Time: 30 * time.Minute},
 		Liveness: teamfile.Liveness{Beat: time.Second, Offline: 4 * time.Second, LeadLost: 3 * time.Second,
 			Zombie: time.Minute, Blocked: 20 * time.Second,
 			Undelivered: 500 * time.Millisecond, Stale: 2 * time.Minute, Checkpoint: 5 * time.Second},

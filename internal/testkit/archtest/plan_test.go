@@ -195,8 +195,9 @@ var rooms = []room{
 		"sys/proc", "sys/regularfile", "team"},
 		"it is the lead of a team made from a file, and puts the rooms below together; which agents there are is its " +
 			"caller's choice"},
-	{"run/teamfile", []string{"render/excerpt", "sys/lazyregexp"},
-		"reading a file a person wrote must not depend on what is done with it"},
+	{"run/teamfile", []string{"render/excerpt", "sys/lazyregexp", "team"},
+		"reading a file a person wrote must not depend on what is done with it; of the core it takes how an amount " +
+			"of money is written"},
 	{"observe", []string{"observe/model", "observe/present", "team"},
 		"what is seen of a team is a function of the lines that were seen; where they come from, and who keeps what " +
 			"they say, is its caller's affair"},
