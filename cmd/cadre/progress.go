@@ -94,6 +94,31 @@ func (p *progress) saw(r *team.Record, of *engine.Team) {
 		p.printf("%s  %s %s\n            %s", render.Faint.On(render.Clock(r.At)), render.Wait.On("!"),
 			sanitize.Hanging{Text: i.Text, At: textColumn + 2, Indent: textColumn}, stepFor(of.Team().Name, i))
 	}
+	p.await(r, of)
+}
+
+// await names the external members that tasks wait for, and what they type.
+func (p *progress) await(r *team.Record, of *engine.Team) {
+	if r.Seq < of.Seq() { // a later record says how it is then
+		return
+	}
+	var all []run.Awaited
+	of.View(func(s *team.State) { all = p.waiting.Outside(s) })
+	for _, one := range all {
+		h := team.Hint{Action: team.ActClaimTask, Team: of.Team().Name, Task: one.Task.ID, TaskName: one.Task.Name,
+			Member: one.Members[0]}
+		what := "waits for " + strings.Join(one.Members, " or ")
+		if one.Task.Status == team.InProgress {
+			h.Action, what = team.ActCompleteTask, "is in progress by "+one.Members[0]
+		}
+		types := command(h).line
+		if h.Action == team.ActCompleteTask {
+			types += " --as " + one.Members[0]
+		}
+		p.printf("%s  %s %s\n            %s", render.Faint.On(render.Clock(r.At)), render.Wait.On("!"),
+			sanitize.Hanging{Text: fmt.Sprintf("Task %s %s, outside of this run. %s types:", one.Task.Called(), what,
+				one.Members[0]), At: textColumn + 2, Indent: textColumn}, types)
+	}
 }
 
 // textColumn is where the text of a line begins: behind the time.

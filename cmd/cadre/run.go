@@ -58,6 +58,9 @@ them, and --redo NAME does a completed task again. A team that is complete is ar
 What the team did is not committed by that, and what members did in worktrees is on their branches: the last line says so, and names
 the command that checks it and brings it in (cadre consolidate TEAM). With --consolidate, or consolidate: true in the team file, the run does that itself.
 
+Each line begins with a mark: + a member joined, · a task was added, ▸ a task began, ✓ it is done, ✗ it failed, ↺ it returned to the
+queue, ✉ a message, ! something that you should look at.
+
 Exit status 0: every task is completed, and with --consolidate the work is committed. 1: not so, for the reason that is printed; run it again.
 2: it cannot work.
 With --json every record is printed as it happens, one a line, and the result last.`,
@@ -337,7 +340,10 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 			a.out.Printf("%s\n", last)
 		}
 	}
+	_, unchecked := errors.AsType[*consolidate.FailedCheck](failure)
 	switch {
+	case unchecked:
+		return fmt.Errorf("%w. %s", failure, a.mending(r.Team, o))
 	case failure != nil:
 		return failure
 	case r.Done():
@@ -379,6 +385,19 @@ func writeFailures(w *sanitize.Writer, failed []team.Task) error {
 		}
 	}
 	return nil
+}
+
+// mending says how the work of a team is repaired after a check failed.
+func (a *app) mending(t team.Team, o run.Options) string {
+	by := "Repair it yourself, then: cadre consolidate " + t.Name
+	if o.File.Leader.Agent != "" {
+		return by + ". Or let the lead repair it: cadre resume " + t.Name
+	}
+	again := "cadre run " + sanitize.Quote(o.Path)
+	if name, is := strings.CutPrefix(o.Path, run.TemplateOrigin); is {
+		again = "cadre run --template " + name
+	}
+	return by + ". Or have a task done again, also after a change of the file: " + again + " --redo TASK --consolidate"
 }
 
 // paused reports whether a signal is why the run ended early.

@@ -101,6 +101,8 @@ func (a *app) taskAdd() *cobra.Command {
 	f.StringVar(&file, "file", "", "add the tasks of this file instead; - for standard input")
 	f.StringVar(&body.Run, "run", "", "command that a shell teammate runs for it")
 	f.StringVar(&body.In, "in", "", "merged: the command runs in a worktree in which the work of all members is merged")
+	f.StringVar(&body.Dir, "dir", "", "directory in which the command runs, below the one that its member works in")
+	f.StringArrayVar(&body.Env, "env", nil, "NAME=VALUE, added to the environment of the command; can be repeated")
 	f.StringVar(&before, "blocked-by", "", "the tasks that come first, separated by commas")
 	f.StringVar(&body.Priority, "priority", team.DefaultPriority, strings.Join(team.Priorities, ", "))
 	f.StringVar(&body.Description, "description", "", "what is to be done")
@@ -120,7 +122,7 @@ func (a *app) taskAdd() *cobra.Command {
 		if !c.Flags().Changed("file") {
 			return one(c, args)
 		}
-		for _, other := range []string{"name", "run", "in", "blocked-by", "priority", "description", "active-form",
+		for _, other := range []string{"name", "run", "in", "dir", "env", "blocked-by", "priority", "description", "active-form",
 			"owner",
 			"role", "timeout", "retries", "metadata", "when"} {
 			if c.Flags().Changed(other) {

@@ -15,6 +15,7 @@ import (
 type Waiting struct {
 	looker *inspect.Looker
 	known  map[string]bool // keys of the items that were returned and still wait
+	shown  map[string]bool // tasks that were returned by Outside, by id and status
 }
 
 // Fresh returns what has started to wait for the user since the last call, after the record. While
@@ -46,6 +47,61 @@ func (w *Waiting) Fresh(ctx context.Context, r *team.Record, t *engine.Team) (fr
 	}
 	w.known = waits
 	return fresh
+}
+
+// Awaited is a task that waits for external members: people and programs that work elsewhere. A run
+// that waits for nothing else looks as if it hung.
+type Awaited struct {
+	Task    team.Task
+	Members []string // who may do it; one where the task is claimed
+}
+
+// Outside returns the tasks that have started to wait for external members since the last call.
+func (w *Waiting) Outside(s *team.State) (fresh []Awaited) {
+	shown := map[string]bool{}
+	for _, one := range awaited(s) {
+		key := one.Task.ID + "/" + string(one.Task.Status)
+		if shown[key] = true; !w.shown[key] {
+			fresh = append(fresh, one)
+		}
+	}
+	w.shown = shown
+	return fresh
+}
+
+// awaited returns the tasks that external teammates work on, and those that can begin and that no
+// other member takes.
+func awaited(s *team.State) (all []Awaited) {
+	lead := s.Team().Lead
+	var outside []team.Member
+	sessions := map[string]bool{} // roles of members with a session; "" for any
+	for _, m := range s.Members() {
+		switch {
+		case !m.Status.Running() || m.Name == lead && m.Agent == team.External:
+		case m.Agent == team.External:
+			outside = append(outside, m)
+		default:
+			sessions[""], sessions[m.Role] = true, true
+		}
+	}
+	if len(outside) == 0 {
+		return nil
+	}
+	for t := range s.Tasks() {
+		if t.Status == team.Completed || t.GivenUp() || len(t.Blocked()) > 0 {
+			continue
+		}
+		var who []string
+		for _, m := range outside {
+			if t.Owner == m.Name || t.Owner == "" && !sessions[t.Role] && (t.Role == "" || t.Role == m.Role) {
+				who = append(who, m.Name)
+			}
+		}
+		if len(who) > 0 {
+			all = append(all, Awaited{t, who})
+		}
+	}
+	return all
 }
 
 // About reports whether one of the items is about the event.

@@ -15,6 +15,8 @@
 //	CADRE_TASK_ID, CADRE_TASK_SUBJECT
 //	CADRE_RESULTS    folder with a file for the result of each completed task that this one depends on, named
 //	                 <id in the team file, else its id>.md
+//	CADRE_FAILED_TASKS  the names of the failed tasks that this one waited for, directly or through
+//	                 other tasks, separated by commas
 //	CADRE_FEEDBACK   the feedback of a hook that rejected the last attempt, if one did
 //
 // Exit status 0 completes the task. Its result is what the command printed, standard output and
@@ -431,7 +433,7 @@ func (s *session) execute(ctx context.Context, cmd proc.Cmd) (proc.Exit, error) 
 func (s *session) environment(task team.Task, results, feedback string) []string {
 	env := slices.Concat(os.Environ(), s.spec.Env, task.Env, s.spec.Identity())
 	env = append(env, "CADRE_TASK_ID="+task.ID, "CADRE_TASK_NAME="+task.Name,
-		"CADRE_TASK_SUBJECT="+oneLine(task.Subject), "CADRE_RESULTS="+results)
+		"CADRE_TASK_SUBJECT="+oneLine(task.Subject), "CADRE_RESULTS="+results, "CADRE_FAILED_TASKS="+strings.Join(s.failed(task), ","))
 	if feedback != "" {
 		env = append(env, "CADRE_FEEDBACK="+feedback[:min(len(feedback), 32<<10)])
 	}
@@ -465,6 +467,29 @@ func oneLine(s string) string {
 	}, s)
 }
 
+// failed returns what the failed tasks are called that this one waited for, directly or through
+// other tasks, in the order of the list.
+func (s *session) failed(task team.Task) (names []string) {
+	s.team.View(func(st *team.State) {
+		seen := map[string]bool{}
+		for open := task.BlockedBy; len(open) > 0; {
+			before, ok := st.Task(open[0])
+			open = open[1:]
+			if !ok || seen[before.ID] {
+				continue
+			}
+			seen[before.ID] = true
+			open = slices.Concat(open, before.BlockedBy)
+		}
+		for t := range st.OutOfRetries() {
+			if seen[t.ID] {
+				names = append(names, t.Called())
+			}
+		}
+	})
+	return names
+}
+
 // results writes the results of the tasks that this one depends on.
 func (s *session) results(task team.Task) (string, error) {
 	files := map[string]string{}
@@ -491,7 +516,7 @@ func (s *session) results(task team.Task) (string, error) {
 	return dir, nil
 }
 
-// fileName returns the task's id in its team file, if that can be a file name, or else its own id.
+// titled names the task with its subject.
 func titled(t team.Task) string {
 	if t.Subject == t.Name {
 		return t.Name

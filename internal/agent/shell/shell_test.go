@@ -204,6 +204,27 @@ func TestResults(t *testing.T) {
 	}
 }
 
+// A task that always runs learns which of the tasks before it failed, also through others.
+func TestFailedTasks(t *testing.T) {
+	const say = `echo "failed: $CADRE_FAILED_TASKS"`
+	b := newBench(t,
+		team.CreateTask{Name: "lint", Run: "false"},
+		team.CreateTask{Name: "test", Run: "false"},
+		team.CreateTask{Name: "other", Run: "false"},
+		team.CreateTask{Name: "good", Run: say},
+		team.CreateTask{Name: "deploy", Run: "true", BlockedBy: []string{"1", "4"}},
+		team.CreateTask{Name: "sum", Run: say, When: team.Always, BlockedBy: []string{"5", "2", "1"}},
+	)
+	b.start(shell.Agent{})
+	until[agent.TurnEnded](b)
+	if got := b.task("6").Result; got != "failed: lint,test\n" {
+		t.Errorf("it learns %q", got)
+	}
+	if got := b.task("4").Result; got != "failed: \n" {
+		t.Errorf("a task that waits for none learns %q", got)
+	}
+}
+
 func TestWaking(t *testing.T) {
 	b := newBench(t)
 	b.start(shell.Agent{})
