@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// rules are checked one by one; each returns a sentence for every breach, with the reason for the
-// rule.
+// rules maps the name of each rule to its check. A check returns one sentence for every breach,
+// with the reason for the rule.
 var rules = map[string]func([]*pkg) []string{
 	"rooms":           checkRooms,
 	"nobody is below": checkTop,
@@ -42,7 +42,7 @@ func TestPlan(t *testing.T) {
 func TestHeavyModulesStayOut(t *testing.T) {
 	modules := required(t)
 	if len(modules) == 0 {
-		t.Fatal("go.mod was not understood")
+		t.Fatal("cannot parse go.mod")
 	}
 	for _, m := range modules {
 		for _, h := range heavy {
@@ -53,7 +53,7 @@ func TestHeavyModulesStayOut(t *testing.T) {
 	}
 }
 
-// TestRulesBite: each rule finds the breach that it is there for, and says why it is one.
+// TestRulesBite checks that each rule finds the breach that it forbids, and gives the reason.
 func TestRulesBite(t *testing.T) {
 	good := func() *pkg {
 		return &pkg{path: "internal/team", comment: strings.Repeat("Package team is. ", 20)}
@@ -106,12 +106,12 @@ func TestRulesBite(t *testing.T) {
 		if !slices.ContainsFunc(breaches, func(b string) bool {
 			return strings.Contains(b, bad.says) && strings.Contains(b, bad.pkg.path)
 		}) {
-			t.Errorf("%s: a breach by %s gave %q", bad.rule, bad.pkg.path, breaches)
+			t.Errorf("%s: the breach by %s reported %q", bad.rule, bad.pkg.path, breaches)
 		}
 	}
 }
 
-// TestWingsBite: a circle of two wings is found, and so are too many of them.
+// TestWingsBite checks that the rule finds a cycle of two wings, and too many wings.
 func TestWingsBite(t *testing.T) {
 	room := func(path, imports string) *pkg {
 		return &pkg{path: path, imports: map[string]string{module + "/" + imports: "file.go"}}
@@ -119,28 +119,29 @@ func TestWingsBite(t *testing.T) {
 	circle := []*pkg{room("internal/team", "internal/journal/filejournal"), room("internal/journal", "internal/sys"),
 		room("internal/journal/filejournal", "internal/team/codec")}
 	if got := checkWings(circle); len(got) != 2 || !strings.Contains(got[0], "in one direction") {
-		t.Errorf("a circle gave %q", got)
+		t.Errorf("a cycle reported %q", got)
 	}
 	var many []*pkg
 	for i := range maxWings + 1 {
 		many = append(many, room(fmt.Sprintf("internal/w%d/x", i), "internal/sys"))
 	}
 	if got := checkWings(many); len(got) != 1 || !strings.Contains(got[0], "one look") {
-		t.Errorf("many wings gave %q", got)
+		t.Errorf("too many wings reported %q", got)
 	}
 }
 
-// TestClockIsFound: the search for the clock finds it in this repository, where it is known to be.
+// TestClockIsFound checks that the search for the clock finds a known use of time.Now in this
+// repository.
 func TestClockIsFound(t *testing.T) {
 	for _, p := range read(t) {
 		if p.path == "internal/replica" && p.time["time.Now"] == "" {
-			t.Error("time.Now was not found in internal/replica")
+			t.Error("the search did not find time.Now in internal/replica")
 		}
 	}
 }
 
-// TestOutputIsFound: the search for what writes past the sanitizer finds each kind of it, under any
-// name of a package.
+// TestOutputIsFound checks that the search for unsanitized output finds each kind of it, under any
+// import name.
 func TestOutputIsFound(t *testing.T) {
 	const source = `package main
 		import ("os"; say "fmt"; "io"; "cadre/internal/render/sanitize")
@@ -164,13 +165,13 @@ func TestOutputIsFound(t *testing.T) {
 	want := []string{"Printf with a format that is no constant", "a new control sequence", "fmt.Fprintln",
 		"io.WriteString", "os.Stdout", "println", "said with a format that is no constant"}
 	if !slices.Equal(got, want) {
-		t.Errorf("it finds %q, not %q", got, want)
+		t.Errorf("found %q, want %q", got, want)
 	}
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// ourImports are those of a package that are ours, below the module.
+// ourImports returns the imports of this module, as paths relative to it.
 func (p *pkg) ourImports() []string {
 	var ours []string
 	for _, i := range sorted(p.imports) {
@@ -204,16 +205,16 @@ func checkRooms(packages []*pkg) (breaches []string) {
 	}
 	for _, r := range rooms {
 		if len(packages) > 1 && there[r.name] == nil {
-			breaches = append(breaches, fmt.Sprintf("the plan has a room %s, and there is none", r.name))
+			breaches = append(breaches, fmt.Sprintf("the plan has a row for %s, which does not exist", r.name))
 		}
 	}
 	return breaches
 }
 
-// checkWings looks at the first level of internal alone: a wing is a folder there with all that is
-// in it.
+// checkWings checks the imports between wings. A wing is a first-level folder of internal with
+// everything in it.
 func checkWings(packages []*pkg) (breaches []string) {
-	imports := map[string]map[string]string{} // of a wing, and which import it is
+	imports := map[string]map[string]string{} // by importing and imported wing: the import, for the report
 	for _, p := range packages {
 		wing, internal := strings.CutPrefix(p.path, "internal/")
 		if !internal {
@@ -231,10 +232,10 @@ func checkWings(packages []*pkg) (breaches []string) {
 		}
 	}
 	if len(imports) > maxWings {
-		breaches = append(breaches, fmt.Sprintf("internal has %d wings, and %d can be read in one look: find the "+
-			"wing that %v belongs to", len(imports), maxWings, sorted(imports)))
+		breaches = append(breaches, fmt.Sprintf("internal has %d wings, and %d can be read in one look: move one "+
+			"of %v into another", len(imports), maxWings, sorted(imports)))
 	}
-	for len(imports) > 0 { // the lowest wings go, one after the other; what is left at last is a circle
+	for len(imports) > 0 { // remove the lowest wings one by one; what remains is a cycle
 		low := slices.DeleteFunc(sorted(imports), func(wing string) bool {
 			return slices.ContainsFunc(sorted(imports[wing]), func(to string) bool { return imports[to] != nil })
 		})
@@ -242,7 +243,7 @@ func checkWings(packages []*pkg) (breaches []string) {
 			for _, wing := range sorted(imports) {
 				for _, to := range sorted(imports[wing]) {
 					if imports[to] != nil {
-						breaches = append(breaches, imports[wing][to]+", and that wing leads back: wings import each "+
+						breaches = append(breaches, imports[wing][to]+", which closes a cycle: wings import each "+
 							"other in one direction, so that each can be read without those above it")
 					}
 				}
@@ -272,7 +273,7 @@ func checkTop(packages []*pkg) (breaches []string) {
 	return breaches
 }
 
-// covers reports whether an import is the banned one, or below it.
+// covers reports whether path is the banned import or a package below it.
 func covers(banned, path string) bool {
 	return path == banned || strings.HasPrefix(path, banned+"/")
 }
@@ -299,8 +300,8 @@ func checkClock(packages []*pkg) (breaches []string) {
 	for _, p := range packages {
 		for _, call := range sorted(p.time) {
 			if p.name() == "team" && !slices.Contains(durations, call) {
-				breaches = append(breaches, fmt.Sprintf("%s uses %s (%s): package time lends the core lengths of time "+
-					"alone; when it is comes in with the command", p.path, call, p.time[call]))
+				breaches = append(breaches, fmt.Sprintf("%s uses %s (%s): the core may use only the durations of "+
+					"package time; the current time comes in with the command", p.path, call, p.time[call]))
 			}
 			if !slices.Contains([]string{"time.Now", "time.Since", "time.Until"}, call) {
 				continue
@@ -309,15 +310,15 @@ func checkClock(packages []*pkg) (breaches []string) {
 			if !slices.ContainsFunc(mayReadTheClock, func(r struct{ pkg, because string }) bool {
 				return r.pkg == p.path
 			}) {
-				breaches = append(breaches, fmt.Sprintf("%s calls %s (%s): the present time comes in from outside, "+
-					"so that a test can say what it is; those who may read the clock are in the plan, with a "+
-					"reason each", p.path, call, p.time[call]))
+				breaches = append(breaches, fmt.Sprintf("%s calls %s (%s): the current time comes in from outside, "+
+					"so that a test can set it; the plan lists the packages that may read the clock, each with a "+
+					"reason", p.path, call, p.time[call]))
 			}
 		}
 	}
 	for _, r := range mayReadTheClock {
 		if len(packages) > 1 && !reads[r.pkg] {
-			breaches = append(breaches, fmt.Sprintf("the plan lets %s read the clock (%s), and it does not",
+			breaches = append(breaches, fmt.Sprintf("the plan lets %s read the clock (%s), but it does not",
 				r.pkg, r.because))
 		}
 	}
@@ -343,7 +344,7 @@ func checkOutput(packages []*pkg) (breaches []string) {
 	}
 	for i, r := range mayWrite {
 		if len(packages) > 1 && !used[i] {
-			breaches = append(breaches, fmt.Sprintf("the plan lets %s use %s (%s: %s), and it does not", r.pkg,
+			breaches = append(breaches, fmt.Sprintf("the plan lets %s use %s (%s: %s), but it does not", r.pkg,
 				r.use.what, r.use.file, r.because))
 		}
 	}
@@ -357,8 +358,8 @@ func checkAssembly(packages []*pkg) (breaches []string) {
 			file, uses := p.parts[a.use]
 			allowed := slices.Contains(append([]string{"internal/engine", "internal/testkit/simtest"}, a.by...), p.path)
 			if uses && !allowed {
-				breaches = append(breaches, fmt.Sprintf("%s uses %s (%s): what takes part in a team is put together by "+
-					"the engine alone, for what is put together twice drifts apart; besides it %v may: %s", p.path,
+				breaches = append(breaches, fmt.Sprintf("%s uses %s (%s): only the engine assembles the parts of a "+
+					"team, because two assemblies drift apart; %v may use it too: %s", p.path,
 					a.use, file, a.by, a.because))
 			}
 		}
@@ -367,14 +368,14 @@ func checkAssembly(packages []*pkg) (breaches []string) {
 		for _, path := range a.by {
 			i := slices.IndexFunc(packages, func(p *pkg) bool { return p.path == path })
 			if len(packages) > 1 && (i < 0 || packages[i].parts[a.use] == "") {
-				breaches = append(breaches, fmt.Sprintf("the plan lets %s use %s, and it does not", path, a.use))
+				breaches = append(breaches, fmt.Sprintf("the plan lets %s use %s, but it does not", path, a.use))
 			}
 		}
 	}
 	return breaches
 }
 
-// checkFront holds the command line to what it may use of ours.
+// checkFront checks that the command line uses only the parts of the module that it may use.
 func checkFront(packages []*pkg) (breaches []string) {
 	i := slices.IndexFunc(packages, func(p *pkg) bool { return p.path == "cmd/cadre" })
 	if i < 0 {
@@ -387,8 +388,8 @@ func checkFront(packages []*pkg) (breaches []string) {
 		i := slices.IndexFunc(front, func(f fronted) bool { return f.name == name })
 		if i < 0 {
 			breaches = append(breaches,
-				fmt.Sprintf("%s imports %s (%s): what it is for, the next front end would need "+
-					"again; put it into the engine, or say in the plan why only a command line has it", p.path, path,
+				fmt.Sprintf("%s imports %s (%s): the next front end would need the same "+
+					"code; move it into the engine, or say in the plan why only the command line needs it", p.path, path,
 					p.imports[module+"/"+path]))
 			continue
 		}
@@ -399,19 +400,19 @@ func checkFront(packages []*pkg) (breaches []string) {
 				used[name+"."+of] = true
 			}
 			if is && front[i].names != nil && !slices.Contains(front[i].names, of) {
-				breaches = append(breaches, fmt.Sprintf("%s uses %s (%s), and may use %v of that: %s. What it does "+
-					"with it, the next front end would need again", p.path, what, p.names[what], front[i].names,
+				breaches = append(breaches, fmt.Sprintf("%s uses %s (%s), and may use only %v of it: %s. The "+
+					"next front end would need the same code", p.path, what, p.names[what], front[i].names,
 					front[i].because))
 			}
 		}
 	}
 	for _, f := range front {
 		if len(packages) > 1 && !used[f.name] {
-			breaches = append(breaches, fmt.Sprintf("the plan lets %s import %s, and it does not", p.path, f.name))
+			breaches = append(breaches, fmt.Sprintf("the plan lets %s import %s, but it does not", p.path, f.name))
 		}
 		for _, of := range f.names {
 			if len(packages) > 1 && used[f.name] && !used[f.name+"."+of] {
-				breaches = append(breaches, fmt.Sprintf("the plan lets %s use %s.%s, and it does not", p.path,
+				breaches = append(breaches, fmt.Sprintf("the plan lets %s use %s.%s, but it does not", p.path,
 					f.name, of))
 			}
 		}
@@ -423,16 +424,16 @@ func checkDependencies(packages []*pkg) (breaches []string) {
 	check := func(p *pkg, imports map[string]string, test bool) {
 		for _, path := range sorted(imports) {
 			first, _, _ := strings.Cut(path, "/")
-			if !strings.Contains(first, ".") { // the standard library, or ours
+			if !strings.Contains(first, ".") { // the standard library or this module
 				continue
 			}
 			i := slices.IndexFunc(dependencies, func(d dependency) bool { return covers(d.module, path) })
 			switch {
 			case i < 0:
-				breaches = append(breaches, fmt.Sprintf("%s imports %s (%s): a dependency is argued in the commit "+
-					"that adds it, in the plan", p.path, path, imports[path]))
+				breaches = append(breaches, fmt.Sprintf("%s imports %s (%s): a dependency is argued in the plan, in "+
+					"the commit that adds it", p.path, path, imports[path]))
 			case dependencies[i].tests && !test && !strings.HasSuffix(p.path, "test"):
-				breaches = append(breaches, fmt.Sprintf("%s imports %s (%s), which is to be used in tests only: %s",
+				breaches = append(breaches, fmt.Sprintf("%s imports %s (%s), which may be used in tests only: %s",
 					p.path, path, imports[path], dependencies[i].because))
 			}
 		}
@@ -448,8 +449,8 @@ func checkNames(packages []*pkg) (breaches []string) {
 	for _, p := range packages {
 		for part := range strings.SplitSeq(p.path, "/") {
 			if slices.Contains(vague, part) {
-				breaches = append(breaches, fmt.Sprintf("%s: the name %s does not say what is in it, so in time "+
-					"everything is; name it after the concept", p.path, part))
+				breaches = append(breaches, fmt.Sprintf("%s: the name %s does not say what the package is for, so "+
+					"in time it collects everything; name it after the concept", p.path, part))
 			}
 		}
 	}
@@ -459,8 +460,8 @@ func checkNames(packages []*pkg) (breaches []string) {
 func checkComments(packages []*pkg) (breaches []string) {
 	for _, p := range packages {
 		if len(p.lines) > 0 && len(p.comment) < minComment {
-			breaches = append(breaches, fmt.Sprintf("%s has a package comment of %d bytes: it says what the package "+
-				"has authority over and what it guarantees, for that is what a reader cannot find in the code", p.path,
+			breaches = append(breaches, fmt.Sprintf("%s has a package comment of %d bytes: it must state the authority "+
+				"of the package and its guarantees, which a reader cannot find in the code", p.path,
 				len(p.comment)))
 		}
 	}
@@ -471,8 +472,8 @@ func checkSizes(packages []*pkg) (breaches []string) {
 	for _, p := range packages {
 		for _, file := range slices.Sorted(maps.Keys(p.lines)) {
 			if n := p.lines[file]; n > maxLines && !strings.Contains(p.comment, file) {
-				breaches = append(breaches, fmt.Sprintf("%s/%s has %d lines, and %d are enough: it is two files, or "+
-					"its package comment names it and says why it is one", p.path, file, n, maxLines))
+				breaches = append(breaches, fmt.Sprintf("%s/%s has %d lines, and the limit is %d: split it into two files, "+
+					"or name it in the package comment with the reason", p.path, file, n, maxLines))
 			}
 		}
 	}

@@ -11,13 +11,13 @@ import (
 
 // link is a link in a doc comment: [Name], [Type.Name] or [package.Name].
 type link struct {
-	in   string // the last word of another package's path; "" for the same package
+	in   string // the last element of another package's path; "" for the same package
 	name string
 	file string
 }
 
-// findDocs notes what the file declares, what its doc comments link to, and which of them begin
-// with another name than the one that they stand over.
+// findDocs records what the file declares and what its doc comments link to. It also records the
+// doc comments that begin with a name other than the declared one.
 func (p *pkg) findDocs(file string, f *ast.File) {
 	for _, d := range f.Decls {
 		switch d := d.(type) {
@@ -67,7 +67,7 @@ func (p *pkg) findSpec(file string, d *ast.GenDecl, s ast.Spec) {
 	}
 }
 
-// document notes a declaration and its doc comment.
+// document records a declaration and its doc comment.
 func (p *pkg) document(file string, text *ast.CommentGroup, of string, name *ast.Ident) {
 	full := name.Name
 	if of != "" {
@@ -106,14 +106,14 @@ func (p *pkg) findLinks(file string, text *ast.CommentGroup) {
 		case *comment.List:
 			for _, item := range b.Items {
 				for _, inner := range item.Content {
-					note(inner.(*comment.Paragraph).Text) // the parser makes nothing else
+					note(inner.(*comment.Paragraph).Text) // the parser creates no other type
 				}
 			}
 		}
 	}
 }
 
-// receiver is the type of the method; "" for a function.
+// receiver returns the type name of the method's receiver, or "" for a function.
 func receiver(d *ast.FuncDecl) string {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return ""
@@ -121,7 +121,8 @@ func receiver(d *ast.FuncDecl) string {
 	return typeName(d.Recv.List[0].Type)
 }
 
-// typeName is the name of a type, behind a pointer or not, with its package's if it is another's.
+// typeName returns the name of a type or of the type a pointer points to. A type of another package
+// keeps its package name.
 func typeName(e ast.Expr) string {
 	switch t := e.(type) {
 	case *ast.StarExpr:
@@ -146,15 +147,15 @@ func fieldsOf(t ast.Expr) []*ast.Field {
 	return nil
 }
 
-// checkDocs holds doc comments to names that there are: one that a change of a name left behind
-// sends its reader to nothing.
+// checkDocs checks that the names in doc comments exist. A rename can leave a link that leads
+// nowhere.
 func checkDocs(packages []*pkg) (breaches []string) {
-	ours := map[string][]*pkg{} // by the last word of their paths
+	ours := map[string][]*pkg{} // by the last element of their paths
 	for _, p := range packages {
 		ours[path.Base(p.path)] = append(ours[path.Base(p.path)], p)
 	}
-	// has reports whether one of the packages declares the name, or a type has it from an embedded
-	// one.
+	// has reports whether one of the packages declares the name. The name may come from an embedded
+	// type.
 	var has func(in []*pkg, name string) bool
 	has = func(in []*pkg, name string) bool {
 		return slices.ContainsFunc(in, func(p *pkg) bool {
@@ -178,7 +179,7 @@ func checkDocs(packages []*pkg) (breaches []string) {
 				in = []*pkg{p}
 			}
 			if len(in) > 0 && l.name != "" && !has(in, l.name) {
-				breaches = append(breaches, fmt.Sprintf("%s/%s: a doc comment links to [%s], which there is not",
+				breaches = append(breaches, fmt.Sprintf("%s/%s: a doc comment links to [%s], which does not exist",
 					p.path, l.file,
 					strings.TrimPrefix(l.in+"."+l.name, ".")))
 			}

@@ -1,16 +1,17 @@
 package archtest
 
-// module is ours.
+// module is the path of this module.
 const module = "cadre"
 
-// platforms that the plan has to hold for.
+// platforms lists the operating systems for which the plan must hold.
 var platforms = []string{"linux", "darwin"}
 
-// top are the folders on top of internal, the highest first. Each may import everything below it,
-// and nothing above.
+// top lists the folders above internal, the highest first. Each may import everything below it, and
+// nothing above.
 var top = []string{"e2e", "cmd", "examples", "pkg"}
 
-// room is a package below internal and what of ours it may import, tests aside.
+// room is a package below internal, with the packages of this module that its non-test code may
+// import.
 type room struct {
 	name    string
 	may     []string
@@ -236,7 +237,7 @@ var rooms = []room{
 		"it holds folders to what was in them, whatever they are"},
 }
 
-// ban keeps imports out of packages. A name stands for what is below it too.
+// ban forbids imports in packages. A name covers the packages below it too.
 type ban struct {
 	imports []string
 	from    []string // packages below internal; nil for every package but the ones in but
@@ -273,7 +274,7 @@ var bans = []ban{
 			"says otherwise. The tools of a session are on a unix socket; codex listens on one, and so does the " +
 			"driver that gemini's hook asks; tests have a model on loopback"},
 	{imports: []string{"log", "log/slog"},
-		// acp tells its SDK to say nothing, and programs that embed teams have loggers
+		// acp silences the logger of its SDK, and programs that embed teams bring loggers.
 		but: []string{"internal/agent/acp", "pkg/teams"},
 		because: "what is worth saying goes to the function that the caller gave, which knows whether there is a " +
 			"terminal, a file or nobody"},
@@ -286,8 +287,8 @@ var bans = []ban{
 		because: "tests are no part of the program; suites that others run are in packages whose names end in test"},
 }
 
-// fronted is a package that the command line may import, and why. It parses, calls and prints: what
-// does something to a team is in the engine, for the front ends beside it and to come.
+// fronted is a package that the command line may import, and why. The command line parses, calls
+// and prints. Whatever acts on a team belongs to the engine, which other front ends use too.
 type fronted struct {
 	name    string   // below internal
 	names   []string // all that it may use: values that it prints, and errors that it explains; nil for anything
@@ -348,11 +349,11 @@ var front = []fronted{
 	{"observe/store", nil, "where what it observes is kept"},
 }
 
-// assembly is a part of what the engine assembles, and who else may use it by itself. The simulation
-// may use any: its disk, clock, agents and processes are its own.
+// assembly is a part that the engine assembles, and the other packages that may use it directly.
+// The simulation may use any part: its disk, clock, agents and processes are its own.
 type assembly struct {
 	use     string
-	by      []string // besides the engine
+	by      []string // the other packages
 	because string
 }
 
@@ -370,12 +371,13 @@ var assembled = []assembly{
 			"ours, or who reads what may be damaged"},
 }
 
-// durations is what the core may use of package time: lengths of time and their units. A length is a
-// value like any other; the clock, a timer and the zone of this machine are not.
+// durations lists what the core may use of package time: durations and their units. A duration is a
+// plain value; the clock, timers and the local time zone are not.
 var durations = []string{"time.Duration", "time.Nanosecond", "time.Microsecond", "time.Millisecond", "time.Second",
 	"time.Minute", "time.Hour"}
 
-// mayReadTheClock is who calls time.Now, Since or Until. Timers are for everybody but the core.
+// mayReadTheClock lists the packages that may call time.Now, Since or Until. Every package but the
+// core may use timers.
 var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/replica", "it stamps commands: the one place where a team's time comes from"},
 	{"internal/testkit/simtest", "it makes the time: the clock that it reads is that of a bubble"},
@@ -401,11 +403,11 @@ var mayReadTheClock = []struct{ pkg, because string }{
 	{"cmd/cadre", "when a project was trusted, and when somebody joined a team of Claude Code's"},
 }
 
-// streams are the streams of the process, which the command line alone writes to.
+// streams lists the standard streams of the process, which only the command line writes to.
 var streams = []string{"os.Stdout", "os.Stderr", "os.NewFile", "fmt.Print", "fmt.Printf", "fmt.Println",
 	"syscall.Stdout", "syscall.Stderr", "print", "println"}
 
-// writing is a right to write past the sanitizer.
+// writing permits a package to write past the sanitizer.
 type writing struct {
 	pkg     string
 	use     use
@@ -427,10 +429,10 @@ var mayWrite = []writing{
 	{"internal/agent/agenttest/install", use{"fmt.Println", "main.go"}, "make agents says what it does"},
 }
 
-// dependency is a module that we import, and why we do not write it ourselves or do without.
+// dependency is a module that we import, and why we neither write it ourselves nor do without it.
 type dependency struct {
 	module  string
-	tests   bool // in tests and in packages whose names end in test only
+	tests   bool // only in tests, and in packages whose names end in test
 	because string
 }
 
@@ -473,24 +475,24 @@ var dependencies = []dependency{
 		"claims by many processes are checked for linearizability, which no test of ours could argue as well"},
 }
 
-// heavy modules may not even come in through others: whoever builds or tests cadre would have to
-// fetch them.
+// heavy lists modules that may not come in even indirectly: everybody who builds or tests cadre
+// would have to download them.
 var heavy = []struct{ word, because string }{
 	{"sqlite", "the database is only what the benchmarks compare with; it lives in the nested module bench"},
 	{"grpc", "nothing here needs it"},
 	{"docker", "a clone needs Go and git, and nothing else"},
 }
 
-// vague names say nothing about what is in a package, so everything ends up there.
+// vague lists package names that say nothing about the content. Such packages collect everything.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "misc", "base", "lib", "shared", "types"}
 
 const (
-	// maxLines of a file that is not a test. A longer one is two files, or its package comment
-	// names it and says why.
+	// maxLines limits a non-test file. Split a longer file, or name it in its package comment with
+	// the reason.
 	maxLines = 600
-	// maxWings is how many folders are on the first level of internal, with those of the server and
-	// of the screens to come.
+	// maxWings limits the folders on the first level of internal. It leaves room for the server and
+	// the screens that are planned.
 	maxWings = 22
-	// minComment is the length in bytes of a package comment that says something.
+	// minComment is the minimum length of a package comment in bytes.
 	minComment = 200
 )

@@ -14,30 +14,30 @@ import (
 	"testing"
 )
 
-// pkg is what the rules look at: one package with the files of all platforms.
+// pkg is the input of the rules: one package with its files for all platforms.
 type pkg struct {
-	path    string            // below the module, "internal/team"
+	path    string            // relative to the module: "internal/team"
 	comment string            // the package comment
-	imports map[string]string // what its files import, and one that does
-	tests   map[string]string // the same of its test files
-	lines   map[string]int    // of its files that are no tests
-	time    map[string]string // what its files use of package time, and where
-	output  map[use]bool      // uses of what writes past the sanitizer
-	parts   map[string]string // uses of what the assembly puts together, and where
-	names   map[string]string // what it uses of ours, "internal/team.Refuse", and where
+	imports map[string]string // imports, each with a file that has it
+	tests   map[string]string // the same for test files
+	lines   map[string]int    // lines of each non-test file
+	time    map[string]string // uses of package time, each with its place
+	output  map[use]bool      // uses of functions that write past the sanitizer
+	parts   map[string]string // uses of parts that the engine assembles, each with its place
+	names   map[string]string // uses of names of this module ("internal/team.Refuse"), each with its place
 
-	declared map[string]bool     // names, and those of methods and fields behind their types'
-	embedded map[string][]string // types that types embed
-	links    []link              // in doc comments
+	declared map[string]bool     // names; methods and fields follow the name of their type
+	embedded map[string][]string // types embedded in types
+	links    []link              // links in doc comments
 	misnamed []string            // doc comments that begin with another name
 }
 
-// use is something that a file uses.
+// use is a name that a file uses.
 type use struct{ what, file string }
 
 func (p *pkg) name() string { return strings.TrimPrefix(p.path, "internal/") }
 
-// root is the module's folder.
+// root returns the folder of the module.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("../../..")
@@ -79,7 +79,7 @@ func read(t *testing.T) []*pkg {
 	return found
 }
 
-// readPackage returns nil where there is no Go file.
+// readPackage reads the package in a folder. It returns nil if the folder has no Go file.
 func readPackage(t *testing.T, dir, name string) *pkg {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -102,7 +102,7 @@ func readPackage(t *testing.T, dir, name string) *pkg {
 	return p
 }
 
-// built reports whether one of the platforms builds the file.
+// built reports whether any of the platforms builds the file.
 func built(t *testing.T, dir, file string) bool {
 	t.Helper()
 	return slices.ContainsFunc(platforms, func(platform string) bool {
@@ -145,7 +145,7 @@ func (p *pkg) add(t *testing.T, path string) {
 	p.findDocs(base, f)
 }
 
-// findNames notes what the file uses of our other packages.
+// findNames records what the file uses of other packages of this module.
 func (p *pkg) findNames(file string, f *ast.File) {
 	ours := map[string]string{}
 	for _, i := range f.Imports {
@@ -169,7 +169,7 @@ func (p *pkg) findNames(file string, f *ast.File) {
 	})
 }
 
-// findParts notes the uses of what the assembly puts together.
+// findParts records the uses of parts that the engine assembles.
 func (p *pkg) findParts(file string, f *ast.File) {
 	named := packagesOf(f)
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -185,7 +185,7 @@ func (p *pkg) findParts(file string, f *ast.File) {
 	})
 }
 
-// packagesOf are the packages that the file imports, by the names that it has for them.
+// packagesOf returns the packages that the file imports, by their local names.
 func packagesOf(f *ast.File) map[string]string {
 	packages := map[string]string{}
 	for _, i := range f.Imports {
@@ -200,7 +200,7 @@ func packagesOf(f *ast.File) map[string]string {
 	return packages
 }
 
-// findTime notes the uses of package time, under whatever name it is imported.
+// findTime records the uses of package time, under any import name.
 func (p *pkg) findTime(files *token.FileSet, f *ast.File) {
 	local := ""
 	for _, i := range f.Imports {
@@ -222,7 +222,8 @@ func (p *pkg) findTime(files *token.FileSet, f *ast.File) {
 	})
 }
 
-// pastSanitizer are names that write to a stream of the process, or let a text through to one.
+// pastSanitizer lists, for each package, the names that write to a stream of the process or pass it
+// on.
 var pastSanitizer = map[string][]string{
 	"os":      {"Stdout", "Stderr", "NewFile"},
 	"fmt":     {"Print", "Printf", "Println", "Fprint", "Fprintf", "Fprintln"},
@@ -230,11 +231,11 @@ var pastSanitizer = map[string][]string{
 	"syscall": {"Write", "Stdout", "Stderr"},
 }
 
-// formatting are functions whose first argument is a format, in which nobody's text may be.
+// formatting lists functions whose first argument is a format. It must not contain foreign text.
 var formatting = []string{"Printf", "printf", "said"}
 
-// findOutput notes what writes past the sanitizer: the names above, control sequences that are
-// made, and formats that are no constants.
+// findOutput records what may write past the sanitizer: the names above, string literals with
+// control sequences, and formats that are not constants.
 func (p *pkg) findOutput(file string, f *ast.File) {
 	packages := packagesOf(f)
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -263,8 +264,7 @@ func (p *pkg) findOutput(file string, f *ast.File) {
 	})
 }
 
-// constant reports whether the format is written where it is used. A wrapper hands on what it was
-// given as its own format.
+// constant reports whether the format is a literal. A wrapper may pass on its own format parameter.
 func constant(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -277,7 +277,7 @@ func constant(e ast.Expr) bool {
 	return false
 }
 
-// required returns the modules of go.mod, those that come in through others too.
+// required returns the modules of go.mod, direct and indirect.
 func required(t *testing.T) []string {
 	t.Helper()
 	f, err := os.Open(filepath.Join(root(t), "go.mod"))

@@ -1,20 +1,20 @@
-// Package doctest reads the commands of a document, and the output that it shows of them, so that a
-// test can run the ones and compare the other.
+// Package doctest reads the commands of a document and the output that the document shows for them.
+// A test can then run the commands and compare the output.
 //
 // # Authority
 //
 // The package knows how documents write commands:
 //
 //   - A block of sh has a command on each line. What follows " #" is a comment.
-//   - A block of text has a command behind "$ ", and below it what the command prints. A line "…" in
-//     that stands for any number of lines.
+//   - A block of text has a command behind "$ ", and its output below. A line "…" in the output
+//     stands for any number of lines.
 //
-// What a command needs to run is its caller's affair.
+// The caller prepares whatever a command needs to run.
 //
 // # Guarantees
 //
-//   - Two outputs are the same if they differ in times, durations, sizes of spaces, ids and numbers
-//     of teammates alone.
+//   - Two outputs count as equal if they differ only in times, durations, widths of gaps, ids and
+//     numbers of teammates.
 package doctest
 
 import (
@@ -69,15 +69,15 @@ func Commands(text string) (found []Command) {
 	return found
 }
 
-// withoutComment cuts the comment off a line of shell. A # within quotes begins none.
+// withoutComment removes the comment from a line of shell. A # within quotes starts no comment.
 func withoutComment(line string) string {
 	hidden := quoted.ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat("x", len(s)) })
 	return line[:len(comment.ReplaceAllString(hidden, ""))]
 }
 
-// Written returns the document with what the command really printed in place of what is shown. Where
-// the document shows a part, each line that is not printed any more is replaced by the one that has
-// most words in common with it.
+// Written returns the document with the real output in place of the shown output. If the document
+// shows an excerpt, Written replaces only the lines that the command no longer prints. Each gets
+// the printed line that shares most words with it.
 func Written(text string, c Command, printed string) string {
 	is := linesOf(printed)
 	if slices.Contains(c.Output, rest) {
@@ -100,7 +100,7 @@ func Written(text string, c Command, printed string) string {
 	return strings.Join(slices.Replace(lines, c.at, c.at+len(c.Output), is...), "\n")
 }
 
-// nearest is the index of the line that has most words in common with the one.
+// nearest returns the index of the line that shares most words with the given line.
 func nearest(line string, among []string) (best int) {
 	most := -1
 	for i, other := range among {
@@ -128,7 +128,7 @@ var masks = []struct{ pattern, as string }{
 	{` +`, " "},
 }
 
-// masked is the line without what differs from run to run.
+// masked returns the line without the parts that differ from run to run.
 func masked(line string) string {
 	for _, m := range masks {
 		line = regexp.MustCompile(m.pattern).ReplaceAllString(line, m.as)
@@ -143,8 +143,8 @@ func linesOf(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// Differs says how what a command printed differs from what the document shows, or returns "".
-// Members work at the same time, so for lines that begin with a time the order does not count.
+// Differs describes how the printed output differs from the shown output, or returns "". Members
+// work concurrently, so the order of lines that begin with a time does not count.
 func (c Command) Differs(printed string) string {
 	shown, is := normal(c.Output), normal(linesOf(printed))
 	if !slices.Contains(c.Output, rest) {
@@ -164,7 +164,7 @@ func (c Command) Differs(printed string) string {
 	return ""
 }
 
-// normal masks the lines, and sorts those of each run of lines that begin with a time.
+// normal masks the lines. It sorts each run of lines that begin with a time.
 func normal(lines []string) (all []string) {
 	for _, line := range lines {
 		all = append(all, masked(line))

@@ -18,18 +18,18 @@ func TestCommands(t *testing.T) {
 	}
 	want := []string{"cadre ls", "cadre send t '#1 # is it' && x", "cadre run x.yaml", "cadre ls"}
 	if !slices.Equal(lines, want) {
-		t.Fatalf("the commands are %q, and not %q", lines, want)
+		t.Fatalf("got commands %q, want %q", lines, want)
 	}
 	if all[0].Shows || !all[2].Shows || len(all[2].Output) != 3 || !all[3].Shows || len(all[3].Output) != 0 {
-		t.Errorf("what they show is %+v", all)
+		t.Errorf("got shown output %+v", all)
 	}
 	if got := Written(page, all[3], "NAME\n"); !strings.Contains(got, "$ cadre ls\nNAME\n```") {
-		t.Errorf("with another output the page is\n%s", got)
+		t.Errorf("with another output the document is\n%s", got)
 	}
 }
 
-// TestWrittenExcerpt: a part of an output keeps its lines, but for those that are not printed any
-// more.
+// TestWrittenExcerpt checks that an excerpt keeps its lines, except those that the command no
+// longer prints.
 func TestWrittenExcerpt(t *testing.T) {
 	const part = "```text\n$ cadre run x.yaml\nbegins\n…\n03:00:01  ✓ a (3 ms)\n…\n2 of 2 done\n```\n"
 	const printed = "begins\n04:00:00  · task a\n04:00:00  ▸ a\n04:00:00  ✓ task a (1 s)\nrest\n2 of 2 done\n"
@@ -38,7 +38,7 @@ func TestWrittenExcerpt(t *testing.T) {
 		t.Errorf("it is\n%s", got)
 	}
 	if got := Written(want, Commands(want)[0], printed); got != want {
-		t.Errorf("what is true is changed to\n%s", got)
+		t.Errorf("an up-to-date excerpt is changed to\n%s", got)
 	}
 }
 
@@ -60,6 +60,6 @@ func TestDiffers(t *testing.T) {
 		t.Error(got)
 	}
 	if c.Differs("begin\n") == "" || c.Differs("ending\n") == "" {
-		t.Error("a line that is not printed is not missed")
+		t.Error("Differs does not report a line that was not printed")
 	}
 }
