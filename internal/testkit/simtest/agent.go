@@ -13,10 +13,11 @@ import (
 	"cadre/internal/team"
 )
 
-// model is an agent with a model, as a real host starts it. Its sessions are processes of the world.
+// model is an agent with a model, as a real host starts it. Its sessions are processes of the
+// simulated world.
 type model struct{ on *host }
 
-// worker is one without, which takes tasks by itself.
+// worker is an agent without a model. It takes tasks by itself.
 type worker struct{ model }
 
 func (worker) TakesTasks() {}
@@ -36,7 +37,7 @@ func (m model) Start(_ context.Context, spec agent.Spec, its agent.Team) (agent.
 	return s, killed
 }
 
-// service is a session, as its host sees it.
+// service is a session as its host sees it.
 type service struct {
 	on      *host
 	spec    agent.Spec
@@ -68,7 +69,7 @@ func (s *service) Give(_ context.Context, p agent.Prompt) (err error) {
 
 var ofTask = regexp.MustCompile(`^Task (\S+) (?:is yours now: |\(.*\) is still yours)`)
 
-// told are the tasks of which the text tells.
+// told returns the tasks that the text mentions.
 func (s *service) told(text string) (tasks []team.Task) {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "Task ") {
@@ -94,7 +95,7 @@ func (s *service) Stop(context.Context) error {
 	return nil
 }
 
-// end closes the updates, when the session is over or nobody reads them any more.
+// end closes the updates when the session is over or nobody reads them any more.
 func (s *service) end(err error) {
 	if !s.closed {
 		s.closed = true
@@ -103,12 +104,12 @@ func (s *service) end(err error) {
 			close(s.updates)
 		})
 	}
-	if s.on.of.alive { // else its leash ends the session
+	if s.on.of.alive { // otherwise its leash ends the session
 		s.on.seats = slices.DeleteFunc(slices.Clone(s.on.seats), func(other *seat) bool { return other == s.seat })
 	}
 }
 
-// emit tells the host what the session does.
+// emit sends an update of the session to the host.
 func (s *service) emit(u update) {
 	var what agent.Update
 	switch u.kind {
@@ -142,8 +143,8 @@ func (s *service) emit(u update) {
 	}
 }
 
-// act carries out what the session does with a tool of the team's, and returns the mail that stands
-// behind the result. t is a thread of the session.
+// act carries out a team tool call of the session. It returns the mail that is appended to the
+// result. t is a thread of the session.
 func (s *service) act(t *thread, body team.Body) (record *team.Record, mail []team.Message, text string, err error) {
 	var done bool
 	var back bell
@@ -177,7 +178,7 @@ func (s *service) act(t *thread, body team.Body) (record *team.Record, mail []te
 	return record, mail, text, err
 }
 
-// toolFor is the tool with which an agent does that; "" where it has none.
+// toolFor returns the tool that an agent calls to send that body, or "" if there is none.
 func toolFor(body team.Body) (name string, input map[string]any) {
 	switch b := body.(type) {
 	case *team.SendMessage:
@@ -202,7 +203,7 @@ func toolFor(body team.Body) (name string, input map[string]any) {
 	return "", nil
 }
 
-// late does something of which nobody waits for the end, after a while.
+// late runs a command after a while, without waiting for its result.
 func (s *service) late(body team.Body, after time.Duration) {
 	s.on.of.w.start(func() {
 		time.Sleep(after)

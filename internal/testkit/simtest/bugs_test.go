@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// patch is a bug that is put into real code when the tests are built once more. The code asks
-// mutated whether the bug is to be there.
+// patch is a bug that an overlay puts into real code. The patched code calls mutated to ask whether
+// the bug is active.
 type patch struct {
 	file     string // below internal
-	old, new string // a piece of the file that is there once, and what stands in its place
+	old, new string // a piece of the file that occurs once, and its replacement
 }
 
-// bugs are the bugs in real code, by the name of their [Mutant].
+// bugs holds the bugs in real code, by the name of their [Mutant].
 var bugs = map[string][]patch{
 	"take-living": {{"host/host.go", `if h.Machine.Hosts.Lives(m.Host) {`,
 		`if h.Machine.Hosts.Lives(m.Host) && !mutated("take-living") {`}},
@@ -259,7 +259,7 @@ func (s *State) Letters(member string) (mail []Message) {
 `}},
 }
 
-// inCode reports whether the bug of that name is one of bugs; two may be in one place.
+// inCode reports whether bugs has a bug of that name. Two bugs may patch the same place.
 func inCode(name string) bool {
 	for _, pieces := range bugs {
 		for _, p := range pieces {
@@ -271,7 +271,7 @@ func inCode(name string) bool {
 	return false
 }
 
-// asks is what a package has in which bugs are.
+// asks is the source file that an overlay adds to each patched package.
 const asks = `package %s
 
 import "os"
@@ -281,8 +281,7 @@ var mutant = os.Getenv("CADRE_MUTANT")
 func mutated(name string) bool { return mutant == name }
 `
 
-// overlay writes the code with all bugs in it below dir, and returns the file that tells the go
-// command of that.
+// overlay writes the patched code below dir. It returns the overlay file for the go command.
 func overlay(t *testing.T, dir string) string {
 	t.Helper()
 	internal, err := filepath.Abs("../..")
@@ -302,8 +301,8 @@ func overlay(t *testing.T, dir string) string {
 				code[pkg+"/mutated.go"] = fmt.Sprintf(asks, filepath.Base(pkg))
 			}
 			if n := strings.Count(code[p.file], p.old); n != 1 {
-				t.Errorf("the bug %s stands in the place of a piece of internal/%s that is there %d times:\n%s\nmend "+
-					"the row of bugs", name, p.file, n, p.old)
+				t.Errorf("bug %s replaces a piece of internal/%s that occurs %d times, want once:\n%s\nmend "+
+					"its row in bugs", name, p.file, n, p.old)
 			}
 			code[p.file] = strings.Replace(code[p.file], p.old, p.new, 1)
 		}
@@ -327,12 +326,12 @@ func overlay(t *testing.T, dir string) string {
 	return list
 }
 
-// TestBugsHaveAPlace looks whether each bug can still be put into the code.
+// TestBugsHaveAPlace checks that the code that each bug replaces still occurs exactly once.
 func TestBugsHaveAPlace(t *testing.T) {
 	overlay(t, t.TempDir())
 	for name := range bugs {
 		if mutantOf(name) == nil {
-			t.Errorf("the bug %s is no mutant", name)
+			t.Errorf("bug %s has no mutant", name)
 		}
 	}
 }

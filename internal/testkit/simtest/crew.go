@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// crew lends coroutines to threads. A history has hundreds of threads, few at a time: their stacks
-// need not be made and grow for each of them.
+// crew lends coroutines to threads. A history has hundreds of threads, but few at a time. Reused
+// coroutines keep their grown stacks.
 type crew struct{ idle []*hand }
 
-// hand is a coroutine that does one thing after the other.
+// hand is a coroutine that runs one function after the other.
 type hand struct {
 	do    func()
 	next  func() (done, ok bool)
@@ -17,7 +17,7 @@ type hand struct {
 	yield func(done bool) bool
 }
 
-// hire returns a hand that is to do that.
+// hire returns a hand that will run do.
 func (c *crew) hire(do func()) *hand {
 	if n := len(c.idle); n > 0 {
 		h := c.idle[n-1]
@@ -38,22 +38,22 @@ func (c *crew) hire(do func()) *hand {
 	return h
 }
 
-// dismiss takes back a hand that is done, or has not begun.
+// dismiss takes back a hand that has finished or has not started.
 func (c *crew) dismiss(h *hand) {
 	h.do = nil
 	c.idle = append(c.idle, h)
 }
 
-// work lets the hand go on until it rests. It reports whether it is done.
+// work resumes the hand until it rests. It reports whether the function has returned.
 func (h *hand) work() (done bool) {
 	done, _ = h.next()
 	return done
 }
 
-// rest gives the others their turn. The hand itself calls it.
+// rest yields to the other threads. Only the hand itself calls it.
 func (h *hand) rest() { h.yield(false) }
 
-// close ends the coroutines, none of which is at work.
+// close ends the coroutines. None may be running.
 func (c *crew) close() {
 	for _, h := range c.idle {
 		h.stop()
@@ -61,14 +61,14 @@ func (c *crew) close() {
 	c.idle = nil
 }
 
-// errands lends goroutines to real code, as crew does coroutines to threads: a stack that has grown
-// is there for the next one.
+// errands lends goroutines to real code, as crew lends coroutines to threads. Reused goroutines
+// keep their grown stacks.
 type errands struct {
 	mu   sync.Mutex
 	idle []chan func()
 }
 
-// run starts a goroutine that does that, until over is closed.
+// run runs do in a goroutine. The goroutine stays for reuse until over is closed.
 func (e *errands) run(do func(), over <-chan struct{}) {
 	e.mu.Lock()
 	if n := len(e.idle); n > 0 {

@@ -13,18 +13,18 @@ import (
 )
 
 // disk holds the team's journal: the lines as every process sees them, and how many of them would
-// be there after a loss of power.
+// survive a loss of power.
 type disk struct {
 	w        *world
 	lines    [][]byte
-	torn     int    // bytes of a line that nobody finished, behind the last
+	torn     int    // bytes of an unfinished line behind the last complete one
 	half     []byte // the line that is being written
 	synced   int    // lines that are on the disk itself
 	snapshot journal.Snapshot
-	writer   *thread // who holds the lock of writers
+	writer   *thread // the thread that holds the writers' lock
 	freed    bell
 	grown    bell
-	more     chan struct{} // closed when there is another line; nil while nobody waits for that
+	more     chan struct{} // closed when another line arrives; nil while nobody waits
 	full     time.Duration // no line fits until then
 	faulty   time.Duration // no sync succeeds until then
 }
@@ -35,7 +35,7 @@ var (
 	errLink = errors.New("the journal cannot be reached")
 )
 
-// letGo is the kernel taking the lock from a thread that is gone.
+// letGo releases the lock of a killed thread, as the kernel does.
 func (d *disk) letGo(t *thread) {
 	if d.writer == t {
 		d.writer, d.half = nil, nil
@@ -43,8 +43,8 @@ func (d *disk) letGo(t *thread) {
 	}
 }
 
-// losePower takes what was not synced, but for what the kernel happened to have written, and with
-// it a part of a line.
+// losePower discards unsynced lines, except those that the kernel happened to have written, and
+// keeps part of one line.
 func (d *disk) losePower(keep, torn int) {
 	kept := min(len(d.lines), d.synced+keep)
 	if lost := len(d.lines) - kept; lost > 0 {
@@ -53,13 +53,13 @@ func (d *disk) losePower(keep, torn int) {
 	d.lines = d.lines[:kept:kept]
 	d.synced = kept
 	d.torn, d.half, d.writer = torn, nil, nil
-	if d.snapshot.Seq > int64(kept) { // it is saved after what it is of was synced
+	if d.snapshot.Seq > int64(kept) { // a snapshot is saved only after its records are synced
 		d.snapshot = journal.Snapshot{}
 	}
 	d.w.judge.cutTo(kept)
 }
 
-// grow wakes who waits for another line.
+// grow wakes the threads that wait for another line.
 func (d *disk) grow() {
 	d.grown.ring()
 	if more := d.more; more != nil {
@@ -68,7 +68,7 @@ func (d *disk) grow() {
 	}
 }
 
-// grows is closed when there is another line.
+// grows returns a channel that is closed when another line arrives.
 func (d *disk) grows() <-chan struct{} {
 	if d.more == nil {
 		d.more = make(chan struct{})
@@ -76,26 +76,26 @@ func (d *disk) grows() <-chan struct{} {
 	return d.more
 }
 
-// shown reports whether there is a line after seq after, for whoever waits.
+// shown reports whether there is a line after seq after.
 func (d *disk) shown(after int64) bool {
 	return int64(len(d.lines)) > after ||
 		d.w.bug("half-read") && d.half != nil && int64(len(d.lines)) == after
 }
 
 // handle is a process's handle on the journal. It is a [journal.Journal] with the conflict rule and
-// the waits of the real ones; where those let others go on, it pauses the thread that calls.
+// the waits of the real ones. Where a real journal waits, handle pauses the calling thread.
 type handle struct {
 	d     *disk
 	of    *process
-	stale error // a record of this handle may not be durable: nothing can be built on it
-	known int   // lines that are durable, as far as it knows
+	stale error // a record of this handle may not be durable, so no other may follow it
+	known int   // lines that this handle knows to be durable
 }
 
 var _ journal.Journal = (*handle)(nil)
 
 func (d *disk) open(p *process) *handle { return &handle{d: d, of: p} }
 
-// step pauses the thread that runs, and longer where the process does not reach the disk.
+// step pauses the calling thread, and longer while the process cannot reach the disk.
 func (h *handle) step() error {
 	t := h.d.w.running
 	t.step()
@@ -116,7 +116,7 @@ func (h *handle) Snapshot(context.Context) (journal.Snapshot, error) {
 func (h *handle) Read(_ context.Context, after int64) iter.Seq2[journal.Record, error] {
 	return func(yield func(journal.Record, error) bool) {
 		if after >= int64(len(h.d.lines)) && h.of.cut <= h.d.w.now && h.d.half == nil {
-			return // what is there already costs no time
+			return // reading existing lines takes no time
 		}
 		if err := h.step(); err != nil {
 			yield(journal.Record{}, err)
@@ -210,7 +210,7 @@ func (h *handle) write(after int64, catchUp func(journal.Record) error,
 			return 0, false, fmt.Errorf("the record was not written whole: %w", errFull)
 		}
 	}
-	if d.torn > 0 { // nobody cut it: the line is the end of another
+	if d.torn > 0 { // nobody cut the torn line, so this line becomes its end
 		data = append([]byte(`{"torn`), data...)
 		d.torn = 0
 	}
@@ -223,7 +223,7 @@ func (h *handle) write(after int64, catchUp func(journal.Record) error,
 	return end, true, nil
 }
 
-// sync makes the first lines durable.
+// sync makes the first upTo lines durable.
 func (h *handle) sync(upTo int) error {
 	d, t := h.d, h.d.w.running
 	if d.synced >= upTo {
@@ -244,7 +244,7 @@ func (h *handle) sync(upTo int) error {
 	if d.faulty <= d.w.now {
 		d.synced = max(d.synced, there)
 	}
-	if h.of.cut > d.w.now { // it is durable, and the answer does not come back
+	if h.of.cut > d.w.now { // the line is durable, but the reply is lost
 		t.sleep(min(h.of.cut-d.w.now, 2*time.Second))
 		return errLink
 	}

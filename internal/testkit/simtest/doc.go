@@ -1,13 +1,13 @@
-// Package simtest plays a team's life on the real code, with everything that can go wrong, and looks
-// after each step whether a promise was broken.
+// Package simtest simulates the life of a team on the real code, with every fault that can happen.
+// After each step it checks whether a promise was broken.
 //
 // # Authority
 //
-// It decides what happens when: the clocks, the disk, the order in which threads run, and every
-// fault come from one seed. What the team does is the real code: hosts, leads, the failure detector,
-// the tools of members, the replica, the core, and the text of records. What that code touches of the
-// outside world is played: a journal on a disk that can lose power, the registry of hosts, signs of
-// life, saved work, the project, sessions of agents with transcripts, and people.
+// The package decides what happens when: the clocks, the disk, the order in which threads run, and
+// every fault come from one seed. The team runs real code: hosts, leads, the failure detector, the
+// tools of members, the replica, the core, and the text of records. The package simulates what that
+// code touches outside: a journal on a disk that can lose power, the registry of hosts, heartbeats,
+// saved work, the project, agent sessions with transcripts, and people.
 //
 //	plan (moves, from the seed) ──▶ world: agenda of threads, virtual time ──▶ judge: the promises, record by record
 //	                                  │ people  sessions  disk                         and context by context
@@ -16,39 +16,38 @@
 //
 // # Real code and the world
 //
-// Real code has goroutines of its own. They and the world take turns at the gate: while the world does
-// something everybody else waits, and it goes on when they all wait again. Whatever real code touches
-// is a seam that asks the world for it. The world carries that out as a thread of the process that
-// asks, so it takes a time from the seed, and the process can be killed in the middle of it; what
-// takes no time is answered at once. From then on every seam of the process fails: the code comes to
-// its end, and nothing that it does has an effect.
+// Real code has goroutines of its own. They and the world take turns at the gate. While the world
+// runs, all of them wait; the world resumes when they all wait again. Whatever real code touches is
+// a seam, which asks the world to act. The world carries out a request in a thread of the process
+// that asks. The request takes a time from the seed, and the process can be killed in the middle of
+// it. A request that takes no time is answered at once. After a kill every seam of the process
+// fails: the code returns, and nothing that it does has an effect.
 //
-// The clock of real code follows that of the world, and is behind by less than a millisecond: to wake
-// everybody for each step of the world would take several times as long.
+// The clock of real code follows the clock of the world, less than a millisecond behind. Waking
+// every goroutine for each step of the world would take several times as long.
 //
-// # The same again
+// # Repeatable histories
 //
-// A seed gives the same history when the goroutines of real code come to their turns in the same
-// order. On one processor they do, so the tests of this package run on one, and where many histories are
-// to be played several processes play them. Chance still decides which of two choices a select takes
-// that are both ready, and which of two goroutines comes first that ask for the same thing at one
-// moment: 1,493 of 1,500 histories were the same to the letter when they were played four times.
-// TestTheSameAgain counts them.
+// A seed gives the same history if the goroutines of real code run in the same order. On one
+// processor they do, so the tests of this package run on one. To play many histories, the tests
+// start several processes. Two things remain random: which of two ready cases a select takes, and
+// which of two goroutines comes first that ask for the same thing at the same moment. Of 1,500
+// histories, 1,493 were identical when they were played four times. TestTheSameAgain counts them.
 //
 // # The journal
 //
-// The journal of the simulation is a model: lines on a disk, with the conflict rule, the waits and the
-// failures of the real one. People act from threads of the world, which may wait for nothing but the
-// world. The real journal waits in goroutines of its own, for locks and for changes of its files, so
-// it would stop the world. Its files, and what a loss of power leaves of them, have histories of their
-// own in package filejournal, on the disk of package disktest.
+// The journal of the simulation is a model: lines on a disk, with the conflict rule, the waits and
+// the failures of the real one. People act from threads of the world, which may wait for nothing
+// but the world. The real journal waits in goroutines of its own, for locks and for changes of its
+// files, so it would stop the world. Package filejournal tests the real files, and what a loss of
+// power leaves of them, with histories of its own on the disk of package disktest.
 //
 // # A history
 //
-// For some time the moves of the plan happen: work for the team, and faults. Then everything heals,
-// and the team has to come to rest: tasks done, inboxes empty, requests ended, every session idle.
-// A history that breaks a promise is played again with fewer moves as long as it breaks the same
-// promise, and what is left is told line by line.
+// First the moves of the plan happen: work for the team, and faults. Then everything heals, and the
+// team has to come to rest: tasks done, inboxes empty, requests ended, every session idle. If a
+// history breaks a promise, the package plays it again with fewer moves as long as it breaks the
+// same promise. It reports the remaining history line by line.
 //
 // # Where things are
 //
@@ -57,14 +56,14 @@
 //   - world.go, crew.go, gate.go: processes, threads and time, and where real code meets them.
 //   - host.go, lead.go, office.go: processes with real code in them.
 //   - seams.go, agent.go, disk.go: what real code touches. Another thing that it touches is a type here.
-//   - session.go, people.go: what agents and people do. What an agent does with something it is told is
-//     a case of session.react.
-//   - judge.go, judge_lead.go, rest.go: the promises. Each is looked at in a method of judge, called from
+//   - session.go, people.go: what agents and people do. What an agent does with a message is a case
+//     of session.react.
+//   - judge.go, judge_lead.go, rest.go: the promises. A method of judge checks each, called from
 //     judge.record, judge.reads, judge.edits, judge.loses, judge.takes, judge.punctual or
 //     judge.atRest.
-//   - mutants.go, mutants_lead.go, and bugs_test.go, mutants_test.go: bugs that have to be found. Each is a
-//     row in mutants. One in the core is a function that decides in its place; one in the disk or in
-//     a seam asks for itself by name; one in other real code is a row in bugs, which an overlay puts
-//     into that code when the tests are built once more. Where few histories find it, a row in hints
-//     says which one did.
+//   - mutants.go, mutants_lead.go, and bugs_test.go, mutants_test.go: bugs that the simulation must
+//     find. Each is a row in mutants. A bug in the core is a function that decides in its place. A
+//     bug in the disk or in a seam asks by name whether it is active. A bug in other real code is a
+//     row in bugs; an overlay puts it into that code when TestMutants builds the tests again. If
+//     few histories find a bug, a row in hints names one that did.
 package simtest

@@ -9,41 +9,41 @@ import (
 	"time"
 )
 
-// errKilled is what the code of a process hears once the process was killed: nothing that it does
-// has an effect any more.
+// errKilled is the error that every seam returns to the code of a killed process. Nothing that the
+// process does has an effect any more.
 var errKilled = errors.New("the process was killed")
 
-// gate is where real code, which has goroutines of its own, meets the world. The world and that code
-// take turns: while the world does something everybody else waits, and the world goes on when they
-// all wait again. What the code asks for is a thread of its process, so it takes a time that the
-// seed decides, and the process can be killed in the middle of it.
+// gate is where real code, which has goroutines of its own, meets the world. The world and that
+// code take turns: while the world runs everybody else waits, and the world resumes when they all
+// wait again. A request of the code is a thread of its process. It takes a time that the seed
+// decides, and the process can be killed in the middle of it.
 type gate struct {
-	mu    sync.Mutex // held by the world while it has its turn, and for a moment by whoever asks
+	mu    sync.Mutex // held by the world during its turn, and briefly by a caller that asks
 	jobs  []*job
 	news  chan struct{}
-	out   []exit        // what sets others going, at the end of the world's turn
+	out   []exit        // what wakes others at the end of the world's turn
 	over  chan struct{} // closed when the history is over
 	lent  errands
 	began time.Time
 	timer *time.Timer
 }
 
-// job is one thing that real code asks for.
+// job is one request of real code.
 type job struct {
 	of   *process
 	name string
 	do   func(t *thread)
-	done chan struct{} // closed when it is done, or never will be
+	done chan struct{} // closed when the job is done, or will never be done
 	ok   bool
 
-	key    func() string // tells it from others of that name; nil where it makes no difference who comes first
-	sorted string        // that key, where there are others
+	key    func() string // distinguishes jobs of the same name; nil if their order does not matter
+	sorted string        // that key, if there are several such jobs
 }
 
-// exit lets go of whoever waits for a job, or does something else that sets real code going.
+// exit wakes a caller that waits for a job, or runs another function that wakes real code.
 type exit struct {
 	of *job
-	do func() // where of is nil
+	do func() // if of is nil
 }
 
 func (e exit) run() {
@@ -64,15 +64,14 @@ func newGate() *gate {
 	return g
 }
 
-// mostIdle is how often the code of a process that was killed may ask for something. It has to end
-// by itself; code that tries again and again would do so without any time passing.
+// mostIdle limits how often the code of a killed process may ask for something. The code has to end
+// by itself. Code that keeps retrying would loop without any time passing.
 const mostIdle = 300
 
-// ask has something done in a thread of the process, and waits for it. It is called by goroutines of
-// the process.
+// ask runs do in a thread of the process, and waits for it. Goroutines of the process call it.
 func (p *process) ask(name string, do func(t *thread)) error { return p.askFor(name, nil, do) }
 
-// askFor is ask for one of several things that the process may ask for under one name at one moment.
+// askFor is ask with a key that orders several requests of the same name at the same moment.
 func (p *process) askFor(name string, key func() string, do func(t *thread)) error {
 	g := p.w.gate
 	j := &job{of: p, name: name, key: key, do: do, done: make(chan struct{})}
@@ -99,8 +98,8 @@ func (p *process) askFor(name string, key func() string, do func(t *thread)) err
 	return nil
 }
 
-// quickly does something to somebody that takes no time, if the process may do anything now, else in
-// a thread.
+// quickly runs do at once, for an action that takes no time. If the process is stalled, do runs in
+// a thread instead.
 func (p *process) quickly(what, to string, do func()) error {
 	g := p.w.gate
 	g.mu.Lock()
@@ -114,23 +113,23 @@ func (p *process) quickly(what, to string, do func()) error {
 	return p.ask(what+to, func(*thread) { do() })
 }
 
-// later does something at the end of the world's turn, when whoever it wakes may run.
+// later runs do at the end of the world's turn, when whatever it wakes may run.
 func (w *world) later(do func()) {
 	w.gate.out = append(w.gate.out, exit{do: do})
 }
 
-// start has a goroutine of real code do something, when the world's turn is over.
+// start runs do in a goroutine of real code when the world's turn is over.
 func (w *world) start(do func()) {
 	w.later(func() { w.gate.lent.run(do, w.gate.over) })
 }
 
-// finish lets go of whoever waits for the job.
+// finish wakes the caller that waits for the job.
 func (w *world) finish(j *job) {
 	w.gate.out = append(w.gate.out, exit{of: j})
 }
 
-// yield ends the world's turn: everybody else runs until all of them wait. What they ask for is
-// started then.
+// yield ends the world's turn: everybody else runs until all of them wait. Then it starts the jobs
+// that they asked for.
 func (w *world) yield() {
 	g := w.gate
 	for len(g.out) > 0 || len(g.jobs) > 0 {
@@ -146,9 +145,8 @@ func (w *world) yield() {
 	}
 }
 
-// begin starts what was asked for. Who came first at one moment nobody can tell, so the order is
-// that of names, and then of what is asked for. Between those that are alike in both nothing decides,
-// and each of them takes the same time.
+// begin starts the requested jobs. The arrival order within one moment is unknown, so begin sorts
+// them by name and then by key. Jobs that are equal in both take the same time.
 func (g *gate) begin(w *world) {
 	jobs := g.jobs
 	g.jobs = nil
@@ -179,7 +177,7 @@ func (g *gate) begin(w *world) {
 	}
 }
 
-// carryOut does what was asked for, in a thread of the process.
+// carryOut runs the job in a thread of the process.
 func (j *job) carryOut(t *thread) {
 	defer func() {
 		j.of.jobs = slices.DeleteFunc(j.of.jobs, func(other *job) bool { return other == j })
@@ -189,7 +187,7 @@ func (j *job) carryOut(t *thread) {
 	j.ok = true
 }
 
-// sortByKey sorts jobs of one process and name by their keys.
+// sortByKey sorts jobs of one process and one name by their keys.
 func sortByKey(jobs []*job) {
 	if jobs[0].key == nil {
 		return
@@ -200,16 +198,16 @@ func sortByKey(jobs []*job) {
 	slices.SortStableFunc(jobs, func(a, b *job) int { return cmp.Compare(a.sorted, b.sorted) })
 }
 
-// grain is how exact the time of real code is: that of the world goes on without it for less.
+// grain is the resolution of the clock of real code. The world's clock runs ahead of it by less.
 const grain = time.Millisecond
 
-// catchUp has the world's time be no earlier than that of real code.
+// catchUp advances the world's time to the time of real code.
 func (w *world) catchUp() { w.now = max(w.now, time.Since(w.gate.began)) }
 
 // soon reports whether the clock of real code may stay where it is until then.
 func (w *world) soon(at time.Duration) bool { return at-time.Since(w.gate.began) < grain }
 
-// until lets time pass until then, or until somebody asks for something.
+// until lets time pass until then, or until a request arrives.
 func (w *world) until(at time.Duration) {
 	g := w.gate
 	if w.soon(at) {
@@ -231,7 +229,7 @@ func (w *world) until(at time.Duration) {
 	}
 }
 
-// next is when something happens next, but not after until.
+// next returns when the next thing happens, at most until.
 func (w *world) next(until time.Duration) time.Duration {
 	if len(w.agenda) > 0 {
 		return min(w.agenda[0].at, until)
@@ -239,8 +237,7 @@ func (w *world) next(until time.Duration) time.Duration {
 	return until
 }
 
-// letGo ends the real code of a process that was killed: from now on it does nothing that anybody
-// sees.
+// letGo ends the real code of a killed process. From now on nothing that it does is visible.
 func (w *world) letGo(p *process) {
 	for _, j := range p.jobs {
 		w.finish(j)
@@ -256,7 +253,7 @@ func (w *world) letGo(p *process) {
 	}
 }
 
-// leave ends the world's turns: whoever is left hears that it is over.
+// leave ends the world's turns. It tells everybody who remains that the history is over.
 func (w *world) leave() {
 	g := w.gate
 	w.yield()
@@ -265,6 +262,6 @@ func (w *world) leave() {
 	time.Sleep(farewell)
 }
 
-// farewell is by when all real code has ended whose process was killed: it waits for nothing longer.
-// Time does not pass any more once the world itself has ended.
+// farewell is the time within which all real code of killed processes has ended: nothing waits
+// longer. Once the world itself has ended, time does not pass any more.
 const farewell = time.Hour

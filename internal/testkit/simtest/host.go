@@ -11,17 +11,17 @@ import (
 	"cadre/internal/team"
 )
 
-// host is one life of the program that runs sessions: a process in which a [realhost.Host] runs.
+// host is one run of the program that hosts sessions: a process in which a [realhost.Host] runs.
 type host struct {
 	office
 	place    int
 	seats    []*seat
-	unlocked time.Duration // until then others find its lock free, although it lives
-	taken    string        // the host that it found dead last
+	unlocked time.Duration // until then others find its lock free, although it is alive
+	taken    string        // the last host that it found dead
 	retired  bool          // it ended with its team
 }
 
-// seat is a session that a host runs, as the world knows it.
+// seat is a session that a host runs, as the world sees it.
 type seat struct {
 	host               *host
 	member             string
@@ -31,7 +31,7 @@ type seat struct {
 	service            *service
 }
 
-// folder is that of hosts, as the real one is told. Nothing is there.
+// folder is the folder of hosts that the real host gets. It does not exist.
 const folder = "/nowhere/cadre/teams/demo/hosts"
 
 // boot starts the host of a place.
@@ -45,8 +45,8 @@ func (w *world) boot(place int) {
 	w.start(func() { h.live(ctx) })
 }
 
-// crash kills the host of a place. Its leash ends its sessions a little later, and somebody starts
-// another one.
+// crash kills the host of a place. A little later its leash ends its sessions, and another host
+// starts.
 func (w *world) crash(place int, again time.Duration) {
 	h := w.hosts[place]
 	if !h.of.alive {
@@ -74,7 +74,7 @@ func (h *host) endSessions() {
 	}
 }
 
-// held reports whether the host of that id is seen to live, and returns it where it is known.
+// held reports whether the host of that id appears to be alive. It returns the host if it is known.
 func (w *world) held(id string) (*host, bool) {
 	h := w.hostNamed(id)
 	return h, h != nil && h.of.alive && h.unlocked <= w.now
@@ -98,7 +98,7 @@ func (h *host) live(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	procs, err := proc.Open("") // it starts none
+	procs, err := proc.Open("") // the host starts no child processes
 	if err != nil {
 		panic(err)
 	}
@@ -136,19 +136,19 @@ func (h *host) seat(member string) *seat {
 	return nil
 }
 
-// zombie reports whether the member has no lead, so far as its host knows.
+// zombie reports whether the member has no lead, as far as its host knows.
 func (s *seat) zombie() (alone bool) {
 	s.host.view(func(st *team.State) { alone = st.Zombie(s.member) })
 	return alone
 }
 
-// held are the tasks that the member has in progress, so far as its host knows.
+// held returns the tasks that the member has in progress, as far as its host knows.
 func (s *seat) held() (tasks []team.Task) {
 	s.host.view(func(st *team.State) { tasks = st.Held(s.member) })
 	return tasks
 }
 
-// leftOn is the seat of the member on the host with that process; nil for none.
+// leftOn returns the seat of the member on the host with that process, or nil.
 func (w *world) leftOn(p *process, member string) *seat {
 	i := slices.IndexFunc(w.hosts, func(h *host) bool { return h.of == p })
 	if i < 0 {

@@ -11,23 +11,23 @@ import (
 	"cadre/internal/team"
 )
 
-// The promises, as a broken one is named.
+// The promises. A report of a broken promise shows this text.
 const (
-	readable  = "what is in the journal can be read"
+	readable  = "every line in the journal can be read"
 	kept      = "an acknowledged record is never lost"
 	single    = "a command happens once, however often it is sent"
 	claims    = "a task is claimed by one member, and completed once, by its holder"
 	onceGiven = "a sent message is in its recipient's context once, and in order"
-	notLost   = "a message counts as delivered when it was in a context, and is not lost before"
-	returned  = "mail for the dead comes back"
+	notLost   = "a message counts as delivered only after it entered a context, and is not lost before"
+	returned  = "mail for a member that ended is returned"
 	leases    = "a member has one session, on the host that holds its lease"
-	gone      = "a shutdown ends by its deadline"
-	asked     = "every permission and plan request ends, answered by who may"
+	gone      = "a shutdown completes by its deadline"
+	asked     = "every permission and plan request ends, and only those who may answer it"
 	approval  = "nothing is written before a plan's approval is recorded"
-	crowned   = "no message ends the lead, or passes for the user"
-	rest      = "when the faults are over, everything comes to its end"
+	crowned   = "no message stops the lead or impersonates the user"
+	rest      = "when the faults are over, all work is completed"
 	agreed    = "everybody sees the same team"
-	recorded  = "what a task did is recorded when it is completed"
+	recorded  = "the changes of a task are recorded when it is completed"
 )
 
 // Broken is a promise that did not hold.
@@ -35,43 +35,44 @@ type Broken struct{ Promise, What string }
 
 func (b *Broken) Error() string { return "broken: " + b.Promise + ": " + b.What }
 
-// judge follows the history as it is written, and what reaches contexts and files. It keeps books
-// of its own, so that a mistake of the core is not taken for the truth.
+// judge follows the history as it is written, and what reaches contexts and files. It keeps its own
+// books, so that it does not repeat a mistake of the core.
 type judge struct {
 	w      *world
 	broken *Broken
 
 	intended   int
 	intentions map[string]intention // by the id of a command
-	// by the id of a command that reassigns a task: when what was saved of it was looked for
+	// reassigned says when the saved work of a task was looked for, by the id of the command that
+	// reassigns the task.
 	reassigned map[string]time.Duration
-	at         map[string]team.Time // by the id of a command: when it was sent, by the clock of who did
-	acks       map[int64]string     // by seq: the id of a command that was acknowledged
+	at         map[string]team.Time // by the id of a command: when it was sent, by the sender's clock
+	acks       map[int64]string     // by seq: the id of an acknowledged command
 	seen       map[seenKey]bool
 	live       []*session
-	again      bool // what is looked at was written before
+	again      bool // the record was written before, and is only checked again
 	vigil
 
 	books
 }
 
-// books are what follows from the history alone.
+// books hold what follows from the history alone.
 type books struct {
 	truth    *team.State
-	happened map[int]int64 // by intention: the record that it became
+	happened map[int]int64 // by intention: the record that carried it out
 	ids      map[string]bool
 	tasks    map[string]*taskBook
 	mail     map[letterKey]*letterBook
 	lastSeq  int64
-	open     map[string]string // requests for permission, and plans, by id: whose
+	open     map[string]string // open permission requests and plans by id: the member
 	lost     map[string]bool   // members that ended
-	members  []sitting         // as they are on the list
+	members  []sitting         // the members in the order of the list
 	roll     []team.Member     // the list itself, after the last record
 	host     map[string]string
 	lead     leadBook
 }
 
-// sitting is what the judge has to know of a member as it was.
+// sitting is what the judge knows of a member.
 type sitting struct {
 	incarnation int64
 	running     bool
@@ -83,9 +84,9 @@ type taskBook struct {
 	fence  int64
 	done   int // changes that its holder had made when it completed the task
 
-	taken   string        // from whom it was taken, for somebody else, since the last claim
-	onlyFor string        // who may have saved something of it that is needed yet
-	looked  time.Duration // until when that was saved; 0 for as long as it likes
+	taken   string        // the member that lost it to somebody else since the last claim
+	onlyFor string        // the only member whose saved work of the task still matters
+	looked  time.Duration // until when that work was saved; 0 for any time
 }
 
 type letterKey struct {
@@ -94,11 +95,11 @@ type letterKey struct {
 }
 
 type letterBook struct {
-	command   string // that sent it
+	command   string // the id of the command that sent it
 	message   team.Message
 	delivered bool
 	returned  bool
-	held      int // it waits for a lead, since that loss
+	held      int // the loss of the lead since which it waits for a lead
 }
 
 type seenKey struct {
@@ -127,7 +128,7 @@ func (j *judge) fail(promise, format string, args ...any) {
 	}
 }
 
-// intend takes note of what somebody wants done once.
+// intend registers what a caller wants done once.
 func (j *judge) intend(c team.Command) intention {
 	j.intended++
 	return intention{c, j.intended}
@@ -135,11 +136,10 @@ func (j *judge) intend(c team.Command) intention {
 
 func (j *judge) sent(in intention) { j.intentions[in.ID] = in }
 
-// acked takes note that a caller was told that its command is done.
+// acked registers that a caller learned that its command is done.
 func (j *judge) acked(r *team.Record) { j.acks[r.Seq] = r.ID }
 
-// cutTo is what a loss of power left of the history: everything that was acknowledged has to be in
-// it.
+// cutTo checks the history after a loss of power: every acknowledged record must still be in it.
 func (j *judge) cutTo(left int) {
 	j.books = newBooks()
 	tell := j.w.tell
@@ -150,12 +150,12 @@ func (j *judge) cutTo(left int) {
 	j.w.tell, j.again = tell, false
 	for _, seq := range slices.Sorted(maps.Keys(j.acks)) {
 		if seq > int64(left) {
-			j.fail(kept, "record %d (command %s) was acknowledged, and %d are left", seq, j.acks[seq], left)
+			j.fail(kept, "record %d (command %s) was acknowledged, but only %d are left", seq, j.acks[seq], left)
 		}
 	}
 }
 
-// record looks at a record as it is written.
+// record checks a record as it is written.
 func (j *judge) record(line []byte) {
 	r, err := team.DecodeRecord(j.truth.Seq()+1, string(line))
 	if err != nil {
@@ -176,7 +176,7 @@ func (j *judge) record(line []byte) {
 	j.afterwards(r)
 }
 
-// command looks at whether the record may be what that command became.
+// command checks whether the command may have produced the record.
 func (j *judge) command(r *team.Record) {
 	if j.ids[r.ID] {
 		j.fail(single, "the command %s is in the history twice, the second time as record %d", r.ID, r.Seq)
@@ -184,14 +184,14 @@ func (j *judge) command(r *team.Record) {
 	j.ids[r.ID] = true
 	in, ours := j.intentions[r.ID]
 	if !ours {
-		return // what a replica ends because it is overdue
+		return // a replica ends overdue items by itself
 	}
 	if before := j.happened[in.number]; before != 0 {
 		j.fail(single, "%s wanted one %T, which happened as record %d and again as %d", in.Actor, in.Body,
 			before, r.Seq)
 	}
 	j.happened[in.number] = r.Seq
-	if !j.again { // else it may have been sent again since
+	if !j.again { // otherwise it may have been sent again since
 		j.inTime(r.ID, in.Body)
 	}
 	if m, ok := j.truth.Member(in.Actor); ok && in.Incarnation != 0 && in.Incarnation != m.Incarnation {
@@ -200,18 +200,19 @@ func (j *judge) command(r *team.Record) {
 	}
 	if m, ok := j.truth.Member(about(in.Body)); ok && in.Lease != 0 && m.Status.Running() &&
 		(m.Lease != in.Lease || team.Host(m.Host) != in.Actor) {
-		j.fail(leases, "%s acted for %s under the lease %d, and %s holds the lease %d", in.Actor, m.Name, in.Lease,
+		j.fail(leases, "%s acted for %s under the lease %d, but %s holds the lease %d", in.Actor, m.Name, in.Lease,
 			m.Host, m.Lease)
 	}
 	if task, fence := claimOf(in.Body); fence != 0 {
 		if t := j.tasks[task]; t == nil || t.fence != fence || t.status != team.InProgress {
-			j.fail(claims, "a %T under the claim %d of task %s was taken, and the task is %+v", in.Body,
+			j.fail(claims, "a %T under the claim %d of task %s was accepted, but the task is %+v", in.Body,
 				fence, task, *t)
 		}
 	}
 }
 
-// inTime looks at an answer: one whose time had passed by the clock of who gives it comes too late.
+// inTime checks that an answer arrives before its deadline, by the clock of the member that gives
+// it.
 func (j *judge) inTime(id string, body team.Body) {
 	switch b := body.(type) {
 	case *team.AnswerPermission:
@@ -229,7 +230,7 @@ func (j *judge) inTime(id string, body team.Body) {
 	}
 }
 
-// about is the member for whom a host acts with that body.
+// about returns the member for which a host acts with that body.
 func about(body team.Body) string {
 	switch b := body.(type) {
 	case *team.ReportStarted:
@@ -266,7 +267,7 @@ func claimOf(body team.Body) (task string, fence int64) {
 	return "", 0
 }
 
-// event looks at one event of a record, before the record is applied.
+// event checks one event of a record before the record is applied.
 func (j *judge) event(r *team.Record, e team.Event) {
 	switch e := e.(type) {
 	case *team.TaskCreated:
@@ -280,7 +281,7 @@ func (j *judge) event(r *team.Record, e team.Event) {
 		j.open[e.Permission.Request] = e.Permission.Member
 	case *team.PermissionAnswered:
 		if j.open[e.Request] == "" {
-			j.fail(asked, "the request %s was answered, and was not open", e.Request)
+			j.fail(asked, "the request %s was answered, but it was not open", e.Request)
 		}
 		delete(j.open, e.Request)
 		if e.Outcome == "allowed" && (e.By == e.Member || e.By != team.User && e.By != j.truth.Team().Lead) {
@@ -290,7 +291,7 @@ func (j *judge) event(r *team.Record, e team.Event) {
 		j.open[e.Request] = e.Member
 	case *team.PlanAnswered:
 		if j.open[e.Request] == "" {
-			j.fail(asked, "the plan %s was answered, and was not open", e.Request)
+			j.fail(asked, "the plan %s was answered, but it was not open", e.Request)
 		}
 		delete(j.open, e.Request)
 		if e.Approved && r.Actor != team.User && r.Actor != j.truth.Team().Lead {
@@ -298,7 +299,7 @@ func (j *judge) event(r *team.Record, e team.Event) {
 		}
 	case *team.WorkSaved:
 		if t := j.tasks[e.Task]; t != nil && t.status == team.InProgress && t.holder != e.Saved.Member {
-			j.fail(workKept, "what %s saved of task %s is kept, and %s holds the task", e.Saved.Member,
+			j.fail(workKept, "the work that %s saved of task %s is kept with it, but %s holds the task", e.Saved.Member,
 				e.Task, t.holder)
 		}
 		j.newer(e)
@@ -320,12 +321,12 @@ func (j *judge) event(r *team.Record, e team.Event) {
 		j.host[e.Member] = ""
 	case *team.MemberAttached:
 		if had := j.host[e.Member]; had != "" {
-			j.fail(leases, "%s was given to %s while %s had it", e.Member, e.Host, had)
+			j.fail(leases, "%s was assigned to %s while %s had it", e.Member, e.Host, had)
 		}
 		j.host[e.Member] = e.Host
 		m, _ := j.truth.Member(e.Member)
 		if h := j.w.hostNamed(e.Host); h != nil && m.Host != "" && h.taken != m.Host && !j.again {
-			j.fail(leases, "%s took %s from %s, and had not found it dead", e.Host, e.Member, m.Host)
+			j.fail(leases, "%s took %s from %s without having found it dead", e.Host, e.Member, m.Host)
 		}
 	}
 }
@@ -334,7 +335,7 @@ func (j *judge) end(member string) {
 	j.lost[member] = true
 	j.host[member] = ""
 	if member == j.truth.Team().Lead {
-		j.fail(crowned, "the lead was ended")
+		j.fail(crowned, "the lead was stopped")
 	}
 }
 
@@ -350,25 +351,25 @@ func (j *judge) task(r *team.Record, e team.Event) {
 	case *team.TaskClaimed:
 		t := at(e.Task)
 		if t.status != team.Pending || e.Fence <= t.fence {
-			j.fail(claims, "%s claimed task %s under %d, and it is %+v", e.Member, e.Task, e.Fence, *t)
+			j.fail(claims, "%s claimed task %s under %d, but the task is %+v", e.Member, e.Task, e.Fence, *t)
 		}
 		if task, _ := j.truth.Task(e.Task); len(task.Blocked()) > 0 {
-			j.fail(claims, "%s claimed task %s, which waits for %v", e.Member, e.Task, task.Blocked())
+			j.fail(claims, "%s claimed task %s, which is blocked by %v", e.Member, e.Task, task.Blocked())
 		}
 		if team := j.truth.Team(); j.lead.lost && e.Member != team.Lead {
 			j.fail(nothing, "%s claimed task %s while there was no lead", e.Member, e.Task)
 		} else if team.Status == "consolidating" {
-			j.fail(nothing, "%s claimed task %s while the team was brought to its end", e.Member, e.Task)
+			j.fail(nothing, "%s claimed task %s while the team was winding down", e.Member, e.Task)
 		}
 		j.begins(e.Task, e.Member)
 		t.status, t.holder, t.fence, t.taken = team.InProgress, e.Member, e.Fence, ""
 	case *team.TaskCompleted:
 		t := at(e.Task)
 		if t.taken != "" && e.By == t.taken && e.By != j.truth.Team().Lead {
-			j.fail(handedOn, "%s completed task %s, which was taken from it", e.By, e.Task)
+			j.fail(handedOn, "%s completed task %s after it was taken from it", e.By, e.Task)
 		}
 		if t.status != team.InProgress && !(leads && t.status == team.Pending) || t.holder != e.By && !leads {
-			j.fail(claims, "%s completed task %s, which is %+v", e.By, e.Task, *t)
+			j.fail(claims, "%s completed task %s, but the task is %+v", e.By, e.Task, *t)
 		}
 		t.status = team.Completed
 		if t.holder == e.By && !j.again {
@@ -378,11 +379,11 @@ func (j *judge) task(r *team.Record, e team.Event) {
 		at(e.Task).status = team.Pending
 		at(e.Task).fence++
 		if !strings.HasPrefix(r.Actor, team.Host("")) {
-			at(e.Task).onlyFor = "" // on purpose
+			at(e.Task).onlyFor = "" // the user reassigned it on purpose
 		}
 	case *team.TaskFailed:
 		if t := at(e.Task); t.status != team.InProgress || t.holder != e.By {
-			j.fail(claims, "%s failed task %s, which is %+v", e.By, e.Task, *t)
+			j.fail(claims, "%s failed task %s, but the task is %+v", e.By, e.Task, *t)
 		}
 		at(e.Task).status, at(e.Task).onlyFor = team.Pending, ""
 		at(e.Task).fence++
@@ -396,7 +397,7 @@ func (j *judge) task(r *team.Record, e team.Event) {
 		if looked, ok := j.reassigned[r.ID]; e.Owner != nil && ok {
 			at(e.Task).looked = looked
 		} else if e.Owner != nil {
-			at(e.Task).onlyFor = "" // only the command that reassigns looks for what was saved
+			at(e.Task).onlyFor = "" // only the reassigning command looks for saved work
 		}
 	}
 }
@@ -434,12 +435,12 @@ func (j *judge) letter(r *team.Record, e team.Event) {
 			l := j.mail[key]
 			switch {
 			case l == nil || l.returned || l.delivered:
-				j.fail(onceGiven, "%s was given #%d, which did not wait for it: %+v", e.Member, seq, l)
+				j.fail(onceGiven, "%s received #%d, which did not wait for it: %+v", e.Member, seq, l)
 				return
 			case !(e.Member == lead && m.Agent == team.External) && !j.seen[seenKey{key, l.command}]:
-				j.fail(notLost, "#%d counts as delivered, and %s has not read it", seq, e.Member)
+				j.fail(notLost, "#%d counts as delivered, but %s has not read it", seq, e.Member)
 			case j.waits(l):
-				j.fail(held, "%s was given #%d, and there is no lead", e.Member, seq)
+				j.fail(held, "%s received #%d while there was no lead", e.Member, seq)
 			}
 			l.delivered = true
 		}
@@ -453,20 +454,20 @@ func (j *judge) letter(r *team.Record, e team.Event) {
 	}
 }
 
-// workRecorded looks at the record of what a task did: nothing that its holder did before the end
-// may be missing.
+// workRecorded checks the record of what a task did. It must contain everything that the holder did
+// before it completed the task.
 func (j *judge) workRecorded(e *team.WorkRecorded) {
 	t := j.tasks[e.Task]
 	if t == nil || j.again {
 		return
 	}
 	if e.Work.Done && t.status == team.Completed && t.holder == e.Work.Member && changesOf(e.Work.Commit) < t.done {
-		j.fail(recorded, "the record of task %s ends with %q, and %s had made %d changes when it completed it", e.Task,
+		j.fail(recorded, "the record of task %s ends with %q, but %s had made %d changes when it completed it", e.Task,
 			e.Work.Commit, t.holder, t.done)
 	}
 }
 
-// comesBack looks whether a message that was returned is told of to its sender.
+// comesBack checks that the sender learns that its message was returned.
 func (j *judge) comesBack(r *team.Record, member string, l *letterBook) {
 	m := l.message
 	if m.Type != team.TypeMessage && m.Type != team.TypeBroadcast || m.Incarnation != 0 {
@@ -478,13 +479,13 @@ func (j *judge) comesBack(r *team.Record, member string, l *letterBook) {
 			return
 		}
 	}
-	j.fail(returned, "#%d from %s to %s came back to nobody", m.Seq, m.From, member)
+	j.fail(returned, "nobody was told that #%d from %s to %s was returned", m.Seq, m.From, member)
 }
 
-// afterwards looks at the team after the record.
+// afterwards checks the team after the record.
 func (j *judge) afterwards(r *team.Record) {
 	j.roll = j.truth.AppendMembers(j.roll[:0])
-	for i, m := range j.roll { // nobody leaves the list
+	for i, m := range j.roll { // members never leave the list
 		now := sitting{m.Incarnation, m.Status.Running()}
 		if i >= len(j.members) {
 			j.members = append(j.members, now)
@@ -496,7 +497,7 @@ func (j *judge) afterwards(r *team.Record) {
 		case m.Incarnation != was.incarnation || !m.Status.Running():
 			for request, of := range j.open {
 				if of == m.Name && strings.HasPrefix(request, "permission") {
-					j.fail(asked, "the session of %s ended with record %d, and its request %s did not", m.Name,
+					j.fail(asked, "the session of %s ended with record %d, but its request %s stayed open", m.Name,
 						r.Seq, request)
 				}
 			}
@@ -505,7 +506,7 @@ func (j *judge) afterwards(r *team.Record) {
 			}
 			for request, of := range j.open {
 				if of == m.Name {
-					delete(j.open, request) // the plan of somebody who is gone
+					delete(j.open, request) // the plan of a member that ended
 				}
 			}
 			if was.running {
@@ -515,21 +516,21 @@ func (j *judge) afterwards(r *team.Record) {
 	}
 }
 
-// orphans looks whether anything waits for a member that ended.
+// orphans checks that nothing waits for a member that ended.
 func (j *judge) orphans(member string) {
 	for key, l := range j.mail {
 		if key.member == member && !l.delivered && !l.returned {
-			j.fail(returned, "%s ended, and #%d still waits for it", member, key.seq)
+			j.fail(returned, "%s ended, but #%d still waits for it", member, key.seq)
 		}
 	}
 	for id, t := range j.tasks {
 		if t.holder == member && t.status == team.InProgress {
-			j.fail(claims, "%s ended, and still holds task %s", member, id)
+			j.fail(claims, "%s ended, but still holds task %s", member, id)
 		}
 	}
 }
 
-// starts takes note of a session that runs.
+// starts registers a running session.
 func (j *judge) starts(a *session) {
 	j.live = slices.DeleteFunc(j.live, func(b *session) bool { return !b.of.alive })
 	for _, b := range j.live {
@@ -542,7 +543,7 @@ func (j *judge) starts(a *session) {
 	j.w.logf("%s starts for %s, in %s with %v", a.of.name, a.seat.host.id(), a.context.id, a.context.seqs)
 }
 
-// reads looks at a message that comes into a context.
+// reads checks a message that enters a context.
 func (j *judge) reads(a *session, m team.Message, road string) {
 	name := a.member.Name
 	j.w.logf("%s reads #%d (%s)", a.of.name, m.Seq, road)
@@ -551,19 +552,19 @@ func (j *judge) reads(a *session, m team.Message, road string) {
 		j.fail(onceGiven, "%s reads #%d, which is not in the history", name, m.Seq)
 		return
 	}
-	// Nobody can tell whether what stood behind the result of a tool outlived a turn that failed.
+	// Nobody can tell whether a message behind the result of a tool survived a failed turn.
 	again := road != byTool && a.failed && a.behind[m.Seq]
 	if slices.Contains(a.context.seqs, m.Seq) && !again {
 		j.fail(onceGiven, "%s reads #%d twice in one context", name, m.Seq)
 	}
 	if j.waits(l) {
-		j.fail(held, "%s reads #%d, and there is no lead", name, m.Seq)
+		j.fail(held, "%s reads #%d while there is no lead", name, m.Seq)
 	}
 	if road == byTool {
 		a.behind[m.Seq] = true
 	} else if !a.behind[m.Seq] {
 		last := &a.last
-		if l.held != 0 { // what was not held came before
+		if l.held != 0 { // a message that was not held came earlier
 			last = &a.lastHeld
 		}
 		if m.Seq < *last {
@@ -578,8 +579,7 @@ func (j *judge) reads(a *session, m team.Message, road string) {
 	j.seen[seenKey{letterKey{name, m.Seq}, l.command}] = true
 }
 
-// assigned takes note that a member is told of a task, which says what the notices say that the task
-// is its own.
+// assigned registers that a member was told that a task is its own.
 func (j *judge) assigned(member, task string) {
 	for key, l := range j.mail {
 		if key.member == member && l.message.Type == team.TypeTaskAssignment && l.message.Ref == task {
@@ -588,9 +588,9 @@ func (j *judge) assigned(member, task string) {
 	}
 }
 
-// edits looks at a session that changes a file.
+// edits checks a session that changes a file.
 func (j *judge) edits(a *session) {
 	if !j.truth.Writes(a.member.Name) {
-		j.fail(approval, "%s changes a file, and its plan is not approved", a.member.Name)
+		j.fail(approval, "%s changes a file before its plan is approved", a.member.Name)
 	}
 }

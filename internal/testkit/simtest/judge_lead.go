@@ -9,46 +9,46 @@ import (
 	"cadre/internal/team"
 )
 
-// The promises about who leads, and about what goes on without a lead.
+// The promises about who leads, and about the work without a lead.
 const (
-	heard    = "nobody is declared lost while signs of life arrive, whatever the clocks say"
+	heard    = "no session is declared lost while its heartbeats arrive, whatever the clocks say"
 	noticed  = "a lead that is gone is noticed"
-	crown    = "the lead is taken away on the user's word, or from a session that is silent"
-	nothing  = "who has no lead, and a team that is brought to its end, begins nothing new"
-	held     = "what members say waits while there is no lead, and comes afterwards, in order and once"
-	rests    = "without a lead a session ends at its limit, and who is blocked gives its tasks back"
-	workKept = "what was saved of a task goes to who goes on with it"
-	told     = "the lead is told of late messages, once for each time that they are late"
-	handedOn = "a task that was given to somebody else is not completed by its old owner"
+	crown    = "the lead is taken only from a silent session, or when the user asks for it"
+	nothing  = "a member without a lead, and a team that is winding down, starts no new task"
+	held     = "messages wait while there is no lead, and are delivered afterwards, in order and once"
+	rests    = "without a lead a session ends at its limit, and a blocked member returns its tasks"
+	workKept = "the saved work of a task goes to the member that continues it"
+	told     = "the lead is told once each time that messages are late"
+	handedOn = "a reassigned task is not completed by its old owner"
 )
 
-// sight is the sign of life of the lead that a process saw last.
+// sight is the last heartbeat of the lead that a process saw.
 type sight struct {
 	beat heartbeat.Beat
-	at   time.Duration // when it saw that first
+	at   time.Duration // when the process saw it first
 }
 
-// vigil is what the judge knows of signs of life.
+// vigil is what the judge knows of heartbeats.
 type vigil struct {
 	given  map[string]time.Duration // the last one, by the session that led
 	seen   map[*process]sight
-	losing map[string]int64 // by host: what it knew of the history when it found the lead lost
+	losing map[string]int64 // by host: the last record that it knew when it found the lead lost
 	taking map[string]look  // by the id of a command that takes the lead
 }
 
-// look is what a process knew when it made up its mind about who leads.
+// look is what a process knew when it decided who leads.
 type look struct {
 	by      *leading
-	seq     int64         // of the history
-	silence time.Duration // for how long it had seen no new sign of life
+	seq     int64         // of the last record that it knew
+	silence time.Duration // for how long it had seen no new heartbeat
 }
 
-// leadBook is what the history says of who leads.
+// leadBook is what the history says about the lead.
 type leadBook struct {
 	since  int64 // the record with which it took the lead, or came back
 	lost   bool
 	losses int
-	late   map[letterKey]bool // the lead was told of it
+	late   map[letterKey]bool // messages that the lead was told are late
 }
 
 func (j *judge) lives(b heartbeat.Beat) { j.given[b.Session] = j.w.now }
@@ -59,24 +59,23 @@ func (j *judge) looks(p *process, b heartbeat.Beat) {
 	}
 }
 
-// silence is for how long no new sign of life has arrived at the process.
+// silence returns for how long no new heartbeat has arrived at the process.
 func (j *judge) silence(p *process) time.Duration {
 	s, ok := j.vigil.seen[p]
 	if !ok {
 		return 0
 	}
-	return j.w.now - s.at + grain // as the process has it, at most
+	return j.w.now - s.at + grain // the most that the process can have measured
 }
 
-// loses looks at a process that gives the lead up.
+// loses checks a process that declares the lead lost.
 func (j *judge) loses(p *process, at team.Team) {
 	if silence, least := j.silence(p), 2*at.Timing.OrDefaults().Beat; silence < least {
-		j.fail(heard, "%s declares session %s lost %s after a sign of life of it", p.name, at.LeadSession, silence)
+		j.fail(heard, "%s declares session %s lost %s after a heartbeat of it", p.name, at.LeadSession, silence)
 	}
 }
 
-// takes looks at a process that sets about taking the lead. When the command arrives is another
-// matter.
+// takes checks a process that decides to take the lead. The command may arrive much later.
 func (j *judge) takes(id string, l *leading) {
 	seq := int64(0)
 	if l.replica != nil {
@@ -87,7 +86,7 @@ func (j *judge) takes(id string, l *leading) {
 
 func (j *judge) leadLost(r *team.Record, e *team.LeadLost) {
 	if known, ok := j.losing[strings.TrimPrefix(r.Actor, team.Host(""))]; ok && known < j.lead.since && !j.again {
-		j.fail(heard, "%s declares session %s lost, on the word of what it saw before record %d", r.Actor,
+		j.fail(heard, "%s declares session %s lost, because of what it saw before record %d", r.Actor,
 			e.Session, j.lead.since)
 	}
 	j.lead.lost = true
@@ -109,20 +108,20 @@ func (j *judge) leadAttached(r *team.Record, e *team.LeadAttached) {
 	}
 	switch took, ok := j.taking[r.ID]; {
 	case !ok:
-		j.fail(crown, "%s took the lead from session %s, which lives", r.ID, had)
+		j.fail(crown, "%s took the lead from the running session %s", r.ID, had)
 	case took.seq < j.lead.since:
-		j.fail(crown, "%s gave the lead of session %s, which lives, to %s, on the word of what it saw before record %d",
+		j.fail(crown, "%s took the lead from the running session %s for %s, because of what it saw before record %d",
 			took.by.of.name, had, e.Session, j.lead.since)
 	case took.silence < 2*j.w.plan.Timing.Beat:
-		j.fail(crown, "%s gave the lead of session %s, which lives, to %s, %s after a sign of life of it",
+		j.fail(crown, "%s took the lead from the running session %s for %s, %s after a heartbeat of it",
 			took.by.of.name, had, e.Session, took.silence)
 	}
 }
 
-// waits reports whether the letter is held, because there is no lead.
+// waits reports whether the letter is held because there is no lead.
 func (j *judge) waits(l *letterBook) bool { return j.lead.lost && l.held == j.lead.losses }
 
-// letters are all that wait for the member, whether or not they are held.
+// letters returns all messages that wait for the member, held or not.
 func (j *judge) letters(m team.Member) (all []team.Message) {
 	for _, seq := range m.Inbox {
 		if l := j.mail[letterKey{m.Name, seq}]; l != nil {
@@ -132,7 +131,7 @@ func (j *judge) letters(m team.Member) (all []team.Message) {
 	return all
 }
 
-// lateness looks at what the lead is told of messages that wait for long.
+// lateness checks what the lead is told about messages that wait for a long time.
 func (j *judge) lateness(r *team.Record) {
 	marked, notice := false, false
 	for _, e := range r.Events {
@@ -142,10 +141,10 @@ func (j *judge) lateness(r *team.Record) {
 			for _, seq := range e.Seqs {
 				key := letterKey{e.Member, seq}
 				if j.lead.late[key] {
-					j.fail(told, "#%d for %s is late again, and was not sent again", seq, e.Member)
+					j.fail(told, "#%d for %s is late again, but was not sent again", seq, e.Member)
 				}
 				if l := j.mail[key]; l == nil || l.delivered || l.returned || j.waits(l) {
-					j.fail(told, "#%d does not wait for %s, and is late", seq, e.Member)
+					j.fail(told, "#%d does not wait for %s, but is marked late", seq, e.Member)
 				}
 				j.lead.late[key] = true
 			}
@@ -154,7 +153,7 @@ func (j *judge) lateness(r *team.Record) {
 				delete(j.lead.late, letterKey{e.Member, seq})
 			}
 			if len(r.Events) > 1 {
-				j.fail(onceGiven, "messages for %s are sent again as others", e.Member)
+				j.fail(onceGiven, "messages for %s were sent again with other ids", e.Member)
 			}
 		case *team.MessageSent:
 			notice = notice || e.Message.Type == team.TypeSystem && e.Message.From == "" &&
@@ -169,55 +168,54 @@ func (j *judge) lateness(r *team.Record) {
 		}
 	}
 	if marked != notice {
-		j.fail(told, "record %d marks messages as late: %t; it tells the lead of that: %t", r.Seq, marked, notice)
+		j.fail(told, "record %d marks messages as late: %t; it tells the lead: %t", r.Seq, marked, notice)
 	}
 }
 
-// overwrites looks at a file of saved work that is replaced, or removed.
+// overwrites checks the replacement or removal of a file of saved work.
 func (j *judge) overwrites(member string, old, by savedWork) {
 	if old.Task == by.Task && old.Done <= by.Done {
 		return
 	}
 	if t := j.tasks[old.Task]; t != nil && t.onlyFor == member && !j.isKept(member, old) {
-		j.fail(workKept, "what %s saved of task %s (%d changes) is removed, and is not kept with the task", member,
+		j.fail(workKept, "the work that %s saved of task %s (%d changes) is removed, but not kept", member,
 			old.Task, old.Done)
 	}
 }
 
-// newer looks at saved work that is kept with a task: it is in the place of older work.
+// newer checks that saved work that is kept with a task does not replace newer work.
 func (j *judge) newer(e *team.WorkSaved) {
 	t, _ := j.truth.Task(e.Task)
 	if t.Saved == nil || t.Saved.Member != e.Saved.Member || t.Status == team.Completed {
 		return
 	}
 	if had, has := changesOf(t.Saved.Diff), changesOf(e.Saved.Diff); has < had {
-		j.fail(workKept, "of task %s, %d changes of %s are kept in the place of %d", e.Task, has, e.Saved.Member, had)
+		j.fail(workKept, "task %s: work with %d changes of %s replaces work with %d", e.Task, has, e.Saved.Member, had)
 	}
 }
 
-// outdated reports whether the seat has not heard yet that its member, or the task, is not its own
-// any more.
+// outdated reports whether the seat has yet to learn that it lost its member or the task.
 func (j *judge) outdated(s *seat, task string) bool {
 	m, _ := j.truth.Member(s.member)
 	t := j.tasks[task]
 	return m.Lease != s.lease || t == nil || t.status != team.InProgress || t.holder != s.member
 }
 
-// begins looks at who goes on with a task that others have saved something of.
+// begins checks that a member that continues a task gets the work that others saved of it.
 func (j *judge) begins(id, member string) {
 	t := j.tasks[id]
 	for _, other := range sortedKeys(j.w.saved) {
 		if f := j.w.saved[other]; f.Task == id && t.onlyFor == other && other != member &&
 			!j.isKept(other, f) && !j.again {
-			j.fail(workKept, "%s goes on with task %s, and what %s saved of it (%d changes) is not kept with it",
+			j.fail(workKept, "%s continues task %s, but the work that %s saved (%d changes) is not kept with it",
 				member, id, other, f.Done)
 		}
 	}
 	t.onlyFor, t.looked = member, 0
 }
 
-// isKept reports whether what the member saved is with the task, or need not be: it came after
-// whoever gave the task to somebody else had looked.
+// isKept reports whether the task has the work that the member saved, or does not need it. It does
+// not need work that arrived after the reassigning command had looked for it.
 func (j *judge) isKept(member string, f savedWork) bool {
 	if book := j.tasks[f.Task]; book != nil && book.looked != 0 && f.when > book.looked {
 		return true
@@ -231,8 +229,8 @@ func (j *judge) isKept(member string, f savedWork) bool {
 		j.truth.Team().Status == team.TeamAborted
 }
 
-// alone looks, once all clocks are right, at what is overdue in a team that has lost its lead, or
-// should have noticed that.
+// alone checks, once all clocks are right, that nothing is overdue in a team that has lost its
+// lead, or should have noticed the loss.
 func (j *judge) alone() {
 	const slack = 4 * time.Second
 	calm := j.w.plan.Calm
@@ -254,7 +252,7 @@ func (j *judge) alone() {
 		for _, msg := range j.truth.Inbox(m.Name) {
 			due := max(msg.SentAt, msg.ResentAt, t.LeadSince).Add(timing.Undelivered)
 			if t.LeadLost == 0 && m.Name != t.Lead && !msg.Quiet && overdue(due) && !slices.Contains(m.Late, msg.Seq) {
-				j.fail(told, "#%d waits for %s, and the lead was not told of that", msg.Seq, m.Name)
+				j.fail(told, "#%d waits for %s, but the lead was not told of that", msg.Seq, m.Name)
 			}
 		}
 		if t.LeadLost == 0 || m.Name == t.Lead || m.Shutdown.Request != "" {
@@ -264,19 +262,19 @@ func (j *judge) alone() {
 			for _, h := range j.w.hosts {
 				if s := h.seat(m.Name); s != nil && s.incarnation == m.Incarnation && s.session != nil &&
 					s.session.of.alive {
-					j.fail(rests, "%s still runs, and there has been no lead since %d", m.Name, t.LeadLost)
+					j.fail(rests, "%s still runs, but there has been no lead since %d", m.Name, t.LeadLost)
 				}
 			}
 		}
 		if m.Status == team.Blocked && len(j.truth.Held(m.Name)) > 0 &&
 			overdue(max(m.Since, t.LeadLost).Add(timing.Blocked)) {
-			j.fail(rests, "%s is blocked since %d without a lead, and keeps its task", m.Name, m.Since)
+			j.fail(rests, "%s has been blocked since %d without a lead, but keeps its task", m.Name, m.Since)
 		}
 	}
 }
 
-// unheard looks whether somebody should have noticed that the lead is gone. Nobody could before a
-// host ran.
+// unheard checks whether a host should have noticed that the lead is gone. The time counts from the
+// start of the first host.
 func (j *judge) unheard(t team.Team, after time.Duration) {
 	if t.LeadSession == "" || t.LeadSession == team.User {
 		return
@@ -287,7 +285,7 @@ func (j *judge) unheard(t team.Team, after time.Duration) {
 	}
 	last := max(after, j.w.booted, j.given[t.LeadSession], time.Duration(t.LeadSince-epoch)*time.Millisecond)
 	if j.w.now > last+timing.LeadLost+3*timing.Beat+time.Second {
-		j.fail(noticed, "session %s gave no sign of life since %s, and is not lost", t.LeadSession,
+		j.fail(noticed, "session %s has sent no heartbeat since %s, but is not declared lost", t.LeadSession,
 			j.given[t.LeadSession])
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"cadre/internal/team"
 )
 
-// leading is a process that leads the team by package leader, or wants to. What it does besides is what the
-// command does that resumes a team.
+// leading is a process that leads the team by package leader, or wants to. It also does what the
+// command that resumes a team does.
 type leading struct {
 	*person
 	session  string
-	takeOver bool // on the user's word
+	takeOver bool // the user asked for a takeover
 	byHand   bool // the user leads by commands, and this process only reads the lead's mail
-	holds    bool // it leads, so far as it knows
+	holds    bool // it leads, as far as it knows
 }
 
 // resume starts a process that takes the lead, on that machine.
@@ -40,7 +40,7 @@ func (w *world) resume(on *machine, takeOver, byHand bool) *leading {
 	return l
 }
 
-// leader is the living process that leads, or wants to; nil for none.
+// leader returns the living process that leads, or wants to, or nil.
 func (w *world) leader() *leading {
 	for _, l := range w.leads {
 		if l.of.alive && !l.byHand {
@@ -50,7 +50,8 @@ func (w *world) leader() *leading {
 	return nil
 }
 
-// rescue is a sensible user, once nothing goes wrong any more: a team that nobody leads is resumed.
+// rescue simulates a sensible user when the faults are over: the user resumes a team without a
+// lead.
 func (w *world) rescue(try int) {
 	s := w.judge.truth
 	if t := s.Team(); s.Exists() && t.Status != team.TeamAborted {
@@ -66,7 +67,7 @@ func (w *world) rescue(try int) {
 
 // live runs the real lead, in goroutines of its process.
 func (l *leading) live(ctx context.Context) {
-	out := &office{of: l.of, ids: 1_000_000} // the ids of the person's own commands are others
+	out := &office{of: l.of, ids: 1_000_000} // the person's own commands have other ids
 	out.reopen = func(context.Context) (journal.Journal, error) { return &gated{l.of.w.disk.open(l.of)}, nil }
 	held, rep, err := l.takeLive(ctx, out)
 	if err != nil {
@@ -113,7 +114,7 @@ func (l *leading) untilOver(ctx context.Context, rep *replica.Replica, over chan
 	}
 }
 
-// takeLive takes the lock of its machine and the lead, and tries that a few times.
+// takeLive takes the lock of its machine and then the lead. It retries a few times.
 func (l *leading) takeLive(ctx context.Context, out *office) (*leader.Lead, *replica.Replica, error) {
 	rep, err := out.openLive(ctx)
 	for try := 0; err == nil; try++ {
@@ -178,7 +179,7 @@ func (l *leading) tryLive(ctx context.Context, rep *replica.Replica) (*leader.Le
 	return leader.Take(ctx, o)
 }
 
-// release leaves the lead to the user.
+// release hands the lead to the user.
 func (l *leading) release(t *thread) {
 	_, err := l.do(t, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, From: l.session,
 		Left: true}})
@@ -190,7 +191,7 @@ func (l *leading) release(t *thread) {
 	}
 }
 
-// beat gives a sign of life, unless nobody gets to see it.
+// beat sends a heartbeat, unless the process is muted.
 func (p *process) beat(b heartbeat.Beat) {
 	if p.mute > p.w.now {
 		return
@@ -199,7 +200,7 @@ func (p *process) beat(b heartbeat.Beat) {
 	p.w.judge.lives(b)
 }
 
-// lock takes the lock of who leads, as the kernel of the machine gives it.
+// lock takes the leader lock, as the kernel of the machine grants it.
 func (w *world) lock(p *process) bool {
 	if p.on.led != nil && p.on.led.alive && p.on.led != p {
 		return false

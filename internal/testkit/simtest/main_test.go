@@ -9,10 +9,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// On one processor the goroutines of real code come to their turns in the same order each time.
-	// Whoever has more of them has more processes play: see TestHistories.
+	// On one processor the goroutines of real code run in the same order each time. To use more
+	// processors, TestHistories starts more processes.
 	runtime.GOMAXPROCS(1)
-	// Histories are small and many: what they leave is collected when it has become much.
+	// Histories are small and many, so collect garbage rarely.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(128 << 20)
 	goleak.VerifyTestMain(m)

@@ -38,7 +38,7 @@ var requests = slices.Concat(ofLead, []moveKind{
 			return b
 		})
 	}},
-	{name: "rush", weight: 3, do: func(w *world, m Move) { // something urgent right behind something that is not
+	{name: "rush", weight: 3, do: func(w *world, m Move) { // an urgent message right behind one that is not
 		for _, priority := range []string{"low", "critical"} {
 			w.user(func(*team.State) team.Body {
 				return &team.CreateTask{Subject: priority + " job",
@@ -93,16 +93,16 @@ var requests = slices.Concat(ofLead, []moveKind{
 	{name: "complete", weight: 2, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body { return &team.CompleteTask{Task: some(s, m.A), Result: "by hand"} })
 	}},
-	{name: "claim", do: func(w *world, m Move) { // the lead claims for somebody
+	{name: "claim", do: func(w *world, m Move) { // the lead claims a task for a member
 		w.user(func(s *team.State) team.Body {
 			b := &team.ClaimTask{Task: some(s, m.A), Member: someone(s, m.B)}
 			if m.C%2 == 0 {
-				b.Task = "" // the next one
+				b.Task = "" // the next task
 			}
 			return b
 		})
 	}},
-	{name: "usurp", weight: 2, do: func(w *world, m Move) { // what must not end the lead
+	{name: "usurp", weight: 2, do: func(w *world, m Move) { // commands that must not end the lead
 		w.user(func(s *team.State) team.Body {
 			return []team.Body{&team.RequestShutdown{Member: s.Team().Lead, Deadline: w.cli.of.clock() + 1},
 				&team.ReportFailed{Member: s.Team().Lead},
@@ -119,7 +119,7 @@ var faults = slices.Concat(ofLeadFaults, []moveKind{
 			w.crash(m.A%len(w.hosts), time.Duration(200+m.C)*time.Millisecond)
 		})
 	}},
-	{name: "kill-host-now", do: func(w *world, m Move) { // in a quiet moment too
+	{name: "kill-host-now", do: func(w *world, m Move) { // even in a quiet moment
 		w.crash(m.A%len(w.hosts), time.Duration(200+m.C)*time.Millisecond)
 	}},
 	{name: "kill-session", weight: 8, do: func(w *world, m Move) {
@@ -194,10 +194,10 @@ var faults = slices.Concat(ofLeadFaults, []moveKind{
 
 var moves = slices.Concat(requests, faults)
 
-// user has the user ask something.
+// user makes the user send a command.
 func (w *world) user(body func(s *team.State) team.Body) { w.cli.ask(body) }
 
-// after does something when a process has made some more steps; at once where it is dead.
+// after runs do when a process has made some more steps, or at once if it is dead.
 func (w *world) after(steps int, of func() *process, do func()) {
 	w.armed = append(w.armed, armed{of: of, steps: steps, do: do})
 }
@@ -236,8 +236,7 @@ func (w *world) endSession(p *process) {
 	}
 }
 
-// losePower stops everything and starts it again. It may come when everything has healed already,
-// and does nothing then.
+// losePower stops everything and starts it again. It does nothing once everything has healed.
 func (w *world) losePower(m Move) {
 	if w.calm {
 		return
@@ -251,7 +250,7 @@ func (w *world) losePower(m Move) {
 		clear(w.transcripts)
 	}
 	if m.B%3 == 0 {
-		clear(w.beats) // they are not synced
+		clear(w.beats) // heartbeats are not synced
 	}
 	if m.A%2 == 0 {
 		clear(w.saved)
@@ -272,7 +271,7 @@ func (w *world) losePower(m Move) {
 	}
 }
 
-// hireUser has somebody at the command line again, and a lead where that is a person.
+// hireUser starts a new user at the command line, and a new lead if the lead is a person.
 func (w *world) hireUser() {
 	if w.cli != nil && w.cli.of.alive {
 		return
@@ -293,7 +292,7 @@ func (w *world) hireUser() {
 	}
 }
 
-// someone is the name of a member, some the id of a task.
+// someone returns the name of a member.
 func someone(s *team.State, n int) string {
 	all := s.Recipients()
 	if len(all) == 0 {

@@ -8,7 +8,7 @@ import (
 	"cadre/internal/team"
 )
 
-// ofLead is what people ask of a team that a session leads, which can be lost.
+// ofLead are the requests for a team that a session leads and can lose.
 var ofLead = []moveKind{
 	{name: "resume", weight: 9, ofLed: true, do: func(w *world, m Move) {
 		w.resume(w.machines[m.A%2], m.B%3 == 0,
@@ -37,7 +37,7 @@ var ofLead = []moveKind{
 		w.cli.news.ring()
 	}},
 	{name: "wind-down", weight: 3, do: func(w *world, m Move) {
-		if m.A%2 == 0 { // with a last task, which somebody has heard of and not begun
+		if m.A%2 == 0 { // with a last task, which a member was told of and has not begun
 			w.user(func(s *team.State) team.Body {
 				b := &team.CreateTask{Subject: "too late", Run: "true"}
 				for _, m := range s.Members() {
@@ -54,13 +54,13 @@ var ofLead = []moveKind{
 		})
 	}},
 	{name: "abort", weight: 1, do: func(w *world, m Move) {
-		if m.B%2 == 0 { // it leaves little to be seen
+		if m.B%2 == 0 { // it leaves little trace
 			w.user(func(*team.State) team.Body { return &team.SetStatus{Status: team.TeamAborted, Reason: "enough"} })
 		}
 	}},
 }
 
-// reassign gives a task of somebody who is offline to another member, with what was saved of it.
+// reassign gives a task of an offline member to another member, with its saved work.
 func (p *person) reassign(t *thread, m Move) {
 	if p.replica.Refresh(forever) != nil {
 		return
@@ -84,7 +84,7 @@ func (p *person) reassign(t *thread, m Move) {
 		_, lives := w.held(owner.Host)
 		gone = ok && !lives
 	})
-	if task.Owner == "" || task.Owner == to || !gone && m.C%2 == 0 { // else by force
+	if task.Owner == "" || task.Owner == to || !gone && m.C%2 == 0 { // otherwise by force
 		return
 	}
 	looked := w.now
@@ -97,7 +97,7 @@ func (p *person) reassign(t *thread, m Move) {
 	p.insist(t, team.Command{ID: id, Actor: p.name, Body: &team.UpdateTask{Task: task.ID, Owner: &to}})
 }
 
-// ofLeadFaults is what goes wrong with who leads, and with signs of life.
+// ofLeadFaults are the faults of leads and heartbeats.
 var ofLeadFaults = []moveKind{
 	{name: "kill-lead", weight: 10, ofLed: true, do: func(w *world, m Move) {
 		w.after(m.B*m.C%30, w.leaderOf(), func() {

@@ -8,12 +8,12 @@ import (
 	"cadre/internal/team"
 )
 
-// Mutant is a bug that is put in on purpose: a history has to break a promise with it.
+// Mutant is a deliberate bug: some history must break a promise with it.
 type Mutant struct {
 	Name string
 	What string
-	// decide decides in the place of the core; nil where the bug is in the real code, as bugs of the
-	// tests has it, or in a seam or a person that asks for it by name.
+	// decide replaces the decision of the core. It is nil for other bugs: those are rows of bugs in
+	// the tests, or a seam or a person asks for them by name.
 	decide func(*team.State, team.Command) (team.Decision, error)
 }
 
@@ -23,14 +23,14 @@ var mutants = slices.Concat(ofTeams, ofLeads)
 var ofTeams = []Mutant{
 	// The journal.
 	{Name: "early-ack", What: "a record is acknowledged before it is synced"},
-	{Name: "sync-ignored", What: "a sync that failed is taken for one that did not"},
-	{Name: "repeat-unsynced", What: "a repetition is acknowledged while the first record is not synced"},
-	{Name: "no-lock", What: "writers decide without holding the others off"},
-	{Name: "torn-kept", What: "a torn line is written on"},
-	{Name: "half-read", What: "readers see a line that is not finished"},
+	{Name: "sync-ignored", What: "a failed sync counts as successful"},
+	{Name: "repeat-unsynced", What: "a repeated command is acknowledged before the first record is synced"},
+	{Name: "no-lock", What: "writers decide without excluding each other"},
+	{Name: "torn-kept", What: "a line is appended to a torn one"},
+	{Name: "half-read", What: "readers see an unfinished line"},
 
 	// The core.
-	{Name: "claim-unchecked", What: "a task that somebody holds can be claimed",
+	{Name: "claim-unchecked", What: "a task in progress can be claimed",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			d, err := team.Decide(s, c)
 			b, ok := c.Body.(*team.ClaimTask)
@@ -47,8 +47,8 @@ var ofTeams = []Mutant{
 			}
 			return d, err
 		}},
-	{Name: "ending-unseen", What: "a member is taken from a dead host, and ends with that, before the host has heard " +
-		"that it was asked to shut down",
+	{Name: "ending-unseen", What: "a host takes a member from a dead host and stops it, before the host knows of the " +
+		"shutdown request",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			if b, ok := c.Body.(*team.AttachMember); ok {
 				m, _ := s.Member(b.Member)
@@ -56,7 +56,7 @@ var ofTeams = []Mutant{
 			}
 			return team.Decide(s, c)
 		}},
-	{Name: "blocked-claimed", What: "a task that waits for another one can be claimed",
+	{Name: "blocked-claimed", What: "a blocked task can be claimed",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			d, err := team.Decide(s, c)
 			b, ok := c.Body.(*team.ClaimTask)
@@ -93,19 +93,19 @@ var ofTeams = []Mutant{
 			}
 			return team.Decide(s, c)
 		}},
-	{Name: "lease-unchecked", What: "a host that lost a lease goes on to act under it",
+	{Name: "lease-unchecked", What: "a host that lost a lease still acts under it",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			if m, ok := s.Member(about(c.Body)); ok && c.Lease != 0 && m.Host != "" {
 				c.Actor, c.Lease = team.Host(m.Host), 0
 			}
 			return team.Decide(s, c)
 		}},
-	{Name: "incarnation-unchecked", What: "a session that was replaced goes on to act",
+	{Name: "incarnation-unchecked", What: "a replaced session still acts",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			c.Incarnation = 0
 			return team.Decide(s, c)
 		}},
-	{Name: "ids-forgotten", What: "a command that comes again happens again",
+	{Name: "ids-forgotten", What: "a command that is sent twice is carried out twice",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			id := c.ID
 			c.ID = fmt.Sprint(c.ID, "+", s.Seq())
@@ -115,12 +115,12 @@ var ofTeams = []Mutant{
 			}
 			return d, err
 		}},
-	{Name: "mail-dropped", What: "mail for a member that ended does not come back",
+	{Name: "mail-dropped", What: "the sender is not told that its mail was returned",
 		decide: without(func(e team.Event) bool {
 			m, ok := e.(*team.MessageSent)
 			return ok && strings.HasPrefix(m.Message.Body, "Not delivered")
 		})},
-	{Name: "mail-kept", What: "mail of a member that ended stays where it is", decide: without(func(e team.Event) bool {
+	{Name: "mail-kept", What: "mail for a member that ended is not returned", decide: without(func(e team.Event) bool {
 		_, ok := e.(*team.MessagesReturned)
 		return ok
 	})},
@@ -129,14 +129,14 @@ var ofTeams = []Mutant{
 			a, ok := e.(*team.PermissionAnswered)
 			return ok && a.By == "" && a.Outcome == "denied" && a.Reason != ""
 		})},
-	{Name: "never-expires", What: "a permission request waits for ever", decide: func(s *team.State, c team.Command) (
+	{Name: "never-expires", What: "a permission request never expires", decide: func(s *team.State, c team.Command) (
 		team.Decision, error) {
 		if _, ok := c.Body.(*team.ExpirePermission); ok {
 			return team.Decision{}, nil
 		}
 		return team.Decide(s, c)
 	}},
-	{Name: "self-approval", What: "a member allows itself what it asked for",
+	{Name: "self-approval", What: "a member approves its own request",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			b, ok := c.Body.(*team.RequestPermission)
 			d, err := team.Decide(s, c)
@@ -151,7 +151,7 @@ var ofTeams = []Mutant{
 			}
 			return d, err
 		}},
-	{Name: "lead-ended", What: "a shutdown of the lead is taken", decide: func(s *team.State, c team.Command) (
+	{Name: "lead-ended", What: "a shutdown of the lead is accepted", decide: func(s *team.State, c team.Command) (
 		team.Decision, error) {
 		if b, ok := c.Body.(*team.ReportStopped); ok && b.Member == s.Team().Lead {
 			return recordOf(s, c, &team.MemberStopped{Member: b.Member, Reason: b.Reason}), nil
@@ -160,46 +160,46 @@ var ofTeams = []Mutant{
 	}},
 
 	// The host.
-	{Name: "take-living", What: "a host takes members over without looking whether their host lives"},
-	{Name: "unleased", What: "a session is started before the lease is had"},
+	{Name: "take-living", What: "a host takes members over without checking whether their host is alive"},
+	{Name: "unleased", What: "a session is started before its lease is recorded"},
 	{Name: "old-seat-stays", What: "a host that lost a lease leaves its session running"},
 	{Name: "no-deadline", What: "the deadline of a shutdown is forgotten"},
-	{Name: "no-timer", What: "a host looks again only when something happens"},
-	{Name: "given-is-received", What: "a message counts as delivered when it is handed over"},
-	{Name: "receipts-ignored", What: "what the transcript of a resumed session has is given to it again"},
-	{Name: "way-forgotten", What: "a message that is on its way is given again"},
-	{Name: "arrival-forgotten", What: "a message is given again while it is being recorded that it arrived"},
-	{Name: "replaced-reads", What: "a session that was replaced is given what is for the next one"},
-	{Name: "unsynced-given", What: "a message is given before it is durable"},
-	{Name: "work-once", What: "a task that was wanted, and not taken then, is not offered again"},
-	{Name: "traced-early", What: "what a task did is looked at before it is done"},
-	{Name: "trace-once", What: "what a task did, and could not be recorded then, is never recorded"},
+	{Name: "no-timer", What: "a host ignores its timers and reacts only to changes"},
+	{Name: "given-is-received", What: "a message counts as delivered when it is sent to the session"},
+	{Name: "receipts-ignored", What: "a resumed session gets messages again that its transcript has"},
+	{Name: "way-forgotten", What: "a message that is on its way is sent again"},
+	{Name: "arrival-forgotten", What: "a message is sent again while its arrival is being recorded"},
+	{Name: "replaced-reads", What: "a replaced session gets mail for its successor"},
+	{Name: "unsynced-given", What: "a message is sent to the session before it is durable"},
+	{Name: "work-once", What: "a task whose claim failed once is not offered again"},
+	{Name: "traced-early", What: "the changes of a task are collected before it is done"},
+	{Name: "trace-once", What: "a failed recording of a task's changes is never repeated"},
 	{Name: "late-claim", What: "a session is not told of a task that was claimed for it after its turn"},
-	{Name: "keeps-mixed", What: "what was saved before is kept in the place of what was saved since"},
-	{Name: "turns-mixed", What: "what a tool of the next turn carries counts as delivered at the end of the last one"},
-	{Name: "clock-order", What: "mail is given in the order of clocks"},
-	{Name: "report-dropped", What: "what could not be recorded is forgotten"},
-	{Name: "no-gate", What: "nobody asks whether a tool may be used"},
+	{Name: "keeps-mixed", What: "older saved work replaces newer saved work"},
+	{Name: "turns-mixed", What: "mail behind a tool of the next turn counts as delivered at the end of the last turn"},
+	{Name: "clock-order", What: "mail is delivered in the order of clocks"},
+	{Name: "report-dropped", What: "a report that could not be recorded is dropped"},
+	{Name: "no-gate", What: "tools run without a check of the permission"},
 
-	{Name: "overdue-left", What: "a command is carried out although what is overdue has not been ended"},
-	{Name: "arrival-unrecorded", What: "nobody records that a message has arrived"},
+	{Name: "overdue-left", What: "a command is carried out before overdue requests are expired"},
+	{Name: "arrival-unrecorded", What: "the arrival of a message is not recorded"},
 	{Name: "idle-unrecorded", What: "a turn ends, and its member stays active"},
-	{Name: "answer-lost", What: "a session never hears what became of its request"},
-	{Name: "change-unseen", What: "a host looks again at its next deadline only, whatever changes"},
-	{Name: "looked-early", What: "a sign of life counts as seen when the look for it began"},
-	{Name: "seat-kept", What: "a session that is over keeps the place of the next one"},
-	{Name: "lead-stays-lost", What: "a lead that was recorded as lost, and lives, is not taken up again"},
-	{Name: "mail-behind-lost", What: "the mail behind a tool's result counts as handed over, and is not there"},
+	{Name: "answer-lost", What: "a session never gets the answer to its request"},
+	{Name: "change-unseen", What: "a host ignores changes until its next deadline"},
+	{Name: "looked-early", What: "a heartbeat counts as seen from the start of the check"},
+	{Name: "seat-kept", What: "a session that is over blocks the next one"},
+	{Name: "lead-stays-lost", What: "a lead that was recorded as lost, but is alive, does not come back"},
+	{Name: "mail-behind-lost", What: "mail counts as sent behind a tool's result, but the result lacks it"},
 
 	// Around the host.
-	{Name: "kept-unflushed", What: "what an observer knows is kept before its journal has it"},
-	{Name: "removed-early", What: "the folder of a team goes while a process of it is there"},
+	{Name: "kept-unflushed", What: "an observer saves its knowledge before its journal has it"},
+	{Name: "removed-early", What: "the folder of a team is removed while one of its processes runs"},
 
 	// People.
-	{Name: "new-id", What: "a command is tried again under another id"},
+	{Name: "new-id", What: "a command is sent again under another id"},
 }
 
-// mutantOf is the mutant of that name; nil for none.
+// mutantOf returns the mutant of that name, or nil.
 func mutantOf(name string) *Mutant {
 	i := slices.IndexFunc(mutants, func(m Mutant) bool { return m.Name == name })
 	if i < 0 {
@@ -208,12 +208,12 @@ func mutantOf(name string) *Mutant {
 	return &mutants[i]
 }
 
-// recordOf is the decision for those events, whatever the rules say.
+// recordOf returns a decision for those events, whatever the rules say.
 func recordOf(s *team.State, c team.Command, events ...team.Event) team.Decision {
 	return team.Decision{Record: &team.Record{Seq: s.Seq() + 1, ID: c.ID, Actor: c.Actor, At: c.At, Events: events}}
 }
 
-// without decides by the rules and leaves some events out.
+// without decides by the rules and then drops some of the events.
 func without(drop func(team.Event) bool) func(*team.State, team.Command) (team.Decision, error) {
 	return func(s *team.State, c team.Command) (team.Decision, error) {
 		d, err := team.Decide(s, c)

@@ -2,18 +2,18 @@ package simtest
 
 import "cadre/internal/team"
 
-// ofLeads are the bugs in who leads, and in what goes on without a lead.
+// ofLeads are the bugs in leading a team, and in working without a lead.
 var ofLeads = []Mutant{
 	// The core.
-	{Name: "zombie-claims", What: "a teammate without a lead begins a new task",
+	{Name: "zombie-claims", What: "a teammate without a lead starts a new task",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			return claimsAnyhow(s, c, s.Team().LeadLost != 0)
 		}},
-	{Name: "last-claims", What: "a team that is brought to its end begins a new task",
+	{Name: "last-claims", What: "a team that is winding down starts a new task",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			return claimsAnyhow(s, c, s.Team().Status == team.TeamConsolidating && s.Team().LeadLost == 0)
 		}},
-	{Name: "held-dropped", What: "what members said while there was no lead is forgotten",
+	{Name: "held-dropped", What: "messages from the time without a lead are lost",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			d, err := team.Decide(s, c)
 			if _, ok := c.Body.(*team.AttachLead); ok && d.Record != nil && s.Team().LeadLost != 0 {
@@ -26,7 +26,7 @@ var ofLeads = []Mutant{
 			}
 			return d, err
 		}},
-	{Name: "held-not", What: "who takes its mail itself gets what was to wait for a lead",
+	{Name: "held-not", What: "a member that reads its own mail gets messages that wait for a lead",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			if b, ok := c.Body.(*team.ReceiveMessages); ok && b.Seqs == nil && s.Team().LeadLost != 0 {
 				if m, ok := s.Member(c.Actor); ok && len(m.Inbox) > len(s.Inbox(m.Name)) {
@@ -35,7 +35,7 @@ var ofLeads = []Mutant{
 			}
 			return team.Decide(s, c)
 		}},
-	{Name: "lead-taken", What: "the lead is taken from a session that lives",
+	{Name: "lead-taken", What: "the lead is taken from a running session",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			d, err := team.Decide(s, c)
 			if b, ok := c.Body.(*team.AttachLead); ok && team.CodeOf(err) == team.Conflict {
@@ -43,7 +43,7 @@ var ofLeads = []Mutant{
 			}
 			return d, err
 		}},
-	{Name: "taken-since", What: "the lead is taken from a session that came back, on the word of what was seen before",
+	{Name: "taken-since", What: "the lead is taken from a session that came back, because of outdated heartbeats",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			if b, ok := c.Body.(*team.AttachLead); ok && b.Since != 0 {
 				again := *b
@@ -52,7 +52,7 @@ var ofLeads = []Mutant{
 			}
 			return team.Decide(s, c)
 		}},
-	{Name: "lost-since", What: "a lead that came back is lost on the word of what was seen before",
+	{Name: "lost-since", What: "a lead that came back is declared lost because of outdated heartbeats",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			if b, ok := c.Body.(*team.LoseLead); ok {
 				again := *b
@@ -61,7 +61,7 @@ var ofLeads = []Mutant{
 			}
 			return team.Decide(s, c)
 		}},
-	{Name: "late-untold", What: "late messages are marked, and nobody is told",
+	{Name: "late-untold", What: "late messages are marked, but nobody is told",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			d, err := team.Decide(s, c)
 			if _, ok := c.Body.(*team.MarkLate); ok && d.Record != nil {
@@ -74,14 +74,14 @@ var ofLeads = []Mutant{
 			_, ok := e.(*team.MessagesLate)
 			return ok
 		})},
-	{Name: "late-forgotten", What: "nobody sees that messages are late", decide: func(s *team.State, c team.Command) (
+	{Name: "late-forgotten", What: "nobody notices late messages", decide: func(s *team.State, c team.Command) (
 		team.Decision, error) {
 		if _, ok := c.Body.(*team.MarkLate); ok {
 			return team.Decision{}, nil
 		}
 		return team.Decide(s, c)
 	}},
-	{Name: "resent-anew", What: "a message that is sent again is another message",
+	{Name: "resent-anew", What: "a message that is sent again gets a new id",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			d, err := team.Decide(s, c)
 			if b, ok := c.Body.(*team.ResendMessages); ok && d.Record != nil {
@@ -93,7 +93,7 @@ var ofLeads = []Mutant{
 			}
 			return d, err
 		}},
-	{Name: "old-owner", What: "a task that was given to somebody else is completed by its old owner",
+	{Name: "old-owner", What: "a reassigned task is completed by its old owner",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			d, err := team.Decide(s, c)
 			if b, ok := c.Body.(*team.CompleteTask); ok && err != nil {
@@ -107,27 +107,27 @@ var ofLeads = []Mutant{
 		}},
 
 	// Hosts and leads.
-	{Name: "age-alone", What: "a lead is silent because a clock says so"},
-	{Name: "never-lost", What: "nobody looks for signs of life of the lead"},
-	{Name: "never-leaves", What: "a lead that was taken over goes on to lead"},
-	{Name: "gives-away", What: "a lead that was taken over gives the lead of its successor away when it ends"},
-	{Name: "held-given", What: "a session is given what is to wait for a lead"},
-	{Name: "again-anew", What: "a session is given again what it has, because it was sent again"},
-	{Name: "never-rests", What: "a session without a lead goes on for ever"},
-	{Name: "never-yields", What: "who is blocked without a lead keeps its task"},
+	{Name: "age-alone", What: "a lead counts as silent because of a wrong clock"},
+	{Name: "never-lost", What: "nobody checks the heartbeats of the lead"},
+	{Name: "never-leaves", What: "a lead that was taken over continues to lead"},
+	{Name: "gives-away", What: "a lead that was taken over releases the lead of its successor when it ends"},
+	{Name: "held-given", What: "a session gets messages that wait for a lead"},
+	{Name: "again-anew", What: "a session gets a message twice because the message was sent again"},
+	{Name: "never-rests", What: "a session without a lead never ends"},
+	{Name: "never-yields", What: "a blocked member without a lead keeps its task"},
 	{Name: "save-lost", What: "saved work is removed before it is kept with the task"},
-	{Name: "save-left", What: "what was saved for a member whose host died is forgotten"},
-	{Name: "other-overwritten", What: "what was saved of a task is overwritten with what is saved of another one"},
-	{Name: "newer-removed", What: "what was saved while older work was being kept is removed with that"},
-	{Name: "broken-stays", What: "a host that can record nothing any more keeps its leases"},
-	{Name: "refused-kept", What: "what was saved is taken for kept when another host has taken the member over"},
-	{Name: "kept-by-all", What: "hosts that want to take a member over keep what was saved for it, one over the other"},
-	{Name: "yields-once", What: "a task that could not be given back without a lead is never given back"},
-	{Name: "aborted-stays", What: "sessions go on when their team has ended"},
-	{Name: "worker-once", What: "a worker that was not allowed to begin a task is never asked again"},
+	{Name: "save-left", What: "the saved work of a member whose host died is lost"},
+	{Name: "other-overwritten", What: "saved work of one task overwrites the saved work of another"},
+	{Name: "newer-removed", What: "newer saved work is removed together with the older work that was kept"},
+	{Name: "broken-stays", What: "a host that can no longer record anything keeps its leases"},
+	{Name: "refused-kept", What: "saved work counts as kept although another host has taken the member over"},
+	{Name: "kept-by-all", What: "hosts that compete for a member overwrite each other's copy of its saved work"},
+	{Name: "yields-once", What: "a failed return of a task without a lead is never repeated"},
+	{Name: "aborted-stays", What: "sessions continue after their team has ended"},
+	{Name: "worker-once", What: "a worker whose claim was refused once is never asked again"},
 }
 
-// claimsAnyhow gives a member its next task although the rules say that nothing new is begun.
+// claimsAnyhow gives a member its next task although the rules forbid new tasks.
 func claimsAnyhow(s *team.State, c team.Command, now bool) (team.Decision, error) {
 	d, err := team.Decide(s, c)
 	b, ok := c.Body.(*team.ClaimTask)

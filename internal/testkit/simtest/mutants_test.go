@@ -17,11 +17,11 @@ import (
 
 var bugFlag = flag.String("bug", "", "have TestFinds look for the bug of that name")
 
-// TestMutants expects that each of the bugs is found: by a history, or where beyond has it, by a test
-// of its own package. Bugs in real code are in another build of these tests.
+// TestMutants checks that each bug is found: by a history, or by the test that beyond names. Bugs
+// in real code are in a second build of these tests.
 func TestMutants(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds the tests once more")
+		t.Skip("it builds the tests a second time")
 	}
 	dir := t.TempDir()
 	with := overlay(t, dir)
@@ -36,7 +36,7 @@ func TestMutants(t *testing.T) {
 			other, outside := beyond[m.Name]
 			switch {
 			case outside:
-				t.Parallel() // it is for other processes to do
+				t.Parallel() // other processes do the work
 				findBeyond(t, m, with, other)
 				return
 			case !inCode(m.Name):
@@ -48,7 +48,7 @@ func TestMutants(t *testing.T) {
 			cmd.Env = append(os.Environ(), "CADRE_MUTANT="+m.Name)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
-				t.Fatalf("no history found that %s: %v\n%s", m.What, err, out)
+				t.Fatalf("no history found the bug: %s: %v\n%s", m.What, err, out)
 			}
 			for line := range strings.Lines(string(out)) {
 				if strings.Contains(line, "broken: ") {
@@ -59,11 +59,11 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// test is one of another package.
+// test is a test of another package.
 type test struct{ pkg, name string }
 
-// beyond are the tests that find bugs that histories do not: the bug is in code that the simulation
-// plays, or no history has been seen to find it.
+// beyond names the tests that find bugs that histories do not find. The bug is in code that the
+// simulation replaces, or no known history finds it.
 var beyond = map[string]test{
 	"keeps-mixed":    {"host", "TestNewerWorkIsKeptLast"},
 	"kept-unflushed": {"observe/store", "TestJournalComesFirst"},
@@ -79,20 +79,20 @@ func findBeyond(t *testing.T, m *Mutant, with string, by test) {
 	cmd.Env = append(os.Environ(), "CADRE_MUTANT="+m.Name)
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "--- FAIL: "+by.name) {
-		t.Errorf("%s of %s did not find that %s: %v\n%s", by.name, by.pkg, m.What, err, out)
+		t.Errorf("%s of %s did not find the bug: %s: %v\n%s", by.name, by.pkg, m.What, err, out)
 	}
 }
 
-// TestFinds looks for the bug that is in the code in which it runs. [TestMutants] starts it.
+// TestFinds looks for the bug that is built into the code under test. [TestMutants] starts it.
 func TestFinds(t *testing.T) {
 	m := mutantOf(*bugFlag)
 	if m == nil {
-		t.Skip("it is for TestMutants")
+		t.Skip("TestMutants runs this test")
 	}
 	find(t, m)
 }
 
-// find looks for the bug: first in the history that found it before, then in others.
+// find looks for the bug, first in the history that found it before, and then in others.
 func find(t *testing.T, m *Mutant) {
 	h := hints[m.Name]
 	s := search{first: max(h.seed, *firstFlag, 1), n: cmp.Or(*manyFlag, 5000), every: max(1, *everyFlag),
@@ -102,13 +102,13 @@ func find(t *testing.T, m *Mutant) {
 	}
 	played, failed := s.run(t)
 	if failed == 0 {
-		t.Fatalf("%d histories did not find that %s", played, m.What)
+		t.Fatalf("%d histories did not find the bug: %s", played, m.What)
 	}
-	t.Logf("history %d, after %d; again: %v", failed, played, play(t, s.plan(failed), m, nil, nil))
+	t.Logf("history %d found it, after %d histories; again: %v", failed, played, play(t, s.plan(failed), m, nil, nil))
 }
 
-// hint says where a bug is found that few histories find: the seed of one that did, and of which
-// kind of plans, where usual ones have too little of what the bug needs.
+// hint says where to find a bug that few histories find: the seed of one history that found it, and
+// the kind of plan if usual plans rarely trigger the bug.
 type hint struct {
 	seed uint64
 	plan func(seed uint64) Plan // nil for draw
@@ -146,15 +146,15 @@ var hints = map[string]hint{
 // luck draws what plans of one kind leave open.
 type luck struct{ *rand.Rand }
 
-// luckOf is the luck of a seed. Kinds of plans that are made from one another have different streams.
+// luckOf returns the luck of a seed. Plans that derive from each other use different streams.
 func luckOf(seed, stream uint64) luck { return luck{rand.New(rand.NewPCG(seed, stream))} }
 
-// ms draws a time of at least from and less than to milliseconds.
+// ms draws a time in milliseconds, at least from and less than to.
 func (l luck) ms(from, to int) time.Duration {
 	return time.Duration(from+l.IntN(to-from)) * time.Millisecond
 }
 
-// ofAborted are plans in which the team is aborted.
+// ofAborted draws a plan in which the team is aborted.
 func ofAborted(seed uint64) Plan {
 	p := draw(seed)
 	p.Moves = append(p.Moves, Move{At: p.drawTime(luckOf(seed, 3).Rand), Kind: "abort"})
@@ -162,7 +162,7 @@ func ofAborted(seed uint64) Plan {
 	return p
 }
 
-// ofSlow are plans with slow sessions, whose mail comes when their host is cut off.
+// ofSlow draws a plan with slow sessions, which get mail while their host is cut off.
 func ofSlow(seed uint64) Plan {
 	p := draw(seed)
 	for n := uint64(3); !p.Slow; n++ {
@@ -171,8 +171,8 @@ func ofSlow(seed uint64) Plan {
 	return p
 }
 
-// ofTraced are plans in which the record of what a task did has no room on the disk for longer than
-// a host tries.
+// ofTraced draws a plan in which the disk is full when a host records what a task did, for longer
+// than the host retries.
 func ofTraced(seed uint64) Plan {
 	rng := luckOf(seed, 3)
 	p := draw(seed)
@@ -187,8 +187,8 @@ func ofTraced(seed uint64) Plan {
 	return p
 }
 
-// ofZombies are plans in which a team with work to do loses its lead early, and then has the troubles
-// in which saved work is in danger.
+// ofZombies draws a plan in which a busy team loses its lead early. The faults that follow endanger
+// saved work.
 func ofZombies(seed uint64) Plan {
 	rng := luckOf(seed, 3)
 	p := draw(seed)
@@ -216,8 +216,8 @@ func ofZombies(seed uint64) Plan {
 	return p
 }
 
-// ofTaken are plans in which a member that saved its work while there was no lead is taken from a
-// host that died, by one that is cut off just then.
+// ofTaken draws a plan in which a member saves its work without a lead and its host dies. The host
+// that takes the member over is cut off at that moment.
 func ofTaken(seed uint64) Plan {
 	rng := luckOf(seed, 4)
 	p := ofZombies(seed)
@@ -258,8 +258,8 @@ func ofTaken(seed uint64) Plan {
 	return p
 }
 
-// ofTurns are plans in which much is said to an agent that answers with tools and is slow to take in
-// what they return, while its host is slow to record what it does.
+// ofTurns draws a plan with many messages for an agent that answers with tools. The agent reads
+// tool results slowly, and its host records slowly.
 func ofTurns(seed uint64) Plan {
 	rng := luckOf(seed, 4)
 	p := ofSlow(seed)
@@ -281,8 +281,9 @@ func ofTurns(seed uint64) Plan {
 	return p
 }
 
-// ofCutTaker are plans in which the host of the only member dies, another one that wants to take it
-// over is cut off, and a third one does, whose session saves more until there is a lead again.
+// ofCutTaker draws a plan in which the host of the only member dies. A second host wants to take it
+// over and is cut off. A third host takes it over, and its session saves more work until there is a
+// lead again.
 func ofCutTaker(seed uint64) Plan {
 	rng := luckOf(seed, 5)
 	p := ofZombies(seed)

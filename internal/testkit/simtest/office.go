@@ -13,23 +13,23 @@ import (
 	"cadre/internal/team"
 )
 
-// office is how a process acts in the team: a real replica on the simulated journal.
+// office gives a process access to the team: a real replica on the simulated journal.
 type office struct {
 	of      *process
 	replica *replica.Replica
 	ids     int
-	reopen  func(context.Context) (journal.Journal, error) // for real code; nil for a host's, which ends
+	reopen  func(context.Context) (journal.Journal, error) // for real code; nil for a host, which ends instead
 }
 
-// errLost is what a caller hears whose command is still on its way.
+// errLost is the error for a caller whose command may still arrive.
 var errLost = errors.New("no answer: the command may have been carried out")
 
-// errLocked is that another process of the machine leads.
+// errLocked is the error if another process of the machine leads.
 var errLocked = errors.New("another process has the lock of who leads")
 
 var forever = context.Background() // deadlines of the simulation are in its own time
 
-// open loads the team, until that succeeds.
+// open loads the team. It retries until that succeeds.
 func (o *office) open(t *thread) {
 	for {
 		rep, err := replica.Open(forever, o.of.w.disk.open(o.of), replica.Options{Now: o.of.clock, NewID: o.newID,
@@ -47,16 +47,16 @@ func (o *office) newID() string {
 	return o.of.name + "-" + strconv.Itoa(o.ids)
 }
 
-// intention is what a caller wants done once, however often it sends it.
+// intention is a command that a caller wants carried out once, however often it is sent.
 type intention struct {
 	team.Command
 	number int
 }
 
-// byHost reports whether a host sends it, for which nobody stands between it and its replica.
+// byHost reports whether a host sends it. A host calls its replica directly.
 func (in intention) byHost() bool { return strings.HasPrefix(in.Actor, team.Host("")) }
 
-// do sends a command. On the way it may be doubled, or be late.
+// do sends a command. On the way the command may be doubled or delayed.
 func (o *office) do(t *thread, c team.Command) (replica.Receipt, error) {
 	return o.send(t, o.of.w.judge.intend(c))
 }
@@ -94,7 +94,7 @@ func (o *office) carryOut(in intention) (replica.Receipt, error) {
 	return r, err
 }
 
-// insist sends a command again, as the same one, until it is known what became of it.
+// insist sends the same command again until its outcome is known.
 func (o *office) insist(t *thread, c team.Command) (replica.Receipt, error) {
 	in := o.of.w.judge.intend(c)
 	if in.ID == "" {
@@ -140,7 +140,7 @@ func exists(rep *replica.Replica) (there bool) {
 	return there
 }
 
-// decide is what the replicas of real code decide with. The judge hears of each command.
+// decide is the decision function of the replicas of real code. It shows each command to the judge.
 func (o *office) decide(s *team.State, c team.Command) (team.Decision, error) {
 	w := o.of.w
 	if o.of.asks != nil {
@@ -155,7 +155,7 @@ func (o *office) decide(s *team.State, c team.Command) (team.Decision, error) {
 			if l.of == o.of {
 				w.judge.takes(c.ID, l)
 				took := w.judge.taking[c.ID]
-				if took.seq = s.Seq(); b.Since != s.Team().LeadSince { // what it saw is of before the lead came back
+				if took.seq = s.Seq(); b.Since != s.Team().LeadSince { // what it saw is from before the lead came back
 					took.seq = 0
 				}
 				w.judge.taking[c.ID] = took
@@ -165,7 +165,7 @@ func (o *office) decide(s *team.State, c team.Command) (team.Decision, error) {
 	d, err := w.decide(s, c)
 	if b, ok := c.Body.(*team.LoseLead); ok && d.Record != nil {
 		w.judge.losing[o.of.name] = s.Seq()
-		if b.Since != s.Team().LeadSince { // what it saw is of before the lead came back
+		if b.Since != s.Team().LeadSince { // what it saw is from before the lead came back
 			w.judge.losing[o.of.name] = 0
 		}
 		w.judge.loses(o.of, s.Team())
@@ -189,7 +189,7 @@ func (o *office) liveID() string {
 	return o.newID()
 }
 
-// says tells what the process has to say.
+// says logs a message of the process.
 func (p *process) says(what string) {
 	g := p.w.gate
 	g.mu.Lock()

@@ -9,8 +9,8 @@ import (
 // person is somebody outside: the user at the command line, or a lead that no host runs.
 type person struct {
 	office
-	name string                       // as the actor of commands
-	todo []func(p *person, t *thread) // p is who does it in the end
+	name string                       // the actor of its commands
+	todo []func(p *person, t *thread) // p is the person who does it in the end
 	news bell
 }
 
@@ -22,20 +22,20 @@ func (w *world) personOn(name, actor string, on *machine) *person {
 	return p
 }
 
-// run does what the person has in mind, one thing after the other.
+// run does what the person plans, one thing after the other.
 func (p *person) run(t *thread) {
 	p.open(t)
 	for {
 		for len(p.todo) == 0 {
 			t.await(never, &p.news)
 		}
-		p.todo[0](p, t) // who is killed in the middle of it begins it anew
+		p.todo[0](p, t) // a person killed in the middle of it starts it over
 		p.todo = p.todo[1:]
 	}
 }
 
-// ask has the person send a command, made from the team as the person sees it then; nil for
-// nothing.
+// ask makes the person send a command. body makes the command from the team as the person sees it
+// then, or returns nil for no command.
 func (p *person) ask(body func(s *team.State) team.Body) {
 	p.todo = append(p.todo, func(p *person, t *thread) {
 		var b team.Body
@@ -50,7 +50,7 @@ func (p *person) ask(body func(s *team.State) team.Body) {
 	p.news.ring()
 }
 
-// leads is the thread of a lead that is a person: it reads its mail and answers what it is asked.
+// leads is the thread of a lead that is a person. It reads its mail and answers requests.
 func (p *person) leads(t *thread) {
 	for p.replica == nil {
 		t.sleep(10 * time.Millisecond)
@@ -86,7 +86,7 @@ func (p *person) leads(t *thread) {
 	}
 }
 
-// found makes the team.
+// found creates the team.
 func (p *person) found(plan Plan) {
 	p.todo = append(p.todo, func(p *person, t *thread) {
 		bodies := []team.Body{&team.CreateTeam{TeamID: "t-1", Name: "demo", Dir: "/d", LeadAgent: plan.Lead,
@@ -102,7 +102,7 @@ func (p *person) found(plan Plan) {
 	p.news.ring()
 }
 
-// answers is what the user does now and then: it answers what waits for it.
+// answers makes the user answer open requests now and then.
 func (p *person) answers(t *thread) {
 	for {
 		t.sleep(time.Duration(300+t.rng.IntN(2500)) * time.Millisecond)
@@ -117,8 +117,7 @@ func (p *person) answers(t *thread) {
 	}
 }
 
-// tidy is what a sensible user does once nothing goes wrong any more: what waits for a person gets
-// one.
+// tidy makes the user answer and resolve whatever waits for a person, when the faults are over.
 func (p *person) tidy(t *thread) {
 	for {
 		t.sleep(5 * time.Second)
@@ -159,7 +158,7 @@ func (p *person) tidy(t *thread) {
 	}
 }
 
-// claimable reports whether somebody that takes tasks by itself may take the task.
+// claimable reports whether a member that takes tasks by itself may take the task.
 func claimable(s *team.State, task team.Task) bool {
 	for _, m := range s.Members() {
 		if m.Status.Running() && m.Name != s.Team().Lead && m.Shutdown.Request == "" &&

@@ -10,32 +10,31 @@ import (
 	"cadre/internal/team"
 )
 
-// Plan is what happens to a team in one history. All that it leaves open is luck that depends on
-// the seed.
+// Plan is what happens to a team in one history. Luck that depends on the seed decides the rest.
 type Plan struct {
 	Seed    uint64
-	Lead    string // its agent
+	Lead    string // the agent of the lead
 	Policy  string // who answers permission requests
 	Members []Newcomer
-	Led     bool // by a session, which gives signs of life and can be lost
+	Led     bool // a session leads, which sends heartbeats and can be lost
 	Timing  team.Timing
 	Hosts   int
-	Noise   int  // of 1,000 commands so many are doubled or late
-	Repo    bool // the team works in a repository, so that hosts record what tasks did
-	Claims  bool // somebody claims tasks for others, and sessions claim some themselves, also late
-	Slow    bool // sessions are slow to take in what a tool returned, and mail comes when their host is cut off
+	Noise   int  // how many of 1,000 commands are doubled or late
+	Repo    bool // the team works in a repository, so hosts record what tasks did
+	Claims  bool // members claim tasks for others, and sessions claim some themselves, also late
+	Slow    bool // sessions read tool results slowly, and mail comes while their host is cut off
 	Moves   []Move
 	Calm    time.Duration // when the faults are over
 }
 
-// Newcomer is a teammate with which the team begins.
+// Newcomer is a teammate that the team starts with.
 type Newcomer struct {
 	Name, Agent, Role string
 	Plans             bool
 }
 
-// Move is one thing that happens at a time of its own: A, B and C say which host, member or task,
-// and how long, in the way of its kind.
+// Move is one thing that happens at a given time. A, B and C choose the host, member or task, and
+// the duration. Each kind interprets them in its own way.
 type Move struct {
 	At      time.Duration
 	Kind    string
@@ -81,7 +80,7 @@ func draw(seed uint64) Plan {
 	return p
 }
 
-// drawClaims has some plans with a repository, and some with tasks that are claimed for others.
+// drawClaims gives some plans a repository, and some tasks that are claimed for others.
 func (p *Plan) drawClaims(rng *rand.Rand) {
 	p.Repo, p.Claims = rng.IntN(3) == 0, rng.IntN(3) == 0
 	for p.Claims && len(p.Moves) < 30 && rng.IntN(3) > 0 {
@@ -91,7 +90,7 @@ func (p *Plan) drawClaims(rng *rand.Rand) {
 	p.sort()
 }
 
-// drawSlowness has some plans with slow sessions, whose mail comes when their host is cut off.
+// drawSlowness gives some plans slow sessions, which get mail while their host is cut off.
 func (p *Plan) drawSlowness(rng *rand.Rand) {
 	if p.Slow = rng.IntN(4) == 0; !p.Slow {
 		return
@@ -111,7 +110,7 @@ func (p *Plan) sort() {
 	slices.SortStableFunc(p.Moves, func(a, b Move) int { return int(a.At - b.At) })
 }
 
-// drawTime is a time before everything heals.
+// drawTime draws a time before everything heals.
 func (p *Plan) drawTime(rng *rand.Rand) time.Duration {
 	return (50*time.Millisecond + time.Duration(rng.Int64N(int64(p.Calm-100*time.Millisecond)))).Round(time.Millisecond)
 }
@@ -136,7 +135,7 @@ func drawKind(rng *rand.Rand, kinds []moveKind, led bool) string {
 	panic("not reached")
 }
 
-// String tells the plan to a person.
+// String formats the plan for a person.
 func (p Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: %d hosts, led by %s", p.Seed, p.Hosts, p.Lead)

@@ -14,13 +14,13 @@ import (
 type Failure struct {
 	Broken
 	Seed   uint64
-	Moves  int      // of the plan as it was drawn
-	Plan   Plan     // what is left of it
+	Moves  int      // the number of moves of the plan as it was drawn
+	Plan   Plan     // the plan after shortening
 	Story  []string // what happened, line by line
 	Mutant string
 }
 
-// Error tells the history to a person.
+// Error formats the history for a person.
 func (f *Failure) Error() string {
 	var b strings.Builder
 	if f.Mutant != "" {
@@ -37,13 +37,13 @@ func (f *Failure) Error() string {
 
 // Limits of a history in its own time.
 const (
-	longestRest = 40 * time.Minute // a member that is tried again waits for 8.5 minutes at most
-	mostSteps   = 150_000          // a history with more goes round in circles
+	longestRest = 40 * time.Minute // the longest wait before a retry is 8.5 minutes
+	mostSteps   = 150_000          // a history with more steps loops
 	mostEffort  = 5_000_000        // steps to shorten a history
 )
 
-// Play plays the history of a seed, with a bug of ours in it if mutant is not nil. It returns nil
-// when every promise held.
+// Play plays the history of a seed, with the bug of mutant in it if mutant is not nil. It returns
+// nil if every promise held.
 func Play(t *testing.T, seed uint64, mutant *Mutant) *Failure {
 	plan := draw(seed)
 	if b := play(t, plan, mutant, nil, nil); b != nil {
@@ -52,8 +52,8 @@ func Play(t *testing.T, seed uint64, mutant *Mutant) *Failure {
 	return nil
 }
 
-// play plays a plan in a bubble of simulated time. It returns the first promise that is broken,
-// tells tell what happens, and adds to steps how many there were; both may be nil.
+// play plays a plan in a bubble of simulated time. It returns the first broken promise. It calls
+// tell for each thing that happens, and adds the number of steps to steps; both may be nil.
 func play(t *testing.T, plan Plan, mutant *Mutant, tell func(string), steps *int) (b *Broken) {
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(plan, mutant, tell)
@@ -76,7 +76,7 @@ func newWorld(plan Plan, mutant *Mutant, tell func(string)) *world {
 	return w
 }
 
-// play has everything happen that the plan says, heals, and waits until the team has come to rest.
+// play carries out the moves of the plan, heals the faults, and waits until the team is at rest.
 func (w *world) play() *Broken {
 	plan := w.plan
 	w.gate.mu.Lock()
@@ -118,11 +118,11 @@ func kindOf(name string) moveKind {
 			return k
 		}
 	}
-	panic("no kind of moves is called " + name)
+	panic("no kind of move is called " + name)
 }
 
-// heal ends all faults. Clocks are right from then on: whose clock is wrong by more than a request
-// may wait for ends every request at once.
+// heal ends all faults and corrects the clocks. A clock that is off by more than the lifetime of a
+// request would end every request at once.
 func (w *world) heal() {
 	w.logf("everything heals")
 	w.calm = true
@@ -205,7 +205,7 @@ func shorten(t *testing.T, plan Plan, mutant *Mutant, b *Broken) *Failure {
 // bug reports whether the bug of that name was put in.
 func (w *world) bug(name string) bool { return w.mutant != nil && w.mutant.Name == name }
 
-// decide is what replicas decide with.
+// decide is the decision function of replicas.
 func (w *world) decide(s *team.State, c team.Command) (team.Decision, error) {
 	w.judge.at[c.ID] = c.At
 	if w.mutant != nil && w.mutant.decide != nil {

@@ -2,5 +2,5 @@
 
 package simtest
 
-// raced says that goroutines come to their turns by chance, as the race detector has it.
+// raced reports whether the race detector is on. It makes the order of goroutines random.
 const raced = true

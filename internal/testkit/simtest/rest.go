@@ -12,7 +12,7 @@ import (
 	"cadre/internal/team"
 )
 
-// unrest is what keeps the team from being at rest: nothing when all is done.
+// unrest lists what keeps the team from being at rest. It is empty when all is done.
 func (j *judge) unrest() (why []string) {
 	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
 	s, w := j.truth, j.w
@@ -105,7 +105,7 @@ func (j *judge) unrest() (why []string) {
 	return why
 }
 
-// unrestOfTheEnd is what is still there of a team that was ended.
+// unrestOfTheEnd lists what is left of a team that has ended.
 func (j *judge) unrestOfTheEnd() (why []string) {
 	for _, h := range j.w.hosts {
 		if !h.retired && (!h.of.alive || h.replica == nil || h.replica.Seq() != j.truth.Seq()) {
@@ -125,8 +125,8 @@ func (j *judge) unrestOfTheEnd() (why []string) {
 	return why
 }
 
-// punctual looks whether anything that has a deadline goes on behind it, once all clocks are right
-// and every host had time to come back.
+// punctual checks that nothing outlives its deadline, once all clocks are right and every host had
+// time to come back.
 func (j *judge) punctual() {
 	j.alone()
 	if j.truth.Team().Status == team.TeamAborted {
@@ -138,7 +138,7 @@ func (j *judge) punctual() {
 	now := epoch + team.Time((j.w.now-slack)/time.Millisecond)
 	for _, p := range j.truth.Permissions() {
 		if p.Deadline < now {
-			j.fail(asked, "the request %s waits, and its deadline has passed", p.Request)
+			j.fail(asked, "the request %s still waits after its deadline", p.Request)
 		}
 	}
 	for _, m := range j.truth.Members() {
@@ -146,25 +146,25 @@ func (j *judge) punctual() {
 			continue
 		}
 		if m.Shutdown.Request != "" && m.Shutdown.Deadline < now {
-			j.fail(gone, "%s runs, and was to be gone (%s)", m.Name, m.Shutdown.Request)
+			j.fail(gone, "%s still runs after its deadline (%s)", m.Name, m.Shutdown.Request)
 		}
 		if m.Plan.State == "submitted" && m.Plan.Deadline != 0 && m.Plan.Deadline < now {
-			j.fail(asked, "the plan %s of %s waits, and its deadline has passed", m.Plan.Request, m.Name)
+			j.fail(asked, "the plan %s of %s still waits after its deadline", m.Plan.Request, m.Name)
 		}
 	}
 }
 
-// slack is how late an end may come: hosts start again, and look.
+// slack is the tolerated delay of a deadline: hosts start again and have to check.
 const slack = 15 * time.Second
 
-// atRest looks at what is left once all is quiet.
+// atRest checks what is left once all is quiet.
 func (j *judge) atRest() {
 	for key, l := range j.mail {
 		if m, _ := j.truth.Member(key.member); !l.delivered && !l.returned && !slices.Contains(m.Inbox, key.seq) {
-			j.fail(notLost, "#%d waits for %s, and is in no inbox", key.seq, key.member)
+			j.fail(notLost, "#%d waits for %s, but is in no inbox", key.seq, key.member)
 		}
 	}
-	// Whoever opens the team from its history alone sees what those see who were there.
+	// A replica that loads the team from its history must see the same team as the running ones.
 	ctx := context.Background()
 	rep, err := replica.Open(ctx, memjournal.New("demo", j.w.disk.lines...).Open(), replica.Options{})
 	if err != nil {
@@ -176,7 +176,7 @@ func (j *judge) atRest() {
 	rep.View(func(s *team.State) { want = team.AppendSnapshot(nil, s) })
 	same := func(who string, s *team.State) {
 		if got := team.AppendSnapshot(nil, s); !bytes.Equal(got, want) {
-			j.fail(agreed, "%s sees\n%s\nand the history says\n%s", who, got, want)
+			j.fail(agreed, "%s sees\n%s\nbut the history says\n%s", who, got, want)
 		}
 	}
 	for _, h := range j.w.hosts {

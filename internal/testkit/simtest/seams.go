@@ -51,7 +51,7 @@ func (g *gated) Read(ctx context.Context, after int64) iter.Seq2[journal.Record,
 	}
 }
 
-// seen reports whether there is nothing to be read after seq after, which costs no time.
+// seen reports whether there is nothing to read after seq after. The check takes no time.
 func (g *gated) seen(after int64) bool {
 	d := g.handle.d
 	d.w.gate.mu.Lock()
@@ -65,7 +65,7 @@ func (g *gated) Append(ctx context.Context, after int64, catchUp func(journal.Re
 	key := func() (key string) {
 		g.handle.of.asks = &key
 		defer func() { g.handle.of.asks = nil }()
-		_, _ = decide() // for what it would write; the state stays as it is
+		_, _ = decide() // only to learn what it would write; the state stays as it is
 		return key
 	}
 	killed := g.handle.of.askFor("append", key, func(*thread) {
@@ -99,7 +99,7 @@ func (g *gated) Wait(ctx context.Context, after int64) error {
 }
 
 func (g *gated) SnapshotDue(size int) bool {
-	if mu := &g.handle.d.w.gate.mu; mu.TryLock() { // else it is asked in the world's turn
+	if mu := &g.handle.d.w.gate.mu; mu.TryLock() { // otherwise the world's turn decides
 		defer mu.Unlock()
 	}
 	return g.handle.SnapshotDue(size)
@@ -144,7 +144,7 @@ func (r registry) Clear(_ context.Context, id string) error {
 	})
 }
 
-// signs are the signs of life, as a process sees them.
+// signs are the heartbeats, as a process sees them.
 type signs struct{ of *process }
 
 func (s signs) Write(b heartbeat.Beat) error {
@@ -172,15 +172,15 @@ func (s signs) Forget(member string) error {
 	return s.of.ask("forget "+member, func(*thread) { delete(s.of.w.beats, member) })
 }
 
-// sign is the last sign of life of a member. Who looks at the very moment at which it is given sees
-// the one before: which of two goroutines whose timers end at one moment comes first is chance.
+// sign is the last heartbeat of a member. A process that looks at the moment of a heartbeat sees
+// the one before: the order of two goroutines whose timers fire together is random.
 type sign struct {
 	heartbeat.Beat
 	at     time.Duration
 	before *heartbeat.Beat // nil for none
 }
 
-// seen is what there is for whoever looks now; nil for nothing.
+// seen returns the heartbeat that a process sees at that time, or nil.
 func (s sign) seen(now time.Duration) *heartbeat.Beat {
 	switch {
 	case s.Member == "":
@@ -191,14 +191,14 @@ func (s sign) seen(now time.Duration) *heartbeat.Beat {
 	return &s.Beat
 }
 
-// savedWork is the file in which a teammate without a lead saves what it has done of its task.
+// savedWork is the file in which a teammate without a lead saves the work on its task.
 type savedWork struct {
 	Task string
 	Done int // changes that it made, in all
 	At   team.Time
 
 	when  time.Duration
-	stale bool // who saved it had lost the member, or the task
+	stale bool // the session that saved it had lost the member or the task
 }
 
 func (f savedWork) diff(member string) string {
@@ -210,7 +210,7 @@ func (f savedWork) diff(member string) string {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// readSaved is what the file of the member has.
+// readSaved returns the content of the member's file.
 func (w *world) readSaved(member string) (work realhost.SavedWork, there bool) {
 	f, there := w.saved[member]
 	if there {
@@ -219,7 +219,7 @@ func (w *world) readSaved(member string) (work realhost.SavedWork, there bool) {
 	return work, there
 }
 
-// forgetSaved removes the file, if it still is the one that was kept.
+// forgetSaved removes the file if it is still the one that was kept.
 func (w *world) forgetSaved(kept realhost.SavedWork) {
 	now, there := w.readSaved(kept.Member)
 	if same := now.Task == kept.Task && now.FileEdits == kept.FileEdits && now.At == kept.At; there &&
@@ -229,7 +229,7 @@ func (w *world) forgetSaved(kept realhost.SavedWork) {
 	}
 }
 
-// saved are the files of saved work, for goroutines of a process.
+// saved gives goroutines of a process access to the files of saved work.
 type saved struct{ of *process }
 
 var _ realhost.SavedStore = saved{}
@@ -260,7 +260,8 @@ func (s saved) Forget(work realhost.SavedWork) error {
 	})
 }
 
-// savedNow are the files of saved work, for a thread of the world. It only reads and forgets.
+// savedNow gives a thread of the world access to the files of saved work. It only reads and
+// forgets.
 type savedNow struct{ t *thread }
 
 var _ realhost.SavedStore = savedNow{}
@@ -279,7 +280,7 @@ func (s savedNow) Forget(work realhost.SavedWork) error {
 	return nil
 }
 
-// A commit, and a patch, is told by who had made how many changes by then.
+// A commit or a patch is named after its author and the author's number of changes by then.
 
 func commit(member string, changes int) string { return fmt.Sprintf("%s %d", member, changes) }
 

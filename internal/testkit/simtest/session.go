@@ -8,8 +8,9 @@ import (
 	"cadre/internal/team"
 )
 
-// session is the process of an agent: a model of one that turns prompts into tools and turns. What
-// it was told is in its context, and in its transcript, which stays when the session is killed.
+// session is the process of an agent: a model of one that turns prompts into tool calls and turns.
+// Its context holds what it was told. So does its transcript, which survives when the session is
+// killed.
 type session struct {
 	of      *process
 	seat    *seat
@@ -18,19 +19,19 @@ type session struct {
 	prompts []prompt
 	news    bell
 	end     bell
-	works   bool             // a turn runs
+	works   bool             // a turn is running
 	tried   map[string]int64 // by task: the claim that a worker worked on
 	last    int64            // the last message that came by a prompt
 	behind  map[int64]bool   // messages that came behind the result of a tool
-	failed  bool             // the last turn that ended did
+	failed  bool             // the last turn that ended had failed
 
-	lastHeld int64 // the last of those that had waited for a lead
+	lastHeld int64 // the last message that had waited for a lead
 }
 
-// prompt is something for the context.
+// prompt is a text for the context.
 type prompt struct {
 	id    string
-	opens bool // it has what a session begins with
+	opens bool // it contains the first prompt of a session
 	mail  []team.Message
 	tasks []team.Task
 }
@@ -42,19 +43,19 @@ type transcript struct {
 	seqs []int64 // of the messages, in the order in which they came
 }
 
-// update is what the seat hears of the session.
+// update is an update of the session for its seat.
 type update struct {
 	kind    updateKind
 	session string
 	prompt  string
-	seqs    []int64 // that the transcript has
+	seqs    []int64 // messages that the transcript has
 	text    string
 	trouble string
 	tool    string
 	answer  *answer
 }
 
-// byTool is the road of mail that stands behind the result of a tool.
+// byTool is the road of mail that follows the result of a tool.
 const byTool = "tool"
 
 type updateKind int
@@ -68,14 +69,14 @@ const (
 	uAsked
 )
 
-// answer is what a session waits for.
+// answer is an answer that a session waits for.
 type answer struct {
 	given, allow bool
 	bell         bell
 }
 
-// startSession starts the session of a seat. It goes on with the transcript of the last one where
-// that is there.
+// startSession starts the session of a seat. It continues the transcript of the last session if
+// there is one.
 func (w *world) startSession(s *seat, m team.Member) *session {
 	a := &session{of: w.process(m.Name+"-session", s.host.of.on), seat: s, member: m, tried: map[string]int64{},
 		behind: map[int64]bool{}}
@@ -105,7 +106,7 @@ func (a *session) run(t *thread) {
 	w.transcripts[a.context.id] = a.context
 	w.judge.starts(a)
 	a.emit(update{kind: uStarted, session: a.context.id, seqs: slices.Clone(a.context.seqs)})
-	if a.seat.worker { // it looks by itself first
+	if a.seat.worker { // it looks for work by itself first
 		a.works = true
 		a.serve(t)
 		t.step()
@@ -122,7 +123,7 @@ func (a *session) run(t *thread) {
 	}
 }
 
-// told takes messages into the context.
+// told adds messages to the context.
 func (a *session) told(mail []team.Message, road string) {
 	for _, m := range mail {
 		a.of.w.judge.reads(a, m, road)
@@ -130,7 +131,7 @@ func (a *session) told(mail []team.Message, road string) {
 	}
 }
 
-// next takes the next prompt into the context.
+// next adds the next prompt to the context.
 func (a *session) next(t *thread) prompt {
 	p := a.prompts[0]
 	a.prompts = a.prompts[1:]
@@ -160,7 +161,7 @@ func (a *session) turn(t *thread) {
 	if a.seat.worker {
 		a.serve(t)
 	}
-	// what comes while it works is in its context at the next tool boundary
+	// A prompt that arrives during the turn enters the context at the next tool boundary.
 	for len(a.prompts) > 0 && t.rng.IntN(2) == 0 {
 		q := a.next(t)
 		a.react(t, q.mail)
@@ -175,7 +176,7 @@ func (a *session) turn(t *thread) {
 	a.emit(update{kind: uTurnEnded, text: text, trouble: trouble})
 }
 
-// work does the tasks that the prompt told of, as well as an agent does.
+// work does the tasks that the prompt named, as an agent does: not always well.
 func (a *session) work(t *thread, p prompt) {
 	for _, task := range p.tasks {
 		if a.plans(t) {
@@ -214,8 +215,7 @@ func (a *session) work(t *thread, p prompt) {
 	}
 }
 
-// serve is what an agent without a model does: it takes the tasks that are for it, one after the
-// other.
+// serve simulates an agent without a model: it takes the tasks for its member, one after the other.
 func (a *session) serve(t *thread) {
 	for task := a.take(t); task != nil; task = a.take(t) {
 		a.tried[task.Task] = task.Fence
@@ -224,7 +224,7 @@ func (a *session) serve(t *thread) {
 		switch luck := t.rng.IntN(8); {
 		case a.of.w.calm || luck < 6:
 			a.call(t, &team.CompleteTask{Task: task.Task, Fence: task.Fence, Result: "exit 0"})
-		case luck == 6: // it is thought to be lost, and is not
+		case luck == 6: // the host considers it lost, wrongly
 			a.late([]team.Body{&team.CompleteTask{Task: task.Task, Fence: task.Fence, Result: "exit 0, late"},
 				&team.ReleaseTask{Task: task.Task, Fence: task.Fence, Reason: "interrupted, late"}}[t.rng.IntN(2)],
 				time.Duration(t.rng.IntN(900))*time.Millisecond)
@@ -236,8 +236,9 @@ func (a *session) serve(t *thread) {
 	}
 }
 
-// take takes the next task for a worker: one that its member holds and that was not tried here,
-// else the next of the list; nil for none. The worker ends by itself where the list cannot be had.
+// take takes the next task for a worker. It prefers a task that its member holds and that this
+// session has not tried, then the next task of the list. It returns nil if there is none. The
+// worker ends if it cannot get the list.
 func (a *session) take(t *thread) (claimed *team.TaskClaimed) {
 	a.seat.host.view(func(st *team.State) {
 		for _, task := range st.Held(a.member.Name) {
@@ -265,15 +266,15 @@ func (a *session) take(t *thread) (claimed *team.TaskClaimed) {
 	return nil
 }
 
-// late uses a tool of which nobody waits for the answer, after a while.
+// late calls a tool after a while, without waiting for the answer.
 func (a *session) late(body team.Body, after time.Duration) {
 	if a.seat.host.of.alive {
 		a.seat.service.late(body, after)
 	}
 }
 
-// claimLate has a shell command of the session claim a task, by the command line, when the turn may
-// be over.
+// claimLate makes a shell command of the session claim a task with the command line. The turn may
+// be over by then.
 func (a *session) claimLate(after time.Duration) {
 	c := team.Command{Actor: a.member.Name, Incarnation: a.member.Incarnation, Body: &team.ClaimTask{}}
 	if cli := a.of.w.cli; a.seat.host.of.alive && cli.of.alive && cli.replica != nil { // in a process of its own
@@ -284,7 +285,7 @@ func (a *session) claimLate(after time.Duration) {
 	}
 }
 
-// finish lets go of a task whose end could not be recorded at once.
+// finish releases a task whose end could not be recorded at once.
 func (a *session) finish(t *thread, c *team.TaskClaimed) {
 	for {
 		mine := false
@@ -300,7 +301,7 @@ func (a *session) finish(t *thread, c *team.TaskClaimed) {
 	}
 }
 
-// react answers what the agent was told.
+// react responds to what the agent was told.
 func (a *session) react(t *thread, mail []team.Message) {
 	for _, m := range mail {
 		switch m.Type {
@@ -337,7 +338,7 @@ func (a *session) answerPlan(t *thread, m team.Message) {
 	}
 }
 
-// plans reports whether the agent has to have a plan approved first, after it has submitted one.
+// plans reports whether the agent needs an approved plan first. If so, it has submitted one.
 func (a *session) plans(t *thread) bool {
 	writes := true
 	a.seat.host.view(func(st *team.State) { writes = st.Writes(a.member.Name) })
@@ -353,7 +354,7 @@ func (a *session) plans(t *thread) bool {
 	return true
 }
 
-// edit changes a file, if the gate lets it.
+// edit changes a file if the gate allows it.
 func (a *session) edit(t *thread) {
 	t.step()
 	if a.seat.service.spec.Gate("Edit", "{}") == nil {
@@ -362,21 +363,21 @@ func (a *session) edit(t *thread) {
 	}
 }
 
-// stuck is an agent that waits for somebody's answer, and says so.
+// stuck simulates an agent that waits for an answer, and says so.
 func (a *session) stuck(t *thread) {
 	a.seat.service.act(t, &team.ReportStatus{Member: a.member.Name, Status: team.Blocked,
 		Summary: "waits for an answer"})
 	for patience := time.Duration(t.rng.IntN(1500)) * time.Millisecond; patience > 0 &&
 		len(a.prompts) == 0; patience -= 300 * time.Millisecond {
 		t.sleep(300 * time.Millisecond)
-		if a.seat.zombie() && t.rng.IntN(60) > 0 { // there is nobody who could
+		if a.seat.zombie() && t.rng.IntN(60) > 0 { // there is no lead to answer
 			patience += 300 * time.Millisecond
 		}
 	}
 	a.emit(update{kind: uTurnStarted})
 }
 
-// permitted asks for leave to use a tool, and waits for the answer.
+// permitted asks for permission to use a tool, and waits for the answer.
 func (a *session) permitted(t *thread) bool {
 	ask := &answer{}
 	a.emit(update{kind: uAsked, tool: "Bash", answer: ask})
@@ -386,7 +387,8 @@ func (a *session) permitted(t *thread) bool {
 	return ask.allow
 }
 
-// chats reports whether the agent says or plans something of its own, which it does only so often.
+// chats reports whether the agent says or plans something of its own. The number of times is
+// limited.
 func (a *session) chats(t *thread) bool {
 	if a.of.w.calm || a.of.w.chat == 0 || t.rng.IntN(4) > 0 {
 		return false
@@ -403,14 +405,14 @@ func (a *session) somebody(t *thread) (name string) {
 	return name
 }
 
-// call uses a tool of the team. It is carried out by the host; what comes back is in the context
-// before the host hears that it is.
+// call uses a tool of the team. The host carries it out. The result is in the context before the
+// host learns that.
 func (a *session) call(t *thread, body team.Body) *team.Record {
 	r, _ := a.use(t, body)
 	return r
 }
 
-// use is call, for an agent that looks at what went wrong.
+// use is call for an agent that handles errors.
 func (a *session) use(t *thread, body team.Body) (*team.Record, error) {
 	if !a.seat.host.of.alive {
 		t.await(never) // nobody answers any more

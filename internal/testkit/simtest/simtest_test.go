@@ -22,8 +22,8 @@ var (
 	everyFlag = flag.Uint64("every", 0, "play every so many-th seed, in this process alone")
 )
 
-// TestHistories plays 2,000 histories, or 100 with -short. More than that it has one process for each
-// processor play.
+// TestHistories plays 2,000 histories, or 100 with -short. For more, it starts one process for each
+// processor.
 func TestHistories(t *testing.T) {
 	if *seedFlag != 0 {
 		if f := Play(t, *seedFlag, nil); f != nil {
@@ -65,10 +65,10 @@ func TestHistories(t *testing.T) {
 	if f := Play(t, failed, nil); f != nil {
 		t.Fatal(f)
 	}
-	t.Fatalf("the history of seed %d broke a promise, and did not when it was played again", failed)
+	t.Fatalf("the history of seed %d broke a promise, but not when it was played again", failed)
 }
 
-// spread has processes play n histories together.
+// spread splits n histories among several processes.
 func spread(t *testing.T, first, n uint64) {
 	program, err := os.Executable()
 	if err != nil {
@@ -85,7 +85,7 @@ func spread(t *testing.T, first, n uint64) {
 				"-for", forFlag.String())
 			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 			if err := cmd.Run(); err != nil {
-				t.Errorf("the process that played from seed %d on: %v", first+i, err)
+				t.Errorf("the process that played from seed %d on failed: %v", first+i, err)
 			}
 		})
 	}
@@ -99,7 +99,7 @@ type search struct {
 	plan     func(seed uint64) Plan
 	mutant   *Mutant
 	limit    time.Duration     // 0 for none
-	said     func(done uint64) // told how many were played; nil for nobody
+	said     func(done uint64) // receives how many were played; nil for nobody
 }
 
 func (s search) run(t *testing.T) (played, failed uint64) {
@@ -115,8 +115,8 @@ func (s search) run(t *testing.T) (played, failed uint64) {
 	return played, 0
 }
 
-// TestAFailureIsTold shortens a history with a bug in it: few moves are left, and the story has
-// what matters.
+// TestAFailureIsTold checks how a history with a bug is shortened: few moves are left, and the
+// story has the important lines.
 func TestAFailureIsTold(t *testing.T) {
 	m := mutantOf("early-ack")
 	_, failed := search{first: 1, n: 100, every: 1, plan: draw, mutant: m}.run(t)
@@ -127,7 +127,7 @@ func TestAFailureIsTold(t *testing.T) {
 	story := f.Error()
 	for _, part := range []string{kept, "the power goes", "BROKEN", fmt.Sprint("-seed ", failed)} {
 		if !strings.Contains(story, part) {
-			t.Errorf("the story does not say %q", part)
+			t.Errorf("the story does not contain %q", part)
 		}
 	}
 	if f.Moves < 5 || len(f.Plan.Moves) > 2 {
@@ -135,7 +135,7 @@ func TestAFailureIsTold(t *testing.T) {
 	}
 }
 
-// TestTheSameAgain plays histories twice, and tells how many are the same to the letter.
+// TestTheSameAgain plays histories twice, and checks how many are identical.
 func TestTheSameAgain(t *testing.T) {
 	n := uint64(100)
 	if testing.Short() {
@@ -157,19 +157,19 @@ func TestTheSameAgain(t *testing.T) {
 		}
 		for i := range min(len(a), len(b)) {
 			if a[i] != b[i] {
-				t.Logf("the stories of seed %d part at line %d of %d and %d:\n%s\n%s", seed, i, len(a), len(b),
+				t.Logf("the stories of seed %d differ at line %d of %d and %d:\n%s\n%s", seed, i, len(a), len(b),
 					a[i], b[i])
 				break
 			}
 		}
 	}
-	t.Logf("%d of %d stories are the same", same, n)
+	t.Logf("%d of %d stories are identical", same, n)
 	if same < n-max(1, n/50) && !raced {
-		t.Errorf("only %d of %d stories are the same when they are played again", same, n)
+		t.Errorf("only %d of %d stories are identical when they are played again", same, n)
 	}
 }
 
-// TestRichness looks whether what is to go wrong does: a simulation in which nothing happens finds
+// TestRichness checks that faults happen often enough: a simulation in which nothing happens finds
 // nothing.
 func TestRichness(t *testing.T) {
 	if testing.Short() {
@@ -192,7 +192,7 @@ func TestRichness(t *testing.T) {
 	for _, what := range richness {
 		t.Logf("%5d %s", seen[what.words], what.words)
 		if seen[what.words] < what.least/4 {
-			t.Errorf("%d histories have %q %d times, of at least %d", n, what.words, seen[what.words], what.least/4)
+			t.Errorf("%d histories have %q %d times, want at least %d", n, what.words, seen[what.words], what.least/4)
 		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"cadre/internal/team"
 )
 
-// epoch is when every history begins, by clocks that are right.
+// epoch is the start of every history, by clocks that are right.
 const epoch team.Time = 1_800_000_000_000
 
-// never is later than anything.
+// never is later than any time.
 const never = time.Duration(1 << 62)
 
 // world is one history while it is played.
@@ -24,7 +24,7 @@ type world struct {
 	judge  *judge
 	disk   *disk
 	crew   *crew
-	tell   func(string) // told what happens; nil where nobody listens
+	tell   func(string) // called for each thing that happens; nil if nobody listens
 
 	now     time.Duration // since the beginning, by no clock of the world
 	limit   time.Duration // until when it is played
@@ -35,41 +35,41 @@ type world struct {
 	names   map[string]int // how often a name was given
 
 	machines  []*machine
-	processes []*process    // in the order of their birth; the dead leave it now and then
-	hosts     []*host       // by place; the one of a place that is down is dead
+	processes []*process    // in the order of their start; dead ones are removed now and then
+	hosts     []*host       // by place; the host of a place that is down is dead
 	booted    time.Duration // when a host was started last
 	cli       *person
-	lead      *person // nil where an agent leads
+	lead      *person // nil if an agent leads
 	calm      bool    // the faults are over
 	gate      *gate   // where real code meets the world
-	chat      int     // messages and tasks that agents may still make up, or they would go on for ever
+	chat      int     // how many messages and tasks agents may still invent; without a limit a history would not end
 	armed     []armed // faults that wait for a step
 
 	transcripts map[string]*transcript
 
-	leads       []*leading           // processes that lead, or want to; the dead leave it now and then
-	sessionsLed int                  // how many there were
-	beats       map[string]sign      // signs of life, by member
+	leads       []*leading           // processes that lead, or want to; dead ones are removed now and then
+	sessionsLed int                  // how many sessions have led
+	beats       map[string]sign      // heartbeats, by member
 	saved       map[string]savedWork // files, by member
 	edited      map[string]int       // changes that members made
 }
 
-// armed is a fault that waits until some process has made a number of steps.
+// armed is a fault that strikes when some process has made a number of steps.
 type armed struct {
-	of    func() *process // nil while there is none; a process of nil stands for the writers of the journal
+	of    func() *process // nil while there is none; a nil process stands for the writers of the journal
 	steps int
 	do    func()
 }
 
-// machine is what processes run on: they share its clock, and a transcript is on one machine only.
+// machine runs processes. They share its clock, and a transcript exists on one machine only.
 type machine struct {
 	name  string
 	skew  time.Duration
-	drift int64    // parts in a thousand by which its clock is fast
-	led   *process // who has its lock of who leads
+	drift int64    // parts per thousand by which its clock is fast
+	led   *process // the process that holds its leader lock
 }
 
-// process is what can be killed: all of its threads stop for good, between two steps.
+// process is the unit that can be killed: all its threads stop for good, between two steps.
 type process struct {
 	w       *world
 	name    string
@@ -78,27 +78,27 @@ type process struct {
 	alive   bool
 	stalled time.Duration // it does nothing until then
 	cut     time.Duration // it does not reach the journal until then
-	mute    time.Duration // nobody sees its signs of life until then
-	blind   time.Duration // it sees no new signs of life until then, but these
+	mute    time.Duration // nobody sees its heartbeats until then
+	blind   time.Duration // it sees no new heartbeats until then, except these
 	eyes    map[string]sign
 
-	jobs []*job        // what its real code waits for
+	jobs []*job        // jobs that its real code waits for
 	dead chan struct{} // closed when it was killed
 	stop func()        // ends its real code; nil for none
-	idle int           // how often that asked for something since
-	asks *string       // takes what its real code would decide, and does nothing else; nil for nothing
+	idle int           // how often that code has asked for something since the kill
+	asks *string       // receives what its real code would decide, and does nothing else; nil for nothing
 
 	services []*service // sessions that its real code follows
 }
 
-// thread runs until it waits for something. Only one runs at a time.
+// thread runs until it waits for something. Only one thread runs at a time.
 type thread struct {
 	of     *process
 	name   string
 	rng    rand.Rand
-	source rand.PCG // of rng
+	source rand.PCG // the source of rng
 	hand   *hand
-	ticket int // of its place in the agenda; older places are void
+	ticket int // of its entry in the agenda; older entries are void
 	begun  bool
 	over   bool
 }
@@ -127,13 +127,13 @@ func (w *world) numbered(name string) string {
 	return name
 }
 
-// rng is the luck of whatever has that name. It depends on nothing else, so that a move more or
-// less leaves the rest as it is.
+// rng returns the random source of that name. It depends on nothing else, so adding or removing a
+// move leaves the rest as it is.
 func (w *world) rng(name string) *rand.Rand {
 	return rand.New(rand.NewPCG(w.plan.Seed, sum(name)))
 }
 
-// sum is the FNV-1a hash of a name, as hash/fnv has it. Each thread needs one.
+// sum is the FNV-1a hash of a name, as in hash/fnv. Each thread needs one.
 func sum(name string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(name) {
@@ -147,7 +147,7 @@ func (p *process) spawn(name string, do func(t *thread)) *thread {
 	return p.spawnAs(p.w.numbered(p.name+"/"+name), do)
 }
 
-// spawnAs is spawn with the whole name, on which its luck depends.
+// spawnAs is spawn with the complete name, on which its luck depends.
 func (p *process) spawnAs(name string, do func(t *thread)) *thread {
 	w := p.w
 	t := &thread{of: p, name: name}
@@ -157,7 +157,7 @@ func (p *process) spawnAs(name string, do func(t *thread)) *thread {
 		defer func() {
 			t.over = true
 			if r := recover(); r != nil && r != (killed{}) {
-				panic(fmt.Sprintf("%v\n%s", r, debug.Stack())) // a coroutine's own is lost
+				panic(fmt.Sprintf("%v\n%s", r, debug.Stack())) // the coroutine's own stack is lost otherwise
 			}
 		}()
 		do(t)
@@ -167,7 +167,7 @@ func (p *process) spawnAs(name string, do func(t *thread)) *thread {
 	return t
 }
 
-// kill ends the process now, or, where it is what runs now, when it next waits.
+// kill ends the process now. If the process is running, it ends when it next waits.
 func (p *process) kill() {
 	if p.alive {
 		p.alive = false
@@ -180,7 +180,7 @@ func (t *thread) end() {
 	if !t.over {
 		t.over = true
 		if t.begun {
-			t.resume() // it finds that it is over
+			t.resume() // the thread finds that it is over
 		} else {
 			t.of.w.crew.dismiss(t.hand)
 		}
@@ -188,7 +188,7 @@ func (t *thread) end() {
 	}
 }
 
-// resume lets the thread run until it next waits. It reports whether it ever will.
+// resume lets the thread run until it next waits. It reports whether the thread continues.
 func (t *thread) resume() (more bool) {
 	t.begun = true
 	if done := t.hand.work(); done {
@@ -198,7 +198,7 @@ func (t *thread) resume() (more bool) {
 	return true
 }
 
-// bury ends the threads of the processes that were killed.
+// bury ends the threads of the killed processes.
 func (w *world) bury() {
 	for len(w.graves) > 0 {
 		p := w.graves[0]
@@ -211,7 +211,7 @@ func (w *world) bury() {
 	}
 }
 
-// pause gives the others their turn until the thread is woken.
+// pause yields to the others until the thread is woken.
 func (t *thread) pause() {
 	if t.over {
 		panic(killed{})
@@ -225,8 +225,9 @@ func (t *thread) pause() {
 	}
 }
 
-// continues reports whether the thread that pauses is what runs next, and does what [world.run] would
-// do until then. The two switches that this saves cost more than most threads do between two pauses.
+// continues reports whether the pausing thread is the next to run. If so, it does what [world.run]
+// would do until then. The two switches that this saves cost more than most threads do between two
+// pauses.
 func (w *world) continues(t *thread) bool {
 	g := w.gate
 	if len(g.out) > 0 || len(g.jobs) > 0 || len(w.graves) > 0 || w.judge.broken != nil || len(w.agenda) == 0 {
@@ -241,7 +242,7 @@ func (w *world) continues(t *thread) bool {
 	return true
 }
 
-// step is a moment in which the process may be killed, and in which others go on.
+// step marks a moment in which the process may be killed and other threads may run.
 func (t *thread) step() {
 	w := t.of.w
 	d := time.Duration(20+t.rng.IntN(400)) * time.Microsecond
@@ -271,7 +272,8 @@ func (t *thread) await(until time.Duration, bells ...*bell) {
 	t.pause()
 }
 
-// bell wakes who waits for it. A ring that nobody waits for is forgotten: who waits looks first.
+// bell wakes the threads that wait for it. A ring without waiters is lost, so a thread checks its
+// condition before it waits.
 type bell struct{ waiting []waiter }
 
 type waiter struct {
@@ -290,7 +292,7 @@ func (b *bell) ring() {
 	}
 }
 
-// agenda is a heap of what is to run when.
+// agenda is a heap of what to run, ordered by time.
 type agenda []entry
 
 type entry struct {
@@ -341,7 +343,7 @@ func (w *world) schedule(t *thread, at time.Duration) {
 	w.agenda.push(entry{at: at, n: w.entries, t: t, ticket: t.ticket})
 }
 
-// at does something at that time, as no process.
+// at runs do at that time, outside any process.
 func (w *world) at(at time.Duration, do func()) {
 	w.entries++
 	w.agenda.push(entry{at: at, n: w.entries, do: do})
@@ -393,7 +395,7 @@ func (w *world) close() {
 	w.crew.close()
 }
 
-// strike lets the faults happen that waited for a step of the process.
+// strike triggers the faults that waited for a step of the process.
 func (w *world) strike(p *process) {
 	for i := 0; i < len(w.armed); i++ {
 		a := &w.armed[i]
@@ -409,12 +411,12 @@ func (w *world) strike(p *process) {
 	}
 }
 
-// clock is what the process takes for the time.
+// clock returns the time by the clock of the process.
 func (p *process) clock() team.Time {
 	return epoch + team.Time((p.w.now+p.on.offset(p.w.now))/time.Millisecond)
 }
 
-// offset is by how much the clock is fast.
+// offset returns by how much the clock is fast.
 func (m *machine) offset(now time.Duration) time.Duration {
 	return m.skew + now/1000*time.Duration(m.drift)
 }

@@ -5,11 +5,11 @@ import "syscall"
 const (
 	shared = "/dev/shm"
 	tmpfs  = 0x01021994 // its type, by statfs(2)
-	noExec = 0x0008     // of its flags
+	noExec = 0x0008     // a flag
 	room   = 1 << 30    // bytes; a container may have no more than 64 MiB
 )
 
-// memory is a folder in memory with room for the tests, in which programs may run; "" for none.
+// memory returns a folder in memory with room for the tests, in which programs may run, or "".
 func memory() string {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(shared, &s); err != nil || s.Type != tmpfs || s.Flags&noExec != 0 ||

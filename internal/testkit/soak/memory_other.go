@@ -2,5 +2,5 @@
 
 package soak
 
-// memory is "": there is no folder in memory that every user may write to.
+// memory returns "": no folder in memory is writable for every user.
 func memory() string { return "" }

@@ -1,7 +1,6 @@
-// Package soak says how much the tests do at once. Those that could try every place, such as each
-// command of git at which a process may be killed, usually take a sample, always the same one; make
-// soak has them take all. Those that mostly wait run beside each other, more of them than there are
-// processors.
+// Package soak controls how much the tests do. A test that could try every case, such as each git
+// command at which a process may be killed, usually takes a fixed sample. With make soak it takes
+// all cases. Tests that mostly wait run in parallel, more of them than there are processors.
 package soak
 
 import (
@@ -10,14 +9,14 @@ import (
 	"strconv"
 )
 
-// Variable is set to 1 by make soak.
+// Variable is the environment variable that make soak sets to 1.
 const Variable = "CADRE_SOAK"
 
-// Wanted reports whether the tests are to take as long as it takes.
+// Wanted reports whether the tests should take all cases, however long that takes.
 func Wanted() bool { return os.Getenv(Variable) == "1" }
 
-// Beside has at least so many tests of a package run beside each other, if they call t.Parallel. It
-// is for packages whose tests wait, and belongs before m.Run in their TestMain.
+// Beside lets at least that many tests of a package run in parallel, if they call t.Parallel. It is
+// for packages whose tests wait. Call it before m.Run in TestMain.
 func Beside(tests int) {
 	parallel := flag.Lookup("test.parallel")
 	flag.Parse()
@@ -26,7 +25,7 @@ func Beside(tests int) {
 	}
 }
 
-// Of is usual, or all where a soak is wanted.
+// Of returns usual, or all if a soak is wanted.
 func Of(usual, all int) int {
 	if Wanted() {
 		return all

@@ -1,13 +1,13 @@
-// Package treetest holds folders, in tests, to what was in them.
+// Package treetest checks, in tests, that folders stay unchanged.
 //
 // # Authority
 //
-// The package knows names, kinds, contents and times of files. What may change them is its caller's
-// affair.
+// The package compares names, kinds, contents and times of files. The caller decides what may
+// change them.
 //
 // # Guarantees
 //
-//   - Whatever was made, changed, touched or taken away is told, each by its path.
+//   - It reports everything that was made, changed, touched or removed, each by its path.
 package treetest
 
 import (
@@ -19,8 +19,8 @@ import (
 	"testing"
 )
 
-// Keep remembers what is below the folders, and returns a check that it is so still: mode, size,
-// time of change and content of everything. The check says of whatever is not that this did it.
+// Keep records the mode, size, modification time and content of everything below the folders. The
+// check that it returns fails the test for each difference, and names this as the cause.
 func Keep(t testing.TB, folders ...string) (unchanged func(this string)) {
 	t.Helper()
 	before := below(t, folders)

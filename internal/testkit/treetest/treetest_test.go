@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// told keeps what a check says.
+// told keeps what a check reports.
 type told struct {
 	testing.TB
 	words []string
@@ -19,7 +19,7 @@ func (t *told) Errorf(format string, args ...any) {
 	t.words = append(t.words, format+" "+args[1].(string))
 }
 
-// Each way in which something can become different is told, and nothing else is.
+// TestKeep checks that each kind of change is reported, and nothing else.
 func TestKeep(t *testing.T) {
 	for name, change := range map[string]func(path string) error{
 		"written": func(path string) error { return os.WriteFile(path, []byte("b"), 0o600) },
@@ -42,7 +42,7 @@ func TestKeep(t *testing.T) {
 			}
 			unchanged("it")
 			if all := strings.Join(said.words, "\n"); strings.Contains(all, path) != (name != "nothing") {
-				t.Errorf("told is %q", all)
+				t.Errorf("the check reported %q", all)
 			}
 		})
 	}
