@@ -82,7 +82,7 @@ func TestJoinInPlanMode(t *testing.T) {
 	p := w.plays("2.1.329")
 	p.until(`"leadSessionId"`)
 	w.refused(w.cadre("join", p.name, "--name", "tim", "--agent", "external"), 2,
-		`there is no agent "external"; there are: claude, codex, gemini, opencode, acp:COMMAND, claude-tmux, shell`)
+		`"external" is not an agent; use one of: claude, codex, gemini, opencode, acp:COMMAND, claude-tmux, shell`)
 	r := w.cadre("join", p.name, "--name", "tim", "--agent", "shell", "--permission-mode", "plan")
 	if r.code != 2 || !strings.Contains(r.err, "shell cannot be held to a plan") {
 		t.Errorf("it ended with %d: %s%s", r.code, r.out, r.err)

@@ -137,7 +137,7 @@ func TestMovedProject(t *testing.T) {
 	if said := w.must("log", "demo"); strings.Count(said, "the project was moved from "+old+" to "+w.dir) != 1 {
 		t.Errorf("it says\n%s", said)
 	}
-	if said := w.must("probe", "demo"); !strings.Contains(said, "✓ facts: 1, as they were") {
+	if said := w.must("probe", "demo"); !strings.Contains(said, "✓ facts: 1, unchanged") {
 		t.Errorf("it says\n%s", said)
 	}
 	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "which still exists", "cadre resume demo")

@@ -57,7 +57,7 @@ func TestProbeTouchesNothing(t *testing.T) {
 		return time.Since(since) > time.Second
 	})
 	w.untouched("probe of a team that runs", func() {
-		order(t, w.must("probe", "demo"), "and lives", "2 online")
+		order(t, w.must("probe", "demo"), "and is alive", "2 online")
 	})
 	p.everybody(mark)
 	w.untouched("probe of a team that is dormant", func() {

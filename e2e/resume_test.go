@@ -105,7 +105,7 @@ func TestResumeExamines(t *testing.T) {
 	w.must("task", "claim", "demo", "2", "--as", "bob")
 	said := w.must("resume", "demo")
 	order(t, said, "✓ team demo", "✓ it is active", "✓ no session leads it", "members: 3 outside",
-		"✓ facts: 2, as they were", "mailbox at #13, 13 not given yet",
+		"✓ facts: 2, unchanged", "mailbox: 13 messages, 13 undelivered",
 		"#4 ", "ann → bob: words 4", "#12 ", "words 12", "the team → lead: Task 1",
 		"1 of 2 tasks done (50 %), 1 in progress", "2 bob: second",
 		"team demo continues; you lead it")
@@ -121,7 +121,7 @@ func TestResumeExamines(t *testing.T) {
 	order(t, w.must("resume", "demo"), "! facts stale: go.mod, schema", "cadre facts demo --record", "continues")
 	order(t, w.must("facts", "demo"), "go.mod", "changed", "schema", "gone")
 	w.must("facts", "demo", "--record")
-	order(t, w.must("probe", "demo"), "✓ facts: 2, as they were")
+	order(t, w.must("probe", "demo"), "✓ facts: 2, unchanged")
 	order(t, w.must("facts", "demo"), "go.mod", "as it was", "schema", "not there, as was noted")
 	w.refused(w.cadre("reassign", "demo", "2", "ann"), 1, "bob works on task 2, and whether that session lives is "+
 		"not known; to take it from it: cadre reassign demo 2 ann --force")
@@ -295,11 +295,11 @@ func TestTakeOver(t *testing.T) {
 		eventually(t, "the slow task runs", func() bool { return len(marked(t, mark)) > 0 })
 		first := w.leadSession()
 		r := w.cadre("resume", "demo")
-		if r.code != 1 || !strings.Contains(r.err, "Different lead detected. Coordinator override needed.") ||
+		if r.code != 1 || !strings.Contains(r.err, "leads team demo") ||
 			!strings.Contains(r.err, "cadre resume demo --take-over") {
 			t.Errorf("exit status %d: %s", r.code, r.err)
 		}
-		order(t, r.out, "✓ session "+first+" leads it, and lives", "online")
+		order(t, r.out, "✓ session "+first+" leads it and is alive", "online")
 		second := w.start("resume", "demo", "--take-over")
 		if code := p.wait(); code != 1 || !strings.Contains(p.said(), "the lead was taken over by another session") {
 			t.Errorf("the first ended with %d: %s", code, p.said())
@@ -328,11 +328,11 @@ func TestTakeOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := w.cadre("resume", "demo")
-		if r.code != 1 || strings.Contains(r.out+r.err, "and lives") {
+		if r.code != 1 || strings.Contains(r.out+r.err, "is alive") {
 			t.Errorf("exit status %d, and %s lives:\n%s%s", r.code, first, r.out, r.err)
 		}
 		order(t, r.out+r.err, "! session "+first+" led it and is gone; another process is taking the lead",
-			"Another process is taking the lead of team demo; to follow it")
+			"Another process is taking the lead of team demo. Follow it: cadre log demo --follow")
 		if err := leader.Attach(t.Context(), leader.Options{Replica: w.replica("demo"), Dir: w.teamDir()}); err != nil {
 			t.Fatal(err)
 		}
@@ -353,10 +353,10 @@ func TestTakeOver(t *testing.T) {
 		lead := w.mcp("mcp", "--team", "demo")
 		first := w.leadSession()
 		if r := w.cadre("resume", "demo"); r.code != 1 ||
-			!strings.Contains(r.err, "Session "+first+" leads team demo and lives") {
+			!strings.Contains(r.err, "Session "+first+" leads team demo and is alive") {
 			t.Errorf("exit status %d: %s", r.code, r.err)
 		}
-		order(t, w.must("resume", "demo", "--take-over"), "leads it, and lives", "team demo continues; you lead it")
+		order(t, w.must("resume", "demo", "--take-over"), "leads it and is alive", "team demo continues; you lead it")
 		if err := lead.wait(); err == nil {
 			t.Error("the session that led ended as if nothing had happened")
 		}
@@ -381,7 +381,7 @@ func TestTakeOver(t *testing.T) {
 		}
 		before := len(w.history("demo"))
 		if r := w.cadre("resume", "demo"); r.code != 1 ||
-			!strings.Contains(r.err, "Different lead detected. Coordinator override needed.") ||
+			!strings.Contains(r.err, "leads team demo") ||
 			strings.Contains(r.out, "continues; you lead") {
 			t.Errorf("exit status %d: %s%s", r.code, r.out, r.err)
 		}
@@ -414,14 +414,14 @@ func TestTakeOver(t *testing.T) {
 		refused := func(words ...string) {
 			t.Helper()
 			r := w.cadre("resume", "demo")
-			if r.code != 1 || !strings.Contains(r.err, "Different lead detected. Coordinator override needed.") ||
+			if r.code != 1 || !strings.Contains(r.err, "leads team demo") ||
 				w.leadSession() != first {
 				t.Errorf("exit status %d: %s", r.code, r.err)
 			}
 			order(t, r.out+r.err, words...)
 		}
 		elsewhere(time.Now().Add(-59 * time.Minute))
-		refused("leads it on the machine elsewhere", "59 min ago", "out of date after 60 min")
+		refused("leads it on the machine elsewhere", "59 min ago", "expires after 60 min")
 		elsewhere(time.Now().Add(time.Hour)) // a clock that is wrong makes nobody old
 		refused("clock skew", "its age is ignored", "was seen 0 s ago")
 		elsewhere(time.Now().Add(-61 * time.Minute))

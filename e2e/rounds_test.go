@@ -338,7 +338,7 @@ func (r *round) resume() {
 		case said.code == 2 && (strings.Contains(said.err, "Team is complete") ||
 			strings.Contains(said.err, "has ended meanwhile")):
 			return
-		case said.code == 1 && strings.Contains(said.err, "Different lead detected"): // it lives
+		case said.code == 1 && strings.Contains(said.err, "leads team "): // it lives
 			if !r.main[0].over() {
 				return
 			}

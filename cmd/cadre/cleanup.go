@@ -24,23 +24,22 @@ func (a *app) cleanupCommand() *cobra.Command {
 	var how engine.Removal
 	var yes bool
 	c := a.onTeam(0, &cobra.Command{
-		Use: "cleanup [TEAM]", Short: "Remove a team with all that belongs to it",
-		Long: `Remove a team: its folder with its history, and what Claude Code was shown of it. It is refused while a teammate runs,
-unless it is forced; then the sessions are ended first. It may be called again at any time.
+		Use: "cleanup [TEAM]", Short: "Remove a team and its files",
+		Long: `Remove a team: its folder with its history, and its files in Claude Code's folders. It is refused while a teammate runs. With --force the sessions are
+ended first. It is safe to repeat.
 
-On a terminal you are asked before; --yes skips the question. A script says --force or --yes.
+On a terminal you are asked first; --yes skips the question. A script needs --yes or --force.
 
-The team's branches stay in the repository, and are named: cadre/TEAM with its checkpoints, and those of members that worked in worktrees.
-With --branches they are removed, and what each was is printed. Branches that are checked out stay, and so does a branch whose commits no other branch,
-tag or checkpoint has: the commits are named, and --force removes it too. Where the team is gone already, the branches of the repository that you are in are
-removed: cadre cleanup TEAM --branches.
+The team's branches stay in the repository, and are listed: cadre/TEAM with its checkpoints, and the branches of members with worktrees. --branches removes
+them, and prints the commit of each. Branches that are checked out stay. So does a branch with commits that no other branch, tag or checkpoint has: the
+commits are listed, and --force removes it too. If the team is removed already, --branches removes its branches from the repository that you are in.
 
-A team whose project directory is missing is removed only with --force. Its worktrees are kept then, and named.
+A team whose project directory is missing is removed only with --force. Its worktrees are kept then, and listed.
 
 Example:
   cadre cleanup demo --branches
 
-Exit status 0: the team is removed. 1: not now: a teammate runs, or branches stay because commits would be lost. 2: it will not work.`,
+Exit status 0: the team is removed. 1: not now: a teammate runs, or branches stay because commits would be lost. 2: will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		if _, err := a.home.Sure(name); !how.Branches {
 			if _, elsewhere := errors.AsType[*layout.ElsewhereError](err); elsewhere {
@@ -53,8 +52,8 @@ Exit status 0: the team is removed. 1: not now: a teammate runs, or branches sta
 				what += " and its branches"
 			}
 			if err := a.confirm(c.Context(), "Remove "+what+"?",
-				fmt.Sprintf("to remove %s: cadre cleanup %s --yes, or with "+
-					"--force whatever still runs", what, sanitize.Quote(name))); err != nil {
+				fmt.Sprintf("to remove %s: cadre cleanup %s --yes; to end "+
+					"running teammates too: --force", what, sanitize.Quote(name))); err != nil {
 				return err
 			}
 		}
@@ -63,18 +62,18 @@ Exit status 0: the team is removed. 1: not now: a teammate runs, or branches sta
 		defer cancel()
 		return a.cleanup(ctx, name, how)
 	})
-	c.Flags().BoolVar(&how.Force, "force", false, "end whoever still runs, and remove branches whose commits "+
+	c.Flags().BoolVar(&how.Force, "force", false, "end running teammates, and remove branches whose commits "+
 		"would be lost")
 	c.Flags().BoolVar(&how.Branches, "branches", false, "remove the team's branches from the repository too")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return c
 }
 
-// measure names the team with how much of it there is, for a question about its end.
+// measure names the team and says how large it is, for the question whether to remove it.
 func (a *app) measure(ctx context.Context, name string) string {
 	of, err := a.engine().Look(ctx, name)
 	if err != nil {
-		return "team " + name // its remains are to go
+		return "team " + name // only its remains are left
 	}
 	defer of.Close()
 	tasks, running := 0, 0

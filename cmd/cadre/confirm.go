@@ -12,11 +12,11 @@ import (
 // JSON.
 func (a *app) asks() bool { return !a.json && atTerminal() && a.err.terminal() }
 
-// confirm asks the person at the terminal, and returns nil when they agree. Where there is no
-// terminal it refuses; otherwise says what to type there.
+// confirm asks the person at the terminal, and returns nil if they agree. Without a terminal it
+// refuses, and otherwise says what to type instead.
 func (a *app) confirm(ctx context.Context, question, otherwise string) error {
 	if !a.asks() {
-		return usage{errors.New("there is no terminal to ask at; " + otherwise)}
+		return usage{errors.New("this needs a confirmation, and standard input is not a terminal; " + otherwise)}
 	}
 	if err := a.err.Printf("%s [y/N] ", question); err != nil {
 		return err

@@ -127,6 +127,7 @@ cadre task add demo "Write the tests" --run "echo x >tests.c" --owner bob`,
 		steps: map[string]needs{
 			"cadre resume demo --dir ~/new/place": {before: "mkdir ~/new; mv ~/src/parser ~/new/place; mkdir " +
 				"~/src/parser"},
+			"cadre fsck demo": {before: "cadre create demo"},
 			"cadre resume demo --from-git": {in: "new/place",
 				before: "cadre checkpoint demo; rm -r ~/.cadre/teams/demo"},
 			"cadre reassign demo 3 ann": {before: "cadre spawn demo ann --agent shell"},

@@ -202,7 +202,6 @@ func TestDocumentsCodes(t *testing.T) {
 
 // internalVariables are set by cadre for its own processes; users never set them. Each has its reason.
 var internalVariables = map[string]string{
-	"CADRE_PROC": "it marks processes, so that what a dead host left can be found",
 	"CADRE_SOAK": "it is for tests",
 }
 

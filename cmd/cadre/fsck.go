@@ -18,13 +18,12 @@ func (a *app) fsckCommand() *cobra.Command {
 	var mend bool
 	c := a.onTeam(0, &cobra.Command{
 		Use: "fsck [TEAM]", Short: "Check a team's files, and mend them",
-		Long: `Read everything of a team and say what is damaged, with file and line. With --mend the team is made usable again with as little
-loss as possible, it is said exactly what is lost, and the damaged files are set aside. Without it nothing of the team is changed.
+		Long: `Read all files of a team and report damage, with file and line. Nothing of the team is changed. With --mend the team is made usable again
+with as little loss as possible. It reports exactly what is lost, and sets the damaged files aside.
 
-Of a team that is whole, the roster and the tasks that Claude Code's folders show are compared with the team, and written again
-where they differ.
+Where a team is not damaged, its roster and tasks in Claude Code's folders are compared with it, and rewritten where they differ.
 
-Exit status 0: all is well, or was mended. 2: there is damage.`,
+Exit status 0: no damage, or mended. 2: damage.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		x := upkeep.FileCheck{Home: a.home, Log: a.note, Explain: explain}
 		h, err := x.Check(c.Context(), name)
@@ -61,7 +60,7 @@ func (v verdict) write(w *sanitize.Writer) error {
 	}
 	switch {
 	case v.Mended:
-		w.Printf("mended: the team goes on after record %d\n", v.Last)
+		w.Printf("mended: the team continues after record %d\n", v.Last)
 		if v.Hole != "" {
 			w.Printf("  the records %s are gone from the history; what they did is kept\n", v.Hole)
 		}

@@ -29,7 +29,7 @@ var dailyCommands = []dailyGroup{
 // daily writes the help that fits one screen.
 func (a *app) daily() error {
 	w := a.out.Writer
-	w.Printf("Teams of coding agents that people can trust to finish.\n\nUsage: cadre COMMAND\n")
+	w.Printf("Teams of coding agents that survive crashes and restarts.\n\nUsage: cadre COMMAND\n")
 	for _, group := range dailyCommands {
 		w.Printf("%s\n", render.Strong.On(group.title+":"))
 		for _, name := range group.names {

@@ -87,6 +87,8 @@ func command(h team.Hint) step {
 		return line("resend", h.Team, h.Member)
 	case team.ActAsk:
 		return line("send", h.Team, "--to", h.Member, "TEXT")
+	case team.ActReadMail:
+		return line("inbox", h.Team, h.Member)
 	case team.ActClaimTask:
 		return line("task claim", append([]string{h.Team, id}, as(h.Member)...)...)
 	case team.ActClaimNext:

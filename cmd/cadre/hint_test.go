@@ -19,7 +19,7 @@ func hints(a team.Action) []team.Hint {
 		Agent: "codex", Budget: "cost", Dir: "/a dir/it's", Tasks: []string{"1", "2"}, Paths: []string{"a b.txt", "$(c)"}}
 	barest := team.Hint{Action: a, Team: "demo", Task: "3", Request: "perm-1"}
 	switch a {
-	case team.ActRejoin, team.ActResend, team.ActAsk:
+	case team.ActRejoin, team.ActResend, team.ActAsk, team.ActReadMail:
 		barest.Member = "ann"
 	case team.ActCreate:
 		barest.Team = ""

@@ -104,7 +104,7 @@ func (a *app) sendCommand() *cobra.Command {
 
 func mailFlags(c *cobra.Command, intent, priority *string) {
 	c.Flags().StringVar(intent, "intent", "", "info, question, challenge or resolution")
-	c.Flags().StringVar(priority, "priority", "normal", "normal, or urgent: interrupts what the member is doing")
+	c.Flags().StringVar(priority, "priority", "normal", "normal or urgent; an urgent message of yours interrupts the member, one with --from only carries a mark")
 }
 
 func (a *app) broadcastCommand() *cobra.Command {

@@ -1,4 +1,4 @@
-// Command cadre runs teams of coding agents that people can trust to finish.
+// Command cadre runs teams of coding agents that survive crashes and restarts.
 //
 // This package is flags, configuration and wiring: every command finds the team, opens a replica on
 // it, sends a command or looks at the state, and prints. What a team is and may do is in

@@ -26,29 +26,26 @@ func (a *app) resumeCommand() *cobra.Command {
 	var from restoring
 	c := &cobra.Command{
 		Use: "resume [TEAM]", Short: "Continue a team that was paused or killed",
-		Long: `Go on with a team whose lead, teammates, hosts or machine died. It is examined first, step by step: whether it may be gone on with, who leads, who
-lives, whether the facts still hold, what was said last, what is left to do. Then the lead is taken; sessions that run continue, those whose host died
-are taken over, and the rest is started again by the agents' own resume, each with the task that it held.
+		Long: `Continue a team whose lead, teammates, host or machine died. The team is examined first, as cadre probe does. Then a lead is started. Sessions that
+still run continue, and the others are resumed, each with the task that it held.
 
-A team that was made by cadre run is run to its end, as cadre run would. A team that you lead by commands is hosted in the background. A session of
-cadre mcp that leads and lives keeps the lead; where only the host of its teammates died they get another one. A consolidation that was interrupted is told of and finished.
+A team of cadre run is run to its end. A team that you lead by commands gets a host in the background. A live session of cadre mcp keeps the lead. An
+interrupted consolidation is finished.
 
-Before anything starts, the directory, the repository and the worktrees of the team have to be where they were. Where the whole project was moved, --dir says where
-it is now: the team is told, and its worktrees are joined with the repository again.
+The directory, the repository and the worktrees of the team must be where they were. If you moved the project, name its new place with --dir:
 
   mv ~/old ~/new && cadre resume TEAM --dir ~/new
 
-A team whose folder was lost, or is damaged, is brought back from its checkpoints with --from-git: those on the branch cadre/TEAM of the
-repository that you are in, or of its remotes as they were fetched last. Its work comes with it, and what of that is missing is listed first. A damaged
-folder is kept aside.
+If the team's folder is lost or damaged, --from-git restores the team with its work from its last checkpoint. Checkpoints are on the branch cadre/TEAM of
+the repository that you are in, or of a remote, as it was fetched last. Missing work is listed before anything starts. A damaged folder is set aside.
 
-A team that continued on another machine, so far as the repository knows, is not started: two histories of one team never both run without you having said so. --ours continues
-the one that is here, --at that of a branch, cadre pull that of a remote. A team that this machine let go of is continued with --take-back.`,
+If the repository shows that the team continued on another machine, it is not started, because two histories of one team must not both run. --ours continues
+the history of this machine, --at the history of a branch, and cadre pull the history of a remote. --take-back continues a team that this machine released.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			var restored *checkpoint.Restored
 			if fromGit {
 				if len(args) != 1 {
-					return usage{errors.New("say which team is to be restored: cadre resume TEAM --from-git")}
+					return usage{errors.New("name the team to restore: cadre resume TEAM --from-git")}
 				}
 				var err error
 				if restored, err = a.restore(c.Context(), args[0], from); err != nil {
@@ -69,28 +66,28 @@ the one that is here, --at that of a branch, cadre pull that of a remote. A team
 			return a.resume(c.Context(), name, how)
 		},
 	}
-	c.Flags().BoolVar(&fromGit, "from-git", false, "restore the team from its last checkpoint first: its folder "+
-		"was lost")
-	c.Flags().StringVar(&from.dir, "dir", "", "where the project is now that was moved; with --from-git, the "+
-		"repository with the checkpoints, by default the one that you are in")
+	c.Flags().BoolVar(&fromGit, "from-git", false, "restore the team from its last checkpoint first, when "+
+		"its folder is lost")
+	c.Flags().StringVar(&from.dir, "dir", "", "the new place of a moved project; with --from-git, the repository "+
+		"with the checkpoints, by default the one that you are in")
 	c.Flags().StringArrayVar(&from.checks, "check", nil, "with --from-git, NAME: COMMAND for a check whose command "+
 		"was redacted; may be repeated")
 	c.Flags().StringVar(&from.at, "at", "", "with --from-git, the branch to continue from where there are two "+
 		"histories: cadre/TEAM or REMOTE/cadre/TEAM")
-	c.Flags().BoolVar(&how.takeOver, "take-over", false, "take the lead from another session, also from one that lives")
-	c.Flags().BoolVar(&how.ours, "ours", false, "of two histories continue the one that is here; the other one stays "+
+	c.Flags().BoolVar(&how.takeOver, "take-over", false, "take the lead from another session, even if it is alive")
+	c.Flags().BoolVar(&how.ours, "ours", false, "continue the history of this machine; the other one stays "+
 		"reachable from the branch")
-	c.Flags().BoolVar(&how.takeBack, "take-back", false, "continue a team here that this machine had let go of")
+	c.Flags().BoolVar(&how.takeBack, "take-back", false, "continue a team that this machine released")
 	return c
 }
 
 // resumption says how a team is resumed.
 type resumption struct {
 	dir      string               // where its project is now; "" for where it was
-	takeOver bool                 // also from a lead that lives
+	takeOver bool                 // also from a lead that is alive
 	ours     bool                 // of two histories this one continues
-	takeBack bool                 // also where this machine had let go of it
-	restored *checkpoint.Restored // which it was just now; it has the last messages. nil for a team that was there
+	takeBack bool                 // also if this machine released the team
+	restored *checkpoint.Restored // what was restored just now, with the last messages; nil for none
 }
 
 // resume continues a team.
@@ -153,20 +150,19 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 // ledError adds what to type to the error of a lead that another process has.
 func ledError(err error) error {
 	if led, ok := errors.AsType[*upkeep.LedError](err); ok {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("Different lead detected. Coordinator override "+
-			"needed. %s; to follow it: cadre log %s --follow; to take the lead from it: cadre resume %s --take-over",
-			led, led.Team, led.Team)}
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s. Follow it: "+
+			"cadre log %s --follow. Or take the lead from it: cadre resume %s --take-over", led, led.Team, led.Team)}
 	}
 	if held, ok := errors.AsType[*upkeep.HeldError](err); ok {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s; end it (cadre probe %s tells who lives), and "+
-			"try again", held, held.Team)}
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s; end it (cadre probe %s shows which processes are alive), "+
+			"and try again", held, held.Team)}
 	}
 	return err
 }
 
 func (a *app) probeCommand() *cobra.Command {
 	return a.looking(0, &cobra.Command{
-		Use: "probe [TEAM]", Short: "Say who of a team lives, and touch nothing",
+		Use: "probe [TEAM]", Short: "Show which members are alive (read-only)",
 	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
 		found, err := d.Examine(c.Context())
 		if err != nil {
@@ -196,9 +192,9 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 	line(true, "team %s (%s), %s, in %s", t.Name, t.ID, plural(int(e.Seq), "record"), t.Dir)
 	switch t.Status {
 	case team.TeamConsolidating:
-		line(false, "it is consolidating. Wait for completion, or go on with it: cadre consolidate %s", t.Name)
+		line(false, "it is consolidating. Wait for it, or continue it: cadre consolidate %s", t.Name)
 		if !t.Consolidation.Open() {
-			line(false, "nothing new is begun; to have it go on: cadre consolidate %s --roll-back", t.Name)
+			line(false, "it starts no new work. To let it continue: cadre consolidate %s --roll-back", t.Name)
 		} else {
 			for _, what := range reached(t) {
 				line(false, "%s", what)
@@ -217,7 +213,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 	case l.Session == "" && !l.Lives:
 		line(true, "no session leads it")
 	case l.Lives:
-		line(true, "session %s leads it, and lives", l.Session)
+		line(true, "session %s leads it and is alive", l.Session)
 	case l.Taking:
 		line(false, "session %s led it and is gone; another process is taking the lead", l.Session)
 	case l.Machine != "" && !l.Stale:
@@ -253,17 +249,17 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 		return err
 	}
 	if stale := e.Stale(); len(stale) > 0 && !over {
-		line(false, "facts stale: %s. Look at what changed, then take note of it: cadre facts %s --record",
+		line(false, "facts stale: %s. Look at what changed, then record it: cadre facts %s --record",
 			strings.Join(stale, ", "), t.Name)
 	} else if len(e.Facts) > 0 && !over {
-		line(true, "facts: %d, as they were", len(e.Facts))
+		line(true, "facts: %d, unchanged", len(e.Facts))
 	}
-	line(e.Late == 0, "mailbox at #%d, %d not given yet%s%s", e.Messages, e.Unread,
+	line(e.Late == 0, "mailbox: %s, %d undelivered%s%s", plural(int(e.Messages), "message"), e.Unread,
 		some(e.Held, ", %d held until there is a lead"), some(e.Late, ", %d late: cadre resend"))
 	for _, m := range e.Mail {
 		from, to := m.From, m.To
 		if from == "" {
-			from = "the team"
+			from = "cadre"
 		}
 		if to == "*" {
 			to = "everybody"

@@ -37,12 +37,12 @@ func (a *app) close() {
 	a.err.Close()
 }
 
-const about = `cadre runs teams of coding agents that people can trust to finish.
+const about = `cadre runs teams of coding agents that survive crashes and restarts.
 
-A team has a lead, teammates, a task list with dependencies, a mailbox and one durable history. It outlives every process
-that takes part in it: kill anything, and continue.
+A team has a lead, teammates, a task list with dependencies, a mailbox and one durable history. Kill any of its processes
+and continue later.
 
-Begin with a team file, which needs no model and no network:
+Start with a team file, which needs no model and no network:
   cadre run --template health           audit the git repository you are in with four shell teammates
   cadre init release                    write a team file of your own
 
@@ -52,12 +52,12 @@ Or step by step:
   cadre task add demo "say hello" --run "echo hello"
   cadre log demo --follow
 
-TEAM may be left out where CADRE_TEAM names it, or one unfinished team works in this directory. Commands that only read take the one
-unfinished team that there is, too.
-The Tab key completes teams, members, tasks and the like: cadre completion --help.
-Teams are kept in $CADRE_HOME, else ~/.cadre. What runs in a member's session acts as that member, in its own team alone.
+TEAM can be left out where CADRE_TEAM is set, or where one unfinished team works in this directory. A command that only reads
+also finds the only unfinished team.
+The Tab key completes teams, members, tasks and more: cadre completion --help.
+Teams are stored in $CADRE_HOME, by default ~/.cadre. A command in a member's session acts as that member, in its own team only.
 
-Exit status: 0 done; 1 try again: refused now, conflict, not ready; 2 it will not work: usage, not found, damaged.`
+Exit status: 0 done; 1 try again: refused now, conflict, not ready; 2 will not work: usage, not found, damaged.`
 
 // entry is a command below cadre, which is built when it is called.
 type entry struct {
@@ -106,7 +106,7 @@ var commands = []entry{
 func (a *app) root(args []string) *cobra.Command {
 	asked := false // for the version
 	root := &cobra.Command{
-		Use: "cadre", Short: "Teams of coding agents that people can trust to finish", Long: about,
+		Use: "cadre", Short: "Teams of coding agents that survive crashes and restarts", Long: about,
 		SilenceErrors: true, SilenceUsage: true, Args: subcommand,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if asked {

@@ -18,13 +18,12 @@ func (a *app) shutdownCommand() *cobra.Command {
 	var deadline time.Duration
 	var graceful, withdraw bool
 	c := &cobra.Command{
-		Use: "shutdown [TEAM] NAME | shutdown TEAM --graceful", Short: "Shut a teammate down, or bring the whole " +
-			"team to its end",
-		Long: "Ask a teammate to finish and end, and wait until it has. At the deadline its session is ended " +
-			"whatever it answered. Its\ntasks go back on the list and its unread mail back to the senders. A " +
-			"teammate that refuses works until then; --withdraw takes the\nrequest back, so that it need not " +
-			"end.\n\nWith --graceful the whole team is brought to its end: everybody ends what they are at, nothing " +
-			"new is begun, and the team waits\nfor its consolidation (cadre consolidate).",
+		Use: "shutdown [TEAM] NAME | shutdown TEAM --graceful", Short: "Shut down a teammate, or let the whole " +
+			"team wind down",
+		Long: "Ask a teammate to finish and end, and wait until it has ended. A teammate that refuses works until the " +
+			"deadline; then its\nsession is ended. Its tasks return to the queue and its unread mail to the senders. " +
+			"--withdraw takes the request back.\n\nWith --graceful the whole team winds down: members finish their " +
+			"tasks and start no new ones, and the team waits for cadre\nconsolidate.",
 		RunE: func(c *cobra.Command, args []string) error {
 			if graceful {
 				return a.windDown(c, args)
@@ -46,7 +45,7 @@ func (a *app) shutdownCommand() *cobra.Command {
 					Body: &team.WithdrawShutdown{Member: args[0]}}); err != nil {
 					return err
 				}
-				return a.print(map[string]any{"member": args[0]}, said("%s need not shut down", args[0]))
+				return a.print(map[string]any{"member": args[0]}, said("the request to %s is withdrawn; it continues", args[0]))
 			}
 			before := of.Seq()
 			_, err = of.Do(ctx, team.Command{Actor: a.actor, Body: &team.RequestShutdown{Member: args[0],
@@ -92,7 +91,7 @@ func (a *app) windDown(c *cobra.Command, args []string) error {
 	}
 	return a.act(c, name, &team.SetStatus{Status: team.TeamConsolidating},
 		func(of *engine.Team, _ *team.Record) error {
-			return a.print(of.Team(), said("team %s starts no new work; when everybody is done: cadre consolidate %s",
+			return a.print(of.Team(), said("team %s winds down and starts no new work; when all members are done: cadre consolidate %s",
 				name, name))
 		})
 }

@@ -216,11 +216,11 @@ type wanted struct{ status, owner, role, priority string }
 
 func (w wanted) check() error {
 	if w.status != "" && !slices.Contains(team.TaskStates, w.status) {
-		return usage{fmt.Errorf("%q is no status of a task; it is one of: %s", w.status,
+		return usage{fmt.Errorf("%q is not a status of a task; use one of: %s", w.status,
 			strings.Join(team.TaskStates, ", "))}
 	}
 	if w.priority != "" && !slices.Contains(team.Priorities, w.priority) {
-		return usage{fmt.Errorf("%q is no priority; it is one of: %s", w.priority, strings.Join(team.Priorities, ", "))}
+		return usage{fmt.Errorf("%q is not a priority; use one of: %s", w.priority, strings.Join(team.Priorities, ", "))}
 	}
 	return nil
 }
@@ -369,23 +369,26 @@ func (a *app) taskClaim() *cobra.Command {
 	var wait waitFlags
 	c := &cobra.Command{
 		Use: "claim [TEAM] ID --as NAME", Short: "Claim a task for a member",
-		Long: "Claim a task, or with --next the next one: the highest priority first, then the lowest id, without " +
-			"those that are blocked or\nmeant for others. Of any number of claims for one task one wins; the others " +
-			"end with status 1. The fence that is printed\nmay be given to done: it is then refused if the claim was " +
-			"lost meanwhile. --next --wait waits until there is a task for the\nmember.",
+		Long: "Claim a task for a member. With --next it is the next task: the highest priority first, then the lowest " +
+			"number. Tasks that\nare blocked or meant for others are skipped. If several members claim one task, one " +
+			"gets it, and the other commands end with\nstatus 1. --next --wait waits for a task.\n\nThe number " +
+			"called fence identifies the claim. Pass it to cadre task done --fence: done is then refused if the claim " +
+			"was lost\nmeanwhile.",
 		Example: "  cadre task claim my-team --next --wait --as ann",
 		RunE: func(c *cobra.Command, args []string) error {
 			needed := 1
 			if next {
 				needed = 0
 			}
-			return a.onTeam(needed, &cobra.Command{Use: c.Use}, func(_ *cobra.Command, name string, args []string) error {
-				return a.claim(c, name, args, wait)
-			}).RunE(c, args)
+			name, rest, err := a.split(c, args, needed)
+			if err == nil {
+				err = a.claim(c, name, rest, wait)
+			}
+			return a.forgotten(c, args, needed, err)
 		},
 	}
 	c.Flags().String("as", "", "the member")
-	c.Flags().BoolVar(&next, "next", false, "the next one of the list")
+	c.Flags().BoolVar(&next, "next", false, "the next task in the queue")
 	wait.flags(c, "wait until there is a task for the member")
 	return c
 }
@@ -397,10 +400,10 @@ func (a *app) claim(c *cobra.Command, name string, args []string, wait waitFlags
 		body.Task = args[0]
 	}
 	if a.actor == team.User {
-		return usage{fmt.Errorf("say for whom, with --as NAME")}
+		return usage{fmt.Errorf("name the member that claims, with --as NAME")}
 	}
 	if wait.on && body.Task != "" {
-		return usage{fmt.Errorf("--wait goes with --next")}
+		return usage{fmt.Errorf("--wait needs --next")}
 	}
 	act := a.engine().Act
 	if wait.on {
@@ -424,8 +427,8 @@ func (a *app) taskDone() *cobra.Command {
 	var fence int64
 	c := a.onTeam(1, &cobra.Command{
 		Use: "done [TEAM] ID --as NAME", Short: "Complete a task",
-		Long: "Complete a task with its result. A member completes what it holds; without --as you complete it as " +
-			"the one who leads.\nTaskCompleted hooks may reject it, with status 1 and their feedback.",
+		Long: "Complete a task with its result. A member completes a task that it claimed. Without --as you complete it " +
+			"as the user.\nTaskCompleted hooks may reject it, with status 1 and their feedback.",
 	}, func(c *cobra.Command, name string, args []string) (err error) {
 		if result, err = text(c, result); err != nil {
 			return err
@@ -453,7 +456,7 @@ func (a *app) taskFail() *cobra.Command {
 	var reason string
 	var fence int64
 	c := a.onTeam(1, &cobra.Command{
-		Use: "fail [TEAM] ID --as NAME", Short: "End an attempt at a task without success",
+		Use: "fail [TEAM] ID --as NAME", Short: "Record that an attempt at a task failed",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.FailTask{Task: args[0], Fence: fence, Reason: reason},
 			func(of *engine.Team, _ *team.Record) error {
@@ -469,12 +472,12 @@ func (a *app) taskFail() *cobra.Command {
 func (a *app) taskRelease() *cobra.Command {
 	var reason string
 	c := a.onTeam(1, &cobra.Command{
-		Use: "release [TEAM] ID", Short: "Put a task back on the list",
-		Long: "Put a task back on the list: one in progress, or one that failed as often as it was to be tried.",
+		Use: "release [TEAM] ID", Short: "Return a task to the queue",
+		Long: "Return a task to the queue: one in progress, or a failed one.",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.ReleaseTask{Task: args[0], Reason: reason},
 			func(of *engine.Team, _ *team.Record) error {
-				return a.printTask(of, args[0], is("is back on the list"))
+				return a.printTask(of, args[0], is("is back in the queue"))
 			})
 	})
 	c.Flags().String("as", "", "the member that holds it; you by default")

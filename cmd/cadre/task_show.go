@@ -18,10 +18,9 @@ import (
 func (a *app) taskShow() *cobra.Command {
 	var patch bool
 	c := a.looking(1, &cobra.Command{
-		Use: "show [TEAM] ID", Short: "Show a task with its result, and what was done of it",
-		Long: "Show a task: its result, what its member saved of it, and which files it changed. With --patch the " +
-			"whole patch of that\nis printed, and nothing else, as git apply takes it; what could harm a terminal is " +
-			"escaped.\n\n  cadre task show health 3 --patch | git apply --check",
+		Use: "show [TEAM] ID", Short: "Show a task with its result and its work",
+		Long: "Show a task: its result, its saved work, and the files that it changed. With --patch only the patch is " +
+			"printed, for git apply.\nCharacters that could harm a terminal are escaped.\n\n  cadre task show health 3 --patch | git apply --check",
 	}, func(c *cobra.Command, d *engine.Team, args []string) error {
 		var t team.Task
 		var err error
@@ -49,7 +48,7 @@ func (a *app) taskShow() *cobra.Command {
 			return err
 		})
 	})
-	c.Flags().BoolVar(&patch, "patch", false, "print the patch of what was done, and nothing else")
+	c.Flags().BoolVar(&patch, "patch", false, "print only the patch of the work")
 	return c
 }
 
@@ -87,7 +86,7 @@ func describeWork(w *sanitize.Writer, d *engine.Team, t team.Task) error {
 			w.Printf("  %s\n", file)
 		}
 		if len(k.Left) > 0 && k.Commit != "" {
-			w.Printf("  in no commit: %s\n", strings.Join(k.Left, ", "))
+			w.Printf("  not recorded in the commit: %s\n", strings.Join(k.Left, ", "))
 		}
 		if k.Commit != "" && len(k.Files) > 0 {
 			w.Printf("  %s\n", whole)
@@ -160,7 +159,7 @@ Killed at any moment, the same command finishes.
 				var called string
 				of.View(func(s *team.State) { called = s.Called(u.Task) })
 				return a.print(u, func(w *sanitize.Writer) error {
-					w.Printf("task %s is on the list again; what it did to %s is undone", called,
+					w.Printf("task %s is back in the queue; its changes to %s are undone", called,
 						plural(len(u.Files), "file"))
 					if u.Branch != "" {
 						w.Printf(" on %s (%.12s)", u.Branch, u.Commit)

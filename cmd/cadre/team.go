@@ -178,7 +178,7 @@ func (a *app) hostCommand() *cobra.Command {
 		Long: "Run the sessions of a team's members until they have ended or the team has. cadre run does this for a " +
 			"team file, and\ncadre spawn starts it in the background; its output is then in the team's folder as " +
 			"host.log. It may be stopped and\nstarted again at any time, also with kill -9: tasks that were under " +
-			"way go back on the list.",
+			"way return to the queue.",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		stays()
 		ctx := c.Context()

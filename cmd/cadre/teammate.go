@@ -165,7 +165,7 @@ func (a *app) behind(s seated) (choice guest.Choice, driver agent.Agent, err err
 		}
 	}
 	if driver = agents().Agent(choice.Agent); driver == nil {
-		err = usage{fmt.Errorf("there is no agent %q; there are: %s", choice.Agent,
+		err = usage{fmt.Errorf("%q is not an agent; use one of: %s", choice.Agent,
 			strings.Join(drivers.Running(), ", "))}
 	}
 	return choice, driver, err
@@ -254,7 +254,7 @@ func (s seated) permissions() (string, error) {
 		return "default", nil
 	case !slices.Contains(team.PermissionModes, s.mode):
 		if s.joins {
-			return "", usage{fmt.Errorf("there is no permission mode %q; there are: %s", s.mode,
+			return "", usage{fmt.Errorf("%q is not a permission mode; use one of: %s", s.mode,
 				strings.Join(team.PermissionModes, ", "))}
 		}
 		return "default", nil // one of a newer version: who asks more is safe

@@ -29,6 +29,7 @@ type Event struct {
 	TaskDescription string
 	DependentTasks  []string      // ids of the tasks that depend on it
 	Duration        time.Duration // TaskCompleted: from claim to now
+	Result          string        // TaskCompleted: what the member says came of the task
 
 	CompletedTasks []string  // TeammateIdle: ids of the tasks that the teammate completed
 	RemainingTasks int       // TeammateIdle: tasks of the team that are not completed
@@ -55,6 +56,7 @@ type payload struct {
 	MemberID       string     `json:"member_id,omitempty"`
 	DependentTasks *[]string  `json:"dependent_task_ids,omitempty"`
 	Duration       *millis    `json:"duration_ms,omitempty"`
+	Result         *string    `json:"result,omitempty"`
 	CompletedTasks *[]string  `json:"completed_task_ids,omitempty"`
 	RemainingTasks *int       `json:"remaining_tasks,omitempty"`
 	IdleSince      *time.Time `json:"idle_since,omitempty"`
@@ -83,7 +85,7 @@ func (e *Event) input(dir string) ([]byte, error) {
 		p.TaskID, p.TaskSubject, p.TaskDescription = &e.TaskID, &e.TaskSubject, &e.TaskDescription
 		p.DependentTasks = list(e.DependentTasks)
 		if e.Name == TaskCompleted {
-			p.Duration = (*millis)(&e.Duration)
+			p.Duration, p.Result = (*millis)(&e.Duration), &e.Result
 		}
 	} else {
 		p.CompletedTasks, p.RemainingTasks = list(e.CompletedTasks), &e.RemainingTasks

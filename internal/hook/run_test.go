@@ -121,7 +121,7 @@ func TestWhatACommandGets(t *testing.T) {
 		TaskSubject:     "build\x00 it",
 		TaskDescription: "two\nlines", DependentTasks: []string{"8", "9"}, Duration: 1500 * time.Millisecond}
 	created, completed := task, task
-	created.Name, completed.Name = TaskCreated, TaskCompleted
+	created.Name, completed.Name, completed.Result = TaskCreated, TaskCompleted, "12 tests passed"
 	tests := []struct {
 		event Event
 		json  string
@@ -144,7 +144,7 @@ func TestWhatACommandGets(t *testing.T) {
 				"CADRE_TASK_SUBJECT=build it CADRE_TASK_TITLE=build it CADRE_TEAM=blue CADRE_TEAM_ID=t-1 " +
 				"CADRE_TEAM_NAME=blue CADRE_TEAM_ROLE=qa"},
 		{completed, `{"cwd":"DIR","hook_event_name":"TaskCompleted","teammate_name":"alice","team_name":"blue","task_id":"7","task_subject":"build\u0000 it","task_description":"two\nlines",
-			"team_id":"t-1","member_id":"m-2","dependent_task_ids":["8","9"],"duration_ms":1500}`,
+			"team_id":"t-1","member_id":"m-2","dependent_task_ids":["8","9"],"duration_ms":1500,"result":"12 tests passed"}`,
 			"CADRE_COMPLETED_BY=alice CADRE_DEPENDENT_TASKS=8,9 CADRE_EVENT_MEMBER=alice " +
 				"CADRE_HOOK_EVENT=TaskCompleted CADRE_MEMBER_ID=m-2 CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR " +
 				"CADRE_TASK_DURATION=1500 CADRE_TASK_ID=7 CADRE_TASK_NAME=b CADRE_TASK_SUBJECT=build it " +
@@ -273,5 +273,20 @@ func TestBackgroundDoesNotHoldUp(t *testing.T) {
 	if started, err := proc.StartTime(pid); err == nil && proc.Alive(pid, started) {
 		t.Error("the background process is still running")
 		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// TestDocumented checks that docs/hooks.md names every field of what a command reads.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/hooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := reflect.TypeFor[payload]()
+	for i := range fields.NumField() {
+		name, _, _ := strings.Cut(fields.Field(i).Tag.Get("json"), ",")
+		if !strings.Contains(string(page), "| `"+name+"` |") {
+			t.Errorf("docs/hooks.md has no row for the field %s", name)
+		}
 	}
 }

@@ -75,7 +75,7 @@ func Sample(name string) Event {
 	}
 	if name == TaskCompleted {
 		e.Duration = 90 * time.Second
-		e.DependentTasks = []string{"2"}
+		e.DependentTasks, e.Result = []string{"2"}, "An example result"
 	}
 	if name == TeammateIdle {
 		e.CompletedTasks, e.RemainingTasks, e.IdleSince = []string{"1"}, 1, time.Unix(1_700_000_000, 0)
@@ -98,6 +98,7 @@ func ReadEvent(data []byte) (Event, error) {
 		SessionID: p.SessionID, TranscriptPath: p.TranscriptPath, TaskID: value(p.TaskID),
 		TaskSubject: value(p.TaskSubject), TaskDescription: value(p.TaskDescription),
 		DependentTasks: value(p.DependentTasks), Duration: time.Duration(value(p.Duration)),
+		Result:         value(p.Result),
 		CompletedTasks: value(p.CompletedTasks), RemainingTasks: value(p.RemainingTasks), IdleSince: value(p.IdleSince)}
 	return e, nil
 }

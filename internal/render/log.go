@@ -55,7 +55,7 @@ func ofTeam(e team.Event) (line string, is bool) {
 		return fmt.Sprintf("team %s (%s) restored from its checkpoint %d", e.Team.Name, e.Team.ID,
 			e.Team.Restored.Seq), true
 	case *team.TeamReleased:
-		return "team let go of" + prefixed(" on ", e.Machine), true
+		return "team released" + prefixed(" by ", e.Machine), true
 	case *team.TeamTakenBack:
 		return "team taken back", true
 	case *team.TeamStatusChanged:
@@ -90,7 +90,7 @@ func ofTeam(e team.Event) (line string, is bool) {
 		for i, f := range e.Facts {
 			names[i] = f.Name
 		}
-		return "the facts are recorded as they are now" + tail(strings.Join(names, ", ")), true
+		return "the facts are recorded" + tail(strings.Join(names, ", ")), true
 	case *team.TeamMoved:
 		return fmt.Sprintf("the project was moved from %s to %s", e.From, e.Dir), true
 	case *team.ReportAsked:
@@ -145,12 +145,12 @@ func ofConsolidation(e team.Event) (line string, is bool) {
 	case *team.TeamConsolidated:
 		return fmt.Sprintf("consolidation %d done", e.Attempt), true
 	case *team.ConsolidationAbandoned:
-		return fmt.Sprintf("consolidation %d given up", e.Attempt) + tail(e.Reason), true
+		return fmt.Sprintf("consolidation %d abandoned", e.Attempt) + tail(e.Reason), true
 	case *team.BranchLeft:
 		if e.Commit == "" {
-			return "nothing of " + e.Member + " is left to merge", true
+			return "no work of " + e.Member + " is left to merge", true
 		}
-		return fmt.Sprintf("the work of %s is on the branch %s, and not merged", e.Member, e.Branch), true
+		return fmt.Sprintf("the work of %s is on the branch %s, not merged", e.Member, e.Branch), true
 	}
 	return "", false
 }
@@ -178,9 +178,9 @@ func ofMember(e team.Event) (line string, is bool) {
 		if e.Reason == team.PausedReason {
 			return e.Member + " is paused", true
 		}
-		return e.Member + " is to be started again" + tail(e.Reason), true
+		return e.Member + " will be started again" + tail(e.Reason), true
 	case *team.HandoverRequested:
-		return "a fresh session is to go on for " + e.Member + tail(e.Reason), true
+		return e.Member + " gets a fresh session" + tail(e.Reason), true
 	case *team.InterruptRequested:
 		return e.By + " interrupted " + e.Member, true
 	case *team.MemberStopped:
@@ -188,7 +188,7 @@ func ofMember(e team.Event) (line string, is bool) {
 	case *team.MemberFailed:
 		return e.Member + " FAILED" + tail(e.Reason), true
 	case *team.MemberReturned:
-		return e.Member.Name + " is there again", true
+		return e.Member.Name + " is back", true
 	case *team.ModeChanged:
 		return fmt.Sprintf("%s is in permission mode %s", e.Member, e.Mode), true
 	case *team.MemberOffline:
@@ -221,7 +221,7 @@ func ofRequest(e team.Event) (line string, is bool) {
 		return fmt.Sprintf("permission %s of %s: %s", e.Request, e.Member, strings.ReplaceAll(e.Outcome, "_", " ")) +
 			tail(e.Reason), true
 	case *team.HookRejected:
-		return fmt.Sprintf("hook %s said no to %s (%d in a row)", e.Hook, e.Member, e.Count) + tail(e.Feedback), true
+		return fmt.Sprintf("the %s hook rejected %s (%d in a row)", e.Hook, e.Member, e.Count) + tail(e.Feedback), true
 	}
 	return "", false
 }
@@ -241,7 +241,7 @@ func ofTask(e team.Event, called func(id string) string) (line string, is bool) 
 		}
 		return fmt.Sprintf("%s used %d tokens for task %s", e.Member, e.Usage.Tokens(), called(e.Task)), true
 	case *team.WorkFound:
-		return "the work of task " + strings.Join(all(e.Tasks), ", ") + " is there now", true
+		return "the work of task " + strings.Join(all(e.Tasks), ", ") + " has arrived", true
 	case *team.TaskCreated:
 		if e.Task.Subject == e.Task.Name {
 			return fmt.Sprintf("task %s%s", e.Task.Name, waits(all(e.Task.BlockedBy))), true
@@ -252,7 +252,7 @@ func ofTask(e team.Event, called func(id string) string) (line string, is bool) 
 	case *team.TaskClaimed:
 		return fmt.Sprintf("%s took task %s", word(e.Member == "", "somebody", e.Member), called(e.Task)), true
 	case *team.TaskReleased:
-		return "task " + called(e.Task) + " is back on the list" + tail(e.Reason), true
+		return "task " + called(e.Task) + " is back in the queue" + tail(e.Reason), true
 	case *team.TaskFailed:
 		return fmt.Sprintf("%s FAILED task %s%s", e.By, called(e.Task), frees(all(e.Unblocked))) + tail(e.Reason), true
 	case *team.TaskCompleted:
@@ -260,11 +260,11 @@ func ofTask(e team.Event, called func(id string) string) (line string, is bool) 
 	case *team.TaskDeleted:
 		return "task " + called(e.Task) + " deleted" + frees(all(e.Unblocked)), true
 	case *team.WorkSaved:
-		return fmt.Sprintf("what %s has done of task %s is kept with it", e.Saved.Member, called(e.Task)), true
+		return fmt.Sprintf("the work of %s on task %s is saved with the task", e.Saved.Member, called(e.Task)), true
 	case *team.TaskRevised:
 		return "task " + called(e.Task.ID) + " changed with the team file" + tail(strings.Join(e.Fields, ", ")), true
 	case *team.TaskRolledBack:
-		return "what was done of task " + called(e.Task) + " was rolled back, and it is on the list again" +
+		return "task " + called(e.Task) + " was rolled back and is back in the queue" +
 			tail(e.Reason), true
 	case *team.WorkRecorded:
 		return fmt.Sprintf("task %s: %s", called(e.Task), Work(e.Work)), true
@@ -314,11 +314,11 @@ func troubled(e *team.MemberTroubled, at team.Time) string {
 func Work(w team.Work) string {
 	switch {
 	case w.Base == "":
-		return "what it starts from was not recorded" + tail(strings.Join(w.Left, "; "))
+		return "the commit that it starts from was not recorded" + tail(strings.Join(w.Left, "; "))
 	case w.Open():
 		return "starts from " + Parent(w.Base)
 	case w.Commit == "":
-		return "what it did was not recorded" + tail(strings.Join(w.Left, "; "))
+		return "its work was not recorded" + tail(strings.Join(w.Left, "; "))
 	}
 	done := fmt.Sprintf("%s changed %s (%.12s..%.12s", w.Member, files(int64(len(w.Files))), w.Base, w.Commit)
 	if w.Branch != "" {

@@ -163,6 +163,7 @@ func describe(s *team.State, r *team.Record) (hook.Event, team.RejectByHook, boo
 			by(e.By)
 			event.TaskID, event.TaskName, event.TaskSubject, event.TaskDescription, event.DependentTasks = task.ID,
 				task.Name, task.Subject, task.Description, task.Blocks
+			event.Result = e.Result
 			if task.StartedAt != 0 {
 				event.Duration = r.At.Sub(task.StartedAt)
 			}

@@ -16,6 +16,7 @@ type ItemKind string
 const (
 	ItemPermission  ItemKind = "permission"  // a member asks for leave to use a tool
 	ItemPlan        ItemKind = "plan"        // a member's plan waits for approval
+	ItemQuestion    ItemKind = "question"    // a member asks the person who leads
 	ItemDirectory   ItemKind = "directory"   // the directory that the team works in is missing
 	ItemElsewhere   ItemKind = "elsewhere"   // the team may be running on another machine
 	ItemInterrupted ItemKind = "interrupted" // a consolidation was begun, and no process runs it
@@ -146,6 +147,7 @@ func (a *attention) requests() {
 				"before it is approved.", m.Name)
 		}
 	}
+	a.questions()
 }
 
 // whole adds what blocks the team as a whole.

@@ -257,6 +257,15 @@ func TestAttention(t *testing.T) {
 			want: "budget_low for user since 0 → raise_budget bob: 50 % of the token budget of bob is spent (5 of 10 " +
 				"tokens).\nbudget for user since 0 → raise_budget eve: The token budget of eve is spent (10 of 10 " +
 				"tokens); it gets no new work.\n"},
+		{name: "a question to the person who leads", history: history{&SpawnMember{Name: "eve", Agent: External}, "eve",
+			&SendMessage{To: "lead", Body: "which one?", Intent: "question"}, &SendMessage{To: "lead", Body: "done"}},
+			outside: alive(), now: 10,
+			want: "question for user since 3 → read_mail lead: eve asks you: which one?\n"},
+		{name: "a question that was read", history: history{&SpawnMember{Name: "eve", Agent: External}, "eve",
+			&SendMessage{To: "lead", Body: "which one?", Intent: "question"}, "lead",
+			&ReceiveMessages{Member: "lead"}}, outside: alive(), now: 10},
+		{name: "a question to an agent that leads", history: history{agentLead, &SpawnMember{Name: "eve",
+			Agent: External}, "eve", &SendMessage{To: "lead", Body: "which one?", Intent: "question"}}, outside: alive()},
 		{name: "late messages", history: history{&SpawnMember{Name: "eve", Agent: External},
 			&SendMessage{To: "eve", Body: "x"}, &SendMessage{To: "eve", Body: "y"}, 400, &MarkLate{Member: "eve"}},
 			outside: alive(), now: 500,
@@ -376,7 +385,7 @@ func TestNothingOfAnObservedTeamWaits(t *testing.T) {
 // kinds are in order. No two items have the same key. Each has a text and a hint. The list is also
 // the same after the state was encoded and read back.
 func TestAttentionOfAnyState(t *testing.T) {
-	order := []ItemKind{ItemPermission, ItemPlan, ItemInterrupted, ItemDirectory, ItemElsewhere, ItemDormant,
+	order := []ItemKind{ItemPermission, ItemPlan, ItemQuestion, ItemInterrupted, ItemDirectory, ItemElsewhere, ItemDormant,
 		ItemUnhosted, ItemLeadLost, ItemLeadFailed, ItemBudget, ItemBudgetLow, ItemFailed, ItemOffline,
 		ItemHeld, ItemCheck, ItemConflict, ItemTaskFailed, ItemTaskYours, ItemUnassigned, ItemHook, ItemConsolidate,
 		ItemLate, ItemFacts}

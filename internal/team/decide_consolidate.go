@@ -274,7 +274,7 @@ func (d *decision) abandon(left []Fact, reason, words string) error {
 		status = TeamComplete
 	}
 	d.emit(&TeamStatusChanged{Status: status, Reason: clipTo(reason, MaxSubject)})
-	d.tell(d.team.Lead, "", "The consolidation was given up%s", words)
+	d.tell(d.team.Lead, "", "The consolidation was abandoned%s", words)
 	return nil
 }
 

@@ -150,8 +150,8 @@ func (b *AttachLead) decide(d *decision) error {
 			return refuse(Conflict, "session %s has given a sign of life since", brief(now))
 		}
 		if stale := d.team.Timing.OrDefaults().Stale; silent < stale {
-			return Refuse(Conflict, "Different lead detected. Coordinator override needed. Session %s leads team %s "+
-				"and was seen %s ago; it is out of date after %s", brief(now), d.team.Name, span(silent),
+			return Refuse(Conflict, "another session has the lead: session %s leads team %s "+
+				"and was seen %s ago; its lead expires after %s without a heartbeat", brief(now), d.team.Name, span(silent),
 				span(stale)).With(d.team.hint(ActTakeOver))
 		}
 		e.TakenOver = now

@@ -46,6 +46,7 @@ const (
 	ActRejoin   Action = "rejoin"    // start the session of the external member again
 	ActResend   Action = "resend"    // send the late messages of Member again
 	ActAsk      Action = "ask"       // ask Member with a message
+	ActReadMail Action = "read_mail" // read the mail of Member
 
 	ActClaimTask    Action = "claim_task"    // Task, by Member
 	ActClaimNext    Action = "claim_next"    // give Task to another member
@@ -69,7 +70,8 @@ func Actions() []Action {
 	return []Action{ActAnswerPermission, ActAnswerPlan, ActCreate, ActResume, ActContinueCopy, ActMove, ActTakeOver,
 		ActTakeBack, ActRelease, ActPull, ActCleanUp, ActForceCleanUp, ActMend, ActRaiseBudget, ActConsolidate, ActFinish,
 		ActRollBack, ActSkipCommit, ActGoWithout, ActKeepCheckChanges, ActIncludeFiles, ActCommitOnly, ActCheckClean,
-		ActSpawn, ActSubmitPlan, ActShutDown, ActRejoin, ActResend, ActAsk, ActClaimTask, ActClaimNext, ActReassign, ActRetryTask,
+		ActSpawn, ActSubmitPlan, ActShutDown, ActRejoin, ActResend, ActAsk, ActReadMail, ActClaimTask, ActClaimNext,
+		ActReassign, ActRetryTask,
 		ActCompleteTask, ActAssignTask, ActShowTeam, ActShowAlive, ActShowTasks, ActShowTask, ActShowLog, ActFollowLog,
 		ActShowReview, ActRecordFacts}
 }
@@ -156,6 +158,8 @@ func (h Hint) Purpose() string {
 		return "start the session of " + h.Member + " again"
 	case ActAsk:
 		return "ask " + h.Member
+	case ActReadMail:
+		return "read the mail of " + h.Member
 	case ActReassign:
 		return "give task " + h.called() + " to somebody else"
 	case ActRetryTask:

@@ -201,6 +201,7 @@ type AttentionKind string
 const (
 	AttentionPermission  = AttentionKind(team.ItemPermission)  // a member asks for leave to use a tool
 	AttentionPlan        = AttentionKind(team.ItemPlan)        // a member's plan waits for approval
+	AttentionQuestion    = AttentionKind(team.ItemQuestion)    // a member asks the person who leads
 	AttentionDirectory   = AttentionKind(team.ItemDirectory)   // the directory that the team works in is missing
 	AttentionElsewhere   = AttentionKind(team.ItemElsewhere)   // the team may be running on another machine
 	AttentionInterrupted = AttentionKind(team.ItemInterrupted) // a consolidation was begun and nobody is at it

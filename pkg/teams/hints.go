@@ -39,6 +39,7 @@ const (
 	ActRejoin           Action = "rejoin"             // start the session of the external member again
 	ActResend           Action = "resend"             // send the late messages of Member again
 	ActAsk              Action = "ask"                // ask Member with a message
+	ActReadMail         Action = "read_mail"          // read the mail of Member
 	ActClaimTask        Action = "claim_task"         // Task, by Member
 	ActClaimNext        Action = "claim_next"         // take the next task of the list, by Member
 	ActReassign         Action = "reassign"           // give Task to somebody else

@@ -54,6 +54,7 @@ type HookEvent struct {
 	Description string
 	Dependents  []string      // ids of the tasks that wait for it
 	Duration    time.Duration // HookTaskCompleted: since the claim
+	Result      string        // HookTaskCompleted: what the member says came of the task
 	Completed   []string      // HookTeammateIdle: ids of what the teammate completed
 	Remaining   int           // HookTeammateIdle: tasks of the team that are not completed
 }

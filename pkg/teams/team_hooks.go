@@ -168,12 +168,13 @@ func (h Hook) core() *hook.Hook {
 func (e *HookEvent) core(of team.Team) hook.Event {
 	return hook.Event{TeamID: of.ID, TeamName: of.Name, Member: e.Member, MemberID: e.Member + "@" + of.Name,
 		TaskID: e.Task, TaskSubject: e.Subject, TaskDescription: e.Description, DependentTasks: e.Dependents,
-		Duration: e.Duration, CompletedTasks: e.Completed, RemainingTasks: e.Remaining}
+		Duration: e.Duration, Result: e.Result, CompletedTasks: e.Completed, RemainingTasks: e.Remaining}
 }
 
 // hookEventOf describes an event to a function.
 func hookEventOf(e hook.Event) HookEvent {
 	return HookEvent{Name: HookName(e.Name), Team: e.TeamName, Member: e.Member, Task: e.TaskID,
 		Subject: e.TaskSubject, Description: e.TaskDescription, Dependents: e.DependentTasks, Duration: e.Duration,
+		Result:    e.Result,
 		Completed: e.CompletedTasks, Remaining: e.RemainingTasks}
 }

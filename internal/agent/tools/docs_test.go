@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cadre/internal/agent"
+	"cadre/internal/agent/tools"
 	"cadre/internal/team"
 )
 
@@ -21,7 +22,10 @@ func TestManual(t *testing.T) {
 	of := map[string][]string{}
 	var all []agent.Tool
 	for _, member := range []string{"lead", "ann"} {
-		for _, tool := range b.tools(member).List() {
+		o := b.options(member)
+		// the manual has what every machine and session can offer
+		o.Agents, o.Wait = nil, b.Wait
+		for _, tool := range tools.New(o).List() {
 			if of[tool.Name] = append(of[tool.Name], member); len(of[tool.Name]) == 1 {
 				all = append(all, tool)
 			}
@@ -35,6 +39,10 @@ func TestManual(t *testing.T) {
 Every session of an agent gets these tools, from its driver or from ` + "`cadre mcp`" +
 		` as the MCP server ` + "`" + agent.ToolServerName + "`" + `. The texts are what agents read.
 A tool acts as the session's member. A refusal says what to do instead.
+
+- The input ` + "`agent`" + ` of SpawnTeammate takes the agents that are installed on the machine, and ` + "`external`" + `. Each session is shown its own list.
+- The input ` + "`wait_seconds`" + ` of TeamStatus is for sessions that cadre cannot wake, such as your own session with ` + "`cadre mcp`" + `. Other sessions are not
+  shown it. The call returns with the first news, or when the seconds have passed.
 `)
 	for _, tool := range all {
 		who := "for everybody"
@@ -43,7 +51,7 @@ A tool acts as the session's member. A refusal says what to do instead.
 		} else if !slices.Contains(of[tool.Name], "lead") {
 			who = "for teammates"
 		}
-		fmt.Fprintf(&doc, "\n## %s\n\nIt is %s.\n\n%s\n", tool.Name, who, quote(tool.Description))
+		fmt.Fprintf(&doc, "\n## %s\n\nThis tool is %s.\n\n%s\n", tool.Name, who, quote(tool.Description))
 		doc.WriteString(inputs(t, tool))
 	}
 	if *update {

@@ -69,6 +69,8 @@ func toolFor(h team.Hint) (u usage, users bool) {
 		return of("ResendMessages").with("name", h.Member), false
 	case team.ActAsk:
 		return of("SendMessage").with("to", h.Member), false
+	case team.ActReadMail:
+		return of("ReadMessages"), false
 	case team.ActClaimTask:
 		return of("TaskClaim").with("taskId", h.Task), false
 	case team.ActClaimNext:
@@ -100,7 +102,8 @@ func (c *call) help(h team.Hint) string {
 	switch {
 	case users:
 		return "Only the user can " + h.Purpose() + "."
-	case u.tool == "", h.Action == team.ActAsk && h.Member == c.me:
+	case u.tool == "", h.Action == team.ActAsk && h.Member == c.me,
+		h.Action == team.ActReadMail && h.Member != c.me:
 		return ""
 	case (h.Action == team.ActClaimTask || h.Action == team.ActClaimNext) && h.Member != "" && h.Member != c.me:
 		return ""

@@ -170,13 +170,13 @@ type (
 		Message message `json:"message" also:"content body text" jsonschema:"what you want to say, complete in itself: the member does not see your session"`
 		Summary text    `json:"summary,omitempty" also:"subject title" jsonschema:"a heading, sent as the first line"`
 		Intent  intent  `json:"intent,omitempty" also:"kind type" jsonschema:"what the message is meant as"`
-		Urgent  flag    `json:"urgent,omitempty" also:"priority" jsonschema:"true marks it as urgent; it interrupts nobody"`
+		Urgent  flag    `json:"urgent,omitempty" also:"priority" jsonschema:"true marks it; only the user can interrupt"`
 	}
 	broadcast struct {
 		Message message `json:"message" also:"content body text" jsonschema:"what you want to say, complete in itself"`
 		Summary text    `json:"summary,omitempty" also:"subject title" jsonschema:"a heading, sent as the first line"`
 		Intent  intent  `json:"intent,omitempty" also:"kind type" jsonschema:"what the message is meant as"`
-		Urgent  flag    `json:"urgent,omitempty" also:"priority" jsonschema:"true marks it as urgent; it interrupts nobody"`
+		Urgent  flag    `json:"urgent,omitempty" also:"priority" jsonschema:"true marks it; only the user can interrupt"`
 	}
 	spawn struct {
 		Name         text `json:"name" also:"member teammate" jsonschema:"a short name that nobody on the team has: letters, digits, _ and -"`

@@ -223,7 +223,8 @@ func TakeLead(ctx context.Context, t Team, found *inspect.Examination, how Takeo
 	}
 }
 
-// led says who leads. Another process may have been faster since the team was examined.
+// led returns an error that says who leads. Another process may have taken the lead since the team
+// was examined.
 func led(ctx context.Context, t Team) error {
 	if err := t.Refresh(ctx); err != nil {
 		return err
@@ -233,7 +234,7 @@ func led(ctx context.Context, t Team) error {
 		return err
 	}
 	is := now.Team
-	who := fmt.Sprintf("Session %s leads team %s and lives", is.LeadSession, is.Name)
+	who := fmt.Sprintf("Session %s leads team %s and is alive", is.LeadSession, is.Name)
 	switch {
 	case is.LeadSession == team.User:
 		who = fmt.Sprintf("You lead team %s, by another command that is under way", is.Name)

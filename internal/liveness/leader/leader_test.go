@@ -203,12 +203,12 @@ func TestTake(t *testing.T) {
 					Machine: here(t)})
 			}},
 		{name: "one on another machine, seen a moment ago", leads: "old", code: team.Conflict,
-			says: "Different lead detected. Coordinator override needed. Session old",
+			says: "another session has the lead: session old",
 			beats: func(_ *testing.T, p place) {
 				p.beaten(heartbeat.Beat{At: now(0), Session: "old", Machine: "elsewhere"})
 			}},
 		{name: "one on another machine, silent for almost too long", leads: "old", code: team.Conflict,
-			says: "out of date after 60 min",
+			says: "expires after 60 min",
 			beats: func(_ *testing.T, p place) {
 				p.beaten(heartbeat.Beat{At: now(59 * time.Minute), Session: "old", Machine: "elsewhere"})
 			}},
@@ -221,13 +221,13 @@ func TestTake(t *testing.T) {
 				p.beaten(heartbeat.Beat{At: now(-2 * time.Hour), Session: "old", Machine: "elsewhere"})
 			}},
 		{name: "one that sent no heartbeat yet", leads: "old", code: team.Conflict,
-			says: "Different lead detected"},
+			says: "another session has the lead"},
 		{name: "one with only the heartbeat of an earlier session", leads: "old", code: team.Conflict,
-			says: "Different lead detected",
+			says: "another session has the lead",
 			beats: func(t *testing.T, p place) {
 				p.beaten(heartbeat.Beat{At: now(24 * time.Hour), Session: "older", Machine: here(t)})
 			}},
-		{name: "one whose heartbeat is damaged", leads: "old", code: team.Conflict, says: "Different lead detected",
+		{name: "one whose heartbeat is damaged", leads: "old", code: team.Conflict, says: "another session has the lead",
 			beats: func(t *testing.T, p place) { p.damaged(`{"teammate_id":"le`) }},
 		{name: "one whose process died here, and whose heartbeat is damaged", leads: "old", here: true, from: "old",
 			beats: func(t *testing.T, p place) { p.damaged(`{"teammate_id":"le`) }},
@@ -263,7 +263,7 @@ func TestTake(t *testing.T) {
 				if !strings.Contains(err.Error(), c.says) {
 					t.Errorf("it does not say %q: %v", c.says, err)
 				}
-				if h := team.HintsOf(err); strings.HasPrefix(err.Error(), "Different lead") &&
+				if h := team.HintsOf(err); strings.HasPrefix(err.Error(), "another session has the lead") &&
 					(len(h) != 1 || h[0].Action != team.ActTakeOver || h[0].Team != "demo") {
 					t.Errorf("it hints at %+v", h)
 				}
