@@ -41,7 +41,8 @@ func TestTry(t *testing.T) {
 			if notes := strings.Join(got.Notes, "\n"); !strings.Contains(notes, test.note) || (test.note == "") != (notes == "") {
 				t.Errorf("notes %q", notes)
 			}
-			if got.Duration <= 0 || got.Duration < test.timeout {
+			// the timeout includes the start of the process, which takes a while on a busy machine
+			if got.Duration <= 0 || got.Duration < test.timeout/2 {
 				t.Errorf("it took %v", got.Duration)
 			}
 			got.Notes, got.Duration = nil, 0
