@@ -262,7 +262,8 @@ func (t *Team) Consolidation() consolidate.Options {
 
 // Projector returns the projector that shows the team of that folder to Claude Code.
 func (e *Engine) Projector(dir string) *projection.Projector {
-	return &projection.Projector{Claude: e.Home.Claude, Mark: filepath.Join(dir, projection.MarkFile), Log: e.Note}
+	return &projection.Projector{Claude: e.Home.Claude, Mark: filepath.Join(dir, projection.MarkFile),
+		Beside: layout.Beside(dir), Log: e.Note}
 }
 
 // role finds the definition of a role in a directory.

@@ -425,6 +425,13 @@ func (h Home) taken(name, why string) error {
 		With(team.Hint{Action: team.ActCleanUp, Team: name})
 }
 
+// Beside reports whether the folder is that of a team which shares its name with another one. Such a
+// folder has the team's id for its name, as the folder of an archived team does.
+func Beside(folder string) bool {
+	_, is := nameOfID(filepath.Base(folder))
+	return is
+}
+
 // Nowhere returns the folder of a team that does not exist yet. Nothing is ever in it.
 func (h Home) Nowhere() string { return filepath.Join(h.teams(), newMark+"none") }
 

@@ -27,6 +27,11 @@
 //	team complete or aborted     config.json stays, tasks/<team>/ is removed
 //	team cleaned up              both are removed and never written again
 //
+// # Names of folders
+//
+// The folders have the team's name. Two projects may have a team of one name: the second team of a
+// home gets the folders of the first free name of NAME-2, NAME-3 and so on. It takes over no folders.
+//
 // # Owner of a folder
 //
 //	config.json or .cadre names this team                      ours

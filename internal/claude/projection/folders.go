@@ -17,8 +17,10 @@ import (
 // folders are Claude Code's two folders of one team. They are only changed under the mark's lock.
 type folders struct {
 	team   team.Team
-	roster string // <claude>/teams/<team>
-	tasks  string // <claude>/tasks/<team>
+	claude string
+	name   string // of the folders
+	roster string // <claude>/teams/<name>
+	tasks  string // <claude>/tasks/<name>
 	own    string // part of the names of our temporary files; unique to the team
 	step   func(string)
 
@@ -34,9 +36,15 @@ const (
 )
 
 func foldersOf(claude string, t team.Team, step func(string)) *folders {
-	return &folders{team: t, roster: filepath.Join(claude, "teams", t.Name),
-		tasks: filepath.Join(claude, "tasks", t.Name),
-		own:   ".cadre-" + sessionID(t.ID)[:8], step: step}
+	f := &folders{team: t, claude: claude, own: ".cadre-" + sessionID(t.ID)[:8], step: step}
+	f.use(t.Name)
+	return f
+}
+
+// use makes the folders those of that name.
+func (f *folders) use(name string) {
+	f.name = name
+	f.roster, f.tasks = filepath.Join(f.claude, "teams", name), filepath.Join(f.claude, "tasks", name)
 }
 
 func (f *folders) config() string        { return filepath.Join(f.roster, configName) }
@@ -93,6 +101,15 @@ func (f *folders) holderOf(o Owner) holder {
 		return older
 	}
 	return others
+}
+
+// holders returns the owners of both folders.
+func (f *folders) holders(known bool) (roster, tasks holder, err error) {
+	if roster, err = f.rosterHolder(known); err != nil {
+		return 0, 0, err
+	}
+	tasks, err = f.tasksHolder()
+	return roster, tasks, err
 }
 
 // rosterHolder returns the owner of teams/<team>. known says that this team was projected there

@@ -83,10 +83,11 @@ type Task struct {
 // colors lists the colors of teammates in the order in which Claude Code assigns them.
 var colors = []string{"blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red"}
 
-// configOf returns the roster of the team. Like Claude Code's, it does not include members that
-// have ended.
-func configOf(s *team.State) *Config {
+// configOf returns the roster of the team, under the name of its folders. Like Claude Code's, it
+// does not include members that have ended.
+func configOf(s *team.State, name string) *Config {
 	t := s.Team()
+	t.Name = name
 	c := &Config{
 		Cadre:         &Owner{TeamID: t.ID, CreatedAt: int64(t.CreatedAt), Seq: s.Seq()},
 		Name:          t.Name,

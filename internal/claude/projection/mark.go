@@ -17,7 +17,9 @@ import (
 type mark struct {
 	Version int    `json:"cadre-projection"`
 	Team    string `json:"team"` // team id; a mark of another team is ignored
-	Seq     int64  `json:"seq"`  // every file shows the state after this record or a later one; 0 for none
+	// Name is the name of the folders, if it is not the team's name.
+	Name string `json:"name,omitempty"`
+	Seq  int64  `json:"seq"` // every file shows the state after this record or a later one; 0 for none
 	// Tasks is the time at which this program last added a file to the tasks folder or removed one,
 	// in nanoseconds.
 	Tasks int64  `json:"tasks,omitempty"`

@@ -20,8 +20,11 @@ const MarkFile = "projected"
 // Projector projects one team. It may be used from any goroutine. Its fields must not change after
 // the first use.
 type Projector struct {
-	Claude string       // Claude Code's folder, absolute
-	Mark   string       // file in the team's own folder that records and locks the projection
+	Claude string // Claude Code's folder, absolute
+	Mark   string // file in the team's own folder that records and locks the projection
+	// Beside says that another team of the home has the folders of the team's name. This team is
+	// projected to the first free folders of the names NAME-2, NAME-3 and so on.
+	Beside bool
 	Log    func(string) // called when a folder was moved out of the place of a file; may be nil
 	step   func(string)
 }
@@ -78,8 +81,51 @@ type run struct {
 	whole   bool // compare every file
 }
 
+// mostNumbers bounds the names that are tried for a team beside another one.
+const mostNumbers = 99
+
+// recall makes the folders those that were projected to before.
+func (r *run) recall(m mark) {
+	switch {
+	case m.Team == r.team.ID && m.Name != "":
+		r.use(m.Name)
+	case r.Beside && (m.Team != r.team.ID || m.Seq == 0):
+		r.use(team.Numbered(r.team.Name, 2))
+	}
+}
+
+// place returns the owners of the folders, and the mark to continue from. A team beside another one
+// leaves folders of another owner and takes the next ones.
+func (r *run) place(m mark) (now mark, roster, tasks holder, err error) {
+	roster, tasks, err = r.holders(m.Seq > 0)
+	for n := 2; r.name != r.team.Name && n <= mostNumbers; n++ {
+		if err != nil || (roster == free || roster == ours) && (tasks == free || tasks == ours) {
+			break
+		}
+		m = mark{}
+		r.use(team.Numbered(r.team.Name, n))
+		roster, tasks, err = r.holders(false)
+	}
+	return m, roster, tasks, err
+}
+
+// removeAll removes the folders that are ours. Without a mark, a team beside another one may have
+// been projected to any of the names.
+func (r *run) removeAll(marked bool) error {
+	err := r.remove()
+	for n := 2; r.Beside && !marked && n <= mostNumbers; n++ {
+		r.use(team.Numbered(r.team.Name, n))
+		if missing(r.roster) && missing(r.tasks) {
+			break
+		}
+		err = errors.Join(err, r.remove())
+	}
+	return err
+}
+
 func (r *run) project() error {
-	if m, ok := readMark(r.Mark); ok {
+	m, ok := readMark(r.Mark)
+	if r.recall(m); ok {
 		if done, err := r.done(m); done || err != nil {
 			return err
 		}
@@ -87,7 +133,7 @@ func (r *run) project() error {
 	lock, err := lockMark(r.ctx, r.Mark)
 	if errors.Is(err, fs.ErrNotExist) {
 		if r.team.CleanedUp {
-			return r.remove()
+			return r.removeAll(false)
 		}
 		return journal.ErrGone
 	}
@@ -95,7 +141,8 @@ func (r *run) project() error {
 		return err
 	}
 	defer lock.unlock()
-	m, ok := lock.read()
+	m, ok = lock.read()
+	r.recall(m)
 	if done, err := r.done(m); ok && (done || err != nil) {
 		return err
 	}
@@ -103,16 +150,12 @@ func (r *run) project() error {
 		m = mark{} // of another team, or of a history that no longer exists
 	}
 	if r.team.CleanedUp {
-		if err := r.remove(); err != nil {
+		if err := r.removeAll(m.Team == r.team.ID); err != nil {
 			return err
 		}
 		return lock.write(mark{Team: r.team.ID, State: removed})
 	}
-	roster, err := r.rosterHolder(m.Seq > 0)
-	if err != nil {
-		return err
-	}
-	tasks, err := r.tasksHolder()
+	m, roster, tasks, err := r.place(m)
 	if err != nil {
 		return err
 	}
@@ -123,7 +166,11 @@ func (r *run) project() error {
 		return err
 	}
 	r.at("mark")
-	return lock.write(mark{Team: r.team.ID, Seq: r.state.Seq(), Tasks: r.tasksChanged()})
+	last := mark{Team: r.team.ID, Seq: r.state.Seq(), Tasks: r.tasksChanged()}
+	if r.name != r.team.Name {
+		last.Name = r.name
+	}
+	return lock.write(last)
 }
 
 // done reports whether the mark shows that nothing needs to be done for this state.
@@ -206,7 +253,7 @@ func (r *run) writeConfig() error {
 	if err := os.MkdirAll(r.roster, 0o700); err != nil {
 		return err
 	}
-	data, err := Encode(configOf(r.state))
+	data, err := Encode(configOf(r.state, r.name))
 	if err != nil {
 		return err
 	}

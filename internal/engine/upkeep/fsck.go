@@ -104,7 +104,8 @@ func (x FileCheck) read(ctx context.Context, name string, whole bool, h *Health)
 		x.compare(ctx, rep, h)
 	}
 	if t := rep.Team(); t.CheckOurs() == nil {
-		shown := &projection.Projector{Claude: x.Home.Claude, Mark: filepath.Join(dir, projection.MarkFile), Log: x.Log}
+		shown := &projection.Projector{Claude: x.Home.Claude, Mark: filepath.Join(dir, projection.MarkFile),
+			Beside: layout.Beside(dir), Log: x.Log}
 		rep.View(func(s *team.State) { h.Rebuilt, err = shown.Repair(ctx, j, s) })
 		if err != nil {
 			h.Notes = append(h.Notes, x.Explain(err))
