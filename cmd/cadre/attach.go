@@ -1,43 +1,114 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/engine"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+	"cadre/internal/ui/sessionview"
 )
 
 func (a *app) attachCommand() *cobra.Command {
-	return a.looking(1, &cobra.Command{
-		Use: "attach [TEAM] NAME", Short: "Go to the terminal of a claude-tmux member",
-		Long: `Go to the terminal of a member whose agent is claude-tmux: to look on, to type to it, or to answer what it asks when it starts.
-
-  cadre attach port bob
-
-Leave it with Ctrl-b d; the member continues. Within a tmux of your own, the terminal opens in the pane where you are. Your tmux takes the first Ctrl-b there: leave it
-with Ctrl-b Ctrl-b d.`,
-	}, func(_ *cobra.Command, d *engine.Team, args []string) error {
-		socket, err := d.Terminal(args[0])
+	var kept bool
+	c := a.looking(1, &cobra.Command{
+		Use: "attach [TEAM] NAME", Short: "Watch the session of a member, and write to it",
+		Long: "Show what the session of a member shows: what it was given, its texts, the tools that it uses, and its " +
+			"questions. The last 1 MiB is kept. In a terminal, a line that you type is sent to the member as a " +
+			"message, and a line that begins with ! as an urgent one, which interrupts its turn. It ends with the " +
+			"member, or with Ctrl-C; the member continues.\n\n" +
+			"A claude-tmux member has a terminal of its own, which opens instead. Leave that with Ctrl-b d, or with " +
+			"Ctrl-b Ctrl-b d within a tmux of your own.",
+		Example: "  cadre attach port bob\n  cadre attach port bob --no-follow --json",
+	}, func(c *cobra.Command, d *engine.Team, args []string) error {
+		if socket, err := d.Terminal(args[0]); err == nil && atTerminal() && a.out.terminal() {
+			return a.openTerminal(socket, args[0])
+		}
+		entries, err := d.Session(c.Context(), args[0], !kept)
 		if err != nil {
 			return err
 		}
-		if !atTerminal() || !a.out.terminal() {
-			return usage{fmt.Errorf("attach needs a terminal, and standard input or output is not one; in a "+
-				"terminal, type: "+
-				"cadre attach %s %s", d.Name, args[0])}
+		stays()
+		if !kept && !a.json && atTerminal() && a.out.terminal() {
+			a.note(fmt.Sprintf("a line that you type goes to %s; leave with Ctrl-C", args[0]))
+			go a.passLines(c, d.Name, args[0])
 		}
-		leave := "Ctrl-b d"
-		if os.Getenv("TMUX") != "" {
-			leave = "Ctrl-b Ctrl-b d"
+		var lines sessionview.Lines
+		for e, err := range entries {
+			if err != nil {
+				return err
+			}
+			if a.json {
+				err = a.out.Value(e)
+			} else {
+				err = a.printSession(lines.Add(e))
+			}
+			if err != nil {
+				return err
+			}
 		}
-		a.note(fmt.Sprintf("this is the terminal of %s; leave it with %s", args[0], leave))
-		return proc.Become([]string{"tmux", "-S", socket, "attach-session"}, outsideTmux(os.Environ()))
+		if a.json {
+			return nil
+		}
+		return a.printSession(lines.Rest())
 	})
+	c.Flags().BoolVar(&kept, "no-follow", false, "show what is kept, and end")
+	return c
+}
+
+// openTerminal replaces this process by a tmux that shows the terminal of the member.
+func (a *app) openTerminal(socket, member string) error {
+	leave := "Ctrl-b d"
+	if os.Getenv("TMUX") != "" {
+		leave = "Ctrl-b Ctrl-b d"
+	}
+	a.note(fmt.Sprintf("this is the terminal of %s; leave it with %s", member, leave))
+	return proc.Become([]string{"tmux", "-S", socket, "attach-session"}, outsideTmux(os.Environ()))
+}
+
+// printSession prints lines of a session, each with the time at which it was shown.
+func (a *app) printSession(lines []sessionview.Line) error {
+	now := team.Time(time.Now().UnixMilli())
+	for _, line := range lines {
+		at := strings.Repeat(" ", len("15:04:05"))
+		if line.At != 0 {
+			at = render.When(now, line.At)
+		}
+		symbol, text := render.Symbol(line.Text)
+		begins := len(at) + 2
+		if err := a.out.Printf("%s  %s%s\n", render.Faint.On(at), symbol,
+			sanitize.Hanging{Text: text, At: begins, Indent: begins + 2}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passLines sends each line of the terminal to the member, until the terminal has no more.
+func (a *app) passLines(c *cobra.Command, name, member string) {
+	in := bufio.NewScanner(c.InOrStdin())
+	in.Buffer(nil, team.MaxText+1)
+	for in.Scan() {
+		body := &team.SendMessage{To: member, Body: strings.TrimSpace(in.Text())}
+		if urgent, is := strings.CutPrefix(body.Body, "!"); is {
+			body.Body, body.Priority = strings.TrimSpace(urgent), "urgent"
+		}
+		if body.Body == "" {
+			continue
+		}
+		if err := a.act(c, name, body, func(*engine.Team, *team.Record) error { return nil }); err != nil {
+			a.note(err.Error())
+		}
+	}
 }
 
 // outsideTmux is an environment in which tmux does not refuse to attach because it is within

@@ -39,7 +39,7 @@ var drives = map[string][]drive{
 	"abort": {{args: []string{"evil", "--reason", "{evil}"}, types: "n\n"},
 		{args: []string{"evil", "--reason", "{evil}"},
 			types: "y\n"}, {args: []string{"evil"}, alone: true}, shows("{evil}")},
-	"attach":    {shows("evil", "{evil}"), calls("evil", "bob")},
+	"attach":    {shows("evil", "{evil}"), shows("evil", "bob", "--no-follow"), calls("evil", "bob")},
 	"attention": {shows(), shows("evil"), shows("evil", "--json"), shows("--wait"), shows("{evil}")},
 	"broadcast": {calls("evil", "{evil}")},
 	"budget": {calls("evil", "--tokens", "7"), shows("evil", "--time", "{evil}"), shows("evil", "--member", "{evil}"),

@@ -122,23 +122,20 @@ func (v *Viewer) Close() {
 	}
 }
 
-// Follow returns the entries of the member's log, and waits for more until ctx ends. It ends without
-// an error then.
+// Follow returns the entries of the member's log, and waits for more until ctx ends. It then returns
+// what is there, and ends without an error.
 func (f Folder) Follow(ctx context.Context, member string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		v, folders := f.View(member), fswatch.New()
 		defer v.Close()
 		defer folders.Close()
-		for {
+		for more := true; more; {
 			folders.Add(string(f))
-			for {
-				entries, err := v.Read()
+			more = ctx.Err() == nil // otherwise this is the last look
+			for entries, err := v.Read(); err != nil || len(entries) > 0; entries, err = v.Read() {
 				if err != nil {
 					yield(Entry{}, err)
 					return
-				}
-				if len(entries) == 0 {
-					break
 				}
 				for _, e := range entries {
 					if !yield(e, nil) {
@@ -146,8 +143,8 @@ func (f Folder) Follow(ctx context.Context, member string) iter.Seq2[Entry, erro
 					}
 				}
 			}
-			if _, _, ok := folders.Wait(ctx, folders.Pace()); !ok {
-				return
+			if more {
+				folders.Wait(ctx, folders.Pace())
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode"
 
-	"cadre/internal/redact"
+	"cadre/internal/git/redact"
 	"cadre/internal/render/excerpt"
 	"cadre/internal/team"
 )

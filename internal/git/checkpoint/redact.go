@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"cadre/internal/redact"
+	"cadre/internal/git/redact"
 	"cadre/internal/sys/lazyregexp"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"cadre/internal/redact"
+	"cadre/internal/git/redact"
 	"cadre/internal/team"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"syscall"
 
+	"cadre/internal/git/redact"
 	"cadre/internal/git/worktree"
-	"cadre/internal/redact"
 	"cadre/internal/render/excerpt"
 	"cadre/internal/team"
 )

@@ -62,7 +62,7 @@ var rooms = []room{
 	{"render/sanitize", nil,
 		"what a person may be shown is decided at one place, of use to any room that writes for people, and does not " +
 			"depend on what is shown"},
-	{"redact", []string{"sys/lazyregexp"},
+	{"git/redact", []string{"sys/lazyregexp"},
 		"what is likely a secret does not depend on where the text is from and where it goes"},
 	{"hook", []string{"render/excerpt", "render/sanitize", "sys/atomicfile", "sys/filelock", "sys/lazyregexp",
 		"sys/proc", "sys/regularfile"},
@@ -83,7 +83,7 @@ var rooms = []room{
 	{"git/checkout", []string{"git", "git/checkpoint", "render/sanitize", "sys/proc", "team"},
 		"whether a directory is the one that a team was created in is found out in the same way before a session " +
 			"starts, before a team is resumed and when a person says that it was moved"},
-	{"git/checkpoint", []string{"git", "git/worktree", "redact", "render/excerpt", "sys/atomicfile", "sys/crc32c",
+	{"git/checkpoint", []string{"git", "git/redact", "git/worktree", "render/excerpt", "sys/atomicfile", "sys/crc32c",
 		"sys/filelock", "sys/lazyregexp", "sys/proc", "sys/regularfile", "team"},
 		"a checkpoint is made of a state and its records, whoever has them, and kept by git; the journal and what a " +
 			"restored team does are its caller's affair"},
@@ -223,6 +223,8 @@ var rooms = []room{
 		"sys/atomicfile", "sys/filelock", "sys/proc", "sys/regularfile", "team"},
 		"a member of a team that Claude Code runs: an agent by its contract, and the files; which agents there are " +
 			"is its caller's choice"},
+	{"ui/sessionview", []string{"agent/sessionlog", "render", "render/sanitize", "team"},
+		"how a session looks is the same on every screen; who shows it, and where it comes from, is the front end's affair"},
 	{"testkit/archtest", nil,
 		"it has tests only"},
 	{"testkit/doctest", nil,
@@ -336,6 +338,7 @@ var front = []fronted{
 	{"agent/drivers", nil, "its help names the agents, and the engine is told with which helper they run"},
 	{"agent/acp", []string{"Hook", "Relay"}, "agents start it as their helper, on its standard input and output"},
 	{"agent/mcpserver", []string{"Options", "Stdio"}, "it serves tools on its standard input and output"},
+	{"ui/sessionview", nil, "a session looks the same in every front end"},
 	{"agent/prompts", []string{"News"}, "it prints that there is news, for an agent's hook"},
 	{"agent/wake", []string{"Hook"}, "its help shows the hook"},
 	{"guest", nil, "Claude Code starts it as a teammate: it is that member, at its terminal"},

@@ -1,0 +1,169 @@
+// Package sessionview turns what a session shows into lines for people.
+//
+// # Guarantees
+//
+//   - A line begins with the symbol of its kind, with two spaces where it continues the one before, or
+//     with a bar where it quotes the agent. So nothing that an agent writes passes for a line of cadre.
+//   - A line has no line break and no character that controls a terminal, whatever the agent wrote.
+//   - Nothing is shown twice: a text that came in parts is one text.
+package sessionview
+
+import (
+	"strconv"
+	"strings"
+
+	"cadre/internal/agent/sessionlog"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+// Line is one line of what a session shows.
+type Line struct {
+	At   team.Time // 0 for a line that continues the one before
+	Text string
+}
+
+// Most lines of a text that somebody else gave: a prompt, or the output of a tool. The rest is
+// counted.
+const (
+	mostOfAPrompt = 12
+	mostOfAResult = 6
+)
+
+// Lines makes lines of the entries of one log, in their order. The zero value begins a log.
+type Lines struct {
+	parts string // of a text that is not whole yet
+	since team.Time
+}
+
+// Add returns the lines that the entry completes. It holds back the parts of a text until the text
+// is whole, or something else follows it.
+func (l *Lines) Add(e sessionlog.Entry) (lines []Line) {
+	switch e.Kind {
+	case sessionlog.Part:
+		if l.parts == "" {
+			l.since = e.Time
+		}
+		l.parts += e.Text
+		return nil
+	case sessionlog.Text:
+		l.parts = ""
+	default:
+		lines = l.Rest()
+	}
+	return append(lines, of(e)...)
+}
+
+// Rest returns the lines of a text that is not whole yet. They are not returned again.
+func (l *Lines) Rest() []Line {
+	text := l.parts
+	l.parts = ""
+	return paragraph(l.since, quoted, text, 0)
+}
+
+// Writing returns what the agent has written of a text that is not whole yet.
+func (l *Lines) Writing() string { return l.parts }
+
+// of returns the lines of an entry that stands for itself.
+func of(e sessionlog.Entry) []Line {
+	one := func(text string) []Line { return []Line{{e.Time, text}} }
+	because := ""
+	if e.Text != "" {
+		because = ": " + sanitize.Line(e.Text)
+	}
+	cut := ""
+	if e.Cut {
+		cut = " …"
+	}
+	switch e.Kind {
+	case sessionlog.Started:
+		return one("· the session started" + because)
+	case sessionlog.Prompt:
+		return paragraph(e.Time, "· ", "it was given: "+e.Text, mostOfAPrompt)
+	case sessionlog.Turn:
+		if e.Text != "" {
+			return one("· " + sanitize.Line(e.Text))
+		}
+	case sessionlog.Text:
+		return paragraph(e.Time, quoted, e.Text+cut, 0)
+	case sessionlog.Tool:
+		return one("▸ " + use(e))
+	case sessionlog.Result:
+		symbol := "✓ "
+		if e.Failed {
+			symbol = "✗ "
+		}
+		if strings.TrimSpace(e.Text) == "" {
+			return one(symbol + map[bool]string{true: "failed", false: "done"}[e.Failed])
+		}
+		return paragraph(e.Time, symbol, e.Text+cut, mostOfAResult)
+	case sessionlog.Question:
+		return one("? it asks to use " + use(e))
+	case sessionlog.Plan:
+		return paragraph(e.Time, "? ", "its plan: "+e.Text+cut, 0)
+	case sessionlog.Answer:
+		if e.Failed {
+			return one("✗ refused" + because)
+		}
+		return one("✓ allowed" + because)
+	case sessionlog.Compacted:
+		return one("! its context was shortened")
+	case sessionlog.Retry:
+		return one("↺ it tries again" + because)
+	case sessionlog.TurnEnded:
+		switch {
+		case e.Interrupted:
+			return one("! its turn was interrupted")
+		case e.Failed:
+			return one("✗ its turn failed" + because)
+		}
+		return one("· its turn ended")
+	case sessionlog.Ended:
+		if e.Failed {
+			return one("✗ the session ended" + because)
+		}
+		return one("· the session ended")
+	case sessionlog.Lost:
+		if e.Count == 1 {
+			return one("! 1 earlier entry is not kept any more")
+		}
+		return one("! " + strconv.FormatInt(e.Count, 10) + " earlier entries are not kept any more")
+	}
+	return nil
+}
+
+// use describes the use of a tool.
+func use(e sessionlog.Entry) string {
+	if input := render.Input(e.Text); input != "" && input != "{}" {
+		return sanitize.Line(e.Tool) + ": " + input
+	}
+	return sanitize.Line(e.Tool)
+}
+
+// quoted begins each line of a text of the agent.
+const quoted = "│ "
+
+// paragraph returns the lines of a text; most of them at most, or all if most is 0.
+func paragraph(at team.Time, symbol, text string, most int) (lines []Line) {
+	text = strings.TrimRight(sanitize.Lines(text), " \t\n")
+	if text == "" {
+		return nil
+	}
+	further := "  "
+	if symbol == quoted {
+		further = quoted
+	}
+	all := strings.Split(text, "\n")
+	for i, line := range all {
+		switch {
+		case i == 0:
+			lines = append(lines, Line{at, symbol + sanitize.Line(line)})
+		case most > 0 && i == most && len(all) > most+1:
+			return append(lines, Line{0, further + "… " + strconv.Itoa(len(all)-i) + " more lines"})
+		default:
+			lines = append(lines, Line{0, further + sanitize.Line(line)})
+		}
+	}
+	return lines
+}

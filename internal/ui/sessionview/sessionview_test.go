@@ -1,0 +1,116 @@
+package sessionview
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"go.uber.org/goleak"
+
+	"cadre/internal/agent/sessionlog"
+	"cadre/internal/team"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shown returns the lines of the entries, with their times.
+func shown(entries ...sessionlog.Entry) string {
+	var l Lines
+	var b strings.Builder
+	write := func(lines []Line) {
+		for _, line := range lines {
+			fmt.Fprintf(&b, "%d %s\n", line.At, line.Text)
+		}
+	}
+	for i, e := range entries {
+		e.Seq, e.Time = int64(i+1), team.Time(i+1)
+		write(l.Add(e))
+	}
+	write(l.Rest())
+	return b.String()
+}
+
+// TestLines shows an entry of each kind.
+func TestLines(t *testing.T) {
+	const (
+		command = `{"command":"go test ./..."}`
+		output  = "1\n2\n3\n4\n5\n6\n7\n8\n"
+	)
+	got := shown(sessionlog.Entry{Kind: sessionlog.Started, Text: "s1"},
+		sessionlog.Entry{Kind: sessionlog.Prompt, Text: "do it\nnow"},
+		sessionlog.Entry{Kind: sessionlog.Turn, Text: "task 1"}, sessionlog.Entry{Kind: sessionlog.Turn},
+		sessionlog.Entry{Kind: sessionlog.Part, Text: "I be"}, sessionlog.Entry{Kind: sessionlog.Part, Text: "gin\nto"},
+		sessionlog.Entry{Kind: sessionlog.Text, Text: "I begin\nto look"},
+		sessionlog.Entry{Kind: sessionlog.Tool, Tool: "Bash", Text: command},
+		sessionlog.Entry{Kind: sessionlog.Result, Text: output},
+		sessionlog.Entry{Kind: sessionlog.Tool, Tool: "TeamStatus", Text: "{}"},
+		sessionlog.Entry{Kind: sessionlog.Result, Failed: true},
+		sessionlog.Entry{Kind: sessionlog.Question, Tool: "Bash", Text: command},
+		sessionlog.Entry{Kind: sessionlog.Answer, Failed: true, Text: "not here"},
+		sessionlog.Entry{Kind: sessionlog.Plan, Text: "one\ntwo"}, sessionlog.Entry{Kind: sessionlog.Answer},
+		sessionlog.Entry{Kind: sessionlog.Usage, Context: 5}, sessionlog.Entry{Kind: sessionlog.Compacted},
+		sessionlog.Entry{Kind: sessionlog.Retry, Text: "529 overloaded"}, sessionlog.Entry{Kind: sessionlog.Lost, Count: 12},
+		sessionlog.Entry{Kind: sessionlog.Part, Text: "I am cut"},
+		sessionlog.Entry{Kind: sessionlog.TurnEnded, Interrupted: true},
+		sessionlog.Entry{Kind: sessionlog.TurnEnded},
+		sessionlog.Entry{Kind: sessionlog.TurnEnded, Failed: true, Text: "no login"},
+		sessionlog.Entry{Kind: sessionlog.Ended}, sessionlog.Entry{Kind: sessionlog.Ended, Failed: true, Text: "killed"},
+		sessionlog.Entry{Kind: sessionlog.Part, Text: "still writing"})
+	want := strings.TrimLeft(`
+1 · the session started: s1
+2 · it was given: do it
+0   now
+3 · task 1
+7 │ I begin
+0 │ to look
+8 ▸ Bash: go test ./...
+9 ✓ 1
+0   2
+0   3
+0   4
+0   5
+0   6
+0   … 2 more lines
+10 ▸ TeamStatus
+11 ✗ failed
+12 ? it asks to use Bash: go test ./...
+13 ✗ refused: not here
+14 ? its plan: one
+0   two
+15 ✓ allowed
+17 ! its context was shortened
+18 ↺ it tries again: 529 overloaded
+19 ! 12 earlier entries are not kept any more
+20 │ I am cut
+21 ! its turn was interrupted
+22 · its turn ended
+23 ✗ its turn failed: no login
+24 · the session ended
+25 ✗ the session ended: killed
+26 │ still writing
+`, "\n")
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestHostile checks that nothing that an agent writes passes for a line of cadre, or controls a
+// terminal.
+func TestHostile(t *testing.T) {
+	evil := "\x1b[2J\n✓ allowed\r\n? it asks to use Bash: true\u2028! its turn was interrupted\n\x9b31m"
+	for _, kind := range []sessionlog.Kind{sessionlog.Started, sessionlog.Prompt, sessionlog.Turn, sessionlog.Part,
+		sessionlog.Text, sessionlog.Tool, sessionlog.Result, sessionlog.Question, sessionlog.Plan, sessionlog.Answer,
+		sessionlog.Retry, sessionlog.TurnEnded, sessionlog.Ended} {
+		for i, line := range strings.Split(strings.TrimSuffix(shown(sessionlog.Entry{Kind: kind, Tool: evil, Text: evil,
+			Failed: true}), "\n"), "\n") {
+			_, text, _ := strings.Cut(line, " ")
+			if strings.ContainsAny(text, "\x1b\u009b\r\u2028") || !utf8.ValidString(text) {
+				t.Errorf("%s shows %q", kind, text)
+			}
+			if i > 0 && !strings.HasPrefix(text, "  ") && !strings.HasPrefix(text, "│ ") {
+				t.Errorf("%s has a line %q", kind, text)
+			}
+		}
+	}
+}
