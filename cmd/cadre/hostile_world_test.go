@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/agent/sessionlog"
 	"cadre/internal/layout"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
@@ -359,6 +360,17 @@ func (s *stage) teams() {
 	s.must(s.home.Create("broken", []team.Command{create("broken"),
 		command("lead", &team.CreateTask{Subject: evil("subject")}),
 		command("lead", &team.CreateTask{Subject: "two"})}))
+	session, err := sessionlog.Of(filepath.Join(s.home.Root, "teams", "evil")).Open("eve")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer session.Close()
+	for _, kind := range []sessionlog.Kind{sessionlog.Started, sessionlog.Prompt, sessionlog.Text, sessionlog.Tool,
+		sessionlog.Result, sessionlog.Question, sessionlog.Answer, sessionlog.Ended} {
+		if err := session.Add(sessionlog.Entry{Kind: kind, Tool: evil("tool"), Text: evil("shown"), Failed: true}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
 	segment := filepath.Join(s.home.Root, "teams", "broken", "journal", "00000000000000000001.jsonl")
 	data, err := os.ReadFile(segment)
 	s.must(err)

@@ -2,8 +2,8 @@
 //
 // # Guarantees
 //
-//   - A line begins with the symbol of its kind, with two spaces where it continues the one before, or
-//     with a bar where it quotes the agent. So nothing that an agent writes passes for a line of cadre.
+//   - A line begins with the symbol of its kind, or with a bar where it quotes. So nothing that an agent
+//     writes passes for a line of cadre.
 //   - A line has no line break and no character that controls a terminal, whatever the agent wrote.
 //   - Nothing is shown twice: a text that came in parts is one text.
 package sessionview
@@ -141,7 +141,7 @@ func use(e sessionlog.Entry) string {
 	return sanitize.Line(e.Tool)
 }
 
-// quoted begins each line of a text of the agent.
+// quoted begins each line of a text of the agent, and the further lines of other texts.
 const quoted = "│ "
 
 // paragraph returns the lines of a text; most of them at most, or all if most is 0.
@@ -150,19 +150,15 @@ func paragraph(at team.Time, symbol, text string, most int) (lines []Line) {
 	if text == "" {
 		return nil
 	}
-	further := "  "
-	if symbol == quoted {
-		further = quoted
-	}
 	all := strings.Split(text, "\n")
 	for i, line := range all {
 		switch {
 		case i == 0:
 			lines = append(lines, Line{at, symbol + sanitize.Line(line)})
 		case most > 0 && i == most && len(all) > most+1:
-			return append(lines, Line{0, further + "… " + strconv.Itoa(len(all)-i) + " more lines"})
+			return append(lines, Line{0, quoted + "… " + strconv.Itoa(len(all)-i) + " more lines"})
 		default:
-			lines = append(lines, Line{0, further + sanitize.Line(line)})
+			lines = append(lines, Line{0, quoted + sanitize.Line(line)})
 		}
 	}
 	return lines

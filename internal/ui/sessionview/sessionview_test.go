@@ -60,24 +60,24 @@ func TestLines(t *testing.T) {
 	want := strings.TrimLeft(`
 1 · the session started: s1
 2 · it was given: do it
-0   now
+0 │ now
 3 · task 1
 7 │ I begin
 0 │ to look
 8 ▸ Bash: go test ./...
 9 ✓ 1
-0   2
-0   3
-0   4
-0   5
-0   6
-0   … 2 more lines
+0 │ 2
+0 │ 3
+0 │ 4
+0 │ 5
+0 │ 6
+0 │ … 2 more lines
 10 ▸ TeamStatus
 11 ✗ failed
 12 ? it asks to use Bash: go test ./...
 13 ✗ refused: not here
 14 ? its plan: one
-0   two
+0 │ two
 15 ✓ allowed
 17 ! its context was shortened
 18 ↺ it tries again: 529 overloaded
@@ -108,7 +108,7 @@ func TestHostile(t *testing.T) {
 			if strings.ContainsAny(text, "\x1b\u009b\r\u2028") || !utf8.ValidString(text) {
 				t.Errorf("%s shows %q", kind, text)
 			}
-			if i > 0 && !strings.HasPrefix(text, "  ") && !strings.HasPrefix(text, "│ ") {
+			if i > 0 && !strings.HasPrefix(text, "│ ") {
 				t.Errorf("%s has a line %q", kind, text)
 			}
 		}
