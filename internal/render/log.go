@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -248,7 +249,7 @@ func ofTask(e team.Event, called func(id string) string) (line string, is bool) 
 		}
 		return fmt.Sprintf("task %s: %s%s", e.Task.Called(), e.Task.Subject, waits(all(e.Task.BlockedBy))), true
 	case *team.TaskUpdated:
-		return "task " + called(e.Task) + " changed", true
+		return "task " + called(e.Task) + " changed" + tail(strings.Join(changes(e.Changes(), all), ", ")), true
 	case *team.TaskClaimed:
 		return fmt.Sprintf("%s took task %s", word(e.Member == "", "somebody", e.Member), called(e.Task)), true
 	case *team.TaskReleased:
@@ -365,6 +366,40 @@ func Clean(s string) string { return excerpt.Characters(sanitize.Line(s), mostOf
 
 // mostOfALine bounds the characters of a text that people read in passing.
 const mostOfALine = 400
+
+// changes describes what an update changed of a task. all names the tasks with those ids.
+func changes(list []team.Change, all func([]string) []string) (words []string) {
+	for _, c := range list {
+		switch c.Field {
+		case "subject":
+			words = append(words, "subject "+team.Quoted(excerpt.Line(c.Is, mostOfASubject)))
+		case "owner", "priority":
+			now := c.Field + " " + cmp.Or(c.Is, "nobody")
+			if c.Was != "" {
+				now = c.Field + " " + c.Was + " → " + cmp.Or(c.Is, "nobody")
+			}
+			words = append(words, now)
+		case "blockedBy", "blocks":
+			blocks := word(c.Field == "blocks", "blocks task ", "blocked by task ")
+			if len(c.Added) > 0 {
+				words = append(words, blocks+strings.Join(all(c.Added), ", "))
+			}
+			if len(c.Removed) > 0 {
+				words = append(words, "no longer "+blocks+strings.Join(all(c.Removed), ", "))
+			}
+		case "run":
+			words = append(words, "command")
+		case "activeForm":
+			words = append(words, "active form")
+		default:
+			words = append(words, strings.Replace(c.Field, "metadata.", "metadata ", 1))
+		}
+	}
+	return words
+}
+
+// mostOfASubject bounds a new subject in a line of the log, in bytes.
+const mostOfASubject = 60
 
 func tail(s string) string { return prefixed(": ", s) }
 

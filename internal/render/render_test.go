@@ -68,6 +68,8 @@ func TestLines(t *testing.T) {
 		&team.MemberReturned{Member: team.Member{Name: "bob"}},
 		&team.TasksSkipped{Through: 3},
 		&team.TaskClaimed{Task: "4"},
+		&team.TaskUpdated{Task: "5", Owner: new("bob"), Priority: new("high"), Description: new("all"),
+			AddBlockedBy: []string{"1", "2"}, RemoveBlocks: []string{"3"}, Was: &team.TaskWas{Priority: new("low")}},
 		&team.GapNoticed{Source: "the lead's stream", Reason: "the connection was lost"},
 	}}
 	want := []string{
@@ -97,6 +99,7 @@ func TestLines(t *testing.T) {
 		"bob is online again",
 		"bob is back",
 		"somebody took task 4",
+		"task 5 changed: description, owner bob, priority low → high, blocked by task 1, 2, no longer blocks task 3",
 		"something of the lead's stream was missed: the connection was lost",
 	}
 	got := render.Lines(r, nil)

@@ -179,7 +179,7 @@ func (d *decision) returnTasks(m *Member, reason string, held bool) (back []stri
 			d.releaseTo("", t, reason)
 		case t.Status == Pending:
 			nobody := ""
-			d.emit(&TaskUpdated{Task: t.ID, Owner: &nobody})
+			d.updated(t, &TaskUpdated{Task: t.ID, Owner: &nobody})
 		default:
 			continue
 		}

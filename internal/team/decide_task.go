@@ -447,7 +447,7 @@ func (b *FailTask) decide(d *decision) error {
 	d.emit(failed)
 	if t.Assigned && d.meantFor(t) == "" { // its owner cannot try again
 		nobody := ""
-		d.emit(&TaskUpdated{Task: t.ID, Owner: &nobody})
+		d.updated(t, &TaskUpdated{Task: t.ID, Owner: &nobody})
 	}
 	if t.Failures < t.Retries {
 		return nil

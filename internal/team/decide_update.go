@@ -38,9 +38,6 @@ func (b *UpdateTask) decide(d *decision) error {
 			return refuse(NotReady, "%s is %s; its command can be changed while nobody runs it", t.label(), t.Status)
 		}
 	}
-	if b.isEmpty(t) {
-		return nil
-	}
 	e := &TaskUpdated{Task: t.ID, Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm,
 		Priority: b.Priority, Run: b.Run,
 		AddBlockedBy: b.AddBlockedBy, RemoveBlockedBy: b.RemoveBlockedBy, AddBlocks: b.AddBlocks,
@@ -59,8 +56,10 @@ func (b *UpdateTask) decide(d *decision) error {
 		}
 		e.Owner = b.Owner
 	}
-	d.emit(e)
-	if b.Run != nil {
+	if !d.updated(t, e) {
+		return nil
+	}
+	if e.Run != nil {
 		d.retried(t)
 	}
 	d.relinked(added, removed)
@@ -112,13 +111,6 @@ func (b *UpdateTask) checkTexts() error {
 		return oneOf("priority", *b.Priority, Priorities)
 	}
 	return nil
-}
-
-// isEmpty reports whether the update changes nothing.
-func (b *UpdateTask) isEmpty(t *Task) bool {
-	return b.Subject == nil && b.Description == nil && b.ActiveForm == nil && b.Priority == nil && b.Run == nil &&
-		(b.Owner == nil || *b.Owner == t.Owner) &&
-		len(b.Metadata)+len(b.AddBlockedBy)+len(b.RemoveBlockedBy)+len(b.AddBlocks)+len(b.RemoveBlocks) == 0
 }
 
 func (d *decision) reassign(t *Task, owner string) error {

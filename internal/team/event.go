@@ -215,6 +215,7 @@ type (
 		Subject, Description, ActiveForm, Owner, Priority, Run *string
 		Metadata                                               map[string]json.RawMessage
 		AddBlockedBy, RemoveBlockedBy, AddBlocks, RemoveBlocks []string
+		Was                                                    *TaskWas // what it replaced; nil in older records
 	}
 	// TaskClaimed gives the task to the member until it completes, fails or releases it under this
 	// fence, or loses it.
@@ -526,6 +527,7 @@ func (e *TaskUpdated) fields(c *coder) {
 	c.strs("removeBlockedBy", &e.RemoveBlockedBy)
 	c.strs("addBlocks", &e.AddBlocks)
 	c.strs("removeBlocks", &e.RemoveBlocks)
+	part(c, "was", &e.Was)
 }
 
 func (e *TaskClaimed) fields(c *coder) {

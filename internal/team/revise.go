@@ -344,7 +344,7 @@ func (b *ReviseTask) decide(d *decision) error {
 	if err := d.reassign(t, owner); err != nil {
 		return err
 	}
-	d.emit(&TaskUpdated{Task: t.ID, Owner: &owner})
+	d.updated(t, &TaskUpdated{Task: t.ID, Owner: &owner})
 	if owner != "" {
 		d.assigned(owner, t.ID, "Task %s is yours: %s", t.Called(), Quoted(after.Subject))
 	}

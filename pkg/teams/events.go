@@ -116,7 +116,7 @@ func workFact(e team.Event, r *team.Record) Fact {
 		e.Task.CreatedAt, e.Task.UpdatedAt = r.At, r.At
 		return TaskCreated{taskOf(e.Task)}
 	case *team.TaskUpdated:
-		return TaskUpdated{e.Task}
+		return TaskUpdated{e.Task, changesOf(e.Changes())}
 	case *team.TaskClaimed:
 		return TaskClaimed(*e)
 	case *team.TaskReleased:

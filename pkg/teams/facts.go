@@ -1,6 +1,10 @@
 package teams
 
-import "time"
+import (
+	"time"
+
+	"cadre/internal/team"
+)
 
 // TeamCreated says that the team exists, with its lead.
 type TeamCreated struct {
@@ -189,8 +193,25 @@ type HookSwitched struct {
 // TaskCreated adds a task to the list.
 type TaskCreated struct{ Task Task }
 
-// TaskUpdated says that something about the task was changed. [TaskList.Get] shows it.
-type TaskUpdated struct{ Task string }
+// TaskUpdated says what was changed of the task. [TaskList.Get] shows the whole task.
+type TaskUpdated struct {
+	Task    string
+	Changes []TaskChange
+}
+
+// TaskChange is what an update changed of a task.
+type TaskChange struct {
+	Field          string   // as in a task's JSON: subject, owner, blockedBy; metadata.KEY for a key of the metadata
+	Was, Is        string   // the value before and now; metadata as JSON. Was is empty in records of older versions
+	Added, Removed []string // ids, for blockedBy and blocks
+}
+
+func changesOf(all []team.Change) (changes []TaskChange) {
+	for _, c := range all {
+		changes = append(changes, TaskChange(c))
+	}
+	return changes
+}
 
 // TaskClaimed says that the member has the task now. Fence counts the claims of the task.
 type TaskClaimed struct {

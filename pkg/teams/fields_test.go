@@ -18,7 +18,8 @@ func TestTasksKeepEveryField(t *testing.T) {
 		When: team.Always, Timeout: time.Minute, Retries: 2, Metadata: map[string]json.RawMessage{"k": []byte("1")},
 		ActiveForm: "Linting", FileDigests: []string{"v=1"}}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[team.CreateTask]()) {
-		if reflect.ValueOf(c).FieldByIndex(f.Index).IsZero() {
+		// a run of a team file sets the digests, and a task of the library is of no file
+		if f.Name != "FileDigests" && reflect.ValueOf(c).FieldByIndex(f.Index).IsZero() {
 			t.Errorf("the test gives no %s", f.Name)
 		}
 	}

@@ -44,6 +44,9 @@ func TestSharedTaskList(t *testing.T) {
 		"k": []byte("null")}})
 	ok(t, err)
 	equal(t, "updated", fmt.Sprintf("%s %d", task.Owner, len(task.Metadata)), "bob 0")
+	change := first(t, team, any1[teams.TaskUpdated]).Changes
+	equal(t, "changes", fmt.Sprintf("%+v", change), "[{Field:owner Was: Is:bob Added:[] Removed:[]} "+
+		"{Field:metadata.k Was:1 Is: Added:[] Removed:[]}]")
 	_, err = ann.Claim(ctx, "1")
 	want(t, err, teams.ErrConflict)
 	his, err = bob.ClaimNext(ctx)
