@@ -33,7 +33,11 @@ func (a *app) attachCommand() *cobra.Command {
 		if socket, err := d.Terminal(args[0]); err == nil && atTerminal() && a.out.terminal() {
 			return a.openTerminal(socket, args[0])
 		}
-		entries, err := d.Session(c.Context(), args[0], !kept)
+		until := engine.Follow
+		if kept {
+			until = engine.SoFar
+		}
+		entries, err := d.Session(c.Context(), args[0], until)
 		if err != nil {
 			return err
 		}

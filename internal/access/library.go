@@ -54,6 +54,8 @@ var entries = []Row{
 	{Name: "View.Dir", Rule: Reads},
 	{Name: "View.Lead", Rule: Reads},
 	{Name: "View.Info", Rule: Reads},
+	{Name: "View.Session", Rule: Reads},
+	{Name: "View.SessionSoFar", Rule: Reads},
 	{Name: "View.Tasks", Rule: Reads},
 	{Name: "View.Probe", Rule: Reads},
 	{Name: "View.Review", Rule: Reads},

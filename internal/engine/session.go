@@ -10,10 +10,17 @@ import (
 	"cadre/internal/team"
 )
 
-// Session returns what the sessions of the member show: first what is kept of it, then what comes.
-// With follow it goes on until ctx ends, the member has ended or the team has; without, it ends with
-// what is kept.
-func (t *Team) Session(ctx context.Context, member string, follow bool) (iter.Seq2[sessionlog.Entry, error], error) {
+// Until says how long to follow a session.
+type Until int
+
+// These are the ends of following a session.
+const (
+	SoFar  Until = iota // with what is kept
+	Follow              // with the member, the team, or the context
+)
+
+// Session returns what the sessions of the member show: what is kept of it, and then what comes.
+func (t *Team) Session(ctx context.Context, member string, until Until) (iter.Seq2[sessionlog.Entry, error], error) {
 	var m team.Member
 	var err error
 	if t.View(func(s *team.State) { m, err = s.Named(member) }); err != nil {
@@ -23,21 +30,24 @@ func (t *Team) Session(ctx context.Context, member string, follow bool) (iter.Se
 		return nil, team.Refuse(team.Invalid, "%s runs its own session, and shows it at its own terminal", m.Name).
 			With(team.Hint{Action: team.ActFollowLog, Team: t.Name})
 	}
+	if !t.OnDisk() {
+		return nil, team.Refuse(team.Invalid, "team %s is in memory, and keeps nothing of what sessions show", t.Name)
+	}
 	return func(yield func(sessionlog.Entry, error) bool) {
-		until, end := context.WithCancel(ctx)
+		following, end := context.WithCancel(ctx)
 		defer end()
-		if follow {
+		if until == Follow {
 			var watching sync.WaitGroup
 			defer watching.Wait()
 			defer end()
 			watching.Go(func() {
 				defer end()
-				t.lasts(until, m.Name)
+				t.lasts(following, m.Name)
 			})
 		} else {
 			end()
 		}
-		for e, err := range sessionlog.Of(filepath.Dir(t.Hosts())).Follow(until, m.Name) {
+		for e, err := range sessionlog.Of(filepath.Dir(t.Hosts())).Follow(following, m.Name) {
 			if !yield(e, err) {
 				return
 			}

@@ -1,0 +1,86 @@
+package teams
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"cadre/internal/agent/sessionlog"
+	"cadre/internal/engine"
+)
+
+// Shown is one thing that a session of a member showed. The host of a team on disk keeps the last
+// MiB of a member's sessions. It is no part of the history.
+type Shown struct {
+	Seq         int64 // counts what the member's sessions showed, from 1
+	At          time.Time
+	Kind        ShownKind
+	ID          string // of a tool's use, or of a question or plan and its answer
+	Tool        string
+	Text        string
+	Cut         bool // only the beginning of Text is kept
+	Failed      bool
+	Interrupted bool
+	Usage       Usage
+	Context     int   // percent of its context that is full
+	Lost        int64 // how many entries are not kept any more
+}
+
+// ShownKind says what is shown.
+type ShownKind string
+
+// These are the kinds, with the fields that they use.
+const (
+	ShownStarted   = ShownKind(sessionlog.Started)   // the session runs; Text is the agent's own id of it
+	ShownPrompt    = ShownKind(sessionlog.Prompt)    // the session was given Text
+	ShownTurn      = ShownKind(sessionlog.Turn)      // the agent starts to work; Text summarises on what
+	ShownPart      = ShownKind(sessionlog.Part)      // Text continues the text that the agent writes
+	ShownText      = ShownKind(sessionlog.Text)      // a whole text, which replaces the parts before it
+	ShownTool      = ShownKind(sessionlog.Tool)      // the agent uses Tool with the input Text
+	ShownResult    = ShownKind(sessionlog.Result)    // the use ID ended with the output Text, or Failed
+	ShownQuestion  = ShownKind(sessionlog.Question)  // the agent asks whether it may use Tool with the input Text
+	ShownPlan      = ShownKind(sessionlog.Plan)      // the agent submits the plan Text
+	ShownAnswer    = ShownKind(sessionlog.Answer)    // the answer to ID: Failed if it is no, and Text says why
+	ShownUsage     = ShownKind(sessionlog.Usage)     // Usage was added, and Context percent of the context are full
+	ShownCompacted = ShownKind(sessionlog.Compacted) // the agent shortened its context
+	ShownRetry     = ShownKind(sessionlog.Retry)     // the agent tries again after the trouble Text
+	ShownTurnEnded = ShownKind(sessionlog.TurnEnded) // the agent waits; Failed and Text say why a turn failed
+	ShownEnded     = ShownKind(sessionlog.Ended)     // the session ended; Failed and Text say why, if by itself
+	ShownLost      = ShownKind(sessionlog.Lost)      // Lost entries are not kept any more
+)
+
+// Session yields what the member's sessions have shown, and what they show from now on. A slow
+// consumer holds nobody up; if it falls behind what is kept, it gets a [ShownLost]. It ends without
+// an error once the member or the team has ended, or ctx has. It is refused with [ErrInvalid] for a
+// member that runs its own session, and for a team in memory.
+func (v *View) Session(ctx context.Context, member string) (iter.Seq2[Shown, error], error) {
+	return v.session(ctx, member, engine.Follow)
+}
+
+// SessionSoFar yields what is kept of what the member's sessions showed. It is refused as Session is.
+func (v *View) SessionSoFar(ctx context.Context, member string) (iter.Seq2[Shown, error], error) {
+	return v.session(ctx, member, engine.SoFar)
+}
+
+func (v *View) session(ctx context.Context, member string, until engine.Until) (iter.Seq2[Shown, error], error) {
+	entries, err := v.of.Session(ctx, member, until)
+	if err != nil {
+		return nil, public(err)
+	}
+	return func(yield func(Shown, error) bool) {
+		for e, err := range entries {
+			if !yield(shownOf(e), public(err)) {
+				return
+			}
+		}
+	}, nil
+}
+
+func shownOf(e sessionlog.Entry) Shown {
+	s := Shown{Seq: e.Seq, At: clock(e.Time), Kind: ShownKind(e.Kind), ID: e.ID, Tool: e.Tool, Text: e.Text, Cut: e.Cut,
+		Failed: e.Failed, Interrupted: e.Interrupted, Context: e.Context, Lost: e.Count}
+	if e.Usage != nil {
+		s.Usage = Usage(*e.Usage)
+	}
+	return s
+}
