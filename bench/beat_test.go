@@ -21,15 +21,15 @@ import (
 
 const (
 	beating  = 1000
-	usual    = 30 * time.Second // between two signs of life of a member
-	often    = time.Second      // so that a benchmark sees some of them
-	twentyOf = 20               // beats of each
+	usual    = 30 * time.Second // between two heartbeats of a member
+	often    = time.Second      // short, so that a benchmark sees several heartbeats
+	twentyOf = 20               // heartbeats of each member
 )
 
-// BenchmarkBeats lets a host with 1,000 idle shell members give 20 signs of life for each, one a
-// second, and gives the processor time of one round as a share of a core in the usual 30 s, in
-// percent: to be under 2. The baseline, in the same run, is a process's writing of so many files of
-// the same bytes and putting them in the place of the last ones.
+// BenchmarkBeats runs a host with 1,000 idle shell members that send 20 heartbeats each, one a
+// second. It reports the processor time of one round as a percentage of one core over the usual 30
+// s. The limit is 2 percent. The baseline, in the same run, is a process that writes as many files
+// of the same size and renames them over the old ones.
 func BenchmarkBeats(b *testing.B) {
 	cadre, _ := programs(b)
 	var ours, bare time.Duration
@@ -54,7 +54,7 @@ func BenchmarkBeats(b *testing.B) {
 		}
 		folder := heartbeat.Of(filepath.Join(h.Root, "teams", "beating"))
 		settled(b, h)
-		first := await(b, folder, count(b, folder)+2) // what came of the last to settle is done by then
+		first := await(b, folder, count(b, folder)+2) // by then the host is at rest
 		began := used(b, c.Process.Pid)
 		await(b, folder, first+twentyOf)
 		ours += used(b, c.Process.Pid) - began
@@ -71,7 +71,7 @@ func BenchmarkBeats(b *testing.B) {
 	b.Logf("%v of processor time for a round of %d, %v for bare files", ours/rounds, beating, bare/rounds)
 }
 
-// settled waits until every member is idle, and nothing is under way but signs of life.
+// settled waits until every member is idle and only heartbeats remain.
 func settled(b *testing.B, h layout.Home) {
 	b.Helper()
 	j, _, err := h.Open("beating", nil)
@@ -105,7 +105,7 @@ func settled(b *testing.B, h layout.Home) {
 	}
 }
 
-// await waits until the host has given that sign of life, and returns which one it has given.
+// await waits until the host has sent that heartbeat. It returns the number of the last one sent.
 func await(b *testing.B, f heartbeat.Folder, which int64) int64 {
 	b.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
@@ -113,11 +113,11 @@ func await(b *testing.B, f heartbeat.Folder, which int64) int64 {
 			return n
 		}
 	}
-	b.Fatal("the host gives no signs of life")
+	b.Fatal("the host sends no heartbeats")
 	return 0
 }
 
-// count is how many signs of life the host has given for one member.
+// count returns how many heartbeats the host has sent for one member.
 func count(b *testing.B, f heartbeat.Folder) int64 {
 	b.Helper()
 	beat, there, err := f.Of("m999")
@@ -130,7 +130,7 @@ func count(b *testing.B, f heartbeat.Folder) int64 {
 	return beat.Count
 }
 
-// used is the processor time that a living process has taken.
+// used returns the processor time that a running process has used.
 func used(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -138,7 +138,7 @@ func used(b *testing.B, pid int) time.Duration {
 		b.Skip("it needs /proc: ", err)
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest) // the third field of the line is the first of these
+	fields := strings.Fields(rest) // the first of these is the third field of the line
 	user, err1 := strconv.ParseInt(fields[11], 10, 64)
 	system, err2 := strconv.ParseInt(fields[12], 10, 64)
 	if err := errors.Join(err1, err2); err != nil {
@@ -147,7 +147,7 @@ func used(b *testing.B, pid int) time.Duration {
 	return time.Duration(user+system) * time.Second / 100 // Linux counts in hundredths of a second
 }
 
-// files is the processor time that bare files take for as many rounds of as many signs of life.
+// files returns the processor time that bare files take for as many rounds of as many heartbeats.
 func files(b *testing.B) time.Duration {
 	b.Helper()
 	dir := b.TempDir()
@@ -167,7 +167,7 @@ func files(b *testing.B) time.Duration {
 	return own(b) - began
 }
 
-// own is the processor time that this process has taken.
+// own returns the processor time that this process has used.
 func own(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/mattn/go-sqlite3" // SQLite itself, as the baseline of durable claims
+	_ "github.com/mattn/go-sqlite3" // the baseline of durable claims
 
 	"cadre/internal/layout"
 	"cadre/internal/replica"
@@ -24,7 +24,7 @@ const (
 	toClaim  = 10_000
 )
 
-// TestMain lets the test binary be one of the processes that are measured.
+// TestMain lets the test binary run as one of the measured processes.
 func TestMain(m *testing.M) {
 	var err error
 	switch os.Getenv("BENCH_PROCESS") {
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// ready tells the parent that this process can begin, and waits until all may.
+// ready tells the parent that this process can start, and waits until all processes may.
 func ready() {
 	fmt.Println("ready")
 	bufio.NewReader(os.Stdin).ReadString('\n')
@@ -113,8 +113,8 @@ func claimFromSQLite(path, name string) error {
 	}
 }
 
-// race starts the claimers, lets them go at once, and returns how long they took to claim
-// everything, once each.
+// race starts the claimers at the same moment. It returns how long they took to claim every task
+// exactly once.
 func race(b *testing.B, what, at string) time.Duration {
 	b.Helper()
 	type claimer struct {
@@ -142,7 +142,7 @@ func race(b *testing.B, what, at string) time.Duration {
 	}
 	for _, p := range all {
 		if !p.out.Scan() || p.out.Text() != "ready" {
-			b.Fatalf("a %s claimer did not begin", what)
+			b.Fatalf("a %s claimer did not start", what)
 		}
 	}
 	began := time.Now()
@@ -161,7 +161,7 @@ func race(b *testing.B, what, at string) time.Duration {
 	took := time.Since(began)
 	for _, p := range all {
 		if err := p.c.Wait(); err != nil {
-			b.Fatalf("a %s claimer: %v", what, err)
+			b.Fatalf("a %s claimer failed: %v", what, err)
 		}
 	}
 	if total != toClaim {
@@ -170,9 +170,10 @@ func race(b *testing.B, what, at string) time.Duration {
 	return took
 }
 
-// BenchmarkClaims lets 32 processes claim 10,000 tasks, durably and one winner each, from a team
-// and from a table of SQLite (WAL, synchronous FULL), in turn, five times. How many times as long
-// SQLite takes is to be at least 2 in the median pair, and at least 1.5 in each.
+// BenchmarkClaims lets 32 processes claim 10,000 tasks, durably and with one winner each. They
+// claim from a team and from an SQLite table (WAL, synchronous FULL) in turn, five times. It
+// reports how many times as long SQLite takes: at least 2 in the median pair, and at least 1.5 in
+// each.
 func BenchmarkClaims(b *testing.B) {
 	var all, base []time.Duration
 	for range max(b.N, 5) {

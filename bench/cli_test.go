@@ -13,7 +13,7 @@ import (
 	"cadre/internal/layout"
 )
 
-// reading is a program that reads the files that it is given, and does nothing with them.
+// reading is a program that reads the files in its arguments, and does nothing with them.
 const reading = `package main
 
 import "os"
@@ -35,7 +35,7 @@ import "fmt"
 func main() { fmt.Println("hello, world") }
 `
 
-// compiled builds the program of the source.
+// compiled builds the program from the source text.
 func compiled(b *testing.B, text string) string {
 	dir := b.TempDir()
 	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
@@ -50,8 +50,7 @@ func compiled(b *testing.B, text string) string {
 	return program
 }
 
-// programs builds cadre, as the Makefile does, and a program that does nothing, the cheapest there
-// can be.
+// programs builds cadre, as the Makefile does, and a program that does nothing.
 func programs(b *testing.B) (cadre, nothing string) {
 	dir := b.TempDir()
 	cadre, nothing = filepath.Join(dir, "cadre"), filepath.Join(dir, "nothing")
@@ -61,7 +60,7 @@ func programs(b *testing.B) (cadre, nothing string) {
 	}
 	for _, build := range [][]string{{"-o", cadre, "cadre/cmd/cadre"}, {"-o", nothing, source}} {
 		c := exec.Command("go", append([]string{"build"}, build...)...)
-		c.Dir = ".." // the module that the program is in
+		c.Dir = ".." // the module of the program
 		c.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := c.CombinedOutput(); err != nil {
 			b.Fatalf("go build: %v\n%s", err, out)
@@ -70,9 +69,9 @@ func programs(b *testing.B) (cadre, nothing string) {
 	return cadre, nothing
 }
 
-// BenchmarkCommand times whole commands on a team of 10,000 tasks and 100,000 records, in turn with
-// a program that does nothing, and with one that reads what the commands read: the snapshot and the
-// last segment. The ratio of medians to the former is to be at most 20, and at most 12 for status.
+// BenchmarkCommand times whole commands on a team of 10,000 tasks and 100,000 records. It
+// alternates with a program that does nothing, and with one that reads the same files: the snapshot
+// and the last segment. The limit for the ratio of medians to the former is 20, and 12 for status.
 func BenchmarkCommand(b *testing.B) {
 	cadre, nothing := programs(b)
 	h := layout.Home{Root: b.TempDir(), Claude: b.TempDir()}
@@ -115,9 +114,9 @@ func BenchmarkCommand(b *testing.B) {
 	}
 }
 
-// BenchmarkStart times commands of which the start is most, from fork to exit, in turn with a
-// program that prints a line and one that does nothing. The ratio of medians to the former is to be
-// at most 2 for version, and at most 5 for send and claim on a team of 1,000 tasks.
+// BenchmarkStart times commands that consist mostly of the start, from fork to exit. It alternates
+// with a program that prints a line and one that does nothing. The limit for the ratio of medians
+// to the former is 2 for version, and 5 for send and claim on a team of 1,000 tasks.
 func BenchmarkStart(b *testing.B) {
 	cadre, nothing := programs(b)
 	trivial := compiled(b, hello)
@@ -150,8 +149,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// timed returns a function that runs a program among the teams of the home, and says how long it
-// took.
+// timed returns a function that runs a program on the teams of the home, and returns its duration.
 func timed(b *testing.B, h layout.Home) func(program string, args ...string) time.Duration {
 	env := append(os.Environ(), "CADRE_HOME="+h.Root, "CLAUDE_CONFIG_DIR="+h.Claude, "HOME="+b.TempDir(), "CADRE_TEAM=",
 		"CADRE_MEMBER_NAME=")

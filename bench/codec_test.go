@@ -12,9 +12,9 @@ import (
 	"cadre/internal/team"
 )
 
-// BenchmarkCodec reads the snapshot of a team of 10,000 tasks with the core's own codec, which
-// builds the indexes too, and in turn with two libraries, which fill the same structs and build
-// nothing. The core keeps a codec of its own as long as both ratios are above 1.
+// BenchmarkCodec reads the snapshot of a team of 10,000 tasks with the core's own codec, which also
+// builds the indexes. It alternates with two libraries, which fill the same structs and build no
+// index. The core keeps its own codec as long as both ratios are above 1.
 func BenchmarkCodec(b *testing.B) {
 	h := layout.Home{Root: b.TempDir(), Claude: b.TempDir()}
 	if err := Build(h, "codec", 10_000, 10_000); err != nil {

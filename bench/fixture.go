@@ -1,7 +1,7 @@
-// Package bench measures cadre against baselines in the same run: raw disk, SQLite, a program that
-// does nothing. It is a module of its own because SQLite is only of use here.
+// Package bench compares cadre with baselines in the same run: raw disk, SQLite, a program that
+// does nothing. It is a separate module because nothing else needs SQLite.
 //
-// Figures are ratios; `make bench` prints them beside what they must be.
+// The results are ratios; `make bench` prints each beside its limit.
 package bench
 
 import (
@@ -12,8 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Build makes a team with that many tasks and at least that many records: after the tasks, messages
-// that are sent and read.
+// Build creates a team with that many tasks and at least that many records. Messages that are sent
+// and read follow the tasks.
 func Build(h layout.Home, name string, tasks, records int) error {
 	var commands []team.Command
 	id := 0

@@ -14,9 +14,9 @@ import (
 	"cadre/internal/team"
 )
 
-// BenchmarkIdleHost lets a host with 100 idle shell members stand for some seconds, and gives the
-// processor time that it takes then as a share of one core, in percent: what two runs of different
-// length differ by, so that its start does not count.
+// BenchmarkIdleHost runs a host with 100 idle shell members for some seconds. It reports the
+// processor time as a percentage of one core. It subtracts two runs of different length, so that
+// the start does not count.
 func BenchmarkIdleHost(b *testing.B) {
 	cadre, _ := programs(b)
 	used := func(stand time.Duration) time.Duration {

@@ -14,9 +14,9 @@ import (
 	"cadre/internal/team"
 )
 
-// BenchmarkOpen opens a team of 1,000,000 records, and reads and decodes its snapshot alone, in
-// turn. The ratio is to be at most 2. The heap that the open team takes is given as a ratio to that
-// of a team with the same tasks and a twentieth of the history: about 1.
+// BenchmarkOpen opens a team of 1,000,000 records, and alternates with only reading and decoding
+// its snapshot. The limit for the ratio is 2. It also reports the heap of the open team, as a ratio
+// to a team with the same tasks and a twentieth of the history: about 1.
 func BenchmarkOpen(b *testing.B) {
 	ctx := context.Background()
 	long, short := built(b, 1_000_000), built(b, 50_000)
@@ -46,7 +46,7 @@ func BenchmarkOpen(b *testing.B) {
 	b.ReportMetric(heap(b, long)/heap(b, short), "heap-ratio")
 }
 
-// built makes a team with a snapshot some way before its end, as a team in use has one.
+// built creates a team with a snapshot some records before its end, as a team in use has.
 func built(b *testing.B, records int) layout.Home {
 	h := layout.Home{Root: b.TempDir()}
 	if err := Build(h, "open", 10_000, records); err != nil {
@@ -83,7 +83,7 @@ func open(b *testing.B, h layout.Home) *replica.Replica {
 	return rep
 }
 
-// heap is what an open team keeps in memory, in bytes.
+// heap returns the memory that an open team keeps, in bytes.
 func heap(b *testing.B, h layout.Home) float64 {
 	var before, after runtime.MemStats
 	runtime.GC()

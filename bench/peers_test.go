@@ -13,13 +13,13 @@ import (
 	"cadre/internal/layout"
 )
 
-// BenchmarkPeers times whole commands, in turn with those that do the same in beads, a task list
-// for agents that keeps its issues in an embedded Dolt database. BD is the path of its program;
-// make bench-peers builds it. The ratio of medians is how much longer beads takes.
+// BenchmarkPeers times whole commands, and alternates with the same operations in beads. Beads is a
+// task list for agents that keeps its issues in an embedded Dolt database. BD is the path of its
+// program; make bench-peers builds it. The ratio of medians says how much longer beads takes.
 func BenchmarkPeers(b *testing.B) {
 	bd := os.Getenv("BD")
 	if bd == "" {
-		b.Skip("BD names no program to compare with: make bench-peers")
+		b.Skip("BD does not name the beads program; run: make bench-peers")
 	}
 	const tasks = 1_000
 	cadre, _ := programs(b)
@@ -53,7 +53,7 @@ func BenchmarkPeers(b *testing.B) {
 	}
 }
 
-// beads makes a repository with that many issues, and returns a function that times a command on
+// beads creates a repository with that many issues. It returns a function that times a command on
 // it.
 func beads(b *testing.B, bd string, issues int) func(args ...string) time.Duration {
 	b.Helper()

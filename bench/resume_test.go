@@ -29,9 +29,9 @@ const (
 	manyEvents = 1_000_000
 )
 
-// dormant makes a team of 100 shell members on a host, with 10,000 tasks, of which half are done
-// and each member holds one, and 1,000,000 records. What is open is for a role that nobody has, so
-// that no session does anything.
+// dormant creates a team of 100 shell members on a host, with 10,000 tasks and 1,000,000 records.
+// Half of the tasks are done, and each member holds one. The open tasks are for a role that nobody
+// has, so no session works.
 func dormant(h layout.Home) error {
 	var commands []team.Command
 	add := func(actor string, lease int64, body team.Body) {
@@ -92,7 +92,7 @@ func newWreck(b *testing.B) *wreck {
 	return w
 }
 
-// run runs a program to its end, and returns how long that took.
+// run runs a program to its end, and returns its duration.
 func (w *wreck) run(program string, args ...string) time.Duration {
 	w.b.Helper()
 	c := exec.Command(program, args...)
@@ -106,7 +106,7 @@ func (w *wreck) run(program string, args ...string) time.Duration {
 	return time.Since(began)
 }
 
-// read is how long a process takes that reads the snapshot and the tail behind it, and ends.
+// read returns how long a process takes to read the snapshot and the tail behind it.
 func (w *wreck) read() time.Duration {
 	w.b.Helper()
 	plain := w.env
@@ -128,7 +128,7 @@ func readTeam(root string) error {
 	return rep.Close()
 }
 
-// loseLead lets a session lead, and die. Of every member there is a sign of life.
+// loseLead starts a session that leads, and kills it. Every member has a heartbeat.
 func (w *wreck) loseLead(host string) {
 	w.b.Helper()
 	ctx := context.Background()
@@ -157,12 +157,12 @@ func (w *wreck) loseLead(host string) {
 	}
 }
 
-// BenchmarkResume times cadre resume, in turn with a process that reads the snapshot and the tail
-// behind it, of a team with 100 members, 10,000 tasks and 1,000,000 records.
+// BenchmarkResume times cadre resume on a team with 100 members, 10,000 tasks and 1,000,000
+// records. It alternates with a process that reads the snapshot and the tail behind it.
 //
-//   - its lead died, and the host of its teammates lives: the agents apart, this is all. The ratio
-//     of the medians is to be at most 3.
-//   - its host died as well: the command ends when a new one has the leases of all.
+//   - First only the lead died, and the host of its teammates still runs. Apart from the agents,
+//     this is the whole work. The limit for the ratio of medians is 3.
+//   - Then its host died as well: the command ends when a new host has the leases of all members.
 func BenchmarkResume(b *testing.B) {
 	w := newWreck(b)
 	b.Run("lead", func(b *testing.B) {
@@ -203,7 +203,7 @@ func (w *wreck) compare(before, after func()) {
 		theirs[0], theirs[len(theirs)-1])
 }
 
-// killHost kills the host that resume started, as a machine that is switched off would.
+// killHost kills the host that resume started, as a power failure of the machine would.
 func (w *wreck) killHost() {
 	w.b.Helper()
 	hosts, err := filepath.Glob(filepath.Join(w.dir, "hosts", "*", proc.AliveFile))
@@ -222,7 +222,7 @@ func (w *wreck) killHost() {
 			break
 		}
 		if time.Now().After(deadline) {
-			w.b.Fatal("no host gives signs of life")
+			w.b.Fatal("no host sends heartbeats")
 		}
 	}
 	for _, alive := range hosts {

@@ -1,26 +1,26 @@
-// Package agenttest holds what tests need to run real coding agents without a model: a scripted
-// model server on loopback, the programs themselves, installed from npm, and a clean environment in
-// which they know nothing but that server.
+// Package agenttest contains what tests need to run real coding agents without a model: a scripted
+// model server on loopback, the agent programs, installed from npm, and a clean environment in
+// which they know only that server.
 //
 // # The model server
 //
 // A [Server] speaks Anthropic Messages, OpenAI Responses and Gemini generateContent, streaming and
-// not, on one address. A [Script] says what the model answers; what each model was shown is
-// recorded, in a form that is the same for all three.
+// not, on one address. A [Script] decides what the model answers. The server records what each
+// model was shown, in the same form for all three protocols.
 //
 // # Recordings
 //
-// What the programs say is kept in testdata of their drivers, a folder for each version, and beside
-// each recording what the driver's decoder makes of it. To record a version: go test
-// ./internal/agent/codex -run Recordings -record -update. What they print where nobody drives them
-// is kept by package headless.
+// The output of the programs is in the testdata of their drivers, in a folder for each version.
+// Beside each recording is the result of the driver's decoder. To record a version: go test
+// ./internal/agent/codex -run Recordings -record -update. Package headless keeps what the programs
+// print without a driver.
 //
 // # Guarantees
 //
-//   - Nobody's credentials are used and nothing but loopback is reached: the environment is made
-//     from nothing, with a home folder of its own.
-//   - A program is installed once for a machine and version, whatever number of tests wants it, and
-//     a test is skipped with the reason only where it cannot be installed.
+//   - Tests use nobody's credentials and reach nothing but loopback. The environment is built from
+//     nothing, with a home folder of its own.
+//   - A program is installed once for each machine and version, however many tests need it. A test
+//     is skipped, with the reason, only if the program cannot be installed.
 package agenttest
 
 import (
@@ -37,72 +37,73 @@ import (
 	"time"
 )
 
-// Script says what the model answers to a request. It is called for several requests at once.
+// Script returns the model's answer to a request. It may be called for several requests
+// concurrently.
 type Script func(*Request) Turn
 
-// Request is what a model was shown.
+// Request is a request to a model.
 type Request struct {
 	N        int    // counts the requests of a server, from 1
 	Protocol string // anthropic, openai or gemini
 	Model    string
-	Key      string // with which it was asked
+	Key      string // the API key of the request
 	Stream   bool
-	Side     bool // asked by a program for its own ends, such as a title; the server answered it itself
+	Side     bool // the program asked for its own purposes, such as a title; the server answered it itself
 	System   string
-	Tools    []string // names that were offered
+	Tools    []string // names of the offered tools
 	Messages []Message
 	Raw      []byte
 }
 
-// Message is one of the messages that a model was shown.
+// Message is one of the messages in a request.
 type Message struct {
-	// user, assistant or tool; system for what Claude Code tells its model later. Results stand in
-	// a user's message but with openai
+	// Role is user, assistant or tool, or system for what Claude Code tells its model later. Tool
+	// results are in a user's message, except with openai.
 	Role    string
 	Text    string
 	Calls   []Call
 	Results []Result
 }
 
-// Call is a tool's.
+// Call is a tool call.
 type Call struct {
 	ID    string
 	Name  string
 	Input map[string]any
 }
 
-// Result is what a tool gave.
+// Result is the result of a tool call.
 type Result struct {
 	ID, Text string
 	Failed   bool
 }
 
-// Turn is what the model answers.
+// Turn is an answer of the model.
 type Turn struct {
 	Text  string
 	Calls []Call
 
-	Status     int                   // answer with this HTTP status instead, and Text as the words of the error
+	Status     int                   // answer with this HTTP status instead, and Text as the error message
 	RetryAfter string                // the header of that name
 	Cut        bool                  // the stream ends in the middle of the text
-	Wait       func(context.Context) // is called first; ends when its context does, which is when the program goes away
+	Wait       func(context.Context) // called first; its context ends when the program disconnects
 	In, Out    int                   // tokens; 0 for 100 and 10
-	CacheRead  int                   // of In, tokens that came from a cache
-	CacheWrite int                   // of In, tokens that went into one
+	CacheRead  int                   // tokens of In that came from a cache
+	CacheWrite int                   // tokens of In that went into a cache
 }
 
-// Say is a turn with no more than a text.
+// Say returns a turn with a text only.
 func Say(format string, args ...any) Turn { return Turn{Text: fmt.Sprintf(format, args...)} }
 
-// Use is a turn that calls one tool.
+// Use returns a turn that calls one tool.
 func Use(tool string, input map[string]any) Turn {
 	return Turn{Calls: []Call{{Name: tool, Input: input}}}
 }
 
-// Fail is a turn that is an error.
+// Fail returns a turn that is an error.
 func Fail(status int, words string) Turn { return Turn{Status: status, Text: words} }
 
-// Sequence answers with one turn after the other, and with the last one from then on.
+// Sequence answers with one turn after the other, and then repeats the last one.
 func Sequence(turns ...Turn) Script {
 	var mu sync.Mutex
 	n := 0
@@ -115,7 +116,7 @@ func Sequence(turns ...Turn) Script {
 	}
 }
 
-// shown is all that the model was shown.
+// shown returns everything that the model was shown.
 func (r *Request) shown() string {
 	var b strings.Builder
 	b.WriteString(r.System + "\n")
@@ -131,10 +132,10 @@ func (r *Request) shown() string {
 // Has reports whether the model was shown the text, anywhere.
 func (r *Request) Has(text string) bool { return strings.Contains(r.shown(), text) }
 
-// Count is how often it was.
+// Count returns how often the model was shown the text.
 func (r *Request) Count(text string) int { return strings.Count(r.shown(), text) }
 
-// Last is the last message, in which a user's text and results of tools may stand together.
+// Last returns the last message. It may contain both a user's text and tool results.
 func (r *Request) Last() Message {
 	if len(r.Messages) == 0 {
 		return Message{}
@@ -142,7 +143,7 @@ func (r *Request) Last() Message {
 	return r.Messages[len(r.Messages)-1]
 }
 
-// LastUser is the text of the last message of a user that has one.
+// LastUser returns the text of the last user message that has a text.
 func (r *Request) LastUser() string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if m := r.Messages[i]; m.Role == "user" && strings.TrimSpace(m.Text) != "" {
@@ -165,7 +166,7 @@ func (r *Request) SinceAnswer() string {
 	return strings.Join(texts, "\n")
 }
 
-// Results are those of the tools that were called last, "" when the last thing is none.
+// Results returns the results of the last tool calls, or "" if the last message has no results.
 func (r *Request) Results() string {
 	var texts []string
 	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != "assistant"; i-- {
@@ -176,7 +177,7 @@ func (r *Request) Results() string {
 	return strings.Join(texts, "\n")
 }
 
-// Calls is how often the tool was called in what the model was shown.
+// Calls returns how many calls of the tool the request shows.
 func (r *Request) Calls(tool string) int {
 	n := 0
 	for _, m := range r.Messages {
@@ -189,8 +190,8 @@ func (r *Request) Calls(tool string) int {
 	return n
 }
 
-// Tool is the full name of the tool that was offered and ends in the name, such as
-// mcp__cadre__TaskList for TaskList; the name itself when none does.
+// Tool returns the full name of the offered tool that ends in the name, such as
+// mcp__cadre__TaskList for TaskList. If there is none, it returns the name itself.
 func (r *Request) Tool(name string) string {
 	for _, t := range r.Tools {
 		if t == name {
@@ -212,31 +213,31 @@ type Server struct {
 	script Script
 	mu     sync.Mutex
 	all    []*Request
-	more   chan struct{} // closed and made anew with every request
+	more   chan struct{} // closed and replaced with every request
 	calls  int
 }
 
-// NewServer starts a server, which ends with the test.
+// NewServer starts a server. The server ends with the test.
 func NewServer(t testing.TB, script Script) *Server {
 	t.Helper()
 	s := &Server{script: script, more: make(chan struct{})}
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
 	s.URL = server.URL
 	t.Cleanup(func() {
-		server.CloseClientConnections() // a turn that waits ends with its program
+		server.CloseClientConnections() // a waiting turn ends with its program
 		server.Close()
 	})
 	return s
 }
 
-// Answer has the server answer by another script.
+// Answer makes the server answer by another script.
 func (s *Server) Answer(script Script) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.script = script
 }
 
-// Requests are those so far, without the ones that a program asked for its own ends.
+// Requests returns the requests so far, without those that a program made for its own purposes.
 func (s *Server) Requests() []*Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,11 +250,11 @@ func (s *Server) Requests() []*Request {
 	return main
 }
 
-// patience is how long a request is waited for. Real programs take seconds to start, on a machine
-// that is busy with other tests many seconds.
+// patience limits the wait for a request. Real programs take seconds to start, and many seconds on
+// a machine that is busy with other tests.
 const patience = 90 * time.Second
 
-// WaitFor returns the first request for which is holds, also one that was before.
+// WaitFor returns the first request for which is returns true. The request may be an earlier one.
 func (s *Server) WaitFor(t testing.TB, what string, is func(*Request) bool) *Request {
 	t.Helper()
 	deadline := time.NewTimer(patience)
@@ -271,12 +272,12 @@ func (s *Server) WaitFor(t testing.TB, what string, is func(*Request) bool) *Req
 		select {
 		case <-more:
 		case <-deadline.C:
-			t.Fatalf("no model was shown %s; what they were shown:\n%s", what, s.Story())
+			t.Fatalf("no model was shown %s; requests so far:\n%s", what, s.Story())
 		}
 	}
 }
 
-// Story tells what every model was shown last and how often, for a test that failed.
+// Story describes the last and the number of requests of every model, for a failure message.
 func (s *Server) Story() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -297,7 +298,7 @@ func (s *Server) Story() string {
 }
 
 func (s *Server) serve(w http.ResponseWriter, h *http.Request) {
-	// To its end, without which the server would not notice that the program goes away.
+	// Read the body to its end; otherwise the server would not notice that the program disconnects.
 	body, err := io.ReadAll(http.MaxBytesReader(w, h.Body, 64<<20))
 	if err != nil {
 		return
@@ -336,7 +337,7 @@ func (s *Server) serve(w http.ResponseWriter, h *http.Request) {
 		json.NewEncoder(w).Encode(p.failure(t))
 		return
 	}
-	t.Calls = slices.Clone(t.Calls) // a script may answer with the same turn again, which then has calls of its own
+	t.Calls = slices.Clone(t.Calls) // a script may repeat a turn, whose calls then need ids of their own
 	for i := range t.Calls {
 		s.mu.Lock()
 		s.calls++
@@ -360,7 +361,7 @@ func (s *Server) serve(w http.ResponseWriter, h *http.Request) {
 	p.answer(out, r, t)
 }
 
-// key is what the program authenticated with, in whichever way its protocol does.
+// key returns the credential of the request, wherever its protocol puts it.
 func key(h *http.Request) string {
 	for _, k := range []string{h.Header.Get("X-Api-Key"), h.Header.Get("X-Goog-Api-Key"),
 		strings.TrimPrefix(h.Header.Get("Authorization"), "Bearer "), h.URL.Query().Get("key")} {
@@ -371,7 +372,7 @@ func key(h *http.Request) string {
 	return ""
 }
 
-// fill answers what is asked besides models.
+// fill answers requests that are not for a model.
 func fill(w http.ResponseWriter, h *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {
@@ -409,7 +410,7 @@ func (s *stream) event(name string, data any) {
 	s.w.(http.Flusher).Flush()
 }
 
-// breakOff ends the connection in the middle.
+// breakOff closes the connection in the middle of the stream.
 func (s *stream) breakOff() { panic(http.ErrAbortHandler) }
 
 func (s *stream) whole(v any) {

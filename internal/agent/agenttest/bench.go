@@ -19,20 +19,20 @@ import (
 	"cadre/internal/team"
 )
 
-// Bench runs sessions of one driver, without a team: the test is the host.
+// Bench runs sessions of one driver without a team. The test takes the role of the host.
 type Bench struct {
-	T     testing.TB // fails where a session disappoints; of a case, where several share one
+	T     testing.TB // fails when a session misbehaves; the T of the case if several cases share a session
 	Agent agent.Agent
 	World World
-	Spec  agent.Spec // what the next session starts with
+	Spec  agent.Spec // the spec of the next session
 	Tools *Tools
 	Ctx   context.Context
 }
 
-// NewBench makes a bench in the world, for a member ann that may write.
+// NewBench creates a bench in the world, for a member ann that may write.
 func NewBench(t testing.TB, a agent.Agent, w World) *Bench {
 	t.Helper()
-	// for several cases and sessions, each of which has patience of its own
+	// It serves several cases and sessions, each with its own patience.
 	ctx, cancel := context.WithTimeout(context.Background(), 10*patience)
 	t.Cleanup(cancel)
 	procs, err := proc.Open(filepath.Join(t.TempDir(), "host"))
@@ -44,8 +44,8 @@ func NewBench(t testing.TB, a agent.Agent, w World) *Bench {
 			t.Error(err)
 		}
 	})
-	// A program may look at who else could write to what cadre gives it. In a home below /tmp
-	// everybody could, and so it is here.
+	// A program may check who else can write to what cadre gives it. A real home below /tmp may be
+	// writable for everybody, so this one is.
 	open := filepath.Join(w.Home, "open")
 	if err := errors.Join(os.MkdirAll(open, 0o777), os.Chmod(open, 0o777)); err != nil {
 		t.Fatal(err)
@@ -68,15 +68,15 @@ type Run struct {
 	all  []agent.Update
 	more chan struct{}
 	over chan struct{}
-	seen int // updates that Next has returned or passed over
+	seen int // updates that Next has returned or skipped
 }
 
-// Start starts a session, which ends with the test.
+// Start starts a session. The session ends with the test.
 func (b *Bench) Start() *Run {
 	b.T.Helper()
 	s, err := b.Agent.Start(b.Ctx, b.Spec, nil)
 	if err != nil {
-		b.T.Fatalf("it does not start: %v", err)
+		b.T.Fatalf("the session does not start: %v", err)
 	}
 	r := &Run{Bench: b, Session: s, more: make(chan struct{}, 1), over: make(chan struct{})}
 	go func() {
@@ -121,7 +121,7 @@ func (r *Run) Prompt(p agent.Prompt) {
 	}
 }
 
-// Mail is a prompt with messages to ann, from seq on.
+// Mail returns a prompt with messages to ann, numbered from seq.
 func Mail(id string, seq int64, bodies ...string) agent.Prompt {
 	var mail []team.Message
 	for i, body := range bodies {
@@ -131,15 +131,14 @@ func Mail(id string, seq int64, bodies ...string) agent.Prompt {
 	return agent.Prompt{ID: id, Text: envelope.Batch("demo-1", "ann", mail), Mail: mail}
 }
 
-// Next waits for the next update of a kind; those before it are passed over.
+// Next waits for the next update of a kind. It skips the updates before it.
 func Next[U agent.Update](r *Run) (u U) {
 	r.T.Helper()
 	u, _ = await(r, fmt.Sprintf("%T", u), func(one agent.Update) (U, bool) { u, ok := one.(U); return u, ok })
 	return u
 }
 
-// Got waits until the session has said that it has the prompt, wherever that stands among its
-// updates.
+// Got waits until the session has acknowledged the prompt, anywhere among its updates.
 func (r *Run) Got(id string) {
 	r.T.Helper()
 	r.mu.Lock()
@@ -180,12 +179,12 @@ func await[V any](r *Run, what string, is func(agent.Update) (V, bool)) (V, bool
 				r.T.Fatalf("the session ended without %s:\n%s", what, r.Story())
 			}
 		case <-deadline.C:
-			r.T.Fatalf("the session does not say %s:\n%s", what, r.Story())
+			r.T.Fatalf("the session does not send %s:\n%s", what, r.Story())
 		}
 	}
 }
 
-// Story tells all that the session said.
+// Story describes all updates of the session.
 func (r *Run) Story() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,7 +199,7 @@ func (r *Run) Story() string {
 	return b.String()
 }
 
-// Said are the updates of that kind that the session said so far.
+// Said returns the updates of that kind that the session has sent so far.
 func Said[U agent.Update](r *Run) (all []U) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,7 +211,7 @@ func Said[U agent.Update](r *Run) (all []U) {
 	return all
 }
 
-// Written returns the parts of texts that the session showed so far.
+// Written returns the parts of texts that the session has shown so far.
 func Written(r *Run) (text string) {
 	for _, part := range Said[agent.TextPart](r) {
 		text += part.Text
@@ -220,14 +219,14 @@ func Written(r *Run) (text string) {
 	return text
 }
 
-// Tools are the team's tools for a bench: one, TeamStatus, that says how the team is, and remembers
-// who asked.
+// Tools are the team's tools for a bench. The only tool, TeamStatus, returns Status and records
+// each call.
 type Tools struct {
 	mu    sync.Mutex
 	Calls []string
 }
 
-// Status is what TeamStatus answers.
+// Status is the answer of TeamStatus.
 const Status = "The team is well."
 
 // List offers TeamStatus.
@@ -236,7 +235,7 @@ func (*Tools) List() []agent.Tool {
 		Schema: json.RawMessage(`{"type":"object","properties":{"about":{"type":"string"}}}`)}}
 }
 
-// Call answers it.
+// Call answers a call of TeamStatus.
 func (t *Tools) Call(_ context.Context, name string, input json.RawMessage) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -244,7 +243,7 @@ func (t *Tools) Call(_ context.Context, name string, input json.RawMessage) (str
 	return Status, name != "TeamStatus"
 }
 
-// Called is what was called so far.
+// Called returns the calls so far.
 func (t *Tools) Called() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,33 +14,33 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// dialect is one of the protocols as a program speaks it: just enough to ask, and to understand the
-// answer as strictly as the real ones do.
+// dialect is one of the protocols as a program speaks it: just enough to ask, and to parse the
+// answer as strictly as the real programs do.
 type dialect struct {
 	name   string
 	path   func(stream bool) string
 	header string                // for the key
-	ask    func(ask) object      // the body of a request
-	whole  func([]byte) answer   // what a body says
-	read   func([]event) answer  // what a stream says, as far as it goes
-	words  func([]byte) string   // of an error
+	ask    func(ask) object      // builds the body of a request
+	whole  func([]byte) answer   // parses a body
+	read   func([]event) answer  // parses a stream, as far as it goes
+	words  func([]byte) string   // the message of an error
 	tokens func(answer) [4]int64 // in, out, from the cache, into the cache
 }
 
 type object = map[string]any
 
-// ask is a conversation: the same for all dialects.
+// ask is a conversation. It is the same for all dialects.
 type ask struct {
 	stream, tools bool
-	history       bool // with a call of a tool and its result, after which the user says more
+	history       bool // with a tool call and its result, and a later message of the user
 }
 
-// answer is what a program makes of the model's answer.
+// answer is the parsed answer of the model.
 type answer struct {
 	text  string
 	calls []agenttest.Call
 	usage object
-	over  bool // the answer is said to be whole
+	over  bool // the answer is marked as complete
 }
 
 type event struct {
@@ -48,7 +48,7 @@ type event struct {
 	data []byte
 }
 
-// send asks a server, and returns the answer and what was wrong with it. The request ends with ctx.
+// send asks a server. It returns the answer and what was wrong with it. The request ends with ctx.
 func (d dialect) send(ctx context.Context, s *agenttest.Server, a ask) (answer, *http.Response, error) {
 	body, _ := json.Marshal(d.ask(a))
 	return d.post(ctx, s, a.stream, bytes.NewReader(body))

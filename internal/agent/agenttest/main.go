@@ -9,20 +9,20 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main is the TestMain of a package that tests a driver with a [Bench], and does not return. The
-// test binary is what agents run for the team's tools, too; else it runs the tests, without an
-// environment of its own, and looks for goroutines that they left.
+// Main is the TestMain of a package that tests a driver with a [Bench]. It does not return. Agents
+// run the test binary for the team's tools too. Otherwise Main clears the environment, runs the
+// tests and looks for leaked goroutines.
 func Main(m *testing.M) {
 	relay()
 	isolate()
 	goleak.VerifyTestMain(m)
 }
 
-// isolated is the user's cache folder, as it was before [Main] cleared the environment; "" where it
-// did not.
+// isolated is the user's cache folder before [Main] cleared the environment. It is "" if Main did
+// not clear it.
 var isolated string
 
-// cacheDir is where installed agents and the homes of their sessions are.
+// cacheDir returns the folder for installed agents and the homes of their sessions.
 func cacheDir() (string, error) {
 	if isolated != "" {
 		return isolated, nil
@@ -30,26 +30,26 @@ func cacheDir() (string, error) {
 	return os.UserCacheDir()
 }
 
-// isolate leaves the process nothing of its environment that a driver could pass on: the world has
-// all that an agent is to know.
+// isolate clears the environment of the process, so that a driver can pass nothing on. The world
+// provides everything that an agent needs.
 func isolate() {
-	isolated, _ = os.UserCacheDir() // who needs it says that there is none
+	isolated, _ = os.UserCacheDir() // a caller that needs it reports the error
 	for name := range own(os.Environ()) {
 		os.Unsetenv(name)
 	}
 	os.Setenv("GORACE", gorace())
 }
 
-// ClearEnvironment does for one test, which runs beside no other, what [Main] does for all.
+// ClearEnvironment does for one test what [Main] does for all. The test must not run in parallel.
 func ClearEnvironment(t testing.TB) {
 	for name := range own(os.Environ()) {
-		t.Setenv(name, "") // so that it comes back
+		t.Setenv(name, "") // restores the variable after the test
 		os.Unsetenv(name)
 	}
 	t.Setenv("GORACE", gorace())
 }
 
-// own yields the names of the variables that are the person's, and not the machine's.
+// own yields the names of the variables that belong to the user, not to the machine.
 func own(environ []string) func(yield func(name string) bool) {
 	machine := []string{"PATH", "TMPDIR", "GOCOVERDIR", "GORACE"}
 	return func(yield func(string) bool) {
@@ -61,6 +61,6 @@ func own(environ []string) func(yield func(name string) bool) {
 	}
 }
 
-// gorace has a test binary that agents run, and that has the race detector, not wait for a second
-// at each of its ends.
+// gorace returns a GORACE value without the exit delay of one second. Agents run the test binary,
+// which may have the race detector.
 func gorace() string { return os.Getenv("GORACE") + " atexit_sleep_ms=0" }

@@ -12,17 +12,16 @@ import (
 	"time"
 )
 
-// Print is something that a program does when it is run without a driver, for a recording of what
-// it prints.
+// Print is a run of a program without a driver, for a recording of its output.
 type Print struct {
 	Name   string
 	Script Script
-	Runs   [][]string // its arguments, of one run after the other
-	Until  string     // the last run is interrupted when this was printed, as a terminal does it; "" for its own end
+	Runs   [][]string // the arguments of each run
+	Until  string     // interrupt the last run when it has printed this, as a terminal does; "" to let it end by itself
 }
 
-// RecordPrints plays them with the real program and keeps what it prints, cleaned up, in testdata.
-// drop are the keys of what nobody reads.
+// RecordPrints plays the prints with the real program. It stores the cleaned output in testdata.
+// drop lists JSON keys that nobody reads.
 func RecordPrints(t *testing.T, name string, drop []string, prints ...Print) {
 	p := Installed(t, name)
 	for _, print := range prints {
@@ -43,10 +42,10 @@ func RecordPrints(t *testing.T, name string, drop []string, prints ...Print) {
 	}
 }
 
-// printed runs the program to its end and returns its standard output. That it fails is a part of
-// what is recorded.
+// printed runs the program to its end and returns its standard output. A failure of the program is
+// part of the recording.
 func printed(t *testing.T, w World, p Program, until string, args ...string) []byte {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience) // some try again for a while
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience) // some programs retry for a while
 	defer cancel()
 	c := exec.CommandContext(ctx, p.Path, args...)
 	var words bytes.Buffer

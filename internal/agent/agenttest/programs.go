@@ -26,14 +26,14 @@ type Program struct {
 	Name    string `json:"name"`
 	Package string `json:"package"` // in npm
 	Version string `json:"version"`
-	Old     bool   `json:"old"` // not the one that a name alone stands for
+	Old     bool   `json:"old"` // the name alone means another version
 	Path    string `json:"-"`   // of its launcher
 }
 
-// Dir is the folder of its launcher.
+// Dir returns the folder of the launcher.
 func (p Program) Dir() string { return filepath.Dir(p.Path) }
 
-// Programs are all that are pinned.
+// Programs returns all pinned programs.
 func Programs() []Program {
 	var all []Program
 	if err := json.Unmarshal(pinned, &all); err != nil {
@@ -42,13 +42,13 @@ func Programs() []Program {
 	return all
 }
 
-// Installed returns the program, which it installs if it has to. name is claude, codex, gemini or
-// opencode, or one of them with @ and a version that is pinned. The test is skipped where it cannot
-// be installed.
+// Installed returns the program. It installs the program if necessary. name is claude, codex,
+// gemini or opencode, optionally with @ and a pinned version. Installed skips the test if the
+// installation fails.
 func Installed(t testing.TB, name string) Program {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("real agents take their time; not with -short")
+		t.Skip("real agents are slow; not with -short")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
 	defer cancel()
@@ -89,7 +89,7 @@ func Install(ctx context.Context, p Program) (_ Program, err error) {
 		return p, err
 	}
 	defer lock.Unlock()
-	if _, err := os.Stat(p.Path); err == nil { // by who had the lock before
+	if _, err := os.Stat(p.Path); err == nil { // the previous holder of the lock installed it
 		return p, nil
 	}
 	if words, ok := refusal(dir); ok {
@@ -109,8 +109,8 @@ func Install(ctx context.Context, p Program) (_ Program, err error) {
 		"--fetch-retries", "1", "--prefix", fresh, p.Package+"@"+p.Version); err != nil {
 		return p, err
 	}
-	// npm says nothing of an optional package that it could not get, which is where some of them
-	// have the program itself.
+	// npm ignores an optional package that it could not download. For some programs that package is
+	// the program itself.
 	if err = p.runs(ctx, filepath.Join(fresh, "node_modules", ".bin", p.Name)); err != nil {
 		return p, fmt.Errorf("npm installed it, but it does not run: %w", err)
 	}
@@ -118,8 +118,8 @@ func Install(ctx context.Context, p Program) (_ Program, err error) {
 	return p, os.Rename(fresh, dir)
 }
 
-// A program that cannot be installed is not tried again by every test that wants it: why is kept in
-// a file for a while.
+// The reason for a failed installation stays in a file for a while, so that other tests do not try
+// again.
 const (
 	refused    = ".refused"
 	refusedFor = 20 * time.Minute
@@ -134,7 +134,7 @@ func refusal(dir string) (words string, fresh bool) {
 	return string(text), err == nil
 }
 
-// runs asks the launcher for the version, in a home that goes again.
+// runs asks the launcher for its version, in a temporary home.
 func (p Program) runs(ctx context.Context, launcher string) error {
 	home, err := os.MkdirTemp("", "cadre-test-")
 	if err != nil {
@@ -150,36 +150,36 @@ func (p Program) runs(ctx context.Context, launcher string) error {
 	return err
 }
 
-// output runs a command in a folder to its end, or kills it and all that it started when ctx ends.
-// An error has the end of what it said.
+// output runs a command in a folder to its end. When ctx ends, it kills the command and all its
+// children. An error contains the end of the output.
 func output(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	var words bytes.Buffer
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir, c.Env, c.Stdout, c.Stderr = dir, env, &words, &words
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	c.WaitDelay = time.Second // for what left the group and keeps the output open
+	c.WaitDelay = time.Second // for a child that left the group and keeps the output open
 	err := c.Run()
 	text := strings.TrimSpace(words.String())
 	if err == nil {
 		return text, nil
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		err = fmt.Errorf("%s was ended: %w", name, cause)
+		err = fmt.Errorf("%s was killed: %w", name, cause)
 	}
 	return text, fmt.Errorf("%w: %s", err, text[max(0, len(text)-600):])
 }
 
-// World is a home in which agents know nothing but a server.
+// World is a home in which agents know only a server.
 type World struct {
 	Home string
 	Dir  string // a project to work in: a git repository with one commit
 	Env  []string
 }
 
-// NewWorld makes a home for the programs, with the configuration of each, and a project. It is not
-// below the folder for temporary files, which codex refuses to keep its own in, and goes with the
-// test.
+// NewWorld creates a home with the configuration of each program, and a project. Both are removed
+// after the test. They are outside the folder for temporary files, because codex refuses a home
+// there.
 func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 	t.Helper()
 	cache, err := cacheDir()
@@ -195,7 +195,7 @@ func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// a program that was just killed may leave something behind
+		// A killed program may still write files for a moment.
 		for n := 0; os.RemoveAll(home) != nil && n < 50; n++ {
 			time.Sleep(20 * time.Millisecond)
 		}
@@ -214,7 +214,7 @@ func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 		"TMPDIR=" + os.TempDir(), "LANG=C.UTF-8", "TERM=dumb", "USER=cadre",
 		"SHELL=/bin/bash", "NO_PROXY=127.0.0.1,localhost", "GIT_CONFIG_GLOBAL=" + filepath.Join(home, "gitconfig")}
 	w.Env = append(w.Env, claudeEnv(s)...)
-	w.Env = append(w.Env, "CADRE_TEST_KEY=dummy") // of codex
+	w.Env = append(w.Env, "CADRE_TEST_KEY=dummy") // for codex
 	w.Env = append(w.Env, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL="+s.URL, "GEMINI_CLI_NO_RELAUNCH=true",
 		"GEMINI_CLI_TRUST_WORKSPACE=true")
 	w.Env = append(w.Env, "OPENCODE_DISABLE_AUTOUPDATE=true", "OPENCODE_DISABLE_MODELS_FETCH=true",
@@ -226,10 +226,10 @@ func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 		".codex/config.toml":             codexConfig(s),
 		".gemini/settings.json":          `{"model":{"name":"gemini-2.5-pro"},"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}},"general":{"enableAutoUpdate":false,"disableAutoUpdate":true},"privacy":{"usageStatisticsEnabled":false},"telemetry":{"enabled":false}}`,
 		".config/opencode/opencode.json": openCodeConfig(s),
-		// none but the one of its configuration: the thousands that it knows otherwise cost it a
-		// second at each start
+		// Only the configured model: the thousands of others would cost a second at each start.
 		"models.json": "{}",
-		// As if the library for its plugins were there, which it would install from npm.
+		// Pretend that the library for its plugins is installed; otherwise it would install it from
+		// npm.
 		".config/opencode/package-lock.json":  `{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`,
 		".config/opencode/node_modules/.keep": "",
 		"project/README.md":                   "A project to work in.\n",

@@ -16,8 +16,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// fakeNPM makes a machine of its own for the test: an empty cache, and an npm that is this script.
-// The script has the folder to install into as $prefix, and the folder of the machine as $machine.
+// fakeNPM creates an isolated machine for the test: an empty cache, and this script as npm. The
+// script gets the installation folder as $prefix, and the folder of the machine as $machine.
 func fakeNPM(t *testing.T, script string) (machine string) {
 	t.Helper()
 	machine = t.TempDir()
@@ -41,7 +41,7 @@ launcher() { mkdir -p "$prefix/node_modules/.bin"; printf '#!/bin/sh\n%s\n' "$1"
 
 var pilot = agenttest.Program{Name: "pilot", Package: "@some/pilot", Version: "1.2.3"}
 
-// left is what is in the cache of the machine, but for locks.
+// left returns what is in the cache of the machine, except locks.
 func left(t *testing.T) (names []string) {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -57,7 +57,7 @@ func left(t *testing.T) (names []string) {
 	return names
 }
 
-// However many want a program, npm installs it once.
+// TestInstallOnce checks that npm installs a program once, however many callers want it.
 func TestInstallOnce(t *testing.T) {
 	machine := fakeNPM(t, `launcher 'echo pilot 1.2.3'`)
 	var all sync.WaitGroup
@@ -70,21 +70,21 @@ func TestInstallOnce(t *testing.T) {
 			}
 			if _, err := os.Stat(p.Path); err != nil || filepath.Base(p.Path) != "pilot" ||
 				p.Dir() != filepath.Dir(p.Path) {
-				t.Errorf("it is %s: %v", p.Path, err)
+				t.Errorf("got program %s: %v", p.Path, err)
 			}
 		})
 	}
 	all.Wait()
 	if asked, err := os.ReadFile(filepath.Join(machine, "installed")); string(asked) != "@some/pilot@1.2.3\n" {
-		t.Errorf("npm was asked for %q: %v", asked, err)
+		t.Errorf("npm was called with %q: %v", asked, err)
 	}
 	if names := left(t); len(names) != 1 || names[0] != "pilot-1.2.3" {
-		t.Errorf("the cache has %q", names)
+		t.Errorf("the cache contains %q", names)
 	}
 }
 
-// What cannot be installed leaves nothing, and the reason is in the words of the program that has
-// it.
+// TestCannotInstall checks that a failed installation leaves nothing, and that the error has the
+// message of the program that failed.
 func TestCannotInstall(t *testing.T) {
 	for _, c := range []struct{ name, script, words string }{
 		{"npm fails", `echo "npm error: no such host" >&2; exit 1`, "npm error: no such host"},
@@ -97,14 +97,14 @@ func TestCannotInstall(t *testing.T) {
 			fakeNPM(t, c.script)
 			_, err := agenttest.Install(t.Context(), pilot)
 			if err == nil || !strings.Contains(err.Error(), c.words) {
-				t.Errorf("it says %v", err)
+				t.Errorf("got error %v", err)
 			}
 			if names := left(t); len(names) != 1 || names[0] != "pilot-1.2.3.refused" {
-				t.Errorf("the cache has %q", names)
+				t.Errorf("the cache contains %q", names)
 			}
 			if _, again := agenttest.Install(t.Context(), pilot); again == nil ||
 				!strings.Contains(again.Error(), c.words) {
-				t.Errorf("the second one who wants it hears %v", again)
+				t.Errorf("the second caller gets %v", again)
 			}
 		})
 	}
@@ -112,13 +112,13 @@ func TestCannotInstall(t *testing.T) {
 		machine := fakeNPM(t, "")
 		t.Setenv("PATH", filepath.Join(machine, "nothing"))
 		if _, err := agenttest.Install(t.Context(), pilot); !errors.Is(err, exec.ErrNotFound) {
-			t.Errorf("it says %v", err)
+			t.Errorf("got error %v", err)
 		}
 	})
 }
 
-// An installation that hangs is given up with all that it started, and one that waits for it as
-// well.
+// TestInstallHangs checks that a hanging installation is killed with all its children, and that a
+// waiting caller gets an error too.
 func TestInstallHangs(t *testing.T) {
 	machine := fakeNPM(t,
 		`sh -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; while :; do sleep 1; done' "$machine"; exit 0`)
@@ -128,18 +128,18 @@ func TestInstallHangs(t *testing.T) {
 	for range 2 {
 		all.Go(func() {
 			if _, err := agenttest.Install(ctx, pilot); !errors.Is(err, context.Canceled) {
-				t.Errorf("it says %v", err)
+				t.Errorf("got error %v", err)
 			}
 		})
 	}
 	pid := waitForPid(t, filepath.Join(machine, "pid"))
 	giveUp()
 	all.Wait()
-	for syscall.Kill(pid, 0) == nil { // init may take its time to reap it; the test's own deadline ends this
+	for syscall.Kill(pid, 0) == nil { // init may take a while to reap it; the test's own deadline ends this loop
 		time.Sleep(5 * time.Millisecond)
 	}
 	if names := left(t); len(names) != 0 {
-		t.Errorf("the cache has %q", names)
+		t.Errorf("the cache contains %q", names)
 	}
 }
 
@@ -161,7 +161,7 @@ func waitForPid(t *testing.T, file string) int {
 	}
 }
 
-// Each program is pinned once by its name alone, at a version that is one.
+// TestPinned checks that agents.json pins each program once by its name alone, at a valid version.
 func TestPinned(t *testing.T) {
 	names := map[string]bool{}
 	for _, p := range agenttest.Programs() {
@@ -180,7 +180,8 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// A world has nothing of the environment that the test runs in, and goes with its test.
+// TestWorld checks that a world has nothing from the environment of the test, and is removed after
+// it.
 func TestWorld(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("OPENAI_API_KEY", "a secret")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// protocol is one of the ways in which models are asked.
+// protocol is one of the model APIs.
 type protocol interface {
 	read(h *http.Request, body []byte) *Request
 	answer(out *stream, r *Request, t Turn)
@@ -31,7 +31,7 @@ func protocolOf(h *http.Request) protocol {
 
 type object = map[string]any
 
-// texts is the text of a content that is a text or a list of parts with texts.
+// texts returns the text of a content, which is a string or a list of parts with texts.
 func texts(raw json.RawMessage) string {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
@@ -177,7 +177,7 @@ func (openai) read(_ *http.Request, body []byte) *Request {
 			Name      string          `json:"name"`
 			CallID    string          `json:"call_id"`
 			Arguments string          `json:"arguments"`
-			Input     string          `json:"input"` // of a custom tool: a text
+			Input     string          `json:"input"` // the text input of a custom tool
 			Output    json.RawMessage `json:"output"`
 		} `json:"input"`
 	}
@@ -189,7 +189,7 @@ func (openai) read(_ *http.Request, body []byte) *Request {
 			r.Tools = append(r.Tools, t.Name)
 		case len(t.Tools) > 0:
 			for _, inner := range t.Tools {
-				r.Tools = append(r.Tools, t.Name+"/"+inner.Name) // as it is called, see answer
+				r.Tools = append(r.Tools, t.Name+"/"+inner.Name) // the name for calls, see answer
 			}
 		default:
 			r.Tools = append(r.Tools, t.Type)

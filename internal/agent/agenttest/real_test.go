@@ -11,7 +11,7 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// headless says how a program is run once, without a driver.
+// headless says how to run each program once, without a driver.
 var headless = []struct {
 	name string
 	args []string
@@ -36,8 +36,8 @@ func bash(command string) agenttest.Turn {
 	return agenttest.Use("Bash", map[string]any{"command": command, "description": "run it"})
 }
 
-// Each program, run in its simplest way, knows the server and nothing else: it runs a command,
-// shows the model what it printed, and says what the model said then.
+// TestRealPrograms checks that each program, run in its simplest way, uses only the test server. It
+// runs a command, shows the model the output, and prints the model's answer.
 func TestRealPrograms(t *testing.T) {
 	for _, c := range headless {
 		t.Run(c.name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestRealPrograms(t *testing.T) {
 			}
 			requests := s.Requests()
 			if len(requests) != 2 {
-				t.Fatalf("the model was asked %d times, not twice:\n%s", len(requests), s.Story())
+				t.Fatalf("the model was asked %d times, want 2:\n%s", len(requests), s.Story())
 			}
 			for _, r := range requests {
 				if r.Key != "dummy" || !r.Stream || r.Tool(c.tool) != c.tool || !r.Has("what is the sum?") {
@@ -70,7 +70,7 @@ func TestRealPrograms(t *testing.T) {
 	}
 }
 
-// once runs a program to its end, in a process group of its own, and returns what it printed.
+// once runs a program to its end, in its own process group, and returns its output.
 func once(t *testing.T, w agenttest.World, program string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -14,7 +14,7 @@ import (
 	"cadre/internal/agent"
 )
 
-// Scene is something that a program does, for a recording of what it says meanwhile.
+// Scene is an activity of a program, for a recording of its output.
 type Scene struct {
 	Name   string
 	Access agent.Access
@@ -22,8 +22,8 @@ type Scene struct {
 	Play   func(*Run)
 }
 
-// Tap lets a bench keep what the programs of its sessions say, and returns what that was so far:
-// lines of JSON.
+// Tap makes a bench keep the output of the programs of its sessions. said returns the output so far
+// as lines of JSON.
 type Tap func(*Bench, Program) (said func() [][]byte)
 
 // Tee is the tap for programs that speak on their standard output.
@@ -39,8 +39,8 @@ func Tee(b *Bench, p Program) func() [][]byte {
 	}
 }
 
-// Noise lets the programs of a bench say things that mean nothing before each line of their
-// standard output.
+// Noise makes the programs of a bench print meaningless lines before each line of their standard
+// output.
 func Noise(b *Bench, p Program) {
 	var all strings.Builder
 	for _, line := range garbage {
@@ -49,11 +49,11 @@ func Noise(b *Bench, p Program) {
 	pipe(b, p, "while IFS= read -r line; do "+all.String()+"printf '%s\\n' \"$line\"; done")
 }
 
-// garbage are lines that mean nothing in any of the protocols.
+// garbage lists lines that are meaningless in all protocols.
 var garbage = []string{"", "garbage", "{", "[1,2]", "null", `"text"`, `{"type":"later"}`, `{"type":["result"]}`,
 	`{"method":5}`}
 
-// pipe lets the sessions of the bench hear their program through a command.
+// pipe sends the output of the bench's programs through a command.
 func pipe(b *Bench, p Program, command string) {
 	b.T.Helper()
 	b.Spec.Program = filepath.Join(b.T.TempDir(), p.Name)
@@ -63,8 +63,8 @@ func pipe(b *Bench, p Program, command string) {
 	}
 }
 
-// Record plays the scenes with the real program and keeps what it says, cleaned up, in testdata.
-// drop are the keys of what nobody reads.
+// Record plays the scenes with the real program and stores the cleaned output in testdata. drop
+// lists JSON keys that nobody reads.
 func Record(t *testing.T, d Driver, tap Tap, drop []string, scenes ...Scene) {
 	p := Installed(t, d.Program)
 	for _, scene := range scenes {
@@ -95,7 +95,7 @@ func keep(t *testing.T, file string, c *cleaner, said [][]byte) {
 	}
 }
 
-// Scenes are those that every driver can play.
+// Scenes returns the scenes that every driver can play.
 func Scenes(d Driver) []Scene {
 	all := agent.Access{Mode: "bypassPermissions", Writes: true}
 	scenes := []Scene{
@@ -169,15 +169,15 @@ func Scenes(d Driver) []Scene {
 	return scenes
 }
 
-// Turn is one turn of the session, by a prompt.
+// Turn runs one turn of the session with a prompt.
 func (r *Run) Turn(text string) {
 	r.T.Helper()
 	r.Tell(text, text)
 	Next[agent.TurnEnded](r)
 }
 
-// Replay checks what the decoder for a program makes of every recording in testdata: it is in the
-// file beside the recording, each line of it under what it is of.
+// Replay checks the decoder of a program against every recording in testdata. The expected result
+// is in the file beside the recording: each decoded line under its input.
 func Replay(t *testing.T, update bool, fresh func(program string) (decode func(line []byte) []any)) {
 	recordings, err := filepath.Glob("testdata/*/*.jsonl")
 	if err != nil || len(recordings) == 0 {
@@ -215,7 +215,7 @@ func Replay(t *testing.T, update bool, fresh func(program string) (decode func(l
 	}
 }
 
-// caption tells what kind of line it is, in whichever protocol.
+// caption returns the kind of a line, in any protocol.
 func caption(line []byte) string {
 	var l struct {
 		Type, Subtype, Method string
@@ -234,8 +234,8 @@ func caption(line []byte) string {
 		l.Method, l.Params.Item.Type, l.Params.Update.SessionUpdate}, " ")), " ")
 }
 
-// Seeds gives a fuzz test of a decoder something to begin with: a line of each kind that the
-// recordings have, and lines that mean nothing.
+// Seeds seeds a fuzz test of a decoder with a line of each kind from the recordings, and with
+// meaningless lines.
 func Seeds(f *testing.F, more ...string) {
 	recordings, _ := filepath.Glob("testdata/*/*.jsonl")
 	kinds := map[string]bool{}
@@ -256,8 +256,7 @@ func Seeds(f *testing.F, more ...string) {
 	}
 }
 
-// Sound checks that what a decoder said keeps the contract of the updates, whatever it was made
-// from.
+// Sound checks that decoded updates keep the contract of updates, whatever their input was.
 func Sound(t *testing.T, all []any) {
 	for _, said := range all {
 		whole := true
@@ -281,14 +280,14 @@ func Sound(t *testing.T, all []any) {
 	}
 }
 
-// cleaner makes of a line one that says the same whenever it is recorded, on whichever machine.
+// cleaner rewrites a line so that it is the same on every machine and at every time.
 type cleaner struct {
 	drop   map[string]bool
 	names  map[string]string
 	places *strings.Replacer
 }
 
-// newCleaner returns one for what was said in the world. drop are the keys of what nobody reads.
+// newCleaner returns a cleaner for the output in the world. drop lists JSON keys that nobody reads.
 func newCleaner(w World, s *Server, drop []string) *cleaner {
 	c := &cleaner{drop: map[string]bool{}, names: map[string]string{}, places: strings.NewReplacer(w.Home, "/home/ann",
 		inName.ReplaceAllString(w.Home, "-"), "-home-ann", strings.TrimPrefix(s.URL, "http://"), "model")}
@@ -299,16 +298,16 @@ func newCleaner(w World, s *Server, drop []string) *cleaner {
 }
 
 var (
-	// names for one session only
+	// ids that belong to one session
 	passing = regexp.MustCompile(
 		`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b\d{13,}\b|\bses_[0-9A-Za-z]{26}\b`)
 	moment = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d[:-]\d\d[:-]\d\d(\.\d+)?Z?`)
-	// what some programs do not have in names of files that are made from paths
+	// characters that some programs replace when they make file names from paths
 	inName = regexp.MustCompile(`[^a-zA-Z0-9]`)
 	timing = regexp.MustCompile(`(?i)(ms|at|time|timestamp|pid|duration|revision)$`)
 )
 
-// longest is how much of a text is kept.
+// longest limits the length of a stored text.
 const longest = 300
 
 func (c *cleaner) line(line []byte) []byte {

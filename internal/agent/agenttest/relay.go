@@ -12,11 +12,11 @@ import (
 	"cadre/internal/agent/mcpserver"
 )
 
-// relayVariable names the socket that the test binary connects its standard input and output with,
-// when it is run as the server of a session's tools.
+// relayVariable names the socket for the test binary when it runs as the tool server of a session.
+// The binary connects its standard input and output to the socket.
 const relayVariable = "CADRE_TEST_RELAY"
 
-// relay does so, where the binary is run for that, and then never returns.
+// relay runs the relay if relayVariable is set. Then it never returns.
 func relay() {
 	socket := os.Getenv(relayVariable)
 	if socket == "" {
@@ -34,11 +34,10 @@ func relay() {
 	os.Exit(0)
 }
 
-// ServeTools serves the bench's tools on a socket, and returns the command line that connects to
-// it.
+// ServeTools serves the bench's tools on a socket. It returns the command line that connects to it.
 func (b *Bench) ServeTools() []string { return b.Serve(b.Tools, agent.ToolServerName) }
 
-// Serve serves tools on a socket, as an MCP server of that name, and returns the command line that
+// Serve serves tools on a socket, as an MCP server of that name. It returns the command line that
 // connects to it.
 func (b *Bench) Serve(tools agent.Tools, name string) []string {
 	b.T.Helper()

@@ -47,17 +47,17 @@ func TestAnswers(t *testing.T) {
 					ids = append(ids, call.ID)
 				}
 				if !a.over || a.text != c.text || !slices.Equal(calls, c.calls) {
-					t.Errorf("over=%t, said %q and called %q", a.over, a.text, calls)
+					t.Errorf("over=%t, got text %q and calls %q", a.over, a.text, calls)
 				}
 				if slices.Contains(ids, "") || len(slices.Compact(ids)) != len(calls) {
 					t.Errorf("the ids are %q", ids)
 				}
 				want := c.usage
 				if d.name == "gemini" {
-					want[3] = 0 // it does not count them
+					want[3] = 0 // this dialect does not count them
 				}
 				if got := d.tokens(a); got != want {
-					t.Errorf("the usage is %v, not %v", got, want)
+					t.Errorf("got usage %v, want %v", got, want)
 				}
 			})
 		})
@@ -113,7 +113,7 @@ func TestWhatTheModelWasShown(t *testing.T) {
 				}
 			}
 			for _, r := range m.Results {
-				if r.ID != "c1" || r.Failed != (d.name != "openai") { // which says so in words only
+				if r.ID != "c1" || r.Failed != (d.name != "openai") { // openai reports a failure in the text only
 					t.Errorf("the result is %+v", r)
 				}
 			}
@@ -141,7 +141,7 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%d: %v, %+v, %q", status, err, resp, a.text)
 			}
 			if a, _, err := d.send(t.Context(), s, ask{stream: stream, tools: true}); err != nil || a.text != "Now." {
-				t.Errorf("after %d it said %q: %v", status, a.text, err)
+				t.Errorf("after %d requests got %q: %v", status, a.text, err)
 			}
 		}
 	})
@@ -154,15 +154,15 @@ func TestCut(t *testing.T) {
 		})
 		a, _, err := d.send(t.Context(), s, ask{stream: stream, tools: true})
 		if err == nil || a.over {
-			t.Errorf("it came to its end: %+v", a)
+			t.Errorf("the stream came to its end: %+v", a)
 		}
 		if want := map[bool]string{true: "half of", false: ""}[stream]; a.text != want {
-			t.Errorf("it said %q", a.text)
+			t.Errorf("got %q", a.text)
 		}
 	})
 }
 
-// What a program asks for its own ends is no request of the script's.
+// TestSide checks that the script does not see requests that a program makes for its own purposes.
 func TestSide(t *testing.T) {
 	forEach(t, func(t *testing.T, d dialect, stream bool) {
 		s := agenttest.NewServer(t, func(r *agenttest.Request) agenttest.Turn {
@@ -182,8 +182,8 @@ func TestSide(t *testing.T) {
 	})
 }
 
-// A turn that is held back goes on when the script says so, and is given up when the program goes
-// away, however it sent its request.
+// TestWait checks a turn that waits. It continues when the script allows it, and ends when the
+// program disconnects, however the program sent its request.
 func TestWait(t *testing.T) {
 	forEach(t, func(t *testing.T, d dialect, stream bool) {
 		let := make(chan struct{})
@@ -194,7 +194,7 @@ func TestWait(t *testing.T) {
 		asking.Go(func() {
 			if a, _, err := d.send(t.Context(), s, ask{stream: stream, tools: true}); err != nil ||
 				a.text != "At last." {
-				t.Errorf("it said %q: %v", a.text, err)
+				t.Errorf("got %q: %v", a.text, err)
 			}
 		})
 		s.WaitFor(t, "it", func(r *agenttest.Request) bool { return r.Has("What is the sum?") })
@@ -209,12 +209,12 @@ func TestWait(t *testing.T) {
 			body, _ := json.Marshal(d.ask(ask{stream: stream, tools: true}))
 			var reader io.Reader = bytes.NewReader(body)
 			if chunked {
-				reader = io.MultiReader(reader) // whose length nobody knows
+				reader = io.MultiReader(reader) // hides the length
 			}
 			ctx, leave := context.WithCancel(t.Context())
 			asking.Go(func() {
 				if _, _, err := d.post(ctx, s, stream, reader); err == nil {
-					t.Error("it was answered")
+					t.Error("the request was answered")
 				}
 			})
 			s.WaitFor(t, "it", func(*agenttest.Request) bool { return true })
@@ -225,8 +225,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// The same turn twice is two turns: its calls have ids of their own, also when programs ask at the
-// same time.
+// TestSameTurnAgain checks that the calls of a repeated turn get new ids, even in concurrent
+// requests.
 func TestSameTurnAgain(t *testing.T) {
 	s := agenttest.NewServer(t, agenttest.Sequence(agenttest.Say("First."), agenttest.Use("Sum", nil)))
 	if a, _, err := anthropic.send(t.Context(), s, ask{tools: true}); err != nil || a.text != "First." {
@@ -249,7 +249,7 @@ func TestSameTurnAgain(t *testing.T) {
 	}
 	asking.Wait()
 	if len(ids) != 8 {
-		t.Errorf("of 8 calls the ids are %v", ids)
+		t.Errorf("8 calls have the ids %v", ids)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestWaitForWhatWas(t *testing.T) {
 	if r := s.WaitFor(t, "a request of openai", func(r *agenttest.Request) bool {
 		return r.Protocol == "openai"
 	}); r.N != 2 {
-		t.Errorf("it is request %d", r.N)
+		t.Errorf("the request has number %d", r.N)
 	}
 }
 

@@ -14,31 +14,32 @@ import (
 	"cadre/internal/agent"
 )
 
-// Driver is a driver under test, and what is particular to its program.
+// Driver is a driver under test, with the peculiarities of its program.
 type Driver struct {
-	Program string                       // as [Installed] knows it
+	Program string                       // the name for [Installed]
 	Agent   func(p Program) agent.Agent  // drives that program
 	Shell   func(command string) Turn    // the model runs a command
 	Write   func(file, text string) Turn // the model writes a file, by an absolute path
-	// the model lays its plan before the user; nil for a program that has no tool for it
+	// Plan submits a plan to the user. It is nil if the program has no tool for that.
 	Plan func(plan string) Turn
-	// a working agent gets a prompt at its next tool boundary, else when its turn has ended
+	// MidTurn says that a working agent gets a prompt at its next tool boundary. Otherwise it gets
+	// the prompt when its turn has ended.
 	MidTurn bool
 	Asks    bool // it asks before it runs a command or writes, in mode default
 	Gates   bool // it asks the gate before every tool, not only where it asks for permission
-	Mute    bool // what the gate refuses its model is not even offered
-	Silent  bool // it does not show what a command printed
-	Vague   bool // its words for an error do not tell what kind it is
-	// errors of the model after which a turn goes on for minutes: they are not recorded
+	Mute    bool // its model is not even offered what the gate refuses
+	Silent  bool // it does not show the output of a command
+	Vague   bool // the text of an error does not reveal its kind
+	// Patient lists model errors after which a turn retries for minutes. They are not recorded.
 	Patient []string
 	Env     []string // added to the environment
-	// that it counts of the 330 that three calls of the model take in two turns; 0 for all
+	// Tokens is how many of the 330 tokens it counts that three model calls take in two turns; 0
+	// for all.
 	Tokens int64
 }
 
-// TestDriver is the suite that every driver passes, with the real program. Starting one costs
-// seconds of processor time, so cases that need the same access share a session, one after the
-// other.
+// TestDriver is the suite that every driver must pass, with the real program. Starting a program
+// costs seconds of processor time. Cases that need the same access therefore share a session.
 func TestDriver(t *testing.T, d Driver) {
 	t.Parallel()
 	p := Installed(t, d.Program)
@@ -67,26 +68,26 @@ func TestDriver(t *testing.T, d Driver) {
 	}
 }
 
-// shared is a case that takes a session as the cases before it left it: waiting, with their turns
-// in its history. Prompts have ids that no other case of the session uses.
+// shared is a case that runs in a session with earlier cases. The session waits, and has their
+// turns in its history. Prompts have ids that no other case of the session uses.
 type shared struct {
 	name string
 	test func(*testing.T, Driver, *Run, *Server)
 }
 
-// share runs the cases in one session, as far as they succeed: after one that failed nobody knows
-// what the session does.
+// share runs the cases in one session. It stops after a failed case, because the state of the
+// session is then unknown.
 func (d Driver) share(t *testing.T, p Program, access agent.Access, cases []shared) {
 	b, s := d.bench(t, p, nil)
 	b.Spec.Access = access
 	r := b.Start()
 	for _, c := range cases {
 		if !t.Run(c.name, func(one *testing.T) {
-			b.T = one // what is waited for in vain fails this case
+			b.T = one // a failed wait fails this case
 			defer func() { b.T = t }()
 			c.test(one, d, r, s)
 		}) {
-			t.Fatalf("the cases after %s need a session that works:\n%s%s", c.name, r.Story(), s.Story())
+			t.Fatalf("the cases after %s need a working session:\n%s%s", c.name, r.Story(), s.Story())
 		}
 	}
 }
@@ -101,9 +102,9 @@ func (d Driver) bench(t *testing.T, p Program, script Script) (*Bench, *Server) 
 	return b, s
 }
 
-// byPrompt answers by the last thing that the model was told: a prompt with "do N" gets the turns
-// of N, one after the other as results come in. Several prompts may stand in one message, the last
-// at its end: so does one that was never answered.
+// byPrompt answers by the last message to the model. A prompt with "do N" gets the turns of N, one
+// after the other as results come in. A message may contain several prompts; the last one counts.
+// This happens after a prompt that was never answered.
 func byPrompt(turns map[string][]Turn) Script {
 	return func(r *Request) Turn {
 		last, n := "", 0
@@ -136,17 +137,17 @@ func testTurn(t *testing.T, d Driver, r *Run, s *Server) {
 	Next[agent.TurnStarted](r)
 	tool := Next[agent.ToolStarted](r)
 	if tool.Tool != "Bash" || !strings.Contains(tool.Input, "echo from the shell") {
-		t.Errorf("the tool is %+v", tool)
+		t.Errorf("got tool %+v", tool)
 	}
 	if done := Next[agent.ToolFinished](r); done.ID != tool.ID || !strings.Contains(done.Output,
 		"from the shell") && !d.Silent {
-		t.Errorf("it gave %+v", done)
+		t.Errorf("got tool result %+v", done)
 	}
 	if end := Next[agent.TurnEnded](r); end.Text != "It said so." || end.Problem != nil || end.Interrupted {
 		t.Errorf("the turn ended with %+v", end)
 	}
 	if parts := Written(r); !strings.Contains(parts, "It said so.") {
-		t.Errorf("while it wrote it showed %q", parts)
+		t.Errorf("the session showed %q while it wrote", parts)
 	}
 	r.Got("p1")
 	r.Tell("p2", "do two")
@@ -166,7 +167,7 @@ func testTurn(t *testing.T, d Driver, r *Run, s *Server) {
 		d.Tokens = 330
 	}
 	if tokens != d.Tokens {
-		t.Errorf("%d tokens of %d are counted: %+v", tokens, d.Tokens, Said[agent.Used](r))
+		t.Errorf("got %d tokens of %d: %+v", tokens, d.Tokens, Said[agent.Used](r))
 	}
 }
 
@@ -182,7 +183,7 @@ func testTeamTool(t *testing.T, d Driver, r *Run, s *Server) {
 		t.Errorf("the turn ended with %+v\n%s%s", end, r.Story(), s.Story())
 	}
 	if calls := r.Tools.Called(); len(calls) != 1 || !strings.Contains(calls[0], "us") {
-		t.Errorf("called was %v", calls)
+		t.Errorf("called: %v", calls)
 	}
 	if tools := Said[agent.ToolStarted](r); len(tools) != 1 || tools[0].Tool != "TeamStatus" {
 		t.Errorf("tools: %+v", tools)
@@ -191,13 +192,13 @@ func testTeamTool(t *testing.T, d Driver, r *Run, s *Server) {
 		t.Errorf("results: %+v", done)
 	}
 	if asked := Said[agent.PermissionAsked](r); len(asked) != 0 {
-		t.Errorf("it asked for %+v", asked)
+		t.Errorf("the session asked for %+v", asked)
 	}
 }
 
-// A message that is given while a slow tool runs is in the very next request, once, and the tool
-// goes on. It is what the model was told last in one request only, however many follow in the same
-// turn.
+// testWhileAToolRuns checks a message that arrives while a slow tool runs. The very next request
+// contains it once, and the tool continues. Exactly one request has it as its newest message,
+// however many requests follow in the turn.
 func testWhileAToolRuns(t *testing.T, d Driver, r *Run, s *Server) {
 	s.Answer(byPrompt(map[string][]Turn{
 		"slow": {d.Shell("touch began; until test -e go; do sleep 0.05; done; echo finished"), d.Shell("echo second"),
@@ -211,7 +212,7 @@ func testWhileAToolRuns(t *testing.T, d Driver, r *Run, s *Server) {
 	r.Touch("go")
 	done := Next[agent.ToolFinished](r)
 	if done.Failed || !strings.Contains(done.Output, "finished") && !d.Silent {
-		t.Errorf("the tool gave %+v", done)
+		t.Errorf("got tool result %+v", done)
 	}
 	if d.MidTurn {
 		req := s.WaitFor(t, "the result of the tool", func(r *Request) bool {
@@ -219,7 +220,7 @@ func testWhileAToolRuns(t *testing.T, d Driver, r *Run, s *Server) {
 				"finished")
 		})
 		if req.Count("the port is 4711") != 1 {
-			t.Errorf("the very next request has the message %d times:\n%s", req.Count("the port is 4711"), s.Story())
+			t.Errorf("the next request has the message %d times:\n%s", req.Count("the port is 4711"), s.Story())
 		}
 	}
 	s.WaitFor(t, "the message", func(r *Request) bool { return r.Has("the port is 4711") })
@@ -235,11 +236,11 @@ func testWhileAToolRuns(t *testing.T, d Driver, r *Run, s *Server) {
 		}
 	}
 	if newest != 1 {
-		t.Errorf("in %d requests the message is new:\n%s", newest, s.Story())
+		t.Errorf("the message is the newest one in %d requests:\n%s", newest, s.Story())
 	}
 }
 
-// An urgent message ends what the model says, and comes next.
+// testUrgent checks that an urgent message interrupts the model and comes next.
 func testUrgent(t *testing.T, d Driver, r *Run, s *Server) {
 	s.Answer(func(r *Request) Turn {
 		if r.Has("stop that") {
@@ -262,14 +263,14 @@ func testUrgent(t *testing.T, d Driver, r *Run, s *Server) {
 	}
 }
 
-// A prompt that races the end of a turn is neither lost nor doubled.
+// testAtTheEnd checks that a prompt that races the end of a turn is neither lost nor doubled.
 func testAtTheEnd(t *testing.T, d Driver, r *Run, s *Server) {
 	s.Answer(func(*Request) Turn { return Say("Yes.") })
 	const rounds = 6
 	for i := range rounds {
 		r.Tell(fmt.Sprintf("a%d", i), fmt.Sprintf("first of round %d;", i))
 		s.WaitFor(t, "it", func(r *Request) bool { return r.Has(fmt.Sprintf("first of round %d;", i)) })
-		r.Tell(fmt.Sprintf("b%d", i), fmt.Sprintf("second of round %d;", i)) // the answer is under way
+		r.Tell(fmt.Sprintf("b%d", i), fmt.Sprintf("second of round %d;", i)) // while the answer is under way
 		r.Got(fmt.Sprintf("a%d", i))
 		r.Got(fmt.Sprintf("b%d", i))
 		last := s.WaitFor(t, "the second", func(r *Request) bool {
@@ -289,7 +290,8 @@ func testAtTheEnd(t *testing.T, d Driver, r *Run, s *Server) {
 	}
 }
 
-// Nothing is written before the plan is approved; a rejected plan is revised.
+// testPlan checks that nothing is written before the plan is approved, and that a rejected plan is
+// revised.
 func testPlan(t *testing.T, d Driver, p Program) {
 	b, s := d.bench(t, p, nil)
 	file := filepath.Join(b.World.Dir, "written")
@@ -359,8 +361,8 @@ func testPlan(t *testing.T, d Driver, p Program) {
 	b.WaitFile("written")
 }
 
-// errorCases are errors of the model, one after the other in a session: it says each, and works
-// again once the model does.
+// errorCases are cases with errors of the model in one session. The session reports each error, and
+// works again when the model does.
 func errorCases() (all []shared) {
 	for _, c := range []struct {
 		name string
@@ -390,27 +392,27 @@ func errorCases() (all []shared) {
 				return agent.Problem{}, false
 			})
 			if told.Kind != c.kind && !d.Vague {
-				t.Errorf("it is a problem of the kind %s, not %s: %s", told.Kind, c.kind, told.Text)
+				t.Errorf("got a problem of kind %s, want %s: %s", told.Kind, c.kind, told.Text)
 			}
 			if strings.TrimSpace(told.Text) == "" {
-				t.Error("it has no words")
+				t.Error("the problem has no text")
 			}
 			t.Log(told.Kind, told.Text)
 			s.Answer(func(*Request) Turn { return Say("Fine after %s.", c.name) })
-			if !ended { // it tries again by itself
+			if !ended { // it retries by itself
 				Next[agent.TurnEnded](r)
 			}
 			r.Tell("after "+c.name, "go on")
 			if end := Next[agent.TurnEnded](r); end.Text != "Fine after "+c.name+"." || end.Problem != nil {
-				t.Errorf("the turn after it ended with %+v", end)
+				t.Errorf("the next turn ended with %+v", end)
 			}
 		}})
 	}
 	return all
 }
 
-// A program that was killed in the middle of a turn goes on with its history; what it had not got
-// is not there. So it does when it is killed again soon.
+// testKilled checks a program that is killed in the middle of a turn. It continues with its
+// history, but without what it had not received. The same holds after a second kill.
 func testKilled(t *testing.T, d Driver, p Program) {
 	b, s := d.bench(t, p, byPrompt(map[string][]Turn{
 		"one": {Say("The first turn is over.")}, "two": {d.Shell("touch began; sleep 1000"), Say("never")},
@@ -428,24 +430,24 @@ func testKilled(t *testing.T, d Driver, p Program) {
 	r.Prompt(Mail("m2", 6, "in between"))
 	r.kill()
 	if end := Next[agent.Ended](r); end.Err == nil {
-		t.Error("it ended without a reason")
+		t.Error("the session ended without a reason")
 	}
 	b.Spec.Resume, b.Spec.Incarnation = id, 2
 	again := b.Start()
 	started := Next[agent.Started](again)
 	if !started.Resumed || started.Session != id {
-		t.Errorf("it goes on as %+v, not as %s", started, id)
+		t.Errorf("the session resumed as %+v, want %s", started, id)
 	}
 	has := map[int64]bool{}
 	for _, seq := range started.Seen {
 		has[seq] = true
 	}
 	if !has[5] {
-		t.Errorf("its transcript has the messages %v", started.Seen)
+		t.Errorf("the transcript has the messages %v", started.Seen)
 	}
 	for _, u := range Said[agent.Received](r) {
 		if u.ID == "m2" && !has[6] {
-			t.Error("it had said that it has the message that was on its way, and its transcript does not")
+			t.Error("the session acknowledged the message on its way, but its transcript lacks it")
 		}
 	}
 	again.Tell("p3", "do three")
@@ -457,7 +459,7 @@ func testKilled(t *testing.T, d Driver, p Program) {
 		t.Errorf("the history is gone:\n%s", s.Story())
 	}
 	if n := req.Count("in between"); n > 1 || n == 1 != has[6] {
-		t.Errorf("the message that was on its way is there %d times, and the transcript is said to have %v",
+		t.Errorf("the message on its way is there %d times, and the transcript reports %v",
 			n, started.Seen)
 	}
 	again.Tell("p4", "do four")
@@ -467,18 +469,18 @@ func testKilled(t *testing.T, d Driver, p Program) {
 	b.Spec.Incarnation = 3
 	third := b.Start()
 	if started := Next[agent.Started](third); !started.Resumed || started.Session != id {
-		t.Errorf("the second time it goes on as %+v, not as %s", started, id)
+		t.Errorf("the second time the session resumed as %+v, want %s", started, id)
 	}
 	third.Tell("p5", "do five")
 	req = s.WaitFor(t, "all of the history", func(r *Request) bool { return r.Has("do five") })
 	for _, what := range []string{"The first turn is over.", "I go on."} {
 		if !strings.Contains(string(req.Raw), what) {
-			t.Errorf("of the history %q is gone:\n%s", what, s.Story())
+			t.Errorf("%q is missing in the history:\n%s", what, s.Story())
 		}
 	}
 }
 
-// A session ends soon, also when a tool of it hangs and ignores all that it can.
+// testStop checks that a session ends quickly, even if one of its tools hangs and ignores signals.
 func testStop(t *testing.T, d Driver, r *Run, s *Server) {
 	s.Answer(byPrompt(map[string][]Turn{
 		"hang": {d.Shell("trap '' TERM INT HUP; touch hangs; while true; do sleep 1; done"), Say("never")}}))
@@ -494,10 +496,10 @@ func testStop(t *testing.T, d Driver, r *Run, s *Server) {
 			t.Error(err)
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatal("it does not end")
+		t.Fatal("the session does not end")
 	}
 	if end := Next[agent.Ended](r); end.Err != nil {
-		t.Errorf("it was stopped and says %v", end.Err)
+		t.Errorf("the session was stopped, but reports %v", end.Err)
 	}
 }
 
@@ -510,7 +512,7 @@ func testCannotStart(t *testing.T, d Driver, p Program) {
 	}{
 		{"no such program", func(s *agent.Spec) { s.Program = "/nowhere/agent" }, "/nowhere/agent"},
 		{"it fails at once", func(s *agent.Spec) { s.Program = "/bin/false" }, "exit status 1"},
-		// gemini shows all that there are
+		// gemini prints all sessions
 		{"a wrong argument", func(s *agent.Spec) { s.Args = []string{"--no-such-argument-of-anybody"} }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -526,7 +528,7 @@ func testCannotStart(t *testing.T, d Driver, p Program) {
 			}
 		})
 	}
-	t.Run("it is killed at once", func(t *testing.T) { // by whoever is short of memory, say: it may be tried again
+	t.Run("it is killed at once", func(t *testing.T) { // for lack of memory, say: a retry is allowed
 		spec := b.Spec
 		spec.Program = filepath.Join(t.TempDir(), "agent")
 		if err := os.WriteFile(spec.Program, []byte("#!/bin/sh\nkill -9 $$\n"), 0o700); err != nil {
@@ -552,19 +554,19 @@ func (r *Run) kill() {
 	}
 }
 
-// quiet fails when the session has said this already.
+// quiet fails if the session has already sent this update.
 func (r *Run) quiet(u agent.Update) {
 	r.T.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, said := range r.all {
 		if one, ok := said.(agent.Received); ok && one == u {
-			r.T.Errorf("it was said too early: %+v", u)
+			r.T.Errorf("the session sent it too early: %+v", u)
 		}
 	}
 }
 
-// Touch makes an empty file in the project.
+// Touch creates an empty file in the project.
 func (b *Bench) Touch(name string) {
 	b.T.Helper()
 	if err := os.WriteFile(filepath.Join(b.World.Dir, name), nil, 0o600); err != nil {
@@ -588,10 +590,10 @@ func (b *Bench) WaitFile(name string) {
 	}
 }
 
-// Absent fails when a file is in the project.
+// Absent fails if a file is in the project.
 func (b *Bench) Absent(name string) {
 	b.T.Helper()
 	if _, err := os.Stat(filepath.Join(b.World.Dir, name)); err == nil {
-		b.T.Errorf("%s is there", name)
+		b.T.Errorf("%s exists", name)
 	}
 }

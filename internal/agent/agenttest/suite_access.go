@@ -11,7 +11,7 @@ import (
 
 func testPermission(t *testing.T, d Driver, r *Run, s *Server) {
 	if !d.Asks {
-		t.Skip("it asks nobody")
+		t.Skip("the session does not ask")
 	}
 	s.Answer(byPrompt(map[string][]Turn{"one": {d.Shell("touch allowed"), Say("Done.")},
 		"two": {d.Shell("touch denied"), Say("Not done.")}}))
@@ -37,11 +37,11 @@ func testPermission(t *testing.T, d Driver, r *Run, s *Server) {
 	r.Absent("denied")
 }
 
-// A model that was refused something twice hears why each time, and the turn comes to its end
-// without another word from anybody.
+// testRefusals checks a model that is refused twice. It gets the reason each time, and the turn
+// ends without another prompt.
 func testRefusals(t *testing.T, d Driver, r *Run, s *Server) {
 	if !d.Asks {
-		t.Skip("it asks nobody")
+		t.Skip("the session does not ask")
 	}
 	s.Answer(byPrompt(map[string][]Turn{"both": {d.Shell("touch first"), d.Shell("touch second"),
 		Say("Neither.")}}))
@@ -57,7 +57,7 @@ func testRefusals(t *testing.T, d Driver, r *Run, s *Server) {
 	r.Absent("second")
 }
 
-// What the gate forbids does not happen, whatever mode the session is in.
+// testGate checks that the gate blocks what it forbids, in every mode of the session.
 func testGate(t *testing.T, d Driver, p Program) {
 	b, s := d.bench(t, p, nil)
 	file := filepath.Join(b.World.Dir, "written")

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Words tells in one line what a session, or a decoder, said: the name of its type, and its fields
-// as far as they are set.
+// Words describes an update or a decoded line in one line: the name of its type, and the fields
+// that are set.
 func Words(said any) string {
 	v := reflect.ValueOf(said)
 	return strings.TrimSpace(v.Type().Name() + " " + fields(v))
@@ -24,7 +24,7 @@ func fields(v reflect.Value) string {
 	return strings.Join(all, " ")
 }
 
-// word is a value as a person would write it. Fields need not be exported.
+// word formats a value as a person would write it. Fields need not be exported.
 func word(v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.Interface, v.Kind() == reflect.Pointer:

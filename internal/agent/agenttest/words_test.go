@@ -30,7 +30,7 @@ func TestWords(t *testing.T) {
 		`inner raw={"a":[1]} list=["x" "y"]`: inner{json.RawMessage(`{"a":[1]}`), []string{"x", "y"}},
 	} {
 		if got := agenttest.Words(said); got != want {
-			t.Errorf("%#v is %s, not %s", said, got, want)
+			t.Errorf("%#v is formatted as %s, want %s", said, got, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 // Command install installs the coding agents that the tests run, at the versions that package
-// agenttest pins, with a line of progress for each: make test calls it, so that a person sees them
-// come. It has no say in what is installed, and it fails for none: a test says which of them it has
-// to do without, and why.
+// agenttest pins. It prints a line of progress for each. make test calls it, so that the user sees
+// the installation. It never fails: a test that lacks an agent is skipped with the reason.
 package main
 
 import (
