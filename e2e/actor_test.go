@@ -17,10 +17,10 @@ import (
 
 func init() { helpers["actor"] = play }
 
-// actor is an agent without a model, in a process of its own: it speaks the Agent Client Protocol,
-// keeps the history of its sessions in a folder, and can be resumed from there. Of each task it
-// tells a colleague, and completes it. It is as quick as no real agent, so that it can be killed
-// often.
+// actor is an agent without a model, in a process of its own. It speaks the Agent Client Protocol
+// and keeps the history of its sessions in a folder, from which it can resume them. It tells a
+// colleague of each task, and completes the task. It is faster than any real agent, so tests can
+// kill it often.
 type actor struct {
 	dir        string
 	colleagues []string
@@ -30,7 +30,7 @@ type actor struct {
 	calls      int
 }
 
-// play runs the actor: its arguments are the folder of its histories and the names of its
+// play runs the actor. Its arguments are the folder of its histories and the names of its
 // colleagues.
 func play(args []string) error {
 	if len(args) < 2 {
@@ -71,7 +71,7 @@ func play(args []string) error {
 				"loadSession": true}}
 		case "session/new", "session/load":
 			if len(p.McpServers) != 1 {
-				return errors.New("an actor has the tools of its team")
+				return errors.New("an actor needs the tools of its team")
 			}
 			if a.tools, err = startTools(p.McpServers[0].Command, p.McpServers[0].Args); err != nil {
 				return err
@@ -103,7 +103,7 @@ func play(args []string) error {
 	return in.Err()
 }
 
-// heard is one thing in the history of a session: what it was told by whom, or what a tool gave.
+// heard is one entry in the history of a session: a message and its sender, or a tool result.
 type heard struct{ By, Text string }
 
 func (a *actor) keep(by, text string) error {
@@ -119,7 +119,7 @@ func (a *actor) keep(by, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// histories are all that sessions with that folder have heard.
+// histories returns everything that sessions with that folder have heard.
 func histories(dir string) (all []heard, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil {
@@ -196,7 +196,7 @@ func (a *actor) turn(text string) error {
 		return nil
 	}
 	task := found[len(found)-1][1]
-	time.Sleep(20 * time.Millisecond) // this is its work
+	time.Sleep(20 * time.Millisecond) // the simulated work
 	to := a.colleagues[len(text)%len(a.colleagues)]
 	if err := a.use("SendMessage", map[string]any{"to": to, "message": "word of task " + task + " " +
 		rand.Text()}); err != nil {
@@ -216,7 +216,7 @@ func (a *actor) use(tool string, input map[string]any) error {
 	return err
 }
 
-// actorTools are the team's tools, as a program that an agent starts has them.
+// actorTools are the team's tools, as a program that an agent starts uses them.
 type actorTools struct {
 	stdin io.Writer
 	out   *bufio.Scanner
@@ -270,7 +270,7 @@ func (t *actorTools) ask(method string, params any) (json.RawMessage, error) {
 		}
 		return answer.Result, nil
 	}
-	return nil, fmt.Errorf("%s is not answered: %w", method, errors.Join(t.out.Err(), io.ErrUnexpectedEOF))
+	return nil, fmt.Errorf("%s got no answer: %w", method, errors.Join(t.out.Err(), io.ErrUnexpectedEOF))
 }
 
 func (t *actorTools) call(tool string, input map[string]any) (text string, err error) {

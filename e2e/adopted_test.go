@@ -15,7 +15,7 @@ import (
 	"cadre/internal/testkit/treetest"
 )
 
-// plays is a recording of the files of a real team, played into Claude Code's folder.
+// plays replays a recording of a real team's files into Claude Code's folder.
 type plays struct {
 	*world
 	name    string
@@ -49,8 +49,9 @@ func (p *plays) until(text string) {
 	}
 }
 
-// The files of a real team are followed by an observer that is killed again and again: in the end
-// it knows what they show, every message and every request once, and that the team is over.
+// TestAdoptedTeamGoesOnAfterKill checks an observer of a real team's files that is killed again and
+// again. In the end it knows what the files show, every message and request once, and that the team
+// is over.
 func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
 	t.Parallel()
 	for _, version := range teamfilestest.Versions {
@@ -61,7 +62,7 @@ func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
 			kills := 0
 			for ; !p.changes[0].Ends(); kills++ {
 				o := w.start("observe", "--claude-team", p.name)
-				if kills%3 != 0 { // else it is killed while it begins
+				if kills%3 != 0 { // otherwise it is killed while it starts
 					o.awaitOutput(func(said string) bool { return said != "" || o.over() })
 				}
 				for n := 1 + rand.IntN(20); n > 0 && !p.changes[0].Ends(); n-- {
@@ -104,12 +105,12 @@ func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
 				got = append(got, fmt.Sprint(task.ID, task.Subject, task.Status, task.Owner))
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("the files have\n%s\nobserved is\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
+				t.Errorf("the files have\n%s\nthe observer has\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
 			}
 			p.next()
 			over := w.cadre("observe", "--claude-team", p.name)
 			if over.code != 0 || !strings.Contains(over.err, "is over") {
-				t.Errorf("when the team is gone, it ends with %d: %s%s", over.code, over.out, over.err)
+				t.Errorf("when the team is gone, the observer ends with %d: %s%s", over.code, over.out, over.err)
 			}
 			w.must("fsck", p.name)
 			once := map[string]int{}
@@ -125,19 +126,19 @@ func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
 			for what, n := range once {
 				ended = ended || strings.Contains(what, "team_cleaned_up")
 				if n > 1 {
-					t.Errorf("%d times: %s", n, what)
+					t.Errorf("recorded %d times: %s", n, what)
 				}
 			}
 			if !ended {
-				t.Error("its end is not in its history")
+				t.Error("the history lacks the end of the team")
 			}
 			t.Logf("%d kills, %d messages and requests", kills, len(once))
 		})
 	}
 }
 
-// A team that is adopted is never written to, not even a lock beside its files, by whatever is done
-// with what is kept of it.
+// TestAdoptedTeamIsNeverWritten checks that no command writes to an adopted team, not even a lock
+// beside its files.
 func TestAdoptedTeamIsNeverWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -147,7 +148,7 @@ func TestAdoptedTeamIsNeverWritten(t *testing.T) {
 	unchanged := treetest.Keep(t, claude)
 	o := w.start("observe", "--claude-team", p.name)
 	o.awaits("team-lead → alice: Hello alice from lead")
-	w.must("observe", "--claude-team", p.name, "--state") // one more look, while somebody keeps it
+	w.must("observe", "--claude-team", p.name, "--state") // another look, while an observer keeps it
 	w.refused(w.cadre("observe", "--claude-team", p.name), 1, "is observed already")
 	for _, args := range [][]string{{"status", p.name}, {"ls"}, {"log", p.name}, {"task", "list", p.name}} {
 		w.must(args...)

@@ -14,8 +14,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// A Claude lead plans, spawns a Claude, a Codex and a Gemini teammate; all work and talk to each
-// other; the report arrives.
+// TestMixedTeam checks a Claude lead that plans and spawns a Claude, a Codex and a Gemini teammate.
+// All work and talk to each other, and the report arrives.
 func TestMixedTeam(t *testing.T) {
 	t.Parallel()
 	colleagues := map[string]string{"ann": "bob", "bob": "eve", "eve": "ann"}
@@ -60,7 +60,7 @@ func TestMixedTeam(t *testing.T) {
 	for _, part := range []string{"All four are done", "result of task 1 by ann", "result of task 2 by bob",
 		"result of task 3 by eve", "4 of 4"} {
 		if !strings.Contains(report+r.out, part) {
-			t.Errorf("the report has no %q:\n%s", part, report)
+			t.Errorf("the report lacks %q:\n%s", part, report)
 		}
 	}
 	for from, to := range colleagues {
@@ -89,8 +89,8 @@ func TestMixedTeam(t *testing.T) {
 	}
 }
 
-// Killed in the middle of a turn, an agent goes on with its history, by itself; and so does the
-// whole team when cadre is run again.
+// TestKilledAgents checks that an agent that is killed in the middle of a turn continues with its
+// history by itself. The whole team does so too when cadre is run again.
 func TestKilledAgents(t *testing.T) {
 	t.Parallel()
 	for name := range shells {
@@ -105,7 +105,7 @@ func TestKilledAgents(t *testing.T) {
 				switch _, calls := task(r); {
 				case told == 0:
 					return agenttest.Say("Hello, I am at work.")
-				case told < 3 && len(calls) == 0: // cut off twice, by the death of the agent and by that of cadre
+				case told < 3 && len(calls) == 0: // cut off twice, by the death of the agent and by the death of cadre
 					return shells[name](fmt.Sprintf("touch began-%d; sleep 1000", told))
 				}
 				return complete(r)
@@ -160,8 +160,8 @@ func TestKilledAgents(t *testing.T) {
 	}
 }
 
-// A teammate that needs approval changes nothing before it has it: its plan is rejected, revised,
-// and approved by the lead.
+// TestPlanApproval checks that a teammate that needs approval changes nothing before. The lead
+// rejects its plan, the teammate revises it, and the lead approves it.
 func TestPlanApproval(t *testing.T) {
 	t.Parallel()
 	for _, teammate := range []string{"claude", "codex", "gemini"} {
@@ -237,8 +237,8 @@ func TestPlanApproval(t *testing.T) {
 	}
 }
 
-// Requests for permission are allowed, denied, and time out without a terminal; a mode is
-// inherited, and changed while the member works.
+// TestPermissions checks that permission requests are allowed, denied, and time out without a
+// terminal. A mode is inherited, and changes while the member works.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -275,7 +275,7 @@ func TestPermissions(t *testing.T) {
 	s.must("permit", "ask", waits("b"), "--deny", "--reason", "not today")
 	waits("c") // nobody answers
 	s.waitFor("its end", func() bool { return read[open](s.world, "status", "ask").Tasks["completed"] >= 3 })
-	s.must("mode", "ask", "ann", "bypassPermissions") // before the fifth, which is not asked about then
+	s.must("mode", "ask", "ann", "bypassPermissions") // before the fifth command, which then needs no permission
 	if code := p.wait(); code != 0 {
 		t.Fatalf("exit status %d\n%s", code, s.model.Story())
 	}
@@ -289,7 +289,8 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// In delegate mode the lead may neither edit nor run anything; its teammates may.
+// TestDelegateMode checks that the lead can neither edit nor run anything in delegate mode, but its
+// teammates can.
 func TestDelegateMode(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -321,7 +322,7 @@ func TestDelegateMode(t *testing.T) {
 		t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
 	}
 	if _, err := os.Stat(filepath.Join(s.dir, "by-teammate")); err != nil {
-		t.Error("the teammate was not free")
+		t.Error("the teammate was not allowed to work")
 	}
 	if _, err := os.Stat(filepath.Join(s.dir, "by-lead")); err == nil {
 		t.Error("the lead ran a command")
@@ -337,9 +338,9 @@ func TestDelegateMode(t *testing.T) {
 	}
 }
 
-// A shutdown ends with the process gone by its deadline, whether the agent agrees, refuses, ends
-// its turn without an answer, or hangs in a tool. One that refused is asked again, for another
-// reason.
+// TestShutdownOfAgents checks that after a shutdown the process is gone by the deadline. The agent
+// may agree, refuse, end its turn without an answer, or hang in a tool. A member that refused gets
+// a second request with another reason.
 func TestShutdownOfAgents(t *testing.T) {
 	t.Parallel()
 	request := regexp.MustCompile(`shutdown-\d+@[a-z]+`)
@@ -399,8 +400,8 @@ func TestShutdownOfAgents(t *testing.T) {
 	s.waitFor("nothing is left", func() bool { return len(s.processes()) == 0 })
 }
 
-// The last text of a turn without a report reaches the lead once, and notices of idleness cost it
-// no turn.
+// TestLastTextAndIdleNotices checks that the lead gets the last text of a turn without a report
+// once, and that idle notices cost it no turn.
 func TestLastTextAndIdleNotices(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -429,15 +430,15 @@ func TestLastTextAndIdleNotices(t *testing.T) {
 			}
 		}
 	}
-	// The goal, the result of its tool, the last text of ann, and the question for the report; nine
-	// idle notices and one of ann's cost none.
+	// The lead has a turn for each of these: the goal, the result of its tool, the last text of
+	// ann, and the request for the report. Nine idle notices and one of ann's start no turn.
 	if len(turns) != 4 {
-		t.Errorf("the lead was asked %d times:\n%s", len(turns), s.model.Story())
+		t.Errorf("the lead had %d requests:\n%s", len(turns), s.model.Story())
 	}
 }
 
-// Errors of the model are said to the lead, in the agent's words; the task goes back on the list,
-// and the team goes on.
+// TestModelErrors checks that the lead gets errors of the model in the agent's words. The task
+// returns to the queue, and the team continues.
 func TestModelErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -488,8 +489,8 @@ func TestModelErrors(t *testing.T) {
 	}
 }
 
-// A person's interactive Claude Code, in tmux and with cadre mcp configured, is the lead of a Codex
-// teammate.
+// TestInteractiveLead checks a person's interactive Claude Code as the lead of a Codex teammate. It
+// runs in tmux, with cadre mcp configured.
 func TestInteractiveLead(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {

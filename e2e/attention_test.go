@@ -16,8 +16,8 @@ import (
 // item is something that waits for a person, as each of the commands prints it.
 type item struct{ Team, Kind, WaitsFor, Member, Task, Request, Text string }
 
-// items are what waits in the team, which status, probe, attention and ls have to agree on: the
-// same things, in the same order, as many.
+// items returns what waits in the team. It checks that status, probe, attention and ls agree on the
+// items and their order.
 func (w *world) items(name string) []item {
 	w.t.Helper()
 	status := read[struct{ Attention []item }](w, "status", name).Attention
@@ -41,7 +41,7 @@ func (w *world) items(name string) []item {
 	shape := func(items []item) string {
 		var b strings.Builder
 		for _, i := range items {
-			i.Team, i.Text = "", "" // it may say for how long
+			i.Team, i.Text = "", "" // the text may contain a duration
 			fmt.Fprintf(&b, "%+v\n", i)
 		}
 		return b.String()
@@ -49,7 +49,7 @@ func (w *world) items(name string) []item {
 	for what, other := range map[string][]item{"probe": probe, "attention of it": one, "attention": here,
 		"ls": listed} {
 		if shape(other) != shape(status) {
-			w.t.Errorf("%s has\n%sand status\n%s", what, shape(other), shape(status))
+			w.t.Errorf("%s has\n%sbut status has\n%s", what, shape(other), shape(status))
 		}
 	}
 	for line := range strings.Lines(w.must("ls")) {
@@ -64,7 +64,7 @@ func (w *world) items(name string) []item {
 	return status
 }
 
-// kinds are those of the items, in order.
+// kinds returns the kinds of the items, in order.
 func kinds(items []item) string {
 	var all []string
 	for _, i := range items {
@@ -73,7 +73,8 @@ func kinds(items []item) string {
 	return strings.Join(all, " ")
 }
 
-// What waits is the same wherever it is shown, and whose process is killed is not shown as alive.
+// TestAttentionIsOneList checks that all commands show the same items, and never show a killed
+// process as alive.
 func TestAttentionIsOneList(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -82,7 +83,7 @@ func TestAttentionIsOneList(t *testing.T) {
 	w.must("spawn", "demo", "ann", "--agent", "external", "--plan-approval")
 	w.must("spawn", "demo", "bob", "--agent", "shell")
 	if got := kinds(w.items("demo")); got != "" {
-		t.Errorf("of a new team waits %s", got)
+		t.Errorf("a new team has the items %s", got)
 	}
 	w.must("task", "add", "demo", "fails", "--run", "false", "--owner", "bob")
 	w.must("task", "add", "demo", "for a thinker", "--role", "thinker")
@@ -97,16 +98,16 @@ func TestAttentionIsOneList(t *testing.T) {
 	}
 	w.until("the task failed", func(s *team.State) bool { task, _ := s.Task("1"); return task.GivenUp() })
 	if got := kinds(w.items("demo")); got != "permission plan task_failed task_yours unassigned" {
-		t.Errorf("it is %s", got)
+		t.Errorf("the items are %s", got)
 	}
 	if rest := w.must("status", "demo"); !strings.HasSuffix(strings.TrimSpace(rest), "next: cadre permit demo "+
 		"permission-2@ann, or with --deny") {
 		t.Errorf("status does not end with the next step:\n%s", rest)
 	}
 	if got := kinds(w.items("other")); got != "" {
-		t.Errorf("of another team waits %s", got)
+		t.Errorf("another team has the items %s", got)
 	}
-	// Each hint helps.
+	// Each hint works.
 	w.must("permit", "demo", "permission-2@ann")
 	w.must("plan", "demo", "plan-1@ann", "--approve")
 	w.must("task", "update", "demo", "1", "--run", "true")
@@ -118,18 +119,18 @@ func TestAttentionIsOneList(t *testing.T) {
 		return task.Status == team.Completed
 	})
 	if got := kinds(w.items("demo")); got != "" {
-		t.Errorf("in the end waits %s", got)
+		t.Errorf("in the end the items are %s", got)
 	}
 }
 
-// awaits waits for what waits, in a process of its own.
+// awaits waits for an item, in a process of its own.
 func (w *world) awaits(args ...string) *process {
 	w.t.Helper()
 	return w.start(append([]string{"attention", "--wait", "--timeout", "1m"}, args...)...)
 }
 
-// A host, a lead and a consolidation that are killed are shown at once, and whoever waits for
-// something that waits is woken.
+// TestAttentionOfTheKilled checks that a killed host, lead or consolidation is shown at once, and
+// that a waiting attention command returns.
 func TestAttentionOfTheKilled(t *testing.T) {
 	t.Parallel()
 	t.Run("host", func(t *testing.T) {
@@ -148,15 +149,15 @@ func TestAttentionOfTheKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		if code := waits.wait(); code != 0 || !strings.Contains(waits.said(), "cadre resume demo") {
-			t.Errorf("whoever waits is told, with status %d: %s", code, waits.said())
+			t.Errorf("the waiting command ended with status %d: %s", code, waits.said())
 		}
 		if got := kinds(w.items("demo")); got != "dormant" {
-			t.Errorf("it is %s", got)
+			t.Errorf("the items are %s", got)
 		}
 		status := w.must("status", "demo")
 		order(t, status, "demo is dormant", "ann ", "offline", "next: cadre resume demo")
 		if state := w.state(); state != "dormant" {
-			t.Errorf("ls says that it is %s", state)
+			t.Errorf("ls says that the team is %s", state)
 		}
 		if text := w.must("ls"); !strings.Contains(text, "1, 1 offline") {
 			t.Errorf("ls counts nobody as offline:\n%s", text)
@@ -178,10 +179,10 @@ func TestAttentionOfTheKilled(t *testing.T) {
 		waits := w.awaits("demo")
 		lead.dies()
 		if got := kinds(w.items("demo")); got != "lead_lost" {
-			t.Errorf("right after its end it is %s", got)
+			t.Errorf("right after its end the items are %s", got)
 		}
 		if code := waits.wait(); code != 0 || !strings.Contains(waits.said(), "Nobody leads") {
-			t.Errorf("whoever waits is told, with status %d: %s", code, waits.said())
+			t.Errorf("the waiting command ended with status %d: %s", code, waits.said())
 		}
 		w.lost()
 		order(t, w.must("status", "demo"), "lead ", "offline", "ann ", "zombie", "Nobody leads",
@@ -194,10 +195,10 @@ func TestAttentionOfTheKilled(t *testing.T) {
 			"is held: nobody leads team demo", "cadre resume demo")
 		order(t, w.must("broadcast", "demo", "--from", "eve", "anybody?"), "is held")
 		if r := read[struct{ Held bool }](w, "send", "demo", "--from", "eve", "--to", "ann", "once more"); !r.Held {
-			t.Error("its JSON does not say so")
+			t.Error("the JSON does not mark the member as a zombie")
 		}
 		if text := w.must("send", "demo", "--to", "ann", "go on"); strings.Contains(text, "held") {
-			t.Errorf("what the user says is held: %s", text)
+			t.Errorf("the user's message is held: %s", text)
 		}
 		order(t, w.must("attention", "demo"), "3 messages wait until somebody leads")
 		w.must("resume", "demo")
@@ -215,33 +216,33 @@ func TestAttentionOfTheKilled(t *testing.T) {
 		p := w.start("consolidate", "demo")
 		eventually(t, "the check runs", func() bool { return len(marked(t, mark)) > 0 })
 		if got := kinds(w.items("demo")); got != "" {
-			t.Errorf("while it is consolidated waits %s", got)
+			t.Errorf("during the consolidation the items are %s", got)
 		}
 		if state := w.state(); state != "consolidating" {
-			t.Errorf("it is %s", state)
+			t.Errorf("the items are %s", state)
 		}
 		p.kill()
 		if got := kinds(w.items("demo")); got != "interrupted" {
-			t.Errorf("it is %s", got)
+			t.Errorf("the items are %s", got)
 		}
 		if state := w.state(); state != "interrupted" {
-			t.Errorf("ls says that it is %s", state)
+			t.Errorf("ls says that the team is %s", state)
 		}
 		if code := waits.wait(); code != 0 || !strings.Contains(waits.said(), "cadre consolidate demo") {
-			t.Errorf("whoever waits is told, with status %d: %s", code, waits.said())
+			t.Errorf("the waiting command ended with status %d: %s", code, waits.said())
 		}
 		order(t, w.must("status", "demo"), "demo is interrupted", "checks: slow not run; cadre consolidate runs them before the commit",
 			"next: cadre consolidate demo")
 		w.must("consolidate", "demo", "--roll-back")
 		if got := kinds(w.items("demo")); got != "" {
-			t.Errorf("rolled back it is %s", got)
+			t.Errorf("after the rollback the items are %s", got)
 		}
 		noneLeft(t, mark)
 	})
 }
 
-// Whoever waits in vain is told so by the status; a team that comes meanwhile counts, one that is
-// damaged keeps nobody from waiting for the others.
+// TestAttentionWaits checks a wait that ends without an item: the status says so. A team that is
+// created meanwhile counts. A damaged team does not block the wait for the others.
 func TestAttentionWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -249,7 +250,7 @@ func TestAttentionWaits(t *testing.T) {
 	w.refused(w.cadre("attention", "--timeout", "50ms"), 2, "add --wait")
 	w.refused(w.cadre("attention", "nowhere"), 2, "team nowhere does not exist; the home has no teams")
 	if out := w.must("attention"); out != "Nothing waits for you.\n" {
-		t.Errorf("it says %q", out)
+		t.Errorf("the command prints %q", out)
 	}
 	w.must("create", "damaged")
 	segments, err := filepath.Glob(filepath.Join(w.home, "teams", "damaged", "journal", "*.jsonl"))
@@ -265,17 +266,18 @@ func TestAttentionWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := w.cadre("attention"); r.code != 2 || !strings.Contains(r.err, "damaged") {
-		t.Errorf("of a damaged team it says, with status %d: %s%s", r.code, r.out, r.err)
+		t.Errorf("for a damaged team the command ends with status %d: %s%s", r.code, r.out, r.err)
 	}
 	waits := w.awaits()
 	w.must("create", "late")
 	w.must("task", "add", "late", "for nobody")
 	if code := waits.wait(); code != 0 || !strings.Contains(waits.said(), "late: 1 thing waits") {
-		t.Errorf("with status %d it says: %s", code, waits.said())
+		t.Errorf("with status %d the command prints: %s", code, waits.said())
 	}
 }
 
-// The first answer counts, and whoever answers second learns who was first.
+// TestFirstAnswerWins checks that the first answer to a request counts. The second command says who
+// answered first.
 func TestFirstAnswerWins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -304,7 +306,7 @@ func TestFirstAnswerWins(t *testing.T) {
 		}
 		if !strings.Contains(won.said(), request) || !strings.Contains(lost.said(), "the request "+request+" was "+by+
 			" already; the first answer counts") {
-			t.Errorf("round %d: the first is told %q, the second %q", round, won.said(), lost.said())
+			t.Errorf("round %d: the first command prints %q, the second %q", round, won.said(), lost.said())
 		}
 	}
 	do(&team.SubmitPlan{Plan: "1. look"})

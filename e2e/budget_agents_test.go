@@ -8,9 +8,9 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// A budget that is spent, in whichever unit, stops the team in the middle of what it does: the run
-// says so and how to go on, and nothing is left running. With a new budget the same command goes
-// on.
+// TestBudgets checks that a spent budget, in any unit, stops the team in the middle of its work.
+// The run says so, and how to continue. It leaves no process. The same command continues with a new
+// budget.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ agent, budget, words, more string }{
@@ -37,21 +37,21 @@ func TestBudgets(t *testing.T) {
 					return complete(r)
 				case name == "time":
 					return shells[c.agent]("touch began; sleep 1000")
-				case strings.HasPrefix(name, "money"): // of which the agent tells at the end of a turn
+				case strings.HasPrefix(name, "money"): // the agent reports its cost at the end of a turn
 					return agenttest.Turn{Text: "Not yet.", In: 1000}
 				}
-				return shells[c.agent]("true") // for ever, in one turn
+				return shells[c.agent]("true") // repeat in one turn
 			}, c.agent)
 			file := s.file("name: spent\nbudget: {" + c.budget + "}\npermissions: {mode: " +
 				"bypassPermissions}\nmembers: [{name: ann, agent: " + c.agent + "}]\ntasks: [{id: one}]\n")
-			for range 2 { // once more without a new budget, it says the same
+			for range 2 { // a second run without a new budget prints the same
 				r := s.run(file)
 				s.ended(r, 1)
 				if left := s.processes(); len(left) > 0 {
-					t.Errorf("left running are %v", left)
+					t.Errorf("processes left: %v", left)
 				}
 				if !regexp.MustCompile("not finished: the budget is spent: " + c.words).MatchString(r.err) {
-					t.Errorf("it says %s", r.err)
+					t.Errorf("the run prints %s", r.err)
 				}
 			}
 			if status := s.must("status", "spent"); !strings.Contains(status, ", spent)") {
@@ -59,7 +59,7 @@ func TestBudgets(t *testing.T) {
 			}
 			s.must("budget", "spent", c.more)
 			s.ended(s.run(file), 0)
-			if c.agent == "opencode" { // it says what its session cost in all, also when it is resumed
+			if c.agent == "opencode" { // it reports the total cost of its session, also after a resume
 				cost := 0
 				for _, r := range s.model.Requests() {
 					if id, _ := task(r); id == "" || r.Has("Continue where you stopped") {
@@ -70,18 +70,18 @@ func TestBudgets(t *testing.T) {
 				}
 				if counted := read[struct{ Usage struct{ CostMicroUSD int } }](s.world, "status",
 					"spent").Usage.CostMicroUSD; counted != cost {
-					t.Errorf("counted are %d millionths of a dollar, not %d\n%s", counted, cost, s.model.Story())
+					t.Errorf("counted %d millionths of a dollar, want %d\n%s", counted, cost, s.model.Story())
 				}
 			}
 		})
 	}
 }
 
-// An amount of money does not bound an agent that does not say what it costs, which the person is
-// told.
+// TestCosts checks the report of costs. A budget of money does not bound an agent that reports no
+// costs, and the run says so.
 //
-// What was used is told for each member and each task, in tokens, and in money by the agent that
-// says it. The turn in which a member is asked to go belongs to no task.
+// The status shows the usage of each member and each task in tokens. It also shows money if the
+// agent reports it. The turn in which a member is asked to shut down belongs to no task.
 func TestCosts(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -99,7 +99,7 @@ func TestCosts(t *testing.T) {
 	s.ended(r, 0)
 	if n := strings.Count(r.err,
 		"codex does not say what the model costs, so the budget in USD does not count it"); n != 1 {
-		t.Errorf("it says %d times what the budget does not bound:\n%s", n, r.err)
+		t.Errorf("the run says %d times what the budget does not bound:\n%s", n, r.err)
 	}
 	status := s.must("status", "costs")
 	for _, line := range []string{`costs is complete.*`, `in \S+, last change .*, 8800 tokens, \$0\.\d{4}`,
@@ -107,7 +107,7 @@ func TestCosts(t *testing.T) {
 		`TASK +STATUS +OWNER +TOKENS +COST +SUBJECT`, `one +completed +ann +2200 +\$0\.\d{4} +one`,
 		`two +completed +bob +2200 +two`, `three +completed +ann +2200 +\$0\.\d{4} +three`} {
 		if !regexp.MustCompile(`(?m)^` + line + `$`).MatchString(status) {
-			t.Errorf("its status has no line %q:\n%s", line, status)
+			t.Errorf("the status lacks the line %q:\n%s", line, status)
 		}
 	}
 	type usage struct{ InputTokens, OutputTokens, CacheReadTokens, CacheWriteTokens, CostMicroUSD int64 }

@@ -11,10 +11,11 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// A lead with two teammates and three tasks has its model called to plan, and to report with all
-// results before it. What leaves it nothing to do costs no call: with one for every end of a task
-// there were ten. A teammate whose session starts when the others have the tasks says that it has
-// nothing to do; while they still work that may cost a call.
+// TestCallsOfALead counts the model calls of a lead with two teammates and three tasks. The lead
+// plans, and reports when it has all results. Events that need no action of the lead cost no call;
+// one call for each completed task would make ten. A teammate may start when the others have all
+// tasks, and then says that it has nothing to do. While the others still work, that may cost a
+// call.
 func TestCallsOfALead(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex"} {
@@ -60,7 +61,7 @@ func TestCallsOfALead(t *testing.T) {
 					who(r) != "lead"
 			})
 			if most := 7 + int(min(1, unneeded.Load())); len(leads) > most {
-				t.Errorf("the lead's model was called %d times for three tasks, not %d\n%s", len(leads), most,
+				t.Errorf("the lead's model was called %d times for three tasks, want %d\n%s", len(leads), most,
 					s.model.Story())
 			}
 			last := leads[len(leads)-1]
@@ -76,8 +77,8 @@ func TestCallsOfALead(t *testing.T) {
 	}
 }
 
-// A session that is resumed has the mail that waited for it in the prompt that it continues with:
-// one call of its model, and no steer behind it.
+// TestResumedWithItsMail checks that a resumed session gets its waiting mail in its first prompt:
+// one call of its model, without a steer.
 func TestResumedWithItsMail(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex"} {
@@ -107,7 +108,7 @@ func TestResumedWithItsMail(t *testing.T) {
 				for _, words := range []string{"Continue where you stopped", "Task slow is yours now",
 					"the port is 4711\n</team-message>"} {
 					if strings.Count(last, words) != 1 {
-						t.Errorf("the first prompt after the resumption has %q %d times:\n%s", words,
+						t.Errorf("the first prompt after the resume has %q %d times:\n%s", words,
 							strings.Count(last, words), last)
 					}
 				}
@@ -117,7 +118,8 @@ func TestResumedWithItsMail(t *testing.T) {
 	}
 }
 
-// What is JSON in a text comes to models and people as it was written, and not escaped once more.
+// TestTextsAreEscapedOnce checks that JSON in a text reaches models and people as it was written,
+// without a second escaping.
 func TestTextsAreEscapedOnce(t *testing.T) {
 	t.Parallel()
 	const command = `echo '<a> & b' > made`
@@ -167,19 +169,19 @@ func TestTextsAreEscapedOnce(t *testing.T) {
 				}
 			}
 			if !asked || !kept {
-				t.Errorf("the lead was asked about the command as it is: %t; the metadata are as they are: %t\n%s",
+				t.Errorf("the lead saw the command unchanged: %t; the metadata unchanged: %t\n%s",
 					asked, kept, s.model.Story())
 			}
 			if told := s.must("log", "once") + s.must("task", "show", "once", "1") + p.said(); strings.Contains(told,
 				`\u003`) || strings.Contains(told, `\u0026`) {
-				t.Errorf("a person is shown escapes:\n%s", told)
+				t.Errorf("the output for people has escapes:\n%s", told)
 			}
 		})
 	}
 }
 
-// A lead that spawns one teammate more than it may have is told so by the tool, with what helps,
-// and has the next one when another has ended.
+// TestLimitOfTeammates checks a lead that spawns one teammate too many. The tool refuses and says
+// what helps. The spawn works after another teammate has ended.
 func TestLimitOfTeammates(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex"} {
@@ -199,7 +201,7 @@ func TestLimitOfTeammates(t *testing.T) {
 						"prompt": "Help."})
 				case called(calls, "ShutdownTeammate") == 0:
 					return use(r, "ShutdownTeammate", map[string]any{"name": "ann", "withinSeconds": 0})
-				case n < 200 && !r.Has("bob joined the team"): // ann's host takes a moment to end her
+				case n < 200 && !r.Has("bob joined the team"): // ann's host needs a moment to end her
 					return use(r, "SpawnTeammate", map[string]any{"name": "bob", "agent": name, "prompt": "Help."})
 				}
 				return agenttest.Say("I wait.")

@@ -11,8 +11,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// Two teammates work in worktrees and on branches of their own, with an agent that leads. Nothing
-// that is checked out changes before the checks passed, and here they do not.
+// TestWorktrees checks two teammates in worktrees and on branches of their own, with an agent as
+// lead. Nothing that is checked out changes before the checks pass, and here they fail.
 func TestWorktrees(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -54,17 +54,17 @@ func TestWorktrees(t *testing.T) {
 	merged := filepath.Join(s.home, "teams/trees/merged")
 	asked := "is merged for you to look at in " + merged
 	if !slices.ContainsFunc(s.of("lead"), func(r *agenttest.Request) bool { return r.Has(asked) }) {
-		t.Errorf("the lead was not told where to look:\n%s", s.model.Story())
+		t.Errorf("the lead was not told where to review:\n%s", s.model.Story())
 	}
 	if text, err := os.ReadFile(filepath.Join(merged, "shared")); string(text) != "ann\n" {
-		t.Errorf("to look at is %q, %v", text, err)
+		t.Errorf("the review has %q, %v", text, err)
 	}
 	merge := read[struct{ Subject, Description, Status string }](s.world, "task", "show", "trees", "3")
 	if merge.Subject != "Merge the branch cadre/trees@bob" || !strings.Contains(merge.Description,
 		"conflicts with the branch cadre/trees@ann in shared") || merge.Status != "completed" {
 		t.Errorf("the task of the lead is %+v", merge)
 	}
-	// nothing was merged
+	// Nothing was merged.
 	if r := s.cadre("consolidate", "trees"); r.code != 1 ||
 		!strings.Contains(r.err, "task 4 (Merge the branch cadre/trees@bob) is open") {
 		t.Errorf("consolidated: %+v", r)
@@ -76,13 +76,13 @@ func TestWorktrees(t *testing.T) {
 	}
 	if after := s.gitSays("rev-parse", "HEAD") + s.gitSays("status", "--porcelain", "--",
 		":!trees-report.md"); after != before {
-		t.Errorf("HEAD and status were\n%s\nand are\n%s", before, after)
+		t.Errorf("HEAD and status changed from\n%s\nto\n%s", before, after)
 	}
 	for _, name := range []string{"ann", "bob"} {
 		where := filepath.Join(s.home, "teams/trees/worktrees", name) + "\ncadre/trees@" + name
 		if got := s.gitSays("show", "cadre/trees@"+name+":shared",
 			"cadre/trees@"+name+":where-"+name); got != name+"\n"+where {
-			t.Errorf("on the branch of %s is %q", name, got)
+			t.Errorf("the branch of %s has %q", name, got)
 		}
 	}
 	if got := s.gitSays("log", "--all", "--grep=work of ann", "--format=%s"); got != "work of ann" {
@@ -97,8 +97,8 @@ func TestWorktrees(t *testing.T) {
 	}
 }
 
-// Without a repository nobody can have a worktree: the lead is told why, in git's words, and goes
-// on with others.
+// TestNoWorktree checks that nobody can have a worktree without a repository. The lead gets git's
+// reason, and continues with other teammates.
 func TestNoWorktree(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -128,13 +128,13 @@ func TestNoWorktree(t *testing.T) {
 		t.Errorf("the lead was not told why:\n%s", s.model.Story())
 	}
 	if s.of("ann") != nil {
-		t.Error("ann worked all the same")
+		t.Error("ann worked without her worktree")
 	}
 }
 
-// What a teammate did before it failed is on its branch, and nothing of it in the project. Where a
-// person leads, the run says what is left to do; run again, another one goes on for the one that
-// failed.
+// TestWorktreeOfAFailedTeammate checks that the work of a teammate that fails is on its branch, and
+// not in the project. If a person leads, the run says what is left to do. In the next run another
+// member continues.
 func TestWorktreeOfAFailedTeammate(t *testing.T) {
 	t.Parallel()
 	var mended atomic.Bool
@@ -157,11 +157,11 @@ func TestWorktreeOfAFailedTeammate(t *testing.T) {
 		"not finished: 1 task could not be done; task 3 waits for you: Merge the branch cadre/failed@ann; ",
 		"To complete task 3: cadre task done failed 3"} {
 		if !strings.Contains(r.out+r.err, part) {
-			t.Errorf("it does not say %q:\n%s%s", part, r.out, r.err)
+			t.Errorf("the run does not print %q:\n%s%s", part, r.out, r.err)
 		}
 	}
 	if got := s.gitSays("show", "cadre/failed@ann:half"); got != "half" || s.text("half") != "" {
-		t.Errorf("on the branch is %q, in the project %q", got, s.text("half"))
+		t.Errorf("the branch has %q, the project %q", got, s.text("half"))
 	}
 	s.must("task", "done", "failed", "3", "--result", "dropped")
 	mended.Store(true)
@@ -173,8 +173,8 @@ func TestWorktreeOfAFailedTeammate(t *testing.T) {
 	}
 }
 
-// However a teammate ends, what it did in its worktree is kept: a team that is removed with force
-// leaves the branch, with what was not committed.
+// TestWorktreeIsKept checks that the work in a worktree is kept however its teammate ends. A forced
+// removal of the team leaves the branch, with the uncommitted changes.
 func TestWorktreeIsKept(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {

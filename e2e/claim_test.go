@@ -21,8 +21,7 @@ import (
 
 func init() { helpers["claim"], helpers["send"] = claimAll, sendAll }
 
-// attempt is one claim as its process saw it. The times are of one clock for all processes, the
-// machine's.
+// attempt is one claim as its process saw it. All times are from the clock of the machine.
 type attempt struct {
 	Task     string
 	Member   int
@@ -30,8 +29,8 @@ type attempt struct {
 	Won      bool
 }
 
-// claimAll is one of many processes that claim whatever there is: by name in an order of its own,
-// so that they collide, and then the next one until nothing is left.
+// claimAll is one of many processes that claim all tasks. It claims by name in its own order, so
+// that the processes collide. Then it claims the next task until none is left.
 func claimAll(args []string) error {
 	member, tasks := args[1], args[2]
 	number, _ := strconv.Atoi(strings.TrimPrefix(member, "m"))
@@ -78,7 +77,8 @@ func openDesk(root string) (*replica.Replica, error) {
 	return replica.Open(context.Background(), j, replica.Options{})
 }
 
-// Of any number of processes that claim a task one wins, as if they had asked one after the other.
+// TestManyProcessesClaimTasks checks that one of many processes wins each task, as if they had
+// asked one after the other.
 func TestManyProcessesClaimTasks(t *testing.T) {
 	processes, tasks := 32, 1000
 	if testing.Short() {
@@ -114,7 +114,7 @@ func TestManyProcessesClaimTasks(t *testing.T) {
 	}
 }
 
-// claims is the model: each task by itself is free and then taken, and only the claim that takes it
+// claims is the model: each task is independent. It is free first, and only the claim that takes it
 // wins.
 var claims = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
@@ -132,7 +132,7 @@ var claims = porcupine.Model{
 	Step: func(taken, _, won any) (bool, any) { return won.(bool) == !taken.(bool), true },
 }
 
-// create makes the team demo with members m0, m1, … that have no session, and tasks.
+// create creates the team demo with tasks and with members m0, m1, … that have no session.
 func (w *world) create(members, tasks int) {
 	w.t.Helper()
 	now := replica.Now()
@@ -152,7 +152,7 @@ func (w *world) create(members, tasks int) {
 	}
 }
 
-// helpers starts that many processes for the members m0, m1, … and returns what they printed.
+// helpers starts that many processes for the members m0, m1, …. It returns what they printed.
 func (w *world) helpers(n int, mode string, args ...string) []string {
 	w.t.Helper()
 	out := make([]strings.Builder, n)
@@ -208,8 +208,8 @@ func sendAll(args []string) error {
 	return nil
 }
 
-// What many processes send arrives: all of it, once, in order, and in the order of sending for each
-// sender.
+// TestManyProcessesSendToOneInbox checks that the messages of many processes all arrive once, in
+// order, and in the sending order of each sender.
 func TestManyProcessesSendToOneInbox(t *testing.T) {
 	processes, each := 16, 1000
 	if testing.Short() {
@@ -230,7 +230,7 @@ func TestManyProcessesSendToOneInbox(t *testing.T) {
 	for len(got) < processes*each {
 		mail, seq := receive(t, rep, "lead")
 		if got = append(got, mail...); len(mail) > 0 {
-			continue // more may have come with the command that took these
+			continue // more messages may have come with this command
 		}
 		if err := rep.Wait(ctx, seq); err != nil {
 			t.Fatalf("after %d messages: %v", len(got), err)
@@ -246,13 +246,13 @@ func TestManyProcessesSendToOneInbox(t *testing.T) {
 			t.Fatalf("message %d arrived as number %d", m.Seq, i+1)
 		}
 		if m.Body != strconv.Itoa(next[m.From]) {
-			t.Fatalf("from %s arrived %s where %d is due", m.From, m.Body, next[m.From])
+			t.Fatalf("got message from %s: %s, want %d", m.From, m.Body, next[m.From])
 		}
 		next[m.From]++
 	}
 }
 
-// receive takes the member's mail as a program that uses the replica does, and returns the seq at
+// receive takes the member's mail as a program that uses the replica does. It returns the seq at
 // which it looked.
 func receive(t *testing.T, rep *replica.Replica, member string) (mail []team.Message, seq int64) {
 	t.Helper()

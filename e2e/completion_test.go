@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// bashCompletion are where package bash-completion is, which the script for bash builds on.
+// bashCompletion lists the places of package bash-completion. The script for bash needs it.
 var bashCompletion = []string{"/usr/share/bash-completion/bash_completion",
 	"/opt/homebrew/etc/profile.d/bash_completion.sh", "/usr/local/etc/profile.d/bash_completion.sh"}
 
@@ -37,7 +37,7 @@ func TestCompletion(t *testing.T) {
 				}
 			}
 			if shell == "bash" && library == "" {
-				t.Skip("bash has no completion here: package bash-completion is not installed")
+				t.Skip("package bash-completion is not installed")
 			}
 			w.env = append(w.env, "PATH="+filepath.Dir(cadre)+":"+os.Getenv("PATH"), "PS1=> ", "TERM=xterm-256color")
 			w.must("create", "quartz")
@@ -52,7 +52,7 @@ func TestCompletion(t *testing.T) {
 			p.enter("echo READY | tr A-Z a-z")
 			p.shows("ready")
 			file := "gran"
-			if shell == "fish" { // for it cobra's script offers all files
+			if shell == "fish" { // for fish, cobra's script offers all files
 				file = "granite.y"
 			}
 			for _, one := range []struct{ typed, becomes string }{
@@ -69,9 +69,9 @@ func TestCompletion(t *testing.T) {
 				p.do("send-keys", "-l", one.typed)
 				p.do("send-keys", "Tab")
 				p.shows(one.becomes)
-				p.do("send-keys", "C-u") // the line is empty again
+				p.do("send-keys", "C-u") // clears the line
 			}
-			// what a task is, beside its number
+			// The completion shows the subject of a task beside its number.
 			p.do("send-keys", "-l", "cadre task show quartz ")
 			p.do("send-keys", "Tab", "Tab")
 			p.wait("the task is not offered", func() bool {

@@ -13,8 +13,8 @@ import (
 	"cadre/internal/team"
 )
 
-// gated is a team whose work is done, in a repository with files of the person's: ann worked in a
-// worktree of her own, bob in the directory.
+// gated creates a team that has finished its work, in a repository with files of the person. ann
+// worked in a worktree of her own, bob in the directory.
 func gated(t *testing.T, checks ...string) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -50,8 +50,8 @@ func gated(t *testing.T, checks ...string) *world {
 	return w
 }
 
-// consolidated checks that the team's work is committed, once, and that what is the person's is as
-// it was.
+// consolidated checks that the team's work is committed once, and that the person's files are
+// unchanged.
 func (w *world) consolidated() {
 	w.t.Helper()
 	if got, want := w.gitSays("log", "--first-parent", "--format=%s", "-2"),
@@ -60,9 +60,9 @@ func (w *world) consolidated() {
 	}
 	if got, want := w.gitSays("diff", "--name-status", "HEAD^", "HEAD"),
 		"M\tdocs/guide.md\nA\thers.txt\nA\this.txt"; got != want {
-		w.t.Errorf("the commit is of\n%s", got)
+		w.t.Errorf("the commit contains\n%s", got)
 	}
-	// without its first space
+	// gitSays trims the first space.
 	if got, want := w.gitSays("status", "--porcelain"), "M README.md\nA  staged.txt\n?? mine.txt"; got != want {
 		w.t.Errorf("the status is\n%s", got)
 	}
@@ -83,8 +83,8 @@ func (w *world) consolidated() {
 	}
 }
 
-// The process that consolidates is killed in the middle of a check: cadre resume says what was
-// staged and what was checked, and finishes.
+// TestConsolidationIsResumed kills the consolidating process in the middle of a check. cadre resume
+// says what was staged and what was checked, and finishes.
 func TestConsolidationIsResumed(t *testing.T) {
 	t.Parallel()
 	mark := mark()
@@ -117,7 +117,7 @@ func TestConsolidationIsResumed(t *testing.T) {
 		"! staged: 3 files, on " + head[:12] + ", with cadre/demo@ann", "    A hers.txt",
 		"! checks that passed: first; that are left: second", "✓ check second", "team demo is complete"} {
 		if !strings.Contains(out, words) {
-			t.Errorf("it does not say %q:\n%s", words, out)
+			t.Errorf("resume does not print %q:\n%s", words, out)
 		}
 	}
 	if got := strings.Join(ran(), " "); got != "first second second" {
@@ -126,7 +126,8 @@ func TestConsolidationIsResumed(t *testing.T) {
 	w.consolidated()
 }
 
-// It is taken back instead: nothing is committed, the team goes on, and can be consolidated again.
+// TestConsolidationIsTakenBack checks a rollback after the kill: nothing is committed. The team
+// continues, and can be consolidated again.
 func TestConsolidationIsTakenBack(t *testing.T) {
 	t.Parallel()
 	mark := mark()
@@ -142,7 +143,7 @@ func TestConsolidationIsTakenBack(t *testing.T) {
 	w.must("consolidate", "demo", "--roll-back")
 	if after := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files",
 		"--stage"); after != before {
-		t.Errorf("it was\n%s\nand is\n%s", before, after)
+		t.Errorf("changed from\n%s\nto\n%s", before, after)
 	}
 	if s := read[struct{ Status string }](w, "status", "demo").Status; s != "active" {
 		t.Errorf("the team is %s", s)
@@ -154,9 +155,9 @@ func TestConsolidationIsTakenBack(t *testing.T) {
 	w.consolidated()
 }
 
-// The team is aborted while a check runs, by whoever: the check ends, nothing is committed, and
-// what ann did is on her branch alone. So it is when the process that consolidated was killed
-// before.
+// TestConsolidationIsAborted aborts the team while a check runs. The check ends, nothing is
+// committed, and ann's work is on her branch only. The same holds if the consolidating process was
+// killed before.
 func TestConsolidationIsAborted(t *testing.T) {
 	t.Parallel()
 	for _, killed := range []bool{false, true} {
@@ -175,7 +176,7 @@ func TestConsolidationIsAborted(t *testing.T) {
 			<-p.gone
 			if after := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files",
 				"--stage"); after != before {
-				t.Errorf("it was\n%s\nand is\n%s", before, after)
+				t.Errorf("changed from\n%s\nto\n%s", before, after)
 			}
 			w.git("show", "cadre/demo@ann:hers.txt")
 			if s := read[struct{ Status string }](w, "status", "demo").Status; s != "aborted" {
@@ -185,11 +186,12 @@ func TestConsolidationIsAborted(t *testing.T) {
 	}
 }
 
-// held is what cadre says of a lock that it will not remove, because only a person can know that
-// the git which made it was killed.
+// held matches the refusal to remove a lock. Only a person can know that the git command that made
+// it was killed.
 var held = regexp.MustCompile(`another git command holds (\S+\.lock); if none is running there, remove that file`)
 
-// persist has the command succeed, and does what it says when a lock of git is in the way.
+// persist repeats the command until it succeeds. It follows the advice of the command if a git lock
+// is in the way.
 func (w *world) persist(args ...string) {
 	w.t.Helper()
 	for range 5 {
@@ -205,11 +207,11 @@ func (w *world) persist(args ...string) {
 			w.t.Fatal(err)
 		}
 	}
-	w.t.Fatalf("cadre %s is always held up by a lock", strings.Join(args, " "))
+	w.t.Fatalf("a lock blocks cadre %s every time", strings.Join(args, " "))
 }
 
-// Killed again and again, at any moment, and everything that it started with it, it comes to one
-// commit.
+// TestConsolidationGoesOnAfterKills kills a consolidation and its children again and again, at any
+// moment. It still ends with one commit.
 func TestConsolidationGoesOnAfterKills(t *testing.T) {
 	t.Parallel()
 	rounds := 6

@@ -10,8 +10,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// shortening makes a script in which each member's model says once, where the script would have it
-// go on, that its prompt is too long. Claude Code then makes a summary and goes on with that.
+// shortening wraps a script: once for each member, the model answers that its prompt is too long.
+// Claude Code then makes a summary and continues with it.
 func shortening(when func(*agenttest.Request) bool, script agenttest.Script) agenttest.Script {
 	var mu sync.Mutex
 	full := map[string]bool{}
@@ -29,8 +29,8 @@ func shortening(when func(*agenttest.Request) bool, script agenttest.Script) age
 	}
 }
 
-// After its context was shortened, the next prompt of a lead, and of a teammate, says again who it
-// is, who is there and what is open; and the one after that does not.
+// TestCompaction checks the prompts after a compaction. The next prompt of a lead or a teammate
+// says again who it is, who is there and what is open. The one after it does not.
 func TestCompaction(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, shortening(func(r *agenttest.Request) bool {
@@ -86,7 +86,7 @@ func TestCompaction(t *testing.T) {
 		requests := s.of(member)
 		i := slices.IndexFunc(requests, func(r *agenttest.Request) bool { return r.Has("Your context was shortened.") })
 		if i < 0 {
-			t.Errorf("%s was told nothing:\n%s", member, s.model.Story())
+			t.Errorf("%s got no introduction:\n%s", member, s.model.Story())
 			continue
 		}
 		_, words, _ := strings.Cut(requests[i].LastUser(), "Your context was shortened.")
@@ -101,7 +101,7 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// Codex shortens its context by itself, above a limit of its own.
+// TestCompactionOfCodex checks that Codex compacts its context by itself, above its own limit.
 func TestCompactionOfCodex(t *testing.T) {
 	t.Parallel()
 	var full atomic.Bool
@@ -122,18 +122,18 @@ func TestCompactionOfCodex(t *testing.T) {
 	requests := s.of("ann")
 	i := slices.IndexFunc(requests, func(r *agenttest.Request) bool { return r.Has("Your context was shortened.") })
 	if i < 0 {
-		t.Fatalf("it was told nothing:\n%s", s.model.Story())
+		t.Fatalf("codex got no introduction:\n%s", s.model.Story())
 	}
 	for _, part := range []string{"You are ann in the team short; the lead is lead. Your role in the team: \"scout\".",
 		"- task one [in_progress] \"one\" (ann)"} {
 		if n := requests[len(requests)-1].Count(part); n != 1 {
-			t.Errorf("it was told %q %d times:\n%s", part, n, requests[i].LastUser())
+			t.Errorf("codex was told %q %d times:\n%s", part, n, requests[i].LastUser())
 		}
 	}
 }
 
-// The project's own words reach the model of each teammate as its program reads them, also in a
-// worktree; what the lead said and saw reaches nobody.
+// TestProjectContext checks that the project's instructions reach the model of each teammate, as
+// its program reads them, also in a worktree. The lead's conversation reaches nobody.
 func TestProjectContext(t *testing.T) {
 	t.Parallel()
 	agents := map[string]string{"ann": "claude", "tim": "claude", "bob": "codex", "eve": "gemini"}
@@ -171,7 +171,7 @@ func TestProjectContext(t *testing.T) {
 	for name, agent := range agents {
 		requests := s.of(name)
 		if len(requests) == 0 {
-			t.Errorf("%s was never asked:\n%s", name, s.model.Story())
+			t.Errorf("%s made no request:\n%s", name, s.model.Story())
 			continue
 		}
 		own := map[string]string{"claude": words["CLAUDE.md"], "codex": words["AGENTS.md"],
@@ -182,15 +182,15 @@ func TestProjectContext(t *testing.T) {
 		for _, r := range requests {
 			for _, secret := range []string{"onion", "seen by the lead", "read the words"} {
 				if strings.Contains(string(r.Raw), secret) {
-					t.Errorf("%s was shown %q, which is the lead's", name, secret)
+					t.Errorf("%s was shown %q, which belongs to the lead", name, secret)
 				}
 			}
 		}
 	}
 }
 
-// A teammate whose role has a definition has its prompt, its model where that is one of its agent,
-// and no other tools.
+// TestRoles checks a teammate whose role has a definition. It has the prompt of the role, its model
+// if its agent has that model, and no other tools.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini"} {
@@ -219,13 +219,13 @@ func TestRoles(t *testing.T) {
 			requests := s.of("ann")
 			if !requests[0].Has("You are a scout who never writes.") ||
 				!requests[0].Has("Your role in the team: \"scout\".") {
-				t.Errorf("it was not shown its role:\n%s\n%s", requests[0].System, requests[0].LastUser())
+				t.Errorf("the prompt lacks the role:\n%s\n%s", requests[0].System, requests[0].LastUser())
 			}
 			if is := strings.Contains(requests[0].Model, "haiku"); is != (name == "claude") {
-				t.Errorf("its model is %s", requests[0].Model)
+				t.Errorf("the model is %s", requests[0].Model)
 			}
 			if has(s.dir, "written") || name == "claude" && !has(s.dir, "looked") {
-				t.Errorf("it wrote, or could not look:\n%s", s.model.Story())
+				t.Errorf("it wrote, or could not read:\n%s", s.model.Story())
 			}
 			if told := slices.ContainsFunc(requests, func(r *agenttest.Request) bool {
 				return r.Has("the role scout has no tool ")

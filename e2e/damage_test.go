@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// segments are the files of a team's journal that hold records, the oldest first.
+// segments returns the files of a team's journal that hold records, the oldest first.
 func (w *world) segments(name string) []string {
 	w.t.Helper()
 	all, err := filepath.Glob(filepath.Join(w.home, "teams", name, "journal", "*.jsonl"))
@@ -24,7 +24,7 @@ func (w *world) segments(name string) []string {
 	return all
 }
 
-// damaged makes the team demo, changes its journal, and returns the path and the bytes of the
+// damaged creates the team demo and changes its journal. It returns the path and the bytes of the
 // changed segment.
 func damaged(t *testing.T, change func([]byte) []byte) (w *world, segment string, content []byte) {
 	t.Helper()
@@ -46,8 +46,8 @@ func damaged(t *testing.T, change func([]byte) []byte) (w *world, segment string
 	return w, segment, content
 }
 
-// Every command refuses a journal that is not what was acknowledged, names the place and the way
-// out, and changes nothing.
+// TestDamage checks that every command refuses a journal that differs from what was acknowledged. The
+// error names the place and the way out, and nothing changes.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	third := []byte("task number 3")
@@ -85,7 +85,7 @@ func TestDamage(t *testing.T) {
 				t.Errorf("the damaged file was changed: %v", err)
 			}
 			if len(content) == 0 {
-				return // there is nothing left to mend from
+				return // fsck has nothing left to repair from
 			}
 			w.must("fsck", "demo", "--mend")
 			w.must("task", "add", "demo", "after the damage")
@@ -94,23 +94,24 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// A last line that was never acknowledged is cut away, and said so; what was acknowledged stays.
+// TestTornTail checks that a last line that was never acknowledged is cut off with a message, and
+// that acknowledged lines stay.
 func TestTornTail(t *testing.T) {
 	t.Parallel()
 	w, segment, _ := damaged(t, func(b []byte) []byte { return append(b, `{"seq":7,"crc":"12`...) })
 	if tasks := read[[]any](w, "task", "list", "demo"); len(tasks) != 5 {
-		t.Errorf("%d tasks of 5 are there", len(tasks))
+		t.Errorf("%d of 5 tasks are there", len(tasks))
 	}
 	r := w.cadre("task", "add", "demo", "one more")
 	if r.code != 0 || !strings.Contains(r.err, filepath.Base(segment)) {
-		t.Errorf("it ended with %d and did not say what was cut: %s", r.code, r.err)
+		t.Errorf("the command ended with %d and did not say what was cut: %s", r.code, r.err)
 	}
 	if tasks := read[[]any](w, "task", "list", "demo"); len(tasks) != 6 {
-		t.Errorf("%d tasks of 6 are there", len(tasks))
+		t.Errorf("%d of 6 tasks are there", len(tasks))
 	}
 }
 
-// What a newer version wrote is not touched by this one.
+// TestNewerFormat checks that this version does not touch what a newer version wrote.
 func TestNewerFormat(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, old, now string }{
@@ -141,15 +142,15 @@ func TestNewerFormat(t *testing.T) {
 
 var crcField = regexp.MustCompile(`,"crc":"[0-9a-f]{8}"`)
 
-// reframe gives a line the checksum that its text has now.
+// reframe updates the checksum of a line.
 func reframe(line string) string {
 	bare := crcField.ReplaceAllString(line, "")
 	sum := crc32.Checksum([]byte(bare), crc32.MakeTable(crc32.Castagnoli))
 	return crcField.ReplaceAllString(line, fmt.Sprintf(`,"crc":"%08x"`, sum))
 }
 
-// fill adds tasks by the command that add makes until one is refused, and returns how many there
-// are and the refusal.
+// fill adds tasks with the command of add until one is refused. It returns the number of tasks and
+// the refusal.
 func (w *world) fill(add func(subject string) *exec.Cmd) (added int, refusal result) {
 	w.t.Helper()
 	for added = range 1000 {
@@ -157,12 +158,12 @@ func (w *world) fill(add func(subject string) *exec.Cmd) (added int, refusal res
 			return added, refusal
 		}
 	}
-	w.t.Fatal("there was always room for more")
+	w.t.Fatal("the disk never became full")
 	return added, refusal
 }
 
-// afterNoRoom checks that nothing was lost or changed by what could not be written, and that all is
-// well once there is room.
+// afterNoRoom checks that a full disk lost and changed nothing, and that everything works once
+// there is room.
 func (w *world) afterNoRoom(added int, refusal result) {
 	w.t.Helper()
 	w.t.Logf("refused after %d tasks: %s", added, refusal.err)
@@ -170,11 +171,11 @@ func (w *world) afterNoRoom(added int, refusal result) {
 		w.t.Errorf("exit status %d, printed %q", refusal.code, refusal.out)
 	}
 	if tasks := read[[]any](w, "task", "list", "demo"); len(tasks) != added {
-		w.t.Errorf("%d tasks are there and %d were added", len(tasks), added)
+		w.t.Errorf("%d tasks are there, but %d were added", len(tasks), added)
 	}
 	w.must("task", "add", "demo", "with room again")
 	if tasks := read[[]any](w, "task", "list", "demo"); len(tasks) != added+1 {
-		w.t.Errorf("%d tasks are there, of %d", len(tasks), added+1)
+		w.t.Errorf("%d of %d tasks are there", len(tasks), added+1)
 	}
 	w.must("fsck", "demo")
 }
@@ -192,14 +193,14 @@ func TestFileSizeLimit(t *testing.T) {
 		return c
 	})
 	if !strings.Contains(refusal.err, "file too large") {
-		t.Errorf("it does not say why: %s", refusal.err)
+		t.Errorf("the error does not give the reason: %s", refusal.err)
 	}
 	w.afterNoRoom(added, refusal)
 }
 
 func TestFullDisk(t *testing.T) {
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
-		t.Skip("a small disk can be had for a test on Linux, by root")
+		t.Skip("a test with a small disk needs Linux and root")
 	}
 	w := newWorld(t)
 	if err := os.Mkdir(w.home, 0o700); err != nil {
@@ -207,7 +208,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs",
 		w.home).CombinedOutput(); err != nil {
-		t.Skipf("no small disk here: %v: %s", err, out)
+		t.Skipf("cannot mount a small disk: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
 		if out, err := exec.Command("umount", w.home).CombinedOutput(); err != nil {
@@ -225,11 +226,11 @@ func TestFullDisk(t *testing.T) {
 		return c
 	})
 	if !strings.Contains(refusal.err, "no space left") {
-		t.Errorf("it does not say why: %s", refusal.err)
+		t.Errorf("the error does not give the reason: %s", refusal.err)
 	}
 	w.refused(w.cadre("create", "second"), 1, "no space left")
 	if has(w.home, "teams", "second") {
-		t.Error("half a team was created")
+		t.Error("the team was half created")
 	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
@@ -237,7 +238,8 @@ func TestFullDisk(t *testing.T) {
 	w.afterNoRoom(added, refusal)
 }
 
-// A home that cannot be written can be read, and every change is refused for that reason.
+// TestReadOnlyHome checks that a read-only home can be read, and that every change is refused for
+// that reason.
 func TestReadOnlyHome(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -267,7 +269,7 @@ func TestReadOnlyHome(t *testing.T) {
 			if err := os.Chmod(path, mode); err != nil {
 				t.Fatal(err)
 			}
-			if os.Getuid() == 0 { // whom no mode stops
+			if os.Getuid() == 0 { // root, whom file modes do not stop
 				os.Lchown(path, nobody, nobody)
 			}
 		}
@@ -299,7 +301,7 @@ func TestReadOnlyHome(t *testing.T) {
 	}
 }
 
-// What is too large is refused with its size, whichever way it came.
+// TestTooLarge checks that input over the limit is refused with its size, on every way in.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -8,9 +8,10 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// Under the policy deny nobody is asked: what only reads runs, all else is denied at once. The
-// model of a teammate hears whom to tell, that of the lead to say it in its report, and the person
-// what was denied. What an agent says last is shown once.
+// TestPolicyDeny checks the policy deny, under which nobody is asked. Tools that only read run, and
+// everything else is denied at once. The model of a teammate learns whom to tell, the lead's model
+// to put it into its report, and the person what was denied. The last text of an agent is shown
+// once.
 func TestPolicyDeny(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
@@ -45,7 +46,7 @@ func TestPolicyDeny(t *testing.T) {
 			r := s.run("make it", "--agent", name, "--name", "strict", "--policy", "deny")
 			s.ended(r, 0)
 			if has(s.dir, "by-lead") || has(s.dir, "by-ann") {
-				t.Error("what was denied was done")
+				t.Error("a denied command ran")
 			}
 			for _, told := range [][2]string{
 				{"ann", "the policy of the team is to deny; if the work cannot be done without it, tell lead with " +
@@ -64,7 +65,7 @@ func TestPolicyDeny(t *testing.T) {
 				"asks to use": 0, "I could not make it.": 1,
 			} {
 				if n := strings.Count(shown, words); n != times {
-					t.Errorf("%q is shown %d times, not %d", words, n, times)
+					t.Errorf("%q is shown %d times, want %d", words, n, times)
 				}
 			}
 		})

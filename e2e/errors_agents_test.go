@@ -17,14 +17,14 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// liveRun is a run whose lines are read as they come.
+// liveRun is a run whose output lines are read as they come.
 type liveRun struct {
 	*exec.Cmd
 	lines chan string
 	all   []string
 }
 
-// follow starts a run of these arguments. What it prints, on either output, is its lines.
+// follow starts a run with these arguments. It collects the lines of both outputs.
 func (s *studio) follow(args ...string) *liveRun {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -58,7 +58,7 @@ func (w *liveRun) until(t *testing.T, within time.Duration, words ...string) str
 		select {
 		case line, ok := <-w.lines:
 			if !ok {
-				t.Fatalf("it ended without a line with %q:\n%s", words, strings.Join(w.all, "\n"))
+				t.Fatalf("the run ended without a line with %q:\n%s", words, strings.Join(w.all, "\n"))
 			}
 			w.all = append(w.all, line)
 			has := true
@@ -74,7 +74,7 @@ func (w *liveRun) until(t *testing.T, within time.Duration, words ...string) str
 	}
 }
 
-// end reads the lines that are left, and returns all and the exit status.
+// end reads the remaining lines. It returns all lines and the exit status.
 func (w *liveRun) end() (string, int) {
 	for line := range w.lines {
 		w.all = append(w.all, line)
@@ -83,12 +83,12 @@ func (w *liveRun) end() (string, int) {
 	return strings.Join(w.all, "\n"), w.ProcessState.ExitCode()
 }
 
-// atOnce is how long a failure may take to the terminal once the agent told of it, on a machine
-// that has other things to do. Each of these agents tries again for a minute or more.
+// atOnce limits the time from an agent's failure to its line on the terminal, on a busy machine.
+// Each of these agents retries for a minute or more.
 const atOnce = 30 * time.Second
 
-// The first failure of the model is on the terminal, with what to do. One that nobody but a person
-// can mend ends the attempt.
+// TestErrorsAreShownAtOnce checks that the first failure of the model is on the terminal, with what
+// to do. A failure that only a person can fix ends the attempt.
 func TestErrorsAreShownAtOnce(t *testing.T) {
 	t.Parallel()
 	logs := map[string]string{"claude": "claude auth login", "codex": "codex login",
@@ -114,7 +114,7 @@ func TestErrorsAreShownAtOnce(t *testing.T) {
 					t.Errorf("exit status %d\n%s", code, out)
 				}
 				if n := len(s.model.Requests()); n > 2 {
-					t.Errorf("the model was asked %d times", n)
+					t.Errorf("the model got %d requests", n)
 				}
 				text, err := os.ReadFile(filepath.Join(s.dir, "shed-report.md"))
 				if err != nil || !strings.Contains(string(text), "Not finished: ") ||
@@ -126,7 +126,7 @@ func TestErrorsAreShownAtOnce(t *testing.T) {
 	}
 }
 
-// Where no model can be reached, that is said at once as well.
+// TestNoNetworkIsShown checks that an unreachable model is reported at once too.
 func TestNoNetworkIsShown(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
@@ -155,8 +155,8 @@ func TestNoNetworkIsShown(t *testing.T) {
 	}
 }
 
-// A program that is not there is found before the team is, and by a rerun before somebody joins in
-// vain.
+// TestMissingAgents checks that a missing program is found before the team exists. A rerun finds it
+// before a member joins in vain.
 func TestMissingAgents(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, complete, "claude")
@@ -167,11 +167,11 @@ func TestMissingAgents(t *testing.T) {
 	for _, words := range []string{"codex cannot work here: not installed; install Codex", "(ann)",
 		"/nowhere/claude", "(bob)"} {
 		if !strings.Contains(r.err, words) {
-			t.Errorf("it does not say %q: %s", words, r.err)
+			t.Errorf("the command does not print %q: %s", words, r.err)
 		}
 	}
 	if s.cadre("status", "gone").code != 2 {
-		t.Error("there is a team")
+		t.Error("the team exists")
 	}
 
 	program := filepath.Join(s.dir, "claude-here")
@@ -189,7 +189,7 @@ func TestMissingAgents(t *testing.T) {
 	s.ended(r, 1)
 	if out := s.must("status", "going"); strings.Contains(out, "ann-again") ||
 		!regexp.MustCompile(`ann failed`).MatchString(r.err) {
-		t.Errorf("it says %s\n%s", r.err, out)
+		t.Errorf("the run prints %s\n%s", r.err, out)
 	}
 	if !strings.Contains(s.report(r), "ann failed") {
 		t.Errorf("the report does not say why nothing was done:\n%s", s.report(r))
@@ -199,6 +199,6 @@ func TestMissingAgents(t *testing.T) {
 	}
 	s.ended(s.run(file), 1)
 	if out := s.must("status", "going"); !strings.Contains(out, "ann-again-2") {
-		t.Errorf("nobody was started for ann, whose program is back:\n%s", out)
+		t.Errorf("ann did not start after her program came back:\n%s", out)
 	}
 }

@@ -19,12 +19,12 @@ import (
 	"cadre/pkg/teams"
 )
 
-// escapes are the ways in which a shell task tries to be somebody else. TRY stands for the command
-// that calls cadre, with an environment that has the folders alone where the way begins with env
-// -i.
+// escapes are the ways in which a shell task tries to act as somebody else. TRY stands for the
+// command that calls cadre. If the way begins with env -i, the environment of TRY has only the
+// folders.
 var escapes = []struct {
 	name, way string
-	daemon    bool // it is no descendant of the task any more: where there are no subreapers nothing holds it
+	daemon    bool // it is no longer a descendant of the task: without subreapers nothing catches it
 	says      string
 }{
 	{"as it is", "TRY", false, "the session of x in team demo"},
@@ -49,8 +49,8 @@ var escapes = []struct {
 	{"by a home with a link to the teams", "env -i CADRE_HOME=TEAMS TRY", false, "the session of x in team demo"},
 }
 
-// outside are the calls that no session may make, by the row of the table that says so. Each would
-// work for the user.
+// outside lists the calls that no session may make, by their row in the table. Each would work for
+// the user.
 var outside = map[string][][]string{
 	"run":                 {{"run", "file.yaml"}},
 	"create":              {{"create", "third"}},
@@ -95,8 +95,8 @@ var outside = map[string][][]string{
 	"task update run":     {{"task", "update", "demo", "2", "--run", "false"}},
 }
 
-// strange are calls that the table lets a member make, in a place or under a name that is not its
-// own.
+// strange lists calls that the table lets a member make, but with a place or a name of somebody
+// else.
 var strange = [][]string{
 	{"status", "other"}, {"log", "other"}, {"fsck", "other"}, {"task", "list", "other"}, {"task", "show", "other", "1"},
 	{"inbox", "other", "lead"}, {"hooks", "other"},
@@ -114,17 +114,17 @@ var strange = [][]string{
 	{"plan", "submit", "demo", "--as", "y", "mine"}, {"plan", "list", "other"}, {"permit", "list", "other"},
 }
 
-// TestNoSessionGetsOut: a shell task tries every command that is not its to call, in every way out
-// of its session. Each is refused for good, says why, and changes nothing.
+// TestNoSessionGetsOut checks that a shell task cannot run any forbidden command, by any way out of
+// its session. Each attempt is refused with status 2 and a reason, and changes nothing.
 func TestNoSessionGetsOut(t *testing.T) {
 	t.Parallel()
 	for _, row := range access.Commands() {
 		if row.Rule == access.User && len(outside[row.Name]) == 0 {
-			t.Errorf("cadre %s is the user's, and the test does not try it", row.Name)
+			t.Errorf("the user may call cadre %s, but the test does not try it", row.Name)
 		}
 		for _, f := range row.Flags {
 			if f.Rule == access.User && len(outside[row.Name+" "+f.Name]) == 0 {
-				t.Errorf("cadre %s --%s is the user's, and the test does not try it", row.Name, f.Name)
+				t.Errorf("the user may call cadre %s --%s, but the test does not try it", row.Name, f.Name)
 			}
 		}
 	}
@@ -151,7 +151,7 @@ func TestNoSessionGetsOut(t *testing.T) {
 		calls = append(calls, row...)
 	}
 	w.write("try.sh", w.caller(`"$PROGRAM" "$@" </dev/null >"$TO.out" 2>"$TO.err"`))
-	var lanes [3]strings.Builder // beside each other: an attempt waits more than it works
+	var lanes [3]strings.Builder // concurrent, because an attempt waits more than it works
 	type tried struct {
 		to, how, says string
 		call          []string
@@ -197,7 +197,7 @@ func TestNoSessionGetsOut(t *testing.T) {
 		}
 		if slices.ContainsFunc(outside[one.call[0]], func(c []string) bool { return slices.Equal(c, one.call) }) &&
 			!strings.Contains(errs, one.says) {
-			t.Errorf("cadre %s, %s: it does not say %q: %s", strings.Join(one.call, " "), one.how, one.says, errs)
+			t.Errorf("cadre %s, %s: the output lacks %q: %s", strings.Join(one.call, " "), one.how, one.says, errs)
 		}
 	}
 	t.Logf("%d attempts", len(all))
@@ -212,7 +212,7 @@ func TestNoSessionGetsOut(t *testing.T) {
 			"task_created", "task_claimed", "task_completed", "message_sent", "messages_delivered", "messages_read",
 			"usage_reported", "work_recorded":
 		default:
-			t.Errorf("it happened in the team: %v", e)
+			t.Errorf("it changed the team: %v", e)
 		}
 	}
 	if names := read[[]struct{ Name string }](w, "ls"); len(names) != 2 {
@@ -228,12 +228,12 @@ func TestNoSessionGetsOut(t *testing.T) {
 	for _, path := range []string{filepath.Join(w.home, "trust.json"), filepath.Join(w.dir, "hooked"),
 		filepath.Join(w.home, "seats")} {
 		if has(path) {
-			t.Errorf("%s is there", path)
+			t.Errorf("%s exists", path)
 		}
 	}
 }
 
-// canTry reports whether the system makes the namespace that a way out needs.
+// canTry reports whether the system supports the namespace that a way out needs.
 func canTry(t *testing.T, way string) bool {
 	namespace, _, ok := strings.Cut(way, " env ")
 	if !ok || !strings.HasPrefix(namespace, "unshare ") {
@@ -241,13 +241,13 @@ func canTry(t *testing.T, way string) bool {
 	}
 	out, err := exec.Command("sh", "-c", namespace+" true").CombinedOutput()
 	if err != nil {
-		t.Logf("not tried, this system makes no such namespace: %s: %v: %s", namespace, err, out)
+		t.Logf("not tried, the system does not support the namespace: %s: %v: %s", namespace, err, out)
 	}
 	return err == nil
 }
 
-// caller is a script that calls cadre with what it needs of the environment, and then says with
-// which status it ended. Its first argument is where it says so.
+// caller writes a script that calls cadre with the environment that it needs. The script writes the
+// exit status to the file in its first argument.
 func (w *world) caller(call string) string {
 	return fmt.Sprintf(`TO=$1; shift
 export CADRE_HOME="${CADRE_HOME:-%s}" CLAUDE_CONFIG_DIR='%s' HOME='%s' PATH='%s'
@@ -258,8 +258,8 @@ echo $? >"$TO.rc"
 `, w.home, filepath.Join(w.root, "claude"), filepath.Join(w.root, "user"), os.Getenv("PATH"), cadre, w.dir, call)
 }
 
-// TestNoCheckGivesPowerAway: a check may run what members wrote, so it is refused what gives power
-// away, in whatever way it calls cadre. The rest it does as the user.
+// TestNoCheckGivesPowerAway checks that a check, which may run what members wrote, cannot give
+// power away, however it calls cadre. Other calls it makes as the user.
 func TestNoCheckGivesPowerAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -299,7 +299,7 @@ func TestNoCheckGivesPowerAway(t *testing.T) {
 	var script strings.Builder
 	tried := map[string]string{}
 	for i, e := range escapes {
-		if e.daemon || !canTry(t, e.way) { // it is not the check's any more, and then nobody's
+		if e.daemon || !canTry(t, e.way) { // it is no longer part of the check, and then nobody's
 			continue
 		}
 		for k, call := range calls {
@@ -319,35 +319,35 @@ func TestNoCheckGivesPowerAway(t *testing.T) {
 	for to, call := range tried {
 		rc, _ := os.ReadFile(to + ".rc")
 		errs, _ := os.ReadFile(to + ".err")
-		known := !strings.Contains(call, "namespace") // else nobody acts there, and a check neither
+		known := !strings.Contains(call, "namespace") // otherwise nobody acts there, including a check
 		if string(rc) != "2\n" || !strings.Contains(string(errs), map[bool]string{true: "refused in a check",
 			false: "not known who calls"}[known]) {
 			t.Errorf("cadre %s: exit status %s: %s", call, rc, errs)
 		}
 	}
 	if rc, _ := os.ReadFile(free + ".rc"); string(rc) != "0\n" {
-		t.Errorf("it cannot send: exit status %s", rc)
+		t.Errorf("the check cannot send: exit status %s", rc)
 	}
 	if since := w.history("other")[before:]; len(since) != 1 || since[0]["body"] != "from-the-check" ||
 		since[0]["from"] != "@user" {
-		t.Errorf("it happened in the other team: %v", since)
+		t.Errorf("it changed the other team: %v", since)
 	}
 	if names := read[[]struct{ Name string }](w, "ls"); len(names) != 2 || has(filepath.Join(w.home, "trust.json")) {
 		t.Errorf("teams: %v", names)
 	}
 }
 
-// tryOnce is a line of a script that makes one call by a way out of the session, and waits until it
-// is over.
+// tryOnce returns a line of a script. The line makes one call by a way out of the session, and
+// waits until it is over.
 func tryOnce(way, script, to string, call []string, link, aliased string) string {
-	// the ways have quotes of their own: no word needs any
+	// The ways have quotes of their own, so no word may need any.
 	try := "sh " + script + " " + to + " " + strings.Join(call, " ")
 	line := strings.NewReplacer("TRY", try, "LINK", link, "TEAMS", aliased).Replace(way)
 	return line + "\nuntil test -e " + to + ".rc; do sleep 0.01; done\n"
 }
 
-// TestASessionIsItself: what is its own a session may do, in whatever way it calls cadre, and it
-// does it as itself. Another home is free.
+// TestASessionIsItself checks that a session may do its own work, however it calls cadre, and does
+// it as itself. It may use another home.
 func TestASessionIsItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -401,7 +401,7 @@ func TestASessionIsItself(t *testing.T) {
 	}
 	for _, m := range read[[]team.Message](w, "inbox", "demo", "lead") {
 		if how, there := said[m.Body]; there && m.From != "x" {
-			t.Errorf("%s it is %s who writes", how, m.From)
+			t.Errorf("%s: the sender is %s", how, m.From)
 		}
 		delete(said, m.Body)
 	}
@@ -413,8 +413,8 @@ func TestASessionIsItself(t *testing.T) {
 	}
 }
 
-// TestHooksActAsTheUser: a trusted hook, and a check, may do what a session may not, whoever hosts
-// the team; a hook that says so in its environment as well.
+// TestHooksActAsTheUser checks that a trusted hook and a check may do what a session may not,
+// whoever hosts the team. This includes a hook that sets CADRE_TEAM, as a session has it.
 func TestHooksActAsTheUser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -458,7 +458,7 @@ env -i CADRE_HOME="$CADRE_HOME" CLAUDE_CONFIG_DIR="$CLAUDE_CONFIG_DIR" PATH="$PA
 		}
 		if modes != 1 || mail != 1 {
 			said, _ := os.ReadFile(filepath.Join(w.dir, "said"))
-			t.Errorf("%s: %d modes, %d messages of the user's: %s", name, modes, mail, said)
+			t.Errorf("%s: %d modes, %d messages of the user: %s", name, modes, mail, said)
 		}
 	}
 	if about := w.lines("about"); !slices.Equal(about, []string{"TaskCompleted", "x", "x", "TaskCompleted", "x", "x"}) {
@@ -474,8 +474,7 @@ env -i CADRE_HOME="$CADRE_HOME" CLAUDE_CONFIG_DIR="$CLAUDE_CONFIG_DIR" PATH="$PA
 
 func init() { helpers["library"] = callLibrary }
 
-// callLibrary is a Go program that somebody runs in a session: it tries to lead, and then does what
-// it may.
+// callLibrary is a Go program that runs in a session. It tries to lead, and then does what it may.
 func callLibrary([]string) error {
 	ctx := context.Background()
 	m, err := teams.New(teams.Options{})
@@ -504,7 +503,7 @@ func callLibrary([]string) error {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestAProgramInASession: the library is held to the session as the command line is.
+// TestAProgramInASession checks that the library restricts a session as the command line does.
 func TestAProgramInASession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -533,7 +532,8 @@ func TestAProgramInASession(t *testing.T) {
 	}
 }
 
-// TestToolsAreTheSessions: the sockets of other sessions' tools are no way to act as their members.
+// TestToolsAreTheSessions checks that the sockets of other sessions' tools do not let a session act
+// as their members.
 func TestToolsAreTheSessions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -9,9 +9,9 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// The end of a team: a task waits for the teammate that its lead spawns later, an idle notice names
-// the task in hand, teammates are asked to go and have their time, and the lead has stopped with
-// its team.
+// TestFarewell checks the end of a team. A task waits for the teammate that its lead spawns later.
+// An idle notice names the open task. Teammates are asked to shut down and get time for it. The
+// lead has stopped with its team.
 func TestFarewell(t *testing.T) {
 	t.Parallel()
 	request := regexp.MustCompile(`shutdown-\d+@[a-z]+`)
@@ -63,7 +63,7 @@ func TestFarewell(t *testing.T) {
 	}
 	for _, req := range s.model.Requests() {
 		if who(req) == "lead" && strings.Contains(req.LastUser(), "Goodbye.") {
-			t.Error("the lead was woken for the last words of a teammate that it let go")
+			t.Error("the last text of a teammate that the lead dismissed woke the lead")
 		}
 	}
 	status := read[struct {

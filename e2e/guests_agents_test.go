@@ -38,9 +38,9 @@ func commands(calls []agenttest.Call) (n int) {
 	return n
 }
 
-// A Claude Code of a person's spawns a Gemini CLI and an opencode through us. Each claims its task,
-// asks at the lead's screen for a command, completes the task, answers a message of the lead, and
-// goes when it is asked to.
+// TestClaudeLeadsGeminiAndOpenCode checks a person's Claude Code that spawns a Gemini CLI and an
+// opencode with cadre. Each claims its task, and asks for a command at the lead's screen. It
+// completes the task, answers a message of the lead, and ends after a shutdown request.
 func TestClaudeLeadsGeminiAndOpenCode(t *testing.T) {
 	t.Parallel()
 	agents := map[string]string{"gemini-1": "gemini", "opencode-1": "opencode"}
@@ -101,13 +101,13 @@ func TestClaudeLeadsGeminiAndOpenCode(t *testing.T) {
 			len(l.agentPids("gemini"))+len(l.agentPids("opencode")) == 0
 	})
 	for name, id := range tasks {
-		// the lead's program removes tasks when all are done
+		// The lead's program removes tasks when all are done.
 		done := func(r *agenttest.Request) bool { return r.Has("Task #" + id + " completed") }
 		if !slices.ContainsFunc(l.of(name), done) {
 			t.Errorf("%s did not complete task %s", name, id)
 		}
 		if !has(l.dir, "made-by-"+name) {
-			t.Errorf("what %s was allowed was not done", name)
+			t.Errorf("the approved command of %s did not run", name)
 		}
 	}
 }

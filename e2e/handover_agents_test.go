@@ -9,12 +9,12 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// fresh reports whether the session goes on for an earlier one.
+// fresh reports whether the session continues for an earlier one.
 func fresh(r *agenttest.Request) bool { return r.Has("You continue for an earlier session") }
 
-// A person lets a fresh session go on for a member that is in the middle of a tool: it knows of the
-// task, what the one before said and changed, and gets the mail that was on its way; it has nothing
-// of the history, and does the task once.
+// TestHandover checks a fresh session that a person starts for a member in the middle of a tool
+// call. It knows the task and what the earlier session said and changed. It gets the mail that was
+// on its way. It has nothing of the history, and does the task once.
 func TestHandover(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
@@ -41,19 +41,19 @@ func TestHandover(t *testing.T) {
 			requests := s.of("ann")
 			i := slices.IndexFunc(requests, fresh)
 			if i < 0 {
-				t.Fatalf("no fresh session was told of the one before:\n%s", s.model.Story())
+				t.Fatalf("no fresh session was told of the earlier one:\n%s", s.model.Story())
 			}
 			first := requests[i]
 			for _, part := range []string{"earlier session of ann, and do not have", "Why it was ended:\n> it went astray",
 				"It was at task one.", "> The port is 4711.", "not committed: began, draft",
 				"Task one is yours now"} {
 				if !first.Has(part) {
-					t.Errorf("its first request has no %q:\n%s", part, first.LastUser())
+					t.Errorf("its first request lacks %q:\n%s", part, first.LastUser())
 				}
 			}
 			last := requests[len(requests)-1]
 			if n := last.Count("the port has moved"); n != 1 || strings.Contains(string(last.Raw), "sleep 1000") {
-				t.Errorf("the fresh session has the open mail %d times, and of the history:\n%s", n, s.model.Story())
+				t.Errorf("the fresh session has the mail %d times, and of the history:\n%s", n, s.model.Story())
 			}
 			done := read[struct{ Status, CompletedBy string }](s.world, "task", "show", "astray", "1")
 			if n := s.count("astray", "task_completed")["1"]; n != 1 || done.CompletedBy != "ann" {
@@ -61,15 +61,15 @@ func TestHandover(t *testing.T) {
 			}
 			if used := read[struct{ Usage struct{ InputTokens int } }](s.world, "status",
 				"astray").Usage.InputTokens; used < 300 && name == "claude" {
-				// the others have no figures for what was cut off
-				t.Errorf("%d tokens are counted, not 100 for each of 3 requests", used)
+				// The other agents have no figures for the interrupted request.
+				t.Errorf("%d tokens are counted, want 100 for each of 3 requests", used)
 			}
 		})
 	}
 }
 
-// An agent whose model says that the prompt is too long is replaced by a fresh session, which gets
-// also the mail that was in that prompt. The lead is told in the agent's words.
+// TestPromptTooLong checks that a fresh session replaces an agent whose model says that the prompt
+// is too long. It also gets the mail of that prompt. The lead is told in the agent's words.
 func TestPromptTooLong(t *testing.T) {
 	t.Parallel()
 	said := map[string]string{"claude": "Prompt is too long", "codex": "Codex ran out of room in the model's " +
@@ -107,12 +107,12 @@ func TestPromptTooLong(t *testing.T) {
 			requests := s.of("ann")
 			i := slices.IndexFunc(requests, fresh)
 			if i < 0 {
-				t.Fatalf("no fresh session was told of the one before:\n%s", s.model.Story())
+				t.Fatalf("no fresh session was told of the earlier one:\n%s", s.model.Story())
 			}
 			for _, part := range []string{"It was at task one.", "> The port is 4711.", "draft",
 				"Task one is yours now"} {
 				if !requests[i].Has(part) {
-					t.Errorf("its first request has no %q:\n%s", part, requests[i].LastUser())
+					t.Errorf("its first request lacks %q:\n%s", part, requests[i].LastUser())
 				}
 			}
 			if n := requests[len(requests)-1].Count("the port has moved"); n != 1 {
@@ -132,8 +132,9 @@ func TestPromptTooLong(t *testing.T) {
 	}
 }
 
-// A session whose own figure for its context is above the team's share at the end of a turn is
-// replaced, and one below it is not. The fresh one obeys a shutdown as ever.
+// TestHandoverByFigures checks that a session is replaced if its own figure for its context is
+// above the team's share at the end of a turn. A session below it stays. The fresh session obeys a
+// shutdown as usual.
 func TestHandoverByFigures(t *testing.T) {
 	t.Parallel()
 	for name, window := range map[string]int{"claude": 1_000_000, "codex": 258_400} {
@@ -172,12 +173,12 @@ func TestHandoverByFigures(t *testing.T) {
 			requests := s.of("ann")
 			i := slices.IndexFunc(requests, fresh)
 			if i < 0 {
-				t.Fatalf("no fresh session was told of the one before:\n%s", s.model.Story())
+				t.Fatalf("no fresh session was told of the earlier one:\n%s", s.model.Story())
 			}
 			for _, part := range []string{"Why it was ended:\n> its context is nearly full", "It was at task two.",
 				"> Half of it is in the draft.", "draft", "Task two is yours now", "> result of task one"} {
 				if !requests[i].Has(part) {
-					t.Errorf("its first request has no %q:\n%s", part, requests[i].LastUser())
+					t.Errorf("its first request lacks %q:\n%s", part, requests[i].LastUser())
 				}
 			}
 			handovers, stopped := 0, ""
@@ -196,8 +197,8 @@ func TestHandoverByFigures(t *testing.T) {
 	}
 }
 
-// Where a fresh session is too full as well, it is not tried for ever, and the member can be shut
-// down meanwhile.
+// TestAlwaysTooLong checks a member whose fresh session is too full as well. The handover is not
+// repeated without end, and the member can be shut down meanwhile.
 func TestAlwaysTooLong(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(*agenttest.Request) agenttest.Turn {

@@ -12,8 +12,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// headless is how a person runs an agent once, for what it prints: its arguments before a prompt,
-// and those with which it goes on with its last session.
+// headless is how a person runs an agent once, for its output: the arguments before a prompt, and
+// those that continue its last session.
 var headless = []struct {
 	agent      string
 	run, again []string
@@ -25,9 +25,9 @@ var headless = []struct {
 	{"opencode", []string{"run", "--format", "json"}, []string{"run", "--format", "json", "--continue"}},
 }
 
-// What a real agent prints that is run once is observed live, through a pipe: what it does is shown
-// before its model may say that it is done. Interrupted it has failed, gone on with it is the same
-// member, and a turn that fails is told in its own words.
+// TestObservedPrints checks that the output of a single run of a real agent is observed live,
+// through a pipe. Its actions are shown before its model may finish. An interrupted run has failed.
+// A continued session is the same member. A failed turn is reported in the agent's words.
 func TestObservedPrints(t *testing.T) {
 	t.Parallel()
 	for _, a := range headless {
@@ -38,8 +38,8 @@ func TestObservedPrints(t *testing.T) {
 			}
 			works := a.agent + " is active: Bash: "
 			runs := 0
-			// run is one run, whose model answers with that after a command. during is what happens
-			// while it runs.
+			// run is one run, whose model answers with a text after a command. It calls during
+			// while the run lasts.
 			run := func(args []string, answer func(kept *watcher) agenttest.Turn, during func(*watched, *watcher)) (
 				kept, programs, state *watcher) {
 				kept, programs, state = watch("--as-team", "watched"), watch("--json", "--pass"), watch("--state")
@@ -62,11 +62,11 @@ func TestObservedPrints(t *testing.T) {
 					w.end()
 				}
 				if log := s.must("log", "watched"); !strings.HasSuffix(log, kept.out.String()) {
-					t.Errorf("the log is\n%s\nand said was\n%s", log, kept.out)
+					t.Errorf("the log is\n%s\nbut the output was\n%s", log, kept.out)
 				}
 				notices := programs.passed(program.said)
 				if len(notices) < 2 || strings.Join(notices[:2], " ") != "team:created team:member:joined" {
-					t.Errorf("noticed was %v", notices)
+					t.Errorf("the notices are %v", notices)
 				}
 				return kept, programs, state
 			}
@@ -89,13 +89,13 @@ func TestObservedPrints(t *testing.T) {
 			first := member()
 			if first.Status != "idle" || first.Summary != "All is well." || first.Incarnation != 1 ||
 				first.Usage.InputTokens != 200 || first.Usage.OutputTokens != 20 {
-				t.Errorf("after its first run it is %+v", first)
+				t.Errorf("after its first run the member is %+v", first)
 			}
 			seen := observedTeam[struct {
 				Members []struct{ Name, AgentID, Status string }
 			}](t, state.out.String())
 			if len(seen.Members) != 1 || seen.Members[0].AgentID != first.Session || seen.Members[0].Status != "idle" {
-				t.Errorf("in the end it is %+v", seen)
+				t.Errorf("in the end the member is %+v", seen)
 			}
 			if out, want := s.must("status", "watched"), "watched is a session of "+a.agent+" that is not observed "+
 				"at the moment; to continue: cadre observe --agent "+a.agent+
@@ -116,14 +116,14 @@ func TestObservedPrints(t *testing.T) {
 			}, func(program *watched, kept *watcher) {
 				select {
 				case <-waits:
-				case <-time.After(3 * patience): // opencode takes half a minute to start on a machine that is busy
-					t.Errorf("its model is not asked:\n%s", program.said)
+				case <-time.After(3 * patience): // opencode takes half a minute to start on a busy machine
+					t.Errorf("its model gets no request:\n%s", program.said)
 				}
 				program.Process.Signal(os.Interrupt)
 			})
 			if m := member(); m.Status != "failed" || m.Summary != "the session ended in the middle of a turn" ||
 				m.Session == first.Session || m.Incarnation != 1 {
-				t.Errorf("interrupted it is %+v", m)
+				t.Errorf("after the interrupt the member is %+v", m)
 			}
 			if at, out := strings.Index(kept.out.String(), works), kept.out.String(); at < 0 ||
 				strings.Contains(out[:at], "All is well.") {
@@ -133,12 +133,12 @@ func TestObservedPrints(t *testing.T) {
 			run(a.again, say("It is still so."), nil)
 			if m := member(); m.Status != "idle" || m.Summary != "It is still so." || m.Incarnation != 2 ||
 				m.Usage.OutputTokens < 40 {
-				t.Errorf("gone on with it is %+v", m)
+				t.Errorf("after it continues the member is %+v", m)
 			}
 
 			run(a.run, func(*watcher) agenttest.Turn { return agenttest.Fail(401, "the key is unknown here") }, nil)
 			if m := member(); m.Status != "blocked" || !strings.Contains(m.Summary, "the key is unknown here") {
-				t.Errorf("after a turn that failed it is %+v", m)
+				t.Errorf("after a failed turn the member is %+v", m)
 			}
 		})
 	}
