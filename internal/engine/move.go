@@ -5,8 +5,10 @@ import (
 	"errors"
 
 	"cadre/internal/engine/upkeep"
+	"cadre/internal/host"
 	"cadre/internal/journal"
 	"cadre/internal/layout"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
 )
@@ -42,7 +44,41 @@ func (e *Engine) Restore(ctx context.Context, o transfer.Options) (*transfer.Arr
 		})
 	}
 	arrived, err := transfer.Adopt(ctx, o)
+	if err == nil {
+		e.forgetLost(ctx, o)
+	}
 	return arrived, lasting(err)
+}
+
+// forgetLost has git forget the worktrees that were lost with the folder of a restored team. What it
+// cannot forget, the next start of the team reports.
+func (e *Engine) forgetLost(ctx context.Context, o transfer.Options) {
+	folder, err := e.Home.Folder(o.Team)
+	if err != nil {
+		return
+	}
+	t, err := e.Look(ctx, o.Team)
+	if err != nil {
+		return
+	}
+	defer t.Close()
+	procs, err := proc.Open("")
+	if err != nil {
+		return
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	var members []team.Member
+	t.View(func(s *team.State) { members = s.Members() })
+	for _, m := range members {
+		if m.Isolation != team.Worktree || !m.Status.Running() {
+			continue
+		}
+		if words, err := host.ForgetLost(ctx, procs, host.Place(t.Team(), folder, m.Name)); err != nil {
+			o.Log(m.Name + ": " + err.Error())
+		} else if words != "" {
+			o.Log(m.Name + ": " + words)
+		}
+	}
 }
 
 // damaged reports whether the team's folder exists and its history cannot be read. It refuses a

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -266,7 +267,7 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 		}
 	}
 	if m.Isolation == team.Worktree {
-		dir, err := worktree.Add(ctx, s.host.Procs, Place(t, filepath.Dir(s.host.Hosts), m.Name))
+		dir, err := s.worktree(ctx, t, m)
 		if err != nil {
 			return spec, &agent.Problem{Kind: agent.ProblemMissing,
 				Text: fmt.Sprintf("%s cannot have a worktree of its own: %v", m.Name, err)}
@@ -274,6 +275,22 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 		s.dir, spec.Dir = dir, dir
 	}
 	return spec, nil
+}
+
+// worktree makes the member's worktree, or continues it. A record of one that a member without any
+// session cannot have lost was left by an earlier team, whose folder is gone.
+func (s *seat) worktree(ctx context.Context, t team.Team, m team.Member) (string, error) {
+	place := Place(t, filepath.Dir(s.host.Hosts), m.Name)
+	dir, err := worktree.Add(ctx, s.host.Procs, place)
+	if _, broken := errors.AsType[*worktree.BrokenError](err); !broken || m.Lease > 1 || m.Incarnation > 1 {
+		return dir, err
+	}
+	words, failure := ForgetLost(ctx, s.host.Procs, place)
+	if failure != nil || words == "" {
+		return "", cmp.Or(failure, err)
+	}
+	s.host.Log(m.Name + ": " + words)
+	return worktree.Add(ctx, s.host.Procs, place)
 }
 
 // takeRole adds to the spec what the member's role defines, if there is a role of that name.

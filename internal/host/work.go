@@ -18,6 +18,28 @@ import (
 	"cadre/internal/team"
 )
 
+// ForgetLost has git forget a worktree that was lost with the folder of its team, so that it can be made
+// again. It says what became of the work; "" where there is nothing to forget.
+func ForgetLost(ctx context.Context, procs *proc.Register, p worktree.Place) (words string, err error) {
+	state, broken := worktree.Look(ctx, procs, p)
+	if _, is := errors.AsType[*worktree.BrokenError](broken); !is || state == worktree.Whole {
+		return "", nil
+	}
+	if _, err := os.Lstat(p.Dir); !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	saved, err := worktree.ForgetLost(ctx, procs, p)
+	if err != nil {
+		return "", err
+	}
+	words = fmt.Sprintf("the worktree %s was lost with the folder of its team, and is made again from the branch %s, "+
+		"which has what was committed", p.Dir, p.Branch)
+	if saved != "" {
+		words += fmt.Sprintf(" and, as commit %.12s, what was staged", saved)
+	}
+	return words, nil
+}
+
 // workTime bounds what is done about the work of a member that has ended: a merge may wait for
 // others, and a large repository takes time.
 const workTime = 2 * time.Minute
