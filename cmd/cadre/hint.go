@@ -113,6 +113,8 @@ func command(h team.Hint) step {
 		return line("log", h.Team, "--follow")
 	case team.ActShowReview:
 		return line("review", h.Team)
+	case team.ActTrust:
+		return line("trust", "--dir", h.Dir)
 	case team.ActRecordFacts:
 		return line("facts", h.Team, "--record")
 	}

@@ -77,6 +77,37 @@ func (t Trust) Trusted(config *Config) (bool, error) {
 	return file.Projects[config.Dir].Digest == e.Digest, nil
 }
 
+// Untrusted returns the events for which hooks of the project in dir do not run because nobody
+// trusts them, in the order of [Events]. off reports whether a hook is switched off.
+func (t Trust) Untrusted(dir string, off func(id string) bool) ([]string, error) {
+	config, err := loadProject(dir)
+	if err != nil {
+		return nil, err
+	}
+	config.SwitchOff(off)
+	config.Hooks = slices.DeleteFunc(config.Hooks, func(h Hook) bool { return !h.Source.NeedsTrust() })
+	if trusted, err := t.Trusted(config); trusted || err != nil {
+		return nil, err
+	}
+	var events []string
+	for _, event := range Events() {
+		if slices.ContainsFunc(config.Hooks, func(h Hook) bool { return h.Event == event && !h.Off }) {
+			events = append(events, event)
+		}
+	}
+	return events, nil
+}
+
+// loadProject reads the hooks that come with the project. In the user's home folder the project's
+// settings are the user's own.
+func loadProject(dir string) (*Config, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = dir
+	}
+	return Load(filepath.Join(home, ".claude"), dir, nil)
+}
+
 // Record trusts the project's hooks as they were when they were examined. A hook that changed since
 // then needs trust again.
 func (t Trust) Record(e Examined, now time.Time) error {

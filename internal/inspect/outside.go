@@ -11,7 +11,9 @@ import (
 
 	"cadre/internal/consolidate"
 	"cadre/internal/git/checkout"
+	"cadre/internal/hook"
 	"cadre/internal/host"
+	"cadre/internal/layout"
 	"cadre/internal/liveness/detector"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/liveness/leader"
@@ -97,6 +99,12 @@ func look(ctx context.Context, t team.Team, members []team.Member, dir string, n
 	}
 	if t.Observed == "" && t.Dir != "" {
 		o.Directory = trouble(t)
+	}
+	if t.Observed == "" && t.Dir != "" && o.Directory == "" {
+		trust := hook.Trust{File: layout.Home{Root: filepath.Dir(filepath.Dir(dir))}.Trust()}
+		if events, err := trust.Untrusted(t.Dir, t.HookIsOff); err == nil { // the hooks themselves report damage
+			o.Untrusted = events
+		}
 	}
 	for _, fact := range t.Facts {
 		now := compare(ctx, t.Dir, fact, read)

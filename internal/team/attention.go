@@ -38,6 +38,7 @@ const (
 	ItemBudgetLow   ItemKind = "budget_low"  // half of a budget is spent, or more
 	ItemLate        ItemKind = "late"        // messages have waited too long
 	ItemFacts       ItemKind = "facts"       // files that everybody relies on changed
+	ItemUntrusted   ItemKind = "untrusted"   // hooks of the project do not run, because nobody trusts them
 )
 
 // ForUser is the value of [Item].WaitsFor where a person must act.
@@ -90,6 +91,7 @@ func (s *State) Attention(now Time, o *Outside) []Item {
 		a.interrupted()
 		a.work()
 		a.rest()
+		a.untrusted()
 	}
 	return a.items
 }
@@ -460,6 +462,15 @@ func (a *attention) rest() {
 			"of %s: %s.",
 			word(len(a.o.Stale), "A fact", "Facts"), word(len(a.o.Stale), "it", "them"),
 			clipTo(strings.Join(a.o.Stale, ", "), 200))
+	}
+}
+
+// untrusted adds the hooks of the project that nobody trusts.
+func (a *attention) untrusted() {
+	if a.o != nil && len(a.o.Untrusted) > 0 {
+		a.add(Item{Kind: ItemUntrusted, About: strings.Join(a.o.Untrusted, ","), Hint: Hint{Action: ActTrust,
+			Dir: a.t.Dir}}, "The project's hooks do not run, because you do not trust them: %s.",
+			strings.Join(a.o.Untrusted, ", "))
 	}
 }
 

@@ -274,6 +274,10 @@ func TestAttention(t *testing.T) {
 			Stale: []string{"go.mod", "schema"}},
 			want: "facts for user since 0 → record_facts: Facts changed since the team took note of them: go.mod, " +
 				"schema.\n"},
+		{name: "untrusted hooks", history: history{shell("ann"), hosted}, outside: &Outside{Hosted: true,
+			Untrusted: []string{"TaskCreated", "TaskCompleted"}},
+			want: "untrusted for user since 0 → trust: The project's hooks do not run, because you do not trust them: " +
+				"TaskCreated, TaskCompleted.\n"},
 		{name: "a failed check", history: history{checked, eve, &Consolidate{}, &ReportMerged{Attempt: 1},
 			&ReportStaged{Attempt: 1}, &ReportCheck{Attempt: 1, Check: "test", Failure: "exit status 2"}},
 			outside: alive(),
@@ -388,7 +392,7 @@ func TestAttentionOfAnyState(t *testing.T) {
 	order := []ItemKind{ItemPermission, ItemPlan, ItemQuestion, ItemInterrupted, ItemDirectory, ItemElsewhere, ItemDormant,
 		ItemUnhosted, ItemLeadLost, ItemLeadFailed, ItemBudget, ItemBudgetLow, ItemFailed, ItemOffline,
 		ItemHeld, ItemCheck, ItemConflict, ItemTaskFailed, ItemTaskYours, ItemUnassigned, ItemHook, ItemConsolidate,
-		ItemLate, ItemFacts}
+		ItemLate, ItemFacts, ItemUntrusted}
 	rapid.Check(t, func(t *rapid.T) {
 		s, _ := foundedBy(t, rapid.SampledFrom([]string{External, "claude"}).Draw(t, "lead"))
 		for n := range rapid.IntRange(1, 80).Draw(t, "steps") {

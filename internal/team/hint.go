@@ -63,6 +63,7 @@ const (
 	ActFollowLog   Action = "follow_log" // watch the team run
 	ActShowReview  Action = "show_review"
 	ActRecordFacts Action = "record_facts"
+	ActTrust       Action = "trust" // let the hooks of the project in Dir run
 )
 
 // Actions returns every action that a hint can name.
@@ -73,7 +74,7 @@ func Actions() []Action {
 		ActSpawn, ActSubmitPlan, ActShutDown, ActRejoin, ActResend, ActAsk, ActReadMail, ActClaimTask, ActClaimNext,
 		ActReassign, ActRetryTask,
 		ActCompleteTask, ActAssignTask, ActShowTeam, ActShowAlive, ActShowTasks, ActShowTask, ActShowLog, ActFollowLog,
-		ActShowReview, ActRecordFacts}
+		ActShowReview, ActRecordFacts, ActTrust}
 }
 
 // Hint says which action would help, and on what. It is data: a front end renders it, and may omit
@@ -89,7 +90,7 @@ type Hint struct {
 	Name     string   `json:"name,omitempty"`   // spawn: a free name, or "" for any
 	Agent    string   `json:"agent,omitempty"`  // spawn
 	Budget   string   `json:"budget,omitempty"` // raise_budget: tokens, cost or time
-	Dir      string   `json:"dir,omitempty"`    // move
+	Dir      string   `json:"dir,omitempty"`    // move, trust
 	Tasks    []string `json:"tasks,omitempty"`  // go_without
 	Paths    []string `json:"paths,omitempty"`  // include_files, commit_only
 }
@@ -133,6 +134,7 @@ var purposes = [...]struct {
 	{ActFollowLog, "follow it"},
 	{ActShowReview, "see what it did"},
 	{ActRecordFacts, "record the facts as they are now"},
+	{ActTrust, "look at the hooks, and let them run"},
 }
 
 // Purpose says in a few words what the action is for, to stand behind "to": "take the lead".

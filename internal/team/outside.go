@@ -13,6 +13,7 @@ type Outside struct {
 	Sealed        bool             // the record of its consolidation is written
 	Directory     string           // why nobody can work in the team's directory; "" where it is usable
 	Stale         []string         // names of the facts whose files changed
+	Untrusted     []string         // events whose hooks of the project do not run, because nobody trusts them
 	Sights        map[string]Sight // of the members, by name
 }
 

@@ -222,6 +222,7 @@ const (
 	AttentionConsolidate = AttentionKind(team.ItemConsolidate) // all work is done, and waits to be checked and committed
 	AttentionBudgetLow   = AttentionKind(team.ItemBudgetLow)   // half of a budget is spent, or more
 	AttentionLate        = AttentionKind(team.ItemLate)        // messages wait for long
+	AttentionUntrusted   = AttentionKind(team.ItemUntrusted)   // hooks of the project do not run, because nobody trusts them
 	AttentionFacts       = AttentionKind(team.ItemFacts)       // files that everybody relies on changed
 )
 

@@ -53,6 +53,7 @@ const (
 	ActShowLog          Action = "show_log"
 	ActFollowLog        Action = "follow_log" // watch the team run
 	ActShowReview       Action = "show_review"
+	ActTrust            Action = "trust" // let the hooks of the project in Dir run
 	ActRecordFacts      Action = "record_facts"
 )
 

@@ -159,7 +159,7 @@ var rooms = []room{
 		"sys/lazyregexp", "sys/proc", "team"},
 		"which branches are a team's follows from the team and its checkpoints; who wants them removed is its " +
 			"caller's affair"},
-	{"inspect", []string{"consolidate", "git/checkout", "git/worktree", "host", "liveness/detector",
+	{"inspect", []string{"consolidate", "git/checkout", "git/worktree", "hook", "host", "layout", "liveness/detector",
 		"liveness/heartbeat", "liveness/leader", "replica", "sys/filelock", "sys/proc", "sys/regularfile",
 		"team"},
 		"it looks at everything that is left of a team, and touches nothing"},
