@@ -17,8 +17,8 @@ type terminal struct {
 	*world
 	t      *testing.T
 	tmux   string
-	socket string        // of its server: one that has just ended may not be begun anew at the same place
-	story  func() string // of what went on besides, for a test that failed
+	socket string        // of its server; a new server cannot always use the place of one that has just ended
+	story  func() string // what else happened, for a test that failed
 }
 
 // terminal runs a command in a terminal of its own, which stays when the command has ended. The
@@ -32,6 +32,12 @@ func (s *studio) terminal(command ...string) *terminal {
 
 func (w *world) terminal(command ...string) *terminal {
 	w.t.Helper()
+	return w.terminalOf(160, 50, command...)
+}
+
+// terminalOf is terminal with that many columns and lines.
+func (w *world) terminalOf(width, height int, command ...string) *terminal {
+	w.t.Helper()
 	tmux, err := exec.LookPath("tmux")
 	if err != nil {
 		w.t.Skip("needs tmux")
@@ -44,7 +50,7 @@ func (w *world) terminal(command ...string) *terminal {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(p.close)
-	p.do(append([]string{"new-session", "-d", "-x", "160", "-y", "50"}, command...)...)
+	p.do(append([]string{"new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height)}, command...)...)
 	return p
 }
 

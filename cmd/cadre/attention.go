@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ func stepFor(name string, i team.Item) step {
 	return command(h)
 }
 
-// writeItems writes what waits for a person, two lines each: what it is, and what would help.
+// writeItems writes what waits for a person: a sentence, and the command that settles it.
 func writeItems(w *sanitize.Writer, name string, items []team.Item) error {
 	for _, i := range items {
 		mark, more := render.Wait.On("!"), ""
@@ -33,8 +34,13 @@ func writeItems(w *sanitize.Writer, name string, items []team.Item) error {
 		} else if i.Since > 0 && i.Deadline == 0 {
 			more += " (" + render.Ago(now, i.Since) + ")"
 		}
-		if err := w.Printf("%s %s\n    %s\n", mark, sanitize.Hanging{Text: i.Text + more, At: 2, Indent: 2},
-			render.Strong.On(stepFor(name, i))); err != nil {
+		help, comma := stepFor(name, i), ""
+		if note, has := strings.CutPrefix(help.note, ", "); has { // the command stays whole, to be copied
+			help.note, comma = " "+note, ","
+		}
+		if err := w.Printf("%s %s\n    %s%s%s\n", mark, sanitize.Hanging{Text: i.Text + more, At: 2, Indent: 2},
+			render.Strong.On(help.line), comma,
+			sanitize.Hanging{Text: help.note, At: 4 + render.Width(help.line+comma), Indent: 4}); err != nil {
 			return err
 		}
 	}
@@ -46,13 +52,14 @@ func (a *app) attentionCommand() *cobra.Command {
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use: "attention [TEAM]", Short: "List what waits for you, in all teams", Args: atMost(1),
-		Long: `List what waits for a person, in all teams or in one, with the command that helps: requests for permission, plans, failed members and tasks, a lead that was
-lost, an interrupted consolidation, a spent budget. status, ls and probe show the same list. What an agent that leads sees to is marked with its name.
+		Long: `List what waits for you in all teams, or in one, with the command that settles each item: requests for permission, plans, questions to the lead where you
+lead, failed members and tasks, a lost lead, an interrupted consolidation, a spent budget. status, ls and probe show the same list. An item that an agent
+handles, because it leads, is marked with the agent's name.
 
-With --wait it returns as soon as something waits for you, for example to ring a bell:
+With --wait the command returns as soon as something waits for you, for example to ring a bell:
   cadre attention --wait && tput bel
 
-Exit status 0: the list was printed, also an empty one; with --wait, something waits for you. 1: with --timeout, nothing did until then. 2: a team is damaged.`,
+Exit status 0: the list was printed, or is empty; with --wait, something waits for you. 1: nothing did before --timeout. 2: a team is damaged.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			only := ""
 			if len(args) > 0 {
@@ -90,7 +97,7 @@ Exit status 0: the list was printed, also an empty one; with --wait, something w
 		},
 	}
 	c.Flags().BoolVar(&wait, "wait", false, "return when something waits for you")
-	c.Flags().DurationVar(&timeout, "timeout", 0, "with --wait, give up after this time, for example 30m; by "+
+	c.Flags().DurationVar(&timeout, "timeout", 0, "with --wait, stop after this time, for example 30m; by "+
 		"default never")
 	return c
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -234,6 +235,10 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 	line(e.Count(inspect.Offline) == 0, "%s", lives(e))
 	table := render.Table{Texts: []string{"NOTE"}, Spare: []string{"CONTEXT", "AGENT", "LAST SEEN", "STATUS"}}
 	table.Row("", "MEMBER", "AGENT", "LIFE", "STATUS", "LAST SEEN", "TASK", "CONTEXT", "NOTE")
+	called := map[string]string{}
+	for _, t := range e.InProgress {
+		called[t.ID] = t.Called()
+	}
 	for _, m := range e.Members {
 		seen := ""
 		if m.LastSeen > 0 {
@@ -243,7 +248,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 		if m.Saved {
 			why = strings.TrimPrefix(why+"; saved work waits", "; ")
 		}
-		table.Row("", m.Name, m.Agent, string(m.Life), m.Status, seen, m.Task, percent(m.Context), why)
+		table.Row("", m.Name, m.Agent, string(m.Life), m.Status, seen, cmp.Or(called[m.Task], m.Task), percent(m.Context), why)
 	}
 	if err := table.Write(w); err != nil {
 		return err

@@ -66,7 +66,7 @@ func ofTeam(e team.Event) (line string, is bool) {
 	case *team.DelegateChanged:
 		return "delegate mode " + onOff(e.On), true
 	case *team.BudgetChanged:
-		return "new budget", true
+		return "the team has a new budget", true
 	case *team.BudgetExhausted:
 		return "the budget is spent: " + e.What, true
 	case *team.BudgetAlerted:
@@ -222,7 +222,9 @@ func ofRequest(e team.Event) (line string, is bool) {
 		return fmt.Sprintf("permission %s of %s: %s", e.Request, e.Member, strings.ReplaceAll(e.Outcome, "_", " ")) +
 			tail(e.Reason), true
 	case *team.HookRejected:
-		return fmt.Sprintf("the %s hook rejected %s (%d in a row)", e.Hook, e.Member, e.Count) + tail(e.Feedback), true
+		// the feedback is for an agent, and begins with a line that says where it comes from
+		feedback := strings.TrimPrefix(e.Feedback, e.Hook+" hook feedback:\n")
+		return fmt.Sprintf("the %s hook rejected %s (%d in a row)", e.Hook, e.Member, e.Count) + tail(feedback), true
 	}
 	return "", false
 }

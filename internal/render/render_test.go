@@ -151,8 +151,9 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%s is %q, not %q", then, got, want)
 		}
 	}
-	for then, want := range map[team.Time]string{0: "never", 90_000: "10.0 s ago", 200_000: "0 ms ago"} {
-		if got := render.Ago(100_000, then); got != want {
+	for then, want := range map[team.Time]string{0: "never", 900_000: "1 min ago", 950_000: "50 s ago",
+		990_001: "just now", 2_000_000: "just now", -8_000_000: "2 h ago", -200_000_000: "2 days ago"} {
+		if got := render.Ago(1_000_000, then); got != want {
 			t.Errorf("%d is %q, not %q", then, got, want)
 		}
 	}

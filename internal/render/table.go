@@ -94,8 +94,17 @@ func (t *Table) styled() []any {
 		parts = append(parts, text.String(), tone.Look(), cell, sanitize.Normal)
 		text.Reset()
 	}
+	last := 0 // column of the row with text; no line ends with spaces
 	for i, cell := range t.cells {
 		column := i % len(t.widths)
+		if column == 0 {
+			row := t.cells[i : i+len(t.widths)]
+			for last = len(row) - 1; last > 0 && row[last] == ""; last-- {
+			}
+		}
+		if column > last {
+			continue
+		}
 		if t.list && column == len(t.widths)-1 {
 			cell = sanitize.Hanging{Text: cell, At: t.before(column), Indent: t.before(column)}.Wrapped(t.width)
 		}
@@ -108,7 +117,7 @@ func (t *Table) styled() []any {
 			text.WriteString(cell)
 		}
 		used := displaywidth.String(cell)
-		if column == len(t.widths)-1 {
+		if column == last {
 			text.WriteByte('\n')
 			continue
 		}

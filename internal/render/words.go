@@ -22,7 +22,18 @@ func Ago(now, then team.Time) string {
 	if then == 0 {
 		return "never"
 	}
-	return Span(max(0, now.Sub(then))) + " ago"
+	switch d := now.Sub(then); {
+	case d < 10*time.Second:
+		return "just now"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s ago", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+	}
 }
 
 // Span formats a duration in one or two units.

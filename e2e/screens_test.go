@@ -1,0 +1,194 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/render"
+)
+
+var update = flag.Bool("update", false, "write the transcripts of TestScreens again")
+
+// screensSetup makes a team that has something of everything. It does not depend on how fast the
+// machine is: the members are external, and act one after the other.
+const screensSetup = `
+{ set -e
+git init -q -b main
+git add -A
+git commit -q -m Begin
+cadre create demo --goal "Port the parser to the new grammar and keep every test of the old one" --check 'test: make test'
+cadre spawn demo ann --agent external --role developer
+cadre spawn demo bob --agent external --plan-approval
+cadre task add demo --file tasks.yaml
+cadre task claim demo design --as ann
+cadre task done demo design --as ann --result "three layers"
+cadre task claim demo lexer --as ann
+cadre task claim demo broken --as ann
+cadre task fail demo broken --as ann --reason "the fixture is missing"
+cadre send demo --from ann --to lead --intent question "Which grammar is the new one, the draft of May or the one that was published in June?"
+cadre send demo --to ann "The one that was published in June."
+cadre plan submit demo --as bob "Read the old tests, list what they cover, then write one test for each rule of the grammar."
+cadre budget demo --tokens 2000000 --usd 25
+cadre budget demo --member ann --tokens 500000
+} >setup.txt 2>&1
+set +e
+`
+
+// screens are the commands whose output is compared.
+var screens = []string{"cadre", "cadre status demo", "cadre task list demo", "cadre task show demo design",
+	"cadre log demo -n 12", "cadre inbox demo lead --peek", "cadre inbox demo ann --all", "cadre attention demo",
+	"cadre budget demo", "cadre hooks demo", "cadre plan list demo", "cadre permit list demo", "cadre probe demo",
+	"cadre task done demo nosuch", "cadre statsu", "cadre task done demo lexer --as ann --result done",
+	"cadre run release.yaml", "cadre status release"}
+
+// TestScreens runs commands in terminals of several widths and in a pipe, and compares what a person
+// sees with transcripts. No line is wider than the terminal.
+func TestScreens(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("the folders of other systems have names of other lengths, which changes where lines break")
+	}
+	for _, width := range []int{60, 80, 200, 0} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join("testdata", "screens", fmt.Sprintf("%d.txt", width))
+			if width == 0 {
+				file = filepath.Join("testdata", "screens", "pipe.txt")
+			}
+			var got string
+			for day := 0; day != time.Now().YearDay(); { // a time has a date where it is not today
+				day = time.Now().YearDay()
+				got = screensAt(t, width)
+			}
+			if _, list, _ := strings.Cut(got, "$ cadre task list demo\n"); strings.Index(list, "\n\n") < 0 ||
+				strings.Count(list[:strings.Index(list, "\n\n")], "\n") > 44 {
+				t.Errorf("40 tasks take more than 45 lines:\n%s", list)
+			}
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("%s differs; to write it again: go test ./e2e -run TestScreens -update\n%s", file,
+					differentLine(string(want), got))
+			}
+		})
+	}
+}
+
+// screensAt returns what the commands show in a terminal of that width; 0 stands for a pipe.
+func screensAt(t *testing.T, width int) string {
+	t.Helper()
+	// the name of the folder always has the same length: it is shown
+	root := filepath.Join("/tmp", fmt.Sprintf("cs-%08x", rand.Uint32()))
+	w := &world{t: t, root: root, home: filepath.Join(root, "cadre"), dir: filepath.Join(root, "work")}
+	for _, dir := range []string{root, w.dir, filepath.Join(root, "user"), filepath.Join(root, "claude")} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	w.env = append(os.Environ(), environment(root)...)
+	w.env = append(w.env, "PATH="+filepath.Dir(cadre)+":"+os.Getenv("PATH"), "TZ=UTC")
+	w.cleanUpAfter()
+	w.write("tasks.yaml", screensTasks())
+	w.write("release.yaml", `name: release
+goal: Build, check and publish the release
+members: [{name: worker}]
+tasks:
+  - {id: build, run: echo built}
+  - {id: test, subject: Run all tests of the project, run: 'echo "1 of 12 tests failed: TestNumbers" >&2; exit 1', blockedBy: [build]}
+  - {id: publish, subject: Publish what was built and tested, run: echo published, blockedBy: [test]}
+`)
+	w.write("../claude/settings.json", `{"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "test $CADRE_TASK_NAME != lexer || { echo the review is missing >&2; exit 2; }"}]}]}}`)
+	script := screensSetup
+	for _, line := range screens {
+		script += "echo '$ " + line + "' >$TO; " + line + " >$TO 2>&1 || echo \"[exit status $?]\" >$TO; echo >$TO\n"
+	}
+	w.write("script.sh", script)
+	var text string
+	if width == 0 {
+		c := exec.Command("sh", "-c", "exec 3>&1; TO=/dev/fd/3; export TO; . ./script.sh")
+		c.Dir, c.Env = w.dir, w.env
+		text = finish(t, c).out
+	} else {
+		p := w.terminalOf(width, 100, "sh", "-c", "TO=$(tty); export TO; . ./script.sh")
+		if code := p.ended(); code != 0 {
+			setup, _ := os.ReadFile(filepath.Join(w.dir, "setup.txt"))
+			t.Fatalf("exit status %d\n%s%s", code, setup, p.screen())
+		}
+		text = p.screen()
+		text = text[:strings.LastIndex(text, "Pane is dead")]
+		for line := range strings.Lines(text) { // tmux has joined what it had to wrap
+			if columns := render.Width(strings.TrimRight(line, "\n")); columns > width {
+				t.Errorf("at %d columns a line has %d: %s", width, columns, line)
+			}
+		}
+		text = strings.TrimRight(text, "\n ") + "\n"
+	}
+	return steady(strings.ReplaceAll(text, root, "/tmp/cs-DIRECTOR"))
+}
+
+// screensTasks are forty tasks with names, owners, dependencies and subjects of all lengths.
+func screensTasks() string {
+	var b strings.Builder
+	b.WriteString("- {id: design, subject: Design the layers, owner: ann, priority: high}\n" +
+		"- {id: lexer, subject: Write the lexer, blockedBy: [design], owner: ann}\n" +
+		"- {id: broken, subject: Convert the fixtures, owner: ann}\n")
+	for i := range 37 {
+		fmt.Fprintf(&b, "- {id: rule-%d, subject: 'Port rule %d%s', blockedBy: [%s]}\n", i+1, i+1,
+			[]string{"", " with its error messages", " of the old grammar, its three variants and the messages that " +
+				"they print"}[i%3], []string{"lexer", "lexer, design, broken", "rule-1"}[min(i, i%3)])
+	}
+	return b.String()
+}
+
+// steady replaces what differs from one run to the next. Each stands for a text of the same length,
+// or at the end of a line, so that columns stay in their places.
+func steady(text string) string {
+	for _, r := range []struct{ pattern, by string }{
+		{`\d\d:\d\d:\d\d`, "HH:MM:SS"},
+		{`(demo|release)-[a-z2-7]{26}`, "$1-IDENTIFIER-OF-26-LETTERS"},
+		{`(just now|\d\d s ago)`, "just now"},
+		{`\d+ ms\b|\d+\.\d s\b`, "TIME"},
+		{`\b(run|mcp)-[a-z2-7]{26}`, "$1-IDENTIFIER-OF-26-LETTERS"},
+		{`(host|session) [a-z0-9]{8}\b`, "$1 IDENTITY"},
+		{`(?m) +$`, ""},
+		{`(?m)^.*HH:MM:SS  ▸ .*\n`, ""}, // the start of a task that took long
+	} {
+		text = regexp.MustCompile(r.pattern).ReplaceAllString(text, r.by)
+	}
+	// how long the team has existed makes a column of the budget wider
+	budget := regexp.MustCompile(`(?m)^WHOSE(.|\n)*?\n\n`)
+	return budget.ReplaceAllStringFunc(text, func(table string) string {
+		return regexp.MustCompile(`  +`).ReplaceAllString(table, "  ")
+	})
+}
+
+// differentLine shows the first line in which two texts differ.
+func differentLine(want, got string) string {
+	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i] != b[i] {
+			return fmt.Sprintf("line %d\nwant %q\ngot  %q", i+1, a[min(i, len(a)-1)], b[min(i, len(b)-1)])
+		}
+	}
+	return ""
+}
