@@ -46,8 +46,8 @@ func damaged(t *testing.T, change func([]byte) []byte) (w *world, segment string
 	return w, segment, content
 }
 
-// TestDamage checks that every command refuses a journal that differs from what was acknowledged. The
-// error names the place and the way out, and nothing changes.
+// TestDamage checks that every command refuses a journal that differs from what was acknowledged.
+// The error names the place and the way out, and nothing changes.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	third := []byte("task number 3")

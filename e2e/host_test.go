@@ -14,14 +14,14 @@ import (
 	"cadre/internal/team"
 )
 
-// shellTeam makes the team demo with that many shell teammates, s0, s1, …, and the tasks, and
-// starts no host for it.
+// shellTeam creates the team demo with the tasks and with shell teammates s0, s1, …. It starts no
+// host.
 func (w *world) shellTeam(members int, tasks ...team.CreateTask) {
 	w.t.Helper()
 	w.shellTeamAt(time.Now(), members, tasks...)
 }
 
-// shellTeamAt is shellTeam by a clock that shows that time.
+// shellTeamAt is shellTeam with a clock that shows that time.
 func (w *world) shellTeamAt(clock time.Time, members int, tasks ...team.CreateTask) {
 	w.t.Helper()
 	commands := founding(clock, &team.CreateTeam{Name: "demo", Dir: w.dir})
@@ -37,18 +37,18 @@ func (w *world) shellTeamAt(clock time.Time, members int, tasks ...team.CreateTa
 	}
 }
 
-// command is one of the user's.
+// command returns a command of the user.
 func command(clock time.Time, body team.Body) team.Command {
 	return team.Command{ID: replica.NewID(), Actor: team.User, At: team.Time(clock.UnixMilli()), Body: body}
 }
 
-// founding is how a team begins.
+// founding returns the commands that create a team.
 func founding(clock time.Time, body *team.CreateTeam) []team.Command {
 	body.TeamID = body.Name + "-" + strings.ToLower(replica.NewID())
 	return []team.Command{command(clock, body)}
 }
 
-// until polls the team until the condition holds, and returns the replica it looked through.
+// until polls the team until the condition holds.
 func (w *world) until(what string, holds func(*team.State) bool) {
 	w.t.Helper()
 	rep := w.replica("demo")
@@ -75,7 +75,7 @@ func (w *world) task(id string) (t team.Task) {
 	return t
 }
 
-// The first attempt hangs, every later one is quick.
+// hangOnce returns a task command whose first attempt hangs. Every later attempt is quick.
 func hangOnce(mark string) string {
 	return `echo $CADRE_TASK_ID >>ran; test $(grep -cx $CADRE_TASK_ID ran) -gt 1 || sleep ` + mark
 }
@@ -97,7 +97,8 @@ func TestTasksComeBackWhenTheirHostIsKilled(t *testing.T) {
 	}
 }
 
-// Two hosts share the members. When one is killed, the other notices and goes on with what it had.
+// TestTwoHosts checks two hosts that share the members. When one is killed, the other notices and
+// takes its members over.
 func TestTwoHosts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -121,11 +122,11 @@ func TestTwoHosts(t *testing.T) {
 	}
 	for name, n := range attached {
 		if n != 1 {
-			t.Errorf("%s was given to a host %d times", name, n)
+			t.Errorf("%s was assigned to a host %d times", name, n)
 		}
 	}
 
-	dies := hosts[0] // or, where that one came too late to have a member, the other
+	dies := hosts[0] // or the other one, if this one started too late to get a member
 	if len(childrenOf(t, dies.Process.Pid, mark)) == 0 {
 		dies = hosts[1]
 	}
@@ -145,8 +146,8 @@ func TestTwoHosts(t *testing.T) {
 	}
 }
 
-// A host that is stopped, and not dead, keeps its members; one that was killed loses them within a
-// second.
+// TestDeathOfAHostIsNoticed checks that a stopped host keeps its members, and that a killed host
+// loses them within a second.
 func TestDeathOfAHostIsNoticed(t *testing.T) {
 	w := newWorld(t)
 	w.shellTeam(1)
@@ -194,8 +195,8 @@ func TestShutdownEndsWhatIgnoresSIGTERM(t *testing.T) {
 	}
 }
 
-// What commands do to their teammate: print a lot, leave processes, hang, fail, be killed, end
-// badly.
+// TestCommands checks what task commands can do to their teammate: print a lot, leave processes,
+// hang, fail, be killed, or end badly.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -244,16 +245,17 @@ func TestCommands(t *testing.T) {
 		task := w.task(fmt.Sprint(i + 1))
 		if (task.Status == team.Completed) != c.completed || !strings.Contains(task.Failure, c.failure) ||
 			c.result != nil && !c.result(task.Result) {
-			t.Errorf("%s: it is %s, failure %q, result (%d bytes) %.60q", c.Run, task.Status, task.Failure,
+			t.Errorf("%s: status %s, failure %q, result (%d bytes) %.60q", c.Run, task.Status, task.Failure,
 				len(task.Result), task.Result)
 		}
 	}
 	if tries := w.lines("tries"); len(tries) != 3 {
-		t.Errorf("the task that was to be tried 3 times ran %d times", len(tries))
+		t.Errorf("the task with a limit of 3 attempts ran %d times", len(tries))
 	}
 }
 
-// A hook that always says no is not asked for ever: the lead is told.
+// TestHookThatNeverAgrees checks that a hook that always refuses is not asked without end, and that
+// the lead is told.
 func TestHookThatNeverAgrees(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -289,7 +291,7 @@ func TestHookThatNeverAgrees(t *testing.T) {
 		t.Errorf("the command ran %d times", n)
 	}
 	if n := strings.Count(string(tries), "hook feedback"); n != team.MaxStrikes-1 {
-		t.Errorf("%d of the tries were told what the hook said", n)
+		t.Errorf("%d of the attempts got the hook's feedback", n)
 	}
 }
 
@@ -319,7 +321,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 			if code := p.wait(); code != 1 || !strings.Contains(p.said(),
 				"signal received; continue with the same command, or "+
 					"with: cadre resume demo") || !strings.Contains(p.said(), "cadre: stopping ") {
-				t.Errorf("it ended with %d: %s", code, p.said())
+				t.Errorf("the run ended with %d: %s", code, p.said())
 			}
 			noneLeft(t, mark)
 			report, _ := os.ReadFile(filepath.Join(w.dir, "demo-report.md"))
@@ -347,7 +349,7 @@ func TestRunEndsInTime(t *testing.T) {
 			mark := mark()
 			r := w.cadre("run", w.write("team.yaml", strings.ReplaceAll(c.file, "MARK", mark)), c.flag)
 			if r.code != 1 || !strings.Contains(r.err, c.says) {
-				t.Errorf("it ended with %d: %s", r.code, r.err)
+				t.Errorf("the run ended with %d: %s", r.code, r.err)
 			}
 			noneLeft(t, mark)
 			report, err := os.ReadFile(filepath.Join(w.dir, "demo-report.md"))
@@ -386,7 +388,8 @@ func TestForcedCleanup(t *testing.T) {
 	}
 }
 
-// The end of a team ends its host, also when the host is not asked.
+// TestHostsEndWithTheirTeam checks that the end of a team ends its host, even without a request to
+// the host.
 func TestHostsEndWithTheirTeam(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

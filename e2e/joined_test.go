@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// Of a member that was killed the lead is told with which words it comes back. In a shell they
-// bring back the same agent, under the same rules.
+// TestKilledMemberComesBackByTheWordsOfItsNotice checks the notice about a killed member. The lead
+// gets a command that brings the member back. Run in a shell, the command starts the same agent
+// under the same rules.
 func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -39,7 +40,7 @@ func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
 	first.awaits("shell is tim on team " + p.name)
 	first.kill()
 	words := ""
-	within(t, 3*patience, "the lead is told", func() bool { // a lock that it had is respected for a minute
+	within(t, 3*patience, "the lead is told", func() bool { // a lock that the member held is respected for a minute
 		var inbox []struct{ From, Text string }
 		data, err := os.ReadFile(filepath.Join(folder, "inboxes", "team-lead.json"))
 		if err != nil || json.Unmarshal(data, &inbox) != nil {
@@ -74,8 +75,8 @@ func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
 	}
 }
 
-// Who joins in plan mode changes nothing before the lead has approved a plan; an agent that nobody
-// can hold to that does not join, and says why.
+// TestJoinInPlanMode checks that a member that joins in plan mode changes nothing before the lead
+// has approved a plan. An agent that cannot be restricted like that does not join, and says why.
 func TestJoinInPlanMode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -85,7 +86,7 @@ func TestJoinInPlanMode(t *testing.T) {
 		`"external" is not an agent; use one of: claude, codex, gemini, opencode, acp:COMMAND, claude-tmux, shell`)
 	r := w.cadre("join", p.name, "--name", "tim", "--agent", "shell", "--permission-mode", "plan")
 	if r.code != 2 || !strings.Contains(r.err, "shell cannot be held to a plan") {
-		t.Errorf("it ended with %d: %s%s", r.code, r.out, r.err)
+		t.Errorf("the command ended with %d: %s%s", r.code, r.out, r.err)
 	}
 	config, err := os.ReadFile(filepath.Join(w.root, "claude", "teams", p.name, "config.json"))
 	if err != nil || strings.Contains(string(config), `"tim"`) {
@@ -93,8 +94,8 @@ func TestJoinInPlanMode(t *testing.T) {
 	}
 }
 
-// A configuration that cannot be is refused with what is wrong in it. The lead, which sees nothing
-// of the pane of a teammate that it started, is told so.
+// TestTeammateThatCannotBe checks that an invalid configuration is refused with the reason. The
+// lead does not see the pane of a teammate that it started, so it gets the reason as a message.
 func TestTeammateThatCannotBe(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -124,7 +125,7 @@ func TestTeammateThatCannotBe(t *testing.T) {
 		return all
 	}
 	if all := told(); len(all) > 0 {
-		t.Errorf("who joins by hand is told alone, and the lead has %q", all)
+		t.Errorf("only the person who joins should be told, but the lead has %q", all)
 	}
 	w.refused(w.cadre("--agent-id", "tim@"+p.name, "--agent-name", "tim", "--team-name", p.name), 2,
 		"claude-teammates.yaml", wrong)

@@ -18,8 +18,8 @@ import (
 	"cadre/internal/team"
 )
 
-// healthFile is examples/health.yaml with tasks that leave a line when they start and a process
-// when they end, and are slow enough to be killed at.
+// healthFile is examples/health.yaml with changed tasks. They write a line when they start and
+// leave a process when they end. They are slow enough to be killed in between.
 func healthFile(t *testing.T, mark string) string {
 	t.Helper()
 	text, err := os.ReadFile("../examples/health.yaml")
@@ -28,13 +28,14 @@ func healthFile(t *testing.T, mark string) string {
 	}
 	const run = "    run: |\n"
 	if !strings.Contains(string(text), run) {
-		t.Fatal("the tasks of examples/health.yaml look different now")
+		t.Fatal("the tasks of examples/health.yaml have changed; adapt this test")
 	}
 	return strings.ReplaceAll(string(text), run, run+"      echo $CADRE_TASK_ID >>ran; sleep "+mark+
 		" & sleep 0.$CADRE_TASK_ID\n")
 }
 
-// A run that is killed, at any moment and with its leash or without, goes on where it stopped.
+// TestRunGoesOnAfterKill checks that a run continues where it stopped when it was killed at any
+// moment, with its leash or without.
 func TestRunGoesOnAfterKill(t *testing.T) {
 	t.Parallel()
 	rounds := 8
@@ -45,16 +46,16 @@ func TestRunGoesOnAfterKill(t *testing.T) {
 	w.repository()
 	mark := mark()
 	file := w.write("health.yaml", healthFile(t, mark))
-	// How often a task had run when it was recorded as completed.
+	// finished maps each task to how often it had run when it was recorded as completed.
 	finished := map[string]int{}
 	seq := int64(0)
 	status := func() string { return read[struct{ Status string }](w, "status", "health").Status }
 	for round := range rounds {
-		// of the round before, whose leash was killed too: this run ends them, unless it is killed
-		// before
+		// These are left from the round before, whose leash was killed too. This run ends them,
+		// unless it is killed before.
 		before := marked(t, mark)
 		p := w.start("run", file)
-		// At a record, whichever comes then, or when one more task is completed.
+		// Kill at this record, or when one more task is completed, whichever comes first.
 		target := seq + 1 + rand.Int64N(24)
 		seq = w.awaitState(p, "health", func(s *team.State) bool {
 			if round%3 == 2 {
@@ -64,7 +65,7 @@ func TestRunGoesOnAfterKill(t *testing.T) {
 		})
 		p.killHost(round%2 == 1)
 		if round%2 == 0 {
-			noneLeft(t, mark, before...) // the leash sees to that
+			noneLeft(t, mark, before...) // the leash ensures that
 		}
 		for task := range w.count("health", "task_completed") {
 			if _, known := finished[task]; !known {
@@ -75,11 +76,11 @@ func TestRunGoesOnAfterKill(t *testing.T) {
 			break
 		}
 	}
-	if status() != "complete" { // else the last kill came after the last record, and the file would begin anew
+	if status() != "complete" { // otherwise the last kill came after the last record, and the file would start over
 		w.must("run", file)
 	}
 	noneLeft(t, mark)
-	t.Logf("%d tasks were completed by runs that were killed, the history had %d records", len(finished), seq)
+	t.Logf("%d tasks were completed by killed runs, the history had %d records", len(finished), seq)
 
 	completed := w.count("health", "task_completed")
 	if len(completed) != 7 {
@@ -92,7 +93,7 @@ func TestRunGoesOnAfterKill(t *testing.T) {
 	}
 	for task, before := range finished {
 		if now := times(w.lines("ran"), task); now != before {
-			t.Errorf("task %s was completed and ran again, %d times", task, now-before)
+			t.Errorf("task %s ran again after it was completed, %d times", task, now-before)
 		}
 	}
 	report, err := os.ReadFile(filepath.Join(w.dir, "health-report.md"))
@@ -101,11 +102,11 @@ func TestRunGoesOnAfterKill(t *testing.T) {
 	}
 	for _, task := range read[[]struct{ Subject string }](w, "task", "list", "health") {
 		if !strings.Contains(string(report), task.Subject) {
-			t.Errorf("the report has nothing of %q", task.Subject)
+			t.Errorf("the report lacks %q", task.Subject)
 		}
 	}
 	if strings.Contains(string(report), "not done") || strings.Contains(string(report), "Not run") {
-		t.Errorf("the report is of an unfinished team:\n%s", report)
+		t.Errorf("the report says that the team is unfinished:\n%s", report)
 	}
 }
 
@@ -118,8 +119,8 @@ func times(all []string, one string) (n int) {
 	return n
 }
 
-// awaitState waits until the condition holds for the team, or the process has ended, and returns
-// the seq of its last record.
+// awaitState waits until the condition holds for the team, or the process has ended. It returns the
+// seq of the team's last record.
 func (w *world) awaitState(p *process, name string, holds func(*team.State) bool) (seq int64) {
 	w.t.Helper()
 	eventually(w.t, "the team exists", func() bool { return has(w.home, "teams", name) || p.over() })
@@ -144,8 +145,8 @@ func (p *process) over() bool {
 	}
 }
 
-// killHost kills the process, and first its leash where that is asked for. The process is stopped
-// meanwhile, so that it cannot take another one.
+// killHost kills the process. With leashToo it first kills the leash. The process is stopped
+// meanwhile, so that it cannot start another leash.
 func (p *process) killHost(leashToo bool) {
 	p.t.Helper()
 	if leashToo {
@@ -174,8 +175,8 @@ func childrenOf(t *testing.T, parent int, what string) []int {
 	return pids
 }
 
-// A command that said that it is done is done, once, whoever is killed around it; one that was
-// killed is done once or not at all.
+// TestKilledCommands checks commands that are killed, or whose host is killed. A command that
+// reported success is done exactly once. A killed command is done once or not at all.
 func TestKilledCommands(t *testing.T) {
 	kills := 120
 	if testing.Short() {
@@ -183,7 +184,7 @@ func TestKilledCommands(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.create(4, 0)
-	// how long a command takes, which is not the same all the time on a machine that has more to do
+	// usual is how long a command takes at the moment. It changes with the load of the machine.
 	var usual atomic.Int64
 	began := time.Now()
 	w.must("task", "add", "demo", "how long does it take here?")
@@ -205,7 +206,7 @@ func TestKilledCommands(t *testing.T) {
 				case 1:
 					c = exec.Command(cadre, "send", "demo", "--from", member, "--to", "lead", what)
 				case 2:
-					what = "" // it is the task that says what was claimed
+					what = "" // the task in the output says what was claimed
 					c = exec.Command(cadre, "task", "claim", "demo", "--next", "--as", member, "--json")
 				}
 				var out bytes.Buffer
@@ -273,13 +274,13 @@ func TestKilledCommands(t *testing.T) {
 	delete(found, "how long does it take here?")
 	for what, ok := range acknowledged {
 		if n := found[what]; n > 1 || ok && n == 0 {
-			t.Errorf("%s is there %d times; it was acknowledged: %t", what, n, ok)
+			t.Errorf("%s is there %d times, acknowledged: %t", what, n, ok)
 		}
 		delete(found, what)
 	}
 	for what := range found {
-		if !strings.Contains(what, " claimed ") { // a claim that was killed did not say what it was for
-			t.Errorf("nobody asked for %s", what)
+		if !strings.Contains(what, " claimed ") { // a killed claim did not say which task it was for
+			t.Errorf("nobody sent %s", what)
 		}
 	}
 	for task, n := range w.count("demo", "task_claimed") {
@@ -289,8 +290,8 @@ func TestKilledCommands(t *testing.T) {
 	}
 }
 
-// A changed team file is applied wholly or not at all when the run that applies it is killed, and the
-// next run goes on from there.
+// TestChangedFileSurvivesKill checks a changed team file when the run that applies it is killed.
+// The change is applied completely or not at all, and the next run continues from there.
 func TestChangedFileSurvivesKill(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -316,7 +317,7 @@ func TestChangedFileSurvivesKill(t *testing.T) {
 		p := w.start("run", name, "--yes")
 		w.awaitState(p, "demo", func(s *team.State) bool { return s.Seq() >= before+int64(round) })
 		p.killHost(round%2 == 1)
-		// b, c and d change together
+		// Tasks b, c and d change together.
 		deleted, created := happened("task_deleted"), happened("task_created")
 		if (deleted == 1) != (created == 4) || created != 2 && created != 4 {
 			t.Fatalf("%d tasks were deleted and %d created", deleted, created)

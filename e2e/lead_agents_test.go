@@ -15,8 +15,9 @@ import (
 	"cadre/internal/agent/wake"
 )
 
-// A lead that an agent's own session is, through cadre mcp, is briefed, hears of what its teammates
-// completed behind the result of a tool, and waits for that in one call.
+// TestLeadThroughMCP checks an agent's own session as the lead, through cadre mcp. It gets a
+// briefing, sees the completed tasks of its teammates behind a tool result, and waits for them in
+// one call.
 func TestLeadThroughMCP(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex"} {
@@ -61,7 +62,7 @@ func TestLeadThroughMCP(t *testing.T) {
 			select {
 			case r = <-ended:
 			case <-time.After(2 * time.Minute):
-				t.Fatalf("it waits on\n%s", s.model.Story())
+				t.Fatalf("the lead waits for\n%s", s.model.Story())
 			}
 			if r.code != 0 || !strings.Contains(r.out, "I lead, and I know.") {
 				t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
@@ -70,27 +71,27 @@ func TestLeadThroughMCP(t *testing.T) {
 			for _, words := range []string{"You are lead, the lead of a team of coding agents named led, run by cadre.",
 				"call TeamStatus with wait_seconds", "<team-message> is mail of members"} {
 				if !strings.Contains(string(requests[0].Raw), words) {
-					t.Errorf("its briefing has no %q:\n%s", words, requests[0].Raw)
+					t.Errorf("the briefing lacks %q:\n%s", words, requests[0].Raw)
 				}
 			}
 			last := requests[len(requests)-1]
 			if n := last.Count("Task 1 (Look) is completed by bob."); n != 1 {
-				t.Errorf("it is told %d times that the task is completed:\n%s", n, s.model.Story())
+				t.Errorf("the lead is told %d times that the task is completed:\n%s", n, s.model.Story())
 			}
 			if !last.Has(`#1 [completed] Look (bob): \"the port is 4711\"`) &&
 				!last.Has(`#1 [completed] Look (bob): "the port is 4711"`) {
-				t.Errorf("its list does not show the result:\n%s", s.model.Story())
+				t.Errorf("its task list does not show the result:\n%s", s.model.Story())
 			}
-			// One call each, and the last words: it did not poll.
+			// One request for each call, and one for the last text: the lead did not poll.
 			if n := len(all(last)); n != 4 {
-				t.Errorf("it made %d calls:\n%s", n, s.model.Story())
+				t.Errorf("the lead made %d calls:\n%s", n, s.model.Story())
 			}
 		})
 	}
 }
 
-// A Codex whose turn has ended is woken when a teammate completes a task, once, and not before its
-// turn has ended.
+// TestIdleCodexIsWoken checks that a Codex whose turn has ended is woken when a teammate completes
+// a task. It is woken once, and not before its turn has ended.
 func TestIdleCodexIsWoken(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -123,7 +124,7 @@ func TestIdleCodexIsWoken(t *testing.T) {
 	screen := s.terminal(program)
 	t.Cleanup(func() {
 		screen.close()
-		// which stays when the terminal is closed, with its own keeper
+		// The server stays when the terminal is closed, with its own supervisor.
 		stop := exec.Command(program, "app-server", "daemon", "stop")
 		stop.Dir, stop.Env = s.dir, s.env
 		if out, err := stop.CombinedOutput(); err != nil {
@@ -136,7 +137,7 @@ func TestIdleCodexIsWoken(t *testing.T) {
 	screen.shows("Ask Codex to do anything")
 	screen.do("send-keys", "-l", "lead a team")
 	screen.shows("› lead a team")
-	// it takes a line that comes too fast for one that is pasted, and Enter for a part of it
+	// The program treats a fast line as pasted, with Enter as a part of it.
 	for len(s.model.Requests()) == 0 {
 		screen.do("send-keys", "Enter")
 		select {
@@ -148,7 +149,7 @@ func TestIdleCodexIsWoken(t *testing.T) {
 	screen.shows("was woken 0 times")
 	for _, words := range []string{"You are lead, the lead of a team", "messages, results and failures wake you"} {
 		if raw := string(s.model.Requests()[0].Raw); !strings.Contains(raw, words) {
-			t.Errorf("its briefing has no %q:\n%s", words, raw)
+			t.Errorf("the briefing lacks %q:\n%s", words, raw)
 		}
 	}
 	for n := 1; n <= 2; n++ {
@@ -159,12 +160,12 @@ func TestIdleCodexIsWoken(t *testing.T) {
 		requests := slices.DeleteFunc(s.model.Requests(), func(r *agenttest.Request) bool { return r.Side })
 		last := requests[len(requests)-1]
 		if got := last.Count("the port is 471" + id); got != 1 {
-			t.Errorf("it has the result of task %s %d times:\n%s", id, got, s.model.Story())
+			t.Errorf("codex has the result of task %s %d times:\n%s", id, got, s.model.Story())
 		}
 	}
 }
 
-// told is what users said in the session.
+// told returns the texts of users in the session.
 func told(r *agenttest.Request) (text string) {
 	for _, m := range r.Messages {
 		if m.Role == "user" {
@@ -174,15 +175,15 @@ func told(r *agenttest.Request) (text string) {
 	return text
 }
 
-// A Claude Code whose turn has ended is woken by its Stop hook when a teammate completes a task,
-// once for each. Where the hook fails it wakes nobody.
+// TestIdleClaudeIsWoken checks that the Stop hook wakes a Claude Code whose turn has ended when a
+// teammate completes a task, once for each task. A failed hook wakes nobody.
 func TestIdleClaudeIsWoken(t *testing.T) {
 	t.Parallel()
 	const news = "There is news from your team."
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 		calls := all(r)
 		switch {
-		case !slices.Contains(r.Tools, "mcp__cadre__SpawnTeammate"): // it begins before its servers are there
+		case !slices.Contains(r.Tools, "mcp__cadre__SpawnTeammate"): // it starts before its servers are there
 			return agenttest.Say("My tools are not here.")
 		case called(calls, "SpawnTeammate") == 0:
 			return use(r, "SpawnTeammate", map[string]any{"name": "bob", "agent": "external", "prompt": "You work."})
@@ -199,7 +200,7 @@ func TestIdleClaudeIsWoken(t *testing.T) {
 	for name, text := range map[string]string{
 		".claude.json": fmt.Sprintf(`{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"customApiKeyResponses":{"approved":["dummy"],"rejected":[]},
 "projects":{%q:{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true,"enabledMcpjsonServers":["cadre"]}}}`, s.dir),
-		".claude/settings.json": wake.Hook, // as the help says, whatever the team and the directory are called
+		".claude/settings.json": wake.Hook, // as the help says, for any name of the team and the directory
 	} {
 		path := filepath.Join(s.root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -215,7 +216,7 @@ func TestIdleClaudeIsWoken(t *testing.T) {
 	s.write(".claude/settings.local.json", fmt.Sprintf(`{"hooks": {"Stop": [{"hooks": [
 {"type": "command", "command": "%[1]s wake --team idle --nonsense", "asyncRewake": true, "timeout": 600},
 {"type": "command", "command": "%[1]s wake --team other", "asyncRewake": true, "timeout": 600}]}]}}`, cadre))
-	s.must("create", "other") // which another one leads
+	s.must("create", "other") // another session leads it
 	for i, v := range s.env {
 		if path, ok := strings.CutPrefix(v, "PATH="); ok {
 			s.env[i] = "PATH=" + filepath.Dir(cadre) + ":" + path
@@ -234,7 +235,7 @@ func TestIdleClaudeIsWoken(t *testing.T) {
 	}
 	if raw := string(s.model.Requests()[len(s.model.Requests())-1].Raw); !strings.Contains(raw,
 		"messages, results and failures wake you") {
-		t.Errorf("its briefing does not say that it is woken:\n%s", raw)
+		t.Errorf("the briefing does not say that cadre wakes it:\n%s", raw)
 	}
 	for n := 1; n <= 2; n++ {
 		id := fmt.Sprint(n)
@@ -247,7 +248,7 @@ func TestIdleClaudeIsWoken(t *testing.T) {
 		}
 	}
 	if n := s.model.Requests()[len(s.model.Requests())-1].Count("nonsense"); n > 0 {
-		t.Errorf("a hook that failed spoke to the model:\n%s", s.model.Story())
+		t.Errorf("the model got the text of a failed hook:\n%s", s.model.Story())
 	}
 	screen.close()
 	s.waitFor("nobody waits for a session that has ended", func() bool { return len(s.pids("cadre wake")) == 0 })

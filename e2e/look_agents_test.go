@@ -12,7 +12,7 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// looked are commands with which a member looks around, and a word that each of them prints.
+// looked lists commands with which a member looks around, and a word that each of them prints.
 var looked = []struct{ command, prints string }{
 	{"ls", "notes.txt"}, {"cat notes.txt", "the-notes"}, {"grep -rn the-notes .", "notes.txt:1"},
 	{"find . -name 'notes*'", "./notes.txt"}, {"git log --oneline", "the-commit"},
@@ -20,13 +20,13 @@ var looked = []struct{ command, prints string }{
 	{"ls missing.txt 2>/dev/null || head -1 notes.txt | tr a-z A-Z", "THE-NOTES"},
 }
 
-// forbidden are commands that must not run unasked: they write, read outside the project, or match
-// an ask rule of the user's.
+// forbidden lists commands that must not run without a permission. They write, read outside the
+// project, or match an ask rule of the user.
 var forbidden = []string{"touch wrote", "find . -name victim -delete", "sed -n 'w wrote' notes.txt",
 	"cat ../secret.txt", "cat link.txt", "ls > wrote", "stat notes.txt"}
 
-// A member whose plan waits for approval looks around without asking anybody, and changes nothing;
-// so does one that asks before it acts.
+// TestLooksAround checks that a member whose plan waits for approval can look around without a
+// request, and changes nothing. The same holds for a member that asks before it acts.
 func TestLooksAround(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -111,10 +111,10 @@ func TestLooksAround(t *testing.T) {
 				}
 			}
 			if strings.Contains(results, "the-secret") {
-				t.Error("what is outside was read")
+				t.Error("a file outside the project was read")
 			}
 			if strings.Contains(results, "Modify:") {
-				t.Error("what the user's rules want to be asked about ran unasked")
+				t.Error("a command that matches an ask rule ran without a permission")
 			}
 			if _, err := os.Stat(filepath.Join(s.dir, "wrote")); err == nil {
 				t.Error("a file was written")
@@ -122,7 +122,7 @@ func TestLooksAround(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(s.dir, "victim")); err != nil {
 				t.Error("a file was deleted")
 			}
-			// Nobody was asked, and what was answered was answered by the rules.
+			// No person was asked; the rules answered everything.
 			input := map[string]string{}
 			for _, record := range read[[]struct {
 				Events []struct {

@@ -1,5 +1,5 @@
 // Package e2e tests the program as people use it: a real binary, real processes, signals, files and
-// git repositories. Every test has a home of its own, and kills only what it started.
+// git repositories. Every test has its own home, and kills only what it started.
 package e2e
 
 import (
@@ -16,8 +16,7 @@ import (
 // cadre is the path of the program under test.
 var cadre string
 
-// helperMode makes the test binary one of the processes that the tests need many of; its value says
-// which.
+// helperMode makes the test binary a helper process. Its value says which.
 const helperMode = "CADRE_E2E_HELPER"
 
 var helpers = map[string]func(args []string) error{}
@@ -39,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// withProgram builds the program, once for all tests.
+// withProgram builds the program once for all tests.
 func withProgram(run func() int) (int, error) {
 	dir, err := os.MkdirTemp("", "cadre-e2e-")
 	if err != nil {
@@ -49,8 +48,8 @@ func withProgram(run func() int) (int, error) {
 	if err := os.Chmod(dir, 0o755); err != nil { // some tests run the program as another user
 		return 0, err
 	}
-	// go test keeps the result of a test until a file that it looked at changes; it does not see
-	// what go build looks at.
+	// go test caches a result until a file that the test read changes. It does not know the inputs
+	// of go build, so read them here.
 	for _, sources := range []string{"../cmd", "../internal", "../go.mod"} {
 		err := filepath.WalkDir(sources, func(path string, _ fs.DirEntry, err error) error {
 			if err == nil {
@@ -68,7 +67,7 @@ func withProgram(run func() int) (int, error) {
 	if err := build.Run(); err != nil {
 		return 0, fmt.Errorf("build the program: %w", err)
 	}
-	// What the tests start must not mistake the surroundings of the test run for its own.
+	// The programs under test must not use the environment of the test run.
 	for _, name := range []string{"CADRE_TEAM", "CADRE_MEMBER_NAME", "CADRE_SESSION_HOME", "CADRE_HOME",
 		"CLAUDE_CONFIG_DIR"} {
 		os.Unsetenv(name)

@@ -9,7 +9,7 @@ import (
 )
 
 // looksAtAll is a team file whose last two tasks run in the merged worktree. The second of them
-// fails for as long as there is no file go.
+// fails until there is a file go.
 const looksAtAll = `name: demo
 members: [{name: ann, isolation: worktree}, {name: bob}]
 tasks:
@@ -19,8 +19,9 @@ tasks:
 - {id: four, owner: bob, in: merged, blockedBy: [three], run: "test -e %s/go && echo saw $(cat hers.txt his.txt) in $(pwd)"}
 `
 
-// The merged worktree of a team follows it: to where its project or its home was moved, and to
-// another machine. It has the work of all there, and the consolidation leaves nothing of it.
+// TestMergedWorktreeMoves checks that the merged worktree follows its team when the project or the
+// home is moved, and to another machine. It has everybody's work there. The consolidation removes
+// it.
 func TestMergedWorktreeMoves(t *testing.T) {
 	t.Parallel()
 	for name, move := range map[string]func(w *world) (args []string){
@@ -47,7 +48,7 @@ func TestMergedWorktreeMoves(t *testing.T) {
 			w.must("pull", "demo")
 			if trees := w.gitSays("-C", project, "worktree", "list"); strings.Contains(trees, "\n") ||
 				has(first, "teams", "demo", "merged") {
-				w.t.Errorf("left in the home that let go of it: %s", trees)
+				w.t.Errorf("left in the home that gave it away: %s", trees)
 			}
 			return []string{"resume", "demo"}
 		},
@@ -77,7 +78,7 @@ func TestMergedWorktreeMoves(t *testing.T) {
 				t.Errorf("it says\n%s", said)
 			}
 			if top := w.gitSays("-C", merged, "rev-parse", "--show-toplevel"); top != merged {
-				t.Errorf("its top is %s", top)
+				t.Errorf("its toplevel is %s", top)
 			}
 			if status := w.gitSays("-C", merged, "status", "--porcelain"); status != "" {
 				t.Errorf("its status is %s", status)

@@ -10,9 +10,9 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// The permission mode of a member changes while its command runs: the turn is not cut short,
-// nothing is tried again, and the next command runs in the new mode. Claude needs a new session
-// before it skips permissions, which continues with the history of the old one; Codex takes a
+// TestModeInTheMiddleOfATurn changes the permission mode of a member while its command runs. The
+// turn is not interrupted, nothing is retried, and the next command runs in the new mode. Claude
+// needs a new session to skip permissions, which continues with the old history. Codex takes a
 // narrower mode with its next turn.
 func TestModeInTheMiddleOfATurn(t *testing.T) {
 	t.Parallel()
@@ -38,7 +38,7 @@ func TestModeInTheMiddleOfATurn(t *testing.T) {
 				return err == nil
 			})
 			s.must("mode", "modes", "ann", one.after)
-			s.must("send", "modes", "--to", "ann", "The mode has changed.") // the host looks again
+			s.must("send", "modes", "--to", "ann", "The mode has changed.") // the host checks again
 			if one.after == "bypassPermissions" {
 				p.awaits("that takes a new session")
 			}
@@ -50,7 +50,7 @@ func TestModeInTheMiddleOfATurn(t *testing.T) {
 			}
 			for _, name := range []string{"ended-a", "ended-b"} {
 				if _, err := os.Stat(filepath.Join(s.dir, name)); err != nil {
-					t.Errorf("a command was cut short: %v\n%s", err, s.model.Story())
+					t.Errorf("a command was interrupted: %v\n%s", err, s.model.Story())
 				}
 			}
 			want := 0
@@ -58,7 +58,7 @@ func TestModeInTheMiddleOfATurn(t *testing.T) {
 				want = 1
 			}
 			if n := strings.Count(p.said(), "permission mode"); n != want {
-				t.Errorf("the change of the mode is told %d times, not %d:\n%s", n, want, p.said())
+				t.Errorf("the change of the mode is told %d times, want %d:\n%s", n, want, p.said())
 			}
 			asked := map[string]bool{}
 			for _, r := range read[[]struct {
@@ -72,11 +72,11 @@ func TestModeInTheMiddleOfATurn(t *testing.T) {
 				}
 			}
 			if asks := one.before == "default"; asked["a"] != asks || asked["b"] == asks {
-				t.Errorf("asked about are the commands %v", asked)
+				t.Errorf("the permission requests are for the commands %v", asked)
 			}
 			said := "Your permission mode is now " + one.after + ".\n</from-the-team>"
 			if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return r.Count(said) == 1 }) {
-				t.Errorf("ann was not told of its mode, once\n%s", s.model.Story())
+				t.Errorf("ann was not told its mode exactly once\n%s", s.model.Story())
 			}
 			if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool {
 				return r.Has("Task a is yours now") && r.Has("Task b is yours now")

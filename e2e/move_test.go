@@ -17,8 +17,8 @@ import (
 	"cadre/internal/testkit/soak"
 )
 
-// halfDone is a team file whose last task fails for as long as there is no file go. Before that ann
-// has committed in her worktree.
+// halfDone is a team file whose last task fails until there is a file go. Before that ann has
+// committed in her worktree.
 const halfDone = `name: demo
 facts: [a.txt]
 members: [{name: ann, isolation: worktree}, {name: bob}]
@@ -27,8 +27,8 @@ tasks:
 - {id: two, owner: bob, run: "test -e go && echo done >two.txt"}
 `
 
-// moving is a world with a team that has work in a worktree, some of it not committed, and more to
-// do.
+// moving creates a world with a team that has work in a worktree, some of it not committed, and an
+// unfinished task.
 func moving(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -47,7 +47,7 @@ func moving(t *testing.T) *world {
 	return w
 }
 
-// moves renames the project, and goes there.
+// moves renames the project, and changes to it.
 func (w *world) moves(to string) {
 	w.t.Helper()
 	to = filepath.Join(w.root, to)
@@ -57,7 +57,7 @@ func (w *world) moves(to string) {
 	w.dir = to
 }
 
-// put makes an empty file, with the folders above it.
+// put creates an empty file, with its parent folders.
 func put(t *testing.T, path string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -70,7 +70,7 @@ func put(t *testing.T, path string) {
 
 func (w *world) seq() int64 { return read[struct{ Seq int64 }](w, "status", "demo").Seq }
 
-// goesOn checks that the team comes to its end with the work of both members, wherever it is now.
+// goesOn checks that the team finishes with the work of both members, wherever it is now.
 func (w *world) goesOn(args ...string) {
 	w.t.Helper()
 	w.write("go", "")
@@ -86,8 +86,8 @@ func (w *world) goesOn(args ...string) {
 	}
 }
 
-// A project that was moved is missed before anything starts, whoever asks, and goes on where it is
-// said to be.
+// TestMovedProject checks that every command notices a moved project before anything starts. The
+// team continues where the user says that the project is.
 func TestMovedProject(t *testing.T) {
 	t.Parallel()
 	w := moving(t)
@@ -110,7 +110,7 @@ func TestMovedProject(t *testing.T) {
 		t.Errorf("found: %+v", found)
 	}
 
-	// What is not the project is not taken for it.
+	// Another directory is not accepted as the project.
 	other := filepath.Join(w.root, "other")
 	w.git("init", "-q", "-b", "main", other)
 	w.git("-C", other, "commit", "-q", "--allow-empty", "-m", "other")
@@ -124,10 +124,10 @@ func TestMovedProject(t *testing.T) {
 	w.refused(w.cadre("resume", "demo", "--dir", filepath.Join(w.root, "nowhere")), 2, "does not exist. Create it, or name another one")
 	w.refused(w.cadre("resume", "demo", "--dir", "a.txt"), 2, "is not a directory")
 	if now := w.seq(); now != seq {
-		t.Errorf("it has %d records, and had %d", now, seq)
+		t.Errorf("it has %d records, want %d", now, seq)
 	}
 	if _, err := os.Stat(old); err == nil {
-		t.Errorf("%s is there again", old)
+		t.Errorf("%s exists again", old)
 	}
 
 	if r := w.cadre("resume", "demo", "--dir", "teams/.."); r.code != 1 ||
@@ -141,11 +141,11 @@ func TestMovedProject(t *testing.T) {
 		t.Errorf("it says\n%s", said)
 	}
 	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "which still exists", "cadre resume demo")
-	w.goesOn("run", "teams/demo.yaml") // the same file, which has moved with it
+	w.goesOn("run", "teams/demo.yaml") // the same file, which has moved with the project
 }
 
-// A directory that is there, and is not what it was, is no place to work in: an empty mount point,
-// another repository, a repository around it.
+// TestNotTheProject checks that a different directory in the project's place is refused: an empty
+// mount point, another repository, or a repository around it.
 func TestNotTheProject(t *testing.T) {
 	t.Parallel()
 	w := moving(t)
@@ -179,8 +179,8 @@ func TestNotTheProject(t *testing.T) {
 	w.goesOn("resume", "demo")
 }
 
-// A home that was moved, alone or with the project, has its worktrees joined with the repository
-// again.
+// TestMovedHome checks that a moved home, alone or with the project, connects its worktrees with
+// the repository again.
 func TestMovedHome(t *testing.T) {
 	t.Parallel()
 	for name, project := range map[string]string{"alone": "project", "with the project": "moved"} {
@@ -198,8 +198,8 @@ func TestMovedHome(t *testing.T) {
 	}
 }
 
-// Killed at any moment while it learns where its project is, the team knows it at the next time,
-// once, and nothing of the work is lost.
+// TestKilledMove kills the command that records where the project is, at any moment. The next call
+// succeeds, the team records the move once, and no work is lost.
 func TestKilledMove(t *testing.T) {
 	t.Parallel()
 	w := moving(t)
@@ -228,8 +228,8 @@ func TestKilledMove(t *testing.T) {
 	w.goesOn("resume", "demo")
 }
 
-// Where a worktree is gone, or something else is in its place, the team is refused before anything
-// starts, and nobody works in the main checkout.
+// TestGoneWorktree checks a worktree that is missing, or has something else in its place. The team
+// is refused before anything starts, and nobody works in the main checkout.
 func TestGoneWorktree(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -255,9 +255,9 @@ func TestGoneWorktree(t *testing.T) {
 			seq := w.seq()
 			w.refused(w.cadre("resume", "demo"), 2, "team demo cannot be resumed: the worktree of ann: "+tree, c.says)
 			if now := w.seq(); now != seq {
-				t.Errorf("it has %d records, and had %d", now, seq)
+				t.Errorf("it has %d records, want %d", now, seq)
 			}
-			// A host that meets it refuses the member, in the same words.
+			// A host that finds this refuses the member, with the same text.
 			w.must("task", "add", "demo", "three", "--run", "pwd >>where", "--owner", "ann")
 			w.start("host", "demo")
 			rep, why := w.replica("demo"), ""
@@ -277,8 +277,8 @@ func TestGoneWorktree(t *testing.T) {
 	}
 }
 
-// A team whose project is gone is cleaned up whole: what was not committed is kept and named, and
-// so are the branches that nobody can look at.
+// TestCleanupOfMoved checks the cleanup of a team whose project is missing. Uncommitted work is
+// kept and named, and so are the branches that nobody can check.
 func TestCleanupOfMoved(t *testing.T) {
 	t.Parallel()
 	w := moving(t)
@@ -289,7 +289,7 @@ func TestCleanupOfMoved(t *testing.T) {
 			"cadre resume demo --dir DIR", "cadre cleanup demo --force")
 	}
 	if now := w.seq(); now != seq || !has(w.home, "teams", "demo", "worktrees", "ann", "b.txt") {
-		t.Errorf("it has %d records, and had %d", now, seq)
+		t.Errorf("it has %d records, want %d", now, seq)
 	}
 	r := w.cadre("cleanup", "demo", "--force", "--branches")
 	kept := filepath.Join(w.home, "stranded", "demo-1", "ann")
@@ -307,18 +307,18 @@ func TestCleanupOfMoved(t *testing.T) {
 		t.Errorf("in the worktree: %s", status)
 	}
 	if r := w.cadre("cleanup", "demo", "--force"); r.code != 0 {
-		t.Errorf("once more: exit status %d\n%s", r.code, r.err)
+		t.Errorf("second cleanup: exit status %d\n%s", r.code, r.err)
 	}
 }
 
-// cleanup --branches is killed at each git command. Run again, it removes all that belongs to the
-// team and nothing else. Every third command is tried, and all of them with
-// CADRE_TEST_AT_GIT_EVERY=1.
+// TestKilledCleanup kills cleanup --branches at git commands. The next cleanup removes everything
+// that belongs to the team and nothing else. The test tries every third git command, or all of them
+// with CADRE_TEST_AT_GIT_EVERY=1.
 func TestKilledCleanup(t *testing.T) {
 	t.Parallel()
 	w := moving(t)
 	w.git("branch", "cadre/demo@eve")
-	// which the person has on a volume that is not mounted
+	// The user has this worktree on a volume that is not mounted.
 	w.git("worktree", "add", "-q", "--detach", filepath.Join(w.root, "theirs"))
 	if err := os.RemoveAll(filepath.Join(w.root, "theirs")); err != nil {
 		t.Fatal(err)
@@ -350,7 +350,7 @@ func TestKilledCleanup(t *testing.T) {
 		return killed
 	}
 	for _, when := range []string{"before", "after"} {
-		// The worktree is gone, and git still believes that the branch is checked out there.
+		// The worktree is gone, but git still believes that the branch is checked out there.
 		if !try(when, "worktree remove") {
 			t.Errorf("no worktree was removed")
 		}
@@ -358,14 +358,14 @@ func TestKilledCleanup(t *testing.T) {
 		}
 	}
 	if tries < 8 {
-		t.Errorf("it was killed %d times only", tries)
+		t.Errorf("it was killed only %d times", tries)
 	}
 	if r := w.cadre("run", "teams/demo.yaml"); r.code != 1 {
 		t.Fatalf("exit status %d\n%s", r.code, r.err)
 	}
 }
 
-// copied copies a folder with all that is in it.
+// copied copies a folder and its contents.
 func copied(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
@@ -376,8 +376,8 @@ func copied(t *testing.T, from, to string) {
 	}
 }
 
-// fatalGit is git, but kills the program before or after one command: the how many-th one, or the
-// first with these words.
+// fatalGit is git, but kills the program before or after one command: the command with that number,
+// or the first with these words.
 const fatalGit = `#!/bin/sh
 echo >> "$CADRE_TEST_AT_GIT_COUNT"
 case "$(wc -l < "$CADRE_TEST_AT_GIT_COUNT" | tr -d ' ') $*" in
@@ -388,7 +388,7 @@ esac
 kill -s KILL "$(cat "$CADRE_TEST_AT_GIT_COUNT.pid")"
 `
 
-// killedAtGit calls the program, and kills it at that command of git. It reports whether there was
+// killedAtGit calls the program, and kills it at that git command. It reports whether there was
 // such a command.
 func (w *world) killedAtGit(when, at string, args ...string) bool {
 	w.t.Helper()
@@ -401,7 +401,7 @@ func (w *world) killedAtGit(when, at string, args ...string) bool {
 		w.t.Fatal(err)
 	}
 	count := filepath.Join(bin, "count")
-	// The shell becomes the program, so that its own number is the program's.
+	// The shell execs the program, so that its pid is the program's.
 	c := exec.Command("sh", append([]string{"-c", `echo $$ > "$CADRE_TEST_AT_GIT_COUNT.pid"; exec "$@"`, "sh",
 		cadre}, args...)...)
 	c.Dir, c.Env = w.dir, append(slices.Clip(w.env), "PATH="+bin+":"+os.Getenv("PATH"), "CADRE_TEST_AT_GIT="+at,
@@ -413,7 +413,8 @@ func (w *world) killedAtGit(when, at string, args ...string) bool {
 	return err != nil
 }
 
-// Another clone of the project is not where it was moved to, where the work of the team is missing.
+// TestMovedToACopy checks that another clone is refused as the moved project, because the work of
+// the team is missing there.
 func TestMovedToACopy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

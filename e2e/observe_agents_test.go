@@ -18,15 +18,15 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// age is a version of Claude Code that leads teams without a terminal, and the words in which it
+// age is a version of Claude Code that leads teams without a terminal, with the texts in which it
 // differs from others.
 type age struct {
 	version string
 	spawn   string // the tool
 	send    func(to, text string) map[string]any
-	askEnd  func(of string) map[string]any // a request to shut down
+	askEnd  func(of string) map[string]any // a shutdown request
 	end     func(request string) map[string]any
-	ended   string // what an observer of the lead's stream tells when she has
+	ended   string // what an observer of the lead's stream prints when she has stopped
 }
 
 var ages = []age{
@@ -54,22 +54,22 @@ var ages = []age{
 		}, `{"type":"team:member:shutdown"`},
 }
 
-// step is what a model does next, once its observers have shown what the one before did.
+// step is what a model does next, once its observers have shown the step before.
 type step struct {
 	agenttest.Turn
 	line   string // of the observer for people
 	notice string // of the observer for programs
 }
 
-// ownTask is a task as Claude Code's own file has it, and as cadre shows it.
+// ownTask is a task as in Claude Code's own file, and as cadre shows it.
 type ownTask struct {
 	ID, Subject, Description, ActiveForm, Status, Owner string
 	Blocks, BlockedBy                                   []string
 	Metadata                                            map[string]any
 }
 
-// tidy sorts tasks by their ids, without those that Claude Code hides, and without the difference
-// between nothing and none.
+// tidy sorts tasks by their ids. It drops tasks that Claude Code hides, and makes nil and empty
+// lists equal.
 func tidy(tasks []ownTask) []ownTask {
 	tasks = slices.DeleteFunc(tasks, func(t ownTask) bool { return t.Metadata["_internal"] == true })
 	slices.SortFunc(tasks, func(a, b ownTask) int { return strings.Compare(a.ID, b.ID) })
@@ -80,7 +80,7 @@ func tidy(tasks []ownTask) []ownTask {
 	return tasks
 }
 
-// listed is what Claude Code's TaskList would say of the tasks.
+// listed returns the output of Claude Code's TaskList for the tasks.
 func listed(tasks []ownTask) string {
 	open := map[string]bool{}
 	for _, t := range tasks {
@@ -106,7 +106,7 @@ func listed(tasks []ownTask) string {
 	return strings.Join(lines, "\n")
 }
 
-// ownTasks are those of the only team, by Claude Code's own files.
+// ownTasks returns the tasks of the only team, from Claude Code's own files.
 func (s *studio) ownTasks() (tasks []ownTask, err error) {
 	files, err := filepath.Glob(filepath.Join(s.root, ".claude", "tasks", "*", "*.json"))
 	for _, file := range files {
@@ -125,9 +125,9 @@ func own[T any](path string) (value T, err error) {
 	return value, err
 }
 
-// A team of Claude Code without a terminal, of each age, observed live: before the model may say
-// what comes next, the observers have shown what happened. In the end they have what the lead's
-// last TaskList says, and its own files.
+// TestObservedClaude observes a team of Claude Code without a terminal live, for each version. The
+// model continues only after the observers have shown what happened. In the end they have the
+// content of the lead's last TaskList and of its own files.
 func TestObservedClaude(t *testing.T) {
 	t.Parallel()
 	for _, a := range ages {
@@ -147,15 +147,15 @@ func observeClaude(t *testing.T, a age) {
 		Members    []struct{ Name, AgentID, AgentType, Model, Color string }
 		Tasks      []ownTask
 	}
-	// before she was asked to shut down, when the stream had said all of it
+	// theirs is the team before she was asked to shut down, when the stream had all of it.
 	var theirs team
-	worked, heard := make(chan struct{}), make(chan struct{}) // by alice: what was said to her
+	worked, heard := make(chan struct{}), make(chan struct{}) // closed by alice: what she was told
 	until := func(c chan struct{}) func(context.Context) {
 		return func(ctx context.Context) {
 			select {
 			case <-c:
 			case <-ctx.Done():
-				t.Error("the lead waits for alice in vain")
+				t.Error("alice does not answer the lead")
 			}
 		}
 	}
@@ -177,7 +177,7 @@ func observeClaude(t *testing.T, a age) {
 		{agenttest.Use(a.spawn, map[string]any{"description": "alice works", "prompt": "ROLE=alice Work.",
 			"subagent_type": "general-purpose", "team_name": "fx", "name": "alice"}),
 			"alice joined", `{"type":"team:member:joined"`},
-		// What she does in the lead's process is not in its stream, but in its next list.
+		// Her actions are in the lead's process, but not in its stream. The next list shows them.
 		{agenttest.Turn{Calls: []agenttest.Call{{Name: "TaskList"}}, Wait: until(worked)}, "alice completed task 1, " +
 			"which frees task 2", `{"type":"team:task:completed"`},
 		{update("2", map[string]any{"owner": "alice", "status": "in_progress"}), "alice took task 2",
@@ -239,7 +239,7 @@ func observeClaude(t *testing.T, a age) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if !claude.said.has(ctx, `"result":"All is done."`) || !programs.out.has(ctx, a.ended) {
-		t.Fatal("the lead does not come to its end")
+		t.Fatal("the lead does not end")
 	}
 	claude.Process.Kill() // it waits for more from its team
 	claude.end()
@@ -252,7 +252,7 @@ func observeClaude(t *testing.T, a age) {
 		t.Fatal(err)
 	}
 	if kept := keptBy(t, contract(s.world, ""), live.out.String()); !reflect.DeepEqual(kept, last) {
-		t.Errorf("who applied the patches has\n%v\nand the state is\n%v", kept, last)
+		t.Errorf("a program that applied the patches has\n%v\nbut the state is\n%v", kept, last)
 	}
 	notices := programs.passed(claude.said)
 	want := []string{"team:created", "team:task:created", "team:task:created", "team:task:created", "team:task:created",
@@ -265,35 +265,35 @@ func observeClaude(t *testing.T, a age) {
 		}
 	}
 	if at < len(want) {
-		t.Errorf("seen in order: %v; of these %v is missing", notices, want[at])
+		t.Errorf("shown in order: %v; missing: %v", notices, want[at])
 	}
 
 	seen := observedTeam[team](t, state.out.String())
 	if seen.Name != "fx" || seen.Role != "lead" || len(theirs.Tasks) != 3 || !reflect.DeepEqual(tidy(seen.Tasks),
 		theirs.Tasks) {
-		t.Errorf("seen is %+v, and Claude Code's own tasks are %+v", seen, theirs.Tasks)
+		t.Errorf("shown %+v, but Claude Code's own tasks are %+v", seen, theirs.Tasks)
 	}
 	if len(theirs.Members) != 2 || !reflect.DeepEqual(seen.Members, theirs.Members[1:]) {
-		t.Errorf("seen are %+v, and Claude Code's own members %+v", seen.Members, theirs.Members)
+		t.Errorf("shown %+v, but Claude Code's own members are %+v", seen.Members, theirs.Members)
 	}
 	list := s.model.WaitFor(t, "the last list", func(r *agenttest.Request) bool {
 		return r.Calls("TaskList") == 2
 	}).Results()
 	if listed(seen.Tasks) != list {
-		t.Errorf("seen is\n%s\nand Claude Code lists\n%s", listed(seen.Tasks), list)
+		t.Errorf("shown\n%s\nbut Claude Code lists\n%s", listed(seen.Tasks), list)
 	}
 	if kept := listed(tidy(read[[]ownTask](s.world, "task", "list", "watched"))); kept != list {
-		t.Errorf("kept is\n%s\nand Claude Code lists\n%s", kept, list)
+		t.Errorf("kept\n%s\nbut Claude Code lists\n%s", kept, list)
 	}
 	if got := s.must("log", "watched"); got != people.out.String() {
-		t.Errorf("the log is\n%s\nand said was\n%s", got, people.out)
+		t.Errorf("the log is\n%s\nbut the output was\n%s", got, people.out)
 	}
 	if r := s.cadre("task", "add", "watched", "one more"); r.code != 2 {
-		t.Errorf("it takes a task: %+v", r)
+		t.Errorf("the team accepts a task: %+v", r)
 	}
 }
 
-// calls is how many tools the model has called.
+// calls returns how many tools the model has called.
 func calls(r *agenttest.Request) (n int) {
 	for _, m := range r.Messages {
 		n += len(m.Calls)
@@ -301,8 +301,8 @@ func calls(r *agenttest.Request) (n int) {
 	return n
 }
 
-// Claude Code 2.1.329 has tasks without a terminal, and no team: what it says is passed on, and
-// nothing is made of it.
+// TestObservedClaudeWithoutATeam checks Claude Code 2.1.329, which has tasks without a terminal,
+// but no team. Its output is passed on, and the observer makes nothing of it.
 func TestObservedClaudeWithoutATeam(t *testing.T) {
 	t.Parallel()
 	steps := []agenttest.Turn{
@@ -319,20 +319,20 @@ func TestObservedClaudeWithoutATeam(t *testing.T) {
 	claude.end()
 	w.end()
 	if notices := w.passed(claude.said); len(notices) > 0 {
-		t.Errorf("there is no team, and seen was %v", notices)
+		t.Errorf("there is no team, but the notices are %v", notices)
 	}
 	if said := claude.said.String(); !strings.Contains(said, `"TaskCreate"`) ||
 		!strings.Contains(said, "All is done.") {
-		t.Errorf("Claude Code made no task:\n%s", said)
+		t.Errorf("Claude Code created no task:\n%s", said)
 	}
 	if r := s.cadre("status", "watched"); r.code != 2 {
 		t.Errorf("a team is kept: %s", r.out)
 	}
 }
 
-// A person's interactive Claude Code leads a team of its own, with a teammate in its own process or
-// in a pane beside it; its transcripts alone show live what both do: neither model says what comes
-// next before it was shown.
+// TestObservedTranscripts checks a person's interactive Claude Code that leads its own team. The
+// teammate is in its process or in a pane beside it. The transcripts alone show live what both do:
+// no model continues before its last step was shown.
 func TestObservedTranscripts(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"in-process", "tmux"} {
@@ -397,7 +397,7 @@ func TestObservedTranscripts(t *testing.T) {
 			defer cancel()
 			for _, last := range []string{`"updatedFields":["blockedBy"]`, `"team:member:idle"`} {
 				if !w.out.has(ctx, last) {
-					t.Fatalf("they do not come to %s", last)
+					t.Fatalf("the sessions do not come to %s", last)
 				}
 			}
 			w.Process.Signal(os.Interrupt)
@@ -405,16 +405,16 @@ func TestObservedTranscripts(t *testing.T) {
 			for event, times := range map[string]int{"team:created": 1, "team:task:created": 2, "team:member:joined": 1,
 				"team:task:claimed": 1, "team:task:completed": 1, "team:message:received": 1} {
 				if n := strings.Count(w.out.String(), `"type":"`+event+`"`); n != times {
-					t.Errorf("%s was said %d times, not %d", event, n, times)
+					t.Errorf("%s was printed %d times, want %d", event, n, times)
 				}
 			}
 			if theirs, err := s.ownTasks(); err != nil || len(theirs) != 2 ||
 				listed(tidy(read[[]ownTask](s.world, "task", "list", "watched"))) != listed(theirs) {
-				t.Errorf("kept is\n%s\nand Claude Code's own tasks are %+v: %v",
+				t.Errorf("kept\n%s\nbut Claude Code's own tasks are %+v: %v",
 					s.must("task", "list", "watched"), theirs, err)
 			}
 			if !strings.Contains(w.out.String(), `"content":"All of it is built."`) {
-				t.Error("what she said is not shown")
+				t.Error("her text is not shown")
 			}
 			done := read[struct{ Status, Owner, CompletedBy string }](s.world, "task", "show", "watched", "1")
 			if done.Status != "completed" || done.Owner != "alice" || done.CompletedBy != "alice" {

@@ -18,8 +18,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// contract is the published schema as the program prints it, for its own lines and for a definition
-// in it.
+// contract returns the published schema as the program prints it, for its own lines or for a
+// definition in it.
 func contract(w *world, definition string) *jsonschema.Resolved {
 	w.t.Helper()
 	var doc map[string]any
@@ -50,7 +50,7 @@ func contract(w *world, definition string) *jsonschema.Resolved {
 	return resolved
 }
 
-// observed are the recordings of sessions, with the agent of each; "" for Claude Code.
+// observed returns the recordings of sessions, with the agent of each; "" means Claude Code.
 func observed(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -86,8 +86,8 @@ func observed(t *testing.T) map[string]string {
 	return all
 }
 
-// TestObserveContract: the program prints nothing of any recording but what its own schema says,
-// and no standard output that is no line of it.
+// TestObserveContract checks that every line that the program prints for a recording matches its
+// schema. Everything on standard output must be such a line.
 func TestObserveContract(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -116,8 +116,8 @@ func TestObserveContract(t *testing.T) {
 	t.Logf("%d lines", lines)
 }
 
-// keptBy is the session that a program has which applies what --live-state told. Each line is held
-// against the contract.
+// keptBy returns the session that a program has which applies the lines of --live-state. It checks
+// each line against the contract.
 func keptBy(t *testing.T, line *jsonschema.Resolved, told string) (session any) {
 	t.Helper()
 	for text := range strings.Lines(told) {
@@ -171,9 +171,9 @@ func patched(in any, path []string, op map[string]any) any {
 	panic("no such place")
 }
 
-// TestObserveTypeScript has a program in TypeScript, whose types are made from the schema, keep a
-// team by what cadre observe prints: of real streams that end at any line, it has what --state
-// prints there.
+// TestObserveTypeScript checks a TypeScript program whose types are made from the schema. It keeps
+// a team from the output of cadre observe. For real streams that end at any line, it must have what
+// --state prints there.
 func TestObserveTypeScript(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -181,7 +181,7 @@ func TestObserveTypeScript(t *testing.T) {
 	}
 	for _, program := range []string{"npm", "node"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not there: %v", program, err)
+			t.Skipf("%s does not exist: %v", program, err)
 		}
 	}
 	w := newWorld(t)
@@ -203,10 +203,10 @@ func TestObserveTypeScript(t *testing.T) {
 		return out.String(), nil
 	}
 	if _, err := run(nil, "npm", "ci", "--loglevel", "error", "--prefer-offline", "--fetch-retries", "1"); err != nil {
-		t.Skipf("its compiler cannot be installed here: %v", err)
+		t.Skipf("cannot install the TypeScript compiler: %v", err)
 	}
 	if _, err := run(nil, "npm", "run", "build"); err != nil {
-		t.Fatalf("it does not compile: %v", err)
+		t.Fatalf("the program does not compile: %v", err)
 	}
 
 	for _, name := range []string{"2.1.47/stream.jsonl", "2.1.177/stream.jsonl", "2.1.329/tmux/transcript-lead.jsonl"} {
@@ -232,7 +232,7 @@ func TestObserveTypeScript(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(got, want) {
-				t.Errorf("%s to line %d: it has\n%v\nand the state is\n%v", name, len(lines)*cut/6, got, want)
+				t.Errorf("%s to line %d: the program has\n%v\nbut the state is\n%v", name, len(lines)*cut/6, got, want)
 			}
 		}
 		words, err := run(strings.NewReader(w.must("observe", "part.jsonl", "--json", "--live-state")), "node",

@@ -42,7 +42,7 @@ func (w *world) append(name string, data []byte) {
 	f.Close()
 }
 
-// observedTeam is the team of what cadre observe --state printed. Its agents are its members.
+// observedTeam returns the team in the output of cadre observe --state. Its agents are its members.
 func observedTeam[T any](t *testing.T, state string) (found T) {
 	t.Helper()
 	var named struct {
@@ -54,7 +54,7 @@ func observedTeam[T any](t *testing.T, state string) (found T) {
 	var session struct{ Team *T }
 	if err := errors.Join(json.Unmarshal([]byte(state), &named), json.Unmarshal([]byte(state), &session)); err != nil ||
 		session.Team == nil {
-		t.Fatalf("no state of a team: %v: %s", err, state)
+		t.Fatalf("not the state of a team: %v: %s", err, state)
 	}
 	for i, m := range named.Team.Members {
 		if len(named.Agents) != len(named.Team.Members) || named.Agents[i] != m.Name {
@@ -64,7 +64,7 @@ func observedTeam[T any](t *testing.T, state string) (found T) {
 	return *session.Team
 }
 
-// events are what happened in a team, without times and ids.
+// events returns what happened in a team, without times and ids.
 func (w *world) events(name string) (all []string) {
 	w.t.Helper()
 	for _, r := range read[[]map[string]any](w, "log", name) {
@@ -77,8 +77,8 @@ func (w *world) events(name string) (all []string) {
 	return all
 }
 
-// An observer that is killed, at any moment of a stream that grows in pieces, goes on where it
-// stopped: nothing is missing, and nothing is there twice.
+// TestObserverGoesOnAfterKill kills an observer at any moment of a stream that grows in pieces. It
+// continues where it stopped: nothing is missing, and nothing is there twice.
 func TestObserverGoesOnAfterKill(t *testing.T) {
 	t.Parallel()
 	sessions := filepath.Join("..", "internal", "agent")
@@ -125,7 +125,7 @@ func goesOnAfterKill(w *world, data []byte, how ...string) {
 			w.append("grows.jsonl", rest[:n])
 			rest = rest[n:]
 		}
-		if kills++; kills%3 != 0 { // else it is killed while it begins
+		if kills++; kills%3 != 0 { // otherwise it is killed while it starts
 			p.awaitOutput(func(said string) bool { return said != "" || len(rest) == 0 || p.over() })
 		}
 		p.kill()
@@ -133,14 +133,14 @@ func goesOnAfterKill(w *world, data []byte, how ...string) {
 	w.append("grows.jsonl", []byte("\n"))
 	w.must(observe("grows.jsonl", "--as-team", "fx")...)
 	if got := w.events("fx"); !slices.Equal(got, want) {
-		w.t.Errorf("after %d kills:\n%s\nwithout:\n%s", kills, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		w.t.Errorf("after %d kills:\n%s\nwithout kills:\n%s", kills, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	w.must("fsck", "fx")
 	w.t.Logf("%d kills, %d records", kills, len(want))
 }
 
-// awaitOutput waits until what the process has printed is as it is to be. Not every process prints
-// anything, so it waits for no longer than a while.
+// awaitOutput waits for a while until enough accepts the output of the process. It does not fail,
+// because not every process prints something.
 func (p *process) awaitOutput(enough func(said string) bool) {
 	p.t.Helper()
 	for deadline := time.Now().Add(300 * time.Millisecond); !enough(p.said()) && time.Now().Before(deadline); {
@@ -153,14 +153,14 @@ func (p *process) awaits(text string) {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); !strings.Contains(p.said(), text); {
 		if time.Now().After(deadline) {
-			p.t.Fatalf("it does not say %q:\n%s", text, p.said())
+			p.t.Fatalf("the output lacks %q:\n%s", text, p.said())
 		}
 		<-time.After(2 * time.Millisecond)
 	}
 }
 
-// While one observer lives there is no second one of its name, and what it keeps is not removed. An
-// interrupt ends it, with everything kept.
+// TestOneObserver checks that a second observer of the same name is refused while one runs, and
+// that nobody can remove what the first keeps. An interrupt ends it and loses nothing.
 func TestOneObserver(t *testing.T) {
 	w := newWorld(t)
 	w.append("stream.jsonl", bytes.Join(recording(t, "2.1.47/stream.jsonl")[:120], nil))
@@ -173,23 +173,23 @@ func TestOneObserver(t *testing.T) {
 		}
 	}
 	if s := read[struct{ Watched bool }](w, "status", "fx"); !s.Watched {
-		t.Error("it is not shown that it is observed")
+		t.Error("the list does not show that the team is observed")
 	}
 	if out := w.must("status", "fx"); !strings.Contains(out, "who is observed") {
 		t.Errorf("status: %s", out)
 	}
 	p.Process.Signal(os.Interrupt)
 	if code := p.wait(); code != 0 {
-		t.Errorf("interrupted it ends with %d:\n%s", code, p.said())
+		t.Errorf("after the interrupt it ends with %d:\n%s", code, p.said())
 	}
 	if store.Observes(layout.Home{Root: w.home}.Observation("fx")) {
-		t.Error("it has ended and still holds what it kept")
+		t.Error("it has ended but still holds the team")
 	}
 	w.must("cleanup", "fx", "--yes")
 }
 
-// A line is an event for whoever reads the program's output within milliseconds of being written; a
-// reader who leaves ends it without a complaint.
+// TestObserverIsLive checks that an event is in the output within milliseconds after its line is
+// written. If the reader leaves, the observer ends without an error message.
 func TestObserverIsLive(t *testing.T) {
 	w := newWorld(t)
 	for _, keep := range [][]string{nil, {"--as-team", "fx"}} {
@@ -222,7 +222,7 @@ func TestObserverIsLive(t *testing.T) {
 			case s := <-said:
 				return s
 			case <-time.After(patience):
-				t.Fatalf("nothing is said: %s", errs.String())
+				t.Fatalf("the observer prints nothing: %s", errs.String())
 			}
 			panic("unreachable")
 		}
@@ -242,7 +242,7 @@ func TestObserverIsLive(t *testing.T) {
 			id := fmt.Sprint(i + 1)
 			call("t"+id, "TaskCreate", `{"subject":"S","description":"D"}`, `{"task":{"id":"`+id+`","subject":"S"}}`)
 			if s := next(); !strings.Contains(s, `"team:task:created"`) {
-				t.Fatalf("it says %s", s)
+				t.Fatalf("the observer prints %s", s)
 			}
 			took = append(took, time.Since(begun))
 		}
@@ -261,21 +261,21 @@ func TestObserverIsLive(t *testing.T) {
 			select {
 			case err := <-ended:
 				if err != nil || errs.Len() > 0 {
-					t.Errorf("when nobody reads any more it ends with %v, and says %q", err, errs.String())
+					t.Errorf("without a reader it ends with %v, and prints %q", err, errs.String())
 				}
 			case <-time.After(20 * time.Millisecond):
 				if i < 500 {
 					continue
 				}
-				t.Error("it does not end when nobody reads any more")
+				t.Error("without a reader it does not end")
 			}
 			break
 		}
 	}
 }
 
-// Lines of over 10 MB, and what is no text at all, are counted and passed on, and what is around
-// them is seen.
+// TestObserverOfHugeLines checks that lines of over 10 MB and binary data are counted and passed
+// on, and that the lines around them are shown.
 func TestObserverOfHugeLines(t *testing.T) {
 	w := newWorld(t)
 	lines := recording(t, "2.1.47/stream.jsonl")[:120]
@@ -295,7 +295,7 @@ func TestObserverOfHugeLines(t *testing.T) {
 		t.Fatalf("%v: %s", err, errs.String())
 	}
 	if !bytes.Equal(out.Bytes(), sent) {
-		t.Errorf("%d bytes came, and %d others were passed on", len(sent), out.Len())
+		t.Errorf("%d bytes came, but %d others were passed on", len(sent), out.Len())
 	}
 	if s := errs.String(); !strings.Contains(s, "of 126 lines: 3 too long") ||
 		!strings.Contains(s, "carol took task 3") {
@@ -306,7 +306,8 @@ func TestObserverOfHugeLines(t *testing.T) {
 	}
 }
 
-// A relay that cannot be says why, and whether it could later.
+// TestRelayThatCannotBe checks that a relay that cannot start says why, and whether a retry can
+// help.
 func TestRelayThatCannotBe(t *testing.T) {
 	w := newWorld(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -322,8 +323,8 @@ func TestRelayThatCannotBe(t *testing.T) {
 		"--sdk-url rejected: not ours", "2.1.47 accepts any")
 }
 
-// On a terminal the team is shown live, on a page of its own, and stays where the command was
-// called.
+// TestObserverOnATerminal checks that on a terminal the team is shown live on the alternate screen,
+// and is printed to the terminal at the end.
 func TestObserverOnATerminal(t *testing.T) {
 	w := newWorld(t)
 	lines := recording(t, "2.1.47/stream.jsonl")
@@ -339,15 +340,15 @@ func TestObserverOnATerminal(t *testing.T) {
 	p.shows("the team is gone")
 	p.do("send-keys", "C-c")
 	if code := p.ended(); code != 0 {
-		t.Errorf("interrupted it ends with %d", code)
+		t.Errorf("after the interrupt it ends with %d", code)
 	}
 	if screen := p.screen(); !strings.Contains(screen, "the team is gone") || strings.Count(screen, "MEMBER") != 1 {
 		t.Errorf("it leaves\n%s", screen)
 	}
 }
 
-// q ends the screen, whether the lines come from a file or from standard input, and the terminal is
-// left as it was. Another key does not.
+// TestObserverQuits checks that q ends the screen, for lines from a file or from standard input,
+// and restores the terminal. Other keys do nothing.
 func TestObserverQuits(t *testing.T) {
 	w := newWorld(t)
 	lines := bytes.Join(recording(t, "2.1.47/stream.jsonl")[:120], nil)
@@ -384,7 +385,8 @@ func TestObserverQuits(t *testing.T) {
 	}
 }
 
-// A line that is as wide as the terminal is shown to its last column.
+// TestObserverOnANarrowTerminal checks that a line as wide as the terminal is shown to its last
+// column.
 func TestObserverOnANarrowTerminal(t *testing.T) {
 	w := newWorld(t)
 	w.append("lead.jsonl", bytes.Join(recording(t, "2.1.329/tmux/transcript-lead.jsonl"), nil))
@@ -403,7 +405,7 @@ func TestObserverOnANarrowTerminal(t *testing.T) {
 	p.wait("lines lack their last column", whole)
 	p.do("send-keys", "C-c")
 	if code := p.ended(); code != 0 {
-		t.Errorf("interrupted it ends with %d", code)
+		t.Errorf("after the interrupt it ends with %d", code)
 	}
 	if !whole() {
 		t.Errorf("it leaves\n%s", p.screen())

@@ -16,12 +16,13 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// ofTeammates are the tools that a teammate has.
+// ofTeammates lists the tools of a teammate.
 var ofTeammates = []string{"Broadcast", "ReadMessages", "RespondToShutdown", "SendMessage", "SubmitPlan", "TaskClaim",
 	"TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TeamStatus"}
 
-// A person's own Claude Code, with cadre mcp --as among its MCP servers, is a teammate: it is
-// offered what a teammate may use, takes a task, reads its mail and completes the task.
+// TestOutsideTeammate checks a person's own Claude Code as a teammate, with cadre mcp --as among
+// its MCP servers. It gets the tools of a teammate, takes a task, reads its mail and completes the
+// task.
 func TestOutsideTeammate(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -60,7 +61,7 @@ func TestOutsideTeammate(t *testing.T) {
 		}
 	}
 	if slices.Sort(offered); !slices.Equal(offered, ofTeammates) {
-		t.Errorf("offered are %v", offered)
+		t.Errorf("the offered tools are %v", offered)
 	}
 	if n := requests[len(requests)-1].Count("the port is 4711"); n != 1 {
 		t.Errorf("it has its mail %d times:\n%s", n, s.model.Story())
@@ -74,8 +75,8 @@ func TestOutsideTeammate(t *testing.T) {
 	}
 }
 
-// Whatever speaks MCP can be the teammate. It cannot use what is the lead's, and nobody can be a
-// member that cadre runs, or none.
+// TestOutsideProgram checks that any MCP client can be the teammate. It cannot use the lead's
+// tools. Nobody can connect as a member that cadre runs, or as an unknown member.
 func TestOutsideProgram(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -95,7 +96,7 @@ func TestOutsideProgram(t *testing.T) {
 		names = append(names, tool.Name)
 	}
 	if slices.Sort(names); !slices.Equal(names, ofTeammates) {
-		t.Errorf("offered are %v", names)
+		t.Errorf("the offered tools are %v", names)
 	}
 	w.must("send", "plain", "--to", "eve", "the port is 4711")
 	for _, step := range []struct {
@@ -104,7 +105,7 @@ func TestOutsideProgram(t *testing.T) {
 		failed bool
 		words  string
 	}{
-		{"TaskClaim", map[string]any{"next": true}, false, "the port is 4711"}, // mail comes with whatever is called
+		{"TaskClaim", map[string]any{"next": true}, false, "the port is 4711"}, // mail comes with any call
 		{"SpawnTeammate", map[string]any{"name": "tim", "prompt": "work"}, true, "SpawnTeammate is for the lead " +
 			"alone. Ask lead for it with SendMessage."},
 		{"CleanupTeam", map[string]any{"force": true}, true, "for the lead alone"},
@@ -115,7 +116,7 @@ func TestOutsideProgram(t *testing.T) {
 	} {
 		if text, failed := eve.call(step.tool, step.input); failed != step.failed ||
 			!strings.Contains(text, step.words) {
-			t.Errorf("%s says, failed %t: %s", step.tool, failed, text)
+			t.Errorf("%s returns, failed %t: %s", step.tool, failed, text)
 		}
 	}
 	eve.leave()
@@ -124,7 +125,7 @@ func TestOutsideProgram(t *testing.T) {
 	}
 }
 
-// client is a program that speaks MCP with one of ours.
+// client is a program that speaks MCP with a cadre process.
 type client struct {
 	t     *testing.T
 	stdin io.WriteCloser
@@ -134,7 +135,7 @@ type client struct {
 	last  int
 }
 
-// mcp starts the program and introduces itself.
+// mcp starts the program and initializes the connection.
 func (w *world) mcp(args ...string) *client {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -194,7 +195,7 @@ func (p *client) ask(method string, params, result any) {
 		}
 		return
 	}
-	p.t.Fatalf("%s is not answered: %v", method, p.out.Err())
+	p.t.Fatalf("%s got no answer: %v", method, p.out.Err())
 }
 
 func (p *client) call(tool string, input map[string]any) (text string, failed bool) {
@@ -213,19 +214,20 @@ func (p *client) call(tool string, input map[string]any) (text string, failed bo
 	return text, result.IsError
 }
 
-// leave ends the input, which the program takes for its end.
+// leave closes the input, which ends the program.
 func (p *client) leave() {
 	p.t.Helper()
 	p.stdin.Close()
 	for p.out.Scan() {
 	}
 	if err := p.wait(); err != nil {
-		p.t.Errorf("it ended with %v", err)
+		p.t.Errorf("the program ended with %v", err)
 	}
 }
 
-// At a terminal, a run puts what needs permission before the person, one question after the other:
-// y allows it, anything else does not, and what is answered elsewhere is passed over.
+// TestPermissionAtTheTerminal checks that a run at a terminal asks the person for permissions, one
+// after the other. y allows a request, and anything else denies it. Requests that are answered
+// elsewhere are skipped.
 func TestPermissionAtTheTerminal(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -266,6 +268,6 @@ func TestPermissionAtTheTerminal(t *testing.T) {
 		}
 	}
 	if denied != 2 {
-		t.Errorf("of 2 denials the model was told of %d:\n%s", denied, s.model.Story())
+		t.Errorf("the model was told of %d denials, want 2:\n%s", denied, s.model.Story())
 	}
 }

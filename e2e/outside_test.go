@@ -8,8 +8,8 @@ import (
 	"cadre/internal/team"
 )
 
-// A team whose members are all sessions outside has no host. They give their own signs of life, and
-// see themselves that their lead is lost.
+// TestOutsideTeamLosesItsLead checks a team without a host, whose members are all outside sessions.
+// They send their own heartbeats, and notice by themselves that their lead is lost.
 func TestOutsideTeamLosesItsLead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -49,15 +49,15 @@ func TestOutsideTeamLosesItsLead(t *testing.T) {
 	})
 	bob.leave()
 	if _, there, err := w.beats().Of("bob"); there || err != nil {
-		t.Errorf("bob took leave, and its sign of life is there: %v", err)
+		t.Errorf("bob has left, but its heartbeat file is still there: %v", err)
 	}
 	if life, _ := w.lives("bob"); life != "outside" {
 		t.Errorf("bob is %s", life)
 	}
 }
 
-// The lead is told when a teammate is not heard of any more, once, and what it can do: a session
-// outside that is killed or stopped, and one whose host is killed.
+// TestLeadIsToldWhoIsOffline checks that the lead is told once when a teammate is unreachable, and
+// what it can do. The teammate is a killed or stopped outside session, or one whose host is killed.
 func TestLeadIsToldWhoIsOffline(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T) (w *world, lead *client) {

@@ -16,7 +16,7 @@ import (
 	"cadre/internal/testkit/treetest"
 )
 
-// untouched runs something, after which nothing in the user's folders may be different.
+// untouched checks that a function changes nothing in the user's folders.
 func (w *world) untouched(what string, do func()) {
 	w.t.Helper()
 	unchanged := treetest.Keep(w.t, w.root)
@@ -24,12 +24,12 @@ func (w *world) untouched(what string, do func()) {
 	unchanged(what)
 }
 
-// treeOf are the paths of all that is in a folder.
+// treeOf returns the paths of everything in a folder.
 func treeOf(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		all = append(all, path)
-		if errors.Is(err, fs.ErrNotExist) { // it is gone already
+		if errors.Is(err, fs.ErrNotExist) { // it has just been removed
 			err = nil
 		}
 		return err
@@ -39,7 +39,8 @@ func treeOf(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// Whoever only asks changes nothing, also in a team that nobody looks after.
+// TestProbeTouchesNothing checks that commands that only read change nothing, even if no process
+// runs for the team.
 func TestProbeTouchesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -68,7 +69,7 @@ func TestProbeTouchesNothing(t *testing.T) {
 	})
 }
 
-// A team that has ended can be read, and by nothing be changed.
+// TestReviewChangesNothing checks that a team that has ended can be read, and not changed.
 func TestReviewChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -82,7 +83,7 @@ func TestReviewChangesNothing(t *testing.T) {
 			All  []struct{ Result string }
 		}](w, "review", "demo")
 		if value.Team.Status != "complete" || len(value.All) != 1 || value.All[0].Result != "it is done\n" {
-			t.Errorf("reviewed is %+v", value)
+			t.Errorf("the review is %+v", value)
 		}
 		for _, args := range [][]string{
 			{"task", "add", "demo", "more"}, {"task", "claim", "demo", "1", "--as", "eve"},
@@ -99,7 +100,8 @@ func TestReviewChangesNothing(t *testing.T) {
 	})
 }
 
-// An abort ends everything at once, also what does not want to, and keeps the record.
+// TestAbort checks that an abort ends everything at once, even processes that ignore signals, and
+// keeps the record.
 func TestAbort(t *testing.T) {
 	t.Parallel()
 	for _, alive := range []bool{true, false} {
@@ -114,12 +116,12 @@ func TestAbort(t *testing.T) {
 			if !alive {
 				host.killHost(true)
 				if len(marked(t, mark)) == 0 {
-					t.Fatal("nothing outlived the host")
+					t.Fatal("no process outlived the host")
 				}
 			}
 			w.must("abort", "demo", "--reason", "a fire")
 			if left := marked(t, mark); len(left) > 0 {
-				t.Errorf("left running are %v", left)
+				t.Errorf("processes left: %v", left)
 			}
 			if alive {
 				if code := host.wait(); code != 0 {
@@ -138,7 +140,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// A dormant team is one that nobody of lives, although somebody should.
+// TestDormant checks the state dormant: no process of the team is alive, although one should be.
 func TestDormant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -146,7 +148,7 @@ func TestDormant(t *testing.T) {
 	state := func(want string) {
 		t.Helper()
 		if is := w.state(); is != want {
-			t.Errorf("it is %s, not %s", is, want)
+			t.Errorf("the state is %s, want %s", is, want)
 		}
 		var all []struct{ Dormant bool }
 		if err := json.Unmarshal([]byte(w.must("ls", "--json")), &all); err != nil || len(all) != 1 ||
@@ -175,9 +177,9 @@ func TestDormant(t *testing.T) {
 		return there
 	})
 	if !has(w.home, "teams", "demo", "hosts", b.Host, "alive") || b.Pid == 0 {
-		t.Fatalf("the sign of life is %+v", b)
+		t.Fatalf("the heartbeat is %+v", b)
 	}
-	if err := syscall.Kill(b.Pid, syscall.SIGKILL); err != nil { // the host, by the sign of life that it gave
+	if err := syscall.Kill(b.Pid, syscall.SIGKILL); err != nil { // the host, by its heartbeat
 		t.Fatal(err)
 	}
 	eventually(t, "it is dormant", func() bool { return w.state() == "dormant" })

@@ -11,8 +11,8 @@ import (
 	"cadre/internal/testkit/doctest"
 )
 
-// TestReadmeGoal runs the goal of README with the agent that is installed, and compares what it prints.
-// The other commands of the documents are run by TestDocumentsRun in cmd/cadre.
+// TestReadmeGoal runs the goal of README with the installed agent, and compares its output.
+// TestDocumentsRun in cmd/cadre runs the other commands of the documents.
 func TestReadmeGoal(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../README.md")
@@ -26,7 +26,7 @@ func TestReadmeGoal(t *testing.T) {
 		}
 	}
 	if !goal.Shows {
-		t.Fatal("README gives no team a goal, or does not show what happens")
+		t.Fatal("README does not run a goal, or does not show its output")
 	}
 	work := []string{"Port the rules", "Port the tests"}
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {

@@ -11,9 +11,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestReassignBringsTheWork: what somebody has changed where it worked goes with its task, whether
-// its host was killed or it lives and knows nothing of it; and nothing that was there before the
-// team.
+// TestReassignBringsTheWork checks that the changes of a member go with its task. Its host may be
+// killed, or may run and not know of them. Changes from before the team do not go with it.
 func TestReassignBringsTheWork(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -53,12 +52,12 @@ func TestReassignBringsTheWork(t *testing.T) {
 			saved := w.task("1").Saved
 			if saved == nil || saved.Member != "ann" || !strings.Contains(saved.Diff, "+half of it") ||
 				strings.Contains(saved.Diff, "supersecret") {
-				t.Errorf("it comes with %+v", saved)
+				t.Errorf("the task comes with %+v", saved)
 			}
 			w.must("checkpoint", "demo")
 			for file := range strings.FieldsSeq(w.gitSays("ls-tree", "-r", "--name-only", "cadre/demo")) {
 				if strings.Contains(w.gitSays("show", "cadre/demo:"+file), "supersecret") {
-					t.Errorf("%s holds what is the person's", file)
+					t.Errorf("%s contains the secret of the person", file)
 				}
 			}
 			w.must("abort", "demo", "--yes")

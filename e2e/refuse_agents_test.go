@@ -9,9 +9,9 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// A teammate refuses to shut down, which whoever waits for it is told at once, and that the request
-// can be withdrawn. Asked again for another reason it agrees, and both who asked hear that it has
-// stopped.
+// TestRefusedShutdown checks a teammate that refuses to shut down. The waiting command prints that
+// at once, and that the request can be withdrawn. Asked again for another reason, the teammate
+// agrees. Then both who asked are told that it has stopped.
 func TestRefusedShutdown(t *testing.T) {
 	t.Parallel()
 	request := regexp.MustCompile(`shutdown-\d+@[a-z]+`)

@@ -14,7 +14,7 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// begins makes a team with a task, and then does what comes next.
+// begins creates a team with a task, and then continues with next.
 func begins(next agenttest.Script) agenttest.Script {
 	return func(r *agenttest.Request) agenttest.Turn {
 		switch {
@@ -27,8 +27,8 @@ func begins(next agenttest.Script) agenttest.Script {
 	}
 }
 
-// A program that uses Claude Code through cadre observe --sdk-url hears it as it is, with what its
-// team does between its lines; in the end the team is kept.
+// TestRelayedTeam checks a program that uses Claude Code through cadre observe --sdk-url. It gets
+// Claude Code's lines unchanged, and between them what the team does. In the end the team is kept.
 func TestRelayedTeam(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, begins(func(*agenttest.Request) agenttest.Turn { return agenttest.Say("The team is there.") }),
@@ -78,8 +78,8 @@ func TestRelayedTeam(t *testing.T) {
 	}
 }
 
-// A relay that is killed does not take the program along that somebody else started: called again
-// it has that back, and the team goes on in its history.
+// TestRelayIsKilled checks that a killed relay does not end the program that somebody else started.
+// The next relay connects to that program again, and the team continues in its history.
 func TestRelayIsKilled(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, begins(func(r *agenttest.Request) agenttest.Turn {
@@ -103,7 +103,7 @@ func TestRelayIsKilled(t *testing.T) {
 			prompt)
 		const told = "the program is started with --sdk-url "
 		if !w.err.has(ctx, told) {
-			t.Fatal("it does not say where the program connects")
+			t.Fatal("it does not print where the program connects")
 		}
 		if address == ":0" {
 			_, words, _ := strings.Cut(w.err.String(), told)
@@ -111,7 +111,7 @@ func TestRelayIsKilled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			address = to.Host // also that of the next one
+			address = to.Host // the next relay has the same address
 			claude := s.program("claude", "--sdk-url", to.String())
 			if err := claude.Start(); err != nil {
 				t.Fatal(err)
@@ -119,7 +119,7 @@ func TestRelayIsKilled(t *testing.T) {
 			t.Cleanup(func() { claude.Process.Kill(); claude.Wait() })
 		}
 		if !w.out.has(ctx, `"result":"`+answer+`"`) {
-			t.Fatalf("the program does not say %q\n%s", answer, s.model.Story())
+			t.Fatalf("the program does not print %q\n%s", answer, s.model.Story())
 		}
 		return w
 	}

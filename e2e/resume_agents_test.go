@@ -14,9 +14,9 @@ import (
 	"cadre/internal/team"
 )
 
-// goesDown ends the machine: all that runs in the world is killed, the tools of agents with it. A
-// host is in no list of processes, and still has its locks, while one of its threads waits for the
-// disk.
+// goesDown simulates a power failure: it kills everything that runs in the world, including the
+// tools of agents. A killed host may be missing in the process list and still hold its locks, while
+// one of its threads waits for the disk.
 func (s *studio) goesDown() {
 	for len(s.processes()) > 0 {
 		for _, p := range s.processes() {
@@ -32,9 +32,9 @@ func (s *studio) goesDown() {
 	})
 }
 
-// A machine goes down with a team of agents in the middle of its work: the lead, its teammates, and
-// what their tools run. One command brings all of them back, by their own resume, each with what it
-// knew, with its task and with its mail.
+// TestResumeOfAgents simulates a power failure while a team of agents works: the lead, its
+// teammates, and what their tools run. One command resumes all of them with the agents' own resume.
+// Each has its history, its task and its mail.
 func TestResumeOfAgents(t *testing.T) {
 	t.Parallel()
 	agents := map[string]string{"ann": "claude", "bob": "codex"}
@@ -106,7 +106,7 @@ func TestResumeOfAgents(t *testing.T) {
 		back := s.model.Requests()[before:]
 		first := slices.IndexFunc(back, func(req *agenttest.Request) bool { return who(req) == me })
 		if first < 0 || !strings.Contains(string(back[first].Raw), words) || len(back[first].Messages) < 3 {
-			t.Errorf("%s began anew:\n%s", me, s.model.Story())
+			t.Errorf("%s started over:\n%s", me, s.model.Story())
 		}
 	}
 }

@@ -16,24 +16,24 @@ import (
 	"cadre/internal/team"
 )
 
-// soon are periods that a test can wait for. A lead that is kept from its work by other tests for
-// as long as leadLost is lost, and back at its next beat.
+// soon sets short periods, which a test can wait for. If other tests keep a lead from its work for
+// leadLost, the lead is lost. It is back at its next heartbeat.
 const soon = "beat=200ms,checkpoint=200ms,offline=2s,leadLost=1500ms,undelivered=1s,stale=1h"
 
-// order checks that the words come in that order, each behind the one before.
+// order checks that the words occur in that order, each behind the one before.
 func order(t *testing.T, text string, words ...string) {
 	t.Helper()
 	rest := text
 	for _, word := range words {
 		_, behind, found := strings.Cut(rest, word)
 		if !found {
-			t.Fatalf("%q is missing, or not in its place:\n%s", word, text)
+			t.Fatalf("%q is missing, or in the wrong place:\n%s", word, text)
 		}
 		rest = behind
 	}
 }
 
-// state is what ls says of the team.
+// state returns the state of the team in ls.
 func (w *world) state() string {
 	w.t.Helper()
 	for line := range strings.Lines(w.must("ls")) {
@@ -44,8 +44,8 @@ func (w *world) state() string {
 	return ""
 }
 
-// What cannot be gone on with is refused, with what to do instead, and a status that says whether
-// to try again.
+// TestResumeRefuses checks that a team that cannot be resumed is refused, with what to do instead.
+// The exit status says whether a retry can help.
 func TestResumeRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -59,7 +59,7 @@ func TestResumeRefuses(t *testing.T) {
 	w.refused(w.cadre("run", w.write("lost.yaml", "name: lost\nfacts: [go.mod]\nmembers: [{name: ann}]\ntasks: [{id: "+
 		"one, run: echo 1}]\n")), 2, "go.mod cannot be a fact: there is no such file in "+w.dir)
 	if has(w.home, "teams", "lost") {
-		t.Error("there is a team that relies on nothing")
+		t.Error("the refused run created a team")
 	}
 	w.refused(w.cadre("create", "other", "--fact", "go.mod"), 2, "there is no such file")
 	w.refused(w.cadre("create", "other", "--fact", "."), 2, "it is no regular file")
@@ -85,7 +85,8 @@ func TestResumeRefuses(t *testing.T) {
 	w.refused(w.cadre("resume", "broken"), 2, "cadre fsck")
 }
 
-// A team that its user leads is examined in the promised order, and what changed meanwhile is said.
+// TestResumeExamines checks that a team that its user leads is examined in the documented order,
+// and that changes since then are reported.
 func TestResumeExamines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -112,7 +113,7 @@ func TestResumeExamines(t *testing.T) {
 	if strings.Contains(said, "#3 ") {
 		t.Errorf("more than the last ten messages are shown:\n%s", said)
 	}
-	order(t, w.must("resume", "demo"), "✓ you lead it") // it may be done again
+	order(t, w.must("resume", "demo"), "✓ you lead it") // a second resume is allowed
 
 	w.write("go.mod", "module changed\n")
 	if err := os.Remove(filepath.Join(w.dir, "db/schema.sql")); err != nil {
@@ -139,7 +140,7 @@ func TestResumeExamines(t *testing.T) {
 	if err := os.Remove(filepath.Join(w.dir, "go.mod")); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mkfifo(filepath.Join(w.dir, "go.mod"), 0o600); err != nil { // whoever reads it waits for ever
+	if err := syscall.Mkfifo(filepath.Join(w.dir, "go.mod"), 0o600); err != nil { // opening it for reading blocks
 		t.Fatal(err)
 	}
 	order(t, w.must("probe", "demo"), "! facts stale: go.mod, schema", "1 of 2 tasks done")
@@ -148,8 +149,7 @@ func TestResumeExamines(t *testing.T) {
 	w.refused(w.cadre("facts", "demo", "--record"), 2, "go.mod cannot be a fact", "it is no regular file")
 }
 
-// everybody kills the process with its leash and all that runs for it; nobody has a moment to take
-// leave.
+// everybody kills the process, its leash and all its children at the same moment.
 func (p *process) everybody(mark string) {
 	p.t.Helper()
 	p.Process.Signal(syscall.SIGSTOP)
@@ -161,8 +161,7 @@ func (p *process) everybody(mark string) {
 	p.kill()
 }
 
-// age makes the last signs of life of a team so much older, as if they had been given by a machine
-// that was off since.
+// age makes the last heartbeats of a team older, as if their machine had been off since.
 func (w *world) age(by time.Duration) {
 	w.t.Helper()
 	folder := heartbeat.Of(filepath.Join(w.home, "teams", "demo"))
@@ -178,8 +177,8 @@ func (w *world) age(by time.Duration) {
 	}
 }
 
-// Whatever of a run was killed in the middle of its work, resume finds out, and goes on where it
-// stopped.
+// TestResumeAfterDeath kills any part of a run in the middle of its work. resume finds that out,
+// and continues where the run stopped.
 func TestResumeAfterDeath(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -194,7 +193,7 @@ func TestResumeAfterDeath(t *testing.T) {
 			p.everybody(mark)
 			w.age(24 * time.Hour)
 			if left, _ := filepath.Glob(filepath.Join(w.home, "teams", "demo", "hosts", "*", "*")); len(left) == 0 {
-				w.t.Error("the host left nothing behind; a machine that was switched off would have")
+				w.t.Error("the host left no heartbeat; a machine without power would have")
 			}
 		}},
 		{name: "machine that lost the signs of life", dies: func(w *world, p *process, mark string) {
@@ -226,7 +225,7 @@ func TestResumeAfterDeath(t *testing.T) {
 					w.count("demo", "task_completed")["1"] == 1 && slices.Contains(w.lines("ran"), "slow")
 			})
 			if state := w.state(); state != "active" {
-				t.Errorf("it is %s while it runs", state)
+				t.Errorf("the state is %s while it runs", state)
 			}
 			c.dies(w, p, mark)
 			eventually(t, "it is dormant", func() bool { return w.state() == "dormant" })
@@ -248,14 +247,14 @@ func TestResumeAfterDeath(t *testing.T) {
 				}
 			}
 			if state := w.state(); state != "complete" || !has(w.dir, "demo-report.md") {
-				t.Errorf("it is %s, its report is there: %t", state, has(w.dir, "demo-report.md"))
+				t.Errorf("the state is %s, the report exists: %t", state, has(w.dir, "demo-report.md"))
 			}
 		})
 	}
 }
 
-// Everybody goes on with the task that it held, also members without a session that could be
-// resumed.
+// TestResumeGivesEachItsTask checks that each member continues with its task, even members without
+// a session that can be resumed.
 func TestResumeGivesEachItsTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -277,14 +276,14 @@ func TestResumeGivesEachItsTask(t *testing.T) {
 	w.untilCompleted(len(tasks))
 	for id, owner := range owners {
 		if by := w.task(id).CompletedBy; by != owner {
-			t.Errorf("task %s was %s's, and %s did it", id, owner, by)
+			t.Errorf("task %s belonged to %s, but %s did it", id, owner, by)
 		}
 	}
 	noneLeft(t, mark)
 }
 
-// The lead that lives is left alone, unless the user says otherwise. That is on record, and the one
-// who had it ends.
+// TestTakeOver checks that resume does not take the lead from a running session, unless the user
+// asks for it. The history records the takeover, and the old lead ends.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	t.Run("a run", func(t *testing.T) {
@@ -329,7 +328,7 @@ func TestTakeOver(t *testing.T) {
 		}
 		r := w.cadre("resume", "demo")
 		if r.code != 1 || strings.Contains(r.out+r.err, "is alive") {
-			t.Errorf("exit status %d, and %s lives:\n%s%s", r.code, first, r.out, r.err)
+			t.Errorf("exit status %d, and %s is alive:\n%s%s", r.code, first, r.out, r.err)
 		}
 		order(t, r.out+r.err, "! session "+first+" led it and is gone; another process is taking the lead",
 			"Another process is taking the lead of team demo. Follow it: cadre log demo --follow")
@@ -358,10 +357,10 @@ func TestTakeOver(t *testing.T) {
 		}
 		order(t, w.must("resume", "demo", "--take-over"), "leads it and is alive", "team demo continues; you lead it")
 		if err := lead.wait(); err == nil {
-			t.Error("the session that led ended as if nothing had happened")
+			t.Error("the old lead ended as if nothing had happened")
 		}
 		w.tookOver(first)
-		again := w.mcp("mcp", "--team", "demo") // what the user leads they may leave to any session
+		again := w.mcp("mcp", "--team", "demo") // any session may take the lead from the user
 		if text, failed := again.call("TeamStatus", nil); failed || !strings.Contains(text, "eve") {
 			t.Errorf("the next lead is told: %s", text)
 		}
@@ -385,9 +384,9 @@ func TestTakeOver(t *testing.T) {
 			strings.Contains(r.out, "continues; you lead") {
 			t.Errorf("exit status %d: %s%s", r.code, r.out, r.err)
 		}
-		// nobody's session was touched, nothing put back on the list
+		// Nobody's session changed, and no task was returned to the queue.
 		if after := len(w.history("demo")); after != before {
-			t.Errorf("who was refused made %d events", after-before)
+			t.Errorf("the refused command recorded %d events", after-before)
 		}
 		w.write("go", "")
 		order(t, w.must("resume", "demo", "--take-over"), "3 of 3 tasks done")
@@ -422,7 +421,7 @@ func TestTakeOver(t *testing.T) {
 		}
 		elsewhere(time.Now().Add(-59 * time.Minute))
 		refused("leads it on the machine elsewhere", "59 min ago", "expires after 60 min")
-		elsewhere(time.Now().Add(time.Hour)) // a clock that is wrong makes nobody old
+		elsewhere(time.Now().Add(time.Hour)) // a wrong clock does not make the lead look silent
 		refused("clock skew", "its age is ignored", "was seen 0 s ago")
 		elsewhere(time.Now().Add(-61 * time.Minute))
 		order(t, w.must("resume", "demo"), "is gone", "team demo continues")
@@ -435,7 +434,7 @@ func (w *world) leadSession() string {
 	return read[struct{ Lead struct{ Session string } }](w, "probe", "demo").Lead.Session
 }
 
-// tookOver checks that the lead was taken from that session, once, and that this is on record.
+// tookOver checks that the history records exactly one takeover from that session.
 func (w *world) tookOver(from string) {
 	w.t.Helper()
 	n := 0
@@ -445,12 +444,12 @@ func (w *world) tookOver(from string) {
 		}
 	}
 	if n != 1 {
-		w.t.Errorf("it is on record %d times that the lead was taken from %s", n, from)
+		w.t.Errorf("the history records %d takeovers from %s", n, from)
 	}
 }
 
-// A teammate that dies with its host leaves a task that can be given away; one that lives has to be
-// asked, or forced.
+// TestReassign checks that a task can be reassigned from a teammate that died with its host. A
+// running teammate has to be asked, or forced.
 func TestReassign(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -28,19 +28,20 @@ var (
 )
 
 const (
-	roundsTime = 20 * time.Second // of a normal test run
+	roundsTime = 20 * time.Second // in a normal test run
 	shorter    = time.Second
 )
 
-// A team of six at work, of which one process is killed: its lead, its host, a leash, an agent,
-// what runs for a task. It is resumed, and in every fourth round that is killed as well and called
-// again. It comes to its end: every task was completed once, every message was given once, and no
-// process is left. The same again, with other teams and other victims, for a while, or so often:
+// TestRounds kills one process of a working team of six: its lead, its host, a leash, an agent, or
+// a child of a task. Then it resumes the team. In every fourth round it kills resume too, and calls
+// it again. The team must finish: every task is completed once, every message is delivered once,
+// and no process is left. The test repeats that with other teams and other victims for a while, or
+// for a given number of rounds:
 //
 //	make rounds ROUNDS=500
 func TestRounds(t *testing.T) {
 	if !has("/proc/self/environ") {
-		t.Skip("the processes of a team are found by their environments, in /proc")
+		t.Skip("the test finds the processes of a team by their environments, in /proc")
 	}
 	seed, enough := *seedFlag, roundsTime
 	if seed == 0 {
@@ -60,7 +61,7 @@ func TestRounds(t *testing.T) {
 			total += killed[i].Load()
 			list = append(list, fmt.Sprintf("%s %d", kind, killed[i].Load()))
 		}
-		t.Logf("%d rounds; killed were: %s, and then resume %d", total, strings.Join(list, ", "), twice.Load())
+		t.Logf("%d rounds; killed were: %s, and then resume %d times", total, strings.Join(list, ", "), twice.Load())
 	})
 	began := time.Now()
 	for worker := range 2 {
@@ -75,7 +76,7 @@ func TestRounds(t *testing.T) {
 				seed := seed + uint64(n)
 				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 					r := newRound(t, seed)
-					for r.play() == "" { // its team was quicker than we
+					for r.play() == "" { // the team finished before the kill
 						r = newRound(t, r.seed+1_000_000)
 					}
 					killed[slices.Index(victims, r.killed)].Add(1)
@@ -88,22 +89,22 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// victims are the kinds of processes of a team.
+// victims lists the kinds of processes of a team.
 var victims = []string{"run", "lead", "host", "leash", "agent", "tools", "command"}
 
-// round is one team with its life.
+// round is the life of one team.
 type round struct {
 	*world
 	dice    *rand.Rand
 	seed    uint64
 	members []string
-	byHand  bool // it is led by a session outside, and hosted in the background; else by a run
+	byHand  bool // an outside session leads it, with a host in the background; otherwise a run does
 	tasks   int
 	main    []*process // the run, or the host
 	lead    *client
-	leashes []int  // that were seen
-	killed  string // what kind of process
-	again   bool   // resume was killed in the middle, too
+	leashes []int  // all that were seen
+	killed  string // the kind of the killed process
+	again   bool   // resume was killed too
 }
 
 func newRound(t *testing.T, seed uint64) *round {
@@ -117,7 +118,7 @@ func newRound(t *testing.T, seed uint64) *round {
 				t.Logf("%s said:\n%s", strings.Join(p.Args[1:], " "), p.said())
 			}
 			log, _ := os.ReadFile(filepath.Join(r.teamDir(), "host.log"))
-			t.Logf("the host in the background said:\n%s", log)
+			t.Logf("the host in the background printed:\n%s", log)
 			if has(r.teamDir()) {
 				t.Logf("%s", r.cadre("log", "demo").out)
 			}
@@ -126,7 +127,7 @@ func newRound(t *testing.T, seed uint64) *round {
 	return r
 }
 
-// actorCommand is the agent that plays the member.
+// actorCommand returns the command of the agent that plays the member.
 func (r *round) actorCommand(member string) string {
 	self, err := os.Executable()
 	if err != nil {
@@ -140,7 +141,7 @@ func (r *round) colleagues(member string) []string {
 	return slices.DeleteFunc(slices.Clone(r.members), func(m string) bool { return m == member })
 }
 
-// work is a task of a shell: it tells a colleague of itself, with words that no other message has.
+// work returns a shell task that sends a colleague a message with unique words.
 func (r *round) work() team.CreateTask {
 	to := r.dice.Perm(len(r.members))
 	return team.CreateTask{Retries: 5, Run: fmt.Sprintf("to=%s; test $to != $CADRE_MEMBER_NAME || to=%s; %s send "+
@@ -209,8 +210,7 @@ func prefixed(prefix string, words []string) string {
 	return strings.Join(all, ", ")
 }
 
-// play plays the round, and returns what kind of process was killed; "" where there was none any
-// more.
+// play plays the round. It returns the kind of the killed process, or "" if all had already ended.
 func (r *round) play() string {
 	r.begin()
 	target := 6 + r.dice.Int64N(130)
@@ -223,7 +223,7 @@ func (r *round) play() string {
 	}
 	r.t.Cleanup(func() {
 		if r.t.Failed() {
-			r.t.Logf("killed was the %s, at about record %d, and then resume: %t", r.killed, target, r.again)
+			r.t.Logf("killed the %s, at about record %d, and then resume: %t", r.killed, target, r.again)
 		}
 	})
 	if pid == r.main[0].Process.Pid {
@@ -242,13 +242,13 @@ func (r *round) play() string {
 	r.resume()
 	resumed := time.Now()
 	r.finish()
-	r.t.Logf("killed was the %s, at about record %d, and then resume: %t; by hand: %t; resumed after %s, at its end "+
+	r.t.Logf("killed the %s, at about record %d, and then resume: %t; by hand: %t; resumed after %s, at its end "+
 		"after %s", r.killed, target, r.again, r.byHand,
 		resumed.Sub(began).Round(time.Millisecond), time.Since(resumed).Round(time.Millisecond))
 	return r.killed
 }
 
-// processes are those of the team, by kind.
+// processes returns the processes of the team, by kind.
 func (r *round) processes() map[string][]int {
 	leashes, all := leashesByHost(r.t), map[string][]int{}
 	entries, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -263,7 +263,7 @@ func (r *round) processes() map[string][]int {
 		kind := "command"
 		switch {
 		case args[0] == cadre && len(args) > 1 && (args[1] == "run" || args[1] == "host") &&
-			pid == r.main[0].Process.Pid: // and no child of it that is about to be another program
+			pid == r.main[0].Process.Pid: // not a child of it that is about to exec
 			kind = args[1]
 		case args[0] == cadre && slices.Contains(args, "--socket"):
 			kind = "tools"
@@ -290,7 +290,7 @@ func (r *round) processes() map[string][]int {
 	return all
 }
 
-// leashesByHost are the living leashes, of whatever team, by the process that holds them.
+// leashesByHost returns the running leashes of all teams, by the process that holds them.
 func leashesByHost(t *testing.T) map[int][]int {
 	t.Helper()
 	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=,args=").Output()
@@ -308,8 +308,8 @@ func leashesByHost(t *testing.T) map[int][]int {
 	return all
 }
 
-// killOne kills a process of the team, notes its kind, and returns its id; 0 where there is none
-// any more.
+// killOne kills a process of the team and notes its kind. It returns the pid, or 0 if no process is
+// left.
 func (r *round) killOne() (pid int) {
 	r.t.Helper()
 	for range 100 {
@@ -323,11 +323,11 @@ func (r *round) killOne() (pid int) {
 			return pid
 		}
 	}
-	r.t.Fatal("whoever was to be killed was gone")
+	r.t.Fatal("no victim was left")
 	return 0
 }
 
-// resume calls cadre resume, as a user would who finds that something is wrong.
+// resume calls cadre resume, as a user would who notices the damage.
 func (r *round) resume() {
 	r.t.Helper()
 	for began := time.Now(); ; {
@@ -338,18 +338,19 @@ func (r *round) resume() {
 		case said.code == 2 && (strings.Contains(said.err, "Team is complete") ||
 			strings.Contains(said.err, "has ended meanwhile")):
 			return
-		case said.code == 1 && strings.Contains(said.err, "leads team "): // it lives
+		case said.code == 1 && strings.Contains(said.err, "leads team "): // the lead is alive
 			if !r.main[0].over() {
 				return
 			}
-			// A child that was just being started may have had the lock of the dead for some
-			// milliseconds. A host that lives for longer is that of the first resume.
+			// A child that was just starting may have held the lock of the dead host for some
+			// milliseconds. A host that is alive for longer is the one that the first resume
+			// started.
 			if r.again && r.byHand && time.Since(began) > 500*time.Millisecond &&
 				host.Hosted(filepath.Join(r.teamDir(), "hosts")) {
 				return
 			}
 			if time.Since(began) > 5*time.Second {
-				r.t.Fatalf("the host is dead, and said to live:\n%s%s", said.out, said.err)
+				r.t.Fatalf("the host is dead, but resume says that it is alive:\n%s%s", said.out, said.err)
 			}
 		default:
 			r.t.Fatalf("resume ended with %d:\n%s%s", said.code, said.out, said.err)
@@ -357,7 +358,7 @@ func (r *round) resume() {
 	}
 }
 
-// watched is cadre, which sees the leashes of what it runs meanwhile.
+// watched runs cadre, and notes the leashes of its children meanwhile.
 func (r *round) watched(args ...string) result {
 	r.t.Helper()
 	over, seen := make(chan struct{}), make(chan struct{})
@@ -378,7 +379,7 @@ func (r *round) watched(args ...string) result {
 	return said
 }
 
-// finish sees the team to its end, and checks what it promised.
+// finish runs the team to its end, and checks the promises.
 func (r *round) finish() {
 	r.t.Helper()
 	if r.byHand {
@@ -419,7 +420,7 @@ func (r *round) finish() {
 	}
 	for seq, n := range given {
 		if n != 1 {
-			r.t.Errorf("message %d was given %d times", seq, n)
+			r.t.Errorf("message %d was delivered %d times", seq, n)
 		}
 	}
 	for i := range r.tasks {
@@ -442,7 +443,7 @@ func (r *round) finish() {
 	}
 	for seq, m := range sent {
 		if given[seq] == 0 {
-			r.t.Errorf("message %d from %s to %s was never given", seq, m.From, m.To)
+			r.t.Errorf("message %d from %s to %s was never delivered", seq, m.From, m.To)
 		}
 		if text, acts := heardBy[m.To]; acts && strings.Count(text, m.Body+"\n") != 1 {
 			r.t.Errorf("message %d from %s is %d times in the histories of %s", seq, m.From,
@@ -450,7 +451,7 @@ func (r *round) finish() {
 		}
 	}
 	if r.byHand {
-		r.processes() // a leash is only seen while its host lives
+		r.processes() // a leash is only visible while its host runs
 		r.must("abort", "demo", "--yes")
 		r.lead.stdin.Close()
 		r.lead.wait()
@@ -462,6 +463,6 @@ func (r *round) finish() {
 		<-time.After(5 * time.Millisecond)
 	}
 	if len(left) > 0 {
-		r.t.Errorf("left running are %v", left)
+		r.t.Errorf("processes left: %v", left)
 	}
 }

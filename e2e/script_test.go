@@ -18,14 +18,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The scripts show every command as it is called and what it answers. To the commands of testscript
-// they add
+// TestScripts runs the scripts, which show every command with its output. They add these commands
+// to testscript:
 //
 //	cadre ARGS          call the program, which must end with status 0
 //	refused N ARGS      call the program, which must end with status N, print nothing, and say why on standard error
 //	unfinished ARGS     call the program, which must end with status 1 after it printed how far it came
-//	json FILE           compare what was printed, a JSON value, with the file: "*" stands for anything but nothing
-//	as TEAM MEMBER      from here on act in a teammate's session; as - for nobody's
+//	json FILE           compare the output, a JSON value, with the file: "*" stands for anything but nothing
+//	as TEAM MEMBER      continue in a teammate's session; as - leaves it
 //	wait-done TEAM N    wait until N tasks of the team are completed
 func TestScripts(t *testing.T) {
 	dir, files := "testdata/script", []string(nil)
@@ -95,14 +95,14 @@ func scriptRefused(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ended(ts, want, args[1:])
 	if ts.ReadFile("stdout") != "" {
-		ts.Fatalf("a command that was refused printed something")
+		ts.Fatalf("a refused command printed something")
 	}
 	why := "cadre: "
-	if slices.Contains(args, "--json") { // behind what a person is told
+	if slices.Contains(args, "--json") { // behind the output for people
 		why = `{"error":{"code":"`
 	}
 	if !strings.Contains("\n"+ts.ReadFile("stderr"), "\n"+why) {
-		ts.Fatalf("it does not say why")
+		ts.Fatalf("the error does not say why")
 	}
 }
 
@@ -111,7 +111,7 @@ func scriptUnfinished(ts *testscript.TestScript, _ bool, args []string) { ended(
 func ended(ts *testscript.TestScript, status int, args []string) {
 	err := ts.Exec(cadre, args...)
 	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != status {
-		ts.Fatalf("it ended with %v, not with status %d", err, status)
+		ts.Fatalf("the command ended with %v, want status %d", err, status)
 	}
 }
 
@@ -126,7 +126,7 @@ func scriptAs(ts *testscript.TestScript, _ bool, args []string) {
 func scriptJSON(ts *testscript.TestScript, neg bool, args []string) {
 	var got, want any
 	if err := json.Unmarshal([]byte(ts.ReadFile("stdout")), &got); err != nil {
-		ts.Fatalf("what was printed is not one JSON value: %v", err)
+		ts.Fatalf("the output is not one JSON value: %v", err)
 	}
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &want))
 	if diff := compare(want, got, "."); diff != "" {
@@ -134,7 +134,7 @@ func scriptJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// compare says where two JSON values differ.
+// compare returns where two JSON values differ.
 func compare(want, got any, at string) string {
 	switch w := want.(type) {
 	case map[string]any:

@@ -11,16 +11,17 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// spoken is how a client has an agent without teams work in a session of its own. In all that it
-// says, $DIR is the project's folder and $SESSION the session's id.
+// spoken is how a client makes an agent without teams work in a session of its own. In the texts,
+// $DIR is the project's folder and $SESSION the session's id.
 type spoken struct {
 	agent string
 	args  []string
-	// from the beginning of a program to that of its session, each when the one before was answered
+	// begin lists the requests from the start of the program to the start of its session. Each is
+	// sent when the one before was answered.
 	begin []string
-	named *regexp.Regexp // the session, in what the program says
-	ask   string         // what it is to do
-	told  int            // of how many of the two requests to its model it tells what they cost
+	named *regexp.Regexp // matches the session id in the output
+	ask   string         // the request for work
+	told  int            // for how many of the two model requests it reports the cost
 }
 
 var acpSpoken = spoken{
@@ -39,12 +40,12 @@ var spokens = []spoken{
 	}, regexp.MustCompile(`"id":2,"result":\{.*?"thread":\{.*?"id":"([^"]+)"`),
 		`{"id":3,"method":"turn/start","params":{"threadId":"$SESSION","input":[{"type":"text","text":"what is the sum?"}]}}`, 2},
 	{"gemini", []string{"--acp", "--yolo"}, acpSpoken.begin, acpSpoken.named, acpSpoken.ask, 2},
-	{"opencode", []string{"acp"}, acpSpoken.begin, acpSpoken.named, acpSpoken.ask, 1}, // the last
+	{"opencode", []string{"acp"}, acpSpoken.begin, acpSpoken.named, acpSpoken.ask, 1}, // the last one
 }
 
-// A session of a real agent without teams, which somebody else drives, observed live: before the
-// model may say that it is done, the observers have shown what its agent does. It is kept as a team
-// of one, whose member goes on with the agent's next session.
+// TestObservedSession checks a session of a real agent without teams that another client drives. It
+// is observed live: the observers show the agent's actions before the model may finish. It is kept
+// as a team of one, and the agent's next session belongs to the same member.
 func TestObservedSession(t *testing.T) {
 	t.Parallel()
 	for _, a := range spokens {
@@ -52,7 +53,7 @@ func TestObservedSession(t *testing.T) {
 			s := newStudio(t, nil, a.agent)
 			first, second := s.observeSession(a, "All is well."), s.observeSession(a, "It is still so.")
 			if first == second {
-				t.Errorf("there are not two sessions, but %s", first)
+				t.Errorf("want two sessions, got %s", first)
 			}
 			kept := read[struct {
 				Observed string
@@ -66,20 +67,20 @@ func TestObservedSession(t *testing.T) {
 				m.Name != a.agent || m.Status != "idle" || m.Summary != "It is still so." ||
 				m.Session != second || m.Incarnation != 1 || m.Usage.InputTokens != 2*a.told*100 ||
 				m.Usage.OutputTokens != 2*a.told*10 {
-				t.Errorf("kept is %+v, and the second session was %s", kept, second)
+				t.Errorf("kept %+v, but the second session was %s", kept, second)
 			}
 			if out := s.must("ls"); !strings.Contains(out, "watched") || !strings.Contains(out, "observed") {
 				t.Errorf("the teams are\n%s", out)
 			}
 			if r := s.cadre("task", "add", "watched", "one more"); r.code != 2 {
-				t.Errorf("it takes a task: %+v", r)
+				t.Errorf("the team accepts a task: %+v", r)
 			}
 		})
 	}
 }
 
-// observeSession has the agent use its shell, and say these words at the end, and returns the id of
-// its session.
+// observeSession makes the agent use its shell, and end with these words. It returns the id of its
+// session.
 func (s *studio) observeSession(a spoken, words string) (session string) {
 	s.t.Helper()
 	watch := func(args ...string) *watcher { return s.watch(append([]string{"-", "--agent", a.agent}, args...)...) }
@@ -107,24 +108,24 @@ func (s *studio) observeSession(a spoken, words string) (session string) {
 	}
 	named := a.named.FindStringSubmatch(client.said.String())
 	if named == nil {
-		s.t.Fatalf("no session begins:\n%s", client.said)
+		s.t.Fatalf("no session starts:\n%s", client.said)
 	}
 	fmt.Fprintln(in, strings.ReplaceAll(a.ask, "$SESSION", named[1]))
 	if !people.out.has(ctx, fmt.Sprintf("%s is idle: %s", a.agent, words)) {
-		s.t.Fatalf("the session does not come to its end:\n%s", client.said)
+		s.t.Fatalf("the session does not end:\n%s", client.said)
 	}
 	in.Close()
-	client.Process.Kill() // not all of them end because nobody speaks to them any more
+	client.Process.Kill() // not all of them end when their client leaves
 	client.end()
 	for _, w := range []*watcher{people, programs, state} {
 		w.end()
 	}
 	if n := len(s.model.Requests()) - asked; n != 2 {
-		s.t.Errorf("the model was asked %d times, not twice", n)
+		s.t.Errorf("the model got %d requests, want 2", n)
 	}
 	if notices := programs.passed(client.said); strings.Join(notices, " ") != "team:created team:member:joined "+
 		"team:member:idle" {
-		s.t.Errorf("noticed was %v", notices)
+		s.t.Errorf("the notices are %v", notices)
 	}
 	seen := observedTeam[struct {
 		Name, Role string
@@ -133,10 +134,10 @@ func (s *studio) observeSession(a spoken, words string) (session string) {
 	}](s.t, state.out.String())
 	if seen.Name != a.agent || seen.Role != "teammate" || len(seen.Members) != 1 ||
 		seen.Members[0].AgentID != named[1] || seen.Members[0].Status != "idle" {
-		s.t.Errorf("in the end it is %+v", seen)
+		s.t.Errorf("in the end the member is %+v", seen)
 	}
 	if log := s.must("log", "watched"); !strings.HasSuffix(log, people.out.String()) {
-		s.t.Errorf("the log is\n%s\nand said was\n%s", log, people.out)
+		s.t.Errorf("the log is\n%s\nbut the output was\n%s", log, people.out)
 	}
 	return named[1]
 }

@@ -10,8 +10,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// A teammate whose program or login is missing is not added. One whose session fails later waits
-// for the person.
+// TestSpawnOfAnAgent checks that a teammate is not added if its program or its login is missing. A
+// teammate whose session fails later waits for the person.
 func TestSpawnOfAnAgent(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, complete, "claude")
@@ -45,7 +45,7 @@ func TestSpawnOfAnAgent(t *testing.T) {
 
 	if out := s.must("spawn", "hands", "eve", "--agent", "claude", "--wait"); !strings.Contains(out,
 		"its session runs") {
-		t.Errorf("it says %s", out)
+		t.Errorf("the item is %s", out)
 	}
 	if log := s.must("log", "hands"); !strings.Contains(log, "eve started") {
 		t.Errorf("eve did not start:\n%s", log)
@@ -63,7 +63,8 @@ func TestSpawnOfAnAgent(t *testing.T) {
 	s.must("cleanup", "hands", "--force")
 }
 
-// Doctor says for each agent whether somebody is logged in, and never a key.
+// TestLoginsInDoctor checks that doctor says for each agent whether it is logged in, and never
+// prints a key.
 func TestLoginsInDoctor(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, complete, "claude", "codex", "gemini")
@@ -73,7 +74,7 @@ func TestLoginsInDoctor(t *testing.T) {
 		for _, c := range read[[]check](s.world, "doctor") {
 			all[c.Name] = c
 			if strings.Contains(c.Detail, "dummy") {
-				t.Errorf("it tells a key: %s", c.Detail)
+				t.Errorf("doctor prints a key: %s", c.Detail)
 			}
 		}
 		return all
@@ -103,8 +104,8 @@ func TestLoginsInDoctor(t *testing.T) {
 	}
 }
 
-// A run for a goal does not ask the program of its lead for the version first, which takes some of
-// them seconds: it starts it once, for the session.
+// TestGoalStartsItsLeadAtOnce checks that a run for a goal starts the program of its lead once, for
+// the session. It does not ask for the version first, which takes some programs seconds.
 func TestGoalStartsItsLeadAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Nothing waits for a pipe or reads a device to its end: a file that is none is refused, with
-// status 2 and what it is.
+// TestSpecialFiles checks that no command waits for a pipe or reads a device to its end. A special
+// file is refused with status 2 and its kind.
 func TestSpecialFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -29,7 +29,7 @@ func TestSpecialFiles(t *testing.T) {
 	}
 	w.refused(w.cadre("run", huge), 2, "is larger than 16 MiB")
 	if took := time.Since(began); took > time.Minute {
-		t.Errorf("it took %s", took)
+		t.Errorf("the command took %s", took)
 	}
 
 	w.must("create", "demo")
@@ -61,7 +61,7 @@ func TestSpecialFiles(t *testing.T) {
 	}
 	w.must("task", "add", "demo", "two")
 
-	// A directory in a file's place is damage, and mending sets it aside.
+	// A directory in a file's place is damage, and fsck --mend moves it away.
 	for _, name := range []string{"journal/durable", "state.json"} {
 		path := filepath.Join(folder, name)
 		if err := errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o700)); err != nil {
@@ -76,9 +76,9 @@ func TestSpecialFiles(t *testing.T) {
 	}
 }
 
-// A member puts a pipe in the place of a file that git reads. Nothing waits for it: the run ends
-// with its report, and says which file it is, what to do, and which command is next; after that the
-// work is committed.
+// TestPipesForGit checks a member that puts a pipe in the place of a file that git reads. Nothing
+// waits for it. The run ends with its report, which names the file, what to do, and the next
+// command. After that the work is committed.
 func TestPipesForGit(t *testing.T) {
 	t.Parallel()
 	for file, last := range map[string]string{
@@ -95,7 +95,7 @@ func TestPipesForGit(t *testing.T) {
 			r := w.cadre("run", "team.yaml")
 			for _, words := range []string{"1 of 1 tasks done", last, "cadre consolidate demo\n"} {
 				if r.code != 0 || !strings.Contains(r.out, words) {
-					t.Errorf("the run ended with %d, and does not say %q:\n%s", r.code, words, r.out)
+					t.Errorf("the run ended with %d, and does not print %q:\n%s", r.code, words, r.out)
 				}
 			}
 			if !strings.Contains(r.err, pipe+" is a named pipe") {
@@ -127,7 +127,7 @@ func TestPipesForGit(t *testing.T) {
 			t.Errorf("the task does not say what to do:\n%s", task)
 		}
 		if data, err := os.ReadFile(filepath.Join(w.dir, "demo-report.md")); err != nil || len(data) == 0 {
-			t.Errorf("the report: %q, %v", data, err)
+			t.Errorf("the report is %q, %v", data, err)
 		}
 		if err := os.Remove(pipe); err != nil {
 			t.Fatal(err)
@@ -140,8 +140,8 @@ func TestPipesForGit(t *testing.T) {
 	})
 }
 
-// A member that no host can run is not added: what a host needs is there before the member is on
-// record.
+// TestSpawnWithoutALog checks that a member that no host can run is not added. What a host needs
+// exists before the member is recorded.
 func TestSpawnWithoutALog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -177,8 +177,8 @@ func TestSpawnWithoutALog(t *testing.T) {
 	w.must("shutdown", "demo", "ann")
 }
 
-// Something else in the place of a team's folder is named, with status 2, and so are the variables
-// that say where teams are.
+// TestNotATeamsFolder checks that a special file in the place of a team's folder is named, with
+// status 2. So are the variables that say where teams are.
 func TestNotATeamsFolder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -220,8 +220,8 @@ func TestNotATeamsFolder(t *testing.T) {
 	w.env = env
 }
 
-// A hook that is a pipe, or a link to nothing, is shown before it is trusted: what it will do is in
-// no file.
+// TestTrustNamesPipes checks that a hook that is a pipe or a broken link is shown before it is
+// trusted, because no file shows what it will do.
 func TestTrustNamesPipes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -238,8 +238,8 @@ func TestTrustNamesPipes(t *testing.T) {
 	}
 }
 
-// A damaged team is replaced by its last checkpoint, and nothing of it is lost: its folder is kept
-// aside. A whole one is not replaced.
+// TestDamagedTeamFromGit checks that the last checkpoint replaces a damaged team. Its folder is
+// moved away, so nothing is lost. An undamaged team is not replaced.
 func TestDamagedTeamFromGit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -263,7 +263,7 @@ func TestDamagedTeamFromGit(t *testing.T) {
 	r := w.cadre("resume", "demo", "--from-git")
 	aside := filepath.Join(w.home, "damaged", "demo-1")
 	if r.code != 0 || !strings.Contains(r.err, aside) {
-		t.Fatalf("it ended with %d: %s%s", r.code, r.out, r.err)
+		t.Fatalf("restore ended with %d: %s%s", r.code, r.out, r.err)
 	}
 	if list := w.must("task", "list", "demo"); !strings.Contains(list, "in the checkpoint") ||
 		strings.Contains(list, "after it") {
@@ -277,7 +277,8 @@ func TestDamagedTeamFromGit(t *testing.T) {
 	w.must("fsck", "demo")
 }
 
-// What belongs to another team is not believed, and what names it is the name that a command takes.
+// TestAnotherTeamsFiles checks that files of another team are not believed, and that the error
+// names the name that a command takes.
 func TestAnotherTeamsFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -307,7 +308,7 @@ func TestAnotherTeamsFiles(t *testing.T) {
 	w.refused(w.cadre("task", "list", "demo"), 2, "the segment belongs to journal", "cadre fsck demo")
 	w.refused(w.cadre("fsck", "demo"), 2, "and the segments beside it to")
 	w.refused(w.cadre("fsck", "demo", "--mend"), 2, "Put the team's own files back")
-	marker := "journal/durable" // with it the journal is whole, and another team's
+	marker := "journal/durable" // with it the journal is complete, and belongs to another team
 	wasMarked := copyOver(marker)
 	w.refused(w.cadre("task", "list", "demo"), 2, "it is the history of team other", "cadre fsck demo")
 	w.refused(w.cadre("fsck", "demo"), 2, "it is the history of team other")
@@ -321,8 +322,9 @@ func TestAnotherTeamsFiles(t *testing.T) {
 	w.must("task", "add", "demo", "it works again")
 }
 
-// A team of the same name in another home is another team: neither its journal nor one file of it
-// is believed in the place of ours, fsck changes nothing, and the way out that it names works.
+// TestAnotherHomesFiles checks that a team of the same name in another home is another team.
+// Neither its journal nor any of its files is believed in place of the team's own. fsck changes
+// nothing, and the way out that it names works.
 func TestAnotherHomesFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -377,15 +379,15 @@ func TestAnotherHomesFiles(t *testing.T) {
 		t.Errorf("restored is\n%s", list)
 	}
 
-	// The restored history is another one than the one before it, of the same team.
+	// The restored history has another id than the one before, but belongs to the same team.
 	data, err = os.ReadFile(filepath.Join(w.home, "teams", "demo", marker))
 	if err != nil || !strings.Contains(string(data), "+") {
 		t.Errorf("the marker of the restored team is %q, %v", data, err)
 	}
 }
 
-// Task files that somebody removed or added are put right by the next change, and altered ones by
-// fsck.
+// TestProjectionsComeBack checks that the next change repairs task files that were removed or
+// added, and that fsck repairs changed ones.
 func TestProjectionsComeBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -398,7 +400,7 @@ func TestProjectionsComeBack(t *testing.T) {
 		t.Helper()
 		files, err := filepath.Glob(filepath.Join(tasks, "*.json"))
 		if err != nil || len(files) != want {
-			t.Errorf("%s there are %d task files of %d: %v", when, len(files), want, err)
+			t.Errorf("%s there are %d of %d task files: %v", when, len(files), want, err)
 		}
 		for _, path := range files {
 			if data, err := os.ReadFile(path); err != nil || !strings.Contains(string(data), `"a task"`) {

@@ -9,8 +9,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// Whatever keeps an agent from starting, or from asking its model at all, is told to the lead at
-// once in the agent's own words, and the team goes on without it.
+// TestAgentsThatCannotStart checks an agent that cannot start, or cannot reach its model. The lead
+// is told at once in the agent's own words, and the team continues without it.
 func TestAgentsThatCannotStart(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -45,7 +45,7 @@ tasks: [{id: one}]
 	r := s.run(file)
 	s.ended(r, 0)
 	if strings.Contains(r.out, "could not continue") {
-		t.Errorf("something was tried again that only a person can help:\n%s", r.out)
+		t.Errorf("a failure was retried that only a person can fix:\n%s", r.out)
 	}
 	for name, words := range map[string]string{
 		"broken": "broken: cannot find libnode.so.42", "broken-codex": "broken: cannot find libnode.so.42",
@@ -65,8 +65,8 @@ tasks: [{id: one}]
 	}
 }
 
-// A lead that cannot start ends the run, in its own words; one whose program is not there begins
-// none.
+// TestLeadThatCannotStart checks that a lead that cannot start ends the run, in its own words. If
+// its program is missing, no run starts.
 func TestLeadThatCannotStart(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(*agenttest.Request) agenttest.Turn { return agenttest.Say("no") }, "claude")
@@ -76,12 +76,12 @@ func TestLeadThatCannotStart(t *testing.T) {
 	r := s.run(file("command: /nowhere/claude"))
 	s.ended(r, 2)
 	if !strings.Contains(r.err, "/nowhere/claude: no such file or directory (lead)") {
-		t.Errorf("it says %s", r.err)
+		t.Errorf("the run prints %s", r.err)
 	}
 	r = s.run(file(`env: {ANTHROPIC_API_KEY: ""}`))
 	s.ended(r, 1)
 	if !strings.Contains(r.err, "not finished: the lead cannot continue: Not logged in") ||
 		!strings.Contains(r.err, "claude auth login") {
-		t.Errorf("it says %s", r.err)
+		t.Errorf("the run prints %s", r.err)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// initialised are the packages of others that the program may initialise, and how many allocations
-// they may make. Go initialises whatever is linked, before main and for each command. Whoever adds a
-// package measures first what it costs (cd bench && go test -bench Start -run '^$'):
+// initialised lists the third-party packages that the program may initialise, and how many
+// allocations they may make. Go initialises every linked package before main, for each command.
+// Before you add a package, measure its cost (cd bench && go test -bench Start -run '^$').
 // docs/architecture/start.md has the figures, and says what is not linked.
 var initialised = map[string]int{
 	"github.com/fsnotify/fsnotify":        20,
@@ -29,17 +29,17 @@ var initialised = map[string]int{
 	"mvdan.cc/sh/v3/fileutil":             120,
 }
 
-// The most allocations that the initialisation of a package may make: of ours, of all of ours
-// together, and of the standard library, where encoding/gob, for one, makes 360. What takes longer
-// is done when it is first needed.
+// These are the most allocations that the initialisation of a package may make: for each package of
+// this module, for all of them together, and for the standard library, where encoding/gob, for
+// example, makes 360. Do more expensive work when it is first needed.
 const (
 	mostOfOurs      = 200
 	allOfOurs       = 750
 	mostOfAStandard = 60
 )
 
-// TestStart holds what cadre version initialises. It counts allocations and takes no time: a machine
-// that is busy would make that a lie.
+// TestStart checks what cadre version initialises. It counts allocations and measures no time,
+// because a busy machine would falsify that.
 func TestStart(t *testing.T) {
 	if strings.Contains(os.Getenv("GODEBUG"), "inittrace") {
 		t.Skip("GODEBUG asks for the trace already")
@@ -61,7 +61,7 @@ func TestStart(t *testing.T) {
 		allocations[m[1]] += n
 	}
 	if allocations["runtime"] != 0 || len(allocations) < 20 {
-		t.Fatalf("the trace is not understood:\n%s", &trace)
+		t.Fatalf("cannot parse the trace:\n%s", &trace)
 	}
 	ours := 0
 	for _, name := range slices.Sorted(maps.Keys(allocations)) {
@@ -70,25 +70,25 @@ func TestStart(t *testing.T) {
 		switch most, known := initialised[name]; {
 		case first == "cadre" || first == "main":
 			if ours += n; n > mostOfOurs {
-				t.Errorf("%s makes %d allocations when it is initialised, and %d are the most: do it when it is "+
+				t.Errorf("%s makes %d allocations when it is initialised, and the limit is %d: do it when it is "+
 					"first needed (sync.OnceValue, lazyregexp)", name, n, mostOfOurs)
 			}
-		case !strings.Contains(first, "."): // the standard library, and what comes with it
+		case !strings.Contains(first, "."): // the standard library, and its dependencies
 			if n > mostOfAStandard {
-				t.Errorf("%s makes %d allocations when it is initialised, by each command", name, n)
+				t.Errorf("each command initialises %s, which makes %d allocations", name, n)
 			}
 		case !known:
-			t.Errorf("%s is initialised by each command now; measure what that costs, and say so in this table", name)
+			t.Errorf("each command now initialises %s; measure its cost, and add it to this table", name)
 		case n > most:
-			t.Errorf("%s makes %d allocations when it is initialised, and had %d: measure what that costs now", name, n, most)
+			t.Errorf("%s makes %d allocations when it is initialised, and had %d: measure it again", name, n, most)
 		}
 	}
 	if ours > allOfOurs {
-		t.Errorf("our packages make %d allocations when they are initialised, and %d are the most", ours, allOfOurs)
+		t.Errorf("our packages make %d allocations when they are initialised, and the limit is %d", ours, allOfOurs)
 	}
 	for name := range initialised {
 		if _, there := allocations[name]; !there && runtime.GOOS == "linux" {
-			t.Errorf("%s is not initialised any more; take it out of the table", name)
+			t.Errorf("%s is not initialised any more; remove it from the table", name)
 		}
 	}
 }

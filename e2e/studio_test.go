@@ -21,8 +21,8 @@ type studio struct {
 	model *agenttest.Server
 }
 
-// newStudio makes one with these programs in PATH, or skips the test where one of them cannot be
-// had.
+// newStudio creates a studio with these programs in PATH. It skips the test if it cannot get one of
+// them.
 func newStudio(t *testing.T, script agenttest.Script, names ...string) *studio {
 	t.Helper()
 	var programs []agenttest.Program
@@ -34,20 +34,20 @@ func newStudio(t *testing.T, script agenttest.Script, names ...string) *studio {
 	s.world = &world{t: t, root: w.Home, home: filepath.Join(w.Home, ".cadre"), dir: w.Dir, env: w.Env}
 	t.Cleanup(func() {
 		left := s.processes()
-		// a host is gone a moment after its team
+		// A host ends a moment after its team.
 		for deadline := time.Now().Add(5 * time.Second); len(left) > 0 &&
 			time.Now().Before(deadline); left = s.processes() {
 			<-time.After(20 * time.Millisecond)
 		}
 		if len(left) > 0 {
-			t.Errorf("left running are %v", left)
+			t.Errorf("processes left: %v", left)
 		}
 	})
 	s.cleanUpAfter()
 	return s
 }
 
-// processes are those whose home is the studio's, by what the kernel knows of them.
+// processes returns the processes whose home is in the studio, by their environment in the kernel.
 func (s *studio) processes() (all []string) {
 	entries, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range entries {
@@ -61,7 +61,7 @@ func (s *studio) processes() (all []string) {
 	return all
 }
 
-// pids are those of the processes whose command line has the text.
+// pids returns the pids of the processes whose command line has the text.
 func (s *studio) pids(text string) (all []int) {
 	for _, p := range s.processes() {
 		if pid, rest, _ := strings.Cut(p, " "); strings.Contains(rest, text) {
@@ -82,7 +82,7 @@ func (s *studio) file(text string) string {
 	return path
 }
 
-// run runs a team to its end and returns what it printed, which the test shows when it fails.
+// run runs a team to its end and returns its output. The test shows the output when it fails.
 func (s *studio) run(args ...string) result {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
@@ -98,7 +98,7 @@ func (s *studio) run(args ...string) result {
 	return r
 }
 
-// who is the member that a model plays, by what it was told of itself.
+// who returns the member that a model plays, from its instructions.
 func who(r *agenttest.Request) string {
 	if m := regexp.MustCompile(`You are ([a-z0-9-]+), (?:the lead of a team|a teammate)`).FindStringSubmatch(
 		r.System); m != nil {
@@ -115,10 +115,10 @@ func who(r *agenttest.Request) string {
 
 var yours = regexp.MustCompile(`Task (\S+) is yours now`)
 
-// task is the one that the model was told of last, and the calls that it made since.
+// task returns the task that the model was told of last, and its calls since then.
 func task(r *agenttest.Request) (id string, calls []agenttest.Call) {
 	for _, m := range r.Messages {
-		if m.Role != "assistant" { // Claude Code has what comes while it works as the system's
+		if m.Role != "assistant" { // Claude Code shows mail that comes while it works as system messages
 			if all := yours.FindAllStringSubmatch(m.Text, -1); all != nil {
 				id, calls = all[len(all)-1][1], nil
 			}
@@ -128,7 +128,7 @@ func task(r *agenttest.Request) (id string, calls []agenttest.Call) {
 	return id, calls
 }
 
-// called counts the calls of a team tool among them.
+// called counts the calls of a team tool in calls.
 func called(calls []agenttest.Call, tool string) (n int) {
 	for _, c := range calls {
 		if c.Name == tool || strings.HasSuffix(c.Name, "_"+tool) {
@@ -138,9 +138,9 @@ func called(calls []agenttest.Call, tool string) (n int) {
 	return n
 }
 
-// unanswered are the requests of a kind, such as plan-1@ann, that the model was told of and did not
-// answer with the tool. It is told of them wherever mail may stand: by a prompt, behind the result
-// of a tool, or while it works.
+// unanswered returns the requests of a kind, such as plan-1@ann, that the model was told of and did
+// not answer with the tool. The model learns of a request wherever mail can be: in a prompt, behind
+// a tool result, or while it works.
 func unanswered(r *agenttest.Request, kind *regexp.Regexp, tool string) (open []string) {
 	var answered []any
 	for _, m := range r.Messages {
@@ -167,7 +167,7 @@ func use(r *agenttest.Request, tool string, input map[string]any) agenttest.Turn
 	return agenttest.Use(r.Tool(tool), input)
 }
 
-// shells are the calls with which the agents run a command.
+// shells maps each agent to the call that runs a command.
 var shells = map[string]func(command string) agenttest.Turn{
 	"claude": func(c string) agenttest.Turn {
 		return agenttest.Use("Bash", map[string]any{"command": c, "description": "wait"})
@@ -183,7 +183,8 @@ var shells = map[string]func(command string) agenttest.Turn{
 	},
 }
 
-// complete is what a teammate does that has a task: it completes it, and ends its turn.
+// complete is the next turn of a teammate that has a task: it completes the task, and then ends the
+// turn.
 func complete(r *agenttest.Request) agenttest.Turn {
 	id, calls := task(r)
 	if id == "" {
@@ -196,7 +197,7 @@ func complete(r *agenttest.Request) agenttest.Turn {
 	return agenttest.Say("Task %s is done.", id)
 }
 
-// reports is what a lead does that was asked for its report.
+// reports reports whether the lead was asked for its report.
 func reports(r *agenttest.Request) bool {
 	return strings.Contains(r.LastUser(), "the final report on the goal")
 }
@@ -214,10 +215,10 @@ func (s *studio) report(r result) string {
 	return string(text)
 }
 
-// agentPids are those of the agent's own programs, and not of what its tools run.
+// agentPids returns the pids of the agent's own programs, without the children of its tools.
 func (s *studio) agentPids(name string) []int { return s.pids("/" + name) }
 
-// there waits until the team is.
+// there waits until the team exists.
 func (s *studio) there(team string) {
 	s.t.Helper()
 	s.waitFor("there is a team "+team, func() bool { return s.cadre("status", team).code == 0 })
@@ -233,7 +234,7 @@ func (s *studio) waitFor(what string, holds func() bool) {
 	}
 }
 
-// all are the calls that the model made in its session.
+// all returns the calls that the model made in its session.
 func all(r *agenttest.Request) (calls []agenttest.Call) {
 	for _, m := range r.Messages {
 		calls = append(calls, m.Calls...)
@@ -241,7 +242,7 @@ func all(r *agenttest.Request) (calls []agenttest.Call) {
 	return calls
 }
 
-// of are the requests of a member.
+// of returns the requests of a member.
 func (s *studio) of(member string) (requests []*agenttest.Request) {
 	for _, r := range s.model.Requests() {
 		if who(r) == member {
@@ -251,15 +252,15 @@ func (s *studio) of(member string) (requests []*agenttest.Request) {
 	return requests
 }
 
-// ended fails the test unless the run came to that exit status.
+// ended fails the test unless the run ended with that exit status.
 func (s *studio) ended(r result, code int) {
 	s.t.Helper()
 	if r.code != code {
-		s.t.Fatalf("exit status %d, not %d\n%s%s\n%s", r.code, code, r.out, r.err, s.model.Story())
+		s.t.Fatalf("exit status %d, want %d\n%s%s\n%s", r.code, code, r.out, r.err, s.model.Story())
 	}
 }
 
-// text is that of a file in the project, without space around it; "" where there is none.
+// text returns the trimmed content of a file in the project, or "" if there is none.
 func (s *studio) text(name string) string {
 	data, _ := os.ReadFile(filepath.Join(s.dir, name))
 	return strings.TrimSpace(string(data))

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// terminal is a terminal in tmux, where a person would sit.
+// terminal is a terminal in tmux, in place of a person's.
 type terminal struct {
 	*world
 	t      *testing.T
@@ -21,8 +21,8 @@ type terminal struct {
 	story  func() string // what else happened, for a test that failed
 }
 
-// terminal runs a command in a terminal of its own, which stays when the command has ended. The
-// test is skipped where there is no tmux.
+// terminal runs a command in a terminal of its own. The terminal stays when the command has ended.
+// The test is skipped if tmux is missing.
 func (s *studio) terminal(command ...string) *terminal {
 	s.t.Helper()
 	p := s.world.terminal(command...)
@@ -54,7 +54,7 @@ func (w *world) terminalOf(width, height int, command ...string) *terminal {
 	return p
 }
 
-// command is a call of tmux, with a server of its own.
+// command returns a call of tmux, with a server of its own.
 func (p *terminal) command(ctx context.Context, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, p.tmux, append([]string{"-S", p.socket, "-f",
 		filepath.Join(p.root, "tmux.conf")}, args...)...)
@@ -62,7 +62,7 @@ func (p *terminal) command(ctx context.Context, args ...string) *exec.Cmd {
 	return c
 }
 
-// do runs a command of tmux and returns what it printed.
+// do runs a command of tmux and returns its output.
 func (p *terminal) do(args ...string) string {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -74,14 +74,14 @@ func (p *terminal) do(args ...string) string {
 	return string(out)
 }
 
-// close ends the terminal, and with it what runs there.
+// close ends the terminal and everything that runs in it.
 func (p *terminal) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	p.command(ctx, "kill-server").Run()
 }
 
-// screen is what the terminal shows, and what has scrolled away.
+// screen returns what the terminal shows, including what has scrolled away.
 func (p *terminal) screen() string { return p.do("capture-pane", "-p", "-J", "-S", "-") }
 
 // shows waits until the terminal shows the text.
@@ -104,15 +104,15 @@ func (p *terminal) ended() int {
 	p.wait("the command in the terminal does not end", func() bool {
 		status = strings.TrimSpace(p.do("display-message", "-p", "#{pane_dead_status}"))
 		if status == "" {
-			// tmux sometimes misses the end of a child, and looks at all of them when the next one
-			// ends; it may miss the end of this one too
+			// tmux sometimes misses the end of a child. It checks all children when the next one
+			// ends, which it may miss too.
 			p.do("run-shell", "-b", "true")
 		}
 		return status != ""
 	})
 	code, err := strconv.Atoi(status)
 	if err != nil {
-		p.t.Fatalf("it ended with %q", status)
+		p.t.Fatalf("the command ended with %q", status)
 	}
 	return code
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A person at a terminal is shown the hooks, what trust covers and what it does not, and is asked;
-// what they did not see is not trusted.
+// TestTrustAsks checks that a person at a terminal sees the hooks and what trust covers, and is
+// asked. What the person did not see is not trusted.
 func TestTrustAsks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -22,7 +22,7 @@ func TestTrustAsks(t *testing.T) {
 		p.shows("Let them run? [y/N]")
 		if screen := p.screen(); !strings.Contains(screen, "covered files gate") ||
 			!strings.Contains(screen, "by make, setsid") || !strings.Contains(screen, "when it runs, $GOAL") {
-			t.Errorf("it does not say what is covered:\n%s", screen)
+			t.Errorf("the question does not say what is covered:\n%s", screen)
 		}
 		before()
 		p.enter(answer)
@@ -41,16 +41,16 @@ func TestTrustAsks(t *testing.T) {
 	w.must("create", "demo")
 	w.refused(w.cadre("task", "add", "demo", "x"), 1, "no")
 
-	// What changes while the person reads is not what they agreed to.
+	// A change while the person reads is not part of the agreement.
 	_, status = ask("y", func() {
 		if err := os.WriteFile(filepath.Join(w.dir, "gate"), []byte("exit 2\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	})
 	if status != 0 {
-		t.Errorf("it ended with %d", status)
+		t.Errorf("trust ended with %d", status)
 	}
 	if r := w.cadre("task", "add", "demo", "x"); r.code != 0 || !strings.Contains(r.err, "cadre trust") {
-		t.Errorf("what nobody saw ran: %d, %s", r.code, r.err)
+		t.Errorf("a hook ran that nobody saw: %d, %s", r.code, r.err)
 	}
 }

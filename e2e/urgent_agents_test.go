@@ -12,7 +12,7 @@ import (
 
 var toPermit = regexp.MustCompile(`RespondToPermission with requestId "([^"]+)"`)
 
-// requested is the request for permission that a lead was told of, "" for none.
+// requested returns the permission request that a lead was told of, or "".
 func requested(r *agenttest.Request) string {
 	for _, m := range r.Messages {
 		if found := toPermit.FindStringSubmatch(m.Text); found != nil {
@@ -27,9 +27,9 @@ func requested(r *agenttest.Request) string {
 	return ""
 }
 
-// Mail that an agent calls urgent waits for the end of the command that runs. What the user calls
-// urgent ends the command; the turn continues with it at once, and the lead is not told that the
-// member is idle.
+// TestUrgentMail checks that urgent mail of an agent waits for the end of the running command.
+// Urgent mail of the user interrupts the command. The turn continues with it at once, and the lead
+// is not told that the member is idle.
 func TestUrgentMail(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
@@ -62,7 +62,7 @@ func TestUrgentMail(t *testing.T) {
 			requests := s.of("ann")
 			last := requests[len(requests)-1]
 			for _, words := range []string{"the build is done", "the door is open", "drop everything"} {
-				// which the call of the command has too
+				// The call of the command contains these words too.
 				if n := last.Count(words); n < 1 || n > 1 && words != "the build is done" {
 					t.Errorf("at the end the model is shown %q %d times\n%s", words, n, s.model.Story())
 				}
@@ -74,8 +74,8 @@ func TestUrgentMail(t *testing.T) {
 	}
 }
 
-// Requests for permission and agents' urgent mail reach a lead that builds something at its next
-// tool boundary, and its build goes on.
+// TestALeadIsNotInterrupted checks that permission requests and urgent mail of agents reach a lead
+// at its next tool boundary. They do not interrupt its build.
 func TestALeadIsNotInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex"} {

@@ -16,9 +16,9 @@ import (
 	"cadre/internal/sys/filelock"
 )
 
-// sessionHelper makes the test binary a session of an agent: its arguments are the command of its
-// server of tools, which may be empty, and that of its Stop hook, each for a shell. It begins with
-// the hook when the server has said something, and ends with its exit status.
+// sessionHelper makes the test binary an agent session. Its arguments are shell commands: the
+// command of its tool server, which may be empty, and its Stop hook. It runs the hook when the
+// server has answered, and ends with the exit status of the hook.
 const sessionHelper = "session"
 
 func init() {
@@ -57,7 +57,8 @@ func init() {
 	}
 }
 
-// told is what a session with that seat was woken for last, as a file that differs each time.
+// told returns the file that says why the session at that seat was woken last. The file differs
+// each time.
 func (w *world) told(team, member string) os.FileInfo {
 	info, err := os.Stat(filepath.Join(w.home, "teams", team, "wake-"+member+".json"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -74,7 +75,7 @@ func (p *process) woken() {
 	}
 }
 
-// wakes starts cadre wake, and returns when it waits at the lead's seat of each team.
+// wakes starts cadre wake. It returns when the command waits at the lead's seat of each team.
 func (w *world) wakes(teams ...string) *process {
 	w.t.Helper()
 	p := w.start("wake")
@@ -85,9 +86,9 @@ func (w *world) wakes(teams ...string) *process {
 	return p
 }
 
-// A session is woken once for each message: one that does not look at it is not woken at the end of
-// each turn. What waits finds its seats in teams by the session beside it, whatever its directory is
-// called, and also where its environment names another team.
+// TestWakesOnceForEachMessage checks that a message wakes a session once. A session that ignores it
+// is not woken after each turn. The waiting command finds its seats in teams by the session beside
+// it, for any name of the directory, and also if its environment names another team.
 func TestWakesOnceForEachMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -109,21 +110,21 @@ func TestWakesOnceForEachMessage(t *testing.T) {
 		}
 	}
 	w.wakes().woken()
-	// What it was woken for it is not again. That it would be shows at the other seat: each wakes it
-	// for its own news, and the first of them alone counts as told.
+	// A message does not wake it twice. The other seat proves that: each seat wakes the session for
+	// its own news, and only the first of them counts as told.
 	p := w.wakes("elsewhere", "second")
 	before := w.told("elsewhere", "lead")
 	send("second", "two")
 	p.woken()
 	if after := w.told("elsewhere", "lead"); !os.SameFile(before, after) || w.told("second", "lead") == nil {
-		t.Error("it is woken again for the same message")
+		t.Error("the same message wakes it again")
 	}
 	p = w.wakes("elsewhere", "second")
 	before = w.told("second", "lead")
 	send("elsewhere", "three")
 	p.woken()
 	if after := w.told("second", "lead"); !os.SameFile(before, after) {
-		t.Error("it is woken again for the same message of the other team")
+		t.Error("the same message of the other team wakes it again")
 	}
 	p = w.wakes("elsewhere", "second")
 	if text, failed := lead.call("ReadMessages", nil); failed || !strings.Contains(text, "three") {
@@ -132,8 +133,8 @@ func TestWakesOnceForEachMessage(t *testing.T) {
 	send("elsewhere", "four")
 	p.woken()
 
-	// Another session knows nothing of what that one was told, and one that has ended is waited for
-	// no more.
+	// Another session knows nothing of what that one was told. A session that has ended is not
+	// waited for any more.
 	p = w.wakes("elsewhere", "second")
 	lead.leave()
 	second.leave()
@@ -147,8 +148,9 @@ func TestWakesOnceForEachMessage(t *testing.T) {
 	w.start("wake", "--team", "elsewhere", "--as", "lead").woken()
 }
 
-// A session that another one's tool started has nothing of what that one has: its hook ends at once,
-// or waits for its own news alone, whatever team the hook names, and the outer session is woken.
+// TestWakeOfANestedSession checks a session that a tool of another session starts. It gets no news
+// of the outer session. Its hook ends at once, or waits for its own news only, whatever team the
+// hook names. The outer session is woken.
 func TestWakeOfANestedSession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -177,13 +179,14 @@ func TestWakeOfANestedSession(t *testing.T) {
 		t.Errorf("its own news: exit status %d: %s%s", r.code, r.out, r.err)
 	}
 	if w.told("outer", "lead") != nil || w.told("inner", "lead") == nil {
-		t.Error("it took what was for the outer session")
+		t.Error("it took the news of the outer session")
 	}
 	w.start("wake").woken()
 }
 
-// Trouble in one team keeps no session of another one from being woken. Where there is no other it
-// is told, and never with the status that would wake a session.
+// TestWakeBesideATeamInTrouble checks that trouble in one team does not stop the wake-up by
+// another. If there is no other team, the trouble is reported, never with the status that would
+// wake a session.
 func TestWakeBesideATeamInTrouble(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -216,12 +219,12 @@ func TestWakeBesideATeamInTrouble(t *testing.T) {
 	}
 }
 
-// unprivileged calls the program as the user, whom file modes stop.
+// unprivileged calls the program as a user without root's right to bypass file modes.
 func (w *world) unprivileged(args ...string) (code int, said string) {
 	w.t.Helper()
 	c := exec.Command(cadre, args...)
 	c.Dir, c.Env = w.dir, w.env
-	if os.Getuid() == 0 { // root, whom they stop without the capabilities to pass over them
+	if os.Getuid() == 0 { // run root without the capabilities that bypass file modes
 		path, err := exec.LookPath("setpriv")
 		if err != nil {
 			w.t.Skipf("root cannot be stopped by file modes on %s: %v", runtime.GOOS, err)

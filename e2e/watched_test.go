@@ -15,11 +15,11 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// speech is what a program prints, for whoever waits for a word of it.
+// speech collects what a program prints, for callers that wait for a text in it.
 type speech struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	more chan struct{} // closed and made anew with every piece
+	more chan struct{} // closed and replaced with every piece
 }
 
 func newSpeech() *speech { return &speech{more: make(chan struct{})} }
@@ -38,7 +38,7 @@ func (s *speech) String() string {
 	return s.text.String()
 }
 
-// has waits until the text was said, and reports false when ctx ends first.
+// has waits until the text was printed. It returns false if ctx ends first.
 func (s *speech) has(ctx context.Context, text string) bool {
 	for {
 		s.mu.Lock()
@@ -88,15 +88,15 @@ func (s *studio) watch(args ...string) *watcher {
 	return w
 }
 
-// after is the turn, which the model may not begin before the watcher has shown the text: so it is
-// seen live.
+// after makes the turn wait until the watcher has shown the text. This proves that it is shown
+// live.
 func (w *watcher) after(text string, turn agenttest.Turn) agenttest.Turn {
 	wait := turn.Wait
 	turn.Wait = func(ctx context.Context) {
 		short, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		if !w.out.has(short, text) {
-			w.t.Errorf("the model waits in vain until %q is shown", text)
+			w.t.Errorf("the watcher never shows %q", text)
 		}
 		if wait != nil {
 			wait(ctx)
@@ -118,7 +118,8 @@ func (w *watcher) end() {
 	}
 }
 
-// passed holds what was passed on against what came, and returns the types of the events between.
+// passed compares the lines that were passed on with those that came. It returns the types of the
+// events between them.
 func (w *watcher) passed(came *speech) (notices []string) {
 	w.t.Helper()
 	var original strings.Builder
@@ -132,7 +133,7 @@ func (w *watcher) passed(came *speech) (notices []string) {
 		original.WriteString(line)
 	}
 	if came.String() != original.String() || original.Len() == 0 {
-		w.t.Errorf("printed was\n%s\nand passed on\n%s", came, original.String())
+		w.t.Errorf("the output is\n%s\nbut passed on was\n%s", came, original.String())
 	}
 	return notices
 }
@@ -142,10 +143,10 @@ type watched struct {
 	*exec.Cmd
 	t     *testing.T
 	said  *speech
-	ended chan struct{} // closed when it has
+	ended chan struct{} // closed when the program has ended
 }
 
-// program is one of the studio's, which is not started yet.
+// program returns one of the studio's programs, not started yet.
 func (s *studio) program(name string, args ...string) *exec.Cmd {
 	s.t.Helper()
 	c := exec.Command(lookIn(s.t, s.env, name), args...)
@@ -167,7 +168,7 @@ func (s *studio) show(program *exec.Cmd, watchers ...*watcher) *watched {
 	s.t.Cleanup(func() {
 		p.Process.Kill()
 		if s.t.Failed() {
-			s.t.Logf("the model was asked\n%s", s.model.Story())
+			s.t.Logf("the model got these requests:\n%s", s.model.Story())
 		}
 	})
 	to := []io.Writer{p.said}
@@ -191,7 +192,7 @@ func (p *watched) end() {
 	select {
 	case <-p.ended:
 	case <-time.After(2 * time.Minute):
-		p.t.Fatalf("%s does not end; it said\n%s", filepath.Base(p.Path), p.said)
+		p.t.Fatalf("%s does not end; it printed\n%s", filepath.Base(p.Path), p.said)
 	}
 }
 
@@ -206,6 +207,6 @@ func lookIn(t *testing.T, env []string, program string) string {
 			}
 		}
 	}
-	t.Fatalf("%s is nowhere", program)
+	t.Fatalf("%s is missing", program)
 	return ""
 }

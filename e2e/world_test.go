@@ -28,18 +28,18 @@ const patience = time.Minute
 // world is a user of the program: a home, the program's folders and a directory to work in.
 type world struct {
 	t    *testing.T
-	root string // the folder of everything below
+	root string // the parent of the others
 	home string // CADRE_HOME
 	dir  string // where commands are called
 	env  []string
 
-	terminals int // that were opened
+	terminals int // how many were opened
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("with -short no tests run but the scripts that take less than a second")
+		t.Skip("-short runs only the scripts that take less than a second")
 	}
 	root := t.TempDir()
 	if real, err := filepath.EvalSymlinks(root); err == nil { // /var on macOS
@@ -67,7 +67,7 @@ func environment(root string) []string {
 	}
 }
 
-// cleanUpAfter ends the hosts that a test left in the background; they would keep its folder busy.
+// cleanUpAfter ends the hosts that a test left in the background. They would keep its folder busy.
 func (w *world) cleanUpAfter() {
 	w.t.Cleanup(func() {
 		teams, _ := os.ReadDir(filepath.Join(w.home, "teams"))
@@ -82,7 +82,7 @@ func (w *world) cleanUpAfter() {
 	})
 }
 
-// result is what a finished command left.
+// result is the outcome of a finished command.
 type result struct {
 	out, err string
 	code     int
@@ -94,7 +94,7 @@ func (w *world) cadre(args ...string) result {
 	return w.with(nil, args...)
 }
 
-// with is cadre with more in its environment.
+// with is cadre with additional environment variables.
 func (w *world) with(env []string, args ...string) result {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -116,7 +116,7 @@ func finish(t *testing.T, c *exec.Cmd) result {
 	return result{out.String(), errs.String(), c.ProcessState.ExitCode()}
 }
 
-// must calls the program, which must succeed, and returns what it printed.
+// must calls the program and returns its output. The program must succeed.
 func (w *world) must(args ...string) string {
 	w.t.Helper()
 	r := w.cadre(args...)
@@ -136,25 +136,24 @@ func read[T any](w *world, args ...string) (value T) {
 	return value
 }
 
-// refused checks that a command ended as promised: that status, nothing printed, and an error that
-// has all of the words.
+// refused checks a refused command: that status, no output, and an error that has all of the words.
 func (w *world) refused(r result, code int, words ...string) {
 	w.t.Helper()
 	if r.code != code || r.out != "" {
-		w.t.Errorf("exit status %d, of %d; printed %q; error %q", r.code, code, r.out, r.err)
+		w.t.Errorf("exit status %d, want %d; printed %q; error %q", r.code, code, r.out, r.err)
 	}
 	for _, word := range words {
 		if !strings.Contains(r.err, word) {
-			w.t.Errorf("the error does not say %q: %s", word, r.err)
+			w.t.Errorf("the error lacks %q: %s", word, r.err)
 		}
 	}
 }
 
-// process is a command under way.
+// process is a running command.
 type process struct {
 	*exec.Cmd
 	t      *testing.T
-	output string // path of what it prints
+	output string // path of its output
 	gone   chan struct{}
 }
 
@@ -205,7 +204,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	within(t, patience, what, holds)
 }
 
-// within is eventually with a patience of its own.
+// within is eventually with its own time limit.
 func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
 	t.Helper()
 	for began := time.Now(); !holds(); {
@@ -216,13 +215,13 @@ func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
 	}
 }
 
-// pause waits before the next look at something that is waited for since began: a look may start a
-// program, so the longer the wait the fewer looks it takes.
+// pause waits before the next poll of a wait that began then. A poll may start a program, so pause
+// gets longer with the wait.
 func pause(began time.Time) {
 	<-time.After(min(max(5*time.Millisecond, time.Since(began)/8), 250*time.Millisecond))
 }
 
-// replica opens a team in this process, to look at it without starting one for each look.
+// replica opens a team in this process. A poll then needs no new process.
 func (w *world) replica(name string) *replica.Replica {
 	w.t.Helper()
 	j, _, err := layout.Home{Root: w.home}.Open(name, nil)
@@ -237,7 +236,7 @@ func (w *world) replica(name string) *replica.Replica {
 	return rep
 }
 
-// write puts a file into the directory where commands are called and returns its path.
+// write writes a file to the directory where commands are called and returns its path.
 func (w *world) write(name, text string) string {
 	w.t.Helper()
 	path := filepath.Join(w.dir, name)
@@ -250,7 +249,7 @@ func (w *world) write(name, text string) string {
 	return path
 }
 
-// lines are those of a file in that directory; none where there is no file.
+// lines returns the lines of a file in that directory, or none if it does not exist.
 func (w *world) lines(name string) []string {
 	text, _ := os.ReadFile(filepath.Join(w.dir, name))
 	return strings.Fields(string(text))
@@ -261,10 +260,10 @@ func has(path ...string) bool {
 	return err == nil
 }
 
-// mark is a number of seconds that nobody else sleeps: processes are told by it.
+// mark returns a unique number of seconds for sleep, which identifies the processes of a test.
 func mark() string { return strconv.Itoa(40_000_000 + rand.IntN(9_000_000)) }
 
-// marked are the living processes that show the mark in their arguments.
+// marked returns the running processes that show the mark in their arguments.
 func marked(t *testing.T, mark string) []int {
 	t.Helper()
 	out, err := exec.Command("ps", "-A", "-o", "pid=,stat=,args=").Output()
@@ -282,11 +281,11 @@ func marked(t *testing.T, mark string) []int {
 	return pids
 }
 
-// noneLeft waits until no process shows the mark, but those that are given.
+// noneLeft waits until no process shows the mark, except those in but.
 func noneLeft(t *testing.T, mark string, but ...int) {
 	t.Helper()
 	t.Cleanup(func() {
-		for _, pid := range marked(t, mark) { // after a test that failed
+		for _, pid := range marked(t, mark) { // after a failed test
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
@@ -295,12 +294,12 @@ func noneLeft(t *testing.T, mark string, but ...int) {
 	})
 }
 
-// event is one thing that happened, as log --json prints it.
+// event is an event as log --json prints it.
 type event map[string]any
 
 func (e event) is(kind string) bool { return e["kind"] == kind }
 
-// history is what happened in a team.
+// history returns the events of a team.
 func (w *world) history(team string) (all []event) {
 	w.t.Helper()
 	for _, record := range read[[]struct{ Events []event }](w, "log", team) {
@@ -309,7 +308,7 @@ func (w *world) history(team string) (all []event) {
 	return all
 }
 
-// count is how often a kind of event happened to each task of a team.
+// count returns how often a kind of event happened to each task of a team.
 func (w *world) count(team, kind string) map[string]int {
 	w.t.Helper()
 	happened := map[string]int{}
@@ -340,7 +339,7 @@ func (w *world) git(args ...string) {
 	w.gitSays(args...)
 }
 
-// gitSays is what git printed, without space around it.
+// gitSays returns the trimmed output of git.
 func (w *world) gitSays(args ...string) string {
 	w.t.Helper()
 	c := exec.Command("git", args...)

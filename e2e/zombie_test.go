@@ -30,13 +30,13 @@ func (w *world) teamDir() string { return filepath.Join(w.home, "teams", "demo")
 
 func (w *world) beats() heartbeat.Folder { return heartbeat.Of(w.teamDir()) }
 
-// lost waits until nobody leads the team.
+// lost waits until the team has lost its lead.
 func (w *world) lost() {
 	w.t.Helper()
 	w.until("the lead is lost", func(s *team.State) bool { return s.Team().LeadLost != 0 })
 }
 
-// lives is what probe says of the member.
+// lives returns the member's life and status in probe.
 func (w *world) lives(member string) (life, status string) {
 	w.t.Helper()
 	for _, m := range read[struct {
@@ -49,8 +49,8 @@ func (w *world) lives(member string) (life, status string) {
 	return "", ""
 }
 
-// A lead that is a session outside is killed in the middle of the work. Its teammate goes on with
-// its task and begins no other; whoever leads next has what it said meanwhile, once.
+// TestTeammateWithoutALead kills a lead that is an outside session in the middle of the work. Its
+// teammate finishes its task and starts no other. The next lead gets its messages, once.
 func TestTeammateWithoutALead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -95,13 +95,14 @@ func TestTeammateWithoutALead(t *testing.T) {
 		t.Errorf("the next lead is told, failed %t: %s", failed, text)
 	}
 	if text, _ := again.call("TaskList", nil); strings.Contains(text, "is done after") {
-		t.Errorf("and once more: %s", text)
+		t.Errorf("a second read returns: %s", text)
 	}
 	again.leave()
 	eventually(t, "nothing is saved any more", func() bool { return !has(w.teamDir(), "ann_checkpoint.json") })
 }
 
-// A lead that was stopped, and not dead, is lost and takes the lead up again by itself.
+// TestLeadThatWasStopped checks a lead that was stopped, but not killed. It is lost, and takes the
+// lead again by itself.
 func TestLeadThatWasStopped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -126,7 +127,8 @@ func TestLeadThatWasStopped(t *testing.T) {
 	session.leave()
 }
 
-// A clock that is wrong is said, and decides nothing; order is by seq.
+// TestClocksThatAreWrong checks that a wrong clock is reported and decides nothing. The order is by
+// seq.
 func TestClocksThatAreWrong(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
@@ -141,7 +143,7 @@ func TestClocksThatAreWrong(t *testing.T) {
 				t.Fatal(b, err)
 			}
 			lead.dies()
-			// The lead goes on, on a machine whose clock is wrong.
+			// The lead continues on a machine whose clock is wrong.
 			b.Machine = "elsewhere"
 			beat := func() {
 				b.At, b.Count = time.Now().Add(off).UnixMilli(), b.Count+1
@@ -163,7 +165,7 @@ func TestClocksThatAreWrong(t *testing.T) {
 			})
 			for _, e := range w.history("demo") {
 				if e.is("lead_lost") {
-					t.Error("the lead was lost although it gave signs of life")
+					t.Error("the lead was lost although it sent heartbeats")
 				}
 			}
 			eventually(t, "the host says that a clock is wrong", func() bool {
@@ -171,7 +173,7 @@ func TestClocksThatAreWrong(t *testing.T) {
 				log, _ := os.ReadFile(filepath.Join(w.teamDir(), "host.log"))
 				return strings.Contains(string(log), "clock skew: the last heartbeat of lead")
 			})
-			w.lost() // it has fallen silent, as the host's own clock shows
+			w.lost() // the lead has fallen silent by the host's own clock
 		})
 	}
 	t.Run("a team from the future", func(t *testing.T) {
@@ -187,9 +189,9 @@ func TestClocksThatAreWrong(t *testing.T) {
 	})
 }
 
-// Two hosts and one of them cut off: its process lives and is not heard. What was sent to its
-// member is marked as undelivered, and is sent again and arrives once; its task is given away, and
-// is completed once, though both do it.
+// TestPartition cuts off one of two hosts: its process runs, but is unreachable. Mail for its
+// member is marked as undelivered, is sent again and arrives once. Its task is reassigned, and is
+// completed once, although both members do it.
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -244,7 +246,7 @@ func TestPartition(t *testing.T) {
 	w.refused(w.cadre("resend", "demo", "s0"), 1, "no message for s0 is late")
 }
 
-// deliveredOnce checks that the message with these words was sent once, and given once.
+// deliveredOnce checks that the message with these words was sent once, and delivered once.
 func (w *world) deliveredOnce(words string) {
 	w.t.Helper()
 	sent, given := map[float64]bool{}, 0
@@ -263,7 +265,7 @@ func (w *world) deliveredOnce(words string) {
 		}
 	}
 	if len(sent) != 1 || given != 1 {
-		w.t.Errorf("%q was sent %d times and given %d times", words, len(sent), given)
+		w.t.Errorf("%q was sent %d times and delivered %d times", words, len(sent), given)
 	}
 }
 
@@ -290,8 +292,8 @@ func (w *world) saved(member string) (s savedWork, there bool) {
 	return s, true
 }
 
-// half is the work that an agent has done when its lead dies: it changed files, said a word, and is
-// at a command that ends when somebody says so.
+// half is a turn that makes an agent half done when its lead dies. It changes files, says a word,
+// and runs a command that ends when the test allows it.
 func half(agent string) agenttest.Turn {
 	turn := shells[agent]("echo 'half of it' > work.txt; echo more >> README.md; touch began; until test -e go; do " +
 		"sleep 0.05; done")
@@ -299,8 +301,8 @@ func half(agent string) agenttest.Turn {
 	return turn
 }
 
-// orphans makes a team in a repository whose teammate ann, that agent, is in the middle of its
-// task, and whose lead is killed then.
+// orphans creates a team in a repository and kills its lead. By then its teammate ann, a member
+// with that agent, is in the middle of its task.
 func orphans(t *testing.T, agent, liveness string, script agenttest.Script, agents ...string) *studio {
 	t.Helper()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -327,8 +329,9 @@ func orphans(t *testing.T, agent, liveness string, script agenttest.Script, agen
 	return s
 }
 
-// Without a lead an agent goes on with its task, its work is saved again and again, and mail waits.
-// When there is a lead again the mail flows, and what was saved is in the history.
+// TestZombie checks an agent without a lead. It continues with its task, its work is saved
+// regularly, and mail waits. When there is a lead again, the mail is delivered, and the saved work
+// is in the history.
 func TestZombie(t *testing.T) {
 	t.Parallel()
 	for _, agent := range []string{"claude", "codex"} {
@@ -340,7 +343,7 @@ func TestZombie(t *testing.T) {
 			if first.Member != "ann" || first.Task != "1" || first.Commit != head ||
 				first.Output != "I have half of it." ||
 				!slices.Contains(first.Files, "work.txt") || !slices.Contains(first.Files, "README.md") {
-				t.Errorf("saved is %+v", first)
+				t.Errorf("the saved work is %+v", first)
 			}
 			order(t, first.Edits, "README.md", "+more", "work.txt", "+half of it")
 			s.waitFor("it is saved again", func() bool { now, _ := s.saved("ann"); return now.At > first.At })
@@ -380,8 +383,8 @@ func TestZombie(t *testing.T) {
 	}
 }
 
-// When nobody came for too long, a zombie gives its task back with what it has done, and rests.
-// Whoever gets the task then is shown that work.
+// TestZombieRests checks a zombie that waits too long for a lead. It returns its task with the work
+// so far, and stops. The next owner of the task is shown that work.
 func TestZombieRests(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ agent, heir string }{{"codex", "claude"}, {"claude", "codex"}} {
@@ -397,7 +400,7 @@ func TestZombieRests(t *testing.T) {
 			kept := s.task("1").Saved
 			if kept == nil || kept.Member != "ann" || kept.Output != "I have half of it." ||
 				kept.Commit != s.gitSays("rev-parse", "HEAD") || has(s.teamDir(), "ann_checkpoint.json") {
-				t.Fatalf("kept with the task is %+v", kept)
+				t.Fatalf("the task has the saved work %+v", kept)
 			}
 			order(t, kept.Diff, "+more", "+half of it")
 			order(t, s.must("log", "demo"), "there has been no lead for 5 s")
@@ -433,7 +436,8 @@ func TestZombieRests(t *testing.T) {
 	}
 }
 
-// A teammate that waits for its lead with its task in hand gives it back after a while.
+// TestZombieThatWaits checks that a teammate that waits for its lead with a task returns the task
+// after a while.
 func TestZombieThatWaits(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -470,8 +474,8 @@ func TestZombieThatWaits(t *testing.T) {
 	s.until("its task is its own again", func(st *team.State) bool { return len(st.Held("ann")) == 1 })
 }
 
-// A message for an agent that is in a long answer of its model is late, and sent again, and in its
-// context once.
+// TestLateMessage checks a message for an agent whose model is in a long answer. The message is
+// late, is sent again, and is in the context once.
 func TestLateMessage(t *testing.T) {
 	t.Parallel()
 	for _, agent := range []string{"claude", "codex"} {
@@ -503,7 +507,7 @@ func TestLateMessage(t *testing.T) {
 				return id == "1"
 			})
 			s.must("send", "demo", "--from", "eve", "--to", "ann", "the port is 4711")
-			late := func() { // and the lead knows
+			late := func() { // the lead knows
 				t.Helper()
 				s.until("the message is late", func(st *team.State) bool {
 					m,
@@ -515,7 +519,7 @@ func TestLateMessage(t *testing.T) {
 			order(t, s.must("inbox", "demo", "lead"), "Not delivered to ann for 1 s: #", "from eve",
 				"Send them again")
 			order(t, s.must("resend", "demo", "ann"), "1 message sent to ann again")
-			late() // and once more, after as long
+			late() // late a second time
 			s.must("resend", "demo", "ann")
 			s.write("go", "")
 			s.waitFor("the task is completed", func() bool { return s.task("1").Status == team.Completed })
@@ -529,7 +533,7 @@ func TestLateMessage(t *testing.T) {
 				most = max(most, strings.Count(string(r.Raw), "the port is 4711"))
 			}
 			if most != 1 {
-				t.Errorf("it is %d times in the context:\n%s", most, s.model.Story())
+				t.Errorf("the message is %d times in the context:\n%s", most, s.model.Story())
 			}
 			s.refused(s.cadre("resend", "demo", "ann"), 1, "no message for ann is late")
 		})
