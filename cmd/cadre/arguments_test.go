@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestArguments: an error in how cadre is called says what is wrong in the words of the help, quotes
-// what was typed, and shows how the command is called.
+// TestArguments checks the errors for wrong arguments. Each names the mistake in the words of the
+// help, quotes what was typed, and shows the usage.
 func TestArguments(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("CADRE_HOME", "")

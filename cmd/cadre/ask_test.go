@@ -12,7 +12,7 @@ import (
 	"cadre/internal/team"
 )
 
-// shared is text that one goroutine writes and another reads.
+// shared is a text buffer that one goroutine writes and another reads.
 type shared struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -30,8 +30,8 @@ func (s *shared) String() string {
 	return s.text.String()
 }
 
-// TestHostileQuestions: what a member wants to use, and its plan, are put before the person without
-// a line that passes for another question.
+// TestHostileQuestions checks that a request or a plan of a member is shown without a line that
+// imitates another question.
 func TestHostileQuestions(t *testing.T) {
 	s := newStage(t)
 	s.open()
@@ -73,6 +73,6 @@ func TestHostileQuestions(t *testing.T) {
 		}
 	}
 	if asked != 2 {
-		t.Errorf("%d questions were asked", asked)
+		t.Errorf("got %d questions", asked)
 	}
 }

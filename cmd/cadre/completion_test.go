@@ -9,7 +9,7 @@ import (
 	"cadre/internal/team"
 )
 
-// TestCompletionWords asks for the words that shells are offered, as they ask.
+// TestCompletionWords asks for completions as the shells do.
 func TestCompletionWords(t *testing.T) {
 	root := t.TempDir()
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "CADRE_HOME=" + filepath.Join(root, "home"),
@@ -31,7 +31,7 @@ func TestCompletionWords(t *testing.T) {
 		}
 		return strings.Join(found, " ")
 	}
-	if got := words(do(nil, "__complete", "status", "")); got != "" { // there is nothing yet
+	if got := words(do(nil, "__complete", "status", "")); got != "" { // there is no team yet
 		t.Errorf("without a team: %q", got)
 	}
 	for _, args := range [][]string{{"create", "one"}, {"spawn", "one", "ann", "--agent", "external"},
@@ -66,19 +66,19 @@ func TestCompletionWords(t *testing.T) {
 		"inbox one ann --type":       strings.Join(team.MessageTypes, " "),
 		"mcp --team":                 "one two",
 		"permit one":                 "",
-		"run":                        "yaml yml", // the endings of files
+		"run":                        "yaml yml", // the file extensions
 		"send one --to ann --intent": "info question challenge resolution",
 	} {
 		if got := words(do(nil, append(append([]string{"__complete"}, strings.Fields(line)...), "")...)); got != want {
-			t.Errorf("%s: %q, and not %q", line, got, want)
+			t.Errorf("%s: got %q, want %q", line, got, want)
 		}
 	}
-	// A session is offered what it reaches, and the team that is meant has its members and tasks.
+	// A session gets what it can reach, with the members and tasks of its team.
 	as := []string{"CADRE_TEAM=one", "CADRE_MEMBER_NAME=ann"}
 	for line, want := range map[string]string{"status": "one", "task done": "one 1", "inbox two": "",
 		"inbox": "one lead ann"} {
 		if got := words(do(as, append(append([]string{"__complete"}, strings.Fields(line)...), "")...)); got != want {
-			t.Errorf("in a session, %s: %q, and not %q", line, got, want)
+			t.Errorf("in a session, %s: got %q, want %q", line, got, want)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAsksBeforeTheEnd: at a terminal what ends a team is asked about, also where a script would not
-// be, and only a yes does it.
+// TestAsksBeforeTheEnd checks that a command that ends a team asks at a terminal, even where a
+// script would not be asked. Only a yes runs it.
 func TestAsksBeforeTheEnd(t *testing.T) {
 	if !terminals {
 		t.Skip("needs a terminal of its own")
@@ -47,7 +47,7 @@ func TestAsksBeforeTheEnd(t *testing.T) {
 			t.Errorf("%s: asked: %v\n%s", one.line, asked, r.out)
 		}
 		if want := map[bool]int{true: done, false: tryAgain}[one.ends]; r.code != want || alive() == one.ends {
-			t.Errorf("%s, %q: status %d, and the team is there: %v\n%s", one.line, one.types, r.code, alive(), r.out)
+			t.Errorf("%s, %q: status %d, and the team exists: %v\n%s", one.line, one.types, r.code, alive(), r.out)
 		}
 	}
 }

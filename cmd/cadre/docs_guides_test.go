@@ -1,6 +1,6 @@
 package main
 
-// parser is a project whose Makefile builds, lints, and tests as soon as there is a VERSION.
+// parser is a project whose Makefile builds and lints. Its tests pass once there is a file VERSION.
 const parser = `
 git init -q -b main
 cat >Makefile <<'END'
@@ -17,8 +17,8 @@ git add -A
 git commit -q -m "Begin"
 `
 
-// demo is a program that makes the team demo in the project of parser: ann, who acts by commands, has
-// done what the program's standard input says.
+// demo is a script that creates the team demo in the project of parser. Its member ann acts by
+// commands, and has done what the standard input of the script says.
 const demo = parser + `
 cat >$BIN/demo <<'END'
 #!/bin/sh
@@ -38,8 +38,8 @@ END
 chmod +x $BIN/demo
 `
 
-// agents are programs with the names of agents that print recordings of the real ones, and a relay
-// that takes what it is given.
+// recorded makes programs with the names of agents that print recordings of the real ones, and a
+// relay that accepts all input.
 const recorded = `
 play() { printf '#!/bin/sh\nexec cat "%s"\n' "$PROJECT/$2" >"$BIN/$1"; chmod +x "$BIN/$1"; }
 play claude internal/observe/testdata/claude/2.1.47/stream.jsonl
@@ -55,7 +55,7 @@ cp "$PROJECT"/internal/observe/testdata/claude/2.1.329/tmux/*.jsonl ~/.claude/pr
 cp -R "$PROJECT"/internal/observe/testdata/claude/2.1.329/tmux/snap/10-subagents/* ~/.claude
 `
 
-// guides are what the readers of the documents need.
+// guides maps each document to what its reader needs.
 var guides = map[string]guide{
 	"README.md": {
 		setup: parser + `

@@ -31,9 +31,9 @@ An error is a line of JSON there, with a code and what to type: [exit-statuses.m
 // jsonCall is a command of docs/json.md.
 type jsonCall struct {
 	line   string
-	prints string // the object that it prints; "" for one that is described with the command
+	prints string // the object that it prints; "" for an object that is described with the command
 	before string // a script
-	lines  string // what each line is, where it prints several
+	lines  string // what each line is, if the command prints several
 }
 
 var jsonCalls = []jsonCall{
@@ -83,7 +83,7 @@ cadre hooks disable demo TeammateIdle`},
 	{line: "cadre shutdown demo ann --json", prints: "member"},
 	{line: "cadre checkpoint demo --json"},
 	{line: "cadre ls --git --json"},
-	{line: "cadre fsck demo --json", before: "cadre fsck demo"}, // which brings projections up to date
+	{line: "cadre fsck demo --json", before: "cadre fsck demo"}, // fsck updates projections
 	{line: "cadre task rm demo 3 --json", prints: "task"},
 	{line: "cadre push demo --yes --json", before: `
 cadre task rm demo 4
@@ -101,7 +101,7 @@ printf 'name: pair\nmembers: [{name: ann}, {name: bob}]\ntasks: [{id: one, run: 
 	{line: "cadre cleanup demo --branches --yes --json", prints: "team"},
 }
 
-// objects are those that several commands print, in the order of the page.
+// objects lists the objects that several commands print, in the order of the page.
 var objects = []struct{ name, about string }{
 	{"team", "A team as it is recorded. `cadre cleanup` adds the branches."},
 	{"member", "The lead or a teammate, as it was when it joined."},
@@ -113,21 +113,21 @@ var objects = []struct{ name, about string }{
 	{"record", "The record of a consolidation, as in the file `COMPLETED`."},
 }
 
-// fieldsOf are the fields whose values are such objects, by the ends of their paths, and fields that
-// another page describes.
+// fieldsOf maps the ends of field paths to the object that is the field's value. Some fields are
+// described on another page.
 var fieldsOf = map[string]string{"all[]": "task", "mail[]": "message", "attention[]": "item", "team": "team",
 	"record":   "record",
 	"events[]": "event"}
 
-// TestDocumentsJSON: docs/json.md has the fields of what each command prints.
+// TestDocumentsJSON checks that docs/json.md lists the fields that each command prints.
 func TestDocumentsJSON(t *testing.T) {
 	if testing.Short() {
-		t.Skip("with -short no team is run for a document")
+		t.Skip("-short runs no team for a document")
 	}
 	t.Parallel()
 	r := newReader(t)
 	r.script(parser)
-	all := shapes{} // of the objects, by their names, and of commands, by their titles
+	all := shapes{} // of objects, by name, and of commands, by title
 	commands := ""
 	for _, c := range jsonCalls {
 		r.script(c.before)
@@ -139,7 +139,7 @@ func TestDocumentsJSON(t *testing.T) {
 		values, list := all.read(t, cmp.Or(c.prints, what), out)
 		switch {
 		case (values != 1) != (c.lines != ""):
-			t.Errorf("%s prints %d values, and its section does not say so", c.line, values)
+			t.Errorf("%s prints %d values, but its section does not say so", c.line, values)
 		case c.lines != "":
 			commands += fmt.Sprintf("\n### %s\n\nA value a line: %s.\n\n%s", what, c.lines, all.table(what))
 		case c.prints != "" && list:
@@ -172,7 +172,7 @@ func TestDocumentsJSON(t *testing.T) {
 	}
 }
 
-// firstDifference are the lines in which two texts begin to differ.
+// firstDifference returns the first lines in which two texts differ.
 func firstDifference(is, want string) string {
 	a, b := strings.Split(is, "\n"), strings.Split(want, "\n")
 	for i := range min(len(a), len(b)) {
@@ -183,8 +183,8 @@ func firstDifference(is, want string) string {
 	return ""
 }
 
-// title is the command without what it is about: its words before the team, and the flags that
-// change what it prints.
+// title returns the command without its subject: its words before the team, and the flags that
+// change its output.
 func title(line string) string {
 	var words []string
 	for _, w := range strings.Fields(line) {
@@ -201,7 +201,7 @@ func title(line string) string {
 	return "`" + strings.ReplaceAll(strings.Join(words, " "), " --json", "") + "`"
 }
 
-// article is a link to an object, with its article.
+// article returns a link to an object, with its article.
 func article(object string) string {
 	a := "a"
 	if strings.ContainsAny(object[:1], "aeiou") {
@@ -210,10 +210,10 @@ func article(object string) string {
 	return fmt.Sprintf("%s [%s](#%s)", a, object, object)
 }
 
-// shapes are the kinds of values, by what they are in and by the paths of their fields.
+// shapes are the kinds of values, by their object and by the path of their field.
 type shapes map[string]map[string]map[string]bool
 
-// read takes all values of what was printed, and counts them; list says that the last one is one.
+// read reads and counts the values of the output. list says that the last one is a list.
 func (s shapes) read(t *testing.T, what, printed string) (n int, list bool) {
 	t.Helper()
 	for d := json.NewDecoder(strings.NewReader(printed)); ; n++ {
@@ -221,7 +221,7 @@ func (s shapes) read(t *testing.T, what, printed string) (n int, list bool) {
 		if err := d.Decode(&value); err == io.EOF {
 			return n, list
 		} else if err != nil {
-			t.Fatalf("%s prints no JSON: %v\n%s", what, err, printed)
+			t.Fatalf("%s does not print JSON: %v\n%s", what, err, printed)
 		}
 		var elements []any
 		if elements, list = value.([]any); !list {
@@ -233,7 +233,7 @@ func (s shapes) read(t *testing.T, what, printed string) (n int, list bool) {
 	}
 }
 
-// mappings are those whose keys are names.
+// mappings lists the fields whose keys are names.
 var mappings = []string{"metadata", "standings"}
 
 func (s shapes) note(what, path string, value any) {

@@ -17,29 +17,29 @@ import (
 	"cadre/internal/testkit/doctest"
 )
 
-// guide is what somebody needs who follows a document command by command, from its first to its
-// last. Keys of the steps are commands as the document has them; " (2)" is behind the key of one that
-// comes a second time.
+// guide is what a reader needs who follows a document command by command, from the first to the
+// last. The keys of the steps are the commands as in the document. A second occurrence of a command
+// has " (2)" behind it.
 type guide struct {
-	setup string // a script of sh, before the first command
+	setup string // a shell script that runs before the first command
 	steps map[string]needs
 }
 
-// needs is what one command needs besides. Most need nothing.
+// needs is what one command needs in addition. Most need nothing.
 type needs struct {
-	notRun string // why it is not run here
-	before string // a script of sh, run before it in the directory of the commands
-	status int    // the exit status that it ends with
-	until  string // what it prints before it is interrupted, because it goes on by itself
-	in     string // run it in this directory below the user's home, from here on
-	home   string // with the teams of this folder below the user's home, from here on: another machine
+	notRun string // why the test does not run the command
+	before string // a shell script that runs before the command, in its directory
+	status int    // the expected exit status
+	until  string // interrupt the command when it has printed this, because it does not end by itself
+	in     string // from here on, run in this directory below the user's home
+	home   string // from here on, use the teams of this folder below the user's home, as on another machine
 }
 
-// TestDocumentsRun runs the commands of every document in their order, each document in a home of its
-// own, and compares what they print with what the document shows.
+// TestDocumentsRun runs the commands of every document in their order, each document in its own
+// home. It compares their output with what the document shows.
 func TestDocumentsRun(t *testing.T) {
 	if testing.Short() {
-		t.Skip("with -short no document is followed to its end")
+		t.Skip("-short does not run the documents")
 	}
 	total := 0
 	for name, text := range documents(t) {
@@ -53,7 +53,7 @@ func TestDocumentsRun(t *testing.T) {
 			continue
 		}
 		if !known {
-			t.Errorf("%s has commands; say in guides what a reader needs to run them", name)
+			t.Errorf("%s has commands; add to guides what a reader needs to run them", name)
 			continue
 		}
 		for line := range r.steps {
@@ -66,7 +66,7 @@ func TestDocumentsRun(t *testing.T) {
 			read := newReader(t)
 			read.script(r.setup)
 			for i := range commands {
-				c := commands[i] // which may have been read again
+				c := commands[i] // the document may have been read again
 				printed, ran := read.follow(c.Line, r.steps[numbered(commands)[i]])
 				if !ran || !c.Shows {
 					continue
@@ -85,12 +85,11 @@ func TestDocumentsRun(t *testing.T) {
 		})
 	}
 	if total < 50 {
-		t.Errorf("only %d commands were found", total)
+		t.Errorf("found only %d commands", total)
 	}
 }
 
-// numbered are the keys of the commands: their lines, with a number behind those that were there
-// before.
+// numbered returns the keys of the commands: their lines, with a number behind repeated ones.
 func numbered(commands []doctest.Command) (keys []string) {
 	times := map[string]int{}
 	for _, c := range commands {
@@ -103,12 +102,12 @@ func numbered(commands []doctest.Command) (keys []string) {
 	return keys
 }
 
-// reader is somebody who follows a document.
+// reader is a person who follows a document.
 type reader struct {
 	t     *testing.T
 	user  string // the home folder
-	in    string // the directory of the next command, below it
-	teams string // the folder of the teams, below it
+	in    string // the directory of the next command, below user
+	teams string // the folder of the teams, below user
 	env   []string
 }
 
@@ -152,7 +151,7 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
-// script runs what has to be so before a command.
+// script runs what has to happen before a command.
 func (r *reader) script(text string) {
 	r.t.Helper()
 	if text == "" {
@@ -163,8 +162,7 @@ func (r *reader) script(text string) {
 	}
 }
 
-// follow runs a command of the document, and returns what it printed, with paths as a document has
-// them.
+// follow runs a command of the document. It returns the output, with paths as in the document.
 func (r *reader) follow(line string, s needs) (printed string, ran bool) {
 	r.t.Helper()
 	if s.in != "" {
@@ -178,8 +176,8 @@ func (r *reader) follow(line string, s needs) (printed string, ran bool) {
 		return "", false
 	}
 	out, errs, code := r.sh(line, s.until)
-	if code != s.status && s.until == "" { // what is interrupted has another one
-		r.t.Fatalf("%s\nends with status %d, and not %d\n%s%s", line, code, s.status, out, errs)
+	if code != s.status && s.until == "" { // an interrupted command has another status
+		r.t.Fatalf("%s\nends with status %d, want %d\n%s%s", line, code, s.status, out, errs)
 	}
 	if s.until != "" && !strings.Contains(out+errs, s.until) {
 		r.t.Fatalf("%s\ndid not print %q, but\n%s%s", line, s.until, out, errs)
@@ -187,7 +185,7 @@ func (r *reader) follow(line string, s needs) (printed string, ran bool) {
 	return strings.ReplaceAll(out+errs, r.user, "~"), true
 }
 
-// sh runs a script of sh, or interrupts it when it printed the text.
+// sh runs a shell script. It interrupts the script when it has printed the text until.
 func (r *reader) sh(script, until string) (out, errs string, code int) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -196,7 +194,7 @@ func (r *reader) sh(script, until string) (out, errs string, code int) {
 	c.Dir = filepath.Join(r.user, r.in)
 	c.Env = append(slices.Clone(r.env), "CADRE_HOME="+filepath.Join(r.user, r.teams))
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	signal := func(s syscall.Signal) { syscall.Kill(-c.Process.Pid, s) } // the whole pipe
+	signal := func(s syscall.Signal) { syscall.Kill(-c.Process.Pid, s) } // to all processes of a pipe
 	c.Cancel = func() error { signal(syscall.SIGKILL); return nil }
 	c.WaitDelay = 5 * time.Second
 	stdout := &awaited{text: until, then: func() { signal(syscall.SIGINT) }}

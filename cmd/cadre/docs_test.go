@@ -16,10 +16,10 @@ import (
 	"cadre/internal/team"
 )
 
-// top is the folder of the project, which the documents are in.
+// top is the folder of the project, which contains the documents.
 const top = "../.."
 
-// documents are those for users and contributors, by their paths.
+// documents returns the documents for users and contributors, by their paths.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -41,7 +41,7 @@ func documents(t *testing.T) map[string]string {
 		}
 	}
 	if len(found) < 15 {
-		t.Fatalf("only %d documents were found", len(found))
+		t.Fatalf("found only %d documents", len(found))
 	}
 	return found
 }
@@ -52,7 +52,8 @@ var (
 	reference  = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
 )
 
-// TestDocumentsCommands: each command of cadre in a document is one, with its flags and arguments.
+// TestDocumentsCommands checks that each cadre command in a document exists, with its flags and
+// arguments.
 func TestDocumentsCommands(t *testing.T) {
 	tried := 0
 	for name, text := range documents(t) {
@@ -68,17 +69,17 @@ func TestDocumentsCommands(t *testing.T) {
 		}
 	}
 	if tried < 40 {
-		t.Errorf("only %d commands were found", tried)
+		t.Errorf("found only %d commands", tried)
 	}
 }
 
-// TestDocumentsInline: a command that a sentence names is one, and has the flags that it is named with.
+// TestDocumentsInline checks that each command in a sentence exists, with its flags.
 func TestDocumentsInline(t *testing.T) {
 	span := regexp.MustCompile("`cadre ([a-z][^`\n]*)`")
 	tried := 0
 	for name, text := range documents(t) {
 		if strings.HasPrefix(name, "docs/reference/") {
-			continue // which are made from the commands
+			continue // the reference pages are made from the commands
 		}
 		for _, found := range span.FindAllStringSubmatch(text, -1) {
 			words := strings.Fields(found[1])
@@ -88,7 +89,7 @@ func TestDocumentsInline(t *testing.T) {
 				c, _, err = root.Find(words[:2])
 			}
 			if err != nil || c == root {
-				t.Errorf("%s: there is no command `cadre %s`", name, found[1])
+				t.Errorf("%s: the command `cadre %s` does not exist", name, found[1])
 				continue
 			}
 			tried++
@@ -102,11 +103,11 @@ func TestDocumentsInline(t *testing.T) {
 		}
 	}
 	if tried < 50 {
-		t.Errorf("only %d commands were found in sentences", tried)
+		t.Errorf("found only %d commands in sentences", tried)
 	}
 }
 
-// commandsOf are the commands of cadre in a line of a shell.
+// commandsOf returns the cadre commands in a line of shell.
 func commandsOf(line string) (found []string) {
 	for _, part := range regexp.MustCompile(`\s*(?:&&|\||;)\s*`).Split(line, -1) {
 		part, _, _ = strings.Cut(part, " >")
@@ -118,7 +119,7 @@ func commandsOf(line string) (found []string) {
 	return found
 }
 
-// TestDocumentsLinks: what documents link to in the project is there.
+// TestDocumentsLinks checks that links into the project lead to existing files.
 func TestDocumentsLinks(t *testing.T) {
 	for name, text := range documents(t) {
 		for _, link := range reference.FindAllStringSubmatch(text, -1) {
@@ -132,7 +133,7 @@ func TestDocumentsLinks(t *testing.T) {
 	}
 }
 
-// TestDocumentsTeamFiles: a whole team file in a document has no mistakes.
+// TestDocumentsTeamFiles checks that complete team files in documents have no mistakes.
 func TestDocumentsTeamFiles(t *testing.T) {
 	tried := 0
 	for name, text := range documents(t) {
@@ -144,19 +145,19 @@ func TestDocumentsTeamFiles(t *testing.T) {
 		}
 	}
 	if tried < 3 {
-		t.Errorf("only %d team files were found", tried)
+		t.Errorf("found only %d team files", tried)
 	}
 }
 
-// TestReadmeIsShort: who looks at the project for the first time reads it to the end.
+// TestReadmeIsShort checks that a new reader can read README.md to its end.
 func TestReadmeIsShort(t *testing.T) {
 	const most = 1200
 	if words := len(strings.Fields(documents(t)["README.md"])); words > most {
-		t.Errorf("README.md has %d words, and at most %d", words, most)
+		t.Errorf("README.md has %d words, the limit is %d", words, most)
 	}
 }
 
-// TestDocumentsWidth: outside of tables no line is wider than a terminal can show.
+// TestDocumentsWidth checks that no line outside of tables is wider than a terminal.
 func TestDocumentsWidth(t *testing.T) {
 	const most = 160
 	for name, text := range documents(t) {
@@ -167,17 +168,17 @@ func TestDocumentsWidth(t *testing.T) {
 			}
 		}
 		if widest > most {
-			t.Errorf("%s: the widest line has %d characters, and at most %d", name, widest, most)
+			t.Errorf("%s: the widest line has %d characters, the limit is %d", name, widest, most)
 		}
 	}
 }
 
-// codes are those of the core's refusals.
+// codes lists the codes of the core's refusals.
 var codes = []team.Code{team.Invalid, team.NotFound, team.Taken, team.Denied, team.Conflict, team.NotReady,
 	team.Nothing,
 	team.TooLarge, team.Exhausted, team.Finished, team.Rejected, team.MaxTeammatesReached}
 
-// TestDocumentsCodes: docs/exit-statuses.md has each code with its status.
+// TestDocumentsCodes checks that docs/exit-statuses.md has each code with its status.
 func TestDocumentsCodes(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\d) \\|")
 	rows := row.FindAllStringSubmatch(documents(t)["docs/exit-statuses.md"], -1)
@@ -192,20 +193,21 @@ func TestDocumentsCodes(t *testing.T) {
 	for _, err := range all {
 		f := failureOf(err)
 		if got, want := said[f.Code], fmt.Sprint(f.Status); got != want {
-			t.Errorf("%s: the document says %q, and the status is %s", f.Code, got, want)
+			t.Errorf("%s: the document says %q, but the status is %s", f.Code, got, want)
 		}
 	}
 	if len(said) != len(all) {
-		t.Errorf("the document has %d codes, and there are %d", len(said), len(all))
+		t.Errorf("the document has %d codes, want %d", len(said), len(all))
 	}
 }
 
-// internalVariables are set by cadre for its own processes; users never set them. Each has its reason.
+// internalVariables lists variables that cadre sets for its own processes, with the reason. Users
+// never set them.
 var internalVariables = map[string]string{
 	"CADRE_SOAK": "it is for tests",
 }
 
-// TestDocumentsVariables: docs/environment.md has each variable of the program, and no other one.
+// TestDocumentsVariables checks that docs/environment.md has exactly the variables of the program.
 func TestDocumentsVariables(t *testing.T) {
 	inSource, said := map[string]bool{}, map[string]bool{}
 	variable := regexp.MustCompile(`"(CADRE_[A-Z_]+)[="]`)
@@ -228,15 +230,15 @@ func TestDocumentsVariables(t *testing.T) {
 	for _, v := range regexp.MustCompile("CADRE_[A-Z_]+").FindAllString(documents(t)["docs/environment.md"], -1) {
 		said[v] = true
 		if !inSource[v] {
-			t.Errorf("there is no variable %s", v)
+			t.Errorf("the variable %s does not exist", v)
 		}
 	}
 	for v := range inSource {
 		if _, ours := internalVariables[v]; !ours && !said[v] && !strings.HasPrefix(v, "CADRE_TEST_") {
-			t.Errorf("docs/environment.md does not have %s", v)
+			t.Errorf("docs/environment.md lacks %s", v)
 		}
 	}
 	if len(inSource) < 20 {
-		t.Errorf("only %d variables were found", len(inSource))
+		t.Errorf("found only %d variables", len(inSource))
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestFailures: each kind of error has its code, its status and what to type, however it is wrapped.
+// TestFailures checks that each kind of error has its code, its status and what to type, at any
+// depth of wrapping.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -29,14 +30,14 @@ func TestFailures(t *testing.T) {
 			`"command":"cadre task claim demo 1 --as ann"}]}`},
 	} {
 		if got, err := json.Marshal(failureOf(c.err)); err != nil || string(got) != c.want {
-			t.Errorf("it is\n%s (%v), not\n%s", got, err, c.want)
+			t.Errorf("got\n%s (%v), want\n%s", got, err, c.want)
 		}
 	}
 	var b strings.Builder
 	for _, code := range codes { // every refusal has its own code
 		fmt.Fprint(&b, failureOf(team.Refuse(code, "no")).Code, " ")
 		if failureOf(team.Refuse(code, "no")).Code != string(code) {
-			t.Errorf("%s is %s", code, b.String())
+			t.Errorf("%s has code %s", code, b.String())
 		}
 	}
 }

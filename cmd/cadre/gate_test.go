@@ -10,8 +10,8 @@ import (
 	"cadre/internal/access"
 )
 
-// TestEveryCommandIsInTheTable walks the whole tree, with hidden commands and those that cobra
-// adds. Whoever adds a command says in internal/access who may call it.
+// TestEveryCommandIsInTheTable checks that internal/access says for every command who may call it.
+// It walks the whole tree, with hidden commands and those that cobra adds.
 func TestEveryCommandIsInTheTable(t *testing.T) {
 	root := (&app{}).root(nil)
 	root.InitDefaultHelpCmd()
@@ -20,7 +20,7 @@ func TestEveryCommandIsInTheTable(t *testing.T) {
 	row := func(name string) int {
 		return slices.IndexFunc(rows, func(r access.Row) bool { return r.Name == name })
 	}
-	seen := map[string]bool{cobra.ShellCompRequestCmd: true} // which cobra adds when it is called
+	seen := map[string]bool{cobra.ShellCompRequestCmd: true} // cobra adds it when it is called
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		path := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "cadre"), " ")
@@ -31,12 +31,12 @@ func TestEveryCommandIsInTheTable(t *testing.T) {
 		} else {
 			for _, f := range rows[i].Flags {
 				if c.Flags().Lookup(f.Name) == nil {
-					t.Errorf("the table has a rule for cadre %s --%s, and there is no such flag", path, f.Name)
+					t.Errorf("the table has a rule for cadre %s --%s, but the flag does not exist", path, f.Name)
 				}
 			}
 		}
 		if c != root && (c.PersistentPreRun != nil || c.PersistentPreRunE != nil) {
-			t.Errorf("cadre %s has a PersistentPreRun of its own, which takes the place of the gate", path)
+			t.Errorf("cadre %s has its own PersistentPreRun, which replaces the gate", path)
 		}
 		for _, below := range c.Commands() {
 			walk(below)
@@ -45,7 +45,7 @@ func TestEveryCommandIsInTheTable(t *testing.T) {
 	walk(root)
 	for _, r := range rows {
 		if !seen[r.Name] {
-			t.Errorf("the table has a row for %q, and there is no such command", r.Name)
+			t.Errorf("the table has a row for %q, but the command does not exist", r.Name)
 		}
 	}
 }

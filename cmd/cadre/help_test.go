@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// TestHelpFitsAScreen: cadre alone shows the commands of daily use on one screen, beside the prompts
-// before and after it; cadre help --all has the rest.
+// TestHelpFitsAScreen checks that cadre alone shows the commands of daily use on one screen, beside
+// the prompts before and after it. cadre help --all shows the rest.
 func TestHelpFitsAScreen(t *testing.T) {
-	const lines, columns = 24, 60 // so it fits 80 columns, too
+	const lines, columns = 24, 60 // then it fits 80 columns too
 	env := []string{"HOME=" + t.TempDir()}
 	var short string
 	for _, args := range [][]string{nil, {"--help"}, {"help"}} {
@@ -26,11 +26,11 @@ func TestHelpFitsAScreen(t *testing.T) {
 	}
 	rows := strings.Split(strings.TrimSuffix(short, "\n"), "\n")
 	if len(rows) > lines-2 {
-		t.Errorf("%d lines, of %d", len(rows), lines-2)
+		t.Errorf("the help has %d lines, the limit is %d", len(rows), lines-2)
 	}
 	for _, row := range rows {
 		if n := utf8.RuneCountInString(row); n > columns {
-			t.Errorf("%d characters: %s", n, row)
+			t.Errorf("a line has %d characters: %s", n, row)
 		}
 	}
 	shown := 0
@@ -40,13 +40,13 @@ func TestHelpFitsAScreen(t *testing.T) {
 			shown++
 		}
 		if e.group != "" && !strings.Contains(all, "\n  "+e.name+" ") && e.name != "bury" {
-			t.Errorf("cadre help --all does not have %s", e.name)
+			t.Errorf("cadre help --all lacks %s", e.name)
 		}
 	}
 	if shown != 12 {
-		t.Errorf("%d commands are shown, and not a dozen:\n%s", shown, short)
+		t.Errorf("the help shows %d commands, want 12:\n%s", shown, short)
 	}
 	if !strings.Contains(all, "Exit status: 0 done") {
-		t.Errorf("cadre help --all does not have the whole text:\n%s", all)
+		t.Errorf("cadre help --all does not contain the whole text:\n%s", all)
 	}
 }

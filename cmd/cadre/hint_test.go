@@ -12,8 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// hints returns hints with every field that an action may use, and with those alone that
-// it needs.
+// hints returns hints for the action: one with every field that it may use, and one with only those
+// that it needs.
 func hints(a team.Action) []team.Hint {
 	fullest := team.Hint{Action: a, Team: "demo", Member: "ann", Task: "3", Request: "perm-1", Name: "bob",
 		Agent: "codex", Budget: "cost", Dir: "/a dir/it's", Tasks: []string{"1", "2"}, Paths: []string{"a b.txt", "$(c)"}}
@@ -27,12 +27,12 @@ func hints(a team.Action) []team.Hint {
 	return []team.Hint{fullest, barest}
 }
 
-// filledIn takes the words that a person is to fill in for what one may fill in.
+// filledIn maps each placeholder that a person fills in to an example value.
 var filledIn = map[string]string{"N": "1000", "AMOUNT": "2.50", "SPAN": "30m", "NAME": "eve", "DIR": "/",
 	"TEXT": "hello", "PLAN": "1. look", "TASK": "4", "PATH": "a.txt"}
 
-// TestEveryHintIsACommand types each hint: the real tree of commands takes the words, the flags and
-// the number of arguments.
+// TestEveryHintIsACommand parses each hint with the real command tree. The tree must accept the
+// words, the flags and the number of arguments.
 func TestEveryHintIsACommand(t *testing.T) {
 	lines := map[string]team.Action{}
 	for _, a := range team.Actions() {
@@ -45,7 +45,7 @@ func TestEveryHintIsACommand(t *testing.T) {
 			}
 			lines[s.line] = a
 			if s.note != "" && !strings.HasPrefix(s.note, ", ") {
-				t.Errorf("%s: %q would not be told from what to type", a, s.note)
+				t.Errorf("%s: %q could be confused with a command to type", a, s.note)
 			}
 		}
 	}
@@ -56,11 +56,11 @@ func TestEveryHintIsACommand(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	// and what the test would find
+	// The test must find these mistakes.
 	for _, wrong := range []string{"cadre resum demo", "cadre resume demo --take-ovr", "cadre permit",
 		"cadre budget demo --tokens many", "cadre send demo --to"} {
 		if parses(wrong) == nil {
-			t.Errorf("%q passes for a command", wrong)
+			t.Errorf("%q is accepted as a command", wrong)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func typesAs(t *testing.T, line string) {
 	}
 }
 
-// parses gives the line to the command that it calls, and checks that it leaves nothing out.
+// parses parses the line with the command that it calls, and checks that no argument is missing.
 func parses(line string) error {
 	c, err := parsed(line)
 	if err != nil {
@@ -81,7 +81,7 @@ func parses(line string) error {
 	return positional(c)
 }
 
-// parsed finds the command of the line and gives it its words, as a shell does.
+// parsed finds the command of the line and parses its words, as a shell would split them.
 func parsed(line string) (*cobra.Command, error) {
 	words := words(line)
 	if len(words) < 2 || words[0] != "cadre" {
@@ -96,7 +96,7 @@ func parsed(line string) (*cobra.Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	group := c.HasSubCommands() && c.Args != nil // one that takes no arguments but the names of its commands
+	group := c.HasSubCommands() && c.Args != nil // a group that takes no arguments but the names of its commands
 	if !c.Runnable() || c.Parent() == nil || group {
 		return nil, fmt.Errorf("%s runs nothing", c.CommandPath())
 	}
@@ -112,7 +112,7 @@ func parsed(line string) (*cobra.Command, error) {
 	return c, c.ValidateFlagGroups()
 }
 
-// positional checks that a team and what it is about are both named where both can be.
+// positional checks that the team and the subject are both given if the command accepts both.
 func positional(c *cobra.Command) error {
 	use, _, _ := strings.Cut(strings.Split(c.Use, " | ")[0], " --") // what follows belongs to a flag
 	takes := regexp.MustCompile(`\[?\b[A-Z]+\b\]?`).FindAllString(use, -1)
@@ -122,7 +122,7 @@ func positional(c *cobra.Command) error {
 	return nil
 }
 
-// words splits a line as a POSIX shell does, as far as [sanitize.Quote] quotes.
+// words splits a line like a POSIX shell, as far as [sanitize.Quote] quotes.
 func words(line string) (all []string) {
 	word, quoted, inside := "", false, false
 	for i := 0; i < len(line); i++ {

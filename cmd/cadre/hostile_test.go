@@ -14,26 +14,26 @@ import (
 	"cadre/internal/render/sanitize"
 )
 
-// drive is a call of a command, on a team whose every text is hostile.
+// drive is a call of a command on a team in which every text is hostile.
 type drive struct {
 	args     []string
-	shows    bool   // hostile texts, so that the test looks at some
+	shows    bool   // it shows hostile texts, so that the test checks some
 	stdin    string // a file below the root of the stage
-	until    string // it is interrupted when it has shown this
+	until    string // interrupt it when it has shown this
 	onTerm   string // the same, on a terminal
-	types    string // what somebody types there
-	protocol string // why its standard output is for a program, and is not looked at
+	types    string // the input on the terminal
+	protocol string // why a program reads its standard output, which the test then skips
 	hosts    bool   // it leaves a host in the background
-	alone    bool   // it stays where it has a terminal, and is not run on one
-	idle     bool   // it changes nothing, so that what comes next may find it as it is
+	alone    bool   // it does not end on a terminal, so the test does not run it there
+	idle     bool   // it changes nothing, so the next call needs no reset
 }
 
 func shows(args ...string) drive { return drive{args: args, shows: true} }
 func calls(args ...string) drive { return drive{args: args} }
 
 // drives are the calls of every command, by its path. {root} stands for the folder of the stage,
-// {evil} for a hostile text. Besides these, every command is called with hostile arguments and
-// flags, and asked for its help.
+// {evil} for a hostile text. The test also calls every command with hostile arguments and flags,
+// and with --help.
 var drives = map[string][]drive{
 	"": {calls()},
 	"abort": {{args: []string{"evil", "--reason", "{evil}"}, types: "n\n"},
@@ -162,16 +162,17 @@ var drives = map[string][]drive{
 	"wake":    {calls("--team", "evil"), calls("--team", "{evil}"), calls("--team", "evil", "--as", "{evil}")},
 }
 
-// reading are commands that change nothing, so that the stage is not reset before each call.
+// reading lists commands that change nothing. The stage is not reset before their calls.
 var reading = []string{"", "completion", "completion bash", "completion fish", "completion powershell",
 	"completion zsh", "doctor", "help", "log", "ls", "probe", "review", "schema", "schema observe",
 	"schema teamfile", "status", "task",
 	"task list", "task show", "version"}
 
-// TestHostile calls every command on teams whose every text is hostile, and looks at the bytes that
-// it writes, to a pipe and to a terminal.
+// TestHostile calls every command on teams in which every text is hostile. It checks the bytes that
+// the command writes, to a pipe and to a terminal.
 func TestHostile(t *testing.T) {
-	// A command waits for the disk more than for a processor. Each stage has one of them at a time.
+	// A command waits for the disk more than for a processor. Each stage runs one command at a
+	// time.
 	stages := make(chan *stage, 4)
 	for range cap(stages) {
 		stages <- newStage(t)
@@ -181,7 +182,7 @@ func TestHostile(t *testing.T) {
 	walk = func(c *cobra.Command, path string) {
 		covered[path] = true
 		if len(drives[path]) == 0 {
-			t.Errorf("cadre %s is not driven: add it to the table, with calls by which it shows texts of agents", path)
+			t.Errorf("the test does not call cadre %s: add it to drives, with calls that show texts of agents", path)
 		}
 		t.Run("cadre "+path, func(t *testing.T) {
 			t.Parallel()
@@ -209,7 +210,7 @@ func TestHostile(t *testing.T) {
 	walk(root, "")
 	for path := range drives {
 		if !covered[path] {
-			t.Errorf("the table has cadre %s, and there is no such command", path)
+			t.Errorf("drives has cadre %s, which does not exist", path)
 		}
 	}
 	t.Run("completion of words", func(t *testing.T) {
@@ -225,7 +226,7 @@ func TestHostile(t *testing.T) {
 	})
 }
 
-// drive calls the command, on a stage as it was, with its output to pipes and then on a terminal.
+// drive calls the command on a reset stage, with its output to pipes and then on a terminal.
 func (s *stage) drive(path string, d drive) {
 	s.t.Helper()
 	for _, onTerm := range []bool{false, true} {
@@ -265,14 +266,14 @@ func (s *stage) drive(path string, d drive) {
 			p.out = nil
 		}
 		if d.shows && !strings.Contains(string(p.out)+string(p.err), mark) {
-			s.t.Errorf("%q shows no hostile text, and the test nothing:\n%s\n%s", c.args, p.out, p.err)
+			s.t.Errorf("%q shows no hostile text, so it tests nothing:\n%s\n%s", c.args, p.out, p.err)
 		}
 		s.harmless(c, p.out)
 		s.harmless(c, p.err)
 	}
 }
 
-// filled has what an argument's marks stand for.
+// filled replaces the placeholders in an argument.
 func (s *stage) filled(arg string) string {
 	arg = strings.ReplaceAll(arg, "{root}", s.root)
 	for word, prefix := range map[string]string{"{permission}": "permission", "{plan}": "plan"} {
@@ -283,7 +284,7 @@ func (s *stage) filled(arg string) string {
 	return strings.ReplaceAll(arg, "{evil}", evil("argument"))
 }
 
-// request is the id of the open request of that kind.
+// request returns the id of the open request of that kind.
 func (s *stage) request(kind string) (id string) {
 	of, err := (&app{home: s.home, err: standardError()}).engine().Look(s.t.Context(), "evil")
 	s.must(err)
@@ -299,15 +300,16 @@ func (s *stage) request(kind string) (id string) {
 	return id
 }
 
-// ours are the control sequences of cadre's.
+// ours lists the control sequences that cadre itself writes.
 var ours = []sanitize.Sequence{sanitize.OpenPage, sanitize.ClosePage, sanitize.TopOfPage, sanitize.NextLine,
 	sanitize.RestOff, sanitize.EraseLine, sanitize.Bold, sanitize.Dim, sanitize.Red, sanitize.Green,
 	sanitize.Yellow, sanitize.Cyan, sanitize.Normal}
 
-// continued is the least indent, in columns, of the parts of a line that was broken for a terminal.
+// continued is the minimum indent, in columns, of a continuation line on a terminal.
 const continued = 4
 
-// harmless fails where a terminal would obey something, or a line passes for one of cadre's.
+// harmless fails if the output has a control sequence for the terminal, or a line that imitates a
+// line of cadre.
 func (s *stage) harmless(c call, out []byte) {
 	s.t.Helper()
 	text := string(out)
@@ -315,10 +317,10 @@ func (s *stage) harmless(c call, out []byte) {
 		for _, sequence := range ours {
 			text = strings.ReplaceAll(text, string(sequence), "\n")
 		}
-		text = strings.ReplaceAll(text, "\r\n", "\n") // the terminal's own
+		text = strings.ReplaceAll(text, "\r\n", "\n") // the terminal's own newline
 	}
 	if !utf8.ValidString(text) {
-		s.t.Errorf("%q (terminal: %v) writes bytes that are no UTF-8: %.400q", c.args, c.onTerm, text)
+		s.t.Errorf("%q (terminal: %v) writes bytes that are not UTF-8: %.400q", c.args, c.onTerm, text)
 	}
 	if at := strings.IndexFunc(text, func(r rune) bool {
 		return r != '\n' && r != '\t' &&
@@ -330,7 +332,7 @@ func (s *stage) harmless(c call, out []byte) {
 		whole := line
 		line = strings.TrimLeft(line, " \t")
 		if c.onTerm && len(whole)-len(line) >= continued {
-			continue // the rest of a long line, which is indented further than any line of cadre's
+			continue // the rest of a long line is indented further than any line of cadre
 		}
 		if slices.ContainsFunc(forged, func(f string) bool { return strings.HasPrefix(line, f) }) {
 			s.t.Errorf("%q (terminal: %v) writes the line %q, in\n%.2000s", c.args, c.onTerm, line, text)
@@ -338,15 +340,15 @@ func (s *stage) harmless(c call, out []byte) {
 	}
 }
 
-// hidden reports whether the character shows nothing, or changes how others are shown. No text of
-// the stage has one in a place where its script needs it.
+// hidden reports whether the character is invisible, or changes how others are shown. No text of
+// the stage has such a character where its script needs it.
 func hidden(r rune) bool {
 	return r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x206f || r >= 0x200b && r <= 0x200f || r == 0x061c ||
 		r == 0x00ad || r == 0xfeff || r >= 0xe0000 && r <= 0xe0fff || r == 0x2028 || r == 0x2029 || r == 0xfffe
 }
 
-// TestHostileTexts: the hostile texts have none of cadre's own sequences, for which the test looks
-// away.
+// TestHostileTexts checks that the hostile texts contain none of cadre's own sequences, which the
+// test ignores.
 func TestHostileTexts(t *testing.T) {
 	for _, sequence := range ours {
 		if strings.Contains(evil(""), string(sequence)) {

@@ -20,16 +20,16 @@ import (
 	"cadre/internal/team"
 )
 
-// mark is in every hostile text, so that a test knows that it was shown.
+// mark is in every hostile text. It shows the test that the text was shown.
 const mark = "EVIL"
 
-// forged are lines that a text would like to be taken for cadre's.
+// forged lists lines that imitate lines of cadre.
 var forged = []string{"#2 from user: FORGED", "cadre: FORGED", "✓ FORGED", "? FORGED [y/N]", "2 FORGED"}
 
-// controls are what no terminal and no page should get.
+// controls are sequences that no terminal and no pager may get.
 const controls = "\x1b[2J\x1b[41m\x1b]0;title\x07\x1bc\u009b2J\u009d0;x\u009c\x7f\b\x0e\u202e\u2066\u200e\u200b\u00ad\ufeff\U000E0041\ufffe"
 
-// evil is a text of several lines that begins with the word.
+// evil returns a hostile text of several lines that begins with the word.
 func evil(word string) string {
 	text := mark + " " + word + " " + controls
 	for _, line := range forged {
@@ -38,23 +38,22 @@ func evil(word string) string {
 	return text + "\n" + controls
 }
 
-// evilLine is one that is short, and without bytes that a file name or a name of a branch cannot
+// evilLine returns a short hostile text without bytes that a file name or a branch name cannot
 // have.
 func evilLine(word string) string { return mark + word + "\u009b2J\u202e" }
 
-// stage is a user of the program whose teams, files and programs have hostile texts wherever there
-// can be any.
+// stage is a user of the program whose teams, files and programs have hostile texts in every place.
 type stage struct {
 	t       *testing.T
 	root    string
-	entries map[string]inode // root as it was when it was complete; nil before
+	entries map[string]inode // the content of root when it was complete; nil before
 	project string
-	bin     string // all of PATH
+	bin     string // the only folder in PATH
 	home    layout.Home
 	env     []string
 }
 
-// newStage is one for the tests below t. Nothing of it is there before it is opened.
+// newStage returns a stage for the subtests of t. open creates its content.
 func newStage(t *testing.T) *stage {
 	base := t.TempDir()
 	if real, err := filepath.EvalSymlinks(base); err == nil {
@@ -74,7 +73,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// open makes everything as it was, or the first time at all.
+// open creates the content the first time, and later resets it.
 func (s *stage) open() {
 	s.t.Helper()
 	if s.entries != nil {
@@ -85,7 +84,7 @@ func (s *stage) open() {
 		s.home.Claude} {
 		s.must(os.MkdirAll(dir, 0o755))
 	}
-	// Only these programs: no agent that is installed here is to run.
+	// Only these programs: no installed agent may run.
 	for _, name := range []string{"sh", "git", "cat", "grep", "printf", "sleep", "true", "false", "env",
 		"mkdir", "rm"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -109,7 +108,7 @@ func (s *stage) must(err error) {
 // inode is a file, folder or link below the root of a stage.
 type inode struct {
 	mode    fs.FileMode
-	content string // of a file, or where a link leads
+	content string // of a file, or the target of a link
 }
 
 // look reads everything below the root.
@@ -133,7 +132,7 @@ func (s *stage) look() map[string]inode {
 			}
 			all[path] = e
 		}
-		if errors.Is(err, fs.ErrNotExist) { // a process that a command ended removed it meanwhile
+		if errors.Is(err, fs.ErrNotExist) { // a process that a command ended has just removed it
 			delete(all, path)
 			return nil
 		}
@@ -142,8 +141,8 @@ func (s *stage) look() map[string]inode {
 	return all
 }
 
-// reset makes everything as it was. It writes only what a command changed: a copy of the whole for
-// each call took most of the time of the test.
+// reset restores the content. It writes only what a command changed: a complete copy for each call
+// took most of the time of the test.
 func (s *stage) reset() {
 	s.t.Helper()
 	now := s.look()
@@ -152,7 +151,7 @@ func (s *stage) reset() {
 			s.must(os.RemoveAll(path))
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(s.entries)) { // a folder before what is in it
+	for _, path := range slices.Sorted(maps.Keys(s.entries)) { // a folder before its content
 		was := s.entries[path]
 		if e, ok := now[path]; ok && e == was {
 			if _, err := os.Lstat(path); err == nil { // no folder above it was removed
@@ -167,7 +166,7 @@ func (s *stage) reset() {
 			s.must(os.Symlink(was.content, path))
 			continue
 		default:
-			s.must(os.RemoveAll(path)) // it may be a link to a file elsewhere now, or not be writable
+			s.must(os.RemoveAll(path)) // it may be a link to a file elsewhere now, or read-only
 			s.must(os.WriteFile(path, []byte(was.content), 0o600))
 		}
 		s.must(os.Chmod(path, was.mode.Perm()))
@@ -189,7 +188,7 @@ func (s *stage) write(name, text string) {
 	s.must(os.WriteFile(name, []byte(text), 0o644))
 }
 
-// files are those that commands read.
+// files creates the files that commands read.
 func (s *stage) files() {
 	quoted := func(text string) string { return string(bytes.Trim(sanitize.JSON(marshal(text)), "\n")) }
 	s.write(filepath.Join(s.root, "text"), evil("text"))
@@ -219,7 +218,7 @@ report: {title: %s}
 	s.write(filepath.Join(s.root, "stream.jsonl"), s.stream())
 }
 
-// stream is what the lead of a team of Claude Code's says.
+// stream returns the output of the lead of a Claude Code team.
 func (s *stage) stream() string {
 	lines := []map[string]any{
 		{"type": "system", "subtype": "init", "session_id": "s-1", "cwd": s.project, "model": evil("model"),
@@ -259,7 +258,7 @@ func marshal(v any) []byte {
 	return append(line, '\n')
 }
 
-// repository has hostile names of files, and of the branch that is checked out.
+// repository creates hostile names of files and of the checked-out branch.
 func (s *stage) repository() {
 	s.git("init", "-q", "--template=", "-b", evilLine("branch")) // without hooks, which each stage would copy
 	s.write(filepath.Join(s.project, evilLine("committed")+"\x1b[2J\n"+forged[0]), "1\n")
@@ -268,8 +267,8 @@ func (s *stage) repository() {
 	s.git("commit", "-qm", evil("commit"))
 }
 
-// teams are made through the core where its rules allow a text, else from records that another
-// version or another program may have left.
+// teams creates teams through the core, as far as its rules allow a text. Other texts are in
+// records that another version or another program may have left.
 func (s *stage) teams() {
 	n := 0
 	command := func(actor string, body team.Body) team.Command {
@@ -378,7 +377,7 @@ func (s *stage) teams() {
 		0o600))
 }
 
-// claudeTeam is one that Claude Code runs.
+// claudeTeam creates a team that Claude Code runs.
 func (s *stage) claudeTeam() {
 	member := func(name string) map[string]any {
 		return map[string]any{"agentId": name + "@lively", "name": name, "agentType": evil("type"),

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// TestCtrlC presses Ctrl-C at a run, once, twice and three times, at a real terminal. The run says at
-// once what it does, its members are paused, nothing of them is left, and it can be continued.
+// TestCtrlC presses Ctrl-C at a run once, twice and three times, at a real terminal. The run says
+// at once what it does, its members are paused, no process is left, and the run can be continued.
 func TestCtrlC(t *testing.T) {
 	if !terminals || testing.Short() {
-		t.Skip("needs a terminal of its own, and the time in which sessions end")
+		t.Skip("needs a terminal, and time for sessions to end")
 	}
 	const first = "stopping 3 members; press Ctrl-C again to hurry, a third time to kill"
 	const second = "must end within a second; press Ctrl-C again to kill"
 	for _, one := range []struct {
 		name   string
 		task   string
-		awaits []string // each of these is answered with Ctrl-C
+		awaits []string // press Ctrl-C after each of these
 		says   string
 	}{
 		{"once", "sleep 600", []string{"NAMED one"}, first},
@@ -55,7 +55,7 @@ tasks:
 			for _, want := range []string{first, one.says, "paused: interrupt signal received; continue with the " +
 				"same command, or with: cadre resume demo"} {
 				if !strings.Contains(strings.Join(strings.Fields(shown), " "), want) {
-					t.Errorf("it does not say %q:\n%s", want, shown)
+					t.Errorf("the output lacks %q:\n%s", want, shown)
 				}
 			}
 			for _, pid := range pids() {
@@ -91,8 +91,9 @@ tasks:
 	}
 }
 
-// pressCtrlC runs the program at a terminal, and presses Ctrl-C each time that the next text was shown,
-// the first time once all is ready. The program must end with status 1. It returns what was shown.
+// pressCtrlC runs the program at a terminal. It presses Ctrl-C each time that the next text is
+// shown, the first time when ready returns true. The program must end with status 1. pressCtrlC
+// returns the output.
 func pressCtrlC(t *testing.T, dir string, env, awaits []string, ready func() bool, args ...string) string {
 	t.Helper()
 	ours, theirs := openTerminal(t)
@@ -135,7 +136,7 @@ func pressCtrlC(t *testing.T, dir string, env, awaits []string, ready func() boo
 	for i, text := range awaits {
 		for deadline := time.Now().Add(patience); !says(text) || i == 0 && !ready(); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Errorf("it never says %q", text)
+				t.Errorf("the run never prints %q", text)
 				break
 			}
 		}
@@ -146,7 +147,7 @@ func pressCtrlC(t *testing.T, dir string, env, awaits []string, ready func() boo
 	err = cmd.Wait()
 	<-read
 	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != tryAgain {
-		t.Errorf("it ended with %v:\n%s", err, shown.Bytes())
+		t.Errorf("the run ended with %v:\n%s", err, shown.Bytes())
 	}
 	return shown.String()
 }

@@ -14,7 +14,7 @@ import (
 	"cadre/internal/testkit/soak"
 )
 
-// asProgram makes the test binary the program itself, so that a test sees what a process writes to
+// asProgram makes the test binary run as the program, so that a test sees what a process writes to
 // its streams.
 const asProgram = "CADRE_TEST_AS_PROGRAM"
 
@@ -31,20 +31,20 @@ func TestMain(m *testing.M) {
 type call struct {
 	args   []string
 	dir    string
-	env    []string // besides HOME and the like, which the test does not pass on
+	env    []string // in addition to HOME and the like; the test's own environment is not passed on
 	stdin  io.Reader
 	until  string // interrupt it when it has printed this; "" to wait for its end
-	types  string // what is typed, on a terminal
-	onTerm bool   // on a terminal, on which both streams and the input are
+	types  string // the input on the terminal
+	onTerm bool   // on a terminal, with both outputs and the input
 }
 
-// printed is what a run wrote. On a terminal everything is in out.
+// printed is the output of a run. On a terminal everything is in out.
 type printed struct {
 	out, err []byte
 	code     int
 }
 
-// patience bounds a run of the program.
+// patience limits a run of the program.
 const patience = 60 * time.Second
 
 // run runs the program to its end.
@@ -58,7 +58,7 @@ func (c call) run(t *testing.T) printed {
 	}
 	cmd := exec.CommandContext(ctx, self, c.args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = c.dir, append(c.env, asProgram+"=1"), c.stdin
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // so that it shows what it waits for
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // so that it prints where it hangs
 	cmd.WaitDelay = 5 * time.Second
 	interrupt := func() { cmd.Process.Signal(syscall.SIGINT) }
 	out, errs := &awaited{text: c.until, then: interrupt}, &awaited{text: c.until, then: interrupt}
@@ -74,7 +74,7 @@ func (c call) run(t *testing.T) printed {
 	return printed{out.kept, errs.kept, cmd.ProcessState.ExitCode()}
 }
 
-// awaited keeps what is written, and calls then once when it holds the text.
+// awaited keeps the output, and calls then once when it contains the text.
 type awaited struct {
 	kept []byte
 	text string

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestColors: a terminal has colors unless somebody says otherwise, and a pipe has none unless somebody
-// asks for them. JSON never has any.
+// TestColors checks that a terminal has colors unless the user disables them, and a pipe has none
+// unless the user asks for them. JSON never has colors.
 func TestColors(t *testing.T) {
 	root := t.TempDir()
 	for _, c := range []struct {
@@ -40,7 +40,7 @@ func TestColors(t *testing.T) {
 			for _, args := range [][]string{append(c.args[:len(c.args):len(c.args)], command...), append(command, c.args...)} {
 				p := call{args: args, dir: root, env: env, onTerm: c.onTerm}.run(t)
 				if has := bytes.Contains(append(p.out, p.err...), []byte("\x1b[3")); has != c.want {
-					t.Errorf("%q with %q, on a terminal %v: colors are there: %v\n%q%q", args, c.env, c.onTerm, has, p.out,
+					t.Errorf("%q with %q, on a terminal %v: has colors: %v\n%q%q", args, c.env, c.onTerm, has, p.out,
 						p.err)
 				}
 			}

@@ -22,15 +22,15 @@ import (
 	"cadre/internal/transfer"
 )
 
-// says checks that the error has these words; with no words, that there is no error.
+// says checks that the error has these words, or that there is no error if words is empty.
 func says(t *testing.T, what string, err error, words string) {
 	t.Helper()
 	if (err == nil) != (words == "") || err != nil && !strings.Contains(err.Error(), words) {
-		t.Errorf("%s: the error is %v, and is to say %q", what, err, words)
+		t.Errorf("%s: the error is %v, want %q", what, err, words)
 	}
 }
 
-// TestStatus: each kind of error has an exit status, however deep it is wrapped.
+// TestStatus checks that each kind of error has an exit status, at any depth of wrapping.
 func TestStatus(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -66,14 +66,14 @@ func TestStatus(t *testing.T) {
 		for what, err := range map[string]error{"plain": c.err, "wrapped": fmt.Errorf("read: %w", c.err),
 			"joined": errors.Join(errors.New("first"), c.err)} {
 			if got := status(err); got != c.want {
-				t.Errorf("%s %T (%v): %d, and not %d", what, c.err, c.err, got, c.want)
+				t.Errorf("%s %T (%v): status %d, want %d", what, c.err, c.err, got, c.want)
 			}
 		}
 	}
 }
 
-// TestSplit: TEAM may be left out, and what is too little or too much is a mistake that names the
-// help.
+// TestSplit checks that TEAM may be omitted. Too few or too many arguments are an error that names
+// the help.
 func TestSplit(t *testing.T) {
 	t.Setenv("CADRE_TEAM", "demo")
 	c := &cobra.Command{Use: "show [TEAM] ID"}
@@ -93,7 +93,7 @@ func TestSplit(t *testing.T) {
 		name, rest, err := (&app{}).split(c, one.args, one.needed)
 		says(t, fmt.Sprint(one.args), err, one.mistake)
 		if name != one.name || strings.Join(rest, " ") != one.rest {
-			t.Errorf("%q: %q and %q", one.args, name, rest)
+			t.Errorf("%q: got %q and %q", one.args, name, rest)
 		}
 		if err != nil && status(err) != hopeless {
 			t.Errorf("%q: status %d", one.args, status(err))
@@ -101,12 +101,12 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestIDs: ids come as people write them.
+// TestIDs checks the forms in which people write ids.
 func TestIDs(t *testing.T) {
 	for text, want := range map[string][]string{"": nil, " , ": nil, "1": {"1"}, "1,2": {"1", "2"},
 		" #1 , 2,": {"#1", "2"}} {
 		if got := list(text); !slices.Equal(got, want) {
-			t.Errorf("%q is %q", text, got)
+			t.Errorf("%q is parsed as %q", text, got)
 		}
 	}
 	for text, mistake := range map[string]string{"": "", `{"a": 1, "b": null}`: "", `[1]`: "not a JSON object",
@@ -116,7 +116,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestLeadMode: two flags say one thing, and may not say two.
+// TestLeadMode checks that two flags for the same setting must not contradict each other.
 func TestLeadMode(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                       "default",
@@ -133,12 +133,12 @@ func TestLeadMode(t *testing.T) {
 		}
 		got, err := m.chosen(c)
 		if got != want || (err != nil) != (want == "") {
-			t.Errorf("%q: %q, %v", args, got, err)
+			t.Errorf("%q: got %q, %v", args, got, err)
 		}
 	}
 }
 
-// TestGoalFlags: each flag of a goal gets to the goal, and is noticed where a file is given.
+// TestGoalFlags checks that each flag of a goal reaches the goal, and is refused for a team file.
 func TestGoalFlags(t *testing.T) {
 	var none goalFlags
 	plain := &cobra.Command{}
@@ -161,8 +161,8 @@ func TestGoalFlags(t *testing.T) {
 		if err := c.ParseFlags([]string{"--" + f.Name + "=" + value}); err != nil {
 			t.Fatal(err)
 		}
-		if f.Name != skipPermissions && !g.given(c) { // which is a way to say --permission-mode
-			t.Errorf("--%s is not noticed beside a team file", f.Name)
+		if f.Name != skipPermissions && !g.given(c) { // that flag is another way to write --permission-mode
+			t.Errorf("--%s is not refused for a team file", f.Name)
 		}
 		mode, err := g.chosen(c)
 		if err != nil {
@@ -174,11 +174,11 @@ func TestGoalFlags(t *testing.T) {
 			t.Fatal(err)
 		}
 		if without, _ := none.goal("do it", "/there"); fmt.Sprintf("%+v", with) == fmt.Sprintf("%+v", without) {
-			t.Errorf("--%s does not get to the goal", f.Name)
+			t.Errorf("--%s does not reach the goal", f.Name)
 		}
 	}
 	if flags < 10 {
-		t.Errorf("%d flags were found", flags)
+		t.Errorf("found %d flags", flags)
 	}
 	var g goalFlags
 	g.checks = []string{" "}
@@ -186,7 +186,8 @@ func TestGoalFlags(t *testing.T) {
 	says(t, "an empty check", err, "is not a check")
 }
 
-// TestFileOrGoal: what is typed for a file or a team is told from a goal, which starts an agent.
+// TestFileOrGoal checks that the argument for a file or a team is distinguished from a goal, which
+// starts an agent.
 func TestFileOrGoal(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -213,12 +214,13 @@ func TestFileOrGoal(t *testing.T) {
 			}
 		}
 		if got != want && (want == "goal" || want == "file" || !strings.Contains(got, want)) {
-			t.Errorf("%q: %q, and not %q", arg, got, want)
+			t.Errorf("%q: got %q, want %q", arg, got, want)
 		}
 	}
 }
 
-// TestFromTop: paths are typed from where the person is, and meant from the top of the work tree.
+// TestFromTop checks that paths are typed relative to the current directory, and stored relative to
+// the top of the work tree.
 func TestFromTop(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -236,15 +238,15 @@ func TestFromTop(t *testing.T) {
 		"..": "", "../../out": "", "link/passwd": "", "/etc/passwd": ""} {
 		got, err := fromTop(of, []string{path})
 		if (err != nil) != (want == "") || err == nil && !slices.Equal(got, []string{want}) {
-			t.Errorf("%s is %q, %v", path, got, err)
+			t.Errorf("%s becomes %q, %v", path, got, err)
 		}
 	}
 	if _, err := fromTop(team.Team{}, []string{"a.go"}); err == nil {
-		t.Error("a team in no repository has paths from its top")
+		t.Error("a team without a repository has paths from a top")
 	}
 }
 
-// TestObserveFlags: what does not go together is refused before anything is read.
+// TestObserveFlags checks that contradicting flags are refused before anything is read.
 func TestObserveFlags(t *testing.T) {
 	for name, c := range map[string]struct {
 		o       *observation
@@ -275,8 +277,8 @@ func TestObserveFlags(t *testing.T) {
 	}
 }
 
-// TestSplitHistories: of two histories the person is told how to continue each, and which flag brings
-// what was held back.
+// TestSplitHistories checks the error for two histories. It says how to continue each, and which
+// flag brings what was held back.
 func TestSplitHistories(t *testing.T) {
 	fork := &checkpoint.ForkError{Sides: []checkpoint.Side{{}, {Ref: "origin/cadre/port"}, {Ref: "cadre/port"}}}
 	for _, c := range []struct {
@@ -303,7 +305,8 @@ func TestSplitHistories(t *testing.T) {
 	}
 }
 
-// TestAgain: a killed member's notice has the very command that continues for it, for a shell.
+// TestAgain checks that the notice about a killed member has the exact shell command that continues
+// for it.
 func TestAgain(t *testing.T) {
 	for want, s := range map[string]seated{
 		"cadre join fx --name ann --agent codex --type general-purpose": {team: "fx", name: "ann", agent: "codex",
@@ -313,7 +316,7 @@ func TestAgain(t *testing.T) {
 			name: "ann", kind: "it's me", model: "opus", color: "blue", mode: "plan", plan: true, skip: true},
 	} {
 		if got := s.again(); got != want {
-			t.Errorf("it is\n%s\nand not\n%s", got, want)
+			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	}
 }
@@ -338,7 +341,7 @@ func TestParseSince(t *testing.T) {
 			got = time.UnixMilli(int64(at)).In(zone).Format(time.RFC3339)
 		}
 		if got != want {
-			t.Errorf("%q is %s, not %s (%v)", text, got, want, err)
+			t.Errorf("%q becomes %s, want %s (%v)", text, got, want, err)
 		}
 	}
 }

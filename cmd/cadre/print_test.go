@@ -25,7 +25,7 @@ func printing(t *testing.T, print func(w *sanitize.Writer) error) string {
 	return text.String()
 }
 
-// TestNextLine: a status ends with the one command that comes next.
+// TestNextLine checks that a status ends with the command to run next.
 func TestNextLine(t *testing.T) {
 	waits := []team.Item{{Text: "the lead sees to it", WaitsFor: "lead", Hint: team.Hint{Action: team.ActShowLog}},
 		{Text: "you do", WaitsFor: team.ForUser, Hint: team.Hint{Action: team.ActResume}}}
@@ -48,7 +48,8 @@ func TestNextLine(t *testing.T) {
 	}
 }
 
-// TestState: a list shows what is true of a team before what was recorded last.
+// TestState checks that a list prefers the current state of a team to the state that was recorded
+// last.
 func TestState(t *testing.T) {
 	for want, o := range map[string]catalog.Overview{
 		"active":      {Status: team.TeamActive},
@@ -59,12 +60,12 @@ func TestState(t *testing.T) {
 		"complete":    {Status: team.TeamComplete, Observed: "fx"},
 	} {
 		if got := (overview{o}).state(); got != want {
-			t.Errorf("%+v is %s", o, got)
+			t.Errorf("%+v has state %s", o, got)
 		}
 	}
 }
 
-// TestStatusText: a status shows what is known, and has no line for what is unknown.
+// TestStatusText checks that a status has no line for unknown values.
 func TestStatusText(t *testing.T) {
 	n := standing{called: "demo", works: map[string]string{"ann": "1 look"}, Attach: map[string]string{
 		"ann": "cadre attach demo ann"}}
@@ -88,17 +89,18 @@ func TestStatusText(t *testing.T) {
 		"40%", "2     failed              mend\n", "and 11 in progress, 6 failed, 1 ready, 1 blocked, 1 completed: cadre task list demo\n",
 		"1 thing waits:\n! The lead is lost.\n    cadre resume demo\n", "\nnext: cadre resume demo\n"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("it lacks %q:\n%s", want, got)
+			t.Errorf("the status lacks %q:\n%s", want, got)
 		}
 	}
 	for _, not := range []string{"budget", "MODE", "TOKENS", "delegate"} {
 		if strings.Contains(got, not) {
-			t.Errorf("it has %q:\n%s", not, got)
+			t.Errorf("the status has %q:\n%s", not, got)
 		}
 	}
 }
 
-// TestMoved: time that passes is no change of a team that is watched, and anything else is.
+// TestMoved checks that a watched status counts every change of the team, but not the passing of
+// time.
 func TestMoved(t *testing.T) {
 	status := func(at team.Time, change func(n *standing)) string {
 		n := standing{works: map[string]string{}}
@@ -110,7 +112,7 @@ func TestMoved(t *testing.T) {
 	}
 	same := func(*standing) {}
 	if a, b := status(10, same), status(20, same); a != b {
-		t.Errorf("an idle team changes:\n%s\n%s", a, b)
+		t.Errorf("the status of an idle team changes:\n%s\n%s", a, b)
 	}
 	for what, change := range map[string]func(n *standing){
 		"a record":   func(n *standing) { n.UpdatedAt++ },
@@ -122,12 +124,12 @@ func TestMoved(t *testing.T) {
 		"a host":     func(n *standing) { n.Hosted = true },
 	} {
 		if status(10, same) == status(10, change) {
-			t.Errorf("%s changed, and the status is the same", what)
+			t.Errorf("%s changed, but the status is the same", what)
 		}
 	}
 }
 
-// TestReached: how far an interrupted consolidation has come is told step by step.
+// TestReached checks that the progress of an interrupted consolidation is shown step by step.
 func TestReached(t *testing.T) {
 	checks := []team.Check{{Name: "vet"}, {Name: "test"}}
 	for name, c := range map[string]struct {
@@ -155,7 +157,8 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// TestSealedText: the record of a team says what was committed, by whom, and what was checked.
+// TestSealedText checks that the record of a team says what was committed, by whom, and what was
+// checked.
 func TestSealedText(t *testing.T) {
 	for want, r := range map[string]*consolidate.Record{
 		"team demo is complete: nothing was to be committed; 0 tasks by 1 member\n": {Name: "demo",
@@ -166,37 +169,37 @@ func TestSealedText(t *testing.T) {
 			Checks:  []consolidate.Checked{{Name: "vet"}, {Name: "test"}}},
 	} {
 		if got := printing(t, func(w *sanitize.Writer) error { return writeSealed(w, r) }); got != want {
-			t.Errorf("it is %q, and not %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	got := printing(t, func(w *sanitize.Writer) error {
 		return writeRecord(w, &consolidate.Record{Name: "demo"}, false, "/t")
 	})
 	if !strings.HasSuffix(got, "! the history is not the one that /t/"+consolidate.RecordFile+" was written of\n") {
-		t.Errorf("of another history: %q", got)
+		t.Errorf("for another history: %q", got)
 	}
 }
 
-// TestPatches: the lines of a patch are counted, and a file header is not counted as a line.
+// TestPatches checks that the lines of a patch are counted without the file headers.
 func TestPatches(t *testing.T) {
 	patch := "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-one\n+two\n+three\n"
 	if got := tally([]byte(patch)); got != "+2 -1" {
-		t.Errorf("its lines are %s", got)
+		t.Errorf("the line counts are %s", got)
 	}
 	binary := "diff --git a/x b/x\nindex 1..2\nGIT binary patch\nliteral 3\nKcmZ\n\n"
 	if got := tally([]byte(binary)); got != "binary" {
-		t.Errorf("its lines are %s", got)
+		t.Errorf("the line counts are %s", got)
 	}
 	for text, want := range map[string]bool{patch: true, binary: true, "": true,
 		"task 1 is completed\n": false, patch + "cadre: all is well\n": false,
 		binary + "cadre: all is well\n": false} {
 		if isPatch(text) != want {
-			t.Errorf("%q is a patch: %v", text, !want)
+			t.Errorf("%q is accepted as a patch: %v", text, !want)
 		}
 	}
 }
 
-// TestLists: long lists are cut, and say by how much.
+// TestLists checks that long lists are cut, and say by how much.
 func TestLists(t *testing.T) {
 	name := func(l checkpoint.Left) string { return l.Path }
 	var many []checkpoint.Left
@@ -215,12 +218,12 @@ func TestLists(t *testing.T) {
 		{nil, 0, ""},
 	} {
 		if got := listed(c.all, c.more, name); got != c.want {
-			t.Errorf("%d and %d more are %q", len(c.all), c.more, got)
+			t.Errorf("%d and %d more become %q", len(c.all), c.more, got)
 		}
 	}
 }
 
-// TestSmallWords: numbers are told as people say them, and none is told of nothing.
+// TestSmallWords checks the words for numbers. There are none for zero.
 func TestSmallWords(t *testing.T) {
 	for got, want := range map[string]string{
 		plural(1, "task"): "1 task", plural(2, "task"): "2 tasks", plural(0, "file"): "0 files",
@@ -232,15 +235,15 @@ func TestSmallWords(t *testing.T) {
 			"it: one of tokens or time does",
 	} {
 		if got != want {
-			t.Errorf("%q, and not %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	if tokens(team.Usage{})+cost(team.Usage{})+percent(0)+some(0, "%d")+prefix("x", "") != "" {
-		t.Error("nothing has words")
+		t.Error("zero has words")
 	}
 }
 
-// TestJSONOrText: with --json a command prints its value, and else its text.
+// TestJSONOrText checks that a command prints its value with --json, and its text otherwise.
 func TestJSONOrText(t *testing.T) {
 	for json, want := range map[bool]string{true: "{\"name\":\"ann\"}\n", false: "ann is here\n"} {
 		var text strings.Builder

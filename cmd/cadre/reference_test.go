@@ -17,12 +17,12 @@ import (
 
 var update = flag.Bool("update", false, "write the command reference and the man pages again")
 
-// TestReference: docs/reference and man are what the commands say of themselves.
+// TestReference checks that docs/reference and man match the help texts of the commands.
 func TestReference(t *testing.T) {
 	const again = "go test ./cmd/cadre -run Reference -update"
 	pages := referencePages()
 	if len(pages) < 60 {
-		t.Fatalf("only %d pages were made", len(pages))
+		t.Fatalf("made only %d pages", len(pages))
 	}
 	var there []string
 	for _, pattern := range []string{"docs/reference/*", "man/*"} {
@@ -41,7 +41,7 @@ func TestReference(t *testing.T) {
 			continue
 		}
 		if !*update {
-			t.Errorf("%s is the page of no command; to remove it: %s", name, again)
+			t.Errorf("%s belongs to no command; to remove it: %s", name, again)
 		} else if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
@@ -64,8 +64,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestReferenceText: the two formats keep what a help text says, and what would be markup in them is
-// shown as it is.
+// TestReferenceText checks that both formats keep the help text, and escape what would be markup in
+// them.
 func TestReferenceText(t *testing.T) {
 	const help = "Do <this> to a *file*:\nby name.\n\n  cadre x | y\n\n.hidden -- C:\\x"
 	for _, c := range []struct{ what, is, want string }{
@@ -75,12 +75,12 @@ func TestReferenceText(t *testing.T) {
 			"Do <this> to a *file*: by name.\n.PP\n.EX\n  cadre x | y\n.EE\n.PP\n\\&.hidden \\-\\- C:\\ex\n"},
 	} {
 		if c.is != c.want {
-			t.Errorf("%s: it is\n%q\nand not\n%q", c.what, c.is, c.want)
+			t.Errorf("%s: got\n%q\nwant\n%q", c.what, c.is, c.want)
 		}
 	}
 }
 
-// referencePages are the pages by their paths in the project.
+// referencePages returns the pages by their paths in the project.
 func referencePages() map[string]string {
 	root := newApp().root(nil)
 	pages := map[string]string{"docs/reference/README.md": referenceIndex(root), "man/cadre.1": manIndex(root)}
@@ -91,7 +91,7 @@ func referencePages() map[string]string {
 	return pages
 }
 
-// shown are the commands below c that help shows.
+// shown returns the commands below c that help shows.
 func shown(c *cobra.Command) (found []*cobra.Command) {
 	for _, below := range c.Commands() {
 		if !below.Hidden && below.Name() != "help" {
@@ -101,13 +101,13 @@ func shown(c *cobra.Command) (found []*cobra.Command) {
 	return found
 }
 
-// acts reports whether the command does something itself. A mere group of commands shows its help.
+// acts reports whether the command does something itself. A group of commands only shows its help.
 func acts(c *cobra.Command) bool {
 	return c.Runnable() && (!c.HasSubCommands() || strings.Contains(c.Use, " "))
 }
 
-// TestReferenceUsage checks that the page of a command with commands below it has its own usage, and
-// that of a mere group has none.
+// TestReferenceUsage checks that the page of a command with subcommands has its own usage, and that
+// the page of a group has none.
 func TestReferenceUsage(t *testing.T) {
 	pages := referencePages()
 	for name, want := range map[string]string{"plan": "cadre plan [TEAM] REQUEST [flags]",
@@ -123,7 +123,7 @@ func TestReferenceUsage(t *testing.T) {
 	}
 }
 
-// options are the flags of the command itself.
+// options returns the flags of the command itself.
 func options(c *cobra.Command) (found []*pflag.Flag) {
 	c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden && f.Name != "help" {
@@ -133,7 +133,7 @@ func options(c *cobra.Command) (found []*pflag.Flag) {
 	return found
 }
 
-// spelled is the flag as it is typed, its value, and what it means.
+// spelled returns the flag as it is typed, its value, and its meaning.
 func spelled(f *pflag.Flag) (name, value, meaning string) {
 	value, meaning = pflag.UnquoteUsage(f)
 	value = cmp.Or(map[string]string{"string": "text", "stringArray": "text", "int": "number",
@@ -205,13 +205,13 @@ func flagTable(b *strings.Builder, flags []*pflag.Flag) {
 	}
 }
 
-// block is a paragraph of a help text, or lines that are shown as they are.
+// block is a paragraph of a help text, or preformatted lines.
 type block struct {
 	verbatim bool
 	lines    []string
 }
 
-// blocks divides a help text. Lines that are indented are examples.
+// blocks splits a help text. Indented lines are examples.
 func blocks(text string) (found []block) {
 	begun := false // the last block may still grow
 	for line := range strings.Lines(text) {
@@ -233,12 +233,12 @@ func blocks(text string) (found []block) {
 
 var markup = strings.NewReplacer(`\`, `\\`, "<", `\<`, "*", `\*`, "`", "\\`")
 
-// cell is a text within a table.
+// cell formats a text for a table.
 func cell(text string) string {
 	return strings.ReplaceAll(markup.Replace(text), "|", `\|`)
 }
 
-// markdown is a help text as Markdown.
+// markdown formats a help text as Markdown.
 func markdown(text string) string {
 	var parts []string
 	for _, b := range blocks(text) {
@@ -255,7 +255,7 @@ func markdown(text string) string {
 	return strings.Join(parts, "\n")
 }
 
-// wrapped is the text in lines of at most so many bytes, where its words allow that.
+// wrapped breaks the text into lines of at most that many bytes, if its words are short enough.
 func wrapped(text string, most int) string {
 	var b strings.Builder
 	at := 0
@@ -329,12 +329,12 @@ func manOptions(b *strings.Builder, title string, c *cobra.Command) {
 	}
 }
 
-// roffWord is a text within a line of a man page.
+// roffWord escapes a text within a line of a man page.
 func roffWord(text string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 }
 
-// roff is a help text as lines of a man page.
+// roff formats a help text as lines of a man page.
 func roff(text string) string {
 	line := func(text string) string {
 		text = roffWord(text)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAsksAboutAChangedFile: at a terminal the changes of a team file are shown and asked about, and
-// only a yes applies them.
+// TestAsksAboutAChangedFile checks that a run at a terminal shows the changes of a team file and
+// asks. Only a yes applies them.
 func TestAsksAboutAChangedFile(t *testing.T) {
 	if !terminals {
 		t.Skip("needs a terminal of its own")

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminals reports whether the tests can open one.
+// terminals reports whether the tests can open a terminal.
 const terminals = true
 
-// runOnTerminal runs the command on a terminal of its own, at which somebody types, and copies to
-// out what it writes there.
+// runOnTerminal runs the command on a terminal of its own, with typed as its input. It copies the
+// output to out.
 func runOnTerminal(t *testing.T, cmd *exec.Cmd, out io.Writer, typed string) error {
 	t.Helper()
 	ours, theirs := openTerminal(t)
@@ -37,7 +37,7 @@ func runOnTerminal(t *testing.T, cmd *exec.Cmd, out io.Writer, typed string) err
 		copied <- err
 	}()
 	err := cmd.Wait()
-	// EIO says that nobody has the other side open any more.
+	// EIO means that the other side is closed.
 	if failed := <-copied; failed != nil && !errors.Is(failed, syscall.EIO) {
 		t.Errorf("reading the terminal: %v", failed)
 	}

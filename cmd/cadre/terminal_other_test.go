@@ -9,10 +9,12 @@ import (
 	"testing"
 )
 
-// terminals reports whether the tests can open one. Other systems than Linux do so by calls that
-// need package unsafe.
+// terminals reports whether the tests can open a terminal. Systems other than Linux need package
+// unsafe for that.
 const terminals = false
 
-func openTerminal(*testing.T) (ours, theirs *os.File) { panic("there is no terminal") }
+func openTerminal(*testing.T) (ours, theirs *os.File) { panic("no terminal on this system") }
 
-func runOnTerminal(*testing.T, *exec.Cmd, io.Writer, string) error { panic("there is no terminal") }
+func runOnTerminal(*testing.T, *exec.Cmd, io.Writer, string) error {
+	panic("no terminal on this system")
+}
