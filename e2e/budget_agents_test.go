@@ -15,17 +15,17 @@ func TestBudgets(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ agent, budget, words, more string }{
 		"tokens": {"claude", "tokens: 1500",
-			`tokens, \d{4} of 1500; with more, the same command continues where this one stopped\. To raise the budget: cadre budget spent --tokens N`,
+			`tokens, \d{4} of 1500; with a larger budget, the same command continues where this one stopped\. To raise the budget: cadre budget spent --tokens N`,
 			"--tokens=1000000"},
 		"tokens of codex": {"codex", "tokens: 1500",
-			`tokens, \d{4} of 1500; with more, the same command continues where this one stopped\. To raise the budget: cadre budget spent --tokens N`,
+			`tokens, \d{4} of 1500; with a larger budget, the same command continues where this one stopped\. To raise the budget: cadre budget spent --tokens N`,
 			"--tokens=1000000"},
 		"money": {"claude", "usd: 0.002",
-			`cost, \$0.00\d\d of \$0.0020; with more, the same command continues where this one stopped\. To raise the budget: cadre budget spent --usd AMOUNT`, "--usd=100"},
+			`cost, \$0.00\d\d of \$0.0020; with a larger budget, the same command continues where this one stopped\. To raise the budget: cadre budget spent --usd AMOUNT`, "--usd=100"},
 		"money, opencode": {"opencode", "usd: 0.002",
-			`cost, \$0.00\d\d of \$0.0020; with more, the same command continues where this one stopped\. To raise the budget: cadre budget spent --usd AMOUNT`, "--usd=100"},
+			`cost, \$0.00\d\d of \$0.0020; with a larger budget, the same command continues where this one stopped\. To raise the budget: cadre budget spent --usd AMOUNT`, "--usd=100"},
 		"time": {"claude", "time: 5s",
-			`time, 5s since the team was created; with more, the same command continues where this one stopped\. To raise the budget: cadre budget spent --time SPAN`, "--time=1h"},
+			`time, 5s since the team was created; with a larger budget, the same command continues where this one stopped\. To raise the budget: cadre budget spent --time SPAN`, "--time=1h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

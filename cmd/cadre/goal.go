@@ -28,13 +28,13 @@ func (g *goalFlags) flags(c *cobra.Command) {
 	f.StringVar(&g.agent, "agent", "", "agent that leads: claude, codex, gemini, opencode or acp:COMMAND; by default "+
 		"the first that is installed")
 	f.StringVar(&g.model, "model", "", "model of the lead, and of --members; by default the agent's own choice")
-	f.IntVar(&g.members, "members", 0, "teammates to begin with, of the same agent; the lead spawns what else it needs")
+	f.IntVar(&g.members, "members", 0, "teammates to start with, of the same agent; the lead spawns more as it needs them")
 	f.IntVar(&g.most, "max-teammates", 0, "teammates that the team may have at a time; 0 for 10 that the lead "+
 		"spawns, and any number that you do")
 	f.BoolVar(&g.delegate, "delegate", false, "the lead may only coordinate")
 	g.leadMode.flags(c, "")
 	f.StringArrayVar(&g.allow, "allow", nil, "what needs no asking, for example 'Bash(go test:*)'; may be repeated")
-	f.StringVar(&g.policy, "policy", "", "who settles what no rule does: user (you, at this terminal), lead, "+
+	f.StringVar(&g.policy, "policy", "", "who answers requests that no rule covers: user (you, at this terminal), lead, "+
 		"allow or deny")
 	f.Int64Var(&g.tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
 	f.Var(&g.usd, "budget-usd", "US dollars that the team may cost, where agents report it; 0 for any amount")

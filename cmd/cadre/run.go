@@ -43,10 +43,10 @@ func (a *app) runCommand() *cobra.Command {
 		Use: "run FILE | run \"GOAL\"", Short: "Run a team file, or a goal, to its end", Args: atMost(1),
 		Long: `Run a team file to its end: create the team, run its teammates, and write the lead's report.
 
-With a goal instead of a file an agent leads: it plans tasks, spawns teammates, and answers with the report when all is done. Which agent,
-and which model, is said with --agent and --model; without --agent it is the first one that is installed (cadre doctor).
+With a goal instead of a file an agent leads: it plans tasks, spawns teammates, and writes the report when all is done. --agent and --model
+choose the agent and its model; without --agent it is the first one that is installed (cadre doctor).
 --template NAME runs an example: hello, health.
-A single word is taken for a mistyped file, and starts nothing; --goal WORD says that it is a goal.
+A single word counts as a mistyped file and starts nothing; --goal WORD makes it a goal.
 
 A team uses significantly more tokens than one session: each member has a context of its own. It is worth it for research, reviews
 and features whose parts can be explored in parallel; not for routine work, or work in which each step needs the one before.
@@ -55,14 +55,14 @@ Killed or interrupted, the same command continues where it stopped: completed ta
 tried again. If the file was changed, the changes are shown and asked about first; --yes applies them without asking, --dry-run only shows
 them, and --redo NAME does a completed task again. A team that is complete is archived under its id, and the file starts over.
 
-What the team did is not committed by that, and what members did in worktrees is on their branches: the last line says so, and names
-the command that checks it and brings it in (cadre consolidate TEAM). With --consolidate, or consolidate: true in the team file, the run does that itself.
+A run commits nothing. Work done in worktrees is on the members' branches. The last line names the command that checks and commits the
+work: cadre consolidate TEAM. With --consolidate, or consolidate: true in the team file, the run does that itself.
 
 Each line begins with a mark: + a member joined, · a task was added, ▸ a task began, ✓ it is done, ✗ it failed, ↺ it returned to the
 queue, ✉ a message, ! something that you should look at.
 
-Exit status 0: every task is completed, and with --consolidate the work is committed. 1: not so, for the reason that is printed; run it again.
-2: it cannot work.
+Exit status 0: every task is completed, and with --consolidate the work is committed. 1: not everything is done, for the
+reason that is printed; run it again. 2: it cannot work.
 With --json every record is printed as it happens, one a line, and the result last.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			stays()
@@ -77,7 +77,7 @@ With --json every record is printed as it happens, one a line, and the result la
 			}
 			if r.timeout > 0 {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("the time of %s is over", r.timeout))
+				ctx, cancel = context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("the time limit of %s was reached", r.timeout))
 				defer cancel()
 			}
 			return a.runAndConsolidate(ctx, o, r.commits || o.File.Consolidate)
@@ -93,14 +93,14 @@ With --json every record is printed as it happens, one a line, and the result la
 	f.DurationVar(&r.timeout, "timeout", 0, "end the run after this time, for example 30m")
 	f.BoolVar(&r.commits, "consolidate", false, "when all is done, check what the team did and commit it: "+
 		"cadre consolidate")
-	f.BoolVar(&r.dry, "dry-run", false, "show what the run would do, and do nothing of it")
+	f.BoolVar(&r.dry, "dry-run", false, "show what the run would do, and start nothing")
 	f.BoolVar(&r.yes, "yes", false, "apply the changes of a team file without asking")
 	f.StringArrayVar(&r.redo, "redo", nil, "do this completed task of the unfinished team again; can be repeated")
 	r.lead.flags(c)
 	return c
 }
 
-// options is what is to be run, and how.
+// options returns what to run, and how.
 func (r *running) options(c *cobra.Command, args []string) (o run.Options, err error) {
 	if o.Dir, err = workDir(r.dir); err != nil {
 		return o, err
@@ -125,18 +125,18 @@ func (r *running) source(c *cobra.Command, args []string, o *run.Options) (err e
 	text := r.goal
 	switch {
 	case hasTemplate && (hasGoal || len(args) > 0):
-		return usage{errors.New("--template is what is run; leave the file and the goal out")}
+		return usage{errors.New("--template runs an example; leave the file and the goal out")}
 	case hasGoal && len(args) > 0:
-		return usage{fmt.Errorf("--goal has the goal, and %q is one too many; leave one of them out", args[0])}
+		return usage{fmt.Errorf("--goal is the goal already; leave %q or --goal out", args[0])}
 	case !hasTemplate && !hasGoal && len(args) == 0:
-		return usage{errors.New("say what to run: cadre run FILE, or cadre run \"GOAL\"; see: cadre run --help")}
+		return usage{errors.New("there is nothing to run. Pass a team file or a goal: cadre run FILE, or cadre run \"GOAL\"; see: cadre run --help")}
 	case len(args) > 0:
 		text = args[0]
 	}
 	file := !hasGoal && !hasTemplate && isFile(text)
 	if (file || hasTemplate) && r.lead.given(c) {
-		return usage{errors.New("a team file says itself who leads and works; leave --agent, --members, " +
-			"--model and the like out")}
+		return usage{errors.New("a team file names its own agents; leave --agent, --members, --model " +
+			"and the like out")}
 	}
 	switch {
 	case hasTemplate:
@@ -162,7 +162,7 @@ func (r *running) source(c *cobra.Command, args []string, o *run.Options) (err e
 	return err
 }
 
-// led makes the team that an agent leads to the goal.
+// led fills in the team that an agent leads to the goal.
 func (r *running) led(ctx context.Context, text string, o *run.Options) error {
 	goal, err := r.lead.goal(text, o.Dir)
 	if err != nil {
@@ -175,7 +175,8 @@ func (r *running) led(ctx context.Context, text string, o *run.Options) error {
 	return err
 }
 
-// teamFile reads a team file, and returns its path as the same file has it however it is named.
+// teamFile reads a team file. It also returns the file's path, which is the same however the file is
+// named.
 func (a *app) teamFile(name string) (*teamfile.File, string, error) {
 	f, path, err := run.LoadFile(name)
 	if err != nil {
@@ -265,8 +266,7 @@ type seconds time.Duration
 
 func (d seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).Seconds()) }
 
-// runAndConsolidate runs the team, and consolidates it then if that is wanted and everything is
-// done.
+// runAndConsolidate runs the team. If commits is set and everything is done, it consolidates the team.
 func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool) error {
 	a.home = a.home.In(o.Dir)
 	if commits && o.Consolidates(ctx) { // a run before this one came as far as that
@@ -354,7 +354,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 			r.Team.Name)
 	case team.CodeOf(r.Short) == team.Exhausted:
 		return team.Refuse(team.Exhausted,
-			"not finished: %v; with more, the same command continues where this one stopped",
+			"not finished: %v; with a larger budget, the same command continues where this one stopped",
 			r.Short).With(team.HintsOf(r.Short)...)
 	}
 	return team.Refuse(team.NotReady, "not finished: %v; the same command continues where this one stopped", r.Short).
@@ -406,8 +406,8 @@ func paused(short error) bool {
 	return signaled
 }
 
-// next is the last line of a run: what waits for the consolidation, and its command. It is "" where
-// nothing does.
+// next returns the last line of a run: what waits for the consolidation, and its command; "" for
+// nothing.
 func next(r run.Result) string {
 	var waits []string
 	if len(r.Pending.Branches) > 0 {
@@ -421,7 +421,7 @@ func next(r run.Result) string {
 	case !r.Done():
 		return ""
 	case r.Pending.Unknown != "":
-		return fmt.Sprintf("what is to be committed is not known: %s; then: %s", r.Pending.Unknown, command)
+		return fmt.Sprintf("cannot tell what would be committed: %s; then: %s", r.Pending.Unknown, command)
 	case len(waits) > 0:
 		return fmt.Sprintf("not committed yet: %s; to check and commit it: %s", strings.Join(waits, ", "), command)
 	case r.Team.Status == team.TeamConsolidating:

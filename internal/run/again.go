@@ -48,8 +48,8 @@ func (a *attempt) agree(ctx context.Context) error {
 	differs(slices.ContainsFunc(f.Members, func(m teamfile.Member) bool { return !slices.Contains(names, m.Name) }),
 		"--members", "the lead spawns what it needs")
 	if len(fixed) > 0 {
-		return team.Refuse(team.Taken, "the unfinished team %s was begun otherwise, and continues as it was: %s. Leave these "+
-			"flags away, or start over", t.Name, strings.Join(fixed, ", ")).
+		return team.Refuse(team.Taken, "the unfinished team %s was created with other options, and keeps them: %s. Leave these "+
+			"flags out, or start over", t.Name, strings.Join(fixed, ", ")).
 			With(team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
 	}
 	var changes []team.Body

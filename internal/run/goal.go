@@ -33,10 +33,10 @@ func (g Goal) File(ctx context.Context, e *engine.Engine) (*teamfile.File, error
 	case strings.TrimSpace(g.Text) == "":
 		return nil, team.Refuse(team.Invalid, "the goal is empty")
 	case g.Members < 0 || g.Members > teamfile.MaxMembers:
-		return nil, team.Refuse(team.Invalid, "a team has 0 to %d members to begin with", teamfile.MaxMembers)
+		return nil, team.Refuse(team.Invalid, "a team starts with 0 to %d members", teamfile.MaxMembers)
 	case g.MaxTeammates < 0 || g.MaxTeammates > 0 && g.Members > g.MaxTeammates:
-		return nil, team.Refuse(team.Invalid, "%d members to begin with are more than the %d that the team may "+
-			"have at a time", g.Members, g.MaxTeammates)
+		return nil, team.Refuse(team.Invalid, "the team cannot start with %d members: it may have at most %d at a "+
+			"time", g.Members, g.MaxTeammates)
 	}
 	if g.Name == "" {
 		g.Name = teamfile.ForGoal(g.Text, g.Dir, teamfile.Member{}, nil).Name

@@ -99,7 +99,7 @@ func (l *Lead) Retry(ctx context.Context) error {
 	}
 	for _, m := range ended {
 		if err := l.missing(m); err != nil {
-			l.Log(fmt.Sprintf("nobody starts in the place of %s: %s cannot work here: %v", m.Name, m.Agent, err))
+			l.Log(fmt.Sprintf("%s is not replaced: %s cannot work here: %v", m.Name, m.Agent, err))
 			continue
 		}
 		for n := 2; ; n++ {
@@ -113,7 +113,7 @@ func (l *Lead) Retry(ctx context.Context) error {
 			t := l.Team.Team()
 			full := team.CodeOf(err) == team.MaxTeammatesReached // others have joined since
 			if full || team.CodeOf(err) == team.Exhausted && t.BudgetSpent(l.Team.Now()) == "" {
-				l.Log(fmt.Sprintf("nobody starts in the place of %s: %v", m.Name, err))
+				l.Log(fmt.Sprintf("%s is not replaced: %v", m.Name, err))
 				break
 			}
 			if team.CodeOf(err) != team.Taken {
@@ -241,7 +241,7 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 	}
 	switch {
 	case at.over:
-		return true, reason(team.Finished, "the team was ended by somebody else"), nil
+		return true, reason(team.Finished, "another process ended the team"), nil
 	case at.exhausted != "":
 		t := l.Team.Team()
 		return !at.sessions, team.Refuse(team.Exhausted, "%s", at.exhausted).
@@ -276,7 +276,7 @@ func (l *Lead) askReport(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return err
 			}
-			l.Log("the work of members could not be merged for the lead to look at: " + err.Error())
+			l.Log("the members' work could not be merged for the lead: " + err.Error())
 		}
 		dir = merged.Dir
 		if l.look().busy {
@@ -413,7 +413,7 @@ func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 		if err := l.do(ctx, r.Team.Lead, &team.SetStatus{Status: end, Report: l.Report}); err != nil && short == nil {
 			return r, err
 		} else if err != nil {
-			l.Log("where the report is could not be recorded: " + err.Error())
+			l.Log("the path of the report was not recorded: " + err.Error())
 		}
 	}
 	r.Team = l.Team.Team()

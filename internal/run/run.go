@@ -142,7 +142,7 @@ func (a *attempt) attention(ctx context.Context) (items []team.Item) {
 	if err != nil && ctx.Err() != nil && a.hurried() {
 		return nil
 	} else if err != nil {
-		a.Engine.Note("what waits for you is not known: " + err.Error())
+		a.Engine.Note("cannot tell what waits for you: " + err.Error())
 		return nil
 	}
 	outside.Led = false
@@ -256,7 +256,7 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 			if err := home.Archive(a.team.Dir, t.ID); err != nil {
 				return nil, err
 			}
-			o.Engine.Note(fmt.Sprintf("the run before is %s; its record is kept as %s", t.Status, t.ID))
+			o.Engine.Note(fmt.Sprintf("the earlier run is %s; its record is archived as %s", t.Status, t.ID))
 		}
 		return open(ctx, o)
 	case gone != nil:
@@ -333,20 +333,20 @@ func merged(ctx context.Context, t team.Team, members []team.Member) error {
 		} else if ahead == "" {
 			continue
 		}
-		refusal := team.Refuse(team.NotReady, "the team %s before this one is %s, and the work of %s is on the branch "+
-			"%s, which is not merged. ", t.Name, t.Status, m.Name, branch)
+		refusal := team.Refuse(team.NotReady, "the earlier team %s is %s, and work of %s is on the branch %s, which "+
+			"is not merged. ", t.Name, t.Status, m.Name, branch)
 		if t.Status != team.TeamComplete || t.Consolidation.Step == team.Done {
 			refusal.Text += "Merge it: git merge " + branch + ". "
 		} else {
 			refusal.With(team.Hint{Action: team.ActConsolidate, Team: t.Name})
 		}
-		refusal.Text += "To do without it: git branch -D " + branch
+		refusal.Text += "To discard it: git branch -D " + branch
 		return refusal
 	}
 	return nil
 }
 
-// missing says why nobody can work in the directory of the unfinished team. Only a person can say
+// missing says why the directory of the unfinished team cannot be used. Only a person can say
 // that the project was moved here: another copy of the project looks the same.
 func (a *attempt) missing(ctx context.Context, t team.Team) error {
 	procs, err := proc.Open("")
@@ -358,7 +358,7 @@ func (a *attempt) missing(ctx context.Context, t team.Team) error {
 	if !checkout.IsMissing(err) {
 		return err
 	}
-	refusal := team.Refuse(team.Invalid, "nobody can work for the unfinished team %s: %v", t.Name, err)
+	refusal := team.Refuse(team.Invalid, "the unfinished team %s cannot continue: %v", t.Name, err)
 	if _, _, err := checkout.Moved(ctx, procs, t, a.Dir); err == nil {
 		refusal.Text += fmt.Sprintf("\n%s may be that project.", a.Dir)
 		return refusal.With(team.Hint{Action: team.ActMove, Team: t.Name, Dir: a.Dir})

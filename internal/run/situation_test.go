@@ -86,7 +86,7 @@ func TestASuccessorContinuesTheBudget(t *testing.T) {
 			t.Error("bob has a successor, and its budget is spent")
 		}
 	})
-	const why = "nobody starts in the place of bob: the token budget of bob is spent, and bob-again-2 would inherit it"
+	const why = "bob is not replaced: the token budget of bob is spent, and bob-again-2 would inherit it"
 	if !slices.Contains(said, why) {
 		t.Errorf("it said %q", said)
 	}

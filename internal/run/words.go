@@ -42,7 +42,7 @@ func ParseFacts(typed []string) ([]team.Fact, error) {
 			return nil, team.Refuse(team.Invalid, "%q is not a fact; write NAME=PATH", text)
 		}
 		if path = filepath.Clean(path); strings.HasPrefix(path, ".."+string(os.PathSeparator)) || path == ".." {
-			return nil, team.Refuse(team.Invalid, "%s is outside of the team's directory; name it by its whole path",
+			return nil, team.Refuse(team.Invalid, "%s is outside of the team's directory; write its absolute path",
 				path)
 		}
 		all = append(all, team.Fact{Name: name, Path: path})

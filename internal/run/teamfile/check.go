@@ -74,7 +74,7 @@ func (p *parser) checkPlace(t taskNode, c crew) {
 	}
 	if takers := c.takers(t); len(takers) > 0 && !slices.ContainsFunc(takers,
 		func(m Member) bool { return p.commandsOnly(m.Agent) }) {
-		p.fail(t.at("in"), "task %q has in: %s, and nobody who may take it only runs commands (%s). Add a member "+
+		p.fail(t.at("in"), "task %q has in: %s, which needs a member that only runs commands; %s cannot do it. Add a member "+
 			"with agent: shell, or leave in: out for one with isolation: worktree",
 			shorten(t.ID), t.In, list(namesOf(takers)))
 	}
@@ -223,7 +223,7 @@ func (p *parser) checkTaker(t taskNode, c crew) {
 		for i, m := range takers {
 			names[i] = m.Name
 		}
-		p.fail(t.node, "task %q has no run, and all who may take it only run commands (%s); add run: with a command, "+
+		p.fail(t.node, "task %q has no run, and every member that may take it only runs commands (%s); add run: with a command, "+
 			"or a member with another agent",
 			shorten(t.ID), list(names))
 	}

@@ -70,8 +70,8 @@ func (p *parser) liveness(root *mapping) (l Liveness) {
 		if m.values[silence.key] == nil {
 			at = m.at("beat")
 		}
-		p.fail(at, "%s is %s, and a sign of life comes each %s: nobody could be told from one who is gone; make %s "+
-			"longer, or beat shorter", silence.key, silence.long, beat, silence.key)
+		p.fail(at, "%s is %s, but a heartbeat comes only every %s, so a running member would count as silent; make "+
+			"%s longer, or beat shorter", silence.key, silence.long, beat, silence.key)
 	}
 	return l
 }
@@ -95,7 +95,7 @@ func (p *parser) facts(root *mapping) (facts []Fact) {
 		}
 		f.Path = filepath.Clean(f.Path)
 		if !filepath.IsAbs(f.Path) && !filepath.IsLocal(f.Path) {
-			p.fail(at, "%s is outside of the team's directory; name the file by its whole path", shorten(f.Path))
+			p.fail(at, "%s is outside of the team's directory; write its absolute path", shorten(f.Path))
 			continue
 		}
 		f.Name = cmp.Or(strings.TrimSpace(f.Name), f.Path)

@@ -78,7 +78,7 @@ func (p *parser) file(root *yaml.Node) *File {
 
 	p.checkNames(f.Lead)
 	if p.led && f.Goal == "" && f.Leader.Prompt == "" && len(p.tasks) == 0 {
-		p.fail(m.node, "the lead has nothing to go by; add goal: with what the team is for")
+		p.fail(m.node, "the lead has no goal; add goal: with what the team is for")
 	}
 	p.checkTasks()
 	p.checkCycles()

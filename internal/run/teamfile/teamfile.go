@@ -71,7 +71,7 @@
 //	maxTeammates: 10              # at a time; left out: 10 that a lead that is an agent spawns, and any number of members here
 //	budget: {tokens: 1000000, usd: 2.50, time: 30m}
 //	liveness:                     # what silence means; what is left out is as here
-//	  beat: 30s                   # between two signs of life of a member, and of the lead
+//	  beat: 30s                   # between two heartbeats of a member, and of the lead
 //	  offline: 10m                # silence after which a member is offline
 //	  leadLost: 5m                # silence after which the lead is lost
 //	  zombie: 30m                 # how long a teammate works without a lead
