@@ -50,7 +50,7 @@ until cadre task show demo 1 --json | grep '"commit"'; do sleep 0.1; done
 cadre plan submit demo "Read them" --as bob
 cadre plan demo plan-1@bob --approve
 cadre task add demo "Review them" --blocked-by 1`},
-	{line: "cadre send demo --to bob 'The port is 4711.' --json", prints: "message"},
+	{line: "cadre send demo --to bob 'The port is 4711.' --meta port=4711 --json", prints: "message"},
 	{line: "cadre inbox demo bob --json", prints: "message"},
 	{line: "cadre broadcast demo 'Lunch.' --json", prints: "message"},
 	{line: "cadre task done demo 2 --as bob --result 'They are good.' --json", prints: "task", before: `

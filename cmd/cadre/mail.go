@@ -80,6 +80,7 @@ func (h heldMessage) MarshalJSON() ([]byte, error) {
 
 func (a *app) sendCommand() *cobra.Command {
 	var body team.SendMessage
+	var meta []string
 	c := a.saying(&cobra.Command{
 		Use: "send [TEAM] --to NAME TEXT", Short: "Send a message to a member",
 		Long: "Send a message to one member. TEXT may be - for standard input. A message of at most 1 MiB is kept " +
@@ -91,34 +92,43 @@ func (a *app) sendCommand() *cobra.Command {
 		if body.Body, err = text(c, words); err != nil {
 			return err
 		}
+		if body.Metadata, err = metadataOf(meta); err != nil {
+			return err
+		}
 		if body.To == "*" {
-			return a.broadcast(c, name, &team.Broadcast{Body: body.Body, Intent: body.Intent, Priority: body.Priority})
+			return a.broadcast(c, name, &team.Broadcast{Body: body.Body, Intent: body.Intent, Priority: body.Priority,
+				Metadata: body.Metadata})
 		}
 		return a.act(c, name, &body, a.sent(body.To))
 	})
 	c.Flags().String("from", "", "the sender; you by default")
 	c.Flags().StringVar(&body.To, "to", "", "the recipient; * for everybody else")
-	mailFlags(c, &body.Intent, &body.Priority)
+	mailFlags(c, &body.Intent, &body.Priority, &meta)
 	return c
 }
 
-func mailFlags(c *cobra.Command, intent, priority *string) {
+func mailFlags(c *cobra.Command, intent, priority *string, meta *[]string) {
+	metaFlag(c, meta, "what to keep with the message")
 	c.Flags().StringVar(intent, "intent", "", "info, question, challenge or resolution")
 	c.Flags().StringVar(priority, "priority", "normal", "normal or urgent; an urgent message of yours interrupts the member, one with --from only carries a mark")
 }
 
 func (a *app) broadcastCommand() *cobra.Command {
 	var body team.Broadcast
+	var meta []string
 	c := a.saying(&cobra.Command{
 		Use: "broadcast [TEAM] TEXT", Short: "Send a message to everybody else",
 	}, func(c *cobra.Command, name, words string) (err error) {
 		if body.Body, err = text(c, words); err != nil {
 			return err
 		}
+		if body.Metadata, err = metadataOf(meta); err != nil {
+			return err
+		}
 		return a.broadcast(c, name, &body)
 	})
 	c.Flags().String("from", "", "the sender; you by default")
-	mailFlags(c, &body.Intent, &body.Priority)
+	mailFlags(c, &body.Intent, &body.Priority, &meta)
 	return c
 }
 
@@ -205,7 +215,7 @@ func (r *inboxing) take(ctx context.Context, name string) error {
 	if r.Follow {
 		stays()
 	}
-	err = r.engine().ReadMail(waiting, name, r.Reading, func(mail []team.Message, earlier int64) error {
+	err = r.engine().ReadMail(waiting, name, r.Reading, func(mail []history.Letter, earlier int64) error {
 		if earlier > 0 {
 			r.note(fmt.Sprintf("messages up to #%d were delivered before, but not marked as read; to see "+
 				"them: cadre inbox %s %s --again", earlier, name, r.Member))
@@ -270,13 +280,13 @@ func kindOf(m team.Message) string {
 	return " (" + strings.ReplaceAll(m.Type, "_", " ") + prefix(", ", m.Ref) + ")"
 }
 
-func (a *app) printMail(mail []team.Message) error {
+func (a *app) printMail(mail []history.Letter) error {
 	return a.print(mail, func(w *sanitize.Writer) error {
 		if len(mail) == 0 {
 			return said("no new messages")(w)
 		}
 		for _, m := range mail {
-			if err := w.Printf("#%d from %s%s:\n%s\n\n", m.Seq, sender(m), kindOf(m),
+			if err := w.Printf("#%d from %s%s:\n%s\n\n", m.Seq, sender(m.Message), kindOf(m.Message),
 				sanitize.Block(m.Body)); err != nil {
 				return err
 			}

@@ -143,6 +143,7 @@ var (
 		"Mailbox.Send":               may,
 		"Mailbox.Broadcast":          may,
 		"Mailbox.Peek":               may,
+		"Mailbox.History":            may,
 		"Mailbox.Receive":            may,
 		"Mailbox.Wait":               may,
 		"Mailbox.All":                may,

@@ -131,6 +131,7 @@ var entries = []Row{
 	{Name: "Mailbox.Send", Rule: Acts},
 	{Name: "Mailbox.Broadcast", Rule: Acts},
 	{Name: "Mailbox.Peek", Rule: Acts},
+	{Name: "Mailbox.History", Rule: Acts},
 	{Name: "Mailbox.Receive", Rule: Acts},
 	{Name: "Mailbox.Wait", Rule: Acts},
 	{Name: "Mailbox.All", Rule: Acts},

@@ -25,7 +25,7 @@ type Reading struct {
 // ends with code Finished once the team or the member has ended. A reading that follows then ends
 // without an error.
 func (e *Engine) ReadMail(ctx context.Context, name string, r Reading,
-	show func(mail []team.Message, earlier int64) error) error {
+	show func(mail []history.Letter, earlier int64) error) error {
 	open := e.Open
 	if r.Peek {
 		open = e.Look
@@ -39,9 +39,9 @@ func (e *Engine) ReadMail(ctx context.Context, name string, r Reading,
 	seen := map[int64]bool{} // what a look showed; mail that is taken comes once
 	for {
 		seq, found := t.Seq(), 0
-		err := t.read(ctx, r, func(mail []team.Message, earlier int64) error {
+		err := t.read(ctx, r, func(mail []history.Letter, earlier int64) error {
 			if waits && r.Peek {
-				mail = slices.DeleteFunc(slices.Clone(mail), func(m team.Message) bool { return seen[m.Seq] })
+				mail = slices.DeleteFunc(slices.Clone(mail), func(m history.Letter) bool { return seen[m.Seq] })
 				for _, m := range mail {
 					seen[m.Seq] = true
 				}
@@ -114,7 +114,7 @@ func ownMail(actor, member string) error {
 }
 
 // read shows the present mail.
-func (t *Team) read(ctx context.Context, r Reading, show func(mail []team.Message, earlier int64) error) (err error) {
+func (t *Team) read(ctx context.Context, r Reading, show func(mail []history.Letter, earlier int64) error) (err error) {
 	ctx, cancel := busy(ctx, t.Name)
 	defer cancel()
 	var m team.Member
@@ -138,14 +138,23 @@ func (t *Team) read(ctx context.Context, r Reading, show func(mail []team.Messag
 		earlier = m.DeliveredSeq
 	}
 	if r.Peek {
-		return show(append(append([]team.Message{}, before...), mail...), earlier)
+		letters, err := t.letters(ctx, r.Member, append(slices.Clone(before), mail...), len(before), 0)
+		if err != nil {
+			return err
+		}
+		return show(letters, earlier)
 	}
+	var at team.Time
 	if len(mail) > 0 || len(before) > 0 || !r.Wait && !r.Follow {
-		if mail, err = t.take(ctx, r.Actor, r.Member, before); err != nil {
+		if mail, at, err = t.take(ctx, r.Actor, r.Member, before); err != nil {
 			return err
 		}
 	}
-	if err := show(mail, earlier); err != nil || len(mail) == 0 {
+	letters, err := t.letters(ctx, r.Member, mail, len(before), at)
+	if err != nil {
+		return err
+	}
+	if err := show(letters, earlier); err != nil || len(mail) == 0 {
 		return err
 	}
 	_, err = t.Do(ctx, team.Command{Actor: r.Actor, Body: &team.MarkRead{Member: r.Member,
@@ -153,19 +162,47 @@ func (t *Team) read(ctx context.Context, r Reading, show func(mail []team.Messag
 	return err
 }
 
+// letters returns the messages with when they were delivered. The first ones, as many as again says,
+// were delivered earlier, and the others at that time; 0 is for not yet.
+func (t *Team) letters(ctx context.Context, member string, mail []team.Message, again int, at team.Time) (
+	letters []history.Letter, err error) {
+	dated := map[int64]history.Letter{}
+	if again > 0 {
+		all, err := history.Mail(t.Read(ctx, 0), member)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range all {
+			dated[l.Seq] = l
+		}
+	}
+	letters = []history.Letter{}
+	for i, m := range mail {
+		if l, known := dated[m.Seq]; known && i < again {
+			letters = append(letters, l)
+		} else {
+			letters = append(letters, history.Letter{Message: m, DeliveredAt: at})
+		}
+	}
+	return letters, nil
+}
+
 // take delivers the member's mail, as actor: first the messages in again, then those that were not
-// delivered yet. Delivered messages are read once they are marked as read.
-func (t *Team) take(ctx context.Context, actor, member string, again []team.Message) ([]team.Message, error) {
+// delivered yet. Delivered messages are read once they are marked as read. at is when it did; 0
+// where there was nothing to deliver.
+func (t *Team) take(ctx context.Context, actor, member string, again []team.Message) (mail []team.Message,
+	at team.Time, err error) {
 	var looked []team.Message
 	t.View(func(s *team.State) { looked = s.Inbox(member) })
 	receipt, err := t.Do(ctx, team.Command{Actor: actor, Body: &team.ReceiveMessages{Member: member}})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	mail := append([]team.Message{}, again...)
+	mail = append([]team.Message{}, again...)
 	if receipt.Record == nil {
-		return mail, nil
+		return mail, 0, nil
 	}
+	at = receipt.Record.At
 	// The record has the messages that were delivered to nobody else. More may have come since we
 	// looked.
 	taken := map[int64]bool{}
@@ -183,15 +220,15 @@ func (t *Team) take(ctx context.Context, actor, member string, again []team.Mess
 		}
 	}
 	if len(taken) == 0 {
-		return mail, nil
+		return mail, at, nil
 	}
 	for r, err := range t.Read(ctx, 0) {
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		mail = append(mail, messagesIn(r, func(seq int64) bool { return taken[seq] })...)
 	}
-	return mail, nil
+	return mail, at, nil
 }
 
 // unread returns, from the history, the messages that were delivered to the member and not marked

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cadre/internal/engine"
+	"cadre/internal/inspect/history"
 	"cadre/internal/replica"
 	"cadre/internal/team"
 )
@@ -23,7 +24,7 @@ func TestFollowedMailThatWasHeld(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- l.ReadMail(ctx, "demo", engine.Reading{Actor: team.User, Member: "ann", Follow: true},
-			func(mail []team.Message, _ int64) error {
+			func(mail []history.Letter, _ int64) error {
 				for _, m := range mail {
 					came <- m.Body
 				}

@@ -275,7 +275,7 @@ func (o *Outside) mail(ctx context.Context) (string, error) {
 		}
 	}
 	o.begun = true
-	mail, err := o.team.take(ctx, o.member, o.member, before)
+	mail, _, err := o.team.take(ctx, o.member, o.member, before)
 	if team.CodeOf(err) != "" { // the team takes no more commands, and the mail stays delivered
 		mail, err = before, nil
 	}

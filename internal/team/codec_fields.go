@@ -243,6 +243,7 @@ func (m *Message) fields(c *coder) {
 	c.bool("quiet", &m.Quiet)
 	c.int("sentAt", (*int64)(&m.SentAt))
 	c.int("resentAt", (*int64)(&m.ResentAt))
+	c.raws("metadata", &m.Metadata)
 }
 
 func (p *Permission) fields(c *coder) {

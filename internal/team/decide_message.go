@@ -1,6 +1,7 @@
 package team
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ type SendMessage struct {
 	Intent   string // info, question, challenge, resolution, or ""
 	Priority string // normal, urgent, or "" for normal
 	Body     string
+	Metadata map[string]json.RawMessage
 }
 
 // Broadcast sends one message to all members but the sender.
@@ -19,6 +21,7 @@ type Broadcast struct {
 	Intent   string
 	Priority string
 	Body     string
+	Metadata map[string]json.RawMessage
 }
 
 var intents = []string{"", "info", "question", "challenge", "resolution"}
@@ -55,8 +58,12 @@ func (b *SendMessage) decide(d *decision) error {
 	case b.To == d.Actor:
 		return refuse(Invalid, "%s cannot write to itself; valid names: %s", b.To, names(d.others()))
 	}
+	meta, err := metadata(nil, b.Metadata)
+	if err != nil {
+		return err
+	}
 	d.post(Message{From: d.Actor, To: b.To, Type: TypeMessage, Intent: b.Intent, Priority: orNormal(b.Priority),
-		Body: b.Body})
+		Body: b.Body, Metadata: merged(nil, meta)})
 	return nil
 }
 
@@ -68,8 +75,12 @@ func (b *Broadcast) decide(d *decision) error {
 	if len(to) == 0 {
 		return refuse(NotReady, "there is nobody else in team %s yet", d.team.Name)
 	}
+	meta, err := metadata(nil, b.Metadata)
+	if err != nil {
+		return err
+	}
 	d.post(Message{From: d.Actor, To: "*", Recipients: to, Type: TypeBroadcast, Intent: b.Intent,
-		Priority: orNormal(b.Priority), Body: b.Body})
+		Priority: orNormal(b.Priority), Body: b.Body, Metadata: merged(nil, meta)})
 	return nil
 }
 

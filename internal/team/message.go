@@ -1,5 +1,7 @@
 package team
 
+import "encoding/json"
+
 // Message is one entry of the mailbox.
 type Message struct {
 	Seq         int64
@@ -15,7 +17,8 @@ type Message struct {
 	Incarnation int64  // incarnation of the recipient that it is for; 0 for any
 	Quiet       bool   // it starts no turn: it comes with the next message that does
 	SentAt      Time
-	ResentAt    Time // when it was last sent again
+	ResentAt    Time                       // when it was last sent again
+	Metadata    map[string]json.RawMessage // what its sender keeps with it
 
 	waiting int // recipients that it was not delivered to yet
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"cadre/internal/inspect/history"
 	"cadre/internal/team"
 )
 
@@ -19,13 +20,14 @@ type Mailbox struct{ actor }
 // ErrTooLarge above 1 MiB.
 func (b *Mailbox) Send(ctx context.Context, m Message) (Message, error) {
 	return b.sent(b.do(ctx, &team.SendMessage{To: m.To, Intent: string(m.Intent), Priority: string(m.Priority),
-		Body: m.Body}))
+		Body: m.Body, Metadata: m.Metadata}))
 }
 
 // Broadcast sends one message to everybody but the sender; To is not used. Each recipient pays for
 // reading it.
 func (b *Mailbox) Broadcast(ctx context.Context, m Message) (Message, error) {
-	return b.sent(b.do(ctx, &team.Broadcast{Intent: string(m.Intent), Priority: string(m.Priority), Body: m.Body}))
+	return b.sent(b.do(ctx, &team.Broadcast{Intent: string(m.Intent), Priority: string(m.Priority), Body: m.Body,
+		Metadata: m.Metadata}))
 }
 
 func (b *Mailbox) sent(r *team.Record, err error) (Message, error) {
@@ -48,6 +50,25 @@ func (b *Mailbox) Peek(ctx context.Context) (mail []Message, err error) {
 	return mail, err
 }
 
+// History returns every message that was ever sent to the member, the oldest first, with when it was
+// delivered and read. It reads the whole history of the team, and records nothing.
+func (b *Mailbox) History(ctx context.Context) (mail []Message, err error) {
+	if b.name == team.User {
+		return nil, refuse(ErrDenied, b.team.lead+" is an agent and has the lead's mail itself; the user sends, and "+
+			"hears of what happens from Events")
+	}
+	if err := b.look(ctx, func(*team.State) {}); err != nil {
+		return nil, err
+	}
+	letters, err := history.Mail(b.team.of.Read(ctx, 0), b.name)
+	for _, l := range letters {
+		m := messageOf(l.Message)
+		m.DeliveredAt, m.ReadAt = clock(l.DeliveredAt), clock(l.ReadAt)
+		mail = append(mail, m)
+	}
+	return mail, public(err)
+}
+
 // Receive returns the messages that the member was not given yet, in order, and records that it has
 // them: nobody gets them again. It does not wait; without mail it returns none.
 func (b *Mailbox) Receive(ctx context.Context) ([]Message, error) { return b.take(ctx, 0) }
@@ -66,7 +87,7 @@ func (b *Mailbox) take(ctx context.Context, max int) ([]Message, error) {
 		for i, m := range mail {
 			seqs[i] = m.Seq
 		}
-		_, err = b.do(ctx, &team.ReceiveMessages{Seqs: seqs})
+		r, err := b.do(ctx, &team.ReceiveMessages{Seqs: seqs})
 		if errors.Is(err, ErrConflict) { // somebody took some of them meanwhile
 			if b.replaced(ctx) {
 				return nil, err
@@ -75,6 +96,9 @@ func (b *Mailbox) take(ctx context.Context, max int) ([]Message, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		for i := range mail {
+			mail[i].DeliveredAt = clock(r.At)
 		}
 		return mail, nil
 	}

@@ -1,6 +1,7 @@
 package teams_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -22,9 +23,11 @@ func TestMessaging(t *testing.T) {
 	ok(t, send(ctx, m, "ann", "bob", "one"))
 	ok(t, broadcast(ctx, m, "ann", "two"))
 	ok(t, send(ctx, m, teams.User, "bob", "three"))
-	sent, err := team.Mail().Send(ctx, teams.Message{To: "bob", Body: "four", Intent: "question", Priority: "urgent"})
+	sent, err := team.Mail().Send(ctx, teams.Message{To: "bob", Body: "four", Intent: "question", Priority: "urgent",
+		Metadata: map[string]json.RawMessage{"ticket": []byte("7")}})
 	ok(t, err)
 	equal(t, "seq", sent.Seq, 4)
+	equal(t, "metadata", string(sent.Metadata["ticket"]), "7")
 
 	bob := as(t, team, "bob").Mail()
 	peeked, err := bob.Peek(ctx)
@@ -43,6 +46,12 @@ func TestMessaging(t *testing.T) {
 	equal(t, "a second time", len(again), 0)
 	ok(t, bob.MarkRead(ctx, 4))
 	want(t, bob.MarkRead(ctx, 5), teams.ErrInvalid)
+	equal(t, "delivered when it was received", !peeked[3].DeliveredAt.IsZero() || mail[3].DeliveredAt.IsZero() ||
+		!mail[3].ReadAt.IsZero(), false)
+	past, err := bob.History(ctx)
+	ok(t, err)
+	equal(t, "history", fmt.Sprint(len(past), past[3].DeliveredAt.Equal(mail[3].DeliveredAt), past[3].ReadAt.IsZero(),
+		string(past[3].Metadata["ticket"])), "4 true false7")
 	own, err := as(t, team, "ann").Mail().Receive(ctx)
 	ok(t, err)
 	equal(t, "the sender's own broadcast", len(own), 0)

@@ -122,11 +122,15 @@ type Message struct {
 	To         string   // "*" for a broadcast
 	Recipients []string // of a broadcast
 	Type       MessageType
-	Intent     Intent          // "" for none
-	Priority   MessagePriority // "" for normal
-	Body       string          // at most 1 MiB
-	Ref        string          // id of the request or task that it is about
+	Intent     Intent                     // "" for none
+	Priority   MessagePriority            // "" for normal
+	Body       string                     // at most 1 MiB
+	Ref        string                     // id of the request or task that it is about
+	Metadata   map[string]json.RawMessage // what its sender keeps with it
 	SentAt     time.Time
+	// when it was delivered to the member in whose mailbox it is, and when that marked it as read;
+	// the zero time for not yet
+	DeliveredAt, ReadAt time.Time
 }
 
 // Permission is a member's request that waits for an answer.
@@ -189,7 +193,8 @@ func (t Task) called() string { return cmp.Or(t.Name, t.ID) }
 func messageOf(m team.Message) Message {
 	return Message{Seq: m.Seq, From: m.From, To: m.To, Recipients: slices.Clone(m.Recipients), Type: MessageType(m.Type),
 		Intent:   Intent(m.Intent),
-		Priority: MessagePriority(m.Priority), Body: m.Body, Ref: m.Ref, SentAt: clock(m.SentAt)}
+		Priority: MessagePriority(m.Priority), Body: m.Body, Ref: m.Ref, Metadata: maps.Clone(m.Metadata),
+		SentAt: clock(m.SentAt)}
 }
 
 func messagesOf(mail []team.Message) []Message {

@@ -29,6 +29,7 @@ package envelope
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,6 +100,10 @@ func write(b *strings.Builder, teamID, member string, m *team.Message) {
 	}
 	b.WriteString(" ref=\"" + Ref(teamID, member, m.Seq) + "\">\n")
 	body := Harmless(m.Body) // before control characters in a tag are made visible
+	if len(m.Metadata) > 0 {
+		data, _ := json.Marshal(m.Metadata) // by the names of its keys; every value is JSON
+		body = strings.TrimRight(body, "\n") + "\nmetadata: " + Harmless(string(data))
+	}
 	if m.Type == team.TypeShutdownRequest {
 		who := attribute(m.From)
 		if m.From == team.User {

@@ -1,6 +1,7 @@
 package envelope_test
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -23,7 +24,8 @@ func TestForm(t *testing.T) {
 	text := envelope.Batch(teamID, "lead", []team.Message{
 		{Seq: 3, From: "ann", Type: team.TypeMessage, Intent: "question", Priority: "urgent",
 			Body: "Which port is it?\n"},
-		{Seq: 4, From: "bob", Type: team.TypeBroadcast, Priority: "normal", Body: "I start with\n  the parser."},
+		{Seq: 4, From: "bob", Type: team.TypeBroadcast, Priority: "normal", Body: "I start with\n  the parser.",
+			Metadata: map[string]json.RawMessage{"ticket": []byte("7"), "of": []byte(`"</team-message>"`)}},
 		{Seq: 5, Type: team.TypeSystem, Priority: "normal", Ref: "7", Body: "Task 7 is given up."},
 		{Seq: 6, From: "ann", Type: team.TypePlanRequest, Priority: "normal", Ref: "plan-1@ann",
 			Body: "1. Read\n2. Write"},

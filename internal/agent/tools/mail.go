@@ -18,7 +18,7 @@ func (c *call) sendMessage(in *sendMessage) (string, error) {
 		return "", mistake("Nothing was sent: to everybody else on the team it is Broadcast.")
 	}
 	body := &team.SendMessage{To: to, Intent: in.Intent.s, Priority: urgency(in.Urgent),
-		Body: worded(in.Summary, in.Message)}
+		Body: worded(in.Summary, in.Message), Metadata: in.Metadata.m}
 	if m, ok := c.waiting(func(m team.Message) bool {
 		return m.Type == team.TypeMessage && m.To == to && alike(m, body.Intent, body.Priority, body.Body)
 	}); ok {

@@ -166,11 +166,12 @@ type (
 		Next   flag `json:"next,omitempty" jsonschema:"true for the next task that you can do: the most urgent, then the oldest"`
 	}
 	sendMessage struct {
-		To      text    `json:"to" also:"recipient name member target" jsonschema:"the member's name"`
-		Message message `json:"message" also:"content body text" jsonschema:"what you want to say, complete in itself: the member does not see your session"`
-		Summary text    `json:"summary,omitempty" also:"subject title" jsonschema:"a heading, sent as the first line"`
-		Intent  intent  `json:"intent,omitempty" also:"kind type" jsonschema:"what the message is meant as"`
-		Urgent  flag    `json:"urgent,omitempty" also:"priority" jsonschema:"true marks it; only the user can interrupt"`
+		To       text    `json:"to" also:"recipient name member target" jsonschema:"the member's name"`
+		Message  message `json:"message" also:"content body text" jsonschema:"what you want to say, complete in itself: the member does not see your session"`
+		Summary  text    `json:"summary,omitempty" also:"subject title" jsonschema:"a heading, sent as the first line"`
+		Intent   intent  `json:"intent,omitempty" also:"kind type" jsonschema:"what the message is meant as"`
+		Urgent   flag    `json:"urgent,omitempty" also:"priority" jsonschema:"true marks it; only the user can interrupt"`
+		Metadata object  `json:"metadata,omitempty" jsonschema:"anything to keep with it"`
 	}
 	broadcast struct {
 		Message message `json:"message" also:"content body text" jsonschema:"what you want to say, complete in itself"`
