@@ -34,6 +34,8 @@ The team's branches stay in the repository, and are listed: cadre/TEAM with its 
 them, and prints the commit of each. Branches that are checked out stay. So does a branch with commits that no other branch, tag or checkpoint has: the
 commits are listed, and --force removes it too. If the team is removed already, --branches removes its branches from the repository that you are in.
 
+A name stands for the team of the project that you are in. The team of another project, or an archived run, is removed by its id: cadre ls --all has the ids.
+
 A team whose project directory is missing is removed only with --force. Its worktrees are kept then, and listed.
 
 Example:
@@ -117,9 +119,13 @@ func (a *app) cleanup(ctx context.Context, name string, how engine.Removal) erro
 	case r.Replaced:
 		return a.print(r.Team, said("team %s is removed; another one of that name has begun meanwhile", name))
 	case r.Gone && r.Team.ID == "":
-		return a.print(r.Team, said("there is no team %s; nothing is left to remove", name))
+		text := fmt.Sprintf("team %s does not exist, and nothing is left to remove", name)
+		if !how.Branches {
+			text += ". Its branches in this repository, if any, are removed with: cadre cleanup " + name + " --branches"
+		}
+		return &team.Error{Code: team.NotFound, Text: text}
 	case r.Gone:
-		return a.cleaned(r.Removed, "there is no team "+name)
+		return a.cleaned(r.Removed, fmt.Sprintf("team %s was removed before", name))
 	}
 	return a.cleaned(r.Removed, fmt.Sprintf("team %s is removed", name))
 }

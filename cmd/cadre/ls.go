@@ -44,47 +44,51 @@ func (o overview) progress() string {
 }
 
 func (a *app) lsCommand() *cobra.Command {
-	var git bool
+	var git, all bool
 	c := &cobra.Command{
 		Use: "ls", Short: "List the teams", Args: exactly(0),
-		Long: `List the teams. WAITING is how many things wait for a person: cadre attention lists them. A team that is dormant is not at its end, and no
-process of it is running; cadre resume NAME continues it. One that is interrupted was being consolidated; cadre consolidate NAME finishes that.
+		Long: `List the teams, those of the project that you are in first. WAITING is the number of things that wait for a person: cadre attention
+lists them. A dormant team has not ended, and no process of it is running: cadre resume NAME continues it. An interrupted one was being consolidated:
+cadre consolidate NAME finishes that.
 
-With --git the teams are listed of which the repository that you are in has checkpoints, on its own branches or on those that it has fetched: they
-may come from another machine. cadre resume NAME --from-git continues one here.`,
+A name is unique in a project, which is a git repository with all of its work trees. In the project it stands for the project's team; where several
+teams of other projects have it, give the id.
+
+--all lists archived runs, too, by their ids. A finished run is archived when its team file is run again. cadre status ID, cadre log ID and cadre review
+ID show one, and cadre cleanup ID removes it.
+
+--git lists the teams that the repository you are in has checkpoints of, on its own branches or on fetched ones. They may come from another machine.
+cadre resume NAME --from-git continues one here.`,
+		Example: "  cadre ls --all",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if git {
 				return a.listGit(c.Context())
 			}
-			found, err := a.engine().List(c.Context())
+			found, err := a.engine().List(c.Context(), all)
 			if err != nil {
 				return err
 			}
-			all := []overview{}
+			listed := []overview{}
 			var names []string
 			var damaged error
 			for _, one := range found {
-				names = append(names, one.Name)
+				if !one.Overview.Archived {
+					names = append(names, one.Name)
+				}
 				if one.Overview.Name != "" {
-					all = append(all, overview{one.Overview})
+					listed = append(listed, overview{one.Overview})
 				}
 				if one.Err != nil {
 					a.note(one.Name + ": " + explain(one.Err))
 					damaged = exit(status(one.Err))
 				}
 			}
-			err = a.print(all, func(w *sanitize.Writer) error {
-				if len(all) == 0 && damaged == nil {
+			err = a.print(listed, func(w *sanitize.Writer) error {
+				if len(listed) == 0 && damaged == nil {
 					w.Printf("There is no team. Create one: cadre create NAME, or run a team file: cadre run FILE\n")
 					return a.alsoInGit(c.Context(), w, names)
 				}
-				t := render.Table{Texts: []string{"DIRECTORY"}, Spare: []string{"LAST CHANGE", "TEAMMATES", "TASKS DONE"}}
-				t.Row("NAME", "STATUS", "TASKS DONE", "TEAMMATES", "WAITING", "LAST CHANGE", "DIRECTORY")
-				for _, o := range all {
-					t.Row(o.Name, o.state(), o.progress(), o.teammates(), fmt.Sprint(len(o.Attention)),
-						render.Ago(now(), o.UpdatedAt), o.Dir)
-				}
-				if err := t.Write(w); err != nil {
+				if err := writeGroups(w, listed); err != nil {
 					return err
 				}
 				return a.alsoInGit(c.Context(), w, names)
@@ -92,6 +96,55 @@ may come from another machine. cadre resume NAME --from-git continues one here.`
 			return errors.Join(err, damaged)
 		},
 	}
+	c.Flags().BoolVar(&all, "all", false, "list archived runs, too")
 	c.Flags().BoolVar(&git, "git", false, "list the teams that the repository has checkpoints of")
 	return c
+}
+
+// writeGroups writes the teams as tables: those of this project, those of other projects, and the
+// archive. A single group of teams has no heading.
+func writeGroups(w *sanitize.Writer, listed []overview) error {
+	groups := [3][]overview{}
+	for _, o := range listed {
+		switch {
+		case o.Archived:
+			groups[2] = append(groups[2], o)
+		case o.Here:
+			groups[0] = append(groups[0], o)
+		default:
+			groups[1] = append(groups[1], o)
+		}
+	}
+	headings := [...]string{"This project", "Other projects", "Archive"}
+	first := true
+	for i, group := range groups {
+		if len(group) == 0 {
+			continue
+		}
+		if len(group) < len(listed) || i == 2 {
+			if !first {
+				w.Printf("\n")
+			}
+			w.Printf("%s:\n", headings[i])
+		}
+		first = false
+		t := render.Table{Texts: []string{"DIRECTORY"}, Spare: []string{"LAST CHANGE", "TEAMMATES", "TASKS DONE"}}
+		head := "NAME"
+		if i == 2 {
+			head = "ID"
+		}
+		t.Row(head, "STATUS", "TASKS DONE", "TEAMMATES", "WAITING", "LAST CHANGE", "DIRECTORY")
+		for _, o := range group {
+			name := o.Name
+			if i == 2 {
+				name = o.ID
+			}
+			t.Row(name, o.state(), o.progress(), o.teammates(), fmt.Sprint(len(o.Attention)),
+				render.Ago(now(), o.UpdatedAt), o.Dir)
+		}
+		if err := t.Write(w); err != nil {
+			return err
+		}
+	}
+	return nil
 }

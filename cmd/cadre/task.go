@@ -188,6 +188,11 @@ func (a *app) taskList() *cobra.Command {
 			return err
 		}
 		d.View(func(s *team.State) {
+			if want.owner != "" {
+				if err = owns(s, want.owner); err != nil {
+					return
+				}
+			}
 			tasks := s.Tasks()
 			switch {
 			case claimable:
@@ -209,6 +214,17 @@ func (a *app) taskList() *cobra.Command {
 	c.Flags().BoolVar(&claimable, "claimable", false, "only those that could be claimed now, in the order of claim "+
 		"--next; with --owner those that this member could claim")
 	return c
+}
+
+// owns refuses an owner that is not a member and has no task. A task may be for a member to come.
+func owns(s *team.State, name string) error {
+	_, err := s.Named(name)
+	for t := range s.Tasks() {
+		if err == nil || t.Owner == name {
+			return nil
+		}
+	}
+	return err
 }
 
 // wanted says which tasks are listed; "" stands for any.

@@ -34,9 +34,10 @@ func (e *Engine) Glance(ctx context.Context, name string) (of team.Team, err err
 	return t.Team(), nil
 }
 
-// List returns the teams of the home, sorted by name.
-func (e *Engine) List(ctx context.Context) ([]catalog.Entry, error) {
-	return catalog.List(ctx, e.Home, e.Note)
+// List returns the teams of the home by project, and with archive the archived ones, too; see
+// [catalog.List].
+func (e *Engine) List(ctx context.Context, archive bool) ([]catalog.Entry, error) {
+	return catalog.List(ctx, e.Home, archive, e.Note)
 }
 
 // Checkpoints lists the checkpoints of teams in the repository of the directory.

@@ -3,9 +3,14 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 
+	"cadre/internal/consolidate/branches"
 	"cadre/internal/engine/upkeep"
+	"cadre/internal/git/project"
 	"cadre/internal/layout"
 	"cadre/internal/observe/store"
 	"cadre/internal/team"
@@ -54,8 +59,15 @@ func (e *Engine) RemoveTeam(ctx context.Context, name string, r Removal) (Remove
 	if err != nil {
 		return Removed{}, err
 	}
+	how.Shared = e.Home.Archived(t.Dir) && e.succeeded(t.Team())
 	removed, err := upkeep.Remove(ctx, t.Upkeep(r.Actor), how)
 	return Removed{Removed: removed}, err
+}
+
+// succeeded reports whether the project of an archived team has a team of its name again.
+func (e *Engine) succeeded(of team.Team) bool {
+	_, err := e.Home.In(of.Dir).Own(of.Name)
+	return err == nil
 }
 
 // removeRest removes what is left of a team that the home does not have any more.
@@ -68,7 +80,52 @@ func (e *Engine) removeRest(ctx context.Context, name, dir string, how upkeep.Re
 	if found {
 		r.Removed = removed
 	}
-	return r, err
+	if err != nil {
+		return r, err
+	}
+	return r, e.removeArchived(ctx, &r, name, dir, how)
+}
+
+// removeArchived removes branches of the project's archived teams of that name. A team that was run
+// again with other members leaves branches that no later checkpoint names.
+func (e *Engine) removeArchived(ctx context.Context, r *Removed, name, dir string, how upkeep.Removal) error {
+	archived, err := e.Home.Archive()
+	if err != nil {
+		return err
+	}
+	for _, folder := range archived {
+		if layout.NameOf(filepath.Base(folder)) != name {
+			continue
+		}
+		t, err := e.lookIn(ctx, filepath.Base(folder), folder)
+		if err != nil {
+			e.Note(fmt.Sprintf("the archived team %s cannot be read, so its branches are not known: %v",
+				filepath.Base(folder), err))
+			continue
+		}
+		of := t.Team()
+		var members []team.Member
+		t.View(func(s *team.State) { members = s.Members() })
+		if err := t.Close(); err != nil {
+			return err
+		}
+		if !project.Same(of.Dir, dir) {
+			continue
+		}
+		removed, err := upkeep.RemoveArchivedBranches(ctx, of, members, how)
+		if err != nil {
+			return err
+		}
+		if r.Team.ID == "" {
+			r.Team = of
+		}
+		for _, b := range removed.Branches {
+			if !slices.ContainsFunc(r.Branches, func(known branches.Branch) bool { return known.Name == b.Name }) {
+				r.Branches = append(r.Branches, b)
+			}
+		}
+	}
+	return nil
 }
 
 // forget removes our data about an observed team, and reports whether there was any.
@@ -82,7 +139,7 @@ func (e *Engine) forget(name string, observed bool) (bool, error) {
 	}
 	k, err := store.OpenKept(kept)
 	if errors.Is(err, store.ErrObserved) {
-		return true, team.Refuse(team.NotReady, "team %s is being observed by a process that lives; end that first",
+		return true, team.Refuse(team.NotReady, "a running process observes team %s; end that process first",
 			name)
 	}
 	if err != nil {

@@ -235,9 +235,9 @@ func (h Home) free(name string) string {
 	}
 }
 
-// Archive moves the folder of a finished team to the archive under its id. Its name becomes free,
+// PutInArchive moves the folder of a finished team to the archive under its id. Its name becomes free,
 // and its record is kept.
-func (h Home) Archive(folder, id string) error {
+func (h Home) PutInArchive(folder, id string) error {
 	if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
 		return fmt.Errorf("archive the team in %s: its id %q cannot be the name of a folder", folder, id)
 	}
@@ -301,7 +301,7 @@ func (h Home) Belonged(name, dir string) bool {
 	for _, root := range []string{h.teams(), teams} { // git writes paths without symbolic links
 		rest, err := filepath.Rel(root, dir)
 		first, _, below := strings.Cut(rest, string(filepath.Separator))
-		if err == nil && below && (nameOf(first) == name || strings.HasPrefix(first, goneMark)) {
+		if err == nil && below && (NameOf(first) == name || strings.HasPrefix(first, goneMark)) {
 			return true
 		}
 	}

@@ -165,7 +165,7 @@ func TestArchive(t *testing.T) {
 	}
 	id := j.ID()
 	j.Close()
-	if err := h.Archive(filepath.Join(h.Root, "teams", "demo"), id); err != nil {
+	if err := h.PutInArchive(filepath.Join(h.Root, "teams", "demo"), id); err != nil {
 		t.Fatal(err)
 	}
 	if err := create(h, "demo"); err != nil {
@@ -226,7 +226,7 @@ func TestArchiveUnderAPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"../demo-1", "/tmp/demo-1", "a/b", "..", ".", ".hidden", ""} {
-		if err := h.Archive("demo", id); err == nil || !strings.Contains(err.Error(),
+		if err := h.PutInArchive("demo", id); err == nil || !strings.Contains(err.Error(),
 			"cannot be the name of a folder") {
 			t.Errorf("%q: %v", id, err)
 		}

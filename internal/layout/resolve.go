@@ -33,8 +33,8 @@ func nameOfID(id string) (name string, ok bool) {
 	return id[:cut], true
 }
 
-// nameOf returns the name of the team in a folder of that name.
-func nameOf(folder string) string {
+// NameOf returns the name of the team in a folder of that name.
+func NameOf(folder string) string {
 	if name, ok := nameOfID(folder); ok {
 		return name
 	}
@@ -56,7 +56,7 @@ func (k Known) lost() bool {
 
 // know reads the team in a folder.
 func (h Home) know(ctx context.Context, folder string) Known {
-	k := Known{Folder: folder, Team: team.Team{Name: nameOf(filepath.Base(folder))}}
+	k := Known{Folder: folder, Team: team.Team{Name: NameOf(filepath.Base(folder))}}
 	if _, is := nameOfID(filepath.Base(folder)); is {
 		k.Team.ID = filepath.Base(folder)
 	}
@@ -159,7 +159,7 @@ func (h Home) own(ref string, maybe func(Known) bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if h.Dir == "" || h.Scope != nil || filepath.Base(filepath.Dir(folders[0])) == archiveFolder {
+	if h.Dir == "" || h.Scope != nil || h.Archived(folders[0]) {
 		return h.Folder(ref)
 	}
 	var all, may []Known
@@ -236,7 +236,7 @@ func (h Home) named(name string) ([]string, error) {
 	var found []string
 	if is, err := isFolder(filepath.Join(h.teams(), name)); err != nil {
 		return nil, err
-	} else if is && nameOf(name) == name {
+	} else if is && NameOf(name) == name {
 		found = append(found, filepath.Join(h.teams(), name))
 	}
 	entries, err := os.ReadDir(h.teams())
@@ -315,7 +315,7 @@ func (h Home) Names() ([]string, error) {
 	}
 	folders := map[string][]string{}
 	for _, e := range entries {
-		name := nameOf(e.Name())
+		name := NameOf(e.Name())
 		if e.IsDir() && team.ValidName(name) && h.reach(e.Name()) == nil {
 			folders[name] = append(folders[name], e.Name())
 		}
@@ -430,6 +430,27 @@ func (h Home) taken(name, why string) error {
 func Beside(folder string) bool {
 	_, is := nameOfID(filepath.Base(folder))
 	return is
+}
+
+// Archived reports whether the folder is one of the archive.
+func (h Home) Archived(folder string) bool {
+	return filepath.Dir(folder) == filepath.Join(h.Root, archiveFolder)
+}
+
+// Archive returns the folders of the archived teams that the caller may reach, sorted by their ids.
+func (h Home) Archive() ([]string, error) {
+	dir := filepath.Join(h.Root, archiveFolder)
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var all []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && h.reach(e.Name()) == nil {
+			all = append(all, filepath.Join(dir, e.Name()))
+		}
+	}
+	return all, nil
 }
 
 // Nowhere returns the folder of a team that does not exist yet. Nothing is ever in it.

@@ -253,7 +253,7 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 			if err := merged(ctx, t, members); err != nil {
 				return nil, err
 			}
-			if err := home.Archive(a.team.Dir, t.ID); err != nil {
+			if err := home.PutInArchive(a.team.Dir, t.ID); err != nil {
 				return nil, err
 			}
 			o.Engine.Note(fmt.Sprintf("the earlier run is %s; its record is archived as %s", t.Status, t.ID))

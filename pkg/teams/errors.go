@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cadre/internal/journal"
+	"cadre/internal/layout"
 	"cadre/internal/observe"
 	"cadre/internal/replica"
 	"cadre/internal/team"
@@ -85,6 +86,27 @@ func (e *Error) Is(target error) bool { return target == e.Code }
 // Unwrap returns what the refusal was made from, which may be nil.
 func (e *Error) Unwrap() error { return e.cause }
 
+// AmbiguousError says that a name stands for teams of several projects, and that the manager works in
+// none of them. The id of a team stands for that team alone. The error has the code [ErrInvalid].
+type AmbiguousError struct {
+	Name  string
+	Teams []Candidate
+
+	refusal error
+}
+
+// Candidate is a team that a name may stand for.
+type Candidate struct {
+	ID  string // "" where the team cannot be read
+	Dir string // where it works; "" where the team cannot be read
+}
+
+// Error is the sentence, with the ids and directories of the teams.
+func (e *AmbiguousError) Error() string { return e.refusal.Error() }
+
+// Unwrap returns the [*Error].
+func (e *AmbiguousError) Unwrap() error { return e.refusal }
+
 func refuse(code Code, text string) error { return &Error{Code: code, Text: text} }
 
 // public gives an error of the packages below its public form. Errors that are no refusals stay as
@@ -94,12 +116,19 @@ func public(err error) error {
 		return err
 	}
 	if errors.Is(err, journal.ErrGone) || errors.Is(err, os.ErrClosed) {
-		return &Error{Code: ErrFinished, Text: "the manager has let go of this team: it was closed, or the team was " +
+		return &Error{Code: ErrFinished, Text: "the manager has released this team: it was closed, or the team was " +
 			"cleaned up", cause: err}
 	}
 	code := codeOf(err)
 	if code == "" {
 		return err
+	}
+	if ambiguous, is := errors.AsType[*layout.AmbiguousError](err); is {
+		a := &AmbiguousError{Name: ambiguous.Name, refusal: &Error{Code: code, Text: err.Error(), cause: err}}
+		for _, k := range ambiguous.Teams {
+			a.Teams = append(a.Teams, Candidate{ID: k.Team.ID, Dir: k.Team.Dir})
+		}
+		return a
 	}
 	e := &Error{Code: code, Text: err.Error(), Hints: hintsOf(err), cause: err}
 	if r, ok := errors.AsType[*replica.Rejected](err); ok {

@@ -19,7 +19,8 @@ import (
 
 // passive are the types of the library whose methods touch no team of ours: values, what an agent
 // tells its host, and the observer.
-var passive = []string{"Code", "Error", "Hint", "MemberStatus", "Observer", "Options", "Slot", "TeamStatus", "Worker"}
+var passive = []string{"AmbiguousError", "Code", "Error", "Hint", "MemberStatus", "Observer", "Options", "Slot", "TeamStatus",
+	"Worker"}
 
 // exported are the functions of the library and the methods of its other types.
 func exported(t *testing.T) (names []string) {

@@ -284,7 +284,7 @@ func (m *Manager) RemoveTeam(ctx context.Context, name string, o RemoveOptions) 
 	if err := m.onDisk("is removed with Manager.Cleanup"); err != nil {
 		return nil, err
 	}
-	if has := m.Team(); has != nil && has.name == name {
+	if has := m.Team(); has != nil && (has.name == name || has.View.id == name) {
 		return nil, refuse(ErrNotReady, "this manager has team "+name+"; clean it up, or close the manager first")
 	}
 	removed, err := m.engine.RemoveTeam(ctx, name, engine.Removal{Actor: team.User, Force: o.Force,

@@ -474,3 +474,44 @@ func TestConsolidateOptions(t *testing.T) {
 		})
 	}
 }
+
+// TestNamesOfProjects: the managers of two projects may have teams of one name. A manager outside both
+// is told which teams the name stands for, and opens, views and removes one by its id.
+func TestNamesOfProjects(t *testing.T) {
+	o := folders(t)
+	var made []teams.Candidate
+	for range 2 {
+		in := o
+		in.Dir = t.TempDir()
+		m := manage(t, in)
+		team := create(t, m, "release")
+		made = append(made, teams.Candidate{ID: team.ID(), Dir: in.Dir})
+		ok(t, m.Close())
+	}
+	for _, one := range made {
+		in := o
+		in.Dir = one.Dir
+		ok(t, manage(t, in).View(limited(t), "release", func(v *teams.View) error {
+			equal(t, "team", v.ID(), one.ID)
+			return nil
+		}))
+	}
+	o.Dir = t.TempDir()
+	outside := manage(t, o)
+	_, err := outside.OpenTeam(limited(t), "release")
+	want(t, err, teams.ErrInvalid)
+	ambiguous, is := errors.AsType[*teams.AmbiguousError](err)
+	if !is || ambiguous.Name != "release" || !slices.Equal(ambiguous.Teams, made) ||
+		!strings.Contains(err.Error(), made[1].ID+" in "+made[1].Dir) {
+		t.Fatalf("the error is %v", err)
+	}
+	_, err = outside.CreateTeam(limited(t), teams.TeamConfig{Name: "release", Dir: made[0].Dir})
+	want(t, err, teams.ErrNameTaken)
+	_, err = outside.RemoveTeam(limited(t), made[1].ID, teams.RemoveOptions{})
+	ok(t, err)
+	_, err = outside.RemoveTeam(limited(t), "release", teams.RemoveOptions{Force: true})
+	want(t, err, teams.ErrNotFound)
+	team, err := outside.OpenTeam(limited(t), "release") // the only one that is left
+	ok(t, err)
+	equal(t, "team", team.ID(), made[0].ID)
+}

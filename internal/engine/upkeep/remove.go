@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"cadre/internal/consolidate/branches"
 	"cadre/internal/git/checkout"
@@ -20,6 +21,9 @@ type Removal struct {
 	Home     layout.Home
 	Force    bool // end running members, and remove branches whose commits would be lost
 	Branches bool // also remove its branches
+	// Shared says that a later team of the project has the team's name, and with it the branches and
+	// the references of that name. They stay.
+	Shared bool
 }
 
 // Removed says what Remove removed.
@@ -73,10 +77,35 @@ func Remove(ctx context.Context, t Team, how Removal) (Removed, error) {
 	if err := t.Close(); err != nil {
 		t.Warn(err)
 	}
+	if team.CodeOf(err) == team.NotReady {
+		err = dormant(t, members, err)
+	}
 	if err != nil {
 		return r, err
 	}
 	return Clear(ctx, t, r.Team, members, how)
+}
+
+// dormant returns the refusal to remove a team whose members have not ended. The core does not know
+// whether a host runs their sessions; where none does, the refusal says so.
+func dormant(t Team, members []team.Member, err error) error {
+	of := t.Replica.Team()
+	var paused []string
+	for _, m := range members {
+		switch {
+		case m.Name == of.Lead || !m.Status.Running():
+		case m.Agent == team.External:
+			return err
+		default:
+			paused = append(paused, m.Name)
+		}
+	}
+	if len(paused) == 0 || host.Hosted(filepath.Join(t.Dir, "hosts")) {
+		return err
+	}
+	return team.Refuse(team.NotReady, "team %s is dormant: %s can be resumed, and no process runs their sessions", of.Name,
+		strings.Join(paused, ", ")).With(team.Hint{Action: team.ActResume, Team: of.Name},
+		team.Hint{Action: team.ActForceCleanUp, Team: of.Name})
 }
 
 // Clear removes what is left of a team that is recorded as removed and whose replica is closed.
@@ -90,6 +119,9 @@ func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, ho
 	}
 	if r.Replaced = Replaced(ctx, how.Home, t.Dir, was.ID, t.Log); r.Replaced { // while that took its time
 		return r, nil
+	}
+	if how.Shared {
+		return r, RemoveFolder(ctx, how.Home, was, t.Dir, t.Log)
 	}
 	var err error
 	if r.Branches, err = branchesOf(ctx, was, members, how); err != nil {
@@ -235,6 +267,14 @@ func RemoveBranches(ctx context.Context, name, dir string, how Removal) (r Remov
 		return r, true, err
 	}
 	return r, false, nil
+}
+
+// RemoveArchivedBranches removes the branches of an archived team that no later team of its name
+// has.
+func RemoveArchivedBranches(ctx context.Context, t team.Team, members []team.Member, how Removal) (Removed, error) {
+	how.Branches = true
+	all, err := branchesOf(ctx, t, members, how)
+	return Removed{Team: t, Branches: all}, err
 }
 
 // RunningError says that a host of a damaged team is still running.

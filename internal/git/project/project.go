@@ -36,6 +36,16 @@ func Of(dir string) (path string, repository bool) {
 	}
 }
 
+// Named returns the path of the directory's project for people: the work tree of its repository, or
+// the repository itself if that has none, or else the directory.
+func Named(dir string) string {
+	path, _ := Of(dir)
+	if filepath.Base(path) == ".git" {
+		return filepath.Dir(path)
+	}
+	return path
+}
+
 // Same reports whether two directories belong to one project.
 func Same(a, b string) bool {
 	one, _ := Of(a)

@@ -12,13 +12,17 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"cadre/internal/consolidate"
 	"cadre/internal/git/checkpoint"
+	"cadre/internal/git/project"
 	"cadre/internal/inspect"
 	"cadre/internal/layout"
 	"cadre/internal/observe/store"
@@ -29,13 +33,17 @@ import (
 
 // Overview is a team in a list.
 type Overview struct {
-	ID       string          `json:"id"`
-	Name     string          `json:"name"`
-	Status   team.TeamStatus `json:"status"`
-	Goal     string          `json:"goal,omitempty"`
-	Dir      string          `json:"dir"`
-	Lead     string          `json:"lead"`
-	Delegate bool            `json:"delegate"`
+	ID     string          `json:"id"`
+	Name   string          `json:"name"`
+	Status team.TeamStatus `json:"status"`
+	Goal   string          `json:"goal,omitempty"`
+	Dir    string          `json:"dir"`
+	// Project is the repository that Dir is in, or else Dir.
+	Project  string `json:"project"`
+	Here     bool   `json:"here,omitempty"`     // in a list: the caller works in that project
+	Archived bool   `json:"archived,omitempty"` // it is a finished run whose name was given to a new one
+	Lead     string `json:"lead"`
+	Delegate bool   `json:"delegate"`
 	// Observed is the name that its own agents have for a team that is only observed.
 	Observed string `json:"observed,omitempty"`
 	// Session says that not a team but one session is observed, of the agent that Observed names.
@@ -65,7 +73,8 @@ type Overview struct {
 // Summarize describes a team of a home, from its state and what was found outside.
 func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview {
 	t := s.Team()
-	o := Overview{ID: t.ID, Name: t.Name, Status: t.Status, Goal: t.Goal, Dir: t.Dir, Lead: t.Lead,
+	o := Overview{ID: t.ID, Name: t.Name, Status: t.Status, Goal: t.Goal, Dir: t.Dir, Project: project.Named(t.Dir),
+		Lead:     t.Lead,
 		Delegate: t.Delegate, Usage: t.Usage, Exhausted: t.Exhausted, Report: t.Report, Seq: s.Seq(),
 		Messages: s.MessageSeq(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, Hosted: outside.Hosted,
 		Led: outside.Led, Dormant: s.Dormant(outside), Interrupted: s.Interrupted(outside), LookedAt: outside.At,
@@ -95,27 +104,66 @@ func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview 
 
 // Entry is a team of a home.
 type Entry struct {
-	Name     string
+	Name     string // or its id, if another team has the name, too
 	Overview Overview
 	Err      error // why it cannot be read; then the Overview is empty
 }
 
-// List returns the teams of the home, sorted by name. log gets repairs.
-func List(ctx context.Context, home layout.Home, log func(string)) ([]Entry, error) {
+// List returns the teams of the home by project: first those of the project that home.Dir belongs
+// to, then the others, sorted by the paths of the projects. In a project they are sorted by name.
+// With archive the archived teams follow, in the same order. log gets repairs.
+func List(ctx context.Context, home layout.Home, archive bool, log func(string)) ([]Entry, error) {
 	names, err := home.Names()
 	if err != nil {
 		return nil, err
 	}
 	all := make([]Entry, 0, len(names))
 	for _, name := range names {
-		all = append(all, entry(ctx, home, name, log))
+		dir, err := home.Folder(name)
+		if err != nil {
+			all = append(all, Entry{Name: name, Err: err})
+			continue
+		}
+		all = append(all, entry(ctx, home, name, dir, log))
 	}
+	if archive {
+		folders, err := home.Archive()
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range folders {
+			e := entry(ctx, home, filepath.Base(dir), dir, log)
+			e.Overview.Archived = true
+			all = append(all, e)
+		}
+	}
+	here := ""
+	if home.Dir != "" {
+		here = project.Named(home.Dir)
+	}
+	for i := range all {
+		all[i].Overview.Here = here != "" && all[i].Overview.Project == here
+	}
+	rank := func(e Entry) int {
+		switch {
+		case e.Overview.Archived:
+			return 3
+		case e.Overview.Project == "": // it cannot be read
+			return 2
+		case e.Overview.Here:
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(all, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Overview.Project, b.Overview.Project))
+	})
 	return all, nil
 }
 
-func entry(ctx context.Context, home layout.Home, name string, log func(string)) Entry {
+func entry(ctx context.Context, home layout.Home, name, dir string, log func(string)) Entry {
 	e := Entry{Name: name}
-	rep, dir, err := Open(ctx, home, name, log)
+	rep, err := openIn(ctx, home, dir, log)
 	if err != nil {
 		e.Err = err
 		return e
@@ -130,12 +178,20 @@ func entry(ctx context.Context, home layout.Home, name string, log func(string))
 
 // Open opens a team for reading, without hooks and projections, and also returns its folder.
 func Open(ctx context.Context, home layout.Home, name string, log func(string)) (*replica.Replica, string, error) {
-	j, dir, err := home.Open(name, log)
+	dir, err := home.Folder(name)
 	if err != nil {
 		return nil, "", err
 	}
-	rep, err := replica.Open(ctx, j, replica.Options{Log: log})
+	rep, err := openIn(ctx, home, dir, log)
 	return rep, dir, err
+}
+
+func openIn(ctx context.Context, home layout.Home, dir string, log func(string)) (*replica.Replica, error) {
+	j, err := home.OpenFolder(dir, log)
+	if err != nil {
+		return nil, err
+	}
+	return replica.Open(ctx, j, replica.Options{Log: log})
 }
 
 // Glance returns a team's present state.
@@ -149,11 +205,7 @@ func Glance(ctx context.Context, home layout.Home, name string, log func(string)
 
 // GlanceIn is Glance for the team in that folder.
 func GlanceIn(ctx context.Context, home layout.Home, dir string, log func(string)) (team.Team, error) {
-	j, err := home.OpenFolder(dir, log)
-	if err != nil {
-		return team.Team{}, err
-	}
-	rep, err := replica.Open(ctx, j, replica.Options{Log: log})
+	rep, err := openIn(ctx, home, dir, log)
 	if err != nil {
 		return team.Team{}, err
 	}

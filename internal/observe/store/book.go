@@ -216,7 +216,7 @@ func (b *Book) found(pages []page) error {
 		return b.gone()
 	}
 	if b.journal != nil {
-		if err := errors.Join(b.journal.Close(), b.home.Archive(b.dir, b.team)); err != nil {
+		if err := errors.Join(b.journal.Close(), b.home.PutInArchive(b.dir, b.team)); err != nil {
 			return err
 		}
 		b.journal = nil
