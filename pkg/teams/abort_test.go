@@ -13,8 +13,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// TestAbortWaits: when an abort returns nobody of the team runs any more, whoever hosted them, and
-// it may be called again.
+// TestAbortWaits checks that no process of the team runs when an abort returns, whoever hosted it.
+// A second abort is allowed.
 func TestAbortWaits(t *testing.T) {
 	t.Parallel()
 	o, _ := repository(t)
@@ -49,8 +49,8 @@ func TestAbortWaits(t *testing.T) {
 	equal(t, "status", info.Status, teams.TeamStatusAborted)
 }
 
-// TestAbortTakesOut: an abort leaves nothing in the work tree of a consolidation that was killed,
-// though the team is hosted, and once the team is complete there is nothing to abort.
+// TestAbortTakesOut checks that an abort removes a killed consolidation from the work tree, even
+// while the team is hosted. A complete team has nothing to abort.
 func TestAbortTakesOut(t *testing.T) {
 	t.Parallel()
 	o, git := repository(t)
@@ -68,7 +68,7 @@ func TestAbortTakesOut(t *testing.T) {
 			Branches: []team.Branch{{Member: "eve", Name: "cadre/port/eve", Commit: head}}}))
 	ok(t, of.Abort(limited(t), "enough"))
 	if _, err := os.Stat(hers); !os.IsNotExist(err) {
-		t.Errorf("what the consolidation brought is still there: %v", err)
+		t.Errorf("the files of the consolidation are still there: %v", err)
 	}
 	equal(t, "status of the work tree", git("status", "--porcelain"), "")
 	ok(t, m.Cleanup(limited(t)))

@@ -16,7 +16,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// A teammate knows its prompt and its own mail, and nothing of what the lead and others said.
+// TestLeadHistoryIsolation checks that a teammate knows its prompt and its own mail, and nothing of
+// the conversation between the lead and others.
 func TestLeadHistoryIsolation(t *testing.T) {
 	ctx := limited(t)
 	agent := newListener()
@@ -32,7 +33,8 @@ func TestLeadHistoryIsolation(t *testing.T) {
 	equal(t, "the first that bob hears", next(t, agent.mail).Body, "hello")
 }
 
-// A session that ends by itself is a member that failed: its tasks are back and the lead hears why.
+// TestSessionEndsByItself checks that a member fails if its session ends by itself. Its tasks
+// return to the queue, and the lead is told why.
 func TestSessionEndsByItself(t *testing.T) {
 	for _, cause := range []error{errors.New("out of memory"), nil} {
 		agent := newListener()
@@ -53,17 +55,17 @@ func TestSessionEndsByItself(t *testing.T) {
 		}
 		equal(t, "status", fmt.Sprint(is.Status, ": ", is.Summary), "failed: "+reason)
 		if note := await(t, team.Mail(), teams.MessageSystem); !strings.Contains(note.Body, reason) {
-			t.Errorf("the lead hears %q", note.Body)
+			t.Errorf("the lead is told %q", note.Body)
 		}
 		task, err := team.Tasks().Get(limited(t), "1")
 		ok(t, err)
 		equal(t, "task", task.Status, teams.TaskStatusPending)
 		want(t, seat.Busy(limited(t), "alive"), teams.ErrFinished)
-		seat.Used("", teams.Usage{InputTokens: 1}) // nobody is there to take it, and nobody waits
+		seat.Used("", teams.Usage{InputTokens: 1}) // nobody receives it, and nobody waits
 	}
 }
 
-// A lead may be a session too.
+// TestLeadAgent checks that a lead may be a session too.
 func TestLeadAgent(t *testing.T) {
 	agent := newListener()
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
@@ -79,7 +81,7 @@ func TestLeadAgent(t *testing.T) {
 	want(t, err, teams.ErrInvalid)
 }
 
-// The pauses after rejections are on virtual time.
+// TestWorker runs in virtual time because of the pauses after rejections.
 func TestWorker(t *testing.T) { synctest.Test(t, testWorker) }
 
 func testWorker(t *testing.T) {
@@ -141,7 +143,8 @@ func testWorker(t *testing.T) {
 	want(t, err, teams.ErrSessionFailed)
 }
 
-// A worker's function is told to end when its manager closes, and its task is back on the list.
+// TestWorkerIsInterrupted checks that a worker's function is cancelled when its manager closes, and
+// that its task returns to the queue.
 func TestWorkerIsInterrupted(t *testing.T) {
 	begun := make(chan struct{})
 	worker := teams.Worker{Task: func(ctx context.Context, _ *teams.Slot, _ teams.Job) (string, error) {
@@ -157,7 +160,7 @@ func TestWorkerIsInterrupted(t *testing.T) {
 	ok(t, err)
 	next(t, begun)
 	ok(t, m.Close())
-	o.Agents = nil // this one does not know the agent: ann waits
+	o.Agents = nil // this manager does not know the agent: ann waits
 	m = manage(t, o)
 	team, err = m.OpenTeam(limited(t), "core")
 	ok(t, err)
@@ -169,7 +172,8 @@ func TestWorkerIsInterrupted(t *testing.T) {
 	equal(t, "ann", is.Status, teams.StatusSpawning)
 }
 
-// A function that does not end when it is told to holds up neither its shutdown nor its manager.
+// TestWorkerThatDoesNotEnd checks a function that ignores its cancelled context. It delays neither
+// its shutdown nor its manager.
 func TestWorkerThatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -179,7 +183,7 @@ func TestWorkerThatDoesNotEnd(t *testing.T) {
 			<-release
 			_, err := seat.Tasks().Complete(ctx, job.Claim, "nobody waited for it")
 			if !errors.Is(err, teams.ErrConflict) && !errors.Is(err, teams.ErrFinished) {
-				t.Errorf("a session that was given up is told %v", err)
+				t.Errorf("an abandoned session gets %v", err)
 			}
 			return "", err
 		}}
@@ -194,7 +198,7 @@ func TestWorkerThatDoesNotEnd(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		ok(t, m.Team().Shutdown(ctx, "ann"))
-		// the deadline, and the grace after it
+		// The deadline, and the grace period after it.
 		if took := time.Since(began); took < 10*time.Second || took > 15*time.Second {
 			t.Errorf("the shutdown took %s", took)
 		}
@@ -244,7 +248,7 @@ func TestTeammateIdleHook(t *testing.T) {
 	ok(t, err)
 	equal(t, "status", is.Status, teams.StatusActive)
 	ok(t, ann.Idle(limited(t), ""))
-	ok(t, as(t, team, "lead").Idle(limited(t), "")) // it is no teammate
+	ok(t, as(t, team, "lead").Idle(limited(t), "")) // the lead is not a teammate
 	equal(t, "times asked", asked.Load(), 2)
 }
 
@@ -284,7 +288,8 @@ func TestTaskCompletedHook(t *testing.T) {
 	equal(t, "task", string(task.Status)+" by "+task.Owner, "in_progress by ann")
 }
 
-// The commands of settings.json are hooks too, and both can reject.
+// TestSettingsHooks checks that the commands of settings.json are hooks too, and that both kinds
+// can reject.
 func TestSettingsHooks(t *testing.T) {
 	o := folders(t)
 	ok(t, os.MkdirAll(o.ClaudeHome, 0o700))

@@ -7,7 +7,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// What waits for a person is on the list for as long as it waits, and whoever awaits it is woken.
+// TestAttention checks that an item is on the list for as long as it waits for a person, and that a
+// caller that awaits it is woken.
 func TestAttention(t *testing.T) {
 	m := manage(t, teams.Options{})
 	team := found(t, m, teams.TeamConfig{Name: "core",
@@ -30,7 +31,7 @@ func TestAttention(t *testing.T) {
 	list = <-awaited
 	if len(list) != 1 || list[0].Kind != "plan" || list[0].WaitsFor != teams.ForUser || list[0].Since.IsZero() ||
 		!reflect.DeepEqual(list[0].Hint, teams.Hint{Action: teams.ActAnswerPlan, Team: team.Name(), Request: request}) {
-		t.Errorf("it is %+v", list)
+		t.Errorf("the item is %+v", list)
 	}
 	ok(t, team.ApprovePlan(limited(t), request, ""))
 	list, err = team.Attention(limited(t))
@@ -41,6 +42,6 @@ func TestAttention(t *testing.T) {
 	list, err = team.Attention(limited(t))
 	ok(t, err)
 	if len(list) != 1 || list[0].Kind != "unassigned" || list[0].Task != "1" {
-		t.Errorf("it is %+v", list)
+		t.Errorf("the item is %+v", list)
 	}
 }

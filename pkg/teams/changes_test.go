@@ -10,7 +10,7 @@ import (
 	"cadre/pkg/teams"
 )
 
-// TestChangedTeamFile: a program decides whether a changed team file is applied.
+// TestChangedTeamFile checks that a program decides whether a changed team file is applied.
 func TestChangedTeamFile(t *testing.T) {
 	t.Parallel()
 	o, _ := repository(t)
@@ -35,7 +35,7 @@ func TestChangedTeamFile(t *testing.T) {
 	enough := errors.New("enough")
 	f.Run.Changed = func([]teams.FileChange) error { return enough }
 	if _, err = of.Run(limited(t), f.Run); !errors.Is(err, enough) {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the run ended with %v", err)
 	}
 	var seen []teams.FileChange
 	f.Run.Changed = func(all []teams.FileChange) error {

@@ -11,9 +11,9 @@ import (
 	"cadre/pkg/teams"
 )
 
-// TestCheckpointsOfAProgram: a team of a program is as safe as one of the command line. Its work is
-// on the branch of its checkpoints, by which a copy that has continued it is noticed before anything
-// of it runs here.
+// TestCheckpointsOfAProgram checks that a program's team has checkpoints like a team of the command
+// line. Its work is on the checkpoint branch. If a copy of the team has continued, that is noticed
+// before anything runs here.
 func TestCheckpointsOfAProgram(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -49,7 +49,7 @@ func TestCheckpointsOfAProgram(t *testing.T) {
 		t.Errorf("the work in the last checkpoint is %q", said)
 	}
 
-	// The folder of the teams is copied, and the copy continues the team.
+	// Copy the folder of the teams, and continue the team in the copy.
 	other := options
 	other.Home = filepath.Join(root, "other")
 	ok(t, os.CopyFS(other.Home, os.DirFS(options.Home)))

@@ -15,7 +15,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// A config is one team: what it says is there, and where it makes no sense nothing is.
+// TestTeamConfig checks that a config creates a complete team, and that an invalid config creates
+// nothing.
 func TestTeamConfig(t *testing.T) {
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		m := manage(t, o)
@@ -86,7 +87,7 @@ func TestTeamConfig(t *testing.T) {
 	})
 }
 
-// received is the member's first message.
+// received returns a channel with the member's first message.
 func received(t testing.TB, m *teams.Teammate) chan teams.Message {
 	t.Helper()
 	mail, err := m.Mail().Wait(limited(t))
@@ -96,8 +97,8 @@ func received(t testing.TB, m *teams.Teammate) chan teams.Message {
 	return c
 }
 
-// What a spawn says of the session comes to the session: to an agent of the program's own in its
-// seat, to a shell's command in its environment.
+// TestSpawn checks that the spawn options reach the session: an agent of the program gets them in
+// its seat, and a shell's command in its environment.
 func TestSpawn(t *testing.T) {
 	agent := newListener()
 	m := manage(t, teams.Options{Env: []string{"A=1", "B=1"}, Agents: map[string]teams.Agent{"listener": agent}})
@@ -119,8 +120,8 @@ func TestSpawn(t *testing.T) {
 	want(t, team.HandOver(limited(t), "bob", ""), teams.ErrInvalid)
 }
 
-// A member in a worktree works on a branch of its own, and its work stays there when it ends; what
-// is checked out does not change, and nothing is lost with its manager.
+// TestIsolation checks that a member in a worktree works on a branch of its own. Its work stays
+// there when the member ends. The checkout does not change, and closing the manager loses nothing.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o teams.Options) {
@@ -143,11 +144,11 @@ func TestIsolation(t *testing.T) {
 		said := strings.Fields(first(t, team, any1[teams.TaskCompleted]).Result)
 		equal(t, "branch", said[0], "cadre/core@ann")
 		if _, err := os.Stat(filepath.Join(o.Dir, "written")); err == nil {
-			t.Error("it is written where all work")
+			t.Error("the file is in the shared directory")
 		}
 		ok(t, m.Close())
 		if _, err := os.Stat(filepath.Join(said[1], "written")); err != nil {
-			t.Errorf("what ann did went with the manager: %v", err)
+			t.Errorf("closing the manager lost ann's work: %v", err)
 		}
 
 		m = manage(t, o)
@@ -169,11 +170,11 @@ func TestIsolation(t *testing.T) {
 	})
 }
 
-// A history that cannot be read is told apart, by errors.Is, from a team that is not there.
+// TestDamage checks that errors.Is distinguishes an unreadable history from a missing team.
 func TestDamage(t *testing.T) {
 	for code, spoil := range map[teams.Code]func(text string) string{
 		teams.ErrDamaged: func(text string) string { return strings.Replace(text, `"team_created"`, `"team_crEated"`, 1) },
-		teams.ErrNewerVersion: func(text string) string { // as a later version would begin the file, with the checksum of that
+		teams.ErrNewerVersion: func(text string) string { // as a later version would write it, with its checksum
 			head, rest, _ := strings.Cut(text, "\n")
 			fields := head[strings.Index(head, `,"team"`):]
 			sum := crc32.Checksum([]byte(`{"cadre-journal":2`+fields), crc32.MakeTable(crc32.Castagnoli))
@@ -190,7 +191,7 @@ func TestDamage(t *testing.T) {
 		ok(t, err)
 		spoiled := spoil(string(text))
 		if spoiled == string(text) {
-			t.Fatalf("nothing is spoiled in\n%s", text)
+			t.Fatalf("cannot damage this history:\n%s", text)
 		}
 		ok(t, os.WriteFile(segments[0], []byte(spoiled), 0o600))
 		_, err = manage(t, o).OpenTeam(limited(t), "core")
@@ -201,7 +202,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// What is installed is found, asked for its version, and told in the order of choice.
+// TestInstalled checks that installed agents are found, asked for their versions, and listed in the
+// order of preference.
 func TestInstalled(t *testing.T) {
 	bin := t.TempDir()
 	for name, script := range map[string]string{"codex": "echo codex-cli 1.2.3", "claude": "echo 9.9 \\(Claude Code\\)",
@@ -211,17 +213,17 @@ func TestInstalled(t *testing.T) {
 	t.Setenv("PATH", bin+":/usr/bin:/bin")
 	all := teams.Installed(limited(t))
 	if len(all) != 2 {
-		t.Fatalf("installed are %+v", all)
+		t.Fatalf("the installed agents are %+v", all)
 	}
 	equal(t, "the first", all[0].Agent+" "+all[0].Version, "claude 9.9 (Claude Code)")
 	equal(t, "the second", all[1].Agent+" "+all[1].Path, "codex "+filepath.Join(bin, "codex"))
 	if len(all[1].Can) == 0 {
-		t.Error("codex can do nothing")
+		t.Error("codex has no capabilities")
 	}
 }
 
-// Whose agent is not installed is not added, and the error says what to do. What shows only when a
-// session starts is a member that failed.
+// TestMissingPrograms checks that a member is not added if its agent is not installed, and that the
+// error says what to do. If only the session start reveals the problem, the member fails.
 func TestMissingPrograms(t *testing.T) {
 	t.Setenv("PATH", "/usr/bin:/bin")
 	m := manage(t, teams.Options{})

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// names are the exported names of the library: NAME, and TYPE.NAME for fields and methods, those of
-// embedded types too.
+// names returns the exported names of the library: NAME, and TYPE.NAME for fields and methods,
+// including those of embedded types.
 func names(t *testing.T) map[string]bool {
 	t.Helper()
 	packages, err := parser.ParseDir(token.NewFileSet(), source,
@@ -83,7 +83,7 @@ func names(t *testing.T) map[string]bool {
 	return all
 }
 
-// sketch are the types, functions and methods of the first description.
+// sketch lists the types, functions and methods of the first description.
 var sketch = strings.Fields(`Team TeamConfig MemberConfig TeamMember MemberState SessionHandle
 	SessionHandle.SendMessage SessionHandle.RequestShutdown SessionHandle.IsAlive SharedTaskList TeamTask TaskStatus
 	Mailbox Message TeamManager DisplayMode DelegateModeTools NewTeamManager TeamManager.CreateTeam
@@ -95,8 +95,8 @@ var sketch = strings.Fields(`Team TeamConfig MemberConfig TeamMember MemberState
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// TestMigrating: the page for who comes from the first description has every name of that, and
-// names what there is.
+// TestMigrating checks the page for readers of the first description. It has every name from there,
+// and the names that it gives exist.
 func TestMigrating(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(source, "..", "..", "docs", "migrating.md"))
 	if err != nil {
@@ -113,29 +113,29 @@ func TestMigrating(t *testing.T) {
 		}
 		stand := quoted.FindAllStringSubmatch(cells[2], -1)
 		if len(stand) == 0 && strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
-			t.Errorf("nothing stands for %s", cells[1])
+			t.Errorf("the page gives no replacement for %s", cells[1])
 		}
 		for _, cell := range cells[2:] {
 			for _, name := range quoted.FindAllStringSubmatch(cell, -1) {
 				if !ours[name[1]] && name[1] != "$TMUX" {
-					t.Errorf("there is no %s; the line: %s", name[1], strings.TrimSpace(line))
+					t.Errorf("%s does not exist; the line: %s", name[1], strings.TrimSpace(line))
 				}
 			}
 		}
 	}
 	for _, name := range sketch {
 		if !theirs[name] {
-			t.Errorf("the page says nothing of %s", name)
+			t.Errorf("the page lacks %s", name)
 		}
 	}
 	if len(theirs) < 60 {
-		t.Errorf("only %d names were found on the page", len(theirs))
+		t.Errorf("found only %d names on the page", len(theirs))
 	}
 }
 
 var qualified = regexp.MustCompile(`\bteams\.([A-Z]\w*)`)
 
-// TestReadme: what the README shows of the library is there.
+// TestReadme checks that the names of the library in the README exist.
 func TestReadme(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(source, "..", "..", "README.md"))
 	if err != nil {
@@ -148,13 +148,13 @@ func TestReadme(t *testing.T) {
 	}
 	for _, name := range found {
 		if !ours[name[1]] {
-			t.Errorf("there is no teams.%s", name[1])
+			t.Errorf("teams.%s does not exist", name[1])
 		}
 	}
 }
 
-// TestEverythingIsDocumented: each exported type, function, method and constant has a comment of
-// its own, or is in a group whose constants have one.
+// TestEverythingIsDocumented checks that each exported type, function, method and constant has a
+// comment. A group of constants may share one.
 func TestEverythingIsDocumented(t *testing.T) {
 	packages, err := parser.ParseDir(token.NewFileSet(), source,
 		func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, parser.ParseComments)
@@ -183,7 +183,8 @@ func TestEverythingIsDocumented(t *testing.T) {
 	}
 }
 
-// TestNoBooleanParameters: a call says what it does; a true says nothing.
+// TestNoBooleanParameters checks that no function has a boolean parameter: at the call, true
+// explains nothing.
 func TestNoBooleanParameters(t *testing.T) {
 	packages, err := parser.ParseDir(token.NewFileSet(), source,
 		func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)

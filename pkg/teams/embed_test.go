@@ -9,15 +9,16 @@ import (
 	"testing"
 )
 
-// inTests are the modules that only our tests import, and those that only these bring.
+// inTests lists the modules that only the tests of this module import, and their dependencies.
 var inTests = []string{"github.com/anishathalye/porcupine", "github.com/coder/websocket", "github.com/google/jsonschema-go",
 	"github.com/modelcontextprotocol/go-sdk", "github.com/rogpeppe/go-internal", "go.uber.org/goleak",
 	"pgregory.net/rapid", "github.com/yosida95/uritemplate/v3", "golang.org/x/oauth2", "golang.org/x/time",
 	"golang.org/x/tools", "github.com/segmentio/encoding", "github.com/segmentio/asm"}
 
-// TestTheEmbedder: a program that imports the library is built of its packages and of the few that
-// these need. What our tests import is neither compiled nor vendored with it: since Go 1.17 the
-// module graph is pruned to what the program's own packages and tests import.
+// TestTheEmbedder checks what a program that imports the library is built of: the packages of the
+// library and their few dependencies. The test dependencies of this module are neither compiled nor
+// vendored. Since Go 1.17 the module graph is pruned to what the program's own packages and tests
+// import.
 func TestTheEmbedder(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs the go command")
@@ -72,6 +73,6 @@ func main() { fmt.Println(teams.New(teams.Options{})) }
 	}
 	t.Logf("modules: %s", strings.Join(modules, ", "))
 	if packages := run("list", "-mod=vendor", "-deps", "-e", "-f", "{{with .Error}}{{.}}{{end}}", "."); packages != "" {
-		t.Errorf("what is vendored does not do: %s", packages)
+		t.Errorf("the vendored modules are not enough: %s", packages)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"cadre/pkg/teams"
 )
 
-// ends are the ways in which a team ends while somebody waits in it.
+// ends maps each way in which a team can end to a function that ends it.
 var ends = map[string]func(context.Context, *teams.Manager, *teams.Team) error{
 	"complete": func(ctx context.Context, m *teams.Manager, team *teams.Team) error {
 		return team.Complete(ctx, "")
@@ -27,7 +27,8 @@ var ends = map[string]func(context.Context, *teams.Manager, *teams.Team) error{
 	},
 }
 
-// TestWaitingEndsWithTheTeam: whoever waits for something that a team brings hears that it is over.
+// TestWaitingEndsWithTheTeam checks that every wait for something in a team returns when the team
+// ends.
 func TestWaitingEndsWithTheTeam(t *testing.T) {
 	waits := map[string]func(context.Context, *teams.Team) error{
 		"Mailbox.Wait": func(ctx context.Context, team *teams.Team) error {
@@ -40,7 +41,7 @@ func TestWaitingEndsWithTheTeam(t *testing.T) {
 					return err
 				}
 			}
-			return errors.New("it ended without an error")
+			return errors.New("the wait ended without an error")
 		},
 		"Team.Events": func(ctx context.Context, team *teams.Team) error {
 			var last teams.Fact
@@ -54,10 +55,10 @@ func TestWaitingEndsWithTheTeam(t *testing.T) {
 			case teams.TeamCleanedUp, teams.MemberStopped, teams.MemberFailed:
 			case teams.TeamStatusChanged:
 				if last.Status != "complete" && last.Status != "aborted" {
-					return fmt.Errorf("it ended with %+v", last)
+					return fmt.Errorf("the wait ended with %+v", last)
 				}
 			default:
-				return fmt.Errorf("it ended with %T", last)
+				return fmt.Errorf("the wait ended with %T", last)
 			}
 			return teams.ErrFinished
 		},
@@ -86,7 +87,8 @@ func TestWaitingEndsWithTheTeam(t *testing.T) {
 	}
 }
 
-// A member that has ended gets no mail any more, and its program is told.
+// TestWaitingEndsWithTheMember checks that a member that has ended gets no more mail, and that its
+// program is told.
 func TestWaitingEndsWithTheMember(t *testing.T) {
 	m := manage(t, teams.Options{ShutdownWithin: time.Millisecond})
 	team := create(t, m, "core", "ann")
@@ -103,8 +105,8 @@ func TestWaitingEndsWithTheMember(t *testing.T) {
 	want(t, <-result, teams.ErrFinished)
 }
 
-// TestRejectionsPause: what a hook rejects is not tried again at once, whether a task or idleness is
-// rejected, by a worker or a shell.
+// TestRejectionsPause checks that a worker or a shell pauses after a hook rejects a task or an idle
+// notice, instead of retrying at once.
 func TestRejectionsPause(t *testing.T) {
 	const rejections = 3
 	pauses := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}
@@ -146,7 +148,7 @@ func TestRejectionsPause(t *testing.T) {
 				defer mu.Unlock()
 				for i, pause := range pauses {
 					if gap := asked[i+1].Sub(asked[i]); gap < pause {
-						t.Errorf("after rejection %d it was asked again within %s", i+1, gap)
+						t.Errorf("after rejection %d the hook was asked again within %s", i+1, gap)
 					}
 				}
 			})

@@ -13,9 +13,9 @@ import (
 	"cadre/pkg/teams"
 )
 
-// A coding agent works towards a goal, with a colleague of another kind, until it gives its report.
-// The program answers what the agents ask, and runs again what was cut short: killed at any point
-// and started again, it goes on.
+// This example gives a coding agent a goal, and a colleague of another kind. The team works until
+// the agent gives its report. The program answers the agents' questions, and continues interrupted
+// work: it can be killed at any point and started again.
 func ExampleManager_CreateTeam() {
 	helper := teams.Helper() // first in main
 
@@ -65,8 +65,8 @@ func ExampleManager_CreateTeam() {
 	fmt.Println(result.Report)
 }
 
-// A team of shells works its tasks off, without a model. When a task fails the team stays as it is:
-// what is wrong is mended, and it goes on.
+// This example runs a team of shells without a model. When a task fails, the team stays as it is.
+// The program fixes the cause, and the team continues.
 func ExampleTeam_Run() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example-")
@@ -120,7 +120,8 @@ func ExampleTeam_Run() {
 	// in the report: true
 }
 
-// A member asks for leave, and the program answers. What a rule settles it is not asked about.
+// This example answers the permission requests of a member. Requests that a rule decides do not
+// reach the program.
 func ExampleTeam_Questions() {
 	ctx := context.Background()
 	builder := teams.Worker{Task: func(ctx context.Context, seat *teams.Slot, job teams.Job) (string, error) {
@@ -171,7 +172,8 @@ func ExampleTeam_Questions() {
 	// rm -rf /: denied: says the program
 }
 
-// What is installed says who can lead; a team that needs no model is always possible.
+// This example chooses a lead among the installed agents. A team without a model is always
+// possible.
 func ExampleInstalled() {
 	lead := teams.MemberConfig{Agent: teams.External}
 	if all := teams.Installed(context.Background()); len(all) > 0 {

@@ -11,8 +11,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// What waits for a person in all teams is one list, and each team can be looked at without opening
-// it for work.
+// This example lists what waits for a person in all teams. It reads each team without opening it
+// for work.
 func ExampleManager_View() {
 	ctx := context.Background()
 	m, err := teams.New(teams.Options{Memory: new(teams.Memory)})
@@ -65,7 +65,7 @@ func ExampleManager_View() {
 	//   waits for user: plan of ann
 }
 
-// A team file is run, its checks pass, and its work becomes one commit.
+// This example runs a team file. Its checks pass, and its work becomes one commit.
 func ExampleLoadTeamFile() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example-")
@@ -94,7 +94,7 @@ tasks: [{id: say, run: echo hello >said}]
 
 	file, err := teams.LoadTeamFile(path)
 	if err != nil {
-		log.Fatal(err) // every mistake of the file, with line and column
+		log.Fatal(err) // every mistake in the file, with line and column
 	}
 	m, err := teams.New(teams.Options{Home: dir + "/cadre", ClaudeHome: dir + "/claude", Dir: project})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// Two agents made of Go functions work off a task list. The third task waits for the other two, and
-// finds their results on the list.
+// This example runs two agents that are Go functions on a task list. The third task is blocked by
+// the other two, and finds their results on the list.
 func Example() {
 	ctx := context.Background()
 	counter := teams.Worker{Task: func(ctx context.Context, seat *teams.Slot, job teams.Job) (string, error) {
@@ -70,8 +70,8 @@ func Example() {
 	// cleaned up: true
 }
 
-// External members have no session: programs act as them. A claim is what entitles to complete a
-// task; ann's is void once the lead gave her task to bob.
+// This example acts as external members, which have no session. Only the holder of the claim can
+// complete a task. ann loses her claim when the lead reassigns her task to bob.
 func ExampleTeam_As() {
 	ctx := context.Background()
 	m, err := teams.New(teams.Options{Memory: new(teams.Memory)})
@@ -118,7 +118,7 @@ func ExampleTeam_As() {
 	// bob completes it: <nil>
 }
 
-// A team outlives the manager, and the process, that created it.
+// This example opens a team again after the manager that created it, or its process, has ended.
 func ExampleManager_OpenTeam() {
 	ctx := context.Background()
 	home, err := os.MkdirTemp("", "example-")
@@ -169,7 +169,7 @@ func ExampleManager_OpenTeam() {
 	// drive: pending
 }
 
-// Hooks are functions that can say no, with feedback for who is to act on it.
+// This example uses hooks: functions that can reject an action, with feedback for the member.
 func ExampleHook() {
 	ctx := context.Background()
 	m, err := teams.New(teams.Options{
@@ -233,8 +233,8 @@ func ExampleHook() {
 	// done: written and tested
 }
 
-// The lead hears by mail what its teammates have to say, in order, and waits for it where it has
-// to.
+// This example reads the lead's mail. The lead gets the messages of its teammates in order, and
+// waits for them if necessary.
 func ExampleMailbox_All() {
 	ctx := context.Background()
 	m, err := teams.New(teams.Options{Memory: new(teams.Memory)})

@@ -9,8 +9,8 @@ import (
 	"cadre/internal/team"
 )
 
-// A task of a team file loses nothing on its way through the library, and what the library shows of
-// a task has everything that it was created with.
+// TestTasksKeepEveryField checks that a task of a team file keeps all its fields in the library,
+// and that the library shows every field that a task was created with.
 func TestTasksKeepEveryField(t *testing.T) {
 	c := team.CreateTask{Name: "lint", Subject: "Lint", Description: "all of it", Owner: "ann", Role: "tester",
 		BlockedBy: []string{"1"}, Priority: "high", Run: "make lint", In: team.InMerged, Dir: "sub",
@@ -20,13 +20,13 @@ func TestTasksKeepEveryField(t *testing.T) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[team.CreateTask]()) {
 		// a run of a team file sets the digests, and a task of the library is of no file
 		if f.Name != "FileDigests" && reflect.ValueOf(c).FieldByIndex(f.Index).IsZero() {
-			t.Errorf("the test gives no %s", f.Name)
+			t.Errorf("the test sets no %s", f.Name)
 		}
 	}
 	config := taskConfigOf(&c)
 	config.ActiveForm = c.ActiveForm // a team file has none
 	if back := config.core(); !reflect.DeepEqual(*back, c) {
-		t.Errorf("it is %+v, not %+v", *back, c)
+		t.Errorf("got %+v, want %+v", *back, c)
 	}
 	shown := taskOf(team.Task{Name: c.Name, Subject: c.Subject, Description: c.Description, ActiveForm: c.ActiveForm,
 		Owner: c.Owner, Role: c.Role, Priority: c.Priority, Run: c.Run, In: c.In, Dir: c.Dir, Env: c.Env, When: c.When,

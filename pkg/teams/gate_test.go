@@ -17,12 +17,12 @@ import (
 	"cadre/pkg/teams"
 )
 
-// passive are the types of the library whose methods touch no team of ours: values, what an agent
-// tells its host, and the observer.
+// passive lists the types of the library whose methods do not touch a cadre team: values, an
+// agent's reports to its host, and the observer.
 var passive = []string{"AmbiguousError", "Code", "Error", "Hint", "MemberStatus", "Observer", "Options", "Slot", "TeamStatus",
 	"Worker"}
 
-// exported are the functions of the library and the methods of its other types.
+// exported returns the functions of the library and the methods of its other types.
 func exported(t *testing.T) (names []string) {
 	t.Helper()
 	packages, err := parser.ParseDir(token.NewFileSet(), source,
@@ -54,7 +54,7 @@ func exported(t *testing.T) (names []string) {
 	return names
 }
 
-// TestEveryEntryIsInTheTable: whoever adds an entry says in internal/access who may call it.
+// TestEveryEntryIsInTheTable checks that internal/access says for every entry who may call it.
 func TestEveryEntryIsInTheTable(t *testing.T) {
 	names := exported(t)
 	rows := access.Entries()
@@ -65,12 +65,12 @@ func TestEveryEntryIsInTheTable(t *testing.T) {
 	}
 	for _, r := range rows {
 		if !slices.Contains(names, r.Name) {
-			t.Errorf("the table has a row for %s, and there is no such entry", r.Name)
+			t.Errorf("the table has a row for %s, but the entry does not exist", r.Name)
 		}
 	}
 }
 
-// session puts the test into the session of a member, and returns a manager that was made there.
+// session puts the test into the session of a member. It returns a manager that was created there.
 func session(t *testing.T, o teams.Options, team, member string) *teams.Manager {
 	t.Helper()
 	t.Setenv("CADRE_TEAM", team)
@@ -90,9 +90,9 @@ func onDisk(t *testing.T) teams.Options {
 		Dir: filepath.Join(dir, "project")}
 }
 
-// TestASessionsManager: in a member's session the library acts as that member in that team, and no
-// entry makes it anybody else. The lead's session is no exception: what is the user's is refused to
-// it, too.
+// TestASessionsManager checks that the library acts as the member in a member's session, and only
+// in that member's team. No entry lets it act as somebody else. The lead's session is no exception:
+// it is refused the user's entries too.
 func TestASessionsManager(t *testing.T) {
 	o := onDisk(t)
 	for _, name := range []string{"core", "other"} {
@@ -126,7 +126,7 @@ func TestASessionsManager(t *testing.T) {
 			for _, row := range access.Entries() {
 				call, there := denied[row.Name]
 				if row.Rule == access.User && !there {
-					t.Errorf("%s is the user's, and the test does not call it in a session", row.Name)
+					t.Errorf("only the user may call %s, but the test does not call it in a session", row.Name)
 				}
 				if !there {
 					continue
@@ -135,7 +135,7 @@ func TestASessionsManager(t *testing.T) {
 				t.Run(row.Name, func(t *testing.T) { want(t, call(limited(t)), teams.ErrDenied) })
 			}
 			if len(denied) > 0 {
-				t.Errorf("calls of what is in no table: %v", denied)
+				t.Errorf("the test calls entries that are in no table: %v", denied)
 			}
 			for _, as := range []string{"bob", "lead", "ann"} {
 				if _, err := team.As(as); as == member {
@@ -147,7 +147,7 @@ func TestASessionsManager(t *testing.T) {
 			want(t, send(limited(t), m, "bob", "lead", "not mine"), teams.ErrDenied)
 			want(t, send(limited(t), m, teams.User, "bob", "not mine"), teams.ErrDenied)
 
-			// As itself it works.
+			// Acting as itself works.
 			ok(t, send(limited(t), m, "", "bob", "from "+member))
 			task, err := team.Tasks().Create(limited(t), teams.TaskConfig{Subject: "look again"})
 			ok(t, err)
@@ -171,7 +171,7 @@ func TestASessionsManager(t *testing.T) {
 	}
 }
 
-// usersEntries are calls that a session is refused, by the entries that they call.
+// usersEntries maps entries that a session is refused to calls of them.
 func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Context) error {
 	spawn := func(s teams.MemberConfig) func(context.Context) error {
 		return func(ctx context.Context) error { _, err := team.Spawn(ctx, s); return err }
@@ -268,7 +268,7 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 	}
 }
 
-// TestALeadsSessionSpawns: only what the lead's tools let it spawn.
+// TestALeadsSessionSpawns checks that a lead's session can spawn only what the lead's tools allow.
 func TestALeadsSessionSpawns(t *testing.T) {
 	o := onDisk(t)
 	user, err := teams.New(o)
@@ -292,7 +292,7 @@ func TestALeadsSessionSpawns(t *testing.T) {
 	ok(t, err)
 }
 
-// TestHalfASession: variables that name no member of a team let nobody in.
+// TestHalfASession checks that variables that do not name a member of a team give no access.
 func TestHalfASession(t *testing.T) {
 	o := onDisk(t)
 	t.Setenv("CADRE_TEAM", "")

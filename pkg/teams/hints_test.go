@@ -17,7 +17,7 @@ import (
 //go:embed hints.go
 var hintsSource string
 
-// Every action of the core has a constant here.
+// TestActions checks that every action of the core has a constant here.
 func TestActions(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "hints.go", hintsSource, 0)
 	if err != nil {
@@ -32,11 +32,11 @@ func TestActions(t *testing.T) {
 		return true
 	})
 	if want := team.Actions(); !slices.Equal(here, want) {
-		t.Errorf("it has %q, and the core %q", here, want)
+		t.Errorf("got %q, want the core's %q", here, want)
 	}
 }
 
-// No field of a hint is lost on the way out, or back.
+// TestHintsAreWhole checks that no field of a hint is lost on the way out or back.
 func TestHintsAreWhole(t *testing.T) {
 	var full team.Hint
 	v := reflect.ValueOf(&full).Elem()
@@ -62,7 +62,7 @@ func TestHintsAreWhole(t *testing.T) {
 	}
 }
 
-// A refusal is data: its code, its sentence, and what would help.
+// TestRefusalsHaveHints checks that a refusal is data: its code, its sentence, and the hints.
 func TestRefusalsHaveHints(t *testing.T) {
 	for _, a := range team.Actions() {
 		refused := team.Refuse(team.NotReady, "no").With(team.Hint{Action: a, Team: "demo", Member: "ann", Task: "3",

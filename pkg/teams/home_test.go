@@ -14,7 +14,7 @@ import (
 	"cadre/pkg/teams"
 )
 
-// repository is a project with one commit, and options for teams in it.
+// repository creates a project with one commit, and returns options for teams in it.
 func repository(t *testing.T) (teams.Options, func(args ...string) string) {
 	t.Helper()
 	root := t.TempDir()
@@ -36,7 +36,7 @@ func repository(t *testing.T) (teams.Options, func(args ...string) string) {
 		NoSettingsHooks: true}, git
 }
 
-// TestListAndView: what is shown of teams that others have, and that nothing is changed by that.
+// TestListAndView checks the views of teams that other processes own. Viewing changes nothing.
 func TestListAndView(t *testing.T) {
 	o := folders(t)
 	m := manage(t, o)
@@ -73,7 +73,7 @@ func TestListAndView(t *testing.T) {
 	ok(t, err)
 	equal(t, "waiting in", waiting[0].Team+" "+waiting[0].Member, "led ann")
 	if _, err := other.Attention(limited(t)); err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("of a damaged team: %v", err)
+		t.Errorf("view of a damaged team: %v", err)
 	}
 
 	before, err := os.ReadDir(filepath.Join(o.Home, "teams", "led", "journal"))
@@ -115,7 +115,7 @@ func TestListAndView(t *testing.T) {
 	ok(t, err)
 	equal(t, "problems", h.Healthy || len(h.Problems) == 0, false)
 	if h, err = other.MendTeam(limited(t), "damaged"); len(h.Aside) == 0 {
-		t.Errorf("nothing was set aside: %+v, %v", h, err)
+		t.Errorf("MendTeam moved nothing away: %+v, %v", h, err)
 	}
 	want(t, err, teams.ErrFinished) // there was only one record
 
@@ -128,8 +128,8 @@ func TestListAndView(t *testing.T) {
 	want(t, err, teams.ErrInvalid)
 }
 
-// TestHookCommands: the hooks in a team's config are asked by whichever process works in it, and a
-// task that failed for its command succeeds with another one.
+// TestHookCommands checks that every process that works in a team asks the hooks of its config. A
+// task that failed because of its command succeeds with another command.
 func TestHookCommands(t *testing.T) {
 	o := folders(t)
 	m := manage(t, o)
@@ -154,7 +154,8 @@ func TestHookCommands(t *testing.T) {
 	equal(t, "rejected", r[0].Rejected, true)
 }
 
-// TestTaskFilters: each field keeps tasks out, and claimable is what ClaimNext would give.
+// TestTaskFilters checks that each field of the filter excludes tasks, and that claimable matches
+// ClaimNext.
 func TestTaskFilters(t *testing.T) {
 	team := create(t, manage(t, teams.Options{}), "core", "ann", "bob")
 	for _, c := range []teams.TaskConfig{{Subject: "for ann", Owner: "ann"}, {Subject: "for a reader", Role: "reader"},
@@ -190,7 +191,8 @@ func TestTaskFilters(t *testing.T) {
 	want(t, err, teams.ErrNoTask)
 }
 
-// TestHooksAtRunTime: hooks come and go while a team works, and their answers are kept.
+// TestHooksAtRunTime checks that hooks can be added and removed while a team works, and that their
+// answers are kept.
 func TestHooksAtRunTime(t *testing.T) {
 	m := manage(t, teams.Options{Hooks: []teams.Hook{{Event: teams.HookTaskCreated,
 		Ask: func(context.Context, teams.HookEvent) error { return errors.New("cannot judge") }}}})
@@ -240,8 +242,8 @@ tasks:
   - {id: again, run: cat said, blockedBy: [say]}
 `
 
-// TestTeamFile: a team file becomes the team that cadre run makes of it, and the team goes from
-// there to one commit, its review and its end.
+// TestTeamFile checks that a team file creates the same team as cadre run. The team continues to
+// one commit, its review and its end.
 func TestTeamFile(t *testing.T) {
 	o, git := repository(t)
 	path := filepath.Join(o.Dir, "port.yaml")
@@ -300,7 +302,7 @@ func TestTeamFile(t *testing.T) {
 	equal(t, "message", git("log", "-1", "--format=%s"), "Say hello")
 	equal(t, "checked", strings.Join(checked, " "), "said")
 	if !slices.ContainsFunc(staged, func(one string) bool { return strings.HasSuffix(one, "said") }) {
-		t.Errorf("staged were %q", staged)
+		t.Errorf("the staged files are %q", staged)
 	}
 	r, err := team.Review(limited(t))
 	ok(t, err)
@@ -334,8 +336,8 @@ func TestTeamFile(t *testing.T) {
 	equal(t, "where", strings.Contains(err.Error(), "port.yaml:2:"), true)
 }
 
-// TestConsolidationTakenBack: a team that was marked for its end continues, a failed check commits
-// nothing, and a task changes hands.
+// TestConsolidationTakenBack checks a rollback: the team continues, a failed check commits nothing,
+// and a task is reassigned.
 func TestConsolidationTakenBack(t *testing.T) {
 	t.Parallel()
 	o, git := repository(t)
@@ -348,7 +350,7 @@ func TestConsolidationTakenBack(t *testing.T) {
 	claim, err := as(t, team, "ann").Tasks().ClaimNext(limited(t))
 	ok(t, err)
 	_, err = team.Reassign(limited(t), teams.Reassignment{Task: "1", To: "bob"})
-	want(t, err, teams.ErrNotReady) // whether ann is alive is not known
+	want(t, err, teams.ErrNotReady) // it is unknown whether ann is alive
 	task, err := team.Reassign(limited(t), teams.Reassignment{Task: "1", To: "bob", Force: true})
 	ok(t, err)
 	equal(t, "owner", task.Owner, "bob")
@@ -357,7 +359,7 @@ func TestConsolidationTakenBack(t *testing.T) {
 	_, err = team.Reassign(limited(t), teams.Reassignment{Task: "7", To: "bob"})
 	want(t, err, teams.ErrNotFound)
 	_, err = team.Resend(limited(t), "bob")
-	want(t, err, teams.ErrNoTask) // none is late
+	want(t, err, teams.ErrNoTask) // no message is late
 	seqs, err := team.Resend(limited(t), "bob", await1(t, team, "bob"))
 	ok(t, err)
 	equal(t, "sent again", len(seqs), 1)
@@ -381,7 +383,7 @@ func TestConsolidationTakenBack(t *testing.T) {
 	head := git("rev-parse", "HEAD")
 	_, err = team.Consolidate(limited(t), teams.ConsolidateOptions{})
 	if err == nil || !strings.Contains(err.Error(), "never") {
-		t.Fatalf("with a check that fails: %v", err)
+		t.Fatalf("with a failing check: %v", err)
 	}
 	want(t, err, teams.ErrNotReady)
 	equal(t, "HEAD", git("rev-parse", "HEAD"), head)
@@ -396,7 +398,7 @@ func TestConsolidationTakenBack(t *testing.T) {
 	want(t, err, teams.ErrNotReady)
 }
 
-// await1 is the message that waits for the member.
+// await1 returns the seq of the message that waits for the member.
 func await1(t *testing.T, team *teams.Team, name string) int64 {
 	t.Helper()
 	mail, err := as(t, team, name).Mail().Peek(limited(t))
@@ -404,7 +406,7 @@ func await1(t *testing.T, team *teams.Team, name string) int64 {
 	return mail[0].Seq
 }
 
-// TestConsolidateOptions: what is committed is what the options say.
+// TestConsolidateOptions checks that the options decide what is committed.
 func TestConsolidateOptions(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -413,7 +415,7 @@ func TestConsolidateOptions(t *testing.T) {
 	for name, c := range map[string]struct {
 		checks  []teams.Check
 		options teams.ConsolidateOptions
-		files   string // of the commit; "" for none
+		files   string // in the commit; "" for none
 		code    teams.Code
 		names   string // in the error
 	}{

@@ -11,8 +11,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// TestSwitchHooks: the hooks of settings files, of the team and of the program are one list. Each
-// can be tried and switched off, and a switched-off one is off for the next manager, too.
+// TestSwitchHooks checks that the hooks of settings files, of the team and of the program are in
+// one list. Each can be tried and disabled. A disabled hook stays disabled for the next manager.
 func TestSwitchHooks(t *testing.T) {
 	o := folders(t)
 	ok(t, os.MkdirAll(o.ClaudeHome, 0o700))
@@ -64,7 +64,7 @@ func TestSwitchHooks(t *testing.T) {
 	want(t, create(), teams.ErrRejected)
 	want(t, team.DisableHook(limited(t), "none"), teams.ErrNotFound)
 	ok(t, team.DisableHook(limited(t), user.ID))
-	ok(t, team.DisableHook(limited(t), user.ID)) // it is off already
+	ok(t, team.DisableHook(limited(t), user.ID)) // it is disabled already
 	ok(t, team.DisableHook(limited(t), own.ID))
 	want(t, create(), teams.ErrRejected) // by the function
 	ok(t, team.DisableHook(limited(t), function.ID))
@@ -84,7 +84,7 @@ func TestSwitchHooks(t *testing.T) {
 	ok(t, err)
 	for _, h := range hooks {
 		if h.State != teams.HookOff || h.By != teams.User || h.At.IsZero() || h.Gone {
-			t.Errorf("a hook that is off: %+v", h)
+			t.Errorf("a disabled hook: %+v", h)
 		}
 	}
 	ok(t, os.Remove(settings))
@@ -106,11 +106,11 @@ func TestSwitchHooks(t *testing.T) {
 	equal(t, "error", trial.Err, broken)
 	ok(t, os.WriteFile(settings, []byte(`{`), 0o600))
 	if _, err = team.Hooks(limited(t)); err == nil {
-		t.Error("settings that cannot be read are no error")
+		t.Error("unreadable settings return no error")
 	}
 }
 
-// TestHooksInMemory: a team in memory has functions alone.
+// TestHooksInMemory checks that a team in memory has only function hooks.
 func TestHooksInMemory(t *testing.T) {
 	m := manage(t, teams.Options{Hooks: []teams.Hook{{Event: teams.HookTaskCreated,
 		Ask: func(context.Context, teams.HookEvent) error { return teams.Reject("no") }}}})

@@ -15,7 +15,7 @@ import (
 	"cadre/pkg/teams"
 )
 
-// folders are the options of a manager on disk, in folders of the test.
+// folders returns options for a manager on disk, in folders of the test.
 func folders(t testing.TB) teams.Options {
 	dir := t.TempDir()
 	o := teams.Options{Home: filepath.Join(dir, "cadre"), ClaudeHome: filepath.Join(dir, "claude"),
@@ -63,7 +63,7 @@ func TestTeamCreation(t *testing.T) {
 	_, err = manage(t, o).CreateTeam(limited(t), teams.TeamConfig{Name: "core"})
 	want(t, err, teams.ErrNameTaken)
 	if !strings.Contains(err.Error(), "core-2") {
-		t.Errorf("the error proposes no free name: %v", err)
+		t.Errorf("the error suggests no free name: %v", err)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestTeammateShutdown(t *testing.T) {
 		name   string
 		member *teams.Teammate
 		ask    func() teams.Message
-		notice teams.MessageType // of the lead
+		notice teams.MessageType // to the lead
 	}{
 		{"ann", as(t, team, "ann"), func() teams.Message {
 			return await(t, as(t, team, "ann").Mail(),
@@ -155,8 +155,8 @@ func TestTeammateShutdown(t *testing.T) {
 	want(t, m.Team().Shutdown(limited(t), "nobody"), teams.ErrNotFound)
 }
 
-// Whatever a teammate answers, it has ended at the deadline, unless the lead takes the request
-// back.
+// TestTeammateShutdownDeadline checks that a teammate has ended at the deadline, whatever it
+// answers, unless the lead withdraws the request.
 func TestTeammateShutdownDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -190,7 +190,7 @@ func TestTeamCleanup(t *testing.T) {
 	err := m.Cleanup(limited(t))
 	want(t, err, teams.ErrNotReady)
 	if !strings.Contains(err.Error(), "ann") {
-		t.Errorf("the refusal does not say who runs: %v", err)
+		t.Errorf("the refusal does not say who is running: %v", err)
 	}
 	_, err = team.RequestShutdown(limited(t), teams.ShutdownRequest{Member: "ann"})
 	ok(t, err)
@@ -201,14 +201,14 @@ func TestTeamCleanup(t *testing.T) {
 	for _, path := range []string{filepath.Join(o.ClaudeHome, "teams", "core"), filepath.Join(o.ClaudeHome, "tasks",
 		"core"), filepath.Join(o.Home, "teams", "core")} {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is still there", path)
+			t.Errorf("%s still exists", path)
 		}
 	}
 	if m.Team() != nil {
 		t.Error("the manager still has a team")
 	}
 	if _, err := team.Tasks().List(limited(t), teams.TaskFilter{}); err == nil {
-		t.Error("a handle of the team still answers")
+		t.Error("a handle of the team still works")
 	}
 	create(t, m, "core")
 }
@@ -302,9 +302,9 @@ func TestFeatureGate(t *testing.T) {
 		{env: "1", enabled: true}, {env: "true", enabled: true}, {env: " YES ", enabled: true}, {env: "On", enabled: true},
 		{user: set(`"1"`), enabled: true}, {user: set(`1`), enabled: true}, {user: set(`true`), enabled: true},
 		{project: set(`"on"`), enabled: true}, {local: set(`"yes"`), enabled: true},
-		{env: "1", user: set(`"0"`)}, {env: "1", user: set(`false`)}, // the settings replace the environment
+		{env: "1", user: set(`"0"`)}, {env: "1", user: set(`false`)}, // the settings override the environment
 		{user: set(`"1"`), project: set(`"0"`)}, {project: set(`"0"`), local: set(`"1"`), enabled: true},
-		{env: "1", user: `{`, project: `{"env": []}`, enabled: true}, // what cannot be read says nothing
+		{env: "1", user: `{`, project: `{"env": []}`, enabled: true}, // unreadable settings decide nothing
 		{env: "1", user: `{"env": {"OTHER": "0"}}`, enabled: true},
 		{env: "1", user: set(`{}`), enabled: true},
 	} {
@@ -343,7 +343,7 @@ func TestResume(t *testing.T) {
 			ok(t, send(limited(t), m, "ann", "ext", "hello"))
 			ok(t, m.Close())
 			if _, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "other"}); !errors.Is(err, teams.ErrFinished) {
-				t.Errorf("a closed manager says %v", err)
+				t.Errorf("a closed manager returns %v", err)
 			}
 
 			m = manage(t, o)
@@ -360,7 +360,7 @@ func TestResume(t *testing.T) {
 				teams.Claim{ID: theirs.ID, Fence: theirs.Fence}, "done")
 			ok(t, err)
 			_, err = again.Tasks().Complete(limited(t), hers, "done")
-			want(t, err, teams.ErrConflict) // the claim went with the session
+			want(t, err, teams.ErrConflict) // the claim ended with the session
 			_, err = m.OpenTeam(limited(t), "core")
 			want(t, err, teams.ErrNotReady)
 			_, err = manage(t, o).OpenTeam(limited(t), "none")
@@ -369,7 +369,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestNoDirectory: a team that could not work is not created, so that the name is free.
+// TestNoDirectory checks that a team without a working directory is not created, and that its name
+// stays free.
 func TestNoDirectory(t *testing.T) {
 	t.Parallel()
 	m, err := teams.New(teams.Options{Memory: &teams.Memory{}, Dir: t.TempDir()})
@@ -379,14 +380,14 @@ func TestNoDirectory(t *testing.T) {
 	t.Cleanup(func() { m.Close() })
 	if _, err := m.CreateTeam(t.Context(), teams.TeamConfig{Name: "demo",
 		Dir: filepath.Join(t.TempDir(), "gone")}); !errors.Is(err, teams.ErrInvalid) {
-		t.Fatalf("it was created with %v", err)
+		t.Fatalf("create returned %v", err)
 	}
 	if _, err := m.CreateTeam(t.Context(), teams.TeamConfig{Name: "demo"}); err != nil {
 		t.Errorf("the name is not free: %v", err)
 	}
 }
 
-// TestMembersOfOthers: whom another manager has just added is known to methods that read.
+// TestMembersOfOthers checks that read methods know a member that another manager has just added.
 func TestMembersOfOthers(t *testing.T) {
 	t.Parallel()
 	memory := &teams.Memory{}
@@ -416,11 +417,11 @@ func TestMembersOfOthers(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := ann.Tasks().List(t.Context(), teams.TaskFilter{ClaimableBy: "nobody"}); !errors.Is(err, teams.ErrNotFound) {
-		t.Errorf("the tasks of nobody: %v", err)
+		t.Errorf("the tasks of an unknown member: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := ann.AwaitEnd(ctx, "cid"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("waiting for one who works ended with %v", err)
+		t.Errorf("waiting for a working member ended with %v", err)
 	}
 }

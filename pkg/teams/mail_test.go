@@ -87,7 +87,7 @@ func TestMessaging(t *testing.T) {
 	ok(t, err)
 	returned := await(t, as(t, team, "ann").Mail(), teams.MessageSystem)
 	if !strings.Contains(returned.Body, "lost?") {
-		t.Errorf("the mail of who ended came back as %q", returned.Body)
+		t.Errorf("the returned mail of the member that ended is %q", returned.Body)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestIdleNotification(t *testing.T) {
 	ok(t, bob.Idle(limited(t), "I looked at everything"))
 	notice := await(t, team.Mail(), teams.MessageIdle)
 	equal(t, "notice", notice.From+": "+notice.Body, "bob: I looked at everything")
-	add(t, team.Tasks(), "one more") // which wakes who is idle
+	add(t, team.Tasks(), "one more") // this wakes idle members
 	equal(t, "woken", next(t, agent.woken), "bob")
 	ok(t, bob.Busy(limited(t), "looking"))
 	is, err := bob.Member(limited(t))

@@ -18,13 +18,13 @@ import (
 	"cadre/pkg/teams"
 )
 
-// source is the folder of the package. The tests themselves run in one of their own: an example that
-// names no directory works where it is called, and what it leaves is not to be in this repository.
+// source is the folder of the package. The tests run in another folder: an example without a
+// directory works in the current one, and must not leave files in this repository.
 var source string
 
 func TestMain(m *testing.M) {
 	helper = teams.Helper()
-	// The runtime starts its own part of this with the first call, which may not be in a bubble.
+	// The runtime starts its part of this with the first call, which must not be in a bubble.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2)
 	soak.InMemory()
 	elsewhere, err := os.MkdirTemp("", "teams")
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		err = os.Chdir(elsewhere)
 	}
-	// What the person has set is no part of a test. It is set for all tests at once: they run beside
-	// each other.
+	// The user's settings must not affect a test. They are overridden for all tests at once,
+	// because tests run in parallel.
 	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
 		"CLAUDE_CONFIG_DIR": filepath.Join(elsewhere, "claude")} {
 		os.Setenv(name, value)
@@ -50,10 +50,10 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// helper is this test as its own helper.
+// helper is the command line of this test binary as its own helper.
 var helper []string
 
-// limited is a context that ends before a test that hangs does.
+// limited returns a context that ends before the test's deadline.
 func limited(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -96,7 +96,7 @@ func as(t testing.TB, team *teams.Team, name string) *teams.Teammate {
 	return m
 }
 
-// mailbox is that of the member from; "" is for the manager's own actor.
+// mailbox returns the mailbox of the member from; "" means the manager's own actor.
 func mailbox(m *teams.Manager, from string) (*teams.Mailbox, error) {
 	switch team := m.Team(); from {
 	case "":
@@ -128,7 +128,7 @@ func broadcast(ctx context.Context, m *teams.Manager, from, text string) error {
 	return err
 }
 
-// lines is a logger that has each message written as one line.
+// lines is a log handler that passes each message on as one line.
 type lines func(text string)
 
 func (l lines) Enabled(context.Context, slog.Level) bool      { return true }
@@ -136,7 +136,7 @@ func (l lines) Handle(_ context.Context, r slog.Record) error { l(r.Message); re
 func (l lines) WithAttrs([]slog.Attr) slog.Handler            { return l }
 func (l lines) WithGroup(string) slog.Handler                 { return l }
 
-// logger is one that has each message written by write.
+// logger returns a logger that passes each message to write.
 func logger(write func(text string)) *slog.Logger { return slog.New(lines(write)) }
 
 // answer answers a question with yes or no.
@@ -166,18 +166,18 @@ func ok(t testing.TB, err error) {
 func want(t testing.TB, err error, code teams.Code) {
 	t.Helper()
 	if !errors.Is(err, code) {
-		t.Fatalf("the error is %v, not one with the code %s", err, code)
+		t.Fatalf("the error is %v, want one with the code %s", err, code)
 	}
 }
 
 func equal[T comparable](t testing.TB, what string, is, should T) {
 	t.Helper()
 	if is != should {
-		t.Fatalf("%s: %v, not %v", what, is, should)
+		t.Fatalf("%s: got %v, want %v", what, is, should)
 	}
 }
 
-// first returns the first fact of its kind, of those that happen and happened.
+// first returns the first fact of its type that such accepts, in the past or future history.
 func first[F teams.Fact](t testing.TB, team *teams.Team, such func(F) bool) F {
 	t.Helper()
 	for e, err := range team.EventsAfter(limited(t), 0) {
@@ -203,7 +203,7 @@ func await(t testing.TB, box *teams.Mailbox, kind teams.MessageType) teams.Messa
 	panic("the mail ended")
 }
 
-// listener is an agent whose sessions hand on what they are given.
+// listener is an agent whose sessions pass on what they receive.
 type listener struct {
 	seats chan *teams.Slot
 	mail  chan teams.Message
@@ -228,7 +228,7 @@ func (l *listener) Start(_ context.Context, seat *teams.Slot) (teams.Session, er
 	return s, nil
 }
 
-// crash ends the member's session as if by itself.
+// crash ends the member's session as if it had crashed.
 func (l *listener) crash(member string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

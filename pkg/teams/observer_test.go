@@ -20,7 +20,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// A relay passes what an agent says on to a browser, and beside it what its team does.
+// This example is a relay that passes an agent's output on to a browser, and beside it what its
+// team does.
 func ExampleObserver() {
 	observer, err := teams.NewObserver(teams.ObserverOptions{})
 	if err != nil {
@@ -59,8 +60,8 @@ func recordedStream(t *testing.T) []byte {
 	return data
 }
 
-// A consumer that kept no more than what the team is goes on with that, and one of an older version
-// with the agents' names.
+// TestObserverOfAPersistedState checks a consumer that saved only the state of the team and
+// continues with it. A state of an older version has the agents' names only.
 func TestObserverOfAPersistedState(t *testing.T) {
 	whole, err := teams.NewObserver(teams.ObserverOptions{})
 	if err != nil {
@@ -91,7 +92,7 @@ func TestObserverOfAPersistedState(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o.State() != nil {
-			t.Errorf("the team was deleted, and is %+v", o.State())
+			t.Errorf("after its deletion the team is %+v", o.State())
 		}
 	}
 	old, err := teams.NewObserver(teams.ObserverOptions{Agents: []string{"alice", "bob"}})
@@ -103,11 +104,11 @@ func TestObserverOfAPersistedState(t *testing.T) {
 	}
 	state.Role = "boss"
 	if _, err := teams.NewObserver(teams.ObserverOptions{State: &state}); !errors.Is(err, teams.ErrInvalid) {
-		t.Errorf("a role that is none: %v", err)
+		t.Errorf("an unknown role: %v", err)
 	}
 }
 
-// A consumer can ask whether a way to observe a session shows teams, before it looks for any.
+// TestAdapters checks that a consumer can ask whether a way to observe a session shows teams.
 func TestAdapters(t *testing.T) {
 	has := teams.Adapters()
 	for name, teams := range map[string]bool{"stream": true, "transcript": true, "sdk-url": true, "agent-sdk": true,
@@ -121,7 +122,8 @@ func TestAdapters(t *testing.T) {
 	}
 }
 
-// What is saved at any message goes on in another observer, and what is shown again counts once.
+// TestObserverGoesOn checks that another observer continues from the state that was saved at any
+// message, and that a message that comes again counts once.
 func TestObserverGoesOn(t *testing.T) {
 	lines := bytes.SplitAfter(recordedStream(t), []byte("\n"))[:120]
 	whole, err := teams.NewObserver(teams.ObserverOptions{})
@@ -161,8 +163,8 @@ func asJSON(v any) string {
 	return string(out)
 }
 
-// Consumers hear everything from when they asked, whatever they ask meanwhile, and one that does
-// not listen holds nobody up.
+// TestObserverEvents checks that consumers get every event since their subscription, whatever they
+// call meanwhile. A consumer that does not read delays nobody.
 func TestObserverEvents(t *testing.T) {
 	o, err := teams.NewObserver(teams.ObserverOptions{})
 	if err != nil {
@@ -203,16 +205,16 @@ func TestObserverEvents(t *testing.T) {
 			}
 		}
 		if got != want {
-			t.Errorf("%s was heard %d times, not %d: %v", fact, got, want, heard)
+			t.Errorf("got event %s %d times, want %d: %v", fact, got, want, heard)
 		}
 	}
 	if o.State() != nil || o.TeamName() != "" {
-		t.Errorf("the team is gone, and shown is %s", asJSON(o.State()))
+		t.Errorf("the team is gone, but the state is %s", asJSON(o.State()))
 	}
 }
 
-// What a teammate does is known by whoever introduces its stream, what was lost is said, and the
-// transcripts of a folder are found in it.
+// TestObserverOfSeveralSources checks that the caller's introduction of a stream says which
+// teammate it belongs to. Lost events are reported, and transcripts are found in their folder.
 func TestObserverOfSeveralSources(t *testing.T) {
 	o, err := teams.NewObserver(teams.ObserverOptions{})
 	if err != nil {
@@ -253,7 +255,7 @@ func TestObserverOfSeveralSources(t *testing.T) {
 			o.Gap("pane", "its pane was closed")
 		case teams.GapNoticed:
 			if fact != (teams.GapNoticed{Source: "pane", Reason: "its pane was closed"}) {
-				t.Errorf("lost is %+v", fact)
+				t.Errorf("the lost events are %+v", fact)
 			}
 			cancel()
 		}
@@ -266,7 +268,8 @@ func TestObserverOfSeveralSources(t *testing.T) {
 	}
 }
 
-// Nobody manages a team that is only observed, as its lead or as a member.
+// TestObservedTeamIsNotManaged checks that a team that is only observed cannot be managed, neither
+// as its lead nor as a member.
 func TestObservedTeamIsNotManaged(t *testing.T) {
 	h := layout.Home{Root: t.TempDir(), Claude: t.TempDir()}
 	record := &team.Record{Seq: 1, ID: "c1", At: 1, Events: []team.Event{&team.TeamCreated{
@@ -289,7 +292,8 @@ func TestObservedTeamIsNotManaged(t *testing.T) {
 	}
 }
 
-// A team is observed by its files alone, and the end of the team is the end of that.
+// TestObserverOfFiles checks that a team can be observed by its files alone, and that the
+// observation ends with the team.
 func TestObserverOfFiles(t *testing.T) {
 	claude := t.TempDir()
 	write := func(path, text string) {
@@ -325,7 +329,7 @@ func TestObserverOfFiles(t *testing.T) {
 			if o.Show("another",
 				[]byte(
 					`{"type":"assistant","session_id":"x","message":{"id":"m1","content":[{"type":"tool_use","id":"t1","name":"TeamCreate","input":{"team_name":"other"}}]}}`)); o.TeamName() != "fx" {
-				t.Errorf("observed is %s", o.TeamName())
+				t.Errorf("the state is %s", o.TeamName())
 			}
 			write("tasks/fx/1.json",
 				`{"id":"1","subject":"Do it","description":"","status":"in_progress","owner":"ann","blocks":[],"blockedBy":[]}`)
@@ -347,7 +351,7 @@ func TestObserverOfFiles(t *testing.T) {
 		}
 	}
 	if err := <-followed; err != nil {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the observation ended with %v", err)
 	}
 	saved, err := o.Save()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"cadre/pkg/teams"
 )
 
-// ask has the member ask for a tool, and returns where the answer comes.
+// ask makes the member ask for a tool. It returns a channel with the answer.
 func ask(t *testing.T, m *teams.Teammate, tool string) chan teams.PermissionAnswer {
 	answers := make(chan teams.PermissionAnswer, 1)
 	go func() {
@@ -42,8 +42,8 @@ func questions(t *testing.T, team *teams.Team) chan teams.Question {
 	return asked
 }
 
-// The program is asked what no rule settles, and for plans, each once; what was asked before it
-// listened too.
+// TestQuestions checks that the program gets each plan and each request that no rule decides once,
+// including those from before it listened.
 func TestQuestions(t *testing.T) {
 	m := manage(t, teams.Options{})
 	team := found(t, m, teams.TeamConfig{Name: "core", Permissions: teams.PermissionRules{Allow: []string{"Edit"}},
@@ -56,14 +56,14 @@ func TestQuestions(t *testing.T) {
 	q := next(t, asked)
 	equal(t, "question", q.Member+" "+q.Tool+" "+q.Input, `ann Bash {"command":"make"}`)
 	if q.Deadline.IsZero() {
-		t.Error("it has no deadline")
+		t.Error("the question has no deadline")
 	}
 	ok(t, team.Approve(limited(t), q, "go on"))
 	a := next(t, before)
 	equal(t, "answer", string(a.Outcome)+" "+a.Reason, "allowed go on")
 	want(t, team.Decline(limited(t), q, ""), teams.ErrConflict) // the first answer counts
 
-	equal(t, "by a rule", next(t, ask(t, ann, "Edit")).Outcome, "allowed") // which nobody is asked about
+	equal(t, "by a rule", next(t, ask(t, ann, "Edit")).Outcome, "allowed") // without a question
 	for _, approve := range []bool{false, true} {
 		request, err := bob.SubmitPlan(limited(t), "write")
 		ok(t, err)
@@ -83,12 +83,12 @@ func TestQuestions(t *testing.T) {
 	equal(t, "answer", next(t, denied).Allowed, false)
 	ok(t, team.Abort(limited(t), "enough"))
 	if q, more := <-asked; more {
-		t.Errorf("after the end it is asked %+v", q)
+		t.Errorf("after the end it gets the question %+v", q)
 	}
 }
 
-// Who is asked: the user, or the agent that leads where the policy says so; never for the lead
-// itself.
+// TestPolicies checks who is asked: the user, or the lead's agent if the policy says so. Requests
+// of the lead itself go to the user.
 func TestPolicies(t *testing.T) {
 	for policy, user := range map[teams.PermissionPolicy]bool{"": true, teams.PolicyUser: true, teams.PolicyLead: false,
 		teams.PolicyAllow: false, teams.PolicyDeny: false} {
@@ -124,7 +124,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// Questions end with their context and their manager, with an error, and are not for teammates.
+// TestQuestionsEnd checks that the questions end with their context and their manager, with an
+// error, and that teammates cannot read them.
 func TestQuestionsEnd(t *testing.T) {
 	memory := new(teams.Memory)
 	m := manage(t, teams.Options{Memory: memory})
@@ -138,7 +139,7 @@ func TestQuestionsEnd(t *testing.T) {
 	cancelled, cancel := context.WithCancel(limited(t))
 	cancel()
 	if err := first(cancelled, team); !errors.Is(err, context.Canceled) {
-		t.Errorf("they end with %v", err)
+		t.Errorf("the questions end with %v", err)
 	}
 	anns, err := manage(t, teams.Options{Memory: memory, As: "ann"}).OpenTeam(limited(t), "core")
 	ok(t, err)

@@ -15,8 +15,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// studio is a place in which real agents talk to a scripted model: the options of a manager there,
-// and the model.
+// studio lets real agents talk to a scripted model. It returns the options of a manager, and the
+// model.
 func studio(t *testing.T, name string, script agenttest.Script) (teams.Options, *agenttest.Server) {
 	t.Helper()
 	p := agenttest.Installed(t, name)
@@ -26,7 +26,7 @@ func studio(t *testing.T, name string, script agenttest.Script) (teams.Options, 
 	t.Setenv("PATH", p.Dir()+":"+os.Getenv("PATH"))
 	t.Cleanup(func() {
 		if left := processes(w.Home); len(left) > 0 {
-			t.Errorf("left running are %v", left)
+			t.Errorf("processes left: %v", left)
 		}
 		if t.Failed() {
 			t.Logf("what the model was shown:\n%s", model.Story())
@@ -37,7 +37,7 @@ func studio(t *testing.T, name string, script agenttest.Script) (teams.Options, 
 		Logger: logger(func(text string) { t.Log(text) })}, model
 }
 
-// processes are those with that home, by what the kernel knows of them, where it says so.
+// processes returns the processes with that home, if the kernel shows their environments.
 func processes(home string) (all []string) {
 	entries, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range entries {
@@ -60,7 +60,7 @@ func patient(t testing.TB) context.Context {
 
 var self = regexp.MustCompile(`You are ([a-z0-9-]+), (?:the lead of a team|a teammate)`)
 
-// who is the member that a model plays, by what it was told of itself.
+// who returns the member that a model plays, from its instructions.
 func who(r *agenttest.Request) string {
 	texts := []string{r.System}
 	for _, m := range r.Messages {
@@ -74,8 +74,8 @@ func who(r *agenttest.Request) string {
 	return ""
 }
 
-// A program has Claude Code work towards a goal: Claude leads, spawns a Claude teammate, the
-// program is asked for leave, and gets the report.
+// TestClaudeLeads checks a program that gives Claude Code a goal. Claude leads and spawns a Claude
+// teammate. The program is asked for a permission, and gets the report.
 func TestClaudeLeads(t *testing.T) {
 	o, model := studio(t, "claude", func(r *agenttest.Request) agenttest.Turn {
 		use := func(tool string, input map[string]any) agenttest.Turn { return agenttest.Use(r.Tool(tool), input) }
@@ -116,13 +116,13 @@ func TestClaudeLeads(t *testing.T) {
 	select {
 	case q = <-asked:
 	case e := <-ran:
-		t.Fatalf("it ended without a question: %+v", e)
+		t.Fatalf("the run ended without a question: %+v", e)
 	}
 	if q.Member != "ann" || q.Tool != "Bash" || !strings.Contains(q.Input, "touch ported") {
 		t.Errorf("the question is %+v", q)
 	}
 	if _, err := os.Stat(filepath.Join(o.Dir, "ported")); err == nil {
-		t.Error("it is done before it was allowed")
+		t.Error("the command ran before it was allowed")
 	}
 	ok(t, team.Approve(patient(t), q, ""))
 	e := <-ran
@@ -132,7 +132,7 @@ func TestClaudeLeads(t *testing.T) {
 	}
 	for _, part := range []string{"The parser is ported, says boss.", "ported by ann"} {
 		if !strings.Contains(e.r.Report, part) {
-			t.Errorf("the report has no %q:\n%s", part, e.r.Report)
+			t.Errorf("the report lacks %q:\n%s", part, e.r.Report)
 		}
 	}
 	if e.r.Completed != 1 || e.r.Team.Usage.InputTokens == 0 || e.r.Team.Status != teams.TeamStatusComplete {
@@ -144,8 +144,8 @@ func TestClaudeLeads(t *testing.T) {
 	ok(t, m.Close())
 }
 
-// A program leads Claude Code itself: it spawns, writes, changes the mode, and has a fresh session
-// go on.
+// TestProgramLeadsClaude checks a program that leads Claude Code itself. It spawns, sends messages,
+// changes the mode, and hands the work over to a fresh session.
 func TestProgramLeadsClaude(t *testing.T) {
 	var o teams.Options
 	o, model := studio(t, "claude", func(r *agenttest.Request) agenttest.Turn {
@@ -183,8 +183,8 @@ func TestProgramLeadsClaude(t *testing.T) {
 		return r.Has("what now?")
 	})
 	if !r.Has("it knows too much") || r.Calls("Write") != 0 {
-		t.Errorf("session %s knows of its beginning: %t, of the one before: %d calls", fresh.Session,
-			r.Has("it knows too much"), r.Calls("Write"))
+		t.Errorf("session %s knows its beginning: %t, the calls of the earlier one: %d", fresh.Session,
+			r.Has("the session knows too much"), r.Calls("Write"))
 	}
 	is, err := team.Member(patient(t), "ann")
 	ok(t, err)
@@ -193,8 +193,8 @@ func TestProgramLeadsClaude(t *testing.T) {
 	ok(t, m.Cleanup(patient(t)))
 }
 
-// Agents that reach their team through a helper do so through the program itself, also while they
-// work.
+// TestHelper checks that agents that reach their team through a helper run the program itself as
+// the helper, also while they work.
 func TestHelper(t *testing.T) {
 	o, model := studio(t, "gemini", func(r *agenttest.Request) agenttest.Turn {
 		switch {
@@ -223,13 +223,13 @@ func TestHelper(t *testing.T) {
 	ok(t, err)
 	ok(t, next(t, begun))
 	ok(t, send(patient(t), m, "", "ann", "the port is 4711"))
-	ok(t, os.WriteFile(goOn, nil, 0o600)) // which waits for the tool to read it
+	ok(t, os.WriteFile(goOn, nil, 0o600)) // the tool waits for this file
 	equal(t, "what the lead hears", await(t, team.Mail(), "message").Body, "I know the port.")
 	then := model.WaitFor(t, "the result of the tool", func(r *agenttest.Request) bool {
 		return strings.Contains(r.Results(), "finished")
 	})
 	if then.Count("the port is 4711") != 1 {
-		t.Errorf("the very next request has the message %d times", then.Count("the port is 4711"))
+		t.Errorf("the next request has the message %d times", then.Count("the port is 4711"))
 	}
 	ok(t, team.Abort(patient(t), "enough"))
 	ok(t, m.Cleanup(patient(t)))

@@ -16,8 +16,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// TestResumeTeam: a team whose processes are gone continues, and what stands against that is said
-// before anything of it runs.
+// TestResumeTeam checks that a team without processes can continue. Obstacles are reported before
+// anything of it runs.
 func TestResumeTeam(t *testing.T) {
 	t.Parallel()
 	o, git := repository(t)
@@ -40,7 +40,7 @@ func TestResumeTeam(t *testing.T) {
 	_, _, err = second.ResumeTeam(limited(t), "port", teams.ResumeOptions{})
 	want(t, err, teams.ErrNotReady) // the manager has a team
 
-	// It is led: another manager has to take the lead over.
+	// The team has a lead, so another manager has to take it over.
 	ran := make(chan error, 1)
 	go func() { _, err := team.Run(limited(t), teams.RunOptions{}); ran <- err }()
 	first(t, team, func(e teams.TaskClaimed) bool { return e.Member == "ann" })
@@ -55,7 +55,7 @@ func TestResumeTeam(t *testing.T) {
 	taken, _, err := third.ResumeTeam(limited(t), "port", teams.ResumeOptions{TakeOver: true})
 	ok(t, err)
 	if err := next(t, ran); err == nil {
-		t.Error("who led ends without an error")
+		t.Error("the old lead ends without an error")
 	}
 	ok(t, second.Close())
 	ok(t, os.WriteFile(filepath.Join(o.Dir, "go"), nil, 0o600))
@@ -64,7 +64,7 @@ func TestResumeTeam(t *testing.T) {
 	ok(t, third.Close())
 	ok(t, os.Remove(filepath.Join(o.Dir, "go")))
 
-	// The project is moved.
+	// Move the project.
 	fourth := manage(t, o)
 	_, err = fourth.CreateTeam(limited(t), teams.TeamConfig{Name: "moved",
 		Members: []teams.MemberConfig{{Name: "bob", Agent: teams.External}}})
@@ -81,7 +81,7 @@ func TestResumeTeam(t *testing.T) {
 	ok(t, fifth.Close())
 	ok(t, os.Rename(there, o.Dir))
 
-	// The machine lets go of a team, and takes it back.
+	// This machine hands the team over, and pulls it back.
 	remote := filepath.Join(t.TempDir(), "remote.git")
 	git("init", "-q", "--bare", remote)
 	git("remote", "add", "origin", remote)
@@ -96,7 +96,7 @@ func TestResumeTeam(t *testing.T) {
 	ok(t, err)
 	_, _, err = seventh.ResumeTeam(limited(t), "pushed", teams.ResumeOptions{})
 	if err == nil {
-		t.Fatal("a team that this machine let go of is resumed")
+		t.Fatal("a team that this machine handed over is resumed")
 	}
 	want(t, err, teams.ErrDenied)
 	team, _, err = seventh.ResumeTeam(limited(t), "pushed", teams.ResumeOptions{TakeBack: true})
@@ -109,8 +109,8 @@ func TestResumeTeam(t *testing.T) {
 	ok(t, as.Close())
 }
 
-// beside has another process act in a team that no manager has: as the user it sends these commands
-// in turn, each made from the team as it is then.
+// beside acts in a team as another process of the user, without a manager. It sends these commands
+// in turn; each is made from the current team.
 func beside(t *testing.T, o teams.Options, name string, commands ...func(team.Team) team.Body) {
 	t.Helper()
 	e := &engine.Engine{Home: layout.Home{Root: o.Home, Claude: o.ClaudeHome}, NoSettingsHooks: true}
@@ -123,8 +123,8 @@ func beside(t *testing.T, o teams.Options, name string, commands ...func(team.Te
 	ok(t, of.Close())
 }
 
-// TestResumeLostLead: whoever resumes a team that lost its lead leads it, and its members have a
-// lead again. One that only has to be consolidated is left as it is.
+// TestResumeLostLead checks that resuming a team that lost its lead gives it a lead again. A team
+// that only needs its consolidation is left as it is.
 func TestResumeLostLead(t *testing.T) {
 	t.Parallel()
 	machine, err := os.Hostname()
@@ -165,9 +165,9 @@ func TestResumeLostLead(t *testing.T) {
 	}
 }
 
-// TestResumeGoesAsFarAsTheCommand: the step that cadre resume takes after that is named, and is one
-// call: a run to the end, and a consolidation, also of a team that lacks no more than its record.
-// Where a session leads that is alive, its teammates are hosted beside it.
+// TestResumeGoesAsFarAsTheCommand checks that the result names the next step of cadre resume, and
+// that this step is one call: a run to the end, or a consolidation, even if only its record is
+// missing. If a running session leads, its teammates are hosted beside it.
 func TestResumeGoesAsFarAsTheCommand(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -238,7 +238,7 @@ func TestResumeGoesAsFarAsTheCommand(t *testing.T) {
 	ok(t, <-over)
 }
 
-// leadLost says whether the lead is lost, and whether somebody is to look after that.
+// leadLost says whether the lead is lost, and whether a person has to act.
 func leadLost(p teams.Probe) string {
 	waits := slices.ContainsFunc(p.Attention, func(a teams.Attention) bool { return a.Kind == teams.AttentionLeadLost })
 	return fmt.Sprint(!p.Lead.Lost.IsZero(), " ", waits)

@@ -18,7 +18,7 @@ func everywhere(t *testing.T, test func(t *testing.T, o teams.Options)) {
 	t.Run("memory", func(t *testing.T) { test(t, teams.Options{Memory: new(teams.Memory), Dir: t.TempDir()}) })
 }
 
-// shells is a team of two shells with these tasks.
+// shells returns a team of two shells with these tasks.
 func shells(tasks ...teams.TaskConfig) teams.TeamConfig {
 	return teams.TeamConfig{Name: "core", Goal: "work", Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell},
 		{Name: "bob", Agent: teams.Shell}}, Tasks: tasks}
@@ -42,13 +42,13 @@ func TestRun(t *testing.T) {
 		ok(t, err)
 		if r.Completed != 3 || r.Failed+r.Open != 0 || r.Team.Status != teams.TeamStatusComplete ||
 			r.Team.Report != filepath.Join(o.Dir, "reports/core.md") {
-			t.Errorf("it ended with %+v", r)
+			t.Errorf("the run ended with %+v", r)
 		}
 		text, err := os.ReadFile(r.Team.Report)
 		ok(t, err)
 		if string(text) != r.Report || !strings.Contains(r.Report, "first\nsecond") ||
 			!strings.Contains(r.Report, "# How it went") {
-			t.Errorf("the report is\n%s\nand in the file\n%s", r.Report, text)
+			t.Errorf("the report is\n%s\nbut the file has\n%s", r.Report, text)
 		}
 		members, err := team.Members(limited(t))
 		ok(t, err)
@@ -61,8 +61,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// Tasks that fail leave the team unfinished; tried again after what was wrong is mended, it goes on
-// where it stopped.
+// TestRunAgain checks that failed tasks leave the team unfinished. After the cause is fixed, a
+// retry continues where it stopped.
 func TestRunAgain(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o teams.Options) {
@@ -73,7 +73,7 @@ func TestRunAgain(t *testing.T) {
 		want(t, err, teams.ErrNotReady)
 		if r.Completed != 1 || r.Failed != 1 || r.Team.Status != teams.TeamStatusActive ||
 			!strings.Contains(r.Report, "exit status 1") {
-			t.Errorf("it stopped with %+v", r)
+			t.Errorf("the run stopped with %+v", r)
 		}
 		ok(t, m.Close())
 
@@ -82,7 +82,7 @@ func TestRunAgain(t *testing.T) {
 		ok(t, err)
 		ok(t, os.WriteFile(filepath.Join(o.Dir, "mended"), nil, 0o600))
 		_, err = team.Run(limited(t), teams.RunOptions{})
-		want(t, err, teams.ErrNotReady) // it was given up, and nobody took that back
+		want(t, err, teams.ErrNotReady) // the task failed, and nobody has retried it
 		ok(t, team.Retry(limited(t)))
 		r, err = team.Run(limited(t), teams.RunOptions{})
 		ok(t, err)
@@ -94,7 +94,8 @@ func TestRunAgain(t *testing.T) {
 	})
 }
 
-// Who has ended is replaced by a teammate that may do what it was allowed, and no more.
+// TestRetryReplacesWhoEnded checks that a teammate with the same permissions replaces a member that
+// ended.
 func TestRetryReplacesWhoEnded(t *testing.T) {
 	m := manage(t, teams.Options{})
 	team := found(t, m, teams.TeamConfig{Name: "core", Tasks: []teams.TaskConfig{{Subject: "look", Run: "echo seen"}},
@@ -114,7 +115,8 @@ func TestRetryReplacesWhoEnded(t *testing.T) {
 	equal(t, "role and mode", again.Role+" "+string(again.PermissionMode), "looker plan")
 }
 
-// Nobody starts in the place of one that ended where the team has as many as it may have.
+// TestRetryAtTheLimit checks that nobody replaces a member that ended if the team is at its limit
+// of members.
 func TestRetryAtTheLimit(t *testing.T) {
 	m := manage(t, teams.Options{})
 	team := found(t, m, teams.TeamConfig{Name: "core", MaxTeammates: 1,
@@ -169,9 +171,9 @@ func TestRunIsCutShort(t *testing.T) {
 				c.stop(t, m, team, cancel)
 				e := next(t, ended)
 				if !errors.Is(e.err, c.why) {
-					t.Errorf("it ended with %v", e.err)
+					t.Errorf("the run ended with %v", e.err)
 				}
-				// it may have ended while it still took the lead, with nothing to report
+				// It may have ended while it took the lead, with nothing to report.
 				led := e.r.Report != ""
 				if name == "ctx" && led && (!strings.Contains(e.r.Report, "hang") || e.r.Open != 1) {
 					t.Errorf("the result is %+v", e.r)
@@ -181,7 +183,8 @@ func TestRunIsCutShort(t *testing.T) {
 	}
 }
 
-// One at a time runs a team, and the manager of a teammate does not.
+// TestWhoRuns checks that only one manager at a time runs a team, and that a teammate's manager
+// cannot.
 func TestWhoRuns(t *testing.T) {
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		m := manage(t, o)
@@ -207,7 +210,8 @@ func TestWhoRuns(t *testing.T) {
 	})
 }
 
-// A budget that is spent ends the sessions; a new one lets the team go on.
+// TestRunOnABudget checks that a spent budget ends the sessions, and that a new one lets the team
+// continue.
 func TestRunOnABudget(t *testing.T) {
 	worker := teams.Worker{Task: func(ctx context.Context, seat *teams.Slot, job teams.Job) (string, error) {
 		info, err := seat.Member(ctx)
@@ -230,8 +234,8 @@ func TestRunOnABudget(t *testing.T) {
 	equal(t, "tokens", r.Team.Usage.InputTokens, 1000)
 }
 
-// chief is a lead that is an agent of the program's own: asked for its report it first finds
-// something more to do.
+// chief is a lead that is an agent of the program. When it is asked for its report, it first
+// creates another task.
 type chief struct{}
 
 func (c chief) Start(_ context.Context, seat *teams.Slot) (teams.Session, error) {
@@ -274,7 +278,7 @@ func (s *chiefSession) Wait() error                    { <-s.over; return nil }
 
 func TestRunLedByAnAgent(t *testing.T) {
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"chief": chief{}}, Logger: logger(func(text string) {
-		if strings.HasPrefix(text, "refused") { // the end of the team is none of the host's mistakes
+		if strings.HasPrefix(text, "refused") { // the end of the team is not an error of the host
 			t.Error(text)
 		}
 	})})
@@ -285,13 +289,14 @@ func TestRunLedByAnAgent(t *testing.T) {
 	ok(t, err)
 	if r.Completed != 2 || !strings.Contains(r.Report, "All is done, says boss") ||
 		!strings.Contains(r.Report, "found") {
-		t.Errorf("it ended with %+v", r)
+		t.Errorf("the run ended with %+v", r)
 	}
 	want(t, as(t, team, "ann").GiveReport(limited(t), "mine"), teams.ErrFinished)
 	ok(t, m.Close())
 }
 
-// Where an agent leads the manager acts as the user, and leaves the lead its mail.
+// TestUserWhereAnAgentLeads checks that the manager acts as the user if an agent leads, and does
+// not read the lead's mail.
 func TestUserWhereAnAgentLeads(t *testing.T) {
 	agent := newListener()
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
@@ -307,7 +312,7 @@ func TestUserWhereAnAgentLeads(t *testing.T) {
 	want(t, err, teams.ErrInvalid)
 	ok(t, team.EnterDelegateMode(limited(t)))
 	ok(t, team.SetMode(limited(t), "lead", teams.ModeDefault))
-	ok(t, team.SetMode(limited(t), "ann", teams.ModeBypass)) // the user gives what no lead could
+	ok(t, team.SetMode(limited(t), "ann", teams.ModeBypass)) // only the user can set this mode
 	_, err = team.RequestShutdown(limited(t), teams.ShutdownRequest{Member: "ann"})
 	ok(t, err)
 	_, err = team.AwaitEnd(limited(t), "ann")

@@ -71,7 +71,8 @@ func TestSharedTaskList(t *testing.T) {
 	equal(t, "blockers", len(again.BlockedBy), 0)
 }
 
-// TestCreateAll: a list is added in one record with its own names, or not at all.
+// TestCreateAll checks that a list of tasks with its own names is added in one record, or not at
+// all.
 func TestCreateAll(t *testing.T) {
 	ctx := limited(t)
 	team := create(t, manage(t, teams.Options{}), "core", "ann")
@@ -138,7 +139,7 @@ func TestTaskDependencies(t *testing.T) {
 	_, err = l.Update(ctx, "1", teams.TaskUpdate{AddBlockedBy: []string{"3"}})
 	want(t, err, teams.ErrInvalid)
 	if !strings.Contains(err.Error(), "3") {
-		t.Errorf("the circle is not spelled out: %v", err)
+		t.Errorf("the error does not name the cycle: %v", err)
 	}
 	_, err = l.Create(ctx, teams.TaskConfig{Subject: "x", BlockedBy: []string{"7"}})
 	want(t, err, teams.ErrNotFound)
@@ -166,8 +167,8 @@ func TestTaskDependencies(t *testing.T) {
 	equal(t, "unblocked", ready[0].ID, "3")
 }
 
-// Managers with a team on disk in common stand for processes: they share files and locks, and
-// nothing in memory.
+// TestTaskClaiming uses several managers of one team on disk in place of processes. They share
+// files and locks, and nothing in memory.
 func TestTaskClaiming(t *testing.T) {
 	t.Parallel()
 	const managers, tasks = 6, 60
@@ -255,12 +256,13 @@ func TestBudget(t *testing.T) {
 	info, err := team.Info(ctx)
 	ok(t, err)
 	equal(t, "usage", info.Usage, teams.Usage{InputTokens: 60, OutputTokens: 41})
-	first(t, team, func(d teams.MemberDetached) bool { return d.Member == "ann" }) // sessions are ended
+	first(t, team, func(d teams.MemberDetached) bool { return d.Member == "ann" }) // its session is ended
 	ok(t, team.SetBudget(ctx, teams.Budget{Tokens: 1000}))
 	equal(t, "incarnation that goes on", next(t, agent.seats).Incarnation, 2)
 }
 
-// TestBudgetOfAMember: it ends the work of that member alone, and the lead is told before.
+// TestBudgetOfAMember checks that a member's budget ends the work of that member only, and that the
+// lead is warned before.
 func TestBudgetOfAMember(t *testing.T) {
 	ctx := limited(t)
 	agent := newListener()
@@ -325,11 +327,11 @@ func TestEvents(t *testing.T) {
 	}
 	should := []string{"lead creates look", "ann claims 1", "lead says hurry", "ann has [1]", "ann completes 1: seen"}
 	if !slices.Equal(saw, should) {
-		t.Errorf("saw %q, not %q", saw, should)
+		t.Errorf("got %q, want %q", saw, should)
 	}
 	for _, err := range team.EventsAfter(ctx, 0) {
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("the sequence of a context that has ended gives %v", err)
+			t.Errorf("the sequence of an ended context yields %v", err)
 		}
 	}
 	ok(t, team.Abort(limited(t), ""))
@@ -342,7 +344,7 @@ func TestEvents(t *testing.T) {
 		}
 	}()
 	ok(t, m.Cleanup(limited(t)))
-	if err := next(t, ended); err != nil { // where Cleanup was faster
+	if err := next(t, ended); err != nil { // if Cleanup was faster
 		want(t, err, teams.ErrFinished)
 	}
 	_, err = team.Tasks().List(limited(t), teams.TaskFilter{})

@@ -11,7 +11,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// TestPushAndPull: a program has its team go to another machine, with what it did there.
+// TestPushAndPull checks that a program can move its team to another machine, with its
+// work.
 func TestPushAndPull(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -66,23 +67,23 @@ func TestPushAndPull(t *testing.T) {
 	git("clone", "-q", "remote.git", other)
 	early, err := manager("three").PullTeam(t.Context(), "port", teams.PullOptions{Dir: other})
 	if err != nil || !strings.Contains(strings.Join(early.Notices, "\n"), "it may still run") {
-		t.Errorf("pulled from a machine that did not let go: %q, %v", early.Notices, err)
+		t.Errorf("pulled from a machine that did not hand the team over: %q, %v", early.Notices, err)
 	}
 	if _, err := m.PushTeam(t.Context(), "port", teams.PushOptions{Release: true}); !errors.Is(err, teams.ErrNotReady) {
-		t.Errorf("let go of while it is led: %v", err)
+		t.Errorf("handed over although it is led: %v", err)
 	}
 	id := team.ID()
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// The remote has what there is, and refuses that it was let go of.
+	// The remote has the team, and refuses to record the handover.
 	hook := filepath.Join(root, "remote.git", "hooks", "pre-receive")
 	if err := os.WriteFile(hook, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	refused, err := manager("one").PushTeam(t.Context(), "port", teams.PushOptions{Release: true})
 	if err == nil || !refused.Released || refused.Remote != "origin" {
-		t.Errorf("let go of, and refused by the remote: %+v, %v", refused, err)
+		t.Errorf("handed over, and refused by the remote: %+v, %v", refused, err)
 	}
 	if err := os.Remove(hook); err != nil {
 		t.Fatal(err)
@@ -103,9 +104,9 @@ func TestPushAndPull(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := manager("one").OpenTeam(t.Context(), "port"); !errors.Is(err, teams.ErrDenied) {
-		t.Errorf("where it was let go of: %v", err)
+		t.Errorf("on the machine that handed it over: %v", err)
 	}
-	// The commit of a team goes along when it is asked for, to the branch that is checked out.
+	// On request the team's commit is pushed too, to the branch that is checked out.
 	git("-C", laptop, "add", ".")
 	git("-C", laptop, "commit", "-q", "-m", "mine")
 	m = manager("one")
@@ -125,6 +126,6 @@ func TestPushAndPull(t *testing.T) {
 	equal(t, "the remote's branch", git("-C", filepath.Join(root, "remote.git"), "rev-parse", "main"), record.Commit)
 	if _, err := manager("three").PullTeam(t.Context(), "other", teams.PullOptions{Dir: desktop}); !errors.Is(err,
 		teams.ErrNotFound) {
-		t.Errorf("of a team that nobody pushed: %v", err)
+		t.Errorf("a team that nobody pushed: %v", err)
 	}
 }
