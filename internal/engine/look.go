@@ -130,7 +130,7 @@ func (e *Engine) Meant(ctx context.Context, dir string, guess bool) (string, err
 		return "", err
 	}
 	if len(names) == 0 {
-		return "", team.Refuse(team.NotFound, "there is no team yet").With(team.Hint{Action: team.ActCreate})
+		return "", team.Refuse(team.NotFound, "the home has no teams yet").With(team.Hint{Action: team.ActCreate})
 	}
 	open, err := e.Unfinished(ctx)
 	if err != nil {

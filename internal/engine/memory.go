@@ -67,7 +67,7 @@ func (m *Memory) open(name string) (t *kept, dir string, j journal.Journal, err 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if t = m.teams[name]; t == nil {
-		return nil, "", nil, team.Refuse(team.NotFound, "there is no team %s in this memory", name)
+		return nil, "", nil, team.Refuse(team.NotFound, "team %s does not exist in this memory", name)
 	}
 	if t.dir == "" {
 		temp, err := os.MkdirTemp("", "cadre-")

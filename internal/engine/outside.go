@@ -74,7 +74,7 @@ func (t *Team) Attend(ctx context.Context, member, dir string,
 	}
 	present, err := filelock.New(detector.Presence(t.Dir, member))
 	if errors.Is(err, filelock.ErrHeld) {
-		return team.Refuse(team.NotReady, "another session is %s in team %s already; end that one, or be another "+
+		return team.Refuse(team.NotReady, "another session is %s in team %s already; end that session, or be another "+
 			"member", member, t.Name).With(team.Hint{Action: team.ActSpawn, Team: t.Name, Agent: team.External})
 	}
 	if err != nil {
@@ -82,7 +82,7 @@ func (t *Team) Attend(ctx context.Context, member, dir string,
 	}
 	defer present.Unlock()
 	if err := proc.Sign(present); err != nil {
-		t.engine.Note("nothing finds this session to wake it: " + err.Error())
+		t.engine.Note("this session cannot be woken: " + err.Error())
 	}
 	if member == t.Team().Lead {
 		leading, release, err := t.leadBeside(ctx)
@@ -103,7 +103,7 @@ func (t *Team) Attend(ctx context.Context, member, dir string,
 	o.tools = o.newTools()
 	err = serve(ctx, o)
 	if cause := context.Cause(ctx); errors.Is(cause, leader.ErrTakenOver) {
-		return team.Refuse(team.Conflict, "%v; this one acts no more in team %s", cause, t.Name)
+		return team.Refuse(team.Conflict, "%v; this session cannot act in team %s any more", cause, t.Name)
 	}
 	return err
 }
@@ -117,7 +117,7 @@ func (t *Team) isOutside(name string) error {
 	case !known:
 		return team.Refuse(team.NotFound, "no member named %q in team %s", name, t.Name)
 	case !m.Status.Running():
-		return team.Refuse(team.Finished, "%s has %s, and acts no more in team %s", name, m.Status, t.Name)
+		return team.Refuse(team.Finished, "%s is %s, and cannot act in team %s any more", name, m.Status, t.Name)
 	case m.Agent != team.External:
 		return team.Refuse(team.Taken, "%s is a session of %s that cadre runs; a session outside is a member with the "+
 			"agent %s", name, m.Agent, team.External).
@@ -131,7 +131,7 @@ func (t *Team) leadBeside(ctx context.Context) (leading context.Context, release
 	of := t.Team()
 	lock, err := leader.Claim(t.Dir)
 	if errors.Is(err, filelock.ErrHeld) {
-		t.engine.Note(fmt.Sprintf("session %s leads team %s already; this one works beside it, as the same lead",
+		t.engine.Note(fmt.Sprintf("session %s leads team %s already; this session works beside it, as the same lead",
 			of.LeadSession, of.Name))
 		return ctx, func() {}, nil
 	}

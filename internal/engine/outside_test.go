@@ -138,7 +138,7 @@ func TestLeadOutside(t *testing.T) {
 	}
 	l.do(l.open(), team.User, &team.AttachLead{Session: team.User, TakeOver: true})
 	<-lead.ctx.Done()
-	if err := lead.leave(); team.CodeOf(err) != team.Conflict || !strings.Contains(err.Error(), "acts no more") {
+	if err := lead.leave(); team.CodeOf(err) != team.Conflict || !strings.Contains(err.Error(), "cannot act in team") {
 		t.Errorf("it ends with %v", err)
 	}
 	l.unled(of)

@@ -86,8 +86,8 @@ type Arrived struct {
 type MissingCheck struct{ Name string }
 
 func (e *MissingCheck) Error() string {
-	return fmt.Sprintf("the command of the check %q was redacted in the checkpoint, and nothing may be committed "+
-		"without it", e.Name)
+	return fmt.Sprintf("the command of the check %q was redacted in the checkpoint, and nothing is committed "+
+		"without that check", e.Name)
 }
 
 // HereError reports that the team of a checkpoint is in this home already. A home has a team once.
@@ -103,7 +103,7 @@ func (e *HereError) Unwrap() error {
 }
 
 // ErrNoRepository reports a directory outside any git repository.
-var ErrNoRepository = errors.New("it is in no git repository")
+var ErrNoRepository = errors.New("it is not in a git repository")
 
 // Adopt restores the team from its newest checkpoint, with its work. The team must not exist here.
 func Adopt(ctx context.Context, o Options) (*Arrived, error) {
@@ -263,8 +263,8 @@ func (o *Options) heldBy(ctx context.Context, procs *proc.Register, from checkpo
 			who, with = "the copy in "+top+" on this machine", ", with the CADRE_HOME of that copy"
 		}
 	}
-	return team.Note{Text: fmt.Sprintf("%s did not let go of team %s: it may still run there (last seen %s). "+
-		"If it continues there, the team has two histories. Let go of it there%s, and then pull it here.", who,
+	return team.Note{Text: fmt.Sprintf("%s did not release team %s: it may still run there (last seen %s). "+
+		"If it continues there, the team has two histories. Release it there%s, and then pull it here.", who,
 		o.Team, checkpoint.Date(from.Heard), with),
 		Hints: []team.Hint{{Action: team.ActRelease, Team: o.Team}, {Action: team.ActPull, Team: o.Team}}}
 }

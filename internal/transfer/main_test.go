@@ -141,7 +141,7 @@ func (m *machine) pull(ctx context.Context, o PullOptions) (*Pulled, error) {
 }
 
 func (m *machine) warned() bool {
-	return strings.Contains(strings.Join(m.said, "\n"), "did not let go of team demo: it may still run there")
+	return strings.Contains(strings.Join(m.said, "\n"), "did not release team demo: it may still run there")
 }
 
 // lab is two machines and a bare repository between them.

@@ -163,7 +163,7 @@ func (o *PushOptions) release(ctx context.Context, procs *proc.Register, rep *re
 	}
 	o.did("released")
 	if err := host.Settle(ctx, filepath.Join(folder, "hosts"), o.Dir, o.tell); err != nil {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("this machine has let go of team %s, but a process "+
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("this machine has released team %s, but a process "+
 			"of it is still running: %v; push again", o.Team, err)}
 	}
 	o.did("ended")

@@ -129,8 +129,7 @@ func (x FileCheck) compare(ctx context.Context, rep *replica.Replica, h *Health)
 	}
 	rep.View(func(s *team.State) {
 		if string(team.AppendSnapshot(nil, s)) != string(team.AppendSnapshot(nil, again)) {
-			h.Notes = append(h.Notes, "the snapshot differs from what the history says; delete state.json, and it is "+
-				"made anew")
+			h.Notes = append(h.Notes, "the snapshot differs from the history; delete state.json, and it is written again")
 		}
 	})
 }
@@ -146,8 +145,8 @@ func (x FileCheck) Mend(ctx context.Context, h *Health) error {
 		return err
 	}
 	if host.Hosted(filepath.Join(dir, "hosts")) {
-		return team.Refuse(team.NotReady, "a host still runs sessions of the team, and would lose it; end it first, "+
-			"then mend")
+		return team.Refuse(team.NotReady, "a running host has sessions of the team, and would lose the team; end the host "+
+			"first, then mend")
 	}
 	ctx, cancel := context.WithTimeout(ctx, mendTime)
 	defer cancel()
@@ -157,8 +156,8 @@ func (x FileCheck) Mend(ctx context.Context, h *Health) error {
 	}
 	h.Mended, h.Last, h.Aside = true, m.Last, m.Aside
 	if m.Last == 0 {
-		return team.Refuse(team.Finished, "nothing of the team could be read, so there is no team any more; what there "+
-			"was is set aside in %s, which may be removed", dir)
+		return team.Refuse(team.Finished, "nothing of the team could be read, so the team does not exist any more; its "+
+			"files are set aside in %s, which may be removed", dir)
 	}
 	if m.Hole != nil {
 		h.Hole = m.Hole.String()

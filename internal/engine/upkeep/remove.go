@@ -182,7 +182,7 @@ func RemoveFolder(ctx context.Context, home layout.Home, t team.Team, dir string
 		}
 		kept, err := home.KeepWorktrees(dir)
 		if kept != "" {
-			log("worktrees that could not be put on their branches are kept in " + kept)
+			log("worktrees whose work could not be committed to their branches are kept in " + kept)
 		}
 		return true, err
 	})
@@ -281,7 +281,7 @@ func RemoveArchivedBranches(ctx context.Context, t team.Team, members []team.Mem
 type RunningError struct{ Team, Hosts string }
 
 func (e *RunningError) Error() string {
-	return "a host of the damaged team " + e.Team + " still runs; end its process, which " +
+	return "a host of the damaged team " + e.Team + " is running; end its process, which " +
 		filepath.Join(e.Hosts, "*", proc.AliveFile) + " names, and try again"
 }
 

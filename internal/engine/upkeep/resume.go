@@ -30,7 +30,7 @@ type Resumption struct {
 type StillRunningError struct{ Team, Dir string }
 
 func (e *StillRunningError) Error() string {
-	return "processes of team " + e.Team + " still run in " + e.Dir + ", which is to be somewhere else"
+	return "processes of team " + e.Team + " are running in " + e.Dir + ", and the team is to be moved from there"
 }
 
 func (e *StillRunningError) Unwrap() error {
@@ -93,7 +93,7 @@ func Move(ctx context.Context, t Team, to string) error {
 	}
 	receipt, err := t.Do(ctx, team.Command{Actor: team.User, Body: body})
 	if err == nil && receipt.Record != nil {
-		t.Log(fmt.Sprintf("team %s works in %s now, and not in %s", was.Name, body.Dir, was.Dir))
+		t.Log(fmt.Sprintf("team %s now works in %s, not in %s", was.Name, body.Dir, was.Dir))
 	}
 	return err
 }
@@ -109,8 +109,7 @@ func Settle(ctx context.Context, t Team, how Resumption) error {
 		if _, err := t.Do(ctx, team.Command{Actor: team.User, Body: &team.TakeBackTeam{}}); err != nil {
 			return err
 		}
-		t.Log(fmt.Sprintf("team %s is taken back; where another machine continued it since, that is another history "+
-			"of the team", is.Name))
+		t.Log(fmt.Sprintf("team %s is taken back; if another machine has continued it, the team has two histories", is.Name))
 	} else if err := is.CheckHere(); err != nil {
 		return err
 	}
@@ -165,7 +164,7 @@ func (e *LedError) Unwrap() error {
 type HeldError struct{ Team string }
 
 func (e *HeldError) Error() string {
-	return "the lead of team " + e.Team + " is yours, and the process that had it does not end"
+	return "you lead team " + e.Team + " now, but the process that led it has not ended"
 }
 
 func (e *HeldError) Unwrap() error {
@@ -237,7 +236,7 @@ func led(ctx context.Context, t Team) error {
 	who := fmt.Sprintf("Session %s leads team %s and is alive", is.LeadSession, is.Name)
 	switch {
 	case is.LeadSession == team.User:
-		who = fmt.Sprintf("You lead team %s, by another command that is under way", is.Name)
+		who = fmt.Sprintf("You lead team %s with another command, which is still running", is.Name)
 	case now.Lead.Taking || is.LeadSession == "":
 		who = fmt.Sprintf("Another process is taking the lead of team %s", is.Name)
 	case !now.Lead.Lives:
@@ -256,7 +255,7 @@ func KeepSaved(ctx context.Context, t Team) error {
 	t.View(func(s *team.State) { members = s.Members() })
 	for _, m := range members {
 		if _, _, err := host.ReadSaved(t.Dir, m.Name); err != nil {
-			t.Log(fmt.Sprintf("what %s saved cannot be read and is passed over: %v", m.Name, err))
+			t.Log(fmt.Sprintf("the saved work of %s cannot be read, and is skipped: %v", m.Name, err))
 			continue
 		}
 		if err := host.KeepSaved(ctx, t.Replica, t.Dir, m.Name); err != nil {

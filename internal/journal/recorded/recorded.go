@@ -24,7 +24,7 @@ func State(ctx context.Context, j journal.Journal, log func(string)) (state *tea
 	state, err = team.DecodeSnapshot(snapshot.Seq, snapshot.Data)
 	if err != nil && !errors.Is(err, team.ErrNewer) {
 		if log != nil {
-			log(fmt.Sprintf("the snapshot is passed over: %v", err))
+			log(fmt.Sprintf("the snapshot cannot be read, and is skipped: %v", err))
 		}
 		state, err = team.DecodeSnapshot(0, "")
 	}
