@@ -274,7 +274,8 @@ type Branch struct {
 }
 
 // RemoveTeam removes a team of the home with everything that belongs to it, as cadre cleanup does,
-// and returns its branches. It is refused with ErrNotReady while a teammate runs, and where
+// and returns its branches. A name stands for a team of the project of Options.Dir alone; a team of
+// another project, or an archived one, is removed by its id. It is refused with ErrNotReady while a teammate runs, and where
 // branches stay because commits would be lost: then the team is removed, and the branches say which
 // commits. A manager that has the team cleans it up first; see [Manager.Cleanup].
 func (m *Manager) RemoveTeam(ctx context.Context, name string, o RemoveOptions) ([]Branch, error) {

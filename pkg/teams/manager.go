@@ -105,12 +105,15 @@ func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	return m.enter(ctx, e, c.Name)
 }
 
-// OpenTeam makes a team that exists the manager's and continues it: members whose host has died are
-// started again, and their tasks are back on the list. It is refused with ErrNotFound where there
-// is no such team, or no such member for Options.As, with ErrNotReady while the manager has a team,
-// and, before any session of a team that has not ended is started, with ErrInvalid where its
-// directory is not there any more, with ErrDenied where this machine let go of it, and with
-// ErrForked where the repository has another history of it, or a later state.
+// OpenTeam makes an existing team the manager's and continues it: members whose host has died are
+// started again, and their tasks return to the queue. name is the team's name or its id. A name that
+// stands for teams of several other projects is refused with an [*AmbiguousError].
+//
+// OpenTeam is refused with ErrNotFound if the team does not exist, or has no member for Options.As,
+// and with ErrNotReady while the manager has a team. Before any session of an unfinished team is
+// started, it is refused with ErrInvalid if the team's directory does not exist, with ErrDenied if
+// this machine released the team, and with ErrForked if the repository has another history of it, or
+// a later state.
 func (m *Manager) OpenTeam(ctx context.Context, name string) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
