@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 const aboutJSON = `# What ` + "`--json`" + ` prints
@@ -45,10 +47,13 @@ var jsonCalls = []jsonCall{
 	{line: "cadre task add demo 'Write the tests' --run 'echo x >tests.c' --owner ann --priority high " +
 		"--description 'All of them' --metadata '{\"ticket\": 7}' --json", prints: "task",
 		before: "cadre spawn demo ann --agent shell"},
+	{line: "cadre plan submit demo 'Read them' --as bob --json"},
+	{line: "cadre plan list demo --json"},
+	{line: "cadre plan demo plan-1@bob --approve --json"},
+	{line: "cadre delegate demo on --json"},
 	{line: "cadre task claim demo 2 --as bob --json", prints: "task", before: `
+cadre delegate demo off
 until cadre task show demo 1 --json | grep '"commit"'; do sleep 0.1; done
-cadre plan submit demo "Read them" --as bob
-cadre plan demo plan-1@bob --approve
 cadre task add demo "Review them" --blocked-by 1`},
 	{line: "cadre send demo --to bob 'The port is 4711.' --meta port=4711 --json", prints: "message"},
 	{line: "cadre inbox demo bob --json", prints: "message"},
@@ -92,6 +97,8 @@ git remote add origin ../remote
 git push -q origin main`},
 	{line: "cadre consolidate demo --json", prints: "record"},
 	{line: "cadre review demo --json"},
+	{line: "cadre validate pair.yaml --json",
+		before: "printf 'name: pair\nmembers: [{name: ann}]\ntasks: [{id: one, run: echo one}]\n' >pair.yaml"},
 	{line: "cadre run pair.yaml --json", lines: "a record as in `cadre log`, and the last one has the result", before: `
 printf 'name: pair\nmembers: [{name: ann}]\ntasks: [{id: one, run: echo one}]\n' >pair.yaml`},
 	{line: "cadre run pair.yaml --dry-run --json", before: `
@@ -99,6 +106,72 @@ sed -i.old -e 's/echo one/false/' pair.yaml
 cadre run pair.yaml || true
 printf 'name: pair\nmembers: [{name: ann}, {name: bob}]\ntasks: [{id: one, run: echo one}]\n' >pair.yaml`},
 	{line: "cadre cleanup demo --branches --yes --json", prints: "team"},
+}
+
+// withoutShape are the commands that docs/json.md does not describe, with the reason.
+var withoutShape = map[string]string{
+	"permit list":     "it needs an agent that asks",
+	"abort":           "it prints the team",
+	"attach":          "it becomes a terminal",
+	"bury":            "hidden",
+	"claude-teammate": "it shows an agent at work",
+	"doctor":          "what it prints depends on the machine",
+	"gemini-hook":     "hidden",
+	"handover":        "it prints the member; it needs an agent",
+	"help":            "it prints help",
+	"hooks enable":    "it prints what hooks disable prints",
+	"host":            "it prints nothing",
+	"interrupt":       "it needs an agent at work",
+	"init":            "it writes a file",
+	"join":            "it shows an agent at work",
+	"leave":           "it needs a request to shut down",
+	"mcp":             "it speaks MCP",
+	"observe":         "docs/observe.md",
+	"permit":          "it needs an agent that asks",
+	"pull":            "it needs another machine",
+	"resend":          "it needs messages that are late",
+	"resume":          "it prints what probe prints, then what run prints",
+	"schema observe":  "it prints a JSON Schema",
+	"schema teamfile": "it prints a JSON Schema",
+	"task rollback":   "it needs work in a repository",
+	"trust":           "it needs hooks of a project",
+	wakeName:          "it is a hook of Claude Code",
+	"completion":      "it prints a script",
+}
+
+// TestEveryShape checks that docs/json.md describes what each command prints, or that this file says
+// why it does not.
+func TestEveryShape(t *testing.T) {
+	described := map[string]bool{}
+	for _, call := range jsonCalls {
+		words := strings.Fields(call.line)[1:]
+		found, _, err := newApp().root(nil).Find(words)
+		if err != nil {
+			t.Fatalf("%s: %v", call.line, err)
+		}
+		described[strings.TrimPrefix(found.CommandPath(), "cadre ")] = true
+	}
+	seen := map[string]bool{"help": true, "completion": true} // which cobra adds
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, below := range c.Commands() {
+			walk(below)
+		}
+		name := strings.TrimPrefix(c.CommandPath(), "cadre ")
+		if !c.HasParent() || c.HasSubCommands() && !acts(c) {
+			return
+		}
+		seen[name] = true
+		if reason := withoutShape[name]; described[name] == (reason != "") {
+			t.Errorf("%s: described %v, exempt because %q", name, described[name], reason)
+		}
+	}
+	walk(newApp().root(nil))
+	for name := range withoutShape {
+		if !seen[name] {
+			t.Errorf("%s is not a command", name)
+		}
+	}
 }
 
 // objects lists the objects that several commands print, in the order of the page.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -36,7 +37,8 @@ func (a *app) logCommand() *cobra.Command {
 		Long: "Show the history of a team, the oldest record first. --member, --kind and --since select events, and " +
 			"-n the last lines of those.\nWith --follow it shows new records as they come, until the team has " +
 			"ended or you interrupt it. Delivered and read messages that\nfollow each other are one line. With " +
-			"--json it prints an array of records, or with --follow one record a line.",
+			"--json it prints an array of records, or with --follow one record a line. If the history cannot be read " +
+			"to its end, the last\nelement of the array is the error.",
 		Example: "  cadre log my-team --member ann --kind task\n  cadre log my-team --since 10m --follow",
 	}, func(c *cobra.Command, d *engine.Team, _ []string) (err error) {
 		if l.filter.Since, err = parseSince(l.since, time.Now()); err != nil {
@@ -101,7 +103,7 @@ func (l *logging) show(ctx context.Context, d *engine.Team) error {
 	}
 	for r, err := range l.filter.Select(read) {
 		if err != nil {
-			return err
+			return l.breaks(err)
 		}
 		if err := l.record(r); err != nil {
 			return err
@@ -121,6 +123,23 @@ func (l *logging) show(ctx context.Context, d *engine.Team) error {
 		return nil
 	}
 	return l.watch(ctx, d, seq)
+}
+
+// breaks ends the output of a history that cannot be read to its end, and returns err. The last
+// element of an array of records is then the error, so that the array is whole and says so.
+func (l *logging) breaks(err error) error {
+	if !l.json || l.follow {
+		return err
+	}
+	out, failed := json.Marshal(map[string]failure{"error": failureOf(err)})
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	if l.shown {
+		out = append([]byte(","), out...)
+	}
+	_, failed = l.out.JSON().Write(append(out, "]\n"...))
+	return errors.Join(err, failed)
 }
 
 // watch prints what is recorded after seq until the team has ended.
