@@ -474,7 +474,7 @@ func TestModelErrors(t *testing.T) {
 					})
 				})
 			})
-			s.waitFor("the task is back", func() bool {
+			s.waitFor("the task is back in the queue", func() bool {
 				return read[struct{ Status string }](s.world, "task", "show", "errors", "1").Status == "pending"
 			})
 			s.must("spawn", "errors", "well", "--agent", "claude")

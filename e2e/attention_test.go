@@ -139,7 +139,7 @@ func TestAttentionOfTheKilled(t *testing.T) {
 		w.must("create", "demo")
 		w.must("spawn", "demo", "ann")
 		var pid int
-		eventually(t, "its session gives a sign of life", func() bool {
+		eventually(t, "its session sends a heartbeat", func() bool {
 			b, there, err := w.beats().Of("ann")
 			pid = b.Pid
 			return err == nil && there && b.Pid != 0

@@ -249,7 +249,7 @@ func claudeLeadsCodex(t *testing.T, program string) {
 func (l *lodge) adopt() *process {
 	l.t.Helper()
 	var found []string
-	l.waitFor("the team is there", func() bool {
+	l.waitFor("the team exists", func() bool {
 		found = l.glob(".claude/teams/*/config.json")
 		return len(
 			found) == 1
@@ -348,9 +348,9 @@ func TestJoin(t *testing.T) {
 		return agenttest.Say("I wait.")
 	}, []string{"--dangerously-skip-permissions"}, "codex")
 	l.screen.enter("begin")
-	l.waitFor("the team is there", func() bool { return strings.Join(l.members(), " ") == "team-lead shell" })
+	l.waitFor("the team exists", func() bool { return strings.Join(l.members(), " ") == "team-lead shell" })
 	name := filepath.Base(filepath.Dir(l.glob(".claude/teams/*/config.json")[0]))
-	l.waitFor("shell has the key with which the lead signs to it", func() bool {
+	l.waitFor("shell has the lead's signing key", func() bool {
 		for _, path := range l.glob("*/seats/*/shell/seat.json") {
 			seat, err := os.ReadFile(path)
 			return err == nil && strings.Contains(string(seat), `"key":"`)

@@ -159,7 +159,7 @@ func TestDeathOfAHostIsNoticed(t *testing.T) {
 		return m.Status == team.Idle
 	})
 	second := w.start("host", "demo")
-	eventually(t, "the second host is there", func() bool {
+	eventually(t, "the second host runs", func() bool {
 		hosts, _ := filepath.Glob(filepath.Join(w.home, "teams", "demo", "hosts", "*", "alive"))
 		return len(hosts) == 2
 	})
@@ -232,7 +232,7 @@ func TestCommands(t *testing.T) {
 	}
 	w.shellTeam(3, tasks...)
 	w.start("host", "demo")
-	w.until("every task is completed or given up", func(s *team.State) bool {
+	w.until("every task is completed or failed", func(s *team.State) bool {
 		for task := range s.Tasks() {
 			if task.Status != team.Completed && !task.GivenUp() {
 				return false
@@ -279,7 +279,7 @@ func TestHookThatNeverAgrees(t *testing.T) {
 		}
 		return false
 	})
-	w.until("the task is given up", func(s *team.State) bool {
+	w.until("the task has failed", func(s *team.State) bool {
 		task, _ := s.Task("1")
 		return task.GivenUp()
 	})

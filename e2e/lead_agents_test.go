@@ -251,5 +251,5 @@ func TestIdleClaudeIsWoken(t *testing.T) {
 		t.Errorf("the model got the text of a failed hook:\n%s", s.model.Story())
 	}
 	screen.close()
-	s.waitFor("nobody waits for a session that has ended", func() bool { return len(s.pids("cadre wake")) == 0 })
+	s.waitFor("no command waits for a session that has ended", func() bool { return len(s.pids("cadre wake")) == 0 })
 }

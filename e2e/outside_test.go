@@ -21,7 +21,7 @@ func TestOutsideTeamLosesItsLead(t *testing.T) {
 	if text, failed := bob.call("TaskClaim", map[string]any{"taskId": "1"}); failed {
 		t.Fatal(text)
 	}
-	eventually(t, "bob gives signs of life", func() bool {
+	eventually(t, "bob sends heartbeats", func() bool {
 		b, there, err := w.beats().Of("bob")
 		return err == nil && there && b.Status == "active" && b.Task == "1" && b.Pid > 0
 	})
@@ -30,7 +30,7 @@ func TestOutsideTeamLosesItsLead(t *testing.T) {
 	}
 	lead.dies()
 	w.lost()
-	eventually(t, "bob is a zombie, and says so", func() bool {
+	eventually(t, "bob's heartbeat says that it is a zombie", func() bool {
 		b, _, err := w.beats().Of("bob")
 		return err == nil &&
 			b.Status == "zombie"
@@ -42,7 +42,7 @@ func TestOutsideTeamLosesItsLead(t *testing.T) {
 		t.Errorf("bob is told:\n%s", text)
 	}
 	w.must("resume", "demo")
-	eventually(t, "bob is no zombie any more", func() bool {
+	eventually(t, "bob is not a zombie any more", func() bool {
 		b, _, err := w.beats().Of("bob")
 		return err == nil &&
 			b.Status == "active"
@@ -68,7 +68,7 @@ func TestLeadIsToldWhoIsOffline(t *testing.T) {
 	}
 	offline := func(w *world, member string, is bool) {
 		w.t.Helper()
-		w.until("it is on record whether "+member+" is offline",
+		w.until("the history says whether "+member+" is offline",
 			func(s *team.State) bool { m, _ := s.Member(member); return (m.Offline != 0) == is })
 	}
 	told := func(t *testing.T, lead *client, words string, n int) {
@@ -83,7 +83,7 @@ func TestLeadIsToldWhoIsOffline(t *testing.T) {
 		w.must("task", "add", "demo", "slow", "--owner", "bob")
 		bob := w.mcp("mcp", "--team", "demo", "--as", "bob")
 		bob.call("TaskClaim", map[string]any{"taskId": "1"})
-		eventually(t, "bob gives signs of life", func() bool {
+		eventually(t, "bob sends heartbeats", func() bool {
 			_, there,
 				err := w.beats().Of("bob")
 			return err == nil && there
@@ -106,7 +106,7 @@ func TestLeadIsToldWhoIsOffline(t *testing.T) {
 		t.Parallel()
 		w, lead := start(t)
 		bob := w.mcp("mcp", "--team", "demo", "--as", "bob")
-		eventually(t, "bob gives signs of life", func() bool {
+		eventually(t, "bob sends heartbeats", func() bool {
 			_, there,
 				err := w.beats().Of("bob")
 			return err == nil && there

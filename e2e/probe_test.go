@@ -169,7 +169,7 @@ func TestDormant(t *testing.T) {
 	w.must("spawn", "demo", "sh", "--agent", "shell")
 	state("active")
 	var b heartbeat.Beat
-	eventually(t, "its session gives a sign of life", func() (there bool) {
+	eventually(t, "its session sends a heartbeat", func() (there bool) {
 		var err error
 		if b, there, err = heartbeat.Of(filepath.Join(w.home, "teams", "demo")).Of("sh"); err != nil {
 			t.Fatal(err)

@@ -67,7 +67,7 @@ func TestResumeOfAgents(t *testing.T) {
 		return complete(r)
 	}, "claude", "codex")
 	s.start("run", "port the parser", "--agent", "claude", "--name", "demo", "--permission-mode", "bypassPermissions")
-	s.waitFor("both are in the middle of it", func() bool { return has(s.dir, "began-ann") && has(s.dir, "began-bob") })
+	s.waitFor("both members are at work", func() bool { return has(s.dir, "began-ann") && has(s.dir, "began-bob") })
 	s.must("send", "demo", "--to", "bob", "the port is 4711")
 	s.must("send", "demo", "--to", "lead", "mind the tests")
 	s.goesDown()

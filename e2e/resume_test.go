@@ -265,7 +265,7 @@ func TestResumeGivesEachItsTask(t *testing.T) {
 	}
 	w.shellTeam(len(tasks), tasks...)
 	host := w.start("host", "demo")
-	eventually(t, "everybody is at a task", func() bool { return len(w.lines("ran")) == len(tasks) })
+	eventually(t, "every member works on a task", func() bool { return len(w.lines("ran")) == len(tasks) })
 	owners := map[string]string{}
 	for i := range tasks {
 		id := fmt.Sprint(i + 1)

@@ -383,7 +383,7 @@ func (r *round) watched(args ...string) result {
 func (r *round) finish() {
 	r.t.Helper()
 	if r.byHand {
-		r.until("all is done, and everybody has their mail", func(s *team.State) bool {
+		r.until("all tasks are done and all mail is read", func(s *team.State) bool {
 			if s.Count(team.Completed) != r.tasks {
 				return false
 			}

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the transcripts of TestScreens again")
 
-// screensSetup makes a team that has something of everything. It does not depend on how fast the
-// machine is: the members are external, and act one after the other.
+// screensSetup creates a team with an example of everything. It does not depend on the speed of the
+// machine: the members are external, and act one after the other.
 const screensSetup = `
 { set -e
 git init -q -b main
@@ -43,21 +43,21 @@ cadre budget demo --member ann --tokens 500000
 set +e
 `
 
-// screens are the commands whose output is compared.
+// screens lists the commands whose output is compared.
 var screens = []string{"cadre", "cadre status demo", "cadre task list demo", "cadre task show demo design",
 	"cadre log demo -n 12", "cadre inbox demo lead --peek", "cadre inbox demo ann --all", "cadre attention demo",
 	"cadre budget demo", "cadre hooks demo", "cadre plan list demo", "cadre permit list demo", "cadre probe demo",
 	"cadre task done demo nosuch", "cadre statsu", "cadre task done demo lexer --as ann --result done",
 	"cadre run release.yaml", "cadre status release"}
 
-// TestScreens runs commands in terminals of several widths and in a pipe, and compares what a person
-// sees with transcripts. No line is wider than the terminal.
+// TestScreens runs commands in terminals of several widths and in a pipe, and compares the output
+// with transcripts. No line is wider than the terminal.
 func TestScreens(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes seconds")
+		t.Skip("it takes seconds; not with -short")
 	}
 	if runtime.GOOS != "linux" {
-		t.Skip("the folders of other systems have names of other lengths, which changes where lines break")
+		t.Skip("folder names have another length on this system, so lines break elsewhere")
 	}
 	for _, width := range []int{60, 80, 200, 0} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestScreens(t *testing.T) {
 				file = filepath.Join("testdata", "screens", "pipe.txt")
 			}
 			var got string
-			for day := 0; day != time.Now().YearDay(); { // a time has a date where it is not today
+			for day := 0; day != time.Now().YearDay(); { // a time that is not today has a date
 				day = time.Now().YearDay()
 				got = screensAt(t, width)
 			}
@@ -96,7 +96,7 @@ func TestScreens(t *testing.T) {
 // screensAt returns what the commands show in a terminal of that width; 0 stands for a pipe.
 func screensAt(t *testing.T, width int) string {
 	t.Helper()
-	// the name of the folder always has the same length: it is shown
+	// The output shows the name of the folder, so its length must not vary.
 	root := filepath.Join("/tmp", fmt.Sprintf("cs-%08x", rand.Uint32()))
 	w := &world{t: t, root: root, home: filepath.Join(root, "cadre"), dir: filepath.Join(root, "work")}
 	for _, dir := range []string{root, w.dir, filepath.Join(root, "user"), filepath.Join(root, "claude")} {
@@ -136,7 +136,7 @@ tasks:
 		}
 		text = p.screen()
 		text = text[:strings.LastIndex(text, "Pane is dead")]
-		for line := range strings.Lines(text) { // tmux has joined what it had to wrap
+		for line := range strings.Lines(text) { // tmux has joined the lines that it wrapped
 			if columns := render.Width(strings.TrimRight(line, "\n")); columns > width {
 				t.Errorf("at %d columns a line has %d: %s", width, columns, line)
 			}
@@ -146,7 +146,7 @@ tasks:
 	return steady(strings.ReplaceAll(text, root, "/tmp/cs-DIRECTOR"))
 }
 
-// screensTasks are forty tasks with names, owners, dependencies and subjects of all lengths.
+// screensTasks returns forty tasks with names, owners, dependencies and subjects of all lengths.
 func screensTasks() string {
 	var b strings.Builder
 	b.WriteString("- {id: design, subject: Design the layers, owner: ann, priority: high}\n" +
@@ -160,8 +160,8 @@ func screensTasks() string {
 	return b.String()
 }
 
-// steady replaces what differs from one run to the next. Each stands for a text of the same length,
-// or at the end of a line, so that columns stay in their places.
+// steady replaces what differs from run to run. Each replacement has the same length or is at the
+// end of a line, so that columns stay in their places.
 func steady(text string) string {
 	for _, r := range []struct{ pattern, by string }{
 		{`\d\d:\d\d:\d\d`, "HH:MM:SS"},
@@ -171,18 +171,18 @@ func steady(text string) string {
 		{`\b(run|mcp)-[a-z2-7]{26}`, "$1-IDENTIFIER-OF-26-LETTERS"},
 		{`(host|session) [a-z0-9]{8}\b`, "$1 IDENTITY"},
 		{`(?m) +$`, ""},
-		{`(?m)^.*HH:MM:SS  ▸ .*\n`, ""}, // the start of a task that took long
+		{`(?m)^.*HH:MM:SS  ▸ .*\n`, ""}, // the start of a slow task
 	} {
 		text = regexp.MustCompile(r.pattern).ReplaceAllString(text, r.by)
 	}
-	// how long the team has existed makes a column of the budget wider
+	// The age of the team changes the width of a column of the budget.
 	budget := regexp.MustCompile(`(?m)^WHOSE(.|\n)*?\n\n`)
 	return budget.ReplaceAllStringFunc(text, func(table string) string {
 		return regexp.MustCompile(`  +`).ReplaceAllString(table, "  ")
 	})
 }
 
-// differentLine shows the first line in which two texts differ.
+// differentLine returns the first line in which two texts differ.
 func differentLine(want, got string) string {
 	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := range max(len(a), len(b)) {

@@ -57,7 +57,7 @@ func TestSpawnOfAnAgent(t *testing.T) {
 		t.Errorf("exit status %d\n%s%s", r.code, r.out, r.err)
 	}
 	s.must("spawn", "hands", "gil", "--agent", "claude", "--command", late)
-	s.waitFor("the failure of gil is on the list", func() bool {
+	s.waitFor("the failure of gil is listed", func() bool {
 		return strings.Contains(s.cadre("attention").out, "gil failed: it broke later")
 	})
 	s.must("cleanup", "hands", "--force")

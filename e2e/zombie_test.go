@@ -62,7 +62,7 @@ func TestTeammateWithoutALead(t *testing.T) {
 	eventually(t, "the first task runs", func() bool { return len(w.lines("ran")) == 1 })
 	lead.dies()
 	w.lost()
-	eventually(t, "the teammate is a zombie, as its sign of life says", func() bool {
+	eventually(t, "the teammate's heartbeat says that it is a zombie", func() bool {
 		b, there, err := w.beats().Of("ann")
 		return err == nil && there && b.Status == "zombie" && b.Task == "1"
 	})
@@ -152,7 +152,7 @@ func TestClocksThatAreWrong(t *testing.T) {
 				}
 			}
 			first := int64(0)
-			eventually(t, "its teammate's host looked twenty times", func() bool {
+			eventually(t, "the teammate's host has checked twenty times", func() bool {
 				beat()
 				now, there, err := w.beats().Of("ann")
 				if err != nil {
@@ -227,7 +227,7 @@ func TestPartition(t *testing.T) {
 	order(t, w.must("probe", "demo"), "s0", "offline", "silent for", "1 late: cadre resend")
 	order(t, w.must("resend", "demo", "s0"), "1 message sent to s0 again")
 	w.must("reassign", "demo", "1", "s1")
-	eventually(t, "the other one is at it", func() bool { return slices.Contains(w.lines("ran"), "s1") })
+	eventually(t, "the other member works on it", func() bool { return slices.Contains(w.lines("ran"), "s1") })
 	w.write("go", "")
 	w.untilCompleted(1)
 	back()
@@ -317,7 +317,7 @@ func orphans(t *testing.T, agent, liveness string, script agenttest.Script, agen
 	s.must("spawn", "demo", "eve", "--agent", "external")
 	lead := s.mcp("mcp", "--team", "demo")
 	s.must("task", "add", "demo", "Write it", "--owner", "ann")
-	s.waitFor("ann is in the middle of it", func() bool { return has(s.dir, "began") })
+	s.waitFor("ann works on the task", func() bool { return has(s.dir, "began") })
 	lead.dies()
 	s.lost()
 	t.Cleanup(func() {
@@ -356,7 +356,7 @@ func TestZombie(t *testing.T) {
 			}
 			before := len(s.model.Requests())
 			order(t, s.must("resume", "demo"), "is lost since", "saved work waits", "team demo continues")
-			s.waitFor("what was saved is in the history", func() bool {
+			s.waitFor("the saved work is in the history", func() bool {
 				_, there := s.saved("ann")
 				return !there && s.count("demo", "work_saved")["1"] > 0
 			})
@@ -461,7 +461,7 @@ func TestZombieThatWaits(t *testing.T) {
 	})
 	lead.dies()
 	s.lost()
-	s.until("its task is on the list", func(st *team.State) bool {
+	s.until("its task is in the queue", func(st *team.State) bool {
 		task,
 			_ := st.Task("1")
 		return task.Status == team.Pending

@@ -6,8 +6,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// TestSession checks that a program sees what the sessions of a team on disk showed, and that there
-// is nothing to see of members that run their own session.
+// TestSession checks that a program sees the output of the sessions of a team on disk. Members that
+// run their own session have no output.
 func TestSession(t *testing.T) {
 	o := folders(t)
 	m := manage(t, o)
