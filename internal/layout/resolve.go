@@ -148,10 +148,11 @@ func (h Home) Own(ref string) (string, error) {
 	return h.own(ref, func(k Known) bool { return k.Err != nil || k.lost() && !k.Team.Ended() })
 }
 
-// Sure is Own for what cannot be undone: a team whose directory does not exist does not count. An
-// observed team does, because it belongs to no project and its name is unique in the home.
+// Sure is Own for the removal of a team. A team counts in any state if its directory does not exist:
+// that may be the project under its former path, and nobody else can be meant. An observed team
+// counts, because it belongs to no project and its name is unique in the home.
 func (h Home) Sure(ref string) (string, error) {
-	return h.own(ref, func(k Known) bool { return k.Err != nil || k.Team.Observed != "" })
+	return h.own(ref, func(k Known) bool { return k.Err != nil || k.Team.Observed != "" || k.lost() })
 }
 
 func (h Home) own(ref string, maybe func(Known) bool) (string, error) {

@@ -151,7 +151,7 @@ func TestOwn(t *testing.T) {
 	if _, err := h.In(two).Own("release"); err != nil {
 		t.Errorf("Own of a lost one: %v", err)
 	}
-	if _, err := h.In(two).Sure("release"); team.CodeOf(err) != team.NotFound {
+	if _, err := h.In(two).Sure("release"); err != nil {
 		t.Errorf("Sure of a lost one: %v", err)
 	}
 }
