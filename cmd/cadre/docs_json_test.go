@@ -41,7 +41,7 @@ type jsonCall struct {
 var jsonCalls = []jsonCall{
 	{line: "cadre version --json"},
 	{line: "cadre create demo --goal 'Port the parser' --check 'lint: make lint' --allow 'Bash(go test:*)' --fact " +
-		"make=Makefile --json",
+		"make=Makefile --meta release=1.4 --json",
 		prints: "team"},
 	{line: "cadre spawn demo bob --agent external --role reviewer --plan-approval --json", prints: "member"},
 	{line: "cadre task add demo 'Write the tests' --run 'echo x >tests.c' --owner ann --priority high " +

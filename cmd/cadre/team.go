@@ -18,7 +18,7 @@ func (a *app) createCommand() *cobra.Command {
 	var dir string
 	var facts []string
 	var liveness map[string]string
-	var checks []string
+	var checks, meta []string
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a team", Args: exactly(1),
 		Long: "Create a team whose lead is you: you, or a program of yours, act as the lead through this command " +
@@ -38,6 +38,9 @@ func (a *app) createCommand() *cobra.Command {
 				return err
 			}
 			if body.Checks, err = run.ParseChecks(checks); err != nil {
+				return err
+			}
+			if body.Metadata, err = metadataOf(meta); err != nil {
 				return err
 			}
 			a.home = a.home.In(body.Dir)
@@ -61,6 +64,7 @@ func (a *app) createCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&dir, "dir", ".", "directory that the team works in")
 	c.Flags().StringVar(&body.Goal, "goal", "", "what the team is for")
+	metaFlag(c, &meta, "what to keep with the team")
 	c.Flags().StringVar(&body.Lead, "lead", team.DefaultLead, "name of the lead")
 	mode.flags(c, team.PermissionModes[0])
 	c.Flags().BoolVar(&body.Delegate, "delegate", false, "the lead may only coordinate")

@@ -422,7 +422,7 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 		Timing: team.Timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Clean: f.Clean,
 		Changes: f.CheckChanges,
 		Origin:  a.Path, OriginDigest: f.Digest(), FileDigests: TeamDigests(f),
-		LeadDigests: MemberDigests(f.Leader)}
+		LeadDigests: MemberDigests(f.Leader), Metadata: f.Metadata}
 	if err := a.Engine.Founding(ctx, create, a.reportPath()); err != nil { // the run overwrites the report
 		return nil, err
 	}

@@ -80,6 +80,7 @@ func (t *Team) fields(c *coder) {
 	c.sub("released", t.Released == Released{}, &t.Released)
 	objects(c, "hooksOff", &t.HooksOff)
 	c.int("endingAt", (*int64)(&t.EndingAt))
+	c.raws("metadata", &t.Metadata)
 }
 
 func (r *Restored) fields(c *coder) {

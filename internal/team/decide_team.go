@@ -2,6 +2,7 @@ package team
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -37,6 +38,7 @@ type CreateTeam struct {
 	OriginDigest   string
 	FileDigests    []string // see [Team]
 	LeadDigests    []string // FileDigests of the lead
+	Metadata       map[string]json.RawMessage
 	// TeammateOf is the team that the creator is a teammate of, according to its environment; ""
 	// for none. A teammate cannot create a team.
 	TeammateOf string
@@ -53,6 +55,10 @@ func (b *CreateTeam) decide(d *decision) error {
 	if err := b.check(lead, mode); err != nil {
 		return err
 	}
+	meta, err := metadata(nil, b.Metadata)
+	if err != nil {
+		return err
+	}
 	status := Active
 	if agent != External {
 		status = Spawning
@@ -63,7 +69,7 @@ func (b *CreateTeam) decide(d *decision) error {
 			Budget:   b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt,
 			MaxTeammates: b.MaxTeammates, Timing: b.Timing, Facts: b.Facts, Checks: b.Checks, Clean: b.Clean,
 			Changes: b.Changes, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest,
-			FileDigests: b.FileDigests},
+			FileDigests: b.FileDigests, Metadata: merged(nil, meta)},
 		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Program: b.LeadProgram, Args: b.LeadArgs,
 			Env: b.LeadEnv, Role: cmp.Or(b.LeadRole, "lead"), Prompt: b.LeadPrompt,
 			Status: status, Incarnation: 1, PermissionMode: mode, FileDigests: b.LeadDigests},

@@ -173,6 +173,7 @@ type Team struct {
 	Missing       []Missing // see [State.Missing]
 	Released      Released
 	HooksOff      []HookOff
+	Metadata      map[string]json.RawMessage // what whoever created it keeps with it
 	// since when it winds down or is complete; 0 while it is active, and where it is not known
 	EndingAt Time
 }

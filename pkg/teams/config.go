@@ -2,6 +2,7 @@ package teams
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,6 +51,8 @@ type TeamConfig struct {
 	// Hooks are commands that are asked as those of settings.json are, by whichever process works
 	// in the team, unless it has Options.NoSettingsHooks. They are kept in its history.
 	Hooks []HookCommand
+
+	Metadata map[string]json.RawMessage // what the program keeps with the team
 
 	origin, digest string   // path and digest of the team file; "" for none
 	fileDigests    []string // of what the file says of the team itself
@@ -167,7 +170,8 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 		LeadAgent: lead.Agent, LeadModel: lead.Model, LeadProgram: lead.Program, LeadArgs: lead.Args, LeadEnv: lead.Env,
 		LeadPrompt: lead.Prompt, LeadRole: lead.Role,
 		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: c.Budget.core(),
-		Permissions: c.Permissions.core(), HandoverAt: int64(c.HandoverAt), MaxTeammates: int64(c.MaxTeammates)}
+		Permissions: c.Permissions.core(), HandoverAt: int64(c.HandoverAt), MaxTeammates: int64(c.MaxTeammates),
+		Metadata: c.Metadata}
 	if err := m.engine.Founding(ctx, create); err != nil {
 		return nil, &Error{Code: ErrInvalid, Text: err.Error(), cause: err}
 	}

@@ -1,6 +1,7 @@
 package teams_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -57,7 +58,8 @@ func TestTeamConfig(t *testing.T) {
 		}
 
 		c := teams.TeamConfig{Name: "core", Goal: "to look", Delegate: true, HandoverAt: 70,
-			Budget: teams.Budget{Tokens: 9, CostMicroUSD: 8, Time: time.Hour},
+			Metadata: map[string]json.RawMessage{"release": []byte(`"1.4"`)},
+			Budget:   teams.Budget{Tokens: 9, CostMicroUSD: 8, Time: time.Hour},
 			Permissions: teams.PermissionRules{Allow: []string{"Edit", "Bash(go test:*)"}, Policy: teams.PolicyDeny,
 				Timeout: time.Minute},
 			Lead: teams.MemberConfig{Name: "boss", Role: "chief", PermissionMode: teams.ModeBypass},
@@ -68,6 +70,7 @@ func TestTeamConfig(t *testing.T) {
 		is, err := team.Info(limited(t))
 		ok(t, err)
 		if is.Goal != c.Goal || !is.Delegate || is.HandoverAt != 70 || is.Budget != c.Budget || is.Lead != "boss" ||
+			string(is.Metadata["release"]) != `"1.4"` ||
 			!slices.Equal(is.Permissions.Allow, c.Permissions.Allow) ||
 			is.Permissions.Policy != teams.PolicyDeny || is.Permissions.Timeout != time.Minute {
 			t.Errorf("the team is %+v", is)

@@ -35,7 +35,7 @@ func LoadTeamFile(path string) (*TeamFile, error) {
 			Timeout: f.Permissions.Timeout},
 		Budget:   budgetFrom(f.Budget),
 		Liveness: Liveness(f.Liveness), origin: origin, digest: f.Digest(),
-		fileDigests: run.TeamDigests(f)}
+		fileDigests: run.TeamDigests(f), Metadata: f.Metadata}
 	t.Config.Lead.Name = f.Lead
 	for _, h := range run.Hooks(f.Hooks) {
 		t.Config.Hooks = append(t.Config.Hooks, HookCommand{Event: HookName(h.Event), Command: h.Command,

@@ -40,7 +40,8 @@ type TeamInfo struct {
 	Exhausted    BudgetKind // which budget was spent: tokens, cost or time; "" while none is
 	Liveness     Liveness
 	Report       string // path of the report's file, once there is one
-	Usage        Usage  // of all members together
+	Metadata     map[string]json.RawMessage
+	Usage        Usage // of all members together
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 }
@@ -156,7 +157,7 @@ func infoOf(t team.Team) TeamInfo {
 		Delegate:    t.Delegate,
 		Permissions: rulesOf(t.Permissions), Budget: budgetOf(t.Budget), HandoverAt: int(t.HandoverAt),
 		MaxTeammates: int(t.MaxTeammates), Exhausted: BudgetKind(t.Exhausted), Report: t.Report,
-		Liveness: livenessOf(t.Timing), Usage: Usage(t.Usage),
+		Metadata: maps.Clone(t.Metadata), Liveness: livenessOf(t.Timing), Usage: Usage(t.Usage),
 		CreatedAt: clock(t.CreatedAt), UpdatedAt: clock(t.UpdatedAt)}
 }
 

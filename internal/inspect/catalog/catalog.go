@@ -14,6 +14,7 @@ package catalog
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -68,6 +69,8 @@ type Overview struct {
 	Released    team.Time      `json:"released,omitempty"` // since when it continues on another machine
 	LookedAt    team.Time      `json:"lookedAt"`           // when the processes were checked
 	Attention   []team.Item    `json:"attention"`          // what waits for a person
+
+	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 }
 
 // Summarize describes a team of a home, from its state and what was found outside.
@@ -76,6 +79,7 @@ func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview 
 	o := Overview{ID: t.ID, Name: t.Name, Status: t.Status, Goal: t.Goal, Dir: t.Dir, Project: project.Named(t.Dir),
 		Lead:     t.Lead,
 		Delegate: t.Delegate, Usage: t.Usage, Exhausted: t.Exhausted, Report: t.Report, Seq: s.Seq(),
+		Metadata: t.Metadata,
 		Messages: s.MessageSeq(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, Hosted: outside.Hosted,
 		Led: outside.Led, Dormant: s.Dormant(outside), Interrupted: s.Interrupted(outside), LookedAt: outside.At,
 		Released: t.Released.At, Tasks: map[string]int{}, Attention: s.Attention(replica.Now(), outside)}

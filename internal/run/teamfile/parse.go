@@ -55,7 +55,7 @@ type taskNode struct {
 func (p *parser) file(root *yaml.Node) *File {
 	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "checks",
 		"clean", "withCheckChanges", "consolidate", "budget", "report", "permissions", "handover", "maxTeammates",
-		"delegate", "liveness", "facts")
+		"delegate", "liveness", "facts", "metadata")
 	f := &File{Name: m.text("name"), Goal: m.text("goal"), Delegate: m.yes("delegate"),
 		Handover: int(m.integer("handover", 0, 1, 100)), MaxTeammates: int(m.integer("maxTeammates", 0, 1, MaxMembers))}
 	p.form(m, "name", "the team", f.Name, nameForm())
@@ -74,7 +74,7 @@ func (p *parser) file(root *yaml.Node) *File {
 	f.Budget = p.budget(m)
 	f.Report = p.report(m)
 	f.Liveness = p.liveness(m)
-	f.Facts = p.facts(m)
+	f.Facts, f.Metadata = p.facts(m), p.metadata(m)
 
 	p.checkNames(f.Lead)
 	if p.led && f.Goal == "" && f.Leader.Prompt == "" && len(p.tasks) == 0 {
@@ -377,7 +377,7 @@ func (p *parser) taskDir(m *mapping) string {
 	return dir
 }
 
-// metadata reads the values that a program keeps with a task, which may be any JSON.
+// metadata reads the values that a program keeps with a team or a task, which may be any JSON.
 func (p *parser) metadata(m *mapping) map[string]json.RawMessage {
 	n := m.values["metadata"]
 	if n == nil || n.Tag == "!!null" {

@@ -160,6 +160,7 @@ type File struct {
 	MaxTeammates int
 	Liveness     Liveness
 	Facts        []Fact // in file order
+	Metadata     map[string]json.RawMessage
 
 	digest string
 }

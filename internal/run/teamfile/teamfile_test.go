@@ -2,6 +2,7 @@ package teamfile_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -65,7 +66,8 @@ func TestParse(t *testing.T) {
 			Undelivered: 500 * time.Millisecond, Stale: 2 * time.Minute, Checkpoint: 5 * time.Second},
 		Facts: []teamfile.Fact{{Name: "go.mod", Path: "go.mod"}, {Name: "db/schema.sql", Path: "db/schema.sql"},
 			{Name: "hosts", Path: "/etc/hosts"}},
-		Report: teamfile.Report{File: "out/REPORT.md", Title: "All of it", Sections: []string{"last", "2"}},
+		Report:   teamfile.Report{File: "out/REPORT.md", Title: "All of it", Sections: []string{"last", "2"}},
+		Metadata: map[string]json.RawMessage{"release": []byte(`"1.4"`), "tickets": []byte(`[7,{"of":"us"}]`)},
 	}
 	want.SetDigest(got.Digest())
 	if !reflect.DeepEqual(got, want) {
