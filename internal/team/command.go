@@ -156,7 +156,7 @@ func (d *decision) leads(what string) error {
 	if d.Actor == User || d.Actor == d.team.Lead {
 		return nil
 	}
-	return Refuse(Denied, "only the lead may %s", what).
+	return Refuse(Denied, "%s is not the lead and cannot %s", brief(strings.TrimPrefix(d.Actor, "@")), what).
 		With(Hint{Action: ActAsk, Team: d.team.Name, Member: d.team.Lead})
 }
 

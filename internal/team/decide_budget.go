@@ -3,6 +3,7 @@ package team
 import (
 	"fmt"
 	"math/bits"
+	"strings"
 	"time"
 )
 
@@ -20,7 +21,7 @@ type SetBudget struct {
 
 func (b *SetBudget) decide(d *decision) error {
 	if d.Actor != User {
-		return refuse(Denied, "only the user sets the budget")
+		return refuse(Denied, "%s is not the user and cannot set a budget", brief(strings.TrimPrefix(d.Actor, "@")))
 	}
 	if err := b.Budget.check(); err != nil {
 		return err

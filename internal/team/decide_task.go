@@ -453,7 +453,7 @@ func (b *FailTask) decide(d *decision) error {
 		return nil
 	}
 	if m.Name != d.team.Lead {
-		d.tell(d.team.Lead, t.ID, "Task %s is given up after failure %d:%s\nIt is tried again when you "+
+		d.tell(d.team.Lead, t.ID, "Task %s is out of retries after failure %d:%s\nIt is tried again when you "+
 			"release it, or when somebody claims it by its id.",
 			t.titled(), t.Failures+1, cited(clipTo(reason, MaxSubject)))
 	}

@@ -26,7 +26,7 @@ func TestForm(t *testing.T) {
 			Body: "Which port is it?\n"},
 		{Seq: 4, From: "bob", Type: team.TypeBroadcast, Priority: "normal", Body: "I start with\n  the parser.",
 			Metadata: map[string]json.RawMessage{"ticket": []byte("7"), "of": []byte(`"</team-message>"`)}},
-		{Seq: 5, Type: team.TypeSystem, Priority: "normal", Ref: "7", Body: "Task 7 is given up."},
+		{Seq: 5, Type: team.TypeSystem, Priority: "normal", Ref: "7", Body: "Task 7 is out of retries."},
 		{Seq: 6, From: "ann", Type: team.TypePlanRequest, Priority: "normal", Ref: "plan-1@ann",
 			Body: "1. Read\n2. Write"},
 		{Seq: 14, From: "lead", Type: team.TypePlanResponse, Priority: "normal", Ref: "plan-1@ann",

@@ -223,7 +223,7 @@ var richness = []struct {
 	{"timed out", 5},
 	{": allowed", 20},
 	{"this claim", 1},
-	{"is given up", 1},
+	{"is out of retries", 1},
 	{"led astray", 10},
 	{"is the lead, for the life of the team", 5},
 }
