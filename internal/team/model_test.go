@@ -26,6 +26,7 @@ type model struct {
 	shell  map[string]bool // only runs commands
 	tree   map[string]bool // works in a worktree
 	looks  map[string]bool // is external, and looks for others' work itself
+	broke  map[string]bool // has spent its own budget
 	status map[string]MemberStatus
 }
 
@@ -44,7 +45,8 @@ type modelTask struct {
 
 func newModel(t fataler, s *State, records []*Record) *model {
 	m := &model{tasks: map[string]*modelTask{}, sent: map[int64][]string{}, got: map[string]int64{},
-		roles: map[string]string{}, shell: map[string]bool{}, tree: map[string]bool{}, looks: map[string]bool{}, status: map[string]MemberStatus{}, lead: s.team.Lead,
+		roles: map[string]string{}, shell: map[string]bool{}, tree: map[string]bool{}, looks: map[string]bool{},
+		broke: map[string]bool{}, status: map[string]MemberStatus{}, lead: s.team.Lead,
 		leads: s.members[0].Agent != External}
 	for _, one := range s.Members() {
 		m.joins(one)
@@ -59,6 +61,7 @@ func (m *model) joins(one Member) {
 	name := one.Name
 	m.roles[name], m.status[name], m.shell[name] = one.Role, one.Status, one.Agent == Shell
 	m.tree[name], m.looks[name] = one.Isolation == Worktree, one.Agent == External
+	m.broke[name] = one.Exhausted != ""
 }
 
 // hidden reports whether the task builds on work in a worktree that the member would not see.
@@ -89,6 +92,9 @@ func (m *model) stuck(t *modelTask) bool {
 // next returns the task that claim-next gives to a member.
 func (m *model) next(member string) string {
 	best := ""
+	if m.broke[member] {
+		return best
+	}
 	for _, id := range m.order {
 		t := m.tasks[id]
 		free := t.owner == member || t.owner == "" && (t.role == "" || t.role == m.roles[member]) &&
@@ -161,6 +167,10 @@ func (m *model) apply(t fataler, r *Record) {
 			m.spent = true
 		case *BudgetChanged:
 			m.spent = false
+		case *MemberBudgetExhausted:
+			m.broke[e.Member] = true
+		case *MemberBudgetChanged:
+			m.broke[e.Member] = false
 		case *TeamStatusChanged:
 			m.over = e.Status == TeamComplete || e.Status == TeamAborted
 			m.ending = e.Status == TeamConsolidating
