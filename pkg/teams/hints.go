@@ -12,22 +12,21 @@ type Action string
 const (
 	ActAnswerPermission Action = "answer_permission"  // Request
 	ActAnswerPlan       Action = "answer_plan"        // Request
-	ActSubmitPlan       Action = "submit_plan"        // Member
 	ActCreate           Action = "create"             // create the team; one by any name where Team is ""
 	ActResume           Action = "resume"             // continue the team
 	ActContinueCopy     Action = "continue_copy"      // continue the team in another clone, from its checkpoints
-	ActMove             Action = "move"               // say where the team's directory is now: Dir, or any where it is ""
+	ActMove             Action = "move"               // record the team's new directory: Dir, or any where it is ""
 	ActTakeOver         Action = "take_over"          // take the lead from the session that has it
-	ActTakeBack         Action = "take_back"          // continue here what this machine let go of
-	ActRelease          Action = "release"            // let go of the team, so that another machine can continue it
+	ActTakeBack         Action = "take_back"          // continue here what this machine released
+	ActRelease          Action = "release"            // release the team, so that another machine can continue it
 	ActPull             Action = "pull"               // fetch the team from where it is now
-	ActCleanUp          Action = "clean_up"           // remove the team, which is over or observed
+	ActCleanUp          Action = "clean_up"           // remove a team that has ended or is observed
 	ActForceCleanUp     Action = "force_clean_up"     // end everything of the team, and remove it
-	ActMend             Action = "mend"               // look at the damaged history, and mend it
+	ActMend             Action = "mend"               // look at the damaged history, and repair it
 	ActRaiseBudget      Action = "raise_budget"       // Budget
 	ActConsolidate      Action = "consolidate"        // check and commit its work
 	ActFinish           Action = "finish"             // finish the consolidation that was begun
-	ActRollBack         Action = "roll_back"          // give the consolidation up, and continue the team
+	ActRollBack         Action = "roll_back"          // abandon the consolidation, and continue the team
 	ActSkipCommit       Action = "skip_commit"        // complete the team without a commit
 	ActGoWithout        Action = "go_without"         // complete the team without the work of Tasks
 	ActKeepCheckChanges Action = "keep_check_changes" // commit what its checks change, too
@@ -35,6 +34,7 @@ const (
 	ActCommitOnly       Action = "commit_only"        // commit nothing but named files; Paths, or any where it is empty
 	ActCheckClean       Action = "check_clean"        // check without the changes of the person
 	ActSpawn            Action = "spawn"              // add the member Name with the agent Agent; any where they are ""
+	ActSubmitPlan       Action = "submit_plan"        // Member
 	ActShutDown         Action = "shut_down"          // Member, or any teammate where it is ""
 	ActRejoin           Action = "rejoin"             // start the session of the external member again
 	ActResend           Action = "resend"             // send the late messages of Member again
@@ -45,7 +45,7 @@ const (
 	ActReassign         Action = "reassign"           // give Task to somebody else
 	ActRetryTask        Action = "retry_task"         // return Task to the queue
 	ActCompleteTask     Action = "complete_task"      // do Task, and complete it
-	ActAssignTask       Action = "assign_task"        // say who is to do Task
+	ActAssignTask       Action = "assign_task"        // name a member to do Task
 	ActShowTeam         Action = "show_team"
 	ActShowAlive        Action = "show_alive" // show which members are alive
 	ActShowTasks        Action = "show_tasks"
@@ -53,8 +53,8 @@ const (
 	ActShowLog          Action = "show_log"
 	ActFollowLog        Action = "follow_log" // watch the team run
 	ActShowReview       Action = "show_review"
-	ActTrust            Action = "trust" // let the hooks of the project in Dir run
 	ActRecordFacts      Action = "record_facts"
+	ActTrust            Action = "trust" // let the hooks of the project in Dir run
 )
 
 // Hint says which action would help, and on what. A program does it with the methods of a [Team],
