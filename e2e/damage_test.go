@@ -94,6 +94,53 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestDamageWithCheckpoint checks that attention lists a damaged team, and that fsck prefers a
+// checkpoint in git that has more records than the damaged files.
+func TestDamageWithCheckpoint(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.name", "Ann Example"},
+		{"config", "user.email", "ann@example.org"}, {"commit", "-q", "--allow-empty", "-m", "first"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = w.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+	w.must("create", "demo")
+	w.must("spawn", "demo", "ann", "--agent", "external")
+	w.must("task", "add", "demo", "task number 1")
+	w.must("task", "add", "demo", "task number 2")
+	w.must("checkpoint", "demo")
+	os.Remove(filepath.Join(w.home, "teams", "demo", "state.json"))
+	segment := w.segments("demo")[0]
+	content, err := os.ReadFile(segment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[bytes.Index(content, []byte("number 1"))] ^= 4
+	if err := os.WriteFile(segment, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.cadre("attention"); r.code != 2 || !strings.Contains(r.out, "The team is damaged: ") ||
+		!strings.Contains(r.out, "cadre fsck demo") {
+		t.Errorf("attention ended with %d: %s%s", r.code, r.out, r.err)
+	}
+	if r := w.cadre("fsck", "demo"); r.code != 2 || !strings.Contains(r.out, "a checkpoint in git has all up to record 4; "+
+		"to restore it: cadre resume demo --from-git") {
+		t.Errorf("fsck ended with %d: %s%s", r.code, r.out, r.err)
+	}
+	w.refused(w.cadre("fsck", "demo", "--mend"), 1, "a checkpoint in git has the records up to 4", "--force",
+		"cadre resume demo --from-git")
+	if now, err := os.ReadFile(segment); err != nil || !bytes.Equal(now, content) {
+		t.Errorf("the damaged file was changed: %v", err)
+	}
+	w.must("resume", "demo", "--from-git")
+	if tasks := read[[]any](w, "task", "list", "demo"); len(tasks) != 2 {
+		t.Errorf("%d tasks of 2 are there", len(tasks))
+	}
+}
+
 // TestTornTail checks that a last line that was never acknowledged is cut off with a message, and
 // that acknowledged lines stay.
 func TestTornTail(t *testing.T) {

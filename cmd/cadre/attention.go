@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,6 +79,11 @@ Exit status 0: the list was printed, or is empty; with --wait, something waits f
 				if err != nil {
 					a.fail(err)
 					err = exit(status(err))
+				}
+				if err == nil && slices.ContainsFunc(items, func(i attention.Item) bool {
+					return i.Kind == team.ItemDamaged
+				}) {
+					err = exit(hopeless)
 				}
 				return errors.Join(a.printItems(items), err)
 			}

@@ -15,17 +15,20 @@ import (
 type verdict struct{ upkeep.Health }
 
 func (a *app) fsckCommand() *cobra.Command {
-	var mend bool
+	var mend, force bool
 	c := a.onTeam(0, &cobra.Command{
 		Use: "fsck [TEAM]", Short: "Check a team's files, and mend them",
 		Long: `Read all files of a team and report damage, with file and line. Nothing of the team is changed. With --mend the team is made usable again
 with as little loss as possible. It reports exactly what is lost, and sets the damaged files aside.
 
+If the repository that you are in has a checkpoint with more records than the damaged files, restore it: cadre resume TEAM --from-git. Then
+--mend needs --force.
+
 Where a team is not damaged, its roster and tasks in Claude Code's folders are compared with it, and rewritten where they differ.
 
 Exit status 0: no damage, or mended. 2: damage.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
-		x := upkeep.FileCheck{Home: a.home, Log: a.note, Explain: explain}
+		x := upkeep.FileCheck{Home: a.home, Log: a.note, Explain: explain, Dir: ".", Force: force}
 		h, err := x.Check(c.Context(), name)
 		if swapped, ok := errors.AsType[*upkeep.SwappedError](err); ok {
 			return &team.Error{Code: team.Finished, Text: fmt.Sprintf("%s: cadre resume %s --from-git", swapped, name)}
@@ -48,6 +51,7 @@ Exit status 0: no damage, or mended. 2: damage.`,
 		return nil
 	})
 	c.Flags().BoolVar(&mend, "mend", false, "make the team usable again; the damaged files are set aside")
+	c.Flags().BoolVar(&force, "force", false, "with --mend, also if a checkpoint in git has more")
 	return c
 }
 
@@ -62,10 +66,10 @@ func (v verdict) write(w *sanitize.Writer) error {
 	case v.Mended:
 		w.Printf("mended: the team continues after record %d\n", v.Last)
 		if v.Hole != "" {
-			w.Printf("  the records %s are gone from the history; what they did is kept\n", v.Hole)
+			w.Printf("  the records %s are missing in the history; their effect is kept\n", v.Hole)
 		}
 		if v.Lost != "" {
-			w.Printf("  LOST: the records %s and what they did\n", v.Lost)
+			w.Printf("  LOST: the records %s and their effect\n", v.Lost)
 		}
 		for _, path := range v.Aside {
 			w.Printf("  set aside: %s\n", path)
@@ -73,9 +77,12 @@ func (v verdict) write(w *sanitize.Writer) error {
 	case v.Healthy:
 		w.Printf("%s is whole: %d records in %d segments, the snapshot at %d\n", v.Team, v.Last, v.Segments, v.Snapshot)
 		if v.Rebuilt > 0 {
-			w.Printf("%s in Claude Code's folders did not show the team as it is; written again\n",
+			w.Printf("%s in Claude Code's folders did not match the team, and were written again\n",
 				plural(v.Rebuilt, "file"))
 		}
+	case v.Better():
+		w.Printf("the history is whole up to record %d, and a checkpoint in git has all up to record %d; to restore it: "+
+			"cadre resume %s --from-git\n", v.Last, v.Checkpoint, v.Team)
 	default:
 		w.Printf("the history is whole up to record %d; to mend the team: cadre fsck %s --mend\n", v.Last, v.Team)
 	}

@@ -51,6 +51,8 @@ func command(h team.Hint) step {
 		return line("cleanup", h.Team, "--force")
 	case team.ActMend:
 		return line("fsck", h.Team)
+	case team.ActRestore:
+		return line("resume", h.Team, "--from-git")
 	case team.ActRaiseBudget:
 		words := []string{h.Team}
 		if h.Member != "" {
@@ -99,6 +101,10 @@ func command(h team.Hint) step {
 		return task("release")
 	case team.ActCompleteTask:
 		return task("done")
+	case team.ActDeleteTask:
+		return task("rm")
+	case team.ActRollBackTask:
+		return task("rollback", each("--only", h.Paths, "PATH")...)
 	case team.ActAssignTask:
 		return task("update", "--owner", "NAME")
 	case team.ActShowTask:

@@ -24,6 +24,10 @@ func (o overview) state() string {
 		return "interrupted"
 	case o.Dormant:
 		return "dormant"
+	case o.Winding == "ready":
+		return "ready to be consolidated"
+	case o.Winding != "":
+		return "winding down"
 	case o.Observed != "" && o.Status != team.TeamComplete:
 		return "observed"
 	}

@@ -193,10 +193,11 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 	line(true, "team %s (%s), %s, in %s", t.Name, t.ID, plural(int(e.Seq), "record"), t.Dir)
 	switch t.Status {
 	case team.TeamConsolidating:
-		line(false, "it is consolidating. Wait for it, or continue it: cadre consolidate %s", t.Name)
 		if !t.Consolidation.Open() {
-			line(false, "it starts no new work. To let it continue: cadre consolidate %s --roll-back", t.Name)
+			line(false, "it winds down, and starts nothing new. To check and commit its work: cadre consolidate %s. To "+
+				"continue it: cadre consolidate %s --roll-back", t.Name, t.Name)
 		} else {
+			line(false, "it is being consolidated. Wait for the end, or finish it: cadre consolidate %s", t.Name)
 			for _, what := range reached(t) {
 				line(false, "%s", what)
 			}

@@ -406,6 +406,15 @@ func paused(short error) bool {
 	return signaled
 }
 
+// someFiles names up to three files.
+func someFiles(files []string) string {
+	const most = 3
+	if more := len(files) - most; more > 0 {
+		return strings.Join(files[:most], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(files, ", ")
+}
+
 // next returns the last line of a run: what waits for the consolidation, and its command; "" for
 // nothing.
 func next(r run.Result) string {
@@ -414,7 +423,7 @@ func next(r run.Result) string {
 		waits = append(waits, "work on "+render.Branches(r.Pending.Branches))
 	}
 	if n := len(r.Pending.Files); n > 0 {
-		waits = append(waits, plural(n, "file"))
+		waits = append(waits, plural(n, "file")+" ("+someFiles(r.Pending.Files)+")")
 	}
 	command := "cadre consolidate " + r.Team.Name
 	switch {
@@ -425,7 +434,7 @@ func next(r run.Result) string {
 	case len(waits) > 0:
 		return fmt.Sprintf("not committed yet: %s; to check and commit it: %s", strings.Join(waits, ", "), command)
 	case r.Team.Status == team.TeamConsolidating:
-		return fmt.Sprintf("the checks have not run yet: %s", command)
+		return fmt.Sprintf("the checks have not run yet; to run them: %s", command)
 	}
 	return ""
 }

@@ -141,17 +141,22 @@ func tally(patch []byte) string {
 
 func (a *app) taskRollBack() *cobra.Command {
 	var reason string
+	var only []string
 	c := a.onTeam(1, &cobra.Command{
 		Use: "rollback [TEAM] ID", Short: "Undo what a task did, and return it to the queue",
 		Long: `Undo what a task saved or committed, and return it to the queue. In a worktree the member's branch gets a commit that undoes it. In the team's directory each file
 becomes what it was before the task. Nothing is touched when a file was changed since, by others or by you: the files are named.
 Killed at any moment, the same command finishes.
 
-  cadre task rollback health 3`,
+Where several members worked in one directory at the same time, nobody can tell whose a changed file is. Then --only names the files that are the task's: these are
+restored, and the others stay.
+
+  cadre task rollback health 3
+  cadre task rollback health 3 --only src/parser.go`,
 	}, func(c *cobra.Command, name string, args []string) error {
-		return a.consolidating(c.Context(), name, consolidate.Options{},
-			func(of *engine.Team, _ consolidate.Options) error {
-				u, err := of.RollBackTask(c.Context(), a.actor, args[0], reason)
+		return a.consolidating(c.Context(), name, consolidate.Options{Only: only},
+			func(of *engine.Team, o consolidate.Options) error {
+				u, err := of.RollBackTask(c.Context(), a.actor, args[0], reason, o.Only...)
 				if err != nil {
 					return err
 				}
@@ -176,5 +181,6 @@ Killed at any moment, the same command finishes.
 			})
 	})
 	c.Flags().StringVar(&reason, "reason", "", "why, for the record")
+	c.Flags().StringArrayVar(&only, "only", nil, "file or folder that is restored, and nothing else; may be repeated")
 	return c
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,6 +31,10 @@ type Undone struct {
 // that is still as the task left it is restored. If a file was changed since, the rollback is
 // refused and touches nothing. After a kill at any step, the next call finds each file in its old
 // or its new state, and finishes.
+//
+// If other members worked in the same directory at the same time, nobody can tell whose its files
+// are, and the rollback is refused. With [Options.Only] just these files are restored: the caller
+// says that they are the task's.
 func RollBackTask(ctx context.Context, o Options, task, reason string) (Undone, error) {
 	w, done, err := prepare(ctx, o, false)
 	if err != nil {
@@ -79,12 +84,56 @@ func (w *work) undoes(ctx context.Context, t team.Task) ([]git.Change, error) {
 		return nil, notReady("the work of task %s is not in this repository: %.12s..%.12s", t.Called(), t.Work.Base,
 			t.Work.Commit)
 	}
+	if err != nil {
+		return nil, err
+	}
+	if changes, err = w.named(t, changes); err != nil {
+		return nil, err
+	}
 	for _, c := range changes {
 		if c.Was == git.Submodule || c.Is == git.Submodule {
 			return nil, conflict(t, []string{c.Path + " (a submodule, which cadre does not touch)"})
 		}
 	}
-	return changes, err
+	return changes, nil
+}
+
+// named returns the changes in the files that the caller named, or all if it named none.
+func (w *work) named(t team.Task, changes []git.Change) ([]git.Change, error) {
+	if len(w.Only) == 0 {
+		return changes, nil
+	}
+	var some []git.Change
+	for _, path := range w.Only {
+		of := slices.DeleteFunc(slices.Clone(changes), func(c git.Change) bool {
+			return c.Path != path && !strings.HasPrefix(c.Path, path+"/")
+		})
+		if len(of) == 0 {
+			return nil, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("task %s did not change %s; it changed %s",
+				t.Called(), path, names(pathsOf(changes)))}
+		}
+		some = append(some, of...)
+	}
+	return some, nil
+}
+
+// undecided refuses a rollback of files that several tasks may have changed. by has the paths by the
+// reason.
+func (w *work) undecided(t team.Task, by map[string][]string) error {
+	var why, all []string
+	for _, reason := range slices.Sorted(maps.Keys(by)) {
+		why = append(why, reason)
+		all = append(all, by[reason]...)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	hint := team.Hint{Action: team.ActRollBackTask, Team: w.Replica.Team().Name, Task: t.ID, TaskName: t.Name,
+		Paths: all[:1]}
+	show := hint
+	show.Action, show.Paths = team.ActShowTask, nil
+	return team.Refuse(team.Conflict, "task %s cannot be rolled back, and nothing was touched: %s, so nobody can tell "+
+		"whose these files are: %s. Name those that are the task's", t.Called(), strings.Join(why, ", "), names(all)).
+		With(hint, show)
 }
 
 func conflict(t team.Task, why []string) error {
@@ -122,47 +171,60 @@ func (w *work) undoShared(ctx context.Context, t team.Task, all []team.Task, u *
 		elsewhere[c.Path] = true
 	}
 	inHead := 0
+	shared := map[string][]string{}
 	for _, c := range changes {
-		by := others(t, all, c.Path)
+		by, unclear := others(t, all, c.Path)
 		switch {
 		case committed[c.Path]:
 			inHead++
 		case dirty[c.Path]:
 			why = append(why, c.Path+" (had changes of yours before the team was created)")
-		case by != "":
+		case by != "" && !unclear:
 			why = append(why, c.Path+" ("+by+")")
+		case by != "" && len(w.Only) == 0:
+			shared[by] = append(shared[by], c.Path)
 		case elsewhere[c.Path]:
 			why = append(why, c.Path+" (changed since)")
 		}
 	}
-	if inHead > 0 {
+	switch {
+	case inHead > 0:
 		return w.inHEAD(t, head)
-	}
-	if len(why) > 0 {
+	case len(why) > 0:
 		return conflict(t, why)
+	case len(shared) > 0:
+		return w.undecided(t, shared)
 	}
 	u.Files = pathsOf(changes)
 	return w.put(ctx, t.Work.Base, at.here)
 }
 
-// others names another task that may have changed the same file.
-func others(t team.Task, all []team.Task, path string) string {
+// others names another task that changed the same file. unclear says that the other task was done
+// in the same directory at the same time, so that the file may be the work of either.
+func others(t team.Task, all []team.Task, path string) (by string, unclear bool) {
 	for _, o := range all {
 		if o.ID == t.ID || o.Work == nil || o.Work.Branch != t.Work.Branch || o.Work.Base == "" {
 			continue
 		}
 		after := o.Work.Since >= t.Work.Since
-		meanwhile := slices.Contains(t.Work.Others, o.Work.Member)
+		meanwhile := slices.Contains(t.Work.Others, o.Work.Member) ||
+			o.Work.Member != t.Work.Member && o.CompletedAt > t.Work.Since
+		if t.CompletedAt != 0 && o.Work.Since > t.CompletedAt { // it only began later
+			meanwhile = false
+		}
 		switch {
 		case !after && !meanwhile:
+		case o.Work.Done && slices.Contains(o.Work.Files, path) && meanwhile:
+			by, unclear = fmt.Sprintf("%s worked on task %s in the same directory at the same time", o.Work.Member,
+				o.Called()), true
 		case o.Work.Done && slices.Contains(o.Work.Files, path):
-			return fmt.Sprintf("task %s of %s changed it, too", o.Called(), o.Work.Member)
+			return fmt.Sprintf("task %s of %s changed it later", o.Called(), o.Work.Member), false
 		case !o.Work.Done && o.Status == team.InProgress && meanwhile:
 			return fmt.Sprintf("task %s of %s, which is in progress, may have changed it; release it first", o.Called(),
-				o.Work.Member)
+				o.Work.Member), false
 		}
 	}
-	return ""
+	return by, unclear
 }
 
 // asIn reports which of the changed paths are the same in both commits.
@@ -254,7 +316,7 @@ func (w *work) undoable(ctx context.Context, t team.Task, all []team.Task, tip s
 	}
 	var why []string
 	for _, c := range changes {
-		switch by := others(t, all, c.Path); {
+		switch by, _ := others(t, all, c.Path); {
 		case undone[c.Path]: // undone by a killed call, or by the member
 		case !left[c.Path] && by == "":
 			why = append(why, c.Path+" (changed since)")

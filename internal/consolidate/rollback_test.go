@@ -138,6 +138,46 @@ func TestRollBackInTheTeamsDirectory(t *testing.T) {
 	}
 }
 
+// TestRollBackSharedFiles checks that a rollback names the true reason where two members worked in
+// one directory at the same time, and that naming the files of the task is the way out.
+func TestRollBackSharedFiles(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.found()
+	l.do("lead", &team.SpawnMember{Name: "bob", Agent: team.External})
+	l.do("lead", &team.CreateTask{Subject: "hers"})
+	l.do("lead", &team.CreateTask{Subject: "his"})
+	l.begin("ann", "2", "")
+	l.begin("bob", "3", "")
+	l.write("hers.txt", "ann\n")
+	l.write("his.txt", "bob\n")
+	l.end("ann", "2")
+	l.end("bob", "3")
+	for task, other := range map[string]string{"2": "bob worked on task 3", "3": "ann worked on task 2"} {
+		l.notRolledBack(task, team.Conflict, other+" in the same directory at the same time, so nobody can tell whose "+
+			"these files are: hers.txt, his.txt", `{"action":"rollback_task","team":"demo","task":"`+task+
+			`","paths":["hers.txt"]}`)
+	}
+	o := l.options()
+	o.Only = []string{"a.txt"}
+	if _, err := RollBackTask(l.ctx, o, "2", ""); team.CodeOf(err) != team.Invalid ||
+		!strings.Contains(err.Error(), "task 2 did not change a.txt; it changed hers.txt, his.txt") {
+		t.Error(err)
+	}
+	for task, file := range map[string]string{"2": "hers.txt", "3": "his.txt"} {
+		o.Only = []string{file}
+		if u, err := RollBackTask(l.ctx, o, task, ""); err != nil || !slices.Equal(u.Files, []string{file}) {
+			t.Errorf("%+v, %v", u, err)
+		}
+		if _, err := os.Stat(filepath.Join(l.project, file)); !os.IsNotExist(err) {
+			t.Errorf("%s is still there: %v", file, err)
+		}
+		if got := l.task(task).Status; got != team.Pending {
+			t.Errorf("task %s is %s", task, got)
+		}
+	}
+}
+
 func TestNoRollBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -170,7 +210,7 @@ func TestNoRollBack(t *testing.T) {
 	l.begin("bob", "4", "")
 	l.write("a.txt", "three\n")
 	l.end("bob", "4")
-	l.notRolledBack("2", team.Conflict, "a.txt (task 4 of bob changed it, too)")
+	l.notRolledBack("2", team.Conflict, "a.txt (task 4 of bob changed it later)")
 	if _, err := l.rollBack("4"); err != nil {
 		t.Fatal(err)
 	}

@@ -176,8 +176,11 @@ func (t *Team) RollBack(ctx context.Context, o consolidate.Options, reason strin
 
 // RollBackTask undoes the work of a task and returns the task to the queue. It refuses as
 // [Team.Consolidate] does.
-func (t *Team) RollBackTask(ctx context.Context, actor, ref, reason string) (consolidate.Undone, error) {
-	o, err := t.consolidating(ctx, consolidate.Options{Actor: actor})
+//
+// With only, paths from the top of the work tree, it restores just these files.
+func (t *Team) RollBackTask(ctx context.Context, actor, ref, reason string, only ...string) (consolidate.Undone,
+	error) {
+	o, err := t.consolidating(ctx, consolidate.Options{Actor: actor, Only: only})
 	if err != nil {
 		return consolidate.Undone{}, err
 	}

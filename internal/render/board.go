@@ -131,6 +131,10 @@ func headline(s *team.State) Line {
 	switch {
 	case t.CleanedUp:
 		parts = append(parts, "the team is gone")
+	case s.ReadyToConsolidate():
+		parts = append(parts, "ready to be consolidated")
+	case t.Status == team.TeamConsolidating && !t.Consolidation.Open():
+		parts = append(parts, "winding down")
 	case t.Status != team.TeamActive && t.Status != team.TeamPending:
 		parts = append(parts, string(t.Status))
 	}

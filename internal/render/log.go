@@ -60,6 +60,9 @@ func ofTeam(e team.Event) (line string, is bool) {
 	case *team.TeamTakenBack:
 		return "team taken back", true
 	case *team.TeamStatusChanged:
+		if e.Status == team.TeamConsolidating {
+			return "team winds down, and starts nothing new" + tail(e.Reason) + tail(e.Report), true
+		}
 		return "team is " + string(e.Status) + tail(e.Reason) + tail(e.Report), true
 	case *team.TeamCleanedUp:
 		return "team cleaned up", true

@@ -14,7 +14,8 @@ type ItemKind string
 // those that block the whole team, then those that block a member or a task, then those that can
 // wait.
 const (
-	ItemPermission  ItemKind = "permission"  // a member asks for leave to use a tool
+	ItemDamaged     ItemKind = "damaged"     // the team's files are damaged; no other item of it is known
+	ItemPermission  ItemKind = "permission"  // a member asks to use a tool
 	ItemPlan        ItemKind = "plan"        // a member's plan waits for approval
 	ItemQuestion    ItemKind = "question"    // a member asks the person who leads
 	ItemDirectory   ItemKind = "directory"   // the directory that the team works in is missing
@@ -34,7 +35,7 @@ const (
 	ItemTaskYours   ItemKind = "task_yours"  // a task is for the person who leads
 	ItemUnassigned  ItemKind = "unassigned"  // tasks are open that no member takes
 	ItemHook        ItemKind = "hook"        // a hook keeps rejecting the same thing
-	ItemConsolidate ItemKind = "consolidate" // all work is done, and waits to be checked and committed
+	ItemConsolidate ItemKind = "consolidate" // the team winds down or is done, and waits to be consolidated
 	ItemBudgetLow   ItemKind = "budget_low"  // half of a budget is spent, or more
 	ItemLate        ItemKind = "late"        // messages have waited too long
 	ItemFacts       ItemKind = "facts"       // files that everybody relies on changed
@@ -175,20 +176,20 @@ func (a *attention) whole() {
 	switch {
 	case c.Open() || waits && !c.Open():
 	case a.s.Dormant(o):
-		a.add(Item{Kind: ItemDormant, Since: a.lastSeen(), Hint: Hint{Action: ActResume}},
+		a.add(Item{Kind: ItemDormant, Since: a.lastSeen(), Hint: a.resume()},
 			"No process of the team is running%s.", a.leftToDo())
 	case len(without) > 0 && (o.Elsewhere == "" || o.Led):
-		a.add(Item{Kind: ItemUnhosted, Since: a.lastSeen(), Hint: Hint{Action: ActResume}},
+		a.add(Item{Kind: ItemUnhosted, Since: a.lastSeen(), Hint: a.resume()},
 			"No process runs the %s of %s.", word(len(without), "session", "sessions"), andMore(without))
 	}
 	lead := a.s.lead()
 	switch gone := a.s.leadGone(o); {
 	case a.s.Dormant(o):
 	case t.LeadLost != 0:
-		a.add(Item{Kind: ItemLeadLost, Since: t.LeadLost, Hint: Hint{Action: ActResume}},
+		a.add(Item{Kind: ItemLeadLost, Since: t.LeadLost, Hint: a.resume()},
 			"Nobody leads: session %s is lost%s%s.", t.LeadSession, a.zombies(), a.held())
 	case gone:
-		a.add(Item{Kind: ItemLeadLost, Since: o.Sights[t.Lead].Seen, Hint: Hint{Action: ActResume}},
+		a.add(Item{Kind: ItemLeadLost, Since: o.Sights[t.Lead].Seen, Hint: a.resume()},
 			"Nobody leads: the process of session %s has ended.", t.LeadSession)
 	case lead.Setbacks >= MaxSetbacks:
 		a.add(Item{Kind: ItemLeadFailed, Member: lead.Name, Since: lead.Since, Hint: Hint{Action: ActResume}},
@@ -365,7 +366,7 @@ func (a *attention) work() {
 	c := &a.t.Consolidation
 	if a.t.Status == TeamActive && c.Step == Abandoned && c.Failed != "" {
 		a.add(Item{Kind: ItemCheck, WaitsFor: a.lead, About: c.Failed, Since: c.EndedAt,
-			Hint: Hint{Action: ActConsolidate}}, "The check %s failed, and nothing was committed.", brief(c.Failed))
+			Hint: a.consolidate()}, "The check %s failed, and nothing was committed.", brief(c.Failed))
 	}
 	for i := range a.s.members {
 		m := &a.s.members[i]
@@ -437,12 +438,17 @@ func (a *attention) rest() {
 		a.add(item, "The hook %s rejected the same thing of %s %d times%s: %s", r.Hook, person(r.Member), MaxStrikes,
 			about, clipTo(r.Feedback, 200))
 	}
-	if a.t.Status == TeamConsolidating && !a.t.Consolidation.Open() && s.Count(InProgress) == 0 {
-		a.add(Item{Kind: ItemConsolidate, Hint: Hint{Action: ActConsolidate}}, "The work is done and waits to be "+
-			"checked and committed%s.", a.branches())
+	switch open := s.Count(Pending); {
+	case a.t.Status != TeamConsolidating || a.t.Consolidation.Open() || s.Count(InProgress) > 0:
+	case open > 0:
+		a.add(Item{Kind: ItemConsolidate, Hint: a.consolidate()}, "The team winds down and starts nothing new, and %s "+
+			"open.", isAre(open, "task"))
+	default:
+		a.add(Item{Kind: ItemConsolidate, Hint: a.consolidate()}, "The work is done and waits to be checked and "+
+			"committed%s.", a.branches())
 	}
 	if a.unattended() {
-		a.add(Item{Kind: ItemConsolidate, Hint: Hint{Action: ActConsolidate}}, "All tasks are done, and nobody runs "+
+		a.add(Item{Kind: ItemConsolidate, Hint: a.consolidate()}, "All tasks are done, and nobody runs "+
 			"the team; its work waits to be checked and committed%s.", a.branches())
 	}
 	for i := range s.members {

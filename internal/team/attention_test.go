@@ -286,6 +286,25 @@ func TestAttention(t *testing.T) {
 			&SetStatus{Status: TeamConsolidating}}, outside: dead(),
 			want: "consolidate for user since 0 → consolidate: The work is done and waits to be checked and " +
 				"committed.\n"},
+		{name: "marked for its end, with an open task", history: history{&SpawnMember{Name: "eve", Agent: External},
+			&CreateTask{Subject: "think", Owner: "eve"}, &SetStatus{Status: TeamConsolidating}}, outside: dead(),
+			want: "consolidate for user since 0 → roll_back: The team winds down and starts nothing new, and 1 task " +
+				"is open.\n"},
+		{name: "a failed check, and new work", history: history{checked, eve, &Consolidate{},
+			&ReportMerged{Attempt: 1}, &ReportStaged{Attempt: 1},
+			&ReportCheck{Attempt: 1, Check: "test", Failure: "exit status 2"},
+			&CreateTask{Subject: "mend", Owner: "eve"}}, outside: alive(),
+			want: "check for user since 6 → show_team: The check test failed, and nothing was committed.\n"},
+		{name: "a spent budget, and nobody runs the team", history: history{&AttachLead{Session: "run-1"},
+			&SetBudget{Budget: Budget{Tokens: 100}}, shell("ann"), hosted, &CreateTask{Subject: "one"},
+			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120}}}, outside: dead(),
+			want: "dormant for user since 0 → raise_budget: No process of the team is running; 1 task is open.\n" +
+				"budget for user since 0 → raise_budget: The token budget is spent (120 of 100 tokens); no new work " +
+				"is started.\nunassigned for user since 7 → assign_task 1: Task 1 is open and unassigned: one\n"},
+		{name: "a task for who leads, and nobody runs the team", history: history{&AttachLead{Session: "run-1"}, eve,
+			&CreateTask{Subject: "one", Owner: "lead"}}, outside: dead(),
+			want: "dormant for user since 0 → complete_task 1: No process of the team is running; 1 task is open.\n" +
+				"task_yours for user since 4 → complete_task lead 1: Task 1 waits for you: one\n"},
 		{name: "all done, and nobody runs the team", history: history{eve, &CreateTask{Subject: "one"}, "eve",
 			&ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}}, outside: dead(),
 			want: "consolidate for user since 0 → consolidate: All tasks are done, and nobody runs the team; its " +
@@ -429,12 +448,40 @@ func TestAttentionOfAnyState(t *testing.T) {
 				i.WaitsFor != s.team.Lead {
 				t.Fatalf("%+v is twice, or says nothing", i)
 			}
+			if body := asked(s, i.Hint); body != nil {
+				c := Command{ID: "hint", Actor: User, At: now, Body: body}
+				if _, err := Decide(s, c); err != nil {
+					t.Fatalf("%+v is refused: %v", i, err)
+				}
+			}
 			keys[i.Key()] = true
 		}
 		if s.over() && len(items) > 0 && items[0].Kind != ItemInterrupted {
 			t.Fatalf("at its end it needs\n%s", lines(items))
 		}
 	})
+}
+
+// asked returns the command that a hint names; nil for one that only shows something, or that needs
+// more than the hint says.
+func asked(s *State, h Hint) Body {
+	switch h.Action {
+	case ActConsolidate:
+		return &Consolidate{NoCommit: true}
+	case ActRollBack:
+		return &SetStatus{Status: TeamActive}
+	case ActRetryTask:
+		return &ReleaseTask{Task: h.Task}
+	case ActCompleteTask:
+		return &CompleteTask{Task: h.Task, Member: s.team.Lead}
+	case ActDeleteTask:
+		return &DeleteTask{Task: h.Task}
+	case ActResume:
+		if s.team.Exhausted != "" {
+			return &SpawnMember{Name: "refused"} // a run would end at once
+		}
+	}
+	return nil
 }
 
 // TestIndexesOfTasks: the index of tasks in progress and out of retries has what a walk over all
@@ -466,4 +513,25 @@ func TestIndexesOfTasks(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestConsolidateWaysOut checks that the refusal to consolidate a team with a failed task names the
+// ways out, and that each of them is accepted.
+func TestConsolidateWaysOut(t *testing.T) {
+	s := history{&SpawnMember{Name: "eve", Agent: External}, &CreateTask{Subject: "one"}, "eve",
+		&ClaimTask{Task: "1"}, &FailTask{Task: "1", Reason: "no"}}.state(t)
+	err := s.Consolidatable()
+	if CodeOf(err) != NotReady || !strings.Contains(err.Error(), "task 1 (one) failed: no") {
+		t.Errorf("%v", err)
+	}
+	var actions []Action
+	for _, h := range HintsOf(err) {
+		actions = append(actions, h.Action)
+		if _, err := Decide(s, Command{ID: "hint", Actor: User, At: 100 * second, Body: asked(s, h)}); err != nil {
+			t.Errorf("%s: %v", h.Action, err)
+		}
+	}
+	if want := []Action{ActRetryTask, ActDeleteTask}; !slices.Equal(actions, want) {
+		t.Errorf("they are %v", actions)
+	}
 }

@@ -59,6 +59,17 @@ func (s *State) FinishedAt() Time {
 	return at
 }
 
+// Consolidatable returns nil if the team can be consolidated now, and otherwise the refusal.
+func (s *State) Consolidatable() error {
+	d := &decision{State: s, Command: Command{Actor: User}}
+	return (&Consolidate{NoCommit: true}).decide(d)
+}
+
+// ReadyToConsolidate reports whether the team winds down, nobody consolidates it, and it can be consolidated.
+func (s *State) ReadyToConsolidate() bool {
+	return s.team.Status == TeamConsolidating && !s.team.Consolidation.Open() && s.Consolidatable() == nil
+}
+
 // Step is how far a consolidation has come.
 type Step string
 

@@ -29,14 +29,16 @@ func (b *Consolidate) decide(d *decision) error {
 	}
 	for _, p := range slices.Concat(b.Include, b.Only) {
 		if !below(p) || len(p) > MaxSubject {
-			return refuse(Invalid, "%q is no path of a file in the work tree", brief(p))
+			return refuse(Invalid, "%q is not a path of a file in the work tree", brief(p))
 		}
 	}
 	t := &d.team
 	switch {
 	case t.Consolidation.Open():
-		return Refuse(Conflict, "the consolidation of team %s was begun already", t.Name).
+		return Refuse(Conflict, "a consolidation of team %s has begun already", t.Name).
 			With(t.hint(ActFinish))
+	case t.Status == TeamComplete && t.Consolidation.Step == Done:
+		return Refuse(Finished, "team %s is consolidated already", t.Name).With(t.hint(ActShowReview))
 	case t.Status != TeamConsolidating && !allowed(TeamMoves, t.Status, TeamConsolidating):
 		return Refuse(NotReady, "team %s is %s and has nothing to consolidate", t.Name, t.Status).
 			With(t.hint(ActSpawn))
@@ -66,11 +68,18 @@ const mostReasons = 20
 // the way.
 func (d *decision) green() error {
 	var reasons []string
+	var failed *Task
 	say := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
 	for i := range d.tasks {
+		if d.Count(Pending)+d.Count(InProgress) == 0 { // then there is no need to look at thousands
+			break
+		}
 		switch t := &d.tasks[i]; {
 		case t.GivenUp():
 			say("%s failed: %s", t.label(), clipTo(t.Failure, 200))
+			if failed == nil {
+				failed = t
+			}
 		case t.Status == InProgress:
 			say("%s works on %s", t.Owner, t.label())
 		case t.Status == Pending:
@@ -88,7 +97,7 @@ func (d *decision) green() error {
 		case m.Plan.State == "submitted":
 			say("the plan of %s waits for an answer (%s)", m.Name, m.Plan.Request)
 		case m.Handover != "":
-			say("a fresh session is to go on for %s", m.Name)
+			say("a fresh session is about to continue the work of %s", m.Name)
 		case own: // its tasks say what it does
 		case m.Status == Blocked:
 			say("%s is blocked: %s", m.Name, clipTo(m.Summary, 200))
@@ -97,7 +106,7 @@ func (d *decision) green() error {
 		case m.Status == Spawning && m.Host != "":
 			say("%s is starting", m.Name)
 		case m.Host != "" && d.wakes(m):
-			say("%s has mail that it was not given yet", m.Name)
+			say("%s has mail that is not delivered yet", m.Name)
 		}
 	}
 	for _, p := range d.permissions {
@@ -113,6 +122,11 @@ func (d *decision) green() error {
 	if d.team.Status == TeamConsolidating && !d.team.Consolidation.Open() {
 		refusal.Text += ". It is winding down, and starts nothing new"
 		refusal.With(d.team.hint(ActRollBack))
+	}
+	if failed != nil {
+		for _, action := range []Action{ActRetryTask, ActDeleteTask} {
+			refusal.With(failed.hint(&d.team, action))
+		}
 	}
 	return refusal
 }
@@ -224,7 +238,7 @@ func (b *ReportCheck) decide(d *decision) error {
 		return refuse(NotFound, "team %s has no check %q", d.team.Name, brief(b.Check))
 	}
 	if b.Took < 0 {
-		return refuse(Invalid, "a check takes no less than no time")
+		return refuse(Invalid, "a check cannot take a negative time")
 	}
 	if b.Failure == "" {
 		if !slices.Contains(d.team.Consolidation.Passed, b.Check) {
@@ -252,7 +266,7 @@ func (d *decision) after() string {
 	if d.ends() {
 		return "is complete, as it was"
 	}
-	return "goes on"
+	return "continues"
 }
 
 // ends reports whether the team was complete before its consolidation, and has since got no new

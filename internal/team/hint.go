@@ -27,6 +27,7 @@ const (
 	ActCleanUp      Action = "clean_up"       // remove a team that has ended or is observed
 	ActForceCleanUp Action = "force_clean_up" // end everything of the team, and remove it
 	ActMend         Action = "mend"           // look at the damaged history, and repair it
+	ActRestore      Action = "restore"        // bring the team back from its checkpoint in git
 	ActRaiseBudget  Action = "raise_budget"   // Budget; Member, or the team's where it is ""
 
 	ActConsolidate      Action = "consolidate"        // check and commit its work
@@ -54,6 +55,8 @@ const (
 	ActRetryTask    Action = "retry_task"    // return Task to the queue
 	ActCompleteTask Action = "complete_task" // do Task, and complete it
 	ActAssignTask   Action = "assign_task"   // name a member to do Task
+	ActDeleteTask   Action = "delete_task"   // leave Task out
+	ActRollBackTask Action = "rollback_task" // undo Task in the files Paths
 
 	ActShowTeam    Action = "show_team"
 	ActShowAlive   Action = "show_alive" // show which members are alive
@@ -72,7 +75,7 @@ func Actions() []Action {
 		ActTakeBack, ActRelease, ActPull, ActCleanUp, ActForceCleanUp, ActMend, ActRaiseBudget, ActConsolidate, ActFinish,
 		ActRollBack, ActSkipCommit, ActGoWithout, ActKeepCheckChanges, ActIncludeFiles, ActCommitOnly, ActCheckClean,
 		ActSpawn, ActSubmitPlan, ActShutDown, ActRejoin, ActResend, ActAsk, ActReadMail, ActClaimTask, ActClaimNext,
-		ActReassign, ActRetryTask,
+		ActReassign, ActRetryTask, ActRestore, ActDeleteTask, ActRollBackTask,
 		ActCompleteTask, ActAssignTask, ActShowTeam, ActShowAlive, ActShowTasks, ActShowTask, ActShowLog, ActFollowLog,
 		ActShowReview, ActRecordFacts, ActTrust}
 }
@@ -92,7 +95,7 @@ type Hint struct {
 	Budget   string   `json:"budget,omitempty"` // raise_budget: tokens, cost or time
 	Dir      string   `json:"dir,omitempty"`    // move, trust
 	Tasks    []string `json:"tasks,omitempty"`  // go_without
-	Paths    []string `json:"paths,omitempty"`  // include_files, commit_only
+	Paths    []string `json:"paths,omitempty"`  // include_files, commit_only, rollback_task
 }
 
 // called returns the name of the hint's task, or its id.
@@ -116,9 +119,10 @@ var purposes = [...]struct {
 	{ActCleanUp, "remove the team"},
 	{ActForceCleanUp, "end and remove the whole team"},
 	{ActMend, "look at it and mend it"},
+	{ActRestore, "restore it from its last checkpoint"},
 	{ActConsolidate, "check and commit its work"},
 	{ActFinish, "finish the consolidation"},
-	{ActRollBack, "give the consolidation up and continue the team"},
+	{ActRollBack, "abandon the consolidation and continue the team"},
 	{ActSkipCommit, "complete the team without a commit"},
 	{ActGoWithout, "complete the team without that work"},
 	{ActKeepCheckChanges, "commit what the checks change, too"},
@@ -168,6 +172,10 @@ func (h Hint) Purpose() string {
 		return "return task " + h.called() + " to the queue"
 	case ActCompleteTask:
 		return "complete task " + h.called()
+	case ActDeleteTask:
+		return "leave task " + h.called() + " out"
+	case ActRollBackTask:
+		return "undo only these files of task " + h.called()
 	case ActAssignTask:
 		return "say who does task " + h.called()
 	case ActShowTask:

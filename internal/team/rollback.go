@@ -99,7 +99,7 @@ func (b *RollBackTask) decide(d *decision) error {
 	d.emit(&TaskRolledBack{Task: t.ID, Owner: owner, Commit: b.Commit, Reason: b.Reason})
 	d.retried(t)
 	if owner != "" {
-		d.assigned(owner, t.ID, "What was done of task %s was rolled back, and the task is on the list again.",
+		d.assigned(owner, t.ID, "What was done of task %s was rolled back, and the task is in the queue again.",
 			t.titled())
 	}
 	if d.ledByAgent() {

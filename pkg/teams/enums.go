@@ -199,7 +199,8 @@ type AttentionKind string
 
 // What can wait for a person.
 const (
-	AttentionPermission  = AttentionKind(team.ItemPermission)  // a member asks for leave to use a tool
+	AttentionDamaged     = AttentionKind(team.ItemDamaged)     // the team's files are damaged
+	AttentionPermission  = AttentionKind(team.ItemPermission)  // a member asks to use a tool
 	AttentionPlan        = AttentionKind(team.ItemPlan)        // a member's plan waits for approval
 	AttentionQuestion    = AttentionKind(team.ItemQuestion)    // a member asks the person who leads
 	AttentionDirectory   = AttentionKind(team.ItemDirectory)   // the directory that the team works in is missing

@@ -23,6 +23,7 @@ const (
 	ActCleanUp          Action = "clean_up"           // remove a team that has ended or is observed
 	ActForceCleanUp     Action = "force_clean_up"     // end everything of the team, and remove it
 	ActMend             Action = "mend"               // look at the damaged history, and repair it
+	ActRestore          Action = "restore"            // bring the team back from its checkpoint in git
 	ActRaiseBudget      Action = "raise_budget"       // Budget
 	ActConsolidate      Action = "consolidate"        // check and commit its work
 	ActFinish           Action = "finish"             // finish the consolidation that was begun
@@ -49,7 +50,9 @@ const (
 	ActShowTeam         Action = "show_team"
 	ActShowAlive        Action = "show_alive" // show which members are alive
 	ActShowTasks        Action = "show_tasks"
-	ActShowTask         Action = "show_task" // Task
+	ActShowTask         Action = "show_task"     // Task
+	ActRollBackTask     Action = "rollback_task" // undo Task in the files Paths
+	ActDeleteTask       Action = "delete_task"   // leave Task out
 	ActShowLog          Action = "show_log"
 	ActFollowLog        Action = "follow_log" // watch the team run
 	ActShowReview       Action = "show_review"

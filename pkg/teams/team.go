@@ -341,14 +341,18 @@ type Rollback struct {
 // "". It is refused, and touches nothing, while the task is in progress, where a task that builds
 // on it is completed, where files were changed since, where the work is in HEAD already, and where
 // nothing was saved. When it was interrupted, the next call finishes.
-func (t *Team) RollBackTask(ctx context.Context, id, reason string) (Rollback, error) {
+//
+// It is also refused where other members worked in the same directory at the same time, because
+// nobody can tell whose the files are. With only, paths from the top of the work tree, just these
+// files are restored: the caller says that they are the task's.
+func (t *Team) RollBackTask(ctx context.Context, id, reason string, only ...string) (Rollback, error) {
 	if _, err := t.asUser("Team.RollBackTask", "roll back a task"); err != nil {
 		return Rollback{}, err
 	}
 	if !t.of.OnDisk() {
 		return Rollback{}, refuse(ErrNotReady, "a team in memory has no folder that a rollback could work in")
 	}
-	u, err := t.of.RollBackTask(ctx, team.User, id, reason)
+	u, err := t.of.RollBackTask(ctx, team.User, id, reason, only...)
 	return Rollback{Files: u.Files, Branch: u.Branch, Commit: u.Commit}, public(err)
 }
 

@@ -81,6 +81,8 @@ func toolFor(h team.Hint) (u usage, users bool) {
 		return u, false
 	case team.ActRetryTask:
 		return of("TaskUpdate").with("taskId", h.Task).with("status", string(team.Pending)), false
+	case team.ActDeleteTask:
+		return of("TaskUpdate").with("taskId", h.Task).with("status", string(team.Deleted)), false
 	case team.ActCompleteTask:
 		return of("TaskUpdate").with("taskId", h.Task).with("status", string(team.Completed)), false
 	case team.ActShowTeam, team.ActShowAlive:

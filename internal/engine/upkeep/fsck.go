@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"cadre/internal/claude/projection"
+	"cadre/internal/git/checkpoint"
 	"cadre/internal/host"
 	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -31,14 +33,20 @@ type Health struct {
 	Lost     string   `json:"lost,omitempty"` // records that are missing with their effect
 	Aside    []string `json:"aside,omitempty"`
 	Rebuilt  int      `json:"rebuilt,omitempty"` // files in Claude Code's folders that were out of date
+	// Checkpoint is the last record in the checkpoint of a damaged team, if the repository of
+	// [FileCheck.Dir] has one; 0 for none.
+	Checkpoint int64 `json:"checkpoint,omitempty"`
 }
+
+// Better reports whether the checkpoint has records that the damaged files do not have.
+func (h Health) Better() bool { return !h.Healthy && h.Checkpoint > h.Last }
 
 // SwappedError says that the files of a team belong to another team. Each file may be intact, but
 // none can replace what is missing.
 type SwappedError struct{ Team, Reason string }
 
 func (e *SwappedError) Error() string {
-	return e.Reason + ". There is nothing to mend, and nothing was changed. Put the team's own files back, or restore " +
+	return e.Reason + ". Nothing was changed. Restore the team's own files, or restore " +
 		"the team from its last checkpoint, which keeps the present files"
 }
 
@@ -51,6 +59,8 @@ type FileCheck struct {
 	Home    layout.Home
 	Log     func(string)
 	Explain func(error) string // turns an error into the text of a problem or a note
+	Dir     string             // where to look for checkpoints of a damaged team
+	Force   bool               // mend also if a checkpoint has more than can be mended
 }
 
 // Check reads all files of a team: first the journal, and then the team from it, because intact
@@ -81,8 +91,29 @@ func (x FileCheck) Check(ctx context.Context, name string) (Health, error) {
 	}
 	if h.Healthy = len(h.Problems) == 0; h.Healthy {
 		err = x.read(ctx, name, len(found.Holes) == 0, &h)
+	} else {
+		h.Checkpoint = x.checkpoint(ctx, name)
 	}
 	return h, err
+}
+
+// checkpoint returns the last record in the checkpoints of the team, 0 for none.
+func (x FileCheck) checkpoint(ctx context.Context, name string) (last int64) {
+	procs, err := proc.Open("")
+	if err != nil {
+		return 0
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	found, err := checkpoint.List(ctx, procs, x.Dir)
+	if err != nil { // no repository, or no git
+		return 0
+	}
+	for _, one := range found {
+		if one.Name == name && one.Team != "" {
+			last = max(last, one.Seq)
+		}
+	}
+	return last
 }
 
 // read reads the team from its journal. whole says that the journal has all records.
@@ -147,6 +178,12 @@ func (x FileCheck) Mend(ctx context.Context, h *Health) error {
 	if host.Hosted(filepath.Join(dir, "hosts")) {
 		return team.Refuse(team.NotReady, "a running host has sessions of the team, and would lose the team; end the host "+
 			"first, then mend")
+	}
+	if h.Better() && !x.Force {
+		return team.Refuse(team.NotReady, "a checkpoint in git has the records up to %d, and the files only those up to "+
+			"%d. Nothing was changed. Restore the team from the checkpoint, which keeps the damaged files aside, or mend "+
+			"it without the checkpoint: --force", h.Checkpoint, h.Last).
+			With(team.Hint{Action: team.ActRestore, Team: h.Team})
 	}
 	ctx, cancel := context.WithTimeout(ctx, mendTime)
 	defer cancel()

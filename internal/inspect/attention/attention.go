@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"cadre/internal/inspect"
+	"cadre/internal/journal"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/sys/fswatch"
@@ -60,8 +61,8 @@ type followed struct {
 // breath is the shortest time between two looks: a person does not notice the delay.
 const breath = 100 * time.Millisecond
 
-// List returns what waits now, sorted by the names of the teams. A team that cannot be examined is
-// named in the error; the list has the others.
+// List returns what waits now, sorted by the names of the teams. A damaged team has one item, which
+// says so. A team that cannot be examined otherwise is named in the error; the list has the others.
 func (f *Follower) List(ctx context.Context) ([]Item, error) {
 	names := []string{f.Only}
 	if f.Only == "" {
@@ -79,7 +80,11 @@ func (f *Follower) List(ctx context.Context) ([]Item, error) {
 	var failed error
 	for _, name := range names {
 		some, err := f.of(ctx, name)
-		if err != nil {
+		if damage, ok := errors.AsType[*journal.DamageError](err); ok {
+			items = append(items, Item{name, team.Item{Kind: team.ItemDamaged, WaitsFor: team.ForUser,
+				Text: "The team is damaged: " + damage.Error() + ".",
+				Hint: team.Hint{Action: team.ActMend, Team: name}}})
+		} else if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("team %s: %w", name, err))
 		}
 		for _, i := range some {

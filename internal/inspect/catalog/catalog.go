@@ -71,6 +71,9 @@ type Overview struct {
 	Attention   []team.Item    `json:"attention"`          // what waits for a person
 
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
+	// Winding is "ready" for a team that winds down and can be consolidated, "winding_down" for one
+	// that cannot yet, and "" for any other.
+	Winding string `json:"winding,omitempty"`
 }
 
 // Summarize describes a team of a home, from its state and what was found outside.
@@ -83,6 +86,13 @@ func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview 
 		Messages: s.MessageSeq(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, Hosted: outside.Hosted,
 		Led: outside.Led, Dormant: s.Dormant(outside), Interrupted: s.Interrupted(outside), LookedAt: outside.At,
 		Released: t.Released.At, Tasks: map[string]int{}, Attention: s.Attention(replica.Now(), outside)}
+	switch c := t.Consolidation; {
+	case t.Status != team.TeamConsolidating || c.Open():
+	case s.ReadyToConsolidate():
+		o.Winding = "ready"
+	default:
+		o.Winding = "winding_down"
+	}
 	if o.Attention == nil {
 		o.Attention = []team.Item{}
 	}

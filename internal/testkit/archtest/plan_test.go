@@ -171,7 +171,7 @@ var rooms = []room{
 		"sys/proc", "team", "transfer"},
 		"every front end maintains a team in the same steps; the caller checks the permission and talks to the " +
 			"person"},
-	{"inspect/attention", []string{"inspect", "layout", "replica", "sys/fswatch", "team"},
+	{"inspect/attention", []string{"inspect", "journal", "layout", "replica", "sys/fswatch", "team"},
 		"there is one list of what waits for people, and every front end follows the teams in the same way"},
 	{"transfer", []string{"consolidate", "git", "git/checkpoint", "git/project", "host", "layout", "liveness/leader",
 		"replica", "sys/atomicfile", "sys/filelock", "sys/proc", "sys/regularfile", "team"},

@@ -1,0 +1,42 @@
+package team
+
+// resume returns the action that continues the team. A team with a spent budget, or in which only
+// the person who leads has something to do, cannot be resumed before that.
+func (a *attention) resume() Hint {
+	if a.t.Exhausted != "" {
+		return Hint{Action: ActRaiseBudget, Budget: a.t.Exhausted}
+	}
+	lead := a.s.lead()
+	if lead.Agent != External || a.s.Count(InProgress) > 0 || a.s.failed.count() > 0 {
+		return Hint{Action: ActResume}
+	}
+	var theirs *Task
+	for p := len(a.s.ready) - 1; p >= 0; p-- {
+		for i := range a.s.ready[p].all() {
+			if t := &a.s.tasks[i]; t.Owner != lead.Name {
+				return Hint{Action: ActResume}
+			} else if theirs == nil {
+				theirs = t
+			}
+		}
+	}
+	switch {
+	case theirs == nil:
+		return Hint{Action: ActResume}
+	case a.s.asks(theirs.ID) != nil:
+		return theirs.hint(a.t, ActShowTask)
+	}
+	return theirs.hint(a.t, ActCompleteTask)
+}
+
+// consolidate returns the action that consolidates the team, or the one that comes before it.
+func (a *attention) consolidate() Hint {
+	refusal := a.s.Consolidatable()
+	if refusal == nil {
+		return Hint{Action: ActConsolidate}
+	}
+	for _, h := range HintsOf(refusal) {
+		return h
+	}
+	return Hint{Action: ActShowTeam}
+}
