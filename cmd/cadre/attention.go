@@ -88,7 +88,7 @@ Exit status 0: the list was printed, or is empty; with --wait, something waits f
 				return errors.Join(a.printItems(items), err)
 			}
 			stays()
-			ctx := c.Context()
+			ctx := a.whileRead(c.Context())
 			if timeout > 0 {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeoutCause(ctx, timeout, &team.Error{Code: team.Nothing,

@@ -51,8 +51,6 @@ func command(h team.Hint) step {
 		return line("cleanup", h.Team, "--force")
 	case team.ActMend:
 		return line("fsck", h.Team)
-	case team.ActRestore:
-		return line("resume", h.Team, "--from-git")
 	case team.ActRaiseBudget:
 		words := []string{h.Team}
 		if h.Member != "" {

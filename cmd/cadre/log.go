@@ -51,7 +51,11 @@ func (a *app) logCommand() *cobra.Command {
 			return err
 		}
 		stays()
-		return l.show(c.Context(), d)
+		ctx := c.Context()
+		if l.follow {
+			ctx = l.whileRead(ctx)
+		}
+		return l.show(ctx, d)
 	})
 	f := c.Flags()
 	f.BoolVarP(&l.follow, "follow", "f", false, "show new records as they come")

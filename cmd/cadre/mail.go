@@ -207,6 +207,9 @@ func (r *inboxing) check(c *cobra.Command) (err error) {
 
 // take gives the member its mail.
 func (r *inboxing) take(ctx context.Context, name string) error {
+	if r.Follow || r.wait.on {
+		ctx = r.whileRead(ctx)
+	}
 	waiting, cancel, err := r.wait.begin(ctx, "no message came for "+r.Member)
 	if err != nil {
 		return err

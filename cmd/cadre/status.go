@@ -31,7 +31,7 @@ With --watch the team is shown again at each change, until the team has ended or
 	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
 		if watch {
 			stays()
-			return a.watchStatus(c.Context(), d)
+			return a.watchStatus(a.whileRead(c.Context()), d)
 		}
 		shown, err := a.standing(c.Context(), d)
 		if err != nil {

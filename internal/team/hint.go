@@ -27,7 +27,6 @@ const (
 	ActCleanUp      Action = "clean_up"       // remove a team that has ended or is observed
 	ActForceCleanUp Action = "force_clean_up" // end everything of the team, and remove it
 	ActMend         Action = "mend"           // look at the damaged history, and repair it
-	ActRestore      Action = "restore"        // bring the team back from its checkpoint in git
 	ActRaiseBudget  Action = "raise_budget"   // Budget; Member, or the team's where it is ""
 
 	ActConsolidate      Action = "consolidate"        // check and commit its work
@@ -75,7 +74,7 @@ func Actions() []Action {
 		ActTakeBack, ActRelease, ActPull, ActCleanUp, ActForceCleanUp, ActMend, ActRaiseBudget, ActConsolidate, ActFinish,
 		ActRollBack, ActSkipCommit, ActGoWithout, ActKeepCheckChanges, ActIncludeFiles, ActCommitOnly, ActCheckClean,
 		ActSpawn, ActSubmitPlan, ActShutDown, ActRejoin, ActResend, ActAsk, ActReadMail, ActClaimTask, ActClaimNext,
-		ActReassign, ActRetryTask, ActRestore, ActDeleteTask, ActRollBackTask,
+		ActReassign, ActRetryTask, ActDeleteTask, ActRollBackTask,
 		ActCompleteTask, ActAssignTask, ActShowTeam, ActShowAlive, ActShowTasks, ActShowTask, ActShowLog, ActFollowLog,
 		ActShowReview, ActRecordFacts, ActTrust}
 }
@@ -111,7 +110,7 @@ var purposes = [...]struct {
 	{ActSubmitPlan, "submit a plan"},
 	{ActCreate, "create one"},
 	{ActResume, "resume the team"},
-	{ActContinueCopy, "continue in another clone"},
+	{ActContinueCopy, "continue from the checkpoint"},
 	{ActTakeOver, "take the lead"},
 	{ActTakeBack, "take the team back, where it runs nowhere else"},
 	{ActRelease, "let go of the team"},
@@ -119,7 +118,6 @@ var purposes = [...]struct {
 	{ActCleanUp, "remove the team"},
 	{ActForceCleanUp, "end and remove the whole team"},
 	{ActMend, "look at it and mend it"},
-	{ActRestore, "restore it from its last checkpoint"},
 	{ActConsolidate, "check and commit its work"},
 	{ActFinish, "finish the consolidation"},
 	{ActRollBack, "abandon the consolidation and continue the team"},

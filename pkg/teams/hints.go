@@ -23,7 +23,6 @@ const (
 	ActCleanUp          Action = "clean_up"           // remove a team that has ended or is observed
 	ActForceCleanUp     Action = "force_clean_up"     // end everything of the team, and remove it
 	ActMend             Action = "mend"               // look at the damaged history, and repair it
-	ActRestore          Action = "restore"            // bring the team back from its checkpoint in git
 	ActRaiseBudget      Action = "raise_budget"       // Budget
 	ActConsolidate      Action = "consolidate"        // check and commit its work
 	ActFinish           Action = "finish"             // finish the consolidation that was begun

@@ -183,7 +183,7 @@ func (x FileCheck) Mend(ctx context.Context, h *Health) error {
 		return team.Refuse(team.NotReady, "a checkpoint in git has the records up to %d, and the files only those up to "+
 			"%d. Nothing was changed. Restore the team from the checkpoint, which keeps the damaged files aside, or mend "+
 			"it without the checkpoint: --force", h.Checkpoint, h.Last).
-			With(team.Hint{Action: team.ActRestore, Team: h.Team})
+			With(team.Hint{Action: team.ActContinueCopy, Team: h.Team})
 	}
 	ctx, cancel := context.WithTimeout(ctx, mendTime)
 	defer cancel()
