@@ -254,3 +254,20 @@ func TestSummaryOutsideOfATeam(t *testing.T) {
 		}
 	}
 }
+
+// TestHealthIsQuiet checks that the tasks do not take the rules of scanners for secrets, words in a
+// text for notes, or test data for documents.
+func TestHealthIsQuiet(t *testing.T) {
+	r := newRepo(t)
+	r.write("rules/gitleaks.toml", fake("keys = ['AI", "zaSy0_", strings.Repeat("a", 34), "']\n"))
+	r.write("check.sh", "grep -E 'TODO|FIXME' \"$@\" # find notes such as TODO and FIXME.\n")
+	r.write("guide.md", "It finds notes such as TODO, FIXME and HACK.\n")
+	r.write("testdata/hostile.md", "[x](nowhere.md)\n\n# TODO: broken on purpose\n")
+	r.commit("Ada Lovelace", 0)
+	results := runAll(t, load(t, "health.yaml"), r.dir)
+	for _, id := range []string{"leftovers", "links", "secrets"} {
+		if text := results[id]; !strings.HasPrefix(text, "Nothing found") {
+			t.Errorf("%s finds\n%s", id, text)
+		}
+	}
+}
