@@ -34,6 +34,16 @@ type progress struct {
 	of     *engine.Team // that runs; nil before something was recorded
 	status string
 	words  map[string]string // what each member said last, where all of it was shown
+	last   team.Time         // the latest time that was shown
+}
+
+// clock returns the time of a line that is shown now. A line that was held back shows the time of
+// the line before it, so that the times stay in order.
+func (p *progress) clock(at team.Time) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = max(p.last, at)
+	return render.Clock(p.last)
 }
 
 func (p *progress) began(t team.Team, again bool) {
@@ -91,7 +101,7 @@ func (p *progress) saw(r *team.Record, of *engine.Team) {
 	}
 	p.showDue()
 	for _, i := range fresh {
-		p.printf("%s  %s %s\n            %s", render.Faint.On(render.Clock(r.At)), render.Wait.On("!"),
+		p.printf("%s  %s %s\n            %s", render.Faint.On(p.clock(r.At)), render.Wait.On("!"),
 			sanitize.Hanging{Text: i.Text, At: textColumn + 2, Indent: textColumn}, stepFor(of.Team().Name, i))
 	}
 	p.await(r, of)
@@ -115,7 +125,7 @@ func (p *progress) await(r *team.Record, of *engine.Team) {
 		if h.Action == team.ActCompleteTask {
 			types += " --as " + one.Members[0]
 		}
-		p.printf("%s  %s %s\n            %s", render.Faint.On(render.Clock(r.At)), render.Wait.On("!"),
+		p.printf("%s  %s %s\n            %s", render.Faint.On(p.clock(r.At)), render.Wait.On("!"),
 			sanitize.Hanging{Text: fmt.Sprintf("Task %s %s, outside of this run. %s types:", one.Task.Called(), what,
 				one.Members[0]), At: textColumn + 2, Indent: textColumn}, types)
 	}
@@ -128,7 +138,7 @@ const textColumn = len("15:04:05  ")
 func (p *progress) show(lines []render.News) {
 	for _, line := range lines {
 		symbol, text := render.Symbol(line.Text)
-		p.printf("%s  %s%s", render.Faint.On(render.Clock(line.At)), symbol, sanitize.Hanging{Text: text,
+		p.printf("%s  %s%s", render.Faint.On(p.clock(line.At)), symbol, sanitize.Hanging{Text: text,
 			At: textColumn + 1, Indent: textColumn + 2})
 	}
 }
@@ -178,7 +188,7 @@ func (p *progress) said(member, text string) {
 	}
 	whole := len(text) <= mostShown
 	shown := excerpt.Bytes(text, mostShown, " …")
-	p.printf("%s    %s", render.Faint.On(render.Clock(now())), sanitize.Hanging{
+	p.printf("%s    %s", render.Faint.On(p.clock(now())), sanitize.Hanging{
 		Text: member + ": " + render.Clean(shown), At: textColumn + 2, Indent: textColumn + 4})
 	p.mu.Lock()
 	defer p.mu.Unlock()

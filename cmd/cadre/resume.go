@@ -30,7 +30,8 @@ func (a *app) resumeCommand() *cobra.Command {
 		Long: `Continue a team whose lead, teammates, host or machine died. The team is examined first, as cadre probe does. Then a lead is started. Sessions that
 still run continue, and the others are resumed, each with the task that it held.
 
-A team of cadre run is run to its end. A team that you lead by commands gets a host in the background. A live session of cadre mcp keeps the lead. An
+A team of cadre run is run to its end, and tasks that are out of retries are tried again. A team that you lead by commands gets a host in the background, and
+such tasks stay as they are: cadre task release returns them to the queue. A live session of cadre mcp keeps the lead. An
 interrupted consolidation is finished.
 
 The directory, the repository and the worktrees of the team must be where they were. If you moved the project, name its new place with --dir:
