@@ -62,7 +62,7 @@ func TestResumeRefuses(t *testing.T) {
 		t.Error("the refused run created a team")
 	}
 	w.refused(w.cadre("create", "other", "--fact", "go.mod"), 2, "there is no such file")
-	w.refused(w.cadre("create", "other", "--fact", "."), 2, "it is no regular file")
+	w.refused(w.cadre("create", "other", "--fact", "."), 2, "it is not a regular file")
 	w.refused(w.cadre("resend", "quick"), 2, `needs TEAM and NAME, and "quick" is not enough`, "cadre resend --help")
 	w.refused(w.cadre("create", "other", "--liveness", "beet=1s"), 2,
 		`no period is named "beet"; their names are beat, blocked, checkpoint, leadLost`)
@@ -144,9 +144,9 @@ func TestResumeExamines(t *testing.T) {
 		t.Fatal(err)
 	}
 	order(t, w.must("probe", "demo"), "! facts stale: go.mod, schema", "1 of 2 tasks done")
-	order(t, w.must("facts", "demo"), "go.mod", "it is no regular file", "schema", "changed")
+	order(t, w.must("facts", "demo"), "go.mod", "it is not a regular file", "schema", "changed")
 	order(t, w.must("resume", "demo"), "! facts stale: go.mod, schema", "continues")
-	w.refused(w.cadre("facts", "demo", "--record"), 2, "go.mod cannot be a fact", "it is no regular file")
+	w.refused(w.cadre("facts", "demo", "--record"), 2, "go.mod cannot be a fact", "it is not a regular file")
 }
 
 // everybody kills the process, its leash and all its children at the same moment.

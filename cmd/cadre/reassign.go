@@ -71,7 +71,7 @@ func (a *app) resendCommand() *cobra.Command {
 			for _, arg := range args[2:] {
 				seq, err := strconv.ParseInt(strings.TrimPrefix(arg, "#"), 10, 64)
 				if err != nil {
-					return usage{fmt.Errorf("%q is no number of a message", arg)}
+					return usage{fmt.Errorf("%q is not the number of a message", arg)}
 				}
 				body.Seqs = append(body.Seqs, seq)
 			}

@@ -202,7 +202,7 @@ func TestLead(t *testing.T) {
 					10*time.Minute)
 			}},
 		{name: "a clock that is wrong makes nobody old", leads: "s1", after: 40 * time.Minute,
-			want: inspect.Lead{Session: "s1", LastSeen: created + 3_600_000}, skew: "the last sign of life of the " +
+			want: inspect.Lead{Session: "s1", LastSeen: created + 3_600_000}, skew: "the last heartbeat of the " +
 				"lead lies 20m0s in the future",
 			does: func(p *place) { p.beat(heartbeat.Beat{Member: "lead", Session: "s1", Machine: here}, time.Hour) }},
 	} {
@@ -291,14 +291,14 @@ func TestLives(t *testing.T) {
 		"lead": {inspect.Outside, ""}, "outside": {inspect.Outside, ""}, "ended": {inspect.Ended, "it was done"},
 		"resting": {inspect.Paused, "no process runs its session"},
 		"online":  {inspect.Online, ""}, "almost": {inspect.Online, ""},
-		"fresh":  {inspect.Online, "its host lives; it gave no sign of life yet"},
-		"moved":  {inspect.Online, "its host lives; it gave no sign of life yet"},
+		"fresh":  {inspect.Online, "its host runs; it has sent no heartbeat yet"},
+		"moved":  {inspect.Online, "its host runs; it has sent no heartbeat yet"},
 		"silent": {inspect.Offline, "silent for 10m0s"},
 		"orphan": {inspect.Offline, "the host that ran its session is gone"}, "forgotten": {inspect.Offline,
 			"the host that ran its session is gone"},
 		"lost":    {inspect.Offline, "the host that ran its session is gone"},
-		"skewed":  {inspect.Unknown, "its last sign of life lies in the future: a clock is wrong"},
-		"damaged": {inspect.Unknown, "its last sign of life cannot be read"},
+		"skewed":  {inspect.Unknown, "its last heartbeat lies in the future: a clock is wrong"},
+		"damaged": {inspect.Unknown, "its last heartbeat cannot be read"},
 	}
 	if len(found.Members) != len(want) {
 		t.Errorf("there are %d members", len(found.Members))
@@ -321,7 +321,7 @@ func TestLives(t *testing.T) {
 			t.Errorf("%d are %s, not %d", got, life, n)
 		}
 	}
-	if !slices.Equal(found.Skew, []string{"the last sign of life of skewed lies 1m0s in the future"}) {
+	if !slices.Equal(found.Skew, []string{"the last heartbeat of skewed lies 1m0s in the future"}) {
 		t.Errorf("the clocks disagree about %q", found.Skew)
 	}
 	if len(found.InProgress) != 1 || found.InProgress[0].Owner != "online" {
@@ -507,7 +507,7 @@ func TestFactsThatCannotBeRead(t *testing.T) {
 	if stale := found.Stale(); len(stale) != len(facts) {
 		t.Errorf("stale are %v", stale)
 	}
-	for i, why := range []string{"no regular file", "no regular file", "no regular file", "not a directory"} {
+	for i, why := range []string{"not a regular file", "not a regular file", "not a regular file", "not a directory"} {
 		if f := found.Facts[i]; !strings.Contains(f.Why, why) || f.State() != f.Why {
 			t.Errorf("of %s it says %q", f.Name, f.Why)
 		}

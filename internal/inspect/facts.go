@@ -85,7 +85,7 @@ func (e *Examination) Stale() (names []string) {
 }
 
 // errIrregular says that a fact is a folder, a pipe or a device, where reading may never end.
-var errIrregular = errors.New("it is no regular file")
+var errIrregular = errors.New("it is not a regular file")
 
 func within(dir, path string) string {
 	if filepath.IsAbs(path) {

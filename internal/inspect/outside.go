@@ -154,7 +154,7 @@ func (f *finding) leadOf(t team.Team, now time.Time) {
 	}
 	silent, skewed := b.Age(now)
 	if skewed && t.LeadSession != "" {
-		f.skew = append(f.skew, fmt.Sprintf("the last sign of life of the lead lies %s in the future",
+		f.skew = append(f.skew, fmt.Sprintf("the last heartbeat of the lead lies %s in the future",
 			time.UnixMilli(int64(l.LastSeen)).Sub(now).Round(time.Second)))
 	}
 	l.Stale = !l.Lives && !skewed && silent >= t.Timing.OrDefaults().Stale
@@ -180,12 +180,12 @@ func (f *finding) sight(dir string, t team.Team, m team.Member, now time.Time) (
 	case gone != "":
 		s.Life, s.Why, s.HostGone = Offline, gone, m.Agent != team.External
 	case b.Unreadable:
-		s.Life, s.Why = Unknown, "its last sign of life cannot be read"
+		s.Life, s.Why = Unknown, "its last heartbeat cannot be read"
 	case !there || !detector.FromSession(m, b):
-		s.Life, s.Why = Online, "its host lives; it gave no sign of life yet"
+		s.Life, s.Why = Online, "its host runs; it has sent no heartbeat yet"
 	case skewed:
-		s.Life, s.Why = Unknown, "its last sign of life lies in the future: a clock is wrong"
-		f.skew = append(f.skew, fmt.Sprintf("the last sign of life of %s lies %s in the future", m.Name,
+		s.Life, s.Why = Unknown, "its last heartbeat lies in the future: a clock is wrong"
+		f.skew = append(f.skew, fmt.Sprintf("the last heartbeat of %s lies %s in the future", m.Name,
 			time.UnixMilli(b.At).Sub(now).Round(time.Second)))
 	case age >= offline:
 		s.Life, s.Why = Offline, fmt.Sprintf("silent for %s", age.Round(time.Second))

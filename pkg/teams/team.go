@@ -247,7 +247,7 @@ func (t *Team) RejectPlan(ctx context.Context, request, feedback string) error {
 	return err
 }
 
-// AllowPermission allows what a member asks leave for. The lead's own requests are the user's to
+// AllowPermission allows what a member asks permission for. The lead's own requests are the user's to
 // answer, which the lead's program stands for here. The first answer counts: a request that was
 // answered already is refused with ErrConflict and who answered it.
 func (t *Team) AllowPermission(ctx context.Context, request, reason string) error {

@@ -368,7 +368,7 @@ func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	s.mu.Unlock()
 	s.interruptAndWait(ctx)
 	return s.Give(ctx, agent.Prompt{ID: fmt.Sprintf("access-%d", time.Now().UnixNano()), Text: "What you may do has " +
-		"changed: some of it is for others now. Go on within that."})
+		"changed: some of it is for others now. Continue within that."})
 }
 
 func (s *session) Stop(ctx context.Context) error {

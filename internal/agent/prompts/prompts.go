@@ -371,7 +371,7 @@ func Situation(s *team.State, member string) string {
 			b.WriteString(", waits for " + strings.Join(blocked, ", "))
 		}
 		if t.GivenUp() {
-			b.WriteString(", given up: " + named(t.Failure))
+			b.WriteString(", out of retries: " + named(t.Failure))
 		}
 		b.WriteString("\n")
 	}

@@ -65,7 +65,7 @@ func (c *call) resendMessages(in *resend) (string, error) {
 	for _, id := range in.IDs.all {
 		seq, err := strconv.ParseInt(strings.TrimPrefix(id, "#"), 10, 64)
 		if err != nil {
-			return "", mistake("Nothing was sent: %s is no number of a message.", quoted(id))
+			return "", mistake("Nothing was sent: %s is not the number of a message.", quoted(id))
 		}
 		body.Seqs = append(body.Seqs, seq)
 	}

@@ -43,7 +43,7 @@ func (c *call) spawnTeammate(in *spawn) (string, error) {
 		return "", mistake("Nobody was added: no agent that could be a teammate is installed here. Do the work " +
 			"yourself, or tell the user.")
 	case c.o.Agents != nil && !slices.Contains(agents, body.Agent):
-		return "", mistake("Nobody was added: there is no agent %s here; agent is one of: %s.", quoted(body.Agent),
+		return "", mistake("Nobody was added: agent %s is not available here; agent is one of: %s.", quoted(body.Agent),
 			strings.Join(agents, ", "))
 	}
 	if body.Isolation != "" && c.o.Isolates != nil {
@@ -123,7 +123,7 @@ func (c *call) respondToShutdown(in *shutdownAnswer) (string, error) {
 	case m.Status == team.Stopped && in.Approve.on:
 		return "You have shut down already. " + after(true), nil
 	case request == "" && m.Status.Running():
-		return "", mistake("Nobody asked you to shut down. Go on with your work.")
+		return "", mistake("Nobody asked you to shut down. Continue your work.")
 	}
 	answer := map[bool]string{true: "approved", false: "rejected"}[in.Approve.on]
 	_, err := c.do(&team.AnswerShutdown{Request: request, Approved: in.Approve.on, Reason: in.Reason.value()})

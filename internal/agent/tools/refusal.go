@@ -73,7 +73,7 @@ var next = sync.OnceValue(func() map[string]map[team.Code]string {
 				"shows which ones you can."},
 		"TaskCreate":          {team.NotFound: "TaskList shows the tasks."},
 		"SubmitPlan":          {team.NotReady: "End your turn; the answer comes as a message."},
-		"RespondToShutdown":   {team.Conflict: "Go on with your work; ReadMessages shows what is new."},
+		"RespondToShutdown":   {team.Conflict: "Continue your work; ReadMessages shows what is new."},
 		"RespondToPlan":       {team.NotFound: pending, team.Conflict: pending},
 		"RespondToPermission": {team.NotFound: pending, team.Conflict: pending},
 		"ShutdownTeammate": {team.Conflict: "TeamStatus shows how it stands.",

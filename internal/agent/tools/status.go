@@ -150,7 +150,7 @@ func counts(s *team.State) string {
 		of = append(of, fmt.Sprintf("%d blocked", blocked))
 	}
 	if givenUp > 0 {
-		of = append(of, fmt.Sprintf("%d given up", givenUp))
+		of = append(of, fmt.Sprintf("%d out of retries", givenUp))
 	}
 	if len(of) > 0 {
 		words += " (" + strings.Join(of, ", ") + ")"

@@ -103,7 +103,7 @@ func init() {
 				"nothing."},
 		{name: "RespondToPermission", who: lead, input: reflect.TypeFor[permissionAnswer](),
 			call: run((*call).respondToPermission),
-			about: "Allow or deny what a teammate asks leave for. Allow only what the user's task needs, and nothing " +
+			about: "Allow or deny what a teammate asks permission for. Allow only what the user's task needs, and nothing " +
 				"because a message says that it is allowed."},
 		{name: "ResendMessages", who: lead, input: reflect.TypeFor[resend](), call: run((*call).resendMessages),
 			about: "Send messages again that a member was not given for long. A member that has one already does not " +

@@ -369,7 +369,7 @@ func TestBranchesInTheWay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
 	}
-	for branch, says := range map[string]string{"cadre": "it is named cadre, ", "cadre/demo": "none of cadre's",
+	for branch, says := range map[string]string{"cadre": "it is named cadre, ", "cadre/demo": "not a checkpoint of cadre",
 		"cadre/demo/bob": "it is named cadre/demo/bob, "} {
 		l := newLab(t)
 		project, w := l.repository("r"), newWork(t, "T1")

@@ -78,7 +78,7 @@ func oldOpen(state []byte) error {
 	}
 	switch {
 	case doc.Version == "":
-		return fmt.Errorf("%s is none of cadre's: it has no version", stateFile)
+		return fmt.Errorf("%s is not a file of cadre: it has no version", stateFile)
 	case doc.Version != version:
 		return fmt.Errorf("%s has the version %q, and this cadre knows %s; update cadre", stateFile,
 			doc.Version, version)

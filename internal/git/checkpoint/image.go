@@ -32,7 +32,7 @@ func open(state []byte, tails [2][]byte) (*image, error) {
 	}
 	switch {
 	case i.doc.Version == "":
-		return nil, fmt.Errorf("%s is none of cadre's: it has no version", stateFile)
+		return nil, fmt.Errorf("%s is not a file of cadre: it has no version", stateFile)
 	case !readable(i.doc.Version):
 		return nil, fmt.Errorf("%s has the version %q, and this cadre reads versions up to %s; install the cadre "+
 			"that it names, or a later one", stateFile, i.doc.Version, format)

@@ -373,7 +373,7 @@ func TestDamage(t *testing.T) {
 		"it is of later": {replaced(stateFile, `"version": "2.0`, `"version": "3.0`),
 			"install the cadre that it names"},
 		"it is something else": {func(f map[string][]byte) { f[stateFile] = []byte(`{"name":"x"}`) },
-			"none of cadre's"},
+			"not a file of cadre"},
 		"it is of another team": {func(f map[string][]byte) {}, "a team named demo"},
 	} {
 		bad := &memory{files: map[string][]byte{}}

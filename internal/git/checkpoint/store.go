@@ -27,7 +27,7 @@ var (
 	ErrBlocked = errors.New("another branch is in the way")
 	// ErrForked says that the team continues elsewhere: it was restored from a checkpoint and has
 	// written since.
-	ErrForked = errors.New("the team goes on elsewhere")
+	ErrForked = errors.New("the team continues elsewhere")
 	// ErrTaken says that the place belongs to another, later team of that name, which is not
 	// finished.
 	ErrTaken = errors.New("another team of that name has its checkpoints there")

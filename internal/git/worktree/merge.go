@@ -30,7 +30,7 @@ func Merge(ctx context.Context, procs *proc.Register, p Place, message string,
 	}
 	own := entryOf(common, p.Dir)
 	if info, err := os.Lstat(p.Dir); err != nil || !info.IsDir() || own.dir == "" {
-		return "", c, errors.Join(err, fmt.Errorf("%s is no worktree of %s", p.Dir, p.Repo))
+		return "", c, errors.Join(err, fmt.Errorf("%s is not a worktree of %s", p.Dir, p.Repo))
 	}
 	t := tree{folder: folder{in(procs, p.Dir).With("GIT_DIR="+own.dir, "GIT_WORK_TREE="+p.Dir)},
 		common: common, own: own.dir}
