@@ -6,12 +6,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
+
+// pausedRow is the row of a paused worker in a table of members.
+var pausedRow = regexp.MustCompile(`(?m)^ *w-\d .* paused `)
 
 // TestCtrlC presses Ctrl-C at a run once, twice and three times, at a real terminal. The run says
 // at once what it does, its members are paused, no process is left, and the run can be continued.
@@ -73,7 +77,7 @@ tasks:
 			}
 			for _, args := range [][]string{{"status", "demo"}, {"probe", "demo"}} {
 				out := do(args...)
-				if strings.Count(out, " paused ") != 3 || strings.Contains(out, "spawning") ||
+				if len(pausedRow.FindAllString(out, -1)) != 3 || strings.Contains(out, "spawning") ||
 					strings.Contains(out, "host ended") {
 					t.Errorf("%q:\n%s", args, out)
 				}
