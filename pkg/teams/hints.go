@@ -44,14 +44,14 @@ const (
 	ActClaimNext        Action = "claim_next"         // take the next task of the list, by Member
 	ActReassign         Action = "reassign"           // give Task to somebody else
 	ActRetryTask        Action = "retry_task"         // return Task to the queue
+	ActDeleteTask       Action = "delete_task"        // leave Task out
+	ActRollBackTask     Action = "rollback_task"      // undo Task in the files Paths
 	ActCompleteTask     Action = "complete_task"      // do Task, and complete it
 	ActAssignTask       Action = "assign_task"        // name a member to do Task
 	ActShowTeam         Action = "show_team"
 	ActShowAlive        Action = "show_alive" // show which members are alive
 	ActShowTasks        Action = "show_tasks"
-	ActShowTask         Action = "show_task"     // Task
-	ActRollBackTask     Action = "rollback_task" // undo Task in the files Paths
-	ActDeleteTask       Action = "delete_task"   // leave Task out
+	ActShowTask         Action = "show_task" // Task
 	ActShowLog          Action = "show_log"
 	ActFollowLog        Action = "follow_log" // watch the team run
 	ActShowReview       Action = "show_review"

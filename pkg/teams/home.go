@@ -96,8 +96,9 @@ func (m *Manager) View(ctx context.Context, name string, see func(*View) error) 
 	return public(m.see(ctx, name, func(of *engine.Team) error { return see(viewOf(of)) }))
 }
 
-// Attention returns what waits for a person in all teams of the home, team by team. A team that
-// cannot be looked at is named by the error; the list has the others.
+// Attention returns what waits for a person in all teams of the home, team by team. A damaged team
+// is an item. A team that cannot be examined for another reason is named by the error; the list has
+// the others.
 func (m *Manager) Attention(ctx context.Context) ([]Attention, error) {
 	return m.follow("Manager.Attention", func(f *attention.Follower) ([]attention.Item, error) { return f.List(ctx) })
 }
