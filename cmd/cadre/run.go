@@ -202,14 +202,15 @@ func (a *app) mistyped(ctx context.Context, text string) error {
 		return err
 	}
 	var unfinished []string
-	for _, one := range open {
+	for _, one := range open { // under its id where other projects have a team of that name, too
 		unfinished = append(unfinished, one.Name)
 	}
-	if slices.Contains(unfinished, word) {
+	of, err := a.engine().Glance(ctx, word)
+	if slices.Contains(unfinished, word) || err == nil && !of.Ended() {
 		return usage{fmt.Errorf("%s is a team, not a team file. Continue it with: cadre resume %s. %s", word, word,
 			goal)}
 	}
-	if of, err := a.engine().Glance(ctx, word); err == nil && of.Ended() {
+	if err == nil {
 		return usage{fmt.Errorf("%s is a team that is %s, not a team file. See what it did: cadre review %s. %s%s", word,
 			of.Status, word, restart(of), goal)}
 	}
