@@ -252,6 +252,13 @@ func TestAttentionWaits(t *testing.T) {
 	if out := w.must("attention"); out != "Nothing waits for you.\n" {
 		t.Errorf("the command prints %q", out)
 	}
+	waits := w.awaits()
+	w.must("create", "late")
+	w.must("task", "add", "late", "for nobody")
+	if code := waits.wait(); code != 0 || !strings.Contains(waits.said(), "late: 1 thing waits") {
+		t.Errorf("with status %d the command prints: %s", code, waits.said())
+	}
+
 	w.must("create", "damaged")
 	segments, err := filepath.Glob(filepath.Join(w.home, "teams", "damaged", "journal", "*.jsonl"))
 	if err != nil || len(segments) != 1 {
@@ -265,14 +272,8 @@ func TestAttentionWaits(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := w.cadre("attention"); r.code != 2 || !strings.Contains(r.err, "damaged") {
+	if r := w.cadre("attention"); r.code != 2 || !strings.Contains(r.out, "cadre fsck damaged") {
 		t.Errorf("for a damaged team the command ends with status %d: %s%s", r.code, r.out, r.err)
-	}
-	waits := w.awaits()
-	w.must("create", "late")
-	w.must("task", "add", "late", "for nobody")
-	if code := waits.wait(); code != 0 || !strings.Contains(waits.said(), "late: 1 thing waits") {
-		t.Errorf("with status %d the command prints: %s", code, waits.said())
 	}
 }
 

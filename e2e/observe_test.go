@@ -168,14 +168,14 @@ func TestOneObserver(t *testing.T) {
 	p.awaits("carol took task 3")
 	for _, args := range [][]string{{"observe", "stream.jsonl", "--as-team", "fx"}, {"cleanup", "fx", "--yes"},
 		{"cleanup", "fx", "--force"}} {
-		if r := w.cadre(args...); r.code != 1 || !strings.Contains(r.err, "observed") {
+		if r := w.cadre(args...); r.code != 1 || !strings.Contains(r.err, "observe") {
 			t.Errorf("%v: exit status %d, %s", args, r.code, r.err)
 		}
 	}
 	if s := read[struct{ Watched bool }](w, "status", "fx"); !s.Watched {
 		t.Error("the list does not show that the team is observed")
 	}
-	if out := w.must("status", "fx"); !strings.Contains(out, "who is observed") {
+	if out := w.must("status", "fx"); !strings.Contains(out, "fx is observed") {
 		t.Errorf("status: %s", out)
 	}
 	p.Process.Signal(os.Interrupt)

@@ -107,7 +107,7 @@ func TestResumeExamines(t *testing.T) {
 	said := w.must("resume", "demo")
 	order(t, said, "✓ team demo", "✓ it is active", "✓ no session leads it", "members: 3 outside",
 		"✓ facts: 2, unchanged", "mailbox: 13 messages, 13 undelivered",
-		"#4 ", "ann → bob: words 4", "#12 ", "words 12", "the team → lead: Task 1",
+		"#4 ", "ann → bob: words 4", "#12 ", "words 12", "cadre → lead: Task 1",
 		"1 of 2 tasks done (50 %), 1 in progress", "2 bob: second",
 		"team demo continues; you lead it")
 	if strings.Contains(said, "#3 ") {
@@ -211,7 +211,7 @@ func TestResumeAfterDeath(t *testing.T) {
 		{name: "machine with a clock that was set back", dies: func(w *world, p *process, mark string) {
 			p.everybody(mark)
 			w.age(-24 * time.Hour)
-			order(w.t, w.must("probe", "demo"), "clock skew: the last sign of life", "in the future", "order is by seq")
+			order(w.t, w.must("probe", "demo"), "clock skew: the last heartbeat", "in the future", "order is by seq")
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -336,7 +336,7 @@ func TestTakeOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r := w.cadre("resume", "demo"); r.code != 1 ||
-			!strings.Contains(r.err, "You lead team demo, by another command") {
+			!strings.Contains(r.err, "You lead team demo with another command") {
 			t.Errorf("exit status %d: %s", r.code, r.err)
 		}
 		if err := faster.Unlock(); err != nil {

@@ -338,7 +338,7 @@ func (r *round) resume() {
 		case said.code == 2 && (strings.Contains(said.err, "Team is complete") ||
 			strings.Contains(said.err, "has ended meanwhile")):
 			return
-		case said.code == 1 && strings.Contains(said.err, "leads team "): // the lead is alive
+		case said.code == 1 && (strings.Contains(said.err, "leads team ") || strings.Contains(said.err, "lead team ")): // the lead is alive
 			if !r.main[0].over() {
 				return
 			}

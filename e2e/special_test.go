@@ -307,12 +307,12 @@ func TestAnotherTeamsFiles(t *testing.T) {
 	was := copyOver(segment)
 	w.refused(w.cadre("task", "list", "demo"), 2, "the segment belongs to journal", "cadre fsck demo")
 	w.refused(w.cadre("fsck", "demo"), 2, "and the segments beside it to")
-	w.refused(w.cadre("fsck", "demo", "--mend"), 2, "Put the team's own files back")
+	w.refused(w.cadre("fsck", "demo", "--mend"), 2, "Restore the team's own files")
 	marker := "journal/durable" // with it the journal is complete, and belongs to another team
 	wasMarked := copyOver(marker)
 	w.refused(w.cadre("task", "list", "demo"), 2, "it is the history of team other", "cadre fsck demo")
 	w.refused(w.cadre("fsck", "demo"), 2, "it is the history of team other")
-	w.refused(w.cadre("fsck", "demo", "--mend"), 2, "Put the team's own files back")
+	w.refused(w.cadre("fsck", "demo", "--mend"), 2, "Restore the team's own files")
 	if err := os.WriteFile(file("demo", marker), wasMarked, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +358,7 @@ func TestAnotherHomesFiles(t *testing.T) {
 		}
 		w.refused(w.cadre("task", "list", "demo"), 2, "the segment belongs to journal", "cadre fsck demo")
 		for _, args := range [][]string{{"fsck", "demo"}, {"fsck", "demo", "--mend"}} {
-			w.refused(w.cadre(args...), 2, "and the segments beside it to", "nothing was changed",
+			w.refused(w.cadre(args...), 2, "and the segments beside it to", "Nothing was changed",
 				"cadre resume demo --from-git")
 		}
 		for name, data := range was {

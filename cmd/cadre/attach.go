@@ -30,7 +30,15 @@ func (a *app) attachCommand() *cobra.Command {
 			"Ctrl-b Ctrl-b d within a tmux of your own.",
 		Example: "  cadre attach port bob\n  cadre attach port bob --no-follow --json",
 	}, func(c *cobra.Command, d *engine.Team, args []string) error {
-		if socket, err := d.Terminal(args[0]); err == nil && atTerminal() && a.out.terminal() {
+		person := atTerminal() && a.out.terminal()
+		switch socket, err := d.Terminal(args[0]); {
+		case kept || a.json || team.CodeOf(err) == team.Invalid: // or it has no terminal of its own
+		case err != nil:
+			return err
+		case !person:
+			return usage{fmt.Errorf("attach needs a terminal, and standard input or output is not one; in a terminal, "+
+				"type: cadre attach %s %s. To read what it showed: cadre attach %[1]s %[2]s --no-follow", d.Name, args[0])}
+		default:
 			return a.openTerminal(socket, args[0])
 		}
 		until := engine.Follow
@@ -42,7 +50,7 @@ func (a *app) attachCommand() *cobra.Command {
 			return err
 		}
 		stays()
-		if !kept && !a.json && atTerminal() && a.out.terminal() {
+		if !kept && !a.json && person {
 			a.note(fmt.Sprintf("a line that you type goes to %s; leave with Ctrl-C", args[0]))
 			go a.passLines(c, d.Name, args[0])
 		}

@@ -311,7 +311,7 @@ func (o *observation) keep(ctx context.Context, w *store.Watch) (err error) {
 	}
 	w.Kept, err = store.OpenKept(o.home.Observation(o.asTeam))
 	if errors.Is(err, store.ErrObserved) {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s is observed already, by a process that lives; "+
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s is observed already, by a running process; "+
 			"it is shown by: cadre status %s", o.asTeam, o.asTeam)}
 	}
 	if err != nil {

@@ -48,10 +48,26 @@ type Known struct {
 	Err    error // why the team cannot be read; then the Team has its name alone, and perhaps its id
 }
 
-// lost reports whether the team's directory does not exist. Its project may have been moved.
+// lost reports whether the team's project is not in the team's directory any more: it may have been
+// moved, and another one may be in its place. The worktrees of members say which repository they
+// belong to.
 func (k Known) lost() bool {
-	_, err := os.Stat(k.Team.Dir)
-	return k.Err == nil && errors.Is(err, fs.ErrNotExist)
+	if k.Err != nil {
+		return false
+	}
+	info, err := os.Stat(k.Team.Dir)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	of, repository := project.Of(k.Team.Dir)
+	if !info.IsDir() || k.Team.Base.Top != "" && !repository {
+		return true
+	}
+	worktrees, err := filepath.Glob(filepath.Join(k.Folder, "worktrees", "*", ".git"))
+	return err == nil && slices.ContainsFunc(worktrees, func(git string) bool {
+		own, is := project.Of(filepath.Dir(git))
+		return is && own != of
+	})
 }
 
 // know reads the team in a folder.

@@ -473,7 +473,7 @@ func asked(s *State, h Hint) Body {
 	case ActRetryTask:
 		return &ReleaseTask{Task: h.Task}
 	case ActCompleteTask:
-		return &CompleteTask{Task: h.Task, Member: s.team.Lead}
+		return &CompleteTask{Task: h.Task} // the command line acts as the user, who leads
 	case ActDeleteTask:
 		return &DeleteTask{Task: h.Task}
 	case ActResume:

@@ -29,7 +29,7 @@ const slow = "touch began; until test -e go; do sleep 0.05; done; echo finished"
 func story(r *agenttest.Run) (all []string) {
 	for _, u := range agenttest.Said[agent.Update](r) {
 		switch u := u.(type) {
-		case agent.Started, agent.Used:
+		case agent.Started, agent.Used, agent.TextPart:
 		case agent.ToolStarted:
 			all = append(all, "ToolStarted "+u.Tool)
 		default:
