@@ -73,11 +73,16 @@ cadre resume NAME --from-git continues one here.`,
 				return err
 			}
 			listed := []overview{}
-			var names []string
+			var here []string // ids, and the names that are taken in this project
 			var damaged error
 			for _, one := range found {
-				if !one.Overview.Archived {
-					names = append(names, one.Name)
+				switch o := one.Overview; {
+				case o.ID == "": // it cannot be read
+					here = append(here, one.Name)
+				case o.Here && !o.Archived:
+					here = append(here, o.ID, o.Name)
+				case !o.Archived:
+					here = append(here, o.ID)
 				}
 				if one.Overview.Name != "" {
 					listed = append(listed, overview{one.Overview})
@@ -90,12 +95,12 @@ cadre resume NAME --from-git continues one here.`,
 			err = a.print(listed, func(w *sanitize.Writer) error {
 				if len(listed) == 0 && damaged == nil {
 					w.Printf("There is no team. Create one: cadre create NAME, or run a team file: cadre run FILE\n")
-					return a.alsoInGit(c.Context(), w, names)
+					return a.alsoInGit(c.Context(), w, here)
 				}
 				if err := writeGroups(w, listed); err != nil {
 					return err
 				}
-				return a.alsoInGit(c.Context(), w, names)
+				return a.alsoInGit(c.Context(), w, here)
 			})
 			return errors.Join(err, damaged)
 		},

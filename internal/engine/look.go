@@ -45,9 +45,9 @@ func (e *Engine) Checkpoints(ctx context.Context, dir string) ([]catalog.Checkpo
 	return catalog.InRepository(ctx, e.Home, dir, e.Note)
 }
 
-// OnlyInGit returns the checkpoints, in the repository of the directory, of teams that the home
-// does not have by these names: of the named team, or for "" of any. It skips what cannot be read.
-// Outside a repository it costs nothing.
+// OnlyInGit returns the checkpoints, in the repository of the directory, of teams whose ids and names
+// are not in here: of the named team, or for "" of any. It skips what cannot be read. Outside a
+// repository it costs nothing.
 func (e *Engine) OnlyInGit(ctx context.Context, dir, name string, here []string) []checkpoint.Listed {
 	if !inRepository(dir) {
 		return nil

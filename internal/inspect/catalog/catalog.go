@@ -285,8 +285,12 @@ func InRepository(ctx context.Context, home layout.Home, dir string, log func(st
 	}
 	all := []Checkpoint{}
 	for _, one := range found {
-		t, err := Glance(ctx, home, one.Name, log)
-		all = append(all, Checkpoint{one, one.Where(), err == nil && one.Team != "" && t.ID == one.Team})
+		here := false
+		if dir := home.Has(one.Team); dir != "" { // the name may be ambiguous
+			t, err := GlanceIn(ctx, home, dir, log)
+			here = err == nil && t.ID == one.Team
+		}
+		all = append(all, Checkpoint{one, one.Where(), here})
 	}
 	return all, nil
 }
@@ -301,10 +305,12 @@ func Checkpoints(ctx context.Context, dir string) ([]checkpoint.Listed, error) {
 	return checkpoint.List(ctx, procs, dir)
 }
 
-// OnlyInGit removes the checkpoints of teams that the home has by these names. If name is not "",
-// it keeps only those of that team.
+// OnlyInGit removes the checkpoints of teams whose id or name is in here. If name is not "", it keeps
+// only those of that team. A team of another project may have the name of a checkpoint's team, so
+// here should have its id alone.
 func OnlyInGit(found []checkpoint.Listed, name string, here []string) []checkpoint.Listed {
 	return slices.DeleteFunc(found, func(l checkpoint.Listed) bool {
-		return l.Team == "" || name != "" && l.Name != name || slices.Contains(here, l.Name)
+		return l.Team == "" || name != "" && l.Name != name || slices.Contains(here, l.Team) ||
+			slices.Contains(here, l.Name)
 	})
 }
