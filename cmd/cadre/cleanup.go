@@ -151,7 +151,8 @@ func (a *app) cleaned(removed upkeep.Removed, what string) error {
 		}
 		stay, unknown := false, false
 		for _, b := range left {
-			stay = stay || !b.Removed && b.Unknown == "" && b.CheckedOut == "" && b.Lost == nil
+			stay = stay || !b.Removed && b.Unknown == "" && b.CheckedOut == "" && b.Lost == nil &&
+				!b.Needed
 			unknown = unknown || b.Unknown != ""
 		}
 		w.Printf("its branches in %s:\n", t.Dir)

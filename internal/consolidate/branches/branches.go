@@ -18,8 +18,8 @@
 //     of its member's branch rather than only that of the checkpoints.
 //   - Uncommitted work that a checkpoint carries is lost only if neither HEAD nor the work tree has
 //     it. The report does not count, because cadre wrote it.
-//   - The branch of checkpoints is removed last. After a kill in between, the next call still finds
-//     there which other branches are the team's.
+//   - The branch of checkpoints is removed last, and stays while another branch of the team stays. The
+//     next call finds there which other branches are the team's, also after a kill in between.
 package branches
 
 import (
@@ -48,6 +48,9 @@ type Branch struct {
 	Merged      bool   `json:"merged"`                // HEAD has all of it
 	CheckedOut  string `json:"checkedOut,omitempty"`  // the work tree in which it is checked out; it stays
 	Removed     bool   `json:"removed"`
+	// Needed says that it was not removed because other branches of the team stay, which its
+	// checkpoints name
+	Needed bool `json:"needed,omitempty"`
 	// commits that only this branch reaches, so that it stays; the newest first
 	Lost    []Lost `json:"lost,omitempty"`
 	Unknown string `json:"unknown,omitempty"` // why its existence is unknown
@@ -72,6 +75,8 @@ func (b Branch) String() string {
 		return "stays: it has 1 commit that nothing else has"
 	case len(b.Lost) > 0:
 		return fmt.Sprintf("stays: it has %d commits that nothing else has", len(b.Lost))
+	case b.Needed:
+		return "stays: it names the team's other branches"
 	case b.Checkpoints:
 		return "checkpoints"
 	case b.Merged:
@@ -187,7 +192,8 @@ func Forget(ctx context.Context, procs *proc.Register, t team.Team, its func(dir
 }
 
 // Remove removes the listed branches, and records for each whether it is gone. Unless forced, a
-// branch whose commits would be lost stays, and names them.
+// branch whose commits would be lost stays, and names them. The branch of checkpoints must be listed
+// last; it stays if another one stays.
 func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch, force bool) ([]Branch, error) {
 	g := git.Runner{Procs: procs, Dir: t.Dir}
 	all = slices.Clone(all)
@@ -220,6 +226,10 @@ func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch
 				going[b.Name] = false
 				continue
 			}
+		}
+		if b.Checkpoints && slices.ContainsFunc(all, func(o Branch) bool { return !o.Checkpoints && !o.Removed }) {
+			b.Needed, going[b.Name] = true, false
+			continue
 		}
 		// for example, it was checked out just now
 		if _, err := g.Text(ctx, "branch", "--quiet", "-D", b.Name); errors.As(err, &refused) {
