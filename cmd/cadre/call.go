@@ -22,7 +22,7 @@ func (a *app) onTeam(needed int, c *cobra.Command,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		name, rest, err := a.split(c, args, needed)
 		if err == nil {
-			err = run(c, name, rest)
+			err = engine.InTermsOf(name, run(c, name, rest))
 		}
 		return a.forgotten(c, args, needed, err)
 	}

@@ -117,8 +117,30 @@ func (e *Engine) lookIn(ctx context.Context, name, dir string) (*Team, error) {
 }
 
 // Open opens the team for an actor. Commands pass the hooks, and the projections are updated at the
-// latest when the team is closed. It refuses a team that is only observed.
+// latest when the team is closed. It refuses a team that is only observed, and an archived one,
+// whose project may have a later team of its name.
 func (e *Engine) Open(ctx context.Context, name string) (*Team, error) {
+	t, err := e.openAny(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.current(); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// current refuses an archived team.
+func (t *Team) current() error {
+	if !t.OnDisk() || !t.engine.Home.Archived(t.Dir) {
+		return nil
+	}
+	return team.Refuse(team.Finished, "%s is an archived run, which can only be read and removed", t.Name).
+		With(team.Hint{Action: team.ActShowReview, Team: t.Name}, team.Hint{Action: team.ActCleanUp, Team: t.Name})
+}
+
+// openAny is Open, also for an archived team.
+func (e *Engine) openAny(ctx context.Context, name string) (*Team, error) {
 	t, j, err := e.place(name)
 	if err != nil {
 		return nil, err

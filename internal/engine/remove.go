@@ -52,7 +52,7 @@ func (e *Engine) RemoveTeam(ctx context.Context, name string, r Removal) (Remove
 			return Removed{Removed: upkeep.Removed{Team: of}, Observed: true}, err
 		}
 	}
-	t, err := e.Open(ctx, name)
+	t, err := e.openAny(ctx, name)
 	if team.CodeOf(err) == team.NotFound { // an earlier call removed it
 		return e.removeRest(ctx, name, r.Dir, how)
 	}

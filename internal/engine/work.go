@@ -133,6 +133,9 @@ func (t *Team) Checkpoint(ctx context.Context, include ...string) (checkpoint.Ch
 	if err := of.CheckOurs(); err != nil {
 		return checkpoint.Checkpoint{}, err
 	}
+	if err := t.current(); err != nil {
+		return checkpoint.Checkpoint{}, err
+	}
 	made, err := host.Checkpoint(ctx, t.Replica, t.Dir, include...)
 	return made, lasting(err)
 }

@@ -30,7 +30,8 @@ type Change struct {
 	Keys []KeyChange `json:"keys,omitempty"`
 	Why  string      `json:"why,omitempty"` // it is refused or kept
 
-	hints []team.Hint
+	hints  []team.Hint
+	agreed bool // the file said so when it was applied
 }
 
 // KeyChange is a key of the file that changed.
@@ -53,7 +54,9 @@ type Changes struct {
 // Asks reports whether a person must agree before the changes are applied. What the person asked for
 // by name needs no second answer.
 func (c Changes) Asks() bool {
-	return slices.ContainsFunc(c.All, func(one Change) bool { return one.Does != ChangeRedo || len(one.Keys) > 0 })
+	return slices.ContainsFunc(c.All, func(one Change) bool {
+		return one.Does != ChangeRedo || len(one.Keys) > 0 && !one.agreed
+	})
 }
 
 // Refused returns why the changes cannot be applied now; nil where they can.
@@ -99,11 +102,7 @@ func Compare(s *team.State, f *teamfile.File, facts []team.Fact, redo []string) 
 		}
 	}
 	if c.team.OriginDigest == f.Digest() { // a team from before digests would seem changed
-		for t := range s.Tasks() {
-			if c.redo[t.ID] {
-				c.again(t, nil)
-			}
-		}
+		c.redoneAlone()
 	} else {
 		c.ofTeam()
 		c.ofMembers()
@@ -112,6 +111,25 @@ func Compare(s *team.State, f *teamfile.File, facts []team.Fact, redo []string) 
 	c.out.commands = slices.Concat(c.settings, c.members, c.redone, c.unlinks, c.deletions, c.additions, c.revisions,
 		c.links)
 	return c.out, nil
+}
+
+// redoneAlone has completed tasks done again, although the file has not changed since it was applied.
+// What changed of a task that was kept then takes effect now.
+func (c *comparison) redoneAlone() {
+	for _, f := range c.file.Tasks {
+		if t, there := c.tasks[f.ID]; there && c.redo[t.ID] && t.FileDigests != nil {
+			c.reviseTask(f, t)
+			delete(c.redo, t.ID)
+		}
+	}
+	for i := range c.out.All {
+		c.out.All[i].agreed = true
+	}
+	for t := range c.state.Tasks() {
+		if c.redo[t.ID] {
+			c.again(t, nil)
+		}
+	}
 }
 
 // comparison is one call of Compare. Its commands are collected by the order in which they must

@@ -431,7 +431,7 @@ func (e *TaskClaimed) apply(s *State, r *Record) {
 		t.Attempts++
 	})
 	if m := s.alive(e.Member); m != nil && m.Status == Idle && m.Agent != External { // its session is about to begin
-		m.Status = Active
+		m.Status, m.Interrupt = Active, 0
 	}
 }
 
@@ -510,6 +510,9 @@ func (e *MessagesDelivered) apply(s *State, _ *Record) {
 		s.takeMail(m, e.Seqs)
 		for _, seq := range e.Seqs {
 			m.DeliveredSeq = max(m.DeliveredSeq, seq)
+		}
+		if m.Status == Idle || m.Agent == Shell { // the message that it waited for
+			m.Interrupt = 0
 		}
 	}
 }

@@ -180,12 +180,12 @@ func (b *Interrupt) decide(d *decision) error {
 	switch {
 	case m.Agent == External:
 		return Refuse(Invalid, "%s runs its own session: its turns cannot be interrupted from here", m.Name).
-			With(Hint{Action: ActAsk, Member: m.Name})
+			With(Hint{Action: ActAsk, Team: d.team.Name, Member: m.Name})
 	case m.Shutdown.Request != "":
 		return refuse(NotReady, "%s is shutting down", m.Name)
 	case m.Status != Active:
 		return Refuse(NotReady, "%s is %s: no turn runs that could be interrupted", m.Name, m.Status).
-			With(Hint{Action: ActAsk, Member: m.Name})
+			With(Hint{Action: ActAsk, Team: d.team.Name, Member: m.Name})
 	case m.Interrupt != 0:
 		return nil
 	}

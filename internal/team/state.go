@@ -483,9 +483,10 @@ func (s *State) takes(m *Member, t *Task) bool {
 	return t.Owner == m.Name || t.Owner == "" && (t.Role == "" || t.Role == m.Role) && (m.Agent != Shell || t.Run != "")
 }
 
-// next returns the task that m would be given: the highest priority first, then the lowest id.
+// next returns the task that m would be given: the highest priority first, then the lowest id. A
+// member that was interrupted is given none before it got a message.
 func (s *State) next(m *Member) *Task {
-	if m.Exhausted != "" {
+	if m.Exhausted != "" || m.Interrupt != 0 {
 		return nil
 	}
 	for p := len(s.ready) - 1; p >= 0; p-- {

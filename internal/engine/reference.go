@@ -1,0 +1,26 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+
+	"cadre/internal/layout"
+	"cadre/internal/team"
+)
+
+// InTermsOf has the hints of a refusal name the team by its id if the caller named it so. The name
+// alone may stand for another team. Other references, and errors without hints, stay.
+func InTermsOf(ref string, err error) error {
+	refusal, is := errors.AsType[*team.Error](err)
+	name := layout.NameOf(ref)
+	if !is || name == ref {
+		return err
+	}
+	refusal.Help = slices.Clone(refusal.Help)
+	for i, hint := range refusal.Help {
+		if hint.Team == name {
+			refusal.Help[i].Team = ref
+		}
+	}
+	return err
+}
