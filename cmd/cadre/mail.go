@@ -84,7 +84,8 @@ func (a *app) sendCommand() *cobra.Command {
 	c := a.saying(&cobra.Command{
 		Use: "send [TEAM] --to NAME TEXT", Short: "Send a message to a member",
 		Long: "Send a message to one member. TEXT may be - for standard input. A message of at most 1 MiB is kept " +
-			"until its recipient\nhas it; one to a member that does not exist or has ended is refused.",
+			"until its recipient\nhas it; one to a member that does not exist or has ended is refused.\n" +
+			"A shell member gets even an urgent message when its command has ended.",
 	}, func(c *cobra.Command, name, words string) (err error) {
 		if body.To == "" {
 			return usage{fmt.Errorf("name the recipient with --to NAME, or --to '*' for everybody else")}

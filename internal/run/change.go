@@ -93,7 +93,11 @@ func Compare(s *team.State, f *teamfile.File, facts []team.Fact, redo []string) 
 		}
 	}
 	for _, name := range redo {
-		t, err := s.Find(name)
+		t, named := c.tasks[name] // in a file a name is a name, also one of digits
+		var err error
+		if !named {
+			t, err = s.Find(name)
+		}
 		if err != nil {
 			return Changes{}, err
 		}

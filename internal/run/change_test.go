@@ -382,3 +382,14 @@ func TestATeamFromBeforeDigests(t *testing.T) {
 }
 
 type jsonRaw = json.RawMessage
+
+// TestRedoANameOfDigits: a name of digits means the task of the file, not the task with that number.
+func TestRedoANameOfDigits(t *testing.T) {
+	m := makeTeam(t, file(ann, "{id: '2', run: echo a}, {id: '1', run: echo b}"))
+	m.must(team.User, &team.ClaimTask{Task: "2", Member: "ann"})
+	m.must("ann", &team.CompleteTask{Task: "2"})
+	if got := lines(m.compare(file(ann, "{id: '2', run: echo a}, {id: '1', run: echo b}"), "1")); !slices.Equal(got,
+		[]string{"redo task 1"}) {
+		t.Error(got)
+	}
+}
