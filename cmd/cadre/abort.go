@@ -28,7 +28,7 @@ func (a *app) abortCommand() *cobra.Command {
 			return err
 		}
 		if !yes && (a.asks() || reason == "") {
-			what := a.measure(c.Context(), name)
+			what, _ := a.measure(c.Context(), name)
 			if err := a.confirm(c.Context(), "End "+what+" now?",
 				fmt.Sprintf("to end %s: cadre abort %s --reason WHY, or "+
 					"--yes", what, sanitize.Quote(name))); err != nil {

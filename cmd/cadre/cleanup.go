@@ -49,13 +49,17 @@ Exit status 0: the team is removed. 1: not now: a teammate runs, or branches sta
 			}
 		}
 		if !yes && (a.asks() || !how.Force) {
-			what := a.measure(c.Context(), name)
+			what, open := a.measure(c.Context(), name)
+			if open != nil && !how.Force {
+				return open // it would be refused after the question
+			}
+			again := "cadre cleanup " + sanitize.Quote(name)
 			if how.Branches {
 				what += " and its branches"
+				again += " --branches"
 			}
 			if err := a.confirm(c.Context(), "Remove "+what+"?",
-				fmt.Sprintf("to remove %s: cadre cleanup %s --yes; to end "+
-					"running teammates too: --force", what, sanitize.Quote(name))); err != nil {
+				fmt.Sprintf("to remove %s: %s --yes", what, again)); err != nil {
 				return err
 			}
 		}
@@ -71,24 +75,46 @@ Exit status 0: the team is removed. 1: not now: a teammate runs, or branches sta
 	return c
 }
 
-// measure names the team and says how large it is, for the question whether to remove it.
-func (a *app) measure(ctx context.Context, name string) string {
+// measure names the team and says how large it is, for the question whether to remove it. If members
+// have not ended, open is the refusal to remove it without force; else it is nil.
+func (a *app) measure(ctx context.Context, name string) (what string, open error) {
+	what = "team " + name // if only its remains are left
 	of, err := a.engine().Look(ctx, name)
 	if err != nil {
-		return "team " + name // only its remains are left
+		return what, nil
 	}
 	defer of.Close()
-	tasks, running := 0, 0
-	of.View(func(s *team.State) {
-		tasks = s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed)
-		for _, m := range s.Members() {
-			if m.Name != s.Team().Lead && m.Status.Running() {
-				running++
-			}
+	n, err := of.Standing(ctx)
+	if err != nil {
+		return what, nil
+	}
+	tasks, running, paused := 0, 0, 0
+	for _, count := range n.Tasks {
+		tasks += count
+	}
+	for _, m := range n.Members {
+		switch is := n.Standings[m.Name]; {
+		case m.Name == n.Lead || !m.Status.Running():
+		case is == team.Away || is == team.Paused:
+			paused++
+		default:
+			running++
 		}
-	})
-	return fmt.Sprintf("team %s (%s, %s; %s)", name, plural(tasks, "task"), plural(running, "running teammate"),
-		of.Team().Dir)
+	}
+	teammates := plural(running, "running teammate")
+	if paused > 0 {
+		teammates += fmt.Sprintf(", %d without a session", paused)
+	}
+	what = fmt.Sprintf("team %s (%s, %s; %s)", name, plural(tasks, "task"), teammates, n.Dir)
+	if running+paused == 0 {
+		return what, nil
+	}
+	var hints []team.Hint
+	if n.Dormant {
+		hints = append(hints, team.Hint{Action: team.ActResume, Team: name})
+	}
+	return what, team.Refuse(team.NotReady, "%s is unfinished", what).
+		With(append(hints, team.Hint{Action: team.ActForceCleanUp, Team: name})...)
 }
 
 func (a *app) cleanup(ctx context.Context, name string, how engine.Removal) error {

@@ -301,7 +301,7 @@ func (a *attempt) unlike(t team.Team) error {
 		}
 		return team.Refuse(team.Taken, "there is a team named %s already, %s; give this one another name", t.Name,
 			from).
-			With(team.Hint{Action: team.ActCleanUp, Team: t.Name})
+			With(team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
 	case t.OriginDigest != a.File.Digest() && strings.HasPrefix(a.Path, team.GoalOrigin):
 		return team.Refuse(team.NotReady,
 			"the unfinished team %s has another goal; give this one another name, or remove that team", t.Name).
