@@ -313,7 +313,7 @@ func TestNoCheckGivesPowerAway(t *testing.T) {
 		"from-the-check"}, link, aliased))
 	w.write("escape.sh", script.String())
 	before := len(w.history("other"))
-	if r := w.cadre("consolidate", "demo", "--no-commit"); r.code != 0 {
+	if r := w.cadre("consolidate", "demo", "--no-commit", "--only", "escape.sh"); r.code != 0 {
 		t.Fatalf("exit status %d: %s", r.code, r.err)
 	}
 	for to, call := range tried {

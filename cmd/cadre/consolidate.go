@@ -42,8 +42,8 @@ which says with what, and how to merge the two; deleting that task leaves the br
 The checks have passed with exactly the tracked files that are committed. When they change tracked files nothing is committed, and the files are named; with --with-check-changes
 these files are committed, too, and the checks run again. With --clean the checks run in a clean checkout: without ignored files and files that are not committed.
 
-With --no-commit the checks run, and nothing else happens: the team stays as it is, and can be consolidated. If members have work in worktrees, the checks run in a
-temporary checkout with all of it. To complete a team whose work you have committed yourself: --no-commit --complete
+With --no-commit the checks run, and nothing else happens: the team stays as it is, and can be consolidated. The checks run in a temporary checkout of what would be
+committed, with the work of members in worktrees. Ignored files (node_modules, for example) are not there. To complete a team whose work you have committed yourself: --no-commit --complete
 
 When a check fails nothing is committed, HEAD and the work tree are as they were, the branches stay,
 the team continues, and its lead is told what the check said. Killed at any moment, the same command continues where it stopped; --roll-back gives up what it left

@@ -15,6 +15,8 @@ type wrote struct {
 	theirs  []string // tracked files with the user's changes, which are as they were before the team
 }
 
+func (f wrote) all() []string { return slices.Concat(f.tracked, f.fresh) }
+
 // settle compares the files with what is staged, after the checks. If the checks changed tracked
 // files, it returns an error, or stages these too. In the second case, again reports that the
 // checks have to run again.
@@ -30,13 +32,22 @@ func (w *work) settle(ctx context.Context, c team.Consolidation, at site) (again
 		w.Advise(team.Note{Text: fmt.Sprintf("the checks ran with your changes of %s, which are not committed",
 			names(found.theirs)), Hints: []team.Hint{w.hint(team.ActCheckClean)}})
 	}
-	all := slices.Concat(found.tracked, found.fresh)
+	if again, err = w.judge(c, found); again {
+		err = w.restage(ctx, c, at, found.all())
+	}
+	return again, err
+}
+
+// judge returns an error if the checks may not have changed these files. Otherwise, again reports
+// that the files are committed too, after the checks ran again.
+func (w *work) judge(c team.Consolidation, found wrote) (again bool, err error) {
+	all := found.all()
 	switch {
 	case c.Changes && len(all) > 0 && c.Rounds >= team.MaxRounds:
 		return false, notReady("the checks change files on every run: %s; let git ignore them, or change "+
 			"the checks so that they do not touch them", names(all))
 	case c.Changes && len(all) > 0:
-		return true, w.restage(ctx, c, at, all)
+		return true, nil
 	case len(found.tracked) > 0:
 		return false, notReady("the checks changed %s, or somebody did while they ran, so they did not pass "+
 			"with what would be committed", names(found.tracked)).With(w.hint(team.ActKeepCheckChanges))

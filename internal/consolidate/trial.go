@@ -21,9 +21,10 @@ type Trial struct {
 // Try runs the team's checks on its present work, and commits and records nothing. The team can be
 // consolidated afterwards. Try is refused when a consolidation would be.
 //
-// If members have work in worktrees, or if the checks need a clean checkout, the checks run in a
-// temporary checkout of what a consolidation would commit. Otherwise they run in the team's
-// directory. A branch that conflicts is an error, and no task is created for it.
+// In a repository, the checks run in a temporary checkout of what a consolidation would commit, so
+// that they change nothing in the team's directory. Ignored files are not in it. Outside a
+// repository, they run in the team's directory. A branch that conflicts is an error, and no task is
+// created for it.
 func Try(ctx context.Context, o Options) (*Trial, error) {
 	w, done, err := prepare(ctx, o, false)
 	if err != nil {
@@ -37,29 +38,80 @@ func Try(ctx context.Context, o Options) (*Trial, error) {
 		return nil, err
 	}
 	t := w.Replica.Team()
-	trial := &Trial{Team: t.Name, Checks: []Checked{}, Branches: []string{}}
-	c := team.Consolidation{Include: w.Include, Only: w.Only, Clean: w.Clean || t.Clean}
-	dir := t.Dir
+	c := team.Consolidation{Include: w.Include, Only: w.Only, Clean: w.Clean || t.Clean,
+		Changes: w.Changes || t.Changes}
+	commits, err := w.commits(ctx, c)
+	if err == nil {
+		err = w.whole(c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	trial := &Trial{Team: t.Name, Branches: []string{}}
+	if !commits {
+		if c.Clean {
+			return nil, notReady("%s is not in a git repository, so there is no clean checkout of it for the checks",
+				t.Dir)
+		}
+		trial.Checks, err = w.tryChecks(ctx, c, t.Dir, "")
+		return trial, err
+	}
+	c.Clean = true
 	branches, err := w.present(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(branches) > 0 || c.Clean {
-		if err := w.tryMerge(ctx, &c, branches); err != nil {
-			return nil, err
-		}
-		if dir, err = w.showTrial(ctx, c); err != nil {
-			return nil, err
-		}
-	}
 	for _, b := range branches {
 		trial.Branches = append(trial.Branches, b.Name)
 	}
-	if err := w.ready(ctx, c); err != nil {
+	if err := w.tryMerge(ctx, &c, branches); err != nil {
 		return nil, err
 	}
 	w.tell(ctx, c)
-	for _, check := range t.Checks {
+	for again := true; again; c.Rounds++ {
+		if trial.Checks, again, err = w.tryRound(ctx, &c); err != nil {
+			return nil, err
+		}
+	}
+	return trial, nil
+}
+
+// tryRound runs the checks in a new checkout of the tree. If they changed files that would be
+// committed, it returns an error, or adds these to the tree. In the second case, again reports that
+// the checks have to run again.
+func (w *work) tryRound(ctx context.Context, c *team.Consolidation) (passed []Checked, again bool, err error) {
+	at := site{}
+	if at.dir, err = w.showTrial(ctx, *c); err != nil {
+		return nil, false, err
+	}
+	if at.repo, err = open(ctx, w.procs, w.clean()); err != nil {
+		return nil, false, err
+	}
+	passed, err = w.tryChecks(ctx, *c, at.dir, "; it ran in a temporary checkout of what would be committed, which has "+
+		"no ignored files")
+	if err != nil || len(passed) == 0 {
+		return passed, false, err
+	}
+	found, err := wroteThere(ctx, at)
+	if err != nil {
+		return nil, false, err
+	}
+	if again, err = w.judge(*c, found); !again || err != nil {
+		return passed, false, err
+	}
+	all := found.all()
+	w.Log(fmt.Sprintf("the checks changed %s: a consolidation commits this too, and the checks run again", names(all)))
+	c.Tree, err = at.repo.stage(ctx, w.scratch("settle"), c.Tree, all)
+	return passed, true, err
+}
+
+// tryChecks runs the checks in dir. The error of a failed check ends with where.
+func (w *work) tryChecks(ctx context.Context, c team.Consolidation, dir, where string) ([]Checked, error) {
+	if err := w.ready(ctx, c); err != nil {
+		return nil, err
+	}
+	passed := []Checked{}
+	for _, check := range w.Replica.Team().Checks {
 		ran, err := w.execute(ctx, c, check, dir)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("interrupted in the check %s: %w", check.Name, context.Cause(ctx))
@@ -68,11 +120,11 @@ func Try(ctx context.Context, o Options) (*Trial, error) {
 			return nil, err
 		}
 		if ran.how != "" {
-			return nil, &FailedCheck{check.Name, ran.how, ran.output, "the team stays as it is"}
+			return nil, &FailedCheck{check.Name, ran.how, ran.output, "the team stays as it is" + where}
 		}
-		trial.Checks = append(trial.Checks, Checked{check.Name, check.Command, millis(ran.took)})
+		passed = append(passed, Checked{check.Name, check.Command, millis(ran.took)})
 	}
-	return trial, nil
+	return passed, nil
 }
 
 // present returns the work of members in worktrees that HEAD does not have, committed or not. No
@@ -123,14 +175,6 @@ func (w *work) present(ctx context.Context) (all []team.Branch, err error) {
 // tryMerge makes the tree of the team's work with the branches. It asks nobody to merge a branch
 // that conflicts.
 func (w *work) tryMerge(ctx context.Context, c *team.Consolidation, branches []team.Branch) error {
-	commits, err := w.commits(ctx, *c)
-	if err != nil {
-		return err
-	}
-	if !commits {
-		return notReady("%s is not in a git repository, so there is no clean checkout of it for the checks",
-			w.Replica.Team().Dir)
-	}
 	paths, err := w.ours(ctx, *c)
 	if err != nil {
 		return err

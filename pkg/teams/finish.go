@@ -126,14 +126,16 @@ func (t *Team) Consolidate(ctx context.Context, o ConsolidateOptions) (*Consolid
 
 // TryChecks runs the checks of the team on its present work, as cadre consolidate --no-commit does.
 // It commits nothing, and the team stays as it is. It returns the names of the checks that passed.
-// It is refused with ErrNotReady while somebody works, and where a check fails or a branch conflicts.
-// It uses the options Include, Only, CleanCheckout, Without and OnCheck.
+// It is refused with ErrNotReady while somebody works, and where a check fails, a check changes files
+// that would be committed, or a branch conflicts. In a repository, the checks run in a temporary
+// checkout without ignored files. It uses the options Include, Only, CleanCheckout, WithCheckChanges,
+// Without and OnCheck.
 func (t *Team) TryChecks(ctx context.Context, o ConsolidateOptions) ([]string, error) {
 	if err := t.consolidates("Team.TryChecks"); err != nil {
 		return nil, err
 	}
 	trial, err := t.of.TryChecks(ctx, consolidate.Options{Actor: team.User, Include: o.Include, Only: o.Only,
-		Clean: o.CleanCheckout, Without: o.Without, Checking: o.OnCheck})
+		Clean: o.CleanCheckout, Changes: o.WithCheckChanges, Without: o.Without, Checking: o.OnCheck})
 	if err != nil {
 		return nil, public(err)
 	}

@@ -453,7 +453,9 @@ func TestConsolidateOptions(t *testing.T) {
 			}
 			head := git("rev-parse", "HEAD")
 			if name == "with what a check changes" {
-				passed, err := team.TryChecks(limited(t), teams.ConsolidateOptions{CleanCheckout: true})
+				_, err := team.TryChecks(limited(t), teams.ConsolidateOptions{})
+				want(t, err, teams.ErrNotReady)
+				passed, err := team.TryChecks(limited(t), teams.ConsolidateOptions{WithCheckChanges: true})
 				if ok(t, err); !slices.Equal(passed, []string{"stamp"}) {
 					t.Errorf("%v passed", passed)
 				}
