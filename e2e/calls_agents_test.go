@@ -67,7 +67,7 @@ func TestCallsOfALead(t *testing.T) {
 			last := leads[len(leads)-1]
 			for _, id := range []string{"1", "2", "3"} {
 				if words := "> result of task " + id + " by "; last.Count(words) != 1 ||
-					!strings.Contains(last.SinceAnswer(), words) {
+					unneeded.Load() == 0 && !strings.Contains(last.SinceAnswer(), words) {
 					t.Errorf("the lead had %q %d times before it reported:\n%s", words, last.Count(words),
 						last.SinceAnswer())
 				}

@@ -403,6 +403,9 @@ func TestJoin(t *testing.T) {
 	tim := l.start("join", name, "--name", "tim", "--agent", "codex")
 	l.waitFor("tim has joined", func() bool { return strings.Join(l.members(), " ") == "team-lead shell tim" })
 	say("shell", "The door is green.")
+	l.waitFor("nobody writes the team's files", func() bool {
+		return !slices.ContainsFunc(l.glob(".claude/teams/*"), func(folder string) bool { return !unlocked(folder) })
+	})
 	tim.kill()
 	l.model.WaitFor(t, "that tim was killed", func(r *agenttest.Request) bool {
 		return r.Protocol == "anthropic" && r.Has("tim was killed and is off the team") &&

@@ -38,6 +38,7 @@ func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
 		"small", "--permission-mode", "acceptEdits")
 	eventually(t, "it has joined", func() bool { return tim() == want })
 	first.awaits("shell is tim on team " + p.name)
+	eventually(t, "nobody writes the team's files", func() bool { return unlocked(folder) })
 	first.kill()
 	words := ""
 	within(t, 3*patience, "the lead is told", func() bool { // a lock that the member held is respected for a minute
@@ -135,4 +136,15 @@ func TestTeammateThatCannotBe(t *testing.T) {
 		!strings.Contains(notice.Result, "tim could not be started") || !strings.Contains(notice.Result, wrong) {
 		t.Errorf("the lead is told %q", all)
 	}
+}
+
+// unlocked reports whether nobody holds a lock on a file of the team of Claude Code. A lock of a
+// killed process is respected for a minute.
+func unlocked(folder string) bool {
+	for _, pattern := range []string{"*.lock", filepath.Join("*", "*.lock")} {
+		if locks, err := filepath.Glob(filepath.Join(folder, pattern)); err != nil || len(locks) > 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -149,8 +149,9 @@ func (a *app) buryCommand() *cobra.Command {
 	}
 }
 
-// buryTime is longer than a lock that the member left behind is respected.
-const buryTime = 2 * time.Minute
+// buryTime is longer than locks are respected that the member left behind, each for a minute: of the
+// team's configuration, of the lead's inbox and of its own.
+const buryTime = 5 * time.Minute
 
 // excuseTime is how long the lead's inbox may be in use.
 const excuseTime = 10 * time.Second
