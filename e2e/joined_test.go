@@ -41,7 +41,7 @@ func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
 	eventually(t, "nobody writes the team's files", func() bool { return unlocked(folder) })
 	first.kill()
 	words := ""
-	within(t, 3*patience, "the lead is told", func() bool { // a lock that the member held is respected for a minute
+	within(t, 5*patience, "the lead is told", func() bool { // a lock that the member held is respected for a minute
 		var inbox []struct{ From, Text string }
 		data, err := os.ReadFile(filepath.Join(folder, "inboxes", "team-lead.json"))
 		if err != nil || json.Unmarshal(data, &inbox) != nil {
