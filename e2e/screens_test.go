@@ -98,7 +98,7 @@ func screensAt(t *testing.T, width int) string {
 	t.Helper()
 	// The output shows the name of the folder, so its length must not vary.
 	root := filepath.Join("/tmp", fmt.Sprintf("cs-%08x", rand.Uint32()))
-	w := &world{t: t, root: root, home: filepath.Join(root, "cadre"), dir: filepath.Join(root, "work")}
+	w := &world{t: t, root: root, home: filepath.Join(root, "cadre"), dir: filepath.Join(root, "repo")}
 	for _, dir := range []string{root, w.dir, filepath.Join(root, "user"), filepath.Join(root, "claude")} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 // initialised lists the third-party packages that the program may initialise, and how many
 // allocations they may make. Go initialises every linked package before main, for each command.
 // Before you add a package, measure its cost (cd bench && go test -bench Start -run '^$').
-// docs/architecture/start.md has the figures, and says what is not linked.
+// docs/architecture/start.md has the figures, and lists what the program does not link.
 var initialised = map[string]int{
 	"github.com/fsnotify/fsnotify":        20,
 	"github.com/spf13/cobra":              20,

@@ -185,8 +185,8 @@ func TestWakeOfANestedSession(t *testing.T) {
 }
 
 // TestWakeBesideATeamInTrouble checks that trouble in one team does not stop the wake-up by
-// another. If there is no other team, the trouble is reported, never with the status that would
-// wake a session.
+// another. Without another team, the trouble is reported. It never has the status that would wake a
+// session.
 func TestWakeBesideATeamInTrouble(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

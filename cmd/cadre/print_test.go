@@ -223,7 +223,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestSmallWords checks the words for numbers. There are none for zero.
+// TestSmallWords checks the words for numbers; zero has no word.
 func TestSmallWords(t *testing.T) {
 	for got, want := range map[string]string{
 		plural(1, "task"): "1 task", plural(2, "task"): "2 tasks", plural(0, "file"): "0 files",

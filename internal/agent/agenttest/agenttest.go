@@ -191,7 +191,7 @@ func (r *Request) Calls(tool string) int {
 }
 
 // Tool returns the full name of the offered tool that ends in the name, such as
-// mcp__cadre__TaskList for TaskList. If there is none, it returns the name itself.
+// mcp__cadre__TaskList for TaskList. Without such a tool, it returns the name itself.
 func (r *Request) Tool(name string) string {
 	for _, t := range r.Tools {
 		if t == name {

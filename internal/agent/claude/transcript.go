@@ -10,8 +10,8 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// transcript returns the file with the history of the session to resume; "" if there is none, or it
-// is empty.
+// transcript returns the file with the history of the session to resume. It returns "" if that file
+// is empty or does not exist.
 func transcript(spec agent.Spec) string {
 	if spec.Resume == "" || filepath.Base(spec.Resume) != spec.Resume {
 		return ""

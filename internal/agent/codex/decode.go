@@ -67,7 +67,7 @@ type item struct {
 	} `json:"error"`
 	ContentItems []textPart `json:"contentItems"`
 	Success      *bool      `json:"success"`
-	Completed    team.Time  `json:"completedAtMs"` // 0 while it goes on
+	Completed    team.Time  `json:"completedAtMs"` // 0 while it runs
 }
 
 type textPart struct {

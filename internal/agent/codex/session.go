@@ -44,7 +44,7 @@ type session struct {
 	ready  chan struct{} // closed while there is a connection with the thread on it
 	thread string
 	model  string
-	turn   string           // the running turn; "" if there is none
+	turn   string           // id of the running turn; "" while no turn runs
 	ended  chan struct{}    // closed when that turn has ended
 	given  map[string]given // prompts that are not received yet, by the client's id
 	over   string           // the turn that ended last
