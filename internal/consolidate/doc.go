@@ -52,7 +52,7 @@
 //
 // # Files
 //
-//	consolidate.go      the steps, one after the other
+//	consolidate.go      the steps, one after the other, in one file although it is long, because their order matters
 //	files.go, beside.go to whom a change in the work tree belongs: the team, a person, another team
 //	stage.go            puts the team's files into a tree
 //	merging.go          merges the members' branches into that tree

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"cadre/internal/git/project"
 	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
 )
@@ -177,29 +178,15 @@ func (r Runner) places() (top string, gitDirs []string) {
 // linked returns the folders to which the file .git of a linked worktree points: its own, and the
 // repository's.
 func linked(file string) []string {
-	own := pointer(file, "gitdir: ")
+	own := project.Pointer(file, "gitdir: ")
 	if own == "" {
 		return nil
 	}
 	dirs := []string{own}
-	if common := pointer(filepath.Join(own, "commondir"), ""); common != "" {
+	if common := project.Pointer(filepath.Join(own, "commondir"), ""); common != "" {
 		dirs = append(dirs, common)
 	}
 	return dirs
-}
-
-// pointer returns the path after the prefix in one of git's files; "" if there is none.
-func pointer(file, prefix string) string {
-	const longest = 64 << 10
-	data, err := regularfile.Read(file, longest)
-	path, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
-	if err != nil || !ok || path == "" {
-		return ""
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(file), path)
-	}
-	return path
 }
 
 // pipes returns the named pipes below a folder, except in a repository's folder. Sockets and

@@ -32,7 +32,8 @@
 //
 // # Files
 //
-//	host.go, seat.go       the loop, and one session from its lease to its last report
+//	host.go, seat.go       the loop, and one session from its lease to its last report; the loop's steps
+//	                       share its state, so host.go is longer than other files
 //	claim.go, dismiss.go   how a session begins, and how it ends
 //	give.go, post.go       the mail that a session is given, and what carries it
 //	follow.go, tools.go    what a session says, and the tools that it calls; reads.go what it may call while it plans

@@ -26,7 +26,7 @@ func Of(dir string) (path string, repository bool) {
 		if info, err := os.Stat(git); err == nil && info.IsDir() {
 			return real(git), true
 		} else if err == nil {
-			if own := pointer(git, "gitdir: "); own != "" {
+			if own := Pointer(git, "gitdir: "); own != "" {
 				return real(common(own)), true
 			}
 		}
@@ -55,14 +55,14 @@ func Same(a, b string) bool {
 
 // common returns the folder that the work tree with this own folder shares with others.
 func common(own string) string {
-	if shared := pointer(filepath.Join(own, "commondir"), ""); shared != "" {
+	if shared := Pointer(filepath.Join(own, "commondir"), ""); shared != "" {
 		return shared
 	}
 	return own
 }
 
-// pointer returns the path after the prefix in one of git's files; "" if there is none.
-func pointer(file, prefix string) string {
+// Pointer returns the path after the prefix in one of git's files; "" if there is none.
+func Pointer(file, prefix string) string {
 	const longest = 64 << 10
 	data, err := regularfile.Read(file, longest)
 	path, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)

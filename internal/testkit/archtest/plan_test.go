@@ -76,7 +76,7 @@ var rooms = []room{
 		"a heartbeat is a small file; others decide what to do when it is missing"},
 	{"liveness/leader", []string{"liveness/heartbeat", "replica", "sys/filelock", "team"},
 		"every process takes and holds the lead in the same way"},
-	{"git", []string{"sys/proc", "sys/regularfile"},
+	{"git", []string{"git/project", "sys/proc", "sys/regularfile"},
 		"it runs git for any caller, and does not know the purpose of the repository"},
 	{"git/project", []string{"sys/regularfile"},
 		"git's files say which project a directory belongs to, so callers need not run git"},
