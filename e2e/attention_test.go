@@ -96,7 +96,7 @@ func TestAttentionIsOneList(t *testing.T) {
 		Input: `{"file_path":"x"}`, Deadline: team.Time(time.Now().Add(time.Hour).UnixMilli())}}); err != nil {
 		t.Fatal(err)
 	}
-	w.until("the task failed", func(s *team.State) bool { task, _ := s.Task("1"); return task.GivenUp() })
+	w.until("the task failed", func(s *team.State) bool { task, _ := s.Task("1"); return task.OutOfRetries() })
 	if got := kinds(w.items("demo")); got != "permission plan task_failed task_yours unassigned" {
 		t.Errorf("the items are %s", got)
 	}

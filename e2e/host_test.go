@@ -234,7 +234,7 @@ func TestCommands(t *testing.T) {
 	w.start("host", "demo")
 	w.until("every task is completed or failed", func(s *team.State) bool {
 		for task := range s.Tasks() {
-			if task.Status != team.Completed && !task.GivenUp() {
+			if task.Status != team.Completed && !task.OutOfRetries() {
 				return false
 			}
 		}
@@ -281,7 +281,7 @@ func TestHookThatNeverAgrees(t *testing.T) {
 	})
 	w.until("the task has failed", func(s *team.State) bool {
 		task, _ := s.Task("1")
-		return task.GivenUp()
+		return task.OutOfRetries()
 	})
 	tries, err := os.ReadFile(filepath.Join(w.dir, "tries"))
 	if err != nil {

@@ -43,7 +43,7 @@ func writeReview(w *sanitize.Writer, e *inspect.Examination, tasks []team.Task) 
 		table.Texts, table.Spare = []string{"RESULT", "SUBJECT", "STATUS"}, []string{"BY"}
 		for _, t := range tasks {
 			result := t.Result
-			if t.GivenUp() {
+			if t.OutOfRetries() {
 				result = t.Failure
 			}
 			table.Row(t.Called(), render.TaskState(t), t.CompletedBy, t.Subject, firstLine(result))

@@ -189,7 +189,7 @@ func TestNudge(t *testing.T) {
 		t.Errorf("it was told %q", p.Text)
 	}
 	s.untilStatus("ann", team.Idle)
-	if task := s.task("1"); !task.GivenUp() {
+	if task := s.task("1"); !task.OutOfRetries() {
 		t.Errorf("the task is %+v", task)
 	}
 	if got := s.inbox("lead", team.TypeIdle); len(got) != 1 || got[0] != "I looked." {

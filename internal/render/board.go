@@ -292,7 +292,7 @@ const mostBlockers = 3
 
 // shortState is a task's status, with the first of its blockers.
 func shortState(t team.Task) string {
-	if blockers := t.WaitsFor(""); !t.GivenUp() && len(blockers) > mostBlockers {
+	if blockers := t.WaitsFor(""); !t.OutOfRetries() && len(blockers) > mostBlockers {
 		return fmt.Sprintf("blocked by %s +%d", strings.Join(blockers[:mostBlockers], ","), len(blockers)-mostBlockers)
 	}
 	return TaskState(t)

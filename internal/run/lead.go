@@ -74,7 +74,7 @@ func (l *Lead) Retry(ctx context.Context) error {
 	var ended []team.Member
 	l.Team.View(func(s *team.State) {
 		for t := range s.Tasks() {
-			if t.GivenUp() {
+			if t.OutOfRetries() {
 				again = append(again, t.ID)
 			}
 		}
@@ -383,7 +383,7 @@ func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 			switch {
 			case t.Status == team.Completed:
 				r.Completed++
-			case t.GivenUp():
+			case t.OutOfRetries():
 				r.Failed++
 				r.Failures = append(r.Failures, t)
 			default:

@@ -64,7 +64,7 @@ func summary(t team.Task, why string) report.Task {
 		if t.StartedAt != 0 {
 			s.Duration = t.CompletedAt.Sub(t.StartedAt)
 		}
-	case t.GivenUp():
+	case t.OutOfRetries():
 		s.Outcome, s.Reason, s.Output = report.Failed, t.Failure, t.Result
 		if n, _ := fmt.Sscanf(t.Failure, "exit status %d", &s.ExitCode); n == 1 {
 			s.Reason = "" // the report says so in its own words

@@ -88,7 +88,7 @@ func awaited(s *team.State) (all []Awaited) {
 		return nil
 	}
 	for t := range s.Tasks() {
-		if t.Status == team.Completed || t.GivenUp() || len(t.Blocked()) > 0 {
+		if t.Status == team.Completed || t.OutOfRetries() || len(t.Blocked()) > 0 {
 			continue
 		}
 		var who []string

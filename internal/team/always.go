@@ -76,7 +76,7 @@ func (d *decision) runAgain(unstuck []*Task, why string) {
 
 // retried is runAgain for a task that was out of retries and gets another attempt.
 func (d *decision) retried(t *Task) {
-	if t.GivenUp() {
+	if t.OutOfRetries() {
 		d.runAgain(d.turning(t, false), "task "+t.Called()+", which had failed, is tried again")
 	}
 }

@@ -88,7 +88,7 @@ func TestAlways(t *testing.T) {
 						b, _ := s.Task(id)
 						free = free && (!b.Status.open() || one.When == Always && never(s, b))
 					}
-					want := one.Status == Pending && free && !one.GivenUp()
+					want := one.Status == Pending && free && !one.OutOfRetries()
 					got := s.ready[priorityIndex(one.Priority)].has(taskIndex(one.ID))
 					if got != want || one.Status == Pending && free != (len(one.Blocked()) == 0) {
 						t.Fatalf("seed %d: task %s (%q) is ready: %t, want %t; it waits for %v", seed, one.ID,
@@ -120,7 +120,7 @@ func blockedIn(s *State) (ids []string) {
 
 // never says whether a task is stuck, without counting.
 func never(s *State, t Task) bool {
-	if t.GivenUp() {
+	if t.OutOfRetries() {
 		return true
 	}
 	if t.Status != Pending || t.When == Always {

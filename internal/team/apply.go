@@ -422,7 +422,7 @@ func without(ids []string, gone string) []string {
 }
 
 func (e *TaskClaimed) apply(s *State, r *Record) {
-	if t := s.task(e.Task); t != nil && t.GivenUp() {
+	if t := s.task(e.Task); t != nil && t.OutOfRetries() {
 		s.begun()
 	}
 	s.change(e.Task, r, func(t *Task) {
@@ -436,7 +436,7 @@ func (e *TaskClaimed) apply(s *State, r *Record) {
 }
 
 func (e *TaskReleased) apply(s *State, r *Record) {
-	if t := s.task(e.Task); t != nil && (t.GivenUp() || t.Status == Completed) {
+	if t := s.task(e.Task); t != nil && (t.OutOfRetries() || t.Status == Completed) {
 		s.begun()
 	}
 	s.change(e.Task, r, func(t *Task) {

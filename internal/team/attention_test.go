@@ -498,7 +498,7 @@ func TestIndexesOfTasks(t *testing.T) {
 				if task.Status == InProgress {
 					want[0] = append(want[0], task.ID)
 				}
-				if task.GivenUp() {
+				if task.OutOfRetries() {
 					want[1] = append(want[1], task.ID)
 				}
 			}

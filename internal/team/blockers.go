@@ -54,7 +54,7 @@ func (t *Task) waitsFor(b *Task) bool {
 // stuck only when it is out of retries itself.
 func (t *Task) outlook() outlook {
 	return outlook{open: t.Status.open(),
-		stuck: t.GivenUp() || t.Status == Pending && t.When != Always && t.blockage.stuck > 0}
+		stuck: t.OutOfRetries() || t.Status == Pending && t.When != Always && t.blockage.stuck > 0}
 }
 
 // reindex updates what is derived from the task at i, and the tasks behind it.
@@ -83,7 +83,7 @@ func (s *State) reindex(i int) {
 func (s *State) reindexAll() {
 	for i := range s.tasks {
 		t := &s.tasks[i]
-		t.blockage = blockage{counted: outlook{open: t.Status.open(), stuck: t.GivenUp()}}
+		t.blockage = blockage{counted: outlook{open: t.Status.open(), stuck: t.OutOfRetries()}}
 	}
 	for i := range s.tasks {
 		t := &s.tasks[i]
@@ -100,14 +100,14 @@ func (s *State) reindexAll() {
 
 func (s *State) reready(i int) {
 	t := &s.tasks[i]
-	ready := t.Status == Pending && t.waits() == 0 && !t.GivenUp()
+	ready := t.Status == Pending && t.waits() == 0 && !t.OutOfRetries()
 	s.traced.set(i, t.Status == InProgress || t.Status == Completed && t.Work.Open())
 	at := priorityIndex(t.Priority)
 	for p := range s.ready {
 		s.ready[p].set(i, ready && p == at)
 	}
 	s.under.set(i, t.Status == InProgress)
-	s.failed.set(i, t.GivenUp())
+	s.failed.set(i, t.OutOfRetries())
 }
 
 // blockersOf returns the ids of the tasks that t waits for.
@@ -165,7 +165,7 @@ func (s *State) turning(t *Task, stuck bool) []*Task {
 	for i := 0; i < len(turn); i++ {
 		for _, id := range turn[i].Blocks {
 			w := s.task(id)
-			if w == nil || w.Status != Pending || w.When == Always || w.GivenUp() {
+			if w == nil || w.Status != Pending || w.When == Always || w.OutOfRetries() {
 				continue
 			}
 			blockers[w]++

@@ -75,7 +75,7 @@ func (d *decision) green() error {
 			break
 		}
 		switch t := &d.tasks[i]; {
-		case t.GivenUp():
+		case t.OutOfRetries():
 			say("%s failed: %s", t.label(), clipTo(t.Failure, 200))
 			if failed == nil {
 				failed = t

@@ -221,7 +221,7 @@ func (d *decision) nothingFor(m *Member) error {
 	for i := range d.tasks {
 		switch t := &d.tasks[i]; {
 		case t.Status != Pending:
-		case t.GivenUp():
+		case t.OutOfRetries():
 			failed++
 		case t.waits() == 0:
 			others++
@@ -332,7 +332,7 @@ func (b *CompleteTask) decide(d *decision) error {
 func (d *decision) complete(t *Task, by, result string) error {
 	free := d.freedBy(t)
 	d.emit(&TaskCompleted{Task: t.ID, By: by, Result: result, Unblocked: free})
-	if t.GivenUp() {
+	if t.OutOfRetries() {
 		d.runAgain(d.turning(t, false), "task "+t.Called()+", which had failed, is completed")
 	}
 	// A person who leads hears from our session that did the task that it has ended. Nobody else
@@ -376,7 +376,7 @@ func (d *decision) continues(t *Task, by string, free []string) bool {
 			m.Shutdown.Request == "" && m.BudgetSpent(d.At) == "" && d.takes(m, w)
 	}
 	for _, id := range free {
-		if w := d.task(id); !w.GivenUp() && slices.ContainsFunc(d.members, func(m Member) bool { return takes(&m, w) }) {
+		if w := d.task(id); !w.OutOfRetries() && slices.ContainsFunc(d.members, func(m Member) bool { return takes(&m, w) }) {
 			return true
 		}
 	}
@@ -481,7 +481,7 @@ func (b *ReleaseTask) decide(d *decision) error {
 		return err
 	}
 	if b.Member == "" && b.Fence == 0 && d.leads("") == nil {
-		if t.Status != InProgress && !t.GivenUp() {
+		if t.Status != InProgress && !t.OutOfRetries() {
 			return refuse(NotReady, "%s is %s, not in progress: there is nothing to release", t.label(), t.Status)
 		}
 		if t.Status == InProgress && t.Owner != d.Actor {
@@ -545,7 +545,7 @@ func (b *DeleteTask) decide(d *decision) error {
 	}
 	free := d.freedBy(t)
 	d.emit(&TaskDeleted{Task: t.ID, Unblocked: free})
-	if t.GivenUp() { // the tasks behind it can be done now
+	if t.OutOfRetries() { // the tasks behind it can be done now
 		d.runAgain(d.turning(t, false)[1:], "task "+t.Called()+", which had failed, was deleted")
 	}
 	d.wakeOwners(free, "task "+t.Called()+" was deleted")

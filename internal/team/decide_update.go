@@ -221,7 +221,7 @@ func (d *decision) relinked(added, removed edges) {
 				left++
 			}
 		}
-		if w.outlook().stuck && !w.GivenUp() && left == 0 {
+		if w.outlook().stuck && !w.OutOfRetries() && left == 0 {
 			d.runAgain(d.turning(w, false), "task "+w.Called()+" waits for no failed task any more")
 		}
 	}

@@ -12,7 +12,7 @@ func (s *State) standing(t *Task) string {
 	switch {
 	case t.Status == InProgress && owner != nil:
 		return fmt.Sprintf("%s is in progress: %s holds it and is %s.", name, owner.Name, owner.Status)
-	case t.GivenUp():
+	case t.OutOfRetries():
 		return fmt.Sprintf("%s failed (out of retries): %s.", name, Quoted(clipTo(t.Failure, 200)))
 	case t.waits() > 0:
 		return fmt.Sprintf("%s is blocked by task %s.", name, andMore(s.CalledAll(s.blockersOf(t))))

@@ -103,7 +103,7 @@ func checkTasks(s *State, check func(bool, string, ...any)) {
 		check(t.Status != InProgress || open == 0, "task %s is in progress and blocked", t.ID)
 		for p := range s.ready {
 			has := slices.Contains(slices.Collect(s.ready[p].all()), i)
-			check(has == (t.Status == Pending && open == 0 && !t.GivenUp() && Priorities[p] == t.Priority),
+			check(has == (t.Status == Pending && open == 0 && !t.OutOfRetries() && Priorities[p] == t.Priority),
 				"task %s: ready at %s is %v", t.ID, Priorities[p], has)
 		}
 		if t.Status == InProgress {

@@ -79,13 +79,13 @@ func (m *model) blocked(t *modelTask) bool {
 	})
 }
 
-func (t *modelTask) givenUp() bool {
+func (t *modelTask) outOfRetries() bool {
 	return t.status == Pending && t.failed > t.retries && t.failure != ""
 }
 
 // stuck reports whether the task will not be done as things are.
 func (m *model) stuck(t *modelTask) bool {
-	return t.givenUp() || t.status == Pending && !t.always &&
+	return t.outOfRetries() || t.status == Pending && !t.always &&
 		slices.ContainsFunc(t.waits, func(id string) bool { return m.stuck(m.tasks[id]) })
 }
 
@@ -99,7 +99,7 @@ func (m *model) next(member string) string {
 		t := m.tasks[id]
 		free := t.owner == member || t.owner == "" && (t.role == "" || t.role == m.roles[member]) &&
 			(!m.shell[member] || t.run) && (!m.leads || member != m.lead)
-		if t.status != Pending || m.blocked(t) || m.hidden(t, member) || !free || t.givenUp() {
+		if t.status != Pending || m.blocked(t) || m.hidden(t, member) || !free || t.outOfRetries() {
 			continue
 		}
 		if best == "" || slices.Index(Priorities, t.priority) > slices.Index(Priorities, m.tasks[best].priority) {

@@ -166,7 +166,7 @@ func (e *MemberRevised) apply(s *State, _ *Record) {
 func (e *TaskRevised) apply(s *State, r *Record) {
 	if t := s.task(e.Task.ID); t == nil || t.Status == Deleted {
 		return
-	} else if t.GivenUp() {
+	} else if t.OutOfRetries() {
 		s.begun()
 	}
 	s.change(e.Task.ID, r, func(t *Task) {

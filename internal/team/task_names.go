@@ -37,7 +37,7 @@ var TaskStates = []string{"pending", "blocked", "in_progress", "failed", "comple
 // and one that is out of retries has failed; both have the status pending.
 func (t Task) State() string {
 	switch {
-	case t.GivenUp():
+	case t.OutOfRetries():
 		return "failed"
 	case t.Status == Pending && len(t.open) > 0:
 		return "blocked"

@@ -180,7 +180,7 @@ func taskOf(t team.Task) Task {
 		Priority: Priority(t.Priority), Run: t.Run, RunIn: RunIn(t.In), RunDir: t.Dir, RunEnv: slices.Clone(t.Env),
 		When: When(t.When), Timeout: t.Timeout,
 		Retries:  int(t.Retries),
-		Attempts: int(t.Attempts), Failures: int(t.Failures), Failure: t.Failure, OutOfRetries: t.GivenUp(),
+		Attempts: int(t.Attempts), Failures: int(t.Failures), Failure: t.Failure, OutOfRetries: t.OutOfRetries(),
 		Result:   t.Result,
 		Metadata: maps.Clone(t.Metadata), CreatedBy: t.CreatedBy, CompletedBy: t.CompletedBy,
 		CreatedAt: clock(t.CreatedAt),

@@ -370,7 +370,7 @@ func Situation(s *team.State, member string) string {
 		if blocked := t.WaitsFor(""); len(blocked) > 0 {
 			b.WriteString(", waits for " + strings.Join(blocked, ", "))
 		}
-		if t.GivenUp() {
+		if t.OutOfRetries() {
 			b.WriteString(", out of retries: " + named(t.Failure))
 		}
 		b.WriteString("\n")

@@ -260,7 +260,7 @@ func TestFailures(t *testing.T) {
 			b.start(c.agent)
 			until[agent.TurnEnded](b)
 			task := b.task("1")
-			if !task.GivenUp() || !strings.Contains(task.Failure, c.failure) {
+			if !task.OutOfRetries() || !strings.Contains(task.Failure, c.failure) {
 				t.Errorf("the task is %s: %q", task.Status, task.Failure)
 			}
 			if mail := b.lead(); len(mail) != 1 || !strings.Contains(mail[0], c.failure) {

@@ -135,11 +135,11 @@ func roster(s *team.State, m team.Member) string {
 }
 
 func counts(s *team.State) string {
-	blocked, givenUp := 0, 0
+	blocked, outOfRetries := 0, 0
 	for t := range s.Tasks() {
 		switch {
-		case t.GivenUp():
-			givenUp++
+		case t.OutOfRetries():
+			outOfRetries++
 		case t.Status == team.Pending && len(t.Blocked()) > 0:
 			blocked++
 		}
@@ -149,8 +149,8 @@ func counts(s *team.State) string {
 	if blocked > 0 {
 		of = append(of, fmt.Sprintf("%d blocked", blocked))
 	}
-	if givenUp > 0 {
-		of = append(of, fmt.Sprintf("%d out of retries", givenUp))
+	if outOfRetries > 0 {
+		of = append(of, fmt.Sprintf("%d out of retries", outOfRetries))
 	}
 	if len(of) > 0 {
 		words += " (" + strings.Join(of, ", ") + ")"

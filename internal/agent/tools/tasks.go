@@ -197,7 +197,7 @@ func (c *call) already(id string, wanted team.TaskStatus, member string) (string
 	case !ok || t.Status != wanted:
 	case wanted == team.Deleted:
 		return fmt.Sprintf("Task %s was deleted already.", t.Ref()), true
-	case wanted == team.Pending && !t.GivenUp():
+	case wanted == team.Pending && !t.OutOfRetries():
 		return fmt.Sprintf("Task %s is on the list already.", t.Ref()), true
 	case wanted == team.Completed && t.CompletedBy == c.me:
 		return fmt.Sprintf("You completed task %s already; its result is as it was.", t.Ref()), true

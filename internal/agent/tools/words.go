@@ -65,7 +65,7 @@ func numbered(ids []string) string {
 
 // state returns the status of a task, with what one has to know about it.
 func state(t team.Task) string {
-	if t.GivenUp() {
+	if t.OutOfRetries() {
 		return string(t.Status) + ", out of retries"
 	}
 	return string(t.Status)

@@ -141,7 +141,7 @@ func (p *person) tidy(t *thread) {
 			for task := range s.Tasks() {
 				owner, _ := s.Member(task.Owner)
 				switch {
-				case task.GivenUp():
+				case task.OutOfRetries():
 					return &team.ReleaseTask{Task: task.ID, Reason: "once more"}
 				case task.Status == team.Pending && len(task.Blocked()) == 0 && task.Owner == "" && !claimable(s, task):
 					return &team.UpdateTask{Task: task.ID, Owner: &teammate}

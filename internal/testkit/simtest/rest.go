@@ -41,7 +41,7 @@ func (j *judge) unrest() (why []string) {
 	for t := range s.Tasks() {
 		if t.Status != team.Completed {
 			add("task %s is %s, owned by %q, blocked by %v, given up: %t", t.ID, t.Status, t.Owner,
-				t.Blocked(), t.GivenUp())
+				t.Blocked(), t.OutOfRetries())
 		}
 	}
 	for _, t := range s.Unrecorded() {
