@@ -213,9 +213,9 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 	case over:
 	case l.Session == team.User:
 		line(true, "you lead it")
-	case l.Session == "" && !l.Lives:
+	case l.Session == "" && !l.Alive:
 		line(true, "no session leads it")
-	case l.Lives:
+	case l.Alive:
 		line(true, "session %s leads it and is alive", l.Session)
 	case l.Taking:
 		line(false, "session %s led it and is gone; another process is taking the lead", l.Session)

@@ -86,7 +86,7 @@ func (t *Team) awaitHost(ctx context.Context, member string) error {
 	defer cancel()
 	for {
 		m, seq := t.member(member)
-		if !m.Status.Running() || m.Host != "" && proc.Lives(filepath.Join(t.Hosts(), m.Host)) {
+		if !m.Status.Running() || m.Host != "" && proc.HostAlive(filepath.Join(t.Hosts(), m.Host)) {
 			return nil
 		}
 		if err := t.Wait(ctx, seq); err != nil {

@@ -130,7 +130,7 @@ func TestLeadOutside(t *testing.T) {
 	}
 	of := l.open()
 	lead := l.attend(of, "")
-	if s := of.Team().LeadSession; !strings.HasPrefix(s, "mcp-") || !leader.Lives(of.Dir) {
+	if s := of.Team().LeadSession; !strings.HasPrefix(s, "mcp-") || !leader.Alive(of.Dir) {
 		t.Errorf("the lead is %q", s)
 	}
 	if text := lead.Greet("gemini-cli-mcp-client"); !strings.Contains(text, "demo") {

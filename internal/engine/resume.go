@@ -74,7 +74,7 @@ func (t *Team) TakeUp(ctx context.Context, found *inspect.Examination,
 	if of.Consolidation.Open() || t.Unsealed() {
 		return Consolidates, func() {}, nil
 	}
-	if t.byHand() && how == upkeep.LeaveIt && found.Lead.Lives && found.Hostless() && !host.Hosted(t.Hosts()) {
+	if t.byHand() && how == upkeep.LeaveIt && found.Lead.Alive && found.Hostless() && !host.Hosted(t.Hosts()) {
 		return Rehosted, func() {}, nil
 	}
 	lock, err := upkeep.TakeLead(ctx, t.Upkeep(team.User), found, how)

@@ -23,7 +23,7 @@ type pulse struct {
 
 func newPulse(o Options) *pulse {
 	return &pulse{others: detector.Detector{Dir: filepath.Dir(o.Hosts), Beats: o.Machine.Beats,
-		Lives: o.Machine.Hosts.Lives, Log: o.Log,
+		Alive: o.Machine.Hosts.Alive, Log: o.Log,
 		Wall: func() time.Time { return time.UnixMilli(int64(o.Replica.Now())) }}}
 }
 

@@ -139,7 +139,7 @@ func Enroll(hosts, id string) (*proc.Register, error) {
 // Hosted reports whether a running host is enrolled in the folder of hosts.
 func Hosted(hosts string) bool {
 	entries, _ := os.ReadDir(hosts)
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return proc.Lives(filepath.Join(hosts, e.Name())) })
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return proc.HostAlive(filepath.Join(hosts, e.Name())) })
 }
 
 // Terminal returns the socket of the tmux server whose terminal shows the member's session, by the
@@ -148,7 +148,7 @@ func Terminal(hosts, member string) string {
 	entries, _ := os.ReadDir(hosts)
 	for _, e := range entries {
 		dir := filepath.Join(hosts, e.Name())
-		if !proc.Lives(dir) {
+		if !proc.HostAlive(dir) {
 			continue
 		}
 		// an unreadable record is another child's, or is reported when the session is asked for
@@ -196,7 +196,7 @@ func Clear(ctx context.Context, hosts string, log func(string)) error {
 // bury ends the processes that the host of that folder left, and removes the folder. It does
 // nothing if the host is running.
 func bury(ctx context.Context, dir string, log func(string)) error {
-	if proc.Lives(dir) {
+	if proc.HostAlive(dir) {
 		return nil
 	}
 	strays, err := proc.EndStrays(ctx, dir)
@@ -519,7 +519,7 @@ func (h *Host) detach(ctx context.Context, m team.Member, reason string) error {
 // takeOver takes the lease of a member that has none, or whose host is dead.
 func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 	if m.Host != "" {
-		if h.Machine.Hosts.Lives(m.Host) {
+		if h.Machine.Hosts.Alive(m.Host) {
 			return nil
 		}
 		if err := h.Machine.Hosts.Clear(ctx, m.Host); err != nil {

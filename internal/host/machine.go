@@ -24,8 +24,8 @@ type Machine struct {
 
 // Registry finds the hosts of a team by their ids.
 type Registry interface {
-	// Lives reports whether the host is running.
-	Lives(id string) bool
+	// Alive reports whether the host is running.
+	Alive(id string) bool
 	// Clear ends the processes that a dead host left. It does nothing to a running host.
 	Clear(ctx context.Context, id string) error
 }
@@ -78,7 +78,7 @@ type enrolled struct {
 	log func(string)
 }
 
-func (e enrolled) Lives(id string) bool { return proc.Lives(filepath.Join(e.dir, id)) }
+func (e enrolled) Alive(id string) bool { return proc.HostAlive(filepath.Join(e.dir, id)) }
 
 func (e enrolled) Clear(ctx context.Context, id string) error {
 	return bury(ctx, filepath.Join(e.dir, id), e.log)

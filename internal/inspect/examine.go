@@ -55,7 +55,7 @@ type Member struct {
 type Lead struct {
 	Session  string    `json:"session,omitempty"`
 	LastSeen team.Time `json:"lastSeen,omitempty"`
-	Lives    bool      `json:"lives"`             // its process on this machine is running
+	Alive    bool      `json:"lives"`             // its process on this machine is running
 	Taking   bool      `json:"taking,omitempty"`  // that process has ended, and another one is about to lead
 	Machine  string    `json:"machine,omitempty"` // another machine, where its process may be running
 	Lost     team.Time `json:"lost,omitempty"`

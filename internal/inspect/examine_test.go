@@ -167,7 +167,7 @@ func TestLead(t *testing.T) {
 		skew  string
 	}{
 		{name: "nobody", after: time.Hour, want: inspect.Lead{Stale: true}},
-		{name: "one that lives", leads: "s1", after: time.Hour, want: inspect.Lead{Session: "s1", Lives: true,
+		{name: "one that is alive", leads: "s1", after: time.Hour, want: inspect.Lead{Session: "s1", Alive: true,
 			LastSeen: created + 1000}, does: func(p *place) {
 			lock, err := leader.Claim(p.dir)
 			if err != nil {

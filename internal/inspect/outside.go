@@ -89,7 +89,7 @@ func look(ctx context.Context, t team.Team, members []team.Member, dir string, n
 	}
 	o := &f.outside
 	o.Hosted = host.Hosted(filepath.Join(dir, "hosts"))
-	o.Led = leader.Lives(dir)
+	o.Led = leader.Alive(dir)
 	o.LeadActs = filelock.Held(detector.Presence(dir, t.Lead))
 	o.Consolidating = consolidate.Running(dir)
 	o.Sealed = sealed(dir)
@@ -139,14 +139,14 @@ func trouble(t team.Team) string {
 func (f *finding) leadOf(t team.Team, now time.Time) {
 	b, there := f.beats[t.Lead]
 	b = leader.LastBeat(t, b, there && !b.Unreadable)
-	l := Lead{Session: t.LeadSession, Lost: t.LeadLost, Lives: f.outside.Led, LastSeen: team.Time(b.At)}
+	l := Lead{Session: t.LeadSession, Lost: t.LeadLost, Alive: f.outside.Led, LastSeen: team.Time(b.At)}
 	here, _ := os.Hostname()
-	if l.Lives && b.Machine == here && b.Pid != 0 { // the lock is taken before the lead is recorded
+	if l.Alive && b.Machine == here && b.Pid != 0 { // the lock is taken before the lead is recorded
 		_, err := proc.StartTime(b.Pid)
 		l.Taking = errors.Is(err, fs.ErrNotExist)
-		l.Lives = !l.Taking
+		l.Alive = !l.Taking
 	}
-	if b.Machine != here && !l.Lives {
+	if b.Machine != here && !l.Alive {
 		l.Machine = b.Machine
 	}
 	if session := t.LeadSession; session != "" && session != team.User {
@@ -157,7 +157,7 @@ func (f *finding) leadOf(t team.Team, now time.Time) {
 		f.skew = append(f.skew, fmt.Sprintf("the last heartbeat of the lead lies %s in the future",
 			time.UnixMilli(int64(l.LastSeen)).Sub(now).Round(time.Second)))
 	}
-	l.Stale = !l.Lives && !skewed && silent >= t.Timing.OrDefaults().Stale
+	l.Stale = !l.Alive && !skewed && silent >= t.Timing.OrDefaults().Stale
 	f.lead = l
 }
 

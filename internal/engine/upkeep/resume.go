@@ -239,7 +239,7 @@ func led(ctx context.Context, t Team) error {
 		who = fmt.Sprintf("You lead team %s with another command, which is still running", is.Name)
 	case now.Lead.Taking || is.LeadSession == "":
 		who = fmt.Sprintf("Another process is taking the lead of team %s", is.Name)
-	case !now.Lead.Lives:
+	case !now.Lead.Alive:
 		who = fmt.Sprintf("Another process led team %s a moment ago", is.Name)
 	}
 	return &LedError{is.Name, who}

@@ -39,7 +39,7 @@ type Detector struct {
 	Log func(string)
 
 	Beats heartbeat.Store        // nil for the heartbeats in the team's folder
-	Lives func(host string) bool // nil for the hosts registered in the team's folder
+	Alive func(host string) bool // nil for the hosts registered in the team's folder
 	Now   func() time.Time       // nil for [time.Now]
 	Wall  func() time.Time       // the wall clock; nil for the wall time of Now
 
@@ -191,12 +191,12 @@ func Gone(teamDir string, m team.Member, b heartbeat.Beat, there bool) string {
 }
 
 func (l *Detector) gone(m team.Member, b heartbeat.Beat, there bool) string {
-	lives := l.Lives
-	if lives == nil {
-		lives = func(host string) bool { return proc.Lives(filepath.Join(l.Dir, "hosts", host)) }
+	alive := l.Alive
+	if alive == nil {
+		alive = func(host string) bool { return proc.HostAlive(filepath.Join(l.Dir, "hosts", host)) }
 	}
 	switch {
-	case m.Agent != team.External && m.Host != "" && !lives(m.Host):
+	case m.Agent != team.External && m.Host != "" && !alive(m.Host):
 		return team.HostGone
 	case m.Agent == team.External && there && b.Machine != "" && b.Machine == machine() &&
 		!filelock.Held(Presence(l.Dir, m.Name)):

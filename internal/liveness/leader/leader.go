@@ -38,8 +38,8 @@ var ErrTakenOver = errors.New("the lead was taken over by another session")
 // lockName is the name of the lock file in the team's folder.
 const lockName = "lead.lock"
 
-// Lives reports whether a process of this machine leads the team with this folder.
-func Lives(teamDir string) bool { return filelock.Held(filepath.Join(teamDir, lockName)) }
+// Alive reports whether a process of this machine leads the team with this folder.
+func Alive(teamDir string) bool { return filelock.Held(filepath.Join(teamDir, lockName)) }
 
 // Lock gives one process of this machine the right to lead.
 type Lock = filelock.Lock

@@ -106,8 +106,8 @@ func TestOneProcessLeads(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
 	rep := p.replica()
-	if leader.Lives(p.dir) {
-		t.Error("a lead lives before there is one")
+	if leader.Alive(p.dir) {
+		t.Error("a lead is alive before there is one")
 	}
 	last := ""
 	for round := range 2 {
@@ -133,8 +133,8 @@ func TestOneProcessLeads(t *testing.T) {
 		}
 		session := leads.Args[1]
 		p.until(rep, "it is on record", func(now team.Team) bool { return now.LeadSession == session })
-		if on := p.attached(rep); !leader.Lives(p.dir) || on[len(on)-1] != session+"<"+last {
-			t.Errorf("it lives: %t; recorded: %v", leader.Lives(p.dir), on)
+		if on := p.attached(rep); !leader.Alive(p.dir) || on[len(on)-1] != session+"<"+last {
+			t.Errorf("it is alive: %t; recorded: %v", leader.Alive(p.dir), on)
 		}
 		if _, err := leader.Claim(p.dir); !errors.Is(err, filelock.ErrHeld) {
 			t.Errorf("the lock of a living process can be had: %v", err)
@@ -143,8 +143,8 @@ func TestOneProcessLeads(t *testing.T) {
 			t.Fatal(err)
 		}
 		leads.Wait()
-		if leader.Lives(p.dir) {
-			t.Error("a killed lead lives")
+		if leader.Alive(p.dir) {
+			t.Error("a killed lead is alive")
 		}
 		last = session
 	}
@@ -157,8 +157,8 @@ func TestOneProcessLeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.until(rep, "the user leads", func(now team.Team) bool { return now.LeadSession == team.User })
-	if on := p.attached(rep); !slices.Equal(on[2:], []string{"last<" + last, team.User + "<"}) || leader.Lives(p.dir) {
-		t.Errorf("it lives: %t; recorded: %v", leader.Lives(p.dir), on)
+	if on := p.attached(rep); !slices.Equal(on[2:], []string{"last<" + last, team.User + "<"}) || leader.Alive(p.dir) {
+		t.Errorf("it is alive: %t; recorded: %v", leader.Alive(p.dir), on)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestLivingProcessIsOverruled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Unlock()
-	if !leader.Lives(p.dir) {
+	if !leader.Alive(p.dir) {
 		t.Error("who has the lock does not live")
 	}
 	if on := p.attached(rep); !slices.Equal(on, []string{"old<", "new<old"}) || rep.Team().LeadSession != "new" {

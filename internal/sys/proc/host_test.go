@@ -326,18 +326,18 @@ func runs(pid int) bool {
 // even while a child still holds its lock.
 func TestDyingHostDoesNotLive(t *testing.T) {
 	dir := t.TempDir()
-	if Lives(dir) {
-		t.Error("nobody lives there")
+	if HostAlive(dir) {
+		t.Error("no host is there")
 	}
 	r := open(t, dir)
-	if !Lives(dir) {
+	if !HostAlive(dir) {
 		t.Error("a host does not live")
 	}
 	if err := r.Close(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	if Lives(dir) {
-		t.Error("a host that has ended lives")
+	if HostAlive(dir) {
+		t.Error("a host that has ended is alive")
 	}
 	host, out := startHost(t, "lingers", dir, newMark())
 	var child int
@@ -347,8 +347,8 @@ func TestDyingHostDoesNotLive(t *testing.T) {
 	if err := awaitExit(host.Process.Pid); err != nil { // it stays a zombie until the test ends
 		t.Fatal(err)
 	}
-	if !filelock.Held(filepath.Join(dir, AliveFile)) || Lives(dir) {
-		t.Errorf("its lock is held: %t; it lives: %t", filelock.Held(filepath.Join(dir, AliveFile)), Lives(dir))
+	if !filelock.Held(filepath.Join(dir, AliveFile)) || HostAlive(dir) {
+		t.Errorf("its lock is held: %t; it is alive: %t", filelock.Held(filepath.Join(dir, AliveFile)), HostAlive(dir))
 	}
 	if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
 		t.Fatal(err)

@@ -14,12 +14,12 @@ import (
 )
 
 // AliveFile is the name, in a host's folder, of the [filelock.Lock] that an open [Register] holds;
-// [Lives] checks it. The file holds the pid and start time of the host's process.
+// [HostAlive] checks it. The file holds the pid and start time of the host's process.
 const AliveFile = "alive"
 
-// Lives reports whether the host with this folder is running. A killed host keeps its lock until
+// HostAlive reports whether the host with this folder is running. A killed host keeps its lock
 // its last thread has ended. It is a zombie by then and does not count as running.
-func Lives(dir string) bool {
+func HostAlive(dir string) bool {
 	path := filepath.Join(dir, AliveFile)
 	return filelock.Held(path) && !dying(path)
 }

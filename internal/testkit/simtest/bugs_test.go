@@ -18,8 +18,8 @@ type patch struct {
 
 // bugs holds the bugs in real code, by the name of their [Mutant].
 var bugs = map[string][]patch{
-	"take-living": {{"host/host.go", `if h.Machine.Hosts.Lives(m.Host) {`,
-		`if h.Machine.Hosts.Lives(m.Host) && !mutated("take-living") {`}},
+	"take-living": {{"host/host.go", `if h.Machine.Hosts.Alive(m.Host) {`,
+		`if h.Machine.Hosts.Alive(m.Host) && !mutated("take-living") {`}},
 	"unleased": {{"host/host.go", `	case m.Host == h.ID && m.Status == team.Spawning:`,
 		`	case m.Host == "" && mutated("unleased"):
 		m.Host, m.Lease = h.ID, m.Lease+1

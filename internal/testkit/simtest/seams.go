@@ -124,7 +124,7 @@ func first(errs ...error) error {
 // registry is the registry of hosts, as a host sees it.
 type registry struct{ of *host }
 
-func (r registry) Lives(id string) (lives bool) {
+func (r registry) Alive(id string) (lives bool) {
 	lives = true
 	r.of.of.quickly("lives", "", func() {
 		if _, lives = r.of.of.w.held(id); !lives {
